@@ -1,0 +1,197 @@
+"""What the figures are held against: each bar is a ratio to a peer in the same run, or a limit of its own."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+Documents = dict[str, dict[str, Any]]
+Record = dict[str, Any]
+
+NO_LIMIT = float("inf")
+QUALITY_SLACK = 0.005
+QUALITY_NAMES = {
+    "recall_15": "recall@15",
+    "true_15_in_100": "true 15 in 100",
+    "accuracy_10nn": "10-NN accuracy",
+    "spearman": "Spearman",
+}
+OTHER_QUALITY_NAMES = {"trustworthiness_15": "trustworthiness", "accuracy_5nn": "5-NN accuracy"}
+DIGITS_LIMITS = {"trustworthiness_15": 0.985, "accuracy_5nn": 0.975}
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One line of the table: `value` must not pass `limit`; `aim` is the wish beyond it."""
+
+    work: str
+    ours: str
+    peer: str
+    value: float
+    limit: float
+    aim: float | None = None
+    # ratio, share, seconds: the less the better; score, difference: the more the better.
+    kind: str = "ratio"
+
+    @property
+    def at_least(self) -> bool:
+        return self.kind in ("score", "difference")
+
+    def reaches(self, bound: float) -> bool:
+        return self.value >= bound if self.at_least else self.value <= bound
+
+    @property
+    def met(self) -> str:
+        aimed = self.aim is not None and self.reaches(self.aim)
+        if self.limit == NO_LIMIT:
+            return "aim met" if aimed else "aim missed"
+        if not self.reaches(self.limit):
+            return "no"
+        return "yes, aim too" if aimed else "yes"
+
+
+def select(documents: Documents, suite: str, **where: Any) -> list[Record]:
+    records = documents.get(suite, {}).get("records", [])
+    return [r for r in records if all(r.get(key) == value for key, value in where.items())]
+
+
+def middle(records: list[Record], *path: str) -> float | None:
+    """The median over records of a figure, found by its path of keys; None without any."""
+    values = []
+    for record in records:
+        value: Any = record
+        for key in path:
+            value = value.get(key) if isinstance(value, dict) else None
+        if value is not None:
+            values.append(float(value))
+    return statistics.median(values) if values else None
+
+
+def mean_quality(records: list[Record], name: str) -> float | None:
+    values = [r["quality"][name] for r in records if "quality" in r]
+    return statistics.fmean(values) if values else None
+
+
+def seconds(value: float) -> str:
+    if value < 0.1:
+        return f"{value * 1e3:.2f} ms"
+    return f"{value:.2f} s" if value < 10 else f"{value:.1f} s"
+
+
+def ratio(work: str, ours: float | None, peer: float | None, limit: float, aim: float | None) -> list[Bar]:
+    if ours is None or peer is None:
+        return []
+    return [Bar(work, seconds(ours), seconds(peer), ours / peer, limit, aim)]
+
+
+def faster_umap(documents: Documents, case: str) -> float | None:
+    """umap-learn's fresh process, seeded or not, whichever is faster."""
+    walls = [
+        middle(select(documents, "fresh", case=case, system="umap-learn", seeded=s), "wall")
+        for s in (True, False)
+    ]
+    known = [wall for wall in walls if wall is not None]
+    return min(known) if known else None
+
+
+def speed_bars(documents: Documents) -> list[Bar]:
+    bars = []
+    for case, limit, aim in (("iris", 1 / 10, None), ("fashion", 1 / 7, 1 / 15)):
+        ours = middle(select(documents, "fresh", case=case, system="vicinal"), "wall")
+        work = f"{case}, fresh process, seeded (umap-learn: the faster of seeded and not)"
+        bars += ratio(work, ours, faster_umap(documents, case), limit, aim)
+    ours = select(documents, "stages", system="vicinal")
+    umap = select(documents, "stages", system="umap-learn")
+    pynndescent = select(documents, "stages", system="pynndescent")
+    for work, stage, peer, limit, aim in (
+        ("whole fit, warm, against umap-learn without a seed", "fit", umap, 1 / 2.5, 1 / 5),
+        ("neighbour graph, warm, against pynndescent", "neighbors", pynndescent, 1.0, 0.5),
+        ("layout, 200 epochs, warm, against umap-learn without a seed", "layout", umap, 1 / 4, 1 / 8),
+    ):
+        bars += ratio(work, middle(ours, "stages", stage), middle(peer, "stages", stage), limit, aim)
+    moved, moved_umap = (select(documents, "transform", system=name) for name in ("vicinal", "umap-learn"))
+    if moved:
+        work = f"transform of {moved[0]['many_rows']:,} unseen rows, warm, against umap-learn"
+        bars += ratio(work, middle(moved, "many"), middle(moved_umap, "many"), 1 / 5, 1 / 20)
+    return bars
+
+
+def own_bars(documents: Documents) -> list[Bar]:
+    """Bars without a peer, or not about time."""
+    stages = select(documents, "stages", system="vicinal")
+    one_row = {
+        s: middle(select(documents, "transform", system=s), "one_row_median")
+        for s in ("vicinal", "umap-learn")
+    }
+    imported = middle(select(documents, "startup", system="vicinal -X importtime"), "wall")
+    iris = middle(select(documents, "fresh", case="iris", system="vicinal"), "wall")
+    spectral, whole = middle(stages, "stages", "fit_initialize"), middle(stages, "stages", "fit")
+    recall = middle(stages, "neighbor_recall")
+    bars = []
+    if imported is not None:
+        bars.append(Bar("import, by -X importtime", seconds(imported), "", imported, 0.3, kind="seconds"))
+    if iris is not None:
+        bars.append(Bar("iris, fresh process", seconds(iris), "", iris, NO_LIMIT, 1.0, "seconds"))
+    if spectral is not None and whole is not None:
+        work = "spectral initialisation's share of the fit"
+        bars.append(Bar(work, seconds(spectral), "", spectral / whole, 0.15, 0.05, "share"))
+    if recall is not None:
+        work = "recall of the neighbour graph (14 others a row)"
+        bars.append(Bar(work, f"{recall:.4f}", "", recall, 0.97, kind="score"))
+    if one_row["vicinal"] is not None:
+        ours, peer = one_row["vicinal"], one_row["umap-learn"]
+        bars.append(
+            Bar("transform of one row", seconds(ours), show(peer, seconds), ours, 0.005, kind="seconds")
+        )
+    return bars + memory_bar(documents) + growth_bar(documents)
+
+
+def show(value: float | None, how: Callable[[float], str]) -> str:
+    return "" if value is None else how(value)
+
+
+def mebibytes(value: float) -> str:
+    return f"{value / 2**20:.0f} MiB"
+
+
+def memory_bar(documents: Documents) -> list[Bar]:
+    ours = middle(select(documents, "memory", system="vicinal"), "beyond_input_bytes")
+    peer = middle(select(documents, "memory", system="umap-learn", seeded=False), "beyond_input_bytes")
+    if ours is None or peer is None:
+        return []
+    return [Bar("peak memory beyond the input", mebibytes(ours), mebibytes(peer), ours / peer, 1.0, 0.5)]
+
+
+def growth_bar(documents: Documents) -> list[Bar]:
+    base, grown = (middle(select(documents, "growth", case=case), "fit") for case in ("base", "grown"))
+    if base is None or grown is None:
+        return []
+    work = "fit of ten times the rows (pixel-shifted copies), against ours of the rows"
+    return [Bar(work, seconds(grown), seconds(base), grown / base, 14.0, 11.0)]
+
+
+def quality_bars(documents: Documents) -> list[Bar]:
+    bars = []
+    for name, title in QUALITY_NAMES.items():
+        ours, peer = (
+            mean_quality(select(documents, "fresh", case="fashion", system=system), name)
+            for system in ("vicinal", "umap-learn")
+        )
+        if ours is not None and peer is not None:
+            work, shown = f"fashion, {title}: difference from umap-learn", (f"{ours:.4f}", f"{peer:.4f}")
+            bars.append(Bar(work, *shown, ours - peer, -QUALITY_SLACK, 0.0, "difference"))
+    for name, limit in DIGITS_LIMITS.items():
+        ours, peer = (
+            mean_quality(select(documents, "quality", system=system), name)
+            for system in ("vicinal", "umap-learn")
+        )
+        if ours is not None:
+            work = f"digits, mean over seeds, {OTHER_QUALITY_NAMES[name]}"
+            bars.append(Bar(work, f"{ours:.4f}", show(peer, "{:.4f}".format), ours, limit, kind="score"))
+    return bars
+
+
+def all_bars(documents: Documents) -> list[Bar]:
+    return speed_bars(documents) + own_bars(documents) + quality_bars(documents)

@@ -1,0 +1,120 @@
+"""The benchmark data as .npy files, so that every system reads the same float32 rows at the same cost.
+
+Fashion-MNIST comes from Debian's package `dataset-fashion-mnist` (60,000 training rows, then 10,000 test
+rows); digits and iris come with scikit-learn. Files are made once and kept in `.cache/`, which git ignores.
+"""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+CACHE = Path(__file__).parent / ".cache"
+FASHION_MNIST = Path("/usr/share/datasets/fashion-mnist")
+IMAGE_SIDE = 28
+IMAGE_HEADER, LABEL_HEADER = 16, 8
+
+# One copy per shift (rows down, columns right), the unshifted one first.
+SHIFTS = ((0, 0), (0, 1), (1, 0), (0, -1), (-1, 0), (1, 1), (-1, -1), (1, -1), (-1, 1), (0, 2))
+# A shift that is not among the copies: rows near the data, but not in it.
+UNSEEN_SHIFT = (2, 0)
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Names the first `rows` rows of a file; `key` identifies them in caches and results."""
+
+    name: str
+    rows: int
+    data_file: Path
+    label_file: Path
+
+    @property
+    def key(self) -> str:
+        return f"{self.name}-{self.rows}"
+
+    def data(self) -> np.ndarray:
+        return read_rows(self.data_file, 0, self.rows)
+
+    def labels(self) -> np.ndarray:
+        return read_rows(self.label_file, 0, self.rows)
+
+
+def read_rows(file: Path, start: int, stop: int) -> np.ndarray:
+    """A contiguous copy of some rows; mapping the file first keeps the rest of it out of memory."""
+    return np.array(np.load(file, mmap_mode="r")[start:stop])
+
+
+def open_dataset(name: str, size: int | None = None) -> Dataset:
+    """`iris`, `digits` or `fashion`, or its first `size` rows."""
+    data_file, label_file = CACHE / f"{name}.npy", CACHE / f"{name}-labels.npy"
+    if not (data_file.exists() and label_file.exists()):
+        CACHE.mkdir(exist_ok=True)
+        data, labels = SOURCES[name]()
+        np.save(data_file, np.ascontiguousarray(data, dtype=np.float32))
+        np.save(label_file, np.ascontiguousarray(labels, dtype=np.int64))
+    rows = len(np.load(data_file, mmap_mode="r"))
+    return Dataset(name, min(rows, size or rows), data_file, label_file)
+
+
+def open_grown(base: Dataset) -> Dataset:
+    """Ten pixel-shifted copies of an image dataset, one after the other."""
+    name = f"{base.key}-grown"
+    data_file, label_file = CACHE / f"{name}.npy", CACHE / f"{name}-labels.npy"
+    rows = base.rows * len(SHIFTS)
+    if not (data_file.exists() and label_file.exists()):
+        data = base.data()
+        partial = data_file.with_suffix(".partial.npy")
+        grown = np.lib.format.open_memmap(partial, "w+", np.float32, (rows, data.shape[1]))
+        for copy, shift in enumerate(SHIFTS):
+            grown[copy * base.rows : (copy + 1) * base.rows] = shift_images(data, shift)
+        grown.flush()
+        partial.rename(data_file)
+        np.save(label_file, np.tile(base.labels(), len(SHIFTS)))
+    return Dataset(name, rows, data_file, label_file)
+
+
+def shift_images(data: np.ndarray, shift: tuple[int, int]) -> np.ndarray:
+    """Moves every image by whole pixels; what leaves one side is dropped, zeros enter at the other."""
+    down, right = shift
+    images = data.reshape(-1, IMAGE_SIDE, IMAGE_SIDE)
+    moved = np.zeros_like(images)
+    target_rows, source_rows = overlap(down)
+    target_columns, source_columns = overlap(right)
+    moved[:, target_rows, target_columns] = images[:, source_rows, source_columns]
+    return moved.reshape(data.shape)
+
+
+def overlap(shift: int) -> tuple[slice, slice]:
+    """Where a shifted axis lands, and where it comes from."""
+    if shift >= 0:
+        return slice(shift, IMAGE_SIDE), slice(0, IMAGE_SIDE - shift)
+    return slice(0, IMAGE_SIDE + shift), slice(-shift, IMAGE_SIDE)
+
+
+def read_fashion() -> tuple[np.ndarray, np.ndarray]:
+    images, labels = [], []
+    for part in ("train", "t10k"):
+        pixels = gzip.decompress((FASHION_MNIST / f"{part}-images-idx3-ubyte.gz").read_bytes())
+        images.append(np.frombuffer(pixels, np.uint8, offset=IMAGE_HEADER).reshape(-1, IMAGE_SIDE**2))
+        classes = gzip.decompress((FASHION_MNIST / f"{part}-labels-idx1-ubyte.gz").read_bytes())
+        labels.append(np.frombuffer(classes, np.uint8, offset=LABEL_HEADER))
+    return np.concatenate(images), np.concatenate(labels)
+
+
+def read_digits() -> tuple[np.ndarray, np.ndarray]:
+    from sklearn.datasets import load_digits
+
+    return load_digits(return_X_y=True)
+
+
+def read_iris() -> tuple[np.ndarray, np.ndarray]:
+    from sklearn.datasets import load_iris
+
+    return load_iris(return_X_y=True)
+
+
+SOURCES = {"fashion": read_fashion, "digits": read_digits, "iris": read_iris}

@@ -1,0 +1,132 @@
+"""The measured process: `python measure.py JOB REPORT`, run in the environment of the system it measures.
+
+JOB is a JSON file: the task, the system, the data files and where to put maps; REPORT receives the figures.
+Only the standard library and NumPy are imported besides the system itself.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from systems import SYSTEMS, System
+
+ONE_ROW_CALLS = 50
+FIRST_TRANSFORM_ROWS = 100
+
+Job = dict[str, Any]
+Report = dict[str, Any]
+
+
+def read_rows(job: Job, start: int, stop: int) -> np.ndarray:
+    return np.array(np.load(job["data"], mmap_mode="r")[start:stop])
+
+
+def memory(field: str) -> int:
+    """Bytes of `VmHWM` (peak) or `VmRSS` (resident) of this process.
+
+    Not `ru_maxrss`, which on Linux inherits the peak of the process that started this one.
+    """
+    status = Path("/proc/self/status")
+    if not status.exists():
+        unit = 1 if sys.platform == "darwin" else 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    line = next(line for line in status.read_text().splitlines() if line.startswith(field))
+    return int(line.split()[1]) * 1024
+
+
+def fit(job: Job, system: System) -> Report:
+    """Import, read, fit, save: what a user's script does. The driver times the process as a whole."""
+    start = perf_counter()
+    system.load()
+    loaded = perf_counter()
+    data = read_rows(job, 0, job["rows"])
+    read, resident = perf_counter(), memory("VmRSS")
+    model = system.fit(data, job["seed"])
+    done, peak = perf_counter(), memory("VmHWM")
+    np.save(job["embedding"], model.embedding_)
+    return {
+        "import": loaded - start,
+        "read": read - loaded,
+        "fit": done - read,
+        "stages": system.stage_times(model),
+        "input_bytes": data.nbytes,
+        "resident_before_fit_bytes": resident,
+        "peak_bytes": peak,
+    }
+
+
+def warm_up(job: Job, system: System, seed: int | None) -> Any:
+    """One small fit, after which nothing is left to compile or to load."""
+    return system.fit(read_rows(job, 0, min(job["rows"], job["warm_rows"])), seed)
+
+
+def stages(job: Job, system: System) -> Report:
+    """Every stage alone and the whole fit, in a warm process."""
+    system.load()
+    warm_up(job, system, job["warm_seed"])
+    data = read_rows(job, 0, job["rows"])
+    seconds, products = system.stages(data, job["seed"])
+    for product, array in products.items():
+        np.save(job[product], array)
+    return {"stages": seconds, "products": sorted(products)}
+
+
+def transform(job: Job, system: System) -> Report:
+    """In a warm process: unseen rows through a model of the others, then single rows through one of all."""
+    system.load()
+    seed = job["seed"]
+    warm_up(job, system, seed).transform(read_rows(job, job["rows"] - 10, job["rows"]))
+    train, unseen = read_rows(job, 0, job["train_rows"]), read_rows(job, job["train_rows"], job["rows"])
+    model = system.fit(train, seed)
+    np.save(job["train_embedding"], model.embedding_)
+    start = perf_counter()
+    model.transform(unseen[:FIRST_TRANSFORM_ROWS])
+    first = perf_counter()
+    moved = model.transform(unseen)
+    done = perf_counter()
+    np.save(job["embedding"], moved)
+    model = system.fit(read_rows(job, 0, job["rows"]), seed)
+    return {
+        "first_call": first - start,
+        "many_rows": len(unseen),
+        "many": done - first,
+        "one_row": time_single_rows(model, np.load(job["single_rows"])),
+    }
+
+
+def time_single_rows(model: Any, rows: np.ndarray) -> list[float]:
+    model.transform(rows[:1])
+    seconds = []
+    for i in range(1, 1 + ONE_ROW_CALLS):
+        start = perf_counter()
+        model.transform(rows[i : i + 1])
+        seconds.append(perf_counter() - start)
+    return seconds
+
+
+def seeds(job: Job, system: System) -> Report:
+    """One map for each of several seeds."""
+    system.load()
+    data = read_rows(job, 0, job["rows"])
+    maps = [system.fit(data, seed).embedding_ for seed in job["seeds"]]
+    np.save(job["embedding"], np.stack(maps))
+    return {"seeds": job["seeds"]}
+
+
+TASKS = {"fit": fit, "stages": stages, "transform": transform, "seeds": seeds}
+
+
+def main() -> None:
+    job = json.loads(Path(sys.argv[1]).read_text())
+    report = TASKS[job["task"]](job, SYSTEMS[job["system"]])
+    Path(sys.argv[2]).write_text(json.dumps(report))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""Runs benchmark suites: `python benchmarks/run.py SUITE... [--repeats N] [--size N]`; SUITE may be `all`.
+
+Run it with the interpreter of the package's own environment. The peers' environment is made from
+`requirements.txt` and expected in `.venv-bench` beside this folder (or see --peer-python).
+Raw figures go to `results/SUITE.json`, the table to `RESULTS.md`. A trial run with --size leaves both alone
+and writes to `.cache/trial/` instead; sizes above 4,096 take the same paths as the full data in every system.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from datasets import CACHE
+from driver import Driver
+from machine import describe_machine, installed_versions
+from suites import SUITES
+from table import write_table
+
+HERE = Path(__file__).resolve().parent
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "suites", nargs="+", choices=[*SUITES, "all"], metavar="SUITE", help=", ".join(SUITES)
+    )
+    parser.add_argument(
+        "--repeats", type=int, help="measurements of each kind (default: the suite's own number)"
+    )
+    parser.add_argument("--size", type=int, help="use only the first rows of every dataset: a trial run")
+    parser.add_argument("--peer-python", type=Path, default=HERE.parent / ".venv-bench" / "bin" / "python")
+    return parser.parse_args()
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    interpreters = {"own": Path(sys.executable), "peers": arguments.peer_python}
+    output = HERE if arguments.size is None else CACHE / "trial"
+    results = output / "results"
+    results.mkdir(parents=True, exist_ok=True)
+    names = list(SUITES) if "all" in arguments.suites else arguments.suites
+    for name in names:
+        suite, repeats = SUITES[name]
+        driver = Driver(interpreters, CACHE / "scratch", arguments.repeats or repeats, arguments.size)
+        print(f"{name}: {driver.repeats} repeats", file=sys.stderr, flush=True)
+        document = {
+            "suite": name,
+            "description": (suite.__doc__ or "").strip(),
+            "machine": describe_machine(),
+            "versions": installed_versions(interpreters),
+            "repeats": driver.repeats,
+            "size": arguments.size,
+            "records": suite(driver),
+        }
+        (results / f"{name}.json").write_text(json.dumps(document, indent=1) + "\n")
+        write_table(results, output / "RESULTS.md")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""Quality of a map on a sample of rows, the same rows for every system.
+
+Nothing here comes from the package under test: NumPy, SciPy's k-d tree and brute force.
+Neighbours never include the row itself. Distances in the input are Euclidean.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from datasets import CACHE, Dataset
+from scipy.spatial import cKDTree
+from scipy.spatial.distance import pdist
+from scipy.stats import rankdata
+
+SAMPLE = 2000
+SAMPLE_SEED = 20240229
+NEIGHBORS = 15
+WIDE_NEIGHBORS = 100
+# Ranking by float32 |x|^2 + |y|^2 - 2xy may swap near ties; the best of these are ranked again in float64.
+CANDIDATES = 64
+BLOCK_ROWS = 250
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What the scores compare with: sampled rows, their true neighbours, their pair distances' ranks."""
+
+    rows: np.ndarray
+    neighbors: np.ndarray
+    pair_ranks: np.ndarray
+
+
+def sample_rows(n: int) -> np.ndarray:
+    if n <= SAMPLE:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(SAMPLE_SEED).choice(n, SAMPLE, replace=False))
+
+
+def load_truth(dataset: Dataset) -> Truth:
+    """The truth about a dataset, from `.cache/` after the first time."""
+    file = CACHE / f"truth-{dataset.key}.npz"
+    if not file.exists():
+        truth = find_truth(dataset.data())
+        np.savez(file, rows=truth.rows, neighbors=truth.neighbors, pair_ranks=truth.pair_ranks)
+    with np.load(file, allow_pickle=False) as arrays:
+        return Truth(arrays["rows"], arrays["neighbors"], arrays["pair_ranks"])
+
+
+def find_truth(data: np.ndarray) -> Truth:
+    rows = sample_rows(len(data))
+    k = min(NEIGHBORS, len(data) - 1)
+    neighbors = np.empty((len(rows), k), dtype=np.int64)
+    for start, ranking in ranking_blocks(data, rows):
+        for offset, values in enumerate(ranking):
+            row = rows[start + offset]
+            width = min(CANDIDATES, len(data) - 1)
+            near = np.argpartition(values, width)[: width + 1]
+            near = np.sort(near[near != row])
+            exact = ((data[near].astype(np.float64) - data[row]) ** 2).sum(axis=1)
+            neighbors[start + offset] = near[np.argsort(exact, kind="stable")[:k]]
+    pair_ranks = rankdata(pdist(data[rows].astype(np.float64))).astype(np.float32)
+    return Truth(rows, neighbors, pair_ranks)
+
+
+def ranking_blocks(data: np.ndarray, rows: np.ndarray):
+    """Yields (start, values): squared distances, up to a constant per line, from sampled rows to all rows."""
+    norms = np.einsum("ij,ij->i", data, data)
+    for start in range(0, len(rows), BLOCK_ROWS):
+        block = data[rows[start : start + BLOCK_ROWS]]
+        values = block @ data.T
+        values *= -2.0
+        values += norms
+        yield start, values
+
+
+def map_neighbors(embedding: np.ndarray, rows: np.ndarray, k: int) -> np.ndarray:
+    """The k nearest rows of the map for each sampled row, nearest first."""
+    _, found = cKDTree(embedding).query(embedding[rows], k=k + 1)
+    others = found != rows[:, None]
+    # Among many coinciding points the row itself may be missing from its own list.
+    others[others.all(axis=1), -1] = False
+    return found[others].reshape(len(rows), k)
+
+
+def overlap_share(true: np.ndarray, found: np.ndarray) -> float:
+    """The share of true neighbours that are among those found."""
+    hits = sum(np.isin(t, f, assume_unique=True).sum() for t, f in zip(true, found, strict=True))
+    return float(hits / true.size)
+
+
+def majority(votes: np.ndarray) -> np.ndarray:
+    """The most frequent label of each line; a tie goes to the smallest."""
+    counts = np.stack([(votes == label).sum(axis=1) for label in range(votes.max() + 1)], axis=1)
+    return counts.argmax(axis=1)
+
+
+def trustworthiness(data: np.ndarray, rows: np.ndarray, near: np.ndarray) -> float:
+    """Venna and Kaski's measure: penalises map neighbours by how far beyond k they rank in the input."""
+    n, k = len(data), near.shape[1]
+    penalty = 0.0
+    for start, values in ranking_blocks(data, rows):
+        block = near[start : start + len(values)]
+        values[np.arange(len(values)), rows[start : start + len(values)]] = np.inf
+        for slot in range(k):
+            own = np.take_along_axis(values, block[:, slot : slot + 1], axis=1)
+            rank = (values < own).sum(axis=1) + 1
+            penalty += np.maximum(rank - k, 0).sum()
+    return float(1.0 - penalty * 2.0 / (len(rows) * k * (2.0 * n - 3.0 * k - 1.0)))
+
+
+def score_embedding(dataset: Dataset, embedding_file: Path) -> dict[str, float]:
+    """Every score of one map, which is read from its .npy file."""
+    embedding = np.load(embedding_file).astype(np.float64)
+    if embedding.shape[0] != dataset.rows or not np.isfinite(embedding).all():
+        raise ValueError(f"not a finite map of {dataset.rows} rows: {embedding.shape}")
+    truth, data, labels = load_truth(dataset), dataset.data(), dataset.labels()
+    near = map_neighbors(embedding, truth.rows, min(WIDE_NEIGHBORS, dataset.rows - 1))
+    map_ranks = rankdata(pdist(embedding[truth.rows]))
+    return {
+        "recall_15": overlap_share(truth.neighbors, near[:, :NEIGHBORS]),
+        "true_15_in_100": overlap_share(truth.neighbors, near),
+        "accuracy_10nn": float((majority(labels[near[:, :10]]) == labels[truth.rows]).mean()),
+        "accuracy_5nn": float((majority(labels[near[:, :5]]) == labels[truth.rows]).mean()),
+        "spearman": float(np.corrcoef(truth.pair_ranks, map_ranks)[0, 1]),
+        "trustworthiness_15": trustworthiness(data, truth.rows, near[:, :NEIGHBORS]),
+    }
+
+
+def score_neighbors(dataset: Dataset, index_file: Path) -> float:
+    """Recall of a neighbour table [n, k] with the row itself first: its k-1 others among the true k-1."""
+    truth, index = load_truth(dataset), np.load(index_file)
+    others = index.shape[1] - 1
+    return overlap_share(truth.neighbors[:, :others], index[truth.rows, 1:])
+
+
+def score_transform(train_map: Path, train_labels: np.ndarray, moved_map: Path, labels: np.ndarray) -> float:
+    """10-NN label accuracy of transformed rows among the training rows of the map."""
+    _, near = cKDTree(np.load(train_map)).query(np.load(moved_map), k=10)
+    return float((majority(train_labels[near]) == labels).mean())

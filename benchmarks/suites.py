@@ -1,0 +1,245 @@
+"""The suites: which system does which task on which data, in which order, and what is scored afterwards.
+
+A suite is a function of a `Driver` that returns records, one a measured process. Systems take turns within
+every repeat, and the order rotates, so that a drift of the machine's speed falls on all of them.
+Maps are scored after the last measurement of a suite.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from datasets import UNSEEN_SHIFT, Dataset, open_dataset, open_grown, shift_images
+from driver import Driver
+from measure import ONE_ROW_CALLS
+from score import score_embedding, score_neighbors, score_transform
+
+FIRST_SEED = 42
+WARM_ROWS = 5000
+TRAIN_SHARE = 6 / 7
+QUALITY_SEEDS = 5
+
+Record = dict[str, Any]
+# (system, seeded)
+Contender = tuple[str, bool]
+
+
+def turns(driver: Driver, contenders: Sequence[Contender]) -> Iterator[tuple[int, str, int | None]]:
+    """(repeat, system, seed): everyone once a repeat, starting one further each time."""
+    for repeat in range(driver.repeats):
+        start = repeat % len(contenders)
+        for system, seeded in (*contenders[start:], *contenders[:start]):
+            yield repeat, system, FIRST_SEED + repeat if seeded else None
+
+
+def fit_once(driver: Driver, dataset: Dataset, system: str, seed: int | None, repeat: int) -> Record:
+    embedding = driver.scratch_file("map.npy")
+    job = {"task": "fit", "system": system, "seed": seed, "embedding": str(embedding)}
+    report = driver.measure(job, dataset)
+    return {
+        "case": dataset.name,
+        "rows": dataset.rows,
+        "system": system,
+        "seeded": seed is not None,
+        "repeat": repeat,
+        **report,
+        "map": embedding,
+    }
+
+
+def add_quality(records: list[Record], datasets: dict[str, Dataset]) -> list[Record]:
+    for record in records:
+        embedding = record.pop("map")
+        record["quality"] = score_embedding(datasets[record["case"]], embedding)
+        embedding.unlink()
+    return records
+
+
+def fresh(driver: Driver) -> list[Record]:
+    """A process from its start to its exit: import, read the rows, fit with default parameters."""
+    umap = [("vicinal", True), ("umap-learn", True), ("umap-learn", False)]
+    cases = {"iris": umap, "digits": umap, "fashion": [*umap, ("scranpy", True)]}
+    datasets = {name: open_dataset(name, driver.size) for name in cases}
+    fill_compiler_caches(driver)
+    records = []
+    for name, contenders in cases.items():
+        for repeat, system, seed in turns(driver, contenders):
+            records.append(fit_once(driver, datasets[name], system, seed, repeat))
+    return add_quality(records, datasets)
+
+
+def fill_compiler_caches(driver: Driver) -> None:
+    """One discarded fit each way, so that numba's on-disk caches are what a second run finds."""
+    dataset = open_dataset("fashion", min(WARM_ROWS, driver.size or WARM_ROWS))
+    for seed in (None, FIRST_SEED):
+        fit_once(driver, dataset, "umap-learn", seed, -1)["map"].unlink()
+
+
+def stages(driver: Driver) -> list[Record]:
+    """Each stage alone and the whole fit, in a process that has already done a small fit."""
+    dataset = open_dataset("fashion", driver.size)
+    contenders = [("vicinal", True), ("umap-learn", False), ("pynndescent", True)]
+    records = []
+    for repeat, system, _ in turns(driver, contenders):
+        index, embedding = driver.scratch_file("index.npy"), driver.scratch_file("map.npy")
+        job = {
+            "task": "stages",
+            "system": system,
+            "seed": FIRST_SEED + repeat,
+            # umap-learn compiles its parallel layout only in a fit without a seed.
+            "warm_seed": None if system == "umap-learn" else FIRST_SEED,
+            "warm_rows": WARM_ROWS,
+            "index": str(index),
+            "embedding": str(embedding),
+        }
+        report = driver.measure(job, dataset)
+        records.append(
+            {"case": "fashion", "rows": dataset.rows, "system": system, "repeat": repeat, **report}
+        )
+        records[-1]["files"] = (index, embedding)
+    for record in records:
+        index, embedding = record.pop("files")
+        record["neighbor_recall"] = score_neighbors(dataset, index)
+        if "embedding" in record.pop("products"):
+            record["layout_quality"] = score_embedding(dataset, embedding)
+            embedding.unlink()
+        index.unlink()
+    return records
+
+
+def transform(driver: Driver) -> list[Record]:
+    """Unseen rows through a warm model of six sevenths of the data, single rows through one of all of it."""
+    dataset = open_dataset("fashion", driver.size)
+    train_rows = round(dataset.rows * TRAIN_SHARE)
+    labels = dataset.labels()
+    single_rows = driver.scratch_file("single.npy")
+    np.save(single_rows, shift_images(dataset.data()[: ONE_ROW_CALLS + 1], UNSEEN_SHIFT))
+    records = []
+    for repeat, system, seed in turns(driver, [("vicinal", True), ("umap-learn", False)]):
+        train_map, moved_map = driver.scratch_file("train.npy"), driver.scratch_file("moved.npy")
+        job = {
+            "task": "transform",
+            "system": system,
+            "seed": seed,
+            "train_rows": train_rows,
+            "warm_rows": WARM_ROWS,
+            "train_embedding": str(train_map),
+            "embedding": str(moved_map),
+            "single_rows": str(single_rows),
+        }
+        report = driver.measure(job, dataset)
+        records.append(
+            {
+                "case": "fashion",
+                "rows": dataset.rows,
+                "train_rows": train_rows,
+                "system": system,
+                "repeat": repeat,
+                **report,
+                "one_row_median": statistics.median(report["one_row"]),
+                "accuracy_10nn": score_transform(
+                    train_map, labels[:train_rows], moved_map, labels[train_rows:]
+                ),
+            }
+        )
+        train_map.unlink()
+        moved_map.unlink()
+    single_rows.unlink()
+    return records
+
+
+def growth(driver: Driver) -> list[Record]:
+    """The package alone on a dataset and on ten pixel-shifted copies of it."""
+    base = open_dataset("fashion", driver.size)
+    records = []
+    for repeat in range(driver.repeats):
+        for dataset in (base, open_grown(base)):
+            record = fit_once(driver, dataset, "vicinal", FIRST_SEED + repeat, repeat)
+            record.pop("map").unlink()
+            record["case"] = "base" if dataset is base else "grown"
+            records.append(record)
+    return records
+
+
+def memory(driver: Driver) -> list[Record]:
+    """Peak resident memory of a fresh process that fits, beyond the bytes of its input."""
+    dataset = open_dataset("fashion", driver.size)
+    records = []
+    for repeat, system, seed in turns(
+        driver, [("vicinal", True), ("umap-learn", False), ("umap-learn", True)]
+    ):
+        record = fit_once(driver, dataset, system, seed, repeat)
+        record.pop("map").unlink()
+        record["beyond_input_bytes"] = record["peak_bytes"] - record["input_bytes"]
+        records.append(record)
+    return records
+
+
+def startup(driver: Driver) -> list[Record]:
+    """Importing alone: the interpreter's own account, and the clock on the wall."""
+    statements = {
+        ("own", "nothing"): "pass",
+        ("own", "vicinal"): "import vicinal",
+        ("own", "vicinal.UMAP"): "import vicinal; vicinal.UMAP",
+        ("peers", "umap-learn"): "import umap",
+    }
+    records = []
+    for repeat in range(driver.repeats):
+        for (environment, system), statement in statements.items():
+            interpreter = driver.interpreters[environment]
+            start = perf_counter()
+            subprocess.run([interpreter, "-c", statement], check=True, capture_output=True)
+            records.append({"system": system, "repeat": repeat, "wall": perf_counter() - start})
+        records.append({"system": "vicinal -X importtime", "repeat": repeat, "wall": import_time(driver)})
+    return records
+
+
+def import_time(driver: Driver) -> float:
+    """Seconds that `-X importtime` books for `import vicinal`, imports within it included."""
+    listing = subprocess.run(
+        [driver.interpreters["own"], "-X", "importtime", "-c", "import vicinal"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stderr
+    microseconds = re.findall(r"^import time:\s*\d+ \|\s*(\d+) \| vicinal$", listing, re.MULTILINE)
+    return int(microseconds[-1]) / 1e6
+
+
+def quality(driver: Driver) -> list[Record]:
+    """Maps of the digits for several seeds."""
+    dataset = open_dataset("digits", driver.size)
+    records = []
+    for system in ("vicinal", "umap-learn"):
+        maps = driver.scratch_file("maps.npy")
+        seeds = [FIRST_SEED + i for i in range(QUALITY_SEEDS)]
+        driver.measure({"task": "seeds", "system": system, "seeds": seeds, "embedding": str(maps)}, dataset)
+        for seed, embedding in zip(seeds, np.load(maps), strict=True):
+            one = driver.scratch_file("map.npy")
+            np.save(one, embedding)
+            scores = score_embedding(dataset, one)
+            records.append(
+                {"case": "digits", "rows": dataset.rows, "system": system, "seed": seed} | {"quality": scores}
+            )
+            one.unlink()
+        maps.unlink()
+    return records
+
+
+Suite = Callable[[Driver], list[Record]]
+# Suites with the number of repeats that gives a steady median within reasonable time.
+SUITES: dict[str, tuple[Suite, int]] = {
+    "startup": (startup, 5),
+    "quality": (quality, 1),
+    "fresh": (fresh, 3),
+    "stages": (stages, 3),
+    "transform": (transform, 3),
+    "memory": (memory, 1),
+    "growth": (growth, 1),
+}

@@ -1,0 +1,196 @@
+"""The systems that are compared: an adapter each, the only place that knows a library's names.
+
+The driver reads names and environments from here; the measured process calls the methods.
+Libraries are imported inside methods, so that a process pays for the one it measures and no other.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+N_NEIGHBORS = 15
+LAYOUT_EPOCHS = 200
+
+
+class Stopwatch:
+    """Runs stages and keeps their seconds by name."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    def time(self, stage: str, work: Callable[[], Any]) -> Any:
+        start = perf_counter()
+        result = work()
+        self.seconds[stage] = perf_counter() - start
+        return result
+
+
+def random_positions(n: int, seed: int) -> np.ndarray:
+    """The start of a layout that is timed alone: uniform on the square that umap-learn scales to."""
+    return np.random.default_rng(seed).uniform(0.0, 10.0, size=(n, 2)).astype(np.float32)
+
+
+class System:
+    """What the driver needs to know; a library fills in the tasks it can do."""
+
+    name: str
+    # Which virtual environment runs it: "own" is the package's, "peers" holds the others.
+    environment: str = "peers"
+    packages: tuple[str, ...] = ()
+
+    def load(self) -> None:
+        """Imports the library, as a user's script would."""
+
+    def fit(self, data: np.ndarray, seed: int | None) -> Any:
+        """A model with `embedding_` (and `transform`, if it has one), all parameters at their defaults."""
+        raise NotImplementedError
+
+    def stage_times(self, model: Any) -> dict[str, float]:
+        """Seconds that the library itself reports for the stages of `fit`."""
+        return {}
+
+    def stages(self, data: np.ndarray, seed: int) -> tuple[dict[str, float], dict[str, np.ndarray]]:
+        """Each stage alone, timed, and its products: `index` (neighbours) and `embedding` (layout)."""
+        raise NotImplementedError
+
+
+class Vicinal(System):
+    name = "vicinal"
+    environment = "own"
+    packages = ("vicinal", "numpy", "scipy", "scikit-learn")
+
+    def load(self) -> None:
+        import vicinal
+
+        _ = vicinal.UMAP
+
+    def fit(self, data: np.ndarray, seed: int | None) -> Any:
+        import vicinal
+
+        return vicinal.UMAP(random_state=seed, n_jobs=-1).fit(data)
+
+    def stage_times(self, model: Any) -> dict[str, float]:
+        return {stage: float(seconds) for stage, seconds in model.stage_times_.items()}
+
+    def stages(self, data: np.ndarray, seed: int) -> tuple[dict[str, float], dict[str, np.ndarray]]:
+        from vicinal.graph import fuzzy_graph
+        from vicinal.kernel import fit_ab
+        from vicinal.layout import Layout, Schedule
+        from vicinal.neighbors import find_neighbors
+
+        watch = Stopwatch()
+        neighbors = watch.time("neighbors", lambda: find_neighbors(data, n_neighbors=N_NEIGHBORS, seed=seed))
+        graph = watch.time("graph", lambda: fuzzy_graph(neighbors))
+        initial, kernel = random_positions(len(data), seed), fit_ab(spread=1.0, min_dist=0.1)
+
+        def run_layout() -> np.ndarray:
+            layout = Layout(graph, initial, kernel, Schedule(n_epochs=LAYOUT_EPOCHS), seed=seed, n_jobs=-1)
+            layout.step(LAYOUT_EPOCHS)
+            return layout.embedding
+
+        embedding = watch.time("layout", run_layout)
+        model = watch.time("fit", lambda: self.fit(data, seed))
+        within = {f"fit_{stage}": seconds for stage, seconds in self.stage_times(model).items()}
+        return watch.seconds | within, {"index": neighbors.index, "embedding": embedding}
+
+
+class UmapLearn(System):
+    name = "umap-learn"
+    packages = ("umap-learn", "pynndescent", "numba", "numpy", "scipy", "scikit-learn")
+
+    def load(self) -> None:
+        import umap  # noqa: F401
+
+    def fit(self, data: np.ndarray, seed: int | None) -> Any:
+        import umap
+
+        return umap.UMAP(random_state=seed).fit(data)
+
+    def stages(self, data: np.ndarray, seed: int) -> tuple[dict[str, float], dict[str, np.ndarray]]:
+        from umap.spectral import spectral_layout
+        from umap.umap_ import fuzzy_simplicial_set, nearest_neighbors
+
+        watch, random = Stopwatch(), np.random.RandomState(seed)
+        index, distance, _ = watch.time(
+            "neighbors", lambda: nearest_neighbors(data, N_NEIGHBORS, "euclidean", {}, False, random)
+        )
+        graph, _, _, _ = watch.time(
+            "graph",
+            lambda: fuzzy_simplicial_set(
+                *(data, N_NEIGHBORS, random, "euclidean"),
+                knn_indices=index,
+                knn_dists=distance,
+                # As `fit` passes it: the default None would be compiled anew.
+                return_dists=False,
+            ),
+        )
+        watch.time("initialize", lambda: spectral_layout(data, graph, 2, random))
+        embedding = watch.time(
+            "layout", self.prepare_layout(graph, random_positions(len(data), seed), random)
+        )
+        # Without a seed: the only way in which umap-learn's layout uses every core.
+        watch.time("fit", lambda: self.fit(data, None))
+        return watch.seconds, {"index": index, "embedding": embedding}
+
+    def prepare_layout(self, graph: Any, embedding: np.ndarray, random: Any) -> Callable[[], np.ndarray]:
+        """Does what `simplicial_set_embedding` does before the layout, so that the layout alone is timed."""
+        from umap.layouts import optimize_layout_euclidean
+        from umap.umap_ import find_ab_params, make_epochs_per_sample
+
+        edges = graph.tocoo()
+        edges.data[edges.data < edges.data.max() / LAYOUT_EPOCHS] = 0.0
+        edges.eliminate_zeros()
+        epochs_per_sample = make_epochs_per_sample(edges.data, LAYOUT_EPOCHS)
+        a, b = find_ab_params(1.0, 0.1)
+        state = random.randint(np.iinfo(np.int32).min + 1, np.iinfo(np.int32).max - 1, 3).astype(np.int64)
+        return lambda: optimize_layout_euclidean(
+            *(embedding, embedding, edges.row, edges.col, LAYOUT_EPOCHS, len(embedding), epochs_per_sample),
+            *(a, b, state),
+            parallel=True,
+            move_other=True,
+        )
+
+
+class Pynndescent(System):
+    name = "pynndescent"
+    packages = ("pynndescent", "numba", "numpy")
+
+    def load(self) -> None:
+        import pynndescent  # noqa: F401
+
+    def fit(self, data: np.ndarray, seed: int | None) -> Any:
+        from pynndescent import NNDescent
+
+        return NNDescent(data, n_neighbors=N_NEIGHBORS, random_state=seed).neighbor_graph
+
+    def stages(self, data: np.ndarray, seed: int) -> tuple[dict[str, float], dict[str, np.ndarray]]:
+        watch = Stopwatch()
+        index, _ = watch.time("neighbors", lambda: self.fit(data, seed))
+        return watch.seconds, {"index": index}
+
+
+class Scranpy(System):
+    """umappp, the C++ implementation, through its Python package."""
+
+    name = "scranpy"
+    packages = ("scranpy", "knncolle", "numpy")
+
+    def load(self) -> None:
+        import scranpy  # noqa: F401
+
+    def fit(self, data: np.ndarray, seed: int | None) -> Any:
+        import scranpy
+
+        seeds = {} if seed is None else {"optimize_seed": seed, "initialize_seed": seed}
+        embedding = scranpy.run_umap(data.T, num_threads=os.cpu_count() or 1, **seeds)
+        return type("Map", (), {"embedding_": np.asarray(embedding)})
+
+
+SYSTEMS: dict[str, System] = {
+    system.name: system for system in (Vicinal(), UmapLearn(), Pynndescent(), Scranpy())
+}

@@ -1,0 +1,233 @@
+"""Makes RESULTS.md from the raw figures: `python benchmarks/table.py`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from bars import (
+    NO_LIMIT,
+    OTHER_QUALITY_NAMES,
+    QUALITY_NAMES,
+    Bar,
+    Documents,
+    Record,
+    all_bars,
+    mean_quality,
+    mebibytes,
+    middle,
+    seconds,
+    select,
+    show,
+)
+
+QUALITY_COLUMNS = QUALITY_NAMES | OTHER_QUALITY_NAMES
+STAGES = ("neighbors", "graph", "initialize", "layout", "fit")
+
+
+def read_documents(results: Path) -> Documents:
+    return {file.stem: json.loads(file.read_text()) for file in sorted(results.glob("*.json"))}
+
+
+def rows(head: Iterable[str], lines: Iterable[Iterable[str]]) -> list[str]:
+    head = list(head)
+    table = [head, ["---"] * len(head), *(list(line) for line in lines)]
+    return ["| " + " | ".join(line) + " |" for line in table] + [""]
+
+
+def shown_seconds(value: float | None) -> str:
+    return show(value, seconds)
+
+
+def show_times(ours: float | None, other: float | None) -> str:
+    """How many times ours the other takes."""
+    return "" if not ours or other is None else f"{other / ours:.2f}"
+
+
+def show_bound(bar: Bar, bound: float | None) -> str:
+    if bound is None or bound == NO_LIMIT:
+        return ""
+    sign = "≥" if bar.at_least else "≤"
+    if bar.kind == "ratio" and bound < 1:
+        return f"{sign} 1/{1 / bound:g}"
+    return f"{sign} {bound:g}{' s' if bar.kind == 'seconds' else ''}"
+
+
+def show_value(bar: Bar) -> str:
+    if bar.kind == "seconds":
+        return seconds(bar.value)
+    if bar.kind == "ratio":
+        return f"1/{1 / bar.value:.2f}" if bar.value < 1 else f"{bar.value:.2f}"
+    return f"{bar.value:+.4f}" if bar.kind == "difference" else f"{bar.value:.4f}"
+
+
+def bars_section(documents: Documents) -> list[str]:
+    lines = [
+        (
+            bar.work,
+            bar.ours,
+            bar.peer,
+            show_value(bar),
+            show_bound(bar, bar.limit),
+            show_bound(bar, bar.aim),
+            bar.met,
+        )
+        for bar in all_bars(documents)
+    ]
+    return ["## Bars", "", *rows(("work", "ours", "peer", "ratio or value", "bar", "aim", "met"), lines)]
+
+
+def label(record: Record) -> str:
+    return record["system"] + {True: ", seeded", False: ", no seed", None: ""}[record.get("seeded")]
+
+
+def groups(documents: Documents, suite: str, *keys: str) -> list[list[Record]]:
+    """The records of a suite that share these keys, in the order of their first appearance."""
+    found: dict[tuple[object, ...], list[Record]] = {}
+    for record in select(documents, suite):
+        found.setdefault(tuple(record.get(key) for key in keys), []).append(record)
+    return sorted(
+        found.values(), key=lambda group: (group[0].get("rows", 0), group[0]["system"] != "vicinal")
+    )
+
+
+def fresh_section(documents: Documents) -> list[str]:
+    lines = []
+    for group in groups(documents, "fresh", "case", "system", "seeded"):
+        first = group[0]
+        ours = middle(select(documents, "fresh", case=first["case"], system="vicinal"), "wall")
+        wall = middle(group, "wall")
+        quality = [f"{mean_quality(group, name):.4f}" for name in QUALITY_COLUMNS]
+        where = f"{first['case']} {first['rows']:,}"
+        times = (shown_seconds(wall), shown_seconds(middle(group, "fit")), show_times(ours, wall))
+        lines.append((where, label(first), *times, *quality))
+    head = ("data", "system", "process", "of it fit", "times ours", *QUALITY_COLUMNS.values())
+    return ["## Fresh process", "", documents["fresh"]["description"], "", *rows(head, lines)]
+
+
+def stages_section(documents: Documents) -> list[str]:
+    lines = []
+    for group in groups(documents, "stages", "system"):
+        times = [shown_seconds(middle(group, "stages", stage)) for stage in STAGES]
+        if group[0]["system"] == "vicinal":
+            times[STAGES.index("initialize")] = shown_seconds(middle(group, "stages", "fit_initialize"))
+        recall = middle(group, "neighbor_recall")
+        layout = middle(group, "layout_quality", "recall_15")
+        lines.append((group[0]["system"], *times, f"{recall:.4f}", "" if layout is None else f"{layout:.4f}"))
+    head = ("system", *STAGES, "neighbour recall", "recall@15 of the layout from random positions")
+    return ["## Warm stages", "", documents["stages"]["description"], "", *rows(head, lines)]
+
+
+def transform_section(documents: Documents) -> list[str]:
+    lines = []
+    for group in groups(documents, "transform", "system"):
+        first = group[0]
+        figures = [shown_seconds(middle(group, key)) for key in ("many", "one_row_median", "first_call")]
+        accuracy = middle(group, "accuracy_10nn")
+        lines.append(
+            (
+                first["system"],
+                f"{first['train_rows']:,} + {first['many_rows']:,}",
+                *figures,
+                f"{accuracy:.4f}",
+            )
+        )
+    head = (
+        "system",
+        "rows",
+        "all unseen rows",
+        "one row",
+        "first call (100 rows)",
+        "10-NN accuracy of the unseen rows",
+    )
+    return ["## Transform", "", documents["transform"]["description"], "", *rows(head, lines)]
+
+
+def memory_section(documents: Documents) -> list[str]:
+    lines = []
+    for group in groups(documents, "memory", "system", "seeded"):
+        figures = [middle(group, key) for key in ("input_bytes", "peak_bytes", "beyond_input_bytes")]
+        lines.append((label(group[0]), *(show(figure, mebibytes) for figure in figures)))
+    head = ("system", "input", "peak", "peak beyond the input")
+    return ["## Memory", "", documents["memory"]["description"], "", *rows(head, lines)]
+
+
+def growth_section(documents: Documents) -> list[str]:
+    lines = []
+    for group in groups(documents, "growth", "case"):
+        stages = sorted({stage for record in group for stage in record["stages"]})
+        parts = ", ".join(f"{stage} {shown_seconds(middle(group, 'stages', stage))}" for stage in stages)
+        peak = show(middle(group, "peak_bytes"), mebibytes)
+        lines.append((f"{group[0]['rows']:,}", shown_seconds(middle(group, "fit")), parts, peak))
+    head = ("rows", "fit", "stages", "peak memory")
+    return ["## Growth", "", documents["growth"]["description"], "", *rows(head, lines)]
+
+
+def startup_section(documents: Documents) -> list[str]:
+    lines = [
+        (g[0]["system"], shown_seconds(middle(g, "wall"))) for g in groups(documents, "startup", "system")
+    ]
+    return ["## Start-up", "", documents["startup"]["description"], "", *rows(("what", "median"), lines)]
+
+
+def quality_section(documents: Documents) -> list[str]:
+    lines = [
+        (
+            group[0]["system"],
+            str(len(group)),
+            *(f"{mean_quality(group, name):.4f}" for name in QUALITY_COLUMNS),
+        )
+        for group in groups(documents, "quality", "system")
+    ]
+    head = ("system", "seeds", *QUALITY_COLUMNS.values())
+    return ["## Digits, mean over seeds", "", documents["quality"]["description"], "", *rows(head, lines)]
+
+
+SECTIONS = {
+    "fresh": fresh_section,
+    "stages": stages_section,
+    "transform": transform_section,
+    "memory": memory_section,
+    "growth": growth_section,
+    "startup": startup_section,
+    "quality": quality_section,
+}
+
+
+def heading(documents: Documents) -> list[str]:
+    machines = {json.dumps(d["machine"], sort_keys=True): d for d in documents.values()}
+    lines = [
+        "# Results",
+        "",
+        "Made by `benchmarks/table.py` from the raw figures in `benchmarks/results/`.",
+        "A figure is the median of its repeats (quality: the mean).",
+        "Systems took turns: a ratio holds beyond this run, a time does not.",
+        "The peers' compiler caches are as an earlier run left them.",
+        "",
+    ]
+    for document in machines.values():
+        machine = document["machine"]
+        lines.append(
+            f"Machine: {machine['cpu']}, {machine['cores']} cores ({machine['vector_extensions']}), "
+            f"{machine['memory_gib']} GiB, {machine['system']}, Python {machine['python']}."
+        )
+        for environment, versions in document["versions"].items():
+            listed = ", ".join(f"{package} {version}" for package, version in versions.items())
+            lines.append(f"Versions ({environment}): {listed}.")
+    repeats = ", ".join(f"{name} {document['repeats']}" for name, document in documents.items())
+    return [*lines, f"Repeats: {repeats}.", ""]
+
+
+def write_table(results: Path, file: Path) -> None:
+    documents = read_documents(results)
+    lines = [*heading(documents), *bars_section(documents)]
+    for name, section in SECTIONS.items():
+        if name in documents:
+            lines += section(documents)
+    file.write_text("\n".join(lines).rstrip() + "\n")
+
+
+if __name__ == "__main__":
+    here = Path(__file__).resolve().parent
+    write_table(here / "results", here / "RESULTS.md")

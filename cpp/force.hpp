@@ -1,0 +1,34 @@
+// Attractive and repulsive forces of the sampled methods, as coefficients of (y_i - y_j):
+// the gradient step of a cost c moves y_i by -eta * coefficient * (y_i - y_j).
+//
+//   UMAP (survey eq. 12, 13; q = 1/(1 + a d^{2b})):
+//     attract = 2ab d^{2(b-1)} / (1 + a d^{2b})            of  c^a = -ln q
+//     repel   = -2b gamma / ((eps + d^2)(1 + a d^{2b}))    of  c^r = -gamma ln(1 - q)
+//
+// One power serves both: d^{2(b-1)} = d^{2b} / d^2. d^2 is floored where d^{2(b-1)} would overflow;
+// the difference vector is then so short that the step vanishes.
+#pragma once
+
+#include "simd.hpp"
+
+namespace vicinal::VICINAL_LEVEL {
+
+constexpr float repulsion_epsilon = 1e-3f;  // eq. 13
+constexpr float smallest_d2 = 1e-12f;
+
+struct UmapForce {
+    float a, b, gamma;
+
+    VICINAL_INLINE Float attract(Float d2) const {
+        d2 = max(d2, splat<Float>(smallest_d2));
+        const Float ap = a * pow(d2, b);
+        return (2.0f * b) * ap / (d2 * (1.0f + ap));
+    }
+
+    VICINAL_INLINE Float repel(Float d2) const {
+        const Float ap = a * pow(max(d2, splat<Float>(smallest_d2)), b);
+        return (-2.0f * b * gamma) / ((repulsion_epsilon + d2) * (1.0f + ap));
+    }
+};
+
+}  // namespace vicinal::VICINAL_LEVEL

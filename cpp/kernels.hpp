@@ -1,0 +1,44 @@
+// The hot code as a table of functions, compiled once for every instruction-set level (kernels_*.cpp) and
+// chosen when it is first used. VICINAL_LEVEL in the environment forces a level: v2, v3, v4 or native.
+#pragma once
+
+#include "layout_task.hpp"
+#include "parallel.hpp"
+#include "search_space.hpp"
+
+namespace vicinal {
+
+struct Kernels {
+    // Neighbours
+    void (*prepare_rows)(Matrix rows, Preparation preparation, RowScale* out, ThreadTeam& team);
+    void (*fit_sketch)(const SearchSpace& space, std::uint64_t seed, const SketchBasis& out, ThreadTeam& team);
+    void (*project)(const SearchSpace& space, const SketchBasis& basis, float* out, float* length2,
+                    ThreadTeam& team);
+    void (*grow_forest)(const SearchSpace& space, std::uint64_t seed, const ForestView& forest, ThreadTeam& team);
+    void (*compare_all)(const SearchSpace& space, const NeighborHeap& heap, ThreadTeam& team);
+    void (*descend_sketches)(const SearchSpace& space, const NeighborHeap& heap, const CandidateTables& tables,
+                             const ForestView& forest, const DescentOptions& options, ThreadTeam& team);
+    float (*descend_rows)(const SearchSpace& space, const NeighborHeap& found, const NeighborHeap& heap,
+                          const CandidateTables& tables, const Index* order, const DescentOptions& options,
+                          ThreadTeam& team);
+    void (*query)(const SearchSpace& space, const ForestView& forest, const QueryTask& task, ThreadTeam& team);
+    // Layout
+    void (*layout_epoch)(const LayoutTask& task, const LayoutEpoch& epoch, const UmapForceParameters& force,
+                         const LayoutScratch* scratch, ThreadTeam& team);
+    void (*force_table)(const UmapForceParameters& force, const float* d2, Size n, float* attract, float* repel);
+};
+
+struct Level {
+    const char* name;
+    bool available;
+    Kernels kernels;
+};
+
+// Every level compiled into this build, best last.
+const Level* levels(Size& count);
+
+// The level in use: forced by the environment, or the best the processor has.
+const Level& active_level();
+inline const Kernels& kernels() { return active_level().kernels; }
+
+}  // namespace vicinal

@@ -1,0 +1,43 @@
+// Compiled once a level with VICINAL_LEVEL set and without contraction to fused multiply-add, so that a layout
+// has the same bits at every level and on every processor.
+#include "kernels.hpp"
+#include "sampled_layout.hpp"
+
+namespace vicinal::VICINAL_LEVEL {
+
+namespace {
+
+template <int Dim>
+void run_epoch(const LayoutTask& task, const LayoutEpoch& epoch, const UmapForce& force,
+               const LayoutScratch* scratch, ThreadTeam& team) {
+    team.parallel_for(task.n_heads, layout_block_rows, [&](Size begin, Size end, int worker) {
+        LayoutBlock<UmapForce, Dim>(task, epoch, force, scratch[worker]).run(begin, end);
+    });
+}
+
+void layout_epoch(const LayoutTask& task, const LayoutEpoch& epoch, const UmapForceParameters& parameters,
+                  const LayoutScratch* scratch, ThreadTeam& team) {
+    const UmapForce force{parameters.a, parameters.b, parameters.gamma};
+    switch (task.dim) {
+    case 2: return run_epoch<2>(task, epoch, force, scratch, team);
+    case 3: return run_epoch<3>(task, epoch, force, scratch, team);
+    default: return run_epoch<0>(task, epoch, force, scratch, team);
+    }
+}
+
+void force_table(const UmapForceParameters& parameters, const float* d2, Size n, float* attract, float* repel) {
+    const UmapForce force{parameters.a, parameters.b, parameters.gamma};
+    for (Size i = 0; i < n; ++i) {
+        attract[i] = force.attract(splat<Float>(d2[i]))[0];
+        repel[i] = force.repel(splat<Float>(d2[i]))[0];
+    }
+}
+
+}  // namespace
+
+void layout_kernels(Kernels& out) {
+    out.layout_epoch = layout_epoch;
+    out.force_table = force_table;
+}
+
+}  // namespace vicinal::VICINAL_LEVEL

@@ -1,0 +1,91 @@
+// Compiled once a level with VICINAL_LEVEL set; exports neighbour_kernels() in the level's namespace.
+#include "exact_neighbors.hpp"
+#include "graph_search.hpp"
+#include "kernels.hpp"
+#include "nn_descent.hpp"
+#include "rp_forest.hpp"
+#include "sketch.hpp"
+
+#include <cmath>
+
+namespace vicinal::VICINAL_LEVEL {
+
+namespace {
+
+// Calls f.template operator()<Rank, Prepared>() for the space's ranking.
+template <class F>
+void dispatch(const SearchSpace& space, const F& f) {
+    switch (space.ranking) {
+    case Ranking::squared:
+        return space.scale != nullptr ? f.template operator()<Squared, true>()
+                                      : f.template operator()<Squared, false>();
+    case Ranking::absolute: return f.template operator()<Absolute, false>();
+    case Ranking::maximum: return f.template operator()<Maximum, false>();
+    }
+}
+
+void prepare_rows(Matrix rows, Preparation preparation, RowScale* out, ThreadTeam& team) {
+    team.parallel_for(rows.rows, 256, [&](Size begin, Size end, int) {
+        for (Size i = begin; i < end; ++i) {
+            const float* x = rows.row(i);
+            double mean = 0.0, length2 = 0.0;
+            if (preparation == Preparation::centred_unit) {
+                for (Size k = 0; k < rows.cols; ++k) mean += x[k];
+                mean /= static_cast<double>(rows.cols);
+            }
+            for (Size k = 0; k < rows.cols; ++k) length2 += (x[k] - mean) * (x[k] - mean);
+            const double scale = length2 > 0.0 ? 1.0 / std::sqrt(length2) : 0.0;
+            out[i] = {static_cast<float>(mean), static_cast<float>(scale)};
+        }
+    });
+}
+
+void compare_all_any(const SearchSpace& space, const NeighborHeap& heap, ThreadTeam& team) {
+    dispatch(space, [&]<class Rank, bool Prepared>() {
+        if (space.sketch_exact)
+            compare_all<Rank, Prepared>(space, heap, SketchLimit{heap}, team);
+        else
+            compare_all<Rank, Prepared>(space, heap, LowerBoundLimit{space, heap}, team);
+    });
+}
+
+void descend_sketches_any(const SearchSpace& space, const NeighborHeap& heap, const CandidateTables& tables,
+                          const ForestView& forest, const DescentOptions& options, ThreadTeam& team) {
+    dispatch(space, [&]<class Rank, bool Prepared>() {
+        descend_sketches<Rank>(space, heap, tables, forest, options, team);
+    });
+}
+
+float descend_rows_any(const SearchSpace& space, const NeighborHeap& found, const NeighborHeap& heap,
+                       const CandidateTables& tables, const Index* order, const DescentOptions& options,
+                       ThreadTeam& team) {
+    float share = 1.0f;
+    dispatch(space, [&]<class Rank, bool Prepared>() {
+        share = descend_rows<Rank, Prepared>(space, found, heap, tables, order, options, team);
+    });
+    return share;
+}
+
+void query_any(const SearchSpace& space, const ForestView& forest, const QueryTask& task, ThreadTeam& team) {
+    dispatch(space, [&]<class Rank, bool Prepared>() {
+        team.parallel_for(task.queries.rows.rows, 16, [&](Size begin, Size end, int) {
+            Searcher<Rank, Prepared> searcher(space, forest, task);
+            for (Size i = begin; i < end; ++i) searcher.run(i);
+        });
+    });
+}
+
+}  // namespace
+
+void neighbor_kernels(Kernels& out) {
+    out.prepare_rows = prepare_rows;
+    out.fit_sketch = fit_sketch;
+    out.project = project;
+    out.grow_forest = grow_forest;
+    out.compare_all = compare_all_any;
+    out.descend_sketches = descend_sketches_any;
+    out.descend_rows = descend_rows_any;
+    out.query = query_any;
+}
+
+}  // namespace vicinal::VICINAL_LEVEL

@@ -1,0 +1,133 @@
+#include "layout.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <new>
+#include <stdexcept>
+#include <utility>
+
+namespace vicinal {
+
+namespace {
+
+// An edge of the largest weight fires every epoch; the others in proportion.
+std::uint32_t firing_rate(float weight, float most) {
+    const double share = static_cast<double>(weight) / most * 4294967296.0;
+    return static_cast<std::uint32_t>(std::min(share, 4294967295.0));
+}
+
+std::uint32_t firing_phase(std::uint64_t key, std::uint64_t i, std::uint64_t j) {
+    return row_key(key, mix64(std::min(i, j)) ^ std::max(i, j));
+}
+
+}  // namespace
+
+// Working memory of one worker.
+struct SampledLayout::Scratch {
+    Scratch(Size edges, Size dim)
+        : fired(static_cast<std::size_t>(edges + most_lanes)), items(layout_block_rows),
+          lanes(static_cast<std::size_t>(5 * most_lanes + 4 * dim * most_lanes + most_lanes), 0) {
+        // The vectors are aligned by hand: std::vector gives 16 bytes.
+        auto address = reinterpret_cast<std::uintptr_t>(lanes.data());
+        float* at = reinterpret_cast<float*>((address + 63) / 64 * 64);
+        const auto take = [&](Size n) { return std::exchange(at, at + n * most_lanes); };
+        view.fired = fired.data();
+        view.items = items.data();
+        view.lane_state.row = reinterpret_cast<Index*>(take(1));
+        view.lane_state.cursor = reinterpret_cast<Index*>(take(1));
+        view.lane_state.stop = reinterpret_cast<Index*>(take(1));
+        view.lane_state.key = reinterpret_cast<std::uint32_t*>(take(1));
+        view.lane_state.draw = reinterpret_cast<std::uint32_t*>(take(1));
+        view.lane_state.place = take(dim);
+        view.lane_state.work = take(3 * dim);
+    }
+    std::vector<Index> fired;
+    std::vector<LayoutItem> items;
+    std::vector<float> lanes;
+    LayoutScratch view;
+};
+
+SampledLayout::SampledLayout(const Csr& graph, Matrix heads, Matrix reference, const std::uint64_t* row_key,
+                             const LayoutOptions& options)
+    : options_(options), n_heads_(heads.rows), dim_(heads.cols), reference_(reference),
+      indptr_(graph.indptr, graph.indptr + graph.rows + 1),
+      tails_(graph.indices, graph.indices + graph.indptr[graph.rows]),
+      places_(heads.data, heads.data + heads.rows * heads.cols), next_(places_.size()) {
+    if (graph.rows != heads.rows) throw std::invalid_argument("graph and embedding differ in their rows");
+    const Size n_edges = graph.indptr[graph.rows];
+    const Size n_reference = reference.data != nullptr ? reference.rows : heads.rows;
+    for (const Index tail : tails_)
+        if (tail < 0 || tail >= n_reference) throw std::invalid_argument("an edge leads to no row");
+    if (row_key != nullptr) row_key_.assign(row_key, row_key + n_heads_);
+    if (options.update_negatives) negative_moves_.assign(places_.size(), 0);
+
+    // Weights of a frozen reference are probabilities as they are: what fires for one row must not depend
+    // on the weights of another.
+    float most = 0.0f;
+    for (Size e = 0; e < n_edges; ++e) most = std::max(most, graph.weights[e]);
+    if (reference.data != nullptr || most <= 0.0f) most = 1.0f;
+    tails_.resize(static_cast<std::size_t>(n_edges + most_lanes), 0);
+    rate_.resize(tails_.size(), 0);
+    phase_.resize(tails_.size(), 0);
+    const std::uint64_t key = stream_key(options.seed, Stream::phase);
+    for (Size i = 0; i < n_heads_; ++i)
+        for (Size e = indptr_[i]; e < indptr_[i + 1]; ++e) {
+            rate_[e] = firing_rate(graph.weights[e], most);
+            phase_[e] = firing_phase(key, row_key != nullptr ? row_key[i] : static_cast<std::uint64_t>(i),
+                                     static_cast<std::uint64_t>(tails_[e]));
+        }
+    for (Size i = 0; i < n_heads_; i += layout_block_rows)
+        most_block_edges_ =
+            std::max(most_block_edges_, indptr_[std::min(i + layout_block_rows, n_heads_)] - indptr_[i]);
+}
+
+void SampledLayout::step(const float* learning_rates, Size n, ThreadTeam& team) {
+    if (n_heads_ == 0) {
+        epoch_ += n;
+        return;
+    }
+    // Moves of an epoch that was interrupted are not part of the next one.
+    std::fill(negative_moves_.begin(), negative_moves_.end(), 0);
+    std::vector<Scratch> scratch;
+    std::vector<LayoutScratch> views;
+    for (int worker = 0; worker < team.size(); ++worker) {
+        scratch.emplace_back(most_block_edges_, dim_);
+        views.push_back(scratch.back().view);
+    }
+    for (Size t = 0; t < n; ++t) {
+        LayoutTask task;
+        task.indptr = indptr_.data();
+        task.tails = tails_.data();
+        task.rate = rate_.data();
+        task.phase = phase_.data();
+        task.n_heads = n_heads_;
+        task.row_key = row_key_.empty() ? nullptr : row_key_.data();
+        task.head_in = places_.data();
+        task.head_out = next_.data();
+        task.reference = reference_.data != nullptr ? reference_.data : places_.data();
+        task.n_reference = reference_.data != nullptr ? reference_.rows : n_heads_;
+        task.dim = dim_;
+        task.negative_moves = negative_moves_.empty() ? nullptr : negative_moves_.data();
+        LayoutEpoch epoch;
+        epoch.epoch = epoch_;
+        epoch.key = stream_key(options_.seed, Stream::layout, static_cast<std::uint64_t>(epoch_));
+        epoch.learning_rate = learning_rates[t];
+        epoch.attract_scale = options_.attract_scale;
+        epoch.negatives = options_.negatives;
+        kernels().layout_epoch(task, epoch, options_.force, views.data(), team);
+        if (!negative_moves_.empty()) add_negative_moves(team);
+        places_.swap(next_);
+        ++epoch_;
+    }
+}
+
+void SampledLayout::add_negative_moves(ThreadTeam& team) {
+    team.parallel_for(static_cast<Size>(negative_moves_.size()), 16384, [&](Size begin, Size end, int) {
+        for (Size e = begin; e < end; ++e) {
+            next_[e] += static_cast<float>(static_cast<double>(negative_moves_[e]) * fixed_point_unit);
+            negative_moves_[e] = 0;
+        }
+    });
+}
+
+}  // namespace vicinal

@@ -1,0 +1,48 @@
+// Owns what a sampled layout needs between epochs: edges with rate and phase, two buffers of places.
+#pragma once
+
+#include "kernels.hpp"
+#include "rng.hpp"
+
+#include <vector>
+
+namespace vicinal {
+
+struct LayoutOptions {
+    UmapForceParameters force{1.577f, 0.895f, 1.0f};
+    int negatives = 5;
+    float attract_scale = 2.0f;
+    bool update_negatives = false;
+    std::uint64_t seed = 0;
+};
+
+class SampledLayout {
+  public:
+    // Places of the heads [n][dim] are copied. `reference` is null when the heads are their own reference;
+    // otherwise it stays where it is and is never written. `row_key` may be null.
+    SampledLayout(const Csr& graph, Matrix heads, Matrix reference, const std::uint64_t* row_key,
+                  const LayoutOptions& options);
+
+    // One epoch for every learning rate given. The result depends on the epoch number only, not on how the
+    // epochs are cut into calls.
+    void step(const float* learning_rates, Size n, ThreadTeam& team);
+
+    Size epoch() const { return epoch_; }
+    Matrix embedding() const { return {places_.data(), n_heads_, dim_}; }
+
+  private:
+    struct Scratch;
+    void add_negative_moves(ThreadTeam& team);
+
+    LayoutOptions options_;
+    Size n_heads_, dim_, epoch_ = 0, most_block_edges_ = 0;
+    Matrix reference_;
+    std::vector<Size> indptr_;
+    std::vector<Index> tails_;
+    std::vector<std::uint32_t> rate_, phase_;
+    std::vector<std::uint64_t> row_key_;
+    std::vector<float> places_, next_;
+    std::vector<std::int64_t> negative_moves_;
+};
+
+}  // namespace vicinal

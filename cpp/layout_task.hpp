@@ -1,0 +1,68 @@
+// What a layout epoch reads and writes. Plain data shared by every instruction-set level.
+#pragma once
+
+#include "types.hpp"
+
+namespace vicinal {
+
+constexpr int most_lanes = 16;
+constexpr float gradient_bound = 4.0f;  // a gradient component is clipped to this, as in umap-learn
+constexpr Size layout_block_rows = 1024;
+
+// Moves that negatives receive (update_negatives) are summed as whole multiples of this part of a unit of the
+// map: whole numbers add up to the same sum in any order. 63 bits hold sums up to 2^39 units.
+constexpr double fixed_point_unit = 1.0 / (1 << 24);
+
+struct LayoutTask {
+    // Edges in the order they are processed; see sampled_layout.hpp for rate and phase. Each array can be read
+    // most_lanes beyond its end.
+    const Size* indptr = nullptr;
+    const Index* tails = nullptr;
+    const std::uint32_t* rate = nullptr;
+    const std::uint32_t* phase = nullptr;
+    Size n_heads = 0;
+    // Names the row to the random generator; null means the row number itself.
+    const std::uint64_t* row_key = nullptr;
+
+    const float* head_in = nullptr;
+    float* head_out = nullptr;
+    const float* reference = nullptr;  // tails and negatives; the snapshot of the heads when fitting
+    Size n_reference = 0;
+    Size dim = 2;
+    std::int64_t* negative_moves = nullptr;  // null unless negatives move too
+};
+
+struct LayoutEpoch {
+    Size epoch = 0;
+    std::uint64_t key = 0;  // of (seed, epoch)
+    float learning_rate = 1.0f;
+    float attract_scale = 2.0f;
+    int negatives = 5;
+};
+
+struct UmapForceParameters {
+    float a, b, gamma;
+};
+
+struct LayoutItem {
+    Index row, begin, end;
+};
+
+// State of the rows now in the lanes; every array is 64-byte aligned.
+struct LaneState {
+    Index* row;
+    Index* cursor;
+    Index* stop;
+    std::uint32_t* key;
+    std::uint32_t* draw;
+    float* place;  // [dim][lanes]
+    float* work;   // three vectors a component, used when dim is not a compile-time constant
+};
+
+struct LayoutScratch {
+    Index* fired;  // capacity: the most edges of a block, plus most_lanes
+    LayoutItem* items;
+    LaneState lane_state;
+};
+
+}  // namespace vicinal

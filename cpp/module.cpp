@@ -1,0 +1,334 @@
+// The Python face of the core: argument checks, GIL release, dispatch. The only file that sees Python.
+#include "chebyshev.hpp"
+#include "layout.hpp"
+#include "neighbor_index.hpp"
+#include "row_content.hpp"
+#include "smooth_knn.hpp"
+#include "symmetrize.hpp"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <optional>
+#include <type_traits>
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace vicinal;
+
+namespace {
+
+template <class T, int Dim>
+using In = nb::ndarray<const T, nb::ndim<Dim>, nb::c_contig, nb::device::cpu>;
+template <class T, int Dim>
+using Out = nb::ndarray<nb::numpy, T, nb::ndim<Dim>>;
+
+bool interrupted() {
+    nb::gil_scoped_acquire gil;
+    return PyErr_CheckSignals() != 0;
+}
+
+// Runs f(team) without the GIL; an interruption comes back as the Python exception that the signal raised.
+template <class F>
+auto run(int n_jobs, const F& f) {
+    bool stopped = false;
+    try {
+        nb::gil_scoped_release release;
+        ThreadTeam team(resolve_jobs(n_jobs), interrupted);
+        return f(team);
+    } catch (const Interrupted&) {
+        stopped = true;
+    }
+    if (stopped) throw nb::python_error();
+    // Unreachable; every path above returns or throws.
+    throw std::logic_error("run");
+}
+
+void require(bool condition, const char* message) {
+    if (!condition) throw std::invalid_argument(message);
+}
+
+Matrix view(const In<float, 2>& array) {
+    return {array.data(), static_cast<Size>(array.shape(0)), static_cast<Size>(array.shape(1))};
+}
+
+template <class T>
+Out<T, 1> own(std::vector<T>&& values) {
+    auto* kept = new std::vector<T>(std::move(values));
+    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    return Out<T, 1>(kept->data(), {kept->size()}, owner);
+}
+
+template <class T>
+Out<T, 1> make(Size n) {
+    auto* data = new T[static_cast<std::size_t>(n)];
+    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    return Out<T, 1>(data, {static_cast<std::size_t>(n)}, owner);
+}
+
+template <class T>
+Out<T, 2> make(Size rows, Size cols) {
+    auto* data = new T[static_cast<std::size_t>(rows * cols)];
+    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    return Out<T, 2>(data, {static_cast<std::size_t>(rows), static_cast<std::size_t>(cols)}, owner);
+}
+
+Csr view(const In<Size, 1>& indptr, const In<Index, 1>& indices, const In<float, 1>& weights) {
+    const auto rows = static_cast<Size>(indptr.shape(0)) - 1;
+    require(rows >= 0 && indices.shape(0) == weights.shape(0), "indptr, indices and weights do not fit together");
+    require(indptr.data()[0] == 0 && indptr.data()[rows] == static_cast<Size>(indices.shape(0)),
+            "indptr does not span the indices");
+    for (Size i = 0; i < rows; ++i) require(indptr.data()[i] <= indptr.data()[i + 1], "indptr must not fall");
+    return {indptr.data(), indices.data(), weights.data(), rows};
+}
+
+NeighborTable view(const In<Index, 2>& index, const In<float, 2>& distance) {
+    require(index.shape(0) == distance.shape(0) && index.shape(1) == distance.shape(1),
+            "index and distance differ in shape");
+    return {index.data(), distance.data(), static_cast<Size>(index.shape(0)), static_cast<Size>(index.shape(1))};
+}
+
+void bind_neighbors(nb::module_& m) {
+    nb::class_<NeighborIndex>(m, "NeighborIndex")
+        .def(
+            "__init__",
+            [](NeighborIndex* self, In<float, 2> rows, const std::string& metric, std::uint64_t seed, int n_jobs) {
+                const MetricRule& rule = find_metric(metric);
+                run(n_jobs, [&](ThreadTeam& team) { return new (self) NeighborIndex(view(rows), rule, seed, team); });
+            },
+            "rows"_a, "metric"_a, "seed"_a, "n_jobs"_a, nb::keep_alive<1, 2>())
+        .def(
+            "search_exact",
+            [](NeighborIndex& self, Size k, int n_jobs) {
+                const Size n = self.rows().rows;
+                require(k >= 1 && k <= n, "k must lie between 1 and the number of rows");
+                auto index = make<Index>(n, k);
+                auto distance = make<float>(n, k);
+                run(n_jobs, [&](ThreadTeam& team) {
+                    self.search_exact(k, index.data(), distance.data(), team);
+                    return 0;
+                });
+                return nb::make_tuple(index, distance);
+            },
+            "k"_a, "n_jobs"_a)
+        .def(
+            "search_approximate",
+            [](NeighborIndex& self, Size k, Size trees, Size leaf_rows, Size candidates, Size spare, Size rounds,
+               double coarse, double fine, double final, int n_jobs) {
+                const Size n = self.rows().rows;
+                require(k >= 2 && k <= n, "k must lie between 2 and the number of rows");
+                require(trees >= 1 && leaf_rows >= 2 && leaf_rows < most_tails, "trees or leaf_rows out of range");
+                require(candidates >= 1 && 2 * candidates <= most_tails, "candidates out of range");
+                auto index = make<Index>(n, k);
+                auto distance = make<float>(n, k);
+                const float share = run(n_jobs, [&](ThreadTeam& team) {
+                    return self.search_approximate(k, {trees, leaf_rows, candidates, spare, rounds, coarse, fine, final},
+                                                   index.data(), distance.data(), team);
+                });
+                return nb::make_tuple(index, distance, share);
+            },
+            "k"_a, "trees"_a, "leaf_rows"_a, "candidates"_a, "spare"_a, "rounds"_a, "coarse"_a, "fine"_a,
+            "final"_a, "n_jobs"_a)
+        .def(
+            "grow_forest",
+            [](NeighborIndex& self, Size trees, Size leaf_rows, int n_jobs) {
+                require(trees >= 1 && leaf_rows >= 2 && leaf_rows < most_tails, "trees or leaf_rows out of range");
+                run(n_jobs, [&](ThreadTeam& team) {
+                    self.grow_forest(trees, leaf_rows, team);
+                    return 0;
+                });
+            },
+            "trees"_a, "leaf_rows"_a, "n_jobs"_a)
+        .def(
+            "query",
+            [](const NeighborIndex& self, In<float, 2> queries, In<Size, 1> indptr, In<Index, 1> indices, Size k,
+               Size pool, float share, int n_jobs) {
+                require(static_cast<Size>(queries.shape(1)) == self.rows().cols, "queries differ in their columns");
+                require(k >= 1 && k <= self.rows().rows, "k must lie between 1 and the number of rows");
+                require(static_cast<Size>(indptr.shape(0)) == self.rows().rows + 1, "the graph has other rows");
+                auto index = make<Index>(static_cast<Size>(queries.shape(0)), k);
+                auto distance = make<float>(static_cast<Size>(queries.shape(0)), k);
+                run(n_jobs, [&](ThreadTeam& team) {
+                    self.query(view(queries), {indptr.data(), indices.data()}, {k, pool, share}, index.data(),
+                               distance.data(), team);
+                    return 0;
+                });
+                return nb::make_tuple(index, distance);
+            },
+            "queries"_a, "indptr"_a, "indices"_a, "k"_a, "pool"_a, "share"_a, "n_jobs"_a);
+
+    m.def(
+        "hash_rows",
+        [](In<float, 2> rows, int n_jobs) {
+            auto out = make<std::uint64_t>(static_cast<Size>(rows.shape(0)));
+            run(n_jobs, [&](ThreadTeam& team) {
+                hash_rows(view(rows), out.data(), team);
+                return 0;
+            });
+            return out;
+        },
+        "rows"_a, "n_jobs"_a);
+
+    m.def(
+        "scan_rows",
+        [](In<float, 2> rows, int n_jobs) {
+            const RowScan scan = run(n_jobs, [&](ThreadTeam& team) { return scan_rows(view(rows), team); });
+            return nb::make_tuple(scan.largest, scan.first_bad_row);
+        },
+        "rows"_a, "n_jobs"_a);
+}
+
+void bind_graph(nb::module_& m) {
+    m.def(
+        "smooth_knn",
+        [](In<float, 2> distance, double k, double local_connectivity, double bandwidth, int n_jobs) {
+            const auto rows = static_cast<Size>(distance.shape(0)), columns = static_cast<Size>(distance.shape(1));
+            auto rho = make<float>(rows);
+            auto sigma = make<float>(rows);
+            run(n_jobs, [&](ThreadTeam& team) {
+                SmoothKnn(distance.data(), rows, columns, {k, local_connectivity, bandwidth})
+                    .run(rho.data(), sigma.data(), team);
+                return 0;
+            });
+            return nb::make_tuple(rho, sigma);
+        },
+        "distance"_a, "k"_a, "local_connectivity"_a, "bandwidth"_a, "n_jobs"_a);
+
+    m.def(
+        "memberships",
+        [](In<Index, 2> index, In<float, 2> distance, In<float, 1> rho, In<float, 1> sigma, bool bipartite,
+           int n_jobs) {
+            const NeighborTable table = view(index, distance);
+            require(static_cast<Size>(rho.shape(0)) == table.rows && static_cast<Size>(sigma.shape(0)) == table.rows,
+                    "rho or sigma has another length");
+            auto out = make<float>(table.rows, table.k);
+            run(n_jobs, [&](ThreadTeam& team) {
+                memberships(table, rho.data(), sigma.data(), bipartite, out.data(), team);
+                return 0;
+            });
+            return out;
+        },
+        "index"_a, "distance"_a, "rho"_a, "sigma"_a, "bipartite"_a, "n_jobs"_a);
+
+    m.def(
+        "symmetrize",
+        [](In<Index, 2> index, In<float, 2> membership, float mix, int n_jobs) {
+            const NeighborTable table = view(index, membership);
+            for (Size e = 0; e < table.rows * table.k; ++e)
+                require(table.index[e] < table.rows, "a neighbour index lies beyond the rows");
+            OwnedCsr csr = run(n_jobs, [&](ThreadTeam& team) {
+                return Symmetrizer(table, membership.data(), mix).run(team);
+            });
+            return nb::make_tuple(own(std::move(csr.indptr)), own(std::move(csr.indices)),
+                                  own(std::move(csr.weights)));
+        },
+        "index"_a, "membership"_a, "mix"_a, "n_jobs"_a);
+}
+
+void bind_spectral(nb::module_& m) {
+    m.def(
+        "chebyshev_filter",
+        [](In<Size, 1> indptr, In<Index, 1> indices, In<float, 1> weights, In<float, 2> block, double cut, int degree,
+           int n_jobs) {
+            const Csr matrix = view(indptr, indices, weights);
+            const Matrix from = view(block);
+            require(from.rows == matrix.rows && from.cols % block_columns == 0, "the block does not fit the matrix");
+            require(degree >= 1 && cut > -1.0, "degree or cut out of range");
+            for (std::size_t e = 0; e < indices.shape(0); ++e)
+                require(matrix.indices[e] >= 0 && matrix.indices[e] < matrix.rows, "an edge leads to no row");
+            auto out = make<float>(from.rows, from.cols);
+            std::copy(from.data, from.data + from.rows * from.cols, out.data());
+            run(n_jobs, [&](ThreadTeam& team) {
+                chebyshev_filter(matrix, out.data(), from.cols, cut, degree, team);
+                return 0;
+            });
+            return out;
+        },
+        "indptr"_a, "indices"_a, "weights"_a, "block"_a, "cut"_a, "degree"_a, "n_jobs"_a);
+}
+
+void bind_layout(nb::module_& m) {
+    nb::class_<SampledLayout>(m, "SampledLayout")
+        .def(
+            "__init__",
+            [](SampledLayout* self, In<Size, 1> indptr, In<Index, 1> indices, In<float, 1> weights,
+               In<float, 2> embedding, std::optional<In<float, 2>> reference,
+               std::optional<In<std::uint64_t, 1>> row_key, std::vector<float> force, int negatives,
+               float attract_scale, bool update_negatives, std::uint64_t seed) {
+                const Matrix heads = view(embedding);
+                require(force.size() == 3, "force is (a, b, gamma)");
+                require(!row_key || static_cast<Size>(row_key->shape(0)) == heads.rows, "row_key has another length");
+                require(!reference || static_cast<Size>(reference->shape(1)) == heads.cols,
+                        "reference differs in its components");
+                require(!(reference && update_negatives), "a frozen reference cannot move");
+                require(negatives >= 0, "negatives must not be negative");
+                LayoutOptions options;
+                options.force = {force[0], force[1], force[2]};
+                options.negatives = negatives;
+                options.attract_scale = attract_scale;
+                options.update_negatives = update_negatives;
+                options.seed = seed;
+                new (self) SampledLayout(view(indptr, indices, weights), heads,
+                                         reference ? view(*reference) : Matrix{},
+                                         row_key ? row_key->data() : nullptr, options);
+            },
+            "indptr"_a, "indices"_a, "weights"_a, "embedding"_a, "reference"_a.none(), "row_key"_a.none(), "force"_a,
+            "negatives"_a, "attract_scale"_a, "update_negatives"_a, "seed"_a, nb::keep_alive<1, 6>())
+        .def(
+            "step",
+            [](SampledLayout& self, In<float, 1> learning_rates, int n_jobs) {
+                run(n_jobs, [&](ThreadTeam& team) {
+                    self.step(learning_rates.data(), static_cast<Size>(learning_rates.shape(0)), team);
+                    return 0;
+                });
+            },
+            "learning_rates"_a, "n_jobs"_a)
+        .def_prop_ro("epoch", &SampledLayout::epoch)
+        .def("embedding", [](const SampledLayout& self) {
+            const Matrix places = self.embedding();
+            auto out = make<float>(places.rows, places.cols);
+            std::copy(places.data, places.data + places.rows * places.cols, out.data());
+            return out;
+        });
+
+    m.def(
+        "force_table",
+        [](In<float, 1> d2, float a, float b, float gamma) {
+            const auto n = static_cast<Size>(d2.shape(0));
+            auto attract = make<float>(n);
+            auto repel = make<float>(n);
+            kernels().force_table({a, b, gamma}, d2.data(), n, attract.data(), repel.data());
+            return nb::make_tuple(attract, repel);
+        },
+        "d2"_a, "a"_a, "b"_a, "gamma"_a);
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+    m.doc() = "Compiled core of vicinal: neighbours, graph, layout.";
+    bind_neighbors(m);
+    bind_graph(m);
+    bind_spectral(m);
+    bind_layout(m);
+    m.def("metrics", [] {
+        std::vector<std::string> names;
+        for (const MetricRule& rule : metric_table) names.emplace_back(rule.name);
+        return names;
+    });
+    m.def("active_level", [] { return std::string(active_level().name); });
+    m.def("available_levels", [] {
+        Size count = 0;
+        const Level* table = levels(count);
+        std::vector<std::string> names;
+        for (Size l = 0; l < count; ++l)
+            if (table[l].available) names.emplace_back(table[l].name);
+        return names;
+    });
+    m.def("resolve_jobs", &resolve_jobs, "n_jobs"_a);
+}

@@ -1,0 +1,168 @@
+#include "neighbor_index.hpp"
+
+#include "rng.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+
+namespace vicinal {
+
+const MetricRule& find_metric(const std::string& name) {
+    for (const MetricRule& rule : metric_table)
+        if (name == rule.name) return rule;
+    throw std::invalid_argument("unknown metric '" + name + "'");
+}
+
+namespace {
+
+// The arrays behind a NeighborHeap.
+class HeapStorage {
+  public:
+    HeapStorage(Size rows, Size k, ThreadTeam& team) {
+        const Size stride = (k + heap_pad - 1) / heap_pad * heap_pad;
+        ranks_.reset(new float[static_cast<std::size_t>(rows * stride)]);
+        tags_.reset(new std::uint32_t[static_cast<std::size_t>(rows * stride)]);
+        worst_.reset(new float[static_cast<std::size_t>(rows)]);
+        locks_.reset(new std::uint8_t[static_cast<std::size_t>(rows)]);
+        heap_ = {ranks_.get(), tags_.get(), worst_.get(), locks_.get(), rows, k, stride};
+        team.parallel_for(rows, 4096, [&](Size begin, Size end, int) { heap_.clear(begin, end); });
+    }
+    const NeighborHeap& heap() const { return heap_; }
+
+  private:
+    std::unique_ptr<float[]> ranks_, worst_;
+    std::unique_ptr<std::uint32_t[]> tags_;
+    std::unique_ptr<std::uint8_t[]> locks_;
+    NeighborHeap heap_;
+};
+
+}  // namespace
+
+NeighborIndex::NeighborIndex(Matrix rows, const MetricRule& metric, std::uint64_t seed, ThreadTeam& team)
+    : metric_(metric), seed_(seed) {
+    if (rows.cols > sketch_width) {
+        mean_.resize(static_cast<std::size_t>(rows.cols));
+        basis_.resize(static_cast<std::size_t>(rows.cols * sketch_width));
+        Sketched unsketched;
+        unsketched.space.rows = rows;
+        unsketched.space.ranking = metric.ranking;
+        if (metric.preparation != Preparation::none) {
+            unsketched.scale.resize(static_cast<std::size_t>(rows.rows));
+            kernels().prepare_rows(rows, metric.preparation, unsketched.scale.data(), team);
+            unsketched.space.scale = unsketched.scale.data();
+        }
+        kernels().fit_sketch(unsketched.space, seed, {mean_.data(), basis_.data()}, team);
+    }
+    sketch_rows(rows, own_, team);
+}
+
+void NeighborIndex::sketch_rows(Matrix rows, Sketched& out, ThreadTeam& team) const {
+    const auto n = static_cast<std::size_t>(rows.rows);
+    SearchSpace& space = out.space;
+    space.rows = rows;
+    space.ranking = metric_.ranking;
+    const bool prepared = metric_.preparation != Preparation::none;
+    if (prepared) {
+        out.scale.resize(n);
+        kernels().prepare_rows(rows, metric_.preparation, out.scale.data(), team);
+        space.scale = out.scale.data();
+    }
+    space.sketch_exact = basis_.empty();
+    if (!space.sketch_exact) {
+        space.sketch_dim = space.sketch_stride = sketch_width;
+        out.sketch.resize(n * sketch_width);
+        out.length2.resize(n);
+        const SketchBasis basis{const_cast<float*>(mean_.data()), const_cast<float*>(basis_.data())};
+        kernels().project(space, basis, out.sketch.data(), out.length2.data(), team);
+        const float longest2 = n == 0 ? 0.0f : *std::max_element(out.length2.begin(), out.length2.end());
+        space.slack = sketch_slack(metric_.ranking, longest2);
+    } else {
+        // One more coordinate tells rows without direction apart (metric_table.hpp).
+        space.sketch_dim = rows.cols + (prepared ? 1 : 0);
+        space.sketch_stride = (space.sketch_dim + sketch_pad - 1) / sketch_pad * sketch_pad;
+        out.sketch.assign(n * static_cast<std::size_t>(space.sketch_stride), 0.0f);
+        for (Size i = 0; i < rows.rows; ++i) {
+            float* sketch = out.sketch.data() + i * space.sketch_stride;
+            const RowScale scale = space.scale_of(i);
+            for (Size k = 0; k < rows.cols; ++k) sketch[k] = (rows.row(i)[k] - scale.shift) * scale.scale;
+            if (prepared) sketch[rows.cols] = scale.scale == 0.0f ? 1.0f : 0.0f;
+        }
+    }
+    space.sketch = out.sketch.data();
+}
+
+void NeighborIndex::write_table(const NeighborHeap& heap, Size wanted, Index* index, float* distance) const {
+    const Size k = wanted + 1;
+    for (Size i = 0; i < heap.rows; ++i) {
+        index[i * k] = static_cast<Index>(i);
+        distance[i * k] = 0.0f;
+        for (Size e = 0; e < wanted; ++e) {
+            const HeapRow row = heap.row(i);
+            index[i * k + e + 1] = row.holds(e) ? row.index(e) : -1;
+            distance[i * k + e + 1] = row.holds(e) ? finish_distance(metric_.finish, row.rank[e]) : no_rank;
+        }
+    }
+}
+
+void NeighborIndex::search_exact(Size k, Index* index, float* distance, ThreadTeam& team) {
+    const HeapStorage storage(space_.rows.rows, k - 1, team);
+    if (k > 1) kernels().compare_all(space_, storage.heap(), team);
+    write_table(storage.heap(), k - 1, index, distance);
+}
+
+float NeighborIndex::search_approximate(Size k, const SearchOptions& options, Index* index, float* distance,
+                                       ThreadTeam& team) {
+    grow_forest(options.trees, options.leaf_rows, team);
+    const Size n = space_.rows.rows, wanted = k - 1;
+    const HeapStorage fresh(n, options.candidates, team), old(n, options.candidates, team);
+    const CandidateTables tables{fresh.heap(), old.heap()};
+    const Size sought = std::min(wanted + options.spare, n - 1);
+    const HeapStorage found(n, sought, team);
+    const double enough = space_.sketch_exact ? options.final : options.coarse;
+    kernels().descend_sketches(space_, found.heap(), tables, forest_, {seed_, options.rounds, enough}, team);
+    if (space_.sketch_exact) {
+        write_table(found.heap(), wanted, index, distance);
+        return 1.0f;
+    }
+    const HeapStorage best(n, wanted, team);
+    const float share = kernels().descend_rows(space_, found.heap(), best.heap(), tables, forest_.order,
+                                                {mix64(seed_), options.rounds, options.fine}, team);
+    write_table(best.heap(), wanted, index, distance);
+    return share;
+}
+
+void NeighborIndex::grow_forest(Size trees, Size leaf_rows, ThreadTeam& team) {
+    const Size n = space_.rows.rows;
+    Size depth = 0;
+    while ((n >> depth) > leaf_rows) ++depth;
+    if (forest_.trees == trees && forest_.depth == depth) return;
+    forest_.trees = trees;
+    forest_.depth = depth;
+    forest_.rows = n;
+    order_.resize(static_cast<std::size_t>(trees * n));
+    pairs_.resize(static_cast<std::size_t>(2 * trees * forest_.nodes()));
+    threshold_.resize(static_cast<std::size_t>(trees * forest_.nodes()));
+    forest_.order = order_.data();
+    forest_.pairs = pairs_.data();
+    forest_.threshold = threshold_.data();
+    kernels().grow_forest(space_, seed_, forest_, team);
+}
+
+void NeighborIndex::query(Matrix queries, GraphView graph, const QueryOptions& options, Index* index, float* distance,
+                          ThreadTeam& team) const {
+    Sketched sketched;
+    sketch_rows(queries, sketched, team);
+    QueryTask task;
+    task.queries = sketched.space;
+    task.graph = graph;
+    task.k = options.k;
+    task.pool = std::max(options.pool, options.k);
+    task.share = options.share;
+    task.index = index;
+    task.rank = distance;
+    kernels().query(space_, forest_, task, team);
+    for (Size e = 0; e < queries.rows * options.k; ++e) distance[e] = finish_distance(metric_.finish, distance[e]);
+}
+
+}  // namespace vicinal

@@ -1,0 +1,71 @@
+// Rows made searchable: prepared by their metric, sketched, and for large data sorted into a forest.
+// An index is a function of (rows, metric, seed) alone, so it can be thrown away and built again.
+#pragma once
+
+#include "kernels.hpp"
+
+#include <string>
+#include <vector>
+
+namespace vicinal {
+
+// How hard the approximate search tries; the reasons are with vicinal.neighbors.SearchOptions.
+struct SearchOptions {
+    Size trees = 8;
+    Size leaf_rows = 96;
+    Size candidates = 16;  // new and as many old neighbours that a row brings together in a round
+    Size spare = 16;       // more neighbours than asked for are sought until the end
+    Size rounds = 12;
+    double coarse = 0.5;   // rounds on sketches end when less than this share of the table is new
+    double fine = 0.35;    // rounds on rows after sketches
+    double final = 0.02;   // rounds on sketches that are the rows
+};
+
+struct QueryOptions {
+    Size k = 15;
+    Size pool = 32;  // entries kept while searching, at least k
+    float share = 1.0f;
+};
+
+const MetricRule& find_metric(const std::string& name);  // throws std::invalid_argument
+
+class NeighborIndex {
+  public:
+    // Keeps the view: the rows must outlive the index.
+    NeighborIndex(Matrix rows, const MetricRule& metric, std::uint64_t seed, ThreadTeam& team);
+
+    // k nearest rows of every row, itself first; [rows][k]. Exact, or by forest and NN-descent.
+    void search_exact(Size k, Index* index, float* distance, ThreadTeam& team);
+    // The latter returns the share of a neighbour's rank that its sketch shows (nn_descent.hpp).
+    float search_approximate(Size k, const SearchOptions& options, Index* index, float* distance, ThreadTeam& team);
+
+    // Trees for finding where a search of unseen rows starts; without, every row is looked at.
+    void grow_forest(Size trees, Size leaf_rows, ThreadTeam& team);
+
+    // k nearest rows of every query, [queries][k].
+    void query(Matrix queries, GraphView graph, const QueryOptions& options, Index* index, float* distance,
+               ThreadTeam& team) const;
+
+    const Matrix& rows() const { return space_.rows; }
+
+  private:
+    struct Sketched {
+        std::vector<RowScale> scale;
+        std::vector<float> sketch, length2;
+        SearchSpace space;
+    };
+
+    void sketch_rows(Matrix rows, Sketched& out, ThreadTeam& team) const;
+    void write_table(const NeighborHeap& heap, Size wanted, Index* index, float* distance) const;
+
+    const MetricRule& metric_;
+    const std::uint64_t seed_;
+    Sketched own_;
+    SearchSpace& space_ = own_.space;
+    std::vector<float> mean_, basis_;
+    std::vector<Index> order_, pairs_;
+    std::vector<float> threshold_;
+    ForestView forest_;
+};
+
+}  // namespace vicinal

@@ -1,0 +1,73 @@
+// A name for the content of a row: equal rows have equal names. Names seed the random generator of transform
+// (so that a row's place does not depend on its position in the batch) and find rows that were seen before.
+#pragma once
+
+#include "parallel.hpp"
+#include "rng.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+namespace vicinal {
+
+inline std::uint64_t hash_row(const float* row, Size d) {
+    std::uint64_t hash = mix64(static_cast<std::uint64_t>(d));
+    Size k = 0;
+    for (; k + 2 <= d; k += 2) {
+        std::uint64_t word;
+        std::memcpy(&word, row + k, sizeof word);
+        hash = (hash ^ word) * 0x9fb21c651e98df25u;
+        hash ^= hash >> 35;
+    }
+    if (k < d) {
+        std::uint32_t word;
+        std::memcpy(&word, row + k, sizeof word);
+        hash = (hash ^ word) * 0x9fb21c651e98df25u;
+    }
+    return mix64(hash);
+}
+
+inline void hash_rows(Matrix rows, std::uint64_t* out, ThreadTeam& team) {
+    team.parallel_for(rows.rows, 512, [&](Size begin, Size end, int) {
+        for (Size i = begin; i < end; ++i) out[i] = hash_row(rows.row(i), rows.cols);
+    });
+}
+
+// The largest magnitude in the rows and the first row that holds a NaN or an infinity (-1: none).
+struct RowScan {
+    float largest = 0.0f;
+    Size first_bad_row = -1;
+};
+
+inline RowScan scan_rows(Matrix rows, ThreadTeam& team) {
+    constexpr Size grain = 256;
+    struct Part {
+        float largest = 0.0f;
+        Size bad = -1;
+    };
+    std::vector<Part> parts(static_cast<std::size_t>((rows.rows + grain - 1) / grain));
+    team.parallel_for(rows.rows, grain, [&](Size begin, Size end, int) {
+        Part& part = parts[begin / grain];
+        for (Size i = begin; i < end; ++i) {
+            const float* x = rows.row(i);
+            float largest = 0.0f, poison = 0.0f;
+            for (Size k = 0; k < rows.cols; ++k) {
+                const float magnitude = std::fabs(x[k]);
+                largest = magnitude > largest ? magnitude : largest;
+                poison += x[k] * 0.0f;  // NaN if x is NaN or infinite
+            }
+            part.largest = std::max(part.largest, largest);
+            if (!(poison == 0.0f) && part.bad < 0) part.bad = i;
+        }
+    });
+    RowScan scan;
+    for (const Part& part : parts) {
+        scan.largest = std::max(scan.largest, part.largest);
+        if (scan.first_bad_row < 0) scan.first_bad_row = part.bad;
+    }
+    return scan;
+}
+
+}  // namespace vicinal

@@ -1,0 +1,186 @@
+// The negative-sampling loop: one for every method that samples, for fitting and for transforming.
+//
+// Algorithm 1 of the survey with each row owned by one writer. In every epoch a row starts at its own
+// place in the snapshot of the last epoch. For every edge that fires it takes the attractive step towards
+// the snapshot of the tail (times `attract_scale`: 2 when the graph is symmetric, because the mirrored
+// edge's pull on this row is the same vector; 1 when tails are frozen references), then draws its
+// negatives, evaluates all of them at the moved place, and adds the sum; a row that draws itself does not push
+// itself away. Nothing a row reads is written in the same epoch, so there are no locks, and the result has the
+// same bits for any number of threads.
+//
+// An edge of weight w in (0, 1] fires in epoch e when floor((e+1) w + u) > floor(e w + u), u a hash of the
+// unordered pair so that both directions fire together. In 32-bit fixed point this is a carry:
+// phase + e * rate wraps when rate is added. No state is kept, so any epoch can be computed at any time.
+//
+// Rows ride in vector lanes, one row a lane; a lane that has finished its row takes the next one of the
+// block. Lanes never mix, hence the width of the vector does not change the result.
+#pragma once
+
+#include "force.hpp"
+#include "layout_task.hpp"
+#include "rng.hpp"
+
+#include <bit>
+
+namespace vicinal::VICINAL_LEVEL {
+
+// Bits of the edges that fire, for a vector of edges.
+VICINAL_INLINE std::uint32_t firing(const std::uint32_t* rate, const std::uint32_t* phase, std::uint32_t epoch) {
+    const UInt r = load<UInt>(rate), before = load<UInt>(phase) + epoch * r;
+    return bits_of(before + r < before);
+}
+
+// Dim > 0 fixes the number of components at compile time; 0 takes it from the task.
+template <class Force, int Dim>
+class LayoutBlock {
+  public:
+    LayoutBlock(const LayoutTask& task, const LayoutEpoch& epoch, const Force& force, const LayoutScratch& scratch)
+        : task_(task), epoch_(epoch), force_(force), fired_(scratch.fired), items_(scratch.items),
+          state_(scratch.lane_state), dim_(static_cast<int>(task.dim)) {}
+
+    void run(Size begin, Size end) {
+        collect(begin, end);
+        next_item_ = 0;
+        active_ = 0;
+        for (int lane = 0; lane < lanes; ++lane) refill(lane);
+        while (active_ > 0) step();
+    }
+
+  private:
+    VICINAL_INLINE int dim() const { return Dim > 0 ? Dim : dim_; }
+
+    // Lists the edges that fire in this epoch, row after row; rows without any keep their place.
+    void collect(Size begin, Size end) {
+        n_items_ = 0;
+        Index fired = 0;
+        const auto epoch = static_cast<std::uint32_t>(epoch_.epoch);
+        for (Size row = begin; row < end; ++row) {
+            const Index first = fired;
+            for (Size e = task_.indptr[row], end_e = task_.indptr[row + 1]; e < end_e; e += lanes) {
+                std::uint32_t bits = firing(task_.rate + e, task_.phase + e, epoch);
+                if (end_e - e < lanes) bits &= (1u << (end_e - e)) - 1u;
+                fired += compress(fired_ + fired, load<Int>(task_.tails + e), bits);
+            }
+            if (fired > first)
+                items_[n_items_++] = {static_cast<Index>(row), first, fired};
+            else
+                for (int c = 0; c < dim(); ++c)
+                    task_.head_out[row * dim() + c] = task_.head_in[row * dim() + c];
+        }
+        // Idle lanes read the place after the last edge.
+        fired_[fired] = 0;
+        idle_ = fired;
+    }
+
+    // Puts the next row into a lane, or parks the lane.
+    VICINAL_INLINE void refill(int lane) {
+        if (next_item_ == n_items_) {
+            state_.row[lane] = -1;
+            state_.cursor[lane] = idle_;
+            state_.stop[lane] = -1;
+            return;
+        }
+        const LayoutItem item = items_[next_item_++];
+        ++active_;
+        state_.row[lane] = item.row;
+        state_.cursor[lane] = item.begin;
+        state_.stop[lane] = item.end;
+        state_.key[lane] =
+            row_key(epoch_.key, task_.row_key != nullptr ? task_.row_key[item.row]
+                                                         : static_cast<std::uint64_t>(item.row));
+        state_.draw[lane] = 0;
+        for (int c = 0; c < dim(); ++c)
+            state_.place[c * lanes + lane] = task_.head_in[static_cast<Size>(item.row) * dim() + c];
+    }
+
+    // One firing edge and its negatives in every lane.
+    VICINAL_INLINE void step() {
+        Float local[Dim > 0 ? 3 * Dim : 1];
+        Float* place = Dim > 0 ? local : reinterpret_cast<Float*>(state_.work);
+        Float* delta = place + dim();
+        Float* push = delta + dim();
+        for (int c = 0; c < dim(); ++c) place[c] = load<Float>(state_.place + c * lanes);
+
+        const Int cursor = load<Int>(state_.cursor);
+        const float pull = -epoch_.learning_rate * epoch_.attract_scale;
+        {
+            const Int at = cursor < idle_ ? cursor : splat<Int>(idle_);
+            const Float g = force_.attract(towards(gather<Int>(fired_, at), place, delta));
+            for (int c = 0; c < dim(); ++c) place[c] += pull * clamp(g * delta[c], gradient_bound);
+        }
+
+        const Int own = task_.reference == task_.head_in ? load<Int>(state_.row) : splat<Int>(-1);
+        const UInt key = load<UInt>(state_.key);
+        UInt draw = load<UInt>(state_.draw);
+        for (int c = 0; c < dim(); ++c) push[c] = Float{};
+        for (int s = 0; s < epoch_.negatives; ++s) {
+            draw += 1;
+            const UInt bits = finalize32(key + draw * golden_ratio_32);
+            const Int negative =
+                bits_as<Int>(multiply_high(bits, static_cast<std::uint32_t>(task_.n_reference)));
+            const Float g = select(negative == own, Float{}, force_.repel(towards(negative, place, delta)));
+            for (int c = 0; c < dim(); ++c) {
+                delta[c] = clamp(g * delta[c], gradient_bound);
+                push[c] += delta[c];
+            }
+            if (task_.negative_moves != nullptr) move_negatives(negative, delta);
+        }
+        store(state_.draw, draw);
+        for (int c = 0; c < dim(); ++c)
+            store(state_.place + c * lanes, place[c] - epoch_.learning_rate * push[c]);
+
+        const Int advanced = cursor + 1;
+        store(state_.cursor, advanced);
+        for (std::uint32_t done = bits_of(advanced == load<Int>(state_.stop)); done != 0; done &= done - 1)
+            finish(std::countr_zero(done));
+    }
+
+    VICINAL_INLINE void finish(int lane) {
+        const Size row = state_.row[lane];
+        for (int c = 0; c < dim(); ++c) task_.head_out[row * dim() + c] = state_.place[c * lanes + lane];
+        --active_;
+        refill(lane);
+    }
+
+    // delta = place - reference[at]; returns the squared length.
+    VICINAL_INLINE Float towards(Int at, const Float* place, Float* delta) const {
+        if constexpr (Dim == 2) {
+            Float x, y;
+            gather_pairs(task_.reference, at, x, y);
+            delta[0] = place[0] - x;
+            delta[1] = place[1] - y;
+            return delta[0] * delta[0] + delta[1] * delta[1];
+        }
+        Float d2{};
+        for (int c = 0; c < dim(); ++c) {
+            delta[c] = place[c] - gather<Float>(task_.reference + c, at * dim());
+            d2 += delta[c] * delta[c];
+        }
+        return d2;
+    }
+
+    // Algorithm 1's extra line: the negative moves by the opposite of the push it gives.
+    void move_negatives(Int negative, const Float* gradient) {
+        for (int lane = 0; lane < lanes; ++lane) {
+            if (state_.row[lane] < 0) continue;
+            for (int c = 0; c < dim(); ++c) {
+                const double move = static_cast<double>(epoch_.learning_rate) * gradient[c][lane];
+                const auto units = static_cast<std::int64_t>(move / fixed_point_unit);
+                __atomic_fetch_add(task_.negative_moves + static_cast<Size>(negative[lane]) * dim() + c,
+                                   units, __ATOMIC_RELAXED);
+            }
+        }
+    }
+
+    const LayoutTask& task_;
+    const LayoutEpoch& epoch_;
+    const Force force_;
+    Index* fired_;
+    LayoutItem* items_;
+    const LaneState state_;
+    const int dim_;
+    Index n_items_ = 0, next_item_ = 0, idle_ = 0;
+    int active_ = 0;
+};
+
+}  // namespace vicinal::VICINAL_LEVEL

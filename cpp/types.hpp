@@ -1,0 +1,43 @@
+// Non-owning views of the arrays that flow between the parts. Plain data: no allocation, no Python.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#if defined(__GNUC__)
+#define VICINAL_INLINE inline __attribute__((always_inline))
+#else
+#error "vicinal needs GCC's or Clang's vector extensions"
+#endif
+
+namespace vicinal {
+
+using Size = std::int64_t;   // counts and offsets: n * k may pass 2^31
+using Index = std::int32_t;  // row numbers, as in the Python arrays; -1 means "none"
+
+// Rows of float32, row-major and contiguous.
+struct Matrix {
+    const float* data = nullptr;
+    Size rows = 0;
+    Size cols = 0;
+
+    VICINAL_INLINE const float* row(Size i) const { return data + i * cols; }
+};
+
+// A neighbour table: k entries a row, sorted by (distance, index).
+struct NeighborTable {
+    const Index* index = nullptr;
+    const float* distance = nullptr;
+    Size rows = 0;
+    Size k = 0;
+};
+
+// Compressed sparse rows; weights lie in the order of the indices.
+struct Csr {
+    const Size* indptr = nullptr;
+    const Index* indices = nullptr;
+    const float* weights = nullptr;
+    Size rows = 0;
+};
+
+}  // namespace vicinal

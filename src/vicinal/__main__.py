@@ -1,0 +1,3 @@
+from vicinal.cli import main
+
+main()

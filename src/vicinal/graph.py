@@ -1,0 +1,99 @@
+"""The fuzzy neighbour graph: memberships of a neighbour table (survey eq. 1-3), made symmetric (eq. 4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vicinal import _core
+from vicinal.neighbors import Neighbors
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Weighted edges in compressed sparse rows; symmetric, or bipartite from new rows (heads) to known ones."""
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    weights: NDArray[np.float32]
+    n_tails: int
+    rho: NDArray[np.float32]
+    sigma: NDArray[np.float32]
+
+    @property
+    def n(self) -> int:
+        return self.indptr.shape[0] - 1
+
+    @property
+    def n_edges(self) -> int:
+        return self.indices.shape[0]
+
+    def degree(self) -> NDArray[np.float64]:
+        """Sum of the weights of every row."""
+        return np.bincount(self.heads(), weights=self.weights, minlength=self.n)
+
+    def heads(self) -> NDArray[np.int32]:
+        """The row of every edge."""
+        return np.repeat(np.arange(self.n, dtype=np.int32), np.diff(self.indptr))
+
+    def to_scipy(self) -> csr_matrix:
+        """The same arrays as a SciPy matrix."""
+        from scipy.sparse import csr_matrix
+
+        return csr_matrix((self.weights, self.indices, self.indptr), shape=(self.n, self.n_tails))
+
+    def with_weights(self, matrix: csr_matrix) -> Graph:
+        """This graph with the edges of another matrix (of the same rows)."""
+        matrix = matrix.tocsr().astype(np.float32)
+        matrix.eliminate_zeros()
+        matrix.sort_indices()
+        return Graph(
+            matrix.indptr.astype(np.int64),
+            matrix.indices.astype(np.int32),
+            np.ascontiguousarray(matrix.data),
+            self.n_tails,
+            self.rho,
+            self.sigma,
+        )
+
+
+def fuzzy_graph(
+    neighbors: Neighbors,
+    *,
+    local_connectivity: float = 1.0,
+    set_op_mix_ratio: float = 1.0,
+    disconnection_distance: float | None = None,
+    n_jobs: int = -1,
+) -> Graph:
+    """The symmetric fuzzy graph of a neighbour table.
+
+    ``set_op_mix_ratio`` mixes fuzzy union (1) and intersection (0); neighbours at or beyond
+    ``disconnection_distance`` are no neighbours.
+    """
+    if disconnection_distance is not None:
+        neighbors = neighbors.within(disconnection_distance)
+    rho, sigma = _core.smooth_knn(neighbors.distance, float(neighbors.k), local_connectivity, 1.0, n_jobs)
+    membership = _core.memberships(neighbors.index, neighbors.distance, rho, sigma, False, n_jobs)
+    indptr, indices, weights = _core.symmetrize(neighbors.index, membership, set_op_mix_ratio, n_jobs)
+    return Graph(indptr, indices, weights, neighbors.n, rho, sigma)
+
+
+def bipartite_graph(
+    neighbors: Neighbors, n_tails: int, *, local_connectivity: float = 1.0, n_jobs: int = -1
+) -> Graph:
+    """Edges from new rows to their nearest known rows, one direction only.
+
+    A new row is no neighbour of itself, so one neighbour fewer is taken to be certainly connected.
+    """
+    # The sum of eq. 3 skips the first column, where a fitted table has the row itself.
+    padded = np.concatenate([np.zeros((neighbors.n, 1), np.float32), neighbors.distance], axis=1)
+    rho, sigma = _core.smooth_knn(padded, float(neighbors.k), max(0.0, local_connectivity - 1.0), 1.0, n_jobs)
+    weights = _core.memberships(neighbors.index, neighbors.distance, rho, sigma, True, n_jobs)
+    indptr = np.arange(0, weights.size + 1, neighbors.k, dtype=np.int64)
+    return Graph(indptr, neighbors.index.reshape(-1), weights.reshape(-1), n_tails, rho, sigma)

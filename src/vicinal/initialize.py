@@ -1,0 +1,164 @@
+"""Initial embeddings: spectral (Laplacian eigenmap, component by component), pca, random, neighbour mean.
+
+``INITIALIZERS`` maps a name to a function of an :class:`InitialTask`. One that cannot do its work raises
+:class:`CannotInitialize`, and the next of ``FALLBACKS`` is tried: fitting never fails for want of a start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vicinal.graph import Graph
+from vicinal.spectral import eigenmap
+
+EXTENT = 10.0  # every initial embedding spans [0, EXTENT] on each axis, as in umap-learn
+NOISE = 1e-4  # separates rows that the eigenvectors put in one place
+
+
+class CannotInitialize(Exception):
+    """This way of starting does not apply; the message says why."""
+
+
+@dataclass(frozen=True)
+class InitialTask:
+    """What an initialiser may use. ``X`` is None when there are no coordinates (precomputed distances)."""
+
+    graph: Graph
+    X: NDArray[np.float32] | None
+    n_components: int
+    seed: int
+    n_jobs: int = -1
+
+    @property
+    def rng(self) -> np.random.Generator:
+        return np.random.default_rng(self.seed)
+
+
+def spectral(task: InitialTask) -> NDArray[np.float64]:
+    from scipy.sparse.csgraph import connected_components
+
+    n_parts, part = connected_components(task.graph.to_scipy(), directed=False)
+    if n_parts > 1:
+        return _by_component(task, n_parts, part)
+    return eigenmap(task.graph, task.n_components, seed=task.seed, n_jobs=task.n_jobs)
+
+
+def _by_component(task: InitialTask, n_parts: int, part: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Every component its own eigenmap, in a box half as wide as the way to the next component's centre."""
+    centres, reach = _component_centres(task, n_parts, part)
+    out = centres[part]
+    matrix = task.graph.to_scipy()
+    order = np.argsort(part, kind="stable")
+    bounds = np.searchsorted(part[order], np.arange(n_parts + 1))
+    # Too small for an eigenmap: a random place in the box of its component.
+    sizes = np.diff(bounds)
+    tiny = sizes[part] <= max(task.n_components + 1, 4)
+    out[tiny] += (task.rng.uniform(-0.5, 0.5, size=out.shape) * reach[part, None])[tiny]
+    for c in np.flatnonzero(sizes > max(task.n_components + 1, 4)):
+        rows = order[bounds[c] : bounds[c + 1]]
+        inner = task.graph.with_weights(matrix[rows][:, rows])
+        inner = Graph(inner.indptr, inner.indices, inner.weights, len(rows), inner.rho, inner.sigma)
+        local = eigenmap(inner, task.n_components, seed=task.seed, n_jobs=task.n_jobs)
+        out[rows] += (to_extent(local) / EXTENT - 0.5) * reach[c]
+    return out
+
+
+def _component_centres(
+    task: InitialTask, n_parts: int, part: NDArray[np.int32]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Where components go (principal components of their centroids, else at random) and how wide each may be."""
+    from scipy.spatial import cKDTree
+
+    centres = task.rng.uniform(size=(n_parts, task.n_components)) * EXTENT
+    if task.X is not None:
+        sums = np.zeros((n_parts, task.X.shape[1]))
+        np.add.at(sums, part, task.X)
+        centroids = sums / np.bincount(part, minlength=n_parts)[:, None]
+        spread = _principal(centroids, task.n_components)
+        if np.ptp(spread, axis=0).max() > 0:
+            centres = to_extent(spread) + task.rng.normal(scale=NOISE, size=centres.shape)
+    distance, _ = cKDTree(centres).query(centres, k=2)
+    return centres, distance[:, 1]
+
+
+def _principal(rows: NDArray[np.floating], n_components: int) -> NDArray[np.float64]:
+    """Coordinates along the leading principal axes; axes the data does not have are zero."""
+    centred = np.asarray(rows, dtype=np.float64)
+    centred = centred - centred.mean(axis=0)
+    largest = np.abs(centred).max(initial=0.0)
+    if largest > 0:
+        centred = centred / largest
+    if centred.shape[0] <= centred.shape[1]:
+        u, s, _ = np.linalg.svd(centred, full_matrices=False)
+        scores = u * s
+    else:
+        _, axes = np.linalg.eigh(centred.T @ centred)
+        scores = centred @ axes[:, ::-1][:, :n_components]
+    scores = scores[:, :n_components]
+    return np.pad(scores, ((0, 0), (0, n_components - scores.shape[1])))
+
+
+def pca(task: InitialTask) -> NDArray[np.float64]:
+    if task.X is None:
+        raise CannotInitialize("there are no coordinates to take principal components of")
+    if task.X.shape[1] > 5_000 and task.X.shape[0] > 5_000:
+        raise CannotInitialize(f"{task.X.shape[1]} columns are too many for principal components")
+    scores = _principal(task.X, task.n_components)
+    if not np.ptp(scores[:, 0]) > 0:
+        raise CannotInitialize("the data does not vary")
+    return scores
+
+
+def random(task: InitialTask) -> NDArray[np.float64]:
+    return task.rng.uniform(size=(task.graph.n, task.n_components))
+
+
+INITIALIZERS: dict[str, Callable[[InitialTask], NDArray[np.float64]]] = {
+    "spectral": spectral,
+    "pca": pca,
+    "random": random,
+}
+FALLBACKS = {"spectral": "pca", "pca": "random"}
+
+
+def initial_embedding(name: str, task: InitialTask) -> tuple[NDArray[np.float32], str]:
+    """The embedding that ``name`` gives, scaled to [0, EXTENT], and a word on how it came about."""
+    used, why = name, ""
+    while True:
+        try:
+            places = INITIALIZERS[used](task)
+            if not np.isfinite(places).all():
+                raise CannotInitialize("the result was not finite")
+            break
+        except (CannotInitialize, np.linalg.LinAlgError) as error:
+            why = f"{used}: {error}" if not why else f"{why}; {used}: {error}"
+            used = FALLBACKS[used]
+    scaled = to_extent(places) + task.rng.normal(scale=NOISE, size=places.shape)
+    return to_extent(scaled).astype(np.float32), f"{used} ({why})" if why else used
+
+
+def to_extent(places: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Each axis stretched to [0, EXTENT]; an axis without extent becomes its middle."""
+    places = np.asarray(places, dtype=np.float64)
+    if places.shape[0] == 0:
+        return places
+    low, width = places.min(axis=0), np.ptp(places, axis=0)
+    flat = ~(width > 0)
+    out = EXTENT * (places - low) / np.where(flat, 1.0, width)
+    out[:, flat] = EXTENT / 2
+    return out
+
+
+def neighbor_mean(graph: Graph, reference: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The mean of the reference places of a row's neighbours, weighted by membership (bipartite graphs)."""
+    k = graph.indices.size // max(graph.n, 1)
+    weights = graph.weights.reshape(graph.n, k).astype(np.float64)
+    total = weights.sum(axis=1, keepdims=True)
+    # A row without any membership stands among its neighbours all the same.
+    weights = np.where(total > 0, weights / np.where(total > 0, total, 1.0), 1.0 / max(k, 1))
+    places = reference[graph.indices.reshape(graph.n, k)]
+    return np.einsum("nk,nkc->nc", weights, places).astype(np.float32)
