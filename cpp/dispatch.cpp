@@ -6,10 +6,10 @@
 #include <stdexcept>
 #include <string>
 
-#define VICINAL_DECLARE(level)                                                                                     \
-    namespace vicinal::level {                                                                                     \
-    void neighbor_kernels(Kernels& out);                                                                           \
-    void layout_kernels(Kernels& out);                                                                             \
+#define VICINAL_DECLARE(level)           \
+    namespace vicinal::level {           \
+    void neighbor_kernels(Kernels& out); \
+    void layout_kernels(Kernels& out);   \
     }
 
 #if defined(__x86_64__)

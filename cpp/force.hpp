@@ -9,6 +9,7 @@
 // the difference vector is then so short that the step vanishes.
 #pragma once
 
+#include "layout_task.hpp"
 #include "simd.hpp"
 
 namespace vicinal::VICINAL_LEVEL {
@@ -18,6 +19,8 @@ constexpr float smallest_d2 = 1e-12f;
 
 struct UmapForce {
     float a, b, gamma;
+
+    explicit UmapForce(const ForceParameters& p) : a(p.a), b(p.b), gamma(p.gamma) {}
 
     VICINAL_INLINE Float attract(Float d2) const {
         d2 = max(d2, splat<Float>(smallest_d2));
@@ -30,5 +33,13 @@ struct UmapForce {
         return (-2.0f * b * gamma) / ((repulsion_epsilon + d2) * (1.0f + ap));
     }
 };
+
+// The registry: calls f(force) with the force that the parameters name.
+template <class F>
+void with_force(const ForceParameters& parameters, const F& f) {
+    switch (parameters.kind) {
+    case ForceKind::umap: return f(UmapForce(parameters));
+    }
+}
 
 }  // namespace vicinal::VICINAL_LEVEL

@@ -8,6 +8,8 @@
 #include "rp_forest.hpp"
 #include "scratch.hpp"
 
+#include <algorithm>
+
 namespace vicinal::VICINAL_LEVEL {
 
 // Rows already looked at: open addressing, emptied for each query.
@@ -67,7 +69,7 @@ class Searcher {
         }
         visited_.clear();
         if (forest_.trees == 0)
-            for (Size i = 0; i < space_.rows.rows; ++i) consider(static_cast<Index>(i));
+            look_at_all();
         else
             descend_graph();
         for (Size e = 0; e < task_.k; ++e) {
@@ -77,12 +79,26 @@ class Searcher {
     }
 
   private:
+    struct Candidate {
+        float rank;
+        Index row;
+    };
+
+    void look_at_all() {
+        Index rows[most_tails];
+        for (Size begin = 0; begin < space_.rows.rows; begin += most_tails) {
+            const Size n = std::min(most_tails, space_.rows.rows - begin);
+            for (Size i = 0; i < n; ++i) rows[i] = static_cast<Index>(begin + i);
+            consider_all(rows, n);
+        }
+    }
+
     void descend_graph() {
-        for (Size tree = 0; tree < forest_.trees; ++tree) {
+        const Size trees = task_.trees < forest_.trees ? task_.trees : forest_.trees;
+        for (Size tree = 0; tree < trees; ++tree) {
             const Size leaf = find_leaf(space_, forest_, tree, task_.queries.sketch_row(query_), normal_.data());
-            const Index* order = forest_.order + tree * forest_.rows;
-            for (Size i = forest_.begin_of(forest_.depth, leaf); i < forest_.begin_of(forest_.depth, leaf + 1); ++i)
-                if (visited_.insert(order[i])) consider(order[i]);
+            const Size begin = forest_.begin_of(forest_.depth, leaf), end = forest_.begin_of(forest_.depth, leaf + 1);
+            consider_all(forest_.order + tree * forest_.rows + begin, end - begin);
         }
         for (Size e = 0; e < task_.pool && pool_.holds(e);) {
             if (!is_fresh(pool_.tag[e])) {
@@ -91,21 +107,48 @@ class Searcher {
             }
             pool_.tag[e] &= ~1u;
             const Size row = pool_.index(e);
-            for (Size g = task_.graph.indptr[row]; g < task_.graph.indptr[row + 1]; ++g)
-                if (visited_.insert(task_.graph.indices[g])) consider(task_.graph.indices[g]);
+            consider_all(task_.graph.indices + task_.graph.indptr[row],
+                         task_.graph.indptr[row + 1] - task_.graph.indptr[row]);
             e = 0;
         }
     }
 
-    VICINAL_INLINE void consider(Index row) {
+    // Rows not looked at before, nearest sketch first, so that the limit is tight when the rest come. The sketches
+    // are asked for before the first is needed.
+    void consider_all(const Index* rows, Size n) {
+        Candidate fresh[most_tails];
+        for (Size begin = 0; begin < n; begin += most_tails) {
+            Size count = 0;
+            for (Size i = begin; i < n && i < begin + most_tails; ++i)
+                if (visited_.insert(rows[i])) {
+                    prefetch(space_.sketch_row(rows[i]), space_.sketch_stride * static_cast<Size>(sizeof(float)));
+                    fresh[count++].row = rows[i];
+                }
+            const float* query = task_.queries.sketch_row(query_);
+            Size kept = 0;
+            for (Size i = 0; i < count; ++i) {
+                const float* sketch = space_.sketch_row(fresh[i].row);
+                const float rank = rank_pair<Rank, false>(query, {}, sketch, {}, space_.sketch_stride);
+                if (rank <= limit()) fresh[kept++] = {rank, fresh[i].row};
+            }
+            std::sort(fresh, fresh + kept,
+                      [](const Candidate& x, const Candidate& y) { return precedes(x.rank, x.row, y.rank, y.row); });
+            for (Size i = 0; i < kept && fresh[i].rank <= limit(); ++i) consider(fresh[i]);
+        }
+    }
+
+    // The largest sketch rank worth a full evaluation.
+    VICINAL_INLINE float limit() const {
         const float worst = pool_.rank[task_.pool - 1];
-        float rank = rank_pair<Rank, false>(task_.queries.sketch_row(query_), {}, space_.sketch_row(row), {},
-                                            space_.sketch_stride);
-        if (rank > (task_.share < 1.0f ? task_.share * worst : space_.relaxed(worst))) return;
+        return task_.share < 1.0f ? task_.share * worst : space_.relaxed(worst);
+    }
+
+    VICINAL_INLINE void consider(Candidate candidate) {
         if (!space_.sketch_exact)
-            rank = rank_pair<Rank, Prepared>(task_.queries.rows.row(query_), task_.queries.scale_of(query_),
-                                             space_.rows.row(row), space_.scale_of(row), space_.rows.cols);
-        insert_sorted(pool_, task_.pool, rank, row);
+            candidate.rank = rank_pair<Rank, Prepared>(task_.queries.rows.row(query_), task_.queries.scale_of(query_),
+                                                       space_.rows.row(candidate.row), space_.scale_of(candidate.row),
+                                                       space_.rows.cols);
+        insert_sorted(pool_, task_.pool, candidate.rank, candidate.row);
     }
 
     const SearchSpace& space_;

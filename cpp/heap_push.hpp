@@ -4,8 +4,8 @@
 #include "neighbor_heap.hpp"
 #include "simd.hpp"
 
-#include <bit>
 #include <sched.h>
+#include <bit>
 
 namespace vicinal::VICINAL_LEVEL {
 

@@ -45,8 +45,8 @@ template <class Rank, bool Prepared, class Limit>
 class Join {
   public:
     Join(const SearchSpace& space, const NeighborHeap& heap, const Limit& limit, float* scratch)
-        : space_(space), heap_(heap), limit_(limit), columns_(scratch), ranks_(columns_ + padded_columns(space.sketch_dim) * most_tails),
-          bounds_(ranks_ + 4 * most_tails) {}
+        : space_(space), heap_(heap), limit_(limit), columns_(scratch),
+          ranks_(columns_ + padded_columns(space.sketch_dim) * most_tails), bounds_(ranks_ + 4 * most_tails) {}
 
     // Compares every head with every tail; with `overlap` the first n_heads tails are the heads themselves
     // and each pair among them is compared once.
@@ -135,8 +135,8 @@ class Join {
         if constexpr (!Limit::final) {
             // Rows that know each other need not meet again; looking is cheaper than evaluating.
             if (contains(heap_, head, tail) && contains(heap_, tail, head)) return;
-            rank = rank_pair<Rank, Prepared>(space_.rows.row(head), space_.scale_of(head),
-                                             space_.rows.row(tail), space_.scale_of(tail), space_.rows.cols);
+            rank = rank_pair<Rank, Prepared>(space_.rows.row(head), space_.scale_of(head), space_.rows.row(tail),
+                                             space_.scale_of(tail), space_.rows.cols);
         }
         if (rank <= heap_.bound(head)) push(heap_, head, rank, tail);
         if (rank <= heap_.bound(tail)) push(heap_, tail, rank, head);

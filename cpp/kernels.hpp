@@ -12,8 +12,7 @@ struct Kernels {
     // Neighbours
     void (*prepare_rows)(Matrix rows, Preparation preparation, RowScale* out, ThreadTeam& team);
     void (*fit_sketch)(const SearchSpace& space, std::uint64_t seed, const SketchBasis& out, ThreadTeam& team);
-    void (*project)(const SearchSpace& space, const SketchBasis& basis, float* out, float* length2,
-                    ThreadTeam& team);
+    void (*project)(const SearchSpace& space, const SketchBasis& basis, float* out, float* length2, ThreadTeam& team);
     void (*grow_forest)(const SearchSpace& space, std::uint64_t seed, const ForestView& forest, ThreadTeam& team);
     void (*compare_all)(const SearchSpace& space, const NeighborHeap& heap, ThreadTeam& team);
     void (*descend_sketches)(const SearchSpace& space, const NeighborHeap& heap, const CandidateTables& tables,
@@ -23,9 +22,9 @@ struct Kernels {
                           ThreadTeam& team);
     void (*query)(const SearchSpace& space, const ForestView& forest, const QueryTask& task, ThreadTeam& team);
     // Layout
-    void (*layout_epoch)(const LayoutTask& task, const LayoutEpoch& epoch, const UmapForceParameters& force,
+    void (*layout_epoch)(const LayoutTask& task, const LayoutEpoch& epoch, const ForceParameters& force,
                          const LayoutScratch* scratch, ThreadTeam& team);
-    void (*force_table)(const UmapForceParameters& force, const float* d2, Size n, float* attract, float* repel);
+    void (*force_table)(const ForceParameters& force, const float* d2, Size n, float* attract, float* repel);
 };
 
 struct Level {

@@ -51,9 +51,8 @@ void compare_all_any(const SearchSpace& space, const NeighborHeap& heap, ThreadT
 
 void descend_sketches_any(const SearchSpace& space, const NeighborHeap& heap, const CandidateTables& tables,
                           const ForestView& forest, const DescentOptions& options, ThreadTeam& team) {
-    dispatch(space, [&]<class Rank, bool Prepared>() {
-        descend_sketches<Rank>(space, heap, tables, forest, options, team);
-    });
+    dispatch(space,
+             [&]<class Rank, bool Prepared>() { descend_sketches<Rank>(space, heap, tables, forest, options, team); });
 }
 
 float descend_rows_any(const SearchSpace& space, const NeighborHeap& found, const NeighborHeap& heap,

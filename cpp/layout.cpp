@@ -10,9 +10,9 @@ namespace vicinal {
 
 namespace {
 
-// An edge of the largest weight fires every epoch; the others in proportion.
-std::uint32_t firing_rate(float weight, float most) {
-    const double share = static_cast<double>(weight) / most * 4294967296.0;
+// An edge of the largest weight fires `often` times an epoch; the others in proportion.
+std::uint32_t firing_rate(float weight, float most, double often) {
+    const double share = static_cast<double>(weight) / most * often * 4294967296.0;
     return static_cast<std::uint32_t>(std::min(share, 4294967295.0));
 }
 
@@ -72,7 +72,7 @@ SampledLayout::SampledLayout(const Csr& graph, Matrix heads, Matrix reference, c
     const std::uint64_t key = stream_key(options.seed, Stream::phase);
     for (Size i = 0; i < n_heads_; ++i)
         for (Size e = indptr_[i]; e < indptr_[i + 1]; ++e) {
-            rate_[e] = firing_rate(graph.weights[e], most);
+            rate_[e] = firing_rate(graph.weights[e], most, options.often);
             phase_[e] = firing_phase(key, row_key != nullptr ? row_key[i] : static_cast<std::uint64_t>(i),
                                      static_cast<std::uint64_t>(tails_[e]));
         }
@@ -112,7 +112,7 @@ void SampledLayout::step(const float* learning_rates, Size n, ThreadTeam& team) 
         epoch.epoch = epoch_;
         epoch.key = stream_key(options_.seed, Stream::layout, static_cast<std::uint64_t>(epoch_));
         epoch.learning_rate = learning_rates[t];
-        epoch.attract_scale = options_.attract_scale;
+        epoch.pulls = options_.pulls;
         epoch.negatives = options_.negatives;
         kernels().layout_epoch(task, epoch, options_.force, views.data(), team);
         if (!negative_moves_.empty()) add_negative_moves(team);

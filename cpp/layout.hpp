@@ -9,10 +9,11 @@
 namespace vicinal {
 
 struct LayoutOptions {
-    UmapForceParameters force{1.577f, 0.895f, 1.0f};
+    ForceParameters force;
     int negatives = 5;
-    float attract_scale = 2.0f;
+    int pulls = 2;
     bool update_negatives = false;
+    double often = 1.0;  // firings an epoch of the heaviest edge, at most 1
     std::uint64_t seed = 0;
 };
 

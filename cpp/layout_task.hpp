@@ -36,12 +36,16 @@ struct LayoutEpoch {
     Size epoch = 0;
     std::uint64_t key = 0;  // of (seed, epoch)
     float learning_rate = 1.0f;
-    float attract_scale = 2.0f;
+    int pulls = 2;
     int negatives = 5;
 };
 
-struct UmapForceParameters {
-    float a, b, gamma;
+// Forces by name (force.hpp holds their formulas).
+enum class ForceKind { umap };
+
+struct ForceParameters {
+    ForceKind kind = ForceKind::umap;
+    float a = 1.577f, b = 0.895f, gamma = 1.0f;
 };
 
 struct LayoutItem {

@@ -56,8 +56,7 @@ VICINAL_INLINE float rank_pair(const float* x, RowScale sx, const float* y, RowS
         for (int b = 0; b < blocks; ++b)
             for (int p = 0; p < parts; ++p) {
                 const Size at = k + b * block_lanes + p * lanes;
-                sum[b][p] = Rank::step(sum[b][p], prepared<Prepared>(x + at, sx),
-                                       prepared<Prepared>(y + at, sy));
+                sum[b][p] = Rank::step(sum[b][p], prepared<Prepared>(x + at, sx), prepared<Prepared>(y + at, sy));
             }
     for (int b = 0; k < d; k += block_lanes, ++b) {
         alignas(64) float tail_x[block_lanes] = {}, tail_y[block_lanes] = {};

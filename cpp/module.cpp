@@ -127,13 +127,14 @@ void bind_neighbors(nb::module_& m) {
                 auto index = make<Index>(n, k);
                 auto distance = make<float>(n, k);
                 const float share = run(n_jobs, [&](ThreadTeam& team) {
-                    return self.search_approximate(k, {trees, leaf_rows, candidates, spare, rounds, coarse, fine, final},
+                    return self.search_approximate(k,
+                                                   {trees, leaf_rows, candidates, spare, rounds, coarse, fine, final},
                                                    index.data(), distance.data(), team);
                 });
                 return nb::make_tuple(index, distance, share);
             },
-            "k"_a, "trees"_a, "leaf_rows"_a, "candidates"_a, "spare"_a, "rounds"_a, "coarse"_a, "fine"_a,
-            "final"_a, "n_jobs"_a)
+            "k"_a, "trees"_a, "leaf_rows"_a, "candidates"_a, "spare"_a, "rounds"_a, "coarse"_a, "fine"_a, "final"_a,
+            "n_jobs"_a)
         .def(
             "grow_forest",
             [](NeighborIndex& self, Size trees, Size leaf_rows, int n_jobs) {
@@ -147,20 +148,20 @@ void bind_neighbors(nb::module_& m) {
         .def(
             "query",
             [](const NeighborIndex& self, In<float, 2> queries, In<Size, 1> indptr, In<Index, 1> indices, Size k,
-               Size pool, float share, int n_jobs) {
+               Size pool, Size trees, float share, int n_jobs) {
                 require(static_cast<Size>(queries.shape(1)) == self.rows().cols, "queries differ in their columns");
                 require(k >= 1 && k <= self.rows().rows, "k must lie between 1 and the number of rows");
                 require(static_cast<Size>(indptr.shape(0)) == self.rows().rows + 1, "the graph has other rows");
                 auto index = make<Index>(static_cast<Size>(queries.shape(0)), k);
                 auto distance = make<float>(static_cast<Size>(queries.shape(0)), k);
                 run(n_jobs, [&](ThreadTeam& team) {
-                    self.query(view(queries), {indptr.data(), indices.data()}, {k, pool, share}, index.data(),
+                    self.query(view(queries), {indptr.data(), indices.data()}, {k, pool, trees, share}, index.data(),
                                distance.data(), team);
                     return 0;
                 });
                 return nb::make_tuple(index, distance);
             },
-            "queries"_a, "indptr"_a, "indices"_a, "k"_a, "pool"_a, "share"_a, "n_jobs"_a);
+            "queries"_a, "indptr"_a, "indices"_a, "k"_a, "pool"_a, "trees"_a, "share"_a, "n_jobs"_a);
 
     m.def(
         "hash_rows",
@@ -186,18 +187,18 @@ void bind_neighbors(nb::module_& m) {
 void bind_graph(nb::module_& m) {
     m.def(
         "smooth_knn",
-        [](In<float, 2> distance, double k, double local_connectivity, double bandwidth, int n_jobs) {
+        [](In<float, 2> distance, double k, double local_connectivity, double bandwidth, bool alone, int n_jobs) {
             const auto rows = static_cast<Size>(distance.shape(0)), columns = static_cast<Size>(distance.shape(1));
             auto rho = make<float>(rows);
             auto sigma = make<float>(rows);
             run(n_jobs, [&](ThreadTeam& team) {
-                SmoothKnn(distance.data(), rows, columns, {k, local_connectivity, bandwidth})
+                SmoothKnn(distance.data(), rows, columns, {k, local_connectivity, bandwidth, alone})
                     .run(rho.data(), sigma.data(), team);
                 return 0;
             });
             return nb::make_tuple(rho, sigma);
         },
-        "distance"_a, "k"_a, "local_connectivity"_a, "bandwidth"_a, "n_jobs"_a);
+        "distance"_a, "k"_a, "local_connectivity"_a, "bandwidth"_a, "alone"_a, "n_jobs"_a);
 
     m.def(
         "memberships",
@@ -221,11 +222,9 @@ void bind_graph(nb::module_& m) {
             const NeighborTable table = view(index, membership);
             for (Size e = 0; e < table.rows * table.k; ++e)
                 require(table.index[e] < table.rows, "a neighbour index lies beyond the rows");
-            OwnedCsr csr = run(n_jobs, [&](ThreadTeam& team) {
-                return Symmetrizer(table, membership.data(), mix).run(team);
-            });
-            return nb::make_tuple(own(std::move(csr.indptr)), own(std::move(csr.indices)),
-                                  own(std::move(csr.weights)));
+            OwnedCsr csr =
+                run(n_jobs, [&](ThreadTeam& team) { return Symmetrizer(table, membership.data(), mix).run(team); });
+            return nb::make_tuple(own(std::move(csr.indptr)), own(std::move(csr.indices)), own(std::move(csr.weights)));
         },
         "index"_a, "membership"_a, "mix"_a, "n_jobs"_a);
 }
@@ -258,8 +257,8 @@ void bind_layout(nb::module_& m) {
             "__init__",
             [](SampledLayout* self, In<Size, 1> indptr, In<Index, 1> indices, In<float, 1> weights,
                In<float, 2> embedding, std::optional<In<float, 2>> reference,
-               std::optional<In<std::uint64_t, 1>> row_key, std::vector<float> force, int negatives,
-               float attract_scale, bool update_negatives, std::uint64_t seed) {
+               std::optional<In<std::uint64_t, 1>> row_key, std::vector<float> force, int negatives, int pulls,
+               double often, bool update_negatives, std::uint64_t seed) {
                 const Matrix heads = view(embedding);
                 require(force.size() == 3, "force is (a, b, gamma)");
                 require(!row_key || static_cast<Size>(row_key->shape(0)) == heads.rows, "row_key has another length");
@@ -267,18 +266,19 @@ void bind_layout(nb::module_& m) {
                         "reference differs in its components");
                 require(!(reference && update_negatives), "a frozen reference cannot move");
                 require(negatives >= 0, "negatives must not be negative");
+                require(often > 0.0 && often <= 1.0, "often must lie in (0, 1]");
                 LayoutOptions options;
-                options.force = {force[0], force[1], force[2]};
+                options.force = {ForceKind::umap, force[0], force[1], force[2]};
                 options.negatives = negatives;
-                options.attract_scale = attract_scale;
+                options.pulls = pulls;
+                options.often = often;
                 options.update_negatives = update_negatives;
                 options.seed = seed;
-                new (self) SampledLayout(view(indptr, indices, weights), heads,
-                                         reference ? view(*reference) : Matrix{},
+                new (self) SampledLayout(view(indptr, indices, weights), heads, reference ? view(*reference) : Matrix{},
                                          row_key ? row_key->data() : nullptr, options);
             },
             "indptr"_a, "indices"_a, "weights"_a, "embedding"_a, "reference"_a.none(), "row_key"_a.none(), "force"_a,
-            "negatives"_a, "attract_scale"_a, "update_negatives"_a, "seed"_a, nb::keep_alive<1, 6>())
+            "negatives"_a, "pulls"_a, "often"_a, "update_negatives"_a, "seed"_a, nb::keep_alive<1, 6>())
         .def(
             "step",
             [](SampledLayout& self, In<float, 1> learning_rates, int n_jobs) {
@@ -302,7 +302,7 @@ void bind_layout(nb::module_& m) {
             const auto n = static_cast<Size>(d2.shape(0));
             auto attract = make<float>(n);
             auto repel = make<float>(n);
-            kernels().force_table({a, b, gamma}, d2.data(), n, attract.data(), repel.data());
+            kernels().force_table({ForceKind::umap, a, b, gamma}, d2.data(), n, attract.data(), repel.data());
             return nb::make_tuple(attract, repel);
         },
         "d2"_a, "a"_a, "b"_a, "gamma"_a);

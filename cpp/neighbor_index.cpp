@@ -112,7 +112,7 @@ void NeighborIndex::search_exact(Size k, Index* index, float* distance, ThreadTe
 }
 
 float NeighborIndex::search_approximate(Size k, const SearchOptions& options, Index* index, float* distance,
-                                       ThreadTeam& team) {
+                                        ThreadTeam& team) {
     grow_forest(options.trees, options.leaf_rows, team);
     const Size n = space_.rows.rows, wanted = k - 1;
     const HeapStorage fresh(n, options.candidates, team), old(n, options.candidates, team);
@@ -127,7 +127,7 @@ float NeighborIndex::search_approximate(Size k, const SearchOptions& options, In
     }
     const HeapStorage best(n, wanted, team);
     const float share = kernels().descend_rows(space_, found.heap(), best.heap(), tables, forest_.order,
-                                                {mix64(seed_), options.rounds, options.fine}, team);
+                                               {mix64(seed_), options.rounds, options.fine}, team);
     write_table(best.heap(), wanted, index, distance);
     return share;
 }
@@ -158,6 +158,7 @@ void NeighborIndex::query(Matrix queries, GraphView graph, const QueryOptions& o
     task.graph = graph;
     task.k = options.k;
     task.pool = std::max(options.pool, options.k);
+    task.trees = options.trees;
     task.share = options.share;
     task.index = index;
     task.rank = distance;

@@ -16,14 +16,15 @@ struct SearchOptions {
     Size candidates = 16;  // new and as many old neighbours that a row brings together in a round
     Size spare = 16;       // more neighbours than asked for are sought until the end
     Size rounds = 12;
-    double coarse = 0.5;   // rounds on sketches end when less than this share of the table is new
+    double coarse = 0.52;  // rounds on sketches end when less than this share of the table is new
     double fine = 0.35;    // rounds on rows after sketches
     double final = 0.02;   // rounds on sketches that are the rows
 };
 
 struct QueryOptions {
     Size k = 15;
-    Size pool = 32;  // entries kept while searching, at least k
+    Size pool = 20;  // entries kept while searching, at least k
+    Size trees = 2;
     float share = 1.0f;
 };
 

@@ -56,8 +56,7 @@ inline Size count_fresh(const NeighborHeap& heap, ThreadTeam& team) {
     Size total = 0;
     team.parallel_for(heap.rows, 4096, [&](Size begin, Size end, int) {
         Size count = 0;
-        for (Size e = begin * heap.stride; e < end * heap.stride; ++e)
-            count += is_fresh(heap.tags[e]);
+        for (Size e = begin * heap.stride; e < end * heap.stride; ++e) count += is_fresh(heap.tags[e]);
         __atomic_fetch_add(&total, count, __ATOMIC_RELAXED);
     });
     return total;
@@ -142,9 +141,8 @@ float sketch_share(const SearchSpace& space, const NeighborHeap& heap) {
             const float rank = heap.row(i).rank[e];
             if (!(rank > 0.0f)) continue;
             const float* other = space.sketch_row(heap.row(i).index(e));
-            const double share =
-                rank_pair<Rank, false>(space.sketch_row(i), {}, other, {}, space.sketch_stride) /
-                static_cast<double>(rank);
+            const double share = rank_pair<Rank, false>(space.sketch_row(i), {}, other, {}, space.sketch_stride) /
+                                 static_cast<double>(rank);
             n += 1.0;
             sum += share;
             squares += share * share;
@@ -157,8 +155,7 @@ float sketch_share(const SearchSpace& space, const NeighborHeap& heap) {
 // Rounds on the rows themselves; returns the share used (above), which searches of the index use too.
 template <class Rank, bool Prepared>
 float descend_rows(const SearchSpace& space, const NeighborHeap& found, const NeighborHeap& heap,
-                   const CandidateTables& tables, const Index* order, const DescentOptions& options,
-                   ThreadTeam& team) {
+                   const CandidateTables& tables, const Index* order, const DescentOptions& options, ThreadTeam& team) {
     rank_again<Rank, Prepared>(space, found, heap, order, team);
     const float share = sketch_share<Rank>(space, heap);
     Scratch<float> limit(heap.rows);

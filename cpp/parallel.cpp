@@ -17,8 +17,7 @@ constexpr int most_threads = 1024;
 }  // namespace
 
 ThreadTeam::ThreadTeam(int n_threads, Poll poll)
-    : size_(std::clamp(n_threads, 1, most_threads)), poll_(poll),
-      last_poll_(std::chrono::steady_clock::now()) {}
+    : size_(std::clamp(n_threads, 1, most_threads)), poll_(poll), last_poll_(std::chrono::steady_clock::now()) {}
 
 ThreadTeam::~ThreadTeam() {
     {
@@ -33,8 +32,7 @@ ThreadTeam::~ThreadTeam() {
 void ThreadTeam::start_threads() {
     threads_.reserve(static_cast<std::size_t>(size_ - 1));
     try {
-        for (int worker = 1; worker < size_; ++worker)
-            threads_.emplace_back([this, worker] { worker_main(worker); });
+        for (int worker = 1; worker < size_; ++worker) threads_.emplace_back([this, worker] { worker_main(worker); });
     } catch (const std::system_error&) {
         // The system grants no more threads: the work is the same with fewer.
         size_ = static_cast<int>(threads_.size()) + 1;

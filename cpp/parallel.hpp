@@ -31,9 +31,7 @@ class LoopBody {
         : object_(&f), call_([](const void* object, Size begin, Size end, int worker) {
               (*static_cast<const F*>(object))(begin, end, worker);
           }) {}
-    VICINAL_INLINE void operator()(Size begin, Size end, int worker) const {
-        call_(object_, begin, end, worker);
-    }
+    VICINAL_INLINE void operator()(Size begin, Size end, int worker) const { call_(object_, begin, end, worker); }
 
   private:
     const void* object_;

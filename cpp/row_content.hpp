@@ -14,17 +14,13 @@ namespace vicinal {
 
 inline std::uint64_t hash_row(const float* row, Size d) {
     std::uint64_t hash = mix64(static_cast<std::uint64_t>(d));
-    Size k = 0;
-    for (; k + 2 <= d; k += 2) {
+    for (Size k = 0; k < d; k += 2) {
+        // Adding 0 makes -0 into 0, which it equals.
+        const float pair[2] = {row[k] + 0.0f, k + 1 < d ? row[k + 1] + 0.0f : 0.0f};
         std::uint64_t word;
-        std::memcpy(&word, row + k, sizeof word);
+        std::memcpy(&word, pair, sizeof word);
         hash = (hash ^ word) * 0x9fb21c651e98df25u;
         hash ^= hash >> 35;
-    }
-    if (k < d) {
-        std::uint32_t word;
-        std::memcpy(&word, row + k, sizeof word);
-        hash = (hash ^ word) * 0x9fb21c651e98df25u;
     }
     return mix64(hash);
 }

@@ -53,8 +53,7 @@ class TreeGrower {
         const auto other = static_cast<Size>(below(draw32(key, 1), static_cast<std::uint32_t>(n - 1)));
         const Index a = order[begin + first], b = order[begin + other + (other >= first ? 1 : 0)];
         const Size width = split_width(space_);
-        for (Size k = 0; k < width; ++k)
-            normal[k] = space_.sketch_row(a)[k] - space_.sketch_row(b)[k];
+        for (Size k = 0; k < width; ++k) normal[k] = space_.sketch_row(a)[k] - space_.sketch_row(b)[k];
         for (Size i = 0; i < n; ++i) {
             const Index row = order[begin + i];
             projected[i] = {dot(space_.sketch_row(row), normal, width), row};

@@ -1,12 +1,14 @@
 // The negative-sampling loop: one for every method that samples, for fitting and for transforming.
 //
 // Algorithm 1 of the survey with each row owned by one writer. In every epoch a row starts at its own
-// place in the snapshot of the last epoch. For every edge that fires it takes the attractive step towards
-// the snapshot of the tail (times `attract_scale`: 2 when the graph is symmetric, because the mirrored
-// edge's pull on this row is the same vector; 1 when tails are frozen references), then draws its
-// negatives, evaluates all of them at the moved place, and adds the sum; a row that draws itself does not push
-// itself away. Nothing a row reads is written in the same epoch, so there are no locks, and the result has the
-// same bits for any number of threads.
+// place in the snapshot of the last epoch. For every edge that fires it is pulled towards the snapshot of the
+// tail, twice when the graph is symmetric, because the mirrored edge pulls this row too, and once when tails
+// are frozen references. Then it draws its negatives, evaluates all of them at the moved place, and adds the sum;
+// a row that draws itself does not push itself away. Nothing a row reads is written in the same epoch, so there
+// are no locks, and the result has the same bits for any number of threads.
+//
+// Two single pulls, the second from where the first led, overshoot less than one of twice the length: near rows
+// attract with a coefficient above 1.
 //
 // An edge of weight w in (0, 1] fires in epoch e when floor((e+1) w + u) > floor(e w + u), u a hash of the
 // unordered pair so that both directions fire together. In 32-bit fixed point this is a carry:
@@ -64,8 +66,7 @@ class LayoutBlock {
             if (fired > first)
                 items_[n_items_++] = {static_cast<Index>(row), first, fired};
             else
-                for (int c = 0; c < dim(); ++c)
-                    task_.head_out[row * dim() + c] = task_.head_in[row * dim() + c];
+                for (int c = 0; c < dim(); ++c) task_.head_out[row * dim() + c] = task_.head_in[row * dim() + c];
         }
         // Idle lanes read the place after the last edge.
         fired_[fired] = 0;
@@ -85,9 +86,8 @@ class LayoutBlock {
         state_.row[lane] = item.row;
         state_.cursor[lane] = item.begin;
         state_.stop[lane] = item.end;
-        state_.key[lane] =
-            row_key(epoch_.key, task_.row_key != nullptr ? task_.row_key[item.row]
-                                                         : static_cast<std::uint64_t>(item.row));
+        state_.key[lane] = row_key(
+            epoch_.key, task_.row_key != nullptr ? task_.row_key[item.row] : static_cast<std::uint64_t>(item.row));
         state_.draw[lane] = 0;
         for (int c = 0; c < dim(); ++c)
             state_.place[c * lanes + lane] = task_.head_in[static_cast<Size>(item.row) * dim() + c];
@@ -102,11 +102,13 @@ class LayoutBlock {
         for (int c = 0; c < dim(); ++c) place[c] = load<Float>(state_.place + c * lanes);
 
         const Int cursor = load<Int>(state_.cursor);
-        const float pull = -epoch_.learning_rate * epoch_.attract_scale;
         {
             const Int at = cursor < idle_ ? cursor : splat<Int>(idle_);
-            const Float g = force_.attract(towards(gather<Int>(fired_, at), place, delta));
-            for (int c = 0; c < dim(); ++c) place[c] += pull * clamp(g * delta[c], gradient_bound);
+            const Int tail = gather<Int>(fired_, at);
+            for (int p = 0; p < epoch_.pulls; ++p) {
+                const Float g = force_.attract(towards(tail, place, delta));
+                for (int c = 0; c < dim(); ++c) place[c] -= epoch_.learning_rate * clamp(g * delta[c], gradient_bound);
+            }
         }
 
         const Int own = task_.reference == task_.head_in ? load<Int>(state_.row) : splat<Int>(-1);
@@ -116,8 +118,7 @@ class LayoutBlock {
         for (int s = 0; s < epoch_.negatives; ++s) {
             draw += 1;
             const UInt bits = finalize32(key + draw * golden_ratio_32);
-            const Int negative =
-                bits_as<Int>(multiply_high(bits, static_cast<std::uint32_t>(task_.n_reference)));
+            const Int negative = bits_as<Int>(multiply_high(bits, static_cast<std::uint32_t>(task_.n_reference)));
             const Float g = select(negative == own, Float{}, force_.repel(towards(negative, place, delta)));
             for (int c = 0; c < dim(); ++c) {
                 delta[c] = clamp(g * delta[c], gradient_bound);
@@ -126,8 +127,7 @@ class LayoutBlock {
             if (task_.negative_moves != nullptr) move_negatives(negative, delta);
         }
         store(state_.draw, draw);
-        for (int c = 0; c < dim(); ++c)
-            store(state_.place + c * lanes, place[c] - epoch_.learning_rate * push[c]);
+        for (int c = 0; c < dim(); ++c) store(state_.place + c * lanes, place[c] - epoch_.learning_rate * push[c]);
 
         const Int advanced = cursor + 1;
         store(state_.cursor, advanced);
@@ -166,8 +166,8 @@ class LayoutBlock {
             for (int c = 0; c < dim(); ++c) {
                 const double move = static_cast<double>(epoch_.learning_rate) * gradient[c][lane];
                 const auto units = static_cast<std::int64_t>(move / fixed_point_unit);
-                __atomic_fetch_add(task_.negative_moves + static_cast<Size>(negative[lane]) * dim() + c,
-                                   units, __ATOMIC_RELAXED);
+                __atomic_fetch_add(task_.negative_moves + static_cast<Size>(negative[lane]) * dim() + c, units,
+                                   __ATOMIC_RELAXED);
             }
         }
     }

@@ -22,8 +22,7 @@ class Scratch {
 
     void resize(Size n) {
         release();
-        data_ = static_cast<T*>(
-            ::operator new(static_cast<std::size_t>(n) * sizeof(T) + 64, std::align_val_t{64}));
+        data_ = static_cast<T*>(::operator new(static_cast<std::size_t>(n) * sizeof(T) + 64, std::align_val_t{64}));
     }
     VICINAL_INLINE T* data() { return data_; }
     VICINAL_INLINE const T* data() const { return data_; }

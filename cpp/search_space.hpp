@@ -44,8 +44,8 @@ inline float sketch_slack(Ranking ranking, float longest2) {
 // Balanced random-projection trees. Node p of level l covers order[n p / 2^l, n (p+1) / 2^l); its plane is
 // normal to the difference of the sketches of rows (a, b). Nodes of a tree lie level by level.
 struct ForestView {
-    Index* order = nullptr;  // [trees][rows]
-    Index* pairs = nullptr;  // [trees][nodes][2]
+    Index* order = nullptr;      // [trees][rows]
+    Index* pairs = nullptr;      // [trees][nodes][2]
     float* threshold = nullptr;  // [trees][nodes]
     Size trees = 0;
     Size depth = 0;
@@ -83,7 +83,8 @@ struct QueryTask {
     SearchSpace queries;  // rows and sketches of the queries, prepared as the space's
     GraphView graph;
     Size k = 0;
-    Size pool = 0;  // entries kept while searching, at least k
+    Size pool = 0;   // entries kept while searching, at least k
+    Size trees = 1;  // of the forest, whose leaves the search starts from
     // Of a neighbour's rank that its sketch shows; 1 keeps every row that could be a neighbour.
     float share = 1.0f;
     Index* index = nullptr;

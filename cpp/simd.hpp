@@ -93,9 +93,7 @@ VICINAL_INLINE Float max(Float x, Float y) {
 #endif
 }
 VICINAL_INLINE Float abs(Float x) { return bits_as<Float>(bits_as<Int>(x) & 0x7fffffff); }
-VICINAL_INLINE Float clamp(Float x, float bound) {
-    return min(max(x, splat<Float>(-bound)), splat<Float>(bound));
-}
+VICINAL_INLINE Float clamp(Float x, float bound) { return min(max(x, splat<Float>(-bound)), splat<Float>(bound)); }
 
 // One bit a lane, set where the mask is all ones.
 VICINAL_INLINE std::uint32_t bits_of(Int mask) {
@@ -131,8 +129,7 @@ VICINAL_INLINE V gather(const T* base, Int index) {
 #if defined(__AVX512F__)
     return bits_as<V>(_mm512_i32gather_epi32(bits_as<__m512i>(index), base, 4));
 #elif defined(__AVX2__)
-    return bits_as<V>(
-        _mm256_i32gather_epi32(reinterpret_cast<const int*>(base), bits_as<__m256i>(index), 4));
+    return bits_as<V>(_mm256_i32gather_epi32(reinterpret_cast<const int*>(base), bits_as<__m256i>(index), 4));
 #else
     V v{};
     for (int l = 0; l < lanes; ++l) v[l] = base[index[l]];
@@ -153,8 +150,7 @@ VICINAL_INLINE void gather_pairs(const float* base, Int index, Float& x, Float& 
     const __m256i at = bits_as<__m256i>(index);
     const auto* pairs = reinterpret_cast<const long long*>(base);
     const __m256 low = _mm256_castsi256_ps(_mm256_i32gather_epi64(pairs, _mm256_castsi256_si128(at), 8));
-    const __m256 high =
-        _mm256_castsi256_ps(_mm256_i32gather_epi64(pairs, _mm256_extracti128_si256(at, 1), 8));
+    const __m256 high = _mm256_castsi256_ps(_mm256_i32gather_epi64(pairs, _mm256_extracti128_si256(at, 1), 8));
     // (x0 y0 x1 y1 | x2 y2 x3 y3), (x4 ...): shuffle within halves, then put the quarters in order.
     const __m256 xs = _mm256_shuffle_ps(low, high, 0x88), ys = _mm256_shuffle_ps(low, high, 0xdd);
     x = bits_as<Float>(_mm256_permute4x64_epi64(_mm256_castps_si256(xs), 0xd8));
@@ -181,8 +177,7 @@ VICINAL_INLINE UInt multiply_high(UInt x, std::uint32_t n) {
     return bits_as<UInt>(_mm256_blend_epi32(even, odd, 0xaa));
 #else
     UInt high{};
-    for (int l = 0; l < lanes; ++l)
-        high[l] = static_cast<std::uint32_t>((static_cast<std::uint64_t>(x[l]) * n) >> 32);
+    for (int l = 0; l < lanes; ++l) high[l] = static_cast<std::uint32_t>((static_cast<std::uint64_t>(x[l]) * n) >> 32);
     return high;
 #endif
 }

@@ -113,9 +113,8 @@ inline void choose_columns(const Scratch<float>& sample, Size m, Size d, float* 
         order[k] = static_cast<Index>(k);
         for (Size i = 0; i < m; ++i) variance[k] += static_cast<double>(sample[i * d + k]) * sample[i * d + k];
     }
-    std::sort(order.data(), order.data() + d, [&](Index x, Index y) {
-        return variance[x] > variance[y] || (variance[x] == variance[y] && x < y);
-    });
+    std::sort(order.data(), order.data() + d,
+              [&](Index x, Index y) { return variance[x] > variance[y] || (variance[x] == variance[y] && x < y); });
     for (Size c = 0; c < std::min(sketch_width, d); ++c) q[order[c] * sketch_width + c] = 1.0f;
 }
 
@@ -139,8 +138,7 @@ inline void fit_sketch(const SearchSpace& space, std::uint64_t seed, const Sketc
 
 // Sketches of all rows of `space.rows` and their squared distances to the mean, which bound the rounding error.
 // The mean only keeps numbers small: it cancels in differences.
-inline void project(const SearchSpace& space, const SketchBasis& basis, float* out, float* length2,
-                    ThreadTeam& team) {
+inline void project(const SearchSpace& space, const SketchBasis& basis, float* out, float* length2, ThreadTeam& team) {
     const Size d = space.rows.cols;
     const auto value = [&](Size i, Size k) { return prepared_value(space, i, k) - basis.mean[k]; };
     team.parallel_for(space.rows.rows, 64, [&](Size begin, Size end, int) {

@@ -21,6 +21,9 @@ struct SmoothKnnOptions {
     double k = 15;  // the number whose log2 is the target; may differ from the columns of the table
     double local_connectivity = 1.0;
     double bandwidth = 1.0;
+    // Rows that must not know of each other (transform): the floor of a sigma without rho is the row's own mean
+    // distance instead of that of all rows.
+    bool alone = false;
     int iterations = 64;
 };
 
@@ -39,7 +42,7 @@ class SmoothKnn {
             for (Size i = begin; i < end; ++i) {
                 const float* d = distance_ + i * columns_;
                 rho[i] = local_rho(d);
-                const double scale = rho[i] > 0.0f ? mean(d, columns_) : mean_all;
+                const double scale = rho[i] > 0.0f || options_.alone ? mean(d, columns_) : mean_all;
                 sigma[i] = static_cast<float>(std::max(bisect(d, rho[i], target), smallest_sigma * scale));
             }
         });
@@ -98,10 +101,10 @@ class SmoothKnn {
     SmoothKnnOptions options_;
 };
 
-// eq. 1 on the whole table; `own` is the column value that names the row itself (a point is not its own
-// neighbour), or none for a bipartite table.
-inline void memberships(const NeighborTable& table, const float* rho, const float* sigma, bool bipartite,
-                        float* out, ThreadTeam& team) {
+// eq. 1 on the whole table. A point is not its own neighbour, unless the table is bipartite and a number names
+// another row.
+inline void memberships(const NeighborTable& table, const float* rho, const float* sigma, bool bipartite, float* out,
+                        ThreadTeam& team) {
     team.parallel_for(table.rows, 1024, [&](Size begin, Size end, int) {
         for (Size i = begin; i < end; ++i)
             for (Size e = i * table.k; e < (i + 1) * table.k; ++e) {

@@ -336,16 +336,16 @@ def row_owned_epoch(
     b: float,
     gamma: float,
     learning_rate: float,
-    attract_scale: float = 2.0,
+    pulls: int = 2,
     eps: float = EPS,
     clip: float = CLIP,
 ) -> Floats:
     """Algorithm 1's epoch as the library runs it: one writer a row, everything else read from the snapshot.
 
     `edges_by_row[i]` lists the tails of row i's firing edges in order, `negatives_by_row[i][e]` the negatives
-    of the e-th. For each edge the row steps towards the tail's snapshot; `attract_scale` 2 makes up for the
-    pull of the mirrored edge, which in Algorithm 1 moves this row too. Then all the edge's negatives are
-    evaluated at the moved position, each clipped on its own, and their sum is added.
+    of the e-th. For each edge the row steps towards the tail's snapshot `pulls` times, each from where the last
+    led: the second makes up for the pull of the mirrored edge, which in Algorithm 1 moves this row too. Then all
+    the edge's negatives are evaluated at the moved position, each clipped on its own, and their sum is added.
     A negative that is the row itself does nothing, as in Algorithm 1, where y_i - y_i is 0. Measured against
     the row's own snapshot it would kick the row by the clipping bound, since it has just moved a little.
     """
@@ -354,8 +354,9 @@ def row_owned_epoch(
     for row, (tails, drawn) in enumerate(zip(edges_by_row, negatives_by_row, strict=True)):
         position = snapshot[row].copy()
         for tail, negatives in zip(tails, drawn, strict=True):
-            pull = np.clip(attract_gradient(position, snapshot[tail], a, b), -clip, clip)
-            position -= learning_rate * attract_scale * pull
+            for _ in range(pulls):
+                pull = np.clip(attract_gradient(position, snapshot[tail], a, b), -clip, clip)
+                position -= learning_rate * pull
             push = np.zeros_like(position)
             for negative in negatives:
                 if negative != row:

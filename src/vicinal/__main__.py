@@ -1,3 +1,5 @@
+import sys
+
 from vicinal.cli import main
 
-main()
+sys.exit(main())

@@ -26,7 +26,7 @@ class NeighborIndex:
     ) -> tuple[_I32, _F32, float]: ...
     def grow_forest(self, trees: int, leaf_rows: int, n_jobs: int) -> None: ...
     def query(
-        self, queries: _F32, indptr: _I64, indices: _I32, k: int, pool: int, share: float, n_jobs: int
+        self, queries: _F32, indptr: _I64, indices: _I32, k: int, pool: int, trees: int, share: float, n_jobs: int
     ) -> tuple[_I32, _F32]: ...
 
 class SampledLayout:
@@ -40,7 +40,8 @@ class SampledLayout:
         row_key: _U64 | None,
         force: list[float],
         negatives: int,
-        attract_scale: float,
+        pulls: int,
+        often: float,
         update_negatives: bool,
         seed: int,
     ) -> None: ...
@@ -52,7 +53,7 @@ class SampledLayout:
 def hash_rows(rows: _F32, n_jobs: int) -> _U64: ...
 def scan_rows(rows: _F32, n_jobs: int) -> tuple[float, int]: ...
 def smooth_knn(
-    distance: _F32, k: float, local_connectivity: float, bandwidth: float, n_jobs: int
+    distance: _F32, k: float, local_connectivity: float, bandwidth: float, alone: bool, n_jobs: int
 ) -> tuple[_F32, _F32]: ...
 def memberships(
     index: _I32, distance: _F32, rho: _F32, sigma: _F32, bipartite: bool, n_jobs: int

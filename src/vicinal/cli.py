@@ -279,7 +279,8 @@ def _embedded(
     from vicinal import quality
 
     with _stage_bars(quiet) as bars, _one_line_warnings(quiet):
-        model = vicinal.UMAP(**asdict(settings), callback=bars)
+        # without a bar to move, the estimator is spared a report of every epoch
+        model = vicinal.UMAP(**asdict(settings), callback=None if bars.progress is None else bars)
         model.fit(X)
         seconds = {stage: float(spent) for stage, spent in model.stage_times_.items()}
         found = None
@@ -301,11 +302,12 @@ class _Bars:
     def __call__(self, stage: str, epoch: int, n_epochs: int, embedding: object) -> bool:
         if self.progress is None:
             return False
+        # a stage of one step cannot say how far it is: rich draws a moving bar for a total of None
+        total = n_epochs if n_epochs > 1 or epoch else None
         if stage not in self.tasks:
             self.finish()
-            # a stage without epochs has an unknown length: rich draws a moving bar
-            self.tasks[stage] = self.progress.add_task(STAGES.get(stage, stage), total=n_epochs or None)
-        self.progress.update(self.tasks[stage], completed=epoch, total=n_epochs or None)
+            self.tasks[stage] = self.progress.add_task(STAGES.get(stage, stage), total=total)
+        self.progress.update(self.tasks[stage], completed=epoch, total=total)
         return False
 
     def finish(self) -> None:

@@ -28,15 +28,15 @@ class Graph:
 
     @property
     def n(self) -> int:
-        return self.indptr.shape[0] - 1
+        return int(self.indptr.shape[0]) - 1
 
     @property
     def n_edges(self) -> int:
-        return self.indices.shape[0]
+        return int(self.indices.shape[0])
 
     def degree(self) -> NDArray[np.float64]:
         """Sum of the weights of every row."""
-        return np.bincount(self.heads(), weights=self.weights, minlength=self.n)
+        return np.asarray(np.bincount(self.heads(), weights=self.weights, minlength=self.n), dtype=np.float64)
 
     def heads(self) -> NDArray[np.int32]:
         """The row of every edge."""
@@ -78,7 +78,7 @@ def fuzzy_graph(
     """
     if disconnection_distance is not None:
         neighbors = neighbors.within(disconnection_distance)
-    rho, sigma = _core.smooth_knn(neighbors.distance, float(neighbors.k), local_connectivity, 1.0, n_jobs)
+    rho, sigma = _core.smooth_knn(neighbors.distance, float(neighbors.k), local_connectivity, 1.0, False, n_jobs)
     membership = _core.memberships(neighbors.index, neighbors.distance, rho, sigma, False, n_jobs)
     indptr, indices, weights = _core.symmetrize(neighbors.index, membership, set_op_mix_ratio, n_jobs)
     return Graph(indptr, indices, weights, neighbors.n, rho, sigma)
@@ -93,7 +93,8 @@ def bipartite_graph(
     """
     # The sum of eq. 3 skips the first column, where a fitted table has the row itself.
     padded = np.concatenate([np.zeros((neighbors.n, 1), np.float32), neighbors.distance], axis=1)
-    rho, sigma = _core.smooth_knn(padded, float(neighbors.k), max(0.0, local_connectivity - 1.0), 1.0, n_jobs)
+    certain = max(0.0, local_connectivity - 1.0)
+    rho, sigma = _core.smooth_knn(padded, float(neighbors.k), certain, 1.0, True, n_jobs)
     weights = _core.memberships(neighbors.index, neighbors.distance, rho, sigma, True, n_jobs)
     indptr = np.arange(0, weights.size + 1, neighbors.k, dtype=np.int64)
     return Graph(indptr, neighbors.index.reshape(-1), weights.reshape(-1), n_tails, rho, sigma)

@@ -48,7 +48,7 @@ def spectral(task: InitialTask) -> NDArray[np.float64]:
 
 
 def _by_component(task: InitialTask, n_parts: int, part: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Every component its own eigenmap, in a box half as wide as the way to the next component's centre."""
+    """Every component its own eigenmap, in a box as wide as the way to the next component's centre."""
     centres, reach = _component_centres(task, n_parts, part)
     out = centres[part]
     matrix = task.graph.to_scipy()
@@ -143,12 +143,12 @@ def initial_embedding(name: str, task: InitialTask) -> tuple[NDArray[np.float32]
 
 def to_extent(places: NDArray[np.floating]) -> NDArray[np.float64]:
     """Each axis stretched to [0, EXTENT]; an axis without extent becomes its middle."""
-    places = np.asarray(places, dtype=np.float64)
-    if places.shape[0] == 0:
-        return places
-    low, width = places.min(axis=0), np.ptp(places, axis=0)
+    out: NDArray[np.float64] = np.array(places, dtype=np.float64)
+    if out.shape[0] == 0:
+        return out
+    low, width = out.min(axis=0), np.ptp(out, axis=0)
     flat = ~(width > 0)
-    out = EXTENT * (places - low) / np.where(flat, 1.0, width)
+    out = EXTENT * (out - low) / np.where(flat, 1.0, width)
     out[:, flat] = EXTENT / 2
     return out
 
@@ -161,4 +161,4 @@ def neighbor_mean(graph: Graph, reference: NDArray[np.float32]) -> NDArray[np.fl
     # A row without any membership stands among its neighbours all the same.
     weights = np.where(total > 0, weights / np.where(total > 0, total, 1.0), 1.0 / max(k, 1))
     places = reference[graph.indices.reshape(graph.n, k)]
-    return np.einsum("nk,nkc->nc", weights, places).astype(np.float32)
+    return np.asarray(np.einsum("nk,nkc->nc", weights, places), dtype=np.float32)

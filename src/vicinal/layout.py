@@ -19,19 +19,33 @@ def default_epochs(n: int) -> int:
     return SMALL_EPOCHS if n <= SMALL_ROWS else LARGE_EPOCHS
 
 
+# A row makes all its moves of a sweep while the others stand still. Two sweeps an epoch, each with half of the
+# firings, and a rate that stays small for longer, make up for it. Means of Fashion-MNIST (3 seeds; recall@15, true
+# 15 within 100) and digits (5 seeds; continuity), with (sweeps, power of the
+# rate's fall):
+#   (1, 1) 0.133 0.463 0.965   (2, 1) 0.131 0.468 0.978   (2, 1.5) 0.137 0.477 0.979   umap-learn 0.130 0.473 0.983
+SWEEPS = 2
+
+
 @dataclass(frozen=True)
 class Schedule:
-    """Epochs, the learning rate they start from (it falls linearly to 0), and how negatives are drawn."""
+    """Epochs, the learning rate and how negatives are drawn.
+
+    Epoch e of n has the rate learning_rate * (1 - e/n)^1.5 and is run in ``sweeps`` parts: an edge fires in every
+    part with its share of the epoch's probability.
+    """
 
     n_epochs: int = 200
     learning_rate: float = 1.0
     negative_sample_rate: int = 5
     repulsion_strength: float = 1.0
     update_negatives: bool = False
+    sweeps: int = SWEEPS
 
-    def learning_rates(self, start: int, n: int) -> NDArray[np.float32]:
-        epochs = np.arange(start, start + n)
-        return (self.learning_rate * np.maximum(0.0, 1.0 - epochs / max(self.n_epochs, 1))).astype(np.float32)
+    def learning_rates(self, epochs: NDArray[np.int64]) -> NDArray[np.float32]:
+        left = np.maximum(0.0, 1.0 - epochs / max(self.n_epochs, 1))
+        # The root is exactly rounded everywhere, a general power is not.
+        return (self.learning_rate * left * np.sqrt(left)).astype(np.float32)
 
 
 class Layout:
@@ -69,7 +83,8 @@ class Layout:
             [kernel.a, kernel.b, schedule.repulsion_strength],
             schedule.negative_sample_rate,
             # A symmetric graph's mirrored edge pulls this row too; frozen references do not pull.
-            2.0 if reference is None else 1.0,
+            2 if reference is None else 1,
+            1.0 / schedule.sweeps,
             schedule.update_negatives,
             seed,
         )
@@ -77,7 +92,7 @@ class Layout:
     @property
     def epoch(self) -> int:
         """Epochs done so far."""
-        return self._core.epoch
+        return self._core.epoch // self.schedule.sweeps
 
     @property
     def embedding(self) -> NDArray[np.float32]:
@@ -86,4 +101,5 @@ class Layout:
 
     def step(self, n: int = 1) -> None:
         """Runs ``n`` more epochs."""
-        self._core.step(self.schedule.learning_rates(self.epoch, n), self.n_jobs)
+        sweeps = np.arange(self._core.epoch, (self.epoch + n) * self.schedule.sweeps)
+        self._core.step(self.schedule.learning_rates(sweeps // self.schedule.sweeps), self.n_jobs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -29,6 +30,10 @@ ALIASES = {
 # Every pair is compared while that is the faster way (measured, ARCHITECTURE.md): up to EXACT_ROWS always; for rows
 # short enough that their sketch is the row itself, while n * (d + 16) <= EXACT_WORK.
 EXACT_ROWS, EXACT_WORK, SKETCH_WIDTH = 6_000, 3_000_000, 128
+
+# Trees whose leaves a search of unseen rows starts from: one finds 0.975 of the neighbours of Fashion-MNIST images,
+# a second helps where clusters are far apart.
+QUERY_TREES = 2
 
 # Squares of float32 numbers beyond these overflow or vanish; such data is scaled by a power of two first.
 LARGEST_SAFE, SMALLEST_SAFE = 1e15, 1e-12
@@ -69,11 +74,11 @@ class Neighbors:
 
     @property
     def n(self) -> int:
-        return self.index.shape[0]
+        return int(self.index.shape[0])
 
     @property
     def k(self) -> int:
-        return self.index.shape[1]
+        return int(self.index.shape[1])
 
     def within(self, distance: float) -> Neighbors:
         """The same table without neighbours at or beyond ``distance``."""
@@ -102,15 +107,26 @@ class NeighborIndex:
         self.share = 1.0
         self._core: _core.NeighborIndex | None = None
         self._has_forest = False
+        self._building = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_core": None, "_has_forest": False}
+        state = self.__dict__ | {"_core": None, "_has_forest": False}
+        del state["_building"]
+        return state
 
-    @property
-    def core(self) -> _core.NeighborIndex:
-        if self._core is None:
-            self._core = _core.NeighborIndex(self._scaled(self.X), self.metric, self.seed, self.n_jobs)
-        return self._core
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._building = threading.Lock()
+
+    def _built(self, forest: bool = False) -> _core.NeighborIndex:
+        """The core's index, made when it is first needed, by one thread only; with a forest if asked for."""
+        with self._building:
+            if self._core is None:
+                self._core = _core.NeighborIndex(self._scaled(self.X), self.metric, self.seed, self.n_jobs)
+            if forest and not self._has_forest:
+                self._core.grow_forest(self.options.trees, self.options.leaf_rows, self.n_jobs)
+                self._has_forest = True
+            return self._core
 
     def _scaled(self, X: NDArray[np.float32]) -> NDArray[np.float32]:
         return X if self.scale == 1.0 else X * np.float32(self.scale)
@@ -129,10 +145,10 @@ class NeighborIndex:
             raise ValueError(f"n_neighbors must lie between 1 and the number of rows ({n}), got {k}")
         cheap = n <= EXACT_ROWS or (d <= SKETCH_WIDTH and n * (d + 16) <= EXACT_WORK)
         if method == "exact" or (method == "auto" and cheap) or k < 2 or n <= self.options.leaf_rows:
-            index, distance = self.core.search_exact(k, self.n_jobs)
+            index, distance = self._built().search_exact(k, self.n_jobs)
             return Neighbors(index, self._unscaled(distance))
         o = self.options
-        index, distance, self.share = self.core.search_approximate(
+        index, distance, self.share = self._built(forest=True).search_approximate(
             k,
             o.trees,
             o.leaf_rows,
@@ -144,7 +160,6 @@ class NeighborIndex:
             o.final,
             self.n_jobs,
         )
-        self._has_forest = True
         return Neighbors(index, self._unscaled(distance))
 
     def query(self, Q: NDArray[np.float32], k: int, graph: Graph) -> Neighbors:
@@ -153,12 +168,10 @@ class NeighborIndex:
         ``graph`` is the neighbour graph of the rows, along which the search proceeds.
         """
         n = self.X.shape[0]
-        if n > EXACT_ROWS and not self._has_forest:
-            self.core.grow_forest(self.options.trees, self.options.leaf_rows, self.n_jobs)
-            self._has_forest = True
-        pool = min(k + max(k // 2, 16), n)
-        index, distance = self.core.query(
-            self._scaled(Q), graph.indptr, graph.indices, k, pool, self.share, self.n_jobs
+        core = self._built(forest=n > EXACT_ROWS)
+        pool = min(k + max(k // 5, 3), n)
+        index, distance = core.query(
+            self._scaled(Q), graph.indptr, graph.indices, k, pool, QUERY_TREES, self.share, self.n_jobs
         )
         return Neighbors(index, self._unscaled(distance))
 

@@ -51,7 +51,7 @@ def eigenmap(graph: Graph, n_components: int, *, seed: int = 0, n_jobs: int = -1
         graph.sigma,
     )
     trivial = np.sqrt(degree)
-    trivial /= np.linalg.norm(trivial)
+    trivial /= np.sqrt(np.einsum("n,n->", trivial, trivial))
     width = -(-(n_components + GUARD) // BLOCK) * BLOCK
     start = np.random.default_rng(seed).normal(size=(graph.n, width))
     return _filtered(matrix, trivial, start, n_components, Budget(), n_jobs)

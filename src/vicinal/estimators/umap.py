@@ -12,11 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from vicinal import _core
 from vicinal.estimators._base import Embedding, SeenRows
-from vicinal.graph import Graph, bipartite_graph, fuzzy_graph
+from vicinal.graph import bipartite_graph, fuzzy_graph
 from vicinal.initialize import INITIALIZERS, InitialTask, initial_embedding, neighbor_mean, to_extent
 from vicinal.kernel import Kernel, fit_ab
 from vicinal.layout import SMALL_ROWS, Layout, Schedule, default_epochs
-from vicinal.neighbors import ALIASES, METRICS, NeighborIndex
+from vicinal.neighbors import ALIASES, METRICS, Method, NeighborIndex
 from vicinal.progress import LAYOUT, Progress
 from vicinal.supervision import intersect_labels
 
@@ -55,7 +55,7 @@ class UMAP(Embedding):
     n_epochs : int, optional
         Default 500 up to 10,000 rows, 200 beyond.
     learning_rate : float, default 1.0
-        At the first epoch; falls linearly to 0.
+        At the first epoch; falls to 0 as (1 - e/n_epochs)^1.5.
     init : {"spectral", "pca", "random"} or array [rows, n_components], default "spectral"
         Where the rows start. ``init_used_`` says what was used, and why if not what was asked for.
     min_dist, spread : float, default 0.1 and 1.0
@@ -71,7 +71,8 @@ class UMAP(Embedding):
     random_state : int, RandomState or None
         Seed of everything random in ``fit``.
     target_weight : float, default 0.5
-        With ``y``: 0 ignores the labels almost, 1 the data almost. Rows with y = -1 are unlabelled.
+        With ``y``: how far apart classes are drawn; at 1 edges between classes vanish. Rows with y = -1 are
+        unlabelled.
     transform_seed : int, default 42
         Seed of ``transform``.
     force_approximation_algorithm : bool, default False
@@ -84,9 +85,10 @@ class UMAP(Embedding):
         Called before and after each stage and after every epoch of the layout; a truthy answer stops the layout
         and keeps the map.
     update_negatives : bool, default False
-        Whether negative samples move too (the survey's Algorithm 1, line 15).
+        Whether negative samples move too (the line of Algorithm 1 that "does not exist in original UMAP").
 
-    ``low_memory``, ``angular_rp_forest`` and ``transform_queue_size`` are accepted and have no effect.
+    ``low_memory``, ``angular_rp_forest``, ``transform_queue_size`` and ``target_n_neighbors`` are accepted and have
+    no effect.
 
     Attributes
     ----------
@@ -242,7 +244,7 @@ class UMAP(Embedding):
         with progress.stage("neighbors"):
             seen = SeenRows(rows, jobs)
             index = NeighborIndex(rows, self.metric, seed=seed, n_jobs=jobs)
-            method = "approximate" if self.force_approximation_algorithm else "auto"
+            method: Method = "approximate" if self.force_approximation_algorithm else "auto"
             neighbors = index.search(min(self.n_neighbors, rows.shape[0]), method)
         with progress.stage("graph"):
             graph = fuzzy_graph(
@@ -348,7 +350,7 @@ class UMAP(Embedding):
         for name, allowed in NOT_YET.items():
             value = getattr(self, name)
             if not any(_same(value, one) for one in allowed):
-                raise NotImplementedError(f"{name}={value!r} is not implemented yet; leave it at {allowed[0]!r}")
+                raise NotImplementedError(f"{name} is not implemented yet; leave it at {allowed[0]!r}")
         if self.metric == "precomputed" or callable(self.metric):
             raise NotImplementedError(f"metric={self.metric!r} is not implemented yet; use one of {sorted(METRICS)}")
         if isinstance(self.n_epochs, list | tuple):
@@ -373,7 +375,7 @@ class UMAP(Embedding):
         return labels
 
     def _check_init(self, n: int) -> NDArray[np.float32] | None:
-        """The start given as an array, with equal axes kept apart from equal rows, or None for a name."""
+        """The start given as an array, stretched to the usual extent, or None for a name."""
         if isinstance(self.init, str):
             return None
         places = np.asarray(self.init, dtype=np.float64)

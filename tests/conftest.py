@@ -1,0 +1,63 @@
+"""What several test folders share: data sets, golden files, the environment of child processes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.datasets import load_digits, load_iris
+
+import vicinal
+
+GOLDEN = Path(__file__).parent / "parity" / "golden"
+
+Rows = NDArray[np.float32]
+
+
+@pytest.fixture(scope="session")
+def iris() -> Rows:
+    return load_iris().data.astype(np.float32)
+
+
+@pytest.fixture(scope="session")
+def digits() -> Rows:
+    return load_digits().data.astype(np.float32)
+
+
+@pytest.fixture(scope="session")
+def digit_labels() -> NDArray[np.int64]:
+    return load_digits().target
+
+
+@pytest.fixture(scope="session")
+def grouped() -> Any:
+    """A function (n, d) -> rows around 20 centres, with noise in every direction."""
+
+    def draw(n: int, d: int, seed: int = 0) -> Rows:
+        rng = np.random.default_rng(seed)
+        centres = rng.normal(scale=4.0, size=(20, d))
+        return (centres[rng.integers(20, size=n)] + rng.normal(size=(n, d))).astype(np.float32)
+
+    return draw
+
+
+@pytest.fixture(scope="session")
+def golden() -> Any:
+    """A function name -> arrays of a golden file (tests/parity/make_golden.py says what they hold)."""
+
+    def load(name: str) -> dict[str, NDArray[Any]]:
+        with np.load(GOLDEN / f"{name}.npz", allow_pickle=False) as arrays:
+            return {key: arrays[key] for key in arrays.files}
+
+    return load
+
+
+@pytest.fixture(scope="session")
+def child_environment() -> dict[str, str]:
+    """For child processes that import the same package as the tests."""
+    path = [str(Path(vicinal.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, path))}

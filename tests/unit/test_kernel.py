@@ -1,0 +1,44 @@
+"""Kernel and fit_ab: shape of the curve and sound parameters over the whole range of arguments."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from vicinal import Kernel, fit_ab
+
+SPREADS = (0.001, 0.01, 0.1, 0.5, 1.0, 3.0, 10.0, 100.0)
+
+
+def test_kernel_falls_from_one_to_zero() -> None:
+    q = Kernel(1.577, 0.8951)(np.array([0.0, 0.1, 1.0, 10.0, 1e12]))
+    assert q[0] == 1.0
+    assert (np.diff(q) < 0).all()
+    assert q[-1] < 1e-6
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("spread", SPREADS)
+def test_fitted_kernels_follow_the_wanted_curve(spread: float) -> None:
+    for min_dist in spread * np.array([0.0, 0.1, 0.5, 0.75, 1.0]):
+        kernel = fit_ab(spread, float(min_dist))
+        assert kernel.a > 0
+        assert kernel.b > 0
+        d = np.linspace(0, 3 * spread, 100)
+        wanted = np.where(d < min_dist, 1.0, np.exp(-(d - min_dist) / spread))
+        assert np.abs(kernel(d**2) - wanted).max() < 0.2
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_scale_of_the_map_is_the_spread() -> None:
+    """The curve in units of the spread is one curve, so b is the same and a falls as spread^-2b."""
+    one = fit_ab(1.0, 0.1)
+    for spread in SPREADS:
+        kernel = fit_ab(spread, 0.1 * spread)
+        assert kernel.b == pytest.approx(one.b, rel=1e-3)
+        assert kernel.a * spread ** (2 * kernel.b) == pytest.approx(one.a, rel=1e-3)
+
+
+def test_a_larger_min_dist_is_a_flatter_top() -> None:
+    tops = [fit_ab(1.0, min_dist)(0.25) for min_dist in (0.0, 0.1, 0.5, 0.9)]
+    assert (np.diff(tops) > 0).all()
