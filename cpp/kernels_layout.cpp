@@ -1,5 +1,5 @@
-// Compiled once a level with VICINAL_LEVEL set and without contraction to fused multiply-add, so that a layout
-// has the same bits at every level and on every processor.
+// Compiled once a level with VICINAL_LEVEL set. Nothing in a layout is fused, so it has the same bits at every level
+// and on every processor.
 #include "kernels.hpp"
 #include "sampled_layout.hpp"
 

@@ -34,7 +34,8 @@ void prepare_rows(Matrix rows, Preparation preparation, RowScale* out, ThreadTea
                 mean /= static_cast<double>(rows.cols);
             }
             for (Size k = 0; k < rows.cols; ++k) length2 += (x[k] - mean) * (x[k] - mean);
-            const double scale = length2 > 0.0 ? 1.0 / std::sqrt(length2) : 0.0;
+            // A row too short for its inverse length to be a float has no direction either.
+            const double scale = length2 > 1e-72 ? 1.0 / std::sqrt(length2) : 0.0;
             out[i] = {static_cast<float>(mean), static_cast<float>(scale)};
         }
     });

@@ -12,7 +12,7 @@ namespace vicinal::VICINAL_LEVEL {
 struct Squared {
     static VICINAL_INLINE Float step(Float sum, Float x, Float y) {
         const Float t = x - y;
-        return sum + t * t;
+        return multiply_add(t, t, sum);
     }
     static VICINAL_INLINE float merge(float x, float y) { return x + y; }
 };

@@ -29,7 +29,7 @@ VICINAL_INLINE float dot(const float* x, const float* y, Size columns) {
     Float sum[parts] = {};
     for (Size k = 0; k < columns; k += block_lanes)
         for (int p = 0; p < parts; ++p)
-            sum[p] = sum[p] + load<Float>(x + k + p * lanes) * load<Float>(y + k + p * lanes);
+            sum[p] = multiply_add(load<Float>(x + k + p * lanes), load<Float>(y + k + p * lanes), sum[p]);
     alignas(64) float lane[block_lanes];
     std::memcpy(lane, sum, sizeof lane);
     for (int width = block_lanes / 2; width > 0; width /= 2)

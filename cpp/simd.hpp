@@ -14,6 +14,8 @@
 
 #if defined(__AVX2__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 #ifndef VICINAL_LEVEL
@@ -94,6 +96,19 @@ VICINAL_INLINE Float max(Float x, Float y) {
 }
 VICINAL_INLINE Float abs(Float x) { return bits_as<Float>(bits_as<Int>(x) & 0x7fffffff); }
 VICINAL_INLINE Float clamp(Float x, float bound) { return min(max(x, splat<Float>(-bound)), splat<Float>(bound)); }
+
+// x * y + z, fused where the level has the instruction. Nothing else is: the compiler is told not to contract.
+VICINAL_INLINE Float multiply_add(Float x, Float y, Float z) {
+#if defined(__AVX512F__)
+    return bits_as<Float>(_mm512_fmadd_ps(bits_as<__m512>(x), bits_as<__m512>(y), bits_as<__m512>(z)));
+#elif defined(__FMA__)
+    return bits_as<Float>(_mm256_fmadd_ps(bits_as<__m256>(x), bits_as<__m256>(y), bits_as<__m256>(z)));
+#elif defined(__aarch64__)
+    return bits_as<Float>(vfmaq_f32(bits_as<float32x4_t>(z), bits_as<float32x4_t>(x), bits_as<float32x4_t>(y)));
+#else
+    return x * y + z;
+#endif
+}
 
 // One bit a lane, set where the mask is all ones.
 VICINAL_INLINE std::uint32_t bits_of(Int mask) {

@@ -83,7 +83,7 @@ VICINAL_INLINE void project_rows(Size begin, Size end, Size d, const float* basi
                 for (int v = 0; v < span; ++v) b[v] = load<Float>(basis + k * sketch_width + column + v * lanes);
                 for (int r = 0; r < 4; ++r) {
                     const float x = value(i + (r < rows ? r : 0), k);
-                    for (int v = 0; v < span; ++v) sum[r][v] = sum[r][v] + x * b[v];
+                    for (int v = 0; v < span; ++v) sum[r][v] = multiply_add(splat<Float>(x), b[v], sum[r][v]);
                 }
             }
             for (int r = 0; r < rows; ++r)

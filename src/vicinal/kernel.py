@@ -29,7 +29,10 @@ def fit_ab(spread: float = 1.0, min_dist: float = 0.1) -> Kernel:
 
     if not spread > 0 or not 0 <= min_dist <= spread:
         raise ValueError(f"min_dist must lie in [0, spread], got min_dist={min_dist}, spread={spread}")
-    d = np.linspace(0, 3 * spread, 300)
-    wanted = np.where(d < min_dist, 1.0, np.exp(-(d - min_dist) / spread))
-    (a, b), _ = curve_fit(lambda d, a, b: 1.0 / (1.0 + a * d ** (2 * b)), d, wanted)
-    return Kernel(float(a), float(b))
+    # In units of the spread, so that the fit starts equally near for all of them.
+    d = np.linspace(0, 3, 300)
+    near = min_dist / spread
+    wanted = np.where(d < near, 1.0, np.exp(-(d - near)))
+    with np.errstate(divide="ignore", over="ignore"):  # on its way the fit may try a negative power of 0
+        (a, b), _ = curve_fit(lambda d, a, b: 1.0 / (1.0 + a * d ** (2 * b)), d, wanted)
+    return Kernel(float(a / spread ** (2 * b)), float(b))

@@ -36,7 +36,7 @@ EXACT_ROWS, EXACT_WORK, SKETCH_WIDTH = 6_000, 3_000_000, 128
 QUERY_TREES = 2
 
 # Squares of float32 numbers beyond these overflow or vanish; such data is scaled by a power of two first.
-LARGEST_SAFE, SMALLEST_SAFE = 1e15, 1e-12
+LARGEST_SAFE, SMALLEST_SAFE, FARTHEST = 1e15, 1e-12, 1e17
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,11 @@ class NeighborIndex:
             return self._core
 
     def _scaled(self, X: NDArray[np.float32]) -> NDArray[np.float32]:
-        return X if self.scale == 1.0 else X * np.float32(self.scale)
+        """``X`` itself where that is safe; new rows may be far beyond the data the scale was chosen for."""
+        if self.scale == 1.0 and _core.scan_rows(X, self.n_jobs)[0] <= FARTHEST:
+            return X
+        scaled = np.clip(X.astype(np.float64) * self.scale, -FARTHEST, FARTHEST)
+        return np.ascontiguousarray(scaled, dtype=np.float32)
 
     def _unscaled(self, distance: NDArray[np.float32]) -> NDArray[np.float32]:
         if self.scale == 1.0 or self.metric in ("cosine", "correlation"):

@@ -26,9 +26,7 @@ class Recorder:
 
 
 @pytest.mark.parametrize("supervised", [False, True])
-def test_callback_hears_every_stage_and_every_epoch_once_in_order(
-    iris: NDArray[np.float32], supervised: bool
-) -> None:
+def test_callback_hears_every_stage_and_every_epoch_once_in_order(iris: NDArray[np.float32], supervised: bool) -> None:
     recorder = Recorder()
     model = UMAP(n_epochs=12, random_state=0, n_components=3, callback=recorder)
     model.fit(iris, np.arange(150) // 50 if supervised else None)
@@ -85,9 +83,7 @@ def test_an_error_in_the_callback_comes_through(iris: NDArray[np.float32], at: s
         UMAP(n_epochs=5, callback=fail, verbose=True).fit(iris)
 
 
-def test_nothing_is_printed_unless_asked(
-    iris: NDArray[np.float32], capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_is_printed_unless_asked(iris: NDArray[np.float32], capfd: pytest.CaptureFixture[str]) -> None:
     model = UMAP(n_epochs=10).fit(iris)
     model.transform(iris + 0.1)
     UMAP(n_epochs=10).fit(iris, np.arange(150) % 3)
@@ -95,9 +91,7 @@ def test_nothing_is_printed_unless_asked(
     assert capfd.readouterr() == ("", "")
 
 
-def test_verbose_draws_a_bar_for_every_stage(
-    iris: NDArray[np.float32], capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_verbose_draws_a_bar_for_every_stage(iris: NDArray[np.float32], capfd: pytest.CaptureFixture[str]) -> None:
     UMAP(n_epochs=20, verbose=True).fit(iris)
     out, err = capfd.readouterr()
     assert out == ""

@@ -34,9 +34,7 @@ def with_duplicates(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     ],
     ids=str,
 )
-def test_fit_and_transform_do_not_depend_on_n_jobs(
-    digits: NDArray[np.float32], options: dict[str, Any]
-) -> None:
+def test_fit_and_transform_do_not_depend_on_n_jobs(digits: NDArray[np.float32], options: dict[str, Any]) -> None:
     X, new = with_duplicates(digits[:1200]), digits[1200:1300] + 0.25
     models = [UMAP(random_state=5, n_epochs=40, n_jobs=jobs, **options).fit(X) for jobs in JOBS]
     assert np.isfinite(models[0].embedding_).all()
@@ -48,9 +46,7 @@ def test_fit_and_transform_do_not_depend_on_n_jobs(
         np.testing.assert_array_equal(model.transform(new), placed)
 
 
-def test_supervised_fit_does_not_depend_on_n_jobs(
-    digits: NDArray[np.float32], digit_labels: NDArray[np.int64]
-) -> None:
+def test_supervised_fit_does_not_depend_on_n_jobs(digits: NDArray[np.float32], digit_labels: NDArray[np.int64]) -> None:
     first, *others = [
         UMAP(random_state=5, n_epochs=20, n_jobs=jobs).fit_transform(digits, digit_labels) for jobs in JOBS
     ]
@@ -73,9 +69,7 @@ def test_large_fit_does_not_depend_on_n_jobs(grouped: Any) -> None:
 @pytest.mark.parametrize("d", [12, 150])
 def test_approximate_neighbors_do_not_depend_on_n_jobs(grouped: Any, metric: str, d: int) -> None:
     X = with_duplicates(grouped(2000, d))
-    first, *others = [
-        find_neighbors(X, 15, metric=metric, method="approximate", seed=3, n_jobs=jobs) for jobs in JOBS
-    ]
+    first, *others = [find_neighbors(X, 15, metric=metric, method="approximate", seed=3, n_jobs=jobs) for jobs in JOBS]
     for other in others:
         np.testing.assert_array_equal(other.index, first.index)
         np.testing.assert_array_equal(other.distance, first.distance)
@@ -84,9 +78,7 @@ def test_approximate_neighbors_do_not_depend_on_n_jobs(grouped: Any, metric: str
 @pytest.mark.parametrize("metric", METRICS)
 def test_exact_neighbors_do_not_depend_on_n_jobs_or_seed(grouped: Any, metric: str) -> None:
     X = with_duplicates(grouped(700, 150))
-    first, *others = [
-        find_neighbors(X, 15, metric=metric, method="exact", seed=jobs, n_jobs=jobs) for jobs in JOBS
-    ]
+    first, *others = [find_neighbors(X, 15, metric=metric, method="exact", seed=jobs, n_jobs=jobs) for jobs in JOBS]
     for other in others:
         np.testing.assert_array_equal(other.index, first.index)
         np.testing.assert_array_equal(other.distance, first.distance)
@@ -109,9 +101,7 @@ def test_split_and_whole_runs_agree(iris: NDArray[np.float32], dim: int, update_
         np.testing.assert_array_equal(result, results[0])
 
 
-def test_watching_does_not_change_the_map(
-    iris: NDArray[np.float32], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_watching_does_not_change_the_map(iris: NDArray[np.float32], capsys: pytest.CaptureFixture[str]) -> None:
     quiet = UMAP(random_state=0, n_epochs=200).fit_transform(iris)
     watched = UMAP(random_state=0, n_epochs=200, callback=lambda *_: None, verbose=True).fit_transform(iris)
     capsys.readouterr()

@@ -187,9 +187,7 @@ def test_bad_rows_are_refused(X: Any, error: Any, words: str) -> None:
         UMAP(callback=never).fit(X)
 
 
-@pytest.mark.parametrize(
-    "y", [np.zeros(N - 1), np.zeros((N, 2)), 3.0, np.r_[np.zeros(N - 1), np.inf]], ids=label
-)
+@pytest.mark.parametrize("y", [np.zeros(N - 1), np.zeros((N, 2)), 3.0, np.r_[np.zeros(N - 1), np.inf]], ids=label)
 def test_bad_labels_are_refused(y: Any) -> None:
     with pytest.raises(ValueError, match=r"\by\b"):
         UMAP(callback=never).fit(rows(), y)

@@ -57,9 +57,7 @@ def run_at(child_environment: dict[str, str]) -> Any:
     def run(level: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         environment = child_environment | {"VICINAL_LEVEL": level}
         command = [sys.executable, *arguments]
-        return subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=120, check=False
-        )
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
     return run
 

@@ -103,9 +103,7 @@ def test_transform_seed_matters(digits: NDArray[np.float32]) -> None:
     assert not np.array_equal(one, other)
 
 
-def test_unseen_rows_land_among_their_class(
-    digits: NDArray[np.float32], digit_labels: NDArray[np.int64]
-) -> None:
+def test_unseen_rows_land_among_their_class(digits: NDArray[np.float32], digit_labels: NDArray[np.int64]) -> None:
     model = UMAP(random_state=0, n_epochs=200).fit(digits[:1300])
     both = np.concatenate([model.embedding_, model.transform(digits[1300:])])
     distance = ((both[1300:, None, :] - both[None, :1300, :]) ** 2).sum(axis=2)

@@ -514,15 +514,15 @@ void forces_are_the_same_at_every_level() {
     std::vector<float> d2;
     for (float x = 1e-20f; x < 1e20f; x *= 1.7f) d2.push_back(x);
     d2.push_back(0.0f);
+    const auto n = static_cast<Size>(d2.size());
+    const auto force = LayoutOptions{}.force;
     Size count = 0;
     const Level* table = levels(count);
     std::vector<float> attract(d2.size()), repel(d2.size()), other_attract(d2.size()), other_repel(d2.size());
-    active_level().kernels.force_table({1.577f, 0.895f, 1.3f}, d2.data(), static_cast<Size>(d2.size()), attract.data(),
-                                       repel.data());
+    kernels().force_table(force, d2.data(), n, attract.data(), repel.data());
     for (Size l = 0; l < count; ++l) {
         if (!table[l].available) continue;
-        table[l].kernels.force_table({1.577f, 0.895f, 1.3f}, d2.data(), static_cast<Size>(d2.size()),
-                                     other_attract.data(), other_repel.data());
+        table[l].kernels.force_table(force, d2.data(), n, other_attract.data(), other_repel.data());
         CHECK(attract == other_attract);
         CHECK(repel == other_repel);
     }

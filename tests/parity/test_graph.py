@@ -90,9 +90,7 @@ def test_disconnection_distance_is_the_reference_without_those_neighbours() -> N
     limit = float(distance[3, 5])
     far = distance >= limit
     expected = reference.fuzzy_graph(np.where(far, -1, index), np.where(far, np.inf, distance))
-    graph = fuzzy_graph(
-        Neighbors(index.astype(np.int32), distance.astype(np.float32)), disconnection_distance=limit
-    )
+    graph = fuzzy_graph(Neighbors(index.astype(np.int32), distance.astype(np.float32)), disconnection_distance=limit)
     np.testing.assert_allclose(graph.to_scipy().toarray(), expected, rtol=0, atol=TOLERANCE)
 
 

@@ -115,9 +115,7 @@ def start(n: int, dim: int, seed: int = 6) -> NDArray[np.float32]:
 
 
 def make_layout(graph: Graph, dim: int, gamma: float = 1.0, update_negatives: bool = False) -> Layout:
-    schedule = Schedule(
-        negative_sample_rate=NEGATIVES, repulsion_strength=gamma, update_negatives=update_negatives
-    )
+    schedule = Schedule(negative_sample_rate=NEGATIVES, repulsion_strength=gamma, update_negatives=update_negatives)
     return Layout(graph, start(graph.n, dim), KERNEL, schedule, seed=SEED)
 
 

@@ -319,8 +319,8 @@ def test_gradients_are_clipped_by_component() -> None:
     clipped = reference.algorithm1_epoch(y, [(0, 1)], [[1]], 1.0, 1.0)
     pull = reference.attract_gradient(y[0], y[1], 1.0, 1.0)
     np.testing.assert_allclose(clipped[0], y[0] - pull + 4.0)
-    owned = reference.row_owned_epoch(y, [[1], []], [[[1, 1]], []], 1.0, 1.0, 1.0, 1.0)
-    np.testing.assert_allclose(owned[0], y[0] - 2.0 * pull + 2.0 * 4.0)
+    owned = reference.row_owned_epoch(y, [[1], []], [[[1, 1]], []], 1.0, 1.0, 1.0, 1.0, pulls=1)
+    np.testing.assert_allclose(owned[0], y[0] - pull + 2.0 * 4.0)
 
 
 def by_row(arrays: dict[str, np.ndarray]) -> tuple[list[list[int]], list[np.ndarray]]:
@@ -363,7 +363,8 @@ def test_row_owned_step_by_hand() -> None:
     y = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0], [-1.0, -1.0]])
     a, b, gamma, rate = 1.577, 0.8951, 0.5, 0.1
     result = reference.row_owned_epoch(y, [[1], [], [], []], [[[2, 3, 0]], [], [], []], a, b, gamma, rate)
-    moved = y[0] - rate * 2.0 * reference.attract_gradient(y[0], y[1], a, b)
+    moved = y[0] - rate * reference.attract_gradient(y[0], y[1], a, b)
+    moved = moved - rate * reference.attract_gradient(moved, y[1], a, b)
     push = gamma * sum(reference.repel_gradient(moved, y[negative], a, b) for negative in (2, 3))
     np.testing.assert_allclose(result[0], moved - rate * push)
     np.testing.assert_array_equal(result[1:], y[1:])

@@ -15,9 +15,7 @@ from vicinal.neighbors import METRICS
 
 pytestmark = pytest.mark.filterwarnings("error")
 
-common = settings(
-    deadline=None, max_examples=50, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
-)
+common = settings(deadline=None, max_examples=50, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 
 
 @st.composite

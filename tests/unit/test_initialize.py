@@ -62,9 +62,7 @@ def test_a_fallback_says_why(X: NDArray[Any], init: str, words: tuple[str, ...])
     assert all(word in model.init_used_ for word in words)
 
 
-def test_a_start_that_fails_is_followed_by_the_next(
-    iris: NDArray[np.float32], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_start_that_fails_is_followed_by_the_next(iris: NDArray[np.float32], monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(task: InitialTask) -> NDArray[np.float64]:
         raise np.linalg.LinAlgError("no convergence")
 

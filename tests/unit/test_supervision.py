@@ -48,9 +48,7 @@ def test_at_full_weight_classes_share_no_edge(graph: Graph) -> None:
     joined = intersect_labels(graph, labels, 1.0)
     same = labels[joined.heads()] == labels[joined.indices]
     # A row whose neighbours all belong to other classes keeps what it has.
-    alone = np.array(
-        [not (labels[graph.indices[s]] == labels[i]).any() for i, s in enumerate(row_slices(graph))]
-    )
+    alone = np.array([not (labels[graph.indices[s]] == labels[i]).any() for i, s in enumerate(row_slices(graph))])
     assert (same | alone[joined.heads()] | alone[joined.indices]).all()
 
 

@@ -20,6 +20,11 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     embedding_: NDArray[np.float32]
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
+
     @property
     def _n_features_out(self) -> int:
         return int(self.embedding_.shape[1])

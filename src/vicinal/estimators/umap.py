@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -265,7 +266,8 @@ class UMAP(Embedding):
                 self.init_used_ = "array"
         n_epochs = default_epochs(rows.shape[0]) if self.n_epochs is None else int(self.n_epochs)
         layout = Layout(graph, start, kernel, self._schedule(n_epochs), seed=seed, n_jobs=jobs)
-        self.n_epochs_ = self._run(layout, n_epochs, progress)
+        # Equal rows share one place: transform could not tell them apart.
+        self.n_epochs_ = self._run(layout, n_epochs, progress, lambda: layout.embedding[seen.first])
 
         self._raw_data = rows
         self._seen, self._index, self._search_graph = seen, index, search_graph
@@ -273,7 +275,6 @@ class UMAP(Embedding):
         self._rhos, self._sigmas = graph.rho, graph.sigma
         self._a, self._b = kernel.a, kernel.b
         self.graph_ = graph.to_scipy()
-        # Equal rows share one place: transform could not tell them apart.
         self.embedding_ = layout.embedding[seen.first]
         self.stage_times_ = progress.times
         return self
@@ -322,13 +323,15 @@ class UMAP(Embedding):
         layout.step(n_epochs)
         return layout.embedding
 
-    def _run(self, layout: Layout, n_epochs: int, progress: Progress) -> int:
+    def _run(
+        self, layout: Layout, n_epochs: int, progress: Progress, places: Callable[[], NDArray[np.float32]]
+    ) -> int:
         with progress.stage(LAYOUT, n_epochs):
             if not progress.wants_epochs:
                 layout.step(n_epochs)
             while layout.epoch < n_epochs and not progress.stopped:
                 layout.step(1)
-                progress.report(LAYOUT, layout.epoch, n_epochs, lambda: layout.embedding)
+                progress.report(LAYOUT, layout.epoch, n_epochs, places)
         return layout.epoch
 
     def _schedule(self, n_epochs: int, learning_rate: float | None = None, moving: bool = True) -> Schedule:
@@ -378,7 +381,10 @@ class UMAP(Embedding):
         """The start given as an array, stretched to the usual extent, or None for a name."""
         if isinstance(self.init, str):
             return None
-        places = np.asarray(self.init, dtype=np.float64)
+        try:
+            places = np.asarray(self.init, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"init must be one of {sorted(INITIALIZERS)} or an array of numbers: {error}") from error
         if places.shape != (n, self.n_components):
             raise ValueError(f"init must have shape {(n, self.n_components)}, got {places.shape}")
         if not np.isfinite(places).all():
