@@ -2,6 +2,7 @@
 // chosen when it is first used. VICINAL_LEVEL in the environment forces a level: v2, v3, v4 or native.
 #pragma once
 
+#include "chebyshev.hpp"
 #include "layout_task.hpp"
 #include "parallel.hpp"
 #include "search_space.hpp"
@@ -21,6 +22,9 @@ struct Kernels {
                           const CandidateTables& tables, const Index* order, const DescentOptions& options,
                           ThreadTeam& team);
     void (*query)(const SearchSpace& space, const ForestView& forest, const QueryTask& task, ThreadTeam& team);
+    // Spectral start
+    void (*chebyshev_step)(const Csr& m, const float* x, const float* previous, Size width, ChebyshevStep step,
+                           float* next, ThreadTeam& team);
     // Layout
     void (*layout_epoch)(const LayoutTask& task, const LayoutEpoch& epoch, const ForceParameters& force,
                          const LayoutScratch* scratch, ThreadTeam& team);

@@ -1,5 +1,6 @@
 // Compiled once a level with VICINAL_LEVEL set. Nothing in a layout is fused, so it has the same bits at every level
 // and on every processor.
+#include "chebyshev_step.hpp"
 #include "kernels.hpp"
 #include "sampled_layout.hpp"
 
@@ -38,6 +39,7 @@ void force_table(const ForceParameters& parameters, const float* d2, Size n, flo
 }  // namespace
 
 void layout_kernels(Kernels& out) {
+    out.chebyshev_step = chebyshev_step;
     out.layout_epoch = layout_epoch;
     out.force_table = force_table;
 }
