@@ -133,7 +133,10 @@ class Searcher {
             }
             std::sort(fresh, fresh + kept,
                       [](const Candidate& x, const Candidate& y) { return precedes(x.rank, x.row, y.rank, y.row); });
-            for (Size i = 0; i < kept && fresh[i].rank <= limit(); ++i) consider(fresh[i]);
+            for (Size i = 0; i < kept && fresh[i].rank <= limit(); ++i) {
+                if (i + 1 < kept) prefetch_row(space_, fresh[i + 1].row);
+                consider(fresh[i]);
+            }
         }
     }
 

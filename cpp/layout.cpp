@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <new>
 #include <stdexcept>
 #include <utility>
@@ -26,24 +27,27 @@ std::uint32_t firing_phase(std::uint64_t key, std::uint64_t i, std::uint64_t j) 
 struct SampledLayout::Scratch {
     Scratch(Size edges, Size dim)
         : fired(static_cast<std::size_t>(edges + most_lanes)), items(layout_block_rows),
-          lanes(static_cast<std::size_t>(5 * most_lanes + 4 * dim * most_lanes + most_lanes), 0) {
+          lanes(static_cast<std::size_t>((5 + 4 * dim) * vector_bytes + vector_bytes)) {
         // The vectors are aligned by hand: std::vector gives 16 bytes.
-        auto address = reinterpret_cast<std::uintptr_t>(lanes.data());
-        float* at = reinterpret_cast<float*>((address + 63) / 64 * 64);
-        const auto take = [&](Size n) { return std::exchange(at, at + n * most_lanes); };
+        const auto address = reinterpret_cast<std::uintptr_t>(lanes.data());
+        std::byte* at = lanes.data() + (vector_bytes - address % vector_bytes);
+        const auto take = [&]<class T>(T*& array, Size vectors) {
+            array = reinterpret_cast<T*>(std::exchange(at, at + vectors * vector_bytes));
+        };
         view.fired = fired.data();
         view.items = items.data();
-        view.lane_state.row = reinterpret_cast<Index*>(take(1));
-        view.lane_state.cursor = reinterpret_cast<Index*>(take(1));
-        view.lane_state.stop = reinterpret_cast<Index*>(take(1));
-        view.lane_state.key = reinterpret_cast<std::uint32_t*>(take(1));
-        view.lane_state.draw = reinterpret_cast<std::uint32_t*>(take(1));
-        view.lane_state.place = take(dim);
-        view.lane_state.work = take(3 * dim);
+        take(view.lane_state.row, 1);
+        take(view.lane_state.cursor, 1);
+        take(view.lane_state.stop, 1);
+        take(view.lane_state.key, 1);
+        take(view.lane_state.draw, 1);
+        take(view.lane_state.place, dim);
+        take(view.lane_state.work, 3 * dim);
     }
+    static constexpr Size vector_bytes = most_lanes * 4;
     std::vector<Index> fired;
     std::vector<LayoutItem> items;
-    std::vector<float> lanes;
+    std::vector<std::byte> lanes;
     LayoutScratch view;
 };
 

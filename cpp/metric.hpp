@@ -5,6 +5,7 @@
 #pragma once
 
 #include "metric_table.hpp"
+#include "search_space.hpp"
 #include "simd.hpp"
 
 namespace vicinal::VICINAL_LEVEL {
@@ -26,6 +27,13 @@ struct Maximum {
     static VICINAL_INLINE Float step(Float most, Float x, Float y) { return max(most, abs(x - y)); }
     static VICINAL_INLINE float merge(float x, float y) { return x > y ? x : y; }
 };
+
+// Asks for the beginning of a row; the processor fetches the rest of a row it sees being read.
+VICINAL_INLINE void prefetch_row(const SearchSpace& space, Size row) {
+    constexpr Size head_bytes = 1024;
+    const Size bytes = space.rows.cols * static_cast<Size>(sizeof(float));
+    prefetch(space.rows.row(row), bytes < head_bytes ? bytes : head_bytes);
+}
 
 constexpr int block_lanes = 16;
 constexpr int parts = block_lanes / lanes;  // registers that hold sixteen virtual lanes

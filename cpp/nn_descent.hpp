@@ -120,6 +120,7 @@ void rank_again(const SearchSpace& space, const NeighborHeap& found, const Neigh
             const Size i = order[at];
             for (Size e = 0; e < found.k && found.row(i).holds(e); ++e) {
                 const Index j = found.row(i).index(e);
+                if (e + 1 < found.k && found.row(i).holds(e + 1)) prefetch_row(space, found.row(i).index(e + 1));
                 const float rank = rank_pair<Rank, Prepared>(space.rows.row(i), space.scale_of(i), space.rows.row(j),
                                                              space.scale_of(j), space.rows.cols);
                 insert_sorted(heap.row(i), heap.k, rank, j);
