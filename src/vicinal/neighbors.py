@@ -210,7 +210,7 @@ def find_neighbors(
     ``method='auto'`` compares every pair when that is the faster way. The result has the same bits for any
     ``n_jobs``.
     """
-    rows = np.ascontiguousarray(X, dtype=np.float32)
+    rows = np.require(X, dtype=np.float32, requirements=["C", "A"])
     if rows.ndim != 2:
         raise ValueError(f"X must be 2-D, got {rows.ndim} dimensions")
     if method not in ("auto", "exact", "approximate"):

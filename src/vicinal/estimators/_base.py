@@ -34,6 +34,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         rows: NDArray[np.float32] = validate_data(
             self, X, reset=reset, dtype=np.float32, order="C", ensure_all_finite=False, accept_sparse=False
         )
+        rows = np.require(rows, requirements=["C", "A"])  # a view into packed bytes may start anywhere
         if rows.shape[0] > MOST_ROWS:
             raise ValueError(f"X has {rows.shape[0]} rows; at most {MOST_ROWS} are possible")
         _, bad = _core.scan_rows(rows, self._jobs())
