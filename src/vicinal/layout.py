@@ -21,8 +21,7 @@ def default_epochs(n: int) -> int:
 
 # A row makes all its moves of a sweep while the others stand still. Two sweeps an epoch, each with half of the
 # firings, and a rate that stays small for longer, make up for it. Means of Fashion-MNIST (3 seeds; recall@15, true
-# 15 within 100) and digits (5 seeds; continuity), with (sweeps, power of the
-# rate's fall):
+# 15 within 100) and digits (5 seeds; continuity), with (sweeps, power of the rate's fall):
 #   (1, 1) 0.133 0.463 0.965   (2, 1) 0.131 0.468 0.978   (2, 1.5) 0.137 0.477 0.979   umap-learn 0.130 0.473 0.983
 SWEEPS = 2
 

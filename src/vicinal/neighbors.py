@@ -123,7 +123,9 @@ class NeighborIndex:
         """The core's index, made when it is first needed, by one thread only; with a forest if asked for."""
         with self._building:
             if self._core is None:
-                self._core = _core.NeighborIndex(self._scaled(self.X), self.metric, self.seed, self.n_jobs)
+                # A scale of 1 was chosen because the data is safe as it is: no need to look again.
+                rows = self.X if self.scale == 1.0 else self._scaled(self.X)
+                self._core = _core.NeighborIndex(rows, self.metric, self.seed, self.n_jobs)
             if forest and not self._has_forest:
                 self._core.grow_forest(self.options.trees, self.options.leaf_rows, self.n_jobs)
                 self._has_forest = True

@@ -267,7 +267,10 @@ class UMAP(Embedding):
         n_epochs = default_epochs(rows.shape[0]) if self.n_epochs is None else int(self.n_epochs)
         layout = Layout(graph, start, kernel, self._schedule(n_epochs), seed=seed, n_jobs=jobs)
         # Equal rows share one place: transform could not tell them apart.
-        self.n_epochs_ = self._run(layout, n_epochs, progress, lambda: layout.embedding[seen.first])
+        def places() -> NDArray[np.float32]:
+            return layout.embedding[seen.first]
+
+        self.n_epochs_ = self._run(layout, n_epochs, progress, places)
 
         self._raw_data = rows
         self._seen, self._index, self._search_graph = seen, index, search_graph
@@ -275,7 +278,7 @@ class UMAP(Embedding):
         self._rhos, self._sigmas = graph.rho, graph.sigma
         self._a, self._b = kernel.a, kernel.b
         self.graph_ = graph.to_scipy()
-        self.embedding_ = layout.embedding[seen.first]
+        self.embedding_ = places()
         self.stage_times_ = progress.times
         return self
 
