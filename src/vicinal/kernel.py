@@ -25,14 +25,38 @@ def fit_ab(spread: float = 1.0, min_dist: float = 0.1) -> Kernel:
     The survey quotes a ≈ 1.929, b ≈ 0.7915, which belong to ``min_dist=0.001``; the default 0.1 gives
     a ≈ 1.577, b ≈ 0.8951.
     """
-    from scipy.optimize import curve_fit
-
     if not spread > 0 or not 0 <= min_dist <= spread:
         raise ValueError(f"min_dist must lie in [0, spread], got min_dist={min_dist}, spread={spread}")
     # In units of the spread, so that the fit starts equally near for all of them.
     d = np.linspace(0, 3, 300)
     near = min_dist / spread
     wanted = np.where(d < near, 1.0, np.exp(-(d - near)))
-    with np.errstate(divide="ignore", over="ignore"):  # on its way the fit may try a negative power of 0
-        (a, b), _ = curve_fit(lambda d, a, b: 1.0 / (1.0 + a * d ** (2 * b)), d, wanted)
-    return Kernel(float(a / spread ** (2 * b)), float(b))
+    a, b = _least_squares(d[1:], wanted[1:])  # at d = 0 every kernel is 1
+    return Kernel(a / spread ** (2 * b), b)
+
+
+def _least_squares(d: NDArray[np.float64], wanted: NDArray[np.float64]) -> tuple[float, float]:
+    """The a, b that minimise |q(d²) - wanted|², by Gauss-Newton steps on (ln a, b), damped until they descend.
+
+    With s = ln a + 2b ln d the kernel is q = 1/(1 + e^s), and dq/ds = -q (1 - q). Two unknowns do not need
+    scipy.optimize, whose import takes longer than the fit of a small map.
+    """
+    slope = np.stack([np.ones_like(d), 2.0 * np.log(d)], axis=1)  # of s by (ln a, b)
+    at, damping = np.array([0.0, 1.0]), 1e-3
+
+    def kernel(at: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(1.0 / (1.0 + np.exp(np.minimum(slope @ at, 700.0))))
+
+    q = kernel(at)
+    for _ in range(200):
+        jacobian = -(q * (1.0 - q))[:, None] * slope
+        normal = jacobian.T @ jacobian
+        step = np.linalg.solve(normal + damping * np.diag(np.diag(normal)), jacobian.T @ (wanted - q))
+        q_there = kernel(at + step)
+        if np.sum((q_there - wanted) ** 2) <= np.sum((q - wanted) ** 2):
+            at, q, damping = at + step, q_there, damping * 0.1
+            if np.abs(step).max() < 1e-12:
+                break
+        else:
+            damping *= 10.0
+    return float(np.exp(at[0])), float(at[1])

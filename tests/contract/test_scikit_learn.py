@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
+import subprocess
+import sys
 from io import BytesIO
 from typing import Any
 
@@ -218,3 +220,41 @@ def test_refitting_forgets_the_first_data(iris: NDArray[np.float32], digits: NDA
     assert model.n_features_in_ == 64
     fresh = UMAP(n_epochs=10, random_state=0).fit(digits[:200])
     np.testing.assert_array_equal(model.transform(digits[200:220]), fresh.transform(digits[200:220]))
+
+
+def test_a_plain_array_is_fitted_without_scikit_learn(child_environment: dict[str, str]) -> None:
+    """Its import takes longer than a small fit; transform, a copy, the parameters and the repr do without it too."""
+    script = """
+import pickle, sys
+import numpy as np
+import vicinal
+X = np.random.default_rng(0).normal(size=(60, 4))
+model = vicinal.UMAP(n_neighbors=5, n_epochs=5, random_state=0)
+model.fit_transform(X)
+pickle.loads(pickle.dumps(model)).transform(X[:5] + 1)
+assert repr(model) == "UMAP(n_neighbors=5, n_epochs=5, random_state=0)", repr(model)
+model.set_params(**model.get_params())
+assert not any(name in sys.modules for name in ("sklearn", "scipy.stats", "scipy.optimize", "pandas")), "imported"
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, env=child_environment, timeout=120)
+
+
+def test_parameters_of_a_parameter_are_reached_by_name() -> None:
+    """An estimator given as a parameter opens up, as in scikit-learn's own."""
+    outer = UMAP(callback=UMAP(n_neighbors=3))
+    assert outer.get_params()["callback__n_neighbors"] == 3
+    assert "callback__n_neighbors" not in outer.get_params(deep=False)
+    assert outer.set_params(callback__n_neighbors=4).callback.n_neighbors == 4
+
+
+def test_an_unknown_parameter_changes_nothing() -> None:
+    model = UMAP()
+    with pytest.raises(ValueError, match="'neighbours'"):
+        model.set_params(n_neighbors=3, neighbours=4)
+    assert model.n_neighbors == 15
+
+
+def test_the_repr_stays_short() -> None:
+    start = np.zeros((100, 2))
+    assert repr(UMAP(init=start)) == "UMAP(init=array of shape (100, 2))"
+    assert len(repr(UMAP(metric="m" * 2000))) <= 700

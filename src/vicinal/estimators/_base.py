@@ -6,33 +6,32 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from vicinal import _core
+from vicinal.estimators._contract import Estimator, random_seed
 
 MOST_ROWS = 2**31 - 1  # row numbers are 32-bit
 
 
-class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Embedding(Estimator):
     """Base of the estimators: fits ``embedding_`` [rows, components]."""
 
     embedding_: NDArray[np.float32]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float32"]
-        return tags
 
     @property
     def _n_features_out(self) -> int:
         return int(self.embedding_.shape[1])
 
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Names of the map's columns: the estimator's name in small letters and a number."""
+        self._check_is_fitted("embedding_")
+        name = type(self).__name__.lower()
+        return np.asarray([f"{name}{i}" for i in range(self._n_features_out)], dtype=object)
+
     def _check_rows(self, X: Any, *, reset: bool) -> NDArray[np.float32]:
         """``X`` as C-contiguous float32, not copied if it is that already; the first bad row is named."""
-        rows: NDArray[np.float32] = validate_data(
-            self, X, reset=reset, dtype=np.float32, order="C", ensure_all_finite=False, accept_sparse=False
+        rows: NDArray[np.float32] = self._check_array(
+            X, reset=reset, dtype=np.float32, order="C", ensure_all_finite=False, accept_sparse=False
         )
         rows = np.require(rows, requirements=["C", "A"])  # a view into packed bytes may start anywhere
         if rows.shape[0] > MOST_ROWS:
@@ -50,7 +49,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     @staticmethod
     def _seed(random_state: Any) -> int:
         """A 31-bit seed from anything scikit-learn takes for a random state."""
-        return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+        return random_seed(random_state)
 
 
 class SeenRows:

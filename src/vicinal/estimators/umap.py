@@ -8,8 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from vicinal import _core
 from vicinal.estimators._base import Embedding, SeenRows
@@ -18,6 +16,7 @@ from vicinal.initialize import INITIALIZERS, InitialTask, initial_embedding, nei
 from vicinal.kernel import Kernel, fit_ab
 from vicinal.layout import SMALL_ROWS, Layout, Schedule, default_epochs
 from vicinal.neighbors import ALIASES, METRICS, Method, NeighborIndex
+from vicinal.parameters import Interval, StrOptions
 from vicinal.progress import LAYOUT, Progress
 from vicinal.supervision import intersect_labels
 
@@ -292,7 +291,7 @@ class UMAP(Embedding):
         A row of the training data gets its place there; any other is placed among its neighbours. The result
         for a row depends on that row alone, not on what else is in ``X``.
         """
-        check_is_fitted(self, "embedding_")
+        self._check_is_fitted("embedding_")
         rows = self._check_rows(X, reset=False)
         keys = _core.hash_rows(rows, self._jobs())
         known = self._seen.find(rows, keys)

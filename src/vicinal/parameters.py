@@ -1,0 +1,123 @@
+"""Declared constraints on an estimator's parameters, checked before any work.
+
+A constraint is a type, ``None``, ``callable``, one of the words ``"boolean"``, ``"verbose"``, ``"random_state"`` and
+``"array-like"``, or an object with ``allows(value)`` and a readable ``str``. The spelling follows scikit-learn's own
+declarations; importing those would import scikit-learn, which takes longer than a small fit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, Literal
+
+import numpy as np
+
+
+class InvalidParameterError(ValueError, TypeError):
+    """A parameter has a value or a type that it must not have."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Finite numbers of a kind (``Integral`` or ``Real``) between two bounds; ``None`` is no bound."""
+
+    kind: type
+    low: float | None
+    high: float | None
+    closed: Literal["left", "right", "both", "neither"] = "both"
+
+    def allows(self, value: Any) -> bool:
+        if not _is_a(self.kind, value) or not (isinstance(value, Integral) or math.isfinite(value)):
+            return False
+        above = self.low is None or value > self.low or (value == self.low and self.closed in ("left", "both"))
+        below = self.high is None or value < self.high or (value == self.high and self.closed in ("right", "both"))
+        return bool(above and below)
+
+    def __str__(self) -> str:
+        opening = "[" if self.closed in ("left", "both") and self.low is not None else "("
+        closing = "]" if self.closed in ("right", "both") and self.high is not None else ")"
+        low = "-inf" if self.low is None else self.low
+        high = "inf" if self.high is None else self.high
+        return f"{'an int' if self.kind is Integral else 'a float'} in the range {opening}{low}, {high}{closing}"
+
+
+class StrOptions:
+    """One of some words."""
+
+    def __init__(self, options: Iterable[str]) -> None:
+        self.options = frozenset(options)
+
+    def allows(self, value: Any) -> bool:
+        return isinstance(value, str) and value in self.options
+
+    def __str__(self) -> str:
+        return f"a str among {sorted(self.options)}"
+
+
+def _is_a(kind: type, value: Any) -> bool:
+    """Whether the value is of that kind; True and False are no numbers here."""
+    return isinstance(value, kind) and not (kind in (Integral, Real) and isinstance(value, bool | np.bool_))
+
+
+def _is_array_like(value: Any) -> bool:
+    return not isinstance(value, str | bytes | type) and (
+        hasattr(value, "__len__") or hasattr(value, "__array__") or hasattr(value, "shape")
+    )
+
+
+def _is_random_state(value: Any) -> bool:
+    if value is None or isinstance(value, np.random.RandomState):
+        return True
+    return Interval(Integral, 0, 2**32 - 1, closed="both").allows(value)
+
+
+def _is_boolean(value: Any) -> bool:
+    return isinstance(value, bool | np.bool_)
+
+
+def _is_verbosity(value: Any) -> bool:
+    return _is_boolean(value) or Interval(Integral, 0, None).allows(value)
+
+
+# The words a constraint may be, with what they accept and how an error names it.
+WORDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "boolean": (_is_boolean, "a bool"),
+    "verbose": (_is_verbosity, "a bool or an int >= 0"),
+    "random_state": (_is_random_state, "an int in the range [0, 4294967295], a RandomState or None"),
+    "array-like": (_is_array_like, "an array-like"),
+}
+
+
+def _allows(constraint: Any, value: Any) -> bool:
+    if constraint is None:
+        return value is None
+    if constraint is callable:
+        return bool(callable(value))
+    if isinstance(constraint, str):
+        return bool(WORDS[constraint][0](value))
+    if isinstance(constraint, type):
+        return _is_a(constraint, value)
+    return bool(constraint.allows(value))
+
+
+def _describe(constraint: Any) -> str:
+    if constraint is None or constraint is callable:
+        return "None" if constraint is None else "a callable"
+    if isinstance(constraint, str):
+        return WORDS[constraint][1]
+    if constraint in (Integral, Real):
+        return "an int" if constraint is Integral else "a float"
+    return f"an instance of {constraint.__qualname__!r}" if isinstance(constraint, type) else str(constraint)
+
+
+def check_parameters(owner: str, values: Mapping[str, Any], constraints: Mapping[str, list[Any]]) -> None:
+    """Raises for the first parameter that satisfies none of its constraints, naming it and the value it has."""
+    for name, allowed in constraints.items():
+        value = values[name]
+        if not any(_allows(constraint, value) for constraint in allowed):
+            *others, last = [_describe(constraint) for constraint in allowed]
+            choices = f"{', '.join(others)} or {last}" if others else last
+            raise InvalidParameterError(f"The {name!r} parameter of {owner} must be {choices}. Got {value!r} instead.")
