@@ -20,13 +20,61 @@ _HOME = {
     "fit_ab": "vicinal.kernel",
     "Layout": "vicinal.layout",
     "Schedule": "vicinal.layout",
+    "find_ab_params": "vicinal.functions",
+    "fuzzy_simplicial_set": "vicinal.functions",
+    "general_simplicial_set_intersection": "vicinal.functions",
+    "general_simplicial_set_union": "vicinal.functions",
+    "nearest_neighbors": "vicinal.functions",
+    "reset_local_connectivity": "vicinal.functions",
+    "simplicial_set_embedding": "vicinal.functions",
+    "smooth_knn_dist": "vicinal.functions",
 }
-_MODULES = ("graph", "initialize", "kernel", "layout", "neighbors", "plot", "quality", "supervision")
+_MODULES = (
+    "functions",
+    "graph",
+    "initialize",
+    "kernel",
+    "layout",
+    "neighbors",
+    "plot",
+    "quality",
+    "set_operations",
+    "supervision",
+    "umap_",
+)
 
-__all__ = ["UMAP", "Graph", "Kernel", "Layout", "Neighbors", "Schedule", "find_neighbors", "fit_ab", "fuzzy_graph"]
+__all__ = [
+    "UMAP",
+    "Graph",
+    "Kernel",
+    "Layout",
+    "Neighbors",
+    "Schedule",
+    "find_ab_params",
+    "find_neighbors",
+    "fit_ab",
+    "fuzzy_graph",
+    "fuzzy_simplicial_set",
+    "general_simplicial_set_intersection",
+    "general_simplicial_set_union",
+    "nearest_neighbors",
+    "reset_local_connectivity",
+    "simplicial_set_embedding",
+    "smooth_knn_dist",
+]
 
 if TYPE_CHECKING:
     from vicinal.estimators.umap import UMAP
+    from vicinal.functions import (
+        find_ab_params,
+        fuzzy_simplicial_set,
+        general_simplicial_set_intersection,
+        general_simplicial_set_union,
+        nearest_neighbors,
+        reset_local_connectivity,
+        simplicial_set_embedding,
+        smooth_knn_dist,
+    )
     from vicinal.graph import Graph, fuzzy_graph
     from vicinal.kernel import Kernel, fit_ab
     from vicinal.layout import Layout, Schedule

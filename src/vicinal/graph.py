@@ -66,6 +66,7 @@ class Graph:
 def fuzzy_graph(
     neighbors: Neighbors,
     *,
+    n_neighbors: float | None = None,
     local_connectivity: float = 1.0,
     set_op_mix_ratio: float = 1.0,
     disconnection_distance: float | None = None,
@@ -73,12 +74,13 @@ def fuzzy_graph(
 ) -> Graph:
     """The symmetric fuzzy graph of a neighbour table.
 
-    ``set_op_mix_ratio`` mixes fuzzy union (1) and intersection (0); neighbours at or beyond
-    ``disconnection_distance`` are no neighbours.
+    ``n_neighbors`` is the k of eq. 3, the table's columns unless given. ``set_op_mix_ratio`` mixes fuzzy union (1)
+    and intersection (0); neighbours at or beyond ``disconnection_distance`` are no neighbours.
     """
     if disconnection_distance is not None:
         neighbors = neighbors.within(disconnection_distance)
-    rho, sigma = _core.smooth_knn(neighbors.distance, float(neighbors.k), local_connectivity, 1.0, False, n_jobs)
+    k = float(neighbors.k if n_neighbors is None else n_neighbors)
+    rho, sigma = _core.smooth_knn(neighbors.distance, k, local_connectivity, 1.0, False, n_jobs)
     membership = _core.memberships(neighbors.index, neighbors.distance, rho, sigma, False, n_jobs)
     indptr, indices, weights = _core.symmetrize(neighbors.index, membership, set_op_mix_ratio, n_jobs)
     return Graph(indptr, indices, weights, neighbors.n, rho, sigma)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.graph import Graph
+from vicinal.set_operations import reset_connectivity
 
 UNLABELLED = -1
 UNKNOWN_DISTANCE = 1.0  # an edge that touches an unlabelled row keeps exp(-1) of its weight
@@ -20,26 +21,29 @@ def far_distance(target_weight: float) -> float:
 
 def intersect_labels(graph: Graph, labels: NDArray[Any], target_weight: float = 0.5) -> Graph:
     """The fuzzy intersection of the graph with "same class"; rows labelled -1 know nothing."""
-    codes = _codes(labels)
-    heads, tails = graph.heads(), graph.indices
-    unknown = (codes[heads] == UNLABELLED) | (codes[tails] == UNLABELLED)
-    differ = ~unknown & (codes[heads] != codes[tails])
-    factor = np.ones(graph.n_edges, dtype=np.float64)
-    factor[unknown] = np.exp(-UNKNOWN_DISTANCE)
-    factor[differ] = np.exp(-far_distance(target_weight))
     matrix = graph.to_scipy().astype(np.float64)
-    matrix.data = matrix.data * factor
+    matrix.data = matrix.data * class_factors(
+        graph.heads(), graph.indices, labels, UNKNOWN_DISTANCE, far_distance(target_weight)
+    )
     return restore_connectivity(graph.with_weights(matrix))
 
 
 def restore_connectivity(graph: Graph) -> Graph:
     """Every row's strongest edge back to 1, then the fuzzy union with the mirror image."""
-    strongest = np.zeros(graph.n, dtype=np.float32)
-    np.maximum.at(strongest, graph.heads(), graph.weights)
-    matrix = graph.to_scipy().astype(np.float64)
-    matrix.data = matrix.data / strongest[graph.heads()]
-    mirror = matrix.T.tocsr()
-    return graph.with_weights(matrix + mirror - matrix.multiply(mirror))
+    return graph.with_weights(reset_connectivity(graph.to_scipy()))
+
+
+def class_factors(
+    heads: NDArray[np.int32], tails: NDArray[np.int32], labels: NDArray[Any], unknown: float, far: float
+) -> NDArray[np.float64]:
+    """What an edge's weight is multiplied by: 1 within a class, exp(-far) between two, exp(-unknown) if unlabelled."""
+    codes = _codes(labels)
+    unlabelled = (codes[heads] == UNLABELLED) | (codes[tails] == UNLABELLED)
+    differ = ~unlabelled & (codes[heads] != codes[tails])
+    factor = np.ones(len(heads), dtype=np.float64)
+    factor[unlabelled] = np.exp(-unknown)
+    factor[differ] = np.exp(-far)
+    return factor
 
 
 def _codes(labels: NDArray[Any]) -> NDArray[np.int64]:

@@ -44,12 +44,12 @@ def repeated_rows(iris: np.ndarray) -> np.ndarray:
     return iris[order]
 
 
-def neighbor_table(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def neighbor_table(data: np.ndarray, k: int = N_NEIGHBORS) -> tuple[np.ndarray, np.ndarray]:
     """Exact neighbours from float64 distances, self first, ties by index."""
     distances = cdist(data.astype(np.float64), data.astype(np.float64))
     key = distances.copy()
     np.fill_diagonal(key, -1.0)
-    index = np.argsort(key, axis=1, kind="stable")[:, :N_NEIGHBORS]
+    index = np.argsort(key, axis=1, kind="stable")[:, :k]
     return index.astype(np.int32), np.take_along_axis(distances, index, axis=1).astype(np.float32)
 
 
