@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vicinal import _core
+from vicinal.estimators._contract import random_seed
 from vicinal.graph import Graph, fuzzy_graph
 from vicinal.initialize import INITIALIZERS, InitialTask, initial_embedding, to_extent
 from vicinal.kernel import Kernel, fit_ab
@@ -64,7 +65,7 @@ def nearest_neighbors(
     if metric_kwds:
         raise NotImplementedError(f"metric_kwds={metric_kwds!r} is not implemented yet; leave it empty")
     with Progress(verbose=verbose).stage("neighbors"):
-        neighbors = find_neighbors(X, n_neighbors, metric=metric, seed=_seed(random_state), n_jobs=n_jobs)
+        neighbors = find_neighbors(X, n_neighbors, metric=metric, seed=random_seed(random_state), n_jobs=n_jobs)
     return neighbors.index, neighbors.distance, None
 
 
@@ -225,7 +226,7 @@ def simplicial_set_embedding(
         name = "densmap" if densmap else "output_dens" if output_dens else "euclidean_output=False"
         raise NotImplementedError(f"{name} is not implemented here; use the estimator")
     edges = _as_graph(graph)
-    seed = _seed(random_state)
+    seed = random_seed(random_state)
     wanted = default_epochs(edges.n) if n_epochs is None else n_epochs
     stops = sorted({int(epoch) for epoch in np.atleast_1d(wanted)})
     last = stops[-1]
@@ -272,9 +273,3 @@ def _dense(data: Any, n: int) -> NDArray[np.float32] | None:
         return None
     rows = np.asarray(data, dtype=np.float32)
     return rows if rows.ndim == 2 and rows.shape[0] == n and np.isfinite(rows).all() else None
-
-
-def _seed(random_state: Any) -> int:
-    from sklearn.utils import check_random_state
-
-    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
