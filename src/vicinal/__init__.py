@@ -16,6 +16,7 @@ _HOME = {
     "find_neighbors": "vicinal.neighbors",
     "Graph": "vicinal.graph",
     "fuzzy_graph": "vicinal.graph",
+    "entropic_graph": "vicinal.graph",
     "Kernel": "vicinal.kernel",
     "fit_ab": "vicinal.kernel",
     "Layout": "vicinal.layout",
@@ -23,11 +24,22 @@ _HOME = {
 }
 _MODULES = ("graph", "initialize", "kernel", "layout", "neighbors", "plot", "quality", "supervision")
 
-__all__ = ["UMAP", "Graph", "Kernel", "Layout", "Neighbors", "Schedule", "find_neighbors", "fit_ab", "fuzzy_graph"]
+__all__ = [
+    "UMAP",
+    "Graph",
+    "Kernel",
+    "Layout",
+    "Neighbors",
+    "Schedule",
+    "entropic_graph",
+    "find_neighbors",
+    "fit_ab",
+    "fuzzy_graph",
+]
 
 if TYPE_CHECKING:
     from vicinal.estimators.umap import UMAP
-    from vicinal.graph import Graph, fuzzy_graph
+    from vicinal.graph import Graph, entropic_graph, fuzzy_graph
     from vicinal.kernel import Kernel, fit_ab
     from vicinal.layout import Layout, Schedule
     from vicinal.neighbors import Neighbors, find_neighbors
