@@ -2,6 +2,7 @@
 #include "chebyshev.hpp"
 #include "layout.hpp"
 #include "neighbor_index.hpp"
+#include "perplexity.hpp"
 #include "row_content.hpp"
 #include "smooth_knn.hpp"
 #include "symmetrize.hpp"
@@ -184,6 +185,16 @@ void bind_neighbors(nb::module_& m) {
         "rows"_a, "n_jobs"_a);
 }
 
+template <class Combine>
+nb::tuple symmetrize(const In<Index, 2>& index, const In<float, 2>& membership, const Combine& combine, int n_jobs) {
+    const NeighborTable table = view(index, membership);
+    for (Size e = 0; e < table.rows * table.k; ++e)
+        require(table.index[e] < table.rows, "a neighbour index lies beyond the rows");
+    OwnedCsr csr =
+        run(n_jobs, [&](ThreadTeam& team) { return Symmetrizer(table, membership.data(), combine).run(team); });
+    return nb::make_tuple(own(std::move(csr.indptr)), own(std::move(csr.indices)), own(std::move(csr.weights)));
+}
+
 void bind_graph(nb::module_& m) {
     m.def(
         "smooth_knn",
@@ -217,16 +228,33 @@ void bind_graph(nb::module_& m) {
         "index"_a, "distance"_a, "rho"_a, "sigma"_a, "bipartite"_a, "n_jobs"_a);
 
     m.def(
+        "perplexity_conditionals",
+        [](In<Index, 2> index, In<float, 2> distance, double perplexity, bool bipartite, int n_jobs) {
+            const NeighborTable table = view(index, distance);
+            require(perplexity >= 1.0, "perplexity must be at least 1");
+            auto conditional = make<float>(table.rows, table.k);
+            auto sigma = make<float>(table.rows);
+            run(n_jobs, [&](ThreadTeam& team) {
+                PerplexityCalibration(table, perplexity, bipartite).run(conditional.data(), sigma.data(), team);
+                return 0;
+            });
+            return nb::make_tuple(conditional, sigma);
+        },
+        "index"_a, "distance"_a, "perplexity"_a, "bipartite"_a, "n_jobs"_a);
+
+    m.def(
         "symmetrize",
         [](In<Index, 2> index, In<float, 2> membership, float mix, int n_jobs) {
-            const NeighborTable table = view(index, membership);
-            for (Size e = 0; e < table.rows * table.k; ++e)
-                require(table.index[e] < table.rows, "a neighbour index lies beyond the rows");
-            OwnedCsr csr =
-                run(n_jobs, [&](ThreadTeam& team) { return Symmetrizer(table, membership.data(), mix).run(team); });
-            return nb::make_tuple(own(std::move(csr.indptr)), own(std::move(csr.indices)), own(std::move(csr.weights)));
+            return symmetrize(index, membership, FuzzyMix{mix}, n_jobs);
         },
         "index"_a, "membership"_a, "mix"_a, "n_jobs"_a);
+
+    m.def(
+        "symmetrize_mean",
+        [](In<Index, 2> index, In<float, 2> membership, int n_jobs) {
+            return symmetrize(index, membership, Mean{}, n_jobs);
+        },
+        "index"_a, "membership"_a, "n_jobs"_a);
 }
 
 void bind_spectral(nb::module_& m) {

@@ -1,6 +1,7 @@
-// Directed memberships made one symmetric graph (survey eq. 4):
-//   p_ij = mix * (p_{j|i} + p_{i|j} - p_{j|i} p_{i|j}) + (1 - mix) * p_{j|i} p_{i|j},
-// mix = 1 the fuzzy union, mix = 0 the fuzzy intersection.
+// Directed memberships made one symmetric graph, each pair combined by
+//   FuzzyMix  p_ij = mix * (p_{j|i} + p_{i|j} - p_{j|i} p_{i|j}) + (1 - mix) * p_{j|i} p_{i|j}    (survey eq. 4),
+//             mix = 1 the fuzzy union, mix = 0 the fuzzy intersection;
+//   Mean      p_ij = (p_{j|i} + p_{i|j}) / 2                                                      (eq. 19 times n).
 #pragma once
 
 #include "parallel.hpp"
@@ -16,10 +17,23 @@ struct OwnedCsr {
     std::vector<float> weights;
 };
 
+struct FuzzyMix {
+    float mix;
+    float operator()(float p, float q) const {
+        const float product = p * q;
+        return mix * (p + q - product) + (1.0f - mix) * product;
+    }
+};
+
+struct Mean {
+    float operator()(float p, float q) const { return 0.5f * (p + q); }
+};
+
+template <class Combine>
 class Symmetrizer {
   public:
-    Symmetrizer(const NeighborTable& table, const float* membership, float mix)
-        : table_(table), membership_(membership), mix_(mix) {}
+    Symmetrizer(const NeighborTable& table, const float* membership, const Combine& combine)
+        : table_(table), membership_(membership), combine_(combine) {}
 
     OwnedCsr run(ThreadTeam& team) {
         sort_rows(team);
@@ -93,14 +107,14 @@ class Symmetrizer {
             const bool take_y = x == x_end || (y != y_end && y->to <= x->to);
             const Index j = take_x ? x->to : y->to;
             const float p = take_x ? (x++)->p : 0.0f, q = take_y ? (y++)->p : 0.0f;
-            const float product = p * q, w = mix_ * (p + q - product) + (1.0f - mix_) * product;
+            const float w = combine_(p, q);
             if (w > 0.0f) emit(j, w);
         }
     }
 
     const NeighborTable& table_;
     const float* membership_;
-    const float mix_;
+    const Combine combine_;
     std::vector<Edge> forward_, backward_;
     std::vector<Size> count_, start_;
 };

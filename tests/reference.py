@@ -1,7 +1,8 @@
-"""The survey's UMAP, equations 1 to 15 and Algorithm 1, in float64 NumPy.
+"""The survey's UMAP, equations 1 to 15 and Algorithm 1, and its t-SNE, 18 to 20 and 22, in float64 NumPy.
 
 Equations are numbered as the survey's source numbers them: 1 to 4 the input graph, 5 the kernel,
-6 to 11 the costs, 12 and 13 the gradients, 14 and 15 the same gradients as the proof derives them.
+6 to 11 the costs, 12 and 13 the gradients, 14 and 15 the same gradients as the proof derives them,
+18 and 19 the entropic graph, 20 and 22 t-SNE's distribution and cost.
 
 This file is the yardstick for the C++ core, so it imports nothing from the package and prefers the
 shape of the formula to speed: graphs are dense matrices and loops are loops.
@@ -370,3 +371,91 @@ def row_owned_epoch(
 def learning_rate_after(epoch: int, n_epochs: int, initial: float = 1.0) -> float:
     """Algorithm 1's last line: eta after `epoch` epochs have run, falling linearly to 0."""
     return initial * (1.0 - epoch / n_epochs)
+
+
+def entropy(p: ArrayLike) -> float:
+    """-sum p ln p in nats, the logarithm of the perplexity."""
+    return float(-x_log_x(np.asarray(p, dtype=np.float64)).sum())
+
+
+def gaussian_conditionals(d2: Floats, sigma: float) -> Floats:
+    """Eq. 18 for one row, from the squared distances to its neighbours.
+
+    Erratum: t-SNE squares the distance and divides by 2 sigma^2. Shifting all d2 by the smallest changes nothing.
+    """
+    weight = np.exp(-(d2 - d2.min()) / (2.0 * sigma**2))
+    return np.asarray(weight / weight.sum())
+
+
+def perplexity_scale(d2: Floats, perplexity: float) -> float:
+    """sigma of eq. 18 for one row: the conditionals have the entropy ln(perplexity); by bisection of ln(sigma).
+
+    The perplexity must be attainable: more than the ties at the smallest distance, fewer than the neighbours.
+    """
+    low, high = -350.0, 350.0
+    for _ in range(200):
+        middle = (low + high) / 2.0
+        if entropy(gaussian_conditionals(d2, float(np.exp(middle)))) > np.log(perplexity):
+            high = middle
+        else:
+            low = middle
+    return float(np.exp((low + high) / 2.0))
+
+
+def entropic_conditionals(index: ArrayLike, distance: ArrayLike, perplexity: float) -> tuple[Floats, Floats]:
+    """p_{j|i} of eq. 18 as a dense matrix (row i, column j), 0 beyond the neighbour table, and sigma.
+
+    p_{i|i} = 0; index -1 is no neighbour. With no more neighbours than the perplexity all are equally likely.
+    """
+    neighbors = np.asarray(index, dtype=np.int64)
+    squared = np.asarray(distance, dtype=np.float64) ** 2
+    n = len(neighbors)
+    p, sigma = np.zeros((n, n)), np.full(n, np.inf)
+    for i in range(n):
+        others = (neighbors[i] >= 0) & (neighbors[i] != i)
+        if not others.any():
+            continue
+        d2 = squared[i, others]
+        if len(d2) > perplexity:
+            sigma[i] = perplexity_scale(d2, perplexity)
+        p[i, neighbors[i, others]] = gaussian_conditionals(d2, sigma[i])
+    return p, sigma
+
+
+def mean_probabilities(conditional: ArrayLike) -> Floats:
+    """p_ij of eq. 19: the mean of the two conditionals over n."""
+    p = np.asarray(conditional, dtype=np.float64)
+    return np.asarray((p + p.T) / (2.0 * len(p)))
+
+
+def student_weights(d2: ArrayLike, dof: float = 1.0) -> Floats:
+    """The numerator of eq. 20, (1 + d^2)^-1; openTSNE's generalisation to `dof` degrees of freedom."""
+    return np.asarray((1.0 + np.asarray(d2, dtype=np.float64) / dof) ** (-(dof + 1.0) / 2.0))
+
+
+def student_probabilities(embedding: ArrayLike, dof: float = 1.0) -> Floats:
+    """q_ij of eq. 20, 0 on the diagonal."""
+    weight = student_weights(squared_distances(embedding), dof)
+    np.fill_diagonal(weight, 0.0)
+    return np.asarray(weight / weight.sum())
+
+
+def kl_divergence(p: ArrayLike, embedding: ArrayLike, dof: float = 1.0) -> float:
+    """c4 of eq. 22: sum of p ln(p / q) over ordered pairs, with 0 ln 0 = 0."""
+    member = np.asarray(p, dtype=np.float64)
+    q = student_probabilities(embedding, dof)
+    some = member > 0.0
+    return float((member[some] * np.log(member[some] / q[some])).sum())
+
+
+def kl_gradient(p: ArrayLike, embedding: ArrayLike, dof: float = 1.0, exaggeration: float = 1.0) -> Floats:
+    """The derivative of c4 by every y_i; with `exaggeration` the attractive part is multiplied by it.
+
+    dc4/dy_i = 2 (dof + 1)/dof * sum over j of (p_ij - q_ij) (y_i - y_j) / (1 + d_ij^2/dof),
+    which for one degree of freedom is t-SNE's 4 sum (p_ij - q_ij) (y_i - y_j) / (1 + d_ij^2).
+    """
+    y = np.asarray(embedding, dtype=np.float64)
+    force = exaggeration * np.asarray(p, dtype=np.float64) - student_probabilities(y, dof)
+    force = force / (1.0 + squared_distances(y) / dof)
+    gradient: Floats = force.sum(axis=1)[:, None] * y - force @ y
+    return 2.0 * (dof + 1.0) / dof * gradient

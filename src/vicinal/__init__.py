@@ -10,80 +10,59 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-_HOME = {
-    "UMAP": "vicinal.estimators.umap",
-    "Neighbors": "vicinal.neighbors",
-    "find_neighbors": "vicinal.neighbors",
-    "Graph": "vicinal.graph",
-    "fuzzy_graph": "vicinal.graph",
-    "Kernel": "vicinal.kernel",
-    "fit_ab": "vicinal.kernel",
-    "Layout": "vicinal.layout",
-    "Schedule": "vicinal.layout",
-    "find_ab_params": "vicinal.functions",
-    "fuzzy_simplicial_set": "vicinal.functions",
-    "general_simplicial_set_intersection": "vicinal.functions",
-    "general_simplicial_set_union": "vicinal.functions",
-    "nearest_neighbors": "vicinal.functions",
-    "reset_local_connectivity": "vicinal.functions",
-    "simplicial_set_embedding": "vicinal.functions",
-    "smooth_knn_dist": "vicinal.functions",
+# Where the public names live.
+_NAMES = {
+    "estimators.umap": ("UMAP",),
+    "functions": (
+        "find_ab_params",
+        "fuzzy_simplicial_set",
+        "general_simplicial_set_intersection",
+        "general_simplicial_set_union",
+        "nearest_neighbors",
+        "reset_local_connectivity",
+        "simplicial_set_embedding",
+        "smooth_knn_dist",
+    ),
+    "graph": ("Graph", "entropic_graph", "fuzzy_graph"),
+    "initialize": (),
+    "kernel": ("Kernel", "fit_ab"),
+    "layout": ("Layout", "Schedule"),
+    "neighbors": ("Neighbors", "find_neighbors"),
+    "plot": (),
+    "quality": (),
+    "set_operations": (),
+    "supervision": (),
+    "umap_": (),
 }
-_MODULES = (
-    "functions",
-    "graph",
-    "initialize",
-    "kernel",
-    "layout",
-    "neighbors",
-    "plot",
-    "quality",
-    "set_operations",
-    "supervision",
-    "umap_",
-)
+_HOME = {name: module for module, names in _NAMES.items() for name in names}
+_MODULES = {module for module in _NAMES if "." not in module}
 
-__all__ = [
-    "UMAP",
-    "Graph",
-    "Kernel",
-    "Layout",
-    "Neighbors",
-    "Schedule",
-    "find_ab_params",
-    "find_neighbors",
-    "fit_ab",
-    "fuzzy_graph",
-    "fuzzy_simplicial_set",
-    "general_simplicial_set_intersection",
-    "general_simplicial_set_union",
-    "nearest_neighbors",
-    "reset_local_connectivity",
-    "simplicial_set_embedding",
-    "smooth_knn_dist",
-]
+__all__ = list(_HOME)
 
 if TYPE_CHECKING:
-    from vicinal.estimators.umap import UMAP
-    from vicinal.functions import (
-        find_ab_params,
-        fuzzy_simplicial_set,
-        general_simplicial_set_intersection,
-        general_simplicial_set_union,
-        nearest_neighbors,
-        reset_local_connectivity,
-        simplicial_set_embedding,
-        smooth_knn_dist,
-    )
-    from vicinal.graph import Graph, fuzzy_graph
-    from vicinal.kernel import Kernel, fit_ab
-    from vicinal.layout import Layout, Schedule
-    from vicinal.neighbors import Neighbors, find_neighbors
+    from vicinal.estimators.umap import UMAP as UMAP
+    from vicinal.functions import find_ab_params as find_ab_params
+    from vicinal.functions import fuzzy_simplicial_set as fuzzy_simplicial_set
+    from vicinal.functions import general_simplicial_set_intersection as general_simplicial_set_intersection
+    from vicinal.functions import general_simplicial_set_union as general_simplicial_set_union
+    from vicinal.functions import nearest_neighbors as nearest_neighbors
+    from vicinal.functions import reset_local_connectivity as reset_local_connectivity
+    from vicinal.functions import simplicial_set_embedding as simplicial_set_embedding
+    from vicinal.functions import smooth_knn_dist as smooth_knn_dist
+    from vicinal.graph import Graph as Graph
+    from vicinal.graph import entropic_graph as entropic_graph
+    from vicinal.graph import fuzzy_graph as fuzzy_graph
+    from vicinal.kernel import Kernel as Kernel
+    from vicinal.kernel import fit_ab as fit_ab
+    from vicinal.layout import Layout as Layout
+    from vicinal.layout import Schedule as Schedule
+    from vicinal.neighbors import Neighbors as Neighbors
+    from vicinal.neighbors import find_neighbors as find_neighbors
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
-        return getattr(importlib.import_module(_HOME[name]), name)
+        return getattr(importlib.import_module(f"vicinal.{_HOME[name]}"), name)
     if name in _MODULES:
         return importlib.import_module(f"vicinal.{name}")
     raise AttributeError(f"module 'vicinal' has no attribute '{name}'")
