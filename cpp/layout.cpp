@@ -85,6 +85,18 @@ SampledLayout::SampledLayout(const Csr& graph, Matrix heads, Matrix reference, c
             std::max(most_block_edges_, indptr_[std::min(i + layout_block_rows, n_heads_)] - indptr_[i]);
 }
 
+void SampledLayout::pin(const bool* fixed) {
+    fixed_.assign(fixed, fixed + n_heads_);
+    // An edge of rate 0 never fires, and a row moves along its own edges only.
+    for (Size i = 0; i < n_heads_; ++i)
+        if (fixed_[i]) std::fill(rate_.begin() + indptr_[i], rate_.begin() + indptr_[i + 1], 0u);
+}
+
+void SampledLayout::place(Matrix places) {
+    if (places.rows != n_heads_ || places.cols != dim_) throw std::invalid_argument("places differ in shape");
+    std::copy(places.data, places.data + n_heads_ * dim_, places_.begin());
+}
+
 void SampledLayout::step(const float* learning_rates, Size n, ThreadTeam& team) {
     if (n_heads_ == 0) {
         epoch_ += n;
@@ -128,8 +140,9 @@ void SampledLayout::step(const float* learning_rates, Size n, ThreadTeam& team) 
 void SampledLayout::add_negative_moves(ThreadTeam& team) {
     team.parallel_for(static_cast<Size>(negative_moves_.size()), 16384, [&](Size begin, Size end, int) {
         for (Size e = begin; e < end; ++e) {
-            next_[e] += static_cast<float>(static_cast<double>(negative_moves_[e]) * fixed_point_unit);
-            negative_moves_[e] = 0;
+            const std::int64_t units = std::exchange(negative_moves_[e], 0);
+            if (!fixed_.empty() && fixed_[e / dim_]) continue;
+            next_[e] += static_cast<float>(static_cast<double>(units) * fixed_point_unit);
         }
     });
 }

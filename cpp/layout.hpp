@@ -28,6 +28,11 @@ class SampledLayout {
     // epochs are cut into calls.
     void step(const float* learning_rates, Size n, ThreadTeam& team);
 
+    // Rows marked here stay where they are, bit for bit, while the others still feel them.
+    void pin(const bool* fixed);
+    // Puts every row, pinned ones too, somewhere else; what follows depends on these places and the epoch alone.
+    void place(Matrix places);
+
     Size epoch() const { return epoch_; }
     Matrix embedding() const { return {places_.data(), n_heads_, dim_}; }
 
@@ -44,6 +49,7 @@ class SampledLayout {
     std::vector<std::uint64_t> row_key_;
     std::vector<float> places_, next_;
     std::vector<std::int64_t> negative_moves_;
+    std::vector<bool> fixed_;
 };
 
 }  // namespace vicinal

@@ -316,6 +316,15 @@ void bind_layout(nb::module_& m) {
                 });
             },
             "learning_rates"_a, "n_jobs"_a)
+        .def(
+            "pin",
+            [](SampledLayout& self, In<bool, 1> fixed) {
+                require(static_cast<Size>(fixed.shape(0)) == self.embedding().rows, "fixed has another length");
+                self.pin(fixed.data());
+            },
+            "fixed"_a)
+        .def(
+            "place", [](SampledLayout& self, In<float, 2> places) { self.place(view(places)); }, "places"_a)
         .def_prop_ro("epoch", &SampledLayout::epoch)
         .def("embedding", [](const SampledLayout& self) {
             const Matrix places = self.embedding();

@@ -52,6 +52,7 @@ class Layout:
 
     With ``reference`` the graph leads from the embedding's rows to the reference's, which stay where they are;
     ``row_keys`` then name the rows to the random generator, so that a row's place does not depend on its company.
+    Rows marked in ``fixed`` keep their places bit for bit, and attract and repel the others all the same.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class Layout:
         n_jobs: int = -1,
         reference: NDArray[np.float32] | None = None,
         row_keys: NDArray[np.uint64] | None = None,
+        fixed: NDArray[np.bool_] | None = None,
     ) -> None:
         self.schedule = schedule
         self.n_jobs = n_jobs
@@ -87,6 +89,8 @@ class Layout:
             schedule.update_negatives,
             seed,
         )
+        if fixed is not None:
+            self._core.pin(_mask("fixed", fixed, places.shape[0]))
 
     @property
     def epoch(self) -> int:
@@ -95,10 +99,29 @@ class Layout:
 
     @property
     def embedding(self) -> NDArray[np.float32]:
-        """A copy of the places of all rows."""
+        """A copy of the places of all rows. Assigning to it puts them elsewhere, pinned rows too."""
         return self._core.embedding()
+
+    @embedding.setter
+    def embedding(self, places: NDArray[np.floating]) -> None:
+        wanted = self._core.embedding().shape
+        if np.shape(places) != wanted:
+            raise ValueError(f"embedding must have shape {wanted}, got {np.shape(places)}")
+        given = np.require(places, dtype=np.float32, requirements=["C", "A"])
+        bad = ~np.isfinite(given).all(axis=1)
+        if bad.any():
+            raise ValueError(f"embedding contains NaN or infinity, first in row {int(np.argmax(bad))}")
+        self._core.place(given)
 
     def step(self, n: int = 1) -> None:
         """Runs ``n`` more epochs."""
         sweeps = np.arange(self._core.epoch, (self.epoch + n) * self.schedule.sweeps)
         self._core.step(self.schedule.learning_rates(sweeps // self.schedule.sweeps), self.n_jobs)
+
+
+def _mask(name: str, mask: NDArray[np.bool_], n: int) -> NDArray[np.bool_]:
+    """One bool a row; numbers are refused, since they may be meant as row numbers."""
+    given = np.asarray(mask)
+    if given.dtype != np.bool_ or given.shape != (n,):
+        raise ValueError(f"{name} must hold one bool for each of {n} rows, got shape {given.shape} of {given.dtype}")
+    return np.ascontiguousarray(given)

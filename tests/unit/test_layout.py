@@ -145,3 +145,55 @@ def test_an_empty_layout() -> None:
     layout = Layout(graph, np.zeros((0, 2), dtype=np.float32), KERNEL, Schedule(10))
     layout.step(10)
     assert layout.embedding.shape == (0, 2)
+
+
+@pytest.mark.parametrize("dim", [2, 3, 5])
+@pytest.mark.parametrize("update_negatives", [False, True])
+def test_pinned_rows_stay_bit_for_bit_while_the_others_move(graph: Graph, dim: int, update_negatives: bool) -> None:
+    fixed = np.arange(150) % 3 == 0
+    layout = Layout(graph, start(dim=dim), KERNEL, Schedule(20, update_negatives=update_negatives), fixed=fixed)
+    layout.step(20)
+    assert layout.embedding[fixed].tobytes() == start(dim=dim)[fixed].tobytes()
+    assert (layout.embedding[~fixed] != start(dim=dim)[~fixed]).any(axis=1).all()
+
+
+def test_pinned_rows_attract_and_repel(graph: Graph) -> None:
+    """Rows that stay elsewhere lead the others elsewhere; with nothing pinned nothing changes."""
+    fixed = np.arange(150) < 75
+    moved = start()
+    moved[fixed] += 30.0
+    here, there = (Layout(graph, places, KERNEL, Schedule(50), fixed=fixed) for places in (start(), moved))
+    free, none = Layout(graph, start(), KERNEL, Schedule(50)), Layout(graph, start(), KERNEL, Schedule(50), fixed=~fixed & fixed)
+    for layout in (here, there, free, none):
+        layout.step(50)
+    assert not np.array_equal(here.embedding[~fixed], there.embedding[~fixed])
+    np.testing.assert_array_equal(free.embedding, none.embedding)
+
+
+@pytest.mark.parametrize("fixed", [np.zeros(149, dtype=bool), np.zeros((150, 1), dtype=bool), np.arange(150)])
+def test_a_mask_that_fits_no_rows_is_refused(graph: Graph, fixed: NDArray[np.bool_]) -> None:
+    with pytest.raises(ValueError, match="fixed"):
+        Layout(graph, start(), KERNEL, Schedule(10), fixed=fixed)
+
+
+def test_places_can_be_set_between_epochs(graph: Graph) -> None:
+    """What follows depends on the places and the epoch alone."""
+    whole = Layout(graph, start(), KERNEL, Schedule(20))
+    whole.step(20)
+    first, second = (Layout(graph, start() + shift, KERNEL, Schedule(20)) for shift in (0.0, 1.0))
+    first.step(12)
+    second.step(12)
+    second.embedding = first.embedding.astype(np.float64)
+    second.step(8)
+    np.testing.assert_array_equal(second.embedding, whole.embedding)
+
+
+def test_places_that_cannot_be_set(graph: Graph) -> None:
+    layout = Layout(graph, start(), KERNEL, Schedule(10))
+    bad = start()
+    bad[7, 1] = np.nan
+    with pytest.raises(ValueError, match="row 7"):
+        layout.embedding = bad
+    with pytest.raises(ValueError, match="shape"):
+        layout.embedding = start(150, 3)
+    np.testing.assert_array_equal(layout.embedding, start())
