@@ -26,9 +26,10 @@ struct Kernels {
     void (*chebyshev_step)(const Csr& m, const float* x, const float* previous, Size width, ChebyshevStep step,
                            float* next, ThreadTeam& team);
     // Layout
-    void (*layout_epoch)(const LayoutTask& task, const LayoutEpoch& epoch, const ForceParameters& force,
+    void (*layout_epoch)(const LayoutTask& task, const LayoutEpoch& epoch, const LayoutLaw& law,
                          const LayoutScratch* scratch, ThreadTeam& team);
     void (*force_table)(const ForceParameters& force, const float* d2, Size n, float* attract, float* repel);
+    void (*space_table)(const SpaceParameters& space, Matrix heads, Matrix tails, float* d2, float* delta);
 };
 
 struct Level {

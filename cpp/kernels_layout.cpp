@@ -4,26 +4,28 @@
 #include "kernels.hpp"
 #include "sampled_layout.hpp"
 
+#include <type_traits>
+#include <vector>
+
 namespace vicinal::VICINAL_LEVEL {
 
 namespace {
 
-template <class Force, int Dim>
-void run_epoch(const LayoutTask& task, const LayoutEpoch& epoch, const Force& force, const LayoutScratch* scratch,
-               ThreadTeam& team) {
-    team.parallel_for(task.n_heads, layout_block_rows, [&](Size begin, Size end, int worker) {
-        LayoutBlock<Force, Dim>(task, epoch, force, scratch[worker]).run(begin, end);
-    });
-}
-
-void layout_epoch(const LayoutTask& task, const LayoutEpoch& epoch, const ForceParameters& parameters,
-                  const LayoutScratch* scratch, ThreadTeam& team) {
-    with_force(parameters, [&]<class Force>(const Force& force) {
-        switch (task.dim) {
-        case 2: return run_epoch<Force, 2>(task, epoch, force, scratch, team);
-        case 3: return run_epoch<Force, 3>(task, epoch, force, scratch, team);
-        default: return run_epoch<Force, 0>(task, epoch, force, scratch, team);
-        }
+void layout_epoch(const LayoutTask& task, const LayoutEpoch& epoch, const LayoutLaw& law, const LayoutScratch* scratch,
+                  ThreadTeam& team) {
+    with_force(law.force, [&]<class Force>(const Force& force) {
+        with_space(law.space, [&]<class Space>(const Space& space) {
+            const auto run = [&]<int Dim>(std::integral_constant<int, Dim>) {
+                team.parallel_for(task.n_heads, layout_block_rows, [&](Size begin, Size end, int worker) {
+                    LayoutBlock<Force, Space, Dim>(task, epoch, force, space, scratch[worker]).run(begin, end);
+                });
+            };
+            // Maps to look at are euclidean and have two or three components: they are worth code of their own.
+            constexpr bool common = std::is_same_v<Space, EuclideanSpace>;
+            if (common && task.dim == 2) return run(std::integral_constant<int, common ? 2 : 0>{});
+            if (common && task.dim == 3) return run(std::integral_constant<int, common ? 3 : 0>{});
+            run(std::integral_constant<int, 0>{});
+        });
     });
 }
 
@@ -36,12 +38,28 @@ void force_table(const ForceParameters& parameters, const float* d2, Size n, flo
     });
 }
 
+void space_table(const SpaceParameters& parameters, Matrix heads, Matrix tails, float* d2, float* delta) {
+    const auto dim = static_cast<int>(heads.cols);
+    std::vector<Float> head(heads.cols), tail(heads.cols);
+    with_space(parameters, [&](const auto& space) {
+        for (Size i = 0; i < heads.rows; ++i) {
+            for (int c = 0; c < dim; ++c) {
+                head[c] = splat<Float>(heads.row(i)[c]);
+                tail[c] = splat<Float>(tails.row(i)[c]);
+            }
+            d2[i] = space.towards(head.data(), tail.data(), dim)[0];
+            for (int c = 0; c < dim; ++c) delta[i * dim + c] = tail[c][0];
+        }
+    });
+}
+
 }  // namespace
 
 void layout_kernels(Kernels& out) {
     out.chebyshev_step = chebyshev_step;
     out.layout_epoch = layout_epoch;
     out.force_table = force_table;
+    out.space_table = space_table;
 }
 
 }  // namespace vicinal::VICINAL_LEVEL

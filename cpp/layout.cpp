@@ -59,9 +59,8 @@ SampledLayout::SampledLayout(const Csr& graph, Matrix heads, Matrix reference, c
       places_(heads.data, heads.data + heads.rows * heads.cols), next_(places_.size()) {
     if (graph.rows != heads.rows) throw std::invalid_argument("graph and embedding differ in their rows");
     const Size n_edges = graph.indptr[graph.rows];
-    const Size n_reference = reference.data != nullptr ? reference.rows : heads.rows;
     for (const Index tail : tails_)
-        if (tail < 0 || tail >= n_reference) throw std::invalid_argument("an edge leads to no row");
+        if (tail < 0 || tail >= n_reference()) throw std::invalid_argument("an edge leads to no row");
     if (row_key != nullptr) row_key_.assign(row_key, row_key + n_heads_);
     if (options.update_negatives) negative_moves_.assign(places_.size(), 0);
 
@@ -110,31 +109,40 @@ void SampledLayout::step(const float* learning_rates, Size n, ThreadTeam& team) 
         scratch.emplace_back(most_block_edges_, dim_);
         views.push_back(scratch.back().view);
     }
+    const LayoutLaw law{options_.force, {options_.space, options_.space_values.data()}};
     for (Size t = 0; t < n; ++t) {
-        LayoutTask task;
-        task.indptr = indptr_.data();
-        task.tails = tails_.data();
-        task.rate = rate_.data();
-        task.phase = phase_.data();
-        task.n_heads = n_heads_;
-        task.row_key = row_key_.empty() ? nullptr : row_key_.data();
-        task.head_in = places_.data();
-        task.head_out = next_.data();
-        task.reference = reference_.data != nullptr ? reference_.data : places_.data();
-        task.n_reference = reference_.data != nullptr ? reference_.rows : n_heads_;
-        task.dim = dim_;
-        task.negative_moves = negative_moves_.empty() ? nullptr : negative_moves_.data();
         LayoutEpoch epoch;
         epoch.epoch = epoch_;
         epoch.key = stream_key(options_.seed, Stream::layout, static_cast<std::uint64_t>(epoch_));
         epoch.learning_rate = learning_rates[t];
         epoch.pulls = options_.pulls;
         epoch.negatives = options_.negatives;
-        kernels().layout_epoch(task, epoch, options_.force, views.data(), team);
+        kernels().layout_epoch(task(), epoch, law, views.data(), team);
         if (!negative_moves_.empty()) add_negative_moves(team);
         places_.swap(next_);
         ++epoch_;
     }
+}
+
+// The buffers change places after every epoch.
+LayoutTask SampledLayout::task() {
+    const auto or_null = [](auto& array) { return array.empty() ? nullptr : array.data(); };
+    LayoutTask task;
+    task.indptr = indptr_.data();
+    task.tails = tails_.data();
+    task.rate = rate_.data();
+    task.phase = phase_.data();
+    task.n_heads = n_heads_;
+    task.row_key = or_null(row_key_);
+    task.head_in = places_.data();
+    task.head_out = next_.data();
+    task.reference = reference_.data != nullptr ? reference_.data : places_.data();
+    task.n_reference = n_reference();
+    task.dim = dim_;
+    task.negative_keep = or_null(negative_table_.keep);
+    task.negative_alias = or_null(negative_table_.alias);
+    task.negative_moves = or_null(negative_moves_);
+    return task;
 }
 
 void SampledLayout::add_negative_moves(ThreadTeam& team) {

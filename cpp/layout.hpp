@@ -1,6 +1,7 @@
 // Owns what a sampled layout needs between epochs: edges with rate and phase, two buffers of places.
 #pragma once
 
+#include "alias_table.hpp"
 #include "kernels.hpp"
 #include "rng.hpp"
 
@@ -10,6 +11,8 @@ namespace vicinal {
 
 struct LayoutOptions {
     ForceParameters force;
+    SpaceKind space = SpaceKind::euclidean;
+    std::vector<float> space_values;
     int negatives = 5;
     int pulls = 2;
     bool update_negatives = false;
@@ -30,15 +33,19 @@ class SampledLayout {
 
     // Rows marked here stay where they are, bit for bit, while the others still feel them.
     void pin(const bool* fixed);
+    // Negatives are drawn in proportion to these weights, one for each row of the reference.
+    void weigh_negatives(const float* weights) { negative_table_ = AliasTable(weights, n_reference()); }
     // Puts every row, pinned ones too, somewhere else; what follows depends on these places and the epoch alone.
     void place(Matrix places);
 
     Size epoch() const { return epoch_; }
+    Size n_reference() const { return reference_.data != nullptr ? reference_.rows : n_heads_; }
     Matrix embedding() const { return {places_.data(), n_heads_, dim_}; }
 
   private:
     struct Scratch;
     void add_negative_moves(ThreadTeam& team);
+    LayoutTask task();
 
     LayoutOptions options_;
     Size n_heads_, dim_, epoch_ = 0, most_block_edges_ = 0;
@@ -50,6 +57,7 @@ class SampledLayout {
     std::vector<float> places_, next_;
     std::vector<std::int64_t> negative_moves_;
     std::vector<bool> fixed_;
+    AliasTable negative_table_;
 };
 
 }  // namespace vicinal

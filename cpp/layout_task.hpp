@@ -29,6 +29,9 @@ struct LayoutTask {
     const float* reference = nullptr;  // tails and negatives; the snapshot of the heads when fitting
     Size n_reference = 0;
     Size dim = 2;
+    // Negatives by weight (alias_table.hpp); null when every row of the reference is drawn equally often.
+    const std::uint32_t* negative_keep = nullptr;
+    const Index* negative_alias = nullptr;
     std::int64_t* negative_moves = nullptr;  // null unless negatives move too
 };
 
@@ -41,11 +44,39 @@ struct LayoutEpoch {
 };
 
 // Forces by name (force.hpp holds their formulas).
-enum class ForceKind { umap };
+enum class ForceKind { umap, largevis };
+constexpr const char* force_names[] = {"umap", "largevis"};
 
 struct ForceParameters {
     ForceKind kind = ForceKind::umap;
     float a = 1.577f, b = 0.895f, gamma = 1.0f;
+};
+
+// Distances of the map by name (output_space.hpp holds their formulas).
+enum class SpaceKind {
+    euclidean,
+    minkowski,
+    chebyshev,
+    mahalanobis,
+    canberra,
+    braycurtis,
+    cosine,
+    correlation,
+    haversine,
+    hyperboloid
+};
+constexpr const char* space_names[] = {"euclidean",  "minkowski", "chebyshev",   "mahalanobis", "canberra",
+                                       "braycurtis", "cosine",    "correlation", "haversine",   "hyperboloid"};
+
+struct SpaceParameters {
+    SpaceKind kind = SpaceKind::euclidean;
+    const float* values = nullptr;  // minkowski: p, then a weight for each component; mahalanobis: L, row by row
+};
+
+// What moves the rows: the cost of a pair, and what its distance is.
+struct LayoutLaw {
+    ForceParameters force;
+    SpaceParameters space;
 };
 
 struct LayoutItem {

@@ -279,34 +279,71 @@ void bind_spectral(nb::module_& m) {
         "indptr"_a, "indices"_a, "weights"_a, "block"_a, "cut"_a, "degree"_a, "n_jobs"_a);
 }
 
+// The enumerator whose name stands at the same place in its list of names.
+template <class Kind, std::size_t N>
+Kind named(const char* const (&names)[N], const std::string& name) {
+    for (std::size_t i = 0; i < N; ++i)
+        if (name == names[i]) return static_cast<Kind>(i);
+    throw std::invalid_argument("the core has no " + name);
+}
+
+ForceParameters force_of(const std::string& name, float a, float b, float gamma) {
+    return {named<ForceKind>(force_names, name), a, b, gamma};
+}
+
+SpaceKind space_of(const std::string& name, const std::vector<float>& values, Size dim) {
+    const auto kind = named<SpaceKind>(space_names, name);
+    const auto given = static_cast<Size>(values.size());
+    require(given == (kind == SpaceKind::minkowski ? dim + 1 : kind == SpaceKind::mahalanobis ? dim * dim : 0),
+            "the space takes another number of values");
+    require(kind != SpaceKind::haversine || dim == 2, "haversine places have two components");
+    return kind;
+}
+
+void bind_layout_options(nb::module_& m) {
+    nb::class_<LayoutOptions>(m, "LayoutOptions")
+        .def(nb::init<>())
+        .def(
+            "set_force",
+            [](LayoutOptions& self, const std::string& name, float a, float b, float gamma) {
+                self.force = force_of(name, a, b, gamma);
+            },
+            "name"_a, "a"_a, "b"_a, "gamma"_a)
+        .def(
+            "set_space",
+            [](LayoutOptions& self, const std::string& name, std::vector<float> values, Size dim) {
+                self.space = space_of(name, values, dim);
+                self.space_values = std::move(values);
+            },
+            "name"_a, "values"_a, "dim"_a)
+        .def_rw("negatives", &LayoutOptions::negatives)
+        .def_rw("pulls", &LayoutOptions::pulls)
+        .def_rw("often", &LayoutOptions::often)
+        .def_rw("update_negatives", &LayoutOptions::update_negatives)
+        .def_rw("seed", &LayoutOptions::seed);
+}
+
 void bind_layout(nb::module_& m) {
+    bind_layout_options(m);
     nb::class_<SampledLayout>(m, "SampledLayout")
         .def(
             "__init__",
             [](SampledLayout* self, In<Size, 1> indptr, In<Index, 1> indices, In<float, 1> weights,
                In<float, 2> embedding, std::optional<In<float, 2>> reference,
-               std::optional<In<std::uint64_t, 1>> row_key, std::vector<float> force, int negatives, int pulls,
-               double often, bool update_negatives, std::uint64_t seed) {
+               std::optional<In<std::uint64_t, 1>> row_key, const LayoutOptions& options) {
                 const Matrix heads = view(embedding);
-                require(force.size() == 3, "force is (a, b, gamma)");
                 require(!row_key || static_cast<Size>(row_key->shape(0)) == heads.rows, "row_key has another length");
                 require(!reference || static_cast<Size>(reference->shape(1)) == heads.cols,
                         "reference differs in its components");
-                require(!(reference && update_negatives), "a frozen reference cannot move");
-                require(negatives >= 0, "negatives must not be negative");
-                require(often > 0.0 && often <= 1.0, "often must lie in (0, 1]");
-                LayoutOptions options;
-                options.force = {ForceKind::umap, force[0], force[1], force[2]};
-                options.negatives = negatives;
-                options.pulls = pulls;
-                options.often = often;
-                options.update_negatives = update_negatives;
-                options.seed = seed;
+                require(!(reference && options.update_negatives), "a frozen reference cannot move");
+                require(options.negatives >= 0, "negatives must not be negative");
+                require(options.often > 0.0 && options.often <= 1.0, "often must lie in (0, 1]");
+                space_of(space_names[static_cast<int>(options.space)], options.space_values, heads.cols);
                 new (self) SampledLayout(view(indptr, indices, weights), heads, reference ? view(*reference) : Matrix{},
                                          row_key ? row_key->data() : nullptr, options);
             },
-            "indptr"_a, "indices"_a, "weights"_a, "embedding"_a, "reference"_a.none(), "row_key"_a.none(), "force"_a,
-            "negatives"_a, "pulls"_a, "often"_a, "update_negatives"_a, "seed"_a, nb::keep_alive<1, 6>())
+            "indptr"_a, "indices"_a, "weights"_a, "embedding"_a, "reference"_a.none(), "row_key"_a.none(), "options"_a,
+            nb::keep_alive<1, 6>())
         .def(
             "step",
             [](SampledLayout& self, In<float, 1> learning_rates, int n_jobs) {
@@ -324,6 +361,13 @@ void bind_layout(nb::module_& m) {
             },
             "fixed"_a)
         .def(
+            "weigh_negatives",
+            [](SampledLayout& self, In<float, 1> weights) {
+                require(static_cast<Size>(weights.shape(0)) == self.n_reference(), "weights have another length");
+                self.weigh_negatives(weights.data());
+            },
+            "weights"_a)
+        .def(
             "place", [](SampledLayout& self, In<float, 2> places) { self.place(view(places)); }, "places"_a)
         .def_prop_ro("epoch", &SampledLayout::epoch)
         .def("embedding", [](const SampledLayout& self) {
@@ -335,14 +379,27 @@ void bind_layout(nb::module_& m) {
 
     m.def(
         "force_table",
-        [](In<float, 1> d2, float a, float b, float gamma) {
+        [](In<float, 1> d2, const std::string& name, float a, float b, float gamma) {
             const auto n = static_cast<Size>(d2.shape(0));
             auto attract = make<float>(n);
             auto repel = make<float>(n);
-            kernels().force_table({ForceKind::umap, a, b, gamma}, d2.data(), n, attract.data(), repel.data());
+            kernels().force_table(force_of(name, a, b, gamma), d2.data(), n, attract.data(), repel.data());
             return nb::make_tuple(attract, repel);
         },
-        "d2"_a, "a"_a, "b"_a, "gamma"_a);
+        "d2"_a, "name"_a, "a"_a, "b"_a, "gamma"_a);
+
+    m.def(
+        "space_table",
+        [](In<float, 2> heads, In<float, 2> tails, const std::string& name, const std::vector<float>& values) {
+            const Matrix from = view(heads), to = view(tails);
+            require(from.rows == to.rows && from.cols == to.cols && from.cols >= 1, "heads and tails differ in shape");
+            const SpaceKind kind = space_of(name, values, from.cols);
+            auto d2 = make<float>(from.rows);
+            auto delta = make<float>(from.rows, from.cols);
+            kernels().space_table({kind, values.data()}, from, to, d2.data(), delta.data());
+            return nb::make_tuple(d2, delta);
+        },
+        "heads"_a, "tails"_a, "name"_a, "values"_a);
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 
 #include "force.hpp"
 #include "layout_task.hpp"
+#include "output_space.hpp"
 #include "rng.hpp"
 
 #include <bit>
@@ -33,11 +34,12 @@ VICINAL_INLINE std::uint32_t firing(const std::uint32_t* rate, const std::uint32
 }
 
 // Dim > 0 fixes the number of components at compile time; 0 takes it from the task.
-template <class Force, int Dim>
+template <class Force, class Space, int Dim>
 class LayoutBlock {
   public:
-    LayoutBlock(const LayoutTask& task, const LayoutEpoch& epoch, const Force& force, const LayoutScratch& scratch)
-        : task_(task), epoch_(epoch), force_(force), fired_(scratch.fired), items_(scratch.items),
+    LayoutBlock(const LayoutTask& task, const LayoutEpoch& epoch, const Force& force, const Space& space,
+                const LayoutScratch& scratch)
+        : task_(task), epoch_(epoch), force_(force), space_(space), fired_(scratch.fired), items_(scratch.items),
           state_(scratch.lane_state), dim_(static_cast<int>(task.dim)) {}
 
     void run(Size begin, Size end) {
@@ -118,7 +120,7 @@ class LayoutBlock {
         for (int s = 0; s < epoch_.negatives; ++s) {
             draw += 1;
             const UInt bits = finalize32(key + draw * golden_ratio_32);
-            const Int negative = bits_as<Int>(multiply_high(bits, static_cast<std::uint32_t>(task_.n_reference)));
+            const Int negative = draw_negative(bits);
             const Float g = select(negative == own, Float{}, force_.repel(towards(negative, place, delta)));
             for (int c = 0; c < dim(); ++c) {
                 delta[c] = clamp(g * delta[c], gradient_bound);
@@ -142,21 +144,22 @@ class LayoutBlock {
         refill(lane);
     }
 
-    // delta = place - reference[at]; returns the squared length.
+    // A row of the reference: equally likely each, or in proportion to the weights of the alias table.
+    VICINAL_INLINE Int draw_negative(UInt bits) const {
+        const auto n = static_cast<std::uint32_t>(task_.n_reference);
+        const Int drawn = bits_as<Int>(multiply_high(bits, n));
+        if (task_.negative_keep == nullptr) return drawn;
+        const Int kept = bits * n < gather<UInt>(task_.negative_keep, drawn);
+        return (kept & drawn) | (~kept & gather<Int>(task_.negative_alias, drawn));
+    }
+
+    // The squared distance to reference[at]; delta becomes half its gradient (output_space.hpp).
     VICINAL_INLINE Float towards(Int at, const Float* place, Float* delta) const {
-        if constexpr (Dim == 2) {
-            Float x, y;
-            gather_pairs(task_.reference, at, x, y);
-            delta[0] = place[0] - x;
-            delta[1] = place[1] - y;
-            return delta[0] * delta[0] + delta[1] * delta[1];
-        }
-        Float d2{};
-        for (int c = 0; c < dim(); ++c) {
-            delta[c] = place[c] - gather<Float>(task_.reference + c, at * dim());
-            d2 += delta[c] * delta[c];
-        }
-        return d2;
+        if constexpr (Dim == 2)
+            gather_pairs(task_.reference, at, delta[0], delta[1]);
+        else
+            for (int c = 0; c < dim(); ++c) delta[c] = gather<Float>(task_.reference + c, at * dim());
+        return space_.towards(place, delta, dim());
     }
 
     // Algorithm 1's extra line: the negative moves by the opposite of the push it gives.
@@ -175,6 +178,7 @@ class LayoutBlock {
     const LayoutTask& task_;
     const LayoutEpoch& epoch_;
     const Force force_;
+    const Space space_;
     Index* fired_;
     LayoutItem* items_;
     const LaneState state_;

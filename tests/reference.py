@@ -373,6 +373,48 @@ def learning_rate_after(epoch: int, n_epochs: int, initial: float = 1.0) -> floa
     return initial * (1.0 - epoch / n_epochs)
 
 
+def output_distance(
+    metric: str,
+    head: ArrayLike,
+    tail: ArrayLike,
+    p: float = 2.0,
+    w: ArrayLike | None = None,
+    V: ArrayLike | None = None,
+    VI: ArrayLike | None = None,
+) -> float:
+    """Distances a map may have instead of the euclidean; umap-learn's where SciPy has none of the name.
+
+    `haversine` takes (polar angle, azimuth); `hyperboloid` the coordinates other than z = sqrt(1 + |x|^2).
+    """
+    x, y = np.asarray(head, dtype=np.float64), np.asarray(tail, dtype=np.float64)
+    apart = np.abs(x - y)
+    weights = np.ones(len(x)) if w is None else np.asarray(w, dtype=np.float64)
+    if metric == "manhattan":
+        return float(apart.sum())
+    if metric == "chebyshev":
+        return float(apart.max())
+    if metric in ("euclidean", "minkowski", "wminkowski"):
+        return float((weights * apart**p).sum() ** (1.0 / p))
+    if metric == "seuclidean":
+        return float(np.sqrt((apart**2 / np.asarray(V)).sum()))
+    if metric == "mahalanobis":
+        return float(np.sqrt((x - y) @ np.asarray(VI) @ (x - y)))
+    if metric == "canberra":
+        return float((apart / (np.abs(x) + np.abs(y))).sum())
+    if metric == "braycurtis":
+        return float(apart.sum() / np.abs(x + y).sum())
+    if metric == "correlation":
+        x, y = x - x.mean(), y - y.mean()
+    if metric in ("cosine", "correlation"):
+        return float(1.0 - x @ y / np.sqrt((x @ x) * (y @ y)))
+    if metric == "haversine":
+        h = np.sin((x[0] - y[0]) / 2) ** 2 + np.sin(x[0]) * np.sin(y[0]) * np.sin((x[1] - y[1]) / 2) ** 2
+        return float(2.0 * np.arcsin(np.sqrt(h)))
+    if metric == "hyperboloid":
+        return float(np.arccosh(np.sqrt(1.0 + x @ x) * np.sqrt(1.0 + y @ y) - x @ y))
+    raise ValueError(metric)
+
+
 def entropy(p: ArrayLike) -> float:
     """-sum p ln p in nats, the logarithm of the perplexity."""
     return float(-x_log_x(np.asarray(p, dtype=np.float64)).sum())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from vicinal import _core
 from vicinal.graph import Graph
 from vicinal.kernel import Kernel
+from vicinal.output_space import output_space
 
 # umap-learn's choice: small data is cheap, so it gets more.
 SMALL_ROWS, SMALL_EPOCHS, LARGE_EPOCHS = 10_000, 500, 200
@@ -53,6 +55,8 @@ class Layout:
     With ``reference`` the graph leads from the embedding's rows to the reference's, which stay where they are;
     ``row_keys`` then name the rows to the random generator, so that a row's place does not depend on its company.
     Rows marked in ``fixed`` keep their places bit for bit, and attract and repel the others all the same.
+    Negatives are drawn in proportion to ``negative_weights``, one for each tail, if they are given.
+    ``output_metric`` is the distance of the map (:mod:`vicinal.output_space`).
     """
 
     def __init__(
@@ -67,6 +71,10 @@ class Layout:
         reference: NDArray[np.float32] | None = None,
         row_keys: NDArray[np.uint64] | None = None,
         fixed: NDArray[np.bool_] | None = None,
+        negative_weights: NDArray[np.floating] | None = None,
+        force: Literal["umap", "largevis"] = "umap",
+        output_metric: str = "euclidean",
+        output_metric_kwds: dict[str, Any] | None = None,
     ) -> None:
         self.schedule = schedule
         self.n_jobs = n_jobs
@@ -74,6 +82,16 @@ class Layout:
         n_places = graph.n_tails * places.shape[1]
         if places.shape[1] != 2 and n_places >= 2**31:
             raise ValueError(f"n_components={places.shape[1]} is too large for {graph.n_tails} rows")
+        space = output_space(output_metric, output_metric_kwds, places.shape[1])
+        options = _core.LayoutOptions()
+        options.set_force(force, kernel.a, kernel.b, schedule.repulsion_strength)
+        options.set_space(space.kind, list(space.values), places.shape[1])
+        options.negatives = schedule.negative_sample_rate
+        # A symmetric graph's mirrored edge pulls this row too; frozen references do not pull.
+        options.pulls = 2 if reference is None else 1
+        options.often = 1.0 / schedule.sweeps
+        options.update_negatives = schedule.update_negatives
+        options.seed = seed
         self._core = _core.SampledLayout(
             graph.indptr,
             graph.indices,
@@ -81,16 +99,12 @@ class Layout:
             places,
             None if reference is None else np.ascontiguousarray(reference, dtype=np.float32),
             row_keys,
-            [kernel.a, kernel.b, schedule.repulsion_strength],
-            schedule.negative_sample_rate,
-            # A symmetric graph's mirrored edge pulls this row too; frozen references do not pull.
-            2 if reference is None else 1,
-            1.0 / schedule.sweeps,
-            schedule.update_negatives,
-            seed,
+            options,
         )
         if fixed is not None:
             self._core.pin(_mask("fixed", fixed, places.shape[0]))
+        if negative_weights is not None:
+            self._core.weigh_negatives(np.require(negative_weights, dtype=np.float32, requirements=["C", "A"]))
 
     @property
     def epoch(self) -> int:

@@ -36,7 +36,7 @@ for dim in (1, 2, 3, 6):
         layout = Layout(fuzzy_graph(neighbors), start, fit_ab(), schedule, seed=1)
         layout.step(30)
         out[f"layout {dim} {moving}"] = layout.embedding
-attract, repel = _core.force_table(np.geomspace(1e-30, 1e30, 500).astype(np.float32), 1.577, 0.8951, 1.0)
+attract, repel = _core.force_table(np.geomspace(1e-30, 1e30, 500).astype(np.float32), "umap", 1.577, 0.8951, 1.0)
 out["attract"], out["repel"] = attract, repel
 for width in (40, 160):
     for metric in _core.metrics():

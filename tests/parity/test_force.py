@@ -17,7 +17,7 @@ TOLERANCE = 1e-5
 @pytest.mark.parametrize(("a", "b"), KERNELS)
 @pytest.mark.parametrize("gamma", [1.0, 0.3, 4.0])
 def test_forces_equal_the_reference(a: float, b: float, gamma: float) -> None:
-    attract, repel = _core.force_table(D2, a, b, gamma)
+    attract, repel = _core.force_table(D2, "umap", a, b, gamma)
     d2 = D2.astype(np.float64)
     np.testing.assert_allclose(attract, reference.attract_coefficient(d2, a, b), rtol=TOLERANCE)
     np.testing.assert_allclose(repel, gamma * reference.repel_coefficient(d2, a, b), rtol=TOLERANCE)
@@ -26,7 +26,7 @@ def test_forces_equal_the_reference(a: float, b: float, gamma: float) -> None:
 @pytest.mark.parametrize(("a", "b"), KERNELS)
 def test_forces_are_the_derivatives_of_the_costs(a: float, b: float) -> None:
     """With t = d², the gradient by y_i is 2 c'(t) (y_i - y_j); eps damps eq. 13 by d² / (eps + d²)."""
-    attract, repel = _core.force_table(D2, a, b, 1.0)
+    attract, repel = _core.force_table(D2, "umap", a, b, 1.0)
     d2 = D2.astype(np.float64)
     step = 1e-5 * d2
     by_attract = reference.attract_cost(d2 + step, a, b) - reference.attract_cost(d2 - step, a, b)
@@ -38,7 +38,7 @@ def test_forces_are_the_derivatives_of_the_costs(a: float, b: float) -> None:
 @pytest.mark.parametrize(("a", "b"), KERNELS)
 def test_forces_are_finite_wherever_points_can_be(a: float, b: float) -> None:
     d2 = np.array([0.0, 1e-45, 1e-38, 1e-30, 1e-12, 1e20, 1e30, 3e38], dtype=np.float32)
-    attract, repel = _core.force_table(d2, a, b, 1.0)
+    attract, repel = _core.force_table(d2, "umap", a, b, 1.0)
     assert np.isfinite(attract).all()
     assert np.isfinite(repel).all()
     assert (attract >= 0).all()

@@ -1,0 +1,137 @@
+"""Distances of the map other than the euclidean (``output_metric``): the parameters of cpp/output_space.hpp.
+
+``OUTPUT_METRICS`` maps a name to a function of (keywords, components) that makes the :class:`OutputSpace`. A distance
+qualifies if it has a useful gradient in real coordinates; those of counts, sets and strings do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class OutputSpace:
+    """A distance of the map: the core's name of it, its values there, and how maps start in it."""
+
+    kind: str = "euclidean"
+    values: tuple[float, ...] = ()
+
+    @property
+    def is_euclidean(self) -> bool:
+        return self.kind == "euclidean"
+
+    def start(self, embedding: NDArray[np.float32]) -> NDArray[np.float32]:
+        """A start for this space from a euclidean one.
+
+        On the sphere the box becomes a belt once around it that leaves the poles free. Where the origin is a place
+        of its own, the box is laid around it.
+        """
+        if self.kind not in ("haversine", "hyperboloid", "cosine", "correlation") or embedding.size == 0:
+            return embedding
+        places = embedding.astype(np.float64)
+        low, width = places.min(axis=0), np.ptp(places, axis=0)
+        unit = (places - low) / np.where(width > 0, width, 1.0)
+        unit[:, ~(width > 0)] = 0.5
+        if self.kind == "haversine":
+            places = np.pi * np.stack([0.15 + 0.7 * unit[:, 0], 1.8 * unit[:, 1]], axis=1)
+        else:
+            places = (unit - 0.5) * np.where(width > 0, width, 1.0)
+        return places.astype(np.float32)
+
+    def mean(self, places: NDArray[np.float32], weights: Floats) -> NDArray[np.float32]:
+        """The weighted mean of places [n, k, components] with weights [n, k] that add up to 1."""
+        if self.kind != "haversine":
+            return np.asarray(np.einsum("nk,nkc->nc", weights, places), dtype=np.float32)
+        polar, azimuth = places[..., 0].astype(np.float64), places[..., 1].astype(np.float64)
+        x = (weights * np.sin(polar) * np.cos(azimuth)).sum(axis=1)
+        y = (weights * np.sin(polar) * np.sin(azimuth)).sum(axis=1)
+        z = (weights * np.cos(polar)).sum(axis=1)
+        return np.stack([np.arctan2(np.hypot(x, y), z), np.arctan2(y, x)], axis=1).astype(np.float32)
+
+
+def output_space(metric: Any, keywords: dict[str, Any] | None, n_components: int) -> OutputSpace:
+    """The space that ``output_metric`` and ``output_metric_kwds`` name, or a ValueError that lists the names."""
+    if not isinstance(metric, str) or metric not in OUTPUT_METRICS:
+        raise ValueError(f"output_metric must be one of {sorted(OUTPUT_METRICS)}, got {metric!r}")
+    given = dict(keywords or {})
+    space = OUTPUT_METRICS[metric](given, n_components)
+    if given:
+        raise ValueError(f"output_metric_kwds has {sorted(given)}, which output_metric={metric!r} does not take")
+    return space
+
+
+def _plain(kind: str, least: int = 1, most: float = np.inf) -> Callable[[dict[str, Any], int], OutputSpace]:
+    """A space without values, for a limited number of components."""
+
+    def make(keywords: dict[str, Any], n_components: int) -> OutputSpace:
+        if not least <= n_components <= most:
+            wanted = f"exactly {least}" if least == most else f"at least {least}"
+            raise ValueError(f"output_metric={kind!r} needs n_components of {wanted}, got {n_components}")
+        return OutputSpace(kind)
+
+    return make
+
+
+def _minkowski(keywords: dict[str, Any], n_components: int, p: float | None = None) -> OutputSpace:
+    p = float(keywords.pop("p", 2.0)) if p is None else p
+    if not 1.0 <= p < np.inf:
+        raise ValueError(f"output_metric_kwds: p must be at least 1 and finite, got {p}")
+    weights = _vector("w", keywords.pop("w", np.ones(n_components)), n_components)
+    return OutputSpace("minkowski", (p, *weights))
+
+
+def _manhattan(keywords: dict[str, Any], n_components: int) -> OutputSpace:
+    return _minkowski(keywords, n_components, 1.0)
+
+
+def _seuclidean(keywords: dict[str, Any], n_components: int) -> OutputSpace:
+    variances = _vector("V", _taken(keywords, "V", "sigma"), n_components)
+    return OutputSpace("minkowski", (2.0, *(1.0 / variances)))
+
+
+def _mahalanobis(keywords: dict[str, Any], n_components: int) -> OutputSpace:
+    inverse = np.asarray(_taken(keywords, "VI", "vinv"), dtype=np.float64)
+    if inverse.shape != (n_components, n_components) or not np.isfinite(inverse).all():
+        raise ValueError(f"output_metric_kwds: VI must be a finite matrix of {n_components} by {n_components} numbers")
+    try:
+        factor = np.linalg.cholesky((inverse + inverse.T) / 2.0)
+    except np.linalg.LinAlgError as error:
+        raise ValueError("output_metric_kwds: VI must be positive definite") from error
+    return OutputSpace("mahalanobis", tuple(factor.reshape(-1)))
+
+
+def _taken(keywords: dict[str, Any], *names: str) -> Any:
+    for name in names:
+        if name in keywords:
+            return keywords.pop(name)
+    raise ValueError(f"output_metric_kwds lacks {names[0]}")
+
+
+def _vector(name: str, values: ArrayLike, n: int) -> Floats:
+    vector = np.asarray(values, dtype=np.float64)
+    if vector.shape != (n,) or not np.isfinite(vector).all() or not (vector > 0).all():
+        raise ValueError(f"output_metric_kwds: {name} must hold {n} positive numbers, got {values!r}")
+    return vector
+
+
+OUTPUT_METRICS: dict[str, Callable[[dict[str, Any], int], OutputSpace]] = {
+    **dict.fromkeys(("euclidean", "l2"), _plain("euclidean")),
+    **dict.fromkeys(("manhattan", "l1", "taxicab", "cityblock"), _manhattan),
+    **dict.fromkeys(("chebyshev", "linfinity", "linfty", "linf"), _plain("chebyshev")),
+    **dict.fromkeys(("minkowski", "wminkowski"), _minkowski),
+    "seuclidean": _seuclidean,
+    "mahalanobis": _mahalanobis,
+    "canberra": _plain("canberra"),
+    "braycurtis": _plain("braycurtis"),
+    "cosine": _plain("cosine", 2),
+    "correlation": _plain("correlation", 3),
+    "haversine": _plain("haversine", 2, 2),
+    "hyperboloid": _plain("hyperboloid"),
+}
