@@ -1,7 +1,7 @@
 // Draws rows in proportion to weights with one random number and two look-ups (Walker 1977, Vose's construction).
 //
-// Row i of n keeps a share keep[i] / 2^32 of its n-th part of all draws and hands the rest to alias[i]. The high half of
-// bits * n names i, the low half says where in that part the draw fell.
+// Row i of n keeps a share keep[i] / 2^32 of its n-th part of all draws and hands the rest to alias[i]. The high half
+// of bits * n names i, the low half says where in that part the draw fell.
 #pragma once
 
 #include "types.hpp"

@@ -11,21 +11,30 @@ namespace vicinal::VICINAL_LEVEL {
 
 namespace {
 
+// Only UMAP's maps have other distances than the euclidean.
+template <class F>
+void with_law(const LayoutLaw& law, const F& f) {
+    with_force(law.force, [&]<class Force>(const Force& force) {
+        if constexpr (std::is_same_v<Force, UmapForce>)
+            with_space(law.space, [&](const auto& space) { f(force, space); });
+        else
+            f(force, EuclideanSpace(law.space));
+    });
+}
+
 void layout_epoch(const LayoutTask& task, const LayoutEpoch& epoch, const LayoutLaw& law, const LayoutScratch* scratch,
                   ThreadTeam& team) {
-    with_force(law.force, [&]<class Force>(const Force& force) {
-        with_space(law.space, [&]<class Space>(const Space& space) {
-            const auto run = [&]<int Dim>(std::integral_constant<int, Dim>) {
-                team.parallel_for(task.n_heads, layout_block_rows, [&](Size begin, Size end, int worker) {
-                    LayoutBlock<Force, Space, Dim>(task, epoch, force, space, scratch[worker]).run(begin, end);
-                });
-            };
-            // Maps to look at are euclidean and have two or three components: they are worth code of their own.
-            constexpr bool common = std::is_same_v<Space, EuclideanSpace>;
-            if (common && task.dim == 2) return run(std::integral_constant<int, common ? 2 : 0>{});
-            if (common && task.dim == 3) return run(std::integral_constant<int, common ? 3 : 0>{});
-            run(std::integral_constant<int, 0>{});
-        });
+    with_law(law, [&]<class Force, class Space>(const Force& force, const Space& space) {
+        const auto run = [&]<int Dim>(std::integral_constant<int, Dim>) {
+            team.parallel_for(task.n_heads, layout_block_rows, [&](Size begin, Size end, int worker) {
+                LayoutBlock<Force, Space, Dim>(task, epoch, force, space, scratch[worker]).run(begin, end);
+            });
+        };
+        // Maps to look at are euclidean and have two or three components: they are worth code of their own.
+        constexpr bool common = std::is_same_v<Space, EuclideanSpace>;
+        if (common && task.dim == 2) return run(std::integral_constant<int, common ? 2 : 0>{});
+        if (common && task.dim == 3) return run(std::integral_constant<int, common ? 3 : 0>{});
+        run(std::integral_constant<int, 0>{});
     });
 }
 

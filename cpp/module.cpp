@@ -293,9 +293,10 @@ ForceParameters force_of(const std::string& name, float a, float b, float gamma)
 
 SpaceKind space_of(const std::string& name, const std::vector<float>& values, Size dim) {
     const auto kind = named<SpaceKind>(space_names, name);
-    const auto given = static_cast<Size>(values.size());
-    require(given == (kind == SpaceKind::minkowski ? dim + 1 : kind == SpaceKind::mahalanobis ? dim * dim : 0),
-            "the space takes another number of values");
+    Size wanted = 0;
+    if (kind == SpaceKind::minkowski) wanted = dim + 1;
+    if (kind == SpaceKind::mahalanobis) wanted = dim * dim;
+    require(static_cast<Size>(values.size()) == wanted, "the space takes another number of values");
     require(kind != SpaceKind::haversine || dim == 2, "haversine places have two components");
     return kind;
 }

@@ -243,7 +243,8 @@ VICINAL_INLINE Float exp2(Float x) {
 // its digits; absolute error 1.2e-7.
 VICINAL_INLINE void sin_cos(Float x, Float& sine, Float& cosine) {
     constexpr float round_shift = 12582912.0f;
-    constexpr float quarter_high = 1.5703125f, quarter_middle = 4.837512969970703e-4f, quarter_low = 7.549790126404332e-8f;
+    constexpr float quarter_high = 1.5703125f, quarter_middle = 4.837512969970703e-4f,
+                    quarter_low = 7.549790126404332e-8f;
     const Float shifted = x * 0.6366197723675814f + round_shift, turns = shifted - round_shift;
     const Int quarter = bits_as<Int>(shifted);
     x = ((x - turns * quarter_high) - turns * quarter_middle) - turns * quarter_low;

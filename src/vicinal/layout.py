@@ -83,6 +83,8 @@ class Layout:
         if places.shape[1] != 2 and n_places >= 2**31:
             raise ValueError(f"n_components={places.shape[1]} is too large for {graph.n_tails} rows")
         space = output_space(output_metric, output_metric_kwds, places.shape[1])
+        if force != "umap" and not space.is_euclidean:
+            raise ValueError(f"output_metric={output_metric!r} goes with force='umap', got force={force!r}")
         options = _core.LayoutOptions()
         options.set_force(force, kernel.a, kernel.b, schedule.repulsion_strength)
         options.set_space(space.kind, list(space.values), places.shape[1])

@@ -163,7 +163,8 @@ def test_pinned_rows_attract_and_repel(graph: Graph) -> None:
     moved = start()
     moved[fixed] += 30.0
     here, there = (Layout(graph, places, KERNEL, Schedule(50), fixed=fixed) for places in (start(), moved))
-    free, none = Layout(graph, start(), KERNEL, Schedule(50)), Layout(graph, start(), KERNEL, Schedule(50), fixed=~fixed & fixed)
+    nobody = np.zeros(150, dtype=bool)
+    free, none = (Layout(graph, start(), KERNEL, Schedule(50), fixed=mask) for mask in (None, nobody))
     for layout in (here, there, free, none):
         layout.step(50)
     assert not np.array_equal(here.embedding[~fixed], there.embedding[~fixed])
