@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,6 +47,11 @@ class Graph:
         from scipy.sparse import csr_matrix
 
         return csr_matrix((self.weights, self.indices, self.indptr), shape=(self.n, self.n_tails))
+
+    def weighing_tails(self, weight: NDArray[np.floating]) -> Graph:
+        """This graph with every edge as many times as strong as its tail weighs, in units of the mean weight."""
+        factor = weight / np.mean(weight, dtype=np.float64)
+        return replace(self, weights=(self.weights * factor[self.indices]).astype(np.float32))
 
     def with_weights(self, matrix: csr_matrix) -> Graph:
         """This graph with the edges of another matrix (of the same rows)."""

@@ -153,6 +153,22 @@ def to_extent(places: NDArray[np.floating]) -> NDArray[np.float64]:
     return out
 
 
+def fitted_to(
+    start: NDArray[np.float32], known: NDArray[np.bool_], places: NDArray[np.float32]
+) -> NDArray[np.float64]:
+    """``start`` shifted, turned (or mirrored) and scaled so that its ``known`` rows lie nearest to their places."""
+    source, target = start.astype(np.float64), places[known].astype(np.float64)
+    middle, goal = source[known].mean(axis=0), target.mean(axis=0)
+    left, right = source[known] - middle, target - goal
+    spread = np.square(left).sum()
+    if spread > 0 and np.square(right).sum() > 0:
+        u, s, vt = np.linalg.svd(left.T @ right)
+        turn, scale = u @ vt, s.sum() / spread
+    else:  # one place tells nothing about directions
+        turn, scale = np.eye(source.shape[1]), 1.0
+    return np.asarray(scale * (source - middle) @ turn + goal)
+
+
 def neighbor_mean(graph: Graph, reference: NDArray[np.float32]) -> NDArray[np.float32]:
     """The mean of the reference places of a row's neighbours, weighted by membership (bipartite graphs)."""
     k = graph.indices.size // max(graph.n, 1)

@@ -3,42 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal import _core
-from vicinal.estimators._base import Embedding, SeenRows
-from vicinal.graph import bipartite_graph, fuzzy_graph
-from vicinal.initialize import INITIALIZERS, InitialTask, initial_embedding, neighbor_mean, to_extent
-from vicinal.kernel import Kernel, fit_ab
-from vicinal.layout import SMALL_ROWS, Layout, Schedule, default_epochs
-from vicinal.neighbors import ALIASES, METRICS, Method, NeighborIndex
-from vicinal.parameters import Interval, StrOptions
+from vicinal.estimators._umap_parameters import UMAPParameters
+from vicinal.given import Given, check_pins, check_weights
+from vicinal.graph import Graph, bipartite_graph, fuzzy_graph
+from vicinal.initialize import InitialTask, initial_embedding, neighbor_mean
+from vicinal.kernel import Kernel
+from vicinal.layout import SMALL_ROWS, Layout, Schedule
+from vicinal.metrics import PRECOMPUTED, Rows, check_metric, is_sparse
+from vicinal.neighbors import Method
 from vicinal.progress import LAYOUT, Progress
-from vicinal.supervision import intersect_labels
-
-# Parameters that umap-learn has and this release does not implement: what they must be left at.
-NOT_YET: dict[str, tuple[Any, ...]] = {
-    "metric_kwds": (None, {}),
-    "output_metric": ("euclidean", "l2"),
-    "output_metric_kwds": (None, {}),
-    "target_metric": ("categorical",),
-    "target_metric_kwds": (None, {}),
-    "transform_mode": ("embedding",),
-    "unique": (False,),
-    "densmap": (False,),
-    "output_dens": (False,),
-    "precomputed_knn": (None, (None, None, None)),
-}
+from vicinal.row_content import as_rows
+from vicinal.source import DistanceSource, RowSource, Source, recognised
+from vicinal.supervision import Supervision
 
 # A new row finds its place among many fixed ones quickly (umap-learn's numbers).
 TRANSFORM_EPOCHS_SMALL, TRANSFORM_EPOCHS_LARGE, TRANSFORM_SLOWER = 100, 30, 4.0
 
 
-class UMAP(Embedding):
+class UMAP(UMAPParameters):
     """Uniform Manifold Approximation and Projection.
 
     The parameters are umap-learn's, with the same names, order and defaults; ``callback`` and
@@ -99,303 +86,239 @@ class UMAP(Embedding):
     n_epochs_ : int, epochs that were run
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_neighbors": [Interval(Integral, 2, None, closed="left")],
-        "n_components": [Interval(Integral, 1, None, closed="left")],
-        "metric": [StrOptions({*METRICS, *ALIASES, "precomputed"}), callable],
-        "metric_kwds": [dict, None],
-        "output_metric": [str, callable],
-        "output_metric_kwds": [dict, None],
-        "n_epochs": [Interval(Integral, 0, None, closed="left"), list, tuple, None],
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "init": [StrOptions(set(INITIALIZERS)), "array-like"],
-        "min_dist": [Interval(Real, 0, None, closed="left")],
-        "spread": [Interval(Real, 0, None, closed="neither")],
-        "low_memory": ["boolean"],
-        "n_jobs": [Integral, None],
-        "set_op_mix_ratio": [Interval(Real, 0, 1, closed="both")],
-        "local_connectivity": [Interval(Real, 0, None, closed="left")],
-        "repulsion_strength": [Interval(Real, 0, None, closed="left")],
-        "negative_sample_rate": [Interval(Integral, 0, None, closed="left")],
-        "transform_queue_size": [Interval(Real, 0, None, closed="left")],
-        "a": [Interval(Real, 0, None, closed="neither"), None],
-        "b": [Interval(Real, 0, None, closed="neither"), None],
-        "random_state": ["random_state"],
-        "angular_rp_forest": ["boolean"],
-        "target_n_neighbors": [Integral],
-        "target_metric": [str, callable],
-        "target_metric_kwds": [dict, None],
-        "target_weight": [Interval(Real, 0, 1, closed="both")],
-        "transform_seed": [Interval(Integral, 0, None, closed="left")],
-        "transform_mode": [StrOptions({"embedding", "graph"})],
-        "force_approximation_algorithm": ["boolean"],
-        "verbose": ["verbose"],
-        "tqdm_kwds": [dict, None],
-        "unique": ["boolean"],
-        "densmap": ["boolean"],
-        "dens_lambda": [Interval(Real, 0, None, closed="left")],
-        "dens_frac": [Interval(Real, 0, 1, closed="both")],
-        "dens_var_shift": [Interval(Real, 0, None, closed="left")],
-        "output_dens": ["boolean"],
-        "disconnection_distance": [Interval(Real, 0, None, closed="neither"), None],
-        "precomputed_knn": [tuple, list, None],
-        "callback": [callable, None],
-        "update_negatives": ["boolean"],
-    }
-
-    def __init__(
+    def fit(
         self,
-        n_neighbors: int = 15,
-        n_components: int = 2,
-        metric: Any = "euclidean",
-        metric_kwds: dict[str, Any] | None = None,
-        output_metric: Any = "euclidean",
-        output_metric_kwds: dict[str, Any] | None = None,
-        n_epochs: int | None = None,
-        learning_rate: float = 1.0,
-        init: Any = "spectral",
-        min_dist: float = 0.1,
-        spread: float = 1.0,
-        low_memory: bool = True,
-        n_jobs: int | None = -1,
-        set_op_mix_ratio: float = 1.0,
-        local_connectivity: float = 1.0,
-        repulsion_strength: float = 1.0,
-        negative_sample_rate: int = 5,
-        transform_queue_size: float = 4.0,
-        a: float | None = None,
-        b: float | None = None,
-        random_state: Any = None,
-        angular_rp_forest: bool = False,
-        target_n_neighbors: int = -1,
-        target_metric: Any = "categorical",
-        target_metric_kwds: dict[str, Any] | None = None,
-        target_weight: float = 0.5,
-        transform_seed: int = 42,
-        transform_mode: str = "embedding",
-        force_approximation_algorithm: bool = False,
-        verbose: bool = False,
-        tqdm_kwds: dict[str, Any] | None = None,
-        unique: bool = False,
-        densmap: bool = False,
-        dens_lambda: float = 2.0,
-        dens_frac: float = 0.3,
-        dens_var_shift: float = 0.1,
-        output_dens: bool = False,
-        disconnection_distance: float | None = None,
-        precomputed_knn: Any = (None, None, None),
+        X: Any,
+        y: Any = None,
         *,
-        callback: Any = None,
-        update_negatives: bool = False,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.n_components = n_components
-        self.metric = metric
-        self.metric_kwds = metric_kwds
-        self.output_metric = output_metric
-        self.output_metric_kwds = output_metric_kwds
-        self.n_epochs = n_epochs
-        self.learning_rate = learning_rate
-        self.init = init
-        self.min_dist = min_dist
-        self.spread = spread
-        self.low_memory = low_memory
-        self.n_jobs = n_jobs
-        self.set_op_mix_ratio = set_op_mix_ratio
-        self.local_connectivity = local_connectivity
-        self.repulsion_strength = repulsion_strength
-        self.negative_sample_rate = negative_sample_rate
-        self.transform_queue_size = transform_queue_size
-        self.a = a
-        self.b = b
-        self.random_state = random_state
-        self.angular_rp_forest = angular_rp_forest
-        self.target_n_neighbors = target_n_neighbors
-        self.target_metric = target_metric
-        self.target_metric_kwds = target_metric_kwds
-        self.target_weight = target_weight
-        self.transform_seed = transform_seed
-        self.transform_mode = transform_mode
-        self.force_approximation_algorithm = force_approximation_algorithm
-        self.verbose = verbose
-        self.tqdm_kwds = tqdm_kwds
-        self.unique = unique
-        self.densmap = densmap
-        self.dens_lambda = dens_lambda
-        self.dens_frac = dens_frac
-        self.dens_var_shift = dens_var_shift
-        self.output_dens = output_dens
-        self.disconnection_distance = disconnection_distance
-        self.precomputed_knn = precomputed_knn
-        self.callback = callback
-        self.update_negatives = update_negatives
+        sample_weight: Any = None,
+        fixed_mask: Any = None,
+        fixed_positions: Any = None,
+        ensure_all_finite: Any = True,
+    ) -> UMAP:
+        """Embeds ``X``.
 
-    def fit(self, X: Any, y: Any = None) -> UMAP:
-        """Embeds ``X``; with ``y`` (classes, -1 = unlabelled) the map is drawn apart by class."""
+        With ``y`` the map is drawn apart by it; -1 (classes) and NaN mean unlabelled. ``sample_weight`` makes a row
+        count as that many rows. Rows marked in ``fixed_mask`` are put at ``fixed_positions`` [rows, components] and
+        stay there bit for bit; what the others' positions hold does not matter. ``ensure_all_finite`` is there for
+        code written for umap-learn: NaN is accepted by metrics that know it, and by no other.
+        """
         self._check_parameters()
-        rows = self._check_rows(X, reset=True)
-        labels = self._check_labels(y, rows.shape[0])
-        start = self._check_init(rows.shape[0])
-        kernel = self._kernel()
         seed = self._seed(self.random_state)
-        jobs = self._jobs()
-        progress = Progress(callback=self.callback, verbose=bool(self.verbose), tqdm_kwds=self.tqdm_kwds)
+        source = self._source_of(self._check_rows(X, reset=True), seed)
+        n = source.n
+        given = Given(
+            y=None if y is None else self._supervision(seed).check(y, n),
+            weight=check_weights(sample_weight, n),
+            pins=check_pins(fixed_mask, fixed_positions, n, int(self.n_components)),
+        )
+        start = self._check_init(n)
+        return self._embed(source, given, start, self._epoch_stops(n), self.learning_rate, seed)
 
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
+        """``fit(X, y).embedding_``, or the graph if ``transform_mode="graph"``."""
+        self.fit(X, y, **fit_params)
+        return self.graph_ if self.transform_mode == "graph" else self.embedding_
+
+    def transform(self, X: Any) -> Any:
+        """Places of rows in the fitted map, which stays as it is.
+
+        A row of the training data gets its place there; any other is placed among its neighbours. The result
+        for a row depends on that row alone, not on what else is in ``X``. With ``transform_mode="graph"`` the rows'
+        memberships of the training rows, as a sparse matrix.
+        """
+        self._check_is_fitted("graph_")
+        rows = self._check_rows(X, reset=False)
+        if self.transform_mode == "graph":
+            return self._memberships(rows).to_scipy()
+        known, keys = recognised(self._source, rows)
+        places = self._places()
+        out = np.empty((rows.shape[0], places.shape[1]), dtype=np.float32)
+        out[known >= 0] = places[known[known >= 0]]
+        new = np.flatnonzero(known < 0)
+        if new.size:
+            everything = new.size == rows.shape[0]
+            out[new] = self._place(rows if everything else rows[new], keys[new])
+        return out
+
+    def inverse_transform(self, X: Any) -> NDArray[np.float32]:
+        """Rows that would lie at the given places of the map, inside or outside of where it has points."""
+        from vicinal.inverse import inverse_places
+
+        self._check_is_fitted("embedding_")
+        if self._source.coordinates is None:
+            raise ValueError("inverse_transform needs a model fitted on dense rows without missing values")
+        return inverse_places(X, self._places(), self._source.coordinates, Kernel(self._a, self._b), n_jobs=self._jobs())
+
+    def update(self, X: Any, y: Any = None) -> UMAP:
+        """Adds rows to the fitted map, whose points give way a little.
+
+        With ``metric="precomputed"`` the rows hold the distances to the known rows and then to each other.
+        """
+        self._check_is_fitted("embedding_")
+        self._check_parameters()
+        pairwise = self.metric == PRECOMPUTED
+        rows = as_rows(X) if pairwise else self._check_rows(X, reset=False)
+        n, m = self._everything.n, rows.shape[0]
+        source = self._everything.extended(rows)
+        labels = None if y is None else self._supervision(self._fit_seed).check(y, m)
+        given = self._given.extended(m, labels, n)
+        graph = self._memberships(rows[:, :n] if pairwise else rows)
+        start = np.concatenate([self.embedding_, neighbor_mean(graph, self._places(), self._output_space())])
+        n_epochs = self._few_epochs(n + m)
+        rate = self.learning_rate / TRANSFORM_SLOWER
+        self._embed(source, given, start, [n_epochs], rate, self._fit_seed)
+        self.n_features_in_ = n + m if pairwise else self.n_features_in_
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> UMAP:
+        """``fit`` the first time, ``update`` from then on."""
+        return self.update(X, y) if hasattr(self, "embedding_") else self.fit(X, y)
+
+    def _embed(
+        self,
+        everything: Source,
+        given: Given,
+        start: NDArray[np.float32] | None,
+        stops: list[int],
+        learning_rate: float,
+        seed: int,
+    ) -> UMAP:
+        """Neighbours, graph, start and layout; the results become attributes when all of it is done."""
+        progress = Progress(callback=self.callback, verbose=bool(self.verbose), tqdm_kwds=self.tqdm_kwds)
+        method: Method = "approximate" if self.force_approximation_algorithm else "auto"
+        kept = None
         with progress.stage("neighbors"):
-            seen = SeenRows(rows, jobs)
-            index = NeighborIndex(rows, self.metric, seed=seed, n_jobs=jobs)
-            method: Method = "approximate" if self.force_approximation_algorithm else "auto"
-            neighbors = index.search(min(self.n_neighbors, rows.shape[0]), method)
+            source, own, inverse = everything, given, everything.seen.first
+            if self.unique:
+                kept = np.flatnonzero(inverse == np.arange(everything.n))
+                inverse = np.searchsorted(kept, inverse)
+                source, own = everything.chosen(kept), given.chosen(kept, inverse)
+                start = None if start is None else start[kept]
+            neighbors = source.neighbors(min(self.n_neighbors, source.n), method)
         with progress.stage("graph"):
-            graph = fuzzy_graph(
+            search_graph = fuzzy_graph(
                 neighbors,
                 local_connectivity=self.local_connectivity,
                 set_op_mix_ratio=self.set_op_mix_ratio,
                 disconnection_distance=self.disconnection_distance,
-                n_jobs=jobs,
+                n_jobs=self._jobs(),
             )
-            search_graph = graph
-            if labels is not None:
-                graph = intersect_labels(graph, labels, self.target_weight)
-        with progress.stage("initialize"):
-            if start is None:
-                task = InitialTask(graph, rows, self.n_components, seed, jobs)
-                start, self.init_used_ = initial_embedding(self.init, task)
-            else:
-                self.init_used_ = "array"
-        n_epochs = default_epochs(rows.shape[0]) if self.n_epochs is None else int(self.n_epochs)
-        layout = Layout(graph, start, kernel, self._schedule(n_epochs), seed=seed, n_jobs=jobs)
-        # Equal rows share one place: transform could not tell them apart.
-        def places() -> NDArray[np.float32]:
-            return layout.embedding[seen.first]
+            graph = search_graph if own.y is None else self._supervision(seed).apply(search_graph, own.y)
+        kernel = self._kernel()
+        if self.transform_mode == "embedding":
+            with progress.stage("initialize"):
+                start, init_used = self._start(start, graph, source, seed)
+            layout = self._layout(graph, start, kernel, own, self._schedule(stops[-1], learning_rate), seed)
 
-        self.n_epochs_ = self._run(layout, n_epochs, progress, places)
+            def places() -> NDArray[np.float32]:
+                # Equal rows share one place, since transform could not tell them apart; pins go before.
+                return given.pinned(layout.embedding[inverse])
 
-        self._raw_data = rows
-        self._seen, self._index, self._search_graph = seen, index, search_graph
+            listed = _run(layout, stops, progress, places)
+            self.embedding_, self.init_used_, self.n_epochs_ = places(), init_used, layout.epoch
+            if isinstance(self.n_epochs, list | tuple):
+                self.embedding_list_ = listed
+        self._everything, self._source, self._kept, self._given = everything, source, kept, given
+        self._raw_data, self._fit_seed, self._search_graph = everything.rows, seed, search_graph
         self._knn_indices, self._knn_dists = neighbors.index, neighbors.distance
         self._rhos, self._sigmas = graph.rho, graph.sigma
         self._a, self._b = kernel.a, kernel.b
         self.graph_ = graph.to_scipy()
-        self.embedding_ = places()
         self.stage_times_ = progress.times
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> NDArray[np.float32]:
-        """``fit(X, y).embedding_``."""
-        return self.fit(X, y).embedding_
+    def _start(
+        self, start: NDArray[np.float32] | None, graph: Graph, source: Source, seed: int
+    ) -> tuple[NDArray[np.float32], str]:
+        if start is not None:
+            return start, "array"
+        task = InitialTask(graph, source.coordinates, int(self.n_components), seed, self._jobs())
+        places, used = initial_embedding(self._initializer(), task)
+        return self._output_space().start(places), used
 
-    def transform(self, X: Any) -> NDArray[np.float32]:
-        """Places of rows in the fitted map, which stays as it is.
+    def _layout(
+        self, graph: Graph, start: NDArray[np.float32], kernel: Kernel, given: Given, schedule: Schedule, seed: int
+    ) -> Layout:
+        return Layout(
+            graph if given.weight is None else graph.weighing_tails(given.weight),
+            start if given.pins is None else given.pins.start(start),
+            kernel,
+            schedule,
+            seed=seed,
+            n_jobs=self._jobs(),
+            fixed=None if given.pins is None else given.pins.mask,
+            negative_weights=given.weight,
+            output_metric=self.output_metric,
+            output_metric_kwds=self.output_metric_kwds,
+        )
 
-        A row of the training data gets its place there; any other is placed among its neighbours. The result
-        for a row depends on that row alone, not on what else is in ``X``.
-        """
-        self._check_is_fitted("embedding_")
-        rows = self._check_rows(X, reset=False)
-        keys = _core.hash_rows(rows, self._jobs())
-        known = self._seen.find(rows, keys)
-        out = np.empty((rows.shape[0], self.embedding_.shape[1]), dtype=np.float32)
-        out[known >= 0] = self.embedding_[known[known >= 0]]
-        new = np.flatnonzero(known < 0)
-        if new.size:
-            everything = new.size == rows.shape[0]
-            out[new] = self._place(rows if everything else rows[new], keys if everything else keys[new])
-        return out
+    def _places(self) -> NDArray[np.float32]:
+        """Where the rows lie that others are compared with."""
+        return self.embedding_ if self._kept is None else self.embedding_[self._kept]
 
-    def _place(self, rows: NDArray[np.float32], keys: NDArray[np.uint64]) -> NDArray[np.float32]:
+    def _memberships(self, rows: Rows) -> Graph:
+        """New rows' edges to their nearest known rows."""
+        n = self._source.n
+        neighbors = self._source.query(rows, min(self.n_neighbors, n), self._search_graph)
+        return bipartite_graph(neighbors, n, local_connectivity=self.local_connectivity, n_jobs=self._jobs())
+
+    def _place(self, rows: Rows, keys: NDArray[np.uint64]) -> NDArray[np.float32]:
         """Places of unseen rows: the mean of their neighbours, then a short layout among the fixed map."""
-        jobs, n = self._jobs(), self.embedding_.shape[0]
-        neighbors = self._index.query(rows, min(self.n_neighbors, n), self._search_graph)
-        graph = bipartite_graph(neighbors, n, local_connectivity=self.local_connectivity, n_jobs=jobs)
-        start = neighbor_mean(graph, self.embedding_)
-        n_epochs = TRANSFORM_EPOCHS_SMALL if n <= SMALL_ROWS else TRANSFORM_EPOCHS_LARGE
-        if self.n_epochs is not None:
-            n_epochs = int(self.n_epochs) // 3
+        graph, places = self._memberships(rows), self._places()
+        n_epochs = self._few_epochs(places.shape[0])
         layout = Layout(
             graph,
-            start,
+            neighbor_mean(graph, places, self._output_space()),
             Kernel(self._a, self._b),
             self._schedule(n_epochs, self.learning_rate / TRANSFORM_SLOWER, moving=False),
             seed=int(self.transform_seed),
-            n_jobs=jobs,
-            reference=self.embedding_,
+            n_jobs=self._jobs(),
+            reference=places,
             row_keys=keys,
+            negative_weights=self._given.weight,
+            output_metric=self.output_metric,
+            output_metric_kwds=self.output_metric_kwds,
         )
         layout.step(n_epochs)
         return layout.embedding
 
-    def _run(
-        self, layout: Layout, n_epochs: int, progress: Progress, places: Callable[[], NDArray[np.float32]]
-    ) -> int:
-        with progress.stage(LAYOUT, n_epochs):
+    def _few_epochs(self, n: int) -> int:
+        """Epochs for rows that find their place among others which have theirs."""
+        if self.n_epochs is not None:
+            return self._epoch_stops(n)[-1] // 3
+        return TRANSFORM_EPOCHS_SMALL if n <= SMALL_ROWS else TRANSFORM_EPOCHS_LARGE
+
+    def _check_rows(self, X: Any, *, reset: bool) -> Rows:
+        """Rows or, with ``metric="precomputed"``, distances, dense or sparse; checked against the metric."""
+        pairwise = self.metric == PRECOMPUTED
+        rows = super()._check_rows(X, reset=reset, sparse=True, allow_nan=self._allows_nan(), check_finite=not pairwise)
+        check_metric(self.metric, self.metric_kwds, rows.shape[1], is_sparse(rows))
+        return rows
+
+    def _source_of(self, rows: Rows, seed: int) -> Source:
+        if self.metric == PRECOMPUTED:
+            return DistanceSource(rows, self._jobs())
+        return RowSource(rows, self.metric, self.metric_kwds, seed, self._jobs(), self._given_knn())
+
+    def _supervision(self, seed: int) -> Supervision:
+        k = self.n_neighbors if self.target_n_neighbors == -1 else self.target_n_neighbors
+        kwds = dict(self.target_metric_kwds or {})
+        return Supervision(self.target_metric, kwds, self.target_weight, int(k), seed, self._jobs())
+
+
+def _run(
+    layout: Layout, stops: list[int], progress: Progress, places: Callable[[], NDArray[np.float32]]
+) -> list[NDArray[np.float32]]:
+    """Runs the layout to the last stop, or until it is asked to end; the places at every stop that was reached."""
+    listed = []
+    with progress.stage(LAYOUT, stops[-1]):
+        for stop in stops:
             if not progress.wants_epochs:
-                layout.step(n_epochs)
-            while layout.epoch < n_epochs and not progress.stopped:
+                layout.step(stop - layout.epoch)
+            while layout.epoch < stop and not progress.stopped:
                 layout.step(1)
-                progress.report(LAYOUT, layout.epoch, n_epochs, places)
-        return layout.epoch
-
-    def _schedule(self, n_epochs: int, learning_rate: float | None = None, moving: bool = True) -> Schedule:
-        return Schedule(
-            n_epochs,
-            self.learning_rate if learning_rate is None else learning_rate,
-            int(self.negative_sample_rate),
-            self.repulsion_strength,
-            bool(self.update_negatives) and moving,
-        )
-
-    def _kernel(self) -> Kernel:
-        if self.a is not None and self.b is not None:
-            return Kernel(float(self.a), float(self.b))
-        return fit_ab(self.spread, self.min_dist)
-
-    def _check_parameters(self) -> None:
-        self._validate_params()
-        for name, allowed in NOT_YET.items():
-            value = getattr(self, name)
-            if not any(_same(value, one) for one in allowed):
-                raise NotImplementedError(f"{name} is not implemented yet; leave it at {allowed[0]!r}")
-        if self.metric == "precomputed" or callable(self.metric):
-            raise NotImplementedError(f"metric={self.metric!r} is not implemented yet; use one of {sorted(METRICS)}")
-        if isinstance(self.n_epochs, list | tuple):
-            raise NotImplementedError("n_epochs as a list is not implemented yet; give one number")
-        if self.n_jobs == 0:
-            raise ValueError("n_jobs must not be 0; -1 uses all processors")
-        if self.min_dist > self.spread:
-            raise ValueError(f"min_dist must not exceed spread, got min_dist={self.min_dist}, spread={self.spread}")
-        if (self.a is None) != (self.b is None):
-            raise ValueError(f"a and b must be given together, got a={self.a}, b={self.b}")
-
-    def _check_labels(self, y: Any, n: int) -> NDArray[Any] | None:
-        if y is None:
-            return None
-        labels = np.asarray(y)
-        if labels.ndim == 2 and labels.shape[1] == 1:
-            labels = labels.reshape(-1)
-        if labels.ndim != 1 or labels.shape[0] != n:
-            raise ValueError(f"y must hold one label a row, got shape {np.shape(y)} for {n} rows")
-        if labels.dtype.kind in "fc" and not np.isfinite(labels).all():
-            raise ValueError(f"y contains NaN or infinity, first in row {int(np.argmin(np.isfinite(labels)))}")
-        return labels
-
-    def _check_init(self, n: int) -> NDArray[np.float32] | None:
-        """The start given as an array, stretched to the usual extent, or None for a name."""
-        if isinstance(self.init, str):
-            return None
-        try:
-            places = np.asarray(self.init, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"init must be one of {sorted(INITIALIZERS)} or an array of numbers: {error}") from error
-        if places.shape != (n, self.n_components):
-            raise ValueError(f"init must have shape {(n, self.n_components)}, got {places.shape}")
-        if not np.isfinite(places).all():
-            bad = int(np.argmin(np.isfinite(places).all(axis=1)))
-            raise ValueError(f"init contains NaN or infinity, first in row {bad}")
-        return to_extent(places).astype(np.float32)
-
-
-def _same(value: Any, allowed: Any) -> bool:
-    if isinstance(value, tuple | list):
-        return all(one is None for one in value) and isinstance(allowed, tuple)
-    return bool(type(value) is type(allowed) and value == allowed) or (value is None and allowed is None)
+                progress.report(LAYOUT, layout.epoch, stops[-1], places)
+            if layout.epoch == stop and len(stops) > 1:
+                listed.append(places())
+    return listed

@@ -1,0 +1,142 @@
+"""Where neighbours come from: rows compared by a metric, a matrix of distances, or a table computed elsewhere.
+
+Every source answers the same questions, so that nothing after the neighbour search knows what it was given:
+``neighbors(k)`` of all its rows, ``query(Q, k, graph)`` of new rows, ``recognise(Q)`` (which of them it has seen),
+``chosen(rows)`` and ``extended(new)`` (itself with fewer or more rows), ``coordinates`` (dense rows, if there are such).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vicinal.graph import Graph
+from vicinal.metrics import Rows, allows_nan, is_sparse
+from vicinal.neighbors import Method, NeighborIndex, Neighbors
+from vicinal.precomputed import neighbors_from_distances, neighbors_from_knn, query_from_distances
+from vicinal.row_content import hash_rows
+from vicinal.seen_rows import SeenRows
+
+
+class Source(Protocol):
+    """What a fit needs to know about its data."""
+
+    rows: Rows
+    n_jobs: int
+
+    @property
+    def n(self) -> int: ...
+    @property
+    def coordinates(self) -> NDArray[np.float32] | None: ...
+    @property
+    def seen(self) -> SeenRows: ...
+    def neighbors(self, k: int, method: Method = "auto") -> Neighbors: ...
+    def query(self, Q: Rows, k: int, graph: Graph) -> Neighbors: ...
+    def chosen(self, which: NDArray[np.int64]) -> Source: ...
+    def extended(self, new: Rows) -> Source: ...
+
+
+class _Seen:
+    """Rows recognised by their content; the index over it is made when it is first asked for."""
+
+    rows: Rows
+    n_jobs: int
+
+    @property
+    def n(self) -> int:
+        return int(self.rows.shape[0])
+
+    @cached_property
+    def seen(self) -> SeenRows:
+        return SeenRows(self.rows, self.n_jobs)
+
+
+@dataclass
+class RowSource(_Seen):
+    """Rows, dense or sparse, and the metric that compares them; ``given`` replaces the search of all neighbours."""
+
+    rows: Rows
+    metric: Any = "euclidean"
+    metric_kwds: dict[str, Any] | None = None
+    seed: int = 0
+    n_jobs: int = -1
+    given: Any = None
+
+    @cached_property
+    def index(self) -> NeighborIndex:
+        return NeighborIndex(
+            self.rows, self.metric, metric_kwds=self.metric_kwds, seed=self.seed, n_jobs=self.n_jobs
+        )
+
+    @property
+    def coordinates(self) -> NDArray[np.float32] | None:
+        return None if is_sparse(self.rows) or allows_nan(self.metric) else self.rows
+
+    def neighbors(self, k: int, method: Method = "auto") -> Neighbors:
+        if self.given is not None:
+            return neighbors_from_knn(self.given, self.n, k)
+        return self.index.search(k, method)
+
+    def query(self, Q: Rows, k: int, graph: Graph) -> Neighbors:
+        return self.index.query(Q, k, graph)
+
+    def chosen(self, which: NDArray[np.int64]) -> RowSource:
+        """Some of the rows, in the given order."""
+        return replace(self, rows=self.rows[which], given=None)
+
+    def extended(self, new: Rows) -> RowSource:
+        """A given table knows nothing of the new rows: all neighbours are then searched for."""
+        return replace(self, rows=stacked(self.rows, new), given=None)
+
+
+@dataclass
+class DistanceSource(_Seen):
+    """A square matrix of distances, dense or sparse (what is not stored is no neighbour)."""
+
+    rows: Rows
+    n_jobs: int = -1
+
+    @property
+    def coordinates(self) -> None:
+        return None
+
+    def neighbors(self, k: int, method: Method = "auto") -> Neighbors:
+        return neighbors_from_distances(self.rows, k)
+
+    def query(self, Q: Rows, k: int, graph: Graph) -> Neighbors:
+        return query_from_distances(Q, k, self.n)
+
+    def chosen(self, which: NDArray[np.int64]) -> DistanceSource:
+        return DistanceSource(self.rows[which][:, which], self.n_jobs)
+
+    def extended(self, new: Rows) -> DistanceSource:
+        """``new`` holds the distances of the new rows to the known ones, then to each other."""
+        n, m = self.n, new.shape[0]
+        if new.shape[1] != n + m:
+            raise ValueError(
+                f"X must hold the distances of {m} new rows to the {n} known ones and to each other, "
+                f"that is {n + m} columns, got {new.shape[1]}"
+            )
+        if is_sparse(self.rows):
+            from scipy.sparse import hstack
+
+            return DistanceSource(stacked(hstack([self.rows, new[:, :n].T], format="csr"), new), self.n_jobs)
+        return DistanceSource(np.block([[self.rows, new[:, :n].T], [new]]), self.n_jobs)
+
+
+def recognised(source: Source, Q: Rows) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """For each row of ``Q`` the known row of the same content or -1, and a number that names its content."""
+    keys = hash_rows(Q, source.n_jobs)
+    return source.seen.find(Q, keys), keys
+
+
+def stacked(above: Rows, below: Rows) -> Rows:
+    if is_sparse(above):
+        from scipy.sparse import vstack
+
+        return vstack([above, below], format="csr")
+    return np.concatenate([above, below])
