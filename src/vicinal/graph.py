@@ -103,8 +103,16 @@ def bipartite_graph(
     certain = max(0.0, local_connectivity - 1.0)
     rho, sigma = _core.smooth_knn(padded, float(neighbors.k), certain, 1.0, True, n_jobs)
     weights = _core.memberships(neighbors.index, neighbors.distance, rho, sigma, True, n_jobs)
-    indptr = np.arange(0, weights.size + 1, neighbors.k, dtype=np.int64)
-    return Graph(indptr, neighbors.index.reshape(-1), weights.reshape(-1), n_tails, rho, sigma)
+    return _to_known(neighbors, weights, n_tails, rho, sigma)
+
+
+def _to_known(
+    neighbors: Neighbors, weights: NDArray[np.float32], n_tails: int, rho: NDArray[np.float32], sigma: NDArray[np.float32]
+) -> Graph:
+    """The edges of a table of new rows' neighbours, without the missing ones."""
+    there = neighbors.index >= 0
+    indptr = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int64)
+    return Graph(indptr, neighbors.index[there], weights[there], n_tails, rho, sigma)
 
 
 def entropic_graph(
@@ -134,9 +142,7 @@ def entropic_bipartite_graph(
     weights, sigma = _core.perplexity_conditionals(
         neighbors.index, neighbors.distance, float(perplexity), True, n_jobs
     )
-    indptr = np.arange(0, weights.size + 1, neighbors.k, dtype=np.int64)
-    rho = np.zeros(neighbors.n, dtype=np.float32)
-    return Graph(indptr, neighbors.index.reshape(-1), weights.reshape(-1), n_tails, rho, sigma)
+    return _to_known(neighbors, weights, n_tails, np.zeros(neighbors.n, dtype=np.float32), sigma)
 
 
 def _check_perplexity(perplexity: float) -> None:

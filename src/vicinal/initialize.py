@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.graph import Graph
+from vicinal.output_space import EUCLIDEAN, OutputSpace
 from vicinal.spectral import eigenmap
 
 EXTENT = 10.0  # every initial embedding spans [0, EXTENT] on each axis, as in umap-learn
@@ -169,12 +170,22 @@ def fitted_to(
     return np.asarray(scale * (source - middle) @ turn + goal)
 
 
-def neighbor_mean(graph: Graph, reference: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The mean of the reference places of a row's neighbours, weighted by membership (bipartite graphs)."""
-    k = graph.indices.size // max(graph.n, 1)
-    weights = graph.weights.reshape(graph.n, k).astype(np.float64)
-    total = weights.sum(axis=1, keepdims=True)
-    # A row without any membership stands among its neighbours all the same.
-    weights = np.where(total > 0, weights / np.where(total > 0, total, 1.0), 1.0 / max(k, 1))
-    places = reference[graph.indices.reshape(graph.n, k)]
-    return np.asarray(np.einsum("nk,nkc->nc", weights, places), dtype=np.float32)
+def neighbor_mean(
+    graph: Graph, reference: NDArray[np.float32], space: OutputSpace = EUCLIDEAN
+) -> NDArray[np.float32]:
+    """The mean of the reference places of a row's neighbours, weighted by membership (bipartite graphs).
+
+    A row whose memberships all vanish stands among its neighbours all the same; one without any in the middle.
+    """
+    lengths = np.diff(graph.indptr)
+    slot = np.arange(graph.n_edges) - np.repeat(graph.indptr[:-1], lengths)
+    tails = np.zeros((graph.n, int(lengths.max(initial=1))), dtype=np.int32)
+    weights = np.zeros(tails.shape)
+    tails[graph.heads(), slot] = graph.indices
+    weights[graph.heads(), slot] = graph.weights
+    total = weights.sum(axis=1)
+    weights[total == 0] = np.arange(tails.shape[1]) < lengths[total == 0, None]
+    weights /= np.maximum(weights.sum(axis=1), np.finfo(np.float64).tiny)[:, None]
+    mean = space.mean(reference[tails], weights)
+    mean[lengths == 0] = reference.mean(axis=0, dtype=np.float64)
+    return mean

@@ -56,6 +56,9 @@ class OutputSpace:
         return np.stack([np.arctan2(np.hypot(x, y), z), np.arctan2(y, x)], axis=1).astype(np.float32)
 
 
+EUCLIDEAN = OutputSpace()
+
+
 def output_space(metric: Any, keywords: dict[str, Any] | None, n_components: int) -> OutputSpace:
     """The space that ``output_metric`` and ``output_metric_kwds`` name, or a ValueError that lists the names."""
     if not isinstance(metric, str) or metric not in OUTPUT_METRICS:

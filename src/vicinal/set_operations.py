@@ -20,35 +20,46 @@ SMALLEST_MISSING, LARGEST_MISSING = 1e-8, 1e-4
 RESET_NEIGHBORS, RESET_STEPS, RESET_TOLERANCE = 15, 32, 1e-5
 
 
-def unite(left: Any, right: Any) -> Any:
-    """The fuzzy union of two graphs, in coordinate format."""
+def unite(left: Any, right: Any, *, missing: tuple[float, float] | None = None) -> Any:
+    """The fuzzy union of two graphs, in coordinate format; ``missing`` weights are the graphs' own unless given."""
     pattern = _summed(left + right)
-    p = _weights_at(pattern, left, _missing(left.data))
-    q = _weights_at(pattern, right, _missing(right.data))
+    p_missing, q_missing = missing or (_missing(left.data), _missing(right.data))
+    p, q = _weights_at(pattern, left, p_missing), _weights_at(pattern, right, q_missing)
     return _with_weights(pattern, p + q - p * q)
 
 
-def intersect(left: Any, right: Any, weight: float = 0.5, right_complement: bool = False) -> Any:
+def intersect(
+    left: Any,
+    right: Any,
+    weight: float = 0.5,
+    right_complement: bool = False,
+    *,
+    missing: tuple[float, float] | None = None,
+) -> Any:
     """The fuzzy intersection of two graphs, or of ``left`` with the complement of ``right``, in coordinate format.
 
     ``weight`` says how much ``right`` counts: at 0 it has no say, at 1 it alone has.
     """
     if not 0.0 <= weight <= 1.0:
         raise ValueError(f"weight must lie in [0, 1], got {weight}")
+    p_missing, q_missing = missing or missing_weights(left, right, right_complement)
     right = right.tocsr().copy()
     if right_complement:
         right.data = 1.0 - right.data
     pattern = _summed(left if right_complement else left + right)
-    p_missing = _missing(left.data)
-    q_missing = min(_missing(right.data), LARGEST_MISSING)
-    p = _weights_at(pattern, left, p_missing)
-    q = _weights_at(pattern, right, q_missing)
+    p, q = _weights_at(pattern, left, p_missing), _weights_at(pattern, right, q_missing)
     if weight < 0.5:
         mixed = p * q ** (weight / (1.0 - weight))
     else:
         mixed = p ** ((1.0 - weight) / weight) * q
     known = (p > p_missing) | (q > q_missing)
     return _with_weights(pattern, np.where(known, mixed, pattern.data))
+
+
+def missing_weights(left: Any, right: Any, right_complement: bool = False) -> tuple[float, float]:
+    """What an edge counts with on the side that does not have it, when two graphs are intersected."""
+    weights = 1.0 - right.data if right_complement else right.data
+    return _missing(left.data), min(_missing(weights), LARGEST_MISSING)
 
 
 def reset_connectivity(matrix: Any, reset_metric: bool = False) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.estimators._umap_parameters import UMAPParameters
+from vicinal.estimators.composed import Composable
 from vicinal.given import Given, check_pins, check_weights
 from vicinal.graph import Graph, bipartite_graph, fuzzy_graph
 from vicinal.initialize import InitialTask, initial_embedding, neighbor_mean
@@ -25,7 +26,7 @@ from vicinal.supervision import Supervision
 TRANSFORM_EPOCHS_SMALL, TRANSFORM_EPOCHS_LARGE, TRANSFORM_SLOWER = 100, 30, 4.0
 
 
-class UMAP(UMAPParameters):
+class UMAP(Composable, UMAPParameters):
     """Uniform Manifold Approximation and Projection.
 
     The parameters are umap-learn's, with the same names, order and defaults; ``callback`` and
@@ -131,14 +132,15 @@ class UMAP(UMAPParameters):
         rows = self._check_rows(X, reset=False)
         if self.transform_mode == "graph":
             return self._memberships(rows).to_scipy()
-        known, keys = recognised(self._source, rows)
+        known, keys = self._recognised(rows)
         places = self._places()
         out = np.empty((rows.shape[0], places.shape[1]), dtype=np.float32)
         out[known >= 0] = places[known[known >= 0]]
         new = np.flatnonzero(known < 0)
         if new.size:
             everything = new.size == rows.shape[0]
-            out[new] = self._place(rows if everything else rows[new], keys[new])
+            graph = self._memberships(rows if everything else rows[new])
+            out[new] = self._settled(graph, places, keys[new])
         return out
 
     def inverse_transform(self, X: Any) -> NDArray[np.float32]:
@@ -257,15 +259,17 @@ class UMAP(UMAPParameters):
         """Where the rows lie that others are compared with."""
         return self.embedding_ if self._kept is None else self.embedding_[self._kept]
 
+    def _recognised(self, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+        return recognised(self._source, rows)
+
     def _memberships(self, rows: Rows) -> Graph:
         """New rows' edges to their nearest known rows."""
         n = self._source.n
         neighbors = self._source.query(rows, min(self.n_neighbors, n), self._search_graph)
         return bipartite_graph(neighbors, n, local_connectivity=self.local_connectivity, n_jobs=self._jobs())
 
-    def _place(self, rows: Rows, keys: NDArray[np.uint64]) -> NDArray[np.float32]:
+    def _settled(self, graph: Graph, places: NDArray[np.float32], keys: NDArray[np.uint64]) -> NDArray[np.float32]:
         """Places of unseen rows: the mean of their neighbours, then a short layout among the fixed map."""
-        graph, places = self._memberships(rows), self._places()
         n_epochs = self._few_epochs(places.shape[0])
         layout = Layout(
             graph,
