@@ -1,4 +1,4 @@
-"""What every estimator shares: checked input, seeds, the names of its outputs, rows seen before."""
+"""What every estimator shares: checked input, seeds, the names of its outputs."""
 
 from __future__ import annotations
 
@@ -50,25 +50,3 @@ class Embedding(Estimator):
     def _seed(random_state: Any) -> int:
         """A 31-bit seed from anything scikit-learn takes for a random state."""
         return random_seed(random_state)
-
-
-class SeenRows:
-    """Finds rows by content: equal rows of the data it was made from, and new rows that equal one of them."""
-
-    def __init__(self, X: NDArray[np.float32], n_jobs: int = -1) -> None:
-        self._X = X
-        hashes = _core.hash_rows(X, n_jobs)
-        self._order = np.argsort(hashes, kind="stable")
-        self._sorted = hashes[self._order]
-        self.first = self.find(X, hashes)
-
-    def find(self, X: NDArray[np.float32], hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """The first row with the same content as each row of ``X``, or -1."""
-        at = np.minimum(np.searchsorted(self._sorted, hashes), len(self._sorted) - 1)
-        row = self._order[at]
-        found = self._sorted[at] == hashes
-        # A row is itself; any other is compared in full, since hashes can collide.
-        own = (row == np.arange(len(X))) if X is self._X else np.zeros(len(X), dtype=bool)
-        doubtful = np.flatnonzero(found & ~own)
-        found[doubtful] = (self._X[row[doubtful]] == X[doubtful]).all(axis=1)
-        return np.where(found, row, np.arange(len(X)) if X is self._X else -1)

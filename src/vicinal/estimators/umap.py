@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal import _core
-from vicinal.estimators._base import Embedding, SeenRows
+from vicinal.estimators._base import Embedding
 from vicinal.graph import bipartite_graph, fuzzy_graph
 from vicinal.initialize import INITIALIZERS, InitialTask, initial_embedding, neighbor_mean, to_extent
 from vicinal.kernel import Kernel, fit_ab
@@ -18,6 +18,7 @@ from vicinal.layout import SMALL_ROWS, Layout, Schedule, default_epochs
 from vicinal.neighbors import ALIASES, METRICS, Method, NeighborIndex
 from vicinal.parameters import Interval, StrOptions
 from vicinal.progress import LAYOUT, Progress
+from vicinal.seen_rows import SeenRows
 from vicinal.supervision import intersect_labels
 
 # Parameters that umap-learn has and this release does not implement: what they must be left at.
