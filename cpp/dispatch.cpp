@@ -9,6 +9,7 @@
 #define VICINAL_DECLARE(level)           \
     namespace vicinal::level {           \
     void neighbor_kernels(Kernels& out); \
+    void pair_kernels(Kernels& out);     \
     void layout_kernels(Kernels& out);   \
     }
 
@@ -24,11 +25,10 @@ namespace vicinal {
 
 namespace {
 
-template <class Neighbors, class Layout>
-Level make_level(const char* name, bool available, Neighbors neighbors, Layout layout) {
+template <class... Fill>
+Level make_level(const char* name, bool available, Fill... fill) {
     Level level{name, available, {}};
-    neighbors(level.kernels);
-    layout(level.kernels);
+    (fill(level.kernels), ...);
     return level;
 }
 
@@ -42,13 +42,14 @@ const auto& level_table() {
         const bool has_v4 = has_v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                             __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
                             __builtin_cpu_supports("avx512vl");
-        return std::array<Level, 3>{make_level("v2", has_v2, v2::neighbor_kernels, v2::layout_kernels),
-                                    make_level("v3", has_v3, v3::neighbor_kernels, v3::layout_kernels),
-                                    make_level("v4", has_v4, v4::neighbor_kernels, v4::layout_kernels)};
+        return std::array<Level, 3>{
+            make_level("v2", has_v2, v2::neighbor_kernels, v2::pair_kernels, v2::layout_kernels),
+            make_level("v3", has_v3, v3::neighbor_kernels, v3::pair_kernels, v3::layout_kernels),
+            make_level("v4", has_v4, v4::neighbor_kernels, v4::pair_kernels, v4::layout_kernels)};
     }();
 #else
     static const std::array<Level, 1> table{
-        make_level("native", true, native::neighbor_kernels, native::layout_kernels)};
+        make_level("native", true, native::neighbor_kernels, native::pair_kernels, native::layout_kernels)};
 #endif
     return table;
 }

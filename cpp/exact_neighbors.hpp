@@ -12,7 +12,7 @@ namespace vicinal::VICINAL_LEVEL {
 
 constexpr Size exact_block = 128;
 
-template <class Rank, bool Prepared, class Limit>
+template <class Rank, Source source, class Limit>
 void compare_all(const SearchSpace& space, const NeighborHeap& heap, const Limit& limit, ThreadTeam& team) {
     const Size n = heap.rows, n_blocks = (n + exact_block - 1) / exact_block;
     Scratch<float> scratch(team.size() * join_scratch_floats(space.sketch_dim));
@@ -20,8 +20,8 @@ void compare_all(const SearchSpace& space, const NeighborHeap& heap, const Limit
     for (Size i = 0; i < n; ++i) ids[i] = static_cast<Index>(i);
     // The diagonal first: it fills the rows, so that later blocks are mostly refused by their sketches.
     const auto run = [&](Size head, Size tail, int worker) {
-        Join<Rank, Prepared, Limit> join(space, heap, limit,
-                                         scratch.data() + worker * join_scratch_floats(space.sketch_dim));
+        Join<Rank, source, Limit> join(space, heap, limit,
+                                       scratch.data() + worker * join_scratch_floats(space.sketch_dim));
         const Size h = head * exact_block, t = tail * exact_block;
         join.run(ids.data() + h, std::min(exact_block, n - h), ids.data() + t, std::min(exact_block, n - t),
                  head == tail);

@@ -54,7 +54,7 @@ class VisitedSet {
     Scratch<Index> slots_;
 };
 
-template <class Rank, bool Prepared>
+template <class Rank, Source source>
 class Searcher {
   public:
     Searcher(const SearchSpace& space, const ForestView& forest, const QueryTask& task)
@@ -73,7 +73,7 @@ class Searcher {
         else
             descend_graph();
         for (Size e = 0; e < task_.k; ++e) {
-            task_.index[query * task_.k + e] = pool_.holds(e) ? pool_.index(e) : -1;
+            task_.index[query * task_.k + e] = pool_.rank[e] < no_rank ? pool_.index(e) : -1;
             task_.rank[query * task_.k + e] = pool_.rank[e];
         }
     }
@@ -142,15 +142,14 @@ class Searcher {
 
     // The largest sketch rank worth a full evaluation.
     VICINAL_INLINE float limit() const {
+        if constexpr (source == Source::pairs) return no_rank;
         const float worst = pool_.rank[task_.pool - 1];
         return task_.share < 1.0f ? task_.share * worst : space_.relaxed(worst);
     }
 
     VICINAL_INLINE void consider(Candidate candidate) {
         if (!space_.sketch_exact)
-            candidate.rank = rank_pair<Rank, Prepared>(task_.queries.rows.row(query_), task_.queries.scale_of(query_),
-                                                       space_.rows.row(candidate.row), space_.scale_of(candidate.row),
-                                                       space_.rows.cols);
+            candidate.rank = rank_rows<Rank, source>(task_.queries, query_, space_, candidate.row);
         insert_sorted(pool_, task_.pool, candidate.rank, candidate.row);
     }
 

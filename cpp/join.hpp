@@ -41,7 +41,13 @@ struct FixedLimit {
     VICINAL_INLINE float operator()(Index row) const { return limit[row]; }
 };
 
-template <class Rank, bool Prepared, class Limit>
+// Every pair is evaluated: nothing is known about its rank.
+struct NoLimit {
+    static constexpr bool final = false;
+    VICINAL_INLINE float operator()(Index) const { return no_rank; }
+};
+
+template <class Rank, Source source, class Limit>
 class Join {
   public:
     Join(const SearchSpace& space, const NeighborHeap& heap, const Limit& limit, float* scratch)
@@ -135,8 +141,7 @@ class Join {
         if constexpr (!Limit::final) {
             // Rows that know each other need not meet again; looking is cheaper than evaluating.
             if (contains(heap_, head, tail) && contains(heap_, tail, head)) return;
-            rank = rank_pair<Rank, Prepared>(space_.rows.row(head), space_.scale_of(head), space_.rows.row(tail),
-                                             space_.scale_of(tail), space_.rows.cols);
+            rank = rank_rows<Rank, source>(space_, head, tail);
         }
         if (rank <= heap_.bound(head)) push(heap_, head, rank, tail);
         if (rank <= heap_.bound(tail)) push(heap_, tail, rank, head);

@@ -6,6 +6,7 @@
 #include "layout_task.hpp"
 #include "parallel.hpp"
 #include "search_space.hpp"
+#include "sparse_index.hpp"
 
 namespace vicinal {
 
@@ -22,6 +23,12 @@ struct Kernels {
                           const CandidateTables& tables, const Index* order, const DescentOptions& options,
                           ThreadTeam& team);
     void (*query)(const SearchSpace& space, const ForestView& forest, const QueryTask& task, ThreadTeam& team);
+    // Pairs of rows by sums over their columns
+    float (*rank_dense)(const float* x, const float* y, const PairRule& rule);
+    float (*rank_sparse)(const SparseView& heads, Size head, const SparseView& tails, Size tail, const PairRule& rule);
+    void (*sparse_nearest)(const Postings& postings, const SparseTask& task, ThreadTeam& team);
+    void (*sum_alone)(const SparseView& rows, const PairRule& rule, double* out, ThreadTeam& team);
+    void (*sketch_sparse)(const SparseView& rows, const SparseSketch& how, float* out, ThreadTeam& team);
     // Spectral start
     void (*chebyshev_step)(const Csr& m, const float* x, const float* previous, Size width, ChebyshevStep step,
                            float* next, ThreadTeam& team);

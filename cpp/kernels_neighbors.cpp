@@ -12,15 +12,16 @@ namespace vicinal::VICINAL_LEVEL {
 
 namespace {
 
-// Calls f.template operator()<Rank, Prepared>() for the space's ranking.
+// Calls f.template operator()<Rank, source>() for the space's ranking. Sketches of what is ranked by pairs are vectors.
 template <class F>
 void dispatch(const SearchSpace& space, const F& f) {
     switch (space.ranking) {
     case Ranking::squared:
-        return space.scale != nullptr ? f.template operator()<Squared, true>()
-                                      : f.template operator()<Squared, false>();
-    case Ranking::absolute: return f.template operator()<Absolute, false>();
-    case Ranking::maximum: return f.template operator()<Maximum, false>();
+        return space.scale != nullptr ? f.template operator()<Squared, Source::prepared>()
+                                      : f.template operator()<Squared, Source::plain>();
+    case Ranking::absolute: return f.template operator()<Absolute, Source::plain>();
+    case Ranking::maximum: return f.template operator()<Maximum, Source::plain>();
+    case Ranking::pairs: return f.template operator()<Squared, Source::pairs>();
     }
 }
 
@@ -42,34 +43,36 @@ void prepare_rows(Matrix rows, Preparation preparation, RowScale* out, ThreadTea
 }
 
 void compare_all_any(const SearchSpace& space, const NeighborHeap& heap, ThreadTeam& team) {
-    dispatch(space, [&]<class Rank, bool Prepared>() {
-        if (space.sketch_exact)
-            compare_all<Rank, Prepared>(space, heap, SketchLimit{heap}, team);
+    dispatch(space, [&]<class Rank, Source source>() {
+        if constexpr (source == Source::pairs)
+            compare_all<Rank, source>(space, heap, NoLimit{}, team);
+        else if (space.sketch_exact)
+            compare_all<Rank, source>(space, heap, SketchLimit{heap}, team);
         else
-            compare_all<Rank, Prepared>(space, heap, LowerBoundLimit{space, heap}, team);
+            compare_all<Rank, source>(space, heap, LowerBoundLimit{space, heap}, team);
     });
 }
 
 void descend_sketches_any(const SearchSpace& space, const NeighborHeap& heap, const CandidateTables& tables,
                           const ForestView& forest, const DescentOptions& options, ThreadTeam& team) {
     dispatch(space,
-             [&]<class Rank, bool Prepared>() { descend_sketches<Rank>(space, heap, tables, forest, options, team); });
+             [&]<class Rank, Source source>() { descend_sketches<Rank>(space, heap, tables, forest, options, team); });
 }
 
 float descend_rows_any(const SearchSpace& space, const NeighborHeap& found, const NeighborHeap& heap,
                        const CandidateTables& tables, const Index* order, const DescentOptions& options,
                        ThreadTeam& team) {
     float share = 1.0f;
-    dispatch(space, [&]<class Rank, bool Prepared>() {
-        share = descend_rows<Rank, Prepared>(space, found, heap, tables, order, options, team);
+    dispatch(space, [&]<class Rank, Source source>() {
+        share = descend_rows<Rank, source>(space, found, heap, tables, order, options, team);
     });
     return share;
 }
 
 void query_any(const SearchSpace& space, const ForestView& forest, const QueryTask& task, ThreadTeam& team) {
-    dispatch(space, [&]<class Rank, bool Prepared>() {
+    dispatch(space, [&]<class Rank, Source source>() {
         team.parallel_for(task.queries.rows.rows, 16, [&](Size begin, Size end, int) {
-            Searcher<Rank, Prepared> searcher(space, forest, task);
+            Searcher<Rank, source> searcher(space, forest, task);
             for (Size i = begin; i < end; ++i) searcher.run(i);
         });
     });

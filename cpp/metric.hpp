@@ -28,6 +28,9 @@ struct Maximum {
     static VICINAL_INLINE float merge(float x, float y) { return x > y ? x : y; }
 };
 
+// Where the rank of two rows comes from: the rows, the rows prepared, or a function of the pair.
+enum class Source { plain, prepared, pairs };
+
 // Asks for the beginning of a row; the processor fetches the rest of a row it sees being read.
 VICINAL_INLINE void prefetch_row(const SearchSpace& space, Size row) {
     constexpr Size head_bytes = 1024;
@@ -79,6 +82,23 @@ VICINAL_INLINE float rank_pair(const float* x, RowScale sx, const float* y, RowS
     const float rank = reduce<Rank>(sum);
     if constexpr (Prepared) return Rank::merge(rank, (sx.scale == 0.0f) != (sy.scale == 0.0f) ? 1.0f : 0.0f);
     return rank;
+}
+
+// The rank of a row of `heads` and a row of `space`. Two rows of one space come in the order of their numbers, so that
+// a function that is not symmetric makes no difference.
+template <class Rank, Source source>
+VICINAL_INLINE float rank_rows(const SearchSpace& heads, Size head, const SearchSpace& space, Size row) {
+    if constexpr (source == Source::pairs)
+        return heads.pairs->rank(head, row);
+    else
+        return rank_pair<Rank, source == Source::prepared>(heads.rows.row(head), heads.scale_of(head),
+                                                           space.rows.row(row), space.scale_of(row), space.rows.cols);
+}
+
+template <class Rank, Source source>
+VICINAL_INLINE float rank_rows(const SearchSpace& space, Size x, Size y) {
+    const bool swap = source == Source::pairs && x > y;
+    return rank_rows<Rank, source>(space, swap ? y : x, space, swap ? x : y);
 }
 
 }  // namespace vicinal::VICINAL_LEVEL

@@ -1,14 +1,13 @@
-// The Python face of the core: argument checks, GIL release, dispatch. The only file that sees Python.
+// The Python face of the core: argument checks, GIL release, dispatch. The only files that see Python are
+// this one, module.hpp and module_neighbors.cpp.
+#include "module.hpp"
+
 #include "chebyshev.hpp"
 #include "layout.hpp"
-#include "neighbor_index.hpp"
 #include "perplexity.hpp"
-#include "row_content.hpp"
 #include "smooth_knn.hpp"
 #include "symmetrize.hpp"
 
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -18,172 +17,9 @@
 #include <optional>
 #include <type_traits>
 
-namespace nb = nanobind;
-using namespace nb::literals;
 using namespace vicinal;
 
 namespace {
-
-template <class T, int Dim>
-using In = nb::ndarray<const T, nb::ndim<Dim>, nb::c_contig, nb::device::cpu>;
-template <class T, int Dim>
-using Out = nb::ndarray<nb::numpy, T, nb::ndim<Dim>>;
-
-bool interrupted() {
-    nb::gil_scoped_acquire gil;
-    return PyErr_CheckSignals() != 0;
-}
-
-// Runs f(team) without the GIL; an interruption comes back as the Python exception that the signal raised.
-template <class F>
-auto run(int n_jobs, const F& f) {
-    bool stopped = false;
-    try {
-        nb::gil_scoped_release release;
-        ThreadTeam team(resolve_jobs(n_jobs), interrupted);
-        return f(team);
-    } catch (const Interrupted&) {
-        stopped = true;
-    }
-    if (stopped) throw nb::python_error();
-    // Unreachable; every path above returns or throws.
-    throw std::logic_error("run");
-}
-
-void require(bool condition, const char* message) {
-    if (!condition) throw std::invalid_argument(message);
-}
-
-Matrix view(const In<float, 2>& array) {
-    return {array.data(), static_cast<Size>(array.shape(0)), static_cast<Size>(array.shape(1))};
-}
-
-template <class T>
-Out<T, 1> own(std::vector<T>&& values) {
-    auto* kept = new std::vector<T>(std::move(values));
-    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    return Out<T, 1>(kept->data(), {kept->size()}, owner);
-}
-
-template <class T>
-Out<T, 1> make(Size n) {
-    auto* data = new T[static_cast<std::size_t>(n)];
-    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
-    return Out<T, 1>(data, {static_cast<std::size_t>(n)}, owner);
-}
-
-template <class T>
-Out<T, 2> make(Size rows, Size cols) {
-    auto* data = new T[static_cast<std::size_t>(rows * cols)];
-    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
-    return Out<T, 2>(data, {static_cast<std::size_t>(rows), static_cast<std::size_t>(cols)}, owner);
-}
-
-Csr view(const In<Size, 1>& indptr, const In<Index, 1>& indices, const In<float, 1>& weights) {
-    const auto rows = static_cast<Size>(indptr.shape(0)) - 1;
-    require(rows >= 0 && indices.shape(0) == weights.shape(0), "indptr, indices and weights do not fit together");
-    require(indptr.data()[0] == 0 && indptr.data()[rows] == static_cast<Size>(indices.shape(0)),
-            "indptr does not span the indices");
-    for (Size i = 0; i < rows; ++i) require(indptr.data()[i] <= indptr.data()[i + 1], "indptr must not fall");
-    return {indptr.data(), indices.data(), weights.data(), rows};
-}
-
-NeighborTable view(const In<Index, 2>& index, const In<float, 2>& distance) {
-    require(index.shape(0) == distance.shape(0) && index.shape(1) == distance.shape(1),
-            "index and distance differ in shape");
-    return {index.data(), distance.data(), static_cast<Size>(index.shape(0)), static_cast<Size>(index.shape(1))};
-}
-
-void bind_neighbors(nb::module_& m) {
-    nb::class_<NeighborIndex>(m, "NeighborIndex")
-        .def(
-            "__init__",
-            [](NeighborIndex* self, In<float, 2> rows, const std::string& metric, std::uint64_t seed, int n_jobs) {
-                const MetricRule& rule = find_metric(metric);
-                run(n_jobs, [&](ThreadTeam& team) { return new (self) NeighborIndex(view(rows), rule, seed, team); });
-            },
-            "rows"_a, "metric"_a, "seed"_a, "n_jobs"_a, nb::keep_alive<1, 2>())
-        .def(
-            "search_exact",
-            [](NeighborIndex& self, Size k, int n_jobs) {
-                const Size n = self.rows().rows;
-                require(k >= 1 && k <= n, "k must lie between 1 and the number of rows");
-                auto index = make<Index>(n, k);
-                auto distance = make<float>(n, k);
-                run(n_jobs, [&](ThreadTeam& team) {
-                    self.search_exact(k, index.data(), distance.data(), team);
-                    return 0;
-                });
-                return nb::make_tuple(index, distance);
-            },
-            "k"_a, "n_jobs"_a)
-        .def(
-            "search_approximate",
-            [](NeighborIndex& self, Size k, Size trees, Size leaf_rows, Size candidates, Size spare, Size rounds,
-               double coarse, double fine, double final, int n_jobs) {
-                const Size n = self.rows().rows;
-                require(k >= 2 && k <= n, "k must lie between 2 and the number of rows");
-                require(trees >= 1 && leaf_rows >= 2 && leaf_rows < most_tails, "trees or leaf_rows out of range");
-                require(candidates >= 1 && 2 * candidates <= most_tails, "candidates out of range");
-                auto index = make<Index>(n, k);
-                auto distance = make<float>(n, k);
-                const float share = run(n_jobs, [&](ThreadTeam& team) {
-                    return self.search_approximate(k,
-                                                   {trees, leaf_rows, candidates, spare, rounds, coarse, fine, final},
-                                                   index.data(), distance.data(), team);
-                });
-                return nb::make_tuple(index, distance, share);
-            },
-            "k"_a, "trees"_a, "leaf_rows"_a, "candidates"_a, "spare"_a, "rounds"_a, "coarse"_a, "fine"_a, "final"_a,
-            "n_jobs"_a)
-        .def(
-            "grow_forest",
-            [](NeighborIndex& self, Size trees, Size leaf_rows, int n_jobs) {
-                require(trees >= 1 && leaf_rows >= 2 && leaf_rows < most_tails, "trees or leaf_rows out of range");
-                run(n_jobs, [&](ThreadTeam& team) {
-                    self.grow_forest(trees, leaf_rows, team);
-                    return 0;
-                });
-            },
-            "trees"_a, "leaf_rows"_a, "n_jobs"_a)
-        .def(
-            "query",
-            [](const NeighborIndex& self, In<float, 2> queries, In<Size, 1> indptr, In<Index, 1> indices, Size k,
-               Size pool, Size trees, float share, int n_jobs) {
-                require(static_cast<Size>(queries.shape(1)) == self.rows().cols, "queries differ in their columns");
-                require(k >= 1 && k <= self.rows().rows, "k must lie between 1 and the number of rows");
-                require(static_cast<Size>(indptr.shape(0)) == self.rows().rows + 1, "the graph has other rows");
-                auto index = make<Index>(static_cast<Size>(queries.shape(0)), k);
-                auto distance = make<float>(static_cast<Size>(queries.shape(0)), k);
-                run(n_jobs, [&](ThreadTeam& team) {
-                    self.query(view(queries), {indptr.data(), indices.data()}, {k, pool, trees, share}, index.data(),
-                               distance.data(), team);
-                    return 0;
-                });
-                return nb::make_tuple(index, distance);
-            },
-            "queries"_a, "indptr"_a, "indices"_a, "k"_a, "pool"_a, "trees"_a, "share"_a, "n_jobs"_a);
-
-    m.def(
-        "hash_rows",
-        [](In<float, 2> rows, int n_jobs) {
-            auto out = make<std::uint64_t>(static_cast<Size>(rows.shape(0)));
-            run(n_jobs, [&](ThreadTeam& team) {
-                hash_rows(view(rows), out.data(), team);
-                return 0;
-            });
-            return out;
-        },
-        "rows"_a, "n_jobs"_a);
-
-    m.def(
-        "scan_rows",
-        [](In<float, 2> rows, int n_jobs) {
-            const RowScan scan = run(n_jobs, [&](ThreadTeam& team) { return scan_rows(view(rows), team); });
-            return nb::make_tuple(scan.largest, scan.first_bad_row);
-        },
-        "rows"_a, "n_jobs"_a);
-}
 
 template <class Combine>
 nb::tuple symmetrize(const In<Index, 2>& index, const In<float, 2>& membership, const Combine& combine, int n_jobs) {
@@ -411,11 +247,6 @@ NB_MODULE(_core, m) {
     bind_graph(m);
     bind_spectral(m);
     bind_layout(m);
-    m.def("metrics", [] {
-        std::vector<std::string> names;
-        for (const MetricRule& rule : metric_table) names.emplace_back(rule.name);
-        return names;
-    });
     m.def("active_level", [] { return std::string(active_level().name); });
     m.def("available_levels", [] {
         Size count = 0;

@@ -39,37 +39,46 @@ class HeapStorage {
 
 }  // namespace
 
-NeighborIndex::NeighborIndex(Matrix rows, const MetricRule& metric, std::uint64_t seed, ThreadTeam& team)
-    : metric_(metric), seed_(seed) {
+namespace {
+
+// Rows that are ranked by pairs whatever the metric: sparse ones, which were prepared before.
+MetricRule by_pairs(MetricRule metric, bool pairs) {
+    if (pairs) metric.ranking = Ranking::pairs;
+    if (pairs) metric.preparation = Preparation::none;
+    return metric;
+}
+
+}  // namespace
+
+NeighborIndex::NeighborIndex(Matrix rows, const MetricRule& metric, std::uint64_t seed, const PairMetric* pairs,
+                             ThreadTeam& team)
+    : metric_(by_pairs(metric, pairs != nullptr)), seed_(seed) {
+    prepare_rows(rows, pairs, own_, team);
     if (rows.cols > sketch_width) {
         mean_.resize(static_cast<std::size_t>(rows.cols));
         basis_.resize(static_cast<std::size_t>(rows.cols * sketch_width));
-        Sketched unsketched;
-        unsketched.space.rows = rows;
-        unsketched.space.ranking = metric.ranking;
-        if (metric.preparation != Preparation::none) {
-            unsketched.scale.resize(static_cast<std::size_t>(rows.rows));
-            kernels().prepare_rows(rows, metric.preparation, unsketched.scale.data(), team);
-            unsketched.space.scale = unsketched.scale.data();
-        }
-        kernels().fit_sketch(unsketched.space, seed, {mean_.data(), basis_.data()}, team);
+        kernels().fit_sketch(space_, seed, {mean_.data(), basis_.data()}, team);
     }
-    sketch_rows(rows, own_, team);
+    sketch_rows(own_, team);
 }
 
-void NeighborIndex::sketch_rows(Matrix rows, Sketched& out, ThreadTeam& team) const {
-    const auto n = static_cast<std::size_t>(rows.rows);
+void NeighborIndex::prepare_rows(Matrix rows, const PairMetric* pairs, Sketched& out, ThreadTeam& team) const {
+    out.space.rows = rows;
+    out.space.ranking = metric_.ranking;
+    out.space.pairs = pairs;
+    if (metric_.preparation == Preparation::none) return;
+    out.scale.resize(static_cast<std::size_t>(rows.rows));
+    kernels().prepare_rows(rows, metric_.preparation, out.scale.data(), team);
+    out.space.scale = out.scale.data();
+}
+
+void NeighborIndex::sketch_rows(Sketched& out, ThreadTeam& team) const {
     SearchSpace& space = out.space;
-    space.rows = rows;
-    space.ranking = metric_.ranking;
-    const bool prepared = metric_.preparation != Preparation::none;
-    if (prepared) {
-        out.scale.resize(n);
-        kernels().prepare_rows(rows, metric_.preparation, out.scale.data(), team);
-        space.scale = out.scale.data();
-    }
-    space.sketch_exact = basis_.empty();
-    if (!space.sketch_exact) {
+    const Matrix& rows = space.rows;
+    const auto n = static_cast<std::size_t>(rows.rows);
+    const bool prepared = space.scale != nullptr;
+    space.sketch_exact = basis_.empty() && metric_.ranking != Ranking::pairs;
+    if (!basis_.empty()) {
         space.sketch_dim = space.sketch_stride = sketch_width;
         out.sketch.resize(n * sketch_width);
         out.length2.resize(n);
@@ -99,8 +108,9 @@ void NeighborIndex::write_table(const NeighborHeap& heap, Size wanted, Index* in
         distance[i * k] = 0.0f;
         for (Size e = 0; e < wanted; ++e) {
             const HeapRow row = heap.row(i);
-            index[i * k + e + 1] = row.holds(e) ? row.index(e) : -1;
-            distance[i * k + e + 1] = row.holds(e) ? finish_distance(metric_.finish, row.rank[e]) : no_rank;
+            const bool known = row.rank[e] < no_rank;
+            index[i * k + e + 1] = known ? row.index(e) : -1;
+            distance[i * k + e + 1] = known ? finish_distance(metric_.finish, row.rank[e]) : no_rank;
         }
     }
 }
@@ -149,10 +159,11 @@ void NeighborIndex::grow_forest(Size trees, Size leaf_rows, ThreadTeam& team) {
     kernels().grow_forest(space_, seed_, forest_, team);
 }
 
-void NeighborIndex::query(Matrix queries, GraphView graph, const QueryOptions& options, Index* index, float* distance,
-                          ThreadTeam& team) const {
+void NeighborIndex::query(Matrix queries, const PairMetric* pairs, GraphView graph, const QueryOptions& options,
+                          Index* index, float* distance, ThreadTeam& team) const {
     Sketched sketched;
-    sketch_rows(queries, sketched, team);
+    prepare_rows(queries, pairs, sketched, team);
+    sketch_rows(sketched, team);
     QueryTask task;
     task.queries = sketched.space;
     task.graph = graph;

@@ -32,8 +32,9 @@ const MetricRule& find_metric(const std::string& name);  // throws std::invalid_
 
 class NeighborIndex {
   public:
-    // Keeps the view: the rows must outlive the index.
-    NeighborIndex(Matrix rows, const MetricRule& metric, std::uint64_t seed, ThreadTeam& team);
+    // Keeps the view: the rows must outlive the index. A metric that ranks by pairs comes with `pairs`, which must
+    // outlive it too; the rows then only show where neighbours are likely.
+    NeighborIndex(Matrix rows, const MetricRule& metric, std::uint64_t seed, const PairMetric* pairs, ThreadTeam& team);
 
     // k nearest rows of every row, itself first; [rows][k]. Exact, or by forest and NN-descent.
     void search_exact(Size k, Index* index, float* distance, ThreadTeam& team);
@@ -43,9 +44,9 @@ class NeighborIndex {
     // Trees for finding where a search of unseen rows starts; without, every row is looked at.
     void grow_forest(Size trees, Size leaf_rows, ThreadTeam& team);
 
-    // k nearest rows of every query, [queries][k].
-    void query(Matrix queries, GraphView graph, const QueryOptions& options, Index* index, float* distance,
-               ThreadTeam& team) const;
+    // k nearest rows of every query, [queries][k]; `pairs` of queries and rows, if the metric needs it.
+    void query(Matrix queries, const PairMetric* pairs, GraphView graph, const QueryOptions& options, Index* index,
+               float* distance, ThreadTeam& team) const;
 
     const Matrix& rows() const { return space_.rows; }
 
@@ -56,10 +57,11 @@ class NeighborIndex {
         SearchSpace space;
     };
 
-    void sketch_rows(Matrix rows, Sketched& out, ThreadTeam& team) const;
+    void prepare_rows(Matrix rows, const PairMetric* pairs, Sketched& out, ThreadTeam& team) const;
+    void sketch_rows(Sketched& out, ThreadTeam& team) const;
     void write_table(const NeighborHeap& heap, Size wanted, Index* index, float* distance) const;
 
-    const MetricRule& metric_;
+    const MetricRule metric_;
     const std::uint64_t seed_;
     Sketched own_;
     SearchSpace& space_ = own_.space;

@@ -64,7 +64,7 @@ inline Size count_fresh(const NeighborHeap& heap, ThreadTeam& team) {
 
 // `order` lists the rows so that near ones are handled together and find each other's data in cache.
 // `refresh` is called before every round, to fix the round's limits.
-template <class Rank, bool Prepared, class Limit, class Refresh>
+template <class Rank, Source source, class Limit, class Refresh>
 void descend(const SearchSpace& space, const NeighborHeap& heap, const CandidateTables& tables, const Index* order,
              const DescentOptions& options, const Limit& limit, const Refresh& refresh, ThreadTeam& team) {
     Scratch<float> scratch(team.size() * join_scratch_floats(space.sketch_dim));
@@ -73,8 +73,8 @@ void descend(const SearchSpace& space, const NeighborHeap& heap, const Candidate
         refresh();
         select_candidates(heap, tables, key, team);
         team.parallel_for(heap.rows, 64, [&](Size begin, Size end, int worker) {
-            Join<Rank, Prepared, Limit> join(space, heap, limit,
-                                             scratch.data() + worker * join_scratch_floats(space.sketch_dim));
+            Join<Rank, source, Limit> join(space, heap, limit,
+                                           scratch.data() + worker * join_scratch_floats(space.sketch_dim));
             Index ids[most_tails];
             for (Size at = begin; at < end; ++at) {
                 const Size i = order[at];
@@ -96,7 +96,7 @@ void descend(const SearchSpace& space, const NeighborHeap& heap, const Candidate
 template <class Rank>
 void descend_sketches(const SearchSpace& space, const NeighborHeap& heap, const CandidateTables& tables,
                       const ForestView& forest, const DescentOptions& options, ThreadTeam& team) {
-    using SketchJoin = Join<Rank, false, SketchLimit>;
+    using SketchJoin = Join<Rank, Source::plain, SketchLimit>;
     const SketchLimit limit{heap};
     Scratch<float> scratch(team.size() * join_scratch_floats(space.sketch_dim));
     for (Size tree = 0; tree < forest.trees; ++tree)
@@ -108,11 +108,11 @@ void descend_sketches(const SearchSpace& space, const NeighborHeap& heap, const 
                 join.run(rows, last - first, rows, last - first, true);
             }
         });
-    descend<Rank, false>(space, heap, tables, forest.order, options, limit, [] {}, team);
+    descend<Rank, Source::plain>(space, heap, tables, forest.order, options, limit, [] {}, team);
 }
 
 // Ranks what the sketches found by the rows themselves, best k kept, all of it new.
-template <class Rank, bool Prepared>
+template <class Rank, Source source>
 void rank_again(const SearchSpace& space, const NeighborHeap& found, const NeighborHeap& heap, const Index* order,
                 ThreadTeam& team) {
     team.parallel_for(heap.rows, 64, [&](Size begin, Size end, int) {
@@ -121,9 +121,7 @@ void rank_again(const SearchSpace& space, const NeighborHeap& found, const Neigh
             for (Size e = 0; e < found.k && found.row(i).holds(e); ++e) {
                 const Index j = found.row(i).index(e);
                 if (e + 1 < found.k && found.row(i).holds(e + 1)) prefetch_row(space, found.row(i).index(e + 1));
-                const float rank = rank_pair<Rank, Prepared>(space.rows.row(i), space.scale_of(i), space.rows.row(j),
-                                                             space.scale_of(j), space.rows.cols);
-                insert_sorted(heap.row(i), heap.k, rank, j);
+                insert_sorted(heap.row(i), heap.k, rank_rows<Rank, source>(space, i, j), j);
             }
             heap.worst[i] = heap.row(i).rank[heap.k - 1];
         }
@@ -153,17 +151,50 @@ float sketch_share(const SearchSpace& space, const NeighborHeap& heap) {
     return static_cast<float>(mean + std::sqrt(variance > 0.0 ? variance : 0.0));
 }
 
+// Rows by chance beside those that the sketches gave: a function need not care for what sketches show.
+template <class Rank, Source source>
+void add_random_rows(const SearchSpace& space, const NeighborHeap& heap, std::uint64_t seed, ThreadTeam& team) {
+    constexpr std::uint32_t random_rows = 4;
+    const std::uint64_t key = stream_key(seed, Stream::candidates, ~std::uint64_t{0});
+    team.parallel_for(heap.rows, 64, [&](Size begin, Size end, int) {
+        for (Size i = begin; i < end; ++i) {
+            const std::uint32_t own = row_key(key, static_cast<std::uint64_t>(i));
+            for (std::uint32_t e = 0; e < random_rows; ++e) {
+                const auto j = static_cast<Index>(below(draw32(own, e), static_cast<std::uint32_t>(heap.rows)));
+                if (j != i) push(heap, i, rank_rows<Rank, source>(space, i, j), j);
+            }
+        }
+    });
+}
+
+// The largest sketch rank among the neighbours a row holds: pairs farther apart than that are not worth evaluating.
+// Where the metric does not care for the sketches, random rows make it so large that nothing is refused.
+template <class Rank>
+float farthest_sketch(const SearchSpace& space, const NeighborHeap& heap, Size i) {
+    float farthest = 0.0f;
+    for (Size e = 0; e < heap.k && heap.row(i).holds(e); ++e) {
+        const float* other = space.sketch_row(heap.row(i).index(e));
+        const float rank = rank_pair<Rank, false>(space.sketch_row(i), {}, other, {}, space.sketch_stride);
+        farthest = rank > farthest ? rank : farthest;
+    }
+    return farthest;
+}
+
 // Rounds on the rows themselves; returns the share used (above), which searches of the index use too.
-template <class Rank, bool Prepared>
+template <class Rank, Source source>
 float descend_rows(const SearchSpace& space, const NeighborHeap& found, const NeighborHeap& heap,
                    const CandidateTables& tables, const Index* order, const DescentOptions& options, ThreadTeam& team) {
-    rank_again<Rank, Prepared>(space, found, heap, order, team);
-    const float share = sketch_share<Rank>(space, heap);
+    rank_again<Rank, source>(space, found, heap, order, team);
+    if (source == Source::pairs) add_random_rows<Rank, source>(space, heap, options.seed, team);
+    const float share = source == Source::pairs ? 1.0f : sketch_share<Rank>(space, heap);
     Scratch<float> limit(heap.rows);
     const auto refresh = [&] {
-        for (Size i = 0; i < heap.rows; ++i) limit[i] = share * heap.bound(i);
+        team.parallel_for(heap.rows, 1024, [&](Size begin, Size end, int) {
+            for (Size i = begin; i < end; ++i)
+                limit[i] = source == Source::pairs ? farthest_sketch<Rank>(space, heap, i) : share * heap.bound(i);
+        });
     };
-    descend<Rank, Prepared>(space, heap, tables, order, options, FixedLimit{limit.data()}, refresh, team);
+    descend<Rank, source>(space, heap, tables, order, options, FixedLimit{limit.data()}, refresh, team);
     return share;
 }
 

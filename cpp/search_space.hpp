@@ -8,6 +8,7 @@
 
 #include "metric_table.hpp"
 #include "neighbor_heap.hpp"
+#include "pair_metric.hpp"
 #include "types.hpp"
 
 namespace vicinal {
@@ -20,6 +21,8 @@ struct SearchSpace {
     Matrix rows;
     const RowScale* scale = nullptr;  // null: rows are used as they are
     Ranking ranking = Ranking::squared;
+    const PairMetric* pairs =
+        nullptr;  // of these rows (or queries) with the index's; then `rows` are for sketches only
 
     const float* sketch = nullptr;  // [rows][stride], zero-padded
     Size sketch_dim = 0;
@@ -38,7 +41,8 @@ struct SearchSpace {
 // 2 s delta + delta^2 <= s^2/1000 + 1001 delta^2; delta is 1e-5 of the longest row's distance to the mean.
 // Where the rank is a length itself (not squared), delta is the whole error.
 inline float sketch_slack(Ranking ranking, float longest2) {
-    return ranking == Ranking::squared ? 1001e-10f * longest2 : 1e-5f * std::sqrt(longest2);
+    const bool length = ranking == Ranking::absolute || ranking == Ranking::maximum;
+    return length ? 1e-5f * std::sqrt(longest2) : 1001e-10f * longest2;
 }
 
 // Balanced random-projection trees. Node p of level l covers order[n p / 2^l, n (p+1) / 2^l); its plane is

@@ -123,7 +123,7 @@ inline void fit_sketch(const SearchSpace& space, std::uint64_t seed, const Sketc
     Scratch<float> sample;
     const Size m = draw_sample(space, out.mean, sample);
     std::fill(out.basis, out.basis + d * sketch_width, 0.0f);
-    if (space.ranking != Ranking::squared) {
+    if (space.ranking == Ranking::absolute || space.ranking == Ranking::maximum) {
         choose_columns(sample, m, d, out.basis);
         return;
     }

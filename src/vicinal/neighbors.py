@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vicinal import _core
+from vicinal.metrics import ALIASES as ALIASES
+from vicinal.metrics import METRICS as METRICS
+from vicinal.metrics import FittedMetric, Rows, allows_nan, fit_metric, is_low_level, is_sparse
+from vicinal.row_content import as_rows, csr_parts, scan_rows
 
 if TYPE_CHECKING:
     from vicinal.graph import Graph
 
 Method = Literal["auto", "exact", "approximate"]
 
-METRICS: tuple[str, ...] = tuple(_core.metrics())
-ALIASES = {
-    "l2": "euclidean",
-    "l1": "manhattan",
-    "taxicab": "manhattan",
-    "cityblock": "manhattan",
-    "linfinity": "chebyshev",
-    "linfty": "chebyshev",
-    "linf": "chebyshev",
-}
-
 # Every pair is compared while that is the faster way (measured, ARCHITECTURE.md): up to EXACT_ROWS always; for rows
 # short enough that their sketch is the row itself, while n * (d + 16) <= EXACT_WORK.
 EXACT_ROWS, EXACT_WORK, SKETCH_WIDTH = 6_000, 3_000_000, 128
+
+# A pair of dense rows that has to be evaluated (cpp/pair_terms.hpp, a compiled function) costs more, a call of a Python
+# function much more: some microseconds, so that half a million of them take seconds.
+EXACT_EVALUATED_ROWS, EXACT_CALLED_ROWS = 4_000, 1_000
+
+# All pairs of sparse rows cost an addition for every pair of entries of a column, and a look at every pair of rows.
+EXACT_SPARSE_WORK = 2e10
 
 # Trees whose leaves a search of unseen rows starts from: one finds 0.975 of the neighbours of Fashion-MNIST images,
 # a second helps where clusters are far apart.
@@ -88,72 +90,71 @@ class Neighbors:
 
 
 class NeighborIndex:
-    """Rows made searchable. A function of (rows, metric, seed) alone: it is rebuilt, not stored, when pickled."""
+    """Rows made searchable. A function of (rows, metric, seed) alone: it is rebuilt, not stored, when pickled.
+
+    ``X`` is C-contiguous float32 or CSR of float32 with ascending columns (``row_content.as_rows``). ``metric`` is a
+    name, a Python function f(x, y, **metric_kwds) of two float32 rows, or a scipy.LowLevelCallable with one of the
+    signatures ``double (float *x, float *y, int n, void *user_data)``, the same with ``double *``, either without
+    ``user_data``. It is called without the GIL, from several threads; a Python function from one.
+
+    A function is only ever asked for a bounded number of pairs: all of them up to ``EXACT_CALLED_ROWS`` rows (Python)
+    or ``EXACT_EVALUATED_ROWS`` (compiled), beyond that those that NN-descent proposes, starting from euclidean
+    neighbours and a few random rows. Of two rows the one that comes first in ``X`` is the first argument.
+
+    ``largest`` is the largest magnitude in ``X`` where that is known (``row_content.scan_rows``), to save a look.
+    """
 
     def __init__(
         self,
-        X: NDArray[np.float32],
-        metric: str = "euclidean",
+        X: Rows,
+        metric: Any = "euclidean",
         *,
+        metric_kwds: Any = None,
         seed: int = 0,
         n_jobs: int = -1,
         options: SearchOptions | None = None,
+        largest: float | None = None,
     ) -> None:
         self.X = X
-        self.metric = canonical_metric(metric)
+        self.metric = metric
+        self.metric_kwds = metric_kwds
         self.seed = seed
-        self.n_jobs = n_jobs
         self.options = options or SearchOptions()
-        self.scale = _safe_scale(X, n_jobs)
+        self._metric = fit_metric(metric, metric_kwds, X)
+        self._metric.check_domain(X)
+        self._calls_python = self._metric.function is not None and not is_low_level(metric)
+        self.n_jobs = 1 if self._calls_python else n_jobs
         self.share = 1.0
-        self._core: _core.NeighborIndex | None = None
-        self._has_forest = False
+        self._largest = largest if self._metric.facts.prepare is None else None
+        self._scale: float | None = None
+        self._forget()
         self._building = threading.Lock()
 
+    def _forget(self) -> None:
+        self._prepared: Rows | None = None
+        self._core: _core.NeighborIndex | None = None
+        self._sparse: _core.SparseIndex | None = None
+        self._has_forest = False
+
     def __getstate__(self) -> dict[str, Any]:
-        state = self.__dict__ | {"_core": None, "_has_forest": False}
-        del state["_building"]
-        return state
+        made = ("_building", "_prepared", "_core", "_sparse", "_has_forest")
+        return {key: value for key, value in self.__dict__.items() if key not in made}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        self._forget()
         self._building = threading.Lock()
-
-    def _built(self, forest: bool = False) -> _core.NeighborIndex:
-        """The core's index, made when it is first needed, by one thread only; with a forest if asked for."""
-        with self._building:
-            if self._core is None:
-                # A scale of 1 was chosen because the data is safe as it is: no need to look again.
-                rows = self.X if self.scale == 1.0 else self._scaled(self.X)
-                self._core = _core.NeighborIndex(rows, self.metric, self.seed, self.n_jobs)
-            if forest and not self._has_forest:
-                self._core.grow_forest(self.options.trees, self.options.leaf_rows, self.n_jobs)
-                self._has_forest = True
-            return self._core
-
-    def _scaled(self, X: NDArray[np.float32]) -> NDArray[np.float32]:
-        """``X`` itself where that is safe; new rows may be far beyond the data the scale was chosen for."""
-        if self.scale == 1.0 and _core.scan_rows(X, self.n_jobs)[0] <= FARTHEST:
-            return X
-        scaled = np.clip(X.astype(np.float64) * self.scale, -FARTHEST, FARTHEST)
-        return np.ascontiguousarray(scaled, dtype=np.float32)
-
-    def _unscaled(self, distance: NDArray[np.float32]) -> NDArray[np.float32]:
-        if self.scale == 1.0 or self.metric in ("cosine", "correlation"):
-            return distance
-        factor = self.scale**2 if self.metric == "sqeuclidean" else self.scale
-        largest = np.finfo(np.float32).max
-        return np.minimum(distance.astype(np.float64) / factor, largest).astype(np.float32)
 
     def search(self, k: int, method: Method = "auto") -> Neighbors:
         """The ``k`` nearest rows of every row, itself counted."""
-        n, d = self.X.shape
+        n = self.X.shape[0]
         if not 1 <= k <= n:
             raise ValueError(f"n_neighbors must lie between 1 and the number of rows ({n}), got {k}")
-        cheap = n <= EXACT_ROWS or (d <= SKETCH_WIDTH and n * (d + 16) <= EXACT_WORK)
-        if method == "exact" or (method == "auto" and cheap) or k < 2 or n <= self.options.leaf_rows:
-            index, distance = self._built().search_exact(k, self.n_jobs)
-            return Neighbors(index, self._unscaled(distance))
+        exact = method == "exact" or (method == "auto" and self._is_cheap()) or k < 2 or n <= self.options.leaf_rows
+        if exact and is_sparse(self.X) and self._listed().additive:
+            return self._table(self._listed().search(k, self.n_jobs))
+        if exact:
+            return self._table(self._built().search_exact(k, self.n_jobs))
         o = self.options
         index, distance, self.share = self._built(forest=True).search_approximate(
             k,
@@ -167,57 +168,176 @@ class NeighborIndex:
             o.final,
             self.n_jobs,
         )
-        return Neighbors(index, self._unscaled(distance))
+        return self._table((index, distance))
 
-    def query(self, Q: NDArray[np.float32], k: int, graph: Graph) -> Neighbors:
+    def query(self, Q: Rows, k: int, graph: Graph) -> Neighbors:
         """The ``k`` nearest rows of unseen rows, each found independently of the others in ``Q``.
 
         ``graph`` is the neighbour graph of the rows, along which the search proceeds.
         """
+        if Q.shape[1] != self.X.shape[1]:
+            raise ValueError(f"queries must have the {self.X.shape[1]} columns of the rows, got {Q.shape[1]}")
+        self._metric.check_domain(Q)
+        if is_sparse(Q) != is_sparse(self.X):
+            raise TypeError("queries must be sparse if the rows of the index are, and dense if they are dense")
+        queries = self._scaled(self._metric.prepare(Q))
+        if is_sparse(Q) and self._listed().additive:
+            return self._table(self._listed().query(*csr_parts(queries), k, self.n_jobs))
         n = self.X.shape[0]
-        core = self._built(forest=n > EXACT_ROWS)
-        pool = min(k + max(k // 5, 3), n)
-        index, distance = core.query(
-            self._scaled(Q), graph.indptr, graph.indices, k, pool, QUERY_TREES, self.share, self.n_jobs
+        core = self._built(forest=n > self._exact_rows())
+        found = core.query(
+            self._likeness(queries),
+            graph.indptr,
+            graph.indices,
+            k,
+            min(k + max(k // 5, 3), n),
+            QUERY_TREES,
+            self.share,
+            self.n_jobs,
+            self._pairs(queries),
         )
-        return Neighbors(index, self._unscaled(distance))
+        return self._table(found)
+
+    def _exact_rows(self) -> int:
+        """Rows up to which every pair is looked at whatever their width."""
+        if self._calls_python:
+            return EXACT_CALLED_ROWS
+        return EXACT_EVALUATED_ROWS if self._by_pairs() else EXACT_ROWS
+
+    def _is_cheap(self) -> bool:
+        """Whether comparing every pair is the faster way."""
+        n, d = self.X.shape
+        if is_sparse(self.X) and self._listed().additive:
+            return self._listed().additions + float(n) ** 2 <= EXACT_SPARSE_WORK
+        short = not self._by_pairs() and d <= SKETCH_WIDTH and n * (d + 16) <= EXACT_WORK
+        return n <= self._exact_rows() or short
+
+    def _by_pairs(self) -> bool:
+        """Whether ranks are known by evaluation only, not by sketches of the rows."""
+        return is_sparse(self.X) or _RANKED_BY_PAIRS[self._metric.core]
+
+    def _rows(self) -> Rows:
+        """The rows as the core compares them. They are held while they differ from ``X``."""
+        if self._prepared is None:
+            prepared = self._metric.prepare(self.X)
+            self._scale = _safe_scale(self._metric, prepared, self.n_jobs, self._largest)
+            # A scale of 1 was chosen because the data is safe as it is: no need to look again.
+            self._prepared = prepared if self._scale == 1.0 else self._scaled(prepared)
+        return self._prepared
+
+    def _built(self, forest: bool = False) -> _core.NeighborIndex:
+        """The core's index, made when it is first needed, by one thread only; with a forest if asked for."""
+        if is_sparse(self.X):
+            self._listed()
+        with self._building:
+            if self._core is None:
+                rows = self._rows()
+                self._core = _core.NeighborIndex(
+                    self._likeness(rows), self._metric.core, self.seed, self.n_jobs, self._pairs(rows)
+                )
+            if forest and not self._has_forest:
+                self._core.grow_forest(self.options.trees, self.options.leaf_rows, self.n_jobs)
+                self._has_forest = True
+            return self._core
+
+    def _listed(self) -> _core.SparseIndex:
+        """The core's index of sparse rows, listed by column."""
+        with self._building:
+            if self._sparse is None:
+                parts = csr_parts(self._rows())
+                self._sparse = _core.SparseIndex(*parts, self._metric.core, self._metric.power, self.n_jobs)
+            return self._sparse
+
+    def _likeness(self, rows: Rows) -> NDArray[np.float32]:
+        """Dense rows whose distances tell where neighbours are, or are the distances."""
+        if is_sparse(rows):
+            assert self._sparse is not None
+            return self._sparse.sketch(*csr_parts(rows), self.seed, self.n_jobs)
+        return np.ascontiguousarray(self._metric.likeness(rows), dtype=np.float32)
+
+    def _pairs(self, rows: Rows) -> _core.PairMetric | None:
+        """Ranks of ``rows`` with the rows of the index, where they have to be evaluated."""
+        metric = self._metric
+        if not self._by_pairs():
+            return None
+        if is_sparse(rows):
+            assert self._sparse is not None
+            return self._sparse.pairs(*csr_parts(rows))
+        if metric.function is None:
+            return _core.DensePairs(rows, self._rows(), metric.core, metric.power)
+        if is_low_level(metric.function):
+            return _core.ForeignPairs(rows, self._rows(), metric.function)
+        function: Callable[..., float] = partial(metric.function, **metric.keywords)
+        return _core.PythonPairs(list(rows), list(self._rows()), function)
+
+    @property
+    def scale(self) -> float:
+        """The power of two that the prepared rows are multiplied by."""
+        if self._scale is None:
+            self._rows()
+        return float(self._scale or 1.0)
+
+    def _scaled(self, X: Rows) -> Rows:
+        """``X`` itself where that is safe; new rows may be far beyond the data the scale was chosen for."""
+        if self._metric.facts.degree is None:
+            return X
+        scale = self.scale
+        if scale == 1.0 and scan_rows(X, self.n_jobs, allow_nan=True)[0] <= FARTHEST:
+            return X
+        values = X.data if is_sparse(X) else X
+        scaled = np.clip(values.astype(np.float64) * scale, -FARTHEST, FARTHEST)
+        if not is_sparse(X):
+            return np.ascontiguousarray(scaled, dtype=np.float32)
+        rows = X.copy()
+        rows.data = scaled.astype(np.float32)
+        return rows
+
+    def _table(self, found: tuple[NDArray[np.int32], NDArray[np.float32]]) -> Neighbors:
+        """Distances of the data as it was before it was scaled."""
+        index, distance = found
+        degree = self._metric.facts.degree
+        if self.scale == 1.0 or not degree:
+            return Neighbors(index, distance)
+        largest = np.finfo(np.float32).max
+        unscaled = distance.astype(np.float64) / self.scale**degree
+        return Neighbors(index, np.where(index < 0, np.inf, np.minimum(unscaled, largest)).astype(np.float32))
 
 
-def canonical_metric(metric: str) -> str:
-    """The metric's name in the core's table."""
-    name = ALIASES.get(metric, metric)
-    if name not in METRICS:
-        raise ValueError(f"metric must be one of {sorted({*METRICS, *ALIASES})}, got {metric!r}")
-    return name
+_RANKED_BY_PAIRS: dict[str, bool] = dict(_core.metrics())
 
 
-def _safe_scale(X: NDArray[np.float32], n_jobs: int) -> float:
-    largest, _ = _core.scan_rows(X, n_jobs)
+def _safe_scale(metric: FittedMetric, X: Rows, n_jobs: int, largest: float | None) -> float:
+    if metric.facts.degree is None:
+        return 1.0
+    if largest is None:
+        largest, _ = scan_rows(X, n_jobs, allow_nan=True)
     if largest == 0.0 or SMALLEST_SAFE <= largest <= LARGEST_SAFE:
         return 1.0
     return float(2.0 ** -np.floor(np.log2(float(largest))))
 
 
 def find_neighbors(
-    X: NDArray[Any],
+    X: Any,
     n_neighbors: int = 15,
     *,
-    metric: str = "euclidean",
+    metric: Any = "euclidean",
+    metric_kwds: dict[str, Any] | None = None,
     method: Method = "auto",
     seed: int = 0,
     n_jobs: int = -1,
 ) -> Neighbors:
-    """The ``n_neighbors`` nearest rows of every row of ``X``, itself first.
+    """The ``n_neighbors`` nearest rows of every row of ``X`` (dense or sparse), itself first.
 
     ``method='auto'`` compares every pair when that is the faster way. The result has the same bits for any
     ``n_jobs``.
     """
-    rows = np.require(X, dtype=np.float32, requirements=["C", "A"])
+    rows = as_rows(X)
     if rows.ndim != 2:
         raise ValueError(f"X must be 2-D, got {rows.ndim} dimensions")
     if method not in ("auto", "exact", "approximate"):
         raise ValueError(f"method must be 'auto', 'exact' or 'approximate', got {method!r}")
-    _, bad = _core.scan_rows(rows, n_jobs)
+    largest, bad = scan_rows(rows, n_jobs, allow_nan=allows_nan(metric))
     if bad >= 0:
         raise ValueError(f"X contains NaN or infinity, first in row {bad}")
-    return NeighborIndex(rows, metric, seed=seed, n_jobs=n_jobs).search(n_neighbors, method)
+    index = NeighborIndex(rows, metric, metric_kwds=metric_kwds, seed=seed, n_jobs=n_jobs, largest=largest)
+    return index.search(n_neighbors, method)

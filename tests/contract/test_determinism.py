@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from vicinal import UMAP, Layout, Schedule, find_neighbors, fit_ab, fuzzy_graph
-from vicinal.neighbors import METRICS
+from vicinal.metrics import VECTOR_METRICS as METRICS
 
 JOBS = (1, 2, 8)
 

@@ -82,11 +82,12 @@ double naive_distance(const MetricRule& metric, const float* x, const float* y, 
     }
     if (metric.preparation != Preparation::none) {
         if (xx == 0.0 || yy == 0.0) return xx == yy ? 0.0 : 1.0;
-        return 1.0 - xy / std::sqrt(xx * yy);
+        const double apart = std::max(1.0 - xy / std::sqrt(xx * yy), 0.0);
+        return metric.finish == Finish::half_root ? std::sqrt(apart) : apart;
     }
     if (metric.ranking == Ranking::absolute) return absolute;
     if (metric.ranking == Ranking::maximum) return most;
-    return metric.finish == Finish::root ? std::sqrt(sum) : sum;
+    return finish_distance(metric.finish, static_cast<float>(sum));
 }
 
 // Sorted distances of a row to all others; itself first.
@@ -110,7 +111,7 @@ struct FuzzyGraph {
 FuzzyGraph small_graph(Size n, Size k) {
     ThreadTeam team(2);
     const auto data = grouped_rows(n, 4, 5, 77);
-    NeighborIndex index({data.data(), n, 4}, find_metric("euclidean"), 0, team);
+    NeighborIndex index({data.data(), n, 4}, find_metric("euclidean"), 0, nullptr, team);
     Table table(n, k);
     index.search_exact(k, table.index.data(), table.distance.data(), team);
     std::vector<float> rho(static_cast<std::size_t>(n)), sigma(rho.size()), p(table.index.size());
@@ -251,12 +252,12 @@ void equal_rows_have_equal_names() {
 void scan_finds_the_first_bad_row() {
     ThreadTeam team(3);
     std::vector<float> data(3000, -2.5f);
-    CHECK(scan_rows({data.data(), 1000, 3}, team).first_bad_row == -1);
-    CHECK(scan_rows({data.data(), 1000, 3}, team).largest == 2.5f);
+    CHECK(scan_rows({data.data(), 1000, 3}, false, team).first_bad_row == -1);
+    CHECK(scan_rows({data.data(), 1000, 3}, false, team).largest == 2.5f);
     data[2999] = std::nanf("");
     data[3 * 700 + 1] = -std::numeric_limits<float>::infinity();
-    CHECK(scan_rows({data.data(), 1000, 3}, team).first_bad_row == 700);
-    CHECK(scan_rows({data.data(), 0, 3}, team).first_bad_row == -1);
+    CHECK(scan_rows({data.data(), 1000, 3}, false, team).first_bad_row == 700);
+    CHECK(scan_rows({data.data(), 0, 3}, false, team).first_bad_row == -1);
 }
 
 void exact_search_equals_the_naive_one() {
@@ -264,12 +265,13 @@ void exact_search_equals_the_naive_one() {
     for (const MetricRule& metric : metric_table)
         // 128 columns is where sketches stop being the rows.
         for (Size d : {1, 3, 16, 40, 200}) {
+            if (metric.ranking == Ranking::pairs) continue;
             const Size n = 150, k = 10;
             auto data = grouped_rows(n, d, 4, 11);
             std::fill(data.begin(), data.begin() + 2 * d, 0.0f);
             std::copy(data.begin() + 5 * d, data.begin() + 6 * d, data.begin() + 9 * d);
             const Matrix rows{data.data(), n, d};
-            NeighborIndex index(rows, metric, 1, team);
+            NeighborIndex index(rows, metric, 1, nullptr, team);
             Table table(n, k);
             index.search_exact(k, table.index.data(), table.distance.data(), team);
             bool near = true, itself = true;
@@ -289,7 +291,9 @@ void more_neighbours_than_rows_are_missing() {
     ThreadTeam team(2);
     const auto data = grouped_rows(5, 3, 2, 1);
     for (const MetricRule& metric : metric_table) {
-        NeighborIndex index({data.data(), 5, 3}, metric, 1, team);
+        const Matrix rows{data.data(), 5, 3};
+        const DensePairs pairs(rows, rows, metric, 3.0);
+        NeighborIndex index(rows, metric, 1, metric.ranking == Ranking::pairs ? &pairs : nullptr, team);
         Table table(5, 5);
         index.search_exact(5, table.index.data(), table.distance.data(), team);
         CHECK(std::all_of(table.index.begin(), table.index.end(), [](Index j) { return j >= 0 && j < 5; }));
@@ -305,7 +309,7 @@ void approximate_search_is_good_and_independent_of_threads() {
             std::vector<Table> tables;
             for (int threads : {1, 2, 5}) {
                 ThreadTeam team(threads);
-                NeighborIndex index(rows, find_metric(name), 9, team);
+                NeighborIndex index(rows, find_metric(name), 9, nullptr, team);
                 tables.emplace_back(n, k);
                 SearchOptions options;
                 index.search_approximate(k, options, tables.back().index.data(), tables.back().distance.data(), team);
@@ -335,7 +339,7 @@ void query_finds_the_row_itself() {
         const Size n = 1200, k = 6;
         const auto data = grouped_rows(n, d, 10, 21);
         const Matrix rows{data.data(), n, d};
-        NeighborIndex index(rows, find_metric("euclidean"), 4, team);
+        NeighborIndex index(rows, find_metric("euclidean"), 4, nullptr, team);
         Table table(n, k);
         index.search_exact(k, table.index.data(), table.distance.data(), team);
         std::vector<Size> indptr(static_cast<std::size_t>(n + 1));
@@ -345,13 +349,13 @@ void query_finds_the_row_itself() {
             Table answer(n, k);
             QueryOptions options;
             options.k = k;
-            index.query(rows, {indptr.data(), table.index.data()}, options, answer.index.data(), answer.distance.data(),
-                        team);
+            index.query(rows, nullptr, {indptr.data(), table.index.data()}, options, answer.index.data(),
+                        answer.distance.data(), team);
             bool itself = true;
             for (Size i = 0; i < n; ++i) itself = itself && answer.index[i * k] == i && answer.distance[i * k] == 0.0f;
             CHECK(itself);
             Table alone(1, k);
-            index.query({rows.row(7), 1, d}, {indptr.data(), table.index.data()}, options, alone.index.data(),
+            index.query({rows.row(7), 1, d}, nullptr, {indptr.data(), table.index.data()}, options, alone.index.data(),
                         alone.distance.data(), team);
             CHECK(std::equal(alone.index.begin(), alone.index.end(), answer.index.begin() + 7 * k));
             CHECK(std::equal(alone.distance.begin(), alone.distance.end(), answer.distance.begin() + 7 * k));
@@ -367,7 +371,7 @@ void smooth_knn_solves_its_equation() {
     ThreadTeam team(2);
     const Size n = 300, k = 12;
     const auto data = grouped_rows(n, 5, 6, 8);
-    NeighborIndex index({data.data(), n, 5}, find_metric("euclidean"), 0, team);
+    NeighborIndex index({data.data(), n, 5}, find_metric("euclidean"), 0, nullptr, team);
     Table table(n, k);
     index.search_exact(k, table.index.data(), table.distance.data(), team);
     std::vector<float> rho(static_cast<std::size_t>(n)), sigma(rho.size());

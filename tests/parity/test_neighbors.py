@@ -11,7 +11,9 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import cosine_distances
 
 from vicinal import find_neighbors, fuzzy_graph
-from vicinal.neighbors import ALIASES, METRICS, NeighborIndex
+from vicinal.metrics import ALIASES
+from vicinal.metrics import VECTOR_METRICS as METRICS
+from vicinal.neighbors import NeighborIndex
 
 SCIPY_NAMES = {"manhattan": "cityblock"}
 # Up to 128 columns the search compares rows as they are, beyond that through sketches first.
@@ -141,6 +143,7 @@ def test_query_of_many_rows_recalls_the_true_neighbours(grouped: Any, metric: st
 
 @pytest.mark.parametrize(("alias", "metric"), sorted(ALIASES.items()))
 def test_aliases_are_their_metrics(iris: NDArray[np.float32], alias: str, metric: str) -> None:
-    by_alias, by_name = (find_neighbors(iris, 10, metric=name) for name in (alias, metric))
+    kwds = {"w": np.arange(1.0, 5.0)} if metric == "wminkowski" else None
+    by_alias, by_name = (find_neighbors(iris, 10, metric=name, metric_kwds=kwds) for name in (alias, metric))
     np.testing.assert_array_equal(by_alias.index, by_name.index)
     np.testing.assert_array_equal(by_alias.distance, by_name.distance)

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from vicinal import UMAP, find_neighbors
-from vicinal.neighbors import METRICS
+from vicinal.metrics import VECTOR_METRICS as METRICS
 
 pytestmark = [pytest.mark.filterwarnings("error"), pytest.mark.timeout(60)]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from vicinal import UMAP, find_neighbors, fuzzy_graph
-from vicinal.neighbors import METRICS
+from vicinal.metrics import VECTOR_METRICS as METRICS
 
 pytestmark = pytest.mark.filterwarnings("error")
 

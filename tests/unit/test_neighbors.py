@@ -11,7 +11,10 @@ import pytest
 from numpy.typing import NDArray
 
 from vicinal import Neighbors, _core, find_neighbors, fuzzy_graph
-from vicinal.neighbors import EXACT_ROWS, METRICS, NeighborIndex, canonical_metric
+from vicinal.metrics import METRICS as ALL_METRICS
+from vicinal.metrics import VECTOR_METRICS as METRICS
+from vicinal.metrics import canonical_metric
+from vicinal.neighbors import EXACT_ROWS, NeighborIndex
 
 
 def test_neighbors_are_stored_as_contiguous_int32_and_float32() -> None:
@@ -125,8 +128,10 @@ def test_the_core_keeps_the_rows_it_was_given_alive(iris: NDArray[np.float32]) -
         assert len(filled) == 50
 
 
-def test_metric_names_come_from_the_core() -> None:
-    assert set(METRICS) == {"euclidean", "sqeuclidean", "manhattan", "chebyshev", "cosine", "correlation"}
+def test_every_metric_is_ranked_by_the_core() -> None:
+    known = dict(_core.metrics())
+    assert {facts.core for facts in ALL_METRICS.values()} | {"function"} == set(known)
+    assert not any(known[name] for name in METRICS)
     assert canonical_metric("l1") == "manhattan"
     with pytest.raises(ValueError, match="metric"):
         canonical_metric("nope")
