@@ -54,9 +54,10 @@ class Given:
             old = unlabelled(n, y) if self.y is None else self.y
             new = unlabelled(m, old) if y is None else y
             if old.shape[1:] != new.shape[1:]:
-                raise ValueError(f"y must have the shape of the labels so far, {old.shape[1:]} a row, got {new.shape[1:]}")
-            both = old.dtype.kind == "O" or new.dtype.kind == "O" or (old.dtype.kind in "US") != (new.dtype.kind in "US")
-            labels = np.concatenate([old.astype(object), new.astype(object)] if both else [old, new])
+                raise ValueError(f"y must have {old.shape[1:]} a row like the labels so far, got {new.shape[1:]}")
+            kinds = {"text" if kind in "US" else kind for kind in (old.dtype.kind, new.dtype.kind)}
+            mixed = "O" in kinds or ("text" in kinds and len(kinds) > 1)
+            labels = np.concatenate([old.astype(object), new.astype(object)] if mixed else [old, new])
         pins = self.pins
         if pins is not None:
             free = np.zeros((m, pins.places.shape[1]), np.float32)

@@ -107,7 +107,11 @@ def bipartite_graph(
 
 
 def _to_known(
-    neighbors: Neighbors, weights: NDArray[np.float32], n_tails: int, rho: NDArray[np.float32], sigma: NDArray[np.float32]
+    neighbors: Neighbors,
+    weights: NDArray[np.float32],
+    n_tails: int,
+    rho: NDArray[np.float32],
+    sigma: NDArray[np.float32],
 ) -> Graph:
     """The edges of a table of new rows' neighbours, without the missing ones."""
     there = neighbors.index >= 0

@@ -1,8 +1,8 @@
 """Where neighbours come from: rows compared by a metric, a matrix of distances, or a table computed elsewhere.
 
 Every source answers the same questions, so that nothing after the neighbour search knows what it was given:
-``neighbors(k)`` of all its rows, ``query(Q, k, graph)`` of new rows, ``recognise(Q)`` (which of them it has seen),
-``chosen(rows)`` and ``extended(new)`` (itself with fewer or more rows), ``coordinates`` (dense rows, if there are such).
+``neighbors(k)`` of all its rows, ``query(Q, k, graph)`` of new rows, ``seen`` (rows by content), ``coordinates`` (dense
+rows, if there are such), ``chosen(rows)`` and ``extended(new)`` (itself with fewer or more rows).
 """
 
 from __future__ import annotations

@@ -192,7 +192,7 @@ class UMAPParameters(Embedding):
         return to_extent(places).astype(np.float32)
 
     def _initializer(self) -> str:
-        return INITIALIZER_ALIASES.get(self.init, self.init)
+        return str(INITIALIZER_ALIASES.get(self.init, self.init))
 
     def _given_knn(self) -> Any:
         """The neighbours given, or None; umap-learn's default is a tuple of three None."""

@@ -1,4 +1,4 @@
-"""Maps of several models of the same rows: ``a * b`` (close in both), ``a + b`` (close in one), ``a - b`` (close in a only).
+"""Maps of several models of the same rows: ``a * b`` (close in both), ``a + b`` (in one), ``a - b`` (in a only).
 
 Each model sees the rows in its own way (other columns, another metric); their graphs are joined by fuzzy set
 operations and laid out once more. A composition is a model that can be composed again; a new row is given to
@@ -94,7 +94,7 @@ class ComposedUMAP(Composable, Embedding):
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Places of new rows, given as a pair: as the left model wants them, and as the right one does."""
         self._check_is_fitted("embedding_")
-        rows = self._check_rows(X, reset=False)
+        rows = self._check_data(X, reset=False)
         known, keys = self._recognised(rows)
         out = self.embedding_[np.maximum(known, 0)]
         new = np.flatnonzero(known < 0)
@@ -104,10 +104,10 @@ class ComposedUMAP(Composable, Embedding):
             out[new] = self._first._settled(graph, self.embedding_, keys[new])
         return out
 
-    def _check_rows(self, X: Any, *, reset: bool, **_: Any) -> Any:
+    def _check_data(self, X: Any, *, reset: bool) -> Any:
         if not isinstance(X, tuple | list) or len(X) != 2:
             raise TypeError("X must be a pair: the rows of the left model and those of the right one")
-        rows = self.left._check_rows(X[0], reset=reset), self.right._check_rows(X[1], reset=reset)
+        rows = self.left._check_data(X[0], reset=reset), self.right._check_data(X[1], reset=reset)
         if count(rows[0]) != count(rows[1]):
             raise ValueError(f"X must hold the same rows twice, got {count(rows[0])} and {count(rows[1])}")
         return rows
@@ -119,7 +119,8 @@ class ComposedUMAP(Composable, Embedding):
         return np.where(left == right, left, -1), left_keys * np.uint64(0x9E3779B97F4A7C15) ^ right_keys
 
     def _memberships(self, rows: Any) -> Graph:
-        left, right = self.left._memberships(rows[0]), self.right._memberships(rows[1])
+        left: Graph = self.left._memberships(rows[0])
+        right: Graph = self.right._memberships(rows[1])
         joined = OPERATIONS[self.operation][0](left.to_scipy(), right.to_scipy(), self._missing).tocsr()
         strongest = joined.max(axis=1).toarray().reshape(-1)
         joined.data = joined.data / np.repeat(np.where(strongest > 0, strongest, 1.0), np.diff(joined.indptr))

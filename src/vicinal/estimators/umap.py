@@ -106,7 +106,7 @@ class UMAP(Composable, UMAPParameters):
         """
         self._check_parameters()
         seed = self._seed(self.random_state)
-        source = self._source_of(self._check_rows(X, reset=True), seed)
+        source = self._source_of(self._check_data(X, reset=True), seed)
         n = source.n
         given = Given(
             y=None if y is None else self._supervision(seed).check(y, n),
@@ -129,7 +129,7 @@ class UMAP(Composable, UMAPParameters):
         memberships of the training rows, as a sparse matrix.
         """
         self._check_is_fitted("graph_")
-        rows = self._check_rows(X, reset=False)
+        rows = self._check_data(X, reset=False)
         if self.transform_mode == "graph":
             return self._memberships(rows).to_scipy()
         known, keys = self._recognised(rows)
@@ -160,7 +160,7 @@ class UMAP(Composable, UMAPParameters):
         self._check_is_fitted("embedding_")
         self._check_parameters()
         pairwise = self.metric == PRECOMPUTED
-        rows = as_rows(X) if pairwise else self._check_rows(X, reset=False)
+        rows = as_rows(X) if pairwise else self._check_data(X, reset=False)
         n, m = self._everything.n, rows.shape[0]
         source = self._everything.extended(rows)
         labels = None if y is None else self._supervision(self._fit_seed).check(y, m)
@@ -293,10 +293,10 @@ class UMAP(Composable, UMAPParameters):
             return self._epoch_stops(n)[-1] // 3
         return TRANSFORM_EPOCHS_SMALL if n <= SMALL_ROWS else TRANSFORM_EPOCHS_LARGE
 
-    def _check_rows(self, X: Any, *, reset: bool) -> Rows:
+    def _check_data(self, X: Any, *, reset: bool) -> Rows:
         """Rows or, with ``metric="precomputed"``, distances, dense or sparse; checked against the metric."""
         pairwise = self.metric == PRECOMPUTED
-        rows = super()._check_rows(X, reset=reset, sparse=True, allow_nan=self._allows_nan(), check_finite=not pairwise)
+        rows = self._check_rows(X, reset=reset, sparse=True, allow_nan=self._allows_nan(), check_finite=not pairwise)
         check_metric(self.metric, self.metric_kwds, rows.shape[1], is_sparse(rows))
         return rows
 
