@@ -1,0 +1,105 @@
+"""KNeighborsTransformer: scikit-learn's checks, and what scikit-learn's own class returns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.manifold import Isomap
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neighbors import KNeighborsTransformer as Theirs
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from vicinal import KNeighborsTransformer
+
+
+@parametrize_with_checks([KNeighborsTransformer(), KNeighborsTransformer(mode="connectivity", n_neighbors=3)])
+def test_estimator_checks(estimator: KNeighborsTransformer, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def halves(grouped: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    rows = grouped(600, 12)
+    return rows[:400], rows[400:]
+
+
+@pytest.mark.parametrize("mode", ["distance", "connectivity"])
+@pytest.mark.parametrize(("metric", "p"), [("minkowski", 2), ("minkowski", 1), ("chebyshev", 2), ("cosine", 2)])
+def test_graphs_are_scikit_learns(halves: Any, mode: str, metric: str, p: float) -> None:
+    known, new = halves
+    options = {"mode": mode, "n_neighbors": 7, "metric": metric, "p": p}
+    ours, theirs = KNeighborsTransformer(**options), Theirs(**options)
+    for one, other in (
+        (ours.fit_transform(known), theirs.fit_transform(known)),
+        (ours.transform(new), theirs.transform(new)),
+        (ours.kneighbors_graph(mode=mode), theirs.kneighbors_graph(mode=mode)),
+        (ours.kneighbors_graph(new, 3), theirs.kneighbors_graph(new, 3)),
+    ):
+        assert one.shape == other.shape
+        assert one.nnz == other.nnz
+        assert one.dtype == np.float32
+        np.testing.assert_allclose(one.toarray(), other.toarray(), atol=2e-3 if metric == "cosine" else 1e-4)
+
+
+def test_kneighbors_of_fitted_rows_leave_the_row_out(halves: Any) -> None:
+    known, new = halves
+    repeated = np.concatenate([known, known[:30]])
+    ours, theirs = KNeighborsTransformer().fit(repeated), Theirs().fit(repeated)
+    distance, index = ours.kneighbors()
+    assert (index != np.arange(430)[:, None]).all()
+    np.testing.assert_allclose(distance, theirs.kneighbors()[0], atol=1e-4)
+    np.testing.assert_array_equal(ours.kneighbors(n_neighbors=40, return_distance=False)[:, :5], index)
+    np.testing.assert_allclose(ours.kneighbors(new)[0], theirs.kneighbors(new)[0], atol=1e-4)
+
+
+def test_results_have_the_same_bits_for_any_number_of_threads(grouped: Any) -> None:
+    known, new = np.split(grouped(7_000, 24), [6_500])
+    graphs = []
+    for jobs in (1, 2, 8):
+        model = KNeighborsTransformer(algorithm="approximate", n_jobs=jobs)
+        graphs.append((model.fit_transform(known), model.transform(new)))
+    for fitted, placed in graphs[1:]:
+        assert (fitted != graphs[0][0]).nnz == 0
+        assert (placed != graphs[0][1]).nnz == 0
+    exact = Theirs().fit(known).kneighbors(new, 6, return_distance=False)
+    found = graphs[0][1].indices.reshape(500, 6)
+    assert np.mean([len(np.intersect1d(a, b)) / 6 for a, b in zip(found, exact, strict=True)]) > 0.95
+
+
+def test_scikit_learn_takes_our_graphs(digits: NDArray[np.float32], digit_labels: NDArray[np.int64]) -> None:
+    rows, new = digits[:1200], digits[1200:]
+    classifier = KNeighborsClassifier(5, metric="precomputed")
+    ours = make_pipeline(KNeighborsTransformer(n_neighbors=5), clone(classifier)).fit(rows, digit_labels[:1200])
+    theirs = make_pipeline(Theirs(n_neighbors=5), classifier).fit(rows, digit_labels[:1200])
+    assert ours.score(new, digit_labels[1200:]) == pytest.approx(theirs.score(new, digit_labels[1200:]), abs=0.01)
+    places = make_pipeline(KNeighborsTransformer(n_neighbors=40), Isomap(n_neighbors=40, metric="precomputed"))
+    assert np.isfinite(places.fit_transform(digits[:300])).all()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        ({"n_neighbors": 0}, "n_neighbors"),
+        ({"n_neighbors": 2.5}, "n_neighbors"),
+        ({"mode": "both"}, "mode"),
+        ({"algorithm": "ball_tree"}, "algorithm"),
+        ({"metric": "nowhere"}, "metric"),
+        ({"metric": "minkowski", "p": 3}, "p must"),
+        ({"n_jobs": 0}, "n_jobs"),
+        ({"n_neighbors": 50}, "n_neighbors"),
+    ],
+)
+def test_errors_name_the_argument(wrong: dict[str, Any], error: str) -> None:
+    rows = np.random.default_rng(0).normal(size=(20, 3))
+    with pytest.raises((ValueError, TypeError), match=error):
+        KNeighborsTransformer(**wrong).fit_transform(rows)
+    model = KNeighborsTransformer().fit(rows)
+    with pytest.raises(ValueError, match="mode"):
+        model.kneighbors_graph(mode="both")
+    with pytest.raises(ValueError, match="n_neighbors"):
+        model.kneighbors(n_neighbors=20)
