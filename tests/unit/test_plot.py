@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from vicinal import plot
+from vicinal.plot.palette import separation
 
 Array = NDArray[Any]
 MAP = np.random.default_rng(0).normal(size=(300, 2)).astype(np.float32)
@@ -161,13 +162,13 @@ def test_palette_is_stable_distinct_and_visible(theme: str) -> None:
     rgb = np.array([to_rgb(colour) for colour in long])
 
     def closest(n: int) -> float:
-        return min(float(plot._separation(rgb[:a], rgb[a]).min()) for a in range(1, n))
+        return min(float(separation(rgb[:a], rgb[a]).min()) for a in range(1, n))
 
     # OKLab distances, for the least favourable of three kinds of eyes; 0.02 is about one just noticeable step
     assert closest(20) > 0.06
     assert closest(60) > 0.025
     ground = np.array(to_rgb(plot.THEMES[theme].background))
-    assert float(plot._separation(rgb, ground).min()) > 0.1
+    assert float(separation(rgb, ground).min()) > 0.1
 
 
 @pytest.mark.parametrize(
