@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from vicinal.plot.annotations import Classes, classes_of, coordinates, scaled_values
 from vicinal.plot.frame import Key, bare_axes, draw_key, fit_window, opacity, point_area
 from vicinal.plot.palette import OKABE_ITO, THEMES, UNLABELLED, VALUES_MAP, Theme, check_theme, palette, rgb
+from vicinal.plot.raster import Raster
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,6 +20,8 @@ Floats = NDArray[np.float64]
 
 # Points are drawn in this order on every run, so that a picture can be compared with yesterday's.
 SHUFFLE_SEED = 0
+# More points than this hide each other: they are counted a pixel at a time and shaded by density.
+SHADED = 50_000
 
 
 def points(
@@ -37,7 +40,7 @@ def points(
 
     `embedding` is an array of shape (n, 2) or a fitted model. Rows whose label is None or NaN, or whose value
     is not finite, are drawn in grey below the others. `point_size` is an area in square typographic points,
-    as in matplotlib; it and `alpha` follow from n unless given.
+    as in matplotlib; it and `alpha` follow from n unless given. More than 50,000 points are shaded by density.
     """
     xy = coordinates(embedding)
     if labels is not None and values is not None:
@@ -45,6 +48,21 @@ def points(
     look = check_theme(theme)
     ax = bare_axes(ax, look)
     paint = _paint(labels, values, len(xy), theme)
+    fit_window(ax, xy)
+    if len(xy) > SHADED and point_size is None and alpha is None:
+        raster = Raster(ax)
+        raster.add_points(xy, paint.rgb)
+        raster.draw(ax)
+    else:
+        _scatter(ax, xy, paint, point_size, alpha)
+    if title:
+        ax.set_title(title, color=look.ink, fontsize=13, loc="left", pad=10)
+    if legend:
+        draw_key(ax, paint.key, look)
+    return ax
+
+
+def _scatter(ax: Axes, xy: Floats, paint: _Paint, point_size: float | None, alpha: float | None) -> None:
     order = np.random.default_rng(SHUFFLE_SEED).permutation(len(xy))
     # grey goes underneath: a stable sort by "has a colour" keeps the shuffle within both groups
     order = order[np.argsort(paint.coloured[order], kind="stable")]
@@ -57,12 +75,6 @@ def points(
         linewidths=0,
         rasterized=True,
     )
-    fit_window(ax, xy)
-    if title:
-        ax.set_title(title, color=look.ink, fontsize=13, loc="left", pad=10)
-    if legend:
-        draw_key(ax, paint.key, look)
-    return ax
 
 
 @dataclass(frozen=True)
