@@ -3,10 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BENCH_VENV := .venv-bench
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*) $(shell find src -name '*.py*' -not -path '*/__pycache__/*')
+SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*) $(shell find src -name '*.py*' -not -path '*/__pycache__/*') $(wildcard src/vicinal/viewer/static/*)
 CXX_FILES := $(wildcard cpp/*.cpp cpp/*.hpp tests/cpp/*.cpp)
 
-.PHONY: demo test bench lint format sanitize clean setup
+.PHONY: demo test bench lint format sanitize clean setup web browser
 
 setup: $(VENV)/.installed
 
@@ -21,8 +21,18 @@ $(VENV)/.installed: $(VENV)/bin/python $(SOURCES)
 demo: setup
 	$(BIN)/vicinal demo --out out
 
-test: setup
+test: setup browser
 	$(BIN)/python -m pytest
+
+# Debian's Chromium for tests/browser, where it may be installed; the tests say so when they are skipped.
+browser:
+	@if ! command -v chromium > /dev/null && command -v apt-get > /dev/null && [ "$$(id -u)" = 0 ]; then \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+	        chromium fonts-dejavu-core > /dev/null; fi || echo "Chromium could not be installed"
+
+# The viewer's bundle, committed under src/vicinal/viewer/static: only a change in web/ needs Node.
+web:
+	cd web && npm ci && npm run build
 
 lint: setup
 	$(BIN)/ruff check .

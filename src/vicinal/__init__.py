@@ -34,6 +34,7 @@ _NAMES = {
     "set_operations": (),
     "supervision": (),
     "umap_": (),
+    "viewer": (),
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 _MODULES = {module for module in _NAMES if "." not in module}

@@ -11,7 +11,6 @@ import importlib.util
 import json
 import math
 import os
-import secrets
 import sys
 import time
 import warnings
@@ -21,6 +20,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from vicinal.outputs import Outputs
+
 # The package itself installs without these; main says how to get them. typer resolves the annotations of the
 # commands below among this module's names, so it has to be one of them.
 APP_PACKAGES = ("typer", "rich", "polars", "matplotlib")
@@ -28,8 +29,6 @@ with contextlib.suppress(ModuleNotFoundError):
     import typer
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     import numpy as np
     from numpy.typing import NDArray
     from rich.progress import Progress, TaskID
@@ -56,6 +55,9 @@ class Dataset(StrEnum):
     DIGITS = "digits"
     IRIS = "iris"
     WINE = "wine"
+
+
+TITLES = {Dataset.DIGITS: "Handwritten digits", Dataset.IRIS: "Iris flowers", Dataset.WINE: "Wines"}
 
 
 @dataclass(frozen=True)
@@ -165,20 +167,25 @@ def demo(
     out: Annotated[Path, typer.Option(help="Directory to write to; made if need be.")] = Path("out"),
     dataset: Annotated[Dataset, typer.Option(help="What to embed.")] = Dataset.DIGITS,
 ) -> None:
-    """Embed a data set that comes with scikit-learn; write map.png, embedding.csv and report.json."""
+    """Embed a data set that comes with scikit-learn; write map.html, map.png, embedding.csv and report.json."""
+    from vicinal import viewer
+
     if out.exists() and not out.is_dir():
         raise ValueError(f"--out {out} is a file, not a directory")
     out.mkdir(parents=True, exist_ok=True)
     settings = Settings()
-    X, labels = _bundled(dataset)
+    X, labels, images = _bundled(dataset)
     made = _embedded(X, labels, settings, measured=True, quiet=False)
-    with _Outputs() as outputs:
+    with Outputs() as outputs:
         title = f"{dataset}: {X.shape[0]:,} rows of {X.shape[1]}"
+        viewer.export(
+            outputs.staged(out / "map.html"), made.embedding, labels, images=images, title=TITLES[dataset]
+        )
         _write_picture(outputs.staged(out / "map.png"), made.embedding, labels, title)
         _write_map(outputs.staged(out / "embedding.csv"), made.embedding, labels)
         _write_report(outputs.staged(out / "report.json"), str(dataset), X.shape, settings, made)
     _show(made)
-    print(f"wrote {out / 'map.png'}, {out / 'embedding.csv'} and {out / 'report.json'}")
+    print(f"wrote map.html, map.png, embedding.csv and report.json to {out}; open {out / 'map.html'} in a browser")
 
 
 def embed(
@@ -226,7 +233,7 @@ def embed(
     picked = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
     table = read_table(file, columns=picked, label=label)
     made = _embedded(table.X, table.labels, settings, measured=report is not None, quiet=quiet)
-    with _Outputs() as outputs:
+    with Outputs() as outputs:
         _write_map(outputs.staged(output), made.embedding, table.labels)
         if png is not None:
             _write_picture(outputs.staged(png), made.embedding, table.labels, None)
@@ -260,7 +267,7 @@ def _check_targets(
             raise ValueError(f"{name} {path} is in a directory that cannot be written to")
 
 
-def _bundled(dataset: Dataset) -> tuple[NDArray[np.float32], NDArray[Any]]:
+def _bundled(dataset: Dataset) -> tuple[NDArray[np.float32], NDArray[Any], NDArray[Any] | None]:
     import numpy as np
     from sklearn import datasets
 
@@ -269,7 +276,7 @@ def _bundled(dataset: Dataset) -> tuple[NDArray[np.float32], NDArray[Any]]:
     if dataset is Dataset.WINE:
         # thirteen measurements in as many units: one column would outweigh the rest
         X = (X - X.mean(axis=0)) / X.std(axis=0)
-    return X, bunch.target_names[bunch.target]
+    return X, bunch.target_names[bunch.target], bunch.get("images")
 
 
 def _embedded(
@@ -346,33 +353,6 @@ def _one_line_warnings(quiet: bool) -> Iterator[None]:
     for text in dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught):
         if not quiet:
             print("warning:", text, file=sys.stderr)
-
-
-class _Outputs:
-    """Files written under temporary names, renamed together if all went well and removed if not."""
-
-    def __init__(self) -> None:
-        self.pending: dict[Path, Path] = {}
-
-    def staged(self, path: Path) -> Path:
-        """The name to write to instead of `path`, beside it: a rename cannot cross file systems."""
-        # resolved: a rename onto a symbolic link would replace the link, not the file it leads to
-        final = path.resolve()
-        temporary = final.with_name(f".{secrets.token_hex(6)}{final.suffix}")
-        self.pending[temporary] = final
-        return temporary
-
-    def __enter__(self) -> _Outputs:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for temporary, final in self.pending.items():
-            if kind is None:
-                temporary.replace(final)
-            else:
-                temporary.unlink(missing_ok=True)
 
 
 def _write_map(path: Path, embedding: NDArray[np.float32], labels: NDArray[Any] | None) -> None:

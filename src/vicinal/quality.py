@@ -90,6 +90,24 @@ def neighbor_recall(
     return _ranked_neighbors(data, flat, _rows(flat.n, sample, seed), n_neighbors).recall(within)
 
 
+def local_scores(
+    X: ArrayLike,
+    embedding: ArrayLike,
+    *,
+    n_neighbors: int = 15,
+    metric: str = "euclidean",
+    sample: int | None = SAMPLE_ROWS,
+    seed: int = 0,
+) -> Floats:
+    """For each row the smaller of its own trustworthiness and continuity; NaN for rows that were not sampled."""
+    data, flat = _pair(X, embedding, metric)
+    _check_neighbors(n_neighbors, flat.n, half=True)
+    rows = _rows(flat.n, sample, seed)
+    scores = np.full(flat.n, np.nan)
+    scores[rows] = _ranked_neighbors(data, flat, rows, n_neighbors).local()
+    return scores
+
+
 def knn_accuracy(
     embedding: ArrayLike,
     labels: ArrayLike,
@@ -335,10 +353,17 @@ class _RankedNeighbors:
     def recall(self, within: int) -> float:
         return float((self.true_in_map <= within).mean())
 
+    def local(self) -> Floats:
+        """The smaller of both scores, row by row."""
+        return np.minimum(*(self._scores(ranks, axis=1) for ranks in (self.map_in_data, self.true_in_map)))
+
     def _rank_score(self, ranks: Indices) -> float:
-        m, k = ranks.shape
-        excess = int(np.maximum(ranks - k, 0).sum())
-        return float(1.0 - excess * (2.0 / (m * k * (2.0 * self.n - 3.0 * k - 1.0))))
+        return float(self._scores(ranks, axis=None))
+
+    def _scores(self, ranks: Indices, axis: int | None) -> Floats:
+        m, k = ranks.shape if axis is None else (1, ranks.shape[1])
+        excess = np.maximum(ranks - k, 0).sum(axis=axis)
+        return np.asarray(1.0 - excess * (2.0 / (m * k * (2.0 * self.n - 3.0 * k - 1.0))))
 
 
 def _ranked_neighbors(data: _Space, flat: _Space, rows: Indices, k: int) -> _RankedNeighbors:

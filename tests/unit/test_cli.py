@@ -379,6 +379,7 @@ def test_demo_writes_map_picture_and_report(run: Run, dataset: str) -> None:
     assert "trustworthiness" in out
     assert sorted(path.name for path in Path("deep/er").iterdir()) == [
         "embedding.csv",
+        "map.html",
         "map.png",
         "report.json",
     ]

@@ -18,6 +18,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from vicinal import plot
+from vicinal.plot.diagnostic import local_density, local_quality, local_recall
+from vicinal.plot.palette import separation
 
 Array = NDArray[Any]
 MAP = np.random.default_rng(0).normal(size=(300, 2)).astype(np.float32)
@@ -161,13 +163,13 @@ def test_palette_is_stable_distinct_and_visible(theme: str) -> None:
     rgb = np.array([to_rgb(colour) for colour in long])
 
     def closest(n: int) -> float:
-        return min(float(plot._separation(rgb[:a], rgb[a]).min()) for a in range(1, n))
+        return min(float(separation(rgb[:a], rgb[a]).min()) for a in range(1, n))
 
     # OKLab distances, for the least favourable of three kinds of eyes; 0.02 is about one just noticeable step
     assert closest(20) > 0.06
     assert closest(60) > 0.025
     ground = np.array(to_rgb(plot.THEMES[theme].background))
-    assert float(plot._separation(rgb, ground).min()) > 0.1
+    assert float(separation(rgb, ground).min()) > 0.1
 
 
 @pytest.mark.parametrize(
@@ -188,3 +190,101 @@ def test_palette_is_stable_distinct_and_visible(theme: str) -> None:
 def test_bad_input_names_the_argument(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         plot.points(**arguments)
+
+
+def shade(ax: Axes) -> Array:
+    (image,) = ax.images
+    return np.asarray(image.get_array())
+
+
+def test_crowds_are_shaded_by_density() -> None:
+    rng = np.random.default_rng(0)
+    crowd = np.concatenate([rng.normal(0, 0.2, (50_000, 2)), rng.normal(4, 0.8, (10_000, 2))])
+    ax = plot.points(crowd, np.repeat(["dense", "thin"], [50_000, 10_000]))
+    image = shade(ax)
+    assert not ax.collections
+    colours = [np.abs(image[..., :3] - to_rgb(colour)).max(axis=-1) < 0.02 for colour in plot.palette(2)]
+    dense, thin = (image[..., 3][where & (image[..., 3] > 0)] for where in colours)
+    assert dense.mean() > thin.mean()
+    assert dense.max() == pytest.approx(1.0)
+    legend = ax.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["dense", "thin"]
+    # a chosen size asks for points, however many
+    assert scatter(plot.points(crowd, point_size=1.0))
+
+
+def test_connectivity_draws_edges_between_the_points_they_join() -> None:
+    from scipy.sparse import csr_matrix
+
+    places = np.array([[0.0, 0.0], [10.0, 0.0], [5.0, 8.0]])
+    graph = csr_matrix((np.ones(2), ([0, 1], [1, 0])), shape=(3, 3))
+    ax = plot.connectivity(places, graph=graph, show_points=False, title="edges")
+    drawn_pixels = shade(ax)[..., 3] > 0.02
+    rows = np.flatnonzero(drawn_pixels.any(axis=1))
+    columns = np.flatnonzero(drawn_pixels.any(axis=0))
+    assert np.ptp(rows) <= 6
+    assert np.ptp(columns) / drawn_pixels.shape[1] > 0.85
+    assert plot.connectivity(SimpleNamespace(embedding_=MAP, graph_=csr_matrix((300, 300)))).collections
+
+
+def test_diagnostics_tell_good_rows_from_bad_ones() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2)).astype(np.float32)
+    X[:200] *= 0.1
+    X[200:] += 50
+    torn = X.copy()
+    torn[:200] = rng.permutation(torn[:200])
+    for measure in (local_recall, local_quality):
+        assert measure(X, X.astype(np.float64), 10, "euclidean") == pytest.approx(1.0)
+    assert plot.diagnostic(torn, X, "quality").get_title(loc="left") == "Local quality"
+    values = local_recall(X, torn.astype(np.float64), 10, "euclidean")
+    assert values[200:].mean() > 0.9 > 0.2 > values[:200].mean()
+    quality = local_quality(X, torn.astype(np.float64), 10, "euclidean")
+    assert quality[200:].mean() > quality[:200].mean() + 0.05
+    density = local_density(X, X.astype(np.float64), 10, "euclidean")
+    assert density[:200].min() > np.median(density[200:])
+
+
+def test_maps_are_compared_turned_to_the_first() -> None:
+    turn = np.array([[0.0, -2.0], [2.0, 0.0]])
+    axes = plot.compare({"one": MAP, "turned": MAP @ turn + 7}, CLASSES)
+    first, second = (drawn(ax)[0] for ax in axes)
+    assert second == pytest.approx(first, abs=1e-5)
+    assert [ax.get_title(loc="left") for ax in axes] == ["one", "turned"]
+    assert [ax.get_legend() is not None for ax in axes] == [False, True]
+    assert len(plot.compare([MAP] * 5)) == 5
+    with pytest.raises(ValueError, match="same rows; 'map 2' has 10"):
+        plot.compare([MAP, MAP[:10]])
+
+
+def test_losses_are_lines_with_their_names() -> None:
+    ax = plot.loss(SimpleNamespace(loss_history_={"total": [3.0, 2.0, 1.0], "repulsion": [1.0, 0.5]}))
+    assert [list(line.get_ydata()) for line in ax.lines] == [[3, 2, 1], [1, 0.5]]
+    assert [text.get_text() for text in ax.texts] == ["total", "repulsion"]
+    assert plot.loss([3.0, 2.0], log=True).get_yscale() == "log"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: plot.connectivity(MAP), "graph must be given"),
+        (lambda: plot.connectivity(MAP, graph=unit_graph(5)), "graph must have shape"),
+        (lambda: plot.diagnostic(MAP), "X must be given"),
+        (lambda: plot.diagnostic(MAP, MAP[:5]), "X must have one row"),
+        (lambda: plot.diagnostic(MAP, MAP, "beauty"), "kind must be one of recall, quality, density"),
+        (lambda: plot.diagnostic(MAP, MAP, n_neighbors=200), "n_neighbors must be"),
+        (lambda: plot.compare([]), "at least one"),
+        (lambda: plot.loss([]), "history must hold"),
+        (lambda: plot.loss([[1.0, 2.0]]), "history must hold"),
+    ],
+)
+def test_other_pictures_name_what_is_wrong(call: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def unit_graph(n: int) -> Any:
+    from scipy.sparse import identity
+
+    return identity(n, format="csr")

@@ -1,0 +1,56 @@
+"""Losses over epochs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vicinal.plot.palette import check_theme, palette
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LOSS_INCHES = (6.4, 3.6)
+
+
+def loss(
+    history: Any, *, ax: Axes | None = None, theme: str = "light", title: str | None = None, log: bool = False
+) -> Axes:
+    """Draw how losses fell: a model with `loss_history_`, a mapping of names to numbers by epoch, or one such list."""
+    found = getattr(history, "loss_history_", history)
+    curves = dict(found) if isinstance(found, Mapping) else {"loss": found}
+    lines = {str(name): np.asarray(values, dtype=np.float64) for name, values in curves.items()}
+    for name, values in lines.items():
+        if values.ndim != 1 or len(values) == 0:
+            raise ValueError(f"history must hold numbers by epoch; {name!r} has shape {values.shape}")
+    look = check_theme(theme)
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        figure, ax = plt.subplots(figsize=LOSS_INCHES, layout="constrained")
+        figure.set_facecolor(look.background)
+    ax.set_facecolor(look.background)
+    for (name, values), colour in zip(lines.items(), palette(len(lines), theme), strict=True):
+        ax.plot(np.arange(1, len(values) + 1), values, color=colour, linewidth=1.8, label=name)
+        last = np.flatnonzero(np.isfinite(values))
+        if len(lines) > 1 and len(last):
+            end = last[-1]
+            ax.annotate(
+                name, (end + 1, values[end]), xytext=(6, 0), textcoords="offset points", color=colour, va="center"
+            )
+    if log:
+        ax.set_yscale("log")
+    ax.set_xlabel("epoch", color=look.ink)
+    ax.set_ylabel("loss" if len(lines) > 1 else next(iter(lines)), color=look.ink)
+    ax.grid(axis="y", color=look.faint, alpha=0.45, linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.tick_params(colors=look.ink, length=0)
+    ax.margins(x=0.02)
+    for side, spine in ax.spines.items():
+        spine.set_visible(side == "bottom")
+        spine.set_color(look.faint)
+    if title:
+        ax.set_title(title, color=look.ink, fontsize=13, loc="left", pad=10)
+    return ax

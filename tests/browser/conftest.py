@@ -1,0 +1,65 @@
+"""A headless Chromium with a software GL; where there is none, the tests are skipped and say why."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--use-gl=angle",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+]
+READY_MS = 60_000
+WINDOW = {"width": 1100, "height": 720}
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("there is no chromium on the path; `make browser` installs it as root on Debian")
+    with sync_api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def complaints() -> list[str]:
+    """What pages wrote to the console as an error, threw, or asked of a network."""
+    return []
+
+
+@pytest.fixture
+def open_page(browser: Any, complaints: list[str]) -> Iterator[Callable[..., Any]]:
+    """A function (path or address) -> the page once it is ready; the test fails if the page complained."""
+    pages = []
+
+    def opened(where: Path | str, **context: Any) -> Any:
+        page = browser.new_page(viewport=WINDOW, **context)
+        pages.append(page)
+        page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda asked: _note_network(asked.url, complaints) if isinstance(where, Path) else None)
+        page.goto(where.as_uri() if isinstance(where, Path) else where)
+        page.wait_for_selector("html[data-ready]", timeout=READY_MS)
+        return page
+
+    yield opened
+    for page in pages:
+        page.close()
+    assert complaints == []
+
+
+def _note_network(address: str, complaints: list[str]) -> None:
+    if not address.startswith(("file:", "data:", "blob:")):
+        complaints.append(f"asked for {address}")
