@@ -243,6 +243,8 @@ void bind_layout(nb::module_& m) {
 
 NB_MODULE(_core, m) {
     m.doc() = "Compiled core of vicinal: neighbours, graph, layout.";
+    // A model in a script's global variables outlives the module when the interpreter ends; that is no leak.
+    nb::set_leak_warnings(false);
     bind_neighbors(m);
     bind_graph(m);
     bind_spectral(m);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +73,24 @@ def unlabelled(n: int, like: NDArray[Any] | None) -> NDArray[Any]:
     if like.dtype.kind in "iu":
         return np.full(shape, -1, dtype=np.int64)
     return np.full(shape, np.nan) if like.dtype.kind == "f" else np.full(shape, None, dtype=object)
+
+
+class RowFacts(TypedDict, total=False):
+    """What ``fit`` takes by name, besides ``X`` and ``y``."""
+
+    sample_weight: Any
+    fixed_mask: Any
+    fixed_positions: Any
+    ensure_all_finite: Any
+
+
+def check_facts(facts: RowFacts, y: NDArray[Any] | None, n: int, n_components: int) -> Given:
+    """The checked ``y`` and what else was given, or an error that names it."""
+    unknown = set(facts) - set(RowFacts.__annotations__)
+    if unknown:
+        raise TypeError(f"fit got unexpected arguments {sorted(unknown)}; it takes {sorted(RowFacts.__annotations__)}")
+    pins = check_pins(facts.get("fixed_mask"), facts.get("fixed_positions"), n, n_components)
+    return Given(y, check_weights(facts.get("sample_weight"), n), pins)
 
 
 def check_weights(sample_weight: Any, n: int) -> NDArray[np.float32] | None:

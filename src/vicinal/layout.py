@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -25,7 +26,7 @@ def default_epochs(n: int) -> int:
 # firings, and a rate that stays small for longer, make up for it. Means of Fashion-MNIST (3 seeds; recall@15, true
 # 15 within 100) and digits (5 seeds; continuity), with (sweeps, power of the rate's fall):
 #   (1, 1) 0.133 0.463 0.965   (2, 1) 0.131 0.468 0.978   (2, 1.5) 0.137 0.477 0.979   umap-learn 0.130 0.473 0.983
-SWEEPS = 2
+SWEEPS, MOST_SWEEPS = 2, 16
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,8 @@ class Schedule:
     """Epochs, the learning rate and how negatives are drawn.
 
     Epoch e of n has the rate learning_rate * (1 - e/n)^1.5 and is run in ``sweeps`` parts: an edge fires in every
-    part with its share of the epoch's probability.
+    part with its share of the epoch's probability. The heaviest edge fires ``firings`` times an epoch, once a part at
+    the most, the others in proportion to their weights.
     """
 
     n_epochs: int = 200
@@ -42,6 +44,11 @@ class Schedule:
     repulsion_strength: float = 1.0
     update_negatives: bool = False
     sweeps: int = SWEEPS
+    firings: float = 1.0
+
+    def with_firings(self, firings: float) -> Schedule:
+        """This schedule for edges so heavy that they fire several times an epoch; more parts make room for them."""
+        return replace(self, firings=firings, sweeps=min(math.ceil(SWEEPS * firings), MOST_SWEEPS))
 
     def learning_rates(self, epochs: NDArray[np.int64]) -> NDArray[np.float32]:
         left = np.maximum(0.0, 1.0 - epochs / max(self.n_epochs, 1))
@@ -91,7 +98,7 @@ class Layout:
         options.negatives = schedule.negative_sample_rate
         # A symmetric graph's mirrored edge pulls this row too; frozen references do not pull.
         options.pulls = 2 if reference is None else 1
-        options.often = 1.0 / schedule.sweeps
+        options.often = min(1.0, schedule.firings / schedule.sweeps)
         options.update_negatives = schedule.update_negatives
         options.seed = seed
         self._core = _core.SampledLayout(

@@ -20,10 +20,8 @@ def neighbors_from_distances(D: Any, k: int) -> Neighbors:
     Of a sparse matrix only stored entries are distances: rows that are not stored are no neighbours, and a row with
     fewer than ``k`` has -1 at the end. The matrix need not be symmetric; row i holds the distances of i.
     """
-    D = _check_distances(D, "X")
+    D = check_distances(D, square=True)
     n = D.shape[0]
-    if D.shape[1] != n:
-        raise ValueError(f"X must be square for metric='precomputed', got shape {D.shape}")
     if not 1 <= k <= n:
         raise ValueError(f"n_neighbors must lie between 1 and the number of rows ({n}), got {k}")
     others = _nearest_stored(D, k - 1, True) if is_sparse(D) else _nearest_columns(D, k - 1, True)
@@ -33,7 +31,7 @@ def neighbors_from_distances(D: Any, k: int) -> Neighbors:
 
 def query_from_distances(D: Any, k: int, n: int | None = None) -> Neighbors:
     """The ``k`` nearest known rows of every new row: D[i, j] is the distance of new row i to known row j (n in all)."""
-    D = _check_distances(D, "X")
+    D = check_distances(D)
     if n is not None and D.shape[1] != n:
         raise ValueError(f"X must hold a distance to each of the {n} rows of the fit, got shape {D.shape}")
     if not 1 <= k <= D.shape[1]:
@@ -95,7 +93,7 @@ def _check_table(index: Any, distance: Any, n: int) -> tuple[NDArray[np.int64], 
     return indices.astype(np.int64), distances.astype(np.float64)
 
 
-def _check_distances(D: Any, name: str) -> Any:
+def check_distances(D: Any, *, square: bool = False) -> Any:
     """A 2-D array or a sorted CSR matrix without NaN and negative numbers; infinity means no neighbour."""
     sparse = hasattr(D, "tocsr")
     if sparse:
@@ -106,13 +104,15 @@ def _check_distances(D: Any, name: str) -> Any:
     else:
         D = np.asarray(D)
     if D.ndim != 2 or D.dtype.kind not in "fiub":
-        raise ValueError(f"{name} must be a 2-D matrix of distances, got {D.dtype} of shape {D.shape}")
+        raise ValueError(f"X must be a 2-D matrix of distances, got {D.dtype} of shape {D.shape}")
+    if square and D.shape[0] != D.shape[1]:
+        raise ValueError(f"X must be square for metric='precomputed', got shape {D.shape}")
     values = D.data if sparse else D
     if values.size and not values.min() >= 0:  # NaN is the smallest of any numbers it is among
         bad = ~(values >= 0)
         at = int(np.argmax(bad))
         row = int(np.searchsorted(D.indptr, at, side="right")) - 1 if sparse else at // D.shape[1]
-        raise ValueError(f"{name} contains NaN or a negative distance, first in row {row}")
+        raise ValueError(f"X contains NaN or a negative distance, first in row {row}")
     return D
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from vicinal.graph import Graph
 from vicinal.metrics import Rows, allows_nan, is_sparse
 from vicinal.neighbors import Method, NeighborIndex, Neighbors
-from vicinal.precomputed import neighbors_from_distances, neighbors_from_knn, query_from_distances
+from vicinal.precomputed import check_distances, neighbors_from_distances, query_from_distances
 from vicinal.row_content import hash_rows
 from vicinal.seen_rows import SeenRows
 
@@ -64,7 +64,7 @@ class RowSource(_Seen):
     metric_kwds: dict[str, Any] | None = None
     seed: int = 0
     n_jobs: int = -1
-    given: Any = None
+    given: Neighbors | None = None
 
     @cached_property
     def index(self) -> NeighborIndex:
@@ -77,9 +77,7 @@ class RowSource(_Seen):
         return None if is_sparse(self.rows) or allows_nan(self.metric) else self.rows
 
     def neighbors(self, k: int, method: Method = "auto") -> Neighbors:
-        if self.given is not None:
-            return neighbors_from_knn(self.given, self.n, k)
-        return self.index.search(k, method)
+        return self.index.search(k, method) if self.given is None else self.given
 
     def query(self, Q: Rows, k: int, graph: Graph) -> Neighbors:
         return self.index.query(Q, k, graph)
@@ -99,6 +97,9 @@ class DistanceSource(_Seen):
 
     rows: Rows
     n_jobs: int = -1
+
+    def __post_init__(self) -> None:
+        self.rows = check_distances(self.rows, square=True)
 
     @property
     def coordinates(self) -> None:

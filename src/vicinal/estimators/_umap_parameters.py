@@ -161,6 +161,9 @@ class UMAPParameters(Embedding):
             raise TypeError(f"metric must be a name, a function or a scipy.LowLevelCallable, got {self.metric!r}")
         check_metric(self.metric, self.metric_kwds)
         self._output_space()
+        for name in ("densmap", "output_dens"):
+            if getattr(self, name):
+                raise NotImplementedError(f"{name} is not implemented yet; leave it at False")
         if self.n_jobs == 0:
             raise ValueError("n_jobs must not be 0; -1 uses all processors")
         if self.min_dist > self.spread:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.estimators._umap_parameters import UMAPParameters
 from vicinal.estimators.composed import Composable
-from vicinal.given import Given, check_pins, check_weights
+from vicinal.given import Given, RowFacts, check_facts
 from vicinal.graph import Graph, bipartite_graph, fuzzy_graph
 from vicinal.initialize import InitialTask, initial_embedding, neighbor_mean
 from vicinal.kernel import Kernel
 from vicinal.layout import SMALL_ROWS, Layout, Schedule
 from vicinal.metrics import PRECOMPUTED, Rows, check_metric, is_sparse
 from vicinal.neighbors import Method
+from vicinal.precomputed import neighbors_from_knn
 from vicinal.progress import LAYOUT, Progress
 from vicinal.row_content import as_rows
 from vicinal.source import DistanceSource, RowSource, Source, recognised
@@ -87,38 +89,26 @@ class UMAP(Composable, UMAPParameters):
     n_epochs_ : int, epochs that were run
     """
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        sample_weight: Any = None,
-        fixed_mask: Any = None,
-        fixed_positions: Any = None,
-        ensure_all_finite: Any = True,
-    ) -> UMAP:
+    def fit(self, X: Any, y: Any = None, **facts: Unpack[RowFacts]) -> UMAP:
         """Embeds ``X``.
 
-        With ``y`` the map is drawn apart by it; -1 (classes) and NaN mean unlabelled. ``sample_weight`` makes a row
-        count as that many rows. Rows marked in ``fixed_mask`` are put at ``fixed_positions`` [rows, components] and
-        stay there bit for bit; what the others' positions hold does not matter. ``ensure_all_finite`` is there for
-        code written for umap-learn: NaN is accepted by metrics that know it, and by no other.
+        With ``y`` the map is drawn apart by it; -1 (classes) and NaN mean unlabelled. By name:
+
+        - ``sample_weight``: a row counts as that many rows.
+        - ``fixed_mask``, ``fixed_positions`` [rows, components]: marked rows are put there and stay, bit for bit.
+        - ``ensure_all_finite`` has no effect: NaN is accepted by metrics that know it, and by no other.
         """
         self._check_parameters()
         seed = self._seed(self.random_state)
         source = self._source_of(self._check_data(X, reset=True), seed)
-        n = source.n
-        given = Given(
-            y=None if y is None else self._supervision(seed).check(y, n),
-            weight=check_weights(sample_weight, n),
-            pins=check_pins(fixed_mask, fixed_positions, n, int(self.n_components)),
-        )
-        start = self._check_init(n)
-        return self._embed(source, given, start, self._epoch_stops(n), self.learning_rate, seed)
+        labels = None if y is None else self._supervision(seed).check(y, source.n)
+        given = check_facts(facts, labels, source.n, int(self.n_components))
+        start = self._check_init(source.n)
+        return self._embed(source, given, start, self._epoch_stops(source.n), self.learning_rate, seed)
 
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
+    def fit_transform(self, X: Any, y: Any = None, **facts: Unpack[RowFacts]) -> Any:
         """``fit(X, y).embedding_``, or the graph if ``transform_mode="graph"``."""
-        self.fit(X, y, **fit_params)
+        self.fit(X, y, **facts)
         return self.graph_ if self.transform_mode == "graph" else self.embedding_
 
     def transform(self, X: Any) -> Any:
@@ -143,14 +133,21 @@ class UMAP(Composable, UMAPParameters):
             out[new] = self._settled(graph, places, keys[new])
         return out
 
-    def inverse_transform(self, X: Any) -> NDArray[np.float32]:
-        """Rows that would lie at the given places of the map, inside or outside of where it has points."""
-        from vicinal.inverse import inverse_places
-
+    def inverse_transform(self, X: Any) -> Any:
+        """Rows that would lie at the given places of the map, in or outside of where it has points."""
         self._check_is_fitted("embedding_")
-        if self._source.coordinates is None:
-            raise ValueError("inverse_transform needs a model fitted on dense rows without missing values")
-        return inverse_places(X, self._places(), self._source.coordinates, Kernel(self._a, self._b), n_jobs=self._jobs())
+        if self.metric == PRECOMPUTED:
+            raise ValueError("inverse_transform needs rows: a model of precomputed distances has none")
+        from vicinal.inverse import inverse_rows
+
+        return inverse_rows(
+            X,
+            self._places(),
+            self._source.rows,
+            Kernel(self._a, self._b),
+            n_neighbors=int(self.n_neighbors),
+            n_jobs=self._jobs(),
+        )
 
     def update(self, X: Any, y: Any = None) -> UMAP:
         """Adds rows to the fitted map, whose points give way a little.
@@ -242,8 +239,12 @@ class UMAP(Composable, UMAPParameters):
     def _layout(
         self, graph: Graph, start: NDArray[np.float32], kernel: Kernel, given: Given, schedule: Schedule, seed: int
     ) -> Layout:
+        if given.weight is not None:
+            heaviest = graph.weights.max(initial=0.0)
+            graph = graph.weighing_tails(given.weight)
+            schedule = schedule.with_firings(max(1.0, float(graph.weights.max(initial=1.0) / (heaviest or 1.0))))
         return Layout(
-            graph if given.weight is None else graph.weighing_tails(given.weight),
+            graph,
             start if given.pins is None else given.pins.start(start),
             kernel,
             schedule,
@@ -301,9 +302,22 @@ class UMAP(Composable, UMAPParameters):
         return rows
 
     def _source_of(self, rows: Rows, seed: int) -> Source:
+        """Rows with what compares them; whatever cannot be compared is refused here."""
         if self.metric == PRECOMPUTED:
             return DistanceSource(rows, self._jobs())
-        return RowSource(rows, self.metric, self.metric_kwds, seed, self._jobs(), self._given_knn())
+        source = RowSource(rows, self.metric, self.metric_kwds, seed, self._jobs())
+        knn = self._given_knn()
+        if knn is not None:
+            return replace(source, given=neighbors_from_knn(knn, source.n, min(self.n_neighbors, source.n)))
+        _ = source.index  # made now, since making it checks the rows against the metric
+        return source
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self.metric == PRECOMPUTED
+        tags.input_tags.allow_nan = self._allows_nan()
+        return tags
 
     def _supervision(self, seed: int) -> Supervision:
         k = self.n_neighbors if self.target_n_neighbors == -1 else self.target_n_neighbors
