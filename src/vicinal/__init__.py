@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 # Where the public names live.
 _NAMES = {
+    "estimators.aligned": ("AlignedUMAP",),
     "estimators.kneighbors": ("KNeighborsTransformer",),
     "estimators.umap": ("UMAP",),
     "functions": (
@@ -42,6 +43,7 @@ _MODULES = {module for module in _NAMES if "." not in module}
 __all__ = list(_HOME)
 
 if TYPE_CHECKING:
+    from vicinal.estimators.aligned import AlignedUMAP as AlignedUMAP
     from vicinal.estimators.kneighbors import KNeighborsTransformer as KNeighborsTransformer
     from vicinal.estimators.umap import UMAP as UMAP
     from vicinal.functions import find_ab_params as find_ab_params

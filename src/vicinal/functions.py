@@ -225,7 +225,7 @@ def simplicial_set_embedding(
     if densmap or output_dens or not euclidean_output:
         name = "densmap" if densmap else "output_dens" if output_dens else "euclidean_output=False"
         raise NotImplementedError(f"{name} is not implemented here; use the estimator")
-    edges = _as_graph(graph)
+    edges = Graph.from_scipy(graph)
     seed = random_seed(random_state)
     wanted = default_epochs(edges.n) if n_epochs is None else n_epochs
     stops = sorted({int(epoch) for epoch in np.atleast_1d(wanted)})
@@ -256,15 +256,6 @@ def _start(init: Any, task: InitialTask) -> NDArray[np.float32]:
     if places.shape != (task.graph.n, task.n_components):
         raise ValueError(f"init must have shape {(task.graph.n, task.n_components)}, got {places.shape}")
     return to_extent(places).astype(np.float32)
-
-
-def _as_graph(matrix: Any) -> Graph:
-    n = int(matrix.shape[0])
-    if matrix.shape != (n, n):
-        raise ValueError(f"graph must be square, got shape {matrix.shape}")
-    nothing = np.zeros(n, dtype=np.float32)
-    empty = Graph(np.zeros(n + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32), n, nothing, nothing)
-    return empty.with_weights(matrix)
 
 
 def _dense(data: Any, n: int) -> NDArray[np.float32] | None:

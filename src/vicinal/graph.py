@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,16 @@ class Graph:
         """This graph with every edge as many times as strong as its tail weighs, in units of the mean weight."""
         factor = weight / np.mean(weight, dtype=np.float64)
         return replace(self, weights=(self.weights * factor[self.indices]).astype(np.float32))
+
+    @classmethod
+    def from_scipy(cls, matrix: Any) -> Graph:
+        """The graph of a square matrix; there is no rho and no sigma to know."""
+        n = int(matrix.shape[0])
+        if matrix.shape != (n, n):
+            raise ValueError(f"graph must be square, got shape {matrix.shape}")
+        nothing = np.zeros(n, dtype=np.float32)
+        none = cls(np.zeros(n + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32), n, nothing, nothing)
+        return none.with_weights(matrix)
 
     def with_weights(self, matrix: csr_matrix) -> Graph:
         """This graph with the edges of another matrix (of the same rows)."""
