@@ -2,11 +2,12 @@
 PYTHON ?= python3
 VENV := .venv
 BENCH_VENV := .venv-bench
+CLIENTS_VENV := .venv-clients
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*) $(shell find src -name '*.py*' -not -path '*/__pycache__/*') $(wildcard src/vicinal/viewer/static/*)
 CXX_FILES := $(wildcard cpp/*.cpp cpp/*.hpp tests/cpp/*.cpp)
 
-.PHONY: demo test bench lint format sanitize clean setup web browser
+.PHONY: demo test bench clients lint format sanitize clean setup web browser
 
 setup: $(VENV)/.installed
 
@@ -67,8 +68,20 @@ $(BENCH_VENV)/.installed: benchmarks/requirements.txt
 	$(BENCH_VENV)/bin/python -m pip install --quiet -r benchmarks/requirements.txt
 	@touch $@
 
+# Programs that use UMAP, unmodified, in an environment of their own: a line each.
+CLIENTS := $(wildcard examples/clients/*.py)
+$(CLIENTS_VENV)/.installed: examples/clients/requirements.txt $(SOURCES)
+	test -x $(CLIENTS_VENV)/bin/python || $(PYTHON) -m venv $(CLIENTS_VENV)
+	$(CLIENTS_VENV)/bin/python -m pip install --quiet -r examples/clients/requirements.txt
+	$(CLIENTS_VENV)/bin/python -m pip install --quiet --no-deps bertopic==0.17.4
+	$(CLIENTS_VENV)/bin/python -m pip install --quiet --no-deps .
+	@touch $@
+
+clients: $(CLIENTS_VENV)/.installed
+	@set -e; for client in $(CLIENTS); do $(CLIENTS_VENV)/bin/python -W ignore $$client; done
+
 bench: setup $(BENCH_VENV)/.installed
 	$(BIN)/python benchmarks/run.py all
 
 clean:
-	rm -rf build dist out $(VENV) $(BENCH_VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist out $(VENV) $(BENCH_VENV) $(CLIENTS_VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
