@@ -68,7 +68,7 @@ def build() -> Any:
     """The command with all its subcommands."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.callback(invoke_without_command=True)(_root)
-    for command in (embed, quality, methods, demo):
+    for command in (embed, serve, quality, methods, demo):
         app.command()(command)
     return typer.main.get_command(app)
 
@@ -143,6 +143,40 @@ def embed(
         skipped = f", ignoring {len(table.ignored)} other column(s)" if table.ignored else ""
         print(f"wrote {output} from {table.X.shape[0]:,} rows of {table.X.shape[1]} columns{skipped}")
     return INTERRUPTED if made.interrupted else 0
+
+
+def serve(
+    file: Source,
+    method: How = Method.UMAP,
+    columns: Columns = None,
+    label: Label = None,
+    ids: Ids = None,
+    hover: Hover = None,
+    array: Array = None,
+    n_neighbors: NNeighbors = None,
+    min_dist: MinDist = None,
+    metric: Metric = None,
+    n_epochs: NEpochs = None,
+    param: Param = None,
+    seed: Seed = SEED,
+    jobs: Jobs = -1,
+    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="Port; 0 takes a free one.")] = 0,
+    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+) -> None:
+    """Lay out the rows of a file while you watch, on a page for this machine only. Ctrl-C ends it."""
+    from vicinal.cli.serving import live_server
+
+    options = {"n_neighbors": n_neighbors, "min_dist": min_dist, "metric": metric, "n_epochs": n_epochs}
+    chosen = _recipe(method, options, param, seed, jobs)
+    table = _read(file, columns, label, ids, hover, array)
+    server = live_server(table, chosen, title=file.stem, label=label, ids=ids, port=port)
+    print(f"watch {server.address}\nCtrl-C ends it", flush=True)
+    if browser:
+        import webbrowser
+
+        webbrowser.open(server.address)
+    server.session.start()
+    server.run()
 
 
 def quality(

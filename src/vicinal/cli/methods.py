@@ -46,6 +46,11 @@ class Recipe:
         return made(**self.parameters, **watched)
 
 
+def rebuild(method: Method, parameters: dict[str, Any], callback: Any) -> Any:
+    """The estimator of a method with other parameters."""
+    return Recipe(method, parameters).build(callback)
+
+
 def estimator(method: Method) -> Any:
     import vicinal
 
