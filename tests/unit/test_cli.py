@@ -6,12 +6,14 @@ import importlib.util
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import polars as pl
 import pytest
@@ -29,7 +31,7 @@ class Stub:
 
     raised: BaseException | None = None
 
-    def __init__(self, **parameters: Any) -> None:
+    def __init__(self, n_components: int = 2, random_state: Any = None, n_jobs: int = -1) -> None:
         self.stage_times_ = {"neighbors": 0.5, "layout": 1.5}
 
     def fit(self, X: NDArray[np.float32]) -> None:
@@ -215,6 +217,27 @@ BAD: list[tuple[str, str, str | bytes | Callable[[str], None] | None, str, str]]
     ("n_neighbors not a number", "data.csv", GOOD, "--n-neighbors many", "--n-neighbors"),
     ("negative min_dist", "data.csv", GOOD, "--min-dist -0.1", "--min-dist"),
     ("min_dist not a number", "data.csv", GOOD, "--min-dist nan", "--min-dist"),
+    ("unknown method", "data.csv", GOOD, "--method pca", "pca"),
+    ("parameter without value", "data.csv", GOOD, "--param spread", "name=value"),
+    ("unknown parameter", "data.csv", GOOD, "--param colour=red", "not a parameter of umap"),
+    ("parameter of the wrong kind", "data.csv", GOOD, "--param spread=wide", "spread"),
+    ("parameter with an option of its own", "data.csv", GOOD, "--param random_state=1", "--seed"),
+    ("unknown id", "data.csv", GOOD, "--id q", "no column 'q'"),
+    ("unknown hover", "data.csv", GOOD, "--hover a,q", "no column 'q'"),
+    ("array of a table", "data.csv", GOOD, "--array X", "only .npz and .h5ad"),
+    ("page of 3-D", "data.csv", GOOD, "--n-components 3 --html map.html", "--html"),
+    ("page suffix", "data.csv", GOOD, "--html map.txt", ".html"),
+    ("text as feather", "data.feather", GOOD, "", "not a valid feather"),
+    ("text as jsonl", "data.jsonl", "hello\n", "", "data.jsonl"),
+    ("jsonl without numbers", "data.jsonl", '{"a": "x"}\n{"a": "y"}\n', "", "no numeric column"),
+    ("jsonl with a gap", "data.jsonl", '{"a": 1, "b": 2}\n{"a": 1}\n', "", "row 1 has no value in column 'b'"),
+    ("text as npz", "data.npz", GOOD, "", "not a complete .npz"),
+    ("npz without a matrix", "data.npz", lambda path: np.savez(path, a=np.ones(4)), "", "no 2-D array"),
+    ("npz with two", "data.npz", lambda p: np.savez(p, a=ROWS, b=ROWS), "", "--array chooses one of 'a', 'b'"),
+    ("npz without that one", "data.npz", lambda p: np.savez(p, a=ROWS), "--array z", "no array 'z'"),
+    ("npz of objects", "data.npz", lambda p: np.savez(p, a=np.array([[None]])), "", "data.npz"),
+    ("text as h5ad", "data.h5ad", GOOD, "", "not a valid h5ad"),
+    ("h5ad without a matrix", "data.h5ad", lambda path: h5py.File(path, "w").close(), "", "no 2-D array"),
     ("min_dist above spread", "data.csv", GOOD, "--min-dist 5", "min_dist"),
     ("no dimensions", "data.csv", GOOD, "--n-components 0", "--n-components"),
     ("unknown metric", "data.csv", GOOD, "--metric nonsense", "nonsense"),
@@ -266,6 +289,13 @@ def test_bad_input_is_one_line(run: Run, name: str, content: Any, arguments: str
         ("embed data.npy -o old.csv", "--force"),
         ("embed data.npy -o sub.csv", "directory"),
         ("embed data.npy -o map.csv --report map.json --png map.json", "must end in .png"),
+        ("quality data.npy", "EMBEDDING"),
+        ("quality data.npy none.csv", "does not exist"),
+        ("quality data.npy short.npy", "one row for each of the 60"),
+        ("quality data.npy data.npy --n-neighbors 0", "--n-neighbors"),
+        ("quality data.npy data.npy --report old.csv", ".json"),
+        ("quality data.npy data.npy --metric nonsense", "nonsense"),
+        ("methods pca", "pca"),
         ("demo --dataset mnist", "mnist"),
         ("demo --out old.csv", "is a file"),
         ("demo --out old.csv/deeper", "old.csv"),
@@ -276,6 +306,7 @@ def test_bad_input_is_one_line(run: Run, name: str, content: Any, arguments: str
 def test_bad_commands_are_one_line(run: Run, arguments: str, word: str) -> None:
     np.save("data.npy", ROWS)
     data = Path("data.npy").read_bytes()
+    np.save("short.npy", ROWS[:7, :2])
     write("old.csv", "old")
     Path("sub").mkdir()
     Path("sub.csv").mkdir()
@@ -318,7 +349,7 @@ def test_a_write_that_fails_leaves_every_output_alone(run: Run, monkeypatch: pyt
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(vicinal, "UMAP", Stub)
-    monkeypatch.setattr(cli, "_write_report", broken)
+    monkeypatch.setattr("vicinal.cli.commands.write_report", broken)
     np.save("data.npy", ROWS)
     for name in ("m.csv", "m.png", "m.json"):
         write(name, "old")
@@ -372,6 +403,62 @@ def test_help_and_version(run: Run) -> None:
     assert "--n-neighbors" in run("embed", "--help")[1]
 
 
+def test_embed_takes_any_parameter_and_writes_a_page(run: Run) -> None:
+    frame = pl.DataFrame(ROWS, schema=["a", "b", "c", "d"]).with_columns(
+        pl.Series("name", [f"row {a}" for a in range(60)]), pl.Series("note", ["x", None] * 30)
+    )
+    frame.write_ndjson("data.jsonl")
+    options = "--id name --hover note,d --param spread=2 --param init=random --param update_negatives=true"
+    code, _, err = run(
+        "embed", "data.jsonl", "-o", "map.csv", "--html", "map.html", "--report", "r.json", *options.split()
+    )
+    assert (code, err) == (0, "")
+    parameters = json.loads(Path("r.json").read_text())["parameters"]
+    assert parameters.items() >= {"spread": 2, "init": "random", "update_negatives": True}.items()
+    written = pl.read_csv("map.csv")
+    assert written.columns == ["name", "note", "d", "x", "y"]
+    page = Path("map.html").read_text()
+    assert '"fields": ["note", "d"]' in page
+    assert 'id="vicinal-ids"' in page
+
+
+def test_quality_measures_what_embed_wrote(run: Run) -> None:
+    np.save("data.npy", ROWS)
+    assert run("embed", "data.npy", "-o", "map.csv", "--label", "3", "--report", "a.json", "--quiet")[0] == 0
+    code, out, err = run("quality", "data.npy", "map.csv", "--columns", "0,1,2", "--report", "b.json")
+    assert (code, err) == (0, "")
+    assert "trustworthiness" in out
+    first, second = (json.loads(Path(name).read_text()) for name in ("a.json", "b.json"))
+    assert first["quality"]["trustworthiness"] == second["trustworthiness"]
+
+
+def test_methods_are_listed_with_their_parameters(run: Run) -> None:
+    code, out, err = run("methods")
+    assert (code, err) == (0, "")
+    assert "umap" in out
+    code, out, err = run("methods", "umap")
+    assert (code, err) == (0, "")
+    assert "n_neighbors" in out
+    assert "random_state" not in out
+
+
+def test_ctrl_c_during_the_layout_keeps_the_map(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from vicinal.cli.bars import Bars
+
+    report = Bars.__call__
+
+    def interrupted(self: Bars, stage: str, epoch: int, n_epochs: int, embedding: object) -> bool:
+        if stage == "layout" and epoch == 5:
+            os.kill(os.getpid(), signal.SIGINT)
+        return report(self, stage, epoch, n_epochs, embedding)
+
+    monkeypatch.setattr(Bars, "__call__", interrupted)
+    np.save("data.npy", ROWS)
+    code, _, err = run("embed", "data.npy", "-o", "map.npy", "--n-epochs", "10000000")
+    assert (code, err) == (130, "interrupted\n")
+    assert np.isfinite(np.load("map.npy")).all()
+
+
 @pytest.mark.parametrize("dataset", ["iris", "wine"])
 def test_demo_writes_map_picture_and_report(run: Run, dataset: str) -> None:
     code, out, err = run("demo", "--out", "deep/er", "--dataset", dataset)
@@ -387,7 +474,7 @@ def test_demo_writes_map_picture_and_report(run: Run, dataset: str) -> None:
 
 
 def test_demo_in_a_process_of_its_own(tmp_path: Path) -> None:
-    source = str(Path(cli.__file__).parents[1])
+    source = str(Path(cli.__file__).parents[2])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([source, os.environ.get("PYTHONPATH", "")])}
     command = [sys.executable, "-m", "vicinal.cli", "demo", "--out", str(tmp_path / "out")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, check=False)
@@ -448,3 +535,41 @@ def test_npy_is_taken_as_it_is_and_its_columns_by_number(tmp_path: Path) -> None
     assert table.labels is not None
     assert table.labels.tolist() == [1, 4, 7, 10]
     assert table.labels.dtype.kind == "i"
+
+
+def test_npz_and_feather_and_jsonl(tmp_path: Path) -> None:
+    np.savez(tmp_path / "one.npz", X=ROWS, other=ROWS[:3], kind=np.arange(60) % 4)
+    table = readers.read_table(tmp_path / "one.npz", label="kind")
+    assert np.array_equal(table.X, ROWS)
+    assert table.labels is not None
+    assert table.labels.tolist() == [a % 4 for a in range(60)]
+    frame = pl.DataFrame(ROWS, schema=["a", "b", "c", "d"]).with_columns(pl.Series("t", ["x"] * 60))
+    frame.write_ipc(tmp_path / "two.feather")
+    frame.write_ndjson(tmp_path / "two.jsonl")
+    for name in ("two.feather", "two.jsonl"):
+        read = readers.read_table(tmp_path / name, along=["t"])
+        assert pytest.approx(ROWS) == read.X
+        assert read.along["t"].tolist() == ["x"] * 60
+
+
+def test_h5ad_dense_sparse_and_components(tmp_path: Path) -> None:
+    from scipy.sparse import csr_matrix
+
+    path = tmp_path / "cells.h5ad"
+    sparse = csr_matrix(np.where(ROWS > 0, ROWS, 0))
+    with h5py.File(path, "w") as file:
+        group = file.create_group("X")
+        group.attrs["encoding-type"] = "csr_matrix"
+        group.attrs["shape"] = sparse.shape
+        for name in ("data", "indices", "indptr"):
+            group[name] = getattr(sparse, name)
+        file["obsm/X_pca"] = ROWS[:, :2]
+        file["obs/depth"] = np.arange(60)
+        file["obs/kind/codes"] = np.array([0, 1, -1] * 20, dtype=np.int8)
+        file["obs/kind/categories"] = np.array(["T", "B"], dtype=h5py.string_dtype())
+    table = readers.read_table(path, label="kind", along=["depth"])
+    assert np.array_equal(table.X, ROWS[:, :2])
+    assert table.labels is not None
+    assert table.labels[:3].tolist() == ["T", "B", None]
+    assert table.along["depth"].tolist() == list(range(60))
+    assert np.array_equal(readers.read_table(path, array="X").X, sparse.toarray())

@@ -18,8 +18,9 @@ export interface Meta {
 }
 
 export interface Live {
-  socket: string;
+  feed: string;
   parameters: Parameter[];
+  projects: boolean;
 }
 
 export interface Parameter {

@@ -6,6 +6,7 @@ import { readData, readMeta } from "./data";
 import { byId, count, icon } from "./element";
 import { bindKeys } from "./keys";
 import { buildLegend, show } from "./legend";
+import { Feed } from "./live";
 import { Names } from "./names";
 import { buildSearch } from "./search";
 import { buildSelection, selectedIds } from "./selection";
@@ -28,9 +29,11 @@ async function main(): Promise<void> {
   const page = { state, view, card, names };
   connect(page);
   names.place();
-  byId("busy").hidden = true;
+  // a live page has nothing to show before its first frame
+  byId("busy").hidden = meta.live === null;
+  const feed = meta.live && new Feed(page, meta.live);
+  Object.assign(window, { vicinalPage: { ...page, feed, selectedIds: () => selectedIds(state) } });
   document.documentElement.dataset["ready"] = "true";
-  Object.assign(window, { vicinalPage: { ...page, selectedIds: () => selectedIds(state) } });
 }
 
 export interface Page {

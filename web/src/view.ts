@@ -31,7 +31,7 @@ export class View {
   private readonly plot: Plot;
   private scale = 1;
   private readonly animated: boolean;
-  private readonly ground: number;
+  private ground: number;
 
   constructor(private readonly canvas: HTMLCanvasElement, private readonly data: MapData, theme: Theme) {
     this.ground = occupied(data);
@@ -78,6 +78,12 @@ export class View {
       zDataType: codes ? "categorical" : "continuous",
       preventFilterReset: true,
     });
+  }
+
+  /** Chooses the size of points anew, after they have moved. */
+  settle(): void {
+    this.ground = occupied(this.data);
+    void this.plot.set({ pointSize: this.pointSize() });
   }
 
   setTheme(theme: Theme): void {

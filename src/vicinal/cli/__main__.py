@@ -1,0 +1,5 @@
+import sys
+
+from vicinal.cli import main
+
+sys.exit(main())

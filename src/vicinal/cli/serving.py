@@ -1,0 +1,42 @@
+"""A live server for the rows of a file."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from vicinal.cli.methods import Recipe, rebuild, signature
+
+if TYPE_CHECKING:
+    from vicinal.readers import Table
+    from vicinal.viewer.server import LiveServer
+
+
+def live_server(
+    table: Table, recipe: Recipe, *, title: str, label: str | None, ids: str | None, port: int
+) -> LiveServer:
+    """Ready to run; its session is not started."""
+    from vicinal.viewer.packing import Columns
+
+    try:
+        from vicinal.viewer.server import LiveServer
+        from vicinal.viewer.session import ADJUSTABLE, Session
+    except ModuleNotFoundError as error:
+        raise ImportError(f"the live page needs {error.name}: pip install 'vicinal[app]'") from error
+
+    known = signature(recipe.method)
+    defaults = {name: known[name].default for name in ADJUSTABLE if name in known}
+    columns = Columns(
+        labels=table.labels,
+        hover={name: column for name, column in table.along.items() if name != ids} or None,
+        ids=None if ids is None else table.along[ids].tolist(),
+    )
+    session = Session(
+        table.X,
+        partial(rebuild, recipe.method),
+        {name: value for name, value in (defaults | recipe.parameters).items() if value is not None},
+        columns=columns,
+        title=title,
+        label=label or "",
+    )
+    return LiveServer(session, port=port)

@@ -1,0 +1,127 @@
+"""What the command line writes: maps, pictures, pages, reports, and tables on the terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vicinal.cli.bars import STAGES
+from vicinal.cli.embedding import Embedded, categories
+from vicinal.cli.methods import Recipe
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from vicinal.quality import QualityReport
+
+MAP_SUFFIXES = (".npy", ".csv", ".parquet")
+
+
+def check_targets(targets: Mapping[str, tuple[Path | None, tuple[str, ...]]], sources: list[Path], force: bool) -> None:
+    """Refuse before any work what could not be written after it."""
+    seen = {source.resolve(): "the input" for source in sources}
+    for name, (path, suffixes) in targets.items():
+        if path is None:
+            continue
+        if path.suffix.lower() not in suffixes:
+            raise ValueError(f"{name} {path} must end in {' or '.join(suffixes)}")
+        if path.is_dir():
+            raise ValueError(f"{name} {path} is a directory")
+        if not path.resolve().parent.is_dir():
+            raise ValueError(f"{name} {path} is in a directory that does not exist")
+        if path.resolve() in seen:
+            raise ValueError(f"{name} {path} is the same file as {seen[path.resolve()]}")
+        seen[path.resolve()] = name
+        if path.exists() and not force:
+            raise ValueError(f"{name} {path} exists; --force replaces it")
+        if not os.access(path.resolve().parent, os.W_OK):
+            raise ValueError(f"{name} {path} is in a directory that cannot be written to")
+
+
+def write_map(
+    path: Path,
+    embedding: NDArray[np.float32],
+    labels: NDArray[Any] | None,
+    along: Mapping[str, NDArray[Any]] | None = None,
+) -> None:
+    import numpy as np
+    import polars as pl
+
+    if path.suffix.lower() == ".npy":
+        np.save(path, embedding)
+        return
+    width = embedding.shape[1]
+    names = ["x", "y", "z"][:width] if width <= 3 else [f"d{a + 1}" for a in range(width)]
+    columns = {name: embedding[:, a] for a, name in enumerate(names)}
+    frame = pl.DataFrame({name: values.tolist() for name, values in (along or {}).items()} | columns)
+    if labels is not None:
+        frame = frame.with_columns(pl.Series("label", labels.tolist()))
+    if path.suffix.lower() == ".csv":
+        frame.write_csv(path)
+    else:
+        frame.write_parquet(path)
+
+
+def write_picture(
+    path: Path, embedding: NDArray[np.float32], labels: NDArray[Any] | None, title: str | None
+) -> None:
+    # Figure rather than pyplot: no window system is asked for, no global state is left
+    from matplotlib.figure import Figure
+
+    from vicinal import plot
+
+    axes = Figure(figsize=plot.FIGURE_INCHES, layout="constrained").add_subplot()
+    classes = categories(labels)
+    values = labels if classes is None else None
+    plot.save(path, plot.points(embedding, classes, values, ax=axes, title=title))
+
+
+def write_report(path: Path, source: str, shape: tuple[int, ...], recipe: Recipe, made: Embedded) -> None:
+    import vicinal
+
+    document = {
+        "vicinal": vicinal.__version__,
+        "source": source,
+        "rows": shape[0],
+        "columns": shape[1],
+        "method": str(recipe.method),
+        "parameters": recipe.parameters,
+        "seconds": {stage: round(spent, 4) for stage, spent in made.seconds.items()},
+        "quality": None if made.quality is None else made.quality.as_dict(),
+    }
+    write_json(path, document)
+
+
+def write_json(path: Path, document: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(document, indent=2, allow_nan=False, default=str) + "\n", encoding="utf-8")
+
+
+def show_quality(report: QualityReport) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    table = Table("quality", title_justify="left")
+    table.add_column("value", justify="right")
+    for name, value in report.measures().items():
+        table.add_row(name, "-" if value is None else f"{value:.4f}")
+    console.print(table)
+    for note in report.notes:
+        console.print(f"note: {note}", markup=False)
+
+
+def show(made: Embedded) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    if made.quality is not None:
+        show_quality(made.quality)
+    table = Table("stage")
+    table.add_column("seconds", justify="right")
+    for stage, spent in made.seconds.items():
+        table.add_row(STAGES.get(stage, stage), f"{spent:.2f}")
+    Console().print(table)

@@ -1,0 +1,207 @@
+"""The live page: the offline page fed by a running fit, for this machine only.
+
+Safety: the server listens on the loopback address. Every address holds a random token, compared in constant time.
+A websocket or an upload must come from a page of this very server (Origin), and every request must name it by a
+loopback name (Host), which stops other sites that a browser has open. An upload is limited in size and read from a
+temporary file under a name of our own: nothing a client says is ever used as a path.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import secrets
+import socket
+import tempfile
+import threading
+from collections.abc import AsyncIterator
+from dataclasses import asdict, replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from vicinal.viewer.export import page
+from vicinal.viewer.frames import Encoder
+from vicinal.viewer.packing import Packed
+from vicinal.viewer.session import Session
+
+LOOPBACK = "127.0.0.1"
+NAMES = (LOOPBACK, "localhost")
+MOST_UPLOADED = 256 * 2**20
+MOST_TOLD = 16 * 2**20
+# How often a feed looks for newer places, in seconds: about 25 frames a second at most.
+LOOK_S = 0.04
+# Without a sign that a frame was drawn the feed sends the next one after this long, in seconds.
+UNANSWERED_S = 10.0
+REFUSED = 1008
+
+
+class LiveServer:
+    """Serves one session at `address`; `run` blocks, `start` does not."""
+
+    def __init__(self, session: Session, *, port: int = 0, token: str | None = None) -> None:
+        self.session = session
+        self.token = secrets.token_urlsafe(24) if token is None else token
+        self._listening = socket.create_server((LOOPBACK, port))
+        self.port = int(self._listening.getsockname()[1])
+        config = uvicorn.Config(self.app(), log_level="error", ws_max_size=MOST_TOLD, lifespan="off")
+        self._server = uvicorn.Server(config)
+        self._thread: threading.Thread | None = None
+
+    @property
+    def address(self) -> str:
+        return f"http://{LOOPBACK}:{self.port}/{self.token}/"
+
+    def run(self) -> None:
+        """Serve until interrupted."""
+        self._server.run(sockets=[self._listening])
+
+    def start(self) -> LiveServer:
+        """Serve from a thread of its own."""
+        self._thread = threading.Thread(target=self.run, daemon=True)
+        self._thread.start()
+        return self
+
+    def close(self) -> None:
+        self._server.should_exit = True
+        if self._thread is not None:
+            self._thread.join(5.0)
+        self.session.stop()
+
+    def app(self) -> Starlette:
+        return Starlette(
+            routes=[
+                Route("/{token}/", self._page),
+                Route("/{token}/project", self._project, methods=["POST"]),
+                WebSocketRoute("/{token}/feed", self._feed),
+            ]
+        )
+
+    def _refusal(self, asked: Request | WebSocket, *, own_page: bool) -> str | None:
+        """Why a request is not answered, if it is not."""
+        if not secrets.compare_digest(asked.path_params["token"].encode(), self.token.encode()):
+            return "wrong token"
+        places = {f"{name}:{self.port}" for name in NAMES}
+        if asked.headers.get("host") not in places:
+            return "wrong host"
+        if own_page and asked.headers.get("origin") not in {f"http://{place}" for place in places}:
+            return "foreign origin"
+        return None
+
+    async def _page(self, request: Request) -> Response:
+        refusal = self._refusal(request, own_page=False)
+        if refusal is not None:
+            return PlainTextResponse(refusal, status_code=403)
+        live = {"feed": "feed", "parameters": self.session.adjustable(), "projects": self._projects()}
+        packed = self.session.packed
+        text = page(Packed({**packed.meta, "live": live}, packed.sections))
+        safe = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"}
+        return HTMLResponse(text, headers=safe)
+
+    def _projects(self) -> bool:
+        return self.session.model is None or hasattr(self.session.model, "transform")
+
+    async def _project(self, request: Request) -> Response:
+        refusal = self._refusal(request, own_page=True)
+        if refusal is not None:
+            return PlainTextResponse(refusal, status_code=403)
+        # of the client's name only its last part is kept, to be shown
+        name = PurePosixPath(request.query_params.get("name", "").replace("\\", "/")).name[:80]
+        try:
+            async with _uploaded(request, PurePosixPath(name).suffix.lower()) as path:
+                rows = await asyncio.to_thread(_rows_of, path, name)
+                placed = await asyncio.to_thread(self.session.project, name, rows)
+        except ValueError as error:
+            return JSONResponse({"error": " ".join(str(error).split())}, status_code=400)
+        return JSONResponse({"placed": placed})
+
+    async def _feed(self, websocket: WebSocket) -> None:
+        refusal = self._refusal(websocket, own_page=True)
+        if refusal is not None:
+            await websocket.close(REFUSED, refusal)
+            return
+        await websocket.accept()
+        drawn = asyncio.Event()
+        drawn.set()
+        listening = asyncio.create_task(self._listen(websocket, drawn))
+        sending = asyncio.create_task(self._send(websocket, drawn))
+        await asyncio.wait({listening, sending}, return_when=asyncio.FIRST_COMPLETED)
+        for task in (listening, sending):
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError, WebSocketDisconnect, RuntimeError):
+                await task
+
+    async def _send(self, websocket: WebSocket, drawn: asyncio.Event) -> None:
+        """The newest places whenever the last ones have been drawn; what came in between is skipped."""
+        encoder, told, sent = Encoder(), None, None
+        while True:
+            status, moment = self.session.status, self.session.moment
+            if status != told:
+                await websocket.send_text(json.dumps({"type": "status", **asdict(status)}))
+                told = status
+            if moment is not sent and (moment.epoch or moment.final):
+                drawn.clear()
+                await websocket.send_bytes(await asyncio.to_thread(encoder.encode, moment))
+                sent = moment
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(drawn.wait(), UNANSWERED_S)
+            await asyncio.sleep(LOOK_S)
+
+    async def _listen(self, websocket: WebSocket, drawn: asyncio.Event) -> None:
+        while True:
+            said = json.loads(await websocket.receive_text())
+            kind = said.get("type") if isinstance(said, dict) else None
+            if kind == "drawn":
+                drawn.set()
+            elif kind == "pause":
+                self.session.pause()
+            elif kind == "resume":
+                self.session.resume()
+            elif kind == "rerun":
+                await self._rerun(websocket, said.get("parameters"))
+            elif kind == "select":
+                self.session.selection = [int(row) for row in said.get("rows", [])]
+
+    async def _rerun(self, websocket: WebSocket, parameters: Any) -> None:
+        try:
+            if not isinstance(parameters, dict):
+                raise ValueError("parameters must be names and numbers")
+            self.session.start(parameters)
+        except ValueError as error:
+            failed = replace(self.session.status, message=str(error))
+            await websocket.send_text(json.dumps({"type": "status", **asdict(failed)}))
+
+
+@contextlib.asynccontextmanager
+async def _uploaded(request: Request, suffix: str) -> AsyncIterator[Path]:
+    """The body in a temporary file under our own name."""
+    from vicinal.readers import SUFFIXES
+
+    if suffix not in SUFFIXES:
+        raise ValueError(f"the file's name must end in one of {', '.join(SUFFIXES)}")
+    with tempfile.TemporaryDirectory(prefix="vicinal-") as folder:
+        path = Path(folder) / f"upload{suffix}"
+        size = 0
+        with path.open("wb") as file:
+            async for part in request.stream():
+                size += len(part)
+                if size > MOST_UPLOADED:
+                    raise ValueError(f"the file is larger than {MOST_UPLOADED // 2**20} MiB")
+                file.write(part)
+        yield path
+
+
+def _rows_of(path: Path, name: str) -> Any:
+    from vicinal.readers import read_table
+
+    try:
+        return read_table(path).X
+    except ValueError as error:
+        raise ValueError(str(error).replace(str(path), name)) from error

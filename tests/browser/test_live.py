@@ -1,0 +1,96 @@
+"""The live page in a real browser: frames of a running fit, pause, reconnection, another run, new rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vicinal
+from vicinal.viewer.packing import Columns
+from vicinal.viewer.server import LiveServer
+from vicinal.viewer.session import Session
+
+Open = Callable[..., Any]
+WAIT_MS = 60_000
+
+
+@pytest.fixture
+def live(digits: Any, digit_labels: Any) -> Iterator[LiveServer]:
+    session = Session(
+        digits[:600],
+        lambda parameters, callback: vicinal.UMAP(**parameters, callback=callback),
+        {"n_neighbors": 15, "n_epochs": 3000, "random_state": 1},
+        columns=Columns(labels=digit_labels[:600]),
+        title="digits",
+    )
+    running = LiveServer(session).start()
+    yield running
+    running.close()
+
+
+def test_a_fit_is_watched_paused_and_ends_with_the_models_places(open_page: Open, live: LiveServer) -> None:
+    page = open_page(live.address)
+    live.session.start()
+    page.wait_for_function("vicinalPage.feed.frames >= 5", timeout=WAIT_MS)
+    page.get_by_role("button", name="Pause").click()
+    page.wait_for_function("vicinalPage.feed.status.state === 'paused'", timeout=WAIT_MS)
+    epoch = live.session.moment.epoch
+    # a connection that is lost while paused comes back, and the fit goes on from there
+    page.evaluate("vicinalPage.feed.drop()")
+    frames = page.evaluate("vicinalPage.feed.frames")
+    page.wait_for_function("before => vicinalPage.feed.frames > before", arg=frames, timeout=WAIT_MS)
+    page.get_by_role("button", name="Resume").click()
+    page.wait_for_function("vicinalPage.feed.exact !== null", timeout=WAIT_MS)
+    assert live.session.moment.epoch >= epoch
+    found = np.array(page.evaluate("[[...vicinalPage.feed.exact.x], [...vicinalPage.feed.exact.y]]"), dtype=np.float32)
+    assert np.array_equal(found.T, live.session.model.embedding_)
+    assert page.inner_text(".stage strong") == "Done"
+    assert page.is_hidden("#busy")
+
+
+def test_another_run_and_new_rows(open_page: Open, live: LiveServer, tmp_path: Path, digits: Any) -> None:
+    live.session.start({"n_epochs": 50})
+    page = open_page(live.address)
+    page.wait_for_function("vicinalPage.feed.exact !== null", timeout=WAIT_MS)
+    page.fill("input[name=n_neighbors]", "5")
+    page.get_by_role("button", name="Run again").click()
+    page.wait_for_function("vicinalPage.feed.exact?.run === 2", timeout=WAIT_MS)
+    assert live.session.parameters["n_neighbors"] == 5
+    page.evaluate("vicinalPage.view.select([1, 2, 3])")
+    end = time.monotonic() + WAIT_MS / 1000
+    while live.session.selection != [1, 2, 3]:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    np.save(tmp_path / "new rows.npy", digits[600:640])
+    page.set_input_files("#upload", tmp_path / "new rows.npy")
+    page.wait_for_function("document.getElementById('count')?.textContent.startsWith('640')", timeout=WAIT_MS)
+    page.wait_for_function("document.documentElement.dataset.ready", timeout=WAIT_MS)
+    assert "new: new rows.npy" in page.inner_text("#legend")
+
+
+def test_a_wrong_token_shows_nothing(browser: Any, live: LiveServer) -> None:
+    page = browser.new_page()
+    answer = page.goto(live.address.replace(live.token, "wrong"))
+    assert answer.status == 403
+    assert "vicinal-xy" not in page.content()
+    page.close()
+
+
+def test_a_page_from_elsewhere_cannot_listen(browser: Any, live: LiveServer) -> None:
+    page = browser.new_page()
+    page.goto("data:text/html,<p>elsewhere")
+    refused = page.evaluate(
+        """address => new Promise(done => {
+            const socket = new WebSocket(address);
+            socket.onmessage = () => done('heard something');
+            socket.onclose = () => done('refused');
+        })""",
+        live.address.replace("http", "ws") + "feed",
+    )
+    assert refused == "refused"
+    page.close()

@@ -1,0 +1,273 @@
+"""The live page's parts: frames, the session around a fit, and who is refused by the server."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
+
+import vicinal
+from vicinal.viewer import server as serving
+from vicinal.viewer.frames import DELTA, EXACT, HEAD, KEY, Encoder, Moment
+from vicinal.viewer.packing import Columns
+from vicinal.viewer.server import LiveServer
+from vicinal.viewer.session import Session
+
+X = np.random.default_rng(0).normal(size=(200, 5)).astype(np.float32)
+LONG_S = 60.0
+
+
+def build(parameters: dict[str, Any], callback: Any) -> Any:
+    return vicinal.UMAP(**parameters, callback=callback)
+
+
+def session(n_epochs: int = 60, **described: Any) -> Session:
+    return Session(X, build, {"n_neighbors": 10, "n_epochs": n_epochs, "random_state": 1}, **described)
+
+
+def until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + LONG_S
+    while not true():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.01)
+
+
+class Reader:
+    """What web/src/frames.ts does."""
+
+    def __init__(self) -> None:
+        self.steps: NDArray[np.uint16] | None = None
+
+    def read(self, frame: bytes) -> tuple[int, NDArray[np.float64]]:
+        kind, _, _, _, *box = HEAD.unpack_from(frame)
+        content = zlib.decompress(frame[HEAD.size :])
+        if kind == EXACT:
+            return kind, np.frombuffer(content, "<f4").reshape(2, -1).T.astype(np.float64)
+        steps = np.frombuffer(content, "<u2").reshape(2, -1)
+        self.steps = steps if kind == KEY else self.steps + steps
+        low, high = np.array(box[:2]), np.array(box[2:])
+        return kind, low + self.steps.T / 65535 * (high - low)  # type: ignore[union-attr]
+
+
+def test_frames_are_read_back_to_half_a_step() -> None:
+    rng = np.random.default_rng(0)
+    places = rng.normal(size=(500, 2)).astype(np.float32)
+    encoder, reader, kinds, sizes = Encoder(), Reader(), [], []
+    for epoch in range(1, 12):
+        frame = encoder.encode(Moment(1, epoch, 12, places))
+        kind, found = reader.read(frame)
+        kinds.append(kind)
+        sizes.append(len(frame))
+        assert np.abs(found - places).max() < 1.01 * 1.5 * np.ptp(places) / 65535
+        places = places * np.float32(2.0 if epoch == 6 else 1.001)
+    # one key at the start, one when the map outgrew its box, changes otherwise, which are smaller
+    assert [kind == KEY for kind in kinds] == [epoch in (1, 7) for epoch in range(1, 12)]
+    assert max(sizes[1:6]) < 0.75 * sizes[0]
+    kind, found = reader.read(encoder.encode(Moment(1, 12, 12, places, final=True)))
+    assert kind == EXACT
+    assert np.array_equal(found, places)
+    assert encoder.encode(Moment(2, 1, 12, places))[0] == KEY
+    assert encoder.encode(Moment(2, 2, 12, places))[0] == DELTA
+
+
+def test_a_session_ends_with_the_models_own_places() -> None:
+    watched = session()
+    watched.start()
+    watched.wait(LONG_S)
+    assert watched.status.state == "done"
+    assert watched.moment.final
+    plain = vicinal.UMAP(n_neighbors=10, n_epochs=60, random_state=1).fit_transform(X)
+    assert np.array_equal(watched.moment.places, plain)
+    watched.start({"n_neighbors": 5})
+    watched.wait(LONG_S)
+    assert watched.parameters["n_neighbors"] == 5
+    assert not np.array_equal(watched.moment.places, plain)
+
+
+def test_a_session_can_be_paused_resumed_and_stopped() -> None:
+    watched = session(n_epochs=1_000_000)
+    watched.start()
+    until(lambda: watched.moment.epoch > 3)
+    watched.pause()
+    until(lambda: watched.status.state == "paused")
+    time.sleep(0.1)
+    stood = watched.moment.epoch
+    time.sleep(0.2)
+    assert watched.moment.epoch == stood
+    watched.resume()
+    until(lambda: watched.moment.epoch > stood)
+    watched.stop()
+    watched.wait(LONG_S)
+    assert watched._thread is not None
+    assert not watched._thread.is_alive()
+
+
+def test_a_fit_that_fails_says_why() -> None:
+    watched = Session(np.full((20, 2), np.nan), build, {"n_neighbors": 5})
+    watched.start()
+    watched.wait(LONG_S)
+    assert watched.status.state == "failed"
+    assert "NaN" in watched.status.message
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"metric": "cosine"}, "metric cannot be changed here"),
+        ({"n_neighbors": 1}, "between 2 and 200"),
+        ({"n_neighbors": 7.5}, "whole number"),
+        ({"n_neighbors": "__import__"}, "must be a number"),
+        ({"n_neighbors": True}, "must be a number"),
+        ({"n_epochs": float("nan")}, "must be a number"),
+    ],
+)
+def test_only_numbers_within_limits_are_taken_from_a_reader(parameters: dict[str, Any], message: str) -> None:
+    watched = session()
+    with pytest.raises(ValueError, match=message):
+        watched.start(parameters)
+    assert watched.status.state == "waiting"
+
+
+@pytest.fixture(scope="module")
+def live() -> Iterator[LiveServer]:
+    ids = [f"id{a}" for a in range(len(X))]
+    watched = session(columns=Columns(labels=np.arange(len(X)) % 3, ids=ids, hover={"t": ids}))
+    watched.start()
+    watched.wait(LONG_S)
+    running = LiveServer(watched).start()
+    until(lambda: running._server.started)
+    yield running
+    running.close()
+
+
+def get(live: LiveServer, path: str, method: str = "GET", body: bytes = b"", **headers: str) -> tuple[int, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", live.port, timeout=LONG_S)
+    connection.request(method, path, body or None, {name.replace("_", "-"): value for name, value in headers.items()})
+    answer = connection.getresponse()
+    return answer.status, answer.read().decode()
+
+
+def origin(live: LiveServer) -> str:
+    return f"http://127.0.0.1:{live.port}"
+
+
+def feed(live: LiveServer) -> str:
+    return live.address.replace("http", "ws") + "feed"
+
+
+def test_the_page_needs_the_token_and_a_loopback_name(live: LiveServer) -> None:
+    status, text = get(live, f"/{live.token}/")
+    assert status == 200
+    assert '"feed": "feed"' in text
+    for path, headers in {
+        "/wrong/": {},
+        f"/{live.token[:-1]}/": {},
+        "/": {},
+        f"/{live.token}/../etc/passwd": {},
+    }.items():
+        assert get(live, path, **headers)[0] in (403, 404)
+    assert get(live, f"/{live.token}/", Host="evil.example")[0] == 403
+    assert live._listening.getsockname()[0] == "127.0.0.1"
+
+
+def test_the_feed_refuses_strangers(live: LiveServer) -> None:
+    for address, where in (
+        (feed(live), "http://evil.example"),
+        (feed(live), None),
+        (feed(live).replace(live.token, "wrong"), origin(live)),
+    ):
+        with pytest.raises((InvalidStatus, ConnectionClosed)), connect(address, origin=where) as opened:  # type: ignore[arg-type]
+            opened.recv(timeout=LONG_S)
+
+
+def test_the_feed_sends_status_and_final_places_to_every_reader(live: LiveServer) -> None:
+    for _ in range(2):
+        with connect(feed(live), origin=origin(live)) as opened:  # type: ignore[arg-type]
+            assert json.loads(opened.recv(timeout=LONG_S))["state"] == "done"
+            kind, places = Reader().read(opened.recv(timeout=LONG_S))  # type: ignore[arg-type]
+            assert kind == EXACT
+            assert np.array_equal(places, live.session.model.embedding_)
+            opened.send(json.dumps({"type": "select", "rows": [3, 5]}))
+            until(lambda: live.session.selection == [3, 5])
+            opened.send(json.dumps({"type": "rerun", "parameters": {"metric": "cosine"}}))
+            assert "cannot be changed" in json.loads(opened.recv(timeout=LONG_S))["message"]
+
+
+def test_a_slow_reader_gets_fewer_frames_not_old_ones() -> None:
+    watched = session(n_epochs=1_000_000)
+    running = LiveServer(watched).start()
+    watched.start()
+    try:
+        with connect(feed(running), origin=origin(running), max_size=None) as opened:  # type: ignore[arg-type]
+
+            def frame() -> int:
+                while True:
+                    message = opened.recv(timeout=LONG_S)
+                    if isinstance(message, bytes):
+                        return int(HEAD.unpack_from(message)[2])
+
+            first = frame()
+            until(lambda: watched.moment.epoch > first + 50)
+            # nothing more until the first has been drawn; then the newest
+            opened.send(json.dumps({"type": "drawn"}))
+            assert frame() > first + 40
+    finally:
+        running.close()
+
+
+def test_new_rows_are_placed_and_bad_uploads_are_refused(live: LiveServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = "a,b,c,d,e\n" + "\n".join(",".join(map(str, row)) for row in (X[:7] + 0.01).tolist())
+    address = f"/{live.token}/project?name="
+    own = {"Origin": origin(live)}
+    assert get(live, address + "new.csv", "POST", rows.encode())[0] == 403
+    assert get(live, address + "new.csv", "POST", rows.encode(), Origin="http://evil.example")[0] == 403
+    for name, body, word in (
+        ("new.exe", rows, "must end in"),
+        ("../../etc/passwd", rows, "must end in"),
+        ("new.csv", "a,b\nx,y\n", "no numeric column"),
+        ("new.csv", "a,b\n1,2\n", "features"),
+        ("new.parquet", rows, "not a valid parquet"),
+    ):
+        status, text = get(live, address + name, "POST", body.encode(), **own)
+        assert status == 400
+        assert word in json.loads(text)["error"]
+        assert "/tmp" not in text
+    status, text = get(live, address + "..%2F..%2Fnew.csv", "POST", rows.encode(), **own)
+    assert (status, json.loads(text)) == (200, {"placed": 7})
+    meta = live.session.packed.meta
+    assert meta["n"] == 207
+    assert meta["categories"][-1] == "new: new.csv"
+    monkeypatch.setattr(serving, "MOST_UPLOADED", 50)
+    status, text = get(live, address + "new.csv", "POST", rows.encode(), **own)
+    assert status == 400
+    assert "larger than" in text
+
+
+def test_serve_says_where_and_refuses_what_embed_refuses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from vicinal import cli
+
+    seen: list[LiveServer] = []
+    monkeypatch.setattr(LiveServer, "run", lambda self: seen.append(self))
+    np.save(tmp_path / "data.npy", X)
+    assert cli.main(["serve", str(tmp_path / "data.npy"), "--no-browser", "--n-epochs", "20"]) == 0
+    (running,) = seen
+    assert running.address in capsys.readouterr().out
+    assert {one["name"] for one in running.session.adjustable()} >= {"n_neighbors", "min_dist", "n_epochs"}
+    running.session.wait(LONG_S)
+    assert running.session.status.state == "done"
+    running.close()
+    for arguments, word in (("none.csv", "does not exist"), (f"{tmp_path / 'data.npy'} --port 99999", "--port")):
+        assert cli.main(["serve", *arguments.split(), "--no-browser"]) == 2
+        assert word in capsys.readouterr().err

@@ -1,0 +1,143 @@
+// The live part of the page: places that arrive over a websocket, and what can be asked of the fit that sends them.
+import type { Live } from "./data";
+import { byId, count, el, icon } from "./element";
+import { centred, Decoder, type Frame } from "./frames";
+import { heading } from "./legend";
+import type { Page } from "./main";
+
+const STAGES: Record<string, string> = {
+  starting: "Starting",
+  neighbors: "Finding neighbours",
+  graph: "Weighing the graph",
+  initialize: "Making a first map",
+  layout: "Laying out",
+  train: "Training",
+};
+const FIRST_RETRY_MS = 300;
+const LAST_RETRY_MS = 5000;
+// Names and sizes follow the points every so many frames.
+const SETTLE_FRAMES = 8;
+
+interface Status {
+  state: "waiting" | "running" | "paused" | "done" | "failed";
+  stage: string;
+  epoch: number;
+  n_epochs: number;
+  message: string;
+}
+
+export class Feed {
+  frames = 0;
+  /** The final places, as the estimator has them. */
+  exact: Frame | null = null;
+  status: Status = { state: "waiting", stage: "", epoch: 0, n_epochs: 0, message: "" };
+  private socket: WebSocket | null = null;
+  private decoder = new Decoder();
+  private retry = FIRST_RETRY_MS;
+  private queue = Promise.resolve();
+  private readonly parts = { title: el("strong"), bar: el("progress", { max: 1 }), note: el("p", { className: "hint" }), pause: el("button"), again: el("button", { textContent: "Run again" }) };
+
+  constructor(private readonly page: Page, private readonly live: Live) {
+    this.build();
+    this.connect();
+    page.state.listen("selected", () => this.say({ type: "select", rows: page.state.selected }));
+  }
+
+  private connect(): void {
+    const address = new URL(this.live.feed, location.href);
+    address.protocol = "ws:";
+    const socket = new WebSocket(address);
+    socket.binaryType = "arraybuffer";
+    socket.onopen = () => {
+      this.retry = FIRST_RETRY_MS;
+      this.decoder = new Decoder();
+    };
+    socket.onmessage = ({ data }) => {
+      if (typeof data === "string") this.told(JSON.parse(data) as Status);
+      // frames are drawn one after the other; the server sends the next when it hears that this one is drawn
+      else this.queue = this.queue.then(() => this.draw(data as ArrayBuffer));
+    };
+    socket.onclose = () => {
+      this.parts.note.textContent = "Connection lost; trying again";
+      setTimeout(() => this.connect(), this.retry);
+      this.retry = Math.min(LAST_RETRY_MS, this.retry * 2);
+    };
+    this.socket = socket;
+  }
+
+  /** Ends the connection as a failing network would; the page connects again. */
+  drop(): void {
+    this.socket?.close();
+  }
+
+  private say(what: object): void {
+    if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(what));
+  }
+
+  private async draw(message: ArrayBuffer): Promise<void> {
+    const { state, view, names, card } = this.page;
+    const frame = await this.decoder.decode(message);
+    if (frame.x.length !== state.data.n) return location.reload();
+    centred(frame.x, frame.y, state.data.x, state.data.y);
+    this.frames++;
+    this.exact = frame.exact ? frame : null;
+    byId("busy").hidden = true;
+    await view.redraw();
+    card.place();
+    if (frame.exact || this.frames % SETTLE_FRAMES === 1) {
+      view.settle();
+      names.locate();
+    }
+    if (this.frames === 1) await view.fit(false);
+    this.say({ type: "drawn" });
+  }
+
+  private build(): void {
+    const section = byId("live");
+    section.hidden = false;
+    this.parts.pause.onclick = () => this.say({ type: this.status.state === "paused" ? "resume" : "pause" });
+    const inputs = this.live.parameters.map(({ name, value, low, high, step }) => {
+      const input = el("input", { type: "number", name, value: String(value), min: String(low), max: String(high), step: String(step) });
+      return el("label", {}, el("span", { textContent: name.replaceAll("_", " ") }), input);
+    });
+    this.parts.again.onclick = () => {
+      const parameters: Record<string, number> = {};
+      for (const input of section.querySelectorAll<HTMLInputElement>("input[type=number]")) parameters[input.name] = input.valueAsNumber;
+      this.say({ type: "rerun", parameters });
+    };
+    const actions = el("div", { className: "actions" }, this.parts.pause, this.parts.again);
+    if (this.live.projects) actions.append(this.upload());
+    section.append(heading("Layout"), el("div", { className: "stage" }, this.parts.title, this.parts.bar, this.parts.note), el("div", { className: "parameters" }, ...inputs), actions);
+    if (this.live.parameters.length === 0) this.parts.again.hidden = true;
+  }
+
+  private upload(): HTMLElement {
+    const file = el("input", { type: "file", id: "upload", hidden: true });
+    const button = el("button", { textContent: "Project…", title: "Place the rows of a file on this map", id: "project" });
+    button.onclick = () => file.click();
+    file.onchange = async () => {
+      const chosen = file.files?.[0];
+      if (!chosen) return;
+      this.parts.note.textContent = `Placing ${chosen.name}`;
+      const answer = await fetch(`project?name=${encodeURIComponent(chosen.name)}`, { method: "POST", body: chosen });
+      const said = (await answer.json()) as { error?: string };
+      if (said.error) this.parts.note.textContent = said.error;
+      else location.reload();
+    };
+    return el("span", {}, file, button);
+  }
+
+  private told(status: Status): void {
+    this.status = status;
+    const { title, bar, note, pause } = this.parts;
+    const running = status.state === "running" || status.state === "paused";
+    title.textContent = running ? (status.state === "paused" ? "Paused" : (STAGES[status.stage] ?? status.stage)) : { done: "Done", failed: "Failed", waiting: "Waiting" }[status.state as "done"];
+    byId("busy-text").textContent = title.textContent!;
+    note.textContent = status.message || (status.n_epochs > 1 ? `Epoch ${count(status.epoch)} of ${count(status.n_epochs)}` : "");
+    bar.hidden = !running;
+    if (status.n_epochs > 1) bar.value = status.epoch / status.n_epochs;
+    else bar.removeAttribute("value");
+    pause.hidden = !running;
+    pause.replaceChildren(icon(status.state === "paused" ? "play" : "pause"), status.state === "paused" ? "Resume" : "Pause");
+  }
+}
