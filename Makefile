@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BENCH_VENV := .venv-bench
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*) $(shell find src -name '*.py*' -not -path '*/__pycache__/*')
+SOURCES := pyproject.toml constraints.txt CMakeLists.txt $(wildcard cpp/*) $(shell find src -name '*.py*' -not -path '*/__pycache__/*')
 CXX_FILES := $(wildcard cpp/*.cpp cpp/*.hpp tests/cpp/*.cpp)
 
 .PHONY: demo test bench lint format sanitize clean setup
@@ -15,7 +15,7 @@ $(VENV)/bin/python:
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
 $(VENV)/.installed: $(VENV)/bin/python $(SOURCES)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check '.[app,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt '.[app,torch,dev]'
 	@touch $@
 
 demo: setup

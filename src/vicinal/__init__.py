@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 # Where the public names live.
 _NAMES = {
+    "estimators.parametric": ("ParametricUMAP",),
     "estimators.umap": ("UMAP",),
     "functions": (
         "find_ab_params",
@@ -40,6 +41,7 @@ _MODULES = {module for module in _NAMES if "." not in module}
 __all__ = list(_HOME)
 
 if TYPE_CHECKING:
+    from vicinal.estimators.parametric import ParametricUMAP as ParametricUMAP
     from vicinal.estimators.umap import UMAP as UMAP
     from vicinal.functions import find_ab_params as find_ab_params
     from vicinal.functions import fuzzy_simplicial_set as fuzzy_simplicial_set
