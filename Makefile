@@ -4,7 +4,8 @@ VENV := .venv
 BENCH_VENV := .venv-bench
 CLIENTS_VENV := .venv-clients
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*) $(shell find src -name '*.py*' -not -path '*/__pycache__/*') $(wildcard src/vicinal/viewer/static/*)
+SOURCES := pyproject.toml constraints.txt CMakeLists.txt $(wildcard cpp/*) \
+    $(shell find src -name '*.py*' -not -path '*/__pycache__/*') $(wildcard src/vicinal/viewer/static/*)
 CXX_FILES := $(wildcard cpp/*.cpp cpp/*.hpp tests/cpp/*.cpp)
 
 .PHONY: demo test bench clients lint format sanitize clean setup web browser
@@ -16,7 +17,7 @@ $(VENV)/bin/python:
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
 $(VENV)/.installed: $(VENV)/bin/python $(SOURCES)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check '.[app,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt '.[app,torch,dev]'
 	@touch $@
 
 demo: setup

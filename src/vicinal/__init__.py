@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 _NAMES = {
     "estimators.aligned": ("AlignedUMAP",),
     "estimators.kneighbors": ("KNeighborsTransformer",),
+    "estimators.parametric": ("ParametricUMAP",),
     "estimators.umap": ("UMAP",),
     "functions": (
         "find_ab_params",
@@ -45,6 +46,7 @@ __all__ = list(_HOME)
 if TYPE_CHECKING:
     from vicinal.estimators.aligned import AlignedUMAP as AlignedUMAP
     from vicinal.estimators.kneighbors import KNeighborsTransformer as KNeighborsTransformer
+    from vicinal.estimators.parametric import ParametricUMAP as ParametricUMAP
     from vicinal.estimators.umap import UMAP as UMAP
     from vicinal.functions import find_ab_params as find_ab_params
     from vicinal.functions import fuzzy_simplicial_set as fuzzy_simplicial_set

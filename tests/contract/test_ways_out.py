@@ -55,8 +55,9 @@ class TestUpdate:
         assert labels is not None
         assert (labels[200:250] == -1).all()
         np.testing.assert_array_equal(labels[250:], digit_labels[250:300])
-        first_without = UMAP(n_epochs=20, random_state=0).fit(digits[:200]).update(digits[200:250], digit_labels[200:250])
-        assert (first_without._given.y[:200] == -1).all()
+        without = UMAP(n_epochs=20, random_state=0).fit(digits[:200])
+        without.update(digits[200:250], digit_labels[200:250])
+        assert (without._given.y[:200] == -1).all()
 
     def test_a_refused_batch_loses_nothing(self, digits: Rows) -> None:
         model = UMAP(n_epochs=10, random_state=0).fit(digits[:100])
@@ -95,7 +96,8 @@ class TestInverse:
         np.testing.assert_allclose(rows.toarray(), dense.inverse_transform(model.embedding_[:5]), atol=15)
 
     def test_distances_have_no_rows(self) -> None:
-        model = UMAP(metric="precomputed", n_neighbors=3, n_epochs=5).fit(np.abs(np.subtract.outer(*[np.arange(20)] * 2)))
+        line = np.arange(20.0)
+        model = UMAP(metric="precomputed", n_neighbors=3, n_epochs=5).fit(np.abs(line[:, None] - line))
         with pytest.raises(ValueError, match="precomputed"):
             model.inverse_transform(np.zeros((1, 2)))
 
