@@ -16,11 +16,18 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
 $(VENV)/.installed: $(VENV)/bin/python $(SOURCES)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt '.[app,torch,dev]'
+	$(INSTALL) '.[app,torch,dev]'
+	@touch $@ $(VENV)/.demo
+
+# The demo needs no PyTorch and no developer's tools.
+$(VENV)/.demo: $(VENV)/bin/python $(SOURCES)
+	$(INSTALL) '.[app]'
 	@touch $@
 
-demo: setup
+demo: $(VENV)/.demo
 	$(BIN)/vicinal demo --out out
 
 test: setup browser
