@@ -1,0 +1,104 @@
+"""Supervised maps of digits: labels help rows that have them and rows that have not, and do not leak."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.neighbors import KNeighborsClassifier
+
+from vicinal import UMAP
+
+Rows = NDArray[np.float32]
+SEEDS = (0, 1, 2)
+
+
+def held_out_accuracy(
+    X: Rows, given: NDArray[np.int64] | None, truth: NDArray[np.int64], seed: int
+) -> float:
+    """5-NN accuracy of held-out rows, placed by transform among the training rows and their true labels."""
+    held = np.arange(len(X)) % 4 == 0
+    model = UMAP(random_state=seed).fit(X[~held], None if given is None else given[~held])
+    nearest = KNeighborsClassifier(5).fit(model.embedding_, truth[~held])
+    return float(nearest.score(model.transform(X[held]), truth[held]))
+
+
+@pytest.fixture(scope="module")
+def accuracies(digits: Rows, digit_labels: NDArray[np.int64]) -> dict[str, float]:
+    half = np.where(np.random.default_rng(0).random(len(digits)) < 0.5, digit_labels, -1)
+    kinds = {"none": None, "half": half, "all": digit_labels}
+    return {
+        name: float(np.mean([held_out_accuracy(digits, given, digit_labels, seed) for seed in SEEDS]))
+        for name, given in kinds.items()
+    }
+
+
+def test_held_out_rows_join_their_class(accuracies: dict[str, float]) -> None:
+    """umap-learn 0.5.12, the same split and seeds: 0.978 (benchmarks, suite "supervised")."""
+    assert accuracies["all"] >= 0.975
+
+
+def test_half_of_the_labels_lie_between(accuracies: dict[str, float]) -> None:
+    tolerance = 0.004  # two of the 450 held-out rows
+    assert accuracies["none"] - tolerance <= accuracies["half"] <= accuracies["all"] + tolerance
+
+
+def test_half_of_the_labels_draw_the_classes_apart(digits: Rows, digit_labels: NDArray[np.int64]) -> None:
+    """The map of the training rows themselves: how much of a row's neighbourhood is of its own class."""
+    half = np.where(np.random.default_rng(0).random(len(digits)) < 0.5, digit_labels, -1)
+    purity = []
+    for given in (None, half, digit_labels):
+        model = UMAP(random_state=0).fit(digits, given)
+        around = KNeighborsClassifier(15).fit(model.embedding_, digit_labels).kneighbors(return_distance=False)
+        purity.append((digit_labels[around] == digit_labels[:, None]).mean())
+    assert purity[0] < purity[1] < purity[2]
+    assert purity[2] > 0.99
+
+
+def test_random_labels_tell_nothing_about_held_out_rows(digits: Rows) -> None:
+    random = np.random.default_rng(0).integers(10, size=len(digits))
+    accuracy = held_out_accuracy(digits, random, random, 0)
+    assert accuracy < 0.1 + 4 * np.sqrt(0.1 * 0.9 / 450)  # chance, and four standard errors
+
+
+def test_a_number_orders_the_map(digits: Rows) -> None:
+    """With a continuous target rows of similar value lie together; held-out rows are placed without it."""
+    value = digits.sum(axis=1)
+    held = np.arange(len(digits)) % 4 == 0
+    models = {
+        weight: UMAP(target_metric="l2", target_weight=weight, random_state=0).fit(digits[~held], value[~held])
+        for weight in (0.1, 0.9)
+    }
+    spreads = []
+    for model in models.values():
+        around = KNeighborsClassifier(15).fit(model.embedding_, np.zeros(len(model.embedding_)))
+        rows = around.kneighbors(return_distance=False)
+        spreads.append(np.abs(value[~held][rows] - value[~held][:, None]).mean())
+        assert np.isfinite(model.transform(digits[held])).all()
+    assert spreads[1] < 0.8 * spreads[0]
+
+
+def test_unknown_numbers_are_unlabelled(digits: Rows) -> None:
+    value = digits.sum(axis=1)
+    some = np.where(np.arange(len(digits)) % 2 == 0, value, np.nan)
+    apart = []
+    for y in (value, some, np.full(len(digits), np.nan)):
+        model = UMAP(target_metric="l2", target_weight=0.9, random_state=0).fit(digits, y)
+        apart.append(np.abs(value[nearest(model)] - value[:, None]).mean())
+    assert apart[0] < apart[1] < apart[2]
+
+
+def nearest(model: UMAP) -> NDArray[np.int64]:
+    fitted = KNeighborsClassifier(15).fit(model.embedding_, np.zeros(len(model.embedding_)))
+    return np.asarray(fitted.kneighbors(return_distance=False))
+
+
+def test_levels_fade_with_their_difference(digits: Rows, digit_labels: NDArray[np.int64]) -> None:
+    """Ordered levels: neighbours of another class are of a class nearby."""
+    plain = UMAP(random_state=0).fit(digits, digit_labels)
+    ordered = UMAP(target_metric="ordinal", target_weight=0.7, random_state=0).fit(digits, digit_labels)
+    unlabelled = UMAP(random_state=0).fit(digits)
+    apart = [
+        np.abs(digit_labels[nearest(model)] - digit_labels[:, None]).mean() for model in (plain, ordered, unlabelled)
+    ]
+    assert apart[1] < apart[2]
