@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 import reference
@@ -45,3 +47,26 @@ def test_forces_are_finite_wherever_points_can_be(a: float, b: float) -> None:
     assert (repel <= 0).all()
     # The step is the coefficient times a vector of length d: it must vanish with d.
     assert attract[1] * np.sqrt(d2[1]) < 1e-6
+
+
+@pytest.mark.skipif("VICINAL_SANITIZED" in os.environ, reason="torch is not built for the sanitisers")
+@pytest.mark.parametrize(("a", "b"), KERNELS)
+@pytest.mark.parametrize("d2", [D2, np.array([0.0, 1e-45, 1e-38, 1e-30, 1e-12, 1e20], dtype=np.float32)])
+def test_the_parametric_loss_has_the_gradients_of_the_layout(a: float, b: float, d2: np.ndarray) -> None:
+    """What torch propagates is the table's coefficient times the difference, each component clipped to 4."""
+    torch = pytest.importorskip("torch")
+    from vicinal.kernel import Kernel
+    from vicinal.parametric import loss
+
+    d = np.sqrt(d2)
+    for cost, coefficient in zip((loss.attract_cost, loss.repel_cost), _core.force_table(d2, "umap", a, b, 1.0)):
+        difference = torch.tensor(np.stack([0.6 * d, -0.8 * d], axis=1), requires_grad=True)
+        value = cost(difference, Kernel(a, b))
+        value.sum().backward()
+        assert np.isfinite(value.detach().numpy()).all()
+        expected = np.clip(coefficient[:, None] * difference.detach().numpy(), -loss.CLIP, loss.CLIP)
+        np.testing.assert_allclose(difference.grad.numpy(), expected, rtol=1e-4, atol=1e-6)
+    d2 = D2.astype(np.float64)
+    places = torch.tensor(np.sqrt(d2))[:, None]
+    np.testing.assert_allclose(loss.attract_cost(places, Kernel(a, b)), reference.attract_cost(d2, a, b), rtol=1e-9)
+    np.testing.assert_allclose(loss.repel_cost(places, Kernel(a, b)), reference.repel_cost(d2, a, b), rtol=1e-9)

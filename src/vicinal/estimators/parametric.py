@@ -67,7 +67,7 @@ class ParametricUMAP(Embedding):
         The encoder is first led to these places, in a few steps; "random" leaves it as it was made.
     n_epochs : int, optional
         An epoch draws as many edges as fire when each is tested once. Default: as many epochs as make
-        about 2 million edges, at least 4 and at most 40.
+        about 4 million edges, at least 4 and at most 40.
     optimizer : {"adam", "adamw", "sgd"} or callable(parameters, lr=, weight_decay=), default "adam"
     learning_rate : float, default 0.006
         After a short rise; falls linearly to 0.

@@ -104,6 +104,8 @@ def load_estimator(path: str | os.PathLike[str], fresh: Any) -> None:
         if name == MODULE and given[kind] is None:
             raise ValueError(f"{path} was trained with a module as its {kind}: give it as load(path, {kind}=module)")
     parameters = document["parameters"] | {kind: value for kind, value in given.items() if value is not None}
+    if parameters.get("dims") is not None:
+        parameters["dims"] = tuple(parameters["dims"])
     fresh.set_params(**parameters | {"device": fresh.device})
     n_features, n_components, dims = document["shape"]
     shape = Shape(n_features, n_components, tuple(dims))

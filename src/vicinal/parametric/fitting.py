@@ -28,8 +28,8 @@ from vicinal.parametric.terms import (
 )
 from vicinal.parametric.training import History, Plan, train
 
-# Fashion-MNIST (60,000 rows) needs some 2 million edges; small data gets more epochs, but not for ever.
-EDGES, FEWEST_EPOCHS, MOST_EPOCHS = 2_000_000, 4, 40
+# Fashion-MNIST (60,000 rows) needs some 4 million edges; small data gets more epochs, but not for ever.
+EDGES, FEWEST_EPOCHS, MOST_EPOCHS = 4_000_000, 4, 40
 START_STEPS = 150  # of regression to the initial places
 LANDMARK_ROWS = 256  # in a batch
 LABELLED_ROWS = 256
