@@ -13,8 +13,10 @@ __version__ = "0.1.0"
 # Where the public names live.
 _NAMES = {
     "estimators.aligned": ("AlignedUMAP",),
+    "estimators.densmap": ("DensMAP",),
     "estimators.kneighbors": ("KNeighborsTransformer",),
     "estimators.parametric": ("ParametricUMAP",),
+    "estimators.largevis": ("LargeVis",),
     "estimators.umap": ("UMAP",),
     "functions": (
         "find_ab_params",
@@ -26,6 +28,7 @@ _NAMES = {
         "simplicial_set_embedding",
         "smooth_knn_dist",
     ),
+    "density": (),
     "graph": ("Graph", "entropic_graph", "fuzzy_graph"),
     "initialize": (),
     "kernel": ("Kernel", "fit_ab"),
@@ -45,8 +48,10 @@ __all__ = list(_HOME)
 
 if TYPE_CHECKING:
     from vicinal.estimators.aligned import AlignedUMAP as AlignedUMAP
+    from vicinal.estimators.densmap import DensMAP as DensMAP
     from vicinal.estimators.kneighbors import KNeighborsTransformer as KNeighborsTransformer
     from vicinal.estimators.parametric import ParametricUMAP as ParametricUMAP
+    from vicinal.estimators.largevis import LargeVis as LargeVis
     from vicinal.estimators.umap import UMAP as UMAP
     from vicinal.functions import find_ab_params as find_ab_params
     from vicinal.functions import fuzzy_simplicial_set as fuzzy_simplicial_set
