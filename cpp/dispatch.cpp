@@ -49,8 +49,8 @@ const auto& level_table() {
             make_level("v4", has_v4, v4::neighbor_kernels, v4::pair_kernels, v4::layout_kernels, v4::density_kernels)};
     }();
 #else
-    static const std::array<Level, 1> table{
-        make_level("native", true, native::neighbor_kernels, native::pair_kernels, native::layout_kernels, native::density_kernels)};
+    static const std::array<Level, 1> table{make_level("native", true, native::neighbor_kernels, native::pair_kernels,
+                                                       native::layout_kernels, native::density_kernels)};
 #endif
     return table;
 }

@@ -204,13 +204,16 @@ void bind_layout(nb::module_& m) {
             nb::keep_alive<1, 6>())
         .def(
             "step",
-            [](SampledLayout& self, In<float, 1> learning_rates, int n_jobs) {
+            [](SampledLayout& self, In<float, 1> learning_rates, int n_jobs,
+               std::optional<In<float, 1>> density_rates) {
+                require(!density_rates || density_rates->shape(0) == learning_rates.shape(0), "the rates differ");
                 run(n_jobs, [&](ThreadTeam& team) {
-                    self.step(learning_rates.data(), static_cast<Size>(learning_rates.shape(0)), team);
+                    self.step(learning_rates.data(), static_cast<Size>(learning_rates.shape(0)), team,
+                              density_rates ? density_rates->data() : nullptr);
                     return 0;
                 });
             },
-            "learning_rates"_a, "n_jobs"_a)
+            "learning_rates"_a, "n_jobs"_a, "density_rates"_a = nb::none())
         .def(
             "pin",
             [](SampledLayout& self, In<bool, 1> fixed) {

@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from vicinal.estimators.aligned import AlignedUMAP as AlignedUMAP
     from vicinal.estimators.densmap import DensMAP as DensMAP
     from vicinal.estimators.kneighbors import KNeighborsTransformer as KNeighborsTransformer
-    from vicinal.estimators.parametric import ParametricUMAP as ParametricUMAP
     from vicinal.estimators.largevis import LargeVis as LargeVis
+    from vicinal.estimators.parametric import ParametricUMAP as ParametricUMAP
     from vicinal.estimators.umap import UMAP as UMAP
     from vicinal.functions import find_ab_params as find_ab_params
     from vicinal.functions import fuzzy_simplicial_set as fuzzy_simplicial_set

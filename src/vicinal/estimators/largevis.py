@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.estimators._base import Embedding, SeenRows
+from vicinal.estimators._base import Embedding
 from vicinal.graph import Graph, entropic_bipartite_graph, entropic_graph
 from vicinal.initialize import INITIALIZERS, InitialTask, given_start, initial_embedding, neighbor_mean
 from vicinal.kernel import Kernel

@@ -88,7 +88,7 @@ class UMAP(Composable, Densities, UMAPParameters):
     init_used_ : str
     stage_times_ : dict of seconds
     n_epochs_ : int, epochs that were run
-    rad_orig_, rad_emb_ : logarithms of every row's local radius in the data and in the map (``densmap``, ``output_dens``)
+    rad_orig_, rad_emb_ : logarithms of local radii in the data and in the map (``densmap``, ``output_dens``)
     radius_correlation_ : their correlation
     """
 
