@@ -204,4 +204,5 @@ def _medoids(
     for slot in slots:
         total += weights[:, slot, None] * np.sqrt(np.square(places - places[:, slot, None]).sum(axis=2))
     nearest = np.argmin(total, axis=1)
-    return reference[np.take_along_axis(tails, nearest[:, None], axis=1)[:, 0]]
+    chosen: NDArray[np.float32] = reference[np.take_along_axis(tails, nearest[:, None], axis=1)[:, 0]]
+    return chosen
