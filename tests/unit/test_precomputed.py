@@ -98,6 +98,7 @@ def test_every_form_of_precomputed_knn(rows: Any, kind: str) -> None:
 
 def test_missing_neighbours_stay_missing() -> None:
     index = np.array([[0, 1, -1], [1, -1, -1], [2, 0, 1]])
-    table = neighbors_from_knn((index, np.where(index < 0, np.nan, 1.0 - np.eye(3)[index % 3][:, 0])), 3, 3)
+    distance = np.array([[0.0, 1.0, np.nan], [0.0, np.nan, -1.0], [0.0, 1.0, 2.0]])
+    table = neighbors_from_knn((index, distance), 3, 3)
     np.testing.assert_array_equal(table.index, [[0, 1, -1], [1, -1, -1], [2, 0, 1]])
     assert np.isinf(table.distance[1, 1:]).all()
