@@ -31,7 +31,7 @@ DEFAULT_EPOCHS = 200
 OF_SLICES = (
     "n_neighbors", "metric", "metric_kwds", "learning_rate", "init", "min_dist", "spread", "set_op_mix_ratio",
     "local_connectivity", "repulsion_strength", "negative_sample_rate", "transform_queue_size", "angular_rp_forest",
-    "target_n_neighbors", "target_metric", "target_metric_kwds", "target_weight", "unique",
+    "target_n_neighbors", "target_metric", "target_metric_kwds", "target_weight",
 )  # fmt: skip
 OF_ALL = (
     "n_components", "low_memory", "a", "b", "transform_seed", "force_approximation_algorithm", "n_jobs"
@@ -53,7 +53,8 @@ class AlignedUMAP(Estimator):
     n_epochs : int, default 200
 
     The other parameters are those of :class:`vicinal.UMAP` in umap-learn's order; most of them may be a list with a
-    value for each slice. ``n_jobs`` is an addition. The same ``random_state`` gives the same bits for any ``n_jobs``.
+    value for each slice. ``n_jobs`` is an addition; ``unique`` has no effect, since equal rows share a place anyway.
+    The same ``random_state`` gives the same bits for any ``n_jobs``.
 
     Attributes
     ----------
@@ -101,7 +102,7 @@ class AlignedUMAP(Estimator):
         transform_seed: int = 42,
         force_approximation_algorithm: bool = False,
         verbose: bool = False,
-        unique: Any = False,
+        unique: bool = False,
         *,
         n_jobs: int | None = -1,
     ) -> None:
