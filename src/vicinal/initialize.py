@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,19 +155,23 @@ def to_extent(places: NDArray[np.floating]) -> NDArray[np.float64]:
 
 
 def fitted_to(
-    start: NDArray[np.float32], known: NDArray[np.bool_], places: NDArray[np.float32]
+    start: NDArray[np.float32], known: NDArray[Any], places: NDArray[np.float32], *, scaled: bool = True
 ) -> NDArray[np.float64]:
-    """``start`` shifted, turned (or mirrored) and scaled so that its ``known`` rows lie nearest to their places."""
-    source, target = start.astype(np.float64), places[known].astype(np.float64)
+    """``start`` shifted, turned (or mirrored) and, if ``scaled``, scaled so that its ``known`` rows (numbers, or a
+    mask) lie nearest to ``places``, one for each of them."""
+    source, target = start.astype(np.float64), places.astype(np.float64)
+    if not len(target):
+        return source
     middle, goal = source[known].mean(axis=0), target.mean(axis=0)
     left, right = source[known] - middle, target - goal
     spread = np.square(left).sum()
     if spread > 0 and np.square(right).sum() > 0:
-        u, s, vt = np.linalg.svd(left.T @ right)
-        turn, scale = u @ vt, s.sum() / spread
+        # einsum adds in one fixed order, a product by BLAS in one that depends on its threads.
+        u, s, vt = np.linalg.svd(np.einsum("ni,nj->ij", left, right))
+        turn, scale = u @ vt, s.sum() / spread if scaled else 1.0
     else:  # one place tells nothing about directions
         turn, scale = np.eye(source.shape[1]), 1.0
-    return np.asarray(scale * (source - middle) @ turn + goal)
+    return np.asarray(scale * np.einsum("nc,cd->nd", source - middle, turn) + goal)
 
 
 # Rows whose neighbours are compared at once: bounds the memory for it.

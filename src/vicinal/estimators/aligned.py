@@ -9,17 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.alignment import (
-    Alignment,
-    check_relation,
-    check_relations,
-    link_slices,
-    steps_an_epoch,
-    turned_to,
-)
+from vicinal.alignment import Alignment, check_relation, check_relations, link_slices, steps_an_epoch
 from vicinal.estimators._contract import Estimator, random_seed
 from vicinal.estimators.umap import UMAP
 from vicinal.graph import Graph
+from vicinal.initialize import fitted_to
 from vicinal.kernel import Kernel
 from vicinal.layout import Layout, Schedule
 from vicinal.parameters import Interval
@@ -156,7 +150,8 @@ class AlignedUMAP(Estimator):
         starts = [mappers[0].embedding_]
         for mapper, partner in zip(mappers[1:], partners, strict=True):
             related = np.flatnonzero(partner >= 0)
-            starts.append(turned_to(mapper.embedding_, partner[related], starts[-1][related]))
+            turned = fitted_to(mapper.embedding_, partner[related], starts[-1][related], scaled=False)
+            starts.append(turned.astype(np.float32))
         links = link_slices(partners, graphs, window)
         steps = [steps_an_epoch(graph, m.negative_sample_rate) for graph, m in zip(graphs, mappers, strict=True)]
         alignment = Alignment(links, np.concatenate(steps), self.alignment_regularisation)
@@ -276,7 +271,7 @@ def _start_from(
 ) -> NDArray[np.float32]:
     """Related rows where their partners are, others at the mean of their related neighbours, else where they were."""
     related = np.flatnonzero(partner >= 0)
-    start = turned_to(own, partner[related], previous[related])
+    start = fitted_to(own, partner[related], previous[related], scaled=False).astype(np.float32)
     known = np.zeros(graph.n, dtype=bool)
     known[partner[related]] = True
     start[partner[related]] = previous[related]
