@@ -86,14 +86,24 @@ def ratio(work: str, ours: float | None, peer: float | None, limit: float, aim: 
     return [Bar(work, seconds(ours), seconds(peer), ours / peer, limit, aim)]
 
 
-def faster_umap(documents: Documents, case: str) -> float | None:
+def faster_umap(documents: Documents, suite: str, case: str) -> float | None:
     """umap-learn's fresh process, seeded or not, whichever is faster."""
     walls = [
-        middle(select(documents, "fresh", case=case, system="umap-learn", seeded=s), "wall")
+        middle(select(documents, suite, case=case, system="umap-learn", seeded=s), "wall")
         for s in (True, False)
     ]
     known = [wall for wall in walls if wall is not None]
     return min(known) if known else None
+
+
+def sparse_bars(documents: Documents) -> list[Bar]:
+    ours = select(documents, "sparse", system="vicinal")
+    work = "sparse rows, fresh process, seeded (umap-learn: the faster of seeded and not)"
+    bars = ratio(work, middle(ours, "wall"), faster_umap(documents, "sparse", "topics"), 1 / 3, None)
+    peak = middle(ours, "peak_bytes")
+    if peak is not None:
+        bars.append(Bar("sparse rows, peak memory", mebibytes(peak), "2 GB", peak / 2e9, 1.0))
+    return bars
 
 
 def speed_bars(documents: Documents) -> list[Bar]:
@@ -101,7 +111,7 @@ def speed_bars(documents: Documents) -> list[Bar]:
     for case, limit, aim in (("iris", 1 / 10, None), ("fashion", 1 / 7, 1 / 15)):
         ours = middle(select(documents, "fresh", case=case, system="vicinal"), "wall")
         work = f"{case}, fresh process, seeded (umap-learn: the faster of seeded and not)"
-        bars += ratio(work, ours, faster_umap(documents, case), limit, aim)
+        bars += ratio(work, ours, faster_umap(documents, "fresh", case), limit, aim)
     ours = select(documents, "stages", system="vicinal")
     umap = select(documents, "stages", system="umap-learn")
     pynndescent = select(documents, "stages", system="pynndescent")
@@ -194,4 +204,4 @@ def quality_bars(documents: Documents) -> list[Bar]:
 
 
 def all_bars(documents: Documents) -> list[Bar]:
-    return speed_bars(documents) + own_bars(documents) + quality_bars(documents)
+    return speed_bars(documents) + sparse_bars(documents) + own_bars(documents) + quality_bars(documents)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -36,15 +37,19 @@ class Dataset:
     def key(self) -> str:
         return f"{self.name}-{self.rows}"
 
-    def data(self) -> np.ndarray:
+    def data(self) -> Any:
         return read_rows(self.data_file, 0, self.rows)
 
     def labels(self) -> np.ndarray:
         return read_rows(self.label_file, 0, self.rows)
 
 
-def read_rows(file: Path, start: int, stop: int) -> np.ndarray:
-    """A contiguous copy of some rows; mapping the file first keeps the rest of it out of memory."""
+def read_rows(file: Path, start: int, stop: int) -> Any:
+    """A contiguous copy of some rows; mapping the file first keeps the rest of it out of memory. `.npz` is sparse."""
+    if file.suffix == ".npz":
+        from scipy.sparse import load_npz
+
+        return load_npz(file)[start:stop]
     return np.array(np.load(file, mmap_mode="r")[start:stop])
 
 
@@ -58,6 +63,20 @@ def open_dataset(name: str, size: int | None = None) -> Dataset:
         np.save(label_file, np.ascontiguousarray(labels, dtype=np.int64))
     rows = len(np.load(data_file, mmap_mode="r"))
     return Dataset(name, min(rows, size or rows), data_file, label_file)
+
+
+def open_topics(size: int | None = None) -> Dataset:
+    """Sparse rows of 20 topics (topics.py), or the first `size`."""
+    from scipy.sparse import save_npz
+    from topics import ROWS, make_topics
+
+    data_file, label_file = CACHE / "topics.npz", CACHE / "topics-labels.npy"
+    if not (data_file.exists() and label_file.exists()):
+        CACHE.mkdir(exist_ok=True)
+        data, labels = make_topics()
+        save_npz(data_file, data)
+        np.save(label_file, labels.astype(np.int64))
+    return Dataset("topics", min(ROWS, size or ROWS), data_file, label_file)
 
 
 def open_grown(base: Dataset) -> Dataset:

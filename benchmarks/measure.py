@@ -13,6 +13,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import datasets
 import numpy as np
 from systems import SYSTEMS, System
 
@@ -23,8 +24,8 @@ Job = dict[str, Any]
 Report = dict[str, Any]
 
 
-def read_rows(job: Job, start: int, stop: int) -> np.ndarray:
-    return np.array(np.load(job["data"], mmap_mode="r")[start:stop])
+def read_rows(job: Job, start: int, stop: int) -> Any:
+    return datasets.read_rows(Path(job["data"]), start, stop)
 
 
 def memory(field: str) -> int:
@@ -40,6 +41,12 @@ def memory(field: str) -> int:
     return int(line.split()[1]) * 1024
 
 
+def input_bytes(data: Any) -> int:
+    if isinstance(data, np.ndarray):
+        return data.nbytes
+    return data.data.nbytes + data.indices.nbytes + data.indptr.nbytes
+
+
 def fit(job: Job, system: System) -> Report:
     """Import, read, fit, save: what a user's script does. The driver times the process as a whole."""
     start = perf_counter()
@@ -47,15 +54,18 @@ def fit(job: Job, system: System) -> Report:
     loaded = perf_counter()
     data = read_rows(job, 0, job["rows"])
     read, resident = perf_counter(), memory("VmRSS")
-    model = system.fit(data, job["seed"])
+    options = {"metric": job["metric"]} if "metric" in job else {}
+    model = system.fit(data, job["seed"], **options)
     done, peak = perf_counter(), memory("VmHWM")
     np.save(job["embedding"], model.embedding_)
+    if "index" in job:
+        np.save(job["index"], model._knn_indices)
     return {
         "import": loaded - start,
         "read": read - loaded,
         "fit": done - read,
         "stages": system.stage_times(model),
-        "input_bytes": data.nbytes,
+        "input_bytes": input_bytes(data),
         "resident_before_fit_bytes": resident,
         "peak_bytes": peak,
     }

@@ -136,6 +136,27 @@ def score_neighbors(dataset: Dataset, index_file: Path) -> float:
     return overlap_share(truth.neighbors[:, :others], index[truth.rows, 1:])
 
 
+def score_sparse(dataset: Dataset, index_file: Path, embedding_file: Path) -> dict[str, float]:
+    """Recall of a neighbour table among sparse rows of length 1, and the map's label accuracy."""
+    data, labels, index = dataset.data(), dataset.labels(), np.load(index_file)
+    rows = sample_rows(dataset.rows)
+    others = index.shape[1] - 1
+    hits = 0
+    for start in range(0, len(rows), BLOCK_ROWS):
+        block = rows[start : start + BLOCK_ROWS]
+        likeness = (data[block] @ data.T).toarray()
+        likeness[np.arange(len(block)), block] = -np.inf
+        # A row that ties with the last true neighbour is as good.
+        last = np.partition(likeness, -others, axis=1)[:, -others]
+        found = np.take_along_axis(likeness, index[block, 1:], axis=1)
+        hits += int((found >= last[:, None] - 1e-6).sum())
+    near = map_neighbors(np.load(embedding_file).astype(np.float64), rows, 10)
+    return {
+        "neighbor_recall": hits / (len(rows) * others),
+        "accuracy_10nn": float((majority(labels[near]) == labels[rows]).mean()),
+    }
+
+
 def score_transform(train_map: Path, train_labels: np.ndarray, moved_map: Path, labels: np.ndarray) -> float:
     """10-NN label accuracy of transformed rows among the training rows of the map."""
     _, near = cKDTree(np.load(train_map)).query(np.load(moved_map), k=10)

@@ -15,10 +15,10 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from datasets import UNSEEN_SHIFT, Dataset, open_dataset, open_grown, shift_images
+from datasets import UNSEEN_SHIFT, Dataset, open_dataset, open_grown, open_topics, shift_images
 from driver import Driver
 from measure import ONE_ROW_CALLS
-from score import score_embedding, score_neighbors, score_transform
+from score import score_embedding, score_neighbors, score_sparse, score_transform
 
 FIRST_SEED = 42
 WARM_ROWS = 5000
@@ -38,9 +38,11 @@ def turns(driver: Driver, contenders: Sequence[Contender]) -> Iterator[tuple[int
             yield repeat, system, FIRST_SEED + repeat if seeded else None
 
 
-def fit_once(driver: Driver, dataset: Dataset, system: str, seed: int | None, repeat: int) -> Record:
+def fit_once(
+    driver: Driver, dataset: Dataset, system: str, seed: int | None, repeat: int, **options: Any
+) -> Record:
     embedding = driver.scratch_file("map.npy")
-    job = {"task": "fit", "system": system, "seed": seed, "embedding": str(embedding)}
+    job = {"task": "fit", "system": system, "seed": seed, "embedding": str(embedding), **options}
     report = driver.measure(job, dataset)
     return {
         "case": dataset.name,
@@ -181,6 +183,24 @@ def memory(driver: Driver) -> list[Record]:
     return records
 
 
+def sparse(driver: Driver) -> list[Record]:
+    """Sparse rows, 20,000 x 50,000 with 100 words each, cosine: a fresh process, its peak memory, its neighbours."""
+    dataset = open_topics(driver.size)
+    records = []
+    contenders = [("vicinal", True), ("umap-learn", True), ("umap-learn", False)]
+    for repeat, system, seed in turns(driver, contenders):
+        index = driver.scratch_file("index.npy")
+        options = {"metric": "cosine", "index": str(index)}
+        record = fit_once(driver, dataset, system, seed, repeat, **options)
+        records.append(record | {"index": index})
+    for record in records:
+        index, embedding = record.pop("index"), record.pop("map")
+        record["scores"] = score_sparse(dataset, index, embedding)
+        index.unlink()
+        embedding.unlink()
+    return records
+
+
 def startup(driver: Driver) -> list[Record]:
     """Importing alone: the interpreter's own account, and the clock on the wall."""
     statements = {
@@ -242,4 +262,5 @@ SUITES: dict[str, tuple[Suite, int]] = {
     "transform": (transform, 3),
     "memory": (memory, 1),
     "growth": (growth, 1),
+    "sparse": (sparse, 2),
 }

@@ -46,8 +46,8 @@ class System:
     def load(self) -> None:
         """Imports the library, as a user's script would."""
 
-    def fit(self, data: np.ndarray, seed: int | None) -> Any:
-        """A model with `embedding_` (and `transform`, if it has one), all parameters at their defaults."""
+    def fit(self, data: Any, seed: int | None, metric: str = "euclidean") -> Any:
+        """A model with `embedding_` (and `transform`, if it has one), all other parameters at their defaults."""
         raise NotImplementedError
 
     def stage_times(self, model: Any) -> dict[str, float]:
@@ -69,10 +69,10 @@ class Vicinal(System):
 
         _ = vicinal.UMAP
 
-    def fit(self, data: np.ndarray, seed: int | None) -> Any:
+    def fit(self, data: Any, seed: int | None, metric: str = "euclidean") -> Any:
         import vicinal
 
-        return vicinal.UMAP(random_state=seed, n_jobs=-1).fit(data)
+        return vicinal.UMAP(random_state=seed, n_jobs=-1, metric=metric).fit(data)
 
     def stage_times(self, model: Any) -> dict[str, float]:
         return {stage: float(seconds) for stage, seconds in model.stage_times_.items()}
@@ -106,10 +106,10 @@ class UmapLearn(System):
     def load(self) -> None:
         import umap  # noqa: F401
 
-    def fit(self, data: np.ndarray, seed: int | None) -> Any:
+    def fit(self, data: Any, seed: int | None, metric: str = "euclidean") -> Any:
         import umap
 
-        return umap.UMAP(random_state=seed).fit(data)
+        return umap.UMAP(random_state=seed, metric=metric).fit(data)
 
     def stages(self, data: np.ndarray, seed: int) -> tuple[dict[str, float], dict[str, np.ndarray]]:
         from umap.spectral import spectral_layout

@@ -153,6 +153,17 @@ def memory_section(documents: Documents) -> list[str]:
     return ["## Memory", "", documents["memory"]["description"], "", *rows(head, lines)]
 
 
+def sparse_section(documents: Documents) -> list[str]:
+    lines = []
+    for group in groups(documents, "sparse", "system", "seeded"):
+        scores = [middle(group, "scores", name) for name in ("neighbor_recall", "accuracy_10nn")]
+        times = [shown_seconds(middle(group, key)) for key in ("wall", "fit")]
+        shown = [show(score, "{:.4f}".format) for score in scores]
+        lines.append((label(group[0]), *times, show(middle(group, "peak_bytes"), mebibytes), *shown))
+    head = ("system", "process", "of it fit", "peak memory", "neighbours found", "10-NN accuracy")
+    return ["## Sparse rows", "", documents["sparse"]["description"], "", *rows(head, lines)]
+
+
 def growth_section(documents: Documents) -> list[str]:
     lines = []
     for group in groups(documents, "growth", "case"):
@@ -190,6 +201,7 @@ SECTIONS = {
     "transform": transform_section,
     "memory": memory_section,
     "growth": growth_section,
+    "sparse": sparse_section,
     "startup": startup_section,
     "quality": quality_section,
 }

@@ -1,6 +1,7 @@
 // Neighbours of unseen rows. With a forest: the leaves a query falls into give the start, then the nearest
 // unexpanded row of the pool is expanded through the neighbour graph until the pool holds nothing unexpanded.
-// Without one (small data): every row is looked at. Each query is alone, so its answer depends on nothing else.
+// Without one (small data), or without trees to start from: every row is looked at. Each query is alone, so its answer
+// depends on nothing else.
 #pragma once
 
 #include "join.hpp"
@@ -68,7 +69,7 @@ class Searcher {
             pool_.tag[e] = no_tag;
         }
         visited_.clear();
-        if (forest_.trees == 0)
+        if (forest_.trees == 0 || task_.trees == 0)
             look_at_all();
         else
             descend_graph();

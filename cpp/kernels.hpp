@@ -26,10 +26,8 @@ struct Kernels {
     void (*query)(const SearchSpace& space, const ForestView& forest, const QueryTask& task, ThreadTeam& team);
     // Pairs of rows by sums over their columns
     float (*rank_dense)(const float* x, const float* y, const PairRule& rule);
-    float (*rank_sparse)(const SparseView& heads, Size head, const SparseView& tails, Size tail, const PairRule& rule);
     void (*sparse_nearest)(const Postings& postings, const SparseTask& task, ThreadTeam& team);
     void (*sum_alone)(const SparseView& rows, const PairRule& rule, double* out, ThreadTeam& team);
-    void (*sketch_sparse)(const SparseView& rows, const SparseSketch& how, float* out, ThreadTeam& team);
     // Spectral start
     void (*chebyshev_step)(const Csr& m, const float* x, const float* previous, Size width, ChebyshevStep step,
                            float* next, ThreadTeam& team);

@@ -105,55 +105,36 @@ void bind_sparse(nb::module_& m) {
         .def_prop_ro("additions", &SparseIndex::additions)
         .def(
             "search",
-            [](const SparseIndex& self, Size k, int n_jobs) {
+            [](const SparseIndex& self, Size k, Size budget, Size pool, int n_jobs) {
                 const Size n = self.rows().csr.rows;
+                require(budget == 0 || pool >= k, "the pool must hold k rows");
                 require(k >= 1 && k <= n, "k must lie between 1 and the number of rows");
                 auto index = make<Index>(n, k);
                 auto distance = make<float>(n, k);
                 run(n_jobs, [&](ThreadTeam& team) {
-                    self.search(k, index.data(), distance.data(), team);
+                    self.search(k, budget, pool, index.data(), distance.data(), team);
                     return 0;
                 });
                 return nb::make_tuple(index, distance);
             },
-            "k"_a, "n_jobs"_a)
+            "k"_a, "budget"_a, "pool"_a, "n_jobs"_a)
         .def(
             "query",
             [](const SparseIndex& self, In<Size, 1> indptr, In<Index, 1> indices, In<float, 1> values, Size cols,
-               Size k, int n_jobs) {
+               Size k, Size budget, Size pool, int n_jobs) {
+                require(budget == 0 || pool >= k, "the pool must hold k rows");
                 require(cols == self.rows().cols, "queries differ in their columns");
                 require(k >= 1 && k <= self.rows().csr.rows, "k must lie between 1 and the number of rows");
                 const SparseMatrix queries = sparse_view(indptr, indices, values, cols);
                 auto index = make<Index>(queries.rows.rows, k);
                 auto distance = make<float>(queries.rows.rows, k);
                 run(n_jobs, [&](ThreadTeam& team) {
-                    self.query(queries, k, index.data(), distance.data(), team);
+                    self.query(queries, k, budget, pool, index.data(), distance.data(), team);
                     return 0;
                 });
                 return nb::make_tuple(index, distance);
             },
-            "indptr"_a, "indices"_a, "values"_a, "cols"_a, "k"_a, "n_jobs"_a)
-        .def(
-            "pairs",
-            [](const SparseIndex& self, In<Size, 1> indptr, In<Index, 1> indices, In<float, 1> values, Size cols) {
-                require(cols == self.rows().cols, "queries differ in their columns");
-                return self.pairs(sparse_view(indptr, indices, values, cols));
-            },
-            "indptr"_a, "indices"_a, "values"_a, "cols"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(),
-            nb::keep_alive<0, 3>(), nb::keep_alive<0, 4>())
-        .def(
-            "sketch",
-            [](const SparseIndex& self, In<Size, 1> indptr, In<Index, 1> indices, In<float, 1> values, Size cols,
-               std::uint64_t seed, int n_jobs) {
-                const SparseMatrix rows = sparse_view(indptr, indices, values, cols);
-                auto out = make<float>(rows.rows.rows, SparseSketch::width);
-                run(n_jobs, [&](ThreadTeam& team) {
-                    self.sketch(rows, seed, out.data(), team);
-                    return 0;
-                });
-                return out;
-            },
-            "indptr"_a, "indices"_a, "values"_a, "cols"_a, "seed"_a, "n_jobs"_a);
+            "indptr"_a, "indices"_a, "values"_a, "cols"_a, "k"_a, "budget"_a, "pool"_a, "n_jobs"_a);
 
     m.def(
         "hash_sparse_rows",

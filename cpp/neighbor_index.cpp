@@ -39,20 +39,9 @@ class HeapStorage {
 
 }  // namespace
 
-namespace {
-
-// Rows that are ranked by pairs whatever the metric: sparse ones, which were prepared before.
-MetricRule by_pairs(MetricRule metric, bool pairs) {
-    if (pairs) metric.ranking = Ranking::pairs;
-    if (pairs) metric.preparation = Preparation::none;
-    return metric;
-}
-
-}  // namespace
-
 NeighborIndex::NeighborIndex(Matrix rows, const MetricRule& metric, std::uint64_t seed, const PairMetric* pairs,
                              ThreadTeam& team)
-    : metric_(by_pairs(metric, pairs != nullptr)), seed_(seed) {
+    : metric_(metric), seed_(seed) {
     prepare_rows(rows, pairs, own_, team);
     if (rows.cols > sketch_width) {
         mean_.resize(static_cast<std::size_t>(rows.cols));

@@ -61,7 +61,7 @@ class NeighborIndex {
     void sketch_rows(Sketched& out, ThreadTeam& team) const;
     void write_table(const NeighborHeap& heap, Size wanted, Index* index, float* distance) const;
 
-    const MetricRule metric_;
+    const MetricRule& metric_;
     const std::uint64_t seed_;
     Sketched own_;
     SearchSpace& space_ = own_.space;

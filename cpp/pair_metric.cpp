@@ -4,15 +4,12 @@
 
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace vicinal {
 
 float DensePairs::rank(Size head, Size tail) const {
     return kernels().rank_dense(heads_.row(head), tails_.row(tail), rule_);
-}
-
-float SparsePairs::rank(Size head, Size tail) const {
-    return kernels().rank_sparse(heads_.view(), head, tails_, tail, rule_);
 }
 
 float ForeignPairs::rank(Size head, Size tail) const {

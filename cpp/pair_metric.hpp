@@ -1,20 +1,11 @@
-// Ranks of pairs that can only be had one by one: by sums over the columns of dense or sparse rows
+// Ranks of pairs that can only be had one by one: by sums over the columns
 // (pair_terms.hpp), or by a function of the caller's.
 #pragma once
 
 #include "metric_table.hpp"
 #include "types.hpp"
 
-#include <utility>
-#include <vector>
-
 namespace vicinal {
-
-// Sparse rows with `cols` columns; indices ascend within a row.
-struct SparseMatrix {
-    Csr rows;
-    Size cols = 0;
-};
 
 // What sums over columns still need to become a rank.
 struct PairRule {
@@ -29,39 +20,6 @@ class PairMetric {
   public:
     virtual ~PairMetric() = default;
     virtual float rank(Size head, Size tail) const = 0;
-};
-
-// Sparse rows as a metric compares them: values divided by the row's length where the metric asks for it.
-struct SparseView {
-    Csr csr;
-    Size cols = 0;
-    const std::uint8_t* flat = nullptr;  // whether a row has no direction (metric_table.hpp); null: none has
-
-    VICINAL_INLINE bool is_flat(Size i) const { return flat != nullptr && flat[i] != 0; }
-};
-
-class SparseRows {
-  public:
-    // Keeps the view: the arrays must outlive this.
-    SparseRows(SparseMatrix rows, Preparation preparation);
-    const SparseView& view() const { return view_; }
-
-  private:
-    SparseView view_;
-    std::vector<float> prepared_;
-    std::vector<std::uint8_t> flat_;
-};
-
-class SparsePairs : public PairMetric {
-  public:
-    SparsePairs(SparseRows heads, SparseView tails, const PairRule& rule)
-        : heads_(std::move(heads)), tails_(tails), rule_(rule) {}
-    float rank(Size head, Size tail) const override;
-
-  private:
-    const SparseRows heads_;
-    const SparseView tails_;
-    const PairRule rule_;
 };
 
 class DensePairs : public PairMetric {

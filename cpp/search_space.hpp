@@ -88,7 +88,7 @@ struct QueryTask {
     GraphView graph;
     Size k = 0;
     Size pool = 0;   // entries kept while searching, at least k
-    Size trees = 1;  // of the forest, whose leaves the search starts from
+    Size trees = 1;  // of the forest, whose leaves the search starts from; 0: every row is looked at
     // Of a neighbour's rank that its sketch shows; 1 keeps every row that could be a neighbour.
     float share = 1.0f;
     Index* index = nullptr;

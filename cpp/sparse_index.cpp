@@ -63,9 +63,9 @@ void SparseIndex::finish(float* distance, Size n) const {
     for (Size e = 0; e < n; ++e) distance[e] = finish_distance(metric_.finish, distance[e]);
 }
 
-void SparseIndex::search(Size k, Index* index, float* distance, ThreadTeam& team) const {
+void SparseIndex::search(Size k, Size budget, Size pool, Index* index, float* distance, ThreadTeam& team) const {
     const Size n = rows().csr.rows;
-    SparseTask task{rows(), rows(), rule_, true, k - 1, index + 1, distance + 1, k};
+    SparseTask task{rows(), rows(), rule_, true, k - 1, index + 1, distance + 1, k, budget, pool};
     if (k > 1) kernels().sparse_nearest(postings_, task, team);
     for (Size i = 0; i < n; ++i) {
         index[i * k] = static_cast<Index>(i);
@@ -74,21 +74,12 @@ void SparseIndex::search(Size k, Index* index, float* distance, ThreadTeam& team
     finish(distance, n * k);
 }
 
-void SparseIndex::query(SparseMatrix queries, Size k, Index* index, float* distance, ThreadTeam& team) const {
+void SparseIndex::query(SparseMatrix queries, Size k, Size budget, Size pool, Index* index, float* distance,
+                        ThreadTeam& team) const {
     const SparseRows heads(queries, metric_.preparation);
-    SparseTask task{heads.view(), rows(), rule_, false, k, index, distance, k};
+    SparseTask task{heads.view(), rows(), rule_, false, k, index, distance, k, budget, pool};
     kernels().sparse_nearest(postings_, task, team);
     finish(distance, queries.rows.rows * k);
-}
-
-std::unique_ptr<PairMetric> SparseIndex::pairs(SparseMatrix rows) const {
-    return std::make_unique<SparsePairs>(SparseRows(rows, metric_.preparation), rows_.view(), rule_);
-}
-
-void SparseIndex::sketch(SparseMatrix rows, std::uint64_t seed, float* out, ThreadTeam& team) const {
-    const bool truth = metric_.terms >= Terms::jaccard && metric_.terms <= Terms::yule;
-    const SparseRows prepared(rows, metric_.preparation);
-    kernels().sketch_sparse(prepared.view(), {seed, metric_.ranking == Ranking::pairs, truth}, out, team);
 }
 
 }  // namespace vicinal

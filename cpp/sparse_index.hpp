@@ -4,10 +4,36 @@
 #include "pair_metric.hpp"
 #include "parallel.hpp"
 
-#include <memory>
 #include <vector>
 
 namespace vicinal {
+
+// Sparse rows with `cols` columns; indices ascend within a row.
+struct SparseMatrix {
+    Csr rows;
+    Size cols = 0;
+};
+
+// Sparse rows as a metric compares them: values divided by the row's length where the metric asks for it.
+struct SparseView {
+    Csr csr;
+    Size cols = 0;
+    const std::uint8_t* flat = nullptr;  // whether a row has no direction (metric_table.hpp); null: none has
+
+    VICINAL_INLINE bool is_flat(Size i) const { return flat != nullptr && flat[i] != 0; }
+};
+
+class SparseRows {
+  public:
+    // Keeps the view: the arrays must outlive this.
+    SparseRows(SparseMatrix rows, Preparation preparation);
+    const SparseView& view() const { return view_; }
+
+  private:
+    SparseView view_;
+    std::vector<float> prepared_;
+    std::vector<std::uint8_t> flat_;
+};
 
 constexpr int most_sums = 5;  // that any metric compares rows by (pair_terms.hpp)
 
@@ -28,12 +54,9 @@ struct SparseTask {
     Index* index = nullptr;  // [heads][stride], the first k are written
     float* rank = nullptr;
     Size stride = 0;
-};
-
-struct SparseSketch {
-    static constexpr Size width = 128;
-    std::uint64_t seed = 0;
-    bool unit = false, truth = false;
+    // With a budget a row adds up no more than so many entries of lists, and evaluates the `pool` best of what it
+    // finds.
+    Size budget = 0, pool = 0;
 };
 
 class SparseIndex {
@@ -47,14 +70,11 @@ class SparseIndex {
     bool additive() const;
     double additions() const;
 
-    // k nearest rows of every row, itself first; [rows][k].
-    void search(Size k, Index* index, float* distance, ThreadTeam& team) const;
+    // k nearest rows of every row, itself first; [rows][k]. Exact without a budget.
+    void search(Size k, Size budget, Size pool, Index* index, float* distance, ThreadTeam& team) const;
     // k nearest rows of every query; [queries][k].
-    void query(SparseMatrix queries, Size k, Index* index, float* distance, ThreadTeam& team) const;
-    // Ranks of pairs of these rows, which are queries or the index's own, with the index's.
-    std::unique_ptr<PairMetric> pairs(SparseMatrix rows) const;
-    // Dense rows [rows][SparseSketch::width] of about the same neighbours.
-    void sketch(SparseMatrix rows, std::uint64_t seed, float* out, ThreadTeam& team) const;
+    void query(SparseMatrix queries, Size k, Size budget, Size pool, Index* index, float* distance,
+               ThreadTeam& team) const;
 
   private:
     void finish(float* distance, Size n) const;

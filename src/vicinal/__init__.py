@@ -33,6 +33,7 @@ _NAMES = {
     "initialize": (),
     "kernel": ("Kernel", "fit_ab"),
     "layout": ("Layout", "Schedule"),
+    "model_io": ("ModelFileError", "load"),
     "neighbors": ("Neighbors", "find_neighbors"),
     "plot": (),
     "quality": (),
@@ -68,6 +69,8 @@ if TYPE_CHECKING:
     from vicinal.kernel import fit_ab as fit_ab
     from vicinal.layout import Layout as Layout
     from vicinal.layout import Schedule as Schedule
+    from vicinal.model_io import ModelFileError as ModelFileError
+    from vicinal.model_io import load as load
     from vicinal.neighbors import Neighbors as Neighbors
     from vicinal.neighbors import find_neighbors as find_neighbors
 

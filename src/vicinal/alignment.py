@@ -97,19 +97,6 @@ def _pattern(graph: Graph) -> csr_matrix:
     return matrix
 
 
-def turned_to(
-    start: NDArray[np.float32], rows: NDArray[np.int64], places: NDArray[np.float32]
-) -> NDArray[np.float32]:
-    """``start`` turned, mirrored and shifted, not scaled, so that its ``rows`` lie nearest to ``places``."""
-    if not len(rows):
-        return start
-    own, goal = start[rows].astype(np.float64), places.astype(np.float64)
-    middle, target = own.mean(axis=0), goal.mean(axis=0)
-    # einsum adds in one fixed order, a product by BLAS in one that depends on its threads.
-    u, _, vt = np.linalg.svd(np.einsum("ni,nj->ij", own - middle, goal - target))
-    return np.asarray(np.einsum("nc,cd->nd", start - middle, u @ vt) + target, dtype=np.float32)
-
-
 @dataclass(frozen=True)
 class Alignment:
     """The pull on some rows: their links to all rows, and the steps each of them takes in an epoch.

@@ -19,7 +19,10 @@ from vicinal.graph import Graph, fuzzy_graph
 from vicinal.initialize import INITIALIZERS, InitialTask, initial_embedding, to_extent
 from vicinal.kernel import Kernel, fit_ab
 from vicinal.layout import Layout, Schedule, default_epochs
+from vicinal.metrics import PRECOMPUTED
 from vicinal.neighbors import Neighbors, find_neighbors
+from vicinal.output_space import output_space
+from vicinal.precomputed import neighbors_from_distances
 from vicinal.progress import LAYOUT, Progress
 from vicinal.set_operations import intersect, reset_connectivity, unite
 from vicinal.supervision import class_factors
@@ -58,14 +61,22 @@ def nearest_neighbors(
     n_jobs: int = -1,
     verbose: bool = False,
 ) -> tuple[NDArray[np.int32], NDArray[np.float32], None]:
-    """The ``n_neighbors`` nearest rows of every row, itself first: indices and distances.
+    """The ``n_neighbors`` nearest rows of every row (dense, sparse or distances), itself first: indices, distances.
 
     The third value, umap-learn's search index, is None: nothing here needs one to place new rows.
     """
-    if metric_kwds:
-        raise NotImplementedError(f"metric_kwds={metric_kwds!r} is not implemented yet; leave it empty")
     with Progress(verbose=verbose).stage("neighbors"):
-        neighbors = find_neighbors(X, n_neighbors, metric=metric, seed=random_seed(random_state), n_jobs=n_jobs)
+        if isinstance(metric, str) and metric == PRECOMPUTED:
+            neighbors = neighbors_from_distances(X, n_neighbors)
+        else:
+            neighbors = find_neighbors(
+                X,
+                n_neighbors,
+                metric=metric,
+                metric_kwds=dict(metric_kwds or {}),
+                seed=random_seed(random_state),
+                n_jobs=n_jobs,
+            )
     return neighbors.index, neighbors.distance, None
 
 
@@ -221,10 +232,14 @@ def simplicial_set_embedding(
     """A graph laid out in ``n_components`` dimensions, and a dictionary of what came with it.
 
     ``n_epochs`` may be a list of epochs whose embeddings are wanted: they come as ``aux_data["embedding_list"]``.
+    ``output_metric`` is a name, and counts if ``euclidean_output`` is false.
     """
-    if densmap or output_dens or not euclidean_output:
-        name = "densmap" if densmap else "output_dens" if output_dens else "euclidean_output=False"
+    if densmap or output_dens:
+        name = "densmap" if densmap else "output_dens"
         raise NotImplementedError(f"{name} is not implemented here; use the estimator")
+    metric_of_map = "euclidean" if euclidean_output else output_metric
+    keywords_of_map = {} if euclidean_output else dict(output_metric_kwds or {})
+    space = output_space(metric_of_map, keywords_of_map, n_components)
     edges = Graph.from_scipy(graph)
     seed = random_seed(random_state)
     wanted = default_epochs(edges.n) if n_epochs is None else n_epochs
@@ -232,9 +247,17 @@ def simplicial_set_embedding(
     last = stops[-1]
     progress = Progress(verbose=verbose, tqdm_kwds=tqdm_kwds)
     with progress.stage("initialize"):
-        start = _start(init, InitialTask(edges, _dense(data, edges.n), n_components, seed, -1))
+        start = space.start(_start(init, InitialTask(edges, _dense(data, edges.n), n_components, seed, -1)))
     schedule = Schedule(last, initial_alpha, int(negative_sample_rate), gamma)
-    layout = Layout(edges, start, Kernel(float(a), float(b)), schedule, seed=seed)
+    layout = Layout(
+        edges,
+        start,
+        Kernel(float(a), float(b)),
+        schedule,
+        seed=seed,
+        output_metric=metric_of_map,
+        output_metric_kwds=keywords_of_map,
+    )
     listed = []
     with progress.stage(LAYOUT, last):
         for stop in range(1, last + 1) if verbose else stops:

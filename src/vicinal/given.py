@@ -22,7 +22,7 @@ class Pins:
         """A start moved, turned and scaled towards the pinned places, the pinned rows exactly there."""
         if not self.mask.any():
             return start
-        fitted = fitted_to(start, self.mask, self.places)
+        fitted = fitted_to(start, self.mask, self.places[self.mask])
         return np.where(self.mask[:, None], self.places, fitted).astype(np.float32)
 
 

@@ -34,6 +34,15 @@ class Graph:
     def n_edges(self) -> int:
         return int(self.indices.shape[0])
 
+    def check(self) -> None:
+        """Raises ValueError if the arrays do not make a graph: what comes from a file may be anything."""
+        n, edges = self.n, self.n_edges
+        fits = self.indptr.ndim == self.indices.ndim == self.weights.ndim == 1 and self.weights.shape == (edges,)
+        if not fits or n < 0 or self.indptr[0] != 0 or self.indptr[-1] != edges or (np.diff(self.indptr) < 0).any():
+            raise ValueError("indptr, indices and weights of a graph do not fit together")
+        if edges and not 0 <= int(self.indices.min()) <= int(self.indices.max()) < self.n_tails:
+            raise ValueError("a graph leads to rows that are not there")
+
     def degree(self) -> NDArray[np.float64]:
         """Sum of the weights of every row."""
         return np.asarray(np.bincount(self.heads(), weights=self.weights, minlength=self.n), dtype=np.float64)

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.graph import Graph
-from vicinal.output_space import EUCLIDEAN, OutputSpace
 from vicinal.spectral import eigenmap
 
 EXTENT = 10.0  # every initial embedding spans [0, EXTENT] on each axis, as in umap-learn
@@ -172,37 +171,59 @@ def given_start(init: Any, n: int, n_components: int) -> NDArray[np.float32] | N
 
 
 def fitted_to(
-    start: NDArray[np.float32], known: NDArray[np.bool_], places: NDArray[np.float32]
+    start: NDArray[np.float32], known: NDArray[Any], places: NDArray[np.float32], *, scaled: bool = True
 ) -> NDArray[np.float64]:
-    """``start`` shifted, turned (or mirrored) and scaled so that its ``known`` rows lie nearest to their places."""
-    source, target = start.astype(np.float64), places[known].astype(np.float64)
+    """``start`` shifted, turned (or mirrored) and, if ``scaled``, scaled so that its ``known`` rows (numbers, or a
+    mask) lie nearest to ``places``, one for each of them."""
+    source, target = start.astype(np.float64), places.astype(np.float64)
+    if not len(target):
+        return source
     middle, goal = source[known].mean(axis=0), target.mean(axis=0)
     left, right = source[known] - middle, target - goal
     spread = np.square(left).sum()
     if spread > 0 and np.square(right).sum() > 0:
-        u, s, vt = np.linalg.svd(left.T @ right)
-        turn, scale = u @ vt, s.sum() / spread
+        # einsum adds in one fixed order, a product by BLAS in one that depends on its threads.
+        u, s, vt = np.linalg.svd(np.einsum("ni,nj->ij", left, right))
+        turn, scale = u @ vt, s.sum() / spread if scaled else 1.0
     else:  # one place tells nothing about directions
         turn, scale = np.eye(source.shape[1]), 1.0
-    return np.asarray(scale * (source - middle) @ turn + goal)
+    return np.asarray(scale * np.einsum("nc,cd->nd", source - middle, turn) + goal)
 
 
-def neighbor_mean(
-    graph: Graph, reference: NDArray[np.float32], space: OutputSpace = EUCLIDEAN
-) -> NDArray[np.float32]:
-    """The mean of the reference places of a row's neighbours, weighted by membership (bipartite graphs).
+# Rows whose neighbours are compared at once: bounds the memory for it.
+MEDOID_ROWS = 4096
 
-    A row whose memberships all vanish stands among its neighbours all the same; one without any in the middle.
+
+def neighbor_medoid(graph: Graph, reference: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The place of that neighbour which is nearest to all of them, weighted by membership (bipartite graphs).
+
+    The mean of neighbours in two clusters lies in neither, and few epochs do not lead out of there: 5-NN accuracy of
+    held-out digits, no labels and labels in the fit, 0.983 and 0.979 from the mean, 0.985 and 0.988 from the medoid.
+    A row without any neighbour starts in the middle of the map.
     """
     lengths = np.diff(graph.indptr)
-    slot = np.arange(graph.n_edges) - np.repeat(graph.indptr[:-1], lengths)
-    tails = np.zeros((graph.n, int(lengths.max(initial=1))), dtype=np.int32)
-    weights = np.zeros(tails.shape)
-    tails[graph.heads(), slot] = graph.indices
-    weights[graph.heads(), slot] = graph.weights
-    total = weights.sum(axis=1)
-    weights[total == 0] = np.arange(tails.shape[1]) < lengths[total == 0, None]
-    weights /= np.maximum(weights.sum(axis=1), np.finfo(np.float64).tiny)[:, None]
-    mean = space.mean(reference[tails], weights)
-    mean[lengths == 0] = reference.mean(axis=0, dtype=np.float64)
-    return mean
+    out = np.empty((graph.n, reference.shape[1]), dtype=np.float32)
+    for begin in range(0, graph.n, MEDOID_ROWS):
+        rows = slice(begin, begin + MEDOID_ROWS)
+        out[rows] = _medoids(graph, reference, lengths, rows)
+    out[lengths == 0] = reference.mean(axis=0, dtype=np.float64)
+    return out
+
+
+def _medoids(
+    graph: Graph, reference: NDArray[np.float32], lengths: NDArray[np.int64], rows: slice
+) -> NDArray[np.float32]:
+    lengths = lengths[rows]
+    slots = np.arange(int(lengths.max(initial=1)))
+    there = slots < lengths[:, None]
+    edges = np.where(there, graph.indptr[:-1][rows][:, None] + slots, 0)
+    tails = np.where(there, graph.indices[edges] if graph.n_edges else 0, 0)
+    weights = np.where(there, graph.weights[edges].astype(np.float64) if graph.n_edges else 0.0, 0.0)
+    places = reference[tails].astype(np.float64)
+    # One neighbour after the other: the order of the sum must not depend on how many rows there are.
+    total = np.where(there, 0.0, np.inf)
+    for slot in slots:
+        total += weights[:, slot, None] * np.sqrt(np.square(places - places[:, slot, None]).sum(axis=2))
+    nearest = np.argmin(total, axis=1)
+    chosen: NDArray[np.float32] = reference[np.take_along_axis(tails, nearest[:, None], axis=1)[:, 0]]
+    return chosen

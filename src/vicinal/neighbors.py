@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -31,7 +31,13 @@ EXACT_ROWS, EXACT_WORK, SKETCH_WIDTH = 6_000, 3_000_000, 128
 EXACT_EVALUATED_ROWS, EXACT_CALLED_ROWS = 4_000, 1_000
 
 # All pairs of sparse rows cost an addition for every pair of entries of a column, and a look at every pair of rows.
-EXACT_SPARSE_WORK = 2e10
+# Beyond that a row adds up SPARSE_BUDGET entries, of the columns that fewest rows store, and evaluates the best found.
+EXACT_SPARSE_WORK, SPARSE_BUDGET, SPARSE_POOL = 1e10, 50_000, 128
+
+# Noise without structure defeats NN-descent, and how much it found cannot be seen from its rounds: so the neighbours of
+# RECALL_SAMPLE rows are looked up among all rows (2 % of the search of 70,000 images). Below GOOD_RECALL every pair is
+# compared if that is no more than EXACT_LATER multiplications, otherwise the search is repeated with more candidates.
+RECALL_SAMPLE, GOOD_RECALL, EXACT_LATER = 32, 0.9, 4e11
 
 # Trees whose leaves a search of unseen rows starts from: one finds 0.975 of the neighbours of Fashion-MNIST images,
 # a second helps where clusters are far apart.
@@ -58,6 +64,12 @@ class SearchOptions:
     coarse: float = 0.52
     fine: float = 0.35
     final: float = 0.02
+    evaluated: float = 0.1
+
+    def harder(self) -> SearchOptions:
+        """Twice the candidates, three times the spare neighbours, and rounds until little changes."""
+        more = replace(self, candidates=2 * self.candidates, spare=3 * self.spare)
+        return replace(more, coarse=0.1, fine=0.05, final=self.final / 4, evaluated=0.02)
 
 
 @dataclass(frozen=True)
@@ -151,11 +163,22 @@ class NeighborIndex:
         if not 1 <= k <= n:
             raise ValueError(f"n_neighbors must lie between 1 and the number of rows ({n}), got {k}")
         exact = method == "exact" or (method == "auto" and self._is_cheap()) or k < 2 or n <= self.options.leaf_rows
-        if exact and is_sparse(self.X) and self._listed().additive:
-            return self._table(self._listed().search(k, self.n_jobs))
+        if is_sparse(self.X):
+            budget = 0 if exact else SPARSE_BUDGET
+            return self._table(self._listed().search(k, budget, max(SPARSE_POOL, 4 * k), self.n_jobs))
         if exact:
-            return self._table(self._built().search_exact(k, self.n_jobs))
-        o = self.options
+            return self._search_exact(k)
+        found = self._search_approximate(k, self.options)
+        if self._calls_python or self._sampled_recall(found) >= GOOD_RECALL:
+            return found
+        if float(n) ** 2 * self.X.shape[1] <= EXACT_LATER and method == "auto":
+            return self._search_exact(k)
+        return self._search_approximate(k, self.options.harder())
+
+    def _search_exact(self, k: int) -> Neighbors:
+        return self._table(self._built().search_exact(k, self.n_jobs))
+
+    def _search_approximate(self, k: int, o: SearchOptions) -> Neighbors:
         index, distance, self.share = self._built(forest=True).search_approximate(
             k,
             o.trees,
@@ -164,11 +187,23 @@ class NeighborIndex:
             max(o.spare, k // 2),
             o.rounds,
             o.coarse,
-            o.fine,
+            o.evaluated if self._by_pairs() else o.fine,
             o.final,
             self.n_jobs,
         )
         return self._table((index, distance))
+
+    def _sampled_recall(self, found: Neighbors) -> float:
+        """The share of true neighbours that a table has, by looking at all rows for a few of them."""
+        n, k = found.n, found.k
+        sample = np.unique(np.arange(RECALL_SAMPLE) * n // RECALL_SAMPLE)
+        rows = np.ascontiguousarray(self._rows()[sample])
+        nothing = np.zeros(n + 1, dtype=np.int64), np.empty(0, dtype=np.int32)
+        core, likeness, pairs = self._built(), self._likeness(rows), self._pairs(rows)
+        _, distance = core.query(likeness, *nothing, k, k, 0, 1.0, self.n_jobs, pairs)
+        # A row that ties with the last true neighbour is as good; so is one whose rank was rounded otherwise.
+        last = self._table((np.zeros_like(distance, dtype=np.int32), distance)).distance[:, -1:]
+        return float(np.mean(found.distance[sample, 1:] <= last * 1.0001))
 
     def query(self, Q: Rows, k: int, graph: Graph) -> Neighbors:
         """The ``k`` nearest rows of unseen rows, each found independently of the others in ``Q``.
@@ -181,9 +216,11 @@ class NeighborIndex:
         if is_sparse(Q) != is_sparse(self.X):
             raise TypeError("queries must be sparse if the rows of the index are, and dense if they are dense")
         queries = self._scaled(self._metric.prepare(Q))
-        if is_sparse(Q) and self._listed().additive:
-            return self._table(self._listed().query(*csr_parts(queries), k, self.n_jobs))
         n = self.X.shape[0]
+        if is_sparse(Q):
+            listed = self._listed()
+            budget = 0 if listed.additive or n <= EXACT_EVALUATED_ROWS else SPARSE_BUDGET
+            return self._table(listed.query(*csr_parts(queries), k, budget, max(SPARSE_POOL, 4 * k), self.n_jobs))
         core = self._built(forest=n > self._exact_rows())
         found = core.query(
             self._likeness(queries),
@@ -207,14 +244,16 @@ class NeighborIndex:
     def _is_cheap(self) -> bool:
         """Whether comparing every pair is the faster way."""
         n, d = self.X.shape
-        if is_sparse(self.X) and self._listed().additive:
-            return self._listed().additions + float(n) ** 2 <= EXACT_SPARSE_WORK
+        if is_sparse(self.X):
+            listed = self._listed()
+            work = listed.additions + float(n) ** 2
+            return n <= EXACT_EVALUATED_ROWS or (listed.additive and work <= EXACT_SPARSE_WORK)
         short = not self._by_pairs() and d <= SKETCH_WIDTH and n * (d + 16) <= EXACT_WORK
         return n <= self._exact_rows() or short
 
     def _by_pairs(self) -> bool:
         """Whether ranks are known by evaluation only, not by sketches of the rows."""
-        return is_sparse(self.X) or _RANKED_BY_PAIRS[self._metric.core]
+        return _RANKED_BY_PAIRS[self._metric.core]
 
     def _rows(self) -> Rows:
         """The rows as the core compares them. They are held while they differ from ``X``."""
@@ -227,8 +266,6 @@ class NeighborIndex:
 
     def _built(self, forest: bool = False) -> _core.NeighborIndex:
         """The core's index, made when it is first needed, by one thread only; with a forest if asked for."""
-        if is_sparse(self.X):
-            self._listed()
         with self._building:
             if self._core is None:
                 rows = self._rows()
@@ -250,9 +287,6 @@ class NeighborIndex:
 
     def _likeness(self, rows: Rows) -> NDArray[np.float32]:
         """Dense rows whose distances tell where neighbours are, or are the distances."""
-        if is_sparse(rows):
-            assert self._sparse is not None
-            return self._sparse.sketch(*csr_parts(rows), self.seed, self.n_jobs)
         return np.ascontiguousarray(self._metric.likeness(rows), dtype=np.float32)
 
     def _pairs(self, rows: Rows) -> _core.PairMetric | None:
@@ -260,9 +294,6 @@ class NeighborIndex:
         metric = self._metric
         if not self._by_pairs():
             return None
-        if is_sparse(rows):
-            assert self._sparse is not None
-            return self._sparse.pairs(*csr_parts(rows))
         if metric.function is None:
             return _core.DensePairs(rows, self._rows(), metric.core, metric.power)
         if is_low_level(metric.function):

@@ -45,19 +45,6 @@ class OutputSpace:
             places = (unit - 0.5) * np.where(width > 0, width, 1.0)
         return places.astype(np.float32)
 
-    def mean(self, places: NDArray[np.float32], weights: Floats) -> NDArray[np.float32]:
-        """The weighted mean of places [n, k, components] with weights [n, k] that add up to 1."""
-        if self.kind != "haversine":
-            return np.asarray(np.einsum("nk,nkc->nc", weights, places), dtype=np.float32)
-        polar, azimuth = places[..., 0].astype(np.float64), places[..., 1].astype(np.float64)
-        x = (weights * np.sin(polar) * np.cos(azimuth)).sum(axis=1)
-        y = (weights * np.sin(polar) * np.sin(azimuth)).sum(axis=1)
-        z = (weights * np.cos(polar)).sum(axis=1)
-        return np.stack([np.arctan2(np.hypot(x, y), z), np.arctan2(y, x)], axis=1).astype(np.float32)
-
-
-EUCLIDEAN = OutputSpace()
-
 
 def output_space(metric: Any, keywords: dict[str, Any] | None, n_components: int) -> OutputSpace:
     """The space that ``output_metric`` and ``output_metric_kwds`` name, or a ValueError that lists the names."""

@@ -8,7 +8,7 @@ rows, if there are such), ``chosen(rows)`` and ``extended(new)`` (itself with fe
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -42,10 +42,14 @@ class Source(Protocol):
 
 
 class _Seen:
-    """Rows recognised by their content; the index over it is made when it is first asked for."""
+    """Rows recognised by their content. What is derived from the fields is made when it is first asked for, not kept
+    in copies and files."""
 
     rows: Rows
     n_jobs: int
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]
 
     @property
     def n(self) -> int:
@@ -58,7 +62,10 @@ class _Seen:
 
 @dataclass
 class RowSource(_Seen):
-    """Rows, dense or sparse, and the metric that compares them; ``given`` replaces the search of all neighbours."""
+    """Rows, dense or sparse, and the metric that compares them; ``given`` replaces the search of all neighbours.
+
+    ``share`` is what the search of all neighbours found out for queries (``NeighborIndex.share``).
+    """
 
     rows: Rows
     metric: Any = "euclidean"
@@ -66,30 +73,37 @@ class RowSource(_Seen):
     seed: int = 0
     n_jobs: int = -1
     given: Neighbors | None = None
+    share: float = 1.0
 
     @cached_property
     def index(self) -> NeighborIndex:
-        return NeighborIndex(
+        index = NeighborIndex(
             self.rows, self.metric, metric_kwds=self.metric_kwds, seed=self.seed, n_jobs=self.n_jobs
         )
+        index.share = self.share
+        return index
 
     @property
     def coordinates(self) -> NDArray[np.float32] | None:
         return None if is_sparse(self.rows) or allows_nan(self.metric) else self.rows
 
     def neighbors(self, k: int, method: Method = "auto") -> Neighbors:
-        return self.index.search(k, method) if self.given is None else self.given
+        if self.given is not None:
+            return self.given
+        found = self.index.search(k, method)
+        self.share = self.index.share
+        return found
 
     def query(self, Q: Rows, k: int, graph: Graph) -> Neighbors:
         return self.index.query(Q, k, graph)
 
     def chosen(self, which: NDArray[np.int64]) -> RowSource:
         """Some of the rows, in the given order."""
-        return replace(self, rows=self.rows[which], given=None)
+        return replace(self, rows=self.rows[which], given=None, share=1.0)
 
     def extended(self, new: Rows) -> RowSource:
         """A given table knows nothing of the new rows: all neighbours are then searched for."""
-        return replace(self, rows=stacked(self.rows, new), given=None)
+        return replace(self, rows=stacked(self.rows, new), given=None, share=1.0)
 
 
 @dataclass

@@ -194,3 +194,17 @@ def test_errors_of_update_and_transform() -> None:
     with pytest.raises(ValueError, match="X must have an entry for each of 3 slices"):
         model.transform(ROWS[:2])
     assert model.n_models_ == 3
+
+
+def test_slices_of_every_kind(slices: list[Rows]) -> None:
+    from scipy.sparse import csr_matrix
+    from scipy.spatial.distance import cdist
+
+    distances = cdist(slices[2], slices[2])
+    sets = [slices[0], csr_matrix(slices[1]), distances]
+    model = AlignedUMAP(metric=["euclidean", "cosine", "precomputed"], n_epochs=15, random_state=0)
+    model.fit(sets, relations=[RELATION] * 2)
+    for places, placed in zip(model.embeddings_, model.transform(sets), strict=True):
+        assert np.isfinite(places).all()
+        np.testing.assert_array_equal(places, placed)
+    assert np.isfinite(model.transform(distances[:7] + 0.5, at=-1)).all()

@@ -29,7 +29,7 @@ def halves(grouped: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
 
 
 @pytest.mark.parametrize("mode", ["distance", "connectivity"])
-@pytest.mark.parametrize(("metric", "p"), [("minkowski", 2), ("minkowski", 1), ("chebyshev", 2), ("cosine", 2)])
+@pytest.mark.parametrize(("metric", "p"), [("minkowski", 3), ("minkowski", 1), ("chebyshev", 2), ("cosine", 2)])
 def test_graphs_are_scikit_learns(halves: Any, mode: str, metric: str, p: float) -> None:
     known, new = halves
     options = {"mode": mode, "n_neighbors": 7, "metric": metric, "p": p}
@@ -44,6 +44,23 @@ def test_graphs_are_scikit_learns(halves: Any, mode: str, metric: str, p: float)
         assert one.nnz == other.nnz
         assert one.dtype == np.float32
         np.testing.assert_allclose(one.toarray(), other.toarray(), atol=2e-3 if metric == "cosine" else 1e-4)
+
+
+def test_sparse_rows_distances_and_functions_give_the_same_graph(halves: Any) -> None:
+    from scipy.sparse import csr_matrix
+    from scipy.spatial.distance import cdist
+
+    known, new = halves
+    expected = KNeighborsTransformer(metric="manhattan")
+    fitted, placed = expected.fit_transform(known).toarray(), expected.transform(new).toarray()
+    others = [
+        (KNeighborsTransformer(metric="manhattan"), csr_matrix(known), csr_matrix(new)),
+        (KNeighborsTransformer(metric="precomputed"), cdist(known, known, "cityblock"), cdist(new, known, "cityblock")),
+        (KNeighborsTransformer(metric=lambda x, y: np.abs(x - y).sum()), known, new),
+    ]
+    for model, rows, queries in others:
+        np.testing.assert_allclose(model.fit_transform(rows).toarray(), fitted, atol=1e-4)
+        np.testing.assert_allclose(model.transform(queries).toarray(), placed, atol=1e-4)
 
 
 def test_kneighbors_of_fitted_rows_leave_the_row_out(halves: Any) -> None:
@@ -89,7 +106,8 @@ def test_scikit_learn_takes_our_graphs(digits: NDArray[np.float32], digit_labels
         ({"mode": "both"}, "mode"),
         ({"algorithm": "ball_tree"}, "algorithm"),
         ({"metric": "nowhere"}, "metric"),
-        ({"metric": "minkowski", "p": 3}, "p must"),
+        ({"metric": "minkowski", "p": -1}, "'p' parameter"),
+        ({"metric": "minkowski", "metric_params": {"q": 1}}, "q"),
         ({"n_jobs": 0}, "n_jobs"),
         ({"n_neighbors": 50}, "n_neighbors"),
     ],

@@ -191,7 +191,7 @@ def test_a_changed_file_is_refused(digits: Rows, tmp_path: Path) -> None:
     places = (8 + whole[:header].find(b"n_neighbors") + 14, 8 + header, len(whole) // 2, len(whole) - 1)
     for at in places:
         file.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
-        with pytest.raises(ValueError, match="model|changed|format"):
+        with pytest.raises(ValueError, match=r"model|changed|format"):
             ParametricUMAP.load(file)
     for broken in (b"", whole[:100], whole[:-5], pickle.dumps(print)):
         file.write_bytes(broken)

@@ -59,7 +59,8 @@ def test_the_parametric_loss_has_the_gradients_of_the_layout(a: float, b: float,
     from vicinal.parametric import loss
 
     d = np.sqrt(d2)
-    for cost, coefficient in zip((loss.attract_cost, loss.repel_cost), _core.force_table(d2, "umap", a, b, 1.0)):
+    table = _core.force_table(d2, "umap", a, b, 1.0)
+    for cost, coefficient in zip((loss.attract_cost, loss.repel_cost), table, strict=True):
         difference = torch.tensor(np.stack([0.6 * d, -0.8 * d], axis=1), requires_grad=True)
         value = cost(difference, Kernel(a, b))
         value.sum().backward()

@@ -153,6 +153,20 @@ def test_fuzzy_simplicial_set_finds_neighbours_itself(golden: Any) -> None:
         functions.fuzzy_simplicial_set(rows[:20], 15, 0, "euclidean", knn_indices=table[0], knn_dists=table[1])
 
 
+def test_nearest_neighbors_of_every_kind_of_input(iris: NDArray[np.float32]) -> None:
+    from scipy.spatial.distance import cdist
+
+    expected = functions.nearest_neighbors(iris, 10, "minkowski", {"p": 3.0}, False, 0)
+    for rows, metric, kwds in (
+        (csr_matrix(iris), "minkowski", {"p": 3.0}),
+        (cdist(iris, iris, "minkowski", p=3.0), "precomputed", {}),
+    ):
+        index, distance, nothing = functions.nearest_neighbors(rows, 10, metric, kwds, False, 0)
+        assert nothing is None
+        np.testing.assert_allclose(distance, expected[1], atol=1e-4)
+        assert (index[:, 0] == np.arange(150)).all()
+
+
 def test_find_ab_params(golden: Any) -> None:
     kernel = golden("kernel")
     for spread, min_dist, a, b in zip(*(kernel[k] for k in ("spread", "min_dist", "a", "b")), strict=True):
@@ -188,6 +202,12 @@ def test_simplicial_set_embedding_starts_by_name(iris: NDArray[np.float32], init
         embed(iris, init="nowhere")
 
 
+def test_simplicial_set_embedding_on_the_sphere(iris: NDArray[np.float32]) -> None:
+    places, _ = embed(iris, euclidean_output=False, output_metric="haversine", n_epochs=50)
+    assert np.isfinite(places).all()
+    assert not np.array_equal(places, embed(iris, output_metric="haversine", n_epochs=50)[0])
+
+
 def test_simplicial_set_embedding_of_listed_epochs(iris: NDArray[np.float32]) -> None:
     start = np.random.default_rng(0).normal(size=(150, 2))
     places, aux = embed(iris, n_epochs=[10, 50], init=start)
@@ -197,6 +217,8 @@ def test_simplicial_set_embedding_of_listed_epochs(iris: NDArray[np.float32]) ->
 
 
 def test_simplicial_set_embedding_refuses_what_it_cannot(iris: NDArray[np.float32]) -> None:
+    with pytest.raises(ValueError, match="output_metric"):
+        embed(iris, euclidean_output=False, output_metric="nowhere")
     with pytest.raises(NotImplementedError, match="densmap"):
         embed(iris, densmap=True)
     with pytest.raises(ValueError, match="init must have shape"):

@@ -34,8 +34,8 @@ def accuracies(digits: Rows, digit_labels: NDArray[np.int64]) -> dict[str, float
 
 
 def test_held_out_rows_join_their_class(accuracies: dict[str, float]) -> None:
-    """umap-learn 0.5.12, the same split and seeds: 0.978 (benchmarks, suite "supervised")."""
-    assert accuracies["all"] >= 0.975
+    """umap-learn 0.5.12 with the same split and seeds: 0.988."""
+    assert accuracies["all"] >= 0.984
 
 
 def test_half_of_the_labels_lie_between(accuracies: dict[str, float]) -> None:

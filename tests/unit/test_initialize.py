@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from vicinal import UMAP, Graph, Neighbors, find_neighbors, fuzzy_graph, initialize
-from vicinal.graph import bipartite_graph
-from vicinal.initialize import EXTENT, INITIALIZERS, InitialTask, initial_embedding, neighbor_mean, to_extent
+from vicinal import UMAP, Graph, find_neighbors, fuzzy_graph, initialize
+from vicinal.initialize import EXTENT, INITIALIZERS, InitialTask, initial_embedding, neighbor_medoid, to_extent
 
 
 def make_task(X: NDArray[np.float32], n_components: int = 2, seed: int = 0, k: int = 10) -> InitialTask:
@@ -111,16 +110,32 @@ def test_an_array_is_stretched_to_the_box_and_otherwise_kept(iris: NDArray[np.fl
     np.testing.assert_allclose(model.embedding_[unique], to_extent(given)[unique], rtol=1e-5, atol=1e-5)
 
 
-def test_neighbor_mean_is_weighted_by_membership() -> None:
-    zeros = np.zeros(2, dtype=np.float32)
-    weights = np.array([1.0, 3.0, 0.0, 0.0], dtype=np.float32)
-    graph = Graph(np.array([0, 2, 4]), np.array([0, 1, 1, 2], dtype=np.int32), weights, 3, zeros, zeros)
-    places = np.array([[0.0, 0.0], [4.0, 8.0], [6.0, 0.0]], dtype=np.float32)
-    np.testing.assert_allclose(neighbor_mean(graph, places), [[3.0, 6.0], [5.0, 4.0]])
+def bipartite(rows: list[list[tuple[int, float]]], n_tails: int) -> Graph:
+    """A graph with the given (tail, weight) pairs of every row."""
+    indptr = np.cumsum([0, *(len(row) for row in rows)])
+    tails = np.array([tail for row in rows for tail, _ in row], dtype=np.int32)
+    weights = np.array([weight for row in rows for _, weight in row], dtype=np.float32)
+    zeros = np.zeros(len(rows), dtype=np.float32)
+    return Graph(indptr, tails, weights, n_tails, zeros, zeros)
 
 
-def test_neighbor_mean_of_a_copy_is_near_its_original() -> None:
-    places = np.random.default_rng(0).normal(size=(20, 2)).astype(np.float32)
-    table = Neighbors(np.array([[3, 4, 5]]), np.array([[0.0, 50.0, 60.0]]))
-    mean = neighbor_mean(bipartite_graph(table, 20), places)
-    assert np.linalg.norm(mean[0] - places[3]) < np.linalg.norm(places[[3, 4, 5]].mean(axis=0) - places[3])
+PLACES = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.5], [90.0, 90.0]], dtype=np.float32)
+
+
+def test_the_medoid_is_where_most_neighbours_are() -> None:
+    """The mean of the first row lies at (22.75, 22.9), where nothing is."""
+    graph = bipartite([[(3, 1.0), (1, 1.0), (0, 1.0), (2, 1.0)], [(0, 0.1), (3, 1.0)], [(2, 0.0), (1, 0.0)], []], 4)
+    medoids = neighbor_medoid(graph, PLACES)
+    np.testing.assert_array_equal(medoids[0], PLACES[1])
+    np.testing.assert_array_equal(medoids[1], PLACES[3])  # weight counts
+    np.testing.assert_array_equal(medoids[2], PLACES[2])  # without any weight the first
+    np.testing.assert_array_equal(medoids[3], PLACES.mean(axis=0))  # without neighbours the middle
+
+
+def test_a_medoid_depends_on_its_row_alone() -> None:
+    rng = np.random.default_rng(0)
+    places = rng.normal(size=(500, 2)).astype(np.float32)
+    rows = [[(int(t), float(rng.random())) for t in rng.choice(500, rng.integers(1, 20))] for _ in range(300)]
+    together = neighbor_medoid(bipartite(rows, 500), places)
+    alone = np.concatenate([neighbor_medoid(bipartite([row], 500), places) for row in rows])
+    np.testing.assert_array_equal(together, alone)

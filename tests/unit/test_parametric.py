@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -25,7 +27,7 @@ def test_edges_are_drawn_by_weight() -> None:
     weights = [1.0, 0.25, 0.5, 0.05]
     edges = sampler.EdgeSampler(*graph(weights), torch.Generator().manual_seed(0))
     head, tail = edges.draw(200_000)
-    found = {pair: 0 for pair in ((0, 1), (0, 2), (1, 0), (2, 0))}
+    found = dict.fromkeys(((0, 1), (0, 2), (1, 0), (2, 0)), 0)
     pairs, counts = np.unique(np.stack([head, tail], axis=1), axis=0, return_counts=True)
     found |= {(int(i), int(j)): int(count) for (i, j), count in zip(pairs, counts, strict=True)}
     assert len(found) == 4
@@ -83,7 +85,7 @@ def test_the_rate_rises_shortly_and_falls_to_nothing() -> None:
     rates = [plan.rate(step) for step in range(100)]
     assert rates[0] == pytest.approx(0.05)
     assert max(rates) < 0.1
-    assert all(later < earlier for earlier, later in zip(rates[2:], rates[3:], strict=False))
+    assert all(later < earlier for earlier, later in pairwise(rates[2:]))
     assert rates[-1] == pytest.approx(0.001)
 
 

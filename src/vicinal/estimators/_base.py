@@ -52,6 +52,18 @@ class Embedding(Estimator):
             raise ValueError(f"Input X contains {what}, first in row {bad}.")
         return rows
 
+    def explore(self, labels: Any = None, **described: Any) -> Any:
+        """The map as a page inside a notebook; its ``selection`` holds the ids (vicinal.viewer.notebook.explore)."""
+        from vicinal.viewer.notebook import explore
+
+        self._check_is_fitted("embedding_")
+        return explore(self, labels, **described)
+
+    def _repr_html_(self) -> str:
+        from vicinal.viewer.notebook import summary
+
+        return summary(self)
+
     def _jobs(self) -> int:
         n_jobs = getattr(self, "n_jobs", -1)
         return -1 if n_jobs is None else int(n_jobs)

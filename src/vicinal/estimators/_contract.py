@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import sys
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
@@ -90,6 +91,12 @@ class Estimator:
         if transform is not None:
             self._sklearn_output_config = {"transform": transform}
         return self
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the model to a file of plain arrays and JSON; ``vicinal.load`` reads it and runs nothing."""
+        from vicinal.model_io import save
+
+        save(self, path)
 
     def _validate_params(self) -> None:
         check_parameters(type(self).__name__, self.get_params(deep=False), self._parameter_constraints)

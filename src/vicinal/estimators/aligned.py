@@ -9,17 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.alignment import (
-    Alignment,
-    check_relation,
-    check_relations,
-    link_slices,
-    steps_an_epoch,
-    turned_to,
-)
+from vicinal.alignment import Alignment, check_relation, check_relations, link_slices, steps_an_epoch
 from vicinal.estimators._contract import Estimator, random_seed
 from vicinal.estimators.umap import UMAP
 from vicinal.graph import Graph
+from vicinal.initialize import fitted_to
 from vicinal.kernel import Kernel
 from vicinal.layout import Layout, Schedule
 from vicinal.parameters import Interval
@@ -31,7 +25,7 @@ DEFAULT_EPOCHS = 200
 OF_SLICES = (
     "n_neighbors", "metric", "metric_kwds", "learning_rate", "init", "min_dist", "spread", "set_op_mix_ratio",
     "local_connectivity", "repulsion_strength", "negative_sample_rate", "transform_queue_size", "angular_rp_forest",
-    "target_n_neighbors", "target_metric", "target_metric_kwds", "target_weight", "unique",
+    "target_n_neighbors", "target_metric", "target_metric_kwds", "target_weight",
 )  # fmt: skip
 OF_ALL = (
     "n_components", "low_memory", "a", "b", "transform_seed", "force_approximation_algorithm", "n_jobs"
@@ -53,7 +47,8 @@ class AlignedUMAP(Estimator):
     n_epochs : int, default 200
 
     The other parameters are those of :class:`vicinal.UMAP` in umap-learn's order; most of them may be a list with a
-    value for each slice. ``n_jobs`` is an addition. The same ``random_state`` gives the same bits for any ``n_jobs``.
+    value for each slice. ``n_jobs`` is an addition; ``unique`` has no effect, since equal rows share a place anyway.
+    The same ``random_state`` gives the same bits for any ``n_jobs``.
 
     Attributes
     ----------
@@ -101,7 +96,7 @@ class AlignedUMAP(Estimator):
         transform_seed: int = 42,
         force_approximation_algorithm: bool = False,
         verbose: bool = False,
-        unique: Any = False,
+        unique: bool = False,
         *,
         n_jobs: int | None = -1,
     ) -> None:
@@ -155,7 +150,8 @@ class AlignedUMAP(Estimator):
         starts = [mappers[0].embedding_]
         for mapper, partner in zip(mappers[1:], partners, strict=True):
             related = np.flatnonzero(partner >= 0)
-            starts.append(turned_to(mapper.embedding_, partner[related], starts[-1][related]))
+            turned = fitted_to(mapper.embedding_, partner[related], starts[-1][related], scaled=False)
+            starts.append(turned.astype(np.float32))
         links = link_slices(partners, graphs, window)
         steps = [steps_an_epoch(graph, m.negative_sample_rate) for graph, m in zip(graphs, mappers, strict=True)]
         alignment = Alignment(links, np.concatenate(steps), self.alignment_regularisation)
@@ -275,7 +271,7 @@ def _start_from(
 ) -> NDArray[np.float32]:
     """Related rows where their partners are, others at the mean of their related neighbours, else where they were."""
     related = np.flatnonzero(partner >= 0)
-    start = turned_to(own, partner[related], previous[related])
+    start = fitted_to(own, partner[related], previous[related], scaled=False).astype(np.float32)
     known = np.zeros(graph.n, dtype=bool)
     known[partner[related]] = True
     start[partner[related]] = previous[related]

@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 
 from vicinal.estimators._base import Embedding
 from vicinal.graph import fuzzy_graph
-from vicinal.neighbors import ALIASES, METRICS, NeighborIndex, Neighbors
+from vicinal.metrics import ALIASES, METRICS, PRECOMPUTED, allows_nan, check_metric, is_sparse
+from vicinal.neighbors import Neighbors
 from vicinal.parameters import Interval, StrOptions
+from vicinal.source import DistanceSource, RowSource
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 # The graph that a search of unseen rows goes along has at least this many neighbours a row.
 SEARCH_NEIGHBORS = 15
-# The metrics that minkowski's names stand for.
-MINKOWSKI = {1: "manhattan", 2: "euclidean", np.inf: "chebyshev"}
 
 
 class KNeighborsTransformer(Embedding):
@@ -34,11 +34,12 @@ class KNeighborsTransformer(Embedding):
         Neighbours of a row, the row itself not counted.
     algorithm : {"auto", "exact", "approximate"}, default "auto"
         "auto" compares every pair where that is the faster way.
-    metric : str, default "euclidean"
-        A metric of the package, or "minkowski" with ``p`` 1, 2 or infinity.
+    metric : str or callable, default "euclidean"
+        A metric of :class:`vicinal.UMAP`; "precomputed" if ``X`` holds distances.
     p : float, default 2
+        Power of metric="minkowski".
     metric_params : dict, optional
-        Must be empty.
+        Keywords of the metric.
     random_state : int, RandomState or None, default 0
         Seed of the approximate search.
     n_jobs : int, optional
@@ -47,15 +48,16 @@ class KNeighborsTransformer(Embedding):
     Attributes
     ----------
     n_samples_fit_ : int
-    effective_metric_ : str
+    effective_metric_ : str or callable
+    effective_metric_params_ : dict
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "mode": [StrOptions({"distance", "connectivity"})],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "algorithm": [StrOptions({"auto", "exact", "approximate"})],
-        "metric": [StrOptions({*METRICS, *ALIASES, "minkowski"})],
-        "p": [Interval(Real, 1, None, closed="left"), float],
+        "metric": [StrOptions({*METRICS, *ALIASES, PRECOMPUTED}), callable, tuple],
+        "p": [Interval(Real, 0, None, closed="neither"), float],
         "metric_params": [dict, None],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
@@ -67,7 +69,7 @@ class KNeighborsTransformer(Embedding):
         mode: str = "distance",
         n_neighbors: int = 5,
         algorithm: str = "auto",
-        metric: str = "euclidean",
+        metric: Any = "euclidean",
         p: float = 2,
         metric_params: dict[str, Any] | None = None,
         random_state: Any = 0,
@@ -93,11 +95,20 @@ class KNeighborsTransformer(Embedding):
 
     def fit(self, X: Any, y: Any = None) -> KNeighborsTransformer:
         """Makes the rows of ``X`` searchable."""
-        metric = self._check_parameters()
-        rows = self._check_rows(X, reset=True)
+        self._validate_params()
+        if self.n_jobs == 0:
+            raise ValueError("n_jobs must not be 0; None and -1 use all processors")
+        self.effective_metric_ = self.metric
+        self.effective_metric_params_ = self._keywords()
+        rows = self._check_data(X, reset=True)
         self.n_samples_fit_ = int(rows.shape[0])
-        self.effective_metric_ = metric
-        self._index = NeighborIndex(rows, metric, seed=self._seed(self.random_state), n_jobs=self._jobs())
+        self._source = (
+            DistanceSource(rows, self._jobs())
+            if self._is_pairwise()
+            else RowSource(
+                rows, self.metric, self.effective_metric_params_, self._seed(self.random_state), self._jobs()
+            )
+        )
         self._table = self._search(max(self.n_neighbors + 1, SEARCH_NEIGHBORS))
         self._search_graph = fuzzy_graph(self._table, n_jobs=self._jobs())
         return self
@@ -136,18 +147,28 @@ class KNeighborsTransformer(Embedding):
         distance, index = self.kneighbors(X, n_neighbors)
         return self._graph(Neighbors(index, distance), mode)
 
-    def _check_parameters(self) -> str:
-        """The metric's name in the table; errors come before any work."""
-        self._validate_params()
-        if self.n_jobs == 0:
-            raise ValueError("n_jobs must not be 0; None and -1 use all processors")
-        if self.metric_params:
-            raise NotImplementedError(f"metric_params={self.metric_params!r} is not implemented yet; leave it empty")
-        if self.metric != "minkowski":
-            return self.metric
-        if self.p not in MINKOWSKI:
-            raise ValueError(f"p must be one of {list(MINKOWSKI)} with metric='minkowski', got {self.p!r}")
-        return MINKOWSKI[self.p]
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self._is_pairwise()
+        tags.input_tags.allow_nan = allows_nan(self.metric)
+        return tags
+
+    def _is_pairwise(self) -> bool:
+        return isinstance(self.metric, str) and self.metric == PRECOMPUTED
+
+    def _keywords(self) -> dict[str, Any]:
+        power = {"p": self.p} if isinstance(self.metric, str) and self.metric in ("minkowski", "wminkowski") else {}
+        return power | dict(self.metric_params or {})
+
+    def _check_data(self, X: Any, *, reset: bool) -> Any:
+        pairwise = self._is_pairwise()
+        rows = self._check_rows(
+            X, reset=reset, sparse=True, allow_nan=allows_nan(self.metric), check_finite=not pairwise
+        )
+        if not pairwise:
+            check_metric(self.metric, self.effective_metric_params_, rows.shape[1], is_sparse(rows))
+        return rows
 
     def _listed(self) -> int:
         return self.n_neighbors + (self.mode == "distance")
@@ -157,17 +178,17 @@ class KNeighborsTransformer(Embedding):
             raise ValueError(f"n_neighbors is too large: {k} rows are needed, n_samples_fit = {self.n_samples_fit_}")
 
     def _search(self, k: int) -> Neighbors:
-        return self._index.search(min(k, self.n_samples_fit_), self.algorithm)  # type: ignore[arg-type]
+        return self._source.neighbors(min(k, self.n_samples_fit_), self.algorithm)  # type: ignore[arg-type]
 
     def _query(self, X: Any, k: int) -> Neighbors:
-        rows = self._check_rows(X, reset=False)
+        rows = self._check_data(X, reset=False)
         self._check_count(k)
-        return self._index.query(rows, k, self._search_graph)
+        return self._source.query(rows, k, self._search_graph)
 
     def _graph(self, table: Neighbors, mode: str) -> csr_matrix:
         from scipy.sparse import csr_matrix
 
+        there = table.index >= 0  # a sparse matrix of distances may know fewer neighbours than were asked for
         weights = table.distance if mode == "distance" else np.ones_like(table.distance)
-        indptr = np.arange(0, table.index.size + 1, table.k)
-        shape = (table.n, self.n_samples_fit_)
-        return csr_matrix((weights.reshape(-1), table.index.reshape(-1), indptr), shape=shape)
+        indptr = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
+        return csr_matrix((weights[there], table.index[there], indptr), shape=(table.n, self.n_samples_fit_))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vicinal.estimators._base import Embedding
 from vicinal.graph import Graph, entropic_bipartite_graph, entropic_graph
-from vicinal.initialize import INITIALIZERS, InitialTask, given_start, initial_embedding, neighbor_mean
+from vicinal.initialize import INITIALIZERS, InitialTask, given_start, initial_embedding, neighbor_medoid
 from vicinal.kernel import Kernel
 from vicinal.layout import Layout, Schedule
 from vicinal.metrics import PRECOMPUTED, Rows, check_metric, is_sparse
@@ -184,7 +184,7 @@ class LargeVis(Embedding):
         graph = entropic_bipartite_graph(neighbors, n, self.perplexity, n_jobs=jobs)
         layout = Layout(
             graph.relative(),
-            neighbor_mean(graph, self.embedding_),
+            neighbor_medoid(graph, self.embedding_),
             CAUCHY,
             self._schedule(TRANSFORM_EPOCHS, self.learning_rate / TRANSFORM_SLOWER),
             seed=int(self.transform_seed),

@@ -14,7 +14,7 @@ from vicinal.estimators._umap_parameters import UMAPParameters
 from vicinal.estimators.composed import Composable
 from vicinal.given import Given, RowFacts, check_facts
 from vicinal.graph import Graph, bipartite_graph, fuzzy_graph
-from vicinal.initialize import InitialTask, initial_embedding, neighbor_mean
+from vicinal.initialize import InitialTask, initial_embedding, neighbor_medoid
 from vicinal.kernel import Kernel
 from vicinal.layout import SMALL_ROWS, Layout, Schedule
 from vicinal.metrics import PRECOMPUTED, Rows, check_metric, is_sparse
@@ -166,7 +166,7 @@ class UMAP(Composable, Densities, UMAPParameters):
         labels = None if y is None else self._supervision(self._fit_seed).check(y, m)
         given = self._given.extended(m, labels, n)
         graph = self._memberships(rows[:, :n] if pairwise else rows)
-        start = np.concatenate([self.embedding_, neighbor_mean(graph, self._places(), self._output_space())])
+        start = np.concatenate([self.embedding_, neighbor_medoid(graph, self._places())])
         n_epochs = self._few_epochs(n + m)
         rate = self.learning_rate / TRANSFORM_SLOWER
         self._embed(source, given, start, [n_epochs], rate, self._fit_seed)
@@ -301,7 +301,7 @@ class UMAP(Composable, Densities, UMAPParameters):
         n_epochs = self._few_epochs(places.shape[0])
         layout = Layout(
             graph,
-            neighbor_mean(graph, places, self._output_space()),
+            neighbor_medoid(graph, places),
             Kernel(self._a, self._b),
             self._schedule(n_epochs, self.learning_rate / TRANSFORM_SLOWER, moving=False),
             seed=int(self.transform_seed),
