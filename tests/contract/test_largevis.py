@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from vicinal import LargeVis
+from vicinal.model_io import load, save
 from vicinal.quality import knn_accuracy
 
 JOBS = (1, 2, 8)
@@ -45,6 +48,21 @@ def test_classes_of_digits_stay_together(digits: NDArray[np.float32], digit_labe
     assert knn_accuracy(model.embedding_, digit_labels[:1500]) > 0.96
     both = np.concatenate([model.embedding_, model.transform(digits[1500:])])
     assert knn_accuracy(both, digit_labels) > 0.95
+
+
+def test_a_saved_model_places_rows_alike(digits: NDArray[np.float32], tmp_path: Path) -> None:
+    model = LargeVis(perplexity=10, random_state=0, n_epochs=40).fit(digits[:500])
+    save(model, tmp_path / "model")
+    np.testing.assert_array_equal(
+        load(tmp_path / "model").transform(digits[500:530]), model.transform(digits[500:530])
+    )
+
+
+def test_sparse_rows(digits: NDArray[np.float32]) -> None:
+    model = LargeVis(perplexity=10, random_state=0, n_epochs=40, init="random")
+    places = model.fit_transform(csr_matrix(digits[:400]))
+    assert np.isfinite(places).all()
+    assert np.isfinite(model.transform(csr_matrix(digits[400:410]))).all()
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 10])
