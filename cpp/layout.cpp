@@ -96,8 +96,7 @@ void SampledLayout::place(Matrix places) {
     std::copy(places.data, places.data + n_heads_ * dim_, places_.begin());
 }
 
-void SampledLayout::step(const float* learning_rates, Size n, ThreadTeam& team, const float* density_rates) {
-    if (density_rates == nullptr) density_rates = learning_rates;
+void SampledLayout::step(const float* learning_rates, Size n, ThreadTeam& team) {
     if (n_heads_ == 0) {
         epoch_ += n;
         return;
@@ -120,7 +119,7 @@ void SampledLayout::step(const float* learning_rates, Size n, ThreadTeam& team, 
         epoch.negatives = options_.negatives;
         kernels().layout_epoch(task(), epoch, law, views.data(), team);
         if (!negative_moves_.empty()) add_negative_moves(team);
-        if (density_ && density_->acts_in(epoch_)) add_density_moves(density_moves(team), density_rates[t], team);
+        if (density_ && density_->acts_in(epoch_)) add_density_moves(density_moves(team), learning_rates[t], team);
         places_.swap(next_);
         ++epoch_;
     }

@@ -31,8 +31,7 @@ class SampledLayout {
 
     // One epoch for every learning rate given. The result depends on the epoch number only, not on how the
     // epochs are cut into calls.
-    // `density_rates` are those of the density term, the same unless given.
-    void step(const float* learning_rates, Size n, ThreadTeam& team, const float* density_rates = nullptr);
+    void step(const float* learning_rates, Size n, ThreadTeam& team);
 
     // Rows marked here stay where they are, bit for bit, while the others still feel them.
     void pin(const bool* fixed);

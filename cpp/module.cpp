@@ -204,16 +204,13 @@ void bind_layout(nb::module_& m) {
             nb::keep_alive<1, 6>())
         .def(
             "step",
-            [](SampledLayout& self, In<float, 1> learning_rates, int n_jobs,
-               std::optional<In<float, 1>> density_rates) {
-                require(!density_rates || density_rates->shape(0) == learning_rates.shape(0), "the rates differ");
+            [](SampledLayout& self, In<float, 1> learning_rates, int n_jobs) {
                 run(n_jobs, [&](ThreadTeam& team) {
-                    self.step(learning_rates.data(), static_cast<Size>(learning_rates.shape(0)), team,
-                              density_rates ? density_rates->data() : nullptr);
+                    self.step(learning_rates.data(), static_cast<Size>(learning_rates.shape(0)), team);
                     return 0;
                 });
             },
-            "learning_rates"_a, "n_jobs"_a, "density_rates"_a = nb::none())
+            "learning_rates"_a, "n_jobs"_a)
         .def(
             "pin",
             [](SampledLayout& self, In<bool, 1> fixed) {

@@ -58,11 +58,6 @@ class Schedule:
         # The root is exactly rounded everywhere, a general power is not.
         return (self.learning_rate * left * np.sqrt(left)).astype(np.float32)
 
-    def density_rates(self, epochs: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Of the density term: linear, since its gradient is exact and has no noise to settle."""
-        left = np.maximum(0.0, 1.0 - epochs / max(self.n_epochs, 1))
-        return (self.learning_rate * left).astype(np.float32)
-
 
 class Layout:
     """Moves the rows of an embedding along a graph's edges, epoch by epoch.
@@ -167,8 +162,7 @@ class Layout:
     def step(self, n: int = 1) -> None:
         """Runs ``n`` more epochs."""
         sweeps = np.arange(self._core.epoch, (self.epoch + n) * self.schedule.sweeps)
-        epochs = sweeps // self.schedule.sweeps
-        self._core.step(self.schedule.learning_rates(epochs), self.n_jobs, self.schedule.density_rates(epochs))
+        self._core.step(self.schedule.learning_rates(sweeps // self.schedule.sweeps), self.n_jobs)
 
     def run(
         self, stops: list[int], progress: Progress, places: Callable[[], NDArray[np.float32]]
