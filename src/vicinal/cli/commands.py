@@ -176,7 +176,10 @@ def serve(
 
         webbrowser.open(server.address)
     server.session.start()
-    server.run()
+    try:
+        server.run()
+    finally:
+        server.close()
 
 
 def quality(
