@@ -110,7 +110,8 @@ def autoencoder(arguments: argparse.Namespace) -> Record:
         files = [str(Path(folder) / name) for name in ("train.npy", "held.npy")]
         for file, array in zip(files, (X, held), strict=True):
             np.save(file, array)
-        done = subprocess.run([arguments.peer_python, "-c", INVERSE, *files], capture_output=True, text=True, check=True)
+        command = [arguments.peer_python, "-c", INVERSE, *files]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
     return {**errors, "umap_learn": json.loads(done.stdout.splitlines()[-1])}
 
 
