@@ -25,6 +25,7 @@ PROGRAM = """
 import sys
 import numpy as np
 from vicinal import UMAP, Layout, Neighbors, Schedule, _core, find_neighbors, fit_ab, fuzzy_graph
+from vicinal.metrics import VECTOR_METRICS
 
 given = np.load(sys.argv[1])
 neighbors = Neighbors(given["index"], given["distance"])
@@ -39,7 +40,7 @@ for dim in (1, 2, 3, 6):
 attract, repel = _core.force_table(np.geomspace(1e-30, 1e30, 500).astype(np.float32), "umap", 1.577, 0.8951, 1.0)
 out["attract"], out["repel"] = attract, repel
 for width in (40, 160):
-    for metric in _core.metrics():
+    for metric in VECTOR_METRICS:
         for method in ("exact", "approximate"):
             table = find_neighbors(given["rows"][:, :width], 10, metric=metric, method=method)
             out[f"index {width} {metric} {method}"] = table.index
