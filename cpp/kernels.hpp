@@ -4,6 +4,7 @@
 
 #include "chebyshev.hpp"
 #include "layout_task.hpp"
+#include "loss_sums.hpp"
 #include "parallel.hpp"
 #include "search_space.hpp"
 #include "sparse_index.hpp"
@@ -35,6 +36,16 @@ struct Kernels {
                          const LayoutScratch* scratch, ThreadTeam& team);
     void (*force_table)(const ForceParameters& force, const float* d2, Size n, float* attract, float* repel);
     void (*space_table)(const SpaceParameters& space, Matrix heads, Matrix tails, float* d2, float* delta);
+    // Losses
+    void (*sum_costs)(const PairPlaces& places, const PairQuantity& quantity, double* out, ThreadTeam& team);
+    void (*sum_forces)(const PairPlaces& places, const PairQuantity& quantity, const PairHeads& heads, double* out,
+                       ThreadTeam& team);
+    void (*sum_edge_costs)(const PairPlaces& places, const PairQuantity& quantity, const PairHeads& heads,
+                           const Csr& graph, double* out, ThreadTeam& team);
+    void (*sum_edge_forces)(const PairPlaces& places, const PairQuantity& quantity, const PairHeads& heads,
+                            const Csr& graph, double* out, ThreadTeam& team);
+    void (*sum_draws)(const PairPlaces& places, const PairQuantity& quantity, const PairDraws& draws,
+                      const PairEstimate& out, ThreadTeam& team);
 };
 
 struct Level {

@@ -30,6 +30,7 @@ _NAMES = {
     "initialize": (),
     "kernel": ("Kernel", "fit_ab"),
     "layout": ("Layout", "Schedule"),
+    "losses": (),
     "model_io": ("ModelFileError", "load"),
     "neighbors": ("Neighbors", "find_neighbors"),
     "plot": (),

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _F32 = NDArray[np.float32]
+_F64 = NDArray[np.float64]
 _I32 = NDArray[np.int32]
 _I64 = NDArray[np.int64]
 _U64 = NDArray[np.uint64]
@@ -106,6 +107,25 @@ class SampledLayout:
     @property
     def epoch(self) -> int: ...
     def embedding(self) -> _F32: ...
+
+class PairQuantity:
+    def __init__(self, term: str, force: str, a: float, b: float, gamma: float) -> None: ...
+
+class PairSums:
+    def __init__(self, embedding: _F32, weight: _F32 | None) -> None: ...
+    def costs(self, quantity: PairQuantity, n_jobs: int) -> _F64: ...
+    def forces(self, quantity: PairQuantity, rows: _I32 | None, n_jobs: int) -> _F64: ...
+    def edges(
+        self,
+        quantity: PairQuantity,
+        vectors: bool,
+        indptr: _I64,
+        indices: _I32,
+        weights: _F32,
+        rows: _I32 | None,
+        n_jobs: int,
+    ) -> _F64: ...
+    def draws(self, quantity: PairQuantity, groups: int, seed: int, n_jobs: int) -> tuple[_F64, _F64]: ...
 
 def hash_rows(rows: _F32, n_jobs: int) -> _U64: ...
 def hash_sparse_rows(indptr: _I64, indices: _I32, values: _F32, cols: int, n_jobs: int) -> _U64: ...

@@ -24,7 +24,7 @@ FUSED = [level for level in LEVELS if level in ("v3", "v4")]
 PROGRAM = """
 import sys
 import numpy as np
-from vicinal import UMAP, Layout, Neighbors, Schedule, _core, find_neighbors, fit_ab, fuzzy_graph
+from vicinal import UMAP, Layout, Neighbors, Schedule, _core, find_neighbors, fit_ab, fuzzy_graph, losses
 from vicinal.metrics import VECTOR_METRICS
 
 given = np.load(sys.argv[1])
@@ -37,6 +37,10 @@ for dim in (1, 2, 3, 6):
         layout = Layout(fuzzy_graph(neighbors), start, fit_ab(), schedule, seed=1)
         layout.step(30)
         out[f"layout {dim} {moving}"] = layout.embedding
+        out[f"gradient {dim} {moving}"] = losses.expected_gradient(fuzzy_graph(neighbors), start, fit_ab(), schedule)
+    for samples in (None, 32):
+        loss = losses.cross_entropy(fuzzy_graph(neighbors), start, fit_ab(), samples=samples)
+        out[f"loss {dim} {samples}"] = np.array([loss.value, loss.standard_error])
 attract, repel = _core.force_table(np.geomspace(1e-30, 1e30, 500).astype(np.float32), "umap", 1.577, 0.8951, 1.0)
 out["attract"], out["repel"] = attract, repel
 for width in (40, 160):
@@ -87,10 +91,10 @@ def test_the_forced_level_is_used(results: Any, level: str) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_layouts_and_forces_have_the_same_bits_at_every_level(results: Any, level: str) -> None:
+def test_layouts_forces_and_losses_have_the_same_bits_at_every_level(results: Any, level: str) -> None:
     first, other = results(LEVELS[0]), results(level)
-    names = [name for name in first if name.startswith(("layout", "attract", "repel"))]
-    assert len(names) == 10
+    names = [name for name in first if name.startswith(("layout", "attract", "repel", "gradient", "loss"))]
+    assert len(names) == 26
     for name in names:
         np.testing.assert_array_equal(other[name], first[name], err_msg=name)
 
