@@ -6,11 +6,12 @@
 #include <stdexcept>
 #include <string>
 
-#define VICINAL_DECLARE(level)           \
-    namespace vicinal::level {           \
-    void neighbor_kernels(Kernels& out); \
-    void pair_kernels(Kernels& out);     \
-    void layout_kernels(Kernels& out);   \
+#define VICINAL_DECLARE(level)              \
+    namespace vicinal::level {              \
+    void neighbor_kernels(Kernels& out);    \
+    void pair_kernels(Kernels& out);        \
+    void layout_kernels(Kernels& out);      \
+    void full_layout_kernels(Kernels& out); \
     }
 
 #if defined(__x86_64__)
@@ -42,14 +43,16 @@ const auto& level_table() {
         const bool has_v4 = has_v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                             __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
                             __builtin_cpu_supports("avx512vl");
-        return std::array<Level, 3>{
-            make_level("v2", has_v2, v2::neighbor_kernels, v2::pair_kernels, v2::layout_kernels),
-            make_level("v3", has_v3, v3::neighbor_kernels, v3::pair_kernels, v3::layout_kernels),
-            make_level("v4", has_v4, v4::neighbor_kernels, v4::pair_kernels, v4::layout_kernels)};
+        return std::array<Level, 3>{make_level("v2", has_v2, v2::neighbor_kernels, v2::pair_kernels, v2::layout_kernels,
+                                               v2::full_layout_kernels),
+                                    make_level("v3", has_v3, v3::neighbor_kernels, v3::pair_kernels, v3::layout_kernels,
+                                               v3::full_layout_kernels),
+                                    make_level("v4", has_v4, v4::neighbor_kernels, v4::pair_kernels, v4::layout_kernels,
+                                               v4::full_layout_kernels)};
     }();
 #else
-    static const std::array<Level, 1> table{
-        make_level("native", true, native::neighbor_kernels, native::pair_kernels, native::layout_kernels)};
+    static const std::array<Level, 1> table{make_level("native", true, native::neighbor_kernels, native::pair_kernels,
+                                                       native::layout_kernels, native::full_layout_kernels)};
 #endif
     return table;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "chebyshev.hpp"
+#include "full_layout_task.hpp"
 #include "layout_task.hpp"
 #include "parallel.hpp"
 #include "search_space.hpp"
@@ -35,6 +36,12 @@ struct Kernels {
                          const LayoutScratch* scratch, ThreadTeam& team);
     void (*force_table)(const ForceParameters& force, const float* d2, Size n, float* attract, float* repel);
     void (*space_table)(const SpaceParameters& space, Matrix heads, Matrix tails, float* d2, float* delta);
+    // Full layout
+    void (*attract)(const AttractTask& task, ThreadTeam& team);
+    void (*student_field)(const FieldTask& task, ThreadTeam& team);
+    void (*grid_spread)(const Grid& grid, const float* points, Size n, float* shares, float* out, ThreadTeam& team);
+    void (*grid_gather)(const Grid& grid, const float* nodes, const float* points, Size n, float* potential,
+                        float* field, ThreadTeam& team);
 };
 
 struct Level {
