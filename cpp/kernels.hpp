@@ -3,6 +3,7 @@
 #pragma once
 
 #include "chebyshev.hpp"
+#include "full_layout_task.hpp"
 #include "layout_task.hpp"
 #include "loss_sums.hpp"
 #include "parallel.hpp"
@@ -46,6 +47,12 @@ struct Kernels {
                             const Csr& graph, double* out, ThreadTeam& team);
     void (*sum_draws)(const PairPlaces& places, const PairQuantity& quantity, const PairDraws& draws,
                       const PairEstimate& out, ThreadTeam& team);
+    // Full layout
+    void (*attract)(const AttractTask& task, ThreadTeam& team);
+    void (*student_field)(const FieldTask& task, ThreadTeam& team);
+    void (*grid_spread)(const Grid& grid, const float* points, Size n, float* shares, float* out, ThreadTeam& team);
+    void (*grid_gather)(const Grid& grid, const float* nodes, const float* points, Size n, float* potential,
+                        float* field, ThreadTeam& team);
 };
 
 struct Level {

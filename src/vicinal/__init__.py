@@ -15,7 +15,9 @@ _NAMES = {
     "estimators.aligned": ("AlignedUMAP",),
     "estimators.kneighbors": ("KNeighborsTransformer",),
     "estimators.parametric": ("ParametricUMAP",),
+    "estimators.tsne": ("TSNE",),
     "estimators.umap": ("UMAP",),
+    "full_layout": ("FullLayout", "Phase"),
     "functions": (
         "find_ab_params",
         "fuzzy_simplicial_set",
@@ -49,7 +51,10 @@ if TYPE_CHECKING:
     from vicinal.estimators.aligned import AlignedUMAP as AlignedUMAP
     from vicinal.estimators.kneighbors import KNeighborsTransformer as KNeighborsTransformer
     from vicinal.estimators.parametric import ParametricUMAP as ParametricUMAP
+    from vicinal.estimators.tsne import TSNE as TSNE
     from vicinal.estimators.umap import UMAP as UMAP
+    from vicinal.full_layout import FullLayout as FullLayout
+    from vicinal.full_layout import Phase as Phase
     from vicinal.functions import find_ab_params as find_ab_params
     from vicinal.functions import fuzzy_simplicial_set as fuzzy_simplicial_set
     from vicinal.functions import general_simplicial_set_intersection as general_simplicial_set_intersection

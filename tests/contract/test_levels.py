@@ -138,7 +138,7 @@ def sanitised(path: Path) -> bool:
 
 LEVEL_OBJECTS = [
     path
-    for part in ("neighbors", "layout")
+    for part in ("neighbors", "layout", "full_layout")
     for path in sorted(ROOT.glob(f"build/**/vicinal_{part}_*.dir/**/*.o"))
     if not sanitised(path)
 ]
@@ -149,7 +149,7 @@ LEVEL_OBJECTS = [
 @pytest.mark.parametrize("path", LEVEL_OBJECTS, ids=lambda path: str(path.relative_to(ROOT / "build")))
 def test_objects_of_a_level_share_no_code_with_others(path: Path) -> None:
     """The linker may merge a weak symbol outside the level's namespace with that of another level."""
-    match = re.search(r"vicinal_(?:neighbors|layout)_(\w+)\.dir", str(path))
+    match = re.search(r"vicinal_(?:neighbors|full_layout|layout)_(\w+)\.dir", str(path))
     assert match is not None
     own = f"vicinal::{match[1]}::"
     symbols = subprocess.check_output(["nm", "-C", path], text=True)
