@@ -3,6 +3,7 @@
 #pragma once
 
 #include "chebyshev.hpp"
+#include "density_task.hpp"
 #include "full_layout_task.hpp"
 #include "layout_task.hpp"
 #include "loss_sums.hpp"
@@ -35,6 +36,10 @@ struct Kernels {
     // Layout
     void (*layout_epoch)(const LayoutTask& task, const LayoutEpoch& epoch, const LayoutLaw& law,
                          const LayoutScratch* scratch, ThreadTeam& team);
+    void (*density_measure)(const LayoutTask& task, const DensityTask& density, const DensityScratch* scratch,
+                            ThreadTeam& team);
+    void (*density_move)(const LayoutTask& task, const DensityTask& density, const DensityScratch* scratch,
+                         ThreadTeam& team);
     void (*force_table)(const ForceParameters& force, const float* d2, Size n, float* attract, float* repel);
     void (*space_table)(const SpaceParameters& space, Matrix heads, Matrix tails, float* d2, float* delta);
     // Losses

@@ -96,7 +96,8 @@ void SampledLayout::place(Matrix places) {
     std::copy(places.data, places.data + n_heads_ * dim_, places_.begin());
 }
 
-void SampledLayout::step(const float* learning_rates, Size n, ThreadTeam& team) {
+void SampledLayout::step(const float* learning_rates, Size n, ThreadTeam& team, const float* density_rates) {
+    if (density_rates == nullptr) density_rates = learning_rates;
     if (n_heads_ == 0) {
         epoch_ += n;
         return;
@@ -119,6 +120,7 @@ void SampledLayout::step(const float* learning_rates, Size n, ThreadTeam& team) 
         epoch.negatives = options_.negatives;
         kernels().layout_epoch(task(), epoch, law, views.data(), team);
         if (!negative_moves_.empty()) add_negative_moves(team);
+        if (density_ && density_->acts_in(epoch_)) add_density_moves(density_moves(team), density_rates[t], team);
         places_.swap(next_);
         ++epoch_;
     }
@@ -149,9 +151,15 @@ void SampledLayout::add_negative_moves(ThreadTeam& team) {
     team.parallel_for(static_cast<Size>(negative_moves_.size()), 16384, [&](Size begin, Size end, int) {
         for (Size e = begin; e < end; ++e) {
             const std::int64_t units = std::exchange(negative_moves_[e], 0);
-            if (!fixed_.empty() && fixed_[e / dim_]) continue;
-            next_[e] += static_cast<float>(static_cast<double>(units) * fixed_point_unit);
+            if (!is_fixed(e / dim_)) next_[e] += static_cast<float>(static_cast<double>(units) * fixed_point_unit);
         }
+    });
+}
+
+void SampledLayout::add_density_moves(const std::vector<float>& moves, float learning_rate, ThreadTeam& team) {
+    team.parallel_for(static_cast<Size>(moves.size()), 16384, [&](Size begin, Size end, int) {
+        for (Size e = begin; e < end; ++e)
+            if (!is_fixed(e / dim_)) next_[e] += learning_rate * moves[e];
     });
 }
 

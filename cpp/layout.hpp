@@ -2,9 +2,11 @@
 #pragma once
 
 #include "alias_table.hpp"
+#include "density.hpp"
 #include "kernels.hpp"
 #include "rng.hpp"
 
+#include <optional>
 #include <vector>
 
 namespace vicinal {
@@ -29,12 +31,20 @@ class SampledLayout {
 
     // One epoch for every learning rate given. The result depends on the epoch number only, not on how the
     // epochs are cut into calls.
-    void step(const float* learning_rates, Size n, ThreadTeam& team);
+    // `density_rates` are those of the density term, the same unless given.
+    void step(const float* learning_rates, Size n, ThreadTeam& team, const float* density_rates = nullptr);
 
     // Rows marked here stay where they are, bit for bit, while the others still feel them.
     void pin(const bool* fixed);
     // Negatives are drawn in proportion to these weights, one for each row of the reference.
     void weigh_negatives(const float* weights) { negative_table_ = AliasTable(weights, n_reference()); }
+    // From an epoch on, rows also move along densMAP's term (density_term.hpp); one target a head. Before pin.
+    void add_density(const float* target, const DensityOptions& options) { density_.emplace(target, task(), options); }
+    Density& density() { return density_.value(); }
+    const DensitySummary& measure_density(ThreadTeam& team) { return density().measure(task(), options_.force, team); }
+    const std::vector<float>& density_moves(ThreadTeam& team) {
+        return density().moves(task(), options_.force, options_.pulls, team);
+    }
     // Puts every row, pinned ones too, somewhere else; what follows depends on these places and the epoch alone.
     void place(Matrix places);
 
@@ -45,6 +55,8 @@ class SampledLayout {
   private:
     struct Scratch;
     void add_negative_moves(ThreadTeam& team);
+    void add_density_moves(const std::vector<float>& moves, float learning_rate, ThreadTeam& team);
+    bool is_fixed(Size row) const { return !fixed_.empty() && fixed_[row]; }
     LayoutTask task();
 
     LayoutOptions options_;
@@ -58,6 +70,7 @@ class SampledLayout {
     std::vector<std::int64_t> negative_moves_;
     std::vector<bool> fixed_;
     AliasTable negative_table_;
+    std::optional<Density> density_;
 };
 
 }  // namespace vicinal

@@ -3,6 +3,7 @@
 #include "module.hpp"
 
 #include "chebyshev.hpp"
+#include "edge_distance.hpp"
 #include "full_layout.hpp"
 #include "layout.hpp"
 #include "loss_sums.hpp"
@@ -95,6 +96,26 @@ void bind_graph(nb::module_& m) {
         "index"_a, "membership"_a, "n_jobs"_a);
 }
 
+void bind_density(nb::module_& m) {
+    m.def(
+        "edge_distances",
+        [](In<Size, 1> indptr, In<Index, 1> indices, In<float, 1> weights, In<Index, 2> index, In<float, 2> distance,
+           int n_jobs) {
+            const Csr graph = view(indptr, indices, weights);
+            const NeighborTable table = view(index, distance);
+            require(graph.rows == table.rows, "graph and table differ in their rows");
+            for (std::size_t e = 0; e < indices.shape(0); ++e)
+                require(graph.indices[e] >= 0 && graph.indices[e] < graph.rows, "an edge leads to no row");
+            auto out = make<float>(graph.indptr[graph.rows]);
+            run(n_jobs, [&](ThreadTeam& team) {
+                edge_distances(graph, table, out.data(), team);
+                return 0;
+            });
+            return out;
+        },
+        "indptr"_a, "indices"_a, "weights"_a, "index"_a, "distance"_a, "n_jobs"_a);
+}
+
 void bind_spectral(nb::module_& m) {
     m.def(
         "chebyshev_filter",
@@ -185,13 +206,16 @@ void bind_layout(nb::module_& m) {
             nb::keep_alive<1, 6>())
         .def(
             "step",
-            [](SampledLayout& self, In<float, 1> learning_rates, int n_jobs) {
+            [](SampledLayout& self, In<float, 1> learning_rates, int n_jobs,
+               std::optional<In<float, 1>> density_rates) {
+                require(!density_rates || density_rates->shape(0) == learning_rates.shape(0), "the rates differ");
                 run(n_jobs, [&](ThreadTeam& team) {
-                    self.step(learning_rates.data(), static_cast<Size>(learning_rates.shape(0)), team);
+                    self.step(learning_rates.data(), static_cast<Size>(learning_rates.shape(0)), team,
+                              density_rates ? density_rates->data() : nullptr);
                     return 0;
                 });
             },
-            "learning_rates"_a, "n_jobs"_a)
+            "learning_rates"_a, "n_jobs"_a, "density_rates"_a = nb::none())
         .def(
             "pin",
             [](SampledLayout& self, In<bool, 1> fixed) {
@@ -206,6 +230,37 @@ void bind_layout(nb::module_& m) {
                 self.weigh_negatives(weights.data());
             },
             "weights"_a)
+        .def(
+            "add_density",
+            [](SampledLayout& self, In<float, 1> target, float lambda, double variance_shift, Size first_epoch,
+               std::optional<std::vector<double>> fitted) {
+                require(static_cast<Size>(target.shape(0)) == self.embedding().rows, "target has another length");
+                require(!fitted || fitted->size() == 4, "fitted is (mean, variance, covariance, strength)");
+                DensityOptions options{lambda, variance_shift, first_epoch, {}};
+                if (fitted) options.fitted = {(*fitted)[0], (*fitted)[1], (*fitted)[2], (*fitted)[3]};
+                self.add_density(target.data(), options);
+            },
+            "target"_a, "lambda_"_a, "variance_shift"_a, "first_epoch"_a, "fitted"_a.none())
+        .def(
+            "density_summary",
+            [](SampledLayout& self, int n_jobs) {
+                const DensitySummary s = run(n_jobs, [&](ThreadTeam& team) { return self.measure_density(team); });
+                return nb::make_tuple(s.mean, s.variance, s.covariance, s.strength);
+            },
+            "n_jobs"_a)
+        .def(
+            "density_gradient",
+            [](SampledLayout& self, int n_jobs) {
+                const Matrix places = self.embedding();
+                auto out = make<float>(places.rows, places.cols);
+                run(n_jobs, [&](ThreadTeam& team) {
+                    const std::vector<float>& moves = self.density_moves(team);
+                    std::copy(moves.begin(), moves.end(), out.data());
+                    return 0;
+                });
+                return out;
+            },
+            "n_jobs"_a)
         .def(
             "place", [](SampledLayout& self, In<float, 2> places) { self.place(view(places)); }, "places"_a)
         .def_prop_ro("epoch", &SampledLayout::epoch)
@@ -425,6 +480,7 @@ NB_MODULE(_core, m) {
     nb::set_leak_warnings(false);
     bind_neighbors(m);
     bind_graph(m);
+    bind_density(m);
     bind_spectral(m);
     bind_layout(m);
     bind_full_layout(m);

@@ -373,6 +373,92 @@ def learning_rate_after(epoch: int, n_epochs: int, initial: float = 1.0) -> floa
     return initial * (1.0 - epoch / n_epochs)
 
 
+def largevis_kernel(d2: ArrayLike) -> Floats:
+    """q of eq. 21: eq. 5 with a = b = 1."""
+    q: Floats = 1.0 / (1.0 + np.asarray(d2, dtype=np.float64))
+    return q
+
+
+def largevis_cost(p: ArrayLike, embedding: ArrayLike, gamma: float) -> float:
+    """c5 of eq. 23 over all ordered pairs i != j, with lambda = gamma."""
+    off = ~np.eye(len(np.asarray(p)), dtype=bool)
+    q = largevis_kernel(squared_distances(embedding)[off])
+    return float(-(np.asarray(p, dtype=np.float64)[off] * np.log(q) + gamma * np.log(1.0 - q)).sum())
+
+
+def largevis_attract(d2: ArrayLike) -> Floats:
+    """The derivative of -ln q by the head, without its vector y_i - y_j."""
+    return 2.0 * largevis_kernel(d2)
+
+
+def largevis_repel(d2: ArrayLike, gamma: float, eps: float) -> Floats:
+    """The derivative of -gamma ln(1 - q) by the head, without its vector; stabilised by eps, exact for eps = 0."""
+    squared = np.asarray(d2, dtype=np.float64)
+    repel: Floats = -2.0 * gamma / ((eps + squared) * (1.0 + squared))
+    return repel
+
+
+def local_radius(p: ArrayLike, d2: ArrayLike) -> Floats:
+    """R_p of eq. 30 for every row. Erratum: the expectation divides by sum_j p_ij."""
+    weights = np.asarray(p, dtype=np.float64)
+    radius: Floats = (weights * np.asarray(d2)).sum(axis=1) / weights.sum(axis=1)
+    return radius
+
+
+def embedded_radius(edges: ArrayLike, embedding: ArrayLike, a: float, b: float) -> Floats:
+    """R_q of eq. 31 for every row, over the edges of the graph as in densMAP. Erratum as in eq. 30."""
+    d2 = squared_distances(embedding)
+    return local_radius(np.where(np.asarray(edges), kernel(d2, a, b), 0.0), d2)
+
+
+def correlation(r_q: ArrayLike, r_p: ArrayLike, shift: float = 0.0) -> float:
+    """Corr of eq. 33 with the sums below it; densMAP adds `shift` to Var(r_q)."""
+    q, p = np.asarray(r_q, dtype=np.float64), np.asarray(r_p, dtype=np.float64)
+    n = len(q)
+    covariance = ((q - q.mean()) * (p - p.mean())).sum() / (n - 1)
+    return float(covariance / np.sqrt(((q - q.mean()) ** 2).sum() / (n - 1) + shift) / p.std(ddof=1))
+
+
+def densmap_cost(
+    p: ArrayLike, embedding: ArrayLike, r_p: ArrayLike, a: float, b: float, weight: float, shift: float = 0.0
+) -> float:
+    """c6 of eq. 34: c2 less `weight` times the correlation."""
+    r_q = np.log(embedded_radius(np.asarray(p) > 0.0, embedding, a, b))
+    return reduced_cross_entropy(p, embedding, a, b) - weight * correlation(r_q, r_p, shift)
+
+
+def correlation_gradient(
+    edges: ArrayLike, r_p: ArrayLike, embedding: ArrayLike, a: float, b: float, shift: float = 0.0
+) -> Floats:
+    """The derivative of Corr by every place, by eq. 35 and the two derivatives below it.
+
+    Errata: eq. 35 has no sum over i, and a factor 2 from d(d^2)/dy; the pair's derivative divides by the deviation of
+    r_p and takes r_p less its mean, and (r_p^j - mu_q) reads (r_q^j - mu_q); dr/dd^2 lacks the 1 / sum_j q_ij of
+    eq. 31, and its last d^2 reads d^2b.
+    """
+    graph, y = np.asarray(edges), np.asarray(embedding, dtype=np.float64)
+    d2 = squared_distances(y)
+    q = np.where(graph, kernel(d2, a, b), 0.0)
+    mass = q.sum(axis=1)
+    r_q = np.log(embedded_radius(graph, y, a, b))
+    p = np.asarray(r_p, dtype=np.float64)
+    n, centred, standard = len(y), r_q - r_q.mean(), (p - p.mean()) / p.std(ddof=1)
+    variance = (centred**2).sum() / (n - 1) + shift
+    covariance = (centred * standard).sum() / (n - 1)
+    gradient = np.zeros_like(y)
+    for i in range(n):
+        for j in np.flatnonzero(graph[i]):
+            t = d2[i, j]
+            slope = (1.0 + a * t**b) ** -2 * np.array(
+                [a * b * t ** (b - 1.0) + np.exp(-r_q[v]) * (1.0 + a * (1.0 - b) * t**b) for v in (i, j)]
+            )
+            dr_i, dr_j = slope[0] / mass[i], slope[1] / mass[j]
+            pair = variance * (standard[i] * dr_i + standard[j] * dr_j)
+            pair -= covariance * (centred[i] * dr_i + centred[j] * dr_j)
+            gradient[i] += 2.0 * pair / ((n - 1) * variance**1.5) * (y[i] - y[j])
+    return gradient
+
+
 def output_distance(
     metric: str,
     head: ArrayLike,

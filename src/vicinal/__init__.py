@@ -13,7 +13,9 @@ __version__ = "0.1.0"
 # Where the public names live.
 _NAMES = {
     "estimators.aligned": ("AlignedUMAP",),
+    "estimators.densmap": ("DensMAP",),
     "estimators.kneighbors": ("KNeighborsTransformer",),
+    "estimators.largevis": ("LargeVis",),
     "estimators.parametric": ("ParametricUMAP",),
     "estimators.tsne": ("TSNE",),
     "estimators.umap": ("UMAP",),
@@ -28,6 +30,7 @@ _NAMES = {
         "simplicial_set_embedding",
         "smooth_knn_dist",
     ),
+    "density": (),
     "graph": ("Graph", "entropic_graph", "fuzzy_graph"),
     "initialize": (),
     "kernel": ("Kernel", "fit_ab"),
@@ -49,7 +52,9 @@ __all__ = list(_HOME)
 
 if TYPE_CHECKING:
     from vicinal.estimators.aligned import AlignedUMAP as AlignedUMAP
+    from vicinal.estimators.densmap import DensMAP as DensMAP
     from vicinal.estimators.kneighbors import KNeighborsTransformer as KNeighborsTransformer
+    from vicinal.estimators.largevis import LargeVis as LargeVis
     from vicinal.estimators.parametric import ParametricUMAP as ParametricUMAP
     from vicinal.estimators.tsne import TSNE as TSNE
     from vicinal.estimators.umap import UMAP as UMAP

@@ -56,6 +56,13 @@ class Graph:
         """The row of every edge."""
         return np.repeat(np.arange(self.n, dtype=np.int32), np.diff(self.indptr))
 
+    def relative(self) -> Graph:
+        """The same edges in units of their row's heaviest: what fires for a row then depends on that row alone."""
+        heaviest = np.zeros(self.n, dtype=np.float32)
+        np.maximum.at(heaviest, self.heads(), self.weights)
+        weights = self.weights / np.where(heaviest > 0, heaviest, 1.0)[self.heads()]
+        return Graph(self.indptr, self.indices, weights.astype(np.float32), self.n_tails, self.rho, self.sigma)
+
     def to_scipy(self) -> csr_matrix:
         """The same arrays as a SciPy matrix."""
         from scipy.sparse import csr_matrix

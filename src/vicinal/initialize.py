@@ -169,6 +169,22 @@ def to_extent(places: NDArray[np.floating]) -> NDArray[np.float64]:
     return out
 
 
+def given_start(init: Any, n: int, n_components: int) -> NDArray[np.float32] | None:
+    """A start that the user gives as an array, stretched to the usual extent, or None for a name."""
+    if isinstance(init, str):
+        return None
+    try:
+        places = np.asarray(init, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"init must be one of {sorted(INITIALIZERS)} or an array of numbers: {error}") from error
+    if places.shape != (n, n_components):
+        raise ValueError(f"init must have shape {(n, n_components)}, got {places.shape}")
+    if not np.isfinite(places).all():
+        bad = int(np.argmin(np.isfinite(places).all(axis=1)))
+        raise ValueError(f"init contains NaN or infinity, first in row {bad}")
+    return to_extent(places).astype(np.float32)
+
+
 def fitted_to(
     start: NDArray[np.float32], known: NDArray[Any], places: NDArray[np.float32], *, scaled: bool = True
 ) -> NDArray[np.float64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -10,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal import _core
+from vicinal.density import DensityTerm
 from vicinal.graph import Graph
 from vicinal.kernel import Kernel
 from vicinal.output_space import output_space
+from vicinal.progress import LAYOUT, Progress
 
 # umap-learn's choice: small data is cheap, so it gets more.
 SMALL_ROWS, SMALL_EPOCHS, LARGE_EPOCHS = 10_000, 500, 200
@@ -55,6 +58,11 @@ class Schedule:
         # The root is exactly rounded everywhere, a general power is not.
         return (self.learning_rate * left * np.sqrt(left)).astype(np.float32)
 
+    def density_rates(self, epochs: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Of the density term: linear, since its gradient is exact and has no noise to settle."""
+        left = np.maximum(0.0, 1.0 - epochs / max(self.n_epochs, 1))
+        return (self.learning_rate * left).astype(np.float32)
+
 
 class Layout:
     """Moves the rows of an embedding along a graph's edges, epoch by epoch.
@@ -63,7 +71,7 @@ class Layout:
     ``row_keys`` then name the rows to the random generator, so that a row's place does not depend on its company.
     Rows marked in ``fixed`` keep their places bit for bit, and attract and repel the others all the same.
     Negatives are drawn in proportion to ``negative_weights``, one for each tail, if they are given.
-    ``output_metric`` is the distance of the map (:mod:`vicinal.output_space`).
+    ``output_metric`` is the distance of the map (:mod:`vicinal.output_space`). ``density`` is densMAP's term.
     """
 
     def __init__(
@@ -82,6 +90,7 @@ class Layout:
         force: Literal["umap", "largevis"] = "umap",
         output_metric: str = "euclidean",
         output_metric_kwds: dict[str, Any] | None = None,
+        density: DensityTerm | None = None,
     ) -> None:
         self.schedule = schedule
         self.n_jobs = n_jobs
@@ -110,10 +119,29 @@ class Layout:
             row_keys,
             options,
         )
+        if density is not None:
+            if not space.is_euclidean:
+                raise ValueError(f"a density term goes with output_metric='euclidean', got {output_metric!r}")
+            self._add_density(density)
         if fixed is not None:
             self._core.pin(_mask("fixed", fixed, places.shape[0]))
         if negative_weights is not None:
             self._core.weigh_negatives(np.require(negative_weights, dtype=np.float32, requirements=["C", "A"]))
+
+    def _add_density(self, density: DensityTerm) -> None:
+        first = self.schedule.n_epochs - int(np.floor(density.fraction * self.schedule.n_epochs))
+        self._core.add_density(
+            density.target,
+            density.weight,
+            density.variance_shift,
+            first * self.schedule.sweeps,
+            None if density.fitted is None else list(density.fitted),
+        )
+
+    @property
+    def density_summary(self) -> tuple[float, float, float, float]:
+        """(mean, variance, covariance, strength) of the map's radii as they are: what placing new rows needs."""
+        return self._core.density_summary(self.n_jobs)
 
     @property
     def epoch(self) -> int:
@@ -139,7 +167,24 @@ class Layout:
     def step(self, n: int = 1) -> None:
         """Runs ``n`` more epochs."""
         sweeps = np.arange(self._core.epoch, (self.epoch + n) * self.schedule.sweeps)
-        self._core.step(self.schedule.learning_rates(sweeps // self.schedule.sweeps), self.n_jobs)
+        epochs = sweeps // self.schedule.sweeps
+        self._core.step(self.schedule.learning_rates(epochs), self.n_jobs, self.schedule.density_rates(epochs))
+
+    def run(
+        self, stops: list[int], progress: Progress, places: Callable[[], NDArray[np.float32]]
+    ) -> list[NDArray[np.float32]]:
+        """Runs to the last stop, or until it is asked to end; the places at every stop that was reached."""
+        listed = []
+        with progress.stage(LAYOUT, stops[-1]):
+            for stop in stops:
+                if not progress.wants_epochs:
+                    self.step(stop - self.epoch)
+                while self.epoch < stop and not progress.stopped:
+                    self.step(1)
+                    progress.report(LAYOUT, self.epoch, stops[-1], places)
+                if self.epoch == stop and len(stops) > 1:
+                    listed.append(places())
+        return listed
 
 
 def _mask(name: str, mask: NDArray[np.bool_], n: int) -> NDArray[np.bool_]:

@@ -31,13 +31,16 @@ MOST_DEPTH = 64
 CLASSES = {
     "AlignedUMAP": "estimators.aligned",
     "ComposedUMAP": "estimators.composed",
+    "DensMAP": "estimators.densmap",
     "DistanceSource": "source",
     "Given": "given",
     "Graph": "graph",
     "Kernel": "kernel",
     "KNeighborsTransformer": "estimators.kneighbors",
+    "LargeVis": "estimators.largevis",
     "Neighbors": "neighbors",
     "Pins": "given",
+    "Radii": "density",
     "RowSource": "source",
     "UMAP": "estimators.umap",
 }

@@ -7,6 +7,7 @@ rows, if there are such), ``chosen(rows)`` and ``extended(new)`` (itself with fe
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -147,6 +148,23 @@ def recognised(source: Source, Q: Rows) -> tuple[NDArray[np.int64], NDArray[np.u
     """For each row of ``Q`` the known row of the same content or -1, and a number that names its content."""
     keys = hash_rows(Q, source.n_jobs)
     return source.seen.find(Q, keys), keys
+
+
+def placed(
+    source: Source,
+    Q: Rows,
+    places: NDArray[np.float32],
+    settle: Callable[[Rows, NDArray[np.uint64]], NDArray[np.float32]],
+) -> NDArray[np.float32]:
+    """Places of the rows of ``Q``: a known row's own; ``settle(rows, keys)`` finds those of the others."""
+    known, keys = recognised(source, Q)
+    out = np.empty((Q.shape[0], places.shape[1]), dtype=np.float32)
+    out[known >= 0] = places[known[known >= 0]]
+    new = np.flatnonzero(known < 0)
+    if new.size:
+        everything = new.size == Q.shape[0]
+        out[new] = settle(Q if everything else Q[new], keys[new])
+    return out
 
 
 def stacked(above: Rows, below: Rows) -> Rows:

@@ -90,8 +90,6 @@ BAD_PARAMETERS: list[tuple[str, Any]] = [
     ("update_negatives", "yes"),
 ]
 
-LATER: list[tuple[str, Any]] = [("densmap", True), ("output_dens", True)]
-
 
 def never(*_: Any) -> None:
     pytest.fail("work began before the arguments were checked")
@@ -125,12 +123,6 @@ def test_a_bad_callback_is_named() -> None:
 def test_a_and_b_go_together(a: float | None, b: float | None) -> None:
     with pytest.raises(ValueError, match="a and b"):
         UMAP(a=a, b=b, callback=never).fit(rows())
-
-
-@pytest.mark.parametrize(("name", "value"), LATER, ids=label)
-def test_what_comes_later_is_named(name: str, value: Any) -> None:
-    with pytest.raises(NotImplementedError, match=name):
-        UMAP(**{"callback": never, name: value}).fit(rows())
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.estimators._base import Embedding
-from vicinal.initialize import INITIALIZERS, to_extent
+from vicinal.initialize import INITIALIZERS, given_start
 from vicinal.kernel import Kernel, fit_ab
 from vicinal.layout import Schedule, default_epochs
 from vicinal.metrics import ALIASES, METRICS, PRECOMPUTED, allows_nan, check_metric, is_low_level
@@ -161,9 +161,8 @@ class UMAPParameters(Embedding):
             raise TypeError(f"metric must be a name, a function or a scipy.LowLevelCallable, got {self.metric!r}")
         check_metric(self.metric, self.metric_kwds)
         self._output_space()
-        for name in ("densmap", "output_dens"):
-            if getattr(self, name):
-                raise NotImplementedError(f"{name} is not implemented yet; leave it at False")
+        if self._matches_density() and not self._output_space().is_euclidean:
+            raise ValueError(f"densmap goes with output_metric='euclidean', got {self.output_metric!r}")
         if self.n_jobs == 0:
             raise ValueError("n_jobs must not be 0; -1 uses all processors")
         if self.min_dist > self.spread:
@@ -180,19 +179,11 @@ class UMAPParameters(Embedding):
             raise ValueError("precomputed_knn does not go with metric='precomputed': one of them says it all")
 
     def _check_init(self, n: int) -> NDArray[np.float32] | None:
-        """The start given as an array, stretched to the usual extent, or None for a name."""
-        if isinstance(self.init, str):
-            return None
-        try:
-            places = np.asarray(self.init, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"init must be one of {sorted(INITIALIZERS)} or an array of numbers: {error}") from error
-        if places.shape != (n, self.n_components):
-            raise ValueError(f"init must have shape {(n, self.n_components)}, got {places.shape}")
-        if not np.isfinite(places).all():
-            bad = int(np.argmin(np.isfinite(places).all(axis=1)))
-            raise ValueError(f"init contains NaN or infinity, first in row {bad}")
-        return to_extent(places).astype(np.float32)
+        return given_start(self.init, n, int(self.n_components))
+
+    def _matches_density(self) -> bool:
+        """Whether the map's local radii are to follow the data's."""
+        return bool(self.densmap)
 
     def _initializer(self) -> str:
         return str(INITIALIZER_ALIASES.get(self.init, self.init))

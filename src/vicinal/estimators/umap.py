@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vicinal.density import DensityTerm
+from vicinal.estimators._density import Densities
 from vicinal.estimators._umap_parameters import UMAPParameters
 from vicinal.estimators.composed import Composable
 from vicinal.given import Given, RowFacts, check_facts
@@ -17,18 +18,18 @@ from vicinal.initialize import InitialTask, initial_embedding, neighbor_medoid
 from vicinal.kernel import Kernel
 from vicinal.layout import SMALL_ROWS, Layout, Schedule
 from vicinal.metrics import PRECOMPUTED, Rows, check_metric, is_sparse
-from vicinal.neighbors import Method
+from vicinal.neighbors import Method, Neighbors
 from vicinal.precomputed import neighbors_from_knn
-from vicinal.progress import LAYOUT, Progress
+from vicinal.progress import Progress
 from vicinal.row_content import as_rows
-from vicinal.source import DistanceSource, RowSource, Source, recognised
+from vicinal.source import DistanceSource, RowSource, Source, placed, recognised
 from vicinal.supervision import Supervision
 
 # A new row finds its place among many fixed ones quickly (umap-learn's numbers).
 TRANSFORM_EPOCHS_SMALL, TRANSFORM_EPOCHS_LARGE, TRANSFORM_SLOWER = 100, 30, 4.0
 
 
-class UMAP(Composable, UMAPParameters):
+class UMAP(Composable, Densities, UMAPParameters):
     """Uniform Manifold Approximation and Projection.
 
     The parameters are umap-learn's, with the same names, order and defaults; ``callback`` and
@@ -87,6 +88,8 @@ class UMAP(Composable, UMAPParameters):
     init_used_ : str
     stage_times_ : dict of seconds
     n_epochs_ : int, epochs that were run
+    rad_orig_, rad_emb_ : logarithms of local radii in the data and in the map (``densmap``, ``output_dens``)
+    radius_correlation_ : their correlation
     """
 
     def fit(self, X: Any, y: Any = None, **facts: Unpack[RowFacts]) -> UMAP:
@@ -107,9 +110,11 @@ class UMAP(Composable, UMAPParameters):
         return self._embed(source, given, start, self._epoch_stops(source.n), self.learning_rate, seed)
 
     def fit_transform(self, X: Any, y: Any = None, **facts: Unpack[RowFacts]) -> Any:
-        """``fit(X, y).embedding_``, or the graph if ``transform_mode="graph"``."""
+        """``fit(X, y).embedding_``, or the graph if ``transform_mode="graph"``; with ``output_dens`` and the radii."""
         self.fit(X, y, **facts)
-        return self.graph_ if self.transform_mode == "graph" else self.embedding_
+        if self.transform_mode == "graph":
+            return self.graph_
+        return (self.embedding_, self.rad_orig_, self.rad_emb_) if self.output_dens else self.embedding_
 
     def transform(self, X: Any) -> Any:
         """Places of rows in the fitted map, which stays as it is.
@@ -122,16 +127,14 @@ class UMAP(Composable, UMAPParameters):
         rows = self._check_data(X, reset=False)
         if self.transform_mode == "graph":
             return self._memberships(rows).to_scipy()
-        known, keys = self._recognised(rows)
         places = self._places()
-        out = np.empty((rows.shape[0], places.shape[1]), dtype=np.float32)
-        out[known >= 0] = places[known[known >= 0]]
-        new = np.flatnonzero(known < 0)
-        if new.size:
-            everything = new.size == rows.shape[0]
-            graph = self._memberships(rows if everything else rows[new])
-            out[new] = self._settled(graph, places, keys[new])
-        return out
+
+        def settle(new: Rows, keys: NDArray[np.uint64]) -> NDArray[np.float32]:
+            neighbors = self._nearest(new)
+            graph = self._memberships(new, neighbors)
+            return self._settled(graph, places, keys, self._placing_density(graph, neighbors))
+
+        return placed(self._source, rows, places, settle)
 
     def inverse_transform(self, X: Any) -> Any:
         """Rows that would lie at the given places of the map, in or outside of where it has points."""
@@ -208,14 +211,17 @@ class UMAP(Composable, UMAPParameters):
         if self.transform_mode == "embedding":
             with progress.stage("initialize"):
                 start, init_used = self._start(start, graph, source, seed)
-            layout = self._layout(graph, start, kernel, own, self._schedule(stops[-1], learning_rate), seed)
+            radii = self._radii_of(graph, neighbors)
+            term = self._density_term(radii)
+            layout = self._layout(graph, start, kernel, own, self._schedule(stops[-1], learning_rate), seed, term)
 
             def places() -> NDArray[np.float32]:
                 # Equal rows share one place, since transform could not tell them apart; pins go before.
                 return given.pinned(layout.embedding[inverse])
 
-            listed = _run(layout, stops, progress, places)
+            listed = layout.run(stops, progress, places)
             self.embedding_, self.init_used_, self.n_epochs_ = places(), init_used, layout.epoch
+            self._keep_density(radii, layout, inverse)
             if isinstance(self.n_epochs, list | tuple):
                 self.embedding_list_ = listed
         self._everything, self._source, self._kept, self._given = everything, source, kept, given
@@ -237,7 +243,14 @@ class UMAP(Composable, UMAPParameters):
         return self._output_space().start(places), used
 
     def _layout(
-        self, graph: Graph, start: NDArray[np.float32], kernel: Kernel, given: Given, schedule: Schedule, seed: int
+        self,
+        graph: Graph,
+        start: NDArray[np.float32],
+        kernel: Kernel,
+        given: Given,
+        schedule: Schedule,
+        seed: int,
+        density: DensityTerm | None = None,
     ) -> Layout:
         if given.weight is not None:
             heaviest = graph.weights.max(initial=0.0)
@@ -254,6 +267,7 @@ class UMAP(Composable, UMAPParameters):
             negative_weights=given.weight,
             output_metric=self.output_metric,
             output_metric_kwds=self.output_metric_kwds,
+            density=density,
         )
 
     def _places(self) -> NDArray[np.float32]:
@@ -263,13 +277,26 @@ class UMAP(Composable, UMAPParameters):
     def _recognised(self, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
         return recognised(self._source, rows)
 
-    def _memberships(self, rows: Rows) -> Graph:
-        """New rows' edges to their nearest known rows."""
-        n = self._source.n
-        neighbors = self._source.query(rows, min(self.n_neighbors, n), self._search_graph)
-        return bipartite_graph(neighbors, n, local_connectivity=self.local_connectivity, n_jobs=self._jobs())
+    def _nearest(self, rows: Rows) -> Neighbors:
+        """New rows' nearest known rows."""
+        return self._source.query(rows, min(self.n_neighbors, self._source.n), self._search_graph)
 
-    def _settled(self, graph: Graph, places: NDArray[np.float32], keys: NDArray[np.uint64]) -> NDArray[np.float32]:
+    def _memberships(self, rows: Rows, neighbors: Neighbors | None = None) -> Graph:
+        """New rows' edges to their nearest known rows."""
+        return bipartite_graph(
+            self._nearest(rows) if neighbors is None else neighbors,
+            self._source.n,
+            local_connectivity=self.local_connectivity,
+            n_jobs=self._jobs(),
+        )
+
+    def _settled(
+        self,
+        graph: Graph,
+        places: NDArray[np.float32],
+        keys: NDArray[np.uint64],
+        density: DensityTerm | None = None,
+    ) -> NDArray[np.float32]:
         """Places of unseen rows: the mean of their neighbours, then a short layout among the fixed map."""
         n_epochs = self._few_epochs(places.shape[0])
         layout = Layout(
@@ -284,6 +311,7 @@ class UMAP(Composable, UMAPParameters):
             negative_weights=self._given.weight,
             output_metric=self.output_metric,
             output_metric_kwds=self.output_metric_kwds,
+            density=density,
         )
         layout.step(n_epochs)
         return layout.embedding
@@ -323,20 +351,3 @@ class UMAP(Composable, UMAPParameters):
         k = self.n_neighbors if self.target_n_neighbors == -1 else self.target_n_neighbors
         kwds = dict(self.target_metric_kwds or {})
         return Supervision(self.target_metric, kwds, self.target_weight, int(k), seed, self._jobs())
-
-
-def _run(
-    layout: Layout, stops: list[int], progress: Progress, places: Callable[[], NDArray[np.float32]]
-) -> list[NDArray[np.float32]]:
-    """Runs the layout to the last stop, or until it is asked to end; the places at every stop that was reached."""
-    listed = []
-    with progress.stage(LAYOUT, stops[-1]):
-        for stop in stops:
-            if not progress.wants_epochs:
-                layout.step(stop - layout.epoch)
-            while layout.epoch < stop and not progress.stopped:
-                layout.step(1)
-                progress.report(LAYOUT, layout.epoch, stops[-1], places)
-            if layout.epoch == stop and len(stops) > 1:
-                listed.append(places())
-    return listed
