@@ -39,9 +39,9 @@ EXACT_EVALUATED_ROWS, EXACT_CALLED_ROWS = 4_000, 1_000
 EXACT_SPARSE_WORK, SPARSE_BUDGET, SPARSE_POOL = 1e10, 50_000, 128
 
 # Noise without structure defeats NN-descent, and how much it found cannot be seen from its rounds: so the neighbours of
-# RECALL_SAMPLE rows are looked up among all rows (2 % of the search of 70,000 images). Below GOOD_RECALL every pair is
+# RECALL_SAMPLE rows are looked up among all rows (3 % of the search of 30,000 images). Below GOOD_RECALL every pair is
 # compared if that is no more than EXACT_LATER multiplications, otherwise the search is repeated with more candidates.
-RECALL_SAMPLE, GOOD_RECALL, EXACT_LATER = 32, 0.9, 4e11
+RECALL_SAMPLE, GOOD_RECALL, EXACT_LATER = 24, 0.9, 4e11
 
 # Trees whose leaves a search of unseen rows starts from: one finds 0.975 of the neighbours of Fashion-MNIST images,
 # a second helps where clusters are far apart.
