@@ -298,7 +298,7 @@ void bind_layout(nb::module_& m) {
 
 using Rows = std::optional<In<Index, 1>>;
 
-PairHeads view(const Rows& rows, Size n) {
+PairHeads chosen_heads(const Rows& rows, Size n) {
     if (!rows) return {nullptr, n};
     const PairHeads heads{rows->data(), static_cast<Size>(rows->shape(0))};
     for (Size i = 0; i < heads.n; ++i)
@@ -337,7 +337,7 @@ void bind_losses(nb::module_& m) {
         .def(
             "forces",
             [](const PairSums& self, const PairQuantity& quantity, Rows rows, int n_jobs) {
-                const PairHeads heads = view(rows, self.rows());
+                const PairHeads heads = chosen_heads(rows, self.rows());
                 auto out = make<double>(heads.n, self.dim());
                 run(n_jobs, [&](ThreadTeam& team) {
                     self.forces(quantity, heads, out.data(), team);
@@ -350,7 +350,7 @@ void bind_losses(nb::module_& m) {
             "edges",
             [](const PairSums& self, const PairQuantity& quantity, bool vectors, In<Size, 1> indptr,
                In<Index, 1> indices, In<float, 1> weights, Rows rows, int n_jobs) {
-                const PairHeads heads = view(rows, self.rows());
+                const PairHeads heads = chosen_heads(rows, self.rows());
                 const Csr graph = view(indptr, indices, weights);
                 require(graph.rows == self.rows(), "graph and embedding differ in their rows");
                 for (std::size_t e = 0; e < indices.shape(0); ++e)
