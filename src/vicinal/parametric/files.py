@@ -89,7 +89,7 @@ def save_estimator(path: str | os.PathLike[str], estimator: Any) -> None:
             for kind in ("encoder", "decoder")
         },
         "parts": list(model.networks),
-        "n_classes": len(tensors["networks.head.2.bias"]) if "head" in model.networks else 0,
+        "n_classes": len(tensors["networks.head.places"]) if "head" in model.networks else 0,
         "fitted": {name: getattr(estimator, name) for name in FITTED if hasattr(estimator, name)},
         "feature_names": _names(estimator),
     }
