@@ -1,4 +1,4 @@
-"""The survey's theory and its analysis of the costs in float64 NumPy: eq. 16, 17, 23 to 29, 33 and 34.
+"""The survey's theory and its analysis of the costs in float64 NumPy: eq. 16, 17 and 23 to 29.
 
 The companion of reference.py for what compares methods instead of computing one; the same rules hold:
 nothing is imported from the package, graphs are dense matrices, and the formula's shape comes before speed.
@@ -13,8 +13,6 @@ from reference import (
     Floats,
     attract_coefficient,
     attract_cost,
-    kernel,
-    reduced_cross_entropy,
     repel_coefficient,
     repel_cost,
     squared_distances,
@@ -149,20 +147,3 @@ def effective_gradient(
     weight = (degree[:, None] + degree[None, :]) * negatives / (2.0 * len(member))
     attract, repel = attract_gradients(embedding, a, b), repel_gradients(embedding, a, b, eps)
     return 2.0 * np.asarray((member[:, :, None] * attract + weight[:, :, None] * repel).sum(axis=1))
-
-
-def map_radii(p: ArrayLike, embedding: ArrayLike, a: float, b: float) -> Floats:
-    """ln R_q of eq. 31 over the neighbours in the graph. Erratum: the denominator is the sum of q_ij."""
-    d2 = squared_distances(embedding)
-    q = np.where(np.asarray(p) > 0.0, kernel(d2, a, b), 0.0)
-    return np.log((q * d2).sum(axis=1) / q.sum(axis=1))
-
-
-def density_cost(
-    p: ArrayLike, embedding: ArrayLike, a: float, b: float, log_radii: ArrayLike, dens_lambda: float
-) -> float:
-    """c6 of eq. 34, with the correlation of eq. 33."""
-    found, wanted = map_radii(p, embedding, a, b), np.asarray(log_radii, dtype=np.float64)
-    covariance = ((found - found.mean()) * (wanted - wanted.mean())).sum() / (len(found) - 1)
-    correlation = covariance / np.sqrt(found.var(ddof=1) * wanted.var(ddof=1))
-    return float(reduced_cross_entropy(p, embedding, a, b) - dens_lambda * correlation)

@@ -74,6 +74,7 @@ def draw(path: str, data: Data, maps: dict[str, Map], columns: int) -> None:
     figure, axes = plt.subplots(
         lines, columns, figsize=(PANEL_INCHES * columns, (PANEL_INCHES + 0.3) * lines), layout="constrained"
     )
+    figure.get_layout_engine().set(w_pad=0.12, h_pad=0.08)
     for ax, (title, embedding) in zip(np.ravel(axes), maps.items(), strict=False):
         plot.points(embedding, data.labels, ax=ax, legend=False)
         # Square frames, so that titles stand in line.

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vicinal import _core
+from vicinal.density import radius_correlation
 from vicinal.graph import Graph, x_log_x
 from vicinal.kernel import Kernel
 from vicinal.layout import Schedule
@@ -140,9 +141,7 @@ def density_cost(
     if wanted.shape != (graph.n,):
         raise ValueError(f"log_radii must hold one number for each of {graph.n} rows, got shape {wanted.shape}")
     reduced = reduced_cross_entropy(graph, embedding, kernel, samples=samples, seed=seed, n_jobs=n_jobs)
-    found = embedded_log_radii(graph, embedding, kernel)
-    known = np.isfinite(wanted) & np.isfinite(found)
-    density = -dens_lambda * _correlation(found[known], wanted[known])
+    density = -dens_lambda * radius_correlation(embedded_log_radii(graph, embedding, kernel), wanted)
     return Loss(reduced.attraction, reduced.repulsion, density=density, standard_error=reduced.standard_error)
 
 
@@ -328,12 +327,3 @@ def _firing(graph: Graph) -> tuple[Graph, Floats]:
     if most not in (0.0, 1.0):
         graph = Graph(graph.indptr, graph.indices, graph.weights / most, graph.n_tails, graph.rho, graph.sigma)
     return graph, graph.degree()
-
-
-def _correlation(x: Floats, y: Floats) -> float:
-    """Corr of eq. 33; 0 if either does not vary."""
-    if x.size < 2:
-        return 0.0
-    x, y = x - x.mean(), y - y.mean()
-    spread = math.sqrt(float((x * x).sum()) * float((y * y).sum()))
-    return float((x * y).sum()) / spread if spread > 0 else 0.0

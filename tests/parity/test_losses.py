@@ -59,7 +59,7 @@ def test_umap_costs_equal_the_reference(fuzzy: Graph, embedding: NDArray[np.floa
         reference.cross_entropy(p, embedding, *ab),
         reference.reduced_cross_entropy(p, embedding, *ab),
         reference_losses.effective_loss(p / p.max(), embedding, *ab, 7),
-        reference_losses.density_cost(p, embedding, *ab, radii, 40.0),
+        reference.densmap_cost(p, embedding, radii, *ab, 40.0),
     ]
     np.testing.assert_allclose([float(one) for one in found], wanted, rtol=1e-6)
     assert all(one.standard_error == 0.0 for one in found)
