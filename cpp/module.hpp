@@ -87,5 +87,8 @@ inline NeighborTable view(const In<Index, 2>& index, const In<float, 2>& distanc
 }
 
 void bind_neighbors(nb::module_& m);
+void bind_layout(nb::module_& m);
+void bind_full_layout(nb::module_& m);
+void bind_losses(nb::module_& m);
 
 }  // namespace vicinal
