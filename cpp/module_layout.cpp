@@ -17,18 +17,6 @@ namespace vicinal {
 
 namespace {
 
-// The enumerator whose name stands at the same place in its list of names.
-template <class Kind, std::size_t N>
-Kind named(const char* const (&names)[N], const std::string& name) {
-    for (std::size_t i = 0; i < N; ++i)
-        if (name == names[i]) return static_cast<Kind>(i);
-    throw std::invalid_argument("the core has no " + name);
-}
-
-ForceParameters force_of(const std::string& name, float a, float b, float gamma) {
-    return {named<ForceKind>(force_names, name), a, b, gamma};
-}
-
 SpaceKind space_of(const std::string& name, const std::vector<float>& values, Size dim) {
     const auto kind = named<SpaceKind>(space_names, name);
     Size wanted = 0;
