@@ -42,11 +42,12 @@ CLASSES = {
     "Pins": "given",
     "Radii": "density",
     "RowSource": "source",
+    "TSNE": "estimators.tsne",
     "UMAP": "estimators.umap",
 }
 CSR_PARTS = ("data", "indices", "indptr")
 # Attributes that belong to a session, not to a model.
-TRANSIENT = {"callback", "_sklearn_output_config"}
+TRANSIENT = {"callback", "callbacks", "_sklearn_output_config"}
 
 
 class ModelFileError(ValueError):
