@@ -453,6 +453,19 @@ def test_a_model_is_kept_described_and_places_new_rows(run: Run) -> None:
     assert np.isfinite(placed).all()
 
 
+@pytest.mark.parametrize("method", ["densmap", "tsne", "largevis"])
+def test_every_method_makes_a_map(run: Run, method: str) -> None:
+    np.save("data.npy", ROWS)
+    parameter = "perplexity=5" if method in ("tsne", "largevis") else "n_neighbors=5"
+    options = ["--method", method, "--param", parameter, "--report", "r.json"]
+    code, _, err = run("embed", "data.npy", "-o", "map.npy", *options)
+    assert (code, err) == (0, "")
+    assert np.isfinite(np.load("map.npy")).all()
+    report = json.loads(Path("r.json").read_text())
+    assert report["method"] == method
+    assert parameter.split("=")[0] in report["parameters"]
+
+
 def test_methods_are_listed_with_their_parameters(run: Run) -> None:
     code, out, err = run("methods")
     assert (code, err) == (0, "")
