@@ -17,6 +17,10 @@ Summary = tuple[float, float, float, float]  # Layout.density_summary
 # Under the logarithm, so that rows of nothing but duplicates have one: a part of the mean radius, since data has any
 # unit.
 EPSILON = 1e-8
+# An exact gradient wastes none of its weight on noise: with this share of ``dens_lambda`` the radii correlate as well
+# and more neighbours stay. Fashion-MNIST with weights 2, 0.5, 0.25: correlation 0.662, 0.662, 0.661, recall@15 0.074,
+# 0.101, 0.114.
+EXACT_SHARE = 0.25
 # Trees find neighbours of maps fast; with more components they look at every row.
 MOST_TREE_COMPONENTS = 8
 

@@ -36,6 +36,7 @@ def test_radii_of_the_map_follow_those_of_the_data(unequal: NDArray[np.float32])
     assert dense.radius_correlation_ > max(0.8, plain.radius_correlation_ + 0.1)
     assert np.corrcoef(dense.rad_orig_, dense.rad_emb_)[0, 1] == pytest.approx(dense.radius_correlation_, abs=1e-4)
     np.testing.assert_allclose(dense.rad_orig_, plain.rad_orig_)
+    assert f"{dense.radius_correlation_:.3f}" in dense._repr_html_()
     wide = [dense.rad_emb_[g * 160 : (g + 1) * 160].mean() for g in range(5)]
     assert (np.diff(wide) > 0).all()
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.density import (
+    EXACT_SHARE,
     DensityTerm,
     Radii,
     Summary,
@@ -37,7 +38,7 @@ class Densities(UMAPParameters):
     def _density_term(self, radii: Radii | None) -> DensityTerm | None:
         if radii is None or not self._matches_density():
             return None
-        return radii.term(self.dens_lambda, self.dens_frac, self.dens_var_shift)
+        return radii.term(EXACT_SHARE * self.dens_lambda, self.dens_frac, self.dens_var_shift)
 
     def _keep_density(self, radii: Radii | None, layout: Layout, inverse: NDArray[np.int64]) -> None:
         """Radii of the data and of the map, how they correlate, and what placing new rows needs of them."""
@@ -55,4 +56,4 @@ class Densities(UMAPParameters):
         if getattr(self, "_fitted_density", None) is None:
             return None
         radii, summary = self._fitted_density  # type: ignore[misc]
-        return radii.placing(self.dens_lambda, summary, graph, neighbors)
+        return radii.placing(EXACT_SHARE * self.dens_lambda, summary, graph, neighbors)

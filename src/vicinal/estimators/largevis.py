@@ -36,8 +36,9 @@ class LargeVis(Embedding):
     ----------
     n_components : int, default 2
         Dimensions of the map.
-    perplexity : float, default 50
-        How many neighbours count; 3 * perplexity are looked up.
+    perplexity : float, default 15
+        How many neighbours count; 3 * perplexity are looked up. The authors' program takes 50; on 10,000 images of
+        Fashion-MNIST the 10-NN accuracy with 10, 25, 50 is 0.795, 0.776, 0.762.
     gamma : float, default 7
         Weight of the negatives (lambda of eq. 23).
     metric, metric_kwds : str or callable, default "euclidean", and dict
@@ -89,7 +90,7 @@ class LargeVis(Embedding):
     def __init__(
         self,
         n_components: int = 2,
-        perplexity: float = 50.0,
+        perplexity: float = 15.0,
         gamma: float = 7.0,
         metric: Any = "euclidean",
         metric_kwds: dict[str, Any] | None = None,

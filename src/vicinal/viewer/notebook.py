@@ -43,6 +43,8 @@ def summary(model: Any) -> str:
     bars = {stage: f'<i style="width:{60 * t / longest:.0f}px"></i>{t:.2f} s' for stage, t in times.items()}
     parts.append(_table(bars, escaped=False))
     parts.append(_table(_measured(model, embedding)))
+    if hasattr(model, "radius_correlation_"):
+        parts.append(_table({"radius correlation": f"{model.radius_correlation_:.3f}"}))
     picture = _picture(coordinates(embedding)) if embedding.shape[1] == 2 else ""
     return f'{STYLE}<div class="vicinal">{picture}<div>{"".join(parts)}</div></div>'
 
