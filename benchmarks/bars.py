@@ -128,6 +128,17 @@ def speed_bars(documents: Documents) -> list[Bar]:
     return bars
 
 
+def tsne_bars(documents: Documents) -> list[Bar]:
+    """t-SNE beside openTSNE: the time, and how far our divergence lies below theirs."""
+    ours, peer = (select(documents, "tsne", system=name) for name in ("vicinal t-SNE", "openTSNE"))
+    bars = ratio("t-SNE, fresh process, against openTSNE", middle(ours, "wall"), middle(peer, "wall"), 1 / 2, 1 / 4)
+    if bars:
+        low, high = middle(ours, "kl_divergence") or 0.0, middle(peer, "kl_divergence") or 0.0
+        work = "t-SNE, KL divergence: how far below openTSNE's"
+        bars.append(Bar(work, f"{low:.4f}", f"{high:.4f}", high - low, 0.0, kind="difference"))
+    return bars
+
+
 def own_bars(documents: Documents) -> list[Bar]:
     """Bars without a peer, or not about time."""
     stages = select(documents, "stages", system="vicinal")
@@ -204,4 +215,5 @@ def quality_bars(documents: Documents) -> list[Bar]:
 
 
 def all_bars(documents: Documents) -> list[Bar]:
-    return speed_bars(documents) + sparse_bars(documents) + own_bars(documents) + quality_bars(documents)
+    kinds = (speed_bars, sparse_bars, tsne_bars, own_bars, quality_bars)
+    return [bar for kind in kinds for bar in kind(documents)]

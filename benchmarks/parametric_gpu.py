@@ -1,11 +1,12 @@
-"""Trains parametric UMAP on one GPU, on a graph that was made before; only torch, NumPy and SciPy are needed there.
+"""Trains parametric UMAP on one GPU, on a graph that was made before; the GPU's machine needs torch and NumPy only.
 
     python benchmarks/parametric_gpu.py graph --data rows.npy --graph graph.npz            # where vicinal is built
-    python benchmarks/parametric_gpu.py train --data rows.npy --labels labels.npy --graph graph.npz --out gpu.json
+    python benchmarks/parametric_gpu.py train --data rows.npy --graph graph.npz --maps maps.npz --out gpu.json
+    python benchmarks/parametric_gpu.py score --data rows.npy --labels labels.npy --maps maps.npz --out gpu.json
 
 The first 60,000 rows are trained on, the rest are new. The time of training covers everything from the host's arrays
 to the embedding on the host: transfers, principal components, start, training, encoding. The first run of a process
-also pays for loading CUDA's kernels; it is reported apart.
+also pays for loading CUDA's kernels; every run is reported.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ def make_graph(arguments: argparse.Namespace) -> None:
     np.savez(arguments.graph, indptr=graph.indptr, indices=graph.indices, weights=graph.weights, start=start)
 
 
-def train_once(X: np.ndarray, unseen: np.ndarray, graph: Any, device: str) -> tuple[dict[str, float], Any, Any]:
+def train_once(
+    X: np.ndarray, unseen: np.ndarray, graph: Any, arguments: argparse.Namespace
+) -> tuple[dict[str, float], Any, Any]:
     import torch
 
     from vicinal.kernel import Kernel
@@ -48,14 +51,15 @@ def train_once(X: np.ndarray, unseen: np.ndarray, graph: Any, device: str) -> tu
     from vicinal.parametric.training import Plan, seeded
 
     begin = perf_counter()
-    where = torch.device(device)
+    where = torch.device(arguments.device)
     with seeded(SEED, where):
         model = Model.build(Shape(X.shape[1], 2, (X.shape[1],)), "mlp", None, where)
         model.measure(X)
         built = perf_counter()
         data = Data(X, graph["indptr"], graph["indices"], graph["weights"], graph["start"])
-        # ParametricUMAP's defaults.
-        plan = Plan(0.006, 512, default_epochs(data), clip_norm=1.0)
+        plan = Plan(
+            arguments.learning_rate, arguments.batch_size, arguments.n_epochs or default_epochs(data), clip_norm=1.0
+        )
         history = fit_model(model, data, Objective(Kernel(1.577, 0.8951)), plan, seed=SEED)
     trained = perf_counter()
     embedding = model.encode(X)
@@ -75,44 +79,65 @@ def train_once(X: np.ndarray, unseen: np.ndarray, graph: Any, device: str) -> tu
 
 def train(arguments: argparse.Namespace) -> None:
     import torch
-    from score import majority, map_neighbors, sample_rows, trustworthiness
 
-    rows, labels = np.load(arguments.data), np.load(arguments.labels).astype(np.int64)
+    rows = np.load(arguments.data)
     X, unseen = np.ascontiguousarray(rows[:TRAIN_ROWS]), np.ascontiguousarray(rows[TRAIN_ROWS:])
     with np.load(arguments.graph, allow_pickle=False) as stored:
         graph = {name: stored[name] for name in stored.files}
     runs = []
     for repeat in range(arguments.repeats):
-        seconds, embedding, moved = train_once(X, unseen, graph, arguments.device)
+        seconds, embedding, moved = train_once(X, unseen, graph, arguments)
         runs.append(seconds)
         print(repeat, seconds, flush=True)
-    chosen = sample_rows(len(X))
-    from scipy.spatial import cKDTree
-
-    near = cKDTree(embedding).query(moved, k=5)[1]
+    np.savez(arguments.maps, embedding=embedding, moved=moved)
     document = {
         "device": torch.cuda.get_device_name() if arguments.device.startswith("cuda") else arguments.device,
         "torch": torch.__version__,
         "rows": len(X),
+        "batch_size": arguments.batch_size,
+        "learning_rate": arguments.learning_rate,
         "runs": runs,
-        "trustworthiness_15": trustworthiness(X, chosen, map_neighbors(embedding, chosen, 15)),
+    }
+    arguments.out.write_text(json.dumps(document, indent=1) + "\n")
+
+
+def score(arguments: argparse.Namespace) -> None:
+    """Adds the quality of the last run's map to the figures."""
+    from scipy.spatial import cKDTree
+    from score import majority, map_neighbors, sample_rows, trustworthiness
+
+    rows, labels = np.load(arguments.data), np.load(arguments.labels).astype(np.int64)
+    with np.load(arguments.maps, allow_pickle=False) as maps:
+        embedding, moved = maps["embedding"], maps["moved"]
+    chosen = sample_rows(TRAIN_ROWS)
+    near = cKDTree(embedding).query(moved, k=5)[1]
+    document = json.loads(arguments.out.read_text()) | {
+        "trustworthiness_15": trustworthiness(rows[:TRAIN_ROWS], chosen, map_neighbors(embedding, chosen, 15)),
         "accuracy_5nn_new_rows": float((majority(labels[:TRAIN_ROWS][near]) == labels[TRAIN_ROWS:]).mean()),
     }
     print(json.dumps(document, indent=1))
-    Path(arguments.out).write_text(json.dumps(document, indent=1) + "\n")
+    arguments.out.write_text(json.dumps(document, indent=1) + "\n")
+
+
+TASKS = {"graph": make_graph, "train": train, "score": score}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("task", choices=["graph", "train"])
+    parser.add_argument("task", choices=TASKS)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--labels", type=Path)
-    parser.add_argument("--graph", type=Path, required=True)
-    parser.add_argument("--out", type=Path, default=Path("parametric_gpu.json"))
+    parser.add_argument("--graph", type=Path)
+    parser.add_argument("--maps", type=Path)
+    parser.add_argument("--out", type=Path)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--repeats", type=int, default=3)
+    # ParametricUMAP's defaults
+    parser.add_argument("--batch-size", type=int, default=512)
+    parser.add_argument("--learning-rate", type=float, default=0.006)
+    parser.add_argument("--n-epochs", type=int)
     arguments = parser.parse_args()
-    make_graph(arguments) if arguments.task == "graph" else train(arguments)
+    TASKS[arguments.task](arguments)
 
 
 if __name__ == "__main__":

@@ -157,6 +157,20 @@ def score_sparse(dataset: Dataset, index_file: Path, embedding_file: Path) -> di
     }
 
 
+class Divergence:
+    """The exact KL divergence of t-SNE maps of a dataset, all on one graph of the default perplexity."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        from vicinal import entropic_graph, find_neighbors
+
+        self.graph = entropic_graph(find_neighbors(dataset.data(), min(91, dataset.rows)), 30.0)
+
+    def score(self, embedding_file: Path) -> float:
+        from vicinal.losses import kl_divergence
+
+        return float(kl_divergence(self.graph, np.load(embedding_file), samples=None))
+
+
 def score_transform(train_map: Path, train_labels: np.ndarray, moved_map: Path, labels: np.ndarray) -> float:
     """10-NN label accuracy of transformed rows among the training rows of the map."""
     _, near = cKDTree(np.load(train_map)).query(np.load(moved_map), k=10)

@@ -18,7 +18,7 @@ import numpy as np
 from datasets import UNSEEN_SHIFT, Dataset, open_dataset, open_grown, open_topics, shift_images
 from driver import Driver
 from measure import ONE_ROW_CALLS
-from score import score_embedding, score_neighbors, score_sparse, score_transform
+from score import Divergence, score_embedding, score_neighbors, score_sparse, score_transform
 
 FIRST_SEED = 42
 WARM_ROWS = 5000
@@ -252,6 +252,19 @@ def quality(driver: Driver) -> list[Record]:
     return records
 
 
+def tsne(driver: Driver) -> list[Record]:
+    """A fresh process that fits t-SNE with default parameters; all divergences by our exact code on one graph."""
+    dataset = open_dataset("fashion", driver.size)
+    records = [
+        fit_once(driver, dataset, system, seed, repeat)
+        for repeat, system, seed in turns(driver, [("vicinal t-SNE", True), ("openTSNE", True)])
+    ]
+    divergence = Divergence(dataset)
+    for record in records:
+        record["kl_divergence"] = divergence.score(record["map"])
+    return add_quality(records, {dataset.name: dataset})
+
+
 Suite = Callable[[Driver], list[Record]]
 # Suites with the number of repeats that gives a steady median within reasonable time.
 SUITES: dict[str, tuple[Suite, int]] = {
@@ -263,4 +276,5 @@ SUITES: dict[str, tuple[Suite, int]] = {
     "memory": (memory, 1),
     "growth": (growth, 1),
     "sparse": (sparse, 2),
+    "tsne": (tsne, 2),
 }

@@ -99,6 +99,34 @@ class Vicinal(System):
         return watch.seconds | within, {"index": neighbors.index, "embedding": embedding}
 
 
+class VicinalTSNE(Vicinal):
+    name = "vicinal t-SNE"
+
+    def load(self) -> None:
+        import vicinal
+
+        _ = vicinal.TSNE
+
+    def fit(self, data: np.ndarray, seed: int | None) -> Any:
+        import vicinal
+
+        return vicinal.TSNE(random_state=seed, n_jobs=-1).fit(data)
+
+
+class OpenTSNE(System):
+    name = "openTSNE"
+    packages = ("openTSNE", "numpy", "scipy", "scikit-learn")
+
+    def load(self) -> None:
+        import openTSNE  # noqa: F401
+
+    def fit(self, data: np.ndarray, seed: int | None) -> Any:
+        import openTSNE
+
+        embedding = openTSNE.TSNE(random_state=seed, n_jobs=os.cpu_count() or 1).fit(data)
+        return type("Map", (), {"embedding_": np.asarray(embedding)})
+
+
 class UmapLearn(System):
     name = "umap-learn"
     packages = ("umap-learn", "pynndescent", "numba", "numpy", "scipy", "scikit-learn")
@@ -192,5 +220,5 @@ class Scranpy(System):
 
 
 SYSTEMS: dict[str, System] = {
-    system.name: system for system in (Vicinal(), UmapLearn(), Pynndescent(), Scranpy())
+    system.name: system for system in (Vicinal(), VicinalTSNE(), UmapLearn(), OpenTSNE(), Pynndescent(), Scranpy())
 }

@@ -175,6 +175,17 @@ def growth_section(documents: Documents) -> list[str]:
     return ["## Growth", "", documents["growth"]["description"], "", *rows(head, lines)]
 
 
+def tsne_section(documents: Documents) -> list[str]:
+    lines = []
+    for group in groups(documents, "tsne", "system"):
+        times = (shown_seconds(middle(group, "wall")), shown_seconds(middle(group, "fit")))
+        quality = [f"{mean_quality(group, name):.4f}" for name in QUALITY_COLUMNS]
+        divergence = show(middle(group, "kl_divergence"), "{:.4f}".format)
+        lines.append((f"{group[0]['rows']:,}", group[0]["system"], *times, divergence, *quality))
+    head = ("rows", "system", "process", "of it fit", "KL divergence", *QUALITY_COLUMNS.values())
+    return ["## t-SNE", "", documents["tsne"]["description"], "", *rows(head, lines)]
+
+
 def startup_section(documents: Documents) -> list[str]:
     lines = [
         (g[0]["system"], shown_seconds(middle(g, "wall"))) for g in groups(documents, "startup", "system")
@@ -202,6 +213,7 @@ SECTIONS = {
     "memory": memory_section,
     "growth": growth_section,
     "sparse": sparse_section,
+    "tsne": tsne_section,
     "startup": startup_section,
     "quality": quality_section,
 }

@@ -6,13 +6,18 @@
 #include <stdexcept>
 #include <string>
 
-#define VICINAL_DECLARE(level)           \
-    namespace vicinal::level {           \
-    void neighbor_kernels(Kernels& out); \
-    void pair_kernels(Kernels& out);     \
-    void layout_kernels(Kernels& out);   \
-    void density_kernels(Kernels& out);  \
+#define VICINAL_DECLARE(level)              \
+    namespace vicinal::level {              \
+    void neighbor_kernels(Kernels& out);    \
+    void pair_kernels(Kernels& out);        \
+    void layout_kernels(Kernels& out);      \
+    void density_kernels(Kernels& out);     \
+    void full_layout_kernels(Kernels& out); \
+    void loss_kernels(Kernels& out);        \
     }
+#define VICINAL_FILL(level)                                                                      \
+    level::neighbor_kernels, level::pair_kernels, level::layout_kernels, level::density_kernels, \
+        level::full_layout_kernels, level::loss_kernels
 
 #if defined(__x86_64__)
 VICINAL_DECLARE(v2)
@@ -43,14 +48,12 @@ const auto& level_table() {
         const bool has_v4 = has_v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                             __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
                             __builtin_cpu_supports("avx512vl");
-        return std::array<Level, 3>{
-            make_level("v2", has_v2, v2::neighbor_kernels, v2::pair_kernels, v2::layout_kernels, v2::density_kernels),
-            make_level("v3", has_v3, v3::neighbor_kernels, v3::pair_kernels, v3::layout_kernels, v3::density_kernels),
-            make_level("v4", has_v4, v4::neighbor_kernels, v4::pair_kernels, v4::layout_kernels, v4::density_kernels)};
+        return std::array<Level, 3>{make_level("v2", has_v2, VICINAL_FILL(v2)),
+                                    make_level("v3", has_v3, VICINAL_FILL(v3)),
+                                    make_level("v4", has_v4, VICINAL_FILL(v4))};
     }();
 #else
-    static const std::array<Level, 1> table{make_level("native", true, native::neighbor_kernels, native::pair_kernels,
-                                                       native::layout_kernels, native::density_kernels)};
+    static const std::array<Level, 1> table{make_level("native", true, VICINAL_FILL(native))};
 #endif
     return table;
 }

@@ -4,7 +4,9 @@
 
 #include "chebyshev.hpp"
 #include "density_task.hpp"
+#include "full_layout_task.hpp"
 #include "layout_task.hpp"
+#include "loss_sums.hpp"
 #include "parallel.hpp"
 #include "search_space.hpp"
 #include "sparse_index.hpp"
@@ -40,6 +42,22 @@ struct Kernels {
                          ThreadTeam& team);
     void (*force_table)(const ForceParameters& force, const float* d2, Size n, float* attract, float* repel);
     void (*space_table)(const SpaceParameters& space, Matrix heads, Matrix tails, float* d2, float* delta);
+    // Losses
+    void (*sum_costs)(const PairPlaces& places, const PairQuantity& quantity, double* out, ThreadTeam& team);
+    void (*sum_forces)(const PairPlaces& places, const PairQuantity& quantity, const PairHeads& heads, double* out,
+                       ThreadTeam& team);
+    void (*sum_edge_costs)(const PairPlaces& places, const PairQuantity& quantity, const PairHeads& heads,
+                           const Csr& graph, double* out, ThreadTeam& team);
+    void (*sum_edge_forces)(const PairPlaces& places, const PairQuantity& quantity, const PairHeads& heads,
+                            const Csr& graph, double* out, ThreadTeam& team);
+    void (*sum_draws)(const PairPlaces& places, const PairQuantity& quantity, const PairDraws& draws,
+                      const PairEstimate& out, ThreadTeam& team);
+    // Full layout
+    void (*attract)(const AttractTask& task, ThreadTeam& team);
+    void (*student_field)(const FieldTask& task, ThreadTeam& team);
+    void (*grid_spread)(const Grid& grid, const float* points, Size n, float* shares, float* out, ThreadTeam& team);
+    void (*grid_gather)(const Grid& grid, const float* nodes, const float* points, Size n, float* potential,
+                        float* field, ThreadTeam& team);
 };
 
 struct Level {

@@ -1,6 +1,7 @@
 // What the bindings share: arrays in and out, the GIL, interruption.
 #pragma once
 
+#include "layout_task.hpp"
 #include "parallel.hpp"
 #include "types.hpp"
 
@@ -8,6 +9,7 @@
 #include <nanobind/ndarray.h>
 
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -86,6 +88,21 @@ inline NeighborTable view(const In<Index, 2>& index, const In<float, 2>& distanc
     return {index.data(), distance.data(), static_cast<Size>(index.shape(0)), static_cast<Size>(index.shape(1))};
 }
 
+// The enumerator whose name stands at the same place in its list of names.
+template <class Kind, std::size_t N>
+Kind named(const char* const (&names)[N], const std::string& name) {
+    for (std::size_t i = 0; i < N; ++i)
+        if (name == names[i]) return static_cast<Kind>(i);
+    throw std::invalid_argument("the core has no " + name);
+}
+
+inline ForceParameters force_of(const std::string& name, float a, float b, float gamma) {
+    return {named<ForceKind>(force_names, name), a, b, gamma};
+}
+
 void bind_neighbors(nb::module_& m);
+void bind_layout(nb::module_& m);
+void bind_full_layout(nb::module_& m);
+void bind_losses(nb::module_& m);
 
 }  // namespace vicinal

@@ -15,9 +15,11 @@ _NAMES = {
     "estimators.aligned": ("AlignedUMAP",),
     "estimators.densmap": ("DensMAP",),
     "estimators.kneighbors": ("KNeighborsTransformer",),
-    "estimators.parametric": ("ParametricUMAP",),
     "estimators.largevis": ("LargeVis",),
+    "estimators.parametric": ("ParametricUMAP",),
+    "estimators.tsne": ("TSNE",),
     "estimators.umap": ("UMAP",),
+    "full_layout": ("FullLayout", "Phase"),
     "functions": (
         "find_ab_params",
         "fuzzy_simplicial_set",
@@ -33,6 +35,7 @@ _NAMES = {
     "initialize": (),
     "kernel": ("Kernel", "fit_ab"),
     "layout": ("Layout", "Schedule"),
+    "losses": (),
     "model_io": ("ModelFileError", "load"),
     "neighbors": ("Neighbors", "find_neighbors"),
     "plot": (),
@@ -53,7 +56,10 @@ if TYPE_CHECKING:
     from vicinal.estimators.kneighbors import KNeighborsTransformer as KNeighborsTransformer
     from vicinal.estimators.largevis import LargeVis as LargeVis
     from vicinal.estimators.parametric import ParametricUMAP as ParametricUMAP
+    from vicinal.estimators.tsne import TSNE as TSNE
     from vicinal.estimators.umap import UMAP as UMAP
+    from vicinal.full_layout import FullLayout as FullLayout
+    from vicinal.full_layout import Phase as Phase
     from vicinal.functions import find_ab_params as find_ab_params
     from vicinal.functions import fuzzy_simplicial_set as fuzzy_simplicial_set
     from vicinal.functions import general_simplicial_set_intersection as general_simplicial_set_intersection

@@ -18,6 +18,7 @@ from vicinal.spectral import eigenmap
 
 EXTENT = 10.0  # every initial embedding spans [0, EXTENT] on each axis, as in umap-learn
 NOISE = 1e-4  # separates rows that the eigenvectors put in one place
+NARROW = 1e-4  # standard deviation of t-SNE's start along its widest axis, as in scikit-learn and openTSNE
 
 
 class CannotInitialize(Exception):
@@ -126,8 +127,8 @@ INITIALIZERS: dict[str, Callable[[InitialTask], NDArray[np.float64]]] = {
 FALLBACKS = {"spectral": "pca", "pca": "random"}
 
 
-def initial_embedding(name: str, task: InitialTask) -> tuple[NDArray[np.float32], str]:
-    """The embedding that ``name`` gives, scaled to [0, EXTENT], and a word on how it came about."""
+def initial_places(name: str, task: InitialTask) -> tuple[NDArray[np.float64], str]:
+    """The places that ``name`` or a fallback gives, not scaled, and a word on how they came about."""
     used, why = name, ""
     while True:
         try:
@@ -138,8 +139,22 @@ def initial_embedding(name: str, task: InitialTask) -> tuple[NDArray[np.float32]
         except (CannotInitialize, np.linalg.LinAlgError) as error:
             why = f"{used}: {error}" if not why else f"{why}; {used}: {error}"
             used = FALLBACKS[used]
+    return places, f"{used} ({why})" if why else used
+
+
+def initial_embedding(name: str, task: InitialTask) -> tuple[NDArray[np.float32], str]:
+    """The places that ``name`` gives, scaled to [0, EXTENT] with a little noise, and a word on how they came about."""
+    places, used = initial_places(name, task)
     scaled = to_extent(places) + task.rng.normal(scale=NOISE, size=places.shape)
-    return to_extent(scaled).astype(np.float32), f"{used} ({why})" if why else used
+    return to_extent(scaled).astype(np.float32), used
+
+
+def narrow_embedding(name: str, task: InitialTask) -> tuple[NDArray[np.float32], str]:
+    """The places that ``name`` gives around 0 in their own proportions, so narrow that all rows repel each other."""
+    places, used = initial_places(name, task)
+    places = places - places.mean(axis=0)
+    deviation = places.std(axis=0).max() if places.size else 0.0
+    return (places * (NARROW / deviation if deviation > 0 else 1.0)).astype(np.float32), used
 
 
 def to_extent(places: NDArray[np.floating]) -> NDArray[np.float64]:

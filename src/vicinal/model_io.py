@@ -42,11 +42,12 @@ CLASSES = {
     "Pins": "given",
     "Radii": "density",
     "RowSource": "source",
+    "TSNE": "estimators.tsne",
     "UMAP": "estimators.umap",
 }
 CSR_PARTS = ("data", "indices", "indptr")
 # Attributes that belong to a session, not to a model.
-TRANSIENT = {"callback", "_sklearn_output_config"}
+TRANSIENT = {"callback", "callbacks", "_sklearn_output_config"}
 
 
 class ModelFileError(ValueError):
@@ -63,6 +64,10 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 def load(path: str | os.PathLike[str], **params: Any) -> Any:
     """The model in a file. Parameters given by name replace the file's; functions have to be given so."""
     arrays, document = read_file(path)
+    if "parametric" in document:
+        from vicinal.estimators.parametric import ParametricUMAP
+
+        return ParametricUMAP.load(path, **params)
     try:
         model = _Decoder(arrays, params).decode(document["model"])
     except ModelFileError:
@@ -137,10 +142,11 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
     """What a file holds, without making a model of it: class, parameters, version, shapes of its arrays."""
     arrays, document = read_file(path)
     model = document.get("model", {})
-    parameters = model.get("params", {}) if isinstance(model, dict) else {}
+    if "parametric" in document:
+        model = {"object": "ParametricUMAP", "params": document["parametric"].get("parameters", {})}
     return {
-        "class": model.get("object") if isinstance(model, dict) else None,
-        "parameters": parameters,
+        "class": model.get("object"),
+        "parameters": model.get("params", {}),
         "arrays": {name: (str(array.dtype), array.shape) for name, array in sorted(arrays.items())},
         "bytes": Path(path).stat().st_size,
     }

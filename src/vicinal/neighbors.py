@@ -25,6 +25,10 @@ Method = Literal["auto", "exact", "approximate"]
 # Every pair is compared while that is the faster way (measured, ARCHITECTURE.md): up to EXACT_ROWS always; for rows
 # short enough that their sketch is the row itself, while n * (d + 16) <= EXACT_WORK.
 EXACT_ROWS, EXACT_WORK, SKETCH_WIDTH = 6_000, 3_000_000, 128
+# Long tables make the approximate search slow: 91 columns, 10,000 images, 2.4 s of CPU exact, 5.0 s approximate. And
+# their last columns weigh little: beyond LONG_TABLE columns the search may be looser, 20,000 images, 91 columns, recall
+# 0.974 in 6.9 s of CPU instead of 0.992 in 13.6 s.
+EXACT_ROWS_PER_NEIGHBOR, LONG_TABLE = 120, 48
 
 # A pair of dense rows that has to be evaluated (cpp/pair_terms.hpp, a compiled function) costs more, a call of a Python
 # function much more: some microseconds, so that half a million of them take seconds.
@@ -35,9 +39,9 @@ EXACT_EVALUATED_ROWS, EXACT_CALLED_ROWS = 4_000, 1_000
 EXACT_SPARSE_WORK, SPARSE_BUDGET, SPARSE_POOL = 1e10, 50_000, 128
 
 # Noise without structure defeats NN-descent, and how much it found cannot be seen from its rounds: so the neighbours of
-# RECALL_SAMPLE rows are looked up among all rows (2 % of the search of 70,000 images). Below GOOD_RECALL every pair is
+# RECALL_SAMPLE rows are looked up among all rows (3 % of the search of 30,000 images). Below GOOD_RECALL every pair is
 # compared if that is no more than EXACT_LATER multiplications, otherwise the search is repeated with more candidates.
-RECALL_SAMPLE, GOOD_RECALL, EXACT_LATER = 32, 0.9, 4e11
+RECALL_SAMPLE, GOOD_RECALL, EXACT_LATER = 24, 0.9, 4e11
 
 # Trees whose leaves a search of unseen rows starts from: one finds 0.975 of the neighbours of Fashion-MNIST images,
 # a second helps where clusters are far apart.
@@ -65,6 +69,10 @@ class SearchOptions:
     fine: float = 0.35
     final: float = 0.02
     evaluated: float = 0.1
+
+    def looser(self) -> SearchOptions:
+        """Fewer candidates and fewer rounds, for long tables."""
+        return replace(self, candidates=10, fine=0.9, final=0.3)
 
     def harder(self) -> SearchOptions:
         """Twice the candidates, three times the spare neighbours, and rounds until little changes."""
@@ -162,13 +170,13 @@ class NeighborIndex:
         n = self.X.shape[0]
         if not 1 <= k <= n:
             raise ValueError(f"n_neighbors must lie between 1 and the number of rows ({n}), got {k}")
-        exact = method == "exact" or (method == "auto" and self._is_cheap()) or k < 2 or n <= self.options.leaf_rows
+        exact = method == "exact" or (method == "auto" and self._is_cheap(k)) or k < 2 or n <= self.options.leaf_rows
         if is_sparse(self.X):
             budget = 0 if exact else SPARSE_BUDGET
             return self._table(self._listed().search(k, budget, max(SPARSE_POOL, 4 * k), self.n_jobs))
         if exact:
             return self._search_exact(k)
-        found = self._search_approximate(k, self.options)
+        found = self._search_approximate(k, self.options if k <= LONG_TABLE else self.options.looser())
         if self._calls_python or self._sampled_recall(found) >= GOOD_RECALL:
             return found
         if float(n) ** 2 * self.X.shape[1] <= EXACT_LATER and method == "auto":
@@ -183,8 +191,8 @@ class NeighborIndex:
             k,
             o.trees,
             o.leaf_rows,
-            min(max(o.candidates, k // 2), 64),
-            max(o.spare, k // 2),
+            o.candidates,
+            max(o.spare, k // 3),
             o.rounds,
             o.coarse,
             o.evaluated if self._by_pairs() else o.fine,
@@ -241,15 +249,15 @@ class NeighborIndex:
             return EXACT_CALLED_ROWS
         return EXACT_EVALUATED_ROWS if self._by_pairs() else EXACT_ROWS
 
-    def _is_cheap(self) -> bool:
-        """Whether comparing every pair is the faster way."""
+    def _is_cheap(self, k: int) -> bool:
+        """Whether comparing every pair is the faster way to ``k`` neighbours."""
         n, d = self.X.shape
         if is_sparse(self.X):
             listed = self._listed()
             work = listed.additions + float(n) ** 2
             return n <= EXACT_EVALUATED_ROWS or (listed.additive and work <= EXACT_SPARSE_WORK)
         short = not self._by_pairs() and d <= SKETCH_WIDTH and n * (d + 16) <= EXACT_WORK
-        return n <= self._exact_rows() or short
+        return n <= self._exact_rows() or short or (not self._by_pairs() and n <= EXACT_ROWS_PER_NEIGHBOR * k)
 
     def _by_pairs(self) -> bool:
         """Whether ranks are known by evaluation only, not by sketches of the rows."""

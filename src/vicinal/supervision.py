@@ -45,7 +45,7 @@ def class_factors(
     heads: NDArray[np.int32], tails: NDArray[np.int32], labels: NDArray[Any], unknown: float, far: float
 ) -> NDArray[np.float64]:
     """What an edge's weight is multiplied by: 1 within a class, exp(-far) between two, exp(-unknown) if unlabelled."""
-    codes = _codes(labels)
+    codes = class_codes(labels)
     unlabelled = (codes[heads] == UNLABELLED) | (codes[tails] == UNLABELLED)
     differ = ~unlabelled & (codes[heads] != codes[tails])
     factor = np.ones(len(heads), dtype=np.float64)
@@ -134,7 +134,7 @@ class Supervision:
         return intersect_graphs(graph, other, known, self.weight)
 
 
-def _codes(labels: NDArray[Any]) -> NDArray[np.int64]:
+def class_codes(labels: NDArray[Any]) -> NDArray[np.int64]:
     """A number for each class; -1 for rows without one."""
     labels = np.asarray(labels).reshape(-1)
     if labels.dtype.kind == "O":

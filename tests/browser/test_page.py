@@ -145,12 +145,13 @@ def test_search_finds_ids_texts_and_classes(open_page: Open, exported: Path) -> 
 
 def lasso(page: Any, rows: NDArray[np.int64]) -> None:
     """Draw around the given rows with the pointer."""
-    where = np.array([project(page, int(row)) for row in rows])
+    script = "rows => rows.map(r => vicinalPage.view.project(vicinalPage.state.data.x[r], vicinalPage.state.data.y[r]))"
+    where = np.array(page.evaluate(script, rows.tolist()))
     (left, top), (right, bottom) = where.min(axis=0) - 14, where.max(axis=0) + 14
     page.mouse.move(left, top)
     page.mouse.down()
     for corner in ((right, top), (right, bottom), (left, bottom), (left, top + 2)):
-        page.mouse.move(*corner, steps=12)
+        page.mouse.move(*corner, steps=4)
     page.mouse.up()
 
 

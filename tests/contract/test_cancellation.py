@@ -20,7 +20,7 @@ HANG_LIMIT = 60.0 * SLOWER
 PROGRAM = """
 import sys, time
 import numpy as np
-from vicinal import UMAP, Layout, Neighbors, Schedule, find_neighbors, fit_ab, fuzzy_graph
+from vicinal import UMAP, FullLayout, Layout, Neighbors, Phase, Schedule, find_neighbors, fit_ab, fuzzy_graph
 from vicinal.spectral import eigenmap
 from vicinal.neighbors import NeighborIndex
 
@@ -48,6 +48,16 @@ except KeyboardInterrupt:
 """
 
 STAGES = {
+    "full layout, every pair": """
+    layout = FullLayout(random_graph(20_000, 15), rng.normal(size=(20_000, 2)), [Phase(1)], method="exact")
+    begun("layout")
+    layout.step(10**6)
+""",
+    "full layout, grid": """
+    layout = FullLayout(random_graph(20_000, 15), rng.normal(size=(20_000, 2)), [Phase(1)], method="fft")
+    begun("layout")
+    layout.step(10**6)
+""",
     "approximate neighbours": """
     X = rng.normal(size=(60_000, 200)).astype(np.float32)
     begun("neighbors")

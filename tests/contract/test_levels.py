@@ -24,7 +24,8 @@ FUSED = [level for level in LEVELS if level in ("v3", "v4")]
 PROGRAM = """
 import sys
 import numpy as np
-from vicinal import UMAP, Layout, Neighbors, Schedule, _core, find_neighbors, fit_ab, fuzzy_graph
+from vicinal import UMAP, Layout, Neighbors, Schedule, _core, find_neighbors, fit_ab, fuzzy_graph, losses
+from vicinal.metrics import VECTOR_METRICS
 
 given = np.load(sys.argv[1])
 neighbors = Neighbors(given["index"], given["distance"])
@@ -36,10 +37,14 @@ for dim in (1, 2, 3, 6):
         layout = Layout(fuzzy_graph(neighbors), start, fit_ab(), schedule, seed=1)
         layout.step(30)
         out[f"layout {dim} {moving}"] = layout.embedding
+        out[f"gradient {dim} {moving}"] = losses.expected_gradient(fuzzy_graph(neighbors), start, fit_ab(), schedule)
+    for samples in (None, 32):
+        loss = losses.cross_entropy(fuzzy_graph(neighbors), start, fit_ab(), samples=samples)
+        out[f"loss {dim} {samples}"] = np.array([loss.value, loss.standard_error])
 attract, repel = _core.force_table(np.geomspace(1e-30, 1e30, 500).astype(np.float32), "umap", 1.577, 0.8951, 1.0)
 out["attract"], out["repel"] = attract, repel
 for width in (40, 160):
-    for metric in _core.metrics():
+    for metric in VECTOR_METRICS:
         for method in ("exact", "approximate"):
             table = find_neighbors(given["rows"][:, :width], 10, metric=metric, method=method)
             out[f"index {width} {metric} {method}"] = table.index
@@ -86,10 +91,10 @@ def test_the_forced_level_is_used(results: Any, level: str) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_layouts_and_forces_have_the_same_bits_at_every_level(results: Any, level: str) -> None:
+def test_layouts_forces_and_losses_have_the_same_bits_at_every_level(results: Any, level: str) -> None:
     first, other = results(LEVELS[0]), results(level)
-    names = [name for name in first if name.startswith(("layout", "attract", "repel"))]
-    assert len(names) == 10
+    names = [name for name in first if name.startswith(("layout", "attract", "repel", "gradient", "loss"))]
+    assert len(names) == 26
     for name in names:
         np.testing.assert_array_equal(other[name], first[name], err_msg=name)
 
@@ -133,7 +138,7 @@ def sanitised(path: Path) -> bool:
 
 LEVEL_OBJECTS = [
     path
-    for part in ("neighbors", "layout")
+    for part in ("neighbors", "layout", "full_layout")
     for path in sorted(ROOT.glob(f"build/**/vicinal_{part}_*.dir/**/*.o"))
     if not sanitised(path)
 ]
@@ -144,7 +149,7 @@ LEVEL_OBJECTS = [
 @pytest.mark.parametrize("path", LEVEL_OBJECTS, ids=lambda path: str(path.relative_to(ROOT / "build")))
 def test_objects_of_a_level_share_no_code_with_others(path: Path) -> None:
     """The linker may merge a weak symbol outside the level's namespace with that of another level."""
-    match = re.search(r"vicinal_(?:neighbors|layout)_(\w+)\.dir", str(path))
+    match = re.search(r"vicinal_(?:neighbors|full_layout|layout)_(\w+)\.dir", str(path))
     assert match is not None
     own = f"vicinal::{match[1]}::"
     symbols = subprocess.check_output(["nm", "-C", path], text=True)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import vicinal
 from vicinal import ParametricUMAP
 
 torch = pytest.importorskip("torch")
@@ -179,7 +180,8 @@ def test_a_module_of_ones_own_is_given_again_to_load(digits: Rows, tmp_path: Pat
         ParametricUMAP.load(tmp_path / "model")
     with pytest.raises(ValueError, match="do not fit"):
         ParametricUMAP.load(tmp_path / "model", encoder=torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 2)))
-    again = ParametricUMAP.load(tmp_path / "model", encoder=Narrow())
+    again = vicinal.load(tmp_path / "model", encoder=Narrow())
+    assert isinstance(again, ParametricUMAP)
     np.testing.assert_array_equal(again.transform(digits[:100]), model.embedding_)
 
 

@@ -5,6 +5,7 @@
 #include "neighbor_index.hpp"
 #include "row_content.hpp"
 #include "smooth_knn.hpp"
+#include "sparse_index.hpp"
 #include "symmetrize.hpp"
 
 #include <algorithm>
@@ -120,7 +121,7 @@ FuzzyGraph small_graph(Size n, Size k) {
     SmoothKnn(table.distance.data(), n, k, options).run(rho.data(), sigma.data(), team);
     const NeighborTable view{table.index.data(), table.distance.data(), n, k};
     memberships(view, rho.data(), sigma.data(), false, p.data(), team);
-    return {Symmetrizer(view, p.data(), 1.0f).run(team)};
+    return {Symmetrizer(view, p.data(), FuzzyMix{1.0f}).run(team)};
 }
 
 void team_visits_every_index_once() {
@@ -300,6 +301,50 @@ void more_neighbours_than_rows_are_missing() {
     }
 }
 
+void sparse_rows_have_the_neighbours_of_dense_ones() {
+    ThreadTeam team(2);
+    const Size n = 120, d = 30, k = 7;
+    auto data = grouped_rows(n, d, 5, 3);
+    std::vector<Size> indptr{0};
+    std::vector<Index> indices;
+    std::vector<float> values;
+    for (Size i = 0; i < n; ++i) {
+        for (Size c = 0; c < d; ++c) {
+            float& x = data[i * d + c];
+            x = (i * 7 + c * 5) % 3 == 0 ? std::fabs(x) : 0.0f;
+            if (x == 0.0f) continue;
+            indices.push_back(static_cast<Index>(c));
+            values.push_back(x);
+        }
+        indptr.push_back(static_cast<Size>(indices.size()));
+    }
+    const Matrix rows{data.data(), n, d};
+    const SparseMatrix sparse{{indptr.data(), indices.data(), values.data(), n}, d};
+    for (const MetricRule& metric : metric_table) {
+        // A row that is not stored is 0, not missing; and a row of counts is a little away from itself.
+        if (metric.terms == Terms::present || metric.terms == Terms::dirichlet) continue;
+        const DensePairs pairs(rows, rows, metric, 3.0);
+        NeighborIndex dense(rows, metric, 1, metric.ranking == Ranking::pairs ? &pairs : nullptr, team);
+        const SparseIndex listed(sparse, metric, 3.0, team);
+        Table wanted(n, k), found(n, k), likely(n, k), asked(n, k);
+        dense.search_exact(k, wanted.index.data(), wanted.distance.data(), team);
+        listed.search(k, 0, 0, found.index.data(), found.distance.data(), team);
+        listed.search(k, 100000, n, likely.index.data(), likely.distance.data(), team);
+        listed.query(sparse, k, 0, 0, asked.index.data(), asked.distance.data(), team);
+        bool near = true, itself = true;
+        for (Size e = 0; e < n * k; ++e) {
+            // A root makes much of the rounding of equal rows.
+            const double slack = 5e-4 * (1.0 + wanted.distance[e]);
+            near = near && std::fabs(found.distance[e] - wanted.distance[e]) <= slack;
+            near = near && std::fabs(likely.distance[e] - wanted.distance[e]) <= slack;
+            itself = itself && asked.distance[e] <= found.distance[e] + slack;
+        }
+        CHECK(near);
+        CHECK(itself);
+        if (!near || !itself) std::printf("    (%s)\n", metric.name);
+    }
+}
+
 void approximate_search_is_good_and_independent_of_threads() {
     for (const char* name : {"euclidean", "cosine", "manhattan", "chebyshev"})
         for (Size d : {12, 150}) {
@@ -404,9 +449,9 @@ void symmetrize_keeps_the_laws_of_fuzzy_sets() {
         return found != end && *found == j ? graph.weights[found - graph.indices.begin()] : 0.0f;
     };
     ThreadTeam one(1), four(4);
-    const OwnedCsr join = Symmetrizer(table, p.data(), 1.0f).run(one);
-    const OwnedCsr again = Symmetrizer(table, p.data(), 1.0f).run(four);
-    const OwnedCsr meet = Symmetrizer(table, p.data(), 0.0f).run(four);
+    const OwnedCsr join = Symmetrizer(table, p.data(), FuzzyMix{1.0f}).run(one);
+    const OwnedCsr again = Symmetrizer(table, p.data(), FuzzyMix{1.0f}).run(four);
+    const OwnedCsr meet = Symmetrizer(table, p.data(), FuzzyMix{0.0f}).run(four);
     CHECK(join.indptr == again.indptr && join.indices == again.indices && join.weights == again.weights);
     bool symmetric = true, ordered = true, bounded = true, whole = true;
     for (Size i = 0; i < n; ++i)
@@ -605,6 +650,7 @@ constexpr Test tests[] = {
     TEST(scan_finds_the_first_bad_row),
     TEST(exact_search_equals_the_naive_one),
     TEST(more_neighbours_than_rows_are_missing),
+    TEST(sparse_rows_have_the_neighbours_of_dense_ones),
     TEST(approximate_search_is_good_and_independent_of_threads),
     TEST(query_finds_the_row_itself),
     TEST(unknown_metric_is_an_error),

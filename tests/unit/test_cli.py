@@ -296,6 +296,12 @@ def test_bad_input_is_one_line(run: Run, name: str, content: Any, arguments: str
         ("quality data.npy data.npy --report old.csv", ".json"),
         ("quality data.npy data.npy --metric nonsense", "nonsense"),
         ("methods pca", "pca"),
+        ("info none.vicinal", "does not exist"),
+        ("info old.csv", "old.csv"),
+        ("transform none.vicinal data.npy -o map.npy", "does not exist"),
+        ("transform old.csv data.npy -o map.npy", "old.csv"),
+        ("transform old.csv data.npy -o data.npy --force", "same file as the input"),
+        ("embed data.npy -o map.npy --model m.pickle", ".vicinal"),
         ("demo --dataset mnist", "mnist"),
         ("demo --out old.csv", "is a file"),
         ("demo --out old.csv/deeper", "old.csv"),
@@ -430,6 +436,34 @@ def test_quality_measures_what_embed_wrote(run: Run) -> None:
     assert "trustworthiness" in out
     first, second = (json.loads(Path(name).read_text()) for name in ("a.json", "b.json"))
     assert first["quality"]["trustworthiness"] == second["trustworthiness"]
+
+
+def test_a_model_is_kept_described_and_places_new_rows(run: Run) -> None:
+    np.save("data.npy", ROWS)
+    np.save("new.npy", np.vstack([ROWS[:5], ROWS[:5] + 0.05]))
+    assert run("embed", "data.npy", "-o", "map.npy", "--model", "m.vicinal", "--n-neighbors", "8", "--quiet")[0] == 0
+    code, out, err = run("info", "m.vicinal")
+    assert (code, err) == (0, "")
+    assert "60 x 2" in out
+    assert "n_neighbors" in out
+    code, out, err = run("transform", "m.vicinal", "new.npy", "-o", "new_map.npy")
+    assert (code, err) == (0, "")
+    placed = np.load("new_map.npy")
+    assert np.array_equal(placed[:5], np.load("map.npy")[:5])
+    assert np.isfinite(placed).all()
+
+
+@pytest.mark.parametrize("method", ["densmap", "tsne", "largevis"])
+def test_every_method_makes_a_map(run: Run, method: str) -> None:
+    np.save("data.npy", ROWS)
+    parameter = "perplexity=5" if method in ("tsne", "largevis") else "n_neighbors=5"
+    options = ["--method", method, "--param", parameter, "--report", "r.json"]
+    code, _, err = run("embed", "data.npy", "-o", "map.npy", *options)
+    assert (code, err) == (0, "")
+    assert np.isfinite(np.load("map.npy")).all()
+    report = json.loads(Path("r.json").read_text())
+    assert report["method"] == method
+    assert parameter.split("=")[0] in report["parameters"]
 
 
 def test_methods_are_listed_with_their_parameters(run: Run) -> None:

@@ -15,7 +15,8 @@ const STAGES: Record<string, string> = {
 };
 const FIRST_RETRY_MS = 300;
 const LAST_RETRY_MS = 5000;
-// Names and sizes follow the points every so many frames.
+// Names, sizes and the camera follow the points at every frame, on large maps at every eighth.
+const SMALL = 50_000;
 const SETTLE_FRAMES = 8;
 
 interface Status {
@@ -34,12 +35,14 @@ export class Feed {
   private socket: WebSocket | null = null;
   private decoder = new Decoder();
   private retry = FIRST_RETRY_MS;
+  private touched = false;
   private queue = Promise.resolve();
   private readonly parts = { title: el("strong"), bar: el("progress", { max: 1 }), note: el("p", { className: "hint" }), pause: el("button"), again: el("button", { textContent: "Run again" }) };
 
   constructor(private readonly page: Page, private readonly live: Live) {
     this.build();
     this.connect();
+    for (const event of ["wheel", "pointerdown", "keydown"]) byId("map").addEventListener(event, () => (this.touched = true), { passive: true });
     page.state.listen("selected", () => this.say({ type: "select", rows: page.state.selected }));
   }
 
@@ -84,11 +87,12 @@ export class Feed {
     byId("busy").hidden = true;
     await view.redraw();
     card.place();
-    if (frame.exact || this.frames % SETTLE_FRAMES === 1) {
+    if (frame.exact || state.data.n <= SMALL || this.frames % SETTLE_FRAMES === 1) {
       view.settle();
       names.locate();
+      // the shape of a map changes as it grows; where the reader is looking stays theirs
+      if (!this.touched) void view.fit(false);
     }
-    if (this.frames === 1) await view.fit(false);
     this.say({ type: "drawn" });
   }
 

@@ -55,7 +55,8 @@ export class View {
       actionKeyMap: { lasso: "shift", merge: "cmd", remove: "alt" },
       deselectOnDblClick: false,
       deselectOnEscape: false,
-      spatialIndexUseWorker: data.n > 100_000,
+      // a worker would have to be sent a copy of every point, which takes longer than the index itself
+      spatialIndexUseWorker: false,
       showReticle: false,
       ...this.coloured(theme),
       pointSize: this.pointSize(),

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 LARGEST_SEED = 2**32 - 1
 SEED = 42
+MODEL_SUFFIX = ".vicinal"
 
 
 class Dataset(StrEnum):
@@ -68,7 +69,7 @@ def build() -> Any:
     """The command with all its subcommands."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.callback(invoke_without_command=True)(_root)
-    for command in (embed, serve, quality, methods, demo):
+    for command in (embed, transform, serve, quality, info, methods, demo):
         app.command()(command)
     return typer.main.get_command(app)
 
@@ -104,6 +105,7 @@ def embed(
     png: Annotated[Path | None, typer.Option(help="Also draw the map.")] = None,
     html: Annotated[Path | None, typer.Option(help="Also write a page to explore it.")] = None,
     report: Annotated[Path | None, typer.Option(help="Also measure the map; write .json.")] = None,
+    model: Annotated[Path | None, typer.Option(help="Also keep the fitted model, for `transform`.")] = None,
     n_neighbors: NNeighbors = None,
     min_dist: MinDist = None,
     n_components: NComponents = 2,
@@ -126,6 +128,7 @@ def embed(
         "--png": (png, (".png",)),
         "--html": (html, (".html",)),
         "--report": (report, (".json",)),
+        "--model": (model, (MODEL_SUFFIX,)),
     }
     check_targets(targets, [file], force)
     table = _read(file, columns, label, ids, hover, array)
@@ -136,6 +139,8 @@ def embed(
             write_picture(outputs.staged(png), made.embedding, table.labels, None)
         if html is not None:
             _write_page(outputs.staged(html), made.embedding, table, file.stem, label, ids)
+        if model is not None:
+            _save(made.model, outputs.staged(model))
         if report is not None:
             write_report(outputs.staged(report), str(file), table.X.shape, chosen, made)
     if not quiet:
@@ -143,6 +148,51 @@ def embed(
         skipped = f", ignoring {len(table.ignored)} other column(s)" if table.ignored else ""
         print(f"wrote {output} from {table.X.shape[0]:,} rows of {table.X.shape[1]} columns{skipped}")
     return INTERRUPTED if made.interrupted else 0
+
+
+def transform(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model that `embed --model` kept.")],
+    file: Source,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Map to write: .npy, .csv or .parquet.")],
+    columns: Columns = None,
+    label: Label = None,
+    ids: Ids = None,
+    array: Array = None,
+    quiet: Quiet = False,
+    force: Force = False,
+) -> None:
+    """Place the rows of a file on the map of a model, which stays as it is."""
+    check_targets({"--output": (output, MAP_SUFFIXES)}, [model, file], force)
+    fitted = _load(model)
+    if not hasattr(fitted, "transform"):
+        raise ValueError(f"{model}: {type(fitted).__name__} cannot place new rows")
+    table = _read(file, columns, label, ids, None, array)
+    places = fitted.transform(table.X)
+    with Outputs() as outputs:
+        write_map(outputs.staged(output), places, table.labels, table.along)
+    if not quiet:
+        print(f"wrote {output}: {len(places):,} rows placed among {len(fitted.embedding_):,}")
+
+
+def info(model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model that `embed --model` kept.")]) -> None:
+    """Say what a model file holds."""
+    import inspect
+
+    from rich.console import Console
+    from rich.table import Table as Listing
+
+    fitted = _load(model)
+    listing = Listing("what", "value")
+    listing.add_row("method", type(fitted).__name__)
+    listing.add_row("map", " x ".join(map(str, fitted.embedding_.shape)))
+    listing.add_row("data", f"{getattr(fitted, 'n_features_in_', '?')} columns")
+    for stage, spent in getattr(fitted, "stage_times_", {}).items():
+        listing.add_row(f"{stage}, seconds", f"{spent:.2f}")
+    for name, parameter in inspect.signature(type(fitted)).parameters.items():
+        value = getattr(fitted, name, parameter.default)
+        if repr(value) != repr(parameter.default):
+            listing.add_row(name, repr(value)[:60])
+    Console().print(listing)
 
 
 def serve(
@@ -163,20 +213,26 @@ def serve(
     port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="Port; 0 takes a free one.")] = 0,
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
 ) -> None:
-    """Lay out the rows of a file while you watch, on a page for this machine only. Ctrl-C ends it."""
-    from vicinal.cli.serving import live_server
+    """Lay out the rows of a file while you watch, or show a model, on a page for this machine only. Ctrl-C ends it."""
+    from vicinal.cli.serving import live_server, model_server
 
     options = {"n_neighbors": n_neighbors, "min_dist": min_dist, "metric": metric, "n_epochs": n_epochs}
-    chosen = _recipe(method, options, param, seed, jobs)
-    table = _read(file, columns, label, ids, hover, array)
-    server = live_server(table, chosen, title=file.stem, label=label, ids=ids, port=port)
+    if file.suffix.lower() == MODEL_SUFFIX:
+        server = model_server(_load(file), title=file.stem, port=port)
+    else:
+        chosen = _recipe(method, options, param, seed, jobs)
+        table = _read(file, columns, label, ids, hover, array)
+        server = live_server(table, chosen, title=file.stem, label=label, ids=ids, port=port)
+        server.session.start()
     print(f"watch {server.address}\nCtrl-C ends it", flush=True)
     if browser:
         import webbrowser
 
         webbrowser.open(server.address)
-    server.session.start()
-    server.run()
+    try:
+        server.run()
+    finally:
+        server.close()
 
 
 def quality(
@@ -274,6 +330,25 @@ def _read(
 
     along = [*([] if ids is None else [ids]), *_names(hover)]
     return read_table(path, columns=None if columns is None else _names(columns), label=label, along=along, array=array)
+
+
+def _load(path: Path) -> Any:
+    import vicinal
+
+    if not path.is_file():
+        raise ValueError(f"{path} does not exist")
+    return vicinal.load(path)
+
+
+def _save(model: Any, path: Path) -> None:
+    from vicinal import model_io
+
+    # the bars are of this process
+    model.set_params(callback=None)
+    if hasattr(model, "save"):
+        model.save(path)
+    else:
+        model_io.save(model, path)
 
 
 def _names(text: str | None) -> list[str]:

@@ -31,6 +31,7 @@ class Embedded:
     seconds: dict[str, float]
     quality: QualityReport | None
     interrupted: bool = False
+    model: Any = None
 
 
 def embedded(
@@ -51,7 +52,7 @@ def embedded(
             metric = recipe.parameters.get("metric", "euclidean")
             found = quality.report(X, model.embedding_, categories(labels), metric=metric)
             seconds["quality"] = time.perf_counter() - start
-    return Embedded(model.embedding_, seconds, found, bars.stopped)
+    return Embedded(model.embedding_, seconds, found, bars.stopped, model)
 
 
 @contextlib.contextmanager

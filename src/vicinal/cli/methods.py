@@ -26,7 +26,7 @@ class Method(StrEnum):
 # The estimator of a method, and what makes it that method.
 ESTIMATORS: dict[Method, tuple[str, dict[str, Any]]] = {
     Method.UMAP: ("UMAP", {}),
-    Method.DENSMAP: ("UMAP", {"densmap": True}),
+    Method.DENSMAP: ("DensMAP", {}),
     Method.TSNE: ("TSNE", {}),
     Method.LARGEVIS: ("LargeVis", {}),
     Method.PARAMETRIC: ("ParametricUMAP", {}),

@@ -1,15 +1,16 @@
-"""A live server for the rows of a file."""
+"""A live server for the rows of a file, or for a model."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vicinal.cli.methods import Recipe, rebuild, signature
 
 if TYPE_CHECKING:
     from vicinal.readers import Table
     from vicinal.viewer.server import LiveServer
+    from vicinal.viewer.session import Session
 
 
 def live_server(
@@ -17,12 +18,7 @@ def live_server(
 ) -> LiveServer:
     """Ready to run; its session is not started."""
     from vicinal.viewer.packing import Columns
-
-    try:
-        from vicinal.viewer.server import LiveServer
-        from vicinal.viewer.session import ADJUSTABLE, Session
-    except ModuleNotFoundError as error:
-        raise ImportError(f"the live page needs {error.name}: pip install 'vicinal[app]'") from error
+    from vicinal.viewer.session import ADJUSTABLE, Session
 
     known = signature(recipe.method)
     defaults = {name: known[name].default for name in ADJUSTABLE if name in known}
@@ -39,4 +35,19 @@ def live_server(
         title=title,
         label=label or "",
     )
+    return _server(session, port)
+
+
+def model_server(model: Any, *, title: str, port: int) -> LiveServer:
+    """Ready to run; shows a fitted model, on which files can be projected."""
+    from vicinal.viewer.session import Session
+
+    return _server(Session.of(model, title=title), port)
+
+
+def _server(session: Session, port: int) -> LiveServer:
+    try:
+        from vicinal.viewer.server import LiveServer
+    except ModuleNotFoundError as error:
+        raise ImportError(f"the live page needs {error.name}: pip install 'vicinal[app]'") from error
     return LiveServer(session, port=port)

@@ -1,16 +1,12 @@
-"""One file a model: tensors as safetensors, everything else as JSON in the same header, under one checksum.
+"""A parametric model as a file (:mod:`vicinal.model_io`): the networks' weights are its arrays, the rest is JSON.
 
-Reading parses numbers and text and runs nothing. The checksum covers the names, types, shapes and bytes of all
-tensors and the JSON, so that a file that was changed, on purpose or not, is refused.
+A network that is a module of the user's own is not in the file, only its weights: it has to be given again, or
+registered under a name.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,58 +14,20 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from vicinal.model_io import ModelFileError, read_file, write_file
 from vicinal.parametric.encoders import Shape
 from vicinal.parametric.model import Model
 from vicinal.parametric.rows import choose_device
 
-FORMAT = "vicinal-parametric-1"
 MODULE = "<module>"  # in place of a name: the network has to be given again
 FITTED = ("loss_history_", "n_epochs_", "init_used_", "stage_times_")
 
 
-def write_model(path: str | os.PathLike[str], tensors: Mapping[str, Tensor], document: Mapping[str, Any]) -> None:
-    """Writes beside the target and renames: an interrupted save leaves an older file as it was."""
-    from safetensors.torch import save_file
-
-    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    text = json.dumps(document, sort_keys=True, allow_nan=False)
-    header = {"format": FORMAT, "document": text, "sha256": _checksum(plain, text)}
-    target = Path(path)
-    scratch = target.with_name(f".{target.name}.{os.getpid()}")
+def _as_arrays(tensors: dict[str, Tensor]) -> dict[str, NDArray[Any]]:
     try:
-        save_file(plain, scratch, metadata=header)
-        os.replace(scratch, target)
-    finally:
-        scratch.unlink(missing_ok=True)
-
-
-def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The tensors and the document of a file that is whole; ValueError for any other."""
-    from safetensors import SafetensorError, safe_open
-
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"no model file at {path}")
-    try:
-        with safe_open(path, framework="pt") as file:
-            header = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
-        raise ValueError(f"{path} is not a readable model file: {error}") from error
-    if header.get("format") != FORMAT:
-        raise ValueError(f"{path} has the format {header.get('format')!r}, expected {FORMAT!r}")
-    if header.get("sha256") != _checksum(tensors, header.get("document", "")):
-        raise ValueError(f"{path} was changed after it was written: its checksum does not match")
-    document: dict[str, Any] = json.loads(header["document"])
-    return tensors, document
-
-
-def _checksum(tensors: Mapping[str, Tensor], text: str) -> str:
-    digest = hashlib.sha256(text.encode())
-    for name in sorted(tensors):
-        tensor = tensors[name]
-        digest.update(f"{name}|{tensor.dtype}|{tuple(tensor.shape)}|".encode())
-        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
-    return digest.hexdigest()
+        return {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
+    except TypeError as error:
+        raise ModelFileError(f"the networks have weights of a type that files cannot hold: {error}") from error
 
 
 def save_estimator(path: str | os.PathLike[str], estimator: Any) -> None:
@@ -89,16 +47,20 @@ def save_estimator(path: str | os.PathLike[str], estimator: Any) -> None:
             for kind in ("encoder", "decoder")
         },
         "parts": list(model.networks),
-        "n_classes": len(tensors["networks.head.2.bias"]) if "head" in model.networks else 0,
+        "n_classes": len(tensors["networks.head.places"]) if "head" in model.networks else 0,
         "fitted": {name: getattr(estimator, name) for name in FITTED if hasattr(estimator, name)},
         "feature_names": _names(estimator),
     }
-    write_model(path, tensors, document)
+    write_file(path, _as_arrays(tensors), {"parametric": document})
 
 
 def load_estimator(path: str | os.PathLike[str], fresh: Any) -> None:
     """Fills an estimator made with the networks and the device that the caller gives."""
-    tensors, document = read_model(path)
+    arrays, described = read_file(path)
+    if not isinstance(described.get("parametric"), dict):
+        raise ModelFileError(f"{path} does not hold a ParametricUMAP")
+    document: dict[str, Any] = described["parametric"]
+    tensors = {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
     given = {"encoder": fresh.encoder, "decoder": fresh.decoder}
     for kind, name in document["networks"].items():
         if name == MODULE and given[kind] is None:

@@ -92,7 +92,7 @@ def triplet_loss(embedding: Tensor, labels: Tensor, generator: torch.Generator, 
     same = labels[:, None] == labels[None, :]
     other = ~same
     same.fill_diagonal_(False)
-    chance = torch.rand(same.shape, generator=generator, device=labels.device)
+    chance = torch.rand(same.shape, generator=generator, device=generator.device).to(labels.device)
     positive = (chance * same).argmax(1)
     negative = (chance * other).argmax(1)
     usable = (same.any(1) & other.any(1)).to(embedding.dtype)

@@ -14,10 +14,9 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from vicinal.parametric.encoders import DECODERS, ENCODERS, Factory, Restore, Shape, Standardize
+from vicinal.parametric.encoders import DECODERS, ENCODERS, Factory, Prototypes, Restore, Shape, Standardize
 from vicinal.parametric.rows import apply_rows
 
-HEAD_WIDTH = 64  # classes need not be separable by straight lines through the map
 STATISTICS_ROWS = 1 << 14  # looked at together
 SAMPLE_ROWS = 1 << 13  # enough for principal components
 ONNX_OPSET = 17
@@ -63,8 +62,7 @@ class Model:
 
     def add_head(self, n_classes: int) -> nn.Module:
         """A classifier on the map."""
-        first, last = nn.Linear(self.shape.n_components, HEAD_WIDTH), nn.Linear(HEAD_WIDTH, n_classes)
-        self.networks["head"] = nn.Sequential(first, nn.ReLU(), last).to(self.device, self.dtype)
+        self.networks["head"] = Prototypes(self.shape.n_components, n_classes).to(self.device, self.dtype)
         return self.networks["head"]
 
     def measure(self, X: NDArray[np.float32]) -> None:

@@ -70,10 +70,12 @@ class LiveServer:
         return self
 
     def close(self) -> None:
+        """End the server and the fit; a stage that has begun is finished first, since nothing may outlive Python."""
+        self.session.stop()
         self._server.should_exit = True
         if self._thread is not None:
             self._thread.join(5.0)
-        self.session.stop()
+        self.session.wait()
 
     def app(self) -> Starlette:
         return Starlette(

@@ -1,0 +1,259 @@
+// The Python face of the layouts: sampled, and full.
+#include "module.hpp"
+
+#include "full_layout.hpp"
+#include "layout.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <optional>
+#include <type_traits>
+
+namespace vicinal {
+
+namespace {
+
+SpaceKind space_of(const std::string& name, const std::vector<float>& values, Size dim) {
+    const auto kind = named<SpaceKind>(space_names, name);
+    Size wanted = 0;
+    if (kind == SpaceKind::minkowski) wanted = dim + 1;
+    if (kind == SpaceKind::mahalanobis) wanted = dim * dim;
+    require(static_cast<Size>(values.size()) == wanted, "the space takes another number of values");
+    require(kind != SpaceKind::haversine || dim == 2, "haversine places have two components");
+    return kind;
+}
+
+void bind_layout_options(nb::module_& m) {
+    nb::class_<LayoutOptions>(m, "LayoutOptions")
+        .def(nb::init<>())
+        .def(
+            "set_force",
+            [](LayoutOptions& self, const std::string& name, float a, float b, float gamma) {
+                self.force = force_of(name, a, b, gamma);
+            },
+            "name"_a, "a"_a, "b"_a, "gamma"_a)
+        .def(
+            "set_space",
+            [](LayoutOptions& self, const std::string& name, std::vector<float> values, Size dim) {
+                self.space = space_of(name, values, dim);
+                self.space_values = std::move(values);
+            },
+            "name"_a, "values"_a, "dim"_a)
+        .def_rw("negatives", &LayoutOptions::negatives)
+        .def_rw("pulls", &LayoutOptions::pulls)
+        .def_rw("often", &LayoutOptions::often)
+        .def_rw("update_negatives", &LayoutOptions::update_negatives)
+        .def_rw("seed", &LayoutOptions::seed);
+}
+
+Out<float, 2> copy(const Matrix& places) {
+    auto out = make<float>(places.rows, places.cols);
+    std::copy(places.data, places.data + places.rows * places.cols, out.data());
+    return out;
+}
+
+std::vector<FullStep> full_steps(const In<float, 2>& steps) {
+    require(steps.shape(1) == 3, "a step is (exaggeration, learning rate, momentum)");
+    std::vector<FullStep> out(steps.shape(0));
+    for (std::size_t t = 0; t < out.size(); ++t)
+        out[t] = {steps.data()[3 * t], steps.data()[3 * t + 1], steps.data()[3 * t + 2]};
+    return out;
+}
+
+template <class Nodes>
+Grid full_grid(const std::vector<Size>& shape, const std::vector<float>& origin, float spacing, Size dim,
+               const Nodes& nodes) {
+    Grid grid;
+    require(dim >= 1 && dim <= Grid::most_axes, "a grid has one to three axes");
+    require(static_cast<Size>(shape.size()) == dim && static_cast<Size>(origin.size()) == dim && spacing > 0.0f,
+            "the grid does not fit the embedding");
+    grid.dim = dim;
+    grid.spacing = spacing;
+    for (Size c = 0; c < dim; ++c) {
+        require(shape[c] >= 4, "a grid needs four nodes an axis");
+        grid.shape[c] = shape[c];
+        grid.origin[c] = origin[c];
+    }
+    require(static_cast<Size>(nodes.size()) == grid.size(), "the nodes do not fit the grid");
+    return grid;
+}
+
+}  // namespace
+
+void bind_layout(nb::module_& m) {
+    bind_layout_options(m);
+    nb::class_<SampledLayout>(m, "SampledLayout")
+        .def(
+            "__init__",
+            [](SampledLayout* self, In<Size, 1> indptr, In<Index, 1> indices, In<float, 1> weights,
+               In<float, 2> embedding, std::optional<In<float, 2>> reference,
+               std::optional<In<std::uint64_t, 1>> row_key, const LayoutOptions& options) {
+                const Matrix heads = view(embedding);
+                require(!row_key || static_cast<Size>(row_key->shape(0)) == heads.rows, "row_key has another length");
+                require(!reference || static_cast<Size>(reference->shape(1)) == heads.cols,
+                        "reference differs in its components");
+                require(!(reference && options.update_negatives), "a frozen reference cannot move");
+                require(options.negatives >= 0, "negatives must not be negative");
+                require(options.often > 0.0 && options.often <= 1.0, "often must lie in (0, 1]");
+                space_of(space_names[static_cast<int>(options.space)], options.space_values, heads.cols);
+                new (self) SampledLayout(view(indptr, indices, weights), heads, reference ? view(*reference) : Matrix{},
+                                         row_key ? row_key->data() : nullptr, options);
+            },
+            "indptr"_a, "indices"_a, "weights"_a, "embedding"_a, "reference"_a.none(), "row_key"_a.none(), "options"_a,
+            nb::keep_alive<1, 6>())
+        .def(
+            "step",
+            [](SampledLayout& self, In<float, 1> learning_rates, int n_jobs) {
+                run(n_jobs, [&](ThreadTeam& team) {
+                    self.step(learning_rates.data(), static_cast<Size>(learning_rates.shape(0)), team);
+                    return 0;
+                });
+            },
+            "learning_rates"_a, "n_jobs"_a)
+        .def(
+            "pin",
+            [](SampledLayout& self, In<bool, 1> fixed) {
+                require(static_cast<Size>(fixed.shape(0)) == self.embedding().rows, "fixed has another length");
+                self.pin(fixed.data());
+            },
+            "fixed"_a)
+        .def(
+            "weigh_negatives",
+            [](SampledLayout& self, In<float, 1> weights) {
+                require(static_cast<Size>(weights.shape(0)) == self.n_reference(), "weights have another length");
+                self.weigh_negatives(weights.data());
+            },
+            "weights"_a)
+        .def(
+            "add_density",
+            [](SampledLayout& self, In<float, 1> target, float lambda, double variance_shift, Size first_epoch,
+               std::optional<std::vector<double>> fitted) {
+                require(static_cast<Size>(target.shape(0)) == self.embedding().rows, "target has another length");
+                require(!fitted || fitted->size() == 4, "fitted is (mean, variance, covariance, strength)");
+                DensityOptions options{lambda, variance_shift, first_epoch, {}};
+                if (fitted) options.fitted = {(*fitted)[0], (*fitted)[1], (*fitted)[2], (*fitted)[3]};
+                self.add_density(target.data(), options);
+            },
+            "target"_a, "lambda_"_a, "variance_shift"_a, "first_epoch"_a, "fitted"_a.none())
+        .def(
+            "density_summary",
+            [](SampledLayout& self, int n_jobs) {
+                const DensitySummary s = run(n_jobs, [&](ThreadTeam& team) { return self.measure_density(team); });
+                return nb::make_tuple(s.mean, s.variance, s.covariance, s.strength);
+            },
+            "n_jobs"_a)
+        .def(
+            "density_gradient",
+            [](SampledLayout& self, int n_jobs) {
+                const Matrix places = self.embedding();
+                auto out = make<float>(places.rows, places.cols);
+                run(n_jobs, [&](ThreadTeam& team) {
+                    const std::vector<float>& moves = self.density_moves(team);
+                    std::copy(moves.begin(), moves.end(), out.data());
+                    return 0;
+                });
+                return out;
+            },
+            "n_jobs"_a)
+        .def(
+            "place", [](SampledLayout& self, In<float, 2> places) { self.place(view(places)); }, "places"_a)
+        .def_prop_ro("epoch", &SampledLayout::epoch)
+        .def("embedding", [](const SampledLayout& self) {
+            const Matrix places = self.embedding();
+            auto out = make<float>(places.rows, places.cols);
+            std::copy(places.data, places.data + places.rows * places.cols, out.data());
+            return out;
+        });
+
+    m.def(
+        "force_table",
+        [](In<float, 1> d2, const std::string& name, float a, float b, float gamma) {
+            const auto n = static_cast<Size>(d2.shape(0));
+            auto attract = make<float>(n);
+            auto repel = make<float>(n);
+            kernels().force_table(force_of(name, a, b, gamma), d2.data(), n, attract.data(), repel.data());
+            return nb::make_tuple(attract, repel);
+        },
+        "d2"_a, "name"_a, "a"_a, "b"_a, "gamma"_a);
+
+    m.def(
+        "space_table",
+        [](In<float, 2> heads, In<float, 2> tails, const std::string& name, const std::vector<float>& values) {
+            const Matrix from = view(heads), to = view(tails);
+            require(from.rows == to.rows && from.cols == to.cols && from.cols >= 1, "heads and tails differ in shape");
+            const SpaceKind kind = space_of(name, values, from.cols);
+            auto d2 = make<float>(from.rows);
+            auto delta = make<float>(from.rows, from.cols);
+            kernels().space_table({kind, values.data()}, from, to, d2.data(), delta.data());
+            return nb::make_tuple(d2, delta);
+        },
+        "heads"_a, "tails"_a, "name"_a, "values"_a);
+}
+
+void bind_full_layout(nb::module_& m) {
+    nb::class_<FullLayout>(m, "FullLayout")
+        .def(
+            "__init__",
+            [](FullLayout* self, In<Size, 1> indptr, In<Index, 1> indices, In<float, 1> weights, In<float, 2> embedding,
+               std::optional<In<float, 2>> reference, float dof) {
+                require(embedding.shape(1) >= 1, "an embedding needs a component");
+                require(!reference || reference->shape(1) == embedding.shape(1), "reference differs in its components");
+                require(dof > 0.0f, "dof must be positive");
+                new (self) FullLayout(view(indptr, indices, weights), view(embedding),
+                                      reference ? view(*reference) : Matrix{}, dof);
+            },
+            "indptr"_a, "indices"_a, "weights"_a, "embedding"_a, "reference"_a.none(), "dof"_a, nb::keep_alive<1, 6>())
+        .def(
+            "step_exact",
+            [](FullLayout& self, In<float, 2> steps, int n_jobs) {
+                const std::vector<FullStep> list = full_steps(steps);
+                run(n_jobs, [&](ThreadTeam& team) {
+                    self.step_exact(list.data(), static_cast<Size>(list.size()), team);
+                    return 0;
+                });
+            },
+            "steps"_a, "n_jobs"_a)
+        .def(
+            "step_grid",
+            [](FullLayout& self, In<float, 1> potential, const std::vector<Size>& shape,
+               const std::vector<float>& origin, float spacing, In<float, 2> steps, int n_jobs) {
+                const Grid grid = full_grid(shape, origin, spacing, self.embedding().cols, potential);
+                const std::vector<FullStep> list = full_steps(steps);
+                run(n_jobs, [&](ThreadTeam& team) {
+                    self.step_grid(grid, potential.data(), list.data(), static_cast<Size>(list.size()), team);
+                    return 0;
+                });
+            },
+            "potential"_a, "shape"_a, "origin"_a, "spacing"_a, "steps"_a, "n_jobs"_a)
+        .def(
+            "spread",
+            [](FullLayout& self, const std::vector<Size>& shape, const std::vector<float>& origin, float spacing,
+               int n_jobs) {
+                Size size = 1;
+                for (const Size nodes : shape) size *= nodes;
+                require(size > 0 && size < (Size{1} << 31), "the grid is empty or too large");
+                auto out = make<float>(size);
+                const Grid grid = full_grid(shape, origin, spacing, self.embedding().cols, out);
+                run(n_jobs, [&](ThreadTeam& team) {
+                    self.spread(grid, out.data(), team);
+                    return 0;
+                });
+                return out;
+            },
+            "shape"_a, "origin"_a, "spacing"_a, "n_jobs"_a)
+        .def("bounds",
+             [](const FullLayout& self) {
+                 auto low = make<float>(self.embedding().cols);
+                 auto high = make<float>(self.embedding().cols);
+                 self.bounds(low.data(), high.data());
+                 return nb::make_tuple(low, high);
+             })
+        .def_prop_ro("epoch", &FullLayout::epoch)
+        .def("embedding", [](const FullLayout& self) { return copy(self.embedding()); });
+}
+
+}  // namespace vicinal

@@ -1,0 +1,242 @@
+"""ParametricUMAP's parameters: umap-learn's first, in its order; what they may be, and what follows from them."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vicinal.estimators._base import Embedding
+from vicinal.initialize import INITIALIZERS
+from vicinal.kernel import Kernel, fit_ab
+from vicinal.metrics import ALIASES, METRICS
+from vicinal.parameters import Interval, StrOptions
+
+if TYPE_CHECKING:
+    from vicinal.parametric.fitting import Data, Objective
+    from vicinal.parametric.model import Model
+    from vicinal.parametric.training import Plan
+
+BATCH_SIZE = 512
+Landmarks = tuple[NDArray[np.float32], NDArray[np.float32]]  # rows and their places
+
+
+class ParametricParameters(Embedding):
+    """The constructor of :class:`vicinal.ParametricUMAP`, and what follows from its arguments alone."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
+        "dims": [tuple, list, None],
+        "encoder": [str, callable, None],
+        "decoder": [str, callable, None],
+        "parametric_reconstruction": ["boolean"],
+        "parametric_reconstruction_loss_fcn": [callable, None],
+        "parametric_reconstruction_loss_weight": [Interval(Real, 0, None, closed="left")],
+        "autoencoder_loss": ["boolean"],
+        "reconstruction_validation": ["array-like", None],
+        "global_correlation_loss_weight": [Interval(Real, 0, None, closed="left")],
+        "landmark_loss_fn": [callable, None],
+        "landmark_loss_weight": [Interval(Real, 0, None, closed="left")],
+        "n_neighbors": [Interval(Integral, 2, None, closed="left")],
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "metric": [StrOptions({*METRICS, *ALIASES})],
+        "n_epochs": [Interval(Integral, 0, None, closed="left"), None],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "init": [StrOptions(set(INITIALIZERS))],
+        "min_dist": [Interval(Real, 0, None, closed="left")],
+        "spread": [Interval(Real, 0, None, closed="neither")],
+        "n_jobs": [Integral, None],
+        "set_op_mix_ratio": [Interval(Real, 0, 1, closed="both")],
+        "local_connectivity": [Interval(Real, 0, None, closed="left")],
+        "repulsion_strength": [Interval(Real, 0, None, closed="left")],
+        "negative_sample_rate": [Interval(Integral, 0, None, closed="left")],
+        "a": [Interval(Real, 0, None, closed="neither"), None],
+        "b": [Interval(Real, 0, None, closed="neither"), None],
+        "random_state": ["random_state"],
+        "target_weight": [Interval(Real, 0, 1, closed="both")],
+        "force_approximation_algorithm": ["boolean"],
+        "verbose": ["verbose"],
+        "tqdm_kwds": [dict, None],
+        "disconnection_distance": [Interval(Real, 0, None, closed="neither"), None],
+        "callback": [callable, None],
+        "optimizer": [StrOptions({"adam", "adamw", "sgd"}), callable],
+        "weight_decay": [Interval(Real, 0, None, closed="left")],
+        "clip_norm": [Interval(Real, 0, None, closed="neither"), None],
+        "patience": [Interval(Integral, 1, None, closed="left"), None],
+        "min_improvement": [Interval(Real, 0, None, closed="left")],
+        "device": [str],
+        "dtype": [StrOptions({"float32", "float64", "bfloat16"})],
+        "supervision": [StrOptions({"cross_entropy", "triplet", "graph"})],
+        "supervision_weight": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        batch_size: int | None = None,
+        dims: Any = None,
+        encoder: Any = "mlp",
+        decoder: Any = None,
+        parametric_reconstruction: bool = False,
+        parametric_reconstruction_loss_fcn: Any = None,
+        parametric_reconstruction_loss_weight: float = 1.0,
+        autoencoder_loss: bool = False,
+        reconstruction_validation: Any = None,
+        global_correlation_loss_weight: float = 0,
+        landmark_loss_fn: Any = None,
+        landmark_loss_weight: float = 1.0,
+        *,
+        n_neighbors: int = 15,
+        n_components: int = 2,
+        metric: str = "euclidean",
+        n_epochs: int | None = None,
+        learning_rate: float = 0.006,
+        init: str = "spectral",
+        min_dist: float = 0.1,
+        spread: float = 1.0,
+        n_jobs: int | None = -1,
+        set_op_mix_ratio: float = 1.0,
+        local_connectivity: float = 1.0,
+        repulsion_strength: float = 1.0,
+        negative_sample_rate: int = 5,
+        a: float | None = None,
+        b: float | None = None,
+        random_state: Any = None,
+        target_weight: float = 0.5,
+        force_approximation_algorithm: bool = False,
+        verbose: bool = False,
+        tqdm_kwds: dict[str, Any] | None = None,
+        disconnection_distance: float | None = None,
+        callback: Any = None,
+        optimizer: Any = "adam",
+        weight_decay: float = 0.0,
+        clip_norm: float | None = 1.0,
+        patience: int | None = None,
+        min_improvement: float = 1e-3,
+        device: str = "auto",
+        dtype: str = "float32",
+        supervision: str = "cross_entropy",
+        supervision_weight: float = 1.0,
+    ) -> None:
+        self.batch_size = batch_size
+        self.dims = dims
+        self.encoder = encoder
+        self.decoder = decoder
+        self.parametric_reconstruction = parametric_reconstruction
+        self.parametric_reconstruction_loss_fcn = parametric_reconstruction_loss_fcn
+        self.parametric_reconstruction_loss_weight = parametric_reconstruction_loss_weight
+        self.autoencoder_loss = autoencoder_loss
+        self.reconstruction_validation = reconstruction_validation
+        self.global_correlation_loss_weight = global_correlation_loss_weight
+        self.landmark_loss_fn = landmark_loss_fn
+        self.landmark_loss_weight = landmark_loss_weight
+        self.n_neighbors = n_neighbors
+        self.n_components = n_components
+        self.metric = metric
+        self.n_epochs = n_epochs
+        self.learning_rate = learning_rate
+        self.init = init
+        self.min_dist = min_dist
+        self.spread = spread
+        self.n_jobs = n_jobs
+        self.set_op_mix_ratio = set_op_mix_ratio
+        self.local_connectivity = local_connectivity
+        self.repulsion_strength = repulsion_strength
+        self.negative_sample_rate = negative_sample_rate
+        self.a = a
+        self.b = b
+        self.random_state = random_state
+        self.target_weight = target_weight
+        self.force_approximation_algorithm = force_approximation_algorithm
+        self.verbose = verbose
+        self.tqdm_kwds = tqdm_kwds
+        self.disconnection_distance = disconnection_distance
+        self.callback = callback
+        self.optimizer = optimizer
+        self.weight_decay = weight_decay
+        self.clip_norm = clip_norm
+        self.patience = patience
+        self.min_improvement = min_improvement
+        self.device = device
+        self.dtype = dtype
+        self.supervision = supervision
+        self.supervision_weight = supervision_weight
+
+    def _check_parameters(self) -> None:
+        self._validate_params()
+        if self.n_jobs == 0:
+            raise ValueError("n_jobs must not be 0; -1 uses all processors")
+        if self.min_dist > self.spread:
+            raise ValueError(f"min_dist must not exceed spread, got min_dist={self.min_dist}, spread={self.spread}")
+        if (self.a is None) != (self.b is None):
+            raise ValueError(f"a and b must be given together, got a={self.a}, b={self.b}")
+
+    def _check_validation(self, n_features: int) -> NDArray[np.float32] | None:
+        if self.reconstruction_validation is None:
+            return None
+        if not (self.parametric_reconstruction or self.autoencoder_loss or self.decoder is not None):
+            raise ValueError("reconstruction_validation needs a decoder: set parametric_reconstruction=True")
+        return check_matrix("reconstruction_validation", self.reconstruction_validation, n_features)
+
+    def _build(self, n_features: int, device: Any) -> Model:
+        import torch
+
+        from vicinal.parametric.encoders import Shape
+        from vicinal.parametric.model import Model
+
+        dims = (n_features,) if self.dims is None else tuple(int(size) for size in self.dims)
+        if np.prod(dims) != n_features:
+            raise ValueError(f"dims={dims} has {np.prod(dims)} numbers, but rows have {n_features}")
+        decoder = self.decoder
+        if decoder is None and (self.parametric_reconstruction or self.autoencoder_loss):
+            decoder = "mlp"
+        dtype = torch.float64 if self.dtype == "float64" else torch.float32
+        shape = Shape(n_features, int(self.n_components), dims)
+        return Model.build(shape, "mlp" if self.encoder is None else self.encoder, decoder, device, dtype)
+
+    def _objective(
+        self, classes: NDArray[np.int64] | None, landmarks: Landmarks | None
+    ) -> Objective:
+        from vicinal.parametric.fitting import Objective
+
+        return Objective(
+            fit_ab(self.spread, self.min_dist) if self.a is None or self.b is None else Kernel(self.a, self.b),
+            int(self.negative_sample_rate),
+            self.repulsion_strength,
+            self.global_correlation_loss_weight,
+            self.parametric_reconstruction_loss_weight,
+            self.parametric_reconstruction_loss_fcn,
+            self.autoencoder_loss,
+            landmarks,
+            self.landmark_loss_weight,
+            self.landmark_loss_fn,
+            None if self.supervision == "graph" else classes,
+            self.supervision == "triplet",
+            self.supervision_weight,
+        )
+
+    def _plan(self, data: Data) -> Plan:
+        import torch
+
+        from vicinal.parametric.fitting import default_epochs
+        from vicinal.parametric.training import Plan
+
+        return Plan(
+            self.learning_rate,
+            BATCH_SIZE if self.batch_size is None else int(self.batch_size),
+            default_epochs(data) if self.n_epochs is None else int(self.n_epochs),
+            optimizer=self.optimizer,
+            weight_decay=self.weight_decay,
+            clip_norm=self.clip_norm,
+            patience=self.patience,
+            min_improvement=self.min_improvement,
+            autocast=torch.bfloat16 if self.dtype == "bfloat16" else None,
+        )
+
+
+def check_matrix(name: str, values: Any, width: int) -> NDArray[np.float32]:
+    array = np.require(values, dtype=np.float32, requirements=["C", "A"])
+    if array.ndim != 2 or array.shape[1] != width:
+        raise ValueError(f"{name} must have shape [rows, {width}], got {array.shape}")
+    return array

@@ -1,0 +1,35 @@
+"""How good t-SNE's maps of the digits are, beside scikit-learn's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.manifold import TSNE as TheirTSNE
+
+from vicinal import TSNE, quality
+
+Rows = NDArray[np.float32]
+ROWS = 1000  # theirs takes long
+
+
+@pytest.fixture(scope="module")
+def theirs(digits: Rows) -> Rows:
+    return TheirTSNE(random_state=0, n_jobs=2, max_iter=750).fit_transform(digits[:ROWS])
+
+
+@pytest.mark.parametrize("method", ["exact", "fft"])
+def test_map_is_as_trustworthy_as_scikit_learns(digits: Rows, theirs: Rows, method: str) -> None:
+    data = digits[:ROWS]
+    ours = TSNE(random_state=0, method=method).fit_transform(data)
+    bar = quality.trustworthiness(data, theirs, n_neighbors=15) - 0.005
+    assert quality.trustworthiness(data, ours, n_neighbors=15) >= bar
+
+
+def test_unseen_rows_land_among_their_class(digits: Rows, digit_labels: NDArray[np.int64]) -> None:
+    model = TSNE(random_state=0).fit(digits[:1500])
+    placed = model.transform(digits[1500:])
+    d2 = ((placed[:, None, :] - model.embedding_[None]) ** 2).sum(axis=2)
+    nearest = digit_labels[np.argsort(d2, axis=1)[:, :5]]
+    majority = np.array([np.bincount(row).argmax() for row in nearest])
+    assert (majority == digit_labels[1500:]).mean() >= 0.93
