@@ -41,7 +41,7 @@ browser:
 
 # The viewer's bundle, committed under src/vicinal/viewer/static: only a change in web/ needs Node.
 web:
-	cd web && npm ci && npm run build
+	cd web && npm install && npm run build
 
 lint: setup
 	$(BIN)/ruff check .

@@ -26,7 +26,7 @@ class Progress:
     ) -> None:
         self.times: dict[str, float] = {}
         self.stopped = False
-        self._callback = callback
+        self._listeners = [] if callback is None else [callback]
         self._verbose = verbose
         self._tqdm_kwds = dict(tqdm_kwds or {})
         self._bar: Any = None
@@ -34,7 +34,11 @@ class Progress:
     @property
     def wants_epochs(self) -> bool:
         """Whether anyone looks at single epochs."""
-        return self._callback is not None or self._verbose
+        return bool(self._listeners) or self._verbose
+
+    def listen(self, callback: Callback) -> None:
+        """Tells one more callback of what follows."""
+        self._listeners.append(callback)
 
     @contextmanager
     def stage(self, name: str, steps: int = 1) -> Iterator[None]:
@@ -62,7 +66,8 @@ class Progress:
         """Tells how far a stage is; true once anyone has asked to stop."""
         if self._bar is not None:
             self._bar.update(done - self._bar.n)
-        if self._callback is not None:
+        if self._listeners:
             places = None if embedding is None else embedding()
-            self.stopped = bool(self._callback(stage, done, steps, places)) or self.stopped
+            answers = [bool(listener(stage, done, steps, places)) for listener in self._listeners]
+            self.stopped = any(answers) or self.stopped
         return self.stopped

@@ -253,3 +253,23 @@ def map_distance(metric: str, A: Rows, B: Rows) -> NDArray[Any]:
         lift_a, lift_b = np.sqrt(1 + (a**2).sum(1)), np.sqrt(1 + (b**2).sum(1))
         return np.arccosh(np.maximum(np.outer(lift_a, lift_b) - a @ b.T, 1.0))
     return cdist(a, b, {"manhattan": "cityblock"}.get(metric, metric))
+
+
+class TestLossHistory:
+    def test_it_falls_and_changes_nothing(self, digits: Rows) -> None:
+        model = UMAP(n_epochs=100, random_state=0, compute_loss=True).fit(digits[:500])
+        plain = UMAP(n_epochs=100, random_state=0).fit(digits[:500])
+        np.testing.assert_array_equal(model.embedding_, plain.embedding_)
+        assert not hasattr(plain, "loss_history_")
+        history = model.loss_history_
+        assert history["epoch"] == list(range(5, 101, 5))
+        assert history["loss"][-1] < 0.9 * history["loss"][0]
+
+    def test_a_callback_and_the_history_are_both_told(self, digits: Rows) -> None:
+        told: list[int] = []
+        model = UMAP(
+            n_epochs=40, random_state=0, compute_loss=True, unique=True, callback=lambda s, e, n, y: told.append(e)
+        ).fit(np.concatenate([digits[:200], digits[:50]]))
+        assert len(model.loss_history_["loss"]) == 20
+        assert 40 in told
+        assert pickle.loads(pickle.dumps(model.set_params(callback=None))).loss_history_ == model.loss_history_

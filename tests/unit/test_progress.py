@@ -66,3 +66,12 @@ def test_tqdm_kwds_are_copied() -> None:
     progress = Progress(verbose=True, tqdm_kwds=given)
     given["desc"] = "y"
     assert progress._tqdm_kwds == {"desc": "x"}
+
+
+def test_every_listener_is_told_and_any_can_stop() -> None:
+    first: list[str] = []
+    progress = Progress(callback=lambda stage, *_: first.append(stage))
+    assert not progress.report("graph", 0, 1)
+    progress.listen(lambda *_: True)
+    assert progress.report("layout", 1, 9)
+    assert first == ["graph", "layout"]

@@ -33,7 +33,7 @@ export class Feed {
   exact: Frame | null = null;
   status: Status = { state: "waiting", stage: "", epoch: 0, n_epochs: 0, message: "" };
   private socket: WebSocket | null = null;
-  private decoder = new Decoder();
+  private readonly unsaid: object[] = [];
   private retry = FIRST_RETRY_MS;
   private touched = false;
   private queue = Promise.resolve();
@@ -50,15 +50,18 @@ export class Feed {
     const address = new URL(this.live.feed, location.href);
     address.protocol = "ws:";
     const socket = new WebSocket(address);
+    // changes are relative to the frames of the same connection
+    const decoder = new Decoder();
     socket.binaryType = "arraybuffer";
     socket.onopen = () => {
       this.retry = FIRST_RETRY_MS;
-      this.decoder = new Decoder();
+      for (const what of this.unsaid.splice(0)) this.say(what);
     };
     socket.onmessage = ({ data }) => {
-      if (typeof data === "string") this.told(JSON.parse(data) as Status);
+      if (typeof data === "string") return this.told(JSON.parse(data) as Status);
       // frames are drawn one after the other; the server sends the next when it hears that this one is drawn
-      else this.queue = this.queue.then(() => this.draw(data as ArrayBuffer));
+      const drawn = this.queue.then(() => (this.socket === socket ? this.draw(data as ArrayBuffer, decoder) : undefined));
+      this.queue = drawn.catch(() => socket.close());
     };
     socket.onclose = () => {
       this.parts.note.textContent = "Connection lost; trying again";
@@ -73,13 +76,15 @@ export class Feed {
     this.socket?.close();
   }
 
+  /** What is asked for while there is no connection is said when there is one again. */
   private say(what: object): void {
     if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(what));
+    else this.unsaid.push(what);
   }
 
-  private async draw(message: ArrayBuffer): Promise<void> {
+  private async draw(message: ArrayBuffer, decoder: Decoder): Promise<void> {
     const { state, view, names, card } = this.page;
-    const frame = await this.decoder.decode(message);
+    const frame = await decoder.decode(message);
     if (frame.x.length !== state.data.n) return location.reload();
     centred(frame.x, frame.y, state.data.x, state.data.y);
     this.frames++;
@@ -93,7 +98,7 @@ export class Feed {
       // the shape of a map changes as it grows; where the reader is looking stays theirs
       if (!this.touched) void view.fit(false);
     }
-    this.say({ type: "drawn" });
+    if (this.socket?.readyState === WebSocket.OPEN) this.say({ type: "drawn" });
   }
 
   private build(): void {

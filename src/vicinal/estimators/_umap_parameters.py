@@ -65,6 +65,7 @@ class UMAPParameters(Embedding):
         "precomputed_knn": [tuple, list, "array-like", None],
         "callback": [callable, None],
         "update_negatives": ["boolean"],
+        "compute_loss": ["boolean"],
     }
 
     def __init__(
@@ -111,6 +112,7 @@ class UMAPParameters(Embedding):
         *,
         callback: Any = None,
         update_negatives: bool = False,
+        compute_loss: bool = False,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.n_components = n_components
@@ -153,6 +155,7 @@ class UMAPParameters(Embedding):
         self.precomputed_knn = precomputed_knn
         self.callback = callback
         self.update_negatives = update_negatives
+        self.compute_loss = compute_loss
 
     def _check_parameters(self) -> None:
         """Raises, naming the parameter, for what can be seen to be wrong before there is any data."""

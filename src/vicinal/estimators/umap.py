@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,15 +25,20 @@ from vicinal.row_content import as_rows
 from vicinal.source import DistanceSource, RowSource, Source, placed, recognised
 from vicinal.supervision import Supervision
 
+if TYPE_CHECKING:
+    from vicinal.losses import History
+
 # A new row finds its place among many fixed ones quickly (umap-learn's numbers).
 TRANSFORM_EPOCHS_SMALL, TRANSFORM_EPOCHS_LARGE, TRANSFORM_SLOWER = 100, 30, 4.0
+# Points of a recorded loss, and partners of a row that each is estimated from where all pairs would take too long.
+LOSS_RECORDS, LOSS_SAMPLES = 20, 64
 
 
 class UMAP(Composable, Densities, UMAPParameters):
     """Uniform Manifold Approximation and Projection.
 
-    The parameters are umap-learn's, with the same names, order and defaults; ``callback`` and
-    ``update_negatives`` are additions. The same ``random_state`` gives the same bits for any ``n_jobs``.
+    The parameters are umap-learn's, with the same names, order and defaults; ``callback``, ``update_negatives`` and
+    ``compute_loss`` are additions. The same ``random_state`` gives the same bits for any ``n_jobs``.
 
     Parameters
     ----------
@@ -41,10 +46,13 @@ class UMAP(Composable, Densities, UMAPParameters):
         Size of the neighbourhoods, the row itself counted. Larger shows more of the global structure.
     n_components : int, default 2
         Dimensions of the embedding.
-    metric : str, default "euclidean"
-        euclidean, sqeuclidean, manhattan, chebyshev, cosine or correlation.
-    n_epochs : int, optional
-        Default 500 up to 10,000 rows, 200 beyond.
+    metric : str or callable, default "euclidean"
+        A name of ``vicinal.metrics.METRICS``, "precomputed" (``X`` holds distances, dense or sparse), a function of two
+        rows, or a ``scipy.LowLevelCallable``; ``metric_kwds`` are its keywords.
+    output_metric : str, default "euclidean"
+        The distance of the map: haversine, hyperboloid, manhattan, cosine and others; with ``output_metric_kwds``.
+    n_epochs : int or list of int, optional
+        Default 500 up to 10,000 rows, 200 beyond. Of a list the maps at all these epochs are ``embedding_list_``.
     learning_rate : float, default 1.0
         At the first epoch; falls to 0 as (1 - e/n_epochs)^1.5.
     init : {"spectral", "pca", "random"} or array [rows, n_components], default "spectral"
@@ -61,9 +69,20 @@ class UMAP(Composable, Densities, UMAPParameters):
         Weight and number of the negative samples.
     random_state : int, RandomState or None
         Seed of everything random in ``fit``.
+    target_metric : str or callable, default "categorical"
+        How ``y`` is compared: classes, "ordinal" levels, or a metric of numbers; with ``target_metric_kwds`` and, for
+        numbers, ``target_n_neighbors`` (-1: ``n_neighbors``).
     target_weight : float, default 0.5
-        With ``y``: how far apart classes are drawn; at 1 edges between classes vanish. Rows with y = -1 are
+        With ``y``: how far apart classes are drawn; at 1 edges between classes vanish. Rows with y = -1 or NaN are
         unlabelled.
+    transform_mode : {"embedding", "graph"}, default "embedding"
+        "graph" gives memberships instead of places, and no layout is computed.
+    unique : bool, default False
+        Whether equal rows are embedded as one.
+    densmap, dens_lambda, dens_frac, dens_var_shift, output_dens
+        See :class:`vicinal.DensMAP`.
+    precomputed_knn : (indices, distances[, index]) or sparse graph, optional
+        Neighbours of the rows, itself counted, to be used instead of a search.
     transform_seed : int, default 42
         Seed of ``transform``.
     force_approximation_algorithm : bool, default False
@@ -77,9 +96,10 @@ class UMAP(Composable, Densities, UMAPParameters):
         and keeps the map.
     update_negatives : bool, default False
         Whether negative samples move too (the line of Algorithm 1 that "does not exist in original UMAP").
+    compute_loss : bool, default False
+        Whether ``loss_history_`` records the loss that the sampler minimises (survey eq. 29) along the layout.
 
-    ``low_memory``, ``angular_rp_forest``, ``transform_queue_size`` and ``target_n_neighbors`` are accepted and have
-    no effect.
+    ``low_memory``, ``angular_rp_forest`` and ``transform_queue_size`` are accepted and have no effect.
 
     Attributes
     ----------
@@ -212,8 +232,11 @@ class UMAP(Composable, Densities, UMAPParameters):
             with progress.stage("initialize"):
                 start, init_used = self._start(start, graph, source, seed)
             radii = self._radii_of(graph, neighbors)
-            term = self._density_term(radii)
-            layout = self._layout(graph, start, kernel, own, self._schedule(stops[-1], learning_rate), seed, term)
+            schedule = self._schedule(stops[-1], learning_rate)
+            layout = self._layout(graph, start, kernel, own, schedule, seed, self._density_term(radii))
+            history = self._loss_history(graph, kernel, schedule, kept) if self.compute_loss else None
+            if history is not None:
+                progress.listen(history)
 
             def places() -> NDArray[np.float32]:
                 # Equal rows share one place, since transform could not tell them apart; pins go before.
@@ -221,6 +244,8 @@ class UMAP(Composable, Densities, UMAPParameters):
 
             listed = layout.run(stops, progress, places)
             self.embedding_, self.init_used_, self.n_epochs_ = places(), init_used, layout.epoch
+            if history is not None:
+                self.loss_history_ = {"epoch": history.epochs, "loss": history.values.tolist()}
             self._keep_density(radii, layout, inverse)
             if isinstance(self.n_epochs, list | tuple):
                 self.embedding_list_ = listed
@@ -232,6 +257,19 @@ class UMAP(Composable, Densities, UMAPParameters):
         self.graph_ = graph.to_scipy()
         self.stage_times_ = progress.times
         return self
+
+    def _loss_history(
+        self, graph: Graph, kernel: Kernel, schedule: Schedule, kept: NDArray[np.int64] | None
+    ) -> History:
+        """Records what the sampler minimises (eq. 29) about twenty times along the layout."""
+        from vicinal.losses import History, Loss, effective_loss
+
+        def loss(embedding: NDArray[np.float32]) -> Loss:
+            places = embedding if kept is None else embedding[kept]
+            samples = None if graph.n <= SMALL_ROWS else LOSS_SAMPLES
+            return effective_loss(graph, places, kernel, schedule, samples=samples, n_jobs=self._jobs())
+
+        return History(loss, every=max(1, schedule.n_epochs // LOSS_RECORDS))
 
     def _start(
         self, start: NDArray[np.float32] | None, graph: Graph, source: Source, seed: int
@@ -297,7 +335,7 @@ class UMAP(Composable, Densities, UMAPParameters):
         keys: NDArray[np.uint64],
         density: DensityTerm | None = None,
     ) -> NDArray[np.float32]:
-        """Places of unseen rows: the mean of their neighbours, then a short layout among the fixed map."""
+        """Places of unseen rows: the medoid of their neighbours, then a short layout among the fixed map."""
         n_epochs = self._few_epochs(places.shape[0])
         layout = Layout(
             graph,

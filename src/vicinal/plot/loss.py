@@ -18,13 +18,19 @@ LOSS_INCHES = (6.4, 3.6)
 def loss(
     history: Any, *, ax: Axes | None = None, theme: str = "light", title: str | None = None, log: bool = False
 ) -> Axes:
-    """Draw how losses fell: a model with `loss_history_`, a mapping of names to numbers by epoch, or one such list."""
+    """Draw how losses fell: a model with `loss_history_`, a mapping of names to numbers by epoch, or one such list.
+
+    A mapping may hold the numbers of the epochs as "epoch"; otherwise they are 1, 2 and so on.
+    """
     found = getattr(history, "loss_history_", history)
     curves = dict(found) if isinstance(found, Mapping) else {"loss": found}
+    given = curves.pop("epoch", None)
     lines = {str(name): np.asarray(values, dtype=np.float64) for name, values in curves.items()}
     for name, values in lines.items():
         if values.ndim != 1 or len(values) == 0:
             raise ValueError(f"history must hold numbers by epoch; {name!r} has shape {values.shape}")
+        if given is not None and len(given) != len(values):
+            raise ValueError(f"history has {len(given)} epochs, but {len(values)} numbers of {name!r}")
     look = check_theme(theme)
     if ax is None:
         import matplotlib.pyplot as plt
@@ -33,12 +39,13 @@ def loss(
         figure.set_facecolor(look.background)
     ax.set_facecolor(look.background)
     for (name, values), colour in zip(lines.items(), palette(len(lines), theme), strict=True):
-        ax.plot(np.arange(1, len(values) + 1), values, color=colour, linewidth=1.8, label=name)
+        epochs = np.arange(1, len(values) + 1) if given is None else np.asarray(given)
+        ax.plot(epochs, values, color=colour, linewidth=1.8, label=name)
         last = np.flatnonzero(np.isfinite(values))
         if len(lines) > 1 and len(last):
             end = last[-1]
             ax.annotate(
-                name, (end + 1, values[end]), xytext=(6, 0), textcoords="offset points", color=colour, va="center"
+                name, (epochs[end], values[end]), xytext=(6, 0), textcoords="offset points", color=colour, va="center"
             )
     if log:
         ax.set_yscale("log")
