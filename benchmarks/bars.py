@@ -88,10 +88,7 @@ def ratio(work: str, ours: float | None, peer: float | None, limit: float, aim: 
 
 def faster_umap(documents: Documents, suite: str, case: str) -> float | None:
     """umap-learn's fresh process, seeded or not, whichever is faster."""
-    walls = [
-        middle(select(documents, suite, case=case, system="umap-learn", seeded=s), "wall")
-        for s in (True, False)
-    ]
+    walls = [middle(select(documents, suite, case=case, system="umap-learn", seeded=s), "wall") for s in (True, False)]
     known = [wall for wall in walls if wall is not None]
     return min(known) if known else None
 
@@ -139,13 +136,39 @@ def tsne_bars(documents: Documents) -> list[Bar]:
     return bars
 
 
+LARGEVIS_SLACK = 0.02
+
+
+def family_bars(documents: Documents) -> list[Bar]:
+    """densMAP's cost over UMAP, its radii and neighbours beside umap-learn's; LargeVis' classes beside t-SNE's."""
+    umap, ours, peer, largevis = (
+        select(documents, "family", system=name)
+        for name in ("vicinal", "vicinal DensMAP", "umap-learn densMAP", "vicinal LargeVis")
+    )
+    bars = ratio("densMAP, fit, against our UMAP", middle(ours, "fit"), middle(umap, "fit"), 1.5, 1.2)
+    bars += ratio(
+        "densMAP, fresh process, against umap-learn's", middle(ours, "wall"), middle(peer, "wall"), NO_LIMIT, None
+    )
+    first, second = middle(ours, "radius_correlation"), middle(peer, "radius_correlation")
+    if first is not None and second is not None:
+        work = "densMAP, correlation of log radii: difference from umap-learn's"
+        bars.append(Bar(work, f"{first:.3f}", f"{second:.3f}", first - second, 0.0, kind="difference"))
+    pairs = [("densMAP, recall@15: difference from umap-learn's", ours, peer, "recall_15", 0.0)]
+    tsne = select(documents, "tsne", system="vicinal t-SNE")
+    pairs.append(
+        ("LargeVis, 10-NN accuracy: difference from t-SNE's", largevis, tsne, "accuracy_10nn", -LARGEVIS_SLACK)
+    )
+    for work, one, other, name, limit in pairs:
+        first, second = mean_quality(one, name), mean_quality(other, name)
+        if first is not None and second is not None:
+            bars.append(Bar(work, f"{first:.4f}", f"{second:.4f}", first - second, limit, kind="difference"))
+    return bars
+
+
 def own_bars(documents: Documents) -> list[Bar]:
     """Bars without a peer, or not about time."""
     stages = select(documents, "stages", system="vicinal")
-    one_row = {
-        s: middle(select(documents, "transform", system=s), "one_row_median")
-        for s in ("vicinal", "umap-learn")
-    }
+    one_row = {s: middle(select(documents, "transform", system=s), "one_row_median") for s in ("vicinal", "umap-learn")}
     imported = middle(select(documents, "startup", system="vicinal -X importtime"), "wall")
     iris = middle(select(documents, "fresh", case="iris", system="vicinal"), "wall")
     spectral, whole = middle(stages, "stages", "fit_initialize"), middle(stages, "stages", "fit")
@@ -163,9 +186,7 @@ def own_bars(documents: Documents) -> list[Bar]:
         bars.append(Bar(work, f"{recall:.4f}", "", recall, 0.97, kind="score"))
     if one_row["vicinal"] is not None:
         ours, peer = one_row["vicinal"], one_row["umap-learn"]
-        bars.append(
-            Bar("transform of one row", seconds(ours), show(peer, seconds), ours, 0.005, kind="seconds")
-        )
+        bars.append(Bar("transform of one row", seconds(ours), show(peer, seconds), ours, 0.005, kind="seconds"))
     return bars + memory_bar(documents) + growth_bar(documents)
 
 
@@ -205,8 +226,7 @@ def quality_bars(documents: Documents) -> list[Bar]:
             bars.append(Bar(work, *shown, ours - peer, -QUALITY_SLACK, 0.0, "difference"))
     for name, limit in DIGITS_LIMITS.items():
         ours, peer = (
-            mean_quality(select(documents, "quality", system=system), name)
-            for system in ("vicinal", "umap-learn")
+            mean_quality(select(documents, "quality", system=system), name) for system in ("vicinal", "umap-learn")
         )
         if ours is not None:
             work = f"digits, mean over seeds, {OTHER_QUALITY_NAMES[name]}"
@@ -215,5 +235,5 @@ def quality_bars(documents: Documents) -> list[Bar]:
 
 
 def all_bars(documents: Documents) -> list[Bar]:
-    kinds = (speed_bars, sparse_bars, tsne_bars, own_bars, quality_bars)
+    kinds = (speed_bars, sparse_bars, tsne_bars, family_bars, own_bars, quality_bars)
     return [bar for kind in kinds for bar in kind(documents)]

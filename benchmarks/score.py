@@ -171,6 +171,23 @@ class Divergence:
         return float(kl_divergence(self.graph, np.load(embedding_file), samples=None))
 
 
+class RadiusCorrelation:
+    """How local radii of a dataset and of its maps correlate, all by our code on one neighbour table."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        from vicinal import find_neighbors, fuzzy_graph
+        from vicinal.density import Radii, edge_distances
+
+        neighbors = find_neighbors(dataset.data(), min(15, dataset.rows))
+        graph = fuzzy_graph(neighbors)
+        self.radii = Radii.of(graph, edge_distances(graph, neighbors))
+
+    def score(self, embedding_file: Path) -> float:
+        from vicinal.density import embedding_radii, radius_correlation
+
+        return radius_correlation(self.radii.log_radius, embedding_radii(np.load(embedding_file), 15))
+
+
 def score_transform(train_map: Path, train_labels: np.ndarray, moved_map: Path, labels: np.ndarray) -> float:
     """10-NN label accuracy of transformed rows among the training rows of the map."""
     _, near = cKDTree(np.load(train_map)).query(np.load(moved_map), k=10)

@@ -18,7 +18,7 @@ import numpy as np
 from datasets import UNSEEN_SHIFT, Dataset, open_dataset, open_grown, open_topics, shift_images
 from driver import Driver
 from measure import ONE_ROW_CALLS
-from score import Divergence, score_embedding, score_neighbors, score_sparse, score_transform
+from score import Divergence, RadiusCorrelation, score_embedding, score_neighbors, score_sparse, score_transform
 
 FIRST_SEED = 42
 WARM_ROWS = 5000
@@ -265,6 +265,24 @@ def tsne(driver: Driver) -> list[Record]:
     return add_quality(records, {dataset.name: dataset})
 
 
+def family(driver: Driver) -> list[Record]:
+    """Fresh processes: densMAP beside umap-learn's and beside our UMAP, and LargeVis."""
+    dataset = open_dataset("fashion", driver.size)
+    contenders = [
+        ("vicinal", True),
+        ("vicinal DensMAP", True),
+        ("umap-learn densMAP", False),
+        ("vicinal LargeVis", True),
+    ]
+    records = [
+        fit_once(driver, dataset, system, seed, repeat) for repeat, system, seed in turns(driver, contenders)
+    ]
+    correlation = RadiusCorrelation(dataset)
+    for record in records:
+        record["radius_correlation"] = correlation.score(record["map"])
+    return add_quality(records, {dataset.name: dataset})
+
+
 Suite = Callable[[Driver], list[Record]]
 # Suites with the number of repeats that gives a steady median within reasonable time.
 SUITES: dict[str, tuple[Suite, int]] = {
@@ -277,4 +295,5 @@ SUITES: dict[str, tuple[Suite, int]] = {
     "growth": (growth, 1),
     "sparse": (sparse, 2),
     "tsne": (tsne, 2),
+    "family": (family, 1),
 }

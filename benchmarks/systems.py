@@ -113,6 +113,24 @@ class VicinalTSNE(Vicinal):
         return vicinal.TSNE(random_state=seed, n_jobs=-1).fit(data)
 
 
+class VicinalDensMAP(Vicinal):
+    name = "vicinal DensMAP"
+
+    def fit(self, data: np.ndarray, seed: int | None) -> Any:
+        import vicinal
+
+        return vicinal.DensMAP(random_state=seed, n_jobs=-1).fit(data)
+
+
+class VicinalLargeVis(Vicinal):
+    name = "vicinal LargeVis"
+
+    def fit(self, data: np.ndarray, seed: int | None) -> Any:
+        import vicinal
+
+        return vicinal.LargeVis(random_state=seed, n_jobs=-1).fit(data)
+
+
 class OpenTSNE(System):
     name = "openTSNE"
     packages = ("openTSNE", "numpy", "scipy", "scikit-learn")
@@ -158,9 +176,7 @@ class UmapLearn(System):
             ),
         )
         watch.time("initialize", lambda: spectral_layout(data, graph, 2, random))
-        embedding = watch.time(
-            "layout", self.prepare_layout(graph, random_positions(len(data), seed), random)
-        )
+        embedding = watch.time("layout", self.prepare_layout(graph, random_positions(len(data), seed), random))
         # Without a seed: the only way in which umap-learn's layout uses every core.
         watch.time("fit", lambda: self.fit(data, None))
         return watch.seconds, {"index": index, "embedding": embedding}
@@ -182,6 +198,15 @@ class UmapLearn(System):
             parallel=True,
             move_other=True,
         )
+
+
+class UmapDensmap(UmapLearn):
+    name = "umap-learn densMAP"
+
+    def fit(self, data: np.ndarray, seed: int | None) -> Any:
+        import umap
+
+        return umap.UMAP(random_state=seed, densmap=True).fit(data)
 
 
 class Pynndescent(System):
@@ -219,6 +244,15 @@ class Scranpy(System):
         return type("Map", (), {"embedding_": np.asarray(embedding)})
 
 
-SYSTEMS: dict[str, System] = {
-    system.name: system for system in (Vicinal(), VicinalTSNE(), UmapLearn(), OpenTSNE(), Pynndescent(), Scranpy())
-}
+_ALL = (
+    Vicinal(),
+    VicinalTSNE(),
+    VicinalDensMAP(),
+    VicinalLargeVis(),
+    UmapLearn(),
+    UmapDensmap(),
+    OpenTSNE(),
+    Pynndescent(),
+    Scranpy(),
+)
+SYSTEMS: dict[str, System] = {system.name: system for system in _ALL}
