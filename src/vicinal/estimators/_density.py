@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from vicinal.density import (
     EXACT_SHARE,
+    EXACT_SHIFT,
     DensityTerm,
     Radii,
     Summary,
@@ -38,7 +39,7 @@ class Densities(UMAPParameters):
     def _density_term(self, radii: Radii | None) -> DensityTerm | None:
         if radii is None or not self._matches_density():
             return None
-        return radii.term(EXACT_SHARE * self.dens_lambda, self.dens_frac, self.dens_var_shift)
+        return radii.term(EXACT_SHARE * self.dens_lambda, self.dens_frac, EXACT_SHIFT * self.dens_var_shift)
 
     def _keep_density(self, radii: Radii | None, layout: Layout, inverse: NDArray[np.int64]) -> None:
         """Radii of the data and of the map, how they correlate, and what placing new rows needs of them."""
