@@ -8,7 +8,7 @@ SOURCES := pyproject.toml constraints.txt CMakeLists.txt $(wildcard cpp/*) \
     $(shell find src -name '*.py*' -not -path '*/__pycache__/*') $(wildcard src/vicinal/viewer/static/*)
 CXX_FILES := $(wildcard cpp/*.cpp cpp/*.hpp tests/cpp/*.cpp)
 
-.PHONY: demo test bench clients lint format sanitize clean setup web browser
+.PHONY: demo test bench clients lint format sanitize tsan clean setup web browser
 
 setup: $(VENV)/.installed
 
@@ -56,20 +56,27 @@ format: setup
 # The C++ tests, then contract and parity tests, on a core built with AddressSanitizer and UBSan. Timed tests and
 # those that fork are for the release build only.
 SANITIZED := build/sanitized
-SANITIZED_TESTS := $(addprefix tests/contract/test_,callback.py errors.py input.py transform.py) tests/parity
-CMAKE_SANITIZED := $(BIN)/cmake -S . -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja -DVICINAL_SANITIZE=address,undefined
+comma := ,
+SANITIZED_TESTS := $(addprefix tests/contract/test_,callback.py errors.py input.py model_files.py refusals.py transform.py) \
+    tests/parity
+configure_checked = $(BIN)/cmake -S . -B $(1) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
+    -DVICINAL_SANITIZE=$(2) -DVICINAL_CORE_TESTS=ON -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python \
+    -Dnanobind_DIR=$$($(BIN)/python -m nanobind --cmake_dir) > /dev/null
 sanitize: setup
-	$(CMAKE_SANITIZED) -B $(SANITIZED)/core -DVICINAL_CORE_TESTS=ON > /dev/null
-	$(BIN)/cmake --build $(SANITIZED)/core
-	$(SANITIZED)/core/core_tests
-	$(CMAKE_SANITIZED) -B $(SANITIZED)/module -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python \
-	    -Dnanobind_DIR=$$($(BIN)/python -m nanobind --cmake_dir) > /dev/null
-	$(BIN)/cmake --build $(SANITIZED)/module
+	$(call configure_checked,$(SANITIZED)/build,address$(comma)undefined)
+	$(BIN)/cmake --build $(SANITIZED)/build
+	$(SANITIZED)/build/core_tests
 	rm -rf $(SANITIZED)/site && mkdir -p $(SANITIZED)/site && cp -r src/vicinal $(SANITIZED)/site/
-	rm -f $(SANITIZED)/site/vicinal/_core*.so && cp $(SANITIZED)/module/_core*.so $(SANITIZED)/site/vicinal/
+	rm -f $(SANITIZED)/site/vicinal/_core*.so && cp $(SANITIZED)/build/_core*.so $(SANITIZED)/site/vicinal/
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
 	    ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=$(SANITIZED)/site VICINAL_SANITIZED=1 \
 	    $(BIN)/python -m pytest -p no:cacheprovider $(SANITIZED_TESTS)
+
+# The C++ tests on a core built with ThreadSanitizer.
+tsan: setup
+	$(call configure_checked,build/tsan,thread)
+	$(BIN)/cmake --build build/tsan --target core_tests
+	build/tsan/core_tests
 
 $(BENCH_VENV)/.installed: benchmarks/requirements.txt
 	$(PYTHON) -m venv $(BENCH_VENV)
