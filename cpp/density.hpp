@@ -12,6 +12,7 @@ struct DensityOptions {
     float lambda = 2.0f;
     double variance_shift = 0.1;
     Size first_epoch = 0;
+    Size every = 1;  // epochs from one move to the next, which is as many times as long
     // Of the fitted map, when new rows are placed into it: their radii must not depend on each other.
     std::optional<DensitySummary> fitted;
 };
@@ -21,7 +22,10 @@ class Density {
     // `target` holds standardised logarithms of input radii; NaN leaves a row out.
     Density(const float* target, const LayoutTask& task, const DensityOptions& options);
 
-    bool acts_in(Size epoch) const { return epoch >= options_.first_epoch; }
+    bool acts_in(Size epoch) const {
+        return epoch >= options_.first_epoch && (epoch - options_.first_epoch) % options_.every == 0;
+    }
+    float length() const { return static_cast<float>(options_.every); }
 
     // Radii of the map as it is, and their summary.
     const DensitySummary& measure(const LayoutTask& task, const ForceParameters& kernel, ThreadTeam& team);

@@ -119,7 +119,8 @@ void SampledLayout::step(const float* learning_rates, Size n, ThreadTeam& team) 
         epoch.negatives = options_.negatives;
         kernels().layout_epoch(task(), epoch, law, views.data(), team);
         if (!negative_moves_.empty()) add_negative_moves(team);
-        if (density_ && density_->acts_in(epoch_)) add_density_moves(density_moves(team), learning_rates[t], team);
+        if (density_ && density_->acts_in(epoch_))
+            add_density_moves(density_moves(team), learning_rates[t] * density_->length(), team);
         places_.swap(next_);
         ++epoch_;
     }

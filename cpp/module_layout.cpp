@@ -131,14 +131,15 @@ void bind_layout(nb::module_& m) {
         .def(
             "add_density",
             [](SampledLayout& self, In<float, 1> target, float lambda, double variance_shift, Size first_epoch,
-               std::optional<std::vector<double>> fitted) {
+               Size every, std::optional<std::vector<double>> fitted) {
                 require(static_cast<Size>(target.shape(0)) == self.embedding().rows, "target has another length");
                 require(!fitted || fitted->size() == 4, "fitted is (mean, variance, covariance, strength)");
-                DensityOptions options{lambda, variance_shift, first_epoch, {}};
+                require(every >= 1, "every must be at least 1");
+                DensityOptions options{lambda, variance_shift, first_epoch, every, {}};
                 if (fitted) options.fitted = {(*fitted)[0], (*fitted)[1], (*fitted)[2], (*fitted)[3]};
                 self.add_density(target.data(), options);
             },
-            "target"_a, "lambda_"_a, "variance_shift"_a, "first_epoch"_a, "fitted"_a.none())
+            "target"_a, "lambda_"_a, "variance_shift"_a, "first_epoch"_a, "every"_a, "fitted"_a.none())
         .def(
             "density_summary",
             [](SampledLayout& self, int n_jobs) {

@@ -108,6 +108,7 @@ class SampledLayout:
         lambda_: float,
         variance_shift: float,
         first_epoch: int,
+        every: int,
         fitted: list[float] | None,
     ) -> None: ...
     def density_summary(self, n_jobs: int) -> tuple[float, float, float, float]: ...

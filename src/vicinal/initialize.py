@@ -169,8 +169,8 @@ def to_extent(places: NDArray[np.floating]) -> NDArray[np.float64]:
     return out
 
 
-def given_start(init: Any, n: int, n_components: int) -> NDArray[np.float32] | None:
-    """A start that the user gives as an array, stretched to the usual extent, or None for a name."""
+def given_start(init: Any, n: int, n_components: int, *, stretched: bool = True) -> NDArray[np.float32] | None:
+    """A start that the user gives as an array, stretched to the usual extent unless it is told, or None for a name."""
     if isinstance(init, str):
         return None
     try:
@@ -182,7 +182,7 @@ def given_start(init: Any, n: int, n_components: int) -> NDArray[np.float32] | N
     if not np.isfinite(places).all():
         bad = int(np.argmin(np.isfinite(places).all(axis=1)))
         raise ValueError(f"init contains NaN or infinity, first in row {bad}")
-    return to_extent(places).astype(np.float32)
+    return (to_extent(places) if stretched else places).astype(np.float32)
 
 
 def fitted_to(
@@ -221,7 +221,9 @@ def neighbor_medoid(graph: Graph, reference: NDArray[np.float32]) -> NDArray[np.
     for begin in range(0, graph.n, MEDOID_ROWS):
         rows = slice(begin, begin + MEDOID_ROWS)
         out[rows] = _medoids(graph, reference, lengths, rows)
-    out[lengths == 0] = reference.mean(axis=0, dtype=np.float64)
+    alone = lengths == 0
+    if alone.any():
+        out[alone] = reference.mean(axis=0, dtype=np.float64)
     return out
 
 
@@ -233,12 +235,13 @@ def _medoids(
     there = slots < lengths[:, None]
     edges = np.where(there, graph.indptr[:-1][rows][:, None] + slots, 0)
     tails = np.where(there, graph.indices[edges] if graph.n_edges else 0, 0)
-    weights = np.where(there, graph.weights[edges].astype(np.float64) if graph.n_edges else 0.0, 0.0)
-    places = reference[tails].astype(np.float64)
-    # One neighbour after the other: the order of the sum must not depend on how many rows there are.
-    total = np.where(there, 0.0, np.inf)
+    weights = np.where(there, graph.weights[edges] if graph.n_edges else np.float32(0), np.float32(0))
+    places = reference[tails]
+    # One neighbour and one component after the other: the order of a sum must not depend on how many rows there are.
+    total = np.where(there, np.float32(0), np.float32(np.inf))
     for slot in slots:
-        total += weights[:, slot, None] * np.sqrt(np.square(places - places[:, slot, None]).sum(axis=2))
+        d2 = sum(np.square(places[:, :, c] - places[:, slot, None, c]) for c in range(places.shape[2]))
+        total += weights[:, slot, None] * np.sqrt(d2)
     nearest = np.argmin(total, axis=1)
     chosen: NDArray[np.float32] = reference[np.take_along_axis(tails, nearest[:, None], axis=1)[:, 0]]
     return chosen

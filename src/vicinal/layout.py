@@ -130,6 +130,7 @@ class Layout:
             density.weight,
             density.variance_shift,
             first * self.schedule.sweeps,
+            self.schedule.sweeps,  # once an epoch: the gradient of every edge costs more than a sweep
             None if density.fitted is None else list(density.fitted),
         )
 

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.estimators._base import Embedding
+from vicinal.estimators._sourced import Sourced
 from vicinal.initialize import INITIALIZERS, given_start
 from vicinal.kernel import Kernel, fit_ab
 from vicinal.layout import Schedule, default_epochs
-from vicinal.metrics import ALIASES, METRICS, PRECOMPUTED, allows_nan, check_metric, is_low_level
+from vicinal.metrics import ALIASES, METRICS, PRECOMPUTED, check_metric, is_low_level
 from vicinal.output_space import OutputSpace, output_space
 from vicinal.parameters import Interval, StrOptions
 
@@ -20,7 +20,7 @@ from vicinal.parameters import Interval, StrOptions
 INITIALIZER_ALIASES = {"tswspectral": "spectral"}
 
 
-class UMAPParameters(Embedding):
+class UMAPParameters(Sourced):
     """The constructor of :class:`vicinal.UMAP`, and what follows from its arguments alone."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -196,9 +196,6 @@ class UMAPParameters(Embedding):
         given = self.precomputed_knn
         nothing = given is None or (isinstance(given, tuple | list) and all(one is None for one in given))
         return None if nothing else given
-
-    def _allows_nan(self) -> bool:
-        return allows_nan(self.metric)
 
     def _output_space(self) -> OutputSpace:
         return output_space(self.output_metric, self.output_metric_kwds, int(self.n_components))

@@ -9,15 +9,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.estimators._base import Embedding
+from vicinal.estimators._sourced import Sourced
 from vicinal.full_layout import GRID_COMPONENTS, FullLayout, Phase, Repulsion
 from vicinal.graph import Graph, entropic_bipartite_graph, entropic_graph
-from vicinal.initialize import INITIALIZERS, InitialTask, narrow_embedding, neighbor_medoid
+from vicinal.initialize import INITIALIZERS, InitialTask, given_start, narrow_embedding, neighbor_medoid
 from vicinal.losses import kl_divergence
-from vicinal.metrics import ALIASES, METRICS, PRECOMPUTED, Rows, allows_nan, check_metric, is_sparse
+from vicinal.metrics import ALIASES, METRICS, PRECOMPUTED, Rows
 from vicinal.parameters import Interval, StrOptions
 from vicinal.progress import LAYOUT, Progress
-from vicinal.source import DistanceSource, RowSource, Source, recognised
+from vicinal.source import placed
 
 EARLY_EXAGGERATION = 12.0
 # Neighbours in the table for one of perplexity: the Gaussian is small beyond (van der Maaten's number).
@@ -26,7 +26,7 @@ NEIGHBORS_PER_PERPLEXITY = 3
 TRANSFORM_PERPLEXITY, TRANSFORM_PHASE = 5.0, Phase(100, 1.5, 0.1, 0.8)
 
 
-class TSNE(Embedding):
+class TSNE(Sourced):
     """t-distributed Stochastic Neighbor Embedding.
 
     The same ``random_state`` gives the same bits for any ``n_jobs``.
@@ -157,7 +157,7 @@ class TSNE(Embedding):
         self._check_parameters()
         rows = self._check_data(X, reset=True)
         n, jobs = rows.shape[0], self._jobs()
-        start = self._check_init(n)
+        start = given_start(self.init, n, int(self.n_components), stretched=False)
         seed = self._seed(self.random_state)
         source = self._source_of(rows, seed)
         perplexity = max(1.0, min(float(self.perplexity), (n - 1) / NEIGHBORS_PER_PERPLEXITY))
@@ -204,15 +204,9 @@ class TSNE(Embedding):
         divergence. The result for a row depends on that row alone, not on what else is in ``X``.
         """
         self._check_is_fitted("embedding_")
-        rows = self._check_data(X, reset=False)
-        known, _ = recognised(self._source, rows)
-        out = self.embedding_[known]
-        new = np.flatnonzero(known < 0)
-        if new.size:
-            out[new] = self._place(rows if new.size == rows.shape[0] else rows[new])
-        return out
+        return placed(self._source, self._check_data(X, reset=False), self.embedding_, self._settled)
 
-    def _place(self, rows: Rows) -> NDArray[np.float32]:
+    def _settled(self, rows: Rows, _: NDArray[np.uint64]) -> NDArray[np.float32]:
         """Places of unseen rows, each in the landscape of the fixed map."""
         jobs, n = self._jobs(), self.embedding_.shape[0]
         perplexity = min(TRANSFORM_PERPLEXITY, self.perplexity_)
@@ -284,41 +278,3 @@ class TSNE(Embedding):
         for one in self.callbacks if isinstance(self.callbacks, list | tuple) else []:
             if not callable(one):
                 raise TypeError(f"callbacks must be callable, got {one!r}")
-
-    def _check_data(self, X: Any, *, reset: bool) -> Rows:
-        """Rows or, with ``metric="precomputed"``, distances, dense or sparse; checked against the metric."""
-        pairwise = self.metric == PRECOMPUTED
-        rows = self._check_rows(
-            X, reset=reset, sparse=True, allow_nan=allows_nan(self.metric), check_finite=not pairwise
-        )
-        check_metric(self.metric, self.metric_kwds, rows.shape[1], is_sparse(rows))
-        return rows
-
-    def _source_of(self, rows: Rows, seed: int) -> Source:
-        if self.metric == PRECOMPUTED:
-            return DistanceSource(rows, self._jobs())
-        source = RowSource(rows, self.metric, self.metric_kwds, seed, self._jobs())
-        _ = source.index  # made now, since making it checks the rows against the metric
-        return source
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self.metric == PRECOMPUTED
-        tags.input_tags.allow_nan = allows_nan(self.metric)
-        return tags
-
-    def _check_init(self, n: int) -> NDArray[np.float32] | None:
-        """The start given as an array, or None for a name."""
-        if isinstance(self.init, str):
-            return None
-        try:
-            places = np.asarray(self.init, dtype=np.float32)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"init must be one of {sorted(INITIALIZERS)} or an array of numbers: {error}") from error
-        if places.shape != (n, self.n_components):
-            raise ValueError(f"init must have shape {(n, self.n_components)}, got {places.shape}")
-        if not np.isfinite(places).all():
-            bad = int(np.argmin(np.isfinite(places).all(axis=1)))
-            raise ValueError(f"init contains NaN or infinity, first in row {bad}")
-        return places

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -17,12 +16,12 @@ from vicinal.graph import Graph, bipartite_graph, fuzzy_graph
 from vicinal.initialize import InitialTask, initial_embedding, neighbor_medoid
 from vicinal.kernel import Kernel
 from vicinal.layout import SMALL_ROWS, Layout, Schedule
-from vicinal.metrics import PRECOMPUTED, Rows, check_metric, is_sparse
+from vicinal.metrics import PRECOMPUTED, Rows
 from vicinal.neighbors import Method, Neighbors
 from vicinal.precomputed import neighbors_from_knn
 from vicinal.progress import Progress
 from vicinal.row_content import as_rows
-from vicinal.source import DistanceSource, RowSource, Source, placed, recognised
+from vicinal.source import RowSource, Source, placed, recognised
 from vicinal.supervision import Supervision
 
 if TYPE_CHECKING:
@@ -360,30 +359,13 @@ class UMAP(Composable, Densities, UMAPParameters):
             return self._epoch_stops(n)[-1] // 3
         return TRANSFORM_EPOCHS_SMALL if n <= SMALL_ROWS else TRANSFORM_EPOCHS_LARGE
 
-    def _check_data(self, X: Any, *, reset: bool) -> Rows:
-        """Rows or, with ``metric="precomputed"``, distances, dense or sparse; checked against the metric."""
-        pairwise = self.metric == PRECOMPUTED
-        rows = self._check_rows(X, reset=reset, sparse=True, allow_nan=self._allows_nan(), check_finite=not pairwise)
-        check_metric(self.metric, self.metric_kwds, rows.shape[1], is_sparse(rows))
-        return rows
-
     def _source_of(self, rows: Rows, seed: int) -> Source:
-        """Rows with what compares them; whatever cannot be compared is refused here."""
-        if self.metric == PRECOMPUTED:
-            return DistanceSource(rows, self._jobs())
-        source = RowSource(rows, self.metric, self.metric_kwds, seed, self._jobs())
         knn = self._given_knn()
-        if knn is not None:
-            return replace(source, given=neighbors_from_knn(knn, source.n, min(self.n_neighbors, source.n)))
-        _ = source.index  # made now, since making it checks the rows against the metric
-        return source
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self.metric == PRECOMPUTED
-        tags.input_tags.allow_nan = self._allows_nan()
-        return tags
+        if knn is None:
+            return super()._source_of(rows, seed)
+        n = int(rows.shape[0])
+        given = neighbors_from_knn(knn, n, min(self.n_neighbors, n))
+        return RowSource(rows, self.metric, self.metric_kwds, seed, self._jobs(), given)
 
     def _supervision(self, seed: int) -> Supervision:
         k = self.n_neighbors if self.target_n_neighbors == -1 else self.target_n_neighbors
