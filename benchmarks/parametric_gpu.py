@@ -133,7 +133,7 @@ def main() -> None:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--repeats", type=int, default=3)
     # ParametricUMAP's defaults
-    parser.add_argument("--batch-size", type=int, default=512)
+    parser.add_argument("--batch-size", type=int, default=2048)
     parser.add_argument("--learning-rate", type=float, default=0.006)
     parser.add_argument("--n-epochs", type=int)
     arguments = parser.parse_args()
