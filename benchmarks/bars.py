@@ -105,10 +105,10 @@ def sparse_bars(documents: Documents) -> list[Bar]:
 
 def speed_bars(documents: Documents) -> list[Bar]:
     bars = []
-    for case, limit, aim in (("iris", 1 / 10, None), ("fashion", 1 / 7, 1 / 15)):
-        ours = middle(select(documents, "fresh", case=case, system="vicinal"), "wall")
+    for suite, case, limit, aim in (("iris", "iris", 1 / 10, None), ("fresh", "fashion", 1 / 7, 1 / 15)):
+        ours = middle(select(documents, suite, case=case, system="vicinal"), "wall")
         work = f"{case}, fresh process, seeded (umap-learn: the faster of seeded and not)"
-        bars += ratio(work, ours, faster_umap(documents, "fresh", case), limit, aim)
+        bars += ratio(work, ours, faster_umap(documents, suite, case), limit, aim)
     ours = select(documents, "stages", system="vicinal")
     umap = select(documents, "stages", system="umap-learn")
     pynndescent = select(documents, "stages", system="pynndescent")
@@ -170,7 +170,7 @@ def own_bars(documents: Documents) -> list[Bar]:
     stages = select(documents, "stages", system="vicinal")
     one_row = {s: middle(select(documents, "transform", system=s), "one_row_median") for s in ("vicinal", "umap-learn")}
     imported = middle(select(documents, "startup", system="vicinal -X importtime"), "wall")
-    iris = middle(select(documents, "fresh", case="iris", system="vicinal"), "wall")
+    iris = middle(select(documents, "iris", system="vicinal"), "wall")
     spectral, whole = middle(stages, "stages", "fit_initialize"), middle(stages, "stages", "fit")
     recall = middle(stages, "neighbor_recall")
     bars = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from bars import (
@@ -27,7 +27,9 @@ STAGES = ("neighbors", "graph", "initialize", "layout", "fit")
 
 
 def read_documents(results: Path) -> Documents:
-    return {file.stem: json.loads(file.read_text()) for file in sorted(results.glob("*.json"))}
+    """The suites' figures; other files in the folder have scripts and forms of their own."""
+    files = [results / f"{name}.json" for name in SECTIONS]
+    return {file.stem: json.loads(file.read_text()) for file in files if file.is_file()}
 
 
 def rows(head: Iterable[str], lines: Iterable[Iterable[str]]) -> list[str]:
@@ -92,18 +94,23 @@ def groups(documents: Documents, suite: str, *keys: str) -> list[list[Record]]:
     )
 
 
-def fresh_section(documents: Documents) -> list[str]:
-    lines = []
-    for group in groups(documents, "fresh", "case", "system", "seeded"):
-        first = group[0]
-        ours = middle(select(documents, "fresh", case=first["case"], system="vicinal"), "wall")
-        wall = middle(group, "wall")
-        quality = [f"{mean_quality(group, name):.4f}" for name in QUALITY_COLUMNS]
-        where = f"{first['case']} {first['rows']:,}"
-        times = (shown_seconds(wall), shown_seconds(middle(group, "fit")), show_times(ours, wall))
-        lines.append((where, label(first), *times, *quality))
-    head = ("data", "system", "process", "of it fit", "times ours", *QUALITY_COLUMNS.values())
-    return ["## Fresh process", "", documents["fresh"]["description"], "", *rows(head, lines)]
+def process_section(suite: str, title: str) -> Callable[[Documents], list[str]]:
+    """Whole processes by data and system, with the quality of their maps."""
+
+    def section(documents: Documents) -> list[str]:
+        lines = []
+        for group in groups(documents, suite, "case", "system", "seeded"):
+            first = group[0]
+            ours = middle(select(documents, suite, case=first["case"], system="vicinal"), "wall")
+            wall = middle(group, "wall")
+            quality = [f"{mean_quality(group, name):.4f}" for name in QUALITY_COLUMNS]
+            where = f"{first['case']} {first['rows']:,}"
+            times = (shown_seconds(wall), shown_seconds(middle(group, "fit")), show_times(ours, wall))
+            lines.append((where, label(first), *times, *quality))
+        head = ("data", "system", "process", "of it fit", "times ours", *QUALITY_COLUMNS.values())
+        return [f"## {title}", "", documents[suite]["description"], "", *rows(head, lines)]
+
+    return section
 
 
 def stages_section(documents: Documents) -> list[str]:
@@ -207,13 +214,15 @@ def quality_section(documents: Documents) -> list[str]:
 
 
 SECTIONS = {
-    "fresh": fresh_section,
+    "iris": process_section("iris", "Starting"),
+    "fresh": process_section("fresh", "Fresh process"),
     "stages": stages_section,
     "transform": transform_section,
     "memory": memory_section,
     "growth": growth_section,
     "sparse": sparse_section,
     "tsne": tsne_section,
+    "family": process_section("family", "densMAP and LargeVis"),
     "startup": startup_section,
     "quality": quality_section,
 }
