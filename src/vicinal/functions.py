@@ -16,14 +16,14 @@ from numpy.typing import ArrayLike, NDArray
 from vicinal import _core
 from vicinal.estimators._contract import random_seed
 from vicinal.graph import Graph, fuzzy_graph
-from vicinal.initialize import INITIALIZERS, InitialTask, initial_embedding, to_extent
+from vicinal.initialize import INITIALIZER_ALIASES, INITIALIZERS, InitialTask, given_start, initial_embedding
 from vicinal.kernel import Kernel, fit_ab
 from vicinal.layout import Layout, Schedule, default_epochs
 from vicinal.metrics import PRECOMPUTED
 from vicinal.neighbors import Neighbors, find_neighbors
 from vicinal.output_space import output_space
 from vicinal.precomputed import neighbors_from_distances
-from vicinal.progress import LAYOUT, Progress
+from vicinal.progress import Progress
 from vicinal.set_operations import intersect, reset_connectivity, unite
 from vicinal.supervision import class_factors
 
@@ -258,27 +258,18 @@ def simplicial_set_embedding(
         output_metric=metric_of_map,
         output_metric_kwds=keywords_of_map,
     )
-    listed = []
-    with progress.stage(LAYOUT, last):
-        for stop in range(1, last + 1) if verbose else stops:
-            layout.step(stop - layout.epoch)
-            progress.report(LAYOUT, stop, last)
-            if stop in stops:
-                listed.append(layout.embedding)
+    listed = layout.run(stops, progress, lambda: layout.embedding)
     return layout.embedding, {"embedding_list": listed} if isinstance(n_epochs, list | tuple) else {}
 
 
 def _start(init: Any, task: InitialTask) -> NDArray[np.float32]:
-    if isinstance(init, str):
-        # umap-learn's other eigensolver for the same eigenvectors.
-        name = "spectral" if init == "tswspectral" else init
-        if name not in INITIALIZERS:
-            raise ValueError(f"init must be one of {sorted(INITIALIZERS)} or an array, got {init!r}")
-        return initial_embedding(name, task)[0]
-    places = np.asarray(init, dtype=np.float64)
-    if places.shape != (task.graph.n, task.n_components):
-        raise ValueError(f"init must have shape {(task.graph.n, task.n_components)}, got {places.shape}")
-    return to_extent(places).astype(np.float32)
+    start = given_start(init, task.graph.n, task.n_components)
+    if start is not None:
+        return start
+    name = INITIALIZER_ALIASES.get(init, init)
+    if name not in INITIALIZERS:
+        raise ValueError(f"init must be one of {sorted(INITIALIZERS)} or an array, got {init!r}")
+    return initial_embedding(name, task)[0]
 
 
 def _dense(data: Any, n: int) -> NDArray[np.float32] | None:

@@ -124,6 +124,8 @@ INITIALIZERS: dict[str, Callable[[InitialTask], NDArray[np.float64]]] = {
     "pca": pca,
     "random": random,
 }
+# umap-learn's second solver for the same eigenvectors has no counterpart here.
+INITIALIZER_ALIASES = {"tswspectral": "spectral"}
 FALLBACKS = {"spectral": "pca", "pca": "random"}
 
 

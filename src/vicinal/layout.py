@@ -177,7 +177,7 @@ class Layout:
                 while self.epoch < stop and not progress.stopped:
                     self.step(1)
                     progress.report(LAYOUT, self.epoch, stops[-1], places)
-                if self.epoch == stop and len(stops) > 1:
+                if self.epoch == stop:
                     listed.append(places())
         return listed
 

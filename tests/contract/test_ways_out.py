@@ -206,6 +206,11 @@ def test_maps_at_several_epochs(digits: Rows) -> None:
     np.testing.assert_array_equal(model.embedding_, UMAP(n_epochs=30, random_state=0).fit(digits[:300]).embedding_)
 
 
+def test_a_list_of_one_epoch_lists_one_map(digits: Rows) -> None:
+    model = UMAP(n_epochs=[20], random_state=0).fit(digits[:200])
+    np.testing.assert_array_equal(np.stack(model.embedding_list_), model.embedding_[None])
+
+
 def test_transform_to_the_graph(digits: Rows) -> None:
     model = UMAP(transform_mode="graph", random_state=0)
     graph = model.fit_transform(digits[:300])

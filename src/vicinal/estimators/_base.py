@@ -29,6 +29,11 @@ class Embedding(Estimator):
         name = type(self).__name__.lower()
         return np.asarray([f"{name}{i}" for i in range(self._n_features_out)], dtype=object)
 
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        if getattr(self, "n_jobs", -1) == 0:
+            raise ValueError("n_jobs must not be 0; -1 uses all processors")
+
     def _check_rows(
         self, X: Any, *, reset: bool, sparse: bool = False, allow_nan: bool = False, check_finite: bool = True
     ) -> Rows:

@@ -169,8 +169,6 @@ class ParametricParameters(Embedding):
 
     def _check_parameters(self) -> None:
         self._validate_params()
-        if self.n_jobs == 0:
-            raise ValueError("n_jobs must not be 0; -1 uses all processors")
         if self.min_dist > self.spread:
             raise ValueError(f"min_dist must not exceed spread, got min_dist={self.min_dist}, spread={self.spread}")
         if (self.a is None) != (self.b is None):

@@ -10,23 +10,26 @@ from vicinal.source import DistanceSource, RowSource, Source
 
 
 class Sourced(Embedding):
-    """Has the parameters ``metric`` and ``metric_kwds``."""
+    """Has the parameters ``metric`` and, unless it says otherwise, ``metric_kwds``."""
 
     metric: Any
     metric_kwds: dict[str, Any] | None
+
+    def _metric_keywords(self) -> dict[str, Any] | None:
+        return self.metric_kwds
 
     def _check_data(self, X: Any, *, reset: bool) -> Rows:
         """Rows or, with ``metric="precomputed"``, distances, dense or sparse; checked against the metric."""
         known, pairwise = allows_nan(self.metric), self.metric == PRECOMPUTED
         rows = self._check_rows(X, reset=reset, sparse=True, allow_nan=known, check_finite=not pairwise)
-        check_metric(self.metric, self.metric_kwds, rows.shape[1], is_sparse(rows))
+        check_metric(self.metric, self._metric_keywords(), rows.shape[1], is_sparse(rows))
         return rows
 
     def _source_of(self, rows: Rows, seed: int) -> Source:
         """Rows with what compares them; whatever cannot be compared is refused here."""
         if self.metric == PRECOMPUTED:
             return DistanceSource(rows, self._jobs())
-        source = RowSource(rows, self.metric, self.metric_kwds, seed, self._jobs())
+        source = RowSource(rows, self.metric, self._metric_keywords(), seed, self._jobs())
         _ = source.index  # made now, since making it checks the rows against the metric
         return source
 

@@ -9,15 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.estimators._sourced import Sourced
-from vicinal.initialize import INITIALIZERS, given_start
+from vicinal.initialize import INITIALIZER_ALIASES, INITIALIZERS, given_start
 from vicinal.kernel import Kernel, fit_ab
 from vicinal.layout import Schedule, default_epochs
 from vicinal.metrics import ALIASES, METRICS, PRECOMPUTED, check_metric, is_low_level
 from vicinal.output_space import OutputSpace, output_space
 from vicinal.parameters import Interval, StrOptions
-
-# umap-learn's second solver for the same eigenvectors has no counterpart here.
-INITIALIZER_ALIASES = {"tswspectral": "spectral"}
 
 
 class UMAPParameters(Sourced):
@@ -166,8 +163,6 @@ class UMAPParameters(Sourced):
         self._output_space()
         if self._matches_density() and not self._output_space().is_euclidean:
             raise ValueError(f"densmap goes with output_metric='euclidean', got {self.output_metric!r}")
-        if self.n_jobs == 0:
-            raise ValueError("n_jobs must not be 0; -1 uses all processors")
         if self.min_dist > self.spread:
             raise ValueError(f"min_dist must not exceed spread, got min_dist={self.min_dist}, spread={self.spread}")
         if (self.a is None) != (self.b is None):

@@ -99,9 +99,7 @@ class ComposedUMAP(Composable, Embedding):
         out = self.embedding_[np.maximum(known, 0)]
         new = np.flatnonzero(known < 0)
         if new.size:
-            graph = self._memberships(rows)
-            graph = graph.with_weights(graph.to_scipy()[new])
-            out[new] = self._first._settled(graph, self.embedding_, keys[new])
+            out[new] = self._first._settled(self._memberships(taken(rows, new)), self.embedding_, keys[new])
         return out
 
     def _check_data(self, X: Any, *, reset: bool) -> Any:
@@ -131,3 +129,7 @@ def count(rows: Any) -> int:
     """Rows of a matrix, or of each part of a pair."""
     return count(rows[0]) if isinstance(rows, tuple) else int(rows.shape[0])
 
+
+def taken(rows: Any, which: NDArray[np.int64]) -> Any:
+    """Some rows of a matrix, or of each part of a pair."""
+    return tuple(taken(part, which) for part in rows) if isinstance(rows, tuple) else rows[which]

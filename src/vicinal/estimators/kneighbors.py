@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.estimators._base import Embedding
+from vicinal.estimators._sourced import Sourced
 from vicinal.graph import fuzzy_graph
-from vicinal.metrics import ALIASES, METRICS, PRECOMPUTED, allows_nan, check_metric, is_sparse
+from vicinal.metrics import ALIASES, METRICS, PRECOMPUTED
 from vicinal.neighbors import Neighbors
 from vicinal.parameters import Interval, StrOptions
-from vicinal.source import DistanceSource, RowSource
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 SEARCH_NEIGHBORS = 15
 
 
-class KNeighborsTransformer(Embedding):
+class KNeighborsTransformer(Sourced):
     """Rows to the sparse graph of their nearest fitted rows, as ``sklearn.neighbors.KNeighborsTransformer``.
 
     Parameters
@@ -96,19 +95,11 @@ class KNeighborsTransformer(Embedding):
     def fit(self, X: Any, y: Any = None) -> KNeighborsTransformer:
         """Makes the rows of ``X`` searchable."""
         self._validate_params()
-        if self.n_jobs == 0:
-            raise ValueError("n_jobs must not be 0; None and -1 use all processors")
         self.effective_metric_ = self.metric
         self.effective_metric_params_ = self._keywords()
         rows = self._check_data(X, reset=True)
         self.n_samples_fit_ = int(rows.shape[0])
-        self._source = (
-            DistanceSource(rows, self._jobs())
-            if self._is_pairwise()
-            else RowSource(
-                rows, self.metric, self.effective_metric_params_, self._seed(self.random_state), self._jobs()
-            )
-        )
+        self._source = self._source_of(rows, self._seed(self.random_state))
         self._table = self._search(max(self.n_neighbors + 1, SEARCH_NEIGHBORS))
         self._search_graph = fuzzy_graph(self._table, n_jobs=self._jobs())
         return self
@@ -147,28 +138,13 @@ class KNeighborsTransformer(Embedding):
         distance, index = self.kneighbors(X, n_neighbors)
         return self._graph(Neighbors(index, distance), mode)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self._is_pairwise()
-        tags.input_tags.allow_nan = allows_nan(self.metric)
-        return tags
-
-    def _is_pairwise(self) -> bool:
-        return isinstance(self.metric, str) and self.metric == PRECOMPUTED
-
     def _keywords(self) -> dict[str, Any]:
         power = {"p": self.p} if isinstance(self.metric, str) and self.metric in ("minkowski", "wminkowski") else {}
         return power | dict(self.metric_params or {})
 
-    def _check_data(self, X: Any, *, reset: bool) -> Any:
-        pairwise = self._is_pairwise()
-        rows = self._check_rows(
-            X, reset=reset, sparse=True, allow_nan=allows_nan(self.metric), check_finite=not pairwise
-        )
-        if not pairwise:
-            check_metric(self.metric, self.effective_metric_params_, rows.shape[1], is_sparse(rows))
-        return rows
+    def _metric_keywords(self) -> dict[str, Any] | None:
+        """What a matrix of distances has no use for is passed over, as in scikit-learn."""
+        return None if self.metric == PRECOMPUTED else self.effective_metric_params_
 
     def _listed(self) -> int:
         return self.n_neighbors + (self.mode == "distance")

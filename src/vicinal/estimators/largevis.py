@@ -125,8 +125,6 @@ class LargeVis(Sourced):
         """Embeds ``X``; ``y`` is ignored."""
         self._validate_params()
         check_metric(self.metric, self.metric_kwds)
-        if self.n_jobs == 0:
-            raise ValueError("n_jobs must not be 0; -1 uses all processors")
         rows = self._check_data(X, reset=True)
         start = given_start(self.init, rows.shape[0], self.n_components)
         seed, jobs = self._seed(self.random_state), self._jobs()

@@ -268,8 +268,6 @@ class TSNE(Sourced):
 
     def _check_parameters(self) -> None:
         self._validate_params()
-        if self.n_jobs == 0:
-            raise ValueError("n_jobs must not be 0; -1 uses all processors")
         if self.n_components > GRID_COMPONENTS and self.method in ("fft", "barnes_hut"):
             raise ValueError(
                 f"method={self.method!r} is for at most {GRID_COMPONENTS} components, got n_components="
