@@ -49,9 +49,7 @@ class Driver:
         )
         wall = perf_counter() - start
         if process.returncode != 0:
-            raise SystemExit(
-                f"{job['system']} failed at {job['task']} on {dataset.key}:\n{process.stderr[-4000:]}"
-            )
+            raise SystemExit(f"{job['system']} failed at {job['task']} on {dataset.key}:\n{process.stderr[-4000:]}")
         report = json.loads(report_file.read_text())
         job_file.unlink()
         report_file.unlink()

@@ -23,15 +23,9 @@ HERE = Path(__file__).resolve().parent
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "suites", nargs="+", choices=[*SUITES, "all"], metavar="SUITE", help=", ".join(SUITES)
-    )
-    parser.add_argument(
-        "--repeats", type=int, help="measurements of each kind (default: the suite's own number)"
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("suites", nargs="+", choices=[*SUITES, "all"], metavar="SUITE", help=", ".join(SUITES))
+    parser.add_argument("--repeats", type=int, help="measurements of each kind (default: the suite's own number)")
     parser.add_argument("--size", type=int, help="use only the first rows of every dataset: a trial run")
     parser.add_argument("--peer-python", type=Path, default=HERE.parent / ".venv-bench" / "bin" / "python")
     return parser.parse_args()

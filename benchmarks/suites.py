@@ -38,9 +38,7 @@ def turns(driver: Driver, contenders: Sequence[Contender]) -> Iterator[tuple[int
             yield repeat, system, FIRST_SEED + repeat if seeded else None
 
 
-def fit_once(
-    driver: Driver, dataset: Dataset, system: str, seed: int | None, repeat: int, **options: Any
-) -> Record:
+def fit_once(driver: Driver, dataset: Dataset, system: str, seed: int | None, repeat: int, **options: Any) -> Record:
     embedding = driver.scratch_file("map.npy")
     job = {"task": "fit", "system": system, "seed": seed, "embedding": str(embedding), **options}
     report = driver.measure(job, dataset)
@@ -110,9 +108,7 @@ def stages(driver: Driver) -> list[Record]:
             "embedding": str(embedding),
         }
         report = driver.measure(job, dataset)
-        records.append(
-            {"case": "fashion", "rows": dataset.rows, "system": system, "repeat": repeat, **report}
-        )
+        records.append({"case": "fashion", "rows": dataset.rows, "system": system, "repeat": repeat, **report})
         records[-1]["files"] = (index, embedding)
     for record in records:
         index, embedding = record.pop("files")
@@ -154,9 +150,7 @@ def transform(driver: Driver) -> list[Record]:
                 "repeat": repeat,
                 **report,
                 "one_row_median": statistics.median(report["one_row"]),
-                "accuracy_10nn": score_transform(
-                    train_map, labels[:train_rows], moved_map, labels[train_rows:]
-                ),
+                "accuracy_10nn": score_transform(train_map, labels[:train_rows], moved_map, labels[train_rows:]),
             }
         )
         train_map.unlink()
@@ -182,9 +176,7 @@ def memory(driver: Driver) -> list[Record]:
     """Peak resident memory of a fresh process that fits, beyond the bytes of its input."""
     dataset = open_dataset("fashion", driver.size)
     records = []
-    for repeat, system, seed in turns(
-        driver, [("vicinal", True), ("umap-learn", False), ("umap-learn", True)]
-    ):
+    for repeat, system, seed in turns(driver, [("vicinal", True), ("umap-learn", False), ("umap-learn", True)]):
         record = fit_once(driver, dataset, system, seed, repeat)
         record.pop("map").unlink()
         record["beyond_input_bytes"] = record["peak_bytes"] - record["input_bytes"]
@@ -283,9 +275,7 @@ def family(driver: Driver) -> list[Record]:
         ("umap-learn densMAP", False),
         ("vicinal LargeVis", True),
     ]
-    records = [
-        fit_once(driver, dataset, system, seed, repeat) for repeat, system, seed in turns(driver, contenders)
-    ]
+    records = [fit_once(driver, dataset, system, seed, repeat) for repeat, system, seed in turns(driver, contenders)]
     correlation = RadiusCorrelation(dataset)
     for record in records:
         record["radius_correlation"] = correlation.score(record["map"])

@@ -89,9 +89,7 @@ def groups(documents: Documents, suite: str, *keys: str) -> list[list[Record]]:
     found: dict[tuple[object, ...], list[Record]] = {}
     for record in select(documents, suite):
         found.setdefault(tuple(record.get(key) for key in keys), []).append(record)
-    return sorted(
-        found.values(), key=lambda group: (group[0].get("rows", 0), group[0]["system"] != "vicinal")
-    )
+    return sorted(found.values(), key=lambda group: (group[0].get("rows", 0), group[0]["system"] != "vicinal"))
 
 
 def process_section(suite: str, title: str) -> Callable[[Documents], list[str]]:
@@ -194,9 +192,7 @@ def tsne_section(documents: Documents) -> list[str]:
 
 
 def startup_section(documents: Documents) -> list[str]:
-    lines = [
-        (g[0]["system"], shown_seconds(middle(g, "wall"))) for g in groups(documents, "startup", "system")
-    ]
+    lines = [(g[0]["system"], shown_seconds(middle(g, "wall"))) for g in groups(documents, "startup", "system")]
     return ["## Start-up", "", documents["startup"]["description"], "", *rows(("what", "median"), lines)]
 
 

@@ -136,16 +136,19 @@ void NeighborIndex::grow_forest(Size trees, Size leaf_rows, ThreadTeam& team) {
     Size depth = 0;
     while ((n >> depth) > leaf_rows) ++depth;
     if (forest_.trees == trees && forest_.depth == depth) return;
-    forest_.trees = trees;
-    forest_.depth = depth;
-    forest_.rows = n;
-    order_.resize(static_cast<std::size_t>(trees * n));
-    pairs_.resize(static_cast<std::size_t>(2 * trees * forest_.nodes()));
-    threshold_.resize(static_cast<std::size_t>(trees * forest_.nodes()));
-    forest_.order = order_.data();
-    forest_.pairs = pairs_.data();
-    forest_.threshold = threshold_.data();
-    kernels().grow_forest(space_, seed_, forest_, team);
+    // Grown aside: an interruption leaves the forest there was.
+    ForestView grown{.trees = trees, .depth = depth, .rows = n};
+    std::vector<Index> order(static_cast<std::size_t>(trees * n));
+    std::vector<Index> pairs(static_cast<std::size_t>(2 * trees * grown.nodes()));
+    std::vector<float> threshold(static_cast<std::size_t>(trees * grown.nodes()));
+    grown.order = order.data();
+    grown.pairs = pairs.data();
+    grown.threshold = threshold.data();
+    kernels().grow_forest(space_, seed_, grown, team);
+    order_ = std::move(order);
+    pairs_ = std::move(pairs);
+    threshold_ = std::move(threshold);
+    forest_ = grown;
 }
 
 void NeighborIndex::query(Matrix queries, const PairMetric* pairs, GraphView graph, const QueryOptions& options,

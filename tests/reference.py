@@ -122,9 +122,7 @@ def finite_mean(distance: Floats) -> float:
     return float(finite.mean()) if finite.size else 0.0
 
 
-def conditional_memberships(
-    index: ArrayLike, distance: ArrayLike, rho: ArrayLike, sigma: ArrayLike
-) -> Floats:
+def conditional_memberships(index: ArrayLike, distance: ArrayLike, rho: ArrayLike, sigma: ArrayLike) -> Floats:
     """p_{j|i} of eq. 1 as a dense matrix: row i, column j.
 
     The point itself has membership 0 although it is first in its own neighbour list;
@@ -320,9 +318,7 @@ def algorithm1_epoch(
         for negative in drawn:
             if negative == head:
                 continue
-            step = learning_rate * np.clip(
-                gamma * repel_gradient(y[head], y[negative], a, b, eps), -clip, clip
-            )
+            step = learning_rate * np.clip(gamma * repel_gradient(y[head], y[negative], a, b, eps), -clip, clip)
             y[head] -= step
             if update_negatives:
                 y[negative] += step

@@ -90,9 +90,7 @@ def local_radii(graph: Graph, distance: NDArray[np.float32]) -> Floats:
 
 def edge_distances(graph: Graph, neighbors: Neighbors, n_jobs: int = -1) -> NDArray[np.float32]:
     """The input distance of every edge of a graph made from a neighbour table; -1 for edges that are not from there."""
-    return _core.edge_distances(
-        graph.indptr, graph.indices, graph.weights, neighbors.index, neighbors.distance, n_jobs
-    )
+    return _core.edge_distances(graph.indptr, graph.indices, graph.weights, neighbors.index, neighbors.distance, n_jobs)
 
 
 def embedding_radii(embedding: NDArray[np.float32], n_neighbors: int, n_jobs: int = -1) -> Floats:

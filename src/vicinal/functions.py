@@ -43,6 +43,7 @@ __all__ = [
     "smooth_knn_dist",
 ]
 
+
 def find_ab_params(spread: float, min_dist: float) -> tuple[float, float]:
     """a and b of the kernel 1 / (1 + a d^{2b}) for a spread and a least distance."""
     kernel = fit_ab(spread, min_dist)

@@ -122,9 +122,7 @@ def fuzzy_graph(
     return Graph(indptr, indices, weights, neighbors.n, rho, sigma)
 
 
-def bipartite_graph(
-    neighbors: Neighbors, n_tails: int, *, local_connectivity: float = 1.0, n_jobs: int = -1
-) -> Graph:
+def bipartite_graph(neighbors: Neighbors, n_tails: int, *, local_connectivity: float = 1.0, n_jobs: int = -1) -> Graph:
     """Edges from new rows to their nearest known rows, one direction only.
 
     A new row is no neighbour of itself, so one neighbour fewer is taken to be certainly connected.
@@ -174,9 +172,7 @@ def entropic_bipartite_graph(
 ) -> Graph:
     """Conditionals of new rows among their nearest known rows (eq. 18); the weights of a row sum to 1."""
     _check_perplexity(perplexity)
-    weights, sigma = _core.perplexity_conditionals(
-        neighbors.index, neighbors.distance, float(perplexity), True, n_jobs
-    )
+    weights, sigma = _core.perplexity_conditionals(neighbors.index, neighbors.distance, float(perplexity), True, n_jobs)
     return _to_known(neighbors, weights, n_tails, np.zeros(neighbors.n, dtype=np.float32), sigma)
 
 

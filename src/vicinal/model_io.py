@@ -79,9 +79,7 @@ def load(path: str | os.PathLike[str], **params: Any) -> Any:
     return model
 
 
-def write_file(
-    path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], document: Mapping[str, Any]
-) -> None:
+def write_file(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], document: Mapping[str, Any]) -> None:
     """Arrays and a document, checksummed, at once or not at all."""
     from safetensors.numpy import save as to_bytes
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,6 +15,7 @@ from vicinal.metrics import ALIASES as ALIASES
 from vicinal.metrics import METRICS as METRICS
 from vicinal.metrics import FittedMetric, Rows, allows_nan, fit_metric, is_low_level, is_sparse
 from vicinal.row_content import as_rows, csr_parts, scan_rows
+from vicinal.sharing import Guard
 
 if TYPE_CHECKING:
     from vicinal.graph import Graph
@@ -148,7 +148,7 @@ class NeighborIndex:
         self._largest = largest if self._metric.facts.prepare is None else None
         self._scale: float | None = None
         self._forget()
-        self._building = threading.Lock()
+        self._building = Guard()
 
     def _forget(self) -> None:
         self._prepared: Rows | None = None
@@ -163,7 +163,7 @@ class NeighborIndex:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._forget()
-        self._building = threading.Lock()
+        self._building = Guard()
 
     def search(self, k: int, method: Method = "auto") -> Neighbors:
         """The ``k`` nearest rows of every row, itself counted."""

@@ -427,9 +427,7 @@ def _blocks(rows: Indices, width: int) -> Iterator[Indices]:
 def _pair(X: ArrayLike, embedding: ArrayLike, metric: str) -> tuple[_Space, _Space]:
     data, flat = _matrix("X", X), _matrix("embedding", embedding)
     if len(data) != len(flat):
-        raise ValueError(
-            f"embedding must have one row for each of the {len(data)} rows of X, got {len(flat)}"
-        )
+        raise ValueError(f"embedding must have one row for each of the {len(data)} rows of X, got {len(flat)}")
     if metric == "precomputed" and data.shape[0] != data.shape[1]:
         raise ValueError(f"X must be square for metric='precomputed', got shape {data.shape}")
     return _Space(data, metric), _Space(flat, "euclidean")

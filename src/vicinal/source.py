@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,6 +20,7 @@ from vicinal.neighbors import Method, NeighborIndex, Neighbors
 from vicinal.precomputed import check_distances, neighbors_from_distances, query_from_distances
 from vicinal.row_content import hash_rows
 from vicinal.seen_rows import SeenRows
+from vicinal.sharing import once
 
 
 class Source(Protocol):
@@ -55,7 +55,7 @@ class _Seen:
     def n(self) -> int:
         return int(self.rows.shape[0])
 
-    @cached_property
+    @once
     def seen(self) -> SeenRows:
         return SeenRows(self.rows, self.n_jobs)
 
@@ -75,11 +75,9 @@ class RowSource(_Seen):
     given: Neighbors | None = None
     share: float = 1.0
 
-    @cached_property
+    @once
     def index(self) -> NeighborIndex:
-        index = NeighborIndex(
-            self.rows, self.metric, metric_kwds=self.metric_kwds, seed=self.seed, n_jobs=self.n_jobs
-        )
+        index = NeighborIndex(self.rows, self.metric, metric_kwds=self.metric_kwds, seed=self.seed, n_jobs=self.n_jobs)
         index.share = self.share
         return index
 

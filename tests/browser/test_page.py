@@ -70,9 +70,7 @@ def test_it_opens_from_a_file_and_draws_every_class(open_page: Open, exported: P
         assert covered(page, colour) > 300
     # points are where the data say: the class around (-6, 0) is left of the one around (6, 0)
     seen = pixels(page)
-    left, right = (
-        np.argwhere(np.abs(seen - rgb(colour)).max(axis=-1) < 0.12).mean(axis=0) for colour in palette(2)
-    )
+    left, right = (np.argwhere(np.abs(seen - rgb(colour)).max(axis=-1) < 0.12).mean(axis=0) for colour in palette(2))
     assert left[1] < right[1] - 100
 
 
@@ -245,8 +243,9 @@ def test_values_are_drawn_on_their_scale(open_page: Open, tmp_path: Path) -> Non
     dark = seen.max(axis=-1) < 0.95
     assert seen[:, :middle][dark[:, :middle]][:, 1].mean() < seen[:, middle:][dark[:, middle:]][:, 1].mean() - 0.2
     assert "width" in page.inner_text("#legend")
-    assert page.inner_text(".ends").split() == [f"{v:.3g}" for v in (PLACES[:, 0].min(),
-        (PLACES[:, 0].min() + PLACES[:, 0].max()) / 2, PLACES[:, 0].max())]
+    assert page.inner_text(".ends").split() == [
+        f"{v:.3g}" for v in (PLACES[:, 0].min(), (PLACES[:, 0].min() + PLACES[:, 0].max()) / 2, PLACES[:, 0].max())
+    ]
 
 
 def test_a_hundred_thousand_points_answer(open_page: Open, tmp_path: Path) -> None:

@@ -53,9 +53,7 @@ def test_classes_of_digits_stay_together(digits: NDArray[np.float32], digit_labe
 def test_a_saved_model_places_rows_alike(digits: NDArray[np.float32], tmp_path: Path) -> None:
     model = LargeVis(perplexity=10, random_state=0, n_epochs=40).fit(digits[:500])
     save(model, tmp_path / "model")
-    np.testing.assert_array_equal(
-        load(tmp_path / "model").transform(digits[500:530]), model.transform(digits[500:530])
-    )
+    np.testing.assert_array_equal(load(tmp_path / "model").transform(digits[500:530]), model.transform(digits[500:530]))
 
 
 def test_sparse_rows(digits: NDArray[np.float32]) -> None:

@@ -85,7 +85,10 @@ REFUSED: dict[str, tuple[dict[str, Any], Any, dict[str, Any], str]] = {
     "one target neighbour": ({"target_n_neighbors": 1}, X, {}, "target_n_neighbors"),
     "unknown target metric": ({"target_metric": "near"}, X, {"y": np.arange(N)}, "metric"),
     "target keywords": (
-        {"target_metric": "l2", "target_metric_kwds": {"q": 1}}, X, {"y": np.arange(N)}, "metric_kwds",
+        {"target_metric": "l2", "target_metric_kwds": {"q": 1}},
+        X,
+        {"y": np.arange(N)},
+        "metric_kwds",
     ),
     "labels as numbers": ({"target_metric": "l2"}, X, {"y": np.array(["a", "b"] * (N // 2))}, r"\by\b"),
     "numbers infinite": ({"target_metric": "l2"}, X, {"y": changed(np.zeros(N), 4, np.inf)}, "row 4"),
@@ -101,7 +104,10 @@ REFUSED: dict[str, tuple[dict[str, Any], Any, dict[str, Any], str]] = {
     "a mask of row numbers": ({}, X, {"fixed_mask": [1, 2, 3], "fixed_positions": X[:, :2]}, "fixed_mask"),
     "positions of 4 components": ({}, X, {"fixed_mask": np.ones(N, bool), "fixed_positions": X}, "fixed_positions"),
     "a pinned position NaN": (
-        {}, X, {"fixed_mask": np.ones(N, bool), "fixed_positions": changed(X[:, :2], (8, 0), np.nan)}, "row 8",
+        {},
+        X,
+        {"fixed_mask": np.ones(N, bool), "fixed_positions": changed(X[:, :2], (8, 0), np.nan)},
+        "row 8",
     ),
     "an unknown argument": ({}, X, {"weights": np.ones(N)}, "weights"),
 }

@@ -122,9 +122,7 @@ class TestComposition:
         again = pickle.loads(pickle.dumps(model))
         np.testing.assert_array_equal(again.transform(new), places)
 
-    def test_two_halves_tell_more_than_one(
-        self, halves: tuple[UMAP, UMAP], digits: Rows
-    ) -> None:
+    def test_two_halves_tell_more_than_one(self, halves: tuple[UMAP, UMAP], digits: Rows) -> None:
         whole = halves[0] * halves[1]
         quality = [trustworthiness(digits[:600], m.embedding_) for m in (whole, *halves)]
         assert quality[0] > max(quality[1:])
@@ -251,8 +249,10 @@ def test_maps_on_other_surfaces(metric: str, digits: Rows, digit_labels: NDArray
 def map_distance(metric: str, A: Rows, B: Rows) -> NDArray[Any]:
     a, b = A.astype(np.float64), B.astype(np.float64)
     if metric == "haversine":
+
         def sphere(p: NDArray[np.float64]) -> NDArray[np.float64]:
             return np.stack([np.sin(p[:, 0]) * np.cos(p[:, 1]), np.sin(p[:, 0]) * np.sin(p[:, 1]), np.cos(p[:, 0])], 1)
+
         return cdist(sphere(a), sphere(b))
     if metric == "hyperboloid":
         lift_a, lift_b = np.sqrt(1 + (a**2).sum(1)), np.sqrt(1 + (b**2).sum(1))

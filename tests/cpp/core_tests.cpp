@@ -345,6 +345,24 @@ void sparse_rows_have_the_neighbours_of_dense_ones() {
     }
 }
 
+void an_interrupted_search_leaves_nothing_half_done() {
+    const Size n = 1500, d = 12, k = 8;
+    const auto data = grouped_rows(n, d, 20, 5);
+    const Matrix rows{data.data(), n, d};
+    ThreadTeam team(2);
+    const auto search = [&](NeighborIndex& index) {
+        Table table(n, k);
+        index.search_approximate(k, {}, table.index.data(), table.distance.data(), team);
+        return table;
+    };
+    NeighborIndex index(rows, find_metric("euclidean"), 9, nullptr, team);
+    ThreadTeam interrupted(2, [] { return true; });
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));  // the next poll is due
+    CHECK(throws<Interrupted>([&] { index.grow_forest(8, 96, interrupted); }));
+    NeighborIndex whole(rows, find_metric("euclidean"), 9, nullptr, team);
+    CHECK(search(index) == search(whole));
+}
+
 void approximate_search_is_good_and_independent_of_threads() {
     for (const char* name : {"euclidean", "cosine", "manhattan", "chebyshev"})
         for (Size d : {12, 150}) {
@@ -652,6 +670,7 @@ constexpr Test tests[] = {
     TEST(more_neighbours_than_rows_are_missing),
     TEST(sparse_rows_have_the_neighbours_of_dense_ones),
     TEST(approximate_search_is_good_and_independent_of_threads),
+    TEST(an_interrupted_search_leaves_nothing_half_done),
     TEST(query_finds_the_row_itself),
     TEST(unknown_metric_is_an_error),
     TEST(smooth_knn_solves_its_equation),

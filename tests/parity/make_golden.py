@@ -77,9 +77,7 @@ def write_graphs(name: str, data: np.ndarray) -> None:
     upper = graphs[0][0].tocoo()
     above = upper.row < upper.col
     rows, cols = upper.row[above], upper.col[above]
-    weights = np.array(
-        [[np.asarray(g[rows, cols]).ravel() for g in line] for line in graphs], dtype=np.float32
-    )
+    weights = np.array([[np.asarray(g[rows, cols]).ravel() for g in line] for line in graphs], dtype=np.float32)
     nnz = np.array([[g.nnz for g in line] for line in graphs])
     if (nnz != 2 * np.count_nonzero(weights, axis=2)).any():
         raise AssertionError("a graph has entries outside the pattern that is written")

@@ -50,9 +50,7 @@ def test_input_radii_equal_the_reference(parts: tuple[Graph, NDArray[np.float32]
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3, 5])
-def test_summary_equals_the_reference(
-    parts: tuple[Graph, NDArray[np.float32], NDArray[np.float64]], dim: int
-) -> None:
+def test_summary_equals_the_reference(parts: tuple[Graph, NDArray[np.float32], NDArray[np.float64]], dim: int) -> None:
     graph, length, _ = parts
     radii = Radii.of(graph, length)
     term = radii.term(2.0, 0.3, SHIFT)

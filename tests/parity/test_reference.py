@@ -47,9 +47,7 @@ def test_attract_gradient_is_the_derivative_of_its_cost(a: float, b: float, dime
     for head, tail in random_pairs(dimension):
         expected = finite_difference(lambda d2: reference.attract_cost(d2, a, b), head, tail)
         actual = reference.attract_gradient(head, tail, a, b)
-        np.testing.assert_allclose(
-            actual, expected, rtol=0, atol=FINITE_DIFFERENCE_TOLERANCE * (1 + abs(actual).max())
-        )
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=FINITE_DIFFERENCE_TOLERANCE * (1 + abs(actual).max()))
 
 
 @pytest.mark.parametrize("dimension", DIMENSIONS)
@@ -58,9 +56,7 @@ def test_repel_gradient_without_eps_is_the_derivative_of_its_cost(a: float, b: f
     for head, tail in random_pairs(dimension):
         expected = finite_difference(lambda d2: reference.repel_cost(d2, a, b), head, tail)
         actual = reference.repel_gradient(head, tail, a, b, eps=0.0)
-        np.testing.assert_allclose(
-            actual, expected, rtol=0, atol=FINITE_DIFFERENCE_TOLERANCE * (1 + abs(actual).max())
-        )
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=FINITE_DIFFERENCE_TOLERANCE * (1 + abs(actual).max()))
 
 
 @pytest.mark.parametrize(("a", "b"), KERNELS)
@@ -271,9 +267,7 @@ def test_kernel_parameters_at_the_defaults_and_at_the_surveys_value() -> None:
 
 def test_kernel_parameters_equal_umap_learn() -> None:
     arrays = golden("kernel")
-    for spread, min_dist, a, b in zip(
-        *(arrays[key] for key in ("spread", "min_dist", "a", "b")), strict=True
-    ):
+    for spread, min_dist, a, b in zip(*(arrays[key] for key in ("spread", "min_dist", "a", "b")), strict=True):
         assert reference.fit_ab(spread, min_dist) == pytest.approx((a, b), rel=1e-6)
 
 
@@ -326,9 +320,7 @@ def test_gradients_are_clipped_by_component() -> None:
 def by_row(arrays: dict[str, np.ndarray]) -> tuple[list[list[int]], list[np.ndarray]]:
     heads, tails = arrays["edges"].astype(int).T
     rows = range(len(arrays["initial"]))
-    return [tails[heads == i].tolist() for i in rows], [
-        arrays["negatives"][heads == i].astype(int) for i in rows
-    ]
+    return [tails[heads == i].tolist() for i in rows], [arrays["negatives"][heads == i].astype(int) for i in rows]
 
 
 def test_row_owned_epoch_agrees_with_the_sequential_one_for_small_steps() -> None:
@@ -351,9 +343,7 @@ def test_row_owned_epoch_reads_only_the_snapshot() -> None:
     for row in (0, 77, 149):
         alone_edges = [tails if i == row else [] for i, tails in enumerate(edges)]
         alone_negatives = [drawn if i == row else [] for i, drawn in enumerate(negatives)]
-        alone = reference.row_owned_epoch(
-            arrays["initial"], alone_edges, alone_negatives, **epoch_arguments(arrays)
-        )
+        alone = reference.row_owned_epoch(arrays["initial"], alone_edges, alone_negatives, **epoch_arguments(arrays))
         np.testing.assert_array_equal(alone[row], whole[row])
         others = np.arange(len(whole)) != row
         np.testing.assert_array_equal(alone[others], arrays["initial"][others])

@@ -13,9 +13,7 @@ Rows = NDArray[np.float32]
 SEEDS = (0, 1, 2)
 
 
-def held_out_accuracy(
-    X: Rows, given: NDArray[np.int64] | None, truth: NDArray[np.int64], seed: int
-) -> float:
+def held_out_accuracy(X: Rows, given: NDArray[np.int64] | None, truth: NDArray[np.int64], seed: int) -> float:
     """5-NN accuracy of held-out rows, placed by transform among the training rows and their true labels."""
     held = np.arange(len(X)) % 4 == 0
     model = UMAP(random_state=seed).fit(X[~held], None if given is None else given[~held])

@@ -114,9 +114,7 @@ def test_embed_with_everything(run: Run) -> None:
 
 def test_measurements_as_labels_are_values_not_classes(run: Run) -> None:
     write("data.csv", csv_of(ROWS))
-    code, _, err = run(
-        "embed", "data.csv", "-o", "m.csv", "--label", "d", "--png", "m.png", "--report", "m.json"
-    )
+    code, _, err = run("embed", "data.csv", "-o", "m.csv", "--label", "d", "--png", "m.png", "--report", "m.json")
     assert (code, err) == (0, "")
     assert json.loads(Path("m.json").read_text())["quality"]["knn_accuracy"] is None
 
@@ -130,9 +128,7 @@ def test_quiet_says_nothing_and_force_replaces(run: Run) -> None:
     assert np.load("real.npy").shape == (60, 2)
 
 
-@pytest.mark.parametrize(
-    ("width", "names"), [(1, ["x"]), (3, ["x", "y", "z"]), (4, ["d1", "d2", "d3", "d4"])]
-)
+@pytest.mark.parametrize(("width", "names"), [(1, ["x"]), (3, ["x", "y", "z"]), (4, ["d1", "d2", "d3", "d4"])])
 def test_other_dimensions(run: Run, width: int, names: list[str]) -> None:
     np.save("data.npy", ROWS)
     run("embed", "data.npy", "-o", "map.csv", "--n-components", str(width), "--n-epochs", "20")
@@ -367,9 +363,7 @@ def test_a_write_that_fails_leaves_every_output_alone(run: Run, monkeypatch: pyt
 
 def test_missing_packages_are_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     real = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: None if name in ("typer", "polars") else real(name)
-    )
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in ("typer", "polars") else real(name))
     line = "error: the command line needs typer, polars: pip install 'vicinal[app]'\n"
     assert run("demo") == (2, "", line)
 
@@ -535,9 +529,7 @@ def test_demo_in_a_process_of_its_own(tmp_path: Path) -> None:
         ("a,b\r\n1,2\r\n", ("a", "b"), [[1, 2]]),
     ],
 )
-def test_csv_as_people_write_it(
-    tmp_path: Path, text: str, names: tuple[str, ...], rows: list[list[float]]
-) -> None:
+def test_csv_as_people_write_it(tmp_path: Path, text: str, names: tuple[str, ...], rows: list[list[float]]) -> None:
     path = tmp_path / "data.CSV"
     path.write_bytes(text.encode())
     table = readers.read_table(path)

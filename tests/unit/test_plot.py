@@ -46,9 +46,7 @@ def drawn(ax: Axes) -> tuple[Array, Array]:
 def test_every_point_is_drawn_in_the_colour_of_its_class() -> None:
     places, colours = drawn(plot.points(MAP, CLASSES))
     assert len(places) == 300
-    wanted = {
-        tuple(place): to_rgb(plot.palette(3)[c]) for place, c in zip(MAP.astype(float), CLASSES, strict=True)
-    }
+    wanted = {tuple(place): to_rgb(plot.palette(3)[c]) for place, c in zip(MAP.astype(float), CLASSES, strict=True)}
     for place, colour in zip(places, colours, strict=True):
         assert colour == pytest.approx(wanted[tuple(place)])
 

@@ -65,9 +65,7 @@ def test_trustworthiness_equals_scikit_learn(digits: tuple[Array, Array, Array],
 def test_trustworthiness_with_ties_is_near_scikit_learn() -> None:
     X = load_digits().data[:500]
     Y = PCA(2, random_state=0).fit_transform(X)
-    assert quality.trustworthiness(X, Y) == pytest.approx(
-        manifold.trustworthiness(X, Y, n_neighbors=15), abs=1e-4
-    )
+    assert quality.trustworthiness(X, Y) == pytest.approx(manifold.trustworthiness(X, Y, n_neighbors=15), abs=1e-4)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine", "chebyshev", "correlation"])
@@ -88,9 +86,7 @@ def test_integers_with_many_ties_are_ranked_by_index() -> None:
     wanted = restated(X, Y, 6, 20)
     assert quality.trustworthiness(X, Y, n_neighbors=6) == pytest.approx(wanted["trust"], abs=1e-12)
     assert quality.continuity(X, Y, n_neighbors=6) == pytest.approx(wanted["continuity"], abs=1e-12)
-    assert quality.neighbor_recall(X, Y, n_neighbors=6, within=20) == pytest.approx(
-        wanted["recall"], abs=1e-12
-    )
+    assert quality.neighbor_recall(X, Y, n_neighbors=6, within=20) == pytest.approx(wanted["recall"], abs=1e-12)
 
 
 def test_precomputed_distances_equal_the_data_they_come_from(digits: tuple[Array, Array, Array]) -> None:
@@ -131,9 +127,7 @@ def test_an_offset_does_not_matter(digits: tuple[Array, Array, Array]) -> None:
     assert quality.trustworthiness(X + 2.0**20, Y) == pytest.approx(quality.trustworthiness(X, Y), abs=1e-6)
 
 
-def test_blocks_do_not_change_the_result(
-    digits: tuple[Array, Array, Array], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocks_do_not_change_the_result(digits: tuple[Array, Array, Array], monkeypatch: pytest.MonkeyPatch) -> None:
     X, Y, y = digits
     whole = quality.report(X, Y, y)
     monkeypatch.setattr(quality, "BLOCK_VALUES", 3000)

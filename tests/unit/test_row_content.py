@@ -36,9 +36,7 @@ def test_equal_rows_are_found_whatever_they_lie_among(form: Any) -> None:
 
 def test_what_is_stored_does_not_matter_but_what_is_there() -> None:
     plain = sparse.csr_matrix(np.array([[0.0, 2.0, 0.0]], dtype=np.float32))
-    stored = sparse.csr_matrix(
-        (np.array([-0.0, 2.0], np.float32), np.array([0, 1]), np.array([0, 2])), shape=(1, 3)
-    )
+    stored = sparse.csr_matrix((np.array([-0.0, 2.0], np.float32), np.array([0, 1]), np.array([0, 2])), shape=(1, 3))
     np.testing.assert_array_equal(hash_rows(plain), hash_rows(stored))
     np.testing.assert_array_equal(SeenRows(plain).find(stored, hash_rows(stored)), [0])
 

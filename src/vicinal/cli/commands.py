@@ -253,9 +253,7 @@ def quality(
     check_targets({"--report": (report, (".json",))}, [data, embedding], force)
     table = _read(data, columns, label, None, None, array)
     places = _read(embedding, *_coordinate_columns(embedding))
-    found = measures.report(
-        table.X, places.X, categories(table.labels), n_neighbors=n_neighbors, metric=metric
-    )
+    found = measures.report(table.X, places.X, categories(table.labels), n_neighbors=n_neighbors, metric=metric)
     if report is not None:
         with Outputs() as outputs:
             write_json(outputs.staged(report), found.as_dict())

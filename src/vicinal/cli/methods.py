@@ -66,9 +66,7 @@ def signature(method: Method) -> Mapping[str, inspect.Parameter]:
     return inspect.signature(estimator(method)).parameters
 
 
-def recipe(
-    method: Method, options: Mapping[str, Any], assignments: Sequence[str], *, seed: int, jobs: int
-) -> Recipe:
+def recipe(method: Method, options: Mapping[str, Any], assignments: Sequence[str], *, seed: int, jobs: int) -> Recipe:
     """The estimator's parameters from options that were given and from `--param name=value`."""
     known = signature(method)
     parameters = dict(ESTIMATORS[method][1])

@@ -66,9 +66,7 @@ def write_map(
         frame.write_parquet(path)
 
 
-def write_picture(
-    path: Path, embedding: NDArray[np.float32], labels: NDArray[Any] | None, title: str | None
-) -> None:
+def write_picture(path: Path, embedding: NDArray[np.float32], labels: NDArray[Any] | None, title: str | None) -> None:
     # Figure rather than pyplot: no window system is asked for, no global state is left
     from matplotlib.figure import Figure
 

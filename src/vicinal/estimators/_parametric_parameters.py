@@ -197,9 +197,7 @@ class ParametricParameters(Embedding):
         shape = Shape(n_features, int(self.n_components), dims)
         return Model.build(shape, "mlp" if self.encoder is None else self.encoder, decoder, device, dtype)
 
-    def _objective(
-        self, classes: NDArray[np.int64] | None, landmarks: Landmarks | None
-    ) -> Objective:
+    def _objective(self, classes: NDArray[np.int64] | None, landmarks: Landmarks | None) -> Objective:
         from vicinal.parametric.fitting import Objective
 
         return Objective(

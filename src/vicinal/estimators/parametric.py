@@ -249,9 +249,7 @@ class ParametricUMAP(ParametricParameters):
             start, self.init_used_ = initial_embedding(self.init, task)
             return start
 
-    def _landmarks_with(
-        self, rows: NDArray[np.float32], positions: Any
-    ) -> Landmarks | None:
+    def _landmarks_with(self, rows: NDArray[np.float32], positions: Any) -> Landmarks | None:
         """Landmarks added before, and rows of ``X`` that are given places."""
         known = getattr(self, "_landmarks", None)
         if positions is None:

@@ -1,13 +1,12 @@
 """The terms of a training loss. Each is a callable of a batch of edges; what else it needs, it draws itself.
 
-    loss = umap + w_r reconstruction + w_g correlation + w_l landmarks + w_s supervision
+loss = umap + w_r reconstruction + w_g correlation + w_l landmarks + w_s supervision
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Protocol
 
 import torch
@@ -17,6 +16,7 @@ from vicinal.kernel import Kernel
 from vicinal.parametric.loss import correlation_loss, triplet_loss, umap_loss
 from vicinal.parametric.rows import Rows
 from vicinal.parametric.sampler import EdgeSampler
+from vicinal.sharing import once
 
 PairLoss = Callable[[Tensor, Tensor], Tensor]
 
@@ -27,12 +27,12 @@ class Batch:
     def __init__(self, encoder: nn.Module, rows: Rows, sampler: EdgeSampler, size: int) -> None:
         self._encoder, self._rows, self._sampler, self._size = encoder, rows, sampler, size
 
-    @cached_property
+    @once
     def rows(self) -> Tensor:
         """Heads, then tails."""
         return self._rows.take(torch.cat(self._sampler.draw(self._size)))
 
-    @cached_property
+    @once
     def embedding(self) -> Tensor:
         return encode(self._encoder, self.rows)
 

@@ -59,9 +59,7 @@ def coordinates(embedding: Any) -> Floats:
     """The places of a fitted model or of an array, [n, 2], checked to be finite."""
     array = np.asarray(getattr(embedding, "embedding_", embedding))
     if array.ndim != 2 or array.shape[1] != 2 or len(array) == 0 or array.dtype.kind not in "fiub":
-        raise ValueError(
-            f"embedding must be numbers of shape (n, 2), got {array.dtype} of shape {array.shape}"
-        )
+        raise ValueError(f"embedding must be numbers of shape (n, 2), got {array.dtype} of shape {array.shape}")
     bad = np.flatnonzero(~np.isfinite(array).all(axis=1))
     if len(bad):
         raise ValueError(f"embedding must be finite; row {bad[0]} holds NaN or infinity")

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+
 @dataclass(frozen=True)
 class Theme:
     """The colours around the points, and the lightness (OKLab) that points keep to so as to show on them."""
