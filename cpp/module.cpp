@@ -3,6 +3,7 @@
 #include "module.hpp"
 
 #include "chebyshev.hpp"
+#include "coarsen.hpp"
 #include "edge_distance.hpp"
 #include "kernels.hpp"
 #include "perplexity.hpp"
@@ -16,6 +17,15 @@ using namespace vicinal;
 
 namespace {
 
+void check_edges(const Csr& graph) {
+    for (Size e = 0; e < graph.indptr[graph.rows]; ++e)
+        require(graph.indices[e] >= 0 && graph.indices[e] < graph.rows, "an edge leads to no row");
+}
+
+nb::tuple own_graph(OwnedCsr&& csr) {
+    return nb::make_tuple(own(std::move(csr.indptr)), own(std::move(csr.indices)), own(std::move(csr.weights)));
+}
+
 template <class Combine>
 nb::tuple symmetrize(const In<Index, 2>& index, const In<float, 2>& membership, const Combine& combine, int n_jobs) {
     const NeighborTable table = view(index, membership);
@@ -23,7 +33,7 @@ nb::tuple symmetrize(const In<Index, 2>& index, const In<float, 2>& membership, 
         require(table.index[e] < table.rows, "a neighbour index lies beyond the rows");
     OwnedCsr csr =
         run(n_jobs, [&](ThreadTeam& team) { return Symmetrizer(table, membership.data(), combine).run(team); });
-    return nb::make_tuple(own(std::move(csr.indptr)), own(std::move(csr.indices)), own(std::move(csr.weights)));
+    return own_graph(std::move(csr));
 }
 
 void bind_graph(nb::module_& m) {
@@ -96,8 +106,7 @@ void bind_density(nb::module_& m) {
             const Csr graph = view(indptr, indices, weights);
             const NeighborTable table = view(index, distance);
             require(graph.rows == table.rows, "graph and table differ in their rows");
-            for (std::size_t e = 0; e < indices.shape(0); ++e)
-                require(graph.indices[e] >= 0 && graph.indices[e] < graph.rows, "an edge leads to no row");
+            check_edges(graph);
             auto out = make<float>(graph.indptr[graph.rows]);
             run(n_jobs, [&](ThreadTeam& team) {
                 edge_distances(graph, table, out.data(), team);
@@ -110,6 +119,15 @@ void bind_density(nb::module_& m) {
 
 void bind_spectral(nb::module_& m) {
     m.def(
+        "coarsen",
+        [](In<Size, 1> indptr, In<Index, 1> indices, In<float, 1> weights, int n_jobs) {
+            const Csr graph = view(indptr, indices, weights);
+            check_edges(graph);
+            Coarse coarse = run(n_jobs, [&](ThreadTeam& team) { return coarsen(graph, team); });
+            return nb::make_tuple(own(std::move(coarse.group)), own_graph(std::move(coarse.graph)));
+        },
+        "indptr"_a, "indices"_a, "weights"_a, "n_jobs"_a);
+    m.def(
         "chebyshev_filter",
         [](In<Size, 1> indptr, In<Index, 1> indices, In<float, 1> weights, In<float, 2> block, double cut, int degree,
            int n_jobs) {
@@ -117,8 +135,7 @@ void bind_spectral(nb::module_& m) {
             const Matrix from = view(block);
             require(from.rows == matrix.rows && from.cols % block_columns == 0, "the block does not fit the matrix");
             require(degree >= 1 && cut > -1.0, "degree or cut out of range");
-            for (std::size_t e = 0; e < indices.shape(0); ++e)
-                require(matrix.indices[e] >= 0 && matrix.indices[e] < matrix.rows, "an edge leads to no row");
+            check_edges(matrix);
             auto out = make<float>(from.rows, from.cols);
             std::copy(from.data, from.data + from.rows * from.cols, out.data());
             run(n_jobs, [&](ThreadTeam& team) {

@@ -12,7 +12,7 @@ the same bits for any number of threads.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ FIRST_CUT = 0.9
 # converge slowly.
 BLOCK, GUARD = 8, 4
 DENSE_ROWS = 200  # up to here the whole eigenproblem is small
+COARSE_ROWS = 5_000  # beyond, the iteration starts from a coarser graph's vectors
 
 
 @dataclass(frozen=True)
@@ -41,20 +42,45 @@ def eigenmap(graph: Graph, n_components: int, *, seed: int = 0, n_jobs: int = -1
     degree = graph.degree()
     if graph.n <= max(DENSE_ROWS, 4 * (n_components + BLOCK)):
         return _dense(graph, degree, n_components)
-    root = 1.0 / np.sqrt(degree)
-    matrix = Graph(
-        graph.indptr,
-        graph.indices,
-        (graph.weights * root[graph.heads()] * root[graph.indices]).astype(np.float32),
-        graph.n_tails,
-        graph.rho,
-        graph.sigma,
-    )
-    trivial = np.sqrt(degree)
-    trivial /= np.sqrt(np.einsum("n,n->", trivial, trivial))
     width = -(-(n_components + GUARD) // BLOCK) * BLOCK
-    start = np.random.default_rng(seed).normal(size=(graph.n, width))
-    return _filtered(matrix, trivial, start, n_components, Budget(), n_jobs)
+    return _smooth(graph, degree, n_components, width, seed, n_jobs).vectors[:, :n_components]
+
+
+@dataclass(frozen=True)
+class _Smooth:
+    """A block of orthonormal vectors, the smoothest first, and where the eigenvalues begin that it leaves out."""
+
+    vectors: NDArray[np.float64]
+    cut: float
+
+
+def _smooth(graph: Graph, degree: NDArray[np.float64], wanted: int, width: int, seed: int, n_jobs: int) -> _Smooth:
+    root = np.sqrt(degree)
+    start = _from_coarser(graph, degree, wanted, width, seed, n_jobs)
+    if start is None:
+        start = _Smooth(np.random.default_rng(seed).normal(size=(graph.n, width)), FIRST_CUT)
+    inverse = 1.0 / root
+    weights = (graph.weights * inverse[graph.heads()] * inverse[graph.indices]).astype(np.float32)
+    matrix = replace(graph, weights=weights)
+    trivial = root / np.sqrt(np.einsum("n,n->", root, root))
+    return _filtered(matrix, trivial, start, wanted, Budget(), n_jobs)
+
+
+def _from_coarser(
+    graph: Graph, degree: NDArray[np.float64], wanted: int, width: int, seed: int, n_jobs: int
+) -> _Smooth | None:
+    """The smooth vectors of a coarser graph, taken to the rows of this one: f = D^{-1/2} v is the same for all rows of
+    a group. None if the graph is small or cannot be made much coarser."""
+    if graph.n <= COARSE_ROWS:
+        return None
+    group, arrays = _core.coarsen(graph.indptr, graph.indices, graph.weights, n_jobs)
+    coarse = Graph(*arrays, len(arrays[0]) - 1, graph.rho, graph.sigma)
+    if not 8 * width <= coarse.n <= graph.n // 2:
+        return None
+    coarse_degree = coarse.degree()
+    found = _smooth(coarse, coarse_degree, wanted, width, seed, n_jobs)
+    values = found.vectors / np.sqrt(coarse_degree)[:, None]
+    return _Smooth(values[group] * np.sqrt(degree)[:, None], found.cut)
 
 
 def _dense(graph: Graph, degree: NDArray[np.float64], n_components: int) -> NDArray[np.float64]:
@@ -66,15 +92,10 @@ def _dense(graph: Graph, degree: NDArray[np.float64], n_components: int) -> NDAr
 
 
 def _filtered(
-    matrix: Graph,
-    trivial: NDArray[np.float64],
-    block: NDArray[np.float64],
-    wanted: int,
-    budget: Budget,
-    n_jobs: int,
-) -> NDArray[np.float64]:
-    cut = FIRST_CUT
-    block = _orthonormal(block, trivial)
+    matrix: Graph, trivial: NDArray[np.float64], start: _Smooth, wanted: int, budget: Budget, n_jobs: int
+) -> _Smooth:
+    cut = start.cut
+    block = _orthonormal(start.vectors, trivial)
     for _ in range(budget.filters):
         block = _orthonormal(_filter(matrix, block, cut, budget.degree, n_jobs), trivial)
         image = _filter(matrix, block, 1.0, 1, n_jobs)  # [-1, 1] to itself: M times the block
@@ -82,10 +103,10 @@ def _filtered(
         values, rotation = values[::-1], rotation[:, ::-1]
         block, image = np.einsum("ni,ij->nj", block, rotation), np.einsum("ni,ij->nj", image, rotation)
         residual = np.sqrt(np.einsum("ni,ni->i", image - block * values, image - block * values))
+        cut = float(np.clip(values[-1], 0.0, 1.0 - 1e-6))
         if np.all(residual[:wanted] <= budget.tolerance * np.maximum(1.0 - values[:wanted], 1e-4)):
             break
-        cut = float(np.clip(values[-1], 0.0, 1.0 - 1e-6))
-    return block[:, :wanted]
+    return _Smooth(block, cut)
 
 
 def _filter(matrix: Graph, block: NDArray[np.float64], cut: float, degree: int, n_jobs: int) -> NDArray[np.float64]:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components
 
 from vicinal import Graph, _core, find_neighbors, fuzzy_graph, spectral
 from vicinal.spectral import eigenmap
@@ -101,3 +102,57 @@ def test_the_filter_is_chebyshevs_polynomial(iris: NDArray[np.float32], degree: 
     gain = np.polynomial.chebyshev.chebval(mapped, [0.0] * degree + [1.0])
     expected = vectors @ (gain[:, None] * (vectors.T @ block))
     np.testing.assert_allclose(actual, expected, rtol=0, atol=2e-4 * np.abs(expected).max())
+
+
+def sheet(n: int) -> Graph:
+    X = np.random.default_rng(1).uniform(size=(n, 2)) * [3.0, 1.0]
+    return fuzzy_graph(find_neighbors(X.astype(np.float32), 12))
+
+
+def test_groups_are_connected_and_weigh_what_their_rows_weigh() -> None:
+    graph = sheet(3000)
+    group, (indptr, indices, weights) = _core.coarsen(graph.indptr, graph.indices, graph.weights, 2)
+    groups = len(indptr) - 1
+    assert group.shape == (3000,)
+    np.testing.assert_array_equal(np.unique(group), np.arange(groups))
+    assert groups < 3000 / 4
+    member = csr_matrix((np.ones(3000), (np.arange(3000), group)), shape=(3000, groups))
+    wanted = (member.T @ graph.to_scipy().astype(np.float64) @ member).toarray()
+    given = csr_matrix((weights, indices, indptr), shape=(groups, groups)).toarray()
+    np.testing.assert_allclose(given, wanted, rtol=1e-6)
+    for g in range(0, groups, 17):
+        inside = graph.to_scipy()[group == g][:, group == g]
+        assert connected_components(inside, directed=False)[0] == 1
+
+
+def test_every_row_of_a_graph_without_edges_is_a_group() -> None:
+    group, (indptr, indices, _) = _core.coarsen(
+        np.zeros(5, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32), 2
+    )
+    np.testing.assert_array_equal(group, np.arange(4))
+    assert len(indptr) == 5
+    assert len(indices) == 0
+
+
+def test_a_large_graph_starts_from_a_coarser_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same smoothness with fewer products of the whole matrix."""
+    graph = sheet(spectral.COARSE_ROWS + 1000)
+    inner, sizes = spectral._filter, []
+
+    def counted(matrix: Graph, *others: Any) -> NDArray[np.float64]:
+        sizes.append(matrix.n)
+        return inner(matrix, *others)
+
+    monkeypatch.setattr(spectral, "_filter", counted)
+    vectors = eigenmap(graph, 2)
+    products = sizes.count(graph.n)
+    assert min(sizes) < graph.n / 4
+    np.testing.assert_array_equal(eigenmap(graph, 2, n_jobs=1), vectors)
+    sizes.clear()
+    monkeypatch.setattr(spectral, "COARSE_ROWS", graph.n)
+    alone = eigenmap(graph, 2)
+    assert products < sizes.count(graph.n)
+    root = 1.0 / np.sqrt(graph.degree())
+    matrix = graph.to_scipy().astype(np.float64).multiply(root[:, None]).multiply(root[None, :]).tocsr()
+    rough = [1.0 - np.linalg.eigvalsh(q.T @ (matrix @ q)) for q in (np.linalg.qr(v)[0] for v in (vectors, alone))]
+    assert (rough[0] <= 1.1 * rough[1] + 1e-6).all()
