@@ -8,7 +8,7 @@ SOURCES := pyproject.toml constraints.txt CMakeLists.txt $(wildcard cpp/*) \
     $(shell find src -name '*.py*' -not -path '*/__pycache__/*') $(wildcard src/vicinal/viewer/static/*)
 CXX_FILES := $(wildcard cpp/*.cpp cpp/*.hpp tests/cpp/*.cpp)
 
-.PHONY: demo test bench clients lint format sanitize tsan clean setup web browser
+.PHONY: demo test bench clients lint format sanitize tsan corrupted clean setup web browser
 
 setup: $(VENV)/.installed
 
@@ -78,6 +78,11 @@ tsan: setup
 	$(call configure_checked,build/tsan,thread)
 	$(BIN)/cmake --build build/tsan --target core_tests
 	build/tsan/core_tests
+
+# Corrupted model files: each is refused or loads as it was saved (tests/fuzz/corrupted_models.py).
+FILES ?= 10000
+corrupted: setup
+	$(BIN)/python tests/fuzz/corrupted_models.py --files $(FILES)
 
 $(BENCH_VENV)/.installed: benchmarks/requirements.txt
 	$(PYTHON) -m venv $(BENCH_VENV)

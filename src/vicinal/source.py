@@ -75,6 +75,12 @@ class RowSource(_Seen):
     given: Neighbors | None = None
     share: float = 1.0
 
+    def check(self) -> None:
+        """Raises if the rows are not as the core takes them: what comes from a file may be anything."""
+        rows = self.rows if isinstance(self.rows, np.ndarray) else self.rows.data
+        if self.rows.ndim != 2 or rows.dtype != np.float32 or not rows.flags.c_contiguous:
+            raise ValueError("rows must be a matrix of float32")
+
     @once
     def index(self) -> NeighborIndex:
         index = NeighborIndex(self.rows, self.metric, metric_kwds=self.metric_kwds, seed=self.seed, n_jobs=self.n_jobs)

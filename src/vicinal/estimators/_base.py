@@ -25,7 +25,7 @@ class Embedding(Estimator):
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the map's columns: the estimator's name in small letters and a number."""
-        self._check_is_fitted("embedding_")
+        self._check_is_fitted("_n_features_out")
         name = type(self).__name__.lower()
         return np.asarray([f"{name}{i}" for i in range(self._n_features_out)], dtype=object)
 

@@ -92,11 +92,38 @@ class Estimator:
             self._sklearn_output_config = {"transform": transform}
         return self
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the model to a file of plain arrays and JSON; ``vicinal.load`` reads it and runs nothing."""
+    def save(self, path: str | os.PathLike[str], *, include_data: bool = True) -> None:
+        """Writes the model to a file of plain arrays and JSON; ``vicinal.load`` reads it and runs nothing.
+
+        Functions among the parameters are not in the file and have to be given again to ``load``; callbacks are left
+        out. ``include_data=False`` leaves the training data out where new rows can be placed without it.
+        """
         from vicinal.model_io import save
 
-        save(self, path)
+        save(self, path, include_data=include_data)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles and copies hold the bytes of the file, and beside them what a file leaves out."""
+        from vicinal.model_io import pickled
+
+        return pickled(self)
+
+    def _state(self, include_data: bool) -> dict[str, Any]:
+        """What a model has beyond its parameters, in values that a file can hold."""
+        parameters = self._get_param_names()
+        state = {name: value for name, value in vars(self).items() if name not in parameters}
+        if state and not include_data:
+            from vicinal.container import ModelFileError
+
+            raise ModelFileError(
+                f"include_data=False is not possible for {type(self).__name__}: new rows are placed by comparing them "
+                "with the training data, so a model without it could not transform"
+            )
+        return state
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        """Takes back what ``_state`` gave; raises if that cannot be, since a file may say anything."""
+        vars(self).update(state)
 
     def _validate_params(self) -> None:
         check_parameters(type(self).__name__, self.get_params(deep=False), self._parameter_constraints)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from vicinal.estimators._base import Embedding
+from vicinal.graph import Graph
 from vicinal.metrics import PRECOMPUTED, Rows, allows_nan, check_metric, is_sparse
 from vicinal.source import DistanceSource, RowSource, Source
 
@@ -32,6 +35,22 @@ class Sourced(Embedding):
         source = RowSource(rows, self.metric, self._metric_keywords(), seed, self._jobs())
         _ = source.index  # made now, since making it checks the rows against the metric
         return source
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        """A fitted model has a source, graphs of its rows, and a place for each of them."""
+        super()._restore(state)
+        if not state.keys() & {"embedding_", "graph_", "n_samples_fit_"}:
+            return
+        source = state["_source"]
+        everything = state.get("_everything", source)
+        if not all(isinstance(one, RowSource | DistanceSource) for one in (source, everything)):
+            raise TypeError(f"the rows of a model are a source, not a {type(source).__name__}")
+        for name, value in state.items():
+            if isinstance(value, Graph) and not value.n == value.n_tails == source.n:
+                raise ValueError(f"{name} is not a graph of the {source.n} rows")
+        places = state.get("embedding_")
+        if places is not None and (places.dtype != np.float32 or places.shape[:-1] != (everything.n,)):
+            raise ValueError(f"embedding_ has no places for the {everything.n} rows")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

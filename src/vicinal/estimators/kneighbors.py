@@ -138,6 +138,13 @@ class KNeighborsTransformer(Sourced):
         distance, index = self.kneighbors(X, n_neighbors)
         return self._graph(Neighbors(index, distance), mode)
 
+    def _restore(self, state: dict[str, Any]) -> None:
+        super()._restore(state)
+        if "_table" in state:
+            n, index = state["_source"].n, state["_table"].index
+            if self.n_samples_fit_ != n or len(index) != n or not -1 <= index.min() <= index.max() < n:
+                raise ValueError("the table of neighbours leads to rows that are not there")
+
     def _keywords(self) -> dict[str, Any]:
         power = {"p": self.p} if isinstance(self.metric, str) and self.metric in ("minkowski", "wminkowski") else {}
         return power | dict(self.metric_params or {})

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from vicinal.parametric.model import Model
 
 Path = str | os.PathLike[str]
+TRAINING_DATA = {"embedding_", "graph_", "_landmarks"}
 
 
 class ParametricUMAP(ParametricParameters):
@@ -146,7 +147,7 @@ class ParametricUMAP(ParametricParameters):
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Places of rows: one pass through the encoder. A row's place does not depend on the others."""
-        self._check_is_fitted("embedding_")
+        self._check_is_fitted("_model")
         rows = self._check_rows(X, reset=False)
         from vicinal.parametric.rows import threads
 
@@ -155,7 +156,7 @@ class ParametricUMAP(ParametricParameters):
 
     def inverse_transform(self, X: Any) -> NDArray[np.float32]:
         """Rows that the decoder draws at places of the map."""
-        self._check_is_fitted("embedding_")
+        self._check_is_fitted("_model")
         if "decoder" not in self._model.networks:
             raise AttributeError("this model has no decoder; fit it with parametric_reconstruction=True")
         places = check_matrix("X", X, self._model.shape.n_components)
@@ -174,7 +175,7 @@ class ParametricUMAP(ParametricParameters):
 
         A share ``sample_pct`` of the rows is drawn ("uniform"), or rows ``idx`` are taken ("predetermined").
         """
-        self._check_is_fitted("embedding_")
+        self._check_is_fitted("_model")
         rows = self._check_rows(X, reset=False)
         if sample_mode == "predetermined" and idx is not None:
             chosen = np.asarray(idx)
@@ -195,25 +196,43 @@ class ParametricUMAP(ParametricParameters):
         self.__dict__.pop("_landmarks", None)
         return self
 
-    def save(self, path: Path) -> None:
-        """Writes the model, without the training data, to one file: arrays and JSON, no code."""
-        self._check_is_fitted("embedding_")
-        from vicinal.parametric.files import save_estimator
-
-        save_estimator(path, self)
-
     @classmethod
     def load(cls, path: Path, *, encoder: Any = None, decoder: Any = None, device: str = "auto") -> ParametricUMAP:
         """A saved model. Networks that were modules of your own are given again here, or registered by name."""
-        from vicinal.parametric.files import load_estimator
+        from vicinal.model_io import ModelFileError, load
 
-        fresh = cls(encoder=encoder, decoder=decoder, device=device)
-        load_estimator(path, fresh)
-        return fresh
+        networks = {"encoder": encoder, "decoder": decoder}
+        given = {name: network for name, network in networks.items() if network is not None}
+        model = load(path, device=device, **given)
+        if not isinstance(model, cls):
+            raise ModelFileError(f"{path} holds a {type(model).__name__}, not a {cls.__name__}")
+        return model
+
+    def _state(self, include_data: bool) -> dict[str, Any]:
+        """The networks by their weights. They place new rows without the map, its graph and the landmarks."""
+        state = super()._state(include_data=True)
+        if "_model" in state:
+            from vicinal.parametric.files import described
+
+            state["_model"] = described(self._model)
+        return state if include_data else {name: v for name, v in state.items() if name not in TRAINING_DATA}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        if "_model" in state:
+            from vicinal.parametric.files import restored
+            from vicinal.parametric.rows import choose_device
+
+            model = restored(state["_model"], self.encoder, self.decoder, choose_device(self.device))
+            state = state | {"_model": model}
+        super()._restore(state)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self._model.shape.n_components
 
     def to_onnx(self, path: Path) -> None:
         """Writes the encoder as an ONNX file: "X" [rows, features] to "embedding" [rows, components], float32."""
-        self._check_is_fitted("embedding_")
+        self._check_is_fitted("_model")
         self._model.to_onnx(path)
 
     to_ONNX = to_onnx  # umap-learn's spelling

@@ -1,4 +1,4 @@
-"""A parametric model as a file (:mod:`vicinal.model_io`): the networks' weights are its arrays, the rest is JSON.
+"""A parametric model's networks in a file (:mod:`vicinal.model_io`): their weights by name, their sizes.
 
 A network that is a module of the user's own is not in the file, only its weights: it has to be given again, or
 registered under a name.
@@ -6,101 +6,62 @@ registered under a name.
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch import Tensor
 
-from vicinal.model_io import ModelFileError, read_file, write_file
-from vicinal.parametric.encoders import Shape
+from vicinal.container import ModelFileError
+from vicinal.parametric.encoders import DECODERS, ENCODERS, Shape
 from vicinal.parametric.model import Model
-from vicinal.parametric.rows import choose_device
 
-MODULE = "<module>"  # in place of a name: the network has to be given again
-FITTED = ("loss_history_", "n_epochs_", "init_used_", "stage_times_")
+TYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
-def _as_arrays(tensors: dict[str, Tensor]) -> dict[str, NDArray[Any]]:
+def described(model: Model) -> dict[str, Any]:
+    """Sizes and weights in values that a file can hold."""
     try:
-        return {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
+        weights = {name: tensor.detach().cpu().numpy() for name, tensor in model.networks.state_dict().items()}
     except TypeError as error:
         raise ModelFileError(f"the networks have weights of a type that files cannot hold: {error}") from error
-
-
-def save_estimator(path: str | os.PathLike[str], estimator: Any) -> None:
-    """Parameters that are numbers or words, the networks' weights, the map and the landmarks."""
-    model: Model = estimator._model
-    tensors = {f"networks.{name}": tensor for name, tensor in model.networks.state_dict().items()}
-    arrays = {"embedding": estimator.embedding_}
-    if hasattr(estimator, "_landmarks"):
-        arrays["landmark_rows"], arrays["landmark_places"] = estimator._landmarks
-    tensors |= {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
-    document = {
-        "parameters": {name: value for name, value in estimator.get_params(deep=False).items() if _is_plain(value)},
-        "shape": [model.shape.n_features, model.shape.n_components, list(model.shape.dims)],
+    return {
+        "shape": (model.shape.n_features, model.shape.n_components, model.shape.dims),
         "dtype": str(model.dtype).removeprefix("torch."),
-        "networks": {
-            kind: getattr(estimator, kind) if isinstance(getattr(estimator, kind), str | None) else MODULE
-            for kind in ("encoder", "decoder")
-        },
-        "parts": list(model.networks),
-        "n_classes": len(tensors["networks.head.places"]) if "head" in model.networks else 0,
-        "fitted": {name: getattr(estimator, name) for name in FITTED if hasattr(estimator, name)},
-        "feature_names": _names(estimator),
+        "weights": weights,
     }
-    write_file(path, _as_arrays(tensors), {"parametric": document})
 
 
-def load_estimator(path: str | os.PathLike[str], fresh: Any) -> None:
-    """Fills an estimator made with the networks and the device that the caller gives."""
-    arrays, described = read_file(path)
-    if not isinstance(described.get("parametric"), dict):
-        raise ModelFileError(f"{path} does not hold a ParametricUMAP")
-    document: dict[str, Any] = described["parametric"]
-    tensors = {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
-    given = {"encoder": fresh.encoder, "decoder": fresh.decoder}
-    for kind, name in document["networks"].items():
-        if name == MODULE and given[kind] is None:
-            raise ValueError(f"{path} was trained with a module as its {kind}: give it as load(path, {kind}=module)")
-    parameters = document["parameters"] | {kind: value for kind, value in given.items() if value is not None}
-    if parameters.get("dims") is not None:
-        parameters["dims"] = tuple(parameters["dims"])
-    fresh.set_params(**parameters | {"device": fresh.device})
-    n_features, n_components, dims = document["shape"]
-    shape = Shape(n_features, n_components, tuple(dims))
-    has_decoder = "decoder" in document["parts"]
-    decoder = (fresh.decoder or "mlp") if has_decoder else None
-    model = Model.build(
-        shape, fresh.encoder or "mlp", decoder, choose_device(fresh.device), getattr(torch, document["dtype"])
-    )
-    if document["n_classes"]:
-        model.add_head(document["n_classes"])
-    weights = {name.removeprefix("networks."): t for name, t in tensors.items() if name.startswith("networks.")}
+def restored(described: dict[str, Any], encoder: Any, decoder: Any, device: torch.device) -> Model:
+    """The networks, made again by name or copied from the modules given, with the weights of the file."""
+    n_features, n_components, dims = described["shape"]
+    shape = Shape(int(n_features), int(n_components), tuple(int(size) for size in dims))
+    weights = {name: torch.from_numpy(np.array(array)) for name, array in described["weights"].items()}
+    encoder = "mlp" if encoder is None else encoder
+    if not any(name.startswith("decoder.") for name in weights):
+        decoder = None
+    elif decoder is None:
+        decoder = "mlp"
+    for kind, named, known in (("encoder", encoder, ENCODERS), ("decoder", decoder, DECODERS)):
+        if isinstance(named, str) and named in known:
+            _check_sizes(kind, known[named], shape, weights)
+    model = Model.build(shape, encoder, decoder, device, TYPES[described["dtype"]])
+    if "head.places" in weights:
+        model.add_head(len(weights["head.places"]))
     try:
         model.networks.load_state_dict(weights)
     except RuntimeError as error:
-        raise ValueError(f"the weights in {path} do not fit these networks: {error}") from error
+        raise ModelFileError(f"the weights in the file do not fit these networks: {error}") from error
     model.networks.eval()
-    fresh._model, fresh.n_features_in_ = model, n_features
-    fresh.embedding_ = tensors["embedding"].numpy()
-    if "landmark_rows" in tensors:
-        fresh._landmarks = tensors["landmark_rows"].numpy(), tensors["landmark_places"].numpy()
-    for name, value in document["fitted"].items():
-        setattr(fresh, name, value)
-    if document["feature_names"] is not None:
-        fresh.feature_names_in_ = np.asarray(document["feature_names"], dtype=object)
+    return model
 
 
-def _is_plain(value: Any) -> bool:
-    """Whether JSON can hold the value; modules, callables and arrays are not kept."""
-    if isinstance(value, tuple | list):
-        return all(_is_plain(item) for item in value)
-    return value is None or type(value) in (bool, int, float, str)
-
-
-def _names(estimator: Any) -> list[str] | None:
-    names: NDArray[Any] | None = getattr(estimator, "feature_names_in_", None)
-    return None if names is None else [str(name) for name in names]
+def _check_sizes(kind: str, factory: Any, shape: Shape, weights: dict[str, torch.Tensor]) -> None:
+    """A network of the sizes that a file claims is made without memory first, and compared with the weights."""
+    try:
+        with torch.device("meta"):
+            wanted = {f"{kind}.{name}": tensor.shape for name, tensor in factory(shape).state_dict().items()}
+    except NotImplementedError:
+        return  # a registered network that computes while it is made
+    found = {name: tensor.shape for name, tensor in weights.items() if name.startswith(f"{kind}.")}
+    if wanted != found:
+        raise ModelFileError(f"the weights in the file do not fit the {kind}")

@@ -1,0 +1,145 @@
+"""Pickles, joblib's files and copies hold the bytes of model files, and what those leave out."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pytest
+from data.make_models import FAST, MODELS, placed
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+
+import vicinal
+from vicinal import UMAP
+
+Rows = NDArray[np.float32]
+FILES = {file.stem: file for file in sorted((MODELS / vicinal.__version__).glob("*.vicinal"))}
+
+
+def by_pickle(model: Any) -> Any:
+    return pickle.loads(pickle.dumps(model))
+
+
+def by_old_pickle(model: Any) -> Any:
+    return pickle.loads(pickle.dumps(model, protocol=2))
+
+
+def by_buffers(model: Any) -> Any:
+    """Out of band: arrays travel beside the pickle, and may not be written to."""
+    buffers: list[pickle.PickleBuffer] = []
+    stream = pickle.dumps(model, protocol=5, buffer_callback=buffers.append)
+    assert len(stream) < 2000
+    return pickle.loads(stream, buffers=[bytes(buffer.raw()) for buffer in buffers])
+
+
+@pytest.mark.parametrize("way", [by_pickle, by_old_pickle, by_buffers, copy.deepcopy, copy.copy])
+@pytest.mark.parametrize("name", FILES)
+def test_every_model_comes_back_to_the_same_bits(name: str, way: Any) -> None:
+    model = vicinal.load(FILES[name])
+    twin = way(model)
+    with np.load(FILES[name].parent / "expected.npz") as expected:
+        new = expected["new"]
+    np.testing.assert_array_equal(placed(name, twin, new), placed(name, model, new))
+    assert type(twin) is type(model)
+    assert str(twin.get_params()) == str(model.get_params())
+    assert set(vars(twin)) == set(vars(model))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_pickle_holds_the_bytes_of_the_file(name: str, tmp_path: Path) -> None:
+    model = vicinal.load(FILES[name])
+    model.save(tmp_path / "model")
+    content = (tmp_path / "model").read_bytes()
+    stream = pickle.dumps(model.set_params(device="auto") if name == "parametric" else model, protocol=5)
+    if name != "parametric":  # the device is in pickles only
+        assert content in stream
+    assert content[-1000:] in stream
+
+
+@pytest.mark.parametrize("mmap_mode", [None, "r"])
+def test_joblib(tmp_path: Path, mmap_mode: Any) -> None:
+    model = vicinal.load(FILES["umap"])
+    joblib.dump(model, tmp_path / "model")
+    twin = joblib.load(tmp_path / "model", mmap_mode=mmap_mode)
+    with np.load(FILES["umap"].parent / "expected.npz") as expected:
+        np.testing.assert_array_equal(twin.transform(expected["new"]), expected["umap"])
+
+
+def manhattan(x: Rows, y: Rows) -> float:
+    return float(np.abs(x - y).sum())
+
+
+class OwnUMAP(UMAP):
+    """A user's class, which a model file cannot name."""
+
+
+def test_what_a_file_leaves_out_is_in_the_pickle(iris: Rows, tmp_path: Path) -> None:
+    model = OwnUMAP(metric=manhattan, callback=print_nothing, **FAST | {"random_state": np.random.RandomState(3)})
+    twin = by_pickle(model)
+    assert (twin.metric, twin.callback) == (manhattan, print_nothing)
+    assert twin.random_state.randint(1 << 30) == model.random_state.randint(1 << 30)
+    model.set_output(transform="pandas").fit(iris[:50])
+    model.note_ = {"any": object}
+    twin = by_pickle(model)
+    assert type(twin) is OwnUMAP
+    assert twin.note_ == model.note_
+    assert twin.metric is twin._source.metric is manhattan
+    assert twin.transform(iris[50:55]).equals(model.transform(iris[50:55]))
+    with pytest.raises(vicinal.ModelFileError, match="OwnUMAP"):
+        model.save(tmp_path / "model")
+    assert not list(tmp_path.iterdir())
+
+
+def print_nothing(*_: Any) -> None:
+    pass
+
+
+def test_functions_without_a_name_are_copied_but_not_pickled(iris: Rows) -> None:
+    """As pickle has it; the error is pickle's own and names the function."""
+    model = UMAP(callback=lambda *_: None, **FAST).fit(iris[:50])
+    assert copy.deepcopy(model).callback is model.callback
+    assert clone(model).callback is model.callback
+    with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
+        pickle.dumps(model)
+
+
+def test_searches_in_worker_processes(iris: Rows) -> None:
+    y = np.arange(150) // 50
+    pipeline = make_pipeline(UMAP(**FAST), KNeighborsClassifier())
+    search = GridSearchCV(pipeline, {"umap__n_neighbors": [5, 10]}, cv=2, n_jobs=2).fit(iris, y)
+    fitted = search.best_estimator_[0]
+    (twin,) = joblib.Parallel(n_jobs=2, backend="loky")([joblib.delayed(by_pickle)(fitted)])
+    np.testing.assert_array_equal(twin.transform(iris + 0.01), fitted.transform(iris + 0.01))
+
+
+class TestWithoutData:
+    def test_a_network_needs_none(self, tmp_path: Path) -> None:
+        pytest.importorskip("torch")
+        model = vicinal.load(FILES["parametric"])
+        model.save(tmp_path / "whole")
+        model.save(tmp_path / "model", include_data=False)
+        assert not hasattr(vicinal.load(tmp_path / "model"), "embedding_")
+        assert (tmp_path / "model").stat().st_size < (tmp_path / "whole").stat().st_size
+        twin = vicinal.load(tmp_path / "model")
+        new = np.ones((3, 4), dtype=np.float32)
+        np.testing.assert_array_equal(twin.transform(new), model.transform(new))
+        assert list(twin.get_feature_names_out()) == list(model.get_feature_names_out())
+
+    @pytest.mark.parametrize("name", sorted(FILES.keys() - {"parametric", "unfitted"}))
+    def test_all_others_say_why_they_do(self, name: str, tmp_path: Path) -> None:
+        model = vicinal.load(FILES[name])
+        with pytest.raises(vicinal.ModelFileError, match="compar"):
+            model.save(tmp_path / "model", include_data=False)
+        assert not list(tmp_path.iterdir())
+
+    def test_an_unfitted_model_has_none(self, tmp_path: Path) -> None:
+        vicinal.load(FILES["unfitted"]).save(tmp_path / "model", include_data=False)
+        assert vicinal.load(tmp_path / "model").n_neighbors == 7
