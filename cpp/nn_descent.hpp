@@ -22,14 +22,15 @@ VICINAL_INLINE float priority(std::uint64_t key, Index i, Index j) {
     return static_cast<float>(row_key(key, pair) >> 8);
 }
 
-inline void select_candidates(const NeighborHeap& heap, const CandidateTables& tables, std::uint64_t key,
-                              ThreadTeam& team) {
+inline void select_candidates(const NeighborHeap& heap, const CandidateTables& tables, const Index* order,
+                              std::uint64_t key, ThreadTeam& team) {
     team.parallel_for(heap.rows, 1024, [&](Size begin, Size end, int) {
         tables.fresh.clear(begin, end);
         tables.old.clear(begin, end);
     });
     team.parallel_for(heap.rows, 256, [&](Size begin, Size end, int) {
-        for (Size i = begin; i < end; ++i)
+        for (Size at = begin; at < end; ++at) {
+            const Size i = order[at];
             for (Size e = 0; e < heap.k && heap.row(i).holds(e); ++e) {
                 const Index j = heap.row(i).index(e);
                 const float rank = priority(key, static_cast<Index>(i), j);
@@ -37,6 +38,7 @@ inline void select_candidates(const NeighborHeap& heap, const CandidateTables& t
                 if (rank <= table.bound(i)) push(table, i, rank, j);
                 if (rank <= table.bound(j)) push(table, j, rank, static_cast<Index>(i));
             }
+        }
     });
     // What a row brings along in this round is old from now on.
     team.parallel_for(heap.rows, 256, [&](Size begin, Size end, int) {
@@ -71,7 +73,7 @@ void descend(const SearchSpace& space, const NeighborHeap& heap, const Candidate
     for (Size round = 0; round < options.rounds; ++round) {
         const std::uint64_t key = stream_key(options.seed, Stream::candidates, static_cast<std::uint64_t>(round));
         refresh();
-        select_candidates(heap, tables, key, team);
+        select_candidates(heap, tables, order, key, team);
         team.parallel_for(heap.rows, 64, [&](Size begin, Size end, int worker) {
             Join<Rank, source, Limit> join(space, heap, limit,
                                            scratch.data() + worker * join_scratch_floats(space.sketch_dim));
