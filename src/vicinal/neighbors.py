@@ -38,6 +38,8 @@ EXACT_EVALUATED_ROWS, EXACT_CALLED_ROWS = 4_000, 1_000
 # Beyond that a row adds up SPARSE_BUDGET entries, of the columns that fewest rows store, and evaluates the best found.
 EXACT_SPARSE_WORK, SPARSE_BUDGET, SPARSE_POOL = 1e10, 50_000, 128
 
+FOREST_ROWS = 70_000
+
 # Noise without structure defeats NN-descent, and how much it found cannot be seen from its rounds: so the neighbours of
 # RECALL_SAMPLE rows are looked up among all rows (3 % of the search of 30,000 images). Below GOOD_RECALL every pair is
 # compared if that is no more than EXACT_LATER multiplications, otherwise the search is repeated with more candidates.
@@ -65,10 +67,15 @@ class SearchOptions:
     candidates: int = 16
     spare: int = 16
     rounds: int = 12
-    coarse: float = 0.52
-    fine: float = 0.35
+    coarse: float = 0.55
+    fine: float = 0.37
     final: float = 0.02
     evaluated: float = 0.1
+
+    def for_rows(self, n: int) -> SearchOptions:
+        """Two more trees for every doubling of the rows beyond FOREST_ROWS: a tree costs a tenth of a round, and without
+        them the rows of a larger set would need a round more."""
+        return replace(self, trees=self.trees + 2 * max(0, (n // FOREST_ROWS).bit_length() - 1))
 
     def looser(self) -> SearchOptions:
         """Fewer candidates and fewer rounds, for long tables."""
@@ -139,7 +146,7 @@ class NeighborIndex:
         self.metric = metric
         self.metric_kwds = metric_kwds
         self.seed = seed
-        self.options = options or SearchOptions()
+        self.options = options or SearchOptions().for_rows(X.shape[0])
         self._metric = fit_metric(metric, metric_kwds, X)
         self._metric.check_domain(X)
         self._calls_python = self._metric.function is not None and not is_low_level(metric)
