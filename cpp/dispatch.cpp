@@ -9,15 +9,16 @@
 #define VICINAL_DECLARE(level)              \
     namespace vicinal::level {              \
     void neighbor_kernels(Kernels& out);    \
+    void online_kernels(Kernels& out);      \
     void pair_kernels(Kernels& out);        \
     void layout_kernels(Kernels& out);      \
     void density_kernels(Kernels& out);     \
     void full_layout_kernels(Kernels& out); \
     void loss_kernels(Kernels& out);        \
     }
-#define VICINAL_FILL(level)                                                                      \
-    level::neighbor_kernels, level::pair_kernels, level::layout_kernels, level::density_kernels, \
-        level::full_layout_kernels, level::loss_kernels
+#define VICINAL_FILL(level)                                                                     \
+    level::neighbor_kernels, level::online_kernels, level::pair_kernels, level::layout_kernels, \
+        level::density_kernels, level::full_layout_kernels, level::loss_kernels
 
 #if defined(__x86_64__)
 VICINAL_DECLARE(v2)

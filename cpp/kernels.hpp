@@ -13,6 +13,13 @@
 
 namespace vicinal {
 
+// online_task.hpp
+struct OnlineView;
+struct OnlineForest;
+struct Exploration;
+struct Offer;
+enum class Outcome : std::uint8_t;
+
 struct Kernels {
     // Neighbours
     void (*prepare_rows)(Matrix rows, Preparation preparation, RowScale* out, ThreadTeam& team);
@@ -26,6 +33,12 @@ struct Kernels {
                           const CandidateTables& tables, const Index* order, const DescentOptions& options,
                           ThreadTeam& team);
     void (*query)(const SearchSpace& space, const ForestView& forest, const QueryTask& task, ThreadTeam& team);
+    // Neighbours of rows that keep coming
+    void (*explore)(const OnlineView& view, const Exploration& task, ThreadTeam& team);
+    void (*meet)(const OnlineView& view, Size listed, const Index* rows, Size n);
+    void (*accept)(const OnlineView& view, Size listed, const Offer* offers, Size n, Outcome* out);
+    void (*plant)(const SearchSpace& space, std::uint64_t seed, OnlineForest& forest, Size begin, Size end);
+    float (*sketch_share)(const SearchSpace& space, const NeighborHeap& heap);
     // Pairs of rows by sums over their columns
     float (*rank_dense)(const float* x, const float* y, const PairRule& rule);
     void (*sparse_nearest)(const Postings& postings, const SparseTask& task, ThreadTeam& team);

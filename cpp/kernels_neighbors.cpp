@@ -12,19 +12,6 @@ namespace vicinal::VICINAL_LEVEL {
 
 namespace {
 
-// Calls f.template operator()<Rank, source>() for the space's ranking. Sketches of what is ranked by pairs are vectors.
-template <class F>
-void dispatch(const SearchSpace& space, const F& f) {
-    switch (space.ranking) {
-    case Ranking::squared:
-        return space.scale != nullptr ? f.template operator()<Squared, Source::prepared>()
-                                      : f.template operator()<Squared, Source::plain>();
-    case Ranking::absolute: return f.template operator()<Absolute, Source::plain>();
-    case Ranking::maximum: return f.template operator()<Maximum, Source::plain>();
-    case Ranking::pairs: return f.template operator()<Squared, Source::pairs>();
-    }
-}
-
 void prepare_rows(Matrix rows, Preparation preparation, RowScale* out, ThreadTeam& team) {
     team.parallel_for(rows.rows, 256, [&](Size begin, Size end, int) {
         for (Size i = begin; i < end; ++i) {
@@ -43,7 +30,7 @@ void prepare_rows(Matrix rows, Preparation preparation, RowScale* out, ThreadTea
 }
 
 void compare_all_any(const SearchSpace& space, const NeighborHeap& heap, ThreadTeam& team) {
-    dispatch(space, [&]<class Rank, Source source>() {
+    with_ranking(space, [&]<class Rank, Source source>() {
         if constexpr (source == Source::pairs)
             compare_all<Rank, source>(space, heap, NoLimit{}, team);
         else if (space.sketch_exact)
@@ -55,15 +42,16 @@ void compare_all_any(const SearchSpace& space, const NeighborHeap& heap, ThreadT
 
 void descend_sketches_any(const SearchSpace& space, const NeighborHeap& heap, const CandidateTables& tables,
                           const ForestView& forest, const DescentOptions& options, ThreadTeam& team) {
-    dispatch(space,
-             [&]<class Rank, Source source>() { descend_sketches<Rank>(space, heap, tables, forest, options, team); });
+    with_ranking(space, [&]<class Rank, Source source>() {
+        descend_sketches<Rank>(space, heap, tables, forest, options, team);
+    });
 }
 
 float descend_rows_any(const SearchSpace& space, const NeighborHeap& found, const NeighborHeap& heap,
                        const CandidateTables& tables, const Index* order, const DescentOptions& options,
                        ThreadTeam& team) {
     float share = 1.0f;
-    dispatch(space, [&]<class Rank, Source source>() {
+    with_ranking(space, [&]<class Rank, Source source>() {
         share = descend_rows<Rank, source>(space, found, heap, tables, order, options, team);
     });
     return share;
@@ -94,7 +82,7 @@ void order_queries(const SearchSpace& space, const ForestView& forest, const Que
 void query_any(const SearchSpace& space, const ForestView& forest, const QueryTask& task, ThreadTeam& team) {
     Scratch<QueryLeaf> order(task.queries.rows.rows);
     order_queries(space, forest, task, order.data(), team);
-    dispatch(space, [&]<class Rank, Source source>() {
+    with_ranking(space, [&]<class Rank, Source source>() {
         team.parallel_for(task.queries.rows.rows, 64, [&](Size begin, Size end, int) {
             Searcher<Rank, source> searcher(space, forest, task);
             for (Size i = begin; i < end; ++i) searcher.run(order[i].query);

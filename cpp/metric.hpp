@@ -101,4 +101,17 @@ VICINAL_INLINE float rank_rows(const SearchSpace& space, Size x, Size y) {
     return rank_rows<Rank, source>(space, swap ? y : x, space, swap ? x : y);
 }
 
+// Calls f.template operator()<Rank, source>() for the space's ranking. Sketches of what is ranked by pairs are vectors.
+template <class F>
+void with_ranking(const SearchSpace& space, const F& f) {
+    switch (space.ranking) {
+    case Ranking::squared:
+        return space.scale != nullptr ? f.template operator()<Squared, Source::prepared>()
+                                      : f.template operator()<Squared, Source::plain>();
+    case Ranking::absolute: return f.template operator()<Absolute, Source::plain>();
+    case Ranking::maximum: return f.template operator()<Maximum, Source::plain>();
+    case Ranking::pairs: return f.template operator()<Squared, Source::pairs>();
+    }
+}
+
 }  // namespace vicinal::VICINAL_LEVEL

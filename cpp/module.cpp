@@ -154,6 +154,7 @@ NB_MODULE(_core, m) {
     // A model in a script's global variables outlives the module when the interpreter ends; that is no leak.
     nb::set_leak_warnings(false);
     bind_neighbors(m);
+    bind_online(m);
     bind_graph(m);
     bind_density(m);
     bind_spectral(m);

@@ -101,6 +101,7 @@ inline ForceParameters force_of(const std::string& name, float a, float b, float
 }
 
 void bind_neighbors(nb::module_& m);
+void bind_online(nb::module_& m);
 void bind_layout(nb::module_& m);
 void bind_full_layout(nb::module_& m);
 void bind_losses(nb::module_& m);

@@ -41,52 +41,27 @@ class HeapStorage {
 
 NeighborIndex::NeighborIndex(Matrix rows, const MetricRule& metric, std::uint64_t seed, const PairMetric* pairs,
                              ThreadTeam& team)
-    : metric_(metric), seed_(seed) {
+    : metric_(metric), seed_(seed), sketcher_(metric, rows.cols) {
     prepare_rows(rows, pairs, own_, team);
-    if (rows.cols > sketch_width) {
-        mean_.resize(static_cast<std::size_t>(rows.cols));
-        basis_.resize(static_cast<std::size_t>(rows.cols * sketch_width));
-        kernels().fit_sketch(space_, seed, {mean_.data(), basis_.data()}, team);
-    }
+    if (sketcher_.projects()) sketcher_.fit(space_, seed, team);
     sketch_rows(own_, team);
 }
 
 void NeighborIndex::prepare_rows(Matrix rows, const PairMetric* pairs, Sketched& out, ThreadTeam& team) const {
+    out.space = sketcher_.space();
     out.space.rows = rows;
-    out.space.ranking = metric_.ranking;
     out.space.pairs = pairs;
-    if (metric_.preparation == Preparation::none) return;
+    if (!sketcher_.prepares()) return;
     out.scale.resize(static_cast<std::size_t>(rows.rows));
-    kernels().prepare_rows(rows, metric_.preparation, out.scale.data(), team);
+    sketcher_.prepare(rows, out.scale.data(), team);
     out.space.scale = out.scale.data();
 }
 
 void NeighborIndex::sketch_rows(Sketched& out, ThreadTeam& team) const {
     SearchSpace& space = out.space;
-    const Matrix& rows = space.rows;
-    const auto n = static_cast<std::size_t>(rows.rows);
-    const bool prepared = space.scale != nullptr;
-    space.sketch_exact = basis_.empty() && metric_.ranking != Ranking::pairs;
-    if (!basis_.empty()) {
-        space.sketch_dim = space.sketch_stride = sketch_width;
-        out.sketch.resize(n * sketch_width);
-        out.length2.resize(n);
-        const SketchBasis basis{const_cast<float*>(mean_.data()), const_cast<float*>(basis_.data())};
-        kernels().project(space, basis, out.sketch.data(), out.length2.data(), team);
-        const float longest2 = n == 0 ? 0.0f : *std::max_element(out.length2.begin(), out.length2.end());
-        space.slack = sketch_slack(metric_.ranking, longest2);
-    } else {
-        // One more coordinate tells rows without direction apart (metric_table.hpp).
-        space.sketch_dim = rows.cols + (prepared ? 1 : 0);
-        space.sketch_stride = (space.sketch_dim + sketch_pad - 1) / sketch_pad * sketch_pad;
-        out.sketch.assign(n * static_cast<std::size_t>(space.sketch_stride), 0.0f);
-        for (Size i = 0; i < rows.rows; ++i) {
-            float* sketch = out.sketch.data() + i * space.sketch_stride;
-            const RowScale scale = space.scale_of(i);
-            for (Size k = 0; k < rows.cols; ++k) sketch[k] = (rows.row(i)[k] - scale.shift) * scale.scale;
-            if (prepared) sketch[rows.cols] = scale.scale == 0.0f ? 1.0f : 0.0f;
-        }
-    }
+    out.sketch.resize(static_cast<std::size_t>(space.rows.rows * space.sketch_stride));
+    const float longest2 = sketcher_.sketch(space.rows, space.scale, out.sketch.data(), team);
+    space.slack = sketch_slack(metric_.ranking, longest2);
     space.sketch = out.sketch.data();
 }
 

@@ -2,7 +2,7 @@
 // An index is a function of (rows, metric, seed) alone, so it can be thrown away and built again.
 #pragma once
 
-#include "kernels.hpp"
+#include "row_sketcher.hpp"
 
 #include <string>
 #include <vector>
@@ -53,7 +53,7 @@ class NeighborIndex {
   private:
     struct Sketched {
         std::vector<RowScale> scale;
-        std::vector<float> sketch, length2;
+        std::vector<float> sketch;
         SearchSpace space;
     };
 
@@ -63,9 +63,9 @@ class NeighborIndex {
 
     const MetricRule& metric_;
     const std::uint64_t seed_;
+    RowSketcher sketcher_;
     Sketched own_;
     SearchSpace& space_ = own_.space;
-    std::vector<float> mean_, basis_;
     std::vector<Index> order_, pairs_;
     std::vector<float> threshold_;
     ForestView forest_;

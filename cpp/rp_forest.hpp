@@ -13,8 +13,6 @@
 
 namespace vicinal::VICINAL_LEVEL {
 
-constexpr Size split_columns = 32;
-
 VICINAL_INLINE Size split_width(const SearchSpace& space) {
     return space.sketch_stride < split_columns ? space.sketch_stride : split_columns;
 }

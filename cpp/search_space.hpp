@@ -15,7 +15,8 @@ namespace vicinal {
 
 constexpr Size sketch_width = 128;
 constexpr Size sketch_pad = 16;
-constexpr Size most_tails = 256;  // rows that are compared with each other at once
+constexpr Size split_columns = 32;  // of a sketch, those of largest variance: enough to split a tree by
+constexpr Size most_tails = 256;    // rows that are compared with each other at once
 
 struct SearchSpace {
     Matrix rows;

@@ -38,6 +38,7 @@ _NAMES = {
     "losses": (),
     "model_io": ("ModelFileError", "load"),
     "neighbors": ("Neighbors", "find_neighbors"),
+    "online": ("OnlineNeighbors",),
     "plot": (),
     "quality": (),
     "set_operations": (),
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
     from vicinal.model_io import load as load
     from vicinal.neighbors import Neighbors as Neighbors
     from vicinal.neighbors import find_neighbors as find_neighbors
+    from vicinal.online import OnlineNeighbors as OnlineNeighbors
 
 
 def __getattr__(name: str) -> Any:

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from vicinal import _core
 from vicinal.metrics import ALIASES as ALIASES
 from vicinal.metrics import METRICS as METRICS
-from vicinal.metrics import FittedMetric, Rows, allows_nan, fit_metric, is_low_level, is_sparse
+from vicinal.metrics import Rows, allows_nan, fit_metric, is_low_level, is_sparse
+from vicinal.preparation import Preparation
 from vicinal.row_content import as_rows, csr_parts, scan_rows
 from vicinal.sharing import Guard
 
@@ -48,9 +49,6 @@ RECALL_SAMPLE, GOOD_RECALL, EXACT_LATER = 24, 0.9, 4e11
 # Trees whose leaves a search of unseen rows starts from: one finds 0.975 of the neighbours of Fashion-MNIST images,
 # a second helps where clusters are far apart.
 QUERY_TREES = 2
-
-# Squares of float32 numbers beyond these overflow or vanish; such data is scaled by a power of two first.
-LARGEST_SAFE, SMALLEST_SAFE, FARTHEST = 1e15, 1e-12, 1e17
 
 
 @dataclass(frozen=True)
@@ -153,7 +151,7 @@ class NeighborIndex:
         self.n_jobs = 1 if self._calls_python else n_jobs
         self.share = 1.0
         self._largest = largest if self._metric.facts.prepare is None else None
-        self._scale: float | None = None
+        self._preparation: Preparation | None = None
         self._forget()
         self._building = Guard()
 
@@ -214,7 +212,7 @@ class NeighborIndex:
         sample = np.unique(np.arange(RECALL_SAMPLE) * n // RECALL_SAMPLE)
         rows = np.ascontiguousarray(self._rows()[sample])
         nothing = np.zeros(n + 1, dtype=np.int64), np.empty(0, dtype=np.int32)
-        core, likeness, pairs = self._built(), self._likeness(rows), self._pairs(rows)
+        core, likeness, pairs = self._built(), self.preparation.likeness(rows), self._pairs(rows)
         _, distance = core.query(likeness, *nothing, k, k, 0, 1.0, self.n_jobs, pairs)
         # A row that ties with the last true neighbour is as good; so is one whose rank was rounded otherwise.
         last = self._table((np.zeros_like(distance, dtype=np.int32), distance)).distance[:, -1:]
@@ -230,7 +228,7 @@ class NeighborIndex:
         self._metric.check_domain(Q)
         if is_sparse(Q) != is_sparse(self.X):
             raise TypeError("queries must be sparse if the rows of the index are, and dense if they are dense")
-        queries = self._scaled(self._metric.prepare(Q))
+        queries = self.preparation.rows(Q)
         n = self.X.shape[0]
         if is_sparse(Q):
             listed = self._listed()
@@ -238,7 +236,7 @@ class NeighborIndex:
             return self._table(listed.query(*csr_parts(queries), k, budget, max(SPARSE_POOL, 4 * k), self.n_jobs))
         core = self._built(forest=n > self._exact_rows())
         found = core.query(
-            self._likeness(queries),
+            self.preparation.likeness(queries),
             graph.indptr,
             graph.indices,
             k,
@@ -268,16 +266,21 @@ class NeighborIndex:
 
     def _by_pairs(self) -> bool:
         """Whether ranks are known by evaluation only, not by sketches of the rows."""
-        return _RANKED_BY_PAIRS[self._metric.core]
+        return Preparation(self._metric).by_pairs
 
     def _rows(self) -> Rows:
         """The rows as the core compares them. They are held while they differ from ``X``."""
         if self._prepared is None:
-            prepared = self._metric.prepare(self.X)
-            self._scale = _safe_scale(self._metric, prepared, self.n_jobs, self._largest)
-            # A scale of 1 was chosen because the data is safe as it is: no need to look again.
-            self._prepared = prepared if self._scale == 1.0 else self._scaled(prepared)
+            self._preparation, self._prepared = Preparation.of(self._metric, self.X, self.n_jobs, self._largest)
         return self._prepared
+
+    @property
+    def preparation(self) -> Preparation:
+        """How rows are prepared to be compared with those of the index."""
+        if self._preparation is None:
+            self._rows()
+        assert self._preparation is not None
+        return self._preparation
 
     def _built(self, forest: bool = False) -> _core.NeighborIndex:
         """The core's index, made when it is first needed, by one thread only; with a forest if asked for."""
@@ -285,7 +288,7 @@ class NeighborIndex:
             if self._core is None:
                 rows = self._rows()
                 self._core = _core.NeighborIndex(
-                    self._likeness(rows), self._metric.core, self.seed, self.n_jobs, self._pairs(rows)
+                    self.preparation.likeness(rows), self._metric.core, self.seed, self.n_jobs, self._pairs(rows)
                 )
             if forest and not self._has_forest:
                 self._core.grow_forest(self.options.trees, self.options.leaf_rows, self.n_jobs)
@@ -300,10 +303,6 @@ class NeighborIndex:
                 self._sparse = _core.SparseIndex(*parts, self._metric.core, self._metric.power, self.n_jobs)
             return self._sparse
 
-    def _likeness(self, rows: Rows) -> NDArray[np.float32]:
-        """Dense rows whose distances tell where neighbours are, or are the distances."""
-        return np.ascontiguousarray(self._metric.likeness(rows), dtype=np.float32)
-
     def _pairs(self, rows: Rows) -> _core.PairMetric | None:
         """Ranks of ``rows`` with the rows of the index, where they have to be evaluated."""
         metric = self._metric
@@ -316,50 +315,8 @@ class NeighborIndex:
         function: Callable[..., float] = partial(metric.function, **metric.keywords)
         return _core.PythonPairs(list(rows), list(self._rows()), function)
 
-    @property
-    def scale(self) -> float:
-        """The power of two that the prepared rows are multiplied by."""
-        if self._scale is None:
-            self._rows()
-        return float(self._scale or 1.0)
-
-    def _scaled(self, X: Rows) -> Rows:
-        """``X`` itself where that is safe; new rows may be far beyond the data the scale was chosen for."""
-        if self._metric.facts.degree is None:
-            return X
-        scale = self.scale
-        if scale == 1.0 and scan_rows(X, self.n_jobs, allow_nan=True)[0] <= FARTHEST:
-            return X
-        values = X.data if is_sparse(X) else X
-        scaled = np.clip(values.astype(np.float64) * scale, -FARTHEST, FARTHEST)
-        if not is_sparse(X):
-            return np.ascontiguousarray(scaled, dtype=np.float32)
-        rows = X.copy()
-        rows.data = scaled.astype(np.float32)
-        return rows
-
     def _table(self, found: tuple[NDArray[np.int32], NDArray[np.float32]]) -> Neighbors:
-        """Distances of the data as it was before it was scaled."""
-        index, distance = found
-        degree = self._metric.facts.degree
-        if self.scale == 1.0 or not degree:
-            return Neighbors(index, distance)
-        largest = np.finfo(np.float32).max
-        unscaled = distance.astype(np.float64) / self.scale**degree
-        return Neighbors(index, np.where(index < 0, np.inf, np.minimum(unscaled, largest)).astype(np.float32))
-
-
-_RANKED_BY_PAIRS: dict[str, bool] = dict(_core.metrics())
-
-
-def _safe_scale(metric: FittedMetric, X: Rows, n_jobs: int, largest: float | None) -> float:
-    if metric.facts.degree is None:
-        return 1.0
-    if largest is None:
-        largest, _ = scan_rows(X, n_jobs, allow_nan=True)
-    if largest == 0.0 or SMALLEST_SAFE <= largest <= LARGEST_SAFE:
-        return 1.0
-    return float(2.0 ** -np.floor(np.log2(float(largest))))
+        return Neighbors(found[0], self.preparation.distances(*found))
 
 
 def find_neighbors(
@@ -387,3 +344,11 @@ def find_neighbors(
         raise ValueError(f"X contains NaN or infinity, first in row {bad}")
     index = NeighborIndex(rows, metric, metric_kwds=metric_kwds, seed=seed, n_jobs=n_jobs, largest=largest)
     return index.search(n_neighbors, method)
+
+
+def __getattr__(name: str) -> Any:
+    if name != "OnlineNeighbors":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from vicinal.online import OnlineNeighbors
+
+    return OnlineNeighbors

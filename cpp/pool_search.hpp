@@ -1,0 +1,160 @@
+// The search along a graph: of a pool of the best rows seen so far the nearest one that was not expanded yet is, until
+// there is none. What a graph is, and who else wants to hear of a row that was evaluated, is the caller's:
+//   graph.expand(row, f)       f(rows, n) for pieces of the list of a row's neighbours
+//   graph.wanted(row)          the largest sketch rank at which the row itself is interested
+//   graph.evaluated(row, rank) of every pair that was ranked in full
+#pragma once
+
+#include "heap_push.hpp"
+#include "metric.hpp"
+#include "rng.hpp"
+#include "scratch.hpp"
+
+#include <algorithm>
+
+namespace vicinal::VICINAL_LEVEL {
+
+// Rows already looked at: open addressing, emptied for each query.
+class VisitedSet {
+  public:
+    VisitedSet() : slots_(first_capacity) { clear(); }
+
+    void clear() {
+        for (Size s = 0; s < capacity_; ++s) slots_[s] = -1;
+        used_ = 0;
+    }
+
+    bool insert(Index row) {
+        Size s = slot(row);
+        for (; slots_[s] >= 0; s = (s + 1) & (capacity_ - 1))
+            if (slots_[s] == row) return false;
+        slots_[s] = row;
+        if (2 * ++used_ > capacity_) grow();
+        return true;
+    }
+
+  private:
+    static constexpr Size first_capacity = 2048;
+
+    VICINAL_INLINE Size slot(Index row) const {
+        return static_cast<Size>(finalize32(static_cast<std::uint32_t>(row))) & (capacity_ - 1);
+    }
+
+    void grow() {
+        Scratch<Index> rows(capacity_);
+        const Size old = capacity_;
+        std::memcpy(rows.data(), slots_.data(), static_cast<std::size_t>(old) * sizeof(Index));
+        capacity_ *= 2;
+        slots_.resize(capacity_);
+        clear();
+        for (Size s = 0; s < old; ++s)
+            if (rows[s] >= 0) insert(rows[s]);
+    }
+
+    Size capacity_ = first_capacity;
+    Size used_ = 0;
+    Scratch<Index> slots_;
+};
+
+// The pool is the caller's, `width` entries and padded for whole vectors.
+template <class Rank, Source source, class Graph>
+class PoolSearch {
+  public:
+    PoolSearch(const SearchSpace& space, const SearchSpace& heads, Size width, float share, Graph& graph)
+        : space_(space), heads_(heads), width_(width), share_(share), graph_(graph) {}
+
+    void start(Size head, HeapRow pool) {
+        head_ = head;
+        pool_ = pool;
+        visited_.clear();
+    }
+
+    void skip(Index row) { visited_.insert(row); }
+
+    void look_at_all(Size n) {
+        Index rows[most_tails];
+        for (Size begin = 0; begin < n; begin += most_tails) {
+            const Size m = std::min(most_tails, n - begin);
+            for (Size i = 0; i < m; ++i) rows[i] = static_cast<Index>(begin + i);
+            consider_all(rows, m);
+        }
+    }
+
+    void expand_all() {
+        for (Size e = 0; e < width_ && pool_.holds(e);) {
+            if (!is_fresh(pool_.tag[e])) {
+                ++e;
+                continue;
+            }
+            pool_.tag[e] &= ~1u;
+            graph_.expand(pool_.index(e), [&](const Index* rows, Size n) { consider_all(rows, n); });
+            e = 0;
+        }
+    }
+
+    // Rows not looked at before, nearest sketch first, so that the limit is tight when the rest come. The sketches
+    // are asked for before the first is needed.
+    void consider_all(const Index* rows, Size n) {
+        Candidate fresh[most_tails];
+        for (Size begin = 0; begin < n; begin += most_tails) {
+            Size count = 0;
+            for (Size i = begin; i < n && i < begin + most_tails; ++i)
+                if (visited_.insert(rows[i])) {
+                    prefetch(space_.sketch_row(rows[i]), space_.sketch_stride * static_cast<Size>(sizeof(float)));
+                    fresh[count++].row = rows[i];
+                }
+            looked_at += count;
+            const float* query = heads_.sketch_row(head_);
+            Size kept = 0;
+            for (Size i = 0; i < count; ++i) {
+                const float* sketch = space_.sketch_row(fresh[i].row);
+                const float rank = rank_pair<Rank, false>(query, {}, sketch, {}, space_.sketch_stride);
+                if (matters(rank, fresh[i].row)) fresh[kept++] = {rank, fresh[i].row};
+            }
+            std::sort(fresh, fresh + kept,
+                      [](const Candidate& x, const Candidate& y) { return precedes(x.rank, x.row, y.rank, y.row); });
+            for (Size i = 0; i < kept; ++i) {
+                if (!matters(fresh[i].rank, fresh[i].row)) continue;
+                if (i + 1 < kept) prefetch_row(space_, fresh[i + 1].row);
+                consider(fresh[i]);
+            }
+        }
+    }
+
+    Size looked_at = 0, evaluated = 0;
+
+  private:
+    struct Candidate {
+        float rank;
+        Index row;
+    };
+
+    // Whether a sketch is worth a full evaluation, to the one side or the other.
+    VICINAL_INLINE bool matters(float rank, Index row) const {
+        if constexpr (source == Source::pairs) return true;
+        const float worst = pool_.rank[width_ - 1];
+        const float limit = share_ < 1.0f ? share_ * worst : space_.relaxed(worst);
+        return rank <= limit || rank <= graph_.wanted(row);
+    }
+
+    VICINAL_INLINE void consider(Candidate candidate) {
+        if (!space_.sketch_exact) {
+            candidate.rank = rank_rows<Rank, source>(heads_, head_, space_, candidate.row);
+            ++evaluated;
+        }
+        if (!(candidate.rank < no_rank)) return;
+        graph_.evaluated(candidate.row, candidate.rank);
+        insert_sorted(pool_, width_, candidate.rank, candidate.row);
+    }
+
+    const SearchSpace& space_;
+    const SearchSpace& heads_;
+    const Size width_;
+    const float share_;
+    Graph& graph_;
+    HeapRow pool_{};
+    VisitedSet visited_;
+    Size head_ = 0;
+};
+
+}  // namespace vicinal::VICINAL_LEVEL
