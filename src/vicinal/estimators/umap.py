@@ -144,8 +144,9 @@ class UMAP(Composable, Densities, UMAPParameters):
         """
         self._check_is_fitted("graph_")
         rows = self._check_data(X, reset=False)
-        if self.transform_mode == "graph":
-            return self._memberships(rows).to_scipy()
+        return self._memberships(rows).to_scipy() if self.transform_mode == "graph" else self._placed(rows)
+
+    def _placed(self, rows: Rows) -> NDArray[np.float32]:
         places = self._places()
 
         def settle(new: Rows, keys: NDArray[np.uint64]) -> NDArray[np.float32]:
@@ -248,14 +249,22 @@ class UMAP(Composable, Densities, UMAPParameters):
             self._keep_density(radii, layout, inverse)
             if isinstance(self.n_epochs, list | tuple):
                 self.embedding_list_ = listed
-        self._everything, self._source, self._kept, self._given = everything, source, kept, given
-        self._raw_data, self._fit_seed, self._search_graph = everything.rows, seed, search_graph
+        self._keep(source, given, neighbors, search_graph, graph, seed)
+        self._everything, self._kept, self._raw_data = everything, kept, everything.rows
+        self.stage_times_ = progress.times
+        return self
+
+    def _keep(
+        self, source: Source, given: Given, neighbors: Neighbors, search_graph: Graph, graph: Graph, seed: int
+    ) -> None:
+        """What a fitted model knows besides its map."""
+        kernel = self._kernel()
+        self._everything, self._source, self._kept, self._given = source, source, None, given
+        self._raw_data, self._fit_seed, self._search_graph = source.rows, seed, search_graph
         self._knn_indices, self._knn_dists = neighbors.index, neighbors.distance
         self._rhos, self._sigmas = graph.rho, graph.sigma
         self._a, self._b = kernel.a, kernel.b
         self.graph_ = graph.to_scipy()
-        self.stage_times_ = progress.times
-        return self
 
     def _loss_history(
         self, graph: Graph, kernel: Kernel, schedule: Schedule, kept: NDArray[np.int64] | None
