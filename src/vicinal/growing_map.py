@@ -318,6 +318,6 @@ class GrowingMap:
 def _beside(places: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.float64]:
     """A place outside of a map, in a random direction."""
     low, high = places.min(axis=0), places.max(axis=0)
-    direction = rng.normal(size=places.shape[1])
-    direction = direction / np.linalg.norm(direction)
+    direction = rng.normal(size=places.shape[1:])
+    direction /= np.linalg.norm(direction)
     return np.asarray((low + high) / 2 + BESIDE * direction * max(float((high - low).max()) / 2, 1.0))

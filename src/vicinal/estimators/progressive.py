@@ -54,7 +54,7 @@ class ProgressiveUMAP(Embedding):
     the same in pieces as small as you like, ``run`` all that is left, ``polish`` a last pass over all rows. The first
     rows start from the spectral layout, each later one at its nearest neighbour's place with a little noise.
     Memberships are computed, and epochs run, for new rows and for those whose neighbours changed, and for no others.
-    The same calls with the same ``random_state`` give the same bits for any ``n_jobs``, unless work was bounded by time.
+    The same calls with the same ``random_state`` give the same bits for any ``n_jobs``, unless bounded by time.
 
     Parameters
     ----------

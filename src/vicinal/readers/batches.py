@@ -7,7 +7,7 @@ at a time. Other files are read at once and then cut. The first batch decides wh
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,11 +90,13 @@ def _columnar(path: Path, suffix: str, size: int) -> Iterator[pl.DataFrame]:
 
     scan = pl.scan_parquet if suffix == ".parquet" else pl.scan_ipc
     together = max(size, COLUMNAR_ROWS // size * size)
-    begin = 0
-    while True:
-        part = frames.read_frame(path, suffix[1:], lambda name, at=begin: scan(name).slice(at, together).collect())
+
+    def read(begin: int) -> pl.DataFrame:
+        return frames.read_frame(path, suffix[1:], lambda name: scan(name).slice(begin, together).collect())
+
+    for begin in count(0, together):
+        part = read(begin)
         yield from part.iter_slices(size)
-        begin += together
         if part.height < together:
             return
 
