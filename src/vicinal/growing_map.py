@@ -5,16 +5,17 @@ Rows arrive at any time, and every call does a bounded amount of work: some rows
 computed (eq. 1-4), and the same rows move for some epochs. A row that was never placed starts at its nearest
 neighbour's place, with a little noise.
 
-How freely a row moves depends on how many epochs it has left, and on nothing else: the learning rate of the schedule
-falls with them, as in every layout. A new row has ``new_epochs`` before it, a row whose neighbours changed the last
-``updated_epochs`` of these again, which move it a little; a row that has none left is at rest, and costs nothing.
+How freely a row moves depends on how many epochs it has left, and on nothing else: the learning rate falls with them
+as it does at the end of every layout. The first rows have ``first_epochs`` before them, most of them at the full rate;
+a new row ``new_epochs``, a row whose neighbours changed ``updated_epochs``, which move it a little; a row that has none
+left is at rest, and costs nothing.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,12 @@ from vicinal.layout import Layout, Schedule
 from vicinal.neighbors import Neighbors
 from vicinal.online import Changed, OnlineNeighbors
 from vicinal.progress import LAYOUT
+from vicinal.row_content import equal_rows
+from vicinal.source import RowSource
 from vicinal.supervision import UNKNOWN_DISTANCE, class_code, code_factors, far_distance
 
+# A row with fewer epochs left than this has a smaller learning rate than the full one: (left / FULL_EPOCHS)^1.5 of it.
+FULL_EPOCHS = 60
 # Rows move for TURN epochs at a time, at most SLICE of them together: 20 ms of two cores.
 TURN, SLICE = 6, 8192
 # The first map is made of FOUNDERS rows as soon as so many are known, or of fewer where no more are waiting. Until a
@@ -42,10 +47,12 @@ SECONDS_A_ROW, LEAST_ROWS = 5e-6, 256
 NOISE = 0.05
 # Rows none of whose neighbours has a place start beside the map, this many times its half width from its middle.
 BESIDE = 1.2
-# While there are rows to be moved, a step gives this share of its time to finding neighbours.
-SEARCH_SHARE = 0.6
+# A step gives this share of its time to finding neighbours, while there are rows to be moved and while there are none.
+# The edges of what was found take time as well.
+SEARCH_SHARE, FIRST_SHARE = 0.5, 0.8
 
 NEIGHBORS = "neighbors"
+COLUMNS = ("labels", "rho", "sigma", "first", "places", "age", "left")
 Report = Callable[[str], bool]
 
 
@@ -65,7 +72,7 @@ class Growth:
     disconnection_distance: float | None = None
     target_weight: float = 0.5
     first_epochs: int = 200
-    new_epochs: int = 60
+    new_epochs: int = 18
     updated_epochs: int = 6
     move_all: bool = False
     seed: int = 0
@@ -77,7 +84,7 @@ class Growth:
 
     @property
     def schedule(self) -> Schedule:
-        return Schedule(self.new_epochs, self.learning_rate, self.negative_sample_rate, self.repulsion_strength)
+        return Schedule(FULL_EPOCHS, self.learning_rate, self.negative_sample_rate, self.repulsion_strength)
 
 
 class GrowingMap:
@@ -88,16 +95,24 @@ class GrowingMap:
         self.graph = _core.GrowingGraph(search.k, growth.set_op_mix_ratio)
         self.labels = GrowingArray(np.empty(0, np.int64))
         self.rho, self.sigma = GrowingArray(np.empty(0, np.float32)), GrowingArray(np.empty(0, np.float32))
+        self.first = GrowingArray(np.empty(0, np.int32))  # an earlier row of the same content, or the row itself
         self.places = GrowingArray(np.empty((0, growth.n_components), np.float32))
         self.age, self.left = GrowingArray(np.empty(0, np.int32)), GrowingArray(np.empty(0, np.int32))
         self.classes: dict[Any, int] = {}
         self.init_used = ""
         self._seconds_a_row = SECONDS_A_ROW
+        self._placed_rows: RowSource | None = None
         self.founders = self.round = self.cursor = 0
 
     @property
     def n_placed(self) -> int:
         return len(self.places)
+
+    @property
+    def embedding(self) -> NDArray[np.float32]:
+        """A copy of the places, equal rows at one."""
+        shared: NDArray[np.float32] = self.places.view[self.first.view[: self.n_placed]]
+        return shared
 
     @property
     def n_moving(self) -> int:
@@ -141,7 +156,7 @@ class GrowingMap:
             seed=growth.seed,
             n_jobs=growth.n_jobs,
             heads=rows,
-            ages=growth.new_epochs - left[rows],
+            ages=FULL_EPOCHS - left[rows],
             first_epoch=self.round * TURN,
         )
         layout.step(TURN)
@@ -156,23 +171,22 @@ class GrowingMap:
     ) -> int:
         """A bounded amount of work, neighbours first, then epochs; how many rows moved.
 
-        ``n_ops`` counts rows: one searched, refreshed, or moved for a turn. With neither bound it is all neighbours
-        that are pending, and a turn of every row that has epochs left. ``report`` is told what was done, and may ask
-        to stop.
+        At most ``n_ops`` rows are searched or refreshed, and at most so many moved for a turn. With neither bound it is
+        all neighbours that are pending, and a turn of every row that has epochs left, or all their epochs if the map
+        was made in this call. ``report`` is told what was done, and may ask to stop.
         """
         stop = None if budget_ms is None else time.perf_counter() + budget_ms / 1e3
+        founders = self.founders
         if self.search.pending_:
-            share = SEARCH_SHARE if self.n_moving else 1.0
-            done = self.find(
-                None if n_ops is None else max(1, round(share * n_ops)),
-                None if budget_ms is None else share * budget_ms,
-            )
-            n_ops = None if n_ops is None else n_ops - len(done.new) - len(done.updated)
+            share = SEARCH_SHARE if self.n_moving else FIRST_SHARE
+            self.find(n_ops, None if budget_ms is None else share * budget_ms)
             if report(NEIGHBORS):
                 return 0
         if stop is not None:
             return self._move_until(stop, report)
-        return self._move_rows(self.n_moving if n_ops is None else n_ops, report)
+        if n_ops is None:
+            n_ops = self.n_moving if self.founders == founders else int(-(-self.left.view // TURN).sum())
+        return self._move_rows(n_ops, report)
 
     def _move_rows(self, most: int, report: Report) -> int:
         moved = 0
@@ -208,26 +222,67 @@ class GrowingMap:
         indptr, indices, weights = self.graph.edges(rows, self.growth.n_jobs)
         return Graph(indptr, indices, weights, self.graph.n, self.rho.view[rows], self.sigma.view[rows])
 
+    def placed_rows(self) -> RowSource:
+        """The rows that have places, to be found by their content."""
+        if self._placed_rows is None or self._placed_rows.n != self.n_placed:
+            search = self.search
+            rows = search.rows[: self.n_placed]
+            self._placed_rows = RowSource(rows, search.metric, search.metric_kwds, search.seed, self.growth.n_jobs)
+        return self._placed_rows
+
     def whole_graph(self) -> Graph:
         return self.edges(np.arange(self.graph.n, dtype=np.int32))
 
-    def __getstate__(self) -> dict[str, Any]:
-        kept = vars(self).copy()
-        del kept["graph"], kept["_seconds_a_row"]
+    def state(self) -> dict[str, Any]:
+        """Everything that goes on in this map, as arrays and plain values."""
         index, membership = self.graph.lists()
-        columns = {name: value.view.copy() for name, value in kept.items() if isinstance(value, GrowingArray)}
-        lists = {"search": self.search.state(), "classes": list(self.classes), "index": index, "membership": membership}
-        return kept | columns | lists
+        return {
+            "growth": asdict(self.growth),
+            "search": self.search.state(),
+            "classes": list(self.classes),
+            "init_used": self.init_used,
+            "clock": [self.founders, self.round, self.cursor],
+            "index": index,
+            "membership": membership,
+            **{name: getattr(self, name).view.copy() for name in COLUMNS},
+        }
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        state = dict(state)
-        index, membership = state.pop("index"), state.pop("membership")
-        self.__init__(OnlineNeighbors.from_state(state.pop("search")), state.pop("growth"))  # type: ignore[misc]
-        self.graph.extend(len(index))
-        self.graph.replace(np.arange(len(index), dtype=np.int32), index, membership)
-        self.classes = {label: number for number, label in enumerate(state.pop("classes"))}
-        for name, value in state.items():
-            setattr(self, name, GrowingArray(value) if isinstance(value, np.ndarray) else value)
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> GrowingMap:
+        """The map that ``state`` was taken of, which goes on bit for bit as that one."""
+        grown = cls(OnlineNeighbors.from_state(state["search"]), Growth(**state["growth"]))
+        index = state["index"]
+        grown.graph.extend(len(index))
+        grown.graph.replace(np.arange(len(index), dtype=np.int32), index, state["membership"])
+        grown.classes = {label: number for number, label in enumerate(state["classes"])}
+        grown.init_used = state["init_used"]
+        grown.founders, grown.round, grown.cursor = state["clock"]
+        for name in COLUMNS:
+            column = getattr(grown, name).view
+            if state[name].dtype != column.dtype or state[name].shape[1:] != column.shape[1:]:
+                raise ValueError(f"{name} of a growing map has another form: {state[name].dtype} {state[name].shape}")
+            setattr(grown, name, GrowingArray(state[name]))
+        grown.check()
+        return grown
+
+    def check(self) -> None:
+        """Raises ValueError if the parts do not fit together: what comes from a file may be anything."""
+        known, placed = self.graph.n, self.n_placed
+        lengths = [len(column) for column in (self.rho, self.sigma, self.first, self.age, self.left)]
+        if (
+            lengths != [known, known, known, placed, placed]
+            or placed not in (0, known)
+            or known != self.search.n_searched
+        ):
+            raise ValueError("the columns of a growing map differ in their rows")
+        if len(self.labels) != self.search.n or (placed > 0) != (self.founders > 0) or self.cursor < 0:
+            raise ValueError("a growing map contradicts itself")
+        if known and not 0 <= int(self.first.view.min()) <= int(self.first.view.max()) < known:
+            raise ValueError("a growing map knows rows that are not there")
+        if not np.isfinite(self.places.view).all() or self.left.view.min(initial=0) < 0:
+            raise ValueError("a growing map has rows without places")
+        if self.labels.view.max(initial=-1) >= len(self.classes) or self.labels.view.min(initial=-1) < -1:
+            raise ValueError("a growing map has labels that are no classes")
 
     def _connect(self, changed: Changed) -> None:
         """rho, sigma and p of new and updated rows."""
@@ -251,8 +306,22 @@ class GrowingMap:
         for column, values in ((self.rho, rho), (self.sigma, sigma)):
             column.append(values[: n - known])
             column.view[updated] = values[n - known :]
+        self.first.append(np.arange(known, n, dtype=np.int32))
+        self._recognise(rows[: n - known], neighbors)
         placed = updated[updated < self.n_placed]
         self.left.view[placed] = np.maximum(self.left.view[placed], growth.updated_epochs)
+
+    def _recognise(self, rows: NDArray[np.int32], neighbors: Neighbors) -> None:
+        """Finds which new rows equal an earlier one: that is then among their neighbours, at distance 0."""
+        index, distance = neighbors.index[: len(rows)], neighbors.distance[: len(rows)]
+        earlier = (distance == 0) & (index >= 0) & (index < rows[:, None])
+        some = np.flatnonzero(earlier.any(axis=1))
+        if some.size:
+            lowest = np.where(earlier[some], index[some], rows[some, None]).min(axis=1)
+            content = self.search.rows
+            same = equal_rows(content[lowest], content[rows[some]])
+            for row, other in zip(rows[some][same], lowest[same], strict=True):
+                self.first.view[row] = self.first.view[other]
 
     def _intersected(
         self, rows: NDArray[np.int32], index: NDArray[np.int32], membership: NDArray[np.float32]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,6 @@ from vicinal.precomputed import check_distances, neighbors_from_distances, query
 from vicinal.row_content import hash_rows
 from vicinal.seen_rows import SeenRows
 from vicinal.sharing import once
-
-if TYPE_CHECKING:
-    from vicinal.online import OnlineNeighbors
 
 
 class Source(Protocol):
@@ -111,34 +108,6 @@ class RowSource(_Seen):
     def extended(self, new: Rows) -> RowSource:
         """A given table knows nothing of the new rows: all neighbours are then searched for."""
         return replace(self, rows=stacked(self.rows, new), given=None, share=1.0)
-
-
-@dataclass
-class OnlineSource(_Seen):
-    """Rows that a search which goes on has found the neighbours of; they are not to be extended here."""
-
-    rows: NDArray[np.float32]
-    search: OnlineNeighbors
-    n_jobs: int = -1
-
-    @property
-    def coordinates(self) -> NDArray[np.float32]:
-        return self.rows
-
-    def neighbors(self, k: int, method: Method = "auto") -> Neighbors:
-        return self.search.table()
-
-    def query(self, Q: Rows, k: int, graph: Graph) -> Neighbors:
-        return self.search.query(Q, k)
-
-    def chosen(self, which: NDArray[np.int64]) -> RowSource:
-        return self._settled().chosen(which)
-
-    def extended(self, new: Rows) -> RowSource:
-        return self._settled().extended(new)
-
-    def _settled(self) -> RowSource:
-        return RowSource(self.rows, self.search.metric, self.search.metric_kwds, self.search.seed, self.n_jobs)
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -13,14 +13,14 @@ from vicinal.estimators._base import Embedding
 from vicinal.estimators._umap_parameters import UMAPParameters
 from vicinal.estimators.umap import UMAP
 from vicinal.given import Given, unlabelled
-from vicinal.graph import fuzzy_graph
-from vicinal.growing_map import NEIGHBORS, TURN, GrowingMap, Growth
+from vicinal.graph import bipartite_graph
+from vicinal.growing_map import NEIGHBORS, TURN, GrowingMap
 from vicinal.initialize import INITIALIZER_ALIASES, INITIALIZERS
-from vicinal.metrics import ALIASES, METRICS, check_metric
+from vicinal.metrics import ALIASES, METRICS, Rows, check_metric
 from vicinal.online import OnlineNeighbors
 from vicinal.parameters import Interval, StrOptions
 from vicinal.progress import LAYOUT, Progress
-from vicinal.source import OnlineSource, RowSource
+from vicinal.source import placed
 
 # Parameters that mean what they mean to UMAP.
 OF_UMAP = (
@@ -67,12 +67,9 @@ class ProgressiveUMAP(Embedding):
     move : {"active", "all"}, default "active"
         Whether rows whose neighbours stayed the same move too when others arrive, as little as updated ones do. The
         cost of a batch is then that of all rows.
-    new_epochs : int, default 60
-        Epochs that a row moves for, at a rate that falls from ``learning_rate`` to 0.
-    updated_epochs : int, default 6
-        Of these, how many last ones a row whose neighbours changed goes through again.
-    polish_epochs : int, default 60
-        Of these, how many last ones ``polish`` takes all rows through.
+    new_epochs, updated_epochs, polish_epochs : int, default 18, 6 and 30
+        Epochs that a new row moves for, a row whose neighbours changed, and all rows in ``polish``. A row that has n
+        epochs left has (n / 60)^1.5 of ``learning_rate``, at most all of it.
     batch_size : int, default 1000
         Rows that ``fit`` takes at a time.
     callback : callable(stage, epoch, n_epochs, embedding), optional
@@ -95,7 +92,7 @@ class ProgressiveUMAP(Embedding):
         "metric": [StrOptions({*METRICS, *ALIASES})],
         "init": [StrOptions({*INITIALIZERS, *INITIALIZER_ALIASES})],
         "move": [StrOptions({"active", "all"})],
-        "new_epochs": [Interval(Integral, 1, None, closed="left")],
+        "new_epochs": [Interval(Integral, 0, None, closed="left")],
         "updated_epochs": [Interval(Integral, 0, None, closed="left")],
         "polish_epochs": [Interval(Integral, 0, None, closed="left")],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
@@ -114,9 +111,9 @@ class ProgressiveUMAP(Embedding):
         spread: float = 1.0,
         *,
         move: str = "active",
-        new_epochs: int = 60,
+        new_epochs: int = 18,
         updated_epochs: int = 6,
-        polish_epochs: int = 60,
+        polish_epochs: int = 30,
         batch_size: int = 1000,
         n_jobs: int | None = -1,
         set_op_mix_ratio: float = 1.0,
@@ -176,9 +173,10 @@ class ProgressiveUMAP(Embedding):
         return self
 
     def step(self, budget_ms: float | None = None, n_ops: int | None = None) -> Step:
-        """Works for about ``budget_ms``, or on ``n_ops`` rows: searched, refreshed, or moved for a turn of epochs.
+        """Works for about ``budget_ms``, or until ``n_ops`` rows were searched or refreshed and as many moved.
 
-        With neither, all neighbours that are pending are found and every row that is to move moves for a turn.
+        Rows move for a turn of six epochs at a time. With neither bound, all neighbours that are pending are found, and
+        every row that is to move moves for a turn; the first rows move until they are at rest.
         """
         self._check_is_fitted("_map")
         stages = ["idle"]
@@ -207,7 +205,7 @@ class ProgressiveUMAP(Embedding):
         return self
 
     def polish(self, n_epochs: int | None = None) -> ProgressiveUMAP:
-        """Takes all rows through the last ``n_epochs`` (default ``polish_epochs``) of ``new_epochs`` together."""
+        """Moves all rows together for ``n_epochs`` (default ``polish_epochs``), as gently as their number says."""
         self._check_is_fitted("_map")
         self._map.wake(int(self.polish_epochs if n_epochs is None else n_epochs))
         return self.run()
@@ -232,22 +230,40 @@ class ProgressiveUMAP(Embedding):
         """Places of rows in the map as it is, which they do not change; rows of the map get their own."""
         self._check_is_fitted("embedding_")
         rows = self._check_rows(X, reset=False)
-        n = self._map.n_placed
-        source = OnlineSource(self._map.search.rows[:n], self._map.search, self._jobs())
-        return self._fitted_umap(source)._placed(rows)
+        grown, places, model = self._map, self._map.embedding, self._umap()
+        model._a, model._b, model._given = grown.growth.a, grown.growth.b, Given()
+
+        def settle(new: Rows, keys: NDArray[np.uint64]) -> NDArray[np.float32]:
+            neighbors = grown.search.query(new, min(int(self.n_neighbors), len(places)))
+            graph = bipartite_graph(
+                neighbors, len(places), local_connectivity=self.local_connectivity, n_jobs=self._jobs()
+            )
+            return model._settled(graph, places, keys)
+
+        return placed(grown.placed_rows(), rows, places, settle)
 
     def to_umap(self) -> UMAP:
         """An ordinary fitted model of the rows placed so far, which knows nothing of this one."""
         self._check_is_fitted("embedding_")
-        rows = self._map.search.rows[: self._map.n_placed].copy()
-        seed, jobs = self._map.growth.seed, self._jobs()
-        return self._fitted_umap(RowSource(rows, self.metric, self.metric_kwds, seed, jobs))
+        grown, model = self._map, self._umap()
+        neighbors, graph = grown.search.table(), grown.whole_graph()
+        plain = model._fuzzy_graph(neighbors) if grown.classes else graph
+        known = grown.placed_rows()
+        model._keep(
+            replace(known, rows=known.rows.copy()), Given(y=self._labels()), neighbors, plain, graph, known.seed
+        )
+        model.embedding_, model.init_used_ = self.embedding_, grown.init_used
+        model.n_epochs_, model.stage_times_ = int(grown.age.view.max(initial=0)), {}
+        model.n_features_in_ = self.n_features_in_
+        if hasattr(self, "feature_names_in_"):
+            setattr(model, "feature_names_in_", self.feature_names_in_)  # noqa: B010
+        return model
 
     @property
     def embedding_(self) -> NDArray[np.float32]:  # type: ignore[override]
         if not hasattr(self, "_map") or not self._map.n_placed:
             raise AttributeError("embedding_: there is no map yet")
-        return self._map.places.view.copy()
+        return self._map.embedding
 
     @property
     def age_(self) -> NDArray[np.int32]:
@@ -273,6 +289,13 @@ class ProgressiveUMAP(Embedding):
     def init_used_(self) -> str:
         return self._fitted_map().init_used
 
+    def _state(self, include_data: bool) -> dict[str, Any]:
+        state = super()._state(include_data)
+        return state | {"_map": self._map.state()} if "_map" in state else state
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        super()._restore(state | {"_map": GrowingMap.from_state(state["_map"])} if "_map" in state else state)
+
     def _fitted_map(self) -> GrowingMap:
         if not hasattr(self, "_map"):
             raise AttributeError(f"this {type(self).__name__} has no rows yet")
@@ -287,40 +310,14 @@ class ProgressiveUMAP(Embedding):
         search = OnlineNeighbors(
             int(self.n_neighbors), self.metric, metric_kwds=self.metric_kwds, seed=seed, n_jobs=self._jobs()
         )
-        kernel = model._kernel()
-        growth = Growth(
-            a=kernel.a,
-            b=kernel.b,
-            n_components=int(self.n_components),
+        growth = model._growth(
+            seed,
             init=str(INITIALIZER_ALIASES.get(self.init, self.init)),
-            learning_rate=self.learning_rate,
-            negative_sample_rate=int(self.negative_sample_rate),
-            repulsion_strength=self.repulsion_strength,
-            local_connectivity=self.local_connectivity,
-            set_op_mix_ratio=self.set_op_mix_ratio,
-            disconnection_distance=self.disconnection_distance,
-            target_weight=self.target_weight,
             new_epochs=int(self.new_epochs),
             updated_epochs=int(self.updated_epochs),
             move_all=self.move == "all",
-            seed=seed,
-            n_jobs=self._jobs(),
         )
         return GrowingMap(search, growth)
-
-    def _fitted_umap(self, source: RowSource | OnlineSource) -> UMAP:
-        """UMAP as it would be after a fit that had led to this map."""
-        grown, model = self._map, self._umap()
-        neighbors = grown.search.table()
-        graph = grown.whole_graph()
-        plain = fuzzy_graph(neighbors, n_jobs=self._jobs()) if grown.classes else graph
-        model.embedding_, model.init_used_ = self.embedding_, grown.init_used
-        model.n_epochs_ = int(grown.age.view.max(initial=0))
-        model.n_features_in_ = self.n_features_in_
-        if hasattr(self, "feature_names_in_"):
-            setattr(model, "feature_names_in_", self.feature_names_in_)  # noqa: B010
-        model._keep(source, Given(y=self._labels()), neighbors, plain, graph, grown.growth.seed)
-        return model
 
     def _labels(self) -> NDArray[Any] | None:
         """The classes of the rows placed, as they were given."""
@@ -343,8 +340,5 @@ class ProgressiveUMAP(Embedding):
 
     def _report(self, progress: Progress, stage: str) -> bool:
         if stage == NEIGHBORS:
-            return progress.report(stage, self._map.search.n_searched, self._map.search.n, self._places_now)
-        return progress.report(stage, self._map.round * TURN, self._end(), self._places_now)
-
-    def _places_now(self) -> NDArray[np.float32]:
-        return self._map.places.view.copy()
+            return progress.report(stage, self._map.search.n_searched, self._map.search.n, lambda: self._map.embedding)
+        return progress.report(stage, self._map.round * TURN, self._end(), lambda: self._map.embedding)

@@ -144,9 +144,8 @@ class UMAP(Composable, Densities, UMAPParameters):
         """
         self._check_is_fitted("graph_")
         rows = self._check_data(X, reset=False)
-        return self._memberships(rows).to_scipy() if self.transform_mode == "graph" else self._placed(rows)
-
-    def _placed(self, rows: Rows) -> NDArray[np.float32]:
+        if self.transform_mode == "graph":
+            return self._memberships(rows).to_scipy()
         places = self._places()
 
         def settle(new: Rows, keys: NDArray[np.uint64]) -> NDArray[np.float32]:
@@ -219,13 +218,7 @@ class UMAP(Composable, Densities, UMAPParameters):
                 start = None if start is None else start[kept]
             neighbors = source.neighbors(min(self.n_neighbors, source.n), method)
         with progress.stage("graph"):
-            search_graph = fuzzy_graph(
-                neighbors,
-                local_connectivity=self.local_connectivity,
-                set_op_mix_ratio=self.set_op_mix_ratio,
-                disconnection_distance=self.disconnection_distance,
-                n_jobs=self._jobs(),
-            )
+            search_graph = self._fuzzy_graph(neighbors)
             graph = search_graph if own.y is None else self._supervision(seed).apply(search_graph, own.y)
         kernel = self._kernel()
         if self.transform_mode == "embedding":
@@ -253,6 +246,15 @@ class UMAP(Composable, Densities, UMAPParameters):
         self._everything, self._kept, self._raw_data = everything, kept, everything.rows
         self.stage_times_ = progress.times
         return self
+
+    def _fuzzy_graph(self, neighbors: Neighbors) -> Graph:
+        return fuzzy_graph(
+            neighbors,
+            local_connectivity=self.local_connectivity,
+            set_op_mix_ratio=self.set_op_mix_ratio,
+            disconnection_distance=self.disconnection_distance,
+            n_jobs=self._jobs(),
+        )
 
     def _keep(
         self, source: Source, given: Given, neighbors: Neighbors, search_graph: Graph, graph: Graph, seed: int
