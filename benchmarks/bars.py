@@ -165,6 +165,38 @@ def family_bars(documents: Documents) -> list[Bar]:
     return bars
 
 
+PROGRESSIVE_SLACK = 0.02
+
+
+def progressive_bars(documents: Documents) -> list[Bar]:
+    """A stream beside the fit of all rows at once."""
+    ours, whole = (select(documents, "progressive", system=name) for name in ("progressive", "one_shot"))
+    if not ours or not whole:
+        return []
+    first = middle(ours, "first_map") or 0.0
+    calm = statistics.quantiles([step for record in ours for step in record["steps"]], n=20)[-1]
+    bars = [
+        Bar("progressive, map of the first 1,000 rows", seconds(first), "", first, 0.5, kind="seconds"),
+        Bar("progressive, p95 of a step of 100 ms", seconds(calm), "", calm, 0.15, kind="seconds"),
+    ]
+    work = "progressive, complete after all batches, against the fit of all rows"
+    bars += ratio(work, middle(ours, "total"), middle(whole, "total"), 2.0, None)
+    recall = middle(ours, "neighbor_recall") or 0.0
+    bars.append(Bar("progressive, recall of the neighbour graph", f"{recall:.4f}", "", recall, 0.95, kind="score"))
+    for name in ("trustworthiness_15", "accuracy_10nn"):
+        one, other = mean_quality(ours, name) or 0.0, mean_quality(whole, name) or 0.0
+        title = (QUALITY_NAMES | OTHER_QUALITY_NAMES)[name]
+        work = f"progressive, {title}: difference from the fit of all rows"
+        bars.append(Bar(work, f"{one:.4f}", f"{other:.4f}", one - other, -PROGRESSIVE_SLACK, 0.0, "difference"))
+    small, large = (middle(ours, "inserts", size) for size in ("10000", "100000"))
+    bars += ratio("progressive, 100 more rows for 100,000, against for 10,000", large, small, 2.0, None)
+    drift = middle(ours, "inserts", "drift")
+    if drift is not None:
+        work = "progressive, median way of old rows when 1 % arrive, of the extent"
+        bars.append(Bar(work, f"{drift:.4f}", "", drift, 0.02, kind="share"))
+    return bars
+
+
 def own_bars(documents: Documents) -> list[Bar]:
     """Bars without a peer, or not about time."""
     stages = select(documents, "stages", system="vicinal")
@@ -235,5 +267,5 @@ def quality_bars(documents: Documents) -> list[Bar]:
 
 
 def all_bars(documents: Documents) -> list[Bar]:
-    kinds = (speed_bars, sparse_bars, tsne_bars, family_bars, own_bars, quality_bars)
+    kinds = (speed_bars, sparse_bars, tsne_bars, family_bars, progressive_bars, own_bars, quality_bars)
     return [bar for kind in kinds for bar in kind(documents)]

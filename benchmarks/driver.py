@@ -19,12 +19,16 @@ MEASURE = Path(__file__).with_name("measure.py")
 
 @dataclass
 class Driver:
-    """`interpreters` by environment; `size` cuts every dataset to its first rows; `scratch` holds maps."""
+    """`interpreters` by environment; `size` cuts every dataset to its first rows; `scratch` holds maps.
+
+    `pictures` is where a suite may draw what it found.
+    """
 
     interpreters: dict[str, Path]
     scratch: Path
     repeats: int
     size: int | None = None
+    pictures: Path = Path()
 
     def __post_init__(self) -> None:
         self.scratch.mkdir(parents=True, exist_ok=True)

@@ -15,6 +15,7 @@ from typing import Any
 
 import datasets
 import numpy as np
+import progressive
 from systems import SYSTEMS, System
 
 ONE_ROW_CALLS = 50
@@ -129,7 +130,14 @@ def seeds(job: Job, system: System) -> Report:
     return {"seeds": job["seeds"]}
 
 
-TASKS = {"fit": fit, "stages": stages, "transform": transform, "seeds": seeds}
+TASKS = {
+    "fit": fit,
+    "stages": stages,
+    "transform": transform,
+    "seeds": seeds,
+    "progressive": progressive.progressive,
+    "one_shot": progressive.one_shot,
+}
 
 
 def main() -> None:

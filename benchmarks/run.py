@@ -40,7 +40,7 @@ def main() -> None:
     names = list(SUITES) if "all" in arguments.suites else arguments.suites
     for name in names:
         suite, repeats = SUITES[name]
-        driver = Driver(interpreters, CACHE / "scratch", arguments.repeats or repeats, arguments.size)
+        driver = Driver(interpreters, CACHE / "scratch", arguments.repeats or repeats, arguments.size, results)
         print(f"{name}: {driver.repeats} repeats", file=sys.stderr, flush=True)
         document = {
             "suite": name,

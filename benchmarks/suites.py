@@ -8,6 +8,7 @@ Maps are scored after the last measurement of a suite.
 from __future__ import annotations
 
 import re
+import shutil
 import statistics
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +19,7 @@ import numpy as np
 from datasets import UNSEEN_SHIFT, Dataset, open_dataset, open_grown, open_topics, shift_images
 from driver import Driver
 from measure import ONE_ROW_CALLS
+from progressive import draw_curves, score_curve, score_final
 from score import Divergence, RadiusCorrelation, score_embedding, score_neighbors, score_sparse, score_transform
 
 FIRST_SEED = 42
@@ -282,6 +284,29 @@ def family(driver: Driver) -> list[Record]:
     return add_quality(records, {dataset.name: dataset})
 
 
+def progressive(driver: Driver) -> list[Record]:
+    """Fashion-MNIST in batches of 1,000 beside the fit of all rows at once, warm: first map, steps, total, quality."""
+    dataset = open_dataset("fashion", driver.size)
+    records = []
+    for repeat, task, seed in turns(driver, [("progressive", True), ("one_shot", True)]):
+        folder, index = driver.scratch_file("maps"), driver.scratch_file("index.npy")
+        job = {"task": task, "system": "vicinal", "seed": seed, "folder": str(folder), "index": str(index)}
+        report = driver.measure(job | {"warm_rows": WARM_ROWS, "inserts": repeat == 0 and not driver.size}, dataset)
+        record = {"case": "fashion", "rows": dataset.rows, "system": task, "repeat": repeat, **report}
+        records.append(record | {"files": (folder, index)})
+    for record in records:
+        folder, index = record.pop("files")
+        record["quality"] = score_final(dataset, folder, record["snapshots"])
+        if record["repeat"] == 0:
+            record["curve"] = score_curve(dataset, folder, record["snapshots"])
+        if index.exists():
+            record["neighbor_recall"] = score_neighbors(dataset, index)
+            index.unlink()
+        shutil.rmtree(folder)
+    draw_curves({r["system"]: r["curve"] for r in records if "curve" in r}, driver.pictures / "progressive.png")
+    return records
+
+
 Suite = Callable[[Driver], list[Record]]
 # Suites with the number of repeats that gives a steady median within reasonable time.
 SUITES: dict[str, tuple[Suite, int]] = {
@@ -296,4 +321,5 @@ SUITES: dict[str, tuple[Suite, int]] = {
     "sparse": (sparse, 2),
     "tsne": (tsne, 2),
     "family": (family, 1),
+    "progressive": (progressive, 3),
 }

@@ -23,6 +23,7 @@ from bars import (
 )
 
 QUALITY_COLUMNS = QUALITY_NAMES | OTHER_QUALITY_NAMES
+CURVE = {"trustworthiness": "trustworthiness", "accuracy_10nn": "10-NN accuracy", "error": "error"}
 STAGES = ("neighbors", "graph", "initialize", "layout", "fit")
 
 
@@ -191,6 +192,33 @@ def tsne_section(documents: Documents) -> list[str]:
     return ["## t-SNE", "", documents["tsne"]["description"], "", *rows(head, lines)]
 
 
+def progressive_section(documents: Documents) -> list[str]:
+    lines = []
+    for group in groups(documents, "progressive", "system"):
+        times = [shown_seconds(middle(group, key)) for key in ("first_map", "arrived", "total", "cpu")]
+        quality = [f"{mean_quality(group, name):.4f}" for name in QUALITY_COLUMNS]
+        found = show(middle(group, "neighbor_recall"), "{:.4f}".format)
+        lines.append((group[0]["system"], *times, found, *quality))
+    head = ("system", "first map", "all rows in it", "complete", "processor", "neighbours found")
+    curves = [
+        (r["system"], shown_seconds(p["seconds"]), f"{p['rows']:,}", *(f"{p[key]:.3f}" for key in CURVE))
+        for r in select(documents, "progressive", repeat=0)
+        for p in r["curve"]
+    ]
+    return [
+        "## Progressive",
+        "",
+        documents["progressive"]["description"],
+        "",
+        *rows((*head, *QUALITY_COLUMNS.values()), lines),
+        "![quality and error over time](results/progressive.png)",
+        "",
+        "Quality is that of the rows a map has so far; the error is the way to its own last map.",
+        "",
+        *rows(("system", "after", "rows", *CURVE.values()), curves),
+    ]
+
+
 def startup_section(documents: Documents) -> list[str]:
     lines = [(g[0]["system"], shown_seconds(middle(g, "wall"))) for g in groups(documents, "startup", "system")]
     return ["## Start-up", "", documents["startup"]["description"], "", *rows(("what", "median"), lines)]
@@ -219,6 +247,7 @@ SECTIONS = {
     "sparse": sparse_section,
     "tsne": tsne_section,
     "family": process_section("family", "densMAP and LargeVis"),
+    "progressive": progressive_section,
     "startup": startup_section,
     "quality": quality_section,
 }

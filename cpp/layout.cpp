@@ -27,7 +27,7 @@ std::uint32_t firing_phase(std::uint64_t key, std::uint64_t i, std::uint64_t j) 
 struct SampledLayout::Scratch {
     Scratch(Size edges, Size dim)
         : fired(static_cast<std::size_t>(edges + most_lanes)), items(layout_block_rows),
-          lanes(static_cast<std::size_t>((5 + 4 * dim) * vector_bytes + vector_bytes)) {
+          lanes(static_cast<std::size_t>((7 + 4 * dim) * vector_bytes + vector_bytes)) {
         // The vectors are aligned by hand: std::vector gives 16 bytes.
         const auto address = reinterpret_cast<std::uintptr_t>(lanes.data());
         std::byte* at = lanes.data() + (vector_bytes - address % vector_bytes);
@@ -36,11 +36,13 @@ struct SampledLayout::Scratch {
         };
         view.fired = fired.data();
         view.items = items.data();
-        take(view.lane_state.row, 1);
+        take(view.lane_state.head, 1);
+        take(view.lane_state.own, 1);
         take(view.lane_state.cursor, 1);
         take(view.lane_state.stop, 1);
         take(view.lane_state.key, 1);
         take(view.lane_state.draw, 1);
+        take(view.lane_state.learning_rate, 1);
         take(view.lane_state.place, dim);
         take(view.lane_state.work, 3 * dim);
     }
@@ -51,24 +53,29 @@ struct SampledLayout::Scratch {
     LayoutScratch view;
 };
 
-SampledLayout::SampledLayout(const Csr& graph, Matrix heads, Matrix reference, const std::uint64_t* row_key,
-                             const LayoutOptions& options)
-    : options_(options), n_heads_(heads.rows), dim_(heads.cols), reference_(reference),
+SampledLayout::SampledLayout(const Csr& graph, Matrix places, Matrix reference, const std::uint64_t* row_key,
+                             const LayoutOptions& options, const Index* head_row)
+    : options_(options), n_heads_(graph.rows), dim_(places.cols), epoch_(options.epoch), reference_(reference),
       indptr_(graph.indptr, graph.indptr + graph.rows + 1),
       tails_(graph.indices, graph.indices + graph.indptr[graph.rows]),
-      places_(heads.data, heads.data + heads.rows * heads.cols), next_(places_.size()) {
-    if (graph.rows != heads.rows) throw std::invalid_argument("graph and embedding differ in their rows");
+      places_(places.data, places.data + places.rows * places.cols),
+      next_(static_cast<std::size_t>(graph.rows * places.cols)) {
+    if (head_row != nullptr) head_row_.assign(head_row, head_row + n_heads_);
+    if (head_row == nullptr && graph.rows != places.rows)
+        throw std::invalid_argument("graph and embedding differ in their rows");
+    for (const Index row : head_row_)
+        if (row < 0 || row >= places.rows) throw std::invalid_argument("a head is no row");
     const Size n_edges = graph.indptr[graph.rows];
     for (const Index tail : tails_)
         if (tail < 0 || tail >= n_reference()) throw std::invalid_argument("an edge leads to no row");
     if (row_key != nullptr) row_key_.assign(row_key, row_key + n_heads_);
     if (options.update_negatives) negative_moves_.assign(places_.size(), 0);
 
-    // Weights of a frozen reference are probabilities as they are: what fires for one row must not depend
-    // on the weights of another.
+    // Weights of a frozen reference, or of some heads only, are probabilities as they are: what fires for one row must
+    // not depend on the weights of those it happens to move with.
     float most = 0.0f;
     for (Size e = 0; e < n_edges; ++e) most = std::max(most, graph.weights[e]);
-    if (reference.data != nullptr || most <= 0.0f) most = 1.0f;
+    if (reference.data != nullptr || head_row != nullptr || most <= 0.0f) most = 1.0f;
     tails_.resize(static_cast<std::size_t>(n_edges + most_lanes), 0);
     rate_.resize(tails_.size(), 0);
     phase_.resize(tails_.size(), 0);
@@ -76,7 +83,8 @@ SampledLayout::SampledLayout(const Csr& graph, Matrix heads, Matrix reference, c
     for (Size i = 0; i < n_heads_; ++i)
         for (Size e = indptr_[i]; e < indptr_[i + 1]; ++e) {
             rate_[e] = firing_rate(graph.weights[e], most, options.often);
-            phase_[e] = firing_phase(key, row_key != nullptr ? row_key[i] : static_cast<std::uint64_t>(i),
+            const Size row = head_row != nullptr ? head_row[i] : i;
+            phase_[e] = firing_phase(key, row_key != nullptr ? row_key[i] : static_cast<std::uint64_t>(row),
                                      static_cast<std::uint64_t>(tails_[e]));
         }
     for (Size i = 0; i < n_heads_; i += layout_block_rows)
@@ -92,13 +100,13 @@ void SampledLayout::pin(const bool* fixed) {
 }
 
 void SampledLayout::place(Matrix places) {
-    if (places.rows != n_heads_ || places.cols != dim_) throw std::invalid_argument("places differ in shape");
-    std::copy(places.data, places.data + n_heads_ * dim_, places_.begin());
+    if (places.rows != embedding().rows || places.cols != dim_) throw std::invalid_argument("places differ in shape");
+    std::copy(places.data, places.data + places.rows * dim_, places_.begin());
 }
 
-void SampledLayout::step(const float* learning_rates, Size n, ThreadTeam& team) {
+void SampledLayout::step(Matrix learning_rates, ThreadTeam& team) {
     if (n_heads_ == 0) {
-        epoch_ += n;
+        epoch_ += learning_rates.rows;
         return;
     }
     // Moves of an epoch that was interrupted are not part of the next one.
@@ -110,20 +118,31 @@ void SampledLayout::step(const float* learning_rates, Size n, ThreadTeam& team) 
         views.push_back(scratch.back().view);
     }
     const LayoutLaw law{options_.force, {options_.space, options_.space_values.data()}};
-    for (Size t = 0; t < n; ++t) {
+    for (Size t = 0; t < learning_rates.rows; ++t) {
         LayoutEpoch epoch;
         epoch.epoch = epoch_;
         epoch.key = stream_key(options_.seed, Stream::layout, static_cast<std::uint64_t>(epoch_));
-        epoch.learning_rate = learning_rates[t];
+        epoch.learning_rate = *learning_rates.row(t);
+        epoch.head_rates = learning_rates.cols > 1 ? learning_rates.row(t) : nullptr;
         epoch.pulls = options_.pulls;
         epoch.negatives = options_.negatives;
         kernels().layout_epoch(task(), epoch, law, views.data(), team);
         if (!negative_moves_.empty()) add_negative_moves(team);
         if (density_ && density_->acts_in(epoch_))
-            add_density_moves(density_moves(team), learning_rates[t] * density_->length(), team);
-        places_.swap(next_);
+            add_density_moves(density_moves(team), epoch.learning_rate * density_->length(), team);
+        publish_moves();
         ++epoch_;
     }
+}
+
+// What the heads reached becomes the next snapshot.
+void SampledLayout::publish_moves() {
+    if (head_row_.empty()) {
+        places_.swap(next_);
+        return;
+    }
+    for (Size i = 0; i < n_heads_; ++i)
+        std::copy(next_.begin() + i * dim_, next_.begin() + (i + 1) * dim_, places_.begin() + head_row_[i] * dim_);
 }
 
 // The buffers change places after every epoch.
@@ -135,6 +154,7 @@ LayoutTask SampledLayout::task() {
     task.rate = rate_.data();
     task.phase = phase_.data();
     task.n_heads = n_heads_;
+    task.head_row = or_null(head_row_);
     task.row_key = or_null(row_key_);
     task.head_in = places_.data();
     task.head_out = next_.data();

@@ -19,19 +19,22 @@ struct LayoutOptions {
     int pulls = 2;
     bool update_negatives = false;
     double often = 1.0;  // firings an epoch of the heaviest edge, at most 1
+    Size epoch = 0;      // the number of the first epoch
     std::uint64_t seed = 0;
 };
 
 class SampledLayout {
   public:
-    // Places of the heads [n][dim] are copied. `reference` is null when the heads are their own reference;
-    // otherwise it stays where it is and is never written. `row_key` may be null.
-    SampledLayout(const Csr& graph, Matrix heads, Matrix reference, const std::uint64_t* row_key,
-                  const LayoutOptions& options);
+    // Places [n][dim] are copied. They are the heads', unless `head_row` says which of them the heads are. `reference`
+    // is null when the heads are their own reference; otherwise it stays where it is and is never written. `row_key`
+    // may be null, and so may `head_row`; with it weights are probabilities as they are, and there are no pins, no
+    // densities and no moving negatives.
+    SampledLayout(const Csr& graph, Matrix places, Matrix reference, const std::uint64_t* row_key,
+                  const LayoutOptions& options, const Index* head_row = nullptr);
 
-    // One epoch for every learning rate given. The result depends on the epoch number only, not on how the
-    // epochs are cut into calls.
-    void step(const float* learning_rates, Size n, ThreadTeam& team);
+    // An epoch for every row of the learning rates [n][1 or one a head]. The result depends on the epoch number only,
+    // not on how the epochs are cut into calls.
+    void step(Matrix learning_rates, ThreadTeam& team);
 
     // Rows marked here stay where they are, bit for bit, while the others still feel them.
     void pin(const bool* fixed);
@@ -48,11 +51,13 @@ class SampledLayout {
     void place(Matrix places);
 
     Size epoch() const { return epoch_; }
-    Size n_reference() const { return reference_.data != nullptr ? reference_.rows : n_heads_; }
-    Matrix embedding() const { return {places_.data(), n_heads_, dim_}; }
+    Size n_reference() const { return reference_.data != nullptr ? reference_.rows : embedding().rows; }
+    Size n_heads() const { return n_heads_; }
+    Matrix embedding() const { return {places_.data(), static_cast<Size>(places_.size()) / dim_, dim_}; }
 
   private:
     struct Scratch;
+    void publish_moves();
     void add_negative_moves(ThreadTeam& team);
     void add_density_moves(const std::vector<float>& moves, float learning_rate, ThreadTeam& team);
     bool is_fixed(Size row) const { return !fixed_.empty() && fixed_[row]; }
@@ -62,7 +67,7 @@ class SampledLayout {
     Size n_heads_, dim_, epoch_ = 0, most_block_edges_ = 0;
     Matrix reference_;
     std::vector<Size> indptr_;
-    std::vector<Index> tails_;
+    std::vector<Index> tails_, head_row_;
     std::vector<std::uint32_t> rate_, phase_;
     std::vector<std::uint64_t> row_key_;
     std::vector<float> places_, next_;

@@ -21,11 +21,13 @@ struct LayoutTask {
     const std::uint32_t* rate = nullptr;
     const std::uint32_t* phase = nullptr;
     Size n_heads = 0;
+    // The row of the reference that each head is, where only some of them move; null means all, in their order.
+    const Index* head_row = nullptr;
     // Names the row to the random generator; null means the row number itself.
     const std::uint64_t* row_key = nullptr;
 
-    const float* head_in = nullptr;
-    float* head_out = nullptr;
+    const float* head_in = nullptr;    // [row]
+    float* head_out = nullptr;         // [head]
     const float* reference = nullptr;  // tails and negatives; the snapshot of the heads when fitting
     Size n_reference = 0;
     Size dim = 2;
@@ -39,6 +41,7 @@ struct LayoutEpoch {
     Size epoch = 0;
     std::uint64_t key = 0;  // of (seed, epoch)
     float learning_rate = 1.0f;
+    const float* head_rates = nullptr;  // one for each head, instead of learning_rate
     int pulls = 2;
     int negatives = 5;
 };
@@ -80,16 +83,18 @@ struct LayoutLaw {
 };
 
 struct LayoutItem {
-    Index row, begin, end;
+    Index head, begin, end;
 };
 
 // State of the rows now in the lanes; every array is 64-byte aligned.
 struct LaneState {
-    Index* row;
+    Index* head;
+    Index* own;  // the row of the reference that the head is
     Index* cursor;
     Index* stop;
     std::uint32_t* key;
     std::uint32_t* draw;
+    float* learning_rate;
     float* place;  // [dim][lanes]
     float* work;   // three vectors a component, used when dim is not a compile-time constant
 };

@@ -5,6 +5,7 @@
 #include "chebyshev.hpp"
 #include "coarsen.hpp"
 #include "edge_distance.hpp"
+#include "growing_graph.hpp"
 #include "kernels.hpp"
 #include "perplexity.hpp"
 #include "smooth_knn.hpp"
@@ -98,6 +99,38 @@ void bind_graph(nb::module_& m) {
         "index"_a, "membership"_a, "n_jobs"_a);
 }
 
+void bind_growing_graph(nb::module_& m) {
+    const auto table = [](const auto& values, const GrowingGraph& graph) {
+        auto out = make<typename std::decay_t<decltype(values)>::value_type>(graph.n(), graph.k());
+        std::copy(values.begin(), values.end(), out.data());
+        return out;
+    };
+    nb::class_<GrowingGraph>(m, "GrowingGraph")
+        .def(nb::init<Size, float>(), "k"_a, "mix"_a)
+        .def_prop_ro("n", &GrowingGraph::n)
+        .def("extend", &GrowingGraph::extend, "n"_a)
+        .def(
+            "replace",
+            [](GrowingGraph& self, In<Index, 1> rows, In<Index, 2> index, In<float, 2> membership) {
+                const NeighborTable lists = view(index, membership);
+                require(static_cast<Size>(rows.shape(0)) == lists.rows && lists.k == self.k(), "rows and lists differ");
+                self.replace(rows.data(), lists.rows, index.data(), membership.data());
+            },
+            "rows"_a, "index"_a, "membership"_a)
+        .def(
+            "edges",
+            [](const GrowingGraph& self, In<Index, 1> rows, int n_jobs) {
+                OwnedCsr csr = run(n_jobs, [&](ThreadTeam& team) {
+                    return self.edges(rows.data(), static_cast<Size>(rows.shape(0)), team);
+                });
+                return own_graph(std::move(csr));
+            },
+            "rows"_a, "n_jobs"_a)
+        .def("lists", [table](const GrowingGraph& self) {
+            return nb::make_tuple(table(self.index(), self), table(self.membership(), self));
+        });
+}
+
 void bind_density(nb::module_& m) {
     m.def(
         "edge_distances",
@@ -156,6 +189,7 @@ NB_MODULE(_core, m) {
     bind_neighbors(m);
     bind_online(m);
     bind_graph(m);
+    bind_growing_graph(m);
     bind_density(m);
     bind_spectral(m);
     bind_layout(m);

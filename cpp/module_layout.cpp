@@ -47,7 +47,8 @@ void bind_layout_options(nb::module_& m) {
         .def_rw("pulls", &LayoutOptions::pulls)
         .def_rw("often", &LayoutOptions::often)
         .def_rw("update_negatives", &LayoutOptions::update_negatives)
-        .def_rw("seed", &LayoutOptions::seed);
+        .def_rw("seed", &LayoutOptions::seed)
+        .def_rw("epoch", &LayoutOptions::epoch);
 }
 
 Out<float, 2> copy(const Matrix& places) {
@@ -91,25 +92,33 @@ void bind_layout(nb::module_& m) {
             "__init__",
             [](SampledLayout* self, In<Size, 1> indptr, In<Index, 1> indices, In<float, 1> weights,
                In<float, 2> embedding, std::optional<In<float, 2>> reference,
-               std::optional<In<std::uint64_t, 1>> row_key, const LayoutOptions& options) {
-                const Matrix heads = view(embedding);
-                require(!row_key || static_cast<Size>(row_key->shape(0)) == heads.rows, "row_key has another length");
-                require(!reference || static_cast<Size>(reference->shape(1)) == heads.cols,
+               std::optional<In<std::uint64_t, 1>> row_key, const LayoutOptions& options,
+               std::optional<In<Index, 1>> head_row) {
+                const Matrix places = view(embedding);
+                const Csr edges = view(indptr, indices, weights);
+                require(!row_key || static_cast<Size>(row_key->shape(0)) == edges.rows, "row_key has another length");
+                require(!head_row || static_cast<Size>(head_row->shape(0)) == edges.rows,
+                        "head_row has another length");
+                require(!reference || static_cast<Size>(reference->shape(1)) == places.cols,
                         "reference differs in its components");
                 require(!(reference && options.update_negatives), "a frozen reference cannot move");
+                require(!(head_row && (reference || options.update_negatives)), "the heads are rows that move alone");
                 require(options.negatives >= 0, "negatives must not be negative");
                 require(options.often > 0.0 && options.often <= 1.0, "often must lie in (0, 1]");
-                space_of(space_names[static_cast<int>(options.space)], options.space_values, heads.cols);
-                new (self) SampledLayout(view(indptr, indices, weights), heads, reference ? view(*reference) : Matrix{},
-                                         row_key ? row_key->data() : nullptr, options);
+                space_of(space_names[static_cast<int>(options.space)], options.space_values, places.cols);
+                new (self)
+                    SampledLayout(edges, places, reference ? view(*reference) : Matrix{},
+                                  row_key ? row_key->data() : nullptr, options, head_row ? head_row->data() : nullptr);
             },
             "indptr"_a, "indices"_a, "weights"_a, "embedding"_a, "reference"_a.none(), "row_key"_a.none(), "options"_a,
-            nb::keep_alive<1, 6>())
+            "head_row"_a.none(), nb::keep_alive<1, 6>())
         .def(
             "step",
-            [](SampledLayout& self, In<float, 1> learning_rates, int n_jobs) {
+            [](SampledLayout& self, In<float, 2> learning_rates, int n_jobs) {
+                const Matrix rates = view(learning_rates);
+                require(rates.cols == 1 || rates.cols == self.n_heads(), "rates are one an epoch, or one a head");
                 run(n_jobs, [&](ThreadTeam& team) {
-                    self.step(learning_rates.data(), static_cast<Size>(learning_rates.shape(0)), team);
+                    self.step(rates, team);
                     return 0;
                 });
             },
@@ -117,7 +126,7 @@ void bind_layout(nb::module_& m) {
         .def(
             "pin",
             [](SampledLayout& self, In<bool, 1> fixed) {
-                require(static_cast<Size>(fixed.shape(0)) == self.embedding().rows, "fixed has another length");
+                require(static_cast<Size>(fixed.shape(0)) == self.n_heads(), "fixed has another length");
                 self.pin(fixed.data());
             },
             "fixed"_a)
@@ -132,7 +141,7 @@ void bind_layout(nb::module_& m) {
             "add_density",
             [](SampledLayout& self, In<float, 1> target, float lambda, double variance_shift, Size first_epoch,
                Size every, std::optional<std::vector<double>> fitted) {
-                require(static_cast<Size>(target.shape(0)) == self.embedding().rows, "target has another length");
+                require(static_cast<Size>(target.shape(0)) == self.n_heads(), "target has another length");
                 require(!fitted || fitted->size() == 4, "fitted is (mean, variance, covariance, strength)");
                 require(every >= 1, "every must be at least 1");
                 DensityOptions options{lambda, variance_shift, first_epoch, every, {}};
@@ -163,12 +172,7 @@ void bind_layout(nb::module_& m) {
         .def(
             "place", [](SampledLayout& self, In<float, 2> places) { self.place(view(places)); }, "places"_a)
         .def_prop_ro("epoch", &SampledLayout::epoch)
-        .def("embedding", [](const SampledLayout& self) {
-            const Matrix places = self.embedding();
-            auto out = make<float>(places.rows, places.cols);
-            std::copy(places.data, places.data + places.rows * places.cols, out.data());
-            return out;
-        });
+        .def("embedding", [](const SampledLayout& self) { return copy(self.embedding()); });
 
     m.def(
         "force_table",

@@ -7,6 +7,9 @@
 // a row that draws itself does not push itself away. Nothing a row reads is written in the same epoch, so there
 // are no locks, and the result has the same bits for any number of threads.
 //
+// Heads may be some rows of the reference only: those move, each at a rate of its own if it has one, and the others
+// are what they read. The cost is that of the heads, however many rows there are.
+//
 // Two single pulls, the second from where the first led, overshoot less than one of twice the length: near rows
 // attract with a coefficient above 1.
 //
@@ -58,41 +61,46 @@ class LayoutBlock {
         n_items_ = 0;
         Index fired = 0;
         const auto epoch = static_cast<std::uint32_t>(epoch_.epoch);
-        for (Size row = begin; row < end; ++row) {
+        for (Size head = begin; head < end; ++head) {
             const Index first = fired;
-            for (Size e = task_.indptr[row], end_e = task_.indptr[row + 1]; e < end_e; e += lanes) {
+            for (Size e = task_.indptr[head], end_e = task_.indptr[head + 1]; e < end_e; e += lanes) {
                 std::uint32_t bits = firing(task_.rate + e, task_.phase + e, epoch);
                 if (end_e - e < lanes) bits &= (1u << (end_e - e)) - 1u;
                 fired += compress(fired_ + fired, load<Int>(task_.tails + e), bits);
             }
             if (fired > first)
-                items_[n_items_++] = {static_cast<Index>(row), first, fired};
+                items_[n_items_++] = {static_cast<Index>(head), first, fired};
             else
-                for (int c = 0; c < dim(); ++c) task_.head_out[row * dim() + c] = task_.head_in[row * dim() + c];
+                for (int c = 0; c < dim(); ++c)
+                    task_.head_out[head * dim() + c] = task_.head_in[row_of(head) * dim() + c];
         }
         // Idle lanes read the place after the last edge.
         fired_[fired] = 0;
         idle_ = fired;
     }
 
-    // Puts the next row into a lane, or parks the lane.
+    VICINAL_INLINE Size row_of(Size head) const { return task_.head_row != nullptr ? task_.head_row[head] : head; }
+
+    // Puts the next head into a lane, or parks the lane.
     VICINAL_INLINE void refill(int lane) {
         if (next_item_ == n_items_) {
-            state_.row[lane] = -1;
+            state_.head[lane] = state_.own[lane] = -1;
             state_.cursor[lane] = idle_;
             state_.stop[lane] = -1;
             return;
         }
         const LayoutItem item = items_[next_item_++];
+        const Size row = row_of(item.head);
         ++active_;
-        state_.row[lane] = item.row;
+        state_.head[lane] = item.head;
+        state_.own[lane] = static_cast<Index>(row);
         state_.cursor[lane] = item.begin;
         state_.stop[lane] = item.end;
-        state_.key[lane] = row_key(
-            epoch_.key, task_.row_key != nullptr ? task_.row_key[item.row] : static_cast<std::uint64_t>(item.row));
+        state_.key[lane] =
+            row_key(epoch_.key, task_.row_key != nullptr ? task_.row_key[item.head] : static_cast<std::uint64_t>(row));
         state_.draw[lane] = 0;
-        for (int c = 0; c < dim(); ++c)
-            state_.place[c * lanes + lane] = task_.head_in[static_cast<Size>(item.row) * dim() + c];
+        state_.learning_rate[lane] = epoch_.head_rates != nullptr ? epoch_.head_rates[item.head] : epoch_.learning_rate;
+        for (int c = 0; c < dim(); ++c) state_.place[c * lanes + lane] = task_.head_in[row * dim() + c];
     }
 
     // One firing edge and its negatives in every lane.
@@ -103,17 +111,18 @@ class LayoutBlock {
         Float* push = delta + dim();
         for (int c = 0; c < dim(); ++c) place[c] = load<Float>(state_.place + c * lanes);
 
+        const Float rate = load<Float>(state_.learning_rate);
         const Int cursor = load<Int>(state_.cursor);
         {
             const Int at = cursor < idle_ ? cursor : splat<Int>(idle_);
             const Int tail = gather<Int>(fired_, at);
             for (int p = 0; p < epoch_.pulls; ++p) {
                 const Float g = force_.attract(towards(tail, place, delta));
-                for (int c = 0; c < dim(); ++c) place[c] -= epoch_.learning_rate * clamp(g * delta[c], gradient_bound);
+                for (int c = 0; c < dim(); ++c) place[c] -= rate * clamp(g * delta[c], gradient_bound);
             }
         }
 
-        const Int own = task_.reference == task_.head_in ? load<Int>(state_.row) : splat<Int>(-1);
+        const Int own = task_.reference == task_.head_in ? load<Int>(state_.own) : splat<Int>(-1);
         const UInt key = load<UInt>(state_.key);
         UInt draw = load<UInt>(state_.draw);
         for (int c = 0; c < dim(); ++c) push[c] = Float{};
@@ -129,7 +138,7 @@ class LayoutBlock {
             if (task_.negative_moves != nullptr) move_negatives(negative, delta);
         }
         store(state_.draw, draw);
-        for (int c = 0; c < dim(); ++c) store(state_.place + c * lanes, place[c] - epoch_.learning_rate * push[c]);
+        for (int c = 0; c < dim(); ++c) store(state_.place + c * lanes, place[c] - rate * push[c]);
 
         const Int advanced = cursor + 1;
         store(state_.cursor, advanced);
@@ -138,8 +147,8 @@ class LayoutBlock {
     }
 
     VICINAL_INLINE void finish(int lane) {
-        const Size row = state_.row[lane];
-        for (int c = 0; c < dim(); ++c) task_.head_out[row * dim() + c] = state_.place[c * lanes + lane];
+        const Size head = state_.head[lane];
+        for (int c = 0; c < dim(); ++c) task_.head_out[head * dim() + c] = state_.place[c * lanes + lane];
         --active_;
         refill(lane);
     }
@@ -165,9 +174,9 @@ class LayoutBlock {
     // Algorithm 1's extra line: the negative moves by the opposite of the push it gives.
     void move_negatives(Int negative, const Float* gradient) {
         for (int lane = 0; lane < lanes; ++lane) {
-            if (state_.row[lane] < 0) continue;
+            if (state_.head[lane] < 0) continue;
             for (int c = 0; c < dim(); ++c) {
-                const double move = static_cast<double>(epoch_.learning_rate) * gradient[c][lane];
+                const double move = static_cast<double>(state_.learning_rate[lane]) * gradient[c][lane];
                 const auto units = static_cast<std::int64_t>(move / fixed_point_unit);
                 __atomic_fetch_add(task_.negative_moves + static_cast<Size>(negative[lane]) * dim() + c, units,
                                    __ATOMIC_RELAXED);

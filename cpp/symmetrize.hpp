@@ -29,6 +29,25 @@ struct Mean {
     float operator()(float p, float q) const { return 0.5f * (p + q); }
 };
 
+struct DirectedEdge {
+    Index to;
+    float p;
+};
+
+// emit(j, w) for every edge of one row: [x, x_end) leads from it, [y, y_end) to it, both in ascending order.
+template <class Combine, class Emit>
+void merge_directions(const DirectedEdge* x, const DirectedEdge* x_end, const DirectedEdge* y,
+                      const DirectedEdge* y_end, const Combine& combine, const Emit& emit) {
+    while (x != x_end || y != y_end) {
+        const bool take_x = y == y_end || (x != x_end && x->to <= y->to);
+        const bool take_y = x == x_end || (y != y_end && y->to <= x->to);
+        const Index j = take_x ? x->to : y->to;
+        const float p = take_x ? (x++)->p : 0.0f, q = take_y ? (y++)->p : 0.0f;
+        const float w = combine(p, q);
+        if (w > 0.0f) emit(j, w);
+    }
+}
+
 template <class Combine>
 class Symmetrizer {
   public:
@@ -60,10 +79,7 @@ class Symmetrizer {
     }
 
   private:
-    struct Edge {
-        Index to;
-        float p;
-    };
+    using Edge = DirectedEdge;
 
     // Rows by index, without the missing and the zero ones.
     void sort_rows(ThreadTeam& team) {
@@ -102,14 +118,7 @@ class Symmetrizer {
         const Edge* x_end = x + count_[i];
         const Edge* y = backward_.data() + start_[i];
         const Edge* y_end = backward_.data() + start_[i + 1];
-        while (x != x_end || y != y_end) {
-            const bool take_x = y == y_end || (x != x_end && x->to <= y->to);
-            const bool take_y = x == x_end || (y != y_end && y->to <= x->to);
-            const Index j = take_x ? x->to : y->to;
-            const float p = take_x ? (x++)->p : 0.0f, q = take_y ? (y++)->p : 0.0f;
-            const float w = combine_(p, q);
-            if (w > 0.0f) emit(j, w);
-        }
+        merge_directions(x, x_end, y, y_end, combine_, emit);
     }
 
     const NeighborTable& table_;

@@ -17,6 +17,7 @@ _NAMES = {
     "estimators.kneighbors": ("KNeighborsTransformer",),
     "estimators.largevis": ("LargeVis",),
     "estimators.parametric": ("ParametricUMAP",),
+    "estimators.progressive": ("ProgressiveUMAP",),
     "estimators.tsne": ("TSNE",),
     "estimators.umap": ("UMAP",),
     "full_layout": ("FullLayout", "Phase"),
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from vicinal.estimators.kneighbors import KNeighborsTransformer as KNeighborsTransformer
     from vicinal.estimators.largevis import LargeVis as LargeVis
     from vicinal.estimators.parametric import ParametricUMAP as ParametricUMAP
+    from vicinal.estimators.progressive import ProgressiveUMAP as ProgressiveUMAP
     from vicinal.estimators.tsne import TSNE as TSNE
     from vicinal.estimators.umap import UMAP as UMAP
     from vicinal.full_layout import FullLayout as FullLayout

@@ -135,6 +135,25 @@ def bipartite_graph(neighbors: Neighbors, n_tails: int, *, local_connectivity: f
     return _to_known(neighbors, weights, n_tails, rho, sigma)
 
 
+def local_memberships(
+    rows: NDArray[np.int32],
+    neighbors: Neighbors,
+    *,
+    local_connectivity: float = 1.0,
+    disconnection_distance: float | None = None,
+    n_jobs: int = -1,
+) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+    """Neighbours, memberships, rho and sigma of some rows of a table (eq. 1-3), each from its own line alone.
+
+    A row's sigma that has no rho to stand on is floored by its own distances, not by those of all rows.
+    """
+    if disconnection_distance is not None:
+        neighbors = neighbors.within(disconnection_distance)
+    rho, sigma = _core.smooth_knn(neighbors.distance, float(neighbors.k), local_connectivity, 1.0, True, n_jobs)
+    others = np.where(neighbors.index == rows[:, None], np.int32(-1), neighbors.index)
+    return others, _core.memberships(others, neighbors.distance, rho, sigma, True, n_jobs), rho, sigma
+
+
 def _to_known(
     neighbors: Neighbors,
     weights: NDArray[np.float32],

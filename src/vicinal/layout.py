@@ -54,7 +54,7 @@ class Schedule:
         return replace(self, firings=firings, sweeps=min(math.ceil(SWEEPS * firings), MOST_SWEEPS))
 
     def learning_rates(self, epochs: NDArray[np.int64]) -> NDArray[np.float32]:
-        left = np.maximum(0.0, 1.0 - epochs / max(self.n_epochs, 1))
+        left = np.clip(1.0 - epochs / max(self.n_epochs, 1), 0.0, 1.0)
         # The root is exactly rounded everywhere, a general power is not.
         return (self.learning_rate * left * np.sqrt(left)).astype(np.float32)
 
@@ -62,6 +62,9 @@ class Schedule:
 class Layout:
     """Moves the rows of an embedding along a graph's edges, epoch by epoch.
 
+    With ``heads`` the graph's heads are these rows of the embedding: they move, the others stay where they are, and the
+    cost is that of the heads, whatever the number of rows. ``ages`` then says how many epochs of the schedule each of
+    them has behind it, and ``first_epoch`` which epoch this is of a map that is moved time and again.
     With ``reference`` the graph leads from the embedding's rows to the reference's, which stay where they are;
     ``row_keys`` then name the rows to the random generator, so that a row's place does not depend on its company.
     Rows marked in ``fixed`` keep their places bit for bit, and attract and repel the others all the same.
@@ -80,6 +83,9 @@ class Layout:
         n_jobs: int = -1,
         reference: NDArray[np.float32] | None = None,
         row_keys: NDArray[np.uint64] | None = None,
+        heads: NDArray[np.int32] | None = None,
+        ages: NDArray[np.int32] | None = None,
+        first_epoch: int = 0,
         fixed: NDArray[np.bool_] | None = None,
         negative_weights: NDArray[np.floating] | None = None,
         force: Literal["umap", "largevis"] = "umap",
@@ -105,6 +111,8 @@ class Layout:
         options.often = min(1.0, schedule.firings / schedule.sweeps)
         options.update_negatives = schedule.update_negatives
         options.seed = seed
+        options.epoch = first_epoch * schedule.sweeps
+        self.first_epoch, self.ages = first_epoch, ages
         self._core = _core.SampledLayout(
             graph.indptr,
             graph.indices,
@@ -113,6 +121,7 @@ class Layout:
             None if reference is None else np.ascontiguousarray(reference, dtype=np.float32),
             row_keys,
             options,
+            heads,
         )
         if density is not None:
             if not space.is_euclidean:
@@ -142,7 +151,7 @@ class Layout:
     @property
     def epoch(self) -> int:
         """Epochs done so far."""
-        return self._core.epoch // self.schedule.sweeps
+        return self._core.epoch // self.schedule.sweeps - self.first_epoch
 
     @property
     def embedding(self) -> NDArray[np.float32]:
@@ -162,8 +171,11 @@ class Layout:
 
     def step(self, n: int = 1) -> None:
         """Runs ``n`` more epochs."""
-        sweeps = np.arange(self._core.epoch, (self.epoch + n) * self.schedule.sweeps)
-        self._core.step(self.schedule.learning_rates(sweeps // self.schedule.sweeps), self.n_jobs)
+        # Cut off within an epoch, what is left of it comes first.
+        done = self._core.epoch - self.first_epoch * self.schedule.sweeps
+        epochs = np.arange(done, (self.epoch + n) * self.schedule.sweeps)[:, None] // self.schedule.sweeps
+        ages = epochs if self.ages is None else epochs + self.ages
+        self._core.step(self.schedule.learning_rates(ages), self.n_jobs)
 
     def run(
         self, stops: list[int], progress: Progress, places: Callable[[], NDArray[np.float32]]

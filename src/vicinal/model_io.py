@@ -43,6 +43,7 @@ CLASSES = {
     "Neighbors": "neighbors",
     "ParametricUMAP": "estimators.parametric",
     "Pins": "given",
+    "ProgressiveUMAP": "estimators.progressive",
     "Radii": "density",
     "RowSource": "source",
     "TSNE": "estimators.tsne",

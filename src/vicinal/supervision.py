@@ -46,12 +46,13 @@ def class_factors(
 ) -> NDArray[np.float64]:
     """What an edge's weight is multiplied by: 1 within a class, exp(-far) between two, exp(-unknown) if unlabelled."""
     codes = class_codes(labels)
-    unlabelled = (codes[heads] == UNLABELLED) | (codes[tails] == UNLABELLED)
-    differ = ~unlabelled & (codes[heads] != codes[tails])
-    factor = np.ones(len(heads), dtype=np.float64)
-    factor[unlabelled] = np.exp(-unknown)
-    factor[differ] = np.exp(-far)
-    return factor
+    return code_factors(codes[heads], codes[tails], unknown, far)
+
+
+def code_factors(heads: NDArray[np.int64], tails: NDArray[np.int64], unknown: float, far: float) -> NDArray[np.float64]:
+    """The same for classes by number, -1 where there is none."""
+    unlabelled = (heads == UNLABELLED) | (tails == UNLABELLED)
+    return np.where(unlabelled, np.exp(-unknown), np.where(heads == tails, 1.0, np.exp(-far)))
 
 
 def intersect_levels(graph: Graph, levels: NDArray[np.float64], target_weight: float = 0.5) -> Graph:
@@ -139,7 +140,7 @@ def class_codes(labels: NDArray[Any]) -> NDArray[np.int64]:
     labels = np.asarray(labels).reshape(-1)
     if labels.dtype.kind == "O":
         numbers: dict[Any, int] = {}
-        return np.array([_code(label, numbers) for label in labels], dtype=np.int64)
+        return np.array([class_code(label, numbers) for label in labels], dtype=np.int64)
     _, codes = np.unique(labels, return_inverse=True)
     codes = codes.reshape(-1).astype(np.int64)
     if labels.dtype.kind in "iuf":
@@ -147,7 +148,8 @@ def class_codes(labels: NDArray[Any]) -> NDArray[np.int64]:
     return codes
 
 
-def _code(label: Any, numbers: dict[Any, int]) -> int:
+def class_code(label: Any, numbers: dict[Any, int]) -> int:
+    """The number of a class, a new one if ``numbers`` does not have it; -1 for a row without one."""
     if label is None or label != label or label == UNLABELLED:
         return UNLABELLED
     return numbers.setdefault(label, len(numbers))

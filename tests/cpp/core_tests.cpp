@@ -506,7 +506,7 @@ std::vector<float> places_after(const FuzzyGraph& graph, Size dim, const std::ve
     for (Size part : parts) {
         std::vector<float> rates;
         for (Size t = done; t < done + part; ++t) rates.push_back(1.0f - static_cast<float>(t) / 40.0f);
-        layout.step(rates.data(), part, team);
+        layout.step({rates.data(), part, 1}, team);
         done += part;
     }
     CHECK(layout.epoch() == done);
@@ -548,13 +548,13 @@ void frozen_reference_stays_and_rows_are_alone() {
 
     SampledLayout together({indptr.data(), tails.data(), weights.data(), n}, {start.data(), n, dim},
                            {reference.data(), references, dim}, keys.data(), options);
-    together.step(rates.data(), 20, team);
+    together.step({rates.data(), 20, 1}, team);
     CHECK(reference == before);
     for (Size i : {0, 1, 333, 699}) {
         SampledLayout alone({indptr.data(), tails.data() + i * k, weights.data() + i * k, 1},
                             {start.data() + i * dim, 1, dim}, {reference.data(), references, dim}, keys.data() + i,
                             options);
-        alone.step(rates.data(), 20, team);
+        alone.step({rates.data(), 20, 1}, team);
         for (Size c = 0; c < dim; ++c) CHECK(alone.embedding().row(0)[c] == together.embedding().row(i)[c]);
     }
 }
@@ -573,7 +573,7 @@ void empty_layout_counts_its_epochs() {
     const Size indptr = 0;
     const float rates[3] = {1.0f, 1.0f, 1.0f};
     SampledLayout layout({&indptr, nullptr, nullptr, 0}, {nullptr, 0, 2}, {}, nullptr, LayoutOptions{});
-    layout.step(rates, 3, team);
+    layout.step({rates, 3, 1}, team);
     CHECK(layout.epoch() == 3);
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from vicinal.layout import Schedule, default_epochs
 from vicinal.metrics import ALIASES, METRICS, PRECOMPUTED, check_metric, is_low_level
 from vicinal.output_space import OutputSpace, output_space
 from vicinal.parameters import Interval, StrOptions
+
+if TYPE_CHECKING:
+    from vicinal.growing_map import Growth
 
 
 class UMAPParameters(Sourced):
@@ -205,6 +208,27 @@ class UMAPParameters(Sourced):
         if self.n_epochs is None:
             return [default_epochs(n)]
         return sorted({int(epoch) for epoch in np.atleast_1d(np.asarray(self.n_epochs))})
+
+    def _growth(self, seed: int, **pace: Any) -> Growth:
+        """How a map of rows that arrive is laid out; ``pace`` says for how long they move."""
+        from vicinal.growing_map import Growth
+
+        kernel = self._kernel()
+        return Growth(
+            a=kernel.a,
+            b=kernel.b,
+            n_components=int(self.n_components),
+            learning_rate=self.learning_rate,
+            negative_sample_rate=int(self.negative_sample_rate),
+            repulsion_strength=self.repulsion_strength,
+            local_connectivity=self.local_connectivity,
+            set_op_mix_ratio=self.set_op_mix_ratio,
+            disconnection_distance=self.disconnection_distance,
+            target_weight=self.target_weight,
+            seed=seed,
+            n_jobs=self._jobs(),
+            **pace,
+        )
 
     def _schedule(self, n_epochs: int, learning_rate: float, moving: bool = True) -> Schedule:
         return Schedule(

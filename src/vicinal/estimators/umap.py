@@ -218,13 +218,7 @@ class UMAP(Composable, Densities, UMAPParameters):
                 start = None if start is None else start[kept]
             neighbors = source.neighbors(min(self.n_neighbors, source.n), method)
         with progress.stage("graph"):
-            search_graph = fuzzy_graph(
-                neighbors,
-                local_connectivity=self.local_connectivity,
-                set_op_mix_ratio=self.set_op_mix_ratio,
-                disconnection_distance=self.disconnection_distance,
-                n_jobs=self._jobs(),
-            )
+            search_graph = self._fuzzy_graph(neighbors)
             graph = search_graph if own.y is None else self._supervision(seed).apply(search_graph, own.y)
         kernel = self._kernel()
         if self.transform_mode == "embedding":
@@ -248,14 +242,31 @@ class UMAP(Composable, Densities, UMAPParameters):
             self._keep_density(radii, layout, inverse)
             if isinstance(self.n_epochs, list | tuple):
                 self.embedding_list_ = listed
-        self._everything, self._source, self._kept, self._given = everything, source, kept, given
-        self._raw_data, self._fit_seed, self._search_graph = everything.rows, seed, search_graph
+        self._keep(source, given, neighbors, search_graph, graph, seed)
+        self._everything, self._kept, self._raw_data = everything, kept, everything.rows
+        self.stage_times_ = progress.times
+        return self
+
+    def _fuzzy_graph(self, neighbors: Neighbors) -> Graph:
+        return fuzzy_graph(
+            neighbors,
+            local_connectivity=self.local_connectivity,
+            set_op_mix_ratio=self.set_op_mix_ratio,
+            disconnection_distance=self.disconnection_distance,
+            n_jobs=self._jobs(),
+        )
+
+    def _keep(
+        self, source: Source, given: Given, neighbors: Neighbors, search_graph: Graph, graph: Graph, seed: int
+    ) -> None:
+        """What a fitted model knows besides its map."""
+        kernel = self._kernel()
+        self._everything, self._source, self._kept, self._given = source, source, None, given
+        self._raw_data, self._fit_seed, self._search_graph = source.rows, seed, search_graph
         self._knn_indices, self._knn_dists = neighbors.index, neighbors.distance
         self._rhos, self._sigmas = graph.rho, graph.sigma
         self._a, self._b = kernel.a, kernel.b
         self.graph_ = graph.to_scipy()
-        self.stage_times_ = progress.times
-        return self
 
     def _loss_history(
         self, graph: Graph, kernel: Kernel, schedule: Schedule, kept: NDArray[np.int64] | None

@@ -39,17 +39,21 @@ def read_table(
     """
     path = Path(path)
     wanted = Wanted(columns, label, tuple(dict.fromkeys(along)), array)
-    suffix = _check_file(path)
+    suffix = check_file(path)
     wanted.check()
+    return read_wanted(path, suffix, wanted)
+
+
+def read_wanted(path: Path, suffix: str, wanted: Wanted) -> Table:
     if suffix in ARRAYS:
-        matrix, beside = ARRAYS[suffix](path, array)
+        matrix, beside = ARRAYS[suffix](path, wanted.array)
         return array_table(path, matrix, beside, wanted)
-    if array is not None:
+    if wanted.array is not None:
         raise ReadError(f"{path} holds one table; only .npz and .h5ad files have arrays to choose from")
     return frame_table(path, FRAMES[suffix](path), wanted)
 
 
-def _check_file(path: Path) -> str:
+def check_file(path: Path) -> str:
     if path.is_dir():
         raise ReadError(f"{path} is a directory, not a file")
     if not path.exists():

@@ -20,13 +20,13 @@ NULLS = ["", "NA", "N/A", "n/a", "nan", "NaN", "null", "NULL", "None"]
 def read_parquet(path: Path) -> pl.DataFrame:
     import polars as pl
 
-    return _read(path, "parquet", pl.read_parquet)
+    return read_frame(path, "parquet", pl.read_parquet)
 
 
 def read_feather(path: Path) -> pl.DataFrame:
     import polars as pl
 
-    return _read(path, "feather", pl.read_ipc)
+    return read_frame(path, "feather", pl.read_ipc)
 
 
 def read_lines(path: Path) -> pl.DataFrame:
@@ -34,10 +34,11 @@ def read_lines(path: Path) -> pl.DataFrame:
     import polars as pl
 
     # every line decides on the columns and their types
-    return _read(path, "jsonl", lambda name: pl.read_ndjson(name, infer_schema_length=None))
+    return read_frame(path, "jsonl", lambda name: pl.read_ndjson(name, infer_schema_length=None))
 
 
-def _read(path: Path, kind: str, reader: Callable[[Path], pl.DataFrame]) -> pl.DataFrame:
+def read_frame(path: Path, kind: str, reader: Callable[[Path], pl.DataFrame]) -> pl.DataFrame:
+    """What ``reader`` makes of a file; whatever it has against it becomes a ReadError."""
     import polars as pl
 
     try:
@@ -47,15 +48,19 @@ def _read(path: Path, kind: str, reader: Callable[[Path], pl.DataFrame]) -> pl.D
 
 
 def read_delimited(path: Path) -> pl.DataFrame:
+    separator = SEPARATORS[path.suffix.lower()]
+    return parse_delimited(path, path, separator, has_header(path, separator))
+
+
+def parse_delimited(path: Path, source: Path | bytes, separator: str, has_names: bool) -> pl.DataFrame:
+    """The lines of a file, or some of them; ``has_names`` says that the first one names the columns."""
     import polars as pl
 
-    separator = SEPARATORS[path.suffix.lower()]
-    has_header = _has_header(path, separator)
     try:
         frame = pl.read_csv(
-            path,
+            source,
             separator=separator,
-            has_header=has_header,
+            has_header=has_names,
             null_values=NULLS,
             # a column is numeric only if every row of it is, so none may go unread
             infer_schema_length=None,
@@ -67,7 +72,7 @@ def read_delimited(path: Path) -> pl.DataFrame:
         ragged = _ragged(path, separator)
         if ragged:
             raise ReadError(ragged)
-    if not has_header:
+    if not has_names:
         frame.columns = [str(a) for a in range(frame.width)]
     return _trimmed(frame)
 
@@ -87,7 +92,7 @@ def _trimmed(frame: pl.DataFrame) -> pl.DataFrame:
     return frame
 
 
-def _has_header(path: Path, separator: str) -> bool:
+def has_header(path: Path, separator: str) -> bool:
     """Whether the first line names the columns: it does unless all its fields are numbers.
 
     Numbers counting from 0 or 1 are names too: pandas writes them for a frame whose columns had none.

@@ -53,8 +53,11 @@ class Table:
     ignored: tuple[str, ...] = ()
 
 
-def frame_table(path: Path, frame: pl.DataFrame, wanted: Wanted) -> Table:
-    """A table from columns of any type; a column whose name is empty (an index) is no feature unless asked for."""
+def frame_table(path: Path, frame: pl.DataFrame, wanted: Wanted, first: int = 0) -> Table:
+    """A table from columns of any type; a column whose name is empty (an index) is no feature unless asked for.
+
+    ``first`` is the number that the first row has in its file.
+    """
     import polars as pl
 
     if frame.height == 0:
@@ -69,11 +72,13 @@ def frame_table(path: Path, frame: pl.DataFrame, wanted: Wanted) -> Table:
     for a, name in enumerate(chosen):
         with np.errstate(over="ignore"):
             X[:, a] = frame[name].cast(pl.Float64).to_numpy()
-    _check_finite(path, X, chosen, lambda row, column: frame[row, chosen[column]])
+    _check_finite(path, X, chosen, lambda row, column: frame[row, chosen[column]], first)
     return _described(frame.columns, X, chosen, wanted, lambda name: _column_values(frame[name]))
 
 
-def array_table(path: Path, array: NDArray[Any], beside: dict[str, NDArray[Any]], wanted: Wanted) -> Table:
+def array_table(
+    path: Path, array: NDArray[Any], beside: dict[str, NDArray[Any]], wanted: Wanted, first: int = 0
+) -> Table:
     """A table from a matrix, whose columns are named "0", "1", …, and from named columns beside it."""
     check_matrix(path, array)
     names = [str(a) for a in range(array.shape[1])]
@@ -85,7 +90,7 @@ def array_table(path: Path, array: NDArray[Any], beside: dict[str, NDArray[Any]]
     picked = array if chosen == names else array[:, [int(name) for name in chosen]]
     with np.errstate(over="ignore"):
         X = np.ascontiguousarray(picked, dtype=np.float32)
-    _check_finite(path, X, chosen, lambda row, column: picked[row, column])
+    _check_finite(path, X, chosen, lambda row, column: picked[row, column], first)
     return _described(
         [*names, *beside],
         X,
@@ -151,7 +156,7 @@ def _chosen(path: Path, names: Sequence[str], wanted: Wanted, usable: Sequence[s
 
 
 def _check_finite(
-    path: Path, X: NDArray[np.float32], names: Sequence[str], original: Callable[[int, int], Any]
+    path: Path, X: NDArray[np.float32], names: Sequence[str], original: Callable[[int, int], Any], first: int = 0
 ) -> None:
     """Refuse missing and infinite values, and those that became infinite as float32, by the first row."""
     finite = np.isfinite(X)
@@ -165,4 +170,4 @@ def _check_finite(
         what = f"{value}, too large for float32,"
     else:
         what = str(value)
-    raise ReadError(f"{path}: row {row} has {what} in column {names[column]!r}")
+    raise ReadError(f"{path}: row {first + row} has {what} in column {names[column]!r}")
