@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _imp
 import importlib._bootstrap
+import logging  # noqa: F401  # see the registration below
 import os
 import threading
 import time
@@ -94,5 +95,6 @@ def _after_fork_in_child() -> None:
     _open_guards()
 
 
+# Hooks run in the reverse order of their registration: ours waits before logging's takes a lock that importing needs.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_hold_imports, after_in_parent=_imp.release_lock, after_in_child=_after_fork_in_child)
