@@ -21,8 +21,13 @@ import vicinal
 
 # A core with sanitisers is an order of magnitude slower.
 SLOWER = 10.0 if "VICINAL_SANITIZED" in os.environ else 1.0
-ANSWER_LIMIT = 1.0 * SLOWER
 HANG_LIMIT = 60.0 * SLOWER
+
+
+def answer_limit() -> float:
+    """A second, on a machine that is not overloaded; otherwise as many as there are processes for a processor."""
+    crowd = os.getloadavg()[0] / (os.cpu_count() or 1) if hasattr(os, "getloadavg") else 1.0
+    return SLOWER * max(1.0, crowd)
 
 needs_signals = pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one child")
 
@@ -83,7 +88,7 @@ def test_an_interrupt_is_answered_within_a_second(stage: str, worker: Worker) ->
     if stage == "fit_parametric":
         pytest.importorskip("torch")
     seconds, said = worker.interrupt(stage)
-    assert seconds < ANSWER_LIMIT
+    assert seconds < answer_limit()
     assert said == [], "the model is not what it was before"
 
 
