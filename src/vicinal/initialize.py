@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.graph import Graph
+from vicinal.interruption import interruptible
 from vicinal.spectral import eigenmap
 
 EXTENT = 10.0  # every initial embedding spans [0, EXTENT] on each axis, as in umap-learn
@@ -94,13 +95,15 @@ def _principal(rows: NDArray[np.floating], n_components: int) -> NDArray[np.floa
     largest = np.abs(centred).max(initial=0.0)
     if largest > 0:
         centred = centred / largest
-    if centred.shape[0] <= centred.shape[1]:
-        u, s, _ = np.linalg.svd(centred, full_matrices=False)
-        scores = u * s
-    else:
+
+    def scored() -> NDArray[np.float64]:
+        if centred.shape[0] <= centred.shape[1]:
+            u, s, _ = np.linalg.svd(centred, full_matrices=False)
+            return np.asarray(u * s)[:, :n_components]
         _, axes = np.linalg.eigh(centred.T @ centred)
-        scores = centred @ axes[:, ::-1][:, :n_components]
-    scores = scores[:, :n_components]
+        return np.asarray(centred @ axes[:, ::-1][:, :n_components])
+
+    scores = interruptible(scored, float(centred.size) * min(centred.shape))
     return np.pad(scores, ((0, 0), (0, n_components - scores.shape[1])))
 
 

@@ -27,7 +27,7 @@ RIDGE = 1.0
 # No map reaches farther, and squares of this do not overflow.
 FARTHEST = float(np.finfo(np.float32).max)
 
-# Places answered together: bounds the memory of their small matrices.
+# Places answered together: bounds the memory of their small matrices, and how long a signal waits.
 BLOCK = 4096
 
 
@@ -44,7 +44,7 @@ def inverse_rows(
 
     A row of the result depends on its place alone, bit for bit.
     """
-    from scipy.sparse import csr_matrix
+    from scipy.sparse import csr_matrix, issparse, vstack
     from scipy.spatial import cKDTree
 
     n, components = embedding.shape
@@ -58,13 +58,14 @@ def inverse_rows(
     k = min(n_neighbors, n)
     tree = cKDTree(embedding.astype(np.float64))
     _, index = tree.query(y, k=np.arange(1, k + 1), workers=_core.resolve_jobs(n_jobs))
-    weights = np.empty(index.shape, dtype=np.float32)
-    for begin in range(0, len(y), BLOCK):
-        block = slice(begin, begin + BLOCK)
-        weights[block] = _weights(y[block], embedding[index[block]].astype(np.float64), kernel)
-    indptr = np.arange(0, index.size + 1, k)
-    mixture = csr_matrix((weights.reshape(-1), index.reshape(-1), indptr), shape=(len(y), n))
-    return mixture @ X
+    parts = []
+    for begin in range(0, max(len(y), 1), BLOCK):
+        near = index[begin : begin + BLOCK]
+        weights = _weights(y[begin : begin + BLOCK], embedding[near].astype(np.float64), kernel)
+        indptr = np.arange(0, near.size + 1, k)
+        mixture = csr_matrix((weights.astype(np.float32).reshape(-1), near.reshape(-1), indptr), shape=(len(near), n))
+        parts.append(mixture @ X)
+    return vstack(parts, format="csr") if issparse(X) else np.concatenate(parts)
 
 
 def _weights(y: NDArray[np.float64], rows: NDArray[np.float64], kernel: Kernel) -> NDArray[np.float64]:

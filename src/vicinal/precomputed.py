@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from vicinal.metrics import is_sparse
 from vicinal.neighbors import Neighbors
 
-# Rows of a distance matrix that are sorted at once.
-_BLOCK_ROWS = 1024
+# Distances that are sorted at once: bounds the memory, and how long a signal waits.
+_BLOCK_VALUES = 1 << 22
 
 
 def neighbors_from_distances(D: Any, k: int) -> Neighbors:
@@ -120,8 +120,9 @@ def _nearest_columns(D: NDArray[Any], k: int, square: bool) -> Neighbors:
     """By (distance, column), the diagonal left out of a square matrix, infinite distances dropped."""
     n = D.shape[0]
     index, distance = np.empty((n, k), np.int32), np.empty((n, k), np.float32)
-    for begin in range(0, n, _BLOCK_ROWS):
-        block = np.array(D[begin : begin + _BLOCK_ROWS], dtype=np.float32)
+    n_rows = max(1, _BLOCK_VALUES // max(1, D.shape[1]))
+    for begin in range(0, n, n_rows):
+        block = np.array(D[begin : begin + n_rows], dtype=np.float32)
         rows = np.arange(len(block))
         if square:
             block[rows, begin + rows] = np.inf

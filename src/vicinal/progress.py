@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,6 +10,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from vicinal.sharing import Guard
 
 Callback = Callable[[str, int, int, "NDArray[np.float32] | None"], object]
 LAYOUT = "layout"
@@ -44,9 +47,7 @@ class Progress:
     def stage(self, name: str, steps: int = 1) -> Iterator[None]:
         """Times a stage. One of a single step reports its own beginning and end."""
         if self._verbose:
-            from tqdm.auto import tqdm
-
-            self._bar = tqdm(**{"desc": name, "total": steps, "leave": True, **self._tqdm_kwds})
+            self._bar = _bar_class()(**{"desc": name, "total": steps, "leave": True, **self._tqdm_kwds})
         start = time.perf_counter()
         try:
             if name != LAYOUT:
@@ -71,3 +72,14 @@ class Progress:
             answers = [bool(listener(stage, done, steps, places)) for listener in self._listeners]
             self.stopped = any(answers) or self.stopped
         return self.stopped
+
+
+@functools.lru_cache(maxsize=1)
+def _bar_class() -> Any:
+    """tqdm's bars with a lock of their own: a child forked while a thread of its parent draws would wait for tqdm's."""
+    from tqdm.auto import tqdm
+
+    class Bar(tqdm):  # type: ignore[misc]
+        _lock = Guard()
+
+    return Bar

@@ -31,6 +31,8 @@ Indices = NDArray[np.int64]
 BLOCK_VALUES = 1 << 23
 # Up to this width differences are squared directly: as fast as a matrix product, without its cancellation.
 DIRECT_WIDTH = 8
+# Columns of pairs that are compared in one call where that is no matrix product: a fraction of a second.
+CALL_VALUES = 1 << 27
 SAMPLE_ROWS = 2000
 # Pairs grow with the square of the rows: 1,000 rows are already half a million.
 CORRELATION_ROWS = 1000
@@ -306,9 +308,10 @@ class _Space:
         else:
             table = np.empty((len(rows), len(others)))
             heads = self._taken(rows)
-            for a in range(0, len(others), self.chunk):
-                part = others[a : a + self.chunk]
-                table[:, a : a + self.chunk] = self._between(heads, rows, part)
+            chunk = self.chunk if self.product else max(1, min(self.chunk, CALL_VALUES // max(1, heads.size)))
+            for a in range(0, len(others), chunk):
+                part = others[a : a + chunk]
+                table[:, a : a + chunk] = self._between(heads, rows, part)
         if everything:
             table[np.arange(len(rows)), rows] = np.inf
         return table

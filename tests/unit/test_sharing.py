@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import builtins
+import importlib
 import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
+from vicinal import sharing
 from vicinal.sharing import Guard, once
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform cannot fork")
@@ -101,3 +105,39 @@ def test_a_child_finds_its_parents_guard_open() -> None:
 
     with in_a_thread(hold, held, end):
         assert child_ends(guard.__enter__)
+
+
+@forks
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_fork_waits_for_an_import_of_another_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A child would wait for ever for a module that a thread of its parent was importing."""
+    (tmp_path / "imported_slowly.py").write_text("import time\nbegun.set()\ntime.sleep(0.5)\nvalue = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sharing, "IMPORTED_LATE", frozenset({"imported_slowly"}))
+    begun = threading.Event()
+    monkeypatch.setattr(builtins, "begun", begun, raising=False)
+
+    def load() -> None:
+        importlib.import_module("imported_slowly")
+
+    with in_a_thread(load, begun, threading.Event()):
+        assert child_ends(load)
+
+
+def test_a_guard_can_be_taken_again_by_its_holder() -> None:
+    guard = Guard()
+    with guard, guard:
+        assert guard._is_owned()
+    assert not guard._is_owned()
+
+
+@forks
+def test_whoever_holds_a_guard_and_forks_holds_it_in_the_child() -> None:
+    guard = Guard()
+
+    def leave() -> None:
+        assert guard._is_owned()
+        guard.release()
+
+    with guard:
+        assert child_ends(leave)

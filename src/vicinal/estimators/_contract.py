@@ -35,6 +35,9 @@ class Estimator:
         for name in ("transform", "fit_transform"):
             if name in cls.__dict__:
                 setattr(cls, name, _in_asked_container(cls.__dict__[name]))
+        for name in ("fit", "update", "partial_fit"):
+            if name in cls.__dict__:
+                setattr(cls, name, _whole_or_not_at_all(cls.__dict__[name]))
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
@@ -150,6 +153,26 @@ class Estimator:
         if type(X) not in (np.ndarray, np.memmap) or X.ndim != 2 or X.dtype.kind not in "fiub" or 0 in X.shape:
             return False
         return not hasattr(self, "feature_names_in_") and (reset or X.shape[1] == self.n_features_in_)
+
+
+def _whole_or_not_at_all(method: Callable[..., Any]) -> Callable[..., Any]:
+    """``method``, which leaves the model as it was when it is refused, interrupted or fails.
+
+    What a model has learnt is replaced, never changed in place: so the attributes are the whole of it.
+    """
+
+    @functools.wraps(method)
+    def wrapped(self: Estimator, *args: Any, **kwargs: Any) -> Any:
+        before = dict(self.__dict__)
+        try:
+            return method(self, *args, **kwargs)
+        except BaseException:
+            self.__dict__.update(before)
+            for name in self.__dict__.keys() - before.keys():
+                del self.__dict__[name]
+            raise
+
+    return wrapped
 
 
 def _in_asked_container(method: Callable[..., Any]) -> Callable[..., Any]:

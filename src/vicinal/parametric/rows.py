@@ -11,6 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from vicinal.sharing import Guard
+
 # Rows encoded together. Every call is padded to it, so that a row's place never depends on its company: another
 # number of rows would mean another kernel of the matrix product, and other bits.
 CHUNK = 512
@@ -74,13 +76,30 @@ def apply_rows(
     return np.ascontiguousarray(torch.cat(parts).numpy())
 
 
+_inside: list[int] = []  # numbers of threads asked for by callers that are in the middle of something
+_own_threads = torch.get_num_threads()
+_counting = Guard()
+
+
 @contextlib.contextmanager
 def threads(n_jobs: int) -> Iterator[None]:
-    """At most ``n_jobs`` of torch's threads inside; a negative number leaves torch's own choice."""
-    before = torch.get_num_threads()
-    if n_jobs > 0:
+    """At most ``n_jobs`` of torch's threads inside; a negative number leaves torch's own choice.
+
+    The number is the whole process's: of callers in several threads the last to enter decides, and the last to leave
+    puts torch's own number back.
+    """
+    global _own_threads
+    if n_jobs <= 0:
+        yield
+        return
+    with _counting:
+        if not _inside:
+            _own_threads = torch.get_num_threads()
+        _inside.append(n_jobs)
         torch.set_num_threads(n_jobs)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        with _counting:
+            _inside.remove(n_jobs)
+            torch.set_num_threads(_inside[-1] if _inside else _own_threads)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from vicinal.parametric.terms import Batch, Term
+from vicinal.sharing import Guard
 
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adam": torch.optim.Adam,
@@ -23,7 +23,7 @@ WARM_UP = 0.02  # of the steps, while the optimiser's estimates of its moments a
 
 History = dict[str, list[float]]
 # Everything random outside our own generators is torch's global state: one training at a time may borrow it.
-_GLOBAL_STATE = threading.RLock()
+_GLOBAL_STATE = Guard()
 
 
 @contextlib.contextmanager

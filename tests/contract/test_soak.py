@@ -1,0 +1,27 @@
+"""Mixed use from four threads: nothing fails, and resident memory is flat after the warm-up."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SECONDS = float(os.environ.get("VICINAL_SOAK_SECONDS", "20"))
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="resident memory is read from /proc")
+@pytest.mark.skipif("VICINAL_SANITIZED" in os.environ, reason="sanitisers keep what was freed")
+@pytest.mark.timeout(120 + 2 * SECONDS)
+def test_memory_is_flat_under_mixed_use(child_environment: dict[str, str]) -> None:
+    program = Path(__file__).parents[1] / "soak" / "mixed_use.py"
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", str(program), str(SECONDS)],
+        env=child_environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,114 @@
+"""Mixed use from several threads for a while: resident memory is flat after the warm-up.
+
+As a program: ``python mixed_use.py SECONDS`` prints the curve and fails if memory grew.
+"""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import vicinal
+
+THREADS = 4
+SAMPLES = 60  # of the curve
+WARM_UP = 0.4  # of the time: imports, arenas of malloc, one of each kind of model
+# The curve's last third may lie this much above its middle third: pages that threads happen to hold.
+ALLOWED_MB = 8.0
+ALLOWED_SHARE = 0.02
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Resident megabytes by second, and what was done meanwhile."""
+
+    seconds: list[float]
+    resident: list[float]
+    done: int
+    errors: list[BaseException]
+
+    def growth(self) -> float:
+        """Megabytes by which the last third after the warm-up lies above the one before, by their medians."""
+        after = [mb for at, mb in zip(self.seconds, self.resident, strict=True) if at >= WARM_UP * self.seconds[-1]]
+        third = max(1, len(after) // 3)
+        return float(np.median(after[-third:]) - np.median(after[:third]))
+
+    def is_flat(self) -> bool:
+        return self.growth() <= max(ALLOWED_MB, ALLOWED_SHARE * self.resident[-1])
+
+
+def resident_mb() -> float:
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * 4096 / 2**20
+
+
+def use(kind: int, rows: NDArray[np.float32], shared: Any, seed: int) -> None:
+    """One of the things that a service does; sizes vary, so that nothing is saved by being always alike."""
+    n = 150 + 40 * (seed % 5)
+    X, new = rows[:n], rows[n : n + 30]
+    common: dict[str, Any] = {"random_state": seed, "n_jobs": 2}
+    if kind == 0:
+        vicinal.UMAP(n_epochs=20, **common).fit(X).transform(new)
+    elif kind == 1:
+        vicinal.TSNE(max_iter=20, method="fft", **common).fit(X)
+    elif kind == 2:
+        shared.transform(new)
+    elif kind == 3:
+        growing = vicinal.UMAP(n_epochs=9, **common)
+        for part in np.array_split(X, 3):
+            growing.partial_fit(part)
+    elif kind == 4:
+        vicinal.DensMAP(n_epochs=10, **common).fit(X, None).transform(new)
+    elif kind == 5:
+        vicinal.LargeVis(n_epochs=10, **common).fit(X).transform(new)
+    else:
+        shared.inverse_transform(shared.embedding_[:20])
+
+
+def soak(seconds: float) -> Curve:
+    rows = np.random.default_rng(0).normal(size=(500, 20)).astype(np.float32)
+    shared = vicinal.UMAP(n_epochs=20, random_state=0).fit(rows)
+    end, counter, errors = time.monotonic() + seconds, itertools.count(), []
+
+    def work() -> None:
+        try:
+            while time.monotonic() < end:
+                turn = next(counter)
+                use(turn % 7, rows, shared, turn)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(THREADS)]
+    begun = time.monotonic()
+    for thread in threads:
+        thread.start()
+    at, resident = [], []
+    while any(thread.is_alive() for thread in threads):
+        time.sleep(seconds / SAMPLES)
+        gc.collect()
+        at.append(time.monotonic() - begun)
+        resident.append(resident_mb())
+    return Curve(at, resident, next(counter), errors)
+
+
+def main(seconds: float) -> int:
+    curve = soak(seconds)
+    for at, mb in zip(curve.seconds, curve.resident, strict=True):
+        print(f"{at:8.0f} s {mb:8.1f} MB")
+    for error in curve.errors:
+        print(repr(error))
+    print(f"{curve.done} uses from {THREADS} threads; growth after the warm-up {curve.growth():+.1f} MB")
+    return 0 if curve.is_flat() and not curve.errors else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(float(sys.argv[1])))
