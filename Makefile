@@ -6,7 +6,7 @@ CLIENTS_VENV := .venv-clients
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml constraints.txt CMakeLists.txt $(wildcard cpp/*) \
     $(shell find src -name '*.py*' -not -path '*/__pycache__/*') $(wildcard src/vicinal/viewer/static/*)
-CXX_FILES := $(wildcard cpp/*.cpp cpp/*.hpp tests/cpp/*.cpp)
+CXX_FILES := $(wildcard cpp/*.cpp cpp/*.hpp tests/cpp/*.cpp tests/cpp/*.hpp)
 
 .PHONY: demo test bench clients lint format sanitize tsan corrupted clean setup web browser
 

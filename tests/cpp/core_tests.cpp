@@ -1,5 +1,7 @@
 // Tests of the core without Python, so that sanitisers see every line of it. No framework: a failed check says
 // where, and the program's exit status counts the failures.
+#include "checks.hpp"
+
 #include "chebyshev.hpp"
 #include "layout.hpp"
 #include "neighbor_index.hpp"
@@ -19,42 +21,6 @@
 using namespace vicinal;
 
 namespace {
-
-int failures = 0;
-
-#define CHECK(condition)                                                  \
-    do {                                                                  \
-        if (!(condition)) {                                               \
-            std::printf("  %s:%d: %s\n", __FILE__, __LINE__, #condition); \
-            ++failures;                                                   \
-        }                                                                 \
-    } while (false)
-
-template <class E, class F>
-bool throws(const F& f) {
-    try {
-        f();
-    } catch (const E&) {
-        return true;
-    }
-    return false;
-}
-
-float uniform(std::uint32_t key, std::uint32_t draw) { return static_cast<float>(draw32(key, draw)) * 0x1p-32f; }
-
-// Rows around `centres` well-separated points: structure that an approximate search can use.
-std::vector<float> grouped_rows(Size n, Size d, std::uint32_t centres, std::uint32_t key) {
-    std::vector<float> out(static_cast<std::size_t>(n * d));
-    for (Size i = 0; i < n; ++i) {
-        const std::uint32_t group = below(draw32(key, static_cast<std::uint32_t>(i)), centres);
-        for (Size k = 0; k < d; ++k) {
-            const auto cell = static_cast<std::uint32_t>(i * d + k);
-            out[i * d + k] = 10.0f * uniform(key + 1, group * 1000 + static_cast<std::uint32_t>(k)) +
-                             uniform(key + 2, cell) + uniform(key + 3, cell) - 1.0f;
-        }
-    }
-    return out;
-}
 
 struct Table {
     Table(Size n, Size columns)
@@ -649,13 +615,6 @@ void chebyshev_filter_equals_the_dense_polynomial() {
         }
 }
 
-struct Test {
-    const char* name;
-    void (*run)();
-};
-
-#define TEST(function) {#function, function}
-
 constexpr Test tests[] = {
     TEST(team_visits_every_index_once),
     TEST(team_rethrows_and_stays_usable),
@@ -686,19 +645,7 @@ constexpr Test tests[] = {
 }  // namespace
 
 int main() {
-    int failed = 0;
-    for (const Test& test : tests) {
-        const int before = failures;
-        std::printf("%s\n", test.name);
-        std::fflush(stdout);
-        try {
-            test.run();
-        } catch (const std::exception& error) {
-            std::printf("  threw: %s\n", error.what());
-            ++failures;
-        }
-        failed += failures > before ? 1 : 0;
-    }
-    std::printf("%zu tests, %d failed\n", std::size(tests), failed);
+    const int failed = run_tests(tests) + run_tests(online_tests());
+    std::printf("%d failed\n", failed);
     return failed == 0 ? 0 : 1;
 }
