@@ -187,6 +187,8 @@ class OnlineNeighbors:
             return online
         core, given = state["core"], state["given"]
         n = len(core["changes"])
+        if n == 0:
+            raise ValueError("the state is not one of these neighbours: it has no rows")
         columns, pair_columns = core["rows"].size // n, core["pair_rows"].size // n
         # What the metric found out about its first rows is taken as it was.
         keywords = state["keywords"]
