@@ -6,6 +6,7 @@ CLIENTS_VENV := .venv-clients
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml constraints.txt CMakeLists.txt $(wildcard cpp/*) \
     $(shell find src -name '*.py*' -not -path '*/__pycache__/*') $(wildcard src/vicinal/viewer/static/*)
+CXX_TESTS := $(patsubst tests/cpp/%.cpp,%,$(wildcard tests/cpp/*_tests.cpp))
 CXX_FILES := $(wildcard cpp/*.cpp cpp/*.hpp tests/cpp/*.cpp tests/cpp/*.hpp)
 
 .PHONY: demo test bench clients lint format sanitize tsan corrupted clean setup web browser soak wheel
@@ -66,7 +67,7 @@ configure_checked = $(BIN)/cmake -S . -B $(1) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CU
 sanitize: setup
 	$(call configure_checked,$(SANITIZED)/build,address$(comma)undefined)
 	$(BIN)/cmake --build $(SANITIZED)/build
-	$(SANITIZED)/build/core_tests && $(SANITIZED)/build/layout_tests
+	for tests in $(CXX_TESTS); do $(SANITIZED)/build/$$tests || exit 1; done
 	rm -rf $(SANITIZED)/site && mkdir -p $(SANITIZED)/site && cp -r src/vicinal $(SANITIZED)/site/
 	rm -f $(SANITIZED)/site/vicinal/_core*.so && cp $(SANITIZED)/build/_core*.so $(SANITIZED)/site/vicinal/
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
@@ -76,8 +77,8 @@ sanitize: setup
 # The C++ tests on a core built with ThreadSanitizer.
 tsan: setup
 	$(call configure_checked,build/tsan,thread)
-	$(BIN)/cmake --build build/tsan --target core_tests layout_tests
-	build/tsan/core_tests && build/tsan/layout_tests
+	$(BIN)/cmake --build build/tsan --target $(CXX_TESTS)
+	for tests in $(CXX_TESTS); do build/tsan/$$tests || exit 1; done
 
 # Corrupted model files: each is refused or loads as it was saved (tests/fuzz/corrupted_models.py).
 FILES ?= 10000

@@ -6,9 +6,11 @@
 
 #include <nanobind/stl/string.h>
 
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <string>
+#include <type_traits>
 
 namespace vicinal {
 
@@ -20,6 +22,43 @@ Out<const float, 2> look_at(const GrowingArray<float>& array, Size rows, Size co
     nb::capsule owner(new Held(array.block()), [](void* p) noexcept { delete static_cast<Held*>(p); });
     return Out<const float, 2>(array.data(), {static_cast<std::size_t>(rows), static_cast<std::size_t>(cols)}, owner);
 }
+
+// The words of an array's elements; floats as such.
+template <class T>
+using Word = std::conditional_t<std::is_same_v<T, float>, float, std::uint32_t>;
+
+template <class T>
+constexpr std::size_t words = sizeof(T) / sizeof(Word<T>);
+
+struct StateWriter {
+    nb::dict& out;
+
+    void operator()(const char* name, Size value) const { out[name] = value; }
+    void operator()(const char* name, float value) const { out[name] = static_cast<double>(value); }
+    template <class Array>
+    void operator()(const char* name, const Array& array) const {
+        using T = std::remove_reference_t<decltype(array[0])>;
+        auto copy = make<Word<std::remove_const_t<T>>>(static_cast<Size>(array.size()) * words<std::remove_const_t<T>>);
+        if (array.size() > 0)
+            std::memcpy(copy.data(), array.data(), static_cast<std::size_t>(array.size()) * sizeof(T));
+        out[name] = copy;
+    }
+};
+
+struct StateReader {
+    const nb::dict& in;
+
+    void operator()(const char* name, Size& value) const { value = nb::cast<Size>(in[name]); }
+    void operator()(const char* name, float& value) const { value = static_cast<float>(nb::cast<double>(in[name])); }
+    template <class Array>
+    void operator()(const char* name, Array& array) const {
+        using T = std::remove_reference_t<decltype(array[0])>;
+        const auto given = nb::cast<In<Word<T>, 1>>(in[name]);
+        require(given.shape(0) % words<T> == 0, "the state is not one of these neighbours");
+        array.resize(given.shape(0) / words<T>);
+        if (given.shape(0) > 0) std::memcpy(array.data(), given.data(), given.shape(0) * sizeof(Word<T>));
+    }
+};
 
 }  // namespace
 
@@ -39,6 +78,7 @@ void bind_online(nb::module_& m) {
         .def_prop_ro("n_searched", &OnlineNeighbors::searched)
         .def_prop_ro("pending", &OnlineNeighbors::pending)
         .def_prop_ro("compared", &OnlineNeighbors::compared)
+        .def_prop_ro("share", &OnlineNeighbors::share)
         .def("rows",
              [](const OnlineNeighbors& self) { return look_at(self.ranked_rows(), self.rows(), self.ranked_cols()); })
         .def(
@@ -56,6 +96,35 @@ void bind_online(nb::module_& m) {
                 });
             },
             "rows"_a, "pair_rows"_a, "n_jobs"_a)
+        .def(
+            "adopt",
+            [](OnlineNeighbors& self, In<Index, 2> index, int n_jobs) {
+                require(static_cast<Size>(index.shape(0)) == self.rows() && self.searched() == 0,
+                        "a table of all rows is adopted before any is searched");
+                for (std::size_t e = 0; e < index.size(); ++e)
+                    require(index.data()[e] >= -1 && index.data()[e] < self.rows(), "a neighbour is no row");
+                run(n_jobs, [&](ThreadTeam& team) {
+                    self.adopt(index.data(), static_cast<Size>(index.shape(1)), team);
+                    return 0;
+                });
+            },
+            "index"_a, "n_jobs"_a)
+        .def("state",
+             [](OnlineNeighbors& self) {
+                 nb::dict out;
+                 self.visit_state(StateWriter{out});
+                 return out;
+             })
+        .def(
+            "restore",
+            [](OnlineNeighbors& self, nb::dict state, int n_jobs) {
+                self.visit_state(StateReader{state});
+                run(n_jobs, [&](ThreadTeam& team) {
+                    self.restore(team);
+                    return 0;
+                });
+            },
+            "state"_a, "n_jobs"_a)
         .def(
             "step",
             [](OnlineNeighbors& self, Size ops, double seconds, int n_jobs) {

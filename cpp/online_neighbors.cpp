@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
+#include <stdexcept>
+#include <utility>
 
 namespace vicinal {
 
@@ -11,8 +14,8 @@ namespace {
 constexpr Size chunk_rows = 128;
 // Operations between two looks at the clock.
 constexpr Size timed_rows = 32;
-// The basis of the sketches is fitted again whenever the rows have doubled, until it has seen as many as this.
-constexpr Size enough_to_fit = 8192;
+// The basis of the sketches is fitted again whenever there are three times the rows, until it has seen as many as this.
+constexpr Size enough_to_fit = 6000;
 
 static_assert(chunk_rows <= most_tails);
 
@@ -35,17 +38,45 @@ void OnlineNeighbors::insert(Matrix rows, Matrix pair_rows, ThreadTeam& team) {
         scale_.resize(n);
         sketcher_.prepare(rows, scale_.data() + n_, team);
     }
-    sketch_.resize(n * sketcher_.stride());
     ranks_.resize(n * stride_);
     tags_.resize(n * stride_);
-    worst_.resize(n);
-    locks_.resize(n);
-    queued_.resize(n, 0);
-    marked_.resize(n, 0);
     changes_.resize(n, 0);
+    resize_table(n);
     heap(n).clear(n_, n);
     n_ = n;
     if (by_pairs()) pairs_ = std::make_unique<DensePairs>(pair_matrix(), pair_matrix(), metric_, power_);
+}
+
+void OnlineNeighbors::resize_table(Size n) {
+    sketch_.resize(n * sketcher_.stride());
+    worst_.resize(n, no_rank);
+    locks_.resize(n, 0);
+    queued_.resize(n, 0);
+    marked_.resize(n, 0);
+}
+
+void OnlineNeighbors::adopt(const Index* index, Size k, ThreadTeam& team) {
+    fit_basis(team);
+    sketch_until(n_, team);
+    std::vector<Index> rows(static_cast<std::size_t>(n_));
+    std::iota(rows.begin(), rows.end(), 0);
+    std::vector<Size> compared(static_cast<std::size_t>(n_));
+    Exploration task;
+    task.heads = space();
+    task.rows = rows.data();
+    task.n = n_;
+    task.given = index;
+    task.n_given = k;
+    task.width = width_;
+    task.stride = stride_;
+    task.ranks = ranks_.data();
+    task.tags = tags_.data();
+    task.compared = compared.data();
+    kernels().explore(view(), task, team);
+    for (Size i = 0; i < n_; ++i) worst_[i] = ranks_[i * stride_ + listed() - 1];
+    plant(0, n_);
+    merged_ = searched_ = first_new_ = n_;
+    fit_sketches(team);
 }
 
 NeighborHeap OnlineNeighbors::heap(Size rows) const {
@@ -76,13 +107,14 @@ void OnlineNeighbors::sketch_until(Size end, ThreadTeam& team) {
 
 void OnlineNeighbors::fit_sketches(ThreadTeam& team) {
     if (!sketcher_.projects()) return;
-    if (n_ >= 2 * fitted_rows_ && fitted_rows_ < enough_to_fit) fit_basis(team);
+    if (n_ >= 3 * fitted_rows_ && fitted_rows_ < enough_to_fit) fit_basis(team);
     if (merged_ < 2 * share_rows_) return;
     share_ = merged_ > 0 ? kernels().sketch_share(space(), heap(merged_)) : 1.0f;
     share_rows_ = merged_;
 }
 
 void OnlineNeighbors::fit_basis(ThreadTeam& team) {
+    if (!sketcher_.projects()) return;
     sketcher_.fit(space(), seed_, team);
     share_rows_ = sketched_ = 0;
     longest2_ = 0.0f;
@@ -189,7 +221,7 @@ void OnlineNeighbors::explore(Size n, ThreadTeam& team) {
     chunk_.append(rows.data(), n);
     for (Size i = 0; i < n; ++i) {
         offers_.append(offers.data() + i * most_offers, n_offers[i]);
-        compared_ += static_cast<std::uint64_t>(compared[i]);
+        compared_ += compared[i];
         if (task.lost) worst_[rows[i]] = task.ranks[i * stride_ + listed() - 1];
     }
     (task.lost ? searched_ : queue_head_) += n;
@@ -252,6 +284,48 @@ void OnlineNeighbors::note_change(Size row) {
     if (++changes_[row] < static_cast<std::uint32_t>(options_.ripe) || queued_[row] != 0) return;
     queued_[row] = 1;
     queue_.push(static_cast<Index>(row));
+}
+
+void OnlineNeighbors::restore(ThreadTeam& team) {
+    n_ = rows_.size() / cols_;
+    check_state();
+    resize_table(n_);
+    if (sketcher_.prepares()) {
+        scale_.resize(n_);
+        sketcher_.prepare(row_matrix(), scale_.data(), team);
+    }
+    if (by_pairs()) pairs_ = std::make_unique<DensePairs>(pair_matrix(), pair_matrix(), metric_, power_);
+    const Size sketched = std::exchange(sketched_, 0);
+    if (sketched > 0) sketch_until(sketched, team);
+    for (Size i = 0; i < searched_; ++i) worst_[i] = ranks_[i * stride_ + listed() - 1];
+    for (Size e = queue_head_; e < queue_.size(); ++e) queued_[queue_[e]] = 1;
+    if (kind_ == Kind::refresh)
+        for (const Index row : chunk_) queued_[row] = 1;
+    // A tree is what its rows make it, in their order.
+    clear_forest();
+    plant(0, merged_);
+}
+
+void OnlineNeighbors::check_state() const {
+    const auto require = [](bool holds) {
+        if (!holds) throw std::invalid_argument("the state is not one of these neighbours");
+    };
+    const auto known = [&](Index row, Size below) { return row >= 0 && row < below; };
+    const Size n = n_, staged = kind_ == Kind::refresh ? chunk_.size() * stride_ : 0;
+    require(rows_.size() == n * cols_ && pair_rows_.size() == n * pair_cols_ &&
+            n < std::numeric_limits<Index>::max() / 2);
+    require(ranks_.size() == n * stride_ && tags_.size() == n * stride_ && changes_.size() == n);
+    require(0 <= merged_ && merged_ <= searched_ && searched_ <= sketched_ && sketched_ <= n);
+    require(0 <= first_new_ && first_new_ <= searched_ && 0 <= queue_head_ && queue_head_ <= queue_.size());
+    require(kind_ >= Kind::none && kind_ <= Kind::refresh && fitted_rows_ >= 0 && share_rows_ >= 0);
+    require(sketched_ == 0 || sketcher_.fitted());
+    require(kind_ == Kind::search ? searched_ - merged_ == chunk_.size() : searched_ == merged_);
+    require(chunk_.size() <= chunk_rows && staged_ranks_.size() >= staged && staged_tags_.size() >= staged);
+    for (const std::uint32_t tag : tags_) require(tag == no_tag || known(index_of(tag), searched_));
+    for (const std::uint32_t tag : staged_tags_) require(tag == no_tag || known(index_of(tag), merged_));
+    for (const Index row : queue_) require(known(row, merged_));
+    for (const Index row : chunk_) require(known(row, searched_));
+    for (const Offer& offer : offers_) require(known(offer.row, merged_) && known(offer.candidate, searched_));
 }
 
 void OnlineNeighbors::table(const Size* rows, Size n, Index* index, float* distance) const {

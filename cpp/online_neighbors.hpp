@@ -21,7 +21,7 @@ namespace vicinal {
 struct OnlineOptions {
     Size k = 15;     // neighbours reported, the row itself counted
     Size spare = 6;  // entries kept beyond those
-    Size trees = 8;
+    Size trees = 12;
     Size ripe = 5;    // new entries after which a row is refreshed
     Size few = 2048;  // rows up to which a search looks at all of them
 };
@@ -39,13 +39,18 @@ class OnlineNeighbors {
 
     void insert(Matrix rows, Matrix pair_rows, ThreadTeam& team);
 
+    // Takes the table of a search of all rows there are, [rows][k] with the row itself first, instead of searching
+    // them.
+    void adopt(const Index* index, Size k, ThreadTeam& team);
+
     // Up to `ops` operations, and none that begins after `seconds`.
     OnlineChange step(Size ops, double seconds, ThreadTeam& team);
 
     Size rows() const { return n_; }
     Size searched() const { return searched_; }
     Size pending() const { return n_ - searched_ + waiting(); }
-    std::uint64_t compared() const { return compared_; }
+    Size compared() const { return compared_; }
+    float share() const { return share_; }
     const OnlineOptions& options() const { return options_; }
 
     // Of some rows that were searched, [n][k], itself first; -1 and infinity where there is none.
@@ -60,8 +65,37 @@ class OnlineNeighbors {
     Size ranked_cols() const { return by_pairs() ? pair_cols_ : cols_; }
     const GrowingArray<float>& ranked_rows() const { return by_pairs() ? pair_rows_ : rows_; }
 
+    // What a run goes on from, by name; the rest follows from it. After a change from outside it is checked and
+    // completed by restore(), which throws std::invalid_argument.
+    template <class Visitor>
+    void visit_state(Visitor&& visit) {
+        visit("rows", rows_);
+        visit("pair_rows", pair_rows_);
+        visit("mean", sketcher_.mean());
+        visit("basis", sketcher_.basis());
+        visit("ranks", ranks_);
+        visit("tags", tags_);
+        visit("changes", changes_);
+        visit("queue", queue_);
+        visit("chunk", chunk_);
+        visit("staged_ranks", staged_ranks_);
+        visit("staged_tags", staged_tags_);
+        visit("offers", offers_);
+        visit("queue_head", queue_head_);
+        visit("chunk_kind", kind_);
+        visit("searched", searched_);
+        visit("merged", merged_);
+        visit("sketched", sketched_);
+        visit("reported", first_new_);
+        visit("fitted_rows", fitted_rows_);
+        visit("share_rows", share_rows_);
+        visit("share", share_);
+        visit("compared", compared_);
+    }
+    void restore(ThreadTeam& team);
+
   private:
-    enum class Kind : Size { none, search, refresh };
+    enum Kind : Size { none, search, refresh };
 
     bool by_pairs() const { return metric_.ranking == Ranking::pairs; }
     Size listed() const { return options_.k - 1; }
@@ -72,6 +106,8 @@ class OnlineNeighbors {
     SearchSpace space() const;
     OnlineView view() const;
 
+    void resize_table(Size n);
+    void check_state() const;
     void fit_sketches(ThreadTeam& team);
     void fit_basis(ThreadTeam& team);
     void sketch_until(Size end, ThreadTeam& team);
@@ -114,7 +150,7 @@ class OnlineNeighbors {
 
     GrowingArray<Index> queue_;  // of refreshes
     Size queue_head_ = 0;
-    Kind kind_ = Kind::none;
+    Size kind_ = Kind::none;
     GrowingArray<Index> chunk_;         // rows explored since the chunk was opened
     GrowingArray<float> staged_ranks_;  // what refreshes found
     GrowingArray<std::uint32_t> staged_tags_;
@@ -122,7 +158,7 @@ class OnlineNeighbors {
 
     Size first_new_ = 0;  // rows before it have been reported
     std::vector<Size> updated_;
-    std::uint64_t compared_ = 0;
+    Size compared_ = 0;
 };
 
 }  // namespace vicinal

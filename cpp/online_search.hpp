@@ -58,27 +58,44 @@ class Explorer {
         search_.start(row, pool);
         if (task_.rows != nullptr) search_.skip(row);
         for (Size e = 0; e < task_.width && pool.holds(e); ++e) search_.skip(pool.index(e));
-        if (task_.lost) find_start(row);
-        if (task_.lost && view_.known <= view_.few)
-            for (Size e = 0; e < task_.width; ++e) pool.tag[e] &= ~1u;
-        else
+        if (find_start(at, row))
             search_.expand_all();
+        else
+            for (Size e = 0; e < task_.width; ++e) pool.tag[e] &= ~1u;
         if (task_.n_offers != nullptr) task_.n_offers[at] = graph_.n_offers;
         task_.compared[at] = search_.looked_at + search_.evaluated;
     }
 
   private:
-    void find_start(Size row) {
+    // False if what is in the pool then need not be followed.
+    bool find_start(Size at, Size row) {
+        if (task_.given != nullptr) {
+            for (Size e = at * task_.n_given; e < (at + 1) * task_.n_given; ++e)
+                if (task_.given[e] >= 0) search_.consider_all(task_.given + e, 1);
+            return false;
+        }
+        if (!task_.lost) return true;
         if (view_.known <= view_.few) {
             search_.look_at_all(view_.known);
-            return;
+            return false;
         }
+        // The leaves together: of all their rows the nearest are evaluated first.
+        Index rows[most_candidates];
+        Size n = 0;
         const float* sketch = task_.heads.sketch_row(row);
         for (Size tree = 0; tree < view_.forest.trees; ++tree) {
             const TreeNode& leaf =
                 view_.forest.nodes[descend_tree(view_.forest, tree, sketch, split_width(view_.space))];
-            search_.consider_all(view_.forest.members + leaf.leaf * leaf_capacity, leaf.count);
+            if (n + leaf.count > most_candidates) {
+                search_.consider_all(rows, n);
+                n = 0;
+            }
+            std::memcpy(rows + n, view_.forest.members + leaf.leaf * leaf_capacity,
+                        static_cast<std::size_t>(leaf.count) * sizeof(Index));
+            n += leaf.count;
         }
+        search_.consider_all(rows, n);
+        return true;
     }
 
     const OnlineView& view_;

@@ -5,7 +5,7 @@
 
 namespace vicinal {
 
-constexpr Size leaf_capacity = 64;  // rows of a leaf; one more splits it
+constexpr Size leaf_capacity = 48;  // rows of a leaf; one more splits it
 constexpr Size most_offers = 256;   // that an exploration makes to other rows
 
 // A node of a tree that grows at its leaves. Children lie side by side; a leaf has none.
@@ -54,8 +54,10 @@ struct Exploration {
     SearchSpace heads;
     const Index* rows = nullptr;  // null: all of `heads`, which are unseen
     Size n = 0;
-    bool lost = false;  // rows that hold nothing, and start from the forest
-    Size width = 0;     // of a pool
+    bool lost = false;             // rows that hold nothing, and start from the forest
+    const Index* given = nullptr;  // [n][n_given]: neighbours found elsewhere, which are ranked and not followed
+    Size n_given = 0;
+    Size width = 0;  // of a pool
     Size stride = 0;
     float* ranks = nullptr;  // [n][stride]
     std::uint32_t* tags = nullptr;

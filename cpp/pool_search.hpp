@@ -56,6 +56,15 @@ class VisitedSet {
     Scratch<Index> slots_;
 };
 
+constexpr Size most_candidates = 512;  // considered together
+constexpr Size float_bytes = sizeof(float);
+
+// The columns of a sketch that are looked at first: a part ranks no worse than the whole, and most rows are refused by
+// it.
+VICINAL_INLINE Size glance_columns(const SearchSpace& space) {
+    return space.sketch_stride < sketch_width ? space.sketch_stride : sketch_width / 2;
+}
+
 // The pool is the caller's, `width` entries and padded for whole vectors.
 template <class Rank, Source source, class Graph>
 class PoolSearch {
@@ -92,32 +101,29 @@ class PoolSearch {
         }
     }
 
-    // Rows not looked at before, nearest sketch first, so that the limit is tight when the rest come. The sketches
-    // are asked for before the first is needed.
+    // Rows not looked at before, first by a part of their sketch (glance_columns), then the nearest first by all of it
+    // and by the row, so that the limit is tight when the rest come. Memory is asked for before it is needed.
     void consider_all(const Index* rows, Size n) {
-        Candidate fresh[most_tails];
-        for (Size begin = 0; begin < n; begin += most_tails) {
+        Candidate fresh[most_candidates];
+        const float* query = heads_.sketch_row(head_);
+        const Size glance = glance_columns(space_);
+        for (Size begin = 0; begin < n; begin += most_candidates) {
             Size count = 0;
-            for (Size i = begin; i < n && i < begin + most_tails; ++i)
+            for (Size i = begin; i < n && i < begin + most_candidates; ++i)
                 if (visited_.insert(rows[i])) {
-                    prefetch(space_.sketch_row(rows[i]), space_.sketch_stride * static_cast<Size>(sizeof(float)));
+                    prefetch(space_.sketch_row(rows[i]), glance * float_bytes);
                     fresh[count++].row = rows[i];
                 }
             looked_at += count;
-            const float* query = heads_.sketch_row(head_);
             Size kept = 0;
             for (Size i = 0; i < count; ++i) {
-                const float* sketch = space_.sketch_row(fresh[i].row);
-                const float rank = rank_pair<Rank, false>(query, {}, sketch, {}, space_.sketch_stride);
-                if (matters(rank, fresh[i].row)) fresh[kept++] = {rank, fresh[i].row};
+                const Index row = fresh[i].row;
+                const float rank = rank_pair<Rank, false>(query, {}, space_.sketch_row(row), {}, glance);
+                if (matters(rank, row)) fresh[kept++] = {rank, row};
             }
             std::sort(fresh, fresh + kept,
                       [](const Candidate& x, const Candidate& y) { return precedes(x.rank, x.row, y.rank, y.row); });
-            for (Size i = 0; i < kept; ++i) {
-                if (!matters(fresh[i].rank, fresh[i].row)) continue;
-                if (i + 1 < kept) prefetch_row(space_, fresh[i + 1].row);
-                consider(fresh[i]);
-            }
+            consider_sorted(fresh, kept, glance);
         }
     }
 
@@ -128,6 +134,26 @@ class PoolSearch {
         float rank;
         Index row;
     };
+
+    void consider_sorted(Candidate* fresh, Size n, Size glance) {
+        constexpr Size ahead = 6;
+        const float* query = heads_.sketch_row(head_);
+        const Size rest = space_.sketch_stride - glance;
+        for (Size i = 0; i < n && i < ahead; ++i)
+            prefetch(space_.sketch_row(fresh[i].row) + glance, rest * float_bytes);
+        for (Size i = 0; i < n; ++i) {
+            Candidate& one = fresh[i];
+            if (rest > 0 && i + ahead < n)
+                prefetch(space_.sketch_row(fresh[i + ahead].row) + glance, rest * float_bytes);
+            if (!matters(one.rank, one.row)) continue;
+            if (rest > 0) {
+                one.rank = rank_pair<Rank, false>(query, {}, space_.sketch_row(one.row), {}, space_.sketch_stride);
+                if (!matters(one.rank, one.row)) continue;
+            }
+            if (i + 1 < n) prefetch_row(space_, fresh[i + 1].row);
+            consider(one);
+        }
+    }
 
     // Whether a sketch is worth a full evaluation, to the one side or the other.
     VICINAL_INLINE bool matters(float rank, Index row) const {

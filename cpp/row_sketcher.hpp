@@ -13,7 +13,10 @@ class RowSketcher {
 
     // Rows that are longer than a sketch are projected onto a basis, which has to be fitted first.
     bool projects() const { return cols_ > sketch_width; }
-    bool fitted() const { return !projects() || !basis_.empty(); }
+    bool fitted() const {
+        return !projects() ||
+               (static_cast<Size>(mean_.size()) == cols_ && static_cast<Size>(basis_.size()) == cols_ * sketch_width);
+    }
     bool prepares() const { return metric_.preparation != Preparation::none; }
     Size stride() const { return stride_; }
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from vicinal import _core
 from vicinal.metrics import ALIASES as ALIASES
 from vicinal.metrics import METRICS as METRICS
-from vicinal.metrics import Rows, allows_nan, fit_metric, is_low_level, is_sparse
+from vicinal.metrics import Keywords, Rows, allows_nan, fit_metric, is_low_level, is_sparse
 from vicinal.preparation import Preparation
 from vicinal.row_content import as_rows, csr_parts, scan_rows
 from vicinal.sharing import Guard
@@ -175,7 +175,7 @@ class NeighborIndex:
         n = self.X.shape[0]
         if not 1 <= k <= n:
             raise ValueError(f"n_neighbors must lie between 1 and the number of rows ({n}), got {k}")
-        exact = method == "exact" or (method == "auto" and self._is_cheap(k)) or k < 2 or n <= self.options.leaf_rows
+        exact = method == "exact" or (method == "auto" and self.is_cheap(k)) or k < 2 or n <= self.options.leaf_rows
         if is_sparse(self.X):
             budget = 0 if exact else SPARSE_BUDGET
             return self._table(self._listed().search(k, budget, max(SPARSE_POOL, 4 * k), self.n_jobs))
@@ -248,13 +248,18 @@ class NeighborIndex:
         )
         return self._table(found)
 
+    @property
+    def keywords(self) -> Keywords:
+        """Of the metric: those that were given, and those that follow from the data."""
+        return self._metric.keywords
+
     def _exact_rows(self) -> int:
         """Rows up to which every pair is looked at whatever their width."""
         if self._calls_python:
             return EXACT_CALLED_ROWS
         return EXACT_EVALUATED_ROWS if self._by_pairs() else EXACT_ROWS
 
-    def _is_cheap(self, k: int) -> bool:
+    def is_cheap(self, k: int) -> bool:
         """Whether comparing every pair is the faster way to ``k`` neighbours."""
         n, d = self.X.shape
         if is_sparse(self.X):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -35,7 +35,7 @@ class OnlineOptions:
     """
 
     spare: int = 6
-    trees: int = 8
+    trees: int = 12
     ripe: int = 5
     few: int = 2048
 
@@ -109,6 +109,11 @@ class OnlineNeighbors:
         return 0 if self._core is None else self._core.compared
 
     @property
+    def share(self) -> float:
+        """Of a neighbour's rank, what its sketch shows (``NeighborIndex.share``)."""
+        return 1.0 if self._core is None else self._core.share
+
+    @property
     def rows(self) -> NDArray[np.float32]:
         """The rows as they were inserted, [n, columns]: a view that stays as it is, except where the metric had to
         transform them."""
@@ -142,6 +147,59 @@ class OnlineNeighbors:
             if prepared is not rows:
                 self._given.append(rows.copy())
             return range(first, self._core.n)
+
+    @classmethod
+    def from_neighbors(cls, X: Any, neighbors: Neighbors, metric: str = "euclidean", **more: Any) -> OnlineNeighbors:
+        """Goes on from a search of all rows of ``X``: its ``k`` columns are taken, and nothing is pending."""
+        online = cls(neighbors.k, metric, **more)
+        n = len(online.insert(X))
+        if neighbors.n != n:
+            raise ValueError(f"neighbors must be those of the {n} rows of X, got {neighbors.n} rows")
+        if neighbors.index.min(initial=-1) < -1 or neighbors.index.max(initial=-1) >= n:
+            raise ValueError(f"neighbors must name rows of X, 0 to {n - 1}, or -1")
+        if online._core is not None:
+            online._core.adopt(neighbors.index, online.n_jobs)
+        return online
+
+    def state(self) -> dict[str, Any]:
+        """What a run goes on from, bit for bit (``from_state``): arrays and plain values by name."""
+        with self._working:
+            state: dict[str, Any] = {
+                "k": self.k,
+                "metric": self.metric,
+                "metric_kwds": self.metric_kwds,
+                "seed": self.seed,
+                "options": asdict(self.options),
+            }
+            if self._core is None or self._preparation is None:
+                return state
+            keywords, scale = dict(self._preparation.metric.keywords), self._preparation.scale
+            given = np.concatenate(self._given) if self._given else None
+            return state | {"keywords": keywords, "scale": scale, "given": given, "core": self._core.state()}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], n_jobs: int = -1) -> OnlineNeighbors:
+        """The neighbours that ``state()`` was asked of. ValueError if it is not such a state."""
+        options = OnlineOptions(**state["options"])
+        kwds = state["metric_kwds"]
+        online = cls(state["k"], state["metric"], metric_kwds=kwds, seed=state["seed"], n_jobs=n_jobs, options=options)
+        if "core" not in state:
+            return online
+        core, given = state["core"], state["given"]
+        n = len(core["changes"])
+        if n == 0:
+            raise ValueError("the state is not one of these neighbours: it has no rows")
+        columns, pair_columns = core["rows"].size // n, core["pair_rows"].size // n
+        # What the metric found out about its first rows is taken as it was.
+        keywords = state["keywords"]
+        known = {name: value for name, value in keywords.items() if name != "mean"}
+        row = np.zeros((1, given.shape[1] if given is not None else pair_columns or columns), dtype=np.float32)
+        metric = replace(fit_metric(online.metric, known, row), keywords=keywords)
+        online._preparation = Preparation(metric, float(state["scale"]), n_jobs)
+        online._given = [] if given is None else [given]
+        online._core = online._new_core(columns, pair_columns)
+        online._core.restore(core, n_jobs)
+        return online
 
     def _new_core(self, columns: int, pair_columns: int) -> _core.OnlineNeighbors:
         preparation, o = self._preparation, self.options

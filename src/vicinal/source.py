@@ -2,7 +2,8 @@
 
 Every source answers the same questions, so that nothing after the neighbour search knows what it was given:
 ``neighbors(k)`` of all its rows, ``query(Q, k, graph)`` of new rows, ``seen`` (rows by content), ``coordinates`` (dense
-rows, if there are such), ``chosen(rows)`` and ``extended(new)`` (itself with fewer or more rows).
+rows, if there are such), ``chosen(rows)`` and ``extended(new, known)`` (itself with fewer or more rows; ``known`` is
+the table it gave).
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Source(Protocol):
     def neighbors(self, k: int, method: Method = "auto") -> Neighbors: ...
     def query(self, Q: Rows, k: int, graph: Graph) -> Neighbors: ...
     def chosen(self, which: NDArray[np.int64]) -> Source: ...
-    def extended(self, new: Rows) -> Source: ...
+    def extended(self, new: Rows, known: Neighbors | None = None) -> Source: ...
 
 
 class _Seen:
@@ -94,9 +95,31 @@ class RowSource(_Seen):
     def neighbors(self, k: int, method: Method = "auto") -> Neighbors:
         if self.given is not None:
             return self.given
+        known: Neighbors | None = self.__dict__.pop("_known", None)
+        if known is not None and self._is_worth_growing(known, k):
+            return self._grown(known)
         found = self.index.search(k, method)
         self.share = self.index.share
         return found
+
+    def _is_worth_growing(self, known: Neighbors, k: int) -> bool:
+        """Whether it pays to put the new rows among the known ones instead of searching all, and what is known of the
+        metric and the table stays true."""
+        if is_sparse(self.rows) or not isinstance(self.metric, str) or known.k != k or self.n > 2 * known.n:
+            return False
+        of_data = {"V", "VI"} & set(self.index.keywords) - set(self.metric_kwds or {})
+        return k >= 2 and not of_data and not self.index.is_cheap(k)
+
+    def _grown(self, known: Neighbors) -> Neighbors:
+        from vicinal.online import OnlineNeighbors
+
+        online = OnlineNeighbors.from_neighbors(
+            self.rows[: known.n], known, self.metric, metric_kwds=self.metric_kwds, seed=self.seed, n_jobs=self.n_jobs
+        )
+        online.insert(self.rows[known.n :])
+        online.step()
+        self.share = self.index.share = online.share
+        return online.table()
 
     def query(self, Q: Rows, k: int, graph: Graph) -> Neighbors:
         return self.index.query(Q, k, graph)
@@ -105,9 +128,13 @@ class RowSource(_Seen):
         """Some of the rows, in the given order."""
         return replace(self, rows=self.rows[which], given=None, share=1.0)
 
-    def extended(self, new: Rows) -> RowSource:
-        """A given table knows nothing of the new rows: all neighbours are then searched for."""
-        return replace(self, rows=stacked(self.rows, new), given=None, share=1.0)
+    def extended(self, new: Rows, known: Neighbors | None = None) -> RowSource:
+        """A given table knows nothing of the new rows: all neighbours are then searched for. One that was searched,
+        ``known``, is added to."""
+        longer = replace(self, rows=stacked(self.rows, new), given=None, share=1.0)
+        if self.given is None and known is not None:
+            longer.__dict__["_known"] = known
+        return longer
 
 
 @dataclass
@@ -133,7 +160,7 @@ class DistanceSource(_Seen):
     def chosen(self, which: NDArray[np.int64]) -> DistanceSource:
         return DistanceSource(self.rows[which][:, which], self.n_jobs)
 
-    def extended(self, new: Rows) -> DistanceSource:
+    def extended(self, new: Rows, known: Neighbors | None = None) -> DistanceSource:
         """``new`` holds the distances of the new rows to the known ones, then to each other."""
         n, m = self.n, new.shape[0]
         if new.shape[1] != n + m:

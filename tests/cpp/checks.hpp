@@ -36,10 +36,10 @@ bool throws(const F& f) {
     return false;
 }
 
-float uniform(std::uint32_t key, std::uint32_t draw) { return static_cast<float>(draw32(key, draw)) * 0x1p-32f; }
+inline float uniform(std::uint32_t key, std::uint32_t draw) { return static_cast<float>(draw32(key, draw)) * 0x1p-32f; }
 
 // Rows around `centres` well-separated points: structure that an approximate search can use.
-std::vector<float> grouped_rows(Size n, Size d, std::uint32_t centres, std::uint32_t key) {
+inline std::vector<float> grouped_rows(Size n, Size d, std::uint32_t centres, std::uint32_t key) {
     std::vector<float> out(static_cast<std::size_t>(n * d));
     for (Size i = 0; i < n; ++i) {
         const std::uint32_t group = below(draw32(key, static_cast<std::uint32_t>(i)), centres);
@@ -69,7 +69,7 @@ struct FuzzyGraph {
 };
 
 // The fuzzy graph of some grouped rows.
-FuzzyGraph small_graph(Size n, Size k) {
+inline FuzzyGraph small_graph(Size n, Size k) {
     ThreadTeam team(2);
     const auto data = grouped_rows(n, 4, 5, 77);
     NeighborIndex index({data.data(), n, 4}, find_metric("euclidean"), 0, nullptr, team);
@@ -92,7 +92,7 @@ struct Test {
 #define TEST(function) {#function, function}
 
 // The program's exit status.
-int run_all(std::span<const Test> tests) {
+inline int run_all(std::span<const Test> tests) {
     int failed = 0;
     for (const Test& test : tests) {
         const int before = failures;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -115,3 +116,97 @@ def test_every_metric_of_dense_rows(metric: str) -> None:
     online = streamed(X, metric=metric, metric_kwds=kwds, batch=150)
     sound(online)
     assert recall(online, X, metric=metric, metric_kwds=kwds) >= 0.98
+
+
+@pytest.mark.parametrize("batches", [[1] * 40, [20, 200, 2000], [1, 10, 100, 1000], [2500]])
+def test_batches_of_any_size(grouped: Any, batches: list[int]) -> None:
+    X = grouped(sum(batches), 20)
+    online = OnlineNeighbors(6, options=OnlineOptions(few=300))
+    first = 0
+    for size in batches:
+        assert online.insert(X[first : first + size]) == range(first, first + size)
+        np.testing.assert_array_equal(online.step().new, np.arange(first, first + size))
+        first += size
+    sound(online)
+    assert recall(online, X) >= 0.97
+
+
+def test_equal_rows_are_each_others_neighbours() -> None:
+    rng = np.random.default_rng(0)
+    different = rng.normal(size=(50, 10)).astype(np.float32)
+    X = np.concatenate([different, np.tile(different[7], (900, 1)), rng.normal(size=(50, 10)).astype(np.float32)])
+    online = streamed(X, k=8, batch=70, options=OnlineOptions(few=100))
+    sound(online)
+    table = online.table()
+    assert (table.distance[50:950] == 0.0).all()
+    assert recall(online, X) >= 0.97
+
+
+def test_a_far_cluster_finds_its_own_rows(grouped: Any) -> None:
+    X = grouped(1500, 140)
+    far = grouped(1500, 140, seed=1) + 500.0
+    online = streamed(np.concatenate([X, far]), batch=300, options=OnlineOptions(few=300))
+    sound(online)
+    assert (online.table().index[1500:] >= 1500).all()
+    assert recall(online, np.concatenate([X, far])) >= 0.95
+
+
+def test_rows_that_come_in_order_find_their_neighbours(grouped: Any) -> None:
+    X = grouped(3000, 6)
+    X = X[np.argsort(X[:, 0])]
+    online = streamed(X, batch=50, options=OnlineOptions(few=300))
+    assert recall(online, X) >= 0.95
+
+
+def test_the_cost_of_an_insertion_hardly_grows_with_the_rows(grouped: Any) -> None:
+    X = grouped(16_100, 16)
+    costs = []
+    for n in (4000, 16_000):
+        known = find_neighbors(X[:n], 10, method="approximate")
+        online = OnlineNeighbors.from_neighbors(X[:n], known, options=OnlineOptions(few=300))
+        before = online.n_compared
+        online.insert(X[16_000:])
+        online.step()
+        costs.append(online.n_compared - before)
+    assert costs[1] <= 1.5 * costs[0]
+    assert costs[1] <= 100 * 1000
+
+
+def test_a_table_of_the_batch_search_is_continued(grouped: Any) -> None:
+    X = grouped(3000, 150)
+    known = find_neighbors(X[:2500], 10)
+    online = OnlineNeighbors.from_neighbors(X[:2500], known)
+    assert (online.n_searched, online.pending_) == (2500, 0)
+    np.testing.assert_array_equal(online.table().index, known.index)
+    np.testing.assert_array_equal(online.table().distance, known.distance)
+    online.insert(X[2500:])
+    changed = online.step()
+    np.testing.assert_array_equal(changed.new, np.arange(2500, 3000))
+    sound(online)
+    assert recall(online, X) >= 0.97
+
+
+def test_a_table_of_other_rows_is_refused(digits: Rows) -> None:
+    known = find_neighbors(digits[:100], 5)
+    with pytest.raises(ValueError, match="neighbors must be those of the 90 rows"):
+        OnlineNeighbors.from_neighbors(digits[:90], known)
+    with pytest.raises(ValueError, match="neighbors must name rows of X"):
+        OnlineNeighbors.from_neighbors(digits[:100], replace(known, index=known.index + 1))
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "canberra", "hellinger"])
+def test_queries_find_the_nearest_searched_rows(digits: Rows, metric: str) -> None:
+    online = streamed(digits[:1500], metric=metric, batch=500, options=OnlineOptions(few=200))
+    found = online.query(digits[1500:], 5)
+    everything = find_neighbors(digits, 200, metric=metric, method="exact")
+    for index, true in zip(found.index, everything.index[1500:], strict=True):
+        assert len(np.intersect1d(index, true[true < 1500][:5])) >= 3
+    np.testing.assert_array_equal(online.query(digits[1600:1601], 5).index, found.index[100:101])
+
+
+def test_extreme_numbers_are_scaled(digits: Rows) -> None:
+    expected = streamed(digits[:300]).table()
+    for factor in (2.0**-100, 2.0**80):
+        table = streamed(digits[:300] * np.float32(factor)).table()
+        np.testing.assert_array_equal(table.index, expected.index)
+        np.testing.assert_allclose(table.distance, expected.distance * np.float32(factor), rtol=1e-5)

@@ -181,7 +181,8 @@ class UMAP(Composable, Densities, UMAPParameters):
         pairwise = self.metric == PRECOMPUTED
         rows = as_rows(X) if pairwise else self._check_data(X, reset=False)
         n, m = self._everything.n, rows.shape[0]
-        source = self._everything.extended(rows)
+        table = Neighbors(self._knn_indices, self._knn_dists)
+        source = self._everything.extended(rows, table if self._kept is None and not self.unique else None)
         labels = None if y is None else self._supervision(self._fit_seed).check(y, m)
         given = self._given.extended(m, labels, n)
         graph = self._memberships(rows[:, :n] if pairwise else rows)

@@ -1,0 +1,173 @@
+// The search of rows that keep coming.
+#include "checks.hpp"
+
+#include "neighbor_index.hpp"
+#include "online_neighbors.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+#include <utility>
+
+namespace {
+
+constexpr Size columns = 140;  // long enough to be sketched
+constexpr Size k = 8;
+constexpr double no_limit = std::numeric_limits<double>::infinity();
+constexpr Size everything = std::numeric_limits<Size>::max();
+
+OnlineNeighbors make_online() {
+    return OnlineNeighbors(columns, 0, find_metric("euclidean"), 2.0, 7, {.k = k, .trees = 4, .few = 200});
+}
+
+void insert(OnlineNeighbors& online, const std::vector<float>& rows, Size begin, Size end) {
+    ThreadTeam team(2);
+    const Matrix part{rows.data() + begin * columns, end - begin, columns};
+    online.insert(part, part, team);
+}
+
+OnlineChange step(OnlineNeighbors& online, Size ops, int threads = 2) {
+    ThreadTeam team(threads);
+    return online.step(ops, no_limit, team);
+}
+
+std::vector<Index> table_of(const OnlineNeighbors& online) {
+    std::vector<Size> rows(static_cast<std::size_t>(online.searched()));
+    std::iota(rows.begin(), rows.end(), 0);
+    std::vector<Index> index(rows.size() * k);
+    std::vector<float> distance(index.size());
+    online.table(rows.data(), online.searched(), index.data(), distance.data());
+    return index;
+}
+
+void a_stream_finds_the_neighbours_of_its_rows() {
+    const Size n = 1200;
+    const auto rows = grouped_rows(n, columns, 12, 3);
+    OnlineNeighbors online = make_online();
+    for (Size begin = 0; begin < n; begin += 300) {
+        insert(online, rows, begin, begin + 300);
+        const OnlineChange change = step(online, everything);
+        CHECK(change.first_new == begin && change.last_new == begin + 300);
+    }
+    CHECK(online.pending() == 0);
+    ThreadTeam team(2);
+    NeighborIndex index({rows.data(), n, columns}, find_metric("euclidean"), 0, nullptr, team);
+    std::vector<Index> exact(static_cast<std::size_t>(n * k));
+    std::vector<float> distance(exact.size());
+    index.search_exact(k, exact.data(), distance.data(), team);
+    const auto found = table_of(online);
+    Size hits = 0;
+    for (Size i = 0; i < n; ++i)
+        for (Size e = 0; e < k; ++e)
+            hits += std::find(found.begin() + i * k, found.begin() + (i + 1) * k, exact[i * k + e]) !=
+                    found.begin() + (i + 1) * k;
+    CHECK(static_cast<double>(hits) >= 0.95 * static_cast<double>(n * k));
+}
+
+void neither_threads_nor_the_split_of_the_work_matter() {
+    const auto rows = grouped_rows(900, columns, 9, 4);
+    std::vector<std::vector<Index>> tables;
+    for (const auto& [threads, ops] : {std::pair<int, Size>{1, 900}, {3, 900}, {2, 50}, {1, 129}}) {
+        OnlineNeighbors online = make_online();
+        for (Size begin = 0; begin < 900; begin += 450) {
+            insert(online, rows, begin, begin + 450);
+            for (Size done = 0; done < 900; done += ops) step(online, std::min(ops, 900 - done), threads);
+        }
+        tables.push_back(table_of(online));
+    }
+    for (const auto& table : tables) CHECK(table == tables.front());
+}
+
+struct Copy {
+    template <class T>
+    void operator()(const char*, T& field) {
+        using Field = std::remove_reference_t<T>;
+        if constexpr (requires { field.data(); }) {
+            using Value = std::remove_reference_t<decltype(field[0])>;
+            if (reading) {
+                field.resize(sizes[at] / sizeof(Value));
+                if (sizes[at] > 0) std::memcpy(field.data(), bytes[at].data(), sizes[at]);
+            } else {
+                const auto* begin = reinterpret_cast<const char*>(field.data());
+                sizes.push_back(static_cast<std::size_t>(field.size()) * sizeof(Value));
+                bytes.emplace_back(begin, begin + sizes.back());
+            }
+        } else if (reading) {
+            std::memcpy(&field, bytes[at].data(), sizeof(Field));
+        } else {
+            const auto* begin = reinterpret_cast<const char*>(&field);
+            sizes.push_back(sizeof(Field));
+            bytes.emplace_back(begin, begin + sizeof(Field));
+        }
+        ++at;
+    }
+    bool reading = false;
+    std::size_t at = 0;
+    std::vector<std::size_t> sizes;
+    std::vector<std::vector<char>> bytes;
+};
+
+void a_restored_state_goes_on_alike() {
+    const auto rows = grouped_rows(800, columns, 9, 5);
+    OnlineNeighbors online = make_online(), other = make_online();
+    insert(online, rows, 0, 500);
+    step(online, 300);
+    Copy copy;
+    online.visit_state(copy);
+    copy.reading = true;
+    copy.at = 0;
+    other.visit_state(copy);
+    ThreadTeam team(2);
+    other.restore(team);
+    for (OnlineNeighbors* one : {&online, &other}) {
+        insert(*one, rows, 500, 800);
+        step(*one, everything);
+    }
+    CHECK(table_of(online) == table_of(other));
+    CHECK(online.compared() == other.compared());
+    OnlineNeighbors narrow(columns + 1, 0, find_metric("euclidean"), 2.0, 7, {.k = k});
+    copy.at = 0;
+    narrow.visit_state(copy);
+    CHECK(throws<std::invalid_argument>([&] { narrow.restore(team); }));
+}
+
+void equal_rows_split_no_leaf() {
+    std::vector<float> rows(static_cast<std::size_t>(1000 * columns), 1.0f);
+    OnlineNeighbors online = make_online();
+    insert(online, rows, 0, 1000);
+    step(online, everything);
+    const auto table = table_of(online);
+    CHECK(online.pending() == 0);
+    for (const Index index : table) CHECK(index >= 0);
+}
+
+void an_interrupted_step_can_be_repeated() {
+    const auto rows = grouped_rows(1500, columns, 9, 6);
+    OnlineNeighbors whole = make_online(), stopped = make_online();
+    insert(whole, rows, 0, 1500);
+    insert(stopped, rows, 0, 1500);
+    step(whole, everything);
+    // The poll is asked every 50 ms at most: where the step is faster than that, it is simply done.
+    try {
+        ThreadTeam team(2, [] { return true; });
+        stopped.step(1000, no_limit, team);
+    } catch (const Interrupted&) {
+    }
+    const OnlineChange change = step(stopped, everything);
+    CHECK(change.last_new == 1500);
+    CHECK(table_of(whole) == table_of(stopped));
+}
+
+constexpr Test tests[] = {
+    TEST(a_stream_finds_the_neighbours_of_its_rows),
+    TEST(neither_threads_nor_the_split_of_the_work_matter),
+    TEST(a_restored_state_goes_on_alike),
+    TEST(equal_rows_split_no_leaf),
+    TEST(an_interrupted_step_can_be_repeated),
+};
+
+}  // namespace
+
+int main() { return run_all(tests); }
