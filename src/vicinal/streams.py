@@ -55,3 +55,22 @@ def _flattened(source: Iterable[Any], size: int) -> Iterator[Batch]:
     for item in source:
         rows, labels = item if isinstance(item, tuple) else (item, None)
         yield from _cut(np.asarray(rows), labels, size)
+
+
+READ, REST, POLISH = "read", "rest", "polish"
+
+
+def grow(model: Any, rows: Iterable[NDArray[Any]]) -> Iterator[str]:
+    """What ``fit`` of a progressive model does, in pieces: every batch, then until all is at rest, then the last pass.
+
+    Yields READ after each batch, REST after each round of those left, and POLISH once, before the last pass. A model
+    that is saved where this yields and goes on with the rows that follow ends with the same bits.
+    """
+    for batch in rows:
+        model.partial_fit(batch)
+        yield READ
+    while model.pending_:
+        model.step()
+        yield REST
+    yield POLISH
+    model.polish()

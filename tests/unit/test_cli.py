@@ -215,7 +215,7 @@ BAD: list[tuple[str, str, str | bytes | Callable[[str], None] | None, str, str]]
     ("min_dist not a number", "data.csv", GOOD, "--min-dist nan", "--min-dist"),
     ("unknown method", "data.csv", GOOD, "--method pca", "pca"),
     ("parameter without value", "data.csv", GOOD, "--param spread", "name=value"),
-    ("unknown parameter", "data.csv", GOOD, "--param colour=red", "not a parameter of umap"),
+    ("unknown parameter", "data.csv", GOOD, "--param colour=red", "not a parameter of"),
     ("parameter of the wrong kind", "data.csv", GOOD, "--param spread=wide", "spread"),
     ("parameter with an option of its own", "data.csv", GOOD, "--param random_state=1", "--seed"),
     ("unknown id", "data.csv", GOOD, "--id q", "no column 'q'"),
@@ -249,10 +249,17 @@ BAD: list[tuple[str, str, str | bytes | Callable[[str], None] | None, str, str]]
 ]
 
 
+# Options that only `embed` has.
+EMBED_ONLY = ("--method", "--n-epochs")
+
+
+@pytest.mark.parametrize("command", ["embed", "stream --batch-rows 20"])
 @pytest.mark.parametrize(
     ("name", "content", "arguments", "word"), [case[1:] for case in BAD], ids=[case[0] for case in BAD]
 )
-def test_bad_input_is_one_line(run: Run, name: str, content: Any, arguments: str, word: str) -> None:
+def test_bad_input_is_one_line(run: Run, command: str, name: str, content: Any, arguments: str, word: str) -> None:
+    if command != "embed" and arguments.startswith(EMBED_ONLY):
+        word = arguments.split()[0]
     if callable(content):
         content(name)
     elif content is not None:
@@ -261,7 +268,7 @@ def test_bad_input_is_one_line(run: Run, name: str, content: Any, arguments: str
     for force in ([], ["--force"]):
         if force:
             write("map.npy", "old")
-        code, out, err = run("embed", name, "-o", "map.npy", *arguments.split(), *force)
+        code, out, err = run(*command.split(), name, "-o", "map.npy", *arguments.split(), *force)
         assert code == 2
         assert out == ""
         assert re.fullmatch(r"error: [^\n]+\n", err), err
@@ -298,6 +305,18 @@ def test_bad_input_is_one_line(run: Run, name: str, content: Any, arguments: str
         ("transform old.csv data.npy -o map.npy", "old.csv"),
         ("transform old.csv data.npy -o data.npy --force", "same file as the input"),
         ("embed data.npy -o map.npy --model m.pickle", ".vicinal"),
+        ("stream", "FILE"),
+        ("stream none.csv", "does not exist"),
+        ("stream none.csv -o map.csv", "does not exist"),
+        ("stream data.npy -o old.csv", "--force"),
+        ("stream data.npy -o data.npy --force", "same file as the input"),
+        ("stream data.npy -o map.csv --batch-rows 0", "--batch-rows"),
+        ("stream data.npy --n-components 3", "2 dimensions"),
+        ("stream data.npy --port 99999", "--port"),
+        ("stream data.npy --save-state s.vicinal", "--output"),
+        ("stream data.npy -o map.csv --save-state s.npy", ".vicinal"),
+        ("stream data.npy -o map.csv --resume none.vicinal", "does not exist"),
+        ("stream data.npy -o map.csv --resume old.csv", "old.csv"),
         ("demo --dataset mnist", "mnist"),
         ("demo --out old.csv", "is a file"),
         ("demo --out old.csv/deeper", "old.csv"),

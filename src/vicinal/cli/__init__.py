@@ -1,4 +1,4 @@
-"""The command line: `vicinal embed`, `transform`, `serve`, `quality`, `info`, `methods` and `demo`.
+"""The command line: `vicinal embed`, `transform`, `stream`, `serve`, `quality`, `info`, `methods` and `demo`.
 
 Bad input is one line `error: …` on stderr and exit code 2. Outputs are written under temporary names beside
 their final ones and renamed together at the end: a run that fails or is interrupted leaves what was there.

@@ -17,6 +17,9 @@ STAGES = {
     "initialize": "initial map",
     "layout": "laying out",
     "train": "training",
+    "read": "placing rows",
+    "rest": "coming to rest",
+    "polish": "polishing",
     "quality": "measuring quality",
 }
 

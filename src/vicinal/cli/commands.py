@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +9,37 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vicinal.cli.embedding import INTERRUPTED, embedded
-from vicinal.cli.methods import ESTIMATORS, RESERVED, Method, Recipe, estimator, recipe, signature
+from vicinal.cli.methods import ESTIMATORS, RESERVED, Method, estimator, recipe, signature
+from vicinal.cli.options import (
+    SEED,
+    Array,
+    Browser,
+    Columns,
+    Force,
+    Hover,
+    How,
+    Html,
+    Ids,
+    Jobs,
+    Kept,
+    Label,
+    Metric,
+    MinDist,
+    NComponents,
+    NEpochs,
+    NNeighbors,
+    Param,
+    Png,
+    Port,
+    Quiet,
+    Report,
+    Seed,
+    Source,
+    checked_recipe,
+    reading,
+)
+from vicinal.cli.stream import stream
+from vicinal.cli.targets import MODEL_SUFFIX, Beside, Targets
 from vicinal.cli.writing import (
     MAP_SUFFIXES,
     check_targets,
@@ -29,10 +58,6 @@ if TYPE_CHECKING:
 
     from vicinal.readers import Table
 
-LARGEST_SEED = 2**32 - 1
-SEED = 42
-MODEL_SUFFIX = ".vicinal"
-
 
 class Dataset(StrEnum):
     """What `demo` can show without a download."""
@@ -44,32 +69,12 @@ class Dataset(StrEnum):
 
 TITLES = {Dataset.DIGITS: "Handwritten digits", Dataset.IRIS: "Iris flowers", Dataset.WINE: "Wines"}
 
-# Options that several commands share.
-KINDS = "csv, tsv, parquet, feather, jsonl, npy, npz or h5ad"
-Source = Annotated[Path, typer.Argument(metavar="FILE", help=f"Data, one row a point: {KINDS}.")]
-Columns = Annotated[str | None, typer.Option(help="Columns to use, a,b,c; else all numeric ones.")]
-Label = Annotated[str | None, typer.Option(help="Column of labels: colours, not features.")]
-Ids = Annotated[str | None, typer.Option("--id", help="Column that names the rows.")]
-Hover = Annotated[str | None, typer.Option(help="Columns to show beside a point, a,b,c.")]
-Array = Annotated[str | None, typer.Option(help="Which matrix of an .npz or .h5ad file, e.g. obsm/X_pca.")]
-How = Annotated[Method, typer.Option(help="How to make the map; `vicinal methods` explains.")]
-Param = Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="Any parameter of the method; may repeat.")]
-NNeighbors = Annotated[int | None, typer.Option(metavar="N", min=2, help="Neighbours of a point, itself included.")]
-MinDist = Annotated[float | None, typer.Option(metavar="N", min=0.0, help="How close points may lie in the map.")]
-NComponents = Annotated[int, typer.Option(metavar="N", min=1, help="Dimensions of the map.")]
-Metric = Annotated[str | None, typer.Option(help="Distance between rows of the data.")]
-NEpochs = Annotated[int | None, typer.Option(metavar="N", min=0, help="Rounds of the layout; else by size.")]
-Seed = Annotated[int, typer.Option(metavar="N", min=0, max=LARGEST_SEED, help="Same seed, same map.")]
-Jobs = Annotated[int, typer.Option(metavar="N", help="Threads; -1 for all cores. Does not change the map.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
-
 
 def build() -> Any:
     """The command with all its subcommands."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.callback(invoke_without_command=True)(_root)
-    for command in (embed, transform, serve, quality, info, methods, demo):
+    for command in (embed, transform, stream, serve, quality, info, methods, demo):
         app.command()(command)
     return typer.main.get_command(app)
 
@@ -102,10 +107,10 @@ def embed(
     ids: Ids = None,
     hover: Hover = None,
     array: Array = None,
-    png: Annotated[Path | None, typer.Option(help="Also draw the map.")] = None,
-    html: Annotated[Path | None, typer.Option(help="Also write a page to explore it.")] = None,
-    report: Annotated[Path | None, typer.Option(help="Also measure the map; write .json.")] = None,
-    model: Annotated[Path | None, typer.Option(help="Also keep the fitted model, for `transform`.")] = None,
+    png: Png = None,
+    html: Html = None,
+    report: Report = None,
+    model: Kept = None,
     n_neighbors: NNeighbors = None,
     min_dist: MinDist = None,
     n_components: NComponents = 2,
@@ -119,30 +124,12 @@ def embed(
 ) -> int:
     """Embed the rows of a file and write the map. Ctrl-C ends the layout and writes the map as it is then."""
     options = {"n_neighbors": n_neighbors, "min_dist": min_dist, "metric": metric, "n_epochs": n_epochs}
-    chosen = _recipe(method, options | {"n_components": n_components}, param, seed, jobs)
-    for name, target in {"--png": png, "--html": html}.items():
-        if target is not None and n_components != 2:
-            raise ValueError(f"{name} shows maps of 2 dimensions, not {n_components}")
-    targets = {
-        "--output": (output, MAP_SUFFIXES),
-        "--png": (png, (".png",)),
-        "--html": (html, (".html",)),
-        "--report": (report, (".json",)),
-        "--model": (model, (MODEL_SUFFIX,)),
-    }
-    check_targets(targets, [file], force)
+    chosen = checked_recipe(method, options | {"n_components": n_components}, param, seed, jobs)
+    targets = Targets(output, png, html, report, model)
+    targets.check(file, n_components, force)
     table = _read(file, columns, label, ids, hover, array)
     made = embedded(table.X, table.labels, chosen, measured=report is not None, quiet=quiet)
-    with Outputs() as outputs:
-        write_map(outputs.staged(output), made.embedding, table.labels, table.along)
-        if png is not None:
-            write_picture(outputs.staged(png), made.embedding, table.labels, None)
-        if html is not None:
-            _write_page(outputs.staged(html), made.embedding, table, file.stem, label, ids)
-        if model is not None:
-            _save(made.model, outputs.staged(model))
-        if report is not None:
-            write_report(outputs.staged(report), str(file), table.X.shape, chosen, made)
+    targets.write(made, Beside(table.labels, table.along, label, ids), file, table.X.shape, chosen)
     if not quiet:
         show(made)
         skipped = f", ignoring {len(table.ignored)} other column(s)" if table.ignored else ""
@@ -210,29 +197,21 @@ def serve(
     param: Param = None,
     seed: Seed = SEED,
     jobs: Jobs = -1,
-    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="Port; 0 takes a free one.")] = 0,
-    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+    port: Port = 0,
+    browser: Browser = True,
 ) -> None:
     """Lay out the rows of a file while you watch, or show a model, on a page for this machine only. Ctrl-C ends it."""
-    from vicinal.cli.serving import live_server, model_server
+    from vicinal.cli.serving import live_server, model_server, watch
 
     options = {"n_neighbors": n_neighbors, "min_dist": min_dist, "metric": metric, "n_epochs": n_epochs}
     if file.suffix.lower() == MODEL_SUFFIX:
         server = model_server(_load(file), title=file.stem, port=port)
     else:
-        chosen = _recipe(method, options, param, seed, jobs)
+        chosen = checked_recipe(method, options, param, seed, jobs)
         table = _read(file, columns, label, ids, hover, array)
         server = live_server(table, chosen, title=file.stem, label=label, ids=ids, port=port)
         server.session.start()
-    print(f"watch {server.address}\nCtrl-C ends it", flush=True)
-    if browser:
-        import webbrowser
-
-        webbrowser.open(server.address)
-    try:
-        server.run()
-    finally:
-        server.close()
+    watch(server, browser)
 
 
 def quality(
@@ -307,15 +286,6 @@ def demo(
     print(f"wrote map.html, map.png, embedding.csv and report.json to {out}; open {out / 'map.html'} in a browser")
 
 
-def _recipe(method: Method, options: dict[str, Any], param: list[str] | None, seed: int, jobs: int) -> Recipe:
-    for name, value in options.items():
-        if isinstance(value, float) and not math.isfinite(value):
-            raise ValueError(f"--{name.replace('_', '-')} must be finite, got {value}")
-    if jobs < -1 or jobs == 0:
-        raise ValueError(f"--jobs must be positive, or -1 for all cores, got {jobs}")
-    return recipe(method, options, param or [], seed=seed, jobs=jobs)
-
-
 def _read(
     path: Path,
     columns: str | None = None,
@@ -326,8 +296,7 @@ def _read(
 ) -> Table:
     from vicinal.readers import read_table
 
-    along = [*([] if ids is None else [ids]), *_names(hover)]
-    return read_table(path, columns=None if columns is None else _names(columns), label=label, along=along, array=array)
+    return read_table(path, **reading(columns, label, ids, hover, array))
 
 
 def _load(path: Path) -> Any:
@@ -336,21 +305,6 @@ def _load(path: Path) -> Any:
     if not path.is_file():
         raise ValueError(f"{path} does not exist")
     return vicinal.load(path)
-
-
-def _save(model: Any, path: Path) -> None:
-    from vicinal import model_io
-
-    # the bars are of this process
-    model.set_params(callback=None)
-    if hasattr(model, "save"):
-        model.save(path)
-    else:
-        model_io.save(model, path)
-
-
-def _names(text: str | None) -> list[str]:
-    return [name.strip() for name in (text or "").split(",") if name.strip()]
 
 
 def _coordinate_columns(path: Path) -> tuple[str | None]:
@@ -365,23 +319,6 @@ def _coordinate_columns(path: Path) -> tuple[str | None]:
         return (None,)
     found = [name for name in frame.columns if name in ("x", "y", "z")]
     return (",".join(found) or None,)
-
-
-def _write_page(
-    path: Path, embedding: NDArray[np.float32], table: Table, title: str, label: str | None, ids: str | None
-) -> None:
-    from vicinal import viewer
-
-    hover = {name: column for name, column in table.along.items() if name != ids}
-    viewer.export(
-        path,
-        embedding,
-        table.labels,
-        hover=hover or None,
-        ids=None if ids is None else table.along[ids].tolist(),
-        title=title,
-        label=label or "",
-    )
 
 
 def _bundled(dataset: Dataset) -> tuple[NDArray[np.float32], NDArray[Any], NDArray[Any] | None]:

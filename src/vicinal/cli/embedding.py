@@ -6,7 +6,7 @@ import contextlib
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -38,32 +38,38 @@ def embedded(
     X: NDArray[np.float32], labels: NDArray[Any] | None, recipe: Recipe, *, measured: bool, quiet: bool
 ) -> Embedded:
     """Fit the recipe's estimator; Ctrl-C during the layout ends it and keeps the map as it is."""
-    from vicinal import quality
-
     with stage_bars(quiet) as bars, one_line_warnings(quiet):
         model = recipe.build(bars)
-        with _interruptible(bars):
+        with interruptible(bars, lambda: bars.stage == "layout"):
             model.fit(X)
         seconds = {stage: float(spent) for stage, spent in getattr(model, "stage_times_", {}).items()}
-        found = None
-        if measured:
-            bars("quality", 0, 0, None)
-            start = time.perf_counter()
-            metric = recipe.parameters.get("metric", "euclidean")
-            found = quality.report(X, model.embedding_, categories(labels), metric=metric)
-            seconds["quality"] = time.perf_counter() - start
+        found = measure(X, model, labels, bars, seconds) if measured else None
     return Embedded(model.embedding_, seconds, found, bars.stopped, model)
 
 
+def measure(
+    X: NDArray[np.float32], model: Any, labels: NDArray[Any] | None, bars: Bars, seconds: dict[str, float]
+) -> QualityReport:
+    """The quality of a model's map, its time noted with the other stages'."""
+    from vicinal import quality
+
+    bars("quality", 0, 0, None)
+    start = time.perf_counter()
+    metric = getattr(model, "metric", "euclidean")
+    found = quality.report(X, model.embedding_, categories(labels), metric=metric)
+    seconds["quality"] = time.perf_counter() - start
+    return found
+
+
 @contextlib.contextmanager
-def _interruptible(bars: Bars) -> Iterator[None]:
-    """Ctrl-C ends a layout that runs and keeps its places; before there are any, and the second time, it is raised."""
+def interruptible(bars: Bars, kept: Callable[[], bool]) -> Iterator[None]:
+    """Ctrl-C ends a run that has places to be kept; before there are any, and the second time, it is raised."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def answer(number: int, frame: object) -> None:
-        if bars.stage != "layout" or bars.stopped:
+        if bars.stopped or not kept():
             raise KeyboardInterrupt
         bars.stopped = True
 

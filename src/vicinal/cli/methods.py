@@ -21,6 +21,7 @@ class Method(StrEnum):
     TSNE = "tsne"
     LARGEVIS = "largevis"
     PARAMETRIC = "parametric"
+    PROGRESSIVE = "progressive"
 
 
 # The estimator of a method, and what makes it that method.
@@ -30,6 +31,7 @@ ESTIMATORS: dict[Method, tuple[str, dict[str, Any]]] = {
     Method.TSNE: ("TSNE", {}),
     Method.LARGEVIS: ("LargeVis", {}),
     Method.PARAMETRIC: ("ParametricUMAP", {}),
+    Method.PROGRESSIVE: ("ProgressiveUMAP", {}),
 }
 
 

@@ -80,6 +80,7 @@ class ProgressiveUMAP(Embedding):
     ----------
     embedding_ : array [rows placed so far, n_components]
     n_rows_ : int, rows inserted so far
+    rows_ : array [n_rows_, columns], these rows: a view, not to be written to
     age_ : array, epochs that each of these rows has moved for
     pending_ : int, rows waiting for neighbours, for a refresh of them, or for epochs
     coverage_ : float, share of the rows whose neighbours are known and up to date
@@ -272,6 +273,10 @@ class ProgressiveUMAP(Embedding):
     @property
     def n_rows_(self) -> int:
         return int(self._fitted_map().search.n)
+
+    @property
+    def rows_(self) -> NDArray[np.float32]:
+        return self._fitted_map().search.rows
 
     @property
     def pending_(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,14 @@ H5AD_FIRST = ("obsm/X_pca", "X")
 def read_npy(path: Path, array: str | None) -> Matrix:
     if array is not None:
         raise ReadError(f"{path} holds one array; only .npz and .h5ad files have names to choose from")
-    loaded = _load(path, ".npy")
-    if not isinstance(loaded, np.ndarray):
-        raise ReadError(f"{path} is an archive of arrays, not a .npy file")
-    return loaded, {}
+    return _one_array(path, _load(path, ".npy")), {}
+
+
+def map_npy(path: Path) -> NDArray[Any]:
+    """The matrix of a .npy file, left on the disk."""
+    matrix = _one_array(path, _load(path, ".npy", mmap_mode="r"))
+    check_matrix(path, matrix)
+    return matrix
 
 
 def read_npz(path: Path, array: str | None) -> Matrix:
@@ -63,13 +67,19 @@ def read_h5ad(path: Path, array: str | None) -> Matrix:
         raise ReadError(f"{path} is not a valid h5ad file ({first_line(error)})") from error
 
 
-def _load(path: Path, suffix: str) -> Any:
+def _one_array(path: Path, loaded: Any) -> NDArray[Any]:
+    if not isinstance(loaded, np.ndarray):
+        raise ReadError(f"{path} is an archive of arrays, not a .npy file")
+    return loaded
+
+
+def _load(path: Path, suffix: str, mmap_mode: Literal["r"] | None = None) -> Any:
     try:
-        return np.load(path, allow_pickle=False)
+        return np.load(path, mmap_mode=mmap_mode, allow_pickle=False)
     except MemoryError as error:
         raise ReadError(f"{path} does not fit into memory") from error
     except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
-        if "Object arrays" in str(error):
+        if "Object arrays" in str(error) or "Python objects" in str(error):
             raise ReadError(f"{path} holds Python objects, not numbers") from error
         raise ReadError(f"{path} is not a complete {suffix} file") from error
 

@@ -11,11 +11,10 @@ from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.readers import check_file, frames, read_wanted
-from vicinal.readers.table import ReadError, Table, Wanted, array_table, check_matrix, frame_table
+from vicinal.readers import arrays, check_file, frames, read_wanted
+from vicinal.readers.table import Table, Wanted, array_table, frame_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -38,8 +37,10 @@ def read_batches(
     wanted = Wanted(columns, label, tuple(dict.fromkeys(along)), array)
     suffix = check_file(path)
     wanted.check()
-    if suffix == ".npy" and array is None:
-        parts = enumerate(cut(_mapped(path), size))
+    if array is not None:
+        return _cut_table(read_wanted(path, suffix, wanted), size)
+    if suffix == ".npy":
+        parts = enumerate(cut(arrays.map_npy(path), size))
         return (array_table(path, part, {}, wanted, number * size) for number, part in parts)
     if suffix in (".csv", ".tsv"):
         return _tables(path, _delimited(path, size), wanted)
@@ -51,15 +52,6 @@ def read_batches(
 def cut(rows: NDArray[Any], size: int) -> Iterator[NDArray[Any]]:
     """Consecutive parts of an array."""
     return (rows[begin : begin + size] for begin in range(0, len(rows), size))
-
-
-def _mapped(path: Path) -> NDArray[Any]:
-    try:
-        rows = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
-        raise ReadError(f"{path} is not a complete .npy file, or holds Python objects") from error
-    check_matrix(path, rows)
-    return np.asanyarray(rows)
 
 
 def _tables(path: Path, parts: Iterator[pl.DataFrame], wanted: Wanted) -> Iterator[Table]:

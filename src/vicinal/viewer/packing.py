@@ -77,22 +77,22 @@ def pack(embedding: Any, columns: Columns, *, title: str, label: str = "", theme
     n = len(places)
     classes, values = _colouring(columns, n)
     fields = _fields(columns.hover, n)
-    ids = None if columns.ids is None else _texts("ids", columns.ids, n)
+    ids = None if columns.ids is None else texts_of("ids", columns.ids, n)
     images = None if columns.images is None else _pictures(np.asarray(columns.images), n)
     box = bounding_box(places)
-    sections = {"xy": _compressed(quantized(places, box))}
+    sections = {"xy": compressed(quantized(places, box))}
     if classes is not None:
         wide = len(classes.names) + int(not classes.known.all()) > 256
-        sections["codes"] = _compressed(classes.codes.astype("<u2" if wide else np.uint8))
+        sections["codes"] = compressed(classes.codes.astype("<u2" if wide else np.uint8))
     if values is not None:
         # the lowest step stands for values that are not finite: a float texture has no NaN to rely on
-        sections["values"] = _compressed(np.nan_to_num(values[0], nan=0.0).astype("<f4"))
+        sections["values"] = compressed(np.nan_to_num(values[0], nan=0.0).astype("<f4"))
     if ids is not None:
-        sections["ids"] = _compressed_texts(ids)
-    sections |= {f"field{a}": _compressed_texts(texts) for a, texts in enumerate(fields.values())}
+        sections["ids"] = compressed_texts(ids)
+    sections |= {f"field{a}": compressed_texts(texts) for a, texts in enumerate(fields.values())}
     if images is not None:
         for a in range(0, n, IMAGES_A_BLOCK):
-            sections[f"images{a // IMAGES_A_BLOCK}"] = _compressed(images[a : a + IMAGES_A_BLOCK])
+            sections[f"images{a // IMAGES_A_BLOCK}"] = compressed(images[a : a + IMAGES_A_BLOCK])
     meta = {
         "version": FORMAT,
         "n": n,
@@ -100,15 +100,34 @@ def pack(embedding: Any, columns: Columns, *, title: str, label: str = "", theme
         "theme": theme,
         "box": box,
         "label": label,
-        "categories": [] if classes is None else list(classes.names),
-        "unlabelled": classes is not None and not bool(classes.known.all()),
-        "palette": _colours(classes, values is not None),
-        "values": None if values is None else {"low": values[1][0], "high": values[1][1]},
+        **colouring_meta(
+            () if classes is None else classes.names,
+            unlabelled=classes is not None and not bool(classes.known.all()),
+            limits=None if values is None else values[1],
+        ),
         "fields": list(fields),
         "images": None if images is None else _described(images),
         "live": None,
     }
     return Packed(meta, sections)
+
+
+def pack_nothing(*, title: str, label: str = "") -> Packed:
+    """A page whose rows are yet to come."""
+    nowhere = pack(np.zeros((1, 2)), Columns(), title=title, label=label)
+    return Packed({**nowhere.meta, "n": 0}, {"xy": compressed(np.empty(0, dtype="<u2"))})
+
+
+def colouring_meta(
+    names: Sequence[str], *, unlabelled: bool = False, limits: tuple[float, float] | None = None
+) -> dict[str, Any]:
+    """What a page knows of its colours: those of classes, or those of values between limits."""
+    return {
+        "categories": list(names),
+        "unlabelled": unlabelled,
+        "palette": _colours(len(names), unlabelled, limits is not None),
+        "values": None if limits is None else {"low": limits[0], "high": limits[1]},
+    }
 
 
 def bounding_box(places: NDArray[Any]) -> Box:
@@ -144,7 +163,7 @@ def _colouring(
     return classes, None
 
 
-def _colours(classes: Classes | None, values: bool) -> dict[str, list[str]]:
+def _colours(classes: int, unlabelled: bool, values: bool) -> dict[str, list[str]]:
     colours: dict[str, list[str]] = {"values": []}
     if values:
         import matplotlib
@@ -152,12 +171,12 @@ def _colours(classes: Classes | None, values: bool) -> dict[str, list[str]]:
 
         colours["values"] = [to_hex(matplotlib.colormaps[VALUES_MAP](a)) for a in np.linspace(0, 1, VALUE_STEPS)]
     for name, look in THEMES.items():
-        if classes is None:
+        if not classes and not unlabelled:
             colours[name] = [OKABE_ITO[0]]
             continue
-        distinct = palette(min(len(classes.names), DISTINCT), name)
-        repeated = [distinct[a % DISTINCT] for a in range(len(classes.names))]
-        colours[name] = repeated if classes.known.all() else [*repeated, look.faint]
+        distinct = palette(min(classes, DISTINCT), name)
+        repeated = [distinct[a % DISTINCT] for a in range(classes)]
+        colours[name] = [*repeated, look.faint] if unlabelled else repeated
     return colours
 
 
@@ -170,10 +189,10 @@ def _fields(hover: Any, n: int) -> dict[str, list[str]]:
         named = {str(name): column for name, column in hover.items()}
     else:
         named = {"text": hover}
-    return {name: _texts(f"hover column {name!r}", column, n) for name, column in named.items()}
+    return {name: texts_of(f"hover column {name!r}", column, n) for name, column in named.items()}
 
 
-def _texts(what: str, column: Any, n: int) -> list[str]:
+def texts_of(what: str, column: Any, n: int) -> list[str]:
     values = column.tolist() if hasattr(column, "tolist") else list(column)
     if len(values) != n:
         raise ValueError(f"{what} must have {n} entries, got {len(values)}")
@@ -211,10 +230,10 @@ def _described(images: NDArray[np.uint8]) -> dict[str, int]:
     return {"height": height, "width": width, "channels": channels, "block": IMAGES_A_BLOCK}
 
 
-def _compressed(array: NDArray[Any]) -> bytes:
+def compressed(array: NDArray[Any]) -> bytes:
     return zlib.compress(array.tobytes(), COMPRESSION)
 
 
-def _compressed_texts(texts: Iterable[str]) -> bytes:
+def compressed_texts(texts: Iterable[str]) -> bytes:
     joined = "".join(text + SEPARATOR for text in texts)
     return zlib.compress(joined.encode("utf-8", errors="replace"), COMPRESSION)

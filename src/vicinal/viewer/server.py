@@ -148,9 +148,10 @@ class LiveServer:
             if status != told:
                 await websocket.send_text(json.dumps({"type": "status", **asdict(status)}))
                 told = status
-            if moment is not sent and (moment.epoch or moment.final):
+            if moment is not sent and moment.worth_drawing:
                 drawn.clear()
-                await websocket.send_bytes(await asyncio.to_thread(encoder.encode, moment))
+                for frame in await asyncio.to_thread(encoder.frames, moment):
+                    await websocket.send_bytes(frame)
                 sent = moment
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(drawn.wait(), UNANSWERED_S)

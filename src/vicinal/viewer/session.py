@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.viewer.frames import Moment
+from vicinal.viewer.growing_columns import GrowingColumns
 from vicinal.viewer.packing import Columns, Packed, pack
 
 # How often a paused fit looks whether it may go on, in seconds.
@@ -37,6 +38,19 @@ class Status:
     epoch: int = 0
     n_epochs: int = 0
     message: str = ""
+    growth: Grown | None = None
+
+
+@dataclass(frozen=True)
+class Grown:
+    """How far a map is that grows: rows read, of how many if that is known, placed, waiting; how good it is."""
+
+    rows: int
+    total: int | None
+    placed: int
+    pending: int
+    coverage: float
+    trustworthiness: float | None = None
 
 
 class Session:
@@ -78,7 +92,7 @@ class Session:
     @property
     def status(self) -> Status:
         with self._lock:
-            return Status("paused", *_told(self._status)) if self._paused() else self._status
+            return replace(self._status, state="paused") if self._paused() else self._status
 
     @property
     def moment(self) -> Moment:
@@ -141,8 +155,12 @@ class Session:
         everything = np.concatenate([self.model.embedding_, places]).astype(np.float32)
         with self._lock:
             self._projected = (name, places)
-            self._moment = replace(self._moment, places=everything)
+            self._moment = replace(self._moment, places=everything, columns=self._columns_with(name, len(places)))
         return len(places)
+
+    def _columns_with(self, name: str, n: int) -> GrowingColumns | None:
+        """Of rows that keep coming: their columns, made longer by so many rows from elsewhere."""
+        return None
 
     def _paused(self) -> bool:
         return not self._going.is_set() and self._status.state == "running"
@@ -165,14 +183,29 @@ class Session:
             before.join()
         try:
             model = self._build(dict(self.parameters), lambda *told: self._told(run, *told))
-            model.fit(self.X)
+            self._work(model, run)
         except Exception as error:  # whatever it is, it is the reader's to know and must not end the server
-            self._settle(run, Status("failed", message=" ".join(str(error).split()) or type(error).__name__), None)
+            message = " ".join(str(error).split()) or type(error).__name__
+            self._settle(run, replace(self.status, state="failed", message=message), None)
             return
+        if not hasattr(model, "embedding_"):
+            return  # stopped before there was any place
         self.model = model
         epochs = int(getattr(model, "n_epochs_", 0))
-        final = Moment(run, epochs, epochs, np.asarray(model.embedding_, dtype=np.float32), final=True)
-        self._settle(run, Status("done", epoch=epochs, n_epochs=epochs), final)
+        final = self._seen(run, epochs, epochs, np.asarray(model.embedding_, dtype=np.float32))
+        self._settle(run, replace(self._noted("", epochs, epochs), state="done"), replace(final, final=True))
+
+    def _work(self, model: Any, run: int) -> None:
+        model.fit(self.X)
+
+    def _noted(self, stage: str, epoch: int, n_epochs: int) -> Status:
+        return Status("running", stage, epoch, n_epochs)
+
+    def _seen(self, run: int, epoch: int, n_epochs: int, places: NDArray[np.float32]) -> Moment:
+        return Moment(run, epoch, n_epochs, places)
+
+    def _are_places(self, places: Any) -> bool:
+        return places is not None and np.shape(places) == (len(self.X), 2)
 
     def _settle(self, run: int, status: Status, moment: Moment | None) -> None:
         with self._lock:
@@ -182,18 +215,14 @@ class Session:
 
     def _told(self, run: int, stage: str, epoch: int, n_epochs: int, places: Any, *more: Any) -> bool:
         """The estimator's callback: keeps the newest places, waits while paused, answers true to stop."""
-        with self._lock:
-            if run == self._run:
-                self._status = Status("running", stage, epoch, n_epochs)
-                if places is not None and np.shape(places) == (len(self.X), 2):
-                    self._moment = Moment(run, epoch, n_epochs, np.array(places, dtype=np.float32))
+        if run == self._run:
+            status, moment = self._noted(stage, epoch, n_epochs), None
+            if self._are_places(places):
+                moment = self._seen(run, epoch, n_epochs, np.array(places, dtype=np.float32))
+            self._settle(run, status, moment)
         while run == self._run and not self._going.wait(PAUSE_S):
             pass
         return run != self._run
-
-
-def _told(status: Status) -> tuple[str, int, int, str]:
-    return status.stage, status.epoch, status.n_epochs, status.message
 
 
 def _with_new_rows(columns: Columns, n: int, name: str, places: NDArray[np.float32]) -> Columns:
