@@ -235,6 +235,11 @@ def fit_parametric() -> tuple[Work, Any]:
 
 
 @stage
+def fit_progressive() -> tuple[Work, Any]:
+    return unfitted(vicinal.ProgressiveUMAP(polish_epochs=100_000), rows(5_000, 20))
+
+
+@stage
 def fit_again() -> tuple[Work, Any]:
     """A fitted model, to be fitted to other rows."""
     model = vicinal.TSNE(max_iter=5).fit(rows(100, 4))

@@ -110,9 +110,20 @@ def embed(name, X, verbose=False):
         from scipy.sparse import csr_matrix
 
         X = csr_matrix(X * (X > 0.5))
+    if name == "ProgressiveUMAP":
+        return vicinal.ProgressiveUMAP(polish_epochs=5, **common).fit_transform(X)
     return getattr(vicinal, name.split()[-1])(n_epochs=10, **common).fit_transform(X)
 """
-ESTIMATORS = ("UMAP", "sparse UMAP", "DensMAP", "TSNE", "LargeVis", "AlignedUMAP", "KNeighborsTransformer")
+ESTIMATORS = (
+    "UMAP",
+    "sparse UMAP",
+    "DensMAP",
+    "TSNE",
+    "LargeVis",
+    "AlignedUMAP",
+    "KNeighborsTransformer",
+    "ProgressiveUMAP",
+)
 
 FORK = (
     EMBED

@@ -104,7 +104,14 @@ def _parameters(rng: Draw, name: str) -> dict[str, Any]:
     if name == "LargeVis":
         common |= {"perplexity": float(_some(rng, (1, 5, 30))), "n_epochs": int(_some(rng, (0, 1, 20)))}
         return common | {"n_components": components, "metric": _some(rng, METRICS), "init": _init(rng)}
-    common |= {"n_neighbors": int(_some(rng, (2, 3, 5, 15, 50))), "n_epochs": int(_some(rng, (0, 1, 20)))}
+    common |= {"n_neighbors": int(_some(rng, (2, 3, 5, 15, 50)))}
+    if name == "ProgressiveUMAP":
+        return common | {
+            "n_components": components,
+            "metric": _some(rng, METRICS),
+            "batch_size": int(_some(rng, (7, 64))),
+        }
+    common |= {"n_epochs": int(_some(rng, (0, 1, 20)))}
     if name == "ParametricUMAP":
         return common | {"n_components": components, "batch_size": 64, "device": "cpu", "init": _init(rng)}
     common |= {"min_dist": float(_some(rng, (0.0, 0.1, 0.9))), "metric": _some(rng, METRICS), "init": _init(rng)}
@@ -121,10 +128,14 @@ def _init(rng: Draw) -> str:
     return str(_some(rng, ("spectral", "pca", "random")))
 
 
-# UMAP is drawn more often: it has the most kinds of input.
-ESTIMATORS = ("UMAP", "UMAP", "UMAP", "DensMAP", "TSNE", "LargeVis", "AlignedUMAP", "KNeighborsTransformer")
 SELDOM = "ParametricUMAP"  # one case in SELDOM_IS: importing and training is slow
 SELDOM_IS = 25
+# UMAP is drawn more often: it has the most kinds of input.
+ESTIMATORS = (
+    *("UMAP", "UMAP", "UMAP", "DensMAP", "TSNE", "LargeVis", "AlignedUMAP", "KNeighborsTransformer"),
+    "ProgressiveUMAP",
+)
+DENSE_ONLY = (SELDOM, "ProgressiveUMAP")
 
 
 def draw(seed: int) -> Case:
@@ -133,7 +144,7 @@ def draw(seed: int) -> Case:
     name = SELDOM if seed % SELDOM_IS == 0 else str(_some(rng, ESTIMATORS))
     n, d = int(_some(rng, (1, 2, 3, 5, 17, 60, 150, 400))), int(_some(rng, (1, 2, 3, 10, 70)))
     content, kind = str(_some(rng, list(CONTENTS))), str(_some(rng, list(KINDS)))
-    if name == SELDOM and kind in ("csr", "csc"):
+    if name in DENSE_ONLY and kind in ("csr", "csc"):
         kind = "float32"
     parameters = _parameters(rng, name)
     rows, new = CONTENTS[content](rng, n, d), CONTENTS[content](rng, 4, d)
