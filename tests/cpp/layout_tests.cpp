@@ -77,7 +77,7 @@ void layout_with_the_density_term() {
         DensityOptions options;
         options.first_epoch = 4;
         layout.add_density(target.data(), options);
-        layout.step(rates.data(), 12, team);
+        layout.step({rates.data(), 12, 1}, team);
         auto out = copied(layout.embedding());
         out.push_back(static_cast<float>(layout.measure_density(team).covariance));
         return out;
@@ -94,7 +94,7 @@ void layout_with_weighted_negatives_and_pins() {
         SampledLayout layout(graph.view(), {start.data(), 2500, 2}, {}, nullptr, LayoutOptions{});
         layout.weigh_negatives(weights.data());
         layout.pin(fixed.get());
-        layout.step(rates.data(), 12, team);
+        layout.step({rates.data(), 12, 1}, team);
         auto out = copied(layout.embedding());
         for (Size i = 0; i < 2500; i += 3) CHECK(out[2 * i] == start[2 * i] && out[2 * i + 1] == start[2 * i + 1]);
         return out;
@@ -163,7 +163,7 @@ void layouts_side_by_side() {
         callers.emplace_back([&] {
             ThreadTeam team(2);
             SampledLayout layout(graph.view(), {start.data(), 1200, 2}, {}, nullptr, LayoutOptions{});
-            layout.step(rates.data(), 10, team);
+            layout.step({rates.data(), 10, 1}, team);
             result = copied(layout.embedding());
         });
     for (auto& caller : callers) caller.join();
