@@ -71,8 +71,8 @@ class SearchOptions:
     evaluated: float = 0.1
 
     def for_rows(self, n: int) -> SearchOptions:
-        """Two more trees for every doubling of the rows beyond FOREST_ROWS: a tree costs a tenth of a round, and without
-        them the rows of a larger set would need a round more."""
+        """Two more trees for every doubling of the rows beyond FOREST_ROWS: a tree costs a tenth of a round, and
+        without them a larger set would need a round more."""
         return replace(self, trees=self.trees + 2 * max(0, (n // FOREST_ROWS).bit_length() - 1))
 
     def looser(self) -> SearchOptions:
