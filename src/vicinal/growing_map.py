@@ -6,9 +6,9 @@ computed (eq. 1-4), and the same rows move for some epochs. A row that was never
 neighbour's place, with a little noise.
 
 How freely a row moves depends on how many epochs it has left, and on nothing else: the learning rate falls with them
-as it does at the end of every layout. The first rows have ``first_epochs`` before them, most of them at the full rate;
-a new row ``new_epochs``, a row whose neighbours changed ``updated_epochs``, which move it a little; a row that has none
-left is at rest, and costs nothing.
+as it does at the end of every layout. The first rows have as many before them as a fit of them would run, most of them
+at the full rate; a new row ``new_epochs``, a row whose neighbours changed ``updated_epochs``, which move it a little; a
+row that has none left is at rest, and costs nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from vicinal.graph import Graph, local_memberships
 from vicinal.growing_array import GrowingArray
 from vicinal.initialize import InitialTask, fitted_to, initial_embedding
 from vicinal.kernel import Kernel
-from vicinal.layout import Layout, Schedule
+from vicinal.layout import Layout, Schedule, default_epochs
 from vicinal.neighbors import Neighbors
 from vicinal.online import Changed, OnlineNeighbors
 from vicinal.progress import LAYOUT
@@ -71,7 +71,6 @@ class Growth:
     set_op_mix_ratio: float = 1.0
     disconnection_distance: float | None = None
     target_weight: float = 0.5
-    first_epochs: int = 200
     new_epochs: int = 18
     updated_epochs: int = 6
     move_all: bool = False
@@ -352,7 +351,7 @@ class GrowingMap:
         self._append(places[self.n_placed :])
         self.places.view[:] = places
         self.founders = n
-        self.wake(growth.first_epochs)
+        self.wake(default_epochs(n))
 
     def _place_new(self) -> None:
         """Rows without a place start at that of their nearest neighbour which has one, plus Gaussian noise."""

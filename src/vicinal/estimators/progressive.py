@@ -67,7 +67,7 @@ class ProgressiveUMAP(Embedding):
     move : {"active", "all"}, default "active"
         Whether rows whose neighbours stayed the same move too when others arrive, as little as updated ones do. The
         cost of a batch is then that of all rows.
-    new_epochs, updated_epochs, polish_epochs : int, default 18, 6 and 30
+    new_epochs, updated_epochs, polish_epochs : int, default 18, 6 and 18
         Epochs that a new row moves for, a row whose neighbours changed, and all rows in ``polish``. A row that has n
         epochs left has (n / 60)^1.5 of ``learning_rate``, at most all of it.
     batch_size : int, default 1000
@@ -113,7 +113,7 @@ class ProgressiveUMAP(Embedding):
         move: str = "active",
         new_epochs: int = 18,
         updated_epochs: int = 6,
-        polish_epochs: int = 30,
+        polish_epochs: int = 18,
         batch_size: int = 1000,
         n_jobs: int | None = -1,
         set_op_mix_ratio: float = 1.0,
