@@ -40,8 +40,10 @@ void GrowingGraph::replace(const Index* rows, Size count, const Index* index, co
         std::copy(mine, mine + k_, old.begin());
         for (Size e = 0; e < k_; ++e) {
             const float p = membership[i * k_ + e];
-            mine[e] = p > 0.0f && index[i * k_ + e] != row ? index[i * k_ + e] : -1;
-            membership_[row * k_ + e] = mine[e] < 0 ? 0.0f : p;
+            const Index tail = index[i * k_ + e];
+            const bool counts = p > 0.0f && tail >= 0 && tail != row && std::find(mine, mine + e, tail) == mine + e;
+            mine[e] = counts ? tail : -1;
+            membership_[row * k_ + e] = counts ? std::min(p, 1.0f) : 0.0f;
         }
         for (const Index gone : old)
             if (gone >= 0 && !lists(row, gone)) {

@@ -22,7 +22,8 @@ class GrowingGraph {
     Size k() const { return k_; }
     // Rows 0..n-1 exist from now on; new ones have no edges.
     void extend(Size n);
-    // New lists [count][k] of some rows, each row once; an entry of -1 or of membership 0 is none.
+    // New lists [count][k] of some rows; an entry of -1 or of membership 0 is none, nor is the row itself or a repeated
+    // one.
     void replace(const Index* rows, Size count, const Index* index, const float* membership);
     // The symmetric edges of some rows, as compressed rows in the order asked for.
     OwnedCsr edges(const Index* rows, Size count, ThreadTeam& team) const;

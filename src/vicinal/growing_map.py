@@ -246,10 +246,17 @@ class GrowingMap:
             **{name: getattr(self, name).view.copy() for name in COLUMNS},
         }
 
+    @property
+    def bytes_per_row(self) -> float:
+        """Memory that a row takes: itself, its neighbours, edges and place, whether another lists it."""
+        listed = self.graph.n * self.search.k * np.dtype(np.int32).itemsize
+        return (_bytes_of(self.state()) + listed) / max(self.search.n, 1)
+
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> GrowingMap:
         """The map that ``state`` was taken of, which goes on bit for bit as that one."""
-        grown = cls(OnlineNeighbors.from_state(state["search"]), Growth(**state["growth"]))
+        growth = Growth(**state["growth"])
+        grown = cls(OnlineNeighbors.from_state(state["search"], growth.n_jobs), growth)
         index = state["index"]
         grown.graph.extend(len(index))
         grown.graph.replace(np.arange(len(index), dtype=np.int32), index, state["membership"])
@@ -381,6 +388,12 @@ class GrowingMap:
         self.places.append(places)
         self.age.append(np.zeros(len(places), np.int32))
         self.left.append(np.full(len(places), self.growth.new_epochs, np.int32))
+
+
+def _bytes_of(value: Any) -> int:
+    if isinstance(value, dict):
+        return sum(_bytes_of(item) for item in value.values())
+    return int(value.nbytes) if isinstance(value, np.ndarray) else 0
 
 
 def _beside(places: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.float64]:

@@ -1,6 +1,7 @@
 // Tests of the core without Python, so that sanitisers see every line of it.
 #include "chebyshev.hpp"
 #include "checks.hpp"
+#include "growing_graph.hpp"
 #include "layout.hpp"
 #include "neighbor_index.hpp"
 #include "row_content.hpp"
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <memory>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -424,6 +426,44 @@ void symmetrize_keeps_the_laws_of_fuzzy_sets() {
             CHECK(at(meet, meet.indices[e], static_cast<Index>(i)) == meet.weights[e]);
 }
 
+// A growing graph that was given every row twice, in another order and by parts, is the graph of the last lists.
+void replaced_rows_make_the_graph_of_their_last_lists() {
+    const Size n = 500, k = 5;
+    std::vector<Index> index(static_cast<std::size_t>(n * k)), rows(static_cast<std::size_t>(n));
+    std::vector<float> p(index.size()), distance(index.size(), 0.0f);
+    for (Size i = 0; i < n; ++i) {
+        rows[i] = static_cast<Index>((i * 7) % n);
+        for (Size e = 0; e < k; ++e) {
+            index[i * k + e] = static_cast<Index>((i + 1 + e * 31 + e * e * (i % 3)) % n);
+            p[i * k + e] = e == 3 ? 0.0f : uniform(8, static_cast<std::uint32_t>(i * k + e));
+        }
+    }
+    GrowingGraph graph(k, 0.7f);
+    const auto replace = [&](Size begin, Size end, bool last) {
+        std::vector<Index> lists;
+        std::vector<float> memberships;
+        for (Size i = begin; i < end; ++i)
+            for (Size e = 0; e < k; ++e) {
+                const Size from = last ? rows[i] * k + e : ((rows[i] + 3) % n) * k + e;
+                lists.push_back(index[from]);
+                memberships.push_back(p[from]);
+            }
+        graph.replace(rows.data() + begin, end - begin, lists.data(), memberships.data());
+    };
+    graph.extend(n);
+    for (bool last : {false, true})
+        for (Size begin = 0; begin < n; begin += 100) replace(begin, begin + 100, last);
+    ThreadTeam one(1), four(4);
+    const OwnedCsr whole = Symmetrizer({index.data(), distance.data(), n, k}, p.data(), FuzzyMix{0.7f}).run(one);
+    std::vector<Index> order(static_cast<std::size_t>(n));
+    for (Size i = 0; i < n; ++i) order[i] = static_cast<Index>(i);
+    const OwnedCsr found = graph.edges(order.data(), n, four);
+    CHECK(found.indptr == whole.indptr && found.indices == whole.indices && found.weights == whole.weights);
+    const Index nowhere = static_cast<Index>(n);
+    CHECK(throws<std::invalid_argument>([&] { graph.edges(&nowhere, 1, one); }));
+    CHECK(throws<std::invalid_argument>([&] { graph.replace(&nowhere, 1, index.data(), p.data()); }));
+}
+
 std::vector<float> places_after(const FuzzyGraph& graph, Size dim, const std::vector<Size>& parts, int threads,
                                 bool update_negatives) {
     ThreadTeam team(threads);
@@ -489,6 +529,37 @@ void frozen_reference_stays_and_rows_are_alone() {
         alone.step({rates.data(), 20, 1}, team);
         for (Size c = 0; c < dim; ++c) CHECK(alone.embedding().row(0)[c] == together.embedding().row(i)[c]);
     }
+}
+
+void some_heads_move_as_if_the_others_were_pinned() {
+    const Size n = 1500, dim = 2, heads = 1200;
+    const FuzzyGraph graph = small_graph(n, 6);
+    const Csr all = graph.view();
+    std::vector<float> start(static_cast<std::size_t>(n * dim));
+    for (std::size_t e = 0; e < start.size(); ++e) start[e] = 10.0f * uniform(9, static_cast<std::uint32_t>(e));
+    std::vector<Index> rows, tails;
+    std::vector<Size> indptr{0};
+    std::vector<float> weights;
+    const auto fixed = std::make_unique<bool[]>(static_cast<std::size_t>(n));
+    std::fill(fixed.get(), fixed.get() + n, true);
+    for (Size i = 0; i < heads; ++i) {
+        const Size row = (i * 11) % n;
+        fixed[row] = false;
+        rows.push_back(static_cast<Index>(row));
+        tails.insert(tails.end(), all.indices + all.indptr[row], all.indices + all.indptr[row + 1]);
+        weights.insert(weights.end(), all.weights + all.indptr[row], all.weights + all.indptr[row + 1]);
+        indptr.push_back(static_cast<Size>(tails.size()));
+    }
+    ThreadTeam one(1), four(4);
+    LayoutOptions options;
+    SampledLayout pinned(all, {start.data(), n, dim}, {}, nullptr, options);
+    pinned.pin(fixed.get());
+    SampledLayout some({indptr.data(), tails.data(), weights.data(), heads}, {start.data(), n, dim}, {}, nullptr,
+                       options, rows.data());
+    const std::vector<float> equal(10, 0.5f), by_head(static_cast<std::size_t>(10 * heads), 0.5f);
+    pinned.step({equal.data(), 10, 1}, one);
+    some.step({by_head.data(), 10, heads}, four);
+    CHECK(std::equal(pinned.embedding().data, pinned.embedding().data + n * dim, some.embedding().data));
 }
 
 void layout_refuses_what_does_not_fit() {
@@ -600,8 +671,10 @@ constexpr Test tests[] = {
     TEST(unknown_metric_is_an_error),
     TEST(smooth_knn_solves_its_equation),
     TEST(symmetrize_keeps_the_laws_of_fuzzy_sets),
+    TEST(replaced_rows_make_the_graph_of_their_last_lists),
     TEST(layout_is_resumable_and_independent_of_threads),
     TEST(frozen_reference_stays_and_rows_are_alone),
+    TEST(some_heads_move_as_if_the_others_were_pinned),
     TEST(layout_refuses_what_does_not_fit),
     TEST(empty_layout_counts_its_epochs),
     TEST(forces_are_the_same_at_every_level),

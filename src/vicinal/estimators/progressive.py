@@ -85,6 +85,7 @@ class ProgressiveUMAP(Embedding):
     pending_ : int, rows waiting for neighbours, for a refresh of them, or for epochs
     coverage_ : float, share of the rows whose neighbours are known and up to date
     graph_ : sparse matrix of the fuzzy graph of the rows placed so far
+    bytes_per_row_ : float, memory that a row takes
     init_used_ : str
     """
 
@@ -285,6 +286,10 @@ class ProgressiveUMAP(Embedding):
     @property
     def coverage_(self) -> float:
         return float(self._fitted_map().search.coverage_)
+
+    @property
+    def bytes_per_row_(self) -> float:
+        return self._fitted_map().bytes_per_row
 
     @property
     def graph_(self) -> Any:
