@@ -33,13 +33,22 @@ export interface Parameter {
 
 /** Texts of all rows in one string: cheap to hold, and one scan finds a word in any of them. */
 export class Texts {
-  private readonly ends: Uint32Array;
+  private joined = "";
+  private ends = new Uint32Array(0);
   private folded: string | null = null;
 
-  constructor(private readonly joined: string, private readonly n: number) {
-    this.ends = new Uint32Array(n);
-    for (let row = 0, from = 0; row < n; row++) {
-      const end = joined.indexOf(SEPARATOR, from);
+  constructor(joined: string, n: number) {
+    this.append(joined, 0, n);
+  }
+
+  /** Replaces the texts of the rows from `begin` to `n`. */
+  append(joined: string, begin: number, n: number): void {
+    let from = begin === 0 ? 0 : this.ends[begin - 1]! + 1;
+    this.joined = this.joined.slice(0, from) + joined;
+    this.ends = resized(this.ends, n);
+    this.folded = null;
+    for (let row = begin; row < n; row++) {
+      const end = this.joined.indexOf(SEPARATOR, from);
       this.ends[row] = end;
       from = end + 1;
     }
@@ -62,7 +71,7 @@ export class Texts {
 
   private rowOf(at: number, from: number): number {
     let low = from;
-    let high = this.n - 1;
+    let high = this.ends.length - 1;
     while (low < high) {
       const middle = (low + high) >> 1;
       if (this.ends[middle]! < at) low = middle + 1;
@@ -82,6 +91,13 @@ export class RowNumbers {
     const row = Number(word);
     if (/^\d+$/.test(word) && row < found.length) found[row] = 1;
   }
+}
+
+/** What comes before the places of rows that a page does not have: it replaces the rows from `begin` on. */
+export interface NewRows {
+  begin: number;
+  meta: Pick<Meta, "n" | "categories" | "unlabelled" | "palette" | "values" | "fields">;
+  sections: Record<string, ArrayBuffer>;
 }
 
 export interface MapData {
@@ -131,6 +147,31 @@ export async function readData(meta: Meta): Promise<MapData> {
     fields,
     image: meta.images && imageReader(meta.images),
   };
+}
+
+/** Makes room for rows that come, and takes what is known of them; their places are yet to be set. */
+export function takeRows(data: MapData, { begin, meta, sections }: NewRows): void {
+  const { n } = meta;
+  const { codes, values, ids } = sections;
+  data.meta = { ...data.meta, ...meta };
+  data.n = n;
+  data.x = resized(data.x, n);
+  data.y = resized(data.y, n);
+  if (codes) (data.codes = resized((data.codes as Uint16Array | null) ?? new Uint16Array(0), n)).set(new Uint16Array(codes), begin);
+  if (values) (data.values = resized(data.values ?? new Float32Array(0), n)).set(new Float32Array(values), begin);
+  if (ids) {
+    if (begin === 0) data.ids = new Texts("", 0);
+    (data.ids as Texts).append(decode(ids), begin, n);
+  }
+  if (begin === 0) data.fields = meta.fields.map((name) => ({ name, texts: new Texts("", 0) }));
+  for (const [a, { texts }] of data.fields.entries()) texts.append(decode(sections[`field${a}`]!), begin, n);
+}
+
+/** A longer or shorter copy. */
+function resized<T extends Float32Array | Uint16Array | Uint32Array>(array: T, n: number): T {
+  const copy = new (array.constructor as new (n: number) => T)(n);
+  copy.set(array.subarray(0, n));
+  return copy;
 }
 
 /** Steps of a 16-bit grid over the box to the page's square: the longer side of the box becomes 2. */

@@ -1,8 +1,10 @@
 // Frames of a moving map; the writer is src/vicinal/viewer/frames.py.
+import type { NewRows } from "./data";
 
 const HEAD_BYTES = 32;
 const DELTA = 1;
 const EXACT = 2;
+const ROWS = 3;
 
 export interface Frame {
   run: number;
@@ -16,9 +18,10 @@ export interface Frame {
 export class Decoder {
   private steps = new Uint16Array(0);
 
-  async decode(message: ArrayBuffer): Promise<Frame> {
+  async decode(message: ArrayBuffer): Promise<Frame | NewRows> {
     const head = new DataView(message, 0, HEAD_BYTES);
     const kind = head.getUint8(0);
+    if (kind === ROWS) return newRows(message);
     const content = await inflate(message.slice(HEAD_BYTES));
     const shared = { run: head.getUint32(4, true), epoch: head.getUint32(8, true), epochs: head.getUint32(12, true), exact: kind === EXACT };
     if (kind === EXACT) {
@@ -26,13 +29,34 @@ export class Decoder {
       return { ...shared, x: places.slice(0, places.length / 2), y: places.slice(places.length / 2) };
     }
     const steps = new Uint16Array(content);
-    if (kind === DELTA) for (let a = 0; a < steps.length; a++) steps[a] = steps[a]! + this.steps[a]!;
-    this.steps = steps;
     const n = steps.length / 2;
+    if (kind === DELTA) {
+      // rows that are new to this feed were at step 0
+      const known = this.steps.length / 2;
+      for (let row = 0; row < known; row++) {
+        steps[row] = steps[row]! + this.steps[row]!;
+        steps[n + row] = steps[n + row]! + this.steps[known + row]!;
+      }
+    }
+    this.steps = steps;
     const [left, bottom, right, top] = [16, 20, 24, 28].map((at) => head.getFloat32(at, true)) as [number, number, number, number];
     const axis = (from: number, low: number, high: number) => Float32Array.from({ length: n }, (_, row) => low + (steps[from + row]! / 65535) * (high - low));
     return { ...shared, x: axis(0, left, right), y: axis(n, bottom, top) };
   }
+}
+
+async function newRows(message: ArrayBuffer): Promise<NewRows> {
+  const length = new DataView(message).getUint32(HEAD_BYTES, true);
+  let at = HEAD_BYTES + 4 + length;
+  const { begin, meta, sections: lengths } = JSON.parse(new TextDecoder().decode(new Uint8Array(message, HEAD_BYTES + 4, length))) as Omit<NewRows, "sections"> & {
+    sections: Record<string, number>;
+  };
+  const sections: NewRows["sections"] = {};
+  for (const [name, size] of Object.entries(lengths)) {
+    sections[name] = await inflate(message.slice(at, at + size));
+    at += size;
+  }
+  return { begin, meta, sections };
 }
 
 async function inflate(bytes: ArrayBuffer): Promise<ArrayBuffer> {

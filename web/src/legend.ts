@@ -3,15 +3,30 @@ import { byId, count, el, short } from "./element";
 import type { State } from "./state";
 
 export function buildLegend(state: State): void {
+  let listed = "";
+  let update = () => {};
+  const draw = () => {
+    // the list is made anew only if it is another one: someone may be pointing at it
+    const known = JSON.stringify([state.names, state.data.meta.values]);
+    if (known !== listed) update = listing(state);
+    listed = known;
+    update();
+  };
+  for (const event of ["rows", "shown", "theme"] as const) state.listen(event, draw);
+  draw();
+}
+
+/** Fills the section, and returns what brings it up to date. */
+function listing(state: State): () => void {
   const section = byId("legend");
   const { meta } = state.data;
+  section.replaceChildren();
+  section.hidden = !meta.values && state.names.length === 0;
   if (meta.values) {
-    section.hidden = false;
     section.append(heading(meta.label || "Value"), scale(meta.palette.values, meta.values));
-    return;
+    return () => {};
   }
-  if (state.names.length === 0) return;
-  section.hidden = false;
+  if (section.hidden) return () => {};
   const all = el("button", { className: "link", textContent: "Show all", title: "Show all classes (A)", id: "show-all" });
   all.onclick = () => show(state, () => 1);
   const list = el("ul", { className: "classes" });
@@ -19,16 +34,14 @@ export function buildLegend(state: State): void {
   const title = heading(meta.label || "Classes", count(meta.categories.length));
   title.append(all);
   section.append(title, list);
-  const update = () => {
+  return () => {
     all.disabled = state.shown.every((flag) => flag === 1);
     [...list.children].forEach((item, code) => {
       item.querySelector(".class")!.setAttribute("aria-pressed", String(state.shown[code] === 1));
+      item.querySelector(".n")!.textContent = count(state.counts[code]!);
       (item.querySelector(".swatch") as HTMLElement).style.background = state.colour(code);
     });
   };
-  state.listen("shown", update);
-  state.listen("theme", update);
-  update();
 }
 
 export function show(state: State, flag: (code: number) => number): void {
@@ -46,7 +59,7 @@ function row(state: State, name: string, code: number): HTMLElement {
     { className: "class", title: name },
     el("span", { className: "swatch" }),
     el("span", { className: "name", textContent: name }),
-    el("span", { className: "n", textContent: count(state.counts[code]!) }),
+    el("span", { className: "n" }),
   );
   toggle.onclick = () => {
     state.shown[code] = 1 - state.shown[code]!;

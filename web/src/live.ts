@@ -1,5 +1,5 @@
 // The live part of the page: places that arrive over a websocket, and what can be asked of the fit that sends them.
-import type { Live } from "./data";
+import { type Live, type NewRows, takeRows } from "./data";
 import { byId, count, el, icon } from "./element";
 import { centred, Decoder, type Frame } from "./frames";
 import { heading } from "./legend";
@@ -18,6 +18,8 @@ const LAST_RETRY_MS = 5000;
 // Names, sizes and the camera follow the points at every frame, on large maps at every eighth.
 const SMALL = 50_000;
 const SETTLE_FRAMES = 8;
+// Rows that came last are shown as new until others come, or until this long has passed.
+const NEW_MS = 3000;
 
 interface Status {
   state: "waiting" | "running" | "paused" | "done" | "failed";
@@ -25,19 +27,33 @@ interface Status {
   epoch: number;
   n_epochs: number;
   message: string;
+  growth: Growth | null;
+}
+
+/** How far a map is whose rows keep coming. */
+interface Growth {
+  rows: number;
+  total: number | null;
+  placed: number;
+  pending: number;
+  coverage: number;
+  trustworthiness: number | null;
 }
 
 export class Feed {
   frames = 0;
   /** The final places, as the estimator has them. */
   exact: Frame | null = null;
-  status: Status = { state: "waiting", stage: "", epoch: 0, n_epochs: 0, message: "" };
+  status: Status = { state: "waiting", stage: "", epoch: 0, n_epochs: 0, message: "", growth: null };
   private socket: WebSocket | null = null;
   private readonly unsaid: object[] = [];
   private retry = FIRST_RETRY_MS;
   private touched = false;
   private queue = Promise.resolve();
-  private readonly parts = { title: el("strong"), bar: el("progress", { max: 1 }), note: el("p", { className: "hint" }), pause: el("button"), again: el("button", { textContent: "Run again" }) };
+  /** When rows came, and the first of them. */
+  private arrivals: { row: number; at: number }[] = [];
+  private grown = false;
+  private readonly parts = { title: el("strong"), bar: el("progress", { max: 1 }), note: el("p", { className: "hint" }), facts: el("dl", { className: "facts", hidden: true }), pause: el("button"), again: el("button", { textContent: "Run again" }) };
 
   constructor(private readonly page: Page, private readonly live: Live) {
     this.build();
@@ -85,12 +101,15 @@ export class Feed {
   private async draw(message: ArrayBuffer, decoder: Decoder): Promise<void> {
     const { state, view, names, card } = this.page;
     const frame = await decoder.decode(message);
+    if ("begin" in frame) return this.take(frame);
     if (frame.x.length !== state.data.n) return location.reload();
     centred(frame.x, frame.y, state.data.x, state.data.y);
     this.frames++;
     this.exact = frame.exact ? frame : null;
     byId("busy").hidden = true;
-    await view.redraw();
+    if (view.fresh) view.fresh = this.freshness(frame.exact);
+    await view.redraw(this.grown ? state.visibleRows() : null);
+    this.grown = false;
     card.place();
     if (frame.exact || state.data.n <= SMALL || this.frames % SETTLE_FRAMES === 1) {
       view.settle();
@@ -99,6 +118,30 @@ export class Feed {
       if (!this.touched) void view.fit(false);
     }
     if (this.socket?.readyState === WebSocket.OPEN) this.say({ type: "drawn" });
+  }
+
+  /** Rows that the next frame has places for. */
+  private take(rows: NewRows): void {
+    const { state, view } = this.page;
+    const before = state.data.n;
+    takeRows(state.data, rows);
+    state.takeRows();
+    view.fresh = new Uint8Array(state.data.n);
+    view.setTheme(state.theme);
+    this.grown = true;
+    // another run begins anew; what a page finds when it opens is not new
+    if (state.data.n < before) this.arrivals = [];
+    else if (before > 0) this.arrivals.push({ row: before, at: performance.now() });
+  }
+
+  /** The rows that came last are the newest, those before them are new; after a while without others none is. */
+  private freshness(still: boolean): Uint8Array {
+    const fresh = new Uint8Array(this.page.state.data.n);
+    this.arrivals = still ? [] : this.arrivals.slice(-2);
+    const last = this.arrivals.at(-1);
+    if (!last || performance.now() - last.at > NEW_MS) return fresh;
+    if (this.arrivals.length === 2) fresh.fill(1, this.arrivals[0]!.row);
+    return fresh.fill(2, last.row);
   }
 
   private build(): void {
@@ -116,7 +159,7 @@ export class Feed {
     };
     const actions = el("div", { className: "actions" }, this.parts.pause, this.parts.again);
     if (this.live.projects) actions.append(this.upload());
-    section.append(heading("Layout"), el("div", { className: "stage" }, this.parts.title, this.parts.bar, this.parts.note), el("div", { className: "parameters" }, ...inputs), actions);
+    section.append(heading("Layout"), el("div", { className: "stage" }, this.parts.title, this.parts.bar, this.parts.note, this.parts.facts), el("div", { className: "parameters" }, ...inputs), actions);
     if (this.live.parameters.length === 0) this.parts.again.hidden = true;
   }
 
@@ -138,15 +181,49 @@ export class Feed {
 
   private told(status: Status): void {
     this.status = status;
-    const { title, bar, note, pause } = this.parts;
+    const { title, bar, note, facts, pause } = this.parts;
     const running = status.state === "running" || status.state === "paused";
-    title.textContent = running ? (status.state === "paused" ? "Paused" : (STAGES[status.stage] ?? status.stage)) : { done: "Done", failed: "Failed", waiting: "Waiting" }[status.state as "done"];
+    const { done, note: said, stage } = status.growth ? grown(status.growth) : laidOut(status);
+    title.textContent = running ? (status.state === "paused" ? "Paused" : stage) : { done: "Done", failed: "Failed", waiting: "Waiting" }[status.state as "done"];
     byId("busy-text").textContent = title.textContent!;
-    note.textContent = status.message || (status.n_epochs > 1 ? `Epoch ${count(status.epoch)} of ${count(status.n_epochs)}` : "");
+    note.textContent = status.message || (running || !status.growth ? said : "");
+    facts.hidden = !status.growth;
+    if (status.growth) facts.replaceChildren(...counted(status.growth));
     bar.hidden = !running;
-    if (status.n_epochs > 1) bar.value = status.epoch / status.n_epochs;
-    else bar.removeAttribute("value");
+    if (done === null) bar.removeAttribute("value");
+    else bar.value = done;
     pause.hidden = !running;
     pause.replaceChildren(icon(status.state === "paused" ? "play" : "pause"), status.state === "paused" ? "Resume" : "Pause");
   }
+}
+
+interface Progress {
+  stage: string;
+  done: number | null;
+  note: string;
+}
+
+function laidOut({ stage, epoch, n_epochs }: Status): Progress {
+  const known = n_epochs > 1;
+  return { stage: STAGES[stage] ?? stage, done: known ? epoch / n_epochs : null, note: known ? `Epoch ${count(epoch)} of ${count(n_epochs)}` : "" };
+}
+
+function grown({ rows, total, placed }: Growth): Progress {
+  const arriving = total === null || rows < total;
+  return {
+    stage: arriving ? "Rows are arriving" : "Coming to rest",
+    done: total === null ? null : placed / total,
+    note: arriving ? "Larger points are the newest." : "",
+  };
+}
+
+function counted({ rows, total, placed, pending, coverage, trustworthiness }: Growth): HTMLElement[] {
+  const facts: [string, string, string][] = [
+    ["read", total === null ? count(rows) : `${count(rows)} of ${count(total)}`, "Rows read from the file"],
+    ["placed", count(placed), "Rows that have a place in the map"],
+    ["pending", count(pending), "Rows that wait for neighbours, or still move"],
+    ["coverage", `${(100 * coverage).toFixed(1)} %`, "Rows whose neighbours are known and up to date"],
+    ["trustworthiness", trustworthiness === null ? "–" : trustworthiness.toFixed(3), "Whether neighbours in the map are neighbours in the data, on a sample of the rows so far"],
+  ];
+  return facts.flatMap(([name, value, title]) => [el("dt", { textContent: name, title }), el("dd", { textContent: value })]);
 }

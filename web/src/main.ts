@@ -17,7 +17,7 @@ async function main(): Promise<void> {
   const meta = readMeta();
   document.documentElement.dataset["theme"] = meta.theme === "dark" || (meta.theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches) ? "dark" : "light";
   byId("title").textContent = meta.title;
-  byId("count").textContent = `${count(meta.n)} points`;
+  byId("count").textContent = meta.n ? `${count(meta.n)} points` : "";
   for (const button of document.querySelectorAll("#tools button")) button.append(icon(button.id));
   const data = await readData(meta);
   const state = new State(data);
@@ -79,11 +79,16 @@ function connect(page: Page): void {
     all: () => select(state.visibleRows() ?? Array.from({ length: state.data.n }, (_, row) => row)),
     point,
   });
-  state.listen("shown", () => {
-    void view.filter(state.visibleRows());
+  const showCount = () => {
     const visible = state.visibleCount();
     byId("count").textContent = visible === state.data.n ? `${count(visible)} points` : `${count(visible)} of ${count(state.data.n)} points shown`;
+    byId("show-names").hidden = !names.any;
+  };
+  state.listen("shown", () => {
+    void view.filter(state.visibleRows());
+    showCount();
   });
+  state.listen("rows", showCount);
   state.listen("theme", () => view.setTheme(state.theme));
   bindKeys(page, { ...tools, select, point, zoomToSelection, showAll: () => show(state, () => 1) });
   new ResizeObserver(() => {

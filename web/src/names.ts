@@ -17,20 +17,25 @@ interface Name {
 }
 
 export class Names {
-  private readonly names: Name[] = [];
+  private names: Name[] = [];
   private wanted = true;
 
   constructor(private readonly layer: HTMLElement, private readonly state: State, private readonly view: View) {
-    if (state.data.n < FEWEST_POINTS || state.names.length === 0 || state.data.meta.categories.length > MOST) return;
-    const bySize = state.data.meta.categories.map((_, code) => code).sort((a, b) => state.counts[b]! - state.counts[a]!);
-    for (const code of bySize) {
-      const element = el("span", { textContent: state.names[code]! });
-      layer.append(element);
-      this.names.push({ code, x: 0, y: 0, element });
-    }
+    this.name();
     this.locate();
     state.listen("theme", () => this.place());
     state.listen("shown", () => this.place());
+    state.listen("rows", () => this.name());
+  }
+
+  /** Makes an element for each class, larger ones first; where they go is for `locate`. */
+  private name(): void {
+    const { data, names, counts } = this.state;
+    const few = data.n < FEWEST_POINTS || data.meta.categories.length > MOST;
+    const bySize = few ? [] : data.meta.categories.map((_, code) => code).sort((a, b) => counts[b]! - counts[a]!);
+    const before = new Map(this.names.map((one) => [one.element.textContent!, one]));
+    this.names = bySize.map((code) => ({ x: NaN, y: NaN, element: el("span", { textContent: names[code]! }), ...before.get(names[code]!), code }));
+    this.layer.replaceChildren(...this.names.map(({ element }) => element));
   }
 
   get any(): boolean {

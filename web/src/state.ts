@@ -5,21 +5,30 @@ import type { Theme } from "./view";
 const GROUNDS = { light: "#fcfcfb", dark: "#14171c" };
 const MARKS = { light: "#16181d", dark: "#ffffff" };
 
+type Change = "shown" | "selected" | "theme" | "rows";
+
 export class State {
   selected: number[] = [];
   /** One flag a class; the last is for rows without a label. */
-  readonly shown: Uint8Array;
-  readonly counts: Uint32Array;
-  readonly names: string[];
+  shown: Uint8Array = new Uint8Array(0);
+  counts: Uint32Array = new Uint32Array(0);
+  names: string[] = [];
   themeName: "light" | "dark";
-  private readonly listeners: Record<"shown" | "selected" | "theme", (() => void)[]> = { shown: [], selected: [], theme: [] };
+  private readonly listeners: Record<Change, (() => void)[]> = { shown: [], selected: [], theme: [], rows: [] };
 
   constructor(readonly data: MapData) {
-    const { meta, codes } = data;
+    this.themeName = preferred(data.meta.theme);
+    this.takeRows();
+  }
+
+  /** Takes notice of the rows in `data`; classes stay shown or hidden by their names. */
+  takeRows(): void {
+    const { meta, codes } = this.data;
+    const flags = new Map(this.names.map((name, code) => [name, this.shown[code]!]));
     this.names = [...meta.categories, ...(meta.unlabelled ? ["unlabelled"] : [])];
-    this.shown = new Uint8Array(this.names.length).fill(1);
+    this.shown = Uint8Array.from(this.names, (name) => flags.get(name) ?? 1);
     this.counts = tally(codes, this.names.length);
-    this.themeName = preferred(meta.theme);
+    this.changed("rows");
   }
 
   get theme(): Theme {
@@ -52,11 +61,11 @@ export class State {
     return this.names.length ? this.counts.reduce((sum, n, code) => sum + (this.shown[code] ? n : 0), 0) : this.data.n;
   }
 
-  listen(event: "shown" | "selected" | "theme", listener: () => void): void {
+  listen(event: Change, listener: () => void): void {
     this.listeners[event].push(listener);
   }
 
-  changed(event: "shown" | "selected" | "theme"): void {
+  changed(event: Change): void {
     for (const listener of this.listeners[event]) listener();
   }
 

@@ -25,6 +25,9 @@ const TOOLS = 56;
 // A box of the middle 99.8 % of the points is shown first if the rest would shrink it to less than this share.
 const OUTLYING = 0.6;
 
+// Points that have just come are drawn larger: how many times the usual size, by how new they are.
+const FRESH = [1, 1.3, 1.9];
+
 type Plot = ReturnType<typeof createScatterplot>;
 
 export class View {
@@ -32,6 +35,8 @@ export class View {
   private scale = 1;
   private readonly animated: boolean;
   private ground: number;
+  /** How new each row is, an index of FRESH; null where rows do not come and go. */
+  fresh: Uint8Array | null = null;
 
   constructor(private readonly canvas: HTMLCanvasElement, private readonly data: MapData, theme: Theme) {
     this.ground = occupied(data);
@@ -69,14 +74,21 @@ export class View {
     await this.fit(false);
   }
 
-  /** Draws the places in `data` where the camera is. */
-  async redraw(): Promise<void> {
-    const { x, y, codes, values } = this.data;
+  /** Draws the places in `data` where the camera is; only `rows`, if they are given. */
+  async redraw(rows: number[] | null = null): Promise<void> {
+    const { x, y, codes, values, n } = this.data;
+    if (n === 0) return;
     const points: Record<string, ArrayLike<number>> = { x, y };
     if (codes) points["valueA"] = codes;
     else if (values) points["valueA"] = values;
+    if (this.fresh) {
+      points["valueA"] ??= new Uint8Array(n);
+      points["valueB"] = this.fresh;
+    }
     await this.plot.draw(points as never, {
       zDataType: codes ? "categorical" : "continuous",
+      ...(this.fresh ? { wDataType: "categorical" } : {}),
+      ...(rows ? { filter: rows } : {}),
       preventFilterReset: true,
     });
   }
@@ -84,7 +96,7 @@ export class View {
   /** Chooses the size of points anew, after they have moved. */
   settle(): void {
     this.ground = occupied(this.data);
-    void this.plot.set({ pointSize: this.pointSize() });
+    void this.plot.set(this.sized());
   }
 
   setTheme(theme: Theme): void {
@@ -93,7 +105,7 @@ export class View {
 
   resizePoints(factor: number): void {
     this.scale = Math.min(8, Math.max(0.25, this.scale * factor));
-    void this.plot.set({ pointSize: this.pointSize() });
+    void this.plot.set(this.sized());
   }
 
   setLasso(on: boolean): void {
@@ -168,6 +180,7 @@ export class View {
   }
 
   async fit(animate = true): Promise<void> {
+    if (this.data.n === 0) return;
     const everything = box(this.data, 0);
     const inner = box(this.data, 0.001);
     const shrunk = Math.max(inner.width / everything.width, inner.height / everything.height);
@@ -205,10 +218,15 @@ export class View {
     return this.canvas.clientWidth / this.canvas.clientHeight;
   }
 
+  private sized(): Record<string, unknown> {
+    const size = this.pointSize();
+    return this.fresh ? { sizeBy: "valueB", pointSize: FRESH.map((factor) => factor * size) } : { pointSize: size };
+  }
+
   private pointSize(): number {
     // a map has the canvas's height, as long as it is higher than wide
     const area = this.ground * Math.min(this.canvas.clientWidth, this.canvas.clientHeight) ** 2;
-    const side = Math.sqrt((INK * area * 4) / Math.PI / this.data.n);
+    const side = Math.sqrt((INK * area * 4) / Math.PI / Math.max(1, this.data.n));
     return Math.min(LARGEST, Math.max(SMALLEST, side)) * this.scale;
   }
 
