@@ -9,7 +9,7 @@ SOURCES := pyproject.toml constraints.txt CMakeLists.txt $(wildcard cpp/*) \
 CXX_TESTS := $(patsubst tests/cpp/%.cpp,%,$(wildcard tests/cpp/*_tests.cpp))
 CXX_FILES := $(wildcard cpp/*.cpp cpp/*.hpp tests/cpp/*.cpp tests/cpp/*.hpp)
 
-.PHONY: demo test bench clients lint format sanitize tsan corrupted clean setup web browser soak wheel
+.PHONY: demo test bench clients lint format sanitize tsan corrupted fuzz clean setup web browser soak wheel
 
 setup: $(VENV)/.installed
 
@@ -79,6 +79,11 @@ tsan: setup
 	$(call configure_checked,build/tsan,thread)
 	$(BIN)/cmake --build build/tsan --target $(CXX_TESTS)
 	for tests in $(CXX_TESTS); do build/tsan/$$tests || exit 1; done
+
+# What reads files, fuzzed: models and every kind of table.
+SECONDS ?= 300
+fuzz: setup
+	$(BIN)/python tests/fuzz/run.py --seconds $(SECONDS)
 
 # Corrupted model files: each is refused or loads as it was saved (tests/fuzz/corrupted_models.py).
 FILES ?= 10000

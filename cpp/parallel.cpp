@@ -1,6 +1,10 @@
 #include "parallel.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -14,6 +18,21 @@ namespace {
 // Short enough that Ctrl-C feels immediate, long enough that asking costs nothing.
 constexpr auto poll_interval = std::chrono::milliseconds(50);
 constexpr int most_threads = 1024;
+
+// The first exception of a thread allocates its exception state, and glibc ends the process if there is no memory for
+// that. So a thread brings a little along, gives it back, and makes the state at once.
+class ExceptionState {
+  public:
+    ExceptionState() : reserve_(new std::byte[reserved]) {}
+    void make() {
+        reserve_.reset();
+        [[maybe_unused]] const volatile int made = std::uncaught_exceptions();
+    }
+
+  private:
+    static constexpr std::size_t reserved = std::size_t{1} << 16;
+    std::unique_ptr<std::byte[]> reserve_;
+};
 }  // namespace
 
 ThreadTeam::ThreadTeam(int n_threads, Poll poll)
@@ -32,9 +51,15 @@ ThreadTeam::~ThreadTeam() {
 void ThreadTeam::start_threads() {
     threads_.reserve(static_cast<std::size_t>(size_ - 1));
     try {
-        for (int worker = 1; worker < size_; ++worker) threads_.emplace_back([this, worker] { worker_main(worker); });
+        for (int worker = 1; worker < size_; ++worker)
+            threads_.emplace_back([this, worker, state = ExceptionState()]() mutable {
+                state.make();
+                worker_main(worker);
+            });
     } catch (const std::system_error&) {
         // The system grants no more threads: the work is the same with fewer.
+        size_ = static_cast<int>(threads_.size()) + 1;
+    } catch (const std::bad_alloc&) {
         size_ = static_cast<int>(threads_.size()) + 1;
     }
 }

@@ -29,6 +29,7 @@ def answer_limit() -> float:
     crowd = os.getloadavg()[0] / (os.cpu_count() or 1) if hasattr(os, "getloadavg") else 1.0
     return SLOWER * max(1.0, crowd)
 
+
 needs_signals = pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one child")
 
 
