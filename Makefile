@@ -81,9 +81,8 @@ tsan: setup
 	for tests in $(CXX_TESTS); do build/tsan/$$tests || exit 1; done
 
 # What reads files, fuzzed: models and every kind of table.
-SECONDS ?= 300
 fuzz: setup
-	$(BIN)/python tests/fuzz/run.py --seconds $(SECONDS)
+	$(BIN)/python tests/fuzz/run.py --seconds $(or $(SECONDS),300)
 
 # Corrupted model files: each is refused or loads as it was saved (tests/fuzz/corrupted_models.py).
 FILES ?= 10000
@@ -92,10 +91,9 @@ corrupted: setup
 
 # Longer than in `make test`: random fits over all estimators, then mixed use from four threads with its memory curve.
 FITS ?= 1000
-SECONDS ?= 1800
 soak: setup
 	$(BIN)/python -W ignore tests/soak/random_fits.py $(FITS)
-	$(BIN)/python -W ignore tests/soak/mixed_use.py $(SECONDS)
+	$(BIN)/python -W ignore tests/soak/mixed_use.py $(or $(SECONDS),1800)
 
 # An sdist, and a wheel built from it for each of PYTHONS, tagged with the oldest glibc it runs on, in dist/. Each wheel
 # is installed into an environment of its own, where no compiler can be found, and tried there.

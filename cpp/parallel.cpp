@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <exception>
-#include <memory>
 #include <new>
 #include <system_error>
 #include <utility>
 
 #if defined(__linux__)
 #include <sched.h>
+#include <sys/mman.h>
 #endif
 
 namespace vicinal {
@@ -20,18 +20,32 @@ constexpr auto poll_interval = std::chrono::milliseconds(50);
 constexpr int most_threads = 1024;
 
 // The first exception of a thread allocates its exception state, and glibc ends the process if there is no memory for
-// that. So a thread brings a little along, gives it back, and makes the state at once.
+// that. So a thread brings some pages along, gives them back, and makes the state at once. Pages, since a new thread
+// asks the system and not the heap of another.
 class ExceptionState {
   public:
-    ExceptionState() : reserve_(new std::byte[reserved]) {}
+#if defined(__linux__)
+    ExceptionState() : pages_(mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+        if (pages_ == MAP_FAILED) throw std::bad_alloc();
+    }
+    ExceptionState(ExceptionState&& other) noexcept : pages_(std::exchange(other.pages_, MAP_FAILED)) {}
+    ~ExceptionState() { release(); }
+#endif
     void make() {
-        reserve_.reset();
+        release();
         [[maybe_unused]] const volatile int made = std::uncaught_exceptions();
     }
 
   private:
-    static constexpr std::size_t reserved = std::size_t{1} << 16;
-    std::unique_ptr<std::byte[]> reserve_;
+#if defined(__linux__)
+    void release() {
+        if (pages_ != MAP_FAILED) munmap(std::exchange(pages_, MAP_FAILED), reserved);
+    }
+    static constexpr std::size_t reserved = std::size_t{1} << 18;
+    void* pages_;
+#else
+    void release() {}
+#endif
 };
 }  // namespace
 

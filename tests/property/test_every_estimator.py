@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 import vicinal
-from vicinal import TSNE, UMAP, AlignedUMAP, DensMAP, KNeighborsTransformer, LargeVis
+from vicinal import TSNE, UMAP, AlignedUMAP, DensMAP, KNeighborsTransformer, LargeVis, ProgressiveUMAP
 
 pytestmark = [pytest.mark.filterwarnings("error"), pytest.mark.timeout(240)]
 
@@ -124,6 +124,15 @@ def test_aligned(X: NDArray[Any], Y: NDArray[Any], seed: int) -> None:
     for rows, places in zip((X, Y), model.fit([X, Y], relations=[partners]).embeddings_, strict=True):
         assert places.shape == (len(rows), 2)
         assert np.isfinite(places).all()
+
+
+@settings(common, max_examples=25)
+@given(X=tables(), batch_size=st.integers(1, 15))
+def test_progressive(X: NDArray[Any], batch_size: int) -> None:
+    model = ProgressiveUMAP(n_neighbors=5, batch_size=batch_size, new_epochs=4, random_state=0, n_jobs=1).fit(X)
+    assert model.embedding_.shape == (len(X), 2)
+    assert np.isfinite(model.embedding_).all()
+    assert np.isfinite(model.transform(np.asarray(X, dtype=np.float32)[:3] * np.float32(0.5))).all()
 
 
 @settings(common, max_examples=6)
