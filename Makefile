@@ -9,7 +9,7 @@ SOURCES := pyproject.toml constraints.txt CMakeLists.txt $(wildcard cpp/*) \
 CXX_TESTS := $(patsubst tests/cpp/%.cpp,%,$(wildcard tests/cpp/*_tests.cpp))
 CXX_FILES := $(wildcard cpp/*.cpp cpp/*.hpp tests/cpp/*.cpp tests/cpp/*.hpp)
 
-.PHONY: demo test bench clients lint format sanitize tsan corrupted clean setup web browser soak wheel
+.PHONY: demo test bench clients lint format sanitize tsan corrupted fuzz clean setup web browser soak wheel
 
 setup: $(VENV)/.installed
 
@@ -80,6 +80,10 @@ tsan: setup
 	$(BIN)/cmake --build build/tsan --target $(CXX_TESTS)
 	for tests in $(CXX_TESTS); do build/tsan/$$tests || exit 1; done
 
+# What reads files, fuzzed: models and every kind of table.
+fuzz: setup
+	$(BIN)/python tests/fuzz/run.py --seconds $(or $(SECONDS),300)
+
 # Corrupted model files: each is refused or loads as it was saved (tests/fuzz/corrupted_models.py).
 FILES ?= 10000
 corrupted: setup
@@ -87,10 +91,9 @@ corrupted: setup
 
 # Longer than in `make test`: random fits over all estimators, then mixed use from four threads with its memory curve.
 FITS ?= 1000
-SECONDS ?= 1800
 soak: setup
 	$(BIN)/python -W ignore tests/soak/random_fits.py $(FITS)
-	$(BIN)/python -W ignore tests/soak/mixed_use.py $(SECONDS)
+	$(BIN)/python -W ignore tests/soak/mixed_use.py $(or $(SECONDS),1800)
 
 # An sdist, and a wheel built from it for each of PYTHONS, tagged with the oldest glibc it runs on, in dist/. Each wheel
 # is installed into an environment of its own, where no compiler can be found, and tried there.

@@ -1,11 +1,15 @@
 #include "parallel.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <exception>
+#include <new>
 #include <system_error>
 #include <utility>
 
 #if defined(__linux__)
 #include <sched.h>
+#include <sys/mman.h>
 #endif
 
 namespace vicinal {
@@ -14,6 +18,35 @@ namespace {
 // Short enough that Ctrl-C feels immediate, long enough that asking costs nothing.
 constexpr auto poll_interval = std::chrono::milliseconds(50);
 constexpr int most_threads = 1024;
+
+// The first exception of a thread allocates its exception state, and glibc ends the process if there is no memory for
+// that. So a thread brings some pages along, gives them back, and makes the state at once. Pages, since a new thread
+// asks the system and not the heap of another.
+class ExceptionState {
+  public:
+#if defined(__linux__)
+    ExceptionState() : pages_(mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+        if (pages_ == MAP_FAILED) throw std::bad_alloc();
+    }
+    ExceptionState(ExceptionState&& other) noexcept : pages_(std::exchange(other.pages_, MAP_FAILED)) {}
+    ~ExceptionState() { release(); }
+#endif
+    void make() {
+        release();
+        [[maybe_unused]] const volatile int made = std::uncaught_exceptions();
+    }
+
+  private:
+#if defined(__linux__)
+    void release() {
+        if (pages_ != MAP_FAILED) munmap(std::exchange(pages_, MAP_FAILED), reserved);
+    }
+    static constexpr std::size_t reserved = std::size_t{1} << 18;
+    void* pages_;
+#else
+    void release() {}
+#endif
+};
 }  // namespace
 
 ThreadTeam::ThreadTeam(int n_threads, Poll poll)
@@ -32,9 +65,15 @@ ThreadTeam::~ThreadTeam() {
 void ThreadTeam::start_threads() {
     threads_.reserve(static_cast<std::size_t>(size_ - 1));
     try {
-        for (int worker = 1; worker < size_; ++worker) threads_.emplace_back([this, worker] { worker_main(worker); });
+        for (int worker = 1; worker < size_; ++worker)
+            threads_.emplace_back([this, worker, state = ExceptionState()]() mutable {
+                state.make();
+                worker_main(worker);
+            });
     } catch (const std::system_error&) {
         // The system grants no more threads: the work is the same with fewer.
+        size_ = static_cast<int>(threads_.size()) + 1;
+    } catch (const std::bad_alloc&) {
         size_ = static_cast<int>(threads_.size()) + 1;
     }
 }

@@ -39,6 +39,7 @@ _NAMES = {
     "kernel": ("Kernel", "fit_ab"),
     "layout": ("Layout", "Schedule"),
     "losses": (),
+    "memory": ("estimate_memory",),
     "model_io": ("ModelFileError", "load"),
     "neighbors": ("Neighbors", "find_neighbors"),
     "online": ("OnlineNeighbors",),
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
     from vicinal.kernel import fit_ab as fit_ab
     from vicinal.layout import Layout as Layout
     from vicinal.layout import Schedule as Schedule
+    from vicinal.memory import estimate_memory as estimate_memory
     from vicinal.model_io import ModelFileError as ModelFileError
     from vicinal.model_io import load as load
     from vicinal.neighbors import Neighbors as Neighbors

@@ -88,22 +88,30 @@ def _component_centres(
     return centres, distance[:, 1]
 
 
+# Rows of a table that are float64 at once.
+PRINCIPAL_ROWS = 4096
+
+
 def _principal(rows: NDArray[np.floating], n_components: int) -> NDArray[np.float64]:
     """Coordinates along the leading principal axes; axes the data does not have are zero."""
-    centred = np.asarray(rows, dtype=np.float64)
-    centred = centred - centred.mean(axis=0)
-    largest = np.abs(centred).max(initial=0.0)
-    if largest > 0:
-        centred = centred / largest
+    n, d = rows.shape
+    mean = rows.mean(axis=0, dtype=np.float64)
+    parts = [slice(begin, begin + PRINCIPAL_ROWS) for begin in range(0, n, PRINCIPAL_ROWS)]
+    largest = max((np.abs(rows[part] - mean).max(initial=0.0) for part in parts), default=0.0)
+    scale = 1.0 / largest if largest > 0 else 1.0
 
     def scored() -> NDArray[np.float64]:
-        if centred.shape[0] <= centred.shape[1]:
-            u, s, _ = np.linalg.svd(centred, full_matrices=False)
+        if n <= d:
+            u, s, _ = np.linalg.svd((rows - mean) * scale, full_matrices=False)
             return np.asarray(u * s)[:, :n_components]
-        _, axes = np.linalg.eigh(centred.T @ centred)
-        return np.asarray(centred @ axes[:, ::-1][:, :n_components])
+        gram = np.zeros((d, d))
+        for part in parts:
+            centred = (rows[part] - mean) * scale
+            gram += centred.T @ centred
+        axes = np.linalg.eigh(gram)[1][:, ::-1][:, :n_components]
+        return np.concatenate([((rows[part] - mean) * scale) @ axes for part in parts])
 
-    scores = interruptible(scored, float(centred.size) * min(centred.shape))
+    scores = interruptible(scored, float(n) * d * min(n, d))
     return np.pad(scores, ((0, 0), (0, n_components - scores.shape[1])))
 
 

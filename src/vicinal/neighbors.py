@@ -72,7 +72,7 @@ class SearchOptions:
 
     def for_rows(self, n: int) -> SearchOptions:
         """Two more trees for every doubling of the rows beyond FOREST_ROWS: a tree costs a tenth of a round, and
-        without them a larger set would need a round more."""
+        without them the rows of a larger set would need a round more."""
         return replace(self, trees=self.trees + 2 * max(0, (n // FOREST_ROWS).bit_length() - 1))
 
     def looser(self) -> SearchOptions:
@@ -266,8 +266,7 @@ class NeighborIndex:
             listed = self._listed()
             work = listed.additions + float(n) ** 2
             return n <= EXACT_EVALUATED_ROWS or (listed.additive and work <= EXACT_SPARSE_WORK)
-        short = not self._by_pairs() and d <= SKETCH_WIDTH and n * (d + 16) <= EXACT_WORK
-        return n <= self._exact_rows() or short or (not self._by_pairs() and n <= EXACT_ROWS_PER_NEIGHBOR * k)
+        return n <= self._exact_rows() if self._by_pairs() else compares_all(n, d, k)
 
     def _by_pairs(self) -> bool:
         """Whether ranks are known by evaluation only, not by sketches of the rows."""
@@ -322,6 +321,12 @@ class NeighborIndex:
 
     def _table(self, found: tuple[NDArray[np.int32], NDArray[np.float32]]) -> Neighbors:
         return Neighbors(found[0], self.preparation.distances(*found))
+
+
+def compares_all(n: int, d: int, k: int) -> bool:
+    """Whether every pair of dense rows is compared, where sketches could tell of neighbours."""
+    short = d <= SKETCH_WIDTH and n * (d + 16) <= EXACT_WORK
+    return n <= EXACT_ROWS or short or n <= EXACT_ROWS_PER_NEIGHBOR * k
 
 
 def find_neighbors(

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.datasets import load_iris
 
 import vicinal
-from vicinal import TSNE, UMAP, AlignedUMAP, DensMAP, KNeighborsTransformer, LargeVis, ParametricUMAP
+from vicinal import TSNE, UMAP, AlignedUMAP, DensMAP, KNeighborsTransformer, LargeVis, ParametricUMAP, ProgressiveUMAP
 
 MODELS = Path(__file__).parent / "models"
 FITTED, NEW = 60, 6
@@ -45,6 +45,7 @@ def models(X: np.ndarray) -> dict[str, Any]:
         "parametric": ParametricUMAP(
             n_neighbors=6, n_epochs=1, batch_size=64, random_state=0, init="random", device="cpu"
         ).fit(X),
+        "progressive": ProgressiveUMAP(n_neighbors=6, batch_size=30, random_state=0).fit(X),
         "unfitted": UMAP(n_neighbors=7, metric_kwds={"p": 3.0}, init=np.zeros((3, 2), dtype=np.float32)),
     }
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.estimators._contract import Estimator, random_seed
+from vicinal.memory import Ledger, Table, check_limit
 from vicinal.metrics import Rows, is_sparse
 from vicinal.row_content import as_rows, scan_rows
 
@@ -38,6 +39,7 @@ class Embedding(Estimator):
         self, X: Any, *, reset: bool, sparse: bool = False, allow_nan: bool = False, check_finite: bool = True
     ) -> Rows:
         """``X`` as C-contiguous float32 or CSR, not copied if it is that already; the first bad row is named."""
+        table = self._within_limit(Table.of(X)) if reset else None
         rows = self._check_array(
             X,
             reset=reset,
@@ -47,6 +49,8 @@ class Embedding(Estimator):
             accept_sparse=["csr", "csc", "coo"] if sparse else False,
         )
         rows = as_rows(rows)
+        if reset and table is None:
+            self._within_limit(Table.of(rows))
         if rows.shape[0] > MOST_ROWS:
             raise ValueError(f"X has {rows.shape[0]} rows; at most {MOST_ROWS} are possible")
         bad = scan_rows(rows, self._jobs(), allow_nan=allow_nan)[1] if check_finite else -1
@@ -56,6 +60,16 @@ class Embedding(Estimator):
             what = "NaN" if unknown else "infinity (inf), or a value too large for float32"
             raise ValueError(f"Input X contains {what}, first in row {bad}.")
         return rows
+
+    def _within_limit(self, table: Table | None) -> Table | None:
+        """``table`` itself, or MemoryError if a fit of it would take more than ``memory_limit``."""
+        if table is not None and getattr(self, "memory_limit", None) is not None:
+            check_limit(self, table)
+        return table
+
+    def _add_memory(self, ledger: Ledger, table: Table) -> None:
+        """Adds what a fit takes, part by part (:mod:`vicinal.memory`)."""
+        raise NotImplementedError(f"the memory of {type(self).__name__} is not known beforehand")
 
     def explore(self, labels: Any = None, **described: Any) -> Any:
         """The map as a page inside a notebook; its ``selection`` holds the ids (vicinal.viewer.notebook.explore)."""

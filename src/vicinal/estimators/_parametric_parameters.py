@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from vicinal.estimators._base import Embedding
 from vicinal.initialize import INITIALIZERS
 from vicinal.kernel import Kernel, fit_ab
+from vicinal.memory import ByteSize, Ledger, Table, add_graph, add_search, add_start
 from vicinal.metrics import ALIASES, METRICS
 from vicinal.parameters import Interval, StrOptions
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 # Edges in a batch. A GPU waits for small ones: 60,000 images on an H200, 512: 23 s, trustworthiness 0.974, accuracy
 # of new rows 0.748; 2,048: 7 s, 0.972, 0.745 (benchmarks/results/parametric_gpu.json).
 BATCH_SIZE = {"cpu": 512, "cuda": 2048}
+STATISTICS_ROWS = 1 << 14  # looked at together, in float64
 Landmarks = tuple[NDArray[np.float32], NDArray[np.float32]]  # rows and their places
 
 
@@ -74,6 +76,7 @@ class ParametricParameters(Embedding):
         "dtype": [StrOptions({"float32", "float64", "bfloat16"})],
         "supervision": [StrOptions({"cross_entropy", "triplet", "graph"})],
         "supervision_weight": [Interval(Real, 0, None, closed="left")],
+        "memory_limit": [ByteSize(), None],
     }
 
     def __init__(
@@ -122,6 +125,7 @@ class ParametricParameters(Embedding):
         dtype: str = "float32",
         supervision: str = "cross_entropy",
         supervision_weight: float = 1.0,
+        memory_limit: float | str | None = None,
     ) -> None:
         self.batch_size = batch_size
         self.dims = dims
@@ -166,6 +170,14 @@ class ParametricParameters(Embedding):
         self.dtype = dtype
         self.supervision = supervision
         self.supervision_weight = supervision_weight
+        self.memory_limit = memory_limit
+
+    def _add_memory(self, ledger: Ledger, table: Table) -> None:
+        """What the graph takes and the pass over the rows; PyTorch's own memory is not counted."""
+        add_search(ledger, table, self.n_neighbors, metric=self.metric, approximate=self.force_approximation_algorithm)
+        edges = add_graph(ledger, table.n, min(self.n_neighbors, table.n))
+        add_start(ledger, self.init, table, self.n_components, edges)
+        ledger.use(16.0 * STATISTICS_ROWS * table.d)
 
     def _check_parameters(self) -> None:
         self._validate_params()

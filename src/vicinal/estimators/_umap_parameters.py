@@ -12,6 +12,7 @@ from vicinal.estimators._sourced import Sourced
 from vicinal.initialize import INITIALIZER_ALIASES, INITIALIZERS, given_start
 from vicinal.kernel import Kernel, fit_ab
 from vicinal.layout import Schedule, default_epochs
+from vicinal.memory import ByteSize, Ledger, Table, add_density, add_graph, add_layout, add_search, add_start
 from vicinal.metrics import ALIASES, METRICS, PRECOMPUTED, check_metric, is_low_level
 from vicinal.output_space import OutputSpace, output_space
 from vicinal.parameters import Interval, StrOptions
@@ -66,6 +67,7 @@ class UMAPParameters(Sourced):
         "callback": [callable, None],
         "update_negatives": ["boolean"],
         "compute_loss": ["boolean"],
+        "memory_limit": [ByteSize(), None],
     }
 
     def __init__(
@@ -113,6 +115,7 @@ class UMAPParameters(Sourced):
         callback: Any = None,
         update_negatives: bool = False,
         compute_loss: bool = False,
+        memory_limit: float | str | None = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.n_components = n_components
@@ -156,6 +159,7 @@ class UMAPParameters(Sourced):
         self.callback = callback
         self.update_negatives = update_negatives
         self.compute_loss = compute_loss
+        self.memory_limit = memory_limit
 
     def _check_parameters(self) -> None:
         """Raises, naming the parameter, for what can be seen to be wrong before there is any data."""
@@ -178,6 +182,18 @@ class UMAPParameters(Sourced):
             raise ValueError("unique=True compares rows: it does not go with precomputed distances or neighbours")
         if self.metric == PRECOMPUTED and self._given_knn() is not None:
             raise ValueError("precomputed_knn does not go with metric='precomputed': one of them says it all")
+
+    def _add_memory(self, ledger: Ledger, table: Table) -> None:
+        if self._given_knn() is None:
+            add_search(
+                ledger, table, self.n_neighbors, metric=self.metric, approximate=self.force_approximation_algorithm
+            )
+        edges = add_graph(ledger, table.n, min(self.n_neighbors, table.n))
+        if self.transform_mode == "embedding":
+            add_start(ledger, self.init, table, self.n_components, edges)
+            add_layout(ledger, table.n, self.n_components, edges)
+            if self._matches_density() or self.output_dens:
+                add_density(ledger, table.n, min(self.n_neighbors, table.n), edges)
 
     def _check_init(self, n: int) -> NDArray[np.float32] | None:
         return given_start(self.init, n, int(self.n_components))

@@ -16,6 +16,7 @@ from vicinal.graph import Graph
 from vicinal.initialize import fitted_to
 from vicinal.kernel import Kernel
 from vicinal.layout import Layout, Schedule
+from vicinal.memory import ByteSize, Ledger, Table, check_limit
 from vicinal.parameters import Interval
 from vicinal.progress import LAYOUT, Progress
 
@@ -64,6 +65,7 @@ class AlignedUMAP(Estimator):
         "random_state": ["random_state"],
         "verbose": ["verbose"],
         "n_jobs": [Integral, None],
+        "memory_limit": [ByteSize(), None],
     }
 
     def __init__(
@@ -99,6 +101,7 @@ class AlignedUMAP(Estimator):
         unique: bool = False,
         *,
         n_jobs: int | None = -1,
+        memory_limit: float | str | None = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.n_components = n_components
@@ -130,6 +133,7 @@ class AlignedUMAP(Estimator):
         self.verbose = verbose
         self.unique = unique
         self.n_jobs = n_jobs
+        self.memory_limit = memory_limit
 
     def fit(self, X: Any, y: Any = None, *, relations: Any = None, window_size: int | None = None) -> AlignedUMAP:
         """Embeds every slice of ``X``; ``y`` may hold labels for each of them, or None."""
@@ -140,6 +144,7 @@ class AlignedUMAP(Estimator):
         window = self._window(window_size)
         seed = random_seed(self.random_state)
         mappers = [self._mapper(i, len(slices), seed) for i in range(len(slices))]
+        self._check_memory(mappers, slices)
 
         progress = Progress(verbose=bool(self.verbose))
         with progress.stage("slices", len(slices)):
@@ -237,6 +242,16 @@ class AlignedUMAP(Estimator):
         """The model of slice ``i`` of ``n``; its own layout is skipped, only graph and start are wanted of its fit."""
         own = {name: _of_slice(name, getattr(self, name), i, n) for name in OF_SLICES}
         return UMAP(**own, **{name: getattr(self, name) for name in OF_ALL}, n_epochs=0, random_state=seed)
+
+    def _check_memory(self, mappers: list[UMAP], slices: list[Any]) -> None:
+        """All slices are held at once."""
+        if self.memory_limit is not None:
+            tables = [Table.of(rows) or Table(*np.shape(rows)) for rows in slices]
+            check_limit(self, *tables, models=mappers)
+
+    def _add_memory(self, ledger: Ledger, table: Table) -> None:
+        """One slice."""
+        self._mapper(0, 1, 0)._add_memory(ledger, table)
 
     def _layout(self, graph: Graph, start: NDArray[np.float32], mapper: UMAP, seed: int) -> Layout:
         schedule = Schedule(

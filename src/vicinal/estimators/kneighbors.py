@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from vicinal.estimators._sourced import Sourced
 from vicinal.graph import fuzzy_graph
+from vicinal.memory import ByteSize, Ledger, Table, add_graph, add_search
 from vicinal.metrics import ALIASES, METRICS, PRECOMPUTED
 from vicinal.neighbors import Neighbors
 from vicinal.parameters import Interval, StrOptions
@@ -43,6 +44,8 @@ class KNeighborsTransformer(Sourced):
         Seed of the approximate search.
     n_jobs : int, optional
         Threads; None and -1 use all. The result has the same bits for any number.
+    memory_limit : int or str, optional
+        As in :class:`vicinal.UMAP`.
 
     Attributes
     ----------
@@ -60,6 +63,7 @@ class KNeighborsTransformer(Sourced):
         "metric_params": [dict, None],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
+        "memory_limit": [ByteSize(), None],
     }
 
     def __init__(
@@ -73,6 +77,7 @@ class KNeighborsTransformer(Sourced):
         metric_params: dict[str, Any] | None = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
+        memory_limit: float | str | None = None,
     ) -> None:
         self.mode = mode
         self.n_neighbors = n_neighbors
@@ -82,6 +87,7 @@ class KNeighborsTransformer(Sourced):
         self.metric_params = metric_params
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.memory_limit = memory_limit
 
     @property
     def _n_features_out(self) -> int:
@@ -91,6 +97,11 @@ class KNeighborsTransformer(Sourced):
         """A name for every fitted row."""
         self._check_is_fitted("n_samples_fit_")
         return np.asarray([f"kneighborstransformer{i}" for i in range(self.n_samples_fit_)], dtype=object)
+
+    def _add_memory(self, ledger: Ledger, table: Table) -> None:
+        k = min(max(self.n_neighbors + 1, SEARCH_NEIGHBORS), table.n)
+        add_search(ledger, table, k, metric=self.metric, approximate=self.algorithm == "approximate")
+        add_graph(ledger, table.n, k)
 
     def fit(self, X: Any, y: Any = None) -> KNeighborsTransformer:
         """Makes the rows of ``X`` searchable."""

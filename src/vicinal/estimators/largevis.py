@@ -13,6 +13,7 @@ from vicinal.graph import Graph, entropic_bipartite_graph, entropic_graph
 from vicinal.initialize import INITIALIZERS, InitialTask, given_start, initial_embedding, neighbor_medoid
 from vicinal.kernel import Kernel
 from vicinal.layout import Layout, Schedule
+from vicinal.memory import ByteSize, Ledger, Table, add_graph, add_layout, add_search, add_start
 from vicinal.metrics import Rows, check_metric
 from vicinal.parameters import Interval, StrOptions
 from vicinal.progress import Progress
@@ -61,6 +62,8 @@ class LargeVis(Sourced):
         A progress bar for every stage.
     callback : callable(stage, epoch, n_epochs, embedding), optional
         As in :class:`vicinal.UMAP`.
+    memory_limit : int or str, optional
+        As in :class:`vicinal.UMAP`.
 
     Attributes
     ----------
@@ -85,6 +88,7 @@ class LargeVis(Sourced):
         "verbose": ["verbose"],
         "tqdm_kwds": [dict, None],
         "callback": [callable, None],
+        "memory_limit": [ByteSize(), None],
     }
 
     def __init__(
@@ -104,6 +108,7 @@ class LargeVis(Sourced):
         verbose: bool = False,
         tqdm_kwds: dict[str, Any] | None = None,
         callback: Any = None,
+        memory_limit: float | str | None = None,
     ) -> None:
         self.n_components = n_components
         self.perplexity = perplexity
@@ -120,6 +125,14 @@ class LargeVis(Sourced):
         self.verbose = verbose
         self.tqdm_kwds = tqdm_kwds
         self.callback = callback
+        self.memory_limit = memory_limit
+
+    def _add_memory(self, ledger: Ledger, table: Table) -> None:
+        k = self._n_neighbors(table.n)
+        add_search(ledger, table, k, metric=self.metric)
+        edges = add_graph(ledger, table.n, k)
+        add_start(ledger, self.init, table, self.n_components, edges)
+        add_layout(ledger, table.n, self.n_components, edges)
 
     def fit(self, X: Any, y: Any = None) -> LargeVis:
         """Embeds ``X``; ``y`` is ignored."""

@@ -82,7 +82,7 @@ class ParametricUMAP(ParametricParameters):
     n_jobs : int, default -1
         Threads, torch's too.
     random_state : int, RandomState or None
-    verbose, tqdm_kwds, callback
+    verbose, tqdm_kwds, callback, memory_limit
         As in :class:`~vicinal.UMAP`; the training is the stage "layout".
 
     Attributes

@@ -14,6 +14,7 @@ from vicinal.full_layout import GRID_COMPONENTS, FullLayout, Phase, Repulsion
 from vicinal.graph import Graph, entropic_bipartite_graph, entropic_graph
 from vicinal.initialize import INITIALIZERS, InitialTask, given_start, narrow_embedding, neighbor_medoid
 from vicinal.losses import kl_divergence
+from vicinal.memory import ByteSize, Ledger, Table, add_full_layout, add_graph, add_search, add_start
 from vicinal.metrics import ALIASES, METRICS, PRECOMPUTED, Rows
 from vicinal.parameters import Interval, StrOptions
 from vicinal.progress import LAYOUT, Progress
@@ -71,6 +72,8 @@ class TSNE(Sourced):
         ``f(stage, epoch, n_epochs, embedding)`` for every stage and every iteration; true stops the layout.
     verbose : bool, default False
         Progress bars, one a stage; ``tqdm_kwds`` are passed on to tqdm.
+    memory_limit : int or str, optional
+        As in :class:`vicinal.UMAP`.
 
     Attributes
     ----------
@@ -105,6 +108,7 @@ class TSNE(Sourced):
         "callback": [callable, None],
         "verbose": ["verbose"],
         "tqdm_kwds": [dict, None],
+        "memory_limit": [ByteSize(), None],
     }
 
     def __init__(
@@ -130,6 +134,7 @@ class TSNE(Sourced):
         callback: Any = None,
         verbose: bool = False,
         tqdm_kwds: dict[str, Any] | None = None,
+        memory_limit: float | str | None = None,
     ) -> None:
         self.n_components = n_components
         self.perplexity = perplexity
@@ -151,6 +156,14 @@ class TSNE(Sourced):
         self.callback = callback
         self.verbose = verbose
         self.tqdm_kwds = tqdm_kwds
+        self.memory_limit = memory_limit
+
+    def _add_memory(self, ledger: Ledger, table: Table) -> None:
+        k = min(table.n, int(NEIGHBORS_PER_PERPLEXITY * self.perplexity) + 1)
+        add_search(ledger, table, k, metric=self.metric)
+        edges = add_graph(ledger, table.n, k, normalised=True)
+        add_start(ledger, self.init, table, self.n_components, edges)
+        add_full_layout(ledger, table.n, self.n_components, edges)
 
     def fit(self, X: Any, y: Any = None) -> TSNE:
         """Embeds ``X``; ``y`` is ignored."""

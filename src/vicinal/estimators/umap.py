@@ -36,8 +36,9 @@ LOSS_RECORDS, LOSS_SAMPLES = 20, 64
 class UMAP(Composable, Densities, UMAPParameters):
     """Uniform Manifold Approximation and Projection.
 
-    The parameters are umap-learn's, with the same names, order and defaults; ``callback``, ``update_negatives`` and
-    ``compute_loss`` are additions. The same ``random_state`` gives the same bits for any ``n_jobs``.
+    The parameters are umap-learn's, with the same names, order and defaults; ``callback``, ``update_negatives``,
+    ``compute_loss`` and ``memory_limit`` are additions. The same ``random_state`` gives the same bits for any
+    ``n_jobs``.
 
     Parameters
     ----------
@@ -97,6 +98,9 @@ class UMAP(Composable, Densities, UMAPParameters):
         Whether negative samples move too (the line of Algorithm 1 that "does not exist in original UMAP").
     compute_loss : bool, default False
         Whether ``loss_history_`` records the loss that the sampler minimises (survey eq. 29) along the layout.
+    memory_limit : int or str, optional
+        Bytes, or a text such as "2GB". A fit that would take more beyond its input (``vicinal.estimate_memory``) raises
+        MemoryError before it allocates anything.
 
     ``low_memory``, ``angular_rp_forest`` and ``transform_queue_size`` are accepted and have no effect.
 

@@ -43,7 +43,7 @@ def read_frame(path: Path, kind: str, reader: Callable[[Path], pl.DataFrame]) ->
 
     try:
         return reader(path)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
+    except (Exception, pl.exceptions.PanicException) as error:
         raise ReadError(f"{path} is not a valid {kind} file ({first_line(error)})") from error
 
 
@@ -65,7 +65,7 @@ def parse_delimited(path: Path, source: Path | bytes, separator: str, has_names:
             # a column is numeric only if every row of it is, so none may go unread
             infer_schema_length=None,
         )
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+    except (Exception, pl.exceptions.PanicException) as error:
         raise ReadError(_ragged(path, separator) or f"{path}: {first_line(error)}") from error
     # polars pads a short row with nulls, which then show in the last column
     if frame.width and frame[:, -1].null_count():

@@ -1,0 +1,77 @@
+"""``vicinal.estimate_memory`` against the measured peak of the resident memory, every fit in a fresh process.
+
+    python benchmarks/memory_estimate.py                                       # Fashion-MNIST, a table
+    python benchmarks/memory_estimate.py --estimator UMAP --rows 8000 --columns 200     # one fit of drawn rows, JSON
+
+What is measured is the growth of the resident memory during ``fit`` beyond the input, which lies in memory already;
+libraries were loaded by a small fit before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+SIZES = (10_000, 35_000, 70_000)
+ESTIMATORS = ("UMAP", "DensMAP", "TSNE", "LargeVis")
+
+
+def resident(kind: str) -> int:
+    """Bytes of VmRSS (now) or VmHWM (the most since the last reset)."""
+    found = re.search(rf"{kind}:\s+(\d+)", Path("/proc/self/status").read_text())
+    assert found is not None
+    return int(found[1]) * 1024
+
+
+def rows_of(n: int, d: int | None) -> np.ndarray:
+    if d is None:
+        from datasets import read_fashion
+
+        return np.array(read_fashion()[0][:n], dtype=np.float32).reshape(n, -1)
+    rng = np.random.default_rng(0)
+    return (rng.normal(size=(20, d))[rng.integers(20, size=n)] * 3 + rng.normal(size=(n, d))).astype(np.float32)
+
+
+def measured(estimator: str, n: int, d: int | None) -> dict[str, Any]:
+    import vicinal
+
+    few: dict[str, Any] = {"max_iter": 20} if estimator == "TSNE" else {"n_epochs": 5}
+    cls = getattr(vicinal, estimator)
+    rows = rows_of(n, d)
+    cls(**few, n_jobs=2).fit(rows[:300, :50].copy())
+    ctypes.CDLL(None).malloc_trim(0)
+    before = resident("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")
+    cls(**few, n_jobs=2, random_state=0).fit(rows)
+    peak = resident("VmHWM") - before
+    estimate = vicinal.estimate_memory(*rows.shape, estimator=estimator)
+    return {"estimator": estimator, "rows": n, "columns": rows.shape[1], "peak": peak, "estimate": estimate}
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("--estimator")
+    asked.add_argument("--rows", type=int)
+    asked.add_argument("--columns", type=int, help="of drawn rows; without, Fashion-MNIST is read")
+    options = asked.parse_args()
+    if options.estimator:
+        print(json.dumps(measured(options.estimator, options.rows, options.columns)))
+        return
+    for estimator in ESTIMATORS:
+        for n in SIZES:
+            command = [sys.executable, __file__, "--estimator", estimator, "--rows", str(n)]
+            found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+            peak, estimate = found["peak"] / 1e6, found["estimate"] / 1e6
+            print(f"{estimator:10} {n:6} rows: {peak:6.1f} MB, estimated {estimate:6.1f} MB, {estimate / peak:.2f}")
+
+
+if __name__ == "__main__":
+    main()
