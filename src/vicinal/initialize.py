@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from vicinal.graph import Graph
 from vicinal.interruption import interruptible
+from vicinal.sharing import blas
 from vicinal.spectral import eigenmap
 
 EXTENT = 10.0  # every initial embedding spans [0, EXTENT] on each axis, as in umap-learn
@@ -96,6 +97,7 @@ def _principal(rows: NDArray[np.floating], n_components: int) -> NDArray[np.floa
     if largest > 0:
         centred = centred / largest
 
+    @blas()
     def scored() -> NDArray[np.float64]:
         if centred.shape[0] <= centred.shape[1]:
             u, s, _ = np.linalg.svd(centred, full_matrices=False)
