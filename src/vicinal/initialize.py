@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from vicinal.graph import Graph
 from vicinal.interruption import interruptible
+from vicinal.sharing import blas
 from vicinal.spectral import eigenmap
 
 EXTENT = 10.0  # every initial embedding spans [0, EXTENT] on each axis, as in umap-learn
@@ -100,6 +101,7 @@ def _principal(rows: NDArray[np.floating], n_components: int) -> NDArray[np.floa
     largest = max((np.abs(rows[part] - mean).max(initial=0.0) for part in parts), default=0.0)
     scale = 1.0 / largest if largest > 0 else 1.0
 
+    @blas()
     def scored() -> NDArray[np.float64]:
         if n <= d:
             u, s, _ = np.linalg.svd((rows - mean) * scale, full_matrices=False)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal import _core
+from vicinal.sharing import blas
 
 # NDArray[np.float32], or a CSR matrix or array of SciPy's, which has no types.
 Rows: TypeAlias = Any
@@ -89,7 +90,8 @@ def _weigh(X: Rows, kwds: Keywords) -> Rows:
 
 def _whiten(X: Rows, kwds: Keywords) -> Rows:
     """x' VI x = |x F|^2 for VI = F F'."""
-    values, vectors = np.linalg.eigh(kwds["VI"])
+    with blas():
+        values, vectors = np.linalg.eigh(kwds["VI"])
     factor = vectors * np.sqrt(np.maximum(values, 0.0))
     # einsum's order is fixed; a product by BLAS would depend on the rows it is computed with.
     return np.ascontiguousarray(np.einsum("ij,jk->ik", X, factor), dtype=np.float32)
@@ -325,7 +327,8 @@ def fit_metric(metric: Any, metric_kwds: Any, X: Rows) -> FittedMetric:
         keywords["V"] = _column_variances(X)
     if "VI" in facts.keywords and "VI" not in keywords:
         rows = np.asarray(X, dtype=np.float64)
-        keywords["VI"] = np.linalg.pinv(np.atleast_2d(np.cov(rows, rowvar=False)), hermitian=True)
+        with blas():
+            keywords["VI"] = np.linalg.pinv(np.atleast_2d(np.cov(rows, rowvar=False)), hermitian=True)
     if facts.nan:
         present = ~np.isnan(X)
         total = np.where(present, X, 0.0).sum(axis=0, dtype=np.float64)

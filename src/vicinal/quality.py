@@ -24,6 +24,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vicinal.sharing import blas
+
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
@@ -324,7 +326,8 @@ class _Space:
             return np.asarray(cdist(heads, tails, "sqeuclidean"))
         if self.product:
             total = self.norm[rows][:, None] + self.norm[part][None, :]
-            d2 = total - 2.0 * (heads @ tails.T)
+            with blas():
+                d2 = total - 2.0 * (heads @ tails.T)
             # What is within rounding of zero is a duplicate: it must tie with the other duplicates.
             rounding = 4.0 * math.sqrt(heads.shape[1]) * np.finfo(np.float64).eps
             d2[d2 <= rounding * total] = 0.0

@@ -9,7 +9,8 @@ import os
 import threading
 import time
 from _thread import RLock
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Generic, TypeVar, overload
 from weakref import WeakSet
 
@@ -68,7 +69,7 @@ def _open_guards() -> None:
 # Modules that are imported where they are first used. While one thread imports, it holds the module's lock; a child
 # forked by another would wait for it for ever, at its own first use.
 IMPORTED_LATE = frozenset({"vicinal", "numpy", "scipy", "sklearn", "joblib", "tqdm", "safetensors", "torch"})
-IMPORT_LIMIT = 10.0  # seconds that a fork waits for imports
+FORK_LIMIT = 10.0  # seconds that a fork waits for other threads
 
 
 def _imported_elsewhere() -> bool:
@@ -80,21 +81,48 @@ def _imported_elsewhere() -> bool:
     return False
 
 
-def _hold_imports() -> None:
-    """Before a fork: waits until no other thread imports, and lets none begin."""
-    end = time.monotonic() + IMPORT_LIMIT
-    _imp.acquire_lock()
-    while _imported_elsewhere() and time.monotonic() < end:
-        _imp.release_lock()
-        time.sleep(0.001)
+# OpenBLAS ends its threads before a fork: a thread of the parent that is in the middle of a product or a decomposition
+# would wait for them for ever.
+_in_blas: list[int] = []  # identities of the threads inside
+_entering_blas = Guard()
+
+
+@contextmanager
+def blas() -> Iterator[None]:
+    """Around calls of BLAS and LAPACK that are large enough for several threads: no fork comes in the middle."""
+    own = threading.get_ident()
+    with _entering_blas:
+        _in_blas.append(own)
+    try:
+        yield
+    finally:
+        _in_blas.remove(own)
+
+
+def _before_fork() -> None:
+    """Waits until no other thread imports or is in BLAS, and lets none begin."""
+    end = time.monotonic() + FORK_LIMIT
+    own = threading.get_ident()
+    while True:
         _imp.acquire_lock()
+        _entering_blas.acquire()
+        if time.monotonic() >= end or not (_imported_elsewhere() or any(one != own for one in _in_blas)):
+            return
+        _after_fork_in_parent()
+        time.sleep(0.001)
+
+
+def _after_fork_in_parent() -> None:
+    _entering_blas.release()
+    _imp.release_lock()
 
 
 def _after_fork_in_child() -> None:
-    _imp.release_lock()
+    _after_fork_in_parent()
+    _in_blas[:] = [one for one in _in_blas if one == threading.get_ident()]
     _open_guards()
 
 
 # Hooks run in the reverse order of their registration: ours waits before logging's takes a lock that importing needs.
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_hold_imports, after_in_parent=_imp.release_lock, after_in_child=_after_fork_in_child)
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)

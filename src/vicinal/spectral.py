@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from vicinal import _core
 from vicinal.graph import Graph
+from vicinal.sharing import blas
 
 FIRST_CUT = 0.9
 # Blocks are a multiple of BLOCK wide, with at least GUARD vectors beyond the wanted ones: the last of a block
@@ -86,7 +87,7 @@ def _from_coarser(
 def _dense(graph: Graph, degree: NDArray[np.float64], n_components: int) -> NDArray[np.float64]:
     root = 1.0 / np.sqrt(np.maximum(degree, np.finfo(np.float64).tiny))
     matrix = graph.to_scipy().toarray().astype(np.float64) * root[:, None] * root[None, :]
-    _, vectors = np.linalg.eigh(matrix)
+    _, vectors = _eigh(matrix)
     wanted = vectors[:, ::-1][:, 1 : n_components + 1]
     return np.pad(wanted, ((0, 0), (0, n_components - wanted.shape[1])))
 
@@ -99,7 +100,7 @@ def _filtered(
     for _ in range(budget.filters):
         block = _orthonormal(_filter(matrix, block, cut, budget.degree, n_jobs), trivial)
         image = _filter(matrix, block, 1.0, 1, n_jobs)  # [-1, 1] to itself: M times the block
-        values, rotation = np.linalg.eigh(np.einsum("ni,nj->ij", block, image))
+        values, rotation = _eigh(np.einsum("ni,nj->ij", block, image))
         values, rotation = values[::-1], rotation[:, ::-1]
         block, image = np.einsum("ni,ij->nj", block, rotation), np.einsum("ni,ij->nj", image, rotation)
         residual = np.sqrt(np.einsum("ni,ni->i", image - block * values, image - block * values))
@@ -128,7 +129,13 @@ def _orthonormal(block: NDArray[np.float64], trivial: NDArray[np.float64]) -> ND
     for _ in range(2):
         block = block - trivial[:, None] * np.einsum("n,ni->i", trivial, block)
         gram = np.einsum("ni,nj->ij", block, block)
-        values, vectors = np.linalg.eigh(gram)
+        values, vectors = _eigh(gram)
         values = np.maximum(values, values[-1] * 1e-14 + np.finfo(np.float64).tiny)
         block = np.einsum("ni,ij->nj", block, vectors / np.sqrt(values))
     return block
+
+
+@blas()
+def _eigh(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    values, vectors = np.linalg.eigh(matrix)
+    return values, vectors

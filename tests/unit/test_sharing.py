@@ -6,6 +6,7 @@ import builtins
 import importlib
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from vicinal import sharing
-from vicinal.sharing import Guard, once
+from vicinal.sharing import Guard, blas, once
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform cannot fork")
 
@@ -141,3 +142,23 @@ def test_whoever_holds_a_guard_and_forks_holds_it_in_the_child() -> None:
 
     with guard:
         assert child_ends(leave)
+
+
+@forks
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_fork_waits_for_another_threads_blas() -> None:
+    """OpenBLAS ends its threads before a fork, and the thread that uses them would wait for ever."""
+    inside, end, left = threading.Event(), threading.Event(), []
+
+    def multiply() -> None:
+        with blas():
+            inside.set()
+            end.wait(0.3)
+            left.append(time.monotonic())
+
+    with in_a_thread(multiply, inside, end):
+        assert child_ends(lambda: None)
+        forked = time.monotonic()
+    assert forked > left[0]
+    with blas():  # one's own does not count
+        assert child_ends(lambda: None)
