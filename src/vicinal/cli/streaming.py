@@ -103,7 +103,9 @@ class Streaming:
         known = self.model.n_rows_ if hasattr(self.model, "n_rows_") else 0
         width = first.X.shape[1]
         if known and width != self.model.n_features_in_:
-            raise ReadError(f"{self.reading.path} has {width} features, but {self.model.n_features_in_} were read before")
+            raise ReadError(
+                f"{self.reading.path} has {width} features, but {self.model.n_features_in_} were read before"
+            )
         table: Table | None = first
         while table is not None:
             begin = self.gathered.n - len(table.X)
