@@ -71,7 +71,7 @@ def test_everything_is_written_and_the_model_places_rows(run: Run, frame: pl.Dat
     report = json.loads(Path("report.json").read_text())
     assert (report["rows"], report["columns"], report["method"]) == (500, 63, "progressive")
     assert report["quality"]["trustworthiness"] > 0.95
-    assert set(report["seconds"]) == {"read", "rest", "polish", "quality"}
+    assert set(report["seconds"]) >= {"read", "polish", "quality"}
     assert '"fields": ["p1"]' in Path("map.html").read_text()
     assert Path("map.png").read_bytes().startswith(b"\x89PNG")
     frame.head(9).write_csv("some.csv")
@@ -128,7 +128,7 @@ def test_ctrl_c_keeps_the_rows_so_far_and_the_state_goes_on_to_the_same_map(
     assert rows[0] <= len(part) < rows[1]
     assert part["label"].to_list() == frame["digit"].to_list()[: len(part)]
     assert np.isfinite(part.select("x", "y").to_numpy()).all()
-    assert run("stream data.parquet -o rest.npy --batch-rows 100 --resume state.vicinal")[0] == 0
+    assert run("stream data.parquet -o rest.npy --label digit --batch-rows 100 --resume state.vicinal")[0] == 0
     assert run(told, "-o whole.npy")[0] == 0
     assert np.array_equal(np.load("rest.npy"), np.load("whole.npy"))
 
@@ -144,7 +144,7 @@ def test_a_state_is_of_this_file_and_of_these_parameters(run: Run, frame: pl.Dat
     for arguments, word in (
         ("data.parquet --label digit --resume m.vicinal --n-neighbors 5", "n_neighbors cannot be changed"),
         ("short.parquet --label digit --resume m.vicinal", "has 50 rows, but 500"),
-        ("narrow.parquet --resume m.vicinal", "64 features"),
+        ("narrow.parquet --resume m.vicinal", "has 2 features, but 64"),
         ("data.npy --resume other.vicinal", "UMAP"),
     ):
         code, out, err = run("stream", arguments, "-o new.npy")

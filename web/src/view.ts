@@ -26,7 +26,7 @@ const TOOLS = 56;
 const OUTLYING = 0.6;
 
 // Points that have just come are drawn larger: how many times the usual size, by how new they are.
-const FRESH = [1, 1.3, 1.9];
+const FRESH = [1, 1.4, 2.2];
 
 type Plot = ReturnType<typeof createScatterplot>;
 

@@ -101,6 +101,11 @@ class Streaming:
     def _unknown(self, first: Table, tables: Iterator[Table]) -> Iterator[NDArray[np.float32]]:
         """Rows that the model does not know yet."""
         known = self.model.n_rows_ if hasattr(self.model, "n_rows_") else 0
+        width = first.X.shape[1]
+        if known and width != self.model.n_features_in_:
+            raise ReadError(
+                f"{self.reading.path} has {width} features, but {self.model.n_features_in_} were read before"
+            )
         table: Table | None = first
         while table is not None:
             begin = self.gathered.n - len(table.X)

@@ -20,7 +20,7 @@ from vicinal.viewer.session import Estimator, Grown, Session, Status
 
 # Quality so far is measured on a few rows, at most this often and for at most this share of the time.
 MEASURED, NEIGHBORS = 100, 15
-MEASURE_S, MEASURE_SHARE = 3.0, 0.05
+MEASURE_S, MEASURE_SHARE = 3.0, 0.1
 
 
 class StreamSession(Session):
@@ -56,6 +56,9 @@ class StreamSession(Session):
         for _ in grow(model, self._rows()):
             if run != self._run:
                 return
+            since = time.perf_counter() - self._measured
+            if hasattr(model, "embedding_") and since > max(MEASURE_S, self._measuring / MEASURE_SHARE):
+                self._measure(model.embedding_)
         self._measure(model.embedding_)
 
     def _rows(self) -> Iterator[NDArray[np.float32]]:
@@ -70,9 +73,6 @@ class StreamSession(Session):
         return Status("running", stage, epoch, n_epochs, growth=grown)
 
     def _seen(self, run: int, epoch: int, n_epochs: int, places: NDArray[np.float32]) -> Moment:
-        since = time.perf_counter() - self._measured
-        if since > max(MEASURE_S, self._measuring / MEASURE_SHARE):
-            self._measure(places)
         return Moment(run, epoch, n_epochs, places, columns=self._gathered)
 
     def _are_places(self, places: Any) -> bool:
