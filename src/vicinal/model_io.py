@@ -53,7 +53,7 @@ CSR_PARTS = ("data", "indices", "indptr")
 # Parameters and attributes that belong to a session or a machine, not to a model: a file leaves them at their defaults.
 TRANSIENT = {"callback", "callbacks", "device", "_sklearn_output_config"}
 # What building objects from a description that is not ours may raise.
-MALFORMED = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+MALFORMED = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 
 def save(model: Any, path: str | os.PathLike[str], *, include_data: bool = True) -> None:

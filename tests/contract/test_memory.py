@@ -153,9 +153,9 @@ print("still there")
 @pytest.mark.parametrize("name", ["UMAP", "TSNE"])
 def test_exhausted_memory_is_a_memory_error(name: str, child_environment: dict[str, str]) -> None:
     """At every allowance: threads that cannot be started, buffers that cannot be had in the core or in NumPy."""
-    few = "{'max_iter': 5}" if name == "TSNE" else "{'n_epochs': 3}"
+    few = "{'max_iter': 5, 'method': 'fft'}" if name == "TSNE" else "{'n_epochs': 3}"
     outcomes = set()
-    for allowance in (0, 2, 5, 10, 20, 400):
+    for allowance in (0, 3, 10, 400):
         command = [sys.executable, "-c", EXHAUSTED, name, str(allowance), few]
         done = subprocess.run(command, env=child_environment, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, (allowance, done.stderr)
