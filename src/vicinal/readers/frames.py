@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,10 +32,19 @@ def read_feather(path: Path) -> pl.DataFrame:
 
 def read_lines(path: Path) -> pl.DataFrame:
     """One JSON object a line."""
+    return read_frame(path, "jsonl", _lines_in_order)
+
+
+def _lines_in_order(path: Path) -> pl.DataFrame:
+    """The columns as the first line has them, then others by name: polars' own order differs between processes."""
     import polars as pl
 
     # every line decides on the columns and their types
-    return read_frame(path, "jsonl", lambda name: pl.read_ndjson(name, infer_schema_length=None))
+    frame = pl.read_ndjson(path, infer_schema_length=None)
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        first = next((json.loads(line) for line in file if line.strip()), {})
+    named = [name for name in first if name in frame.columns]
+    return frame.select(named + sorted(set(frame.columns) - set(named)))
 
 
 def read_frame(path: Path, kind: str, reader: Callable[[Path], pl.DataFrame]) -> pl.DataFrame:
