@@ -42,7 +42,7 @@ def _lines_in_order(path: Path) -> pl.DataFrame:
     # every line decides on the columns and their types
     frame = pl.read_ndjson(path, infer_schema_length=None)
     with path.open(encoding="utf-8-sig", errors="replace") as file:
-        first = next((json.loads(line) for line in file if line.strip()), {})
+        first: dict[str, object] = next((json.loads(line) for line in file if line.strip()), {})
     named = [name for name in first if name in frame.columns]
     return frame.select(named + sorted(set(frame.columns) - set(named)))
 
