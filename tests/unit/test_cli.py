@@ -466,7 +466,7 @@ def test_a_model_is_kept_described_and_places_new_rows(run: Run) -> None:
     assert np.isfinite(placed).all()
 
 
-@pytest.mark.parametrize("method", ["densmap", "tsne", "largevis"])
+@pytest.mark.parametrize("method", ["densmap", "tsne", "largevis", "progressive"])
 def test_every_method_makes_a_map(run: Run, method: str) -> None:
     np.save("data.npy", ROWS)
     parameter = "perplexity=5" if method in ("tsne", "largevis") else "n_neighbors=5"
