@@ -28,20 +28,27 @@ def models() -> list[UMAP]:
 def test_killed_at_random_moments(tmp_path: Path) -> None:
     path, rng = tmp_path / "model", random.Random(0)
     first, second = models()
+    start = time.perf_counter()
     first.save(path)
+    a_save = max(0.02, time.perf_counter() - start)
     seen = set()
     for _ in range(KILLS):
+        begun, begin = os.pipe()
         child = os.fork()
         if child == 0:
             try:
+                os.write(begin, b".")
                 while True:
                     second.save(path)
                     first.save(path)
             finally:
                 os._exit(1)
-        time.sleep(rng.uniform(0, 0.06))
+        os.read(begun, 1)
+        time.sleep(rng.uniform(0, 4 * a_save))
         os.kill(child, signal.SIGKILL)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+        os.close(begun)
+        os.close(begin)
         loaded = vicinal.load(path)
         assert (loaded.init == loaded.n_neighbors).all()
         seen.add(loaded.n_neighbors)

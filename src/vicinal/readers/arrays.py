@@ -119,7 +119,9 @@ def _dense(path: Path, stored: Any) -> NDArray[Any]:
     if kind not in kinds:
         raise ReadError(f"{path}: {stored.name} is stored as {kind or 'a group'}, not as a matrix")
     parts = tuple(stored[part][()] for part in ("data", "indices", "indptr"))
-    return np.asarray(kinds[kind](parts, shape=tuple(stored.attrs["shape"])).toarray())
+    matrix = kinds[kind](parts, shape=tuple(stored.attrs["shape"]))
+    matrix.check_format(full_check=True)  # toarray writes wherever the indices lead
+    return np.asarray(matrix.toarray())
 
 
 def _observations(file: Any, n: int) -> dict[str, NDArray[Any]]:
