@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from vicinal import _core
 from vicinal.graph import Graph
+from vicinal.sharing import blas
 
 Repulsion = Literal["auto", "exact", "fft"]
 
@@ -186,6 +187,7 @@ class Convolution:
             deblur = _deblur(np.arange(n_waves) / padded[axis]).astype(np.float32)
             self._transfer *= deblur.reshape([-1 if a == axis else 1 for a in axes])
 
+    @blas()
     def __call__(self, density: NDArray[np.float32]) -> NDArray[np.float32]:
         """The potential at the nodes where the density is."""
         from scipy.fft import ifft, irfft
@@ -199,6 +201,7 @@ class Convolution:
         potential = irfft(waves, self._padded[-1], axis=-1, workers=self._workers, overwrite_x=True)
         return np.ascontiguousarray(potential[..., : density.shape[-1]])
 
+    @blas()
     def _forward(self, values: NDArray[np.float32]) -> NDArray[np.complex64]:
         from scipy.fft import fft, rfft
 

@@ -81,15 +81,15 @@ def _imported_elsewhere() -> bool:
     return False
 
 
-# OpenBLAS ends its threads before a fork: a thread of the parent that is in the middle of a product or a decomposition
-# would wait for them for ever.
+# OpenBLAS and SciPy's FFT end their pools of threads before a fork: a thread of the parent that is in the middle of a
+# product, a decomposition or a transform would wait for them for ever.
 _in_blas: list[int] = []  # identities of the threads inside
 _entering_blas = Guard()
 
 
 @contextmanager
 def blas() -> Iterator[None]:
-    """Around calls of BLAS and LAPACK that are large enough for several threads: no fork comes in the middle."""
+    """Around calls of BLAS, LAPACK and FFTs that may use several threads: no fork comes in the middle."""
     own = threading.get_ident()
     with _entering_blas:
         _in_blas.append(own)
