@@ -36,6 +36,10 @@ from vicinal.supervision import UNKNOWN_DISTANCE, class_code, code_factors, far_
 
 # A row with fewer epochs left than this has a smaller learning rate than the full one: (left / FULL_EPOCHS)^1.5 of it.
 FULL_EPOCHS = 60
+# A batch that is a large part of the map changes it as a whole: new and updated rows move for that share of these
+# epochs, if it is more than a new row has anyway. Fashion-MNIST in batches of 1,000 (mean of seeds), 10-NN accuracy of the
+# last map 0.766 without, 0.771 with; beyond 17,000 rows nothing of it is left.
+SHARED_EPOCHS = 300
 # Rows move for TURN epochs at a time, at most SLICE of them together: 20 ms of two cores.
 TURN, SLICE = 6, 8192
 # The first map is made of FOUNDERS rows as soon as so many are known, or of fewer where no more are waiting. Until a
@@ -139,7 +143,10 @@ class GrowingMap:
         return changed
 
     def move(self, most: int = SLICE) -> int:
-        """Moves the next rows that have epochs left, at most so many, for a turn; how many moved."""
+        """Moves the next rows that have epochs left, at most so many, for a turn; how many moved.
+
+        Where these are few, and all that move, they are moved for several turns, each of which counts.
+        """
         growth, left = self.growth, self.left.view
         rows = np.flatnonzero(left[self.cursor :])[: max(most, 1)].astype(np.int32) + np.int32(self.cursor)
         if not rows.size:
@@ -147,6 +154,9 @@ class GrowingMap:
                 return 0
             self.cursor, self.round = 0, self.round + 1
             return self.move(most)
+        turns = 1
+        if len(rows) == self.n_moving:
+            turns = max(1, min(int(left[rows].min()) // TURN, most // len(rows)))
         layout = Layout(
             self.edges(rows),
             self.places.view,
@@ -158,12 +168,12 @@ class GrowingMap:
             ages=FULL_EPOCHS - left[rows],
             first_epoch=self.round * TURN,
         )
-        layout.step(TURN)
+        layout.step(turns * TURN)
         self.places.view[:] = layout.embedding
-        left[rows] = np.maximum(left[rows] - TURN, 0)
-        self.age.view[rows] += TURN
-        self.cursor = int(rows[-1]) + 1
-        return len(rows)
+        left[rows] = np.maximum(left[rows] - turns * TURN, 0)
+        self.age.view[rows] += turns * TURN
+        self.cursor, self.round = int(rows[-1]) + 1, self.round + turns - 1
+        return turns * len(rows)
 
     def advance(
         self, n_ops: int | None = None, budget_ms: float | None = None, report: Report = lambda stage: False
@@ -171,11 +181,10 @@ class GrowingMap:
         """A bounded amount of work, neighbours first, then epochs; how many rows moved.
 
         At most ``n_ops`` rows are searched or refreshed, and at most so many moved for a turn. With neither bound it is
-        all neighbours that are pending, and a turn of every row that has epochs left, or all their epochs if the map
-        was made in this call. ``report`` is told what was done, and may ask to stop.
+        all neighbours that are pending, and a turn of every row that has epochs left, or all their epochs if some have
+        more than a new row gets. ``report`` is told what was done, and may ask to stop.
         """
         stop = None if budget_ms is None else time.perf_counter() + budget_ms / 1e3
-        founders = self.founders
         if self.search.pending_:
             share = SEARCH_SHARE if self.n_moving else FIRST_SHARE
             self.find(n_ops, None if budget_ms is None else share * budget_ms)
@@ -184,7 +193,9 @@ class GrowingMap:
         if stop is not None:
             return self._move_until(stop, report)
         if n_ops is None:
-            n_ops = self.n_moving if self.founders == founders else int(-(-self.left.view // TURN).sum())
+            left = self.left.view
+            restless = left.max(initial=0) > self.growth.new_epochs
+            n_ops = int(-(-left // TURN).sum()) if restless else self.n_moving
         return self._move_rows(n_ops, report)
 
     def _move_rows(self, most: int, report: Report) -> int:
@@ -214,7 +225,10 @@ class GrowingMap:
 
     def wake(self, n_epochs: int) -> None:
         """Gives every row at least so many epochs."""
-        np.maximum(self.left.view, n_epochs, out=self.left.view)
+        self._stir(slice(None), n_epochs)
+
+    def _stir(self, rows: Any, n_epochs: int) -> None:
+        self.left.view[rows] = np.maximum(self.left.view[rows], n_epochs)
 
     def edges(self, rows: NDArray[np.int32]) -> Graph:
         """The edges of some rows, to all rows."""
@@ -315,7 +329,12 @@ class GrowingMap:
         self.first.append(np.arange(known, n, dtype=np.int32))
         self._recognise(rows[: n - known], neighbors)
         placed = updated[updated < self.n_placed]
-        self.left.view[placed] = np.maximum(self.left.view[placed], growth.updated_epochs)
+        self._stir(placed, max(growth.updated_epochs, self._shared_epochs(n - known)))
+
+    def _shared_epochs(self, n_new: int) -> int:
+        """Epochs of new and updated rows where so many rows of the map are new; 0 where these are few."""
+        n_epochs = round(SHARED_EPOCHS * n_new / self.search.n_searched)
+        return n_epochs if n_epochs > self.growth.new_epochs else 0
 
     def _recognise(self, rows: NDArray[np.int32], neighbors: Neighbors) -> None:
         """Finds which new rows equal an earlier one: that is then among their neighbours, at distance 0."""
@@ -387,7 +406,8 @@ class GrowingMap:
     def _append(self, places: NDArray[np.float32]) -> None:
         self.places.append(places)
         self.age.append(np.zeros(len(places), np.int32))
-        self.left.append(np.full(len(places), self.growth.new_epochs, np.int32))
+        n_epochs = max(self.growth.new_epochs, self._shared_epochs(len(places)))
+        self.left.append(np.full(len(places), n_epochs, np.int32))
 
 
 def _bytes_of(value: Any) -> int:

@@ -65,7 +65,7 @@ class Table:
         if shape is None or len(shape) != 2:
             return None
         stored = int(X.nnz) if hasattr(X, "nnz") else None
-        values = X.data if stored is not None else X
+        values = getattr(X, "data", X) if stored is not None else X
         plain = getattr(values, "dtype", None) == np.float32 and (stored is not None or X.flags.c_contiguous)
         return Table(int(shape[0]), int(shape[1]), stored, not plain)
 

@@ -247,7 +247,7 @@ def test_a_callback_sees_the_map_grow_and_may_stop_it(digits: Rows) -> None:
     assert {stage for stage, _ in seen} == {"neighbors", "layout"}
     assert (seen[0][1], seen[-1][1]) == (300, 500)
     stop = len(seen) + 1
-    model.run()
+    model.insert(digits[500:510]).run()
     assert len(seen) == stop
     assert model.pending_
     model.run()

@@ -69,7 +69,8 @@ class ProgressiveUMAP(Embedding):
         cost of a batch is then that of all rows.
     new_epochs, updated_epochs, polish_epochs : int, default 18, 6 and 18
         Epochs that a new row moves for, a row whose neighbours changed, and all rows in ``polish``. A row that has n
-        epochs left has (n / 60)^1.5 of ``learning_rate``, at most all of it.
+        epochs left has (n / 60)^1.5 of ``learning_rate``, at most all of it. A batch that is a large share of the map
+        moves it for longer.
     batch_size : int, default 1000
         Rows that ``fit`` takes at a time.
     callback : callable(stage, epoch, n_epochs, embedding), optional
@@ -178,7 +179,7 @@ class ProgressiveUMAP(Embedding):
         """Works for about ``budget_ms``, or until ``n_ops`` rows were searched or refreshed and as many moved.
 
         Rows move for a turn of six epochs at a time. With neither bound, all neighbours that are pending are found, and
-        every row that is to move moves for a turn; the first rows move until they are at rest.
+        every row that is to move moves for a turn; after a large batch, until all are at rest.
         """
         self._check_is_fitted("_map")
         stages = ["idle"]
