@@ -37,8 +37,8 @@ from vicinal.supervision import UNKNOWN_DISTANCE, class_code, code_factors, far_
 # A row with fewer epochs left than this has a smaller learning rate than the full one: (left / FULL_EPOCHS)^1.5 of it.
 FULL_EPOCHS = 60
 # A batch that is a large part of the map changes it as a whole: new and updated rows move for that share of these
-# epochs, if it is more than a new row has anyway. Fashion-MNIST in batches of 1,000 (mean of seeds), 10-NN accuracy of the
-# last map 0.766 without, 0.771 with; beyond 17,000 rows nothing of it is left.
+# epochs, if it is more than a new row has anyway. Fashion-MNIST in batches of 1,000 (mean of seeds), 10-NN accuracy of
+# the last map 0.766 without, 0.771 with; beyond 17,000 rows nothing of it is left.
 SHARED_EPOCHS = 300
 # Rows move for TURN epochs at a time, at most SLICE of them together: 20 ms of two cores.
 TURN, SLICE = 6, 8192
