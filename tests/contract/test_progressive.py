@@ -7,10 +7,12 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.typing import NDArray
 from sklearn.base import clone
@@ -81,6 +83,7 @@ STREAM = """
 import sys, time
 from pathlib import Path
 import numpy as np
+import pandas as pd
 import vicinal
 
 file, pause = Path(sys.argv[1]), float(sys.argv[2])
@@ -299,3 +302,14 @@ def test_bad_rows_and_labels_leave_the_stream_as_it_was(digits: Rows) -> None:
         model.partial_fit(digits[300:400, :10])
     other = grown(digits[:300], 100)
     assert model.run().embedding_.tobytes() == other.run().embedding_.tobytes()
+
+
+def test_names_of_columns_are_kept(digits: NDArray[np.float32]) -> None:
+    frame = pd.DataFrame(digits[:120, 20:24], columns=list("abcd"))
+    for model in (ProgressiveUMAP(random_state=0).fit(frame), ProgressiveUMAP(random_state=0).partial_fit(frame)):
+        assert list(model.feature_names_in_) == list("abcd")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model.transform(frame[:3])
+        with pytest.raises(ValueError, match="feature names"):
+            model.transform(frame[list("dcba")])

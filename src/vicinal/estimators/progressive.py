@@ -163,17 +163,21 @@ class ProgressiveUMAP(Embedding):
 
     def insert(self, X: Any, y: Any = None) -> ProgressiveUMAP:
         """Queues rows, which costs next to nothing; ``y`` holds classes, -1, NaN or None where there is none."""
+        rows, labels = self._checked(X, y, first=not hasattr(self, "_map"))
+        self._map.insert(rows, labels)
+        return self
+
+    def _checked(self, X: Any, y: Any, *, first: bool) -> tuple[NDArray[np.float32], NDArray[Any] | None]:
+        """Rows and labels that fit the map; the first ones make an empty one."""
         model = self._umap()
         model._check_parameters()
         self._validate_params()
-        first = not hasattr(self, "_map")
         rows = self._check_rows(X, reset=first)
         check_metric(self.metric, self.metric_kwds, rows.shape[1], False)
         labels = None if y is None else model._supervision(0).check(y, len(rows))
         if first:
             self._map = self._new_map(model)
-        self._map.insert(rows, labels)
-        return self
+        return rows, labels
 
     def step(self, budget_ms: float | None = None, n_ops: int | None = None) -> Step:
         """Works for about ``budget_ms``, or until ``n_ops`` rows were searched or refreshed and as many moved.
@@ -215,14 +219,11 @@ class ProgressiveUMAP(Embedding):
 
     def fit(self, X: Any, y: Any = None) -> ProgressiveUMAP:
         """Embeds ``X``, ``batch_size`` rows at a time; what was there before is forgotten."""
-        self._validate_params()
-        rows = self._check_rows(X, reset=True)
-        labels = None if y is None else self._umap()._supervision(0).check(y, len(rows))
-        if hasattr(self, "_map"):
-            del self._map
+        rows, labels = self._checked(X, y, first=True)
         for begin in range(0, len(rows), self.batch_size):
             batch = slice(begin, begin + self.batch_size)
-            self.partial_fit(rows[batch], None if labels is None else labels[batch])
+            self._map.insert(rows[batch], None if labels is None else labels[batch])
+            self.step()
         return self.run().polish()
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
