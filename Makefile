@@ -55,14 +55,14 @@ format: setup
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(CXX_FILES)
 
-# The C++ tests, then contract and parity tests, on a core built with AddressSanitizer and UBSan. Timed tests and
-# those that fork are for the release build only.
+# The C++ tests, then contract and parity tests, on a core built with AddressSanitizer and UBSan, at one level: the
+# source is the same at all of them. Timed tests and those that fork are for the release build only.
 SANITIZED := build/sanitized
 comma := ,
 SANITIZED_TESTS := $(addprefix tests/contract/test_,callback.py errors.py input.py model_files.py refusals.py transform.py) \
     tests/parity
 configure_checked = $(BIN)/cmake -S . -B $(1) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
-    -DVICINAL_SANITIZE=$(2) -DVICINAL_CORE_TESTS=ON -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python \
+    -DVICINAL_SANITIZE=$(2) -DVICINAL_LEVELS=v3 -DVICINAL_CORE_TESTS=ON -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python \
     -Dnanobind_DIR=$$($(BIN)/python -m nanobind --cmake_dir) > /dev/null
 sanitize: setup
 	$(call configure_checked,$(SANITIZED)/build,address$(comma)undefined)
