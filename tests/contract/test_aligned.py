@@ -53,7 +53,7 @@ def test_constructor_is_umap_learns() -> None:
     parameters = [p for p in inspect.signature(AlignedUMAP).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
     assert [f"{p.name}={p.default!r}" for p in parameters] == PARAMETERS.split()
     marked = AlignedUMAP(**{p.name: object() for p in parameters})
-    assert set(marked.get_params()) == {*(p.name for p in parameters), "n_jobs"}
+    assert set(marked.get_params()) == {*(p.name for p in parameters), "n_jobs", "memory_limit"}
 
 
 def test_related_rows_lie_close_and_maps_stay_good(slices: list[Rows], model: AlignedUMAP) -> None:

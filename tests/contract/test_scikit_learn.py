@@ -67,7 +67,7 @@ PARAMETERS: dict[str, Any] = {
     "disconnection_distance": None,
     "precomputed_knn": (None, None, None),
 }
-OWN_PARAMETERS = {"callback": None, "update_negatives": False, "compute_loss": False}
+OWN_PARAMETERS = {"callback": None, "update_negatives": False, "compute_loss": False, "memory_limit": None}
 
 
 @parametrize_with_checks([UMAP(), UMAP(n_epochs=20, random_state=0, update_negatives=True)])

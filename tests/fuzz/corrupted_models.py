@@ -124,6 +124,14 @@ def open_files() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
+def peak_memory() -> int:
+    """Bytes; what getrusage says begins with the parent's."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return int(status.read_text().partition("VmHWM:")[2].split()[0]) * 1024
+
+
 def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--files", type=int, default=10_000)
@@ -142,7 +150,7 @@ def main() -> None:
                 raise
             slowest = max(slowest, time.perf_counter() - start)
         leaked = open_files() - before
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    memory = peak_memory()
     print(json.dumps({"files": options.files, **found, "slowest_s": round(slowest, 3), "rss_mb": memory // 10**6}))
     assert leaked == 0, f"{leaked} files were left open"
     assert memory < MOST_MEMORY, f"{memory / 1e6:.0f} MB"

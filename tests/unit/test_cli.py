@@ -370,7 +370,7 @@ def test_a_write_that_fails_leaves_every_output_alone(run: Run, monkeypatch: pyt
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(vicinal, "UMAP", Stub)
-    monkeypatch.setattr("vicinal.cli.commands.write_report", broken)
+    monkeypatch.setattr("vicinal.cli.targets.write_report", broken)
     np.save("data.npy", ROWS)
     for name in ("m.csv", "m.png", "m.json"):
         write(name, "old")

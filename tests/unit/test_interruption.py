@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import _thread
+import signal
 import threading
 import time
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -33,6 +35,15 @@ def test_the_work_sees_the_callers_context() -> None:
         interruptible(lambda: np.ones(1) / np.zeros(1))
 
 
+@pytest.fixture
+def interrupts() -> Iterator[None]:
+    """SIGINT raises KeyboardInterrupt: a process started in the background may ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interrupts")
 def test_a_signal_is_answered_while_the_work_goes_on() -> None:
     ended = threading.Event()
     interrupt = threading.Timer(0.2, _thread.interrupt_main)
