@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from vicinal import _core
 from vicinal.graph import Graph, fuzzy_graph
+from vicinal.interruption import nearest_in_tree
 from vicinal.neighbors import Neighbors, find_neighbors
 
 Floats = NDArray[np.float64]
@@ -100,9 +101,7 @@ def embedding_radii(embedding: NDArray[np.float32], n_neighbors: int, n_jobs: in
     if k < 2:
         return np.full(n, np.nan)
     if n_components <= MOST_TREE_COMPONENTS:
-        from scipy.spatial import cKDTree
-
-        distance, index = cKDTree(embedding).query(embedding, k=k, workers=_core.resolve_jobs(n_jobs))
+        distance, index = nearest_in_tree(embedding, embedding, k, _core.resolve_jobs(n_jobs))
         neighbors = _self_first(Neighbors(index, distance))
     else:
         neighbors = find_neighbors(embedding, k, n_jobs=n_jobs)

@@ -122,10 +122,6 @@ class GrowingMap:
         """Rows that have epochs left."""
         return int(np.count_nonzero(self.left.view))
 
-    @property
-    def is_done(self) -> bool:
-        return not self.search.pending_ and not self.n_moving
-
     def insert(self, rows: NDArray[np.float32], labels: NDArray[Any] | None = None) -> None:
         """Queues rows; labels of -1, NaN or None are none."""
         self.search.insert(rows)

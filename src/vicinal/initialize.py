@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.graph import Graph
-from vicinal.interruption import interruptible
+from vicinal.interruption import interruptible, nearest_in_tree
 from vicinal.sharing import blas
 from vicinal.spectral import eigenmap
 
@@ -75,8 +75,6 @@ def _component_centres(
     task: InitialTask, n_parts: int, part: NDArray[np.int32]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Where components go (principal components of their centroids, else at random) and how wide each may be."""
-    from scipy.spatial import cKDTree
-
     centres = task.rng.uniform(size=(n_parts, task.n_components)) * EXTENT
     if task.X is not None:
         sums = np.zeros((n_parts, task.X.shape[1]))
@@ -85,7 +83,7 @@ def _component_centres(
         spread = _principal(centroids, task.n_components)
         if np.ptp(spread, axis=0).max() > 0:
             centres = to_extent(spread) + task.rng.normal(scale=NOISE, size=centres.shape)
-    distance, _ = cKDTree(centres).query(centres, k=2)
+    distance, _ = nearest_in_tree(centres, centres, 2, workers=1)
     return centres, distance[:, 1]
 
 

@@ -1,11 +1,16 @@
-"""Ctrl-C during long calls into libraries that do not look for signals."""
+"""Ctrl-C during calls into libraries that do not look for signals, or that an exception would leave in pieces."""
 
 from __future__ import annotations
 
 import contextvars
+import sys
 import threading
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 T = TypeVar("T")
 
@@ -38,3 +43,25 @@ def interruptible(work: Callable[[], T], n_multiplications: float = LONG_WORK) -
     if error is not None:
         raise error
     return result  # type: ignore[no-any-return]
+
+
+def imported(name: str) -> Any:
+    """A library's module, whole even if Ctrl-C comes while it is first imported.
+
+    An exception in the middle of an import leaves parts of libraries behind that cannot be imported again in the same
+    process: pandas registers an option twice, SciPy misses a name.
+    """
+    return import_module(name) if name in sys.modules else interruptible(lambda: import_module(name))
+
+
+def nearest_in_tree(
+    rows: NDArray[np.floating], places: NDArray[np.floating], k: ArrayLike, workers: int
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Distances and numbers of the k rows nearest to each place, by SciPy's tree.
+
+    Its threads go on when an exception ends the query, and write to arrays that are freed by then: no exception may
+    come in.
+    """
+    tree = imported("scipy.spatial").cKDTree(rows)
+    distance, index = interruptible(lambda: tree.query(places, k=k, workers=workers))
+    return distance, index

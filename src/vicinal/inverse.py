@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vicinal import _core
+from vicinal.interruption import nearest_in_tree
 from vicinal.kernel import Kernel
 
 # Root mean square error on held-out digits, k = 15, maps of 2, 5 and 20 dimensions: λ = 0.1 2.36 2.18 2.14,
@@ -45,7 +46,6 @@ def inverse_rows(
     A row of the result depends on its place alone, bit for bit.
     """
     from scipy.sparse import csr_matrix, issparse, vstack
-    from scipy.spatial import cKDTree
 
     n, components = embedding.shape
     y = np.asarray(places, dtype=np.float64)
@@ -56,8 +56,8 @@ def inverse_rows(
         raise ValueError(f"places contain NaN or infinity, first in row {bad}")
     y = np.clip(y, -FARTHEST, FARTHEST)
     k = min(n_neighbors, n)
-    tree = cKDTree(embedding.astype(np.float64))
-    _, index = tree.query(y, k=np.arange(1, k + 1), workers=_core.resolve_jobs(n_jobs))
+    rows = embedding.astype(np.float64)
+    _, index = nearest_in_tree(rows, y, np.arange(1, k + 1), _core.resolve_jobs(n_jobs))
     parts = []
     for begin in range(0, max(len(y), 1), BLOCK):
         near = index[begin : begin + BLOCK]

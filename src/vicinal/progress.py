@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vicinal.interruption import imported
 from vicinal.sharing import Guard
 
 Callback = Callable[[str, int, int, "NDArray[np.float32] | None"], object]
@@ -77,9 +78,8 @@ class Progress:
 @functools.lru_cache(maxsize=1)
 def _bar_class() -> Any:
     """tqdm's bars with a lock of their own: a child forked while a thread of its parent draws would wait for tqdm's."""
-    from tqdm.auto import tqdm
 
-    class Bar(tqdm):  # type: ignore[misc]
+    class Bar(imported("tqdm.auto").tqdm):  # type: ignore[misc]
         _lock = Guard()
 
     return Bar

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vicinal.interruption import imported
 from vicinal.sharing import blas
 
 Floats = NDArray[np.float64]
@@ -321,9 +322,7 @@ class _Space:
     def _between(self, heads: Floats, rows: Indices, part: Indices) -> Floats:
         tails = self._taken(part)
         if self.product and self.direct:
-            from scipy.spatial.distance import cdist
-
-            return np.asarray(cdist(heads, tails, "sqeuclidean"))
+            return np.asarray(imported("scipy.spatial.distance").cdist(heads, tails, "sqeuclidean"))
         if self.product:
             total = self.norm[rows][:, None] + self.norm[part][None, :]
             with blas():
@@ -332,9 +331,7 @@ class _Space:
             rounding = 4.0 * math.sqrt(heads.shape[1]) * np.finfo(np.float64).eps
             d2[d2 <= rounding * total] = 0.0
             return d2
-        from sklearn.metrics import pairwise_distances
-
-        distance: Floats = pairwise_distances(heads, tails, metric=self.metric)
+        distance: Floats = imported("sklearn.metrics").pairwise_distances(heads, tails, metric=self.metric)
         if self.metric in _ONE_MINUS_METRICS:
             # 1 - cos carries the rounding of 1; a row without a direction is at distance 1 from all others
             distance = np.nan_to_num(distance, nan=1.0)
@@ -382,8 +379,6 @@ def _ranked_neighbors(data: _Space, flat: _Space, rows: Indices, k: int) -> _Ran
 
 
 def _correlation(data: _Space, flat: _Space, rows: Indices) -> float:
-    from scipy.stats import spearmanr
-
     upper = np.triu_indices(len(rows), k=1)
     high, low = (
         np.concatenate([space.distances(block, rows) for block in _blocks(rows, len(rows))])[upper]
@@ -391,7 +386,7 @@ def _correlation(data: _Space, flat: _Space, rows: Indices) -> float:
     )
     if np.ptp(high) == 0 or np.ptp(low) == 0:
         return math.nan
-    return float(spearmanr(high, low).statistic)
+    return float(imported("scipy.stats").spearmanr(high, low).statistic)
 
 
 def _nearest(distance: Floats, k: int) -> Indices:

@@ -68,7 +68,7 @@ def _open_guards() -> None:
 
 # Modules that are imported where they are first used. While one thread imports, it holds the module's lock; a child
 # forked by another would wait for it for ever, at its own first use.
-IMPORTED_LATE = frozenset({"vicinal", "numpy", "scipy", "sklearn", "joblib", "tqdm", "safetensors", "torch"})
+IMPORTED_LATE = frozenset({"vicinal", "numpy", "scipy", "sklearn", "joblib", "tqdm", "matplotlib", "torch"})
 FORK_LIMIT = 10.0  # seconds that a fork waits for other threads
 
 

@@ -75,7 +75,9 @@ def _from_coarser(
     if graph.n <= COARSE_ROWS:
         return None
     group, arrays = _core.coarsen(graph.indptr, graph.indices, graph.weights, n_jobs)
-    coarse = Graph(*arrays, len(arrays[0]) - 1, graph.rho, graph.sigma)
+    n = len(arrays[0]) - 1
+    nothing = np.zeros(n, dtype=np.float32)
+    coarse = Graph(*arrays, n, nothing, nothing)
     if not 8 * width <= coarse.n <= graph.n // 2:
         return None
     coarse_degree = coarse.degree()

@@ -223,3 +223,53 @@ print("finished")
     )
     assert done.returncode == 0, done.stderr
     assert "finished" in done.stdout
+
+
+TORN = """
+import os, signal, sys
+import numpy as np, vicinal
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+X = np.random.default_rng(0).normal(size=(200, 5)).astype(np.float32)
+
+class Interrupting:
+    "Sends Ctrl-C when a module deep in a library is looked for, in whichever thread that is."
+    def find_spec(self, name, path=None, target=None):
+        if name == sys.argv[1]:
+            sys.meta_path.remove(self)
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+work = {work}
+try:
+    work()
+    sys.exit("not interrupted")
+except KeyboardInterrupt:
+    pass
+work()
+print("finished")
+"""
+
+
+@needs_signals
+@pytest.mark.parametrize(
+    ("deep", "work"),
+    [
+        ("scipy.sparse._csr", "lambda: vicinal.UMAP(n_epochs=2).fit(X)"),
+        ("sklearn.utils.fixes", "lambda: vicinal.UMAP(n_epochs=2).fit(X.tolist())"),
+        ("sklearn.metrics.pairwise", "lambda: vicinal.quality.trustworthiness(X, X[:, :2], metric='manhattan')"),
+        ("matplotlib.figure", "lambda: vicinal.plot.points(X[:, :2])"),
+        ("torch._tensor", "lambda: vicinal.ParametricUMAP(n_epochs=1, init='random').fit(X)"),
+    ],
+)
+def test_an_interrupted_import_is_whole_all_the_same(deep: str, work: str, child_environment: dict[str, str]) -> None:
+    pytest.importorskip(deep.partition(".")[0])
+    done = subprocess.run(
+        [sys.executable, "-c", TORN.replace("{work}", work), deep],
+        env={**child_environment, "MPLBACKEND": "agg"},
+        capture_output=True,
+        text=True,
+        timeout=HANG_LIMIT,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "finished\n"), done.stderr

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from vicinal.interruption import LONG_WORK, interruptible
+from vicinal.interruption import LONG_WORK, interruptible, nearest_in_tree
 
 
 def test_results_and_errors_come_back() -> None:
@@ -53,3 +53,27 @@ def test_a_signal_is_answered_while_the_work_goes_on() -> None:
         interruptible(lambda: ended.wait(20))
     assert time.monotonic() - begun < 10
     ended.set()
+
+
+@pytest.mark.usefixtures("interrupts")
+def test_what_scipys_threads_write_to_outlives_an_interrupted_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The query runs in a thread of its own, where no exception of a signal can end it before its threads."""
+    from scipy.spatial import cKDTree
+
+    asked: list[threading.Thread] = []
+    query = cKDTree.query
+
+    class Watched(cKDTree):  # type: ignore[misc]
+        def query(self, *args: object, **kwargs: object) -> object:
+            asked.append(threading.current_thread())
+            _thread.interrupt_main()
+            time.sleep(0.3)
+            return query(self, *args, **kwargs)
+
+    monkeypatch.setattr("scipy.spatial.cKDTree", Watched)
+    rows = np.random.default_rng(0).normal(size=(2_000, 2))
+    with pytest.raises(KeyboardInterrupt):
+        nearest_in_tree(rows, rows, 5, workers=2)
+    assert len(asked) == 1
+    assert asked[0] is not threading.main_thread()
+    asked[0].join()

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from vicinal.interruption import imported
 from vicinal.parameters import check_parameters
 
 Self = TypeVar("Self", bound="Estimator")
@@ -133,9 +134,8 @@ class Estimator:
 
     def _check_is_fitted(self, attribute: str) -> None:
         if not hasattr(self, attribute):
-            from sklearn.exceptions import NotFittedError
-
-            raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet. Call 'fit' first.")
+            message = f"This {type(self).__name__} instance is not fitted yet. Call 'fit' first."
+            raise imported("sklearn.exceptions").NotFittedError(message)
 
     def _check_array(self, X: Any, *, reset: bool, **conversion: Any) -> Any:
         """``X`` as scikit-learn's ``validate_data`` gives it, which a plain numeric array does not need."""
@@ -144,9 +144,7 @@ class Estimator:
                 self.n_features_in_ = int(X.shape[1])
             with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is named as such
                 return np.asarray(X, dtype=conversion.get("dtype"), order=conversion.get("order"))
-        from sklearn.utils.validation import validate_data
-
-        return validate_data(self, X, reset=reset, **conversion)
+        return imported("sklearn.utils.validation").validate_data(self, X, reset=reset, **conversion)
 
     def _is_plain(self, X: Any, reset: bool) -> bool:
         """A matrix of numbers with as many columns as there should be, from a model that knows no column names."""
@@ -164,6 +162,7 @@ def _whole_or_not_at_all(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def wrapped(self: Estimator, *args: Any, **kwargs: Any) -> Any:
         before = dict(self.__dict__)
+        imported("scipy.sparse")  # which every graph is made with
         try:
             return method(self, *args, **kwargs)
         except BaseException:

@@ -5,7 +5,9 @@ Nothing here needs the compiled core, so that training runs wherever torch and a
 
 from __future__ import annotations
 
+from vicinal.interruption import imported
+
 try:
-    import torch  # noqa: F401
+    imported("torch")
 except ImportError as error:
     raise ImportError("ParametricUMAP needs PyTorch: pip install 'vicinal[torch]'") from error

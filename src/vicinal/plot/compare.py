@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vicinal.interruption import imported
 from vicinal.plot.annotations import coordinates
 from vicinal.plot.palette import check_theme
 from vicinal.plot.points import points
@@ -35,8 +36,7 @@ def compare(
     Rows must be the same in all of them. Each map is moved, turned, mirrored and scaled as one piece so that its
     rows come as near as they can to those of the first (Procrustes): what is left is what really differs.
     """
-    import matplotlib.pyplot as plt
-
+    plt = imported("matplotlib.pyplot")
     named = dict(maps) if isinstance(maps, Mapping) else {_name(one, a): one for a, one in enumerate(maps)}
     if not named:
         raise ValueError("maps must hold at least one map")

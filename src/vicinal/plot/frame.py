@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from vicinal.interruption import imported
 from vicinal.plot.palette import VALUES_MAP, Theme
 
 if TYPE_CHECKING:
@@ -45,8 +46,7 @@ def save(path: str | Path, ax: Axes, *, dpi: int = DPI) -> None:
 
 def bare_axes(ax: Axes | None, look: Theme) -> Axes:
     if ax is None:
-        import matplotlib.pyplot as plt
-
+        plt = imported("matplotlib.pyplot")
         figure, ax = plt.subplots(figsize=FIGURE_INCHES, layout="constrained")
         figure.set_facecolor(look.background)
     ax.set_facecolor(look.background)

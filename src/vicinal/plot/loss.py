@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vicinal.interruption import imported
 from vicinal.plot.palette import check_theme, palette
 
 if TYPE_CHECKING:
@@ -33,8 +34,7 @@ def loss(
             raise ValueError(f"history has {len(given)} epochs, but {len(values)} numbers of {name!r}")
     look = check_theme(theme)
     if ax is None:
-        import matplotlib.pyplot as plt
-
+        plt = imported("matplotlib.pyplot")
         figure, ax = plt.subplots(figsize=LOSS_INCHES, layout="constrained")
         figure.set_facecolor(look.background)
     ax.set_facecolor(look.background)

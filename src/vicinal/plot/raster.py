@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vicinal.interruption import imported
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -57,8 +59,7 @@ class Raster:
 
     def draw(self, ax: Axes, *, opaque: float = 1.0, faintest: float = 0.35, blur: float = 0.6) -> Any:
         """Put the picture on the axes; a pixel with a single mark is `faintest` times as opaque as a crowd."""
-        from scipy.ndimage import gaussian_filter
-
+        gaussian_filter = imported("scipy.ndimage").gaussian_filter
         # marks of one pixel look like dust; a mark's weight spreads over its neighbours
         total, *colours = (gaussian_filter(part.reshape(self.height, self.width), blur) for part in self.sums)
         marked = total > total.max() * 1e-6
