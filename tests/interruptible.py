@@ -6,6 +6,7 @@ interrupted, and says "interrupted" and when, or what was wrong with the model t
 
 from __future__ import annotations
 
+import signal
 import sys
 import tempfile
 import time
@@ -277,5 +278,6 @@ def run(name: str) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a process started in the background may ignore it
     for line in sys.stdin:
         run(line.strip())

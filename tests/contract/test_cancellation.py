@@ -141,7 +141,8 @@ def test_a_refused_fit_leaves_the_model_as_it_was(iris: NDArray[np.float32]) -> 
 
 
 COMMAND = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from vicinal.cli import main
 from vicinal.cli.bars import Bars
 
@@ -197,6 +198,7 @@ import numpy as np
 from interruptible import random_graph
 from vicinal import Layout, Schedule, fit_ab
 
+signal.signal(signal.SIGINT, signal.default_int_handler)
 start, graph = np.random.default_rng(0).random((3_000, 2)), random_graph(3_000, 15)
 def make(): return Layout(graph, start, fit_ab(), Schedule(4_000, update_negatives=True), seed=3)
 layout = make()
