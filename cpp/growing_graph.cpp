@@ -28,6 +28,14 @@ float GrowingGraph::membership_of(Size row, Index tail) const {
     return membership_[std::find(first, first + k_, tail) - index_.begin()];
 }
 
+// Memory that the edges of a row are looked up in, all over the table, is fetched while another row is worked on.
+void GrowingGraph::ask_for(Index row) const {
+    for (const Index other : listed_by_[row]) {
+        __builtin_prefetch(index_.data() + other * k_);
+        __builtin_prefetch(membership_.data() + other * k_);
+    }
+}
+
 void GrowingGraph::replace(const Index* rows, Size count, const Index* index, const float* membership) {
     for (Size i = 0; i < count; ++i)
         if (rows[i] < 0 || rows[i] >= n()) throw std::invalid_argument("a row to be replaced does not exist");
@@ -74,6 +82,7 @@ OwnedCsr GrowingGraph::edges(const Index* rows, Size count, ThreadTeam& team) co
             const Index row = rows[i];
             from.clear();
             to.clear();
+            if (i + 1 < end) ask_for(rows[i + 1]);
             for (Size e = row * k_; e < (row + 1) * k_; ++e)
                 if (index_[e] >= 0) from.push_back({index_[e], membership_[e]});
             for (const Index other : listed_by_[row]) to.push_back({other, membership_of(other, row)});

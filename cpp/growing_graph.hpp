@@ -34,6 +34,7 @@ class GrowingGraph {
   private:
     bool lists(Size row, Index tail) const;
     float membership_of(Size row, Index tail) const;
+    void ask_for(Index row) const;
 
     Size k_;
     FuzzyMix mix_;

@@ -37,7 +37,8 @@ struct Kernels {
     void (*explore)(const OnlineView& view, const Exploration& task, ThreadTeam& team);
     void (*meet)(const OnlineView& view, Size listed, const Index* rows, Size n);
     void (*accept)(const OnlineView& view, Size listed, const Offer* offers, Size n, Outcome* out);
-    void (*plant)(const SearchSpace& space, std::uint64_t seed, OnlineForest& forest, Size begin, Size end);
+    void (*plant)(const SearchSpace& space, std::uint64_t seed, OnlineForest& forest, Size begin, Size end,
+                  const Index* above);
     float (*sketch_share)(const SearchSpace& space, const NeighborHeap& heap);
     // Pairs of rows by sums over their columns
     float (*rank_dense)(const float* x, const float* y, const PairRule& rule);

@@ -9,7 +9,7 @@ namespace {
 
 void explore_any(const OnlineView& view, const Exploration& task, ThreadTeam& team) {
     with_ranking(view.space, [&]<class Rank, Source source>() {
-        team.parallel_for(task.n, 4, [&](Size begin, Size end, int) {
+        team.parallel_for(task.n, 1, [&](Size begin, Size end, int) {
             Explorer<Rank, source> explorer(view, task);
             for (Size at = begin; at < end; ++at) explorer.run(at);
         });
@@ -32,9 +32,11 @@ void accept(const OnlineView& view, Size listed, const Offer* offers, Size n, Ou
     }
 }
 
-void plant(const SearchSpace& space, std::uint64_t seed, OnlineForest& forest, Size begin, Size end) {
+void plant(const SearchSpace& space, std::uint64_t seed, OnlineForest& forest, Size begin, Size end,
+           const Index* above) {
     Planter planter(space, forest, seed);
-    for (Size row = begin; row < end; ++row) planter.plant(static_cast<Index>(row));
+    for (Size row = begin; row < end; ++row)
+        planter.plant(static_cast<Index>(row), above == nullptr ? nullptr : above + (row - begin) * forest.trees);
 }
 
 float sketch_share_any(const SearchSpace& space, const NeighborHeap& heap) {

@@ -11,12 +11,30 @@
 
 namespace vicinal::VICINAL_LEVEL {
 
+VICINAL_INLINE Size next_node(const OnlineForest& forest, Size node, const float* sketch, Size width) {
+    const bool right = dot(sketch, forest.normals + node * split_columns, width) >= forest.nodes[node].threshold;
+    return forest.nodes[node].child + (right ? 1 : 0);
+}
+
 VICINAL_INLINE Size descend_tree(const OnlineForest& forest, Size node, const float* sketch, Size width) {
-    while (forest.nodes[node].child >= 0) {
-        const bool right = dot(sketch, forest.normals + node * split_columns, width) >= forest.nodes[node].threshold;
-        node = forest.nodes[node].child + (right ? 1 : 0);
-    }
+    while (forest.nodes[node].child >= 0) node = next_node(forest, node, sketch, width);
     return node;
+}
+
+// The leaves of all trees, `nodes` [trees]. The walks go on side by side: each waits for memory at every step.
+VICINAL_INLINE void descend_trees(const OnlineForest& forest, const float* sketch, Size width, Index* nodes) {
+    for (Size tree = 0; tree < forest.trees; ++tree) nodes[tree] = static_cast<Index>(tree);
+    for (bool inside = true; inside;) {
+        inside = false;
+        for (Size tree = 0; tree < forest.trees; ++tree) {
+            const Size node = nodes[tree];
+            if (forest.nodes[node].child < 0) continue;
+            nodes[tree] = static_cast<Index>(next_node(forest, node, sketch, width));
+            prefetch(forest.nodes + nodes[tree], sizeof(TreeNode));
+            prefetch(forest.normals + nodes[tree] * split_columns, width * static_cast<Size>(sizeof(float)));
+            inside = true;
+        }
+    }
 }
 
 class Planter {
@@ -24,10 +42,11 @@ class Planter {
     Planter(const SearchSpace& space, OnlineForest& forest, std::uint64_t seed)
         : space_(space), forest_(forest), width_(split_width(space)), key_(stream_key(seed, Stream::forest)) {}
 
-    void plant(Index row) {
+    // `above` has a node of each tree on the row's way down, or is null: then it starts from the roots.
+    void plant(Index row, const Index* above) {
         for (Size tree = 0; tree < forest_.trees; ++tree) {
             const float* sketch = space_.sketch_row(row);
-            Size node = descend_tree(forest_, tree, sketch, width_);
+            Size node = descend_tree(forest_, above != nullptr ? above[tree] : tree, sketch, width_);
             if (forest_.nodes[node].count == leaf_capacity) {
                 if (!split(node)) continue;
                 node = descend_tree(forest_, node, sketch, width_);

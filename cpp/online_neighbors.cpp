@@ -131,7 +131,7 @@ void OnlineNeighbors::clear_forest() {
     for (Size tree = 0; tree < forest_.trees; ++tree) nodes_[tree] = {.leaf = static_cast<Index>(tree)};
 }
 
-void OnlineNeighbors::plant(Size begin, Size end) {
+void OnlineNeighbors::plant(Size begin, Size end, const Index* above) {
     // A row adds at most one split to a tree.
     const Size splits = options_.trees * (end - begin);
     nodes_.resize(forest_.n_nodes + 2 * splits);
@@ -140,11 +140,20 @@ void OnlineNeighbors::plant(Size begin, Size end) {
     forest_.nodes = nodes_.data();
     forest_.normals = normals_.data();
     forest_.members = members_.data();
-    kernels().plant(space(), seed_, forest_, begin, end);
+    kernels().plant(space(), seed_, forest_, begin, end, above);
+}
+
+// Room for the nodes where the searches of `n` more rows of the chunk begin: the roots, until they say otherwise.
+Index* OnlineNeighbors::start_at_roots(Size n) {
+    const Size begin = leaves_.size();
+    leaves_.resize(begin + n * options_.trees);
+    for (Size e = begin; e < leaves_.size(); ++e) leaves_[e] = static_cast<Index>(e % options_.trees);
+    return leaves_.data() + begin;
 }
 
 bool OnlineNeighbors::open() {
     chunk_.clear();
+    leaves_.clear();
     offers_.clear();
     staged_ranks_.clear();
     staged_tags_.clear();
@@ -197,6 +206,7 @@ void OnlineNeighbors::explore(Size n, ThreadTeam& team) {
         heap(n_).clear(searched_, searched_ + n);
         task.ranks = ranks_.data() + searched_ * stride_;
         task.tags = tags_.data() + searched_ * stride_;
+        task.leaves = start_at_roots(n);
     } else {
         std::copy_n(queue_.data() + queue_head_, n, rows.data());
         staged_ranks_.resize(staged + n * stride_);
@@ -243,7 +253,7 @@ void OnlineNeighbors::close_search() {
     for (const Index row : chunk_)
         for (Size e = 0; e < listed(); ++e)
             if (const std::uint32_t tag = tags_[row * stride_ + e]; tag != no_tag && (tag & 1) != 0) note_change(row);
-    plant(merged_, searched_);
+    plant(merged_, searched_, leaves_.data());
     merged_ = searched_;
 }
 
@@ -304,6 +314,8 @@ void OnlineNeighbors::restore(ThreadTeam& team) {
     // A tree is what its rows make it, in their order.
     clear_forest();
     plant(0, merged_);
+    leaves_.clear();
+    start_at_roots(kind_ == Kind::search ? chunk_.size() : 0);
 }
 
 void OnlineNeighbors::check_state() const {

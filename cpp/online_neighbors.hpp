@@ -112,8 +112,9 @@ class OnlineNeighbors {
     void fit_basis(ThreadTeam& team);
     void sketch_until(Size end, ThreadTeam& team);
     void clear_forest();
-    void plant(Size begin, Size end);
+    void plant(Size begin, Size end, const Index* above = nullptr);
 
+    Index* start_at_roots(Size n);
     bool open();  // false: nothing is pending
     Size available() const;
     void explore(Size n, ThreadTeam& team);
@@ -152,6 +153,7 @@ class OnlineNeighbors {
     Size queue_head_ = 0;
     Size kind_ = Kind::none;
     GrowingArray<Index> chunk_;         // rows explored since the chunk was opened
+    GrowingArray<Index> leaves_;        // and the nodes where their searches began
     GrowingArray<float> staged_ranks_;  // what refreshes found
     GrowingArray<std::uint32_t> staged_tags_;
     GrowingArray<Offer> offers_;

@@ -46,7 +46,8 @@ template <class Rank, Source source>
 class Explorer {
   public:
     Explorer(const OnlineView& view, const Exploration& task)
-        : view_(view), task_(task), graph_{view}, search_(view.space, task.heads, task.width, view.share, graph_) {}
+        : view_(view), task_(task), graph_{view}, search_(view.space, task.heads, task.width, view.share, graph_),
+          leaves_(view.forest.trees) {}
 
     void run(Size at) {
         const Index row = task_.rows != nullptr ? task_.rows[at] : static_cast<Index>(at);
@@ -82,10 +83,15 @@ class Explorer {
         // The leaves together: of all their rows the nearest are evaluated first.
         Index rows[most_candidates];
         Size n = 0;
-        const float* sketch = task_.heads.sketch_row(row);
-        for (Size tree = 0; tree < view_.forest.trees; ++tree) {
-            const TreeNode& leaf =
-                view_.forest.nodes[descend_tree(view_.forest, tree, sketch, split_width(view_.space))];
+        const Size trees = view_.forest.trees;
+        Index* leaves = task_.leaves != nullptr ? task_.leaves + at * trees : leaves_.data();
+        descend_trees(view_.forest, task_.heads.sketch_row(row), split_width(view_.space), leaves);
+        for (Size tree = 0; tree < trees; ++tree) {
+            const TreeNode& leaf = view_.forest.nodes[leaves[tree]];
+            prefetch(view_.forest.members + leaf.leaf * leaf_capacity, leaf.count * static_cast<Size>(sizeof(Index)));
+        }
+        for (Size tree = 0; tree < trees; ++tree) {
+            const TreeNode& leaf = view_.forest.nodes[leaves[tree]];
             if (n + leaf.count > most_candidates) {
                 search_.consider_all(rows, n);
                 n = 0;
@@ -102,6 +108,7 @@ class Explorer {
     const Exploration& task_;
     TableGraph graph_;
     PoolSearch<Rank, source, TableGraph> search_;
+    Scratch<Index> leaves_;
 };
 
 // The limit of a pair within a chunk: what the two rows hold by now. Only for loops of one thread. A join adds up the

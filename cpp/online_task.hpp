@@ -63,6 +63,7 @@ struct Exploration {
     std::uint32_t* tags = nullptr;
     Offer* offers = nullptr;  // [n][most_offers], or null
     Size* n_offers = nullptr;
+    Index* leaves = nullptr;   // [n][trees]: the nodes where a row that holds nothing began, or null
     Size* compared = nullptr;  // sketches looked at and rows evaluated, a number each
 };
 

@@ -57,6 +57,7 @@ class VisitedSet {
 };
 
 constexpr Size most_candidates = 512;  // considered together
+constexpr Size block_candidates = 32;  // of which so many are sorted by their whole sketch
 constexpr Size float_bytes = sizeof(float);
 
 // The columns of a sketch that are looked at first: a part ranks no worse than the whole, and most rows are refused by
@@ -101,8 +102,8 @@ class PoolSearch {
         }
     }
 
-    // Rows not looked at before, first by a part of their sketch (glance_columns), then the nearest first by all of it
-    // and by the row, so that the limit is tight when the rest come. Memory is asked for before it is needed.
+    // Rows not looked at before: by a part of their sketch (glance_columns), by all of it, and by the row. The nearest
+    // come first, so that the limit is tight when the rest come. Memory is asked for before it is needed.
     void consider_all(const Index* rows, Size n) {
         Candidate fresh[most_candidates];
         const float* query = heads_.sketch_row(head_);
@@ -121,9 +122,14 @@ class PoolSearch {
                 const float rank = rank_pair<Rank, false>(query, {}, space_.sketch_row(row), {}, glance);
                 if (matters(rank, row)) fresh[kept++] = {rank, row};
             }
-            std::sort(fresh, fresh + kept,
-                      [](const Candidate& x, const Candidate& y) { return precedes(x.rank, x.row, y.rank, y.row); });
-            consider_sorted(fresh, kept, glance);
+            // The nearest of them, and then what still matters of the rest.
+            Candidate* rest = fresh;
+            for (; kept > block_candidates; kept = keep_if_it_matters(rest, kept - block_candidates)) {
+                std::nth_element(rest, rest + block_candidates, rest + kept, comes_before);
+                consider_block(rest, block_candidates, glance);
+                rest += block_candidates;
+            }
+            consider_block(rest, kept, glance);
         }
     }
 
@@ -135,24 +141,32 @@ class PoolSearch {
         Index row;
     };
 
-    void consider_sorted(Candidate* fresh, Size n, Size glance) {
-        constexpr Size ahead = 6;
-        const float* query = heads_.sketch_row(head_);
-        const Size rest = space_.sketch_stride - glance;
-        for (Size i = 0; i < n && i < ahead; ++i)
-            prefetch(space_.sketch_row(fresh[i].row) + glance, rest * float_bytes);
-        for (Size i = 0; i < n; ++i) {
-            Candidate& one = fresh[i];
-            if (rest > 0 && i + ahead < n)
-                prefetch(space_.sketch_row(fresh[i + ahead].row) + glance, rest * float_bytes);
-            if (!matters(one.rank, one.row)) continue;
-            if (rest > 0) {
-                one.rank = rank_pair<Rank, false>(query, {}, space_.sketch_row(one.row), {}, space_.sketch_stride);
-                if (!matters(one.rank, one.row)) continue;
-            }
-            if (i + 1 < n) prefetch_row(space_, fresh[i + 1].row);
-            consider(one);
+    static bool comes_before(const Candidate& x, const Candidate& y) { return precedes(x.rank, x.row, y.rank, y.row); }
+
+    // Candidates ranked by the first columns of their sketches.
+    void consider_block(Candidate* block, Size n, Size glance) {
+        if (const Size rest = space_.sketch_stride - glance; rest > 0) {
+            n = keep_if_it_matters(block, n);
+            for (Size i = 0; i < n; ++i) prefetch(space_.sketch_row(block[i].row) + glance, rest * float_bytes);
+            const float* query = heads_.sketch_row(head_);
+            for (Size i = 0; i < n; ++i)
+                block[i].rank =
+                    rank_pair<Rank, false>(query, {}, space_.sketch_row(block[i].row), {}, space_.sketch_stride);
         }
+        n = keep_if_it_matters(block, n);
+        std::sort(block, block + n, comes_before);
+        for (Size i = 0; i < n; ++i) {
+            if (!matters(block[i].rank, block[i].row)) continue;
+            if (i + 1 < n) prefetch_row(space_, block[i + 1].row);
+            consider(block[i]);
+        }
+    }
+
+    Size keep_if_it_matters(Candidate* some, Size n) const {
+        Size kept = 0;
+        for (Size i = 0; i < n; ++i)
+            if (matters(some[i].rank, some[i].row)) some[kept++] = some[i];
+        return kept;
     }
 
     // Whether a sketch is worth a full evaluation, to the one side or the other.

@@ -6,7 +6,7 @@
 //   sigma_i : sum over the k-1 neighbours other than i itself of p_{j|i} = log2(k)               (eq. 3)
 //
 // The survey's sum runs over k neighbours; where k counts the point itself, as here, it has k-1 terms.
-// sigma is bisected to a tolerance of 1e-5 in the sum and floored at 1e-3 of the mean distance.
+// sigma is found to a tolerance of 1e-5 in the sum and floored at 1e-3 of the mean distance.
 #pragma once
 
 #include "parallel.hpp"
@@ -43,7 +43,7 @@ class SmoothKnn {
                 const float* d = distance_ + i * columns_;
                 rho[i] = local_rho(d);
                 const double scale = rho[i] > 0.0f || options_.alone ? mean(d, columns_) : mean_all;
-                sigma[i] = static_cast<float>(std::max(bisect(d, rho[i], target), smallest_sigma * scale));
+                sigma[i] = static_cast<float>(std::max(solve(d, rho[i], target), smallest_sigma * scale));
             }
         });
     }
@@ -76,24 +76,44 @@ class SmoothKnn {
         return static_cast<float>(*at + part * (static_cast<double>(at[1]) - *at));
     }
 
-    double bisect(const float* d, float rho, double target) const {
-        double low = 0.0, high = std::numeric_limits<double>::infinity(), sigma = 1.0;
+    // Newton's steps towards the root in 1/sigma, where the sum is convex; what leaves the bracket is bisected, and as
+    // long as there is no upper end, doubled.
+    double solve(const float* d, float rho, double target) const {
+        double low = 0.0, high = std::numeric_limits<double>::infinity(), sigma = first_guess(d, rho, target);
         for (int t = 0; t < options_.iterations; ++t) {
-            double sum = 0.0;
+            double sum = 0.0, slope = 0.0;  // d sum / d(1/sigma), negated
             for (Size j = 1; j < columns_; ++j) {
                 const double beyond = static_cast<double>(d[j]) - rho;
-                sum += beyond > 0.0 ? std::exp(-beyond / sigma) : 1.0;
+                if (!(beyond > 0.0)) {
+                    sum += 1.0;
+                } else if (std::isfinite(beyond)) {
+                    const double p = std::exp(-beyond / sigma);
+                    sum += p;
+                    slope += beyond * p;
+                }
             }
             if (std::fabs(sum - target) < sigma_tolerance) break;
-            if (sum > target) {
-                high = sigma;
-                sigma = (low + high) / 2.0;
-            } else {
-                low = sigma;
+            (sum > target ? high : low) = sigma;
+            const double step = 1.0 / (1.0 / sigma + (sum - target) / slope);
+            if (step > low && step < high)
+                sigma = step;
+            else
                 sigma = std::isinf(high) ? sigma * 2.0 : (low + high) / 2.0;
-            }
         }
         return sigma;
+    }
+
+    // The root if all neighbours were at their mean distance.
+    double first_guess(const float* d, float rho, double target) const {
+        double sum = 0.0;
+        Size count = 0;
+        for (Size j = 1; j < columns_; ++j)
+            if (std::isfinite(d[j])) {
+                sum += std::max(static_cast<double>(d[j]) - rho, 0.0);
+                ++count;
+            }
+        const double n = static_cast<double>(count), guess = sum / n / std::log(n / target);
+        return guess > 0.0 && std::isfinite(guess) ? guess : 1.0;
     }
 
     const float* distance_;
