@@ -141,8 +141,14 @@ void SampledLayout::publish_moves() {
         places_.swap(next_);
         return;
     }
-    for (Size i = 0; i < n_heads_; ++i)
-        std::copy(next_.begin() + i * dim_, next_.begin() + (i + 1) * dim_, places_.begin() + head_row_[i] * dim_);
+    const auto publish = [&](Size dim) {
+        for (Size i = 0; i < n_heads_; ++i)
+            for (Size c = 0; c < dim; ++c) places_[head_row_[i] * dim + c] = next_[i * dim + c];
+    };
+    if (dim_ == 2)
+        publish(2);
+    else
+        publish(dim_);
 }
 
 // The buffers change places after every epoch.

@@ -7,7 +7,7 @@ namespace vicinal {
 
 constexpr int most_lanes = 16;
 constexpr float gradient_bound = 4.0f;  // a gradient component is clipped to this, as in umap-learn
-constexpr Size layout_block_rows = 1024;
+constexpr Size layout_block_rows = 256;
 
 // Moves that negatives receive (update_negatives) are summed as whole multiples of this part of a unit of the
 // map: whole numbers add up to the same sum in any order. 63 bits hold sums up to 2^39 units.

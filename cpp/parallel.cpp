@@ -47,6 +47,18 @@ class ExceptionState {
     void release() {}
 #endif
 };
+
+// Waking a thread that sleeps takes longer than many a loop: whoever waits looks so often, about 50 microseconds,
+// before it sleeps.
+constexpr int looks = 1000;
+
+VICINAL_INLINE void pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("isb");
+#endif
+}
 }  // namespace
 
 ThreadTeam::ThreadTeam(int n_threads, Poll poll)
@@ -64,6 +76,7 @@ ThreadTeam::~ThreadTeam() {
 // Threads start at the first loop that is long enough to share: a small fit never pays for them.
 void ThreadTeam::start_threads() {
     threads_.reserve(static_cast<std::size_t>(size_ - 1));
+    looks_ = size_ <= resolve_jobs(-1) ? looks : 0;  // where threads share processors, others have better use for them
     try {
         for (int worker = 1; worker < size_; ++worker)
             threads_.emplace_back([this, worker, state = ExceptionState()]() mutable {
@@ -78,17 +91,30 @@ void ThreadTeam::start_threads() {
     }
 }
 
+template <class Condition>
+bool ThreadTeam::comes_soon(const Condition& condition) const {
+    for (int look = 0; look < looks_; ++look) {
+        if (condition()) return true;
+        pause();
+    }
+    return false;
+}
+
 void ThreadTeam::worker_main(int worker) {
     std::uint64_t seen = 0;
+    const auto is_called = [&] { return closing_ || generation_ != seen; };
     for (;;) {
-        std::unique_lock lock(mutex_);
-        start_.wait(lock, [&] { return closing_ || generation_ != seen; });
+        if (!comes_soon(is_called)) {
+            std::unique_lock lock(mutex_);
+            start_.wait(lock, is_called);
+        }
         if (closing_) return;
         seen = generation_;
-        lock.unlock();
         work(worker);
-        lock.lock();
-        if (--busy_ == 0) done_.notify_one();
+        if (--busy_ == 0) {
+            std::lock_guard lock(mutex_);
+            done_.notify_one();
+        }
     }
 }
 
@@ -141,8 +167,10 @@ void ThreadTeam::parallel_for(Size n, Size grain, LoopBody body) {
     start_.notify_all();
     work(0);
 
+    const auto all_done = [&] { return busy_ == 0; };
+    comes_soon(all_done);
     std::unique_lock lock(mutex_);
-    while (!done_.wait_for(lock, poll_interval, [&] { return busy_ == 0; })) {
+    while (!done_.wait_for(lock, poll_interval, all_done)) {
         if (error_) continue;
         lock.unlock();
         try {

@@ -61,6 +61,8 @@ class ThreadTeam {
     void run_chunks(int worker);
     void worker_main(int worker);
     void start_threads();
+    template <class Condition>
+    bool comes_soon(const Condition& condition) const;
 
     int size_;
     Poll poll_;
@@ -69,9 +71,10 @@ class ThreadTeam {
 
     std::mutex mutex_;
     std::condition_variable start_, done_;
-    std::uint64_t generation_ = 0;
-    int busy_ = 0;
-    bool closing_ = false;
+    std::atomic<std::uint64_t> generation_{0};
+    std::atomic<int> busy_{0};
+    std::atomic<bool> closing_{false};
+    int looks_ = 0;
 
     const LoopBody* body_ = nullptr;
     Size n_ = 0, grain_ = 1;

@@ -112,7 +112,7 @@ class Layout:
         options.update_negatives = schedule.update_negatives
         options.seed = seed
         options.epoch = first_epoch * schedule.sweeps
-        self.first_epoch, self.ages = first_epoch, ages
+        self.first_epoch, self.heads, self.ages = first_epoch, heads, ages
         self._core = _core.SampledLayout(
             graph.indptr,
             graph.indices,
