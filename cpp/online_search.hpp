@@ -42,11 +42,17 @@ struct TableGraph {
     }
 };
 
+// A refresh finds what earlier explorations could not see. What they saw and refused lies just within the limit, and is
+// not evaluated again and again: of 70,000 images 7 % of the time for 0.002 of the recall.
+constexpr float refresh_share = 0.9f;
+
 template <class Rank, Source source>
 class Explorer {
   public:
     Explorer(const OnlineView& view, const Exploration& task)
-        : view_(view), task_(task), graph_{view}, search_(view.space, task.heads, task.width, view.share, graph_),
+        : view_(view), task_(task), graph_{view},
+          search_(view.space, task.heads, task.width,
+                  view.share < 1.0f && !task.lost ? refresh_share * view.share : view.share, graph_),
           leaves_(view.forest.trees) {}
 
     void run(Size at) {
