@@ -21,7 +21,9 @@ from typing import Any
 import numpy as np
 
 SIZES = (10_000, 35_000, 70_000)
-ESTIMATORS = ("UMAP", "DensMAP", "TSNE", "LargeVis")
+ESTIMATORS = ("UMAP", "DensMAP", "TSNE", "LargeVis", "ProgressiveUMAP")
+# What makes a fit short without making it smaller.
+SHORT: dict[str, dict[str, Any]] = {"TSNE": {"max_iter": 20}, "ProgressiveUMAP": {"new_epochs": 6, "polish_epochs": 6}}
 
 
 def resident(kind: str) -> int:
@@ -43,7 +45,7 @@ def rows_of(n: int, d: int | None) -> np.ndarray:
 def measured(estimator: str, n: int, d: int | None) -> dict[str, Any]:
     import vicinal
 
-    few: dict[str, Any] = {"max_iter": 20} if estimator == "TSNE" else {"n_epochs": 5}
+    few = SHORT.get(estimator, {"n_epochs": 5})
     cls = getattr(vicinal, estimator)
     rows = rows_of(n, d)
     cls(**few, n_jobs=2).fit(rows[:300, :50].copy())

@@ -6,8 +6,8 @@ which is not copied if it is C-contiguous float32. How many edges a graph has de
 entries of the neighbour table, between 1 and 2, is what images, text vectors and digits come to.
 
 Measured against the peak of the resident memory, Fashion-MNIST in fresh processes (benchmarks/memory_estimate.py),
-estimate over measurement at 10,000, 35,000 and 70,000 rows: UMAP 0.91, 0.96, 0.96; densMAP 0.97, -, 1.01; t-SNE 1.10,
-0.87, 1.02.
+estimate over measurement at 10,000, 35,000 and 70,000 rows: UMAP 0.91, 0.96, 0.96; densMAP 0.97, -, 1.01; t-SNE 0.88,
+0.92, 1.06; LargeVis 1.00, 0.94, 0.99; progressive UMAP 0.99, 0.99, 1.02.
 """
 
 from __future__ import annotations
@@ -19,12 +19,16 @@ from typing import Any
 
 import numpy as np
 
+from vicinal.growing_map import MOST_LAYOUTS, SLICE
 from vicinal.metrics import ALIASES, METRICS, PRECOMPUTED
 from vicinal.neighbors import LONG_TABLE, SKETCH_WIDTH, SearchOptions, compares_all
+from vicinal.online import OnlineOptions
 
 EDGES = 1.6
 SEEN = 32  # hashes of the rows, sorted, their order, and who is first: 8 bytes each (seen_rows.py)
+SPLIT_COLUMNS, LEAF_ROWS = 32, 48  # of the trees of an online search (search_space.hpp, online_task.hpp)
 GRID = 3e7  # t-SNE's grid: the kernel's transform and that of the density, as wide as maps usually are
+BLAS = 3.5e7  # OpenBLAS' own buffers, of large products
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 BINARY = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
@@ -158,7 +162,7 @@ def add_search(ledger: Ledger, table: Table, k: int, *, metric: Any = "euclidean
             ledger.keep(4.0 * n * d)
         ledger.keep(4.0 * n * (SKETCH_WIDTH + 1 if wide else _padded(d)))
         if wide:
-            ledger.use(4.0 * min(n, 2048, max(256, (1 << 22) // d)) * (d + SKETCH_WIDTH))  # the sample of fit_sketch
+            ledger.use(_sample(n, d))
         if approximate or not compares_all(n, d, k):
             options = SearchOptions() if k <= LONG_TABLE else SearchOptions().looser()
             options = options.for_rows(n)
@@ -169,6 +173,27 @@ def add_search(ledger: Ledger, table: Table, k: int, *, metric: Any = "euclidean
             heaps = _heap(k - 1)
         ledger.use(n * heaps + result)
     ledger.keep(result)
+
+
+def add_online_search(ledger: Ledger, table: Table, k: int, metric: str) -> None:
+    """Rows that keep coming, with their sketches, lists and trees (online_neighbors.hpp)."""
+    n, d, options = table.n, table.d, OnlineOptions()
+    ledger.keep(4.0 * n * d * (1 + (METRICS[ALIASES.get(metric, metric)].prepare is not None)))
+    ledger.keep(4.0 * n * (SKETCH_WIDTH if d > SKETCH_WIDTH else _padded(d)))
+    # Batches on their way in, and samples: many small pieces, which the allocator keeps.
+    ledger.keep(12.0 * min(n, 1000) * d + (2 * _sample(n, d) if d > SKETCH_WIDTH else 0.0))
+    # Leaves are two thirds full, and as many nodes lie above them; a row has its number in a leaf of each tree.
+    node = 16.0 + 4.0 * SPLIT_COLUMNS
+    ledger.keep(n * (_heap(k - 1 + options.spare) + 6.0 + options.trees * 1.5 * (4.0 + 2.0 * node / LEAF_ROWS)))
+
+
+def add_growing_map(ledger: Ledger, n: int, k: int, n_components: int) -> None:
+    """Lists in both directions and columns of a map that grows, then the layouts of its slices (growing_map.py)."""
+    ledger.keep(n * (8.0 * k + 24.0 + 6.0 * k + 28.0 + 4.0 * n_components))
+    rows = min(n, SLICE)
+    slices = min(MOST_LAYOUTS + 1, -(-n // SLICE))
+    edges = EDGES * max(k - 1, 1)
+    ledger.use(slices * (8.0 * n * n_components + rows * (12.0 * edges + 12.0)) + rows * 90.0 * edges)
 
 
 def add_graph(ledger: Ledger, n: int, k: int, *, normalised: bool = False) -> float:
@@ -186,7 +211,7 @@ def add_start(ledger: Ledger, init: Any, table: Table, n_components: int, edges:
     """Where the rows start."""
     n, d = table.n, table.d
     if isinstance(init, str) and init == "pca":
-        ledger.use(3 * 8.0 * 4096 * d + 3 * 8.0 * d * d + 24.0 * n * n_components)
+        ledger.use(3 * 8.0 * min(n, 4096) * d + 3 * 8.0 * d * d + 24.0 * n * n_components + min(BLAS, 16.0 * n * d))
     elif isinstance(init, str) and init != "random":
         width = -(-(n_components + 4) // 8) * 8  # spectral.py: a block of vectors, in float64 and float32
         ledger.use(max(30.0 * edges, 4.0 * edges + 56.0 * n * width))
@@ -208,6 +233,11 @@ def add_full_layout(ledger: Ledger, n: int, n_components: int, edges: float) -> 
     """t-SNE's padded edges and its state (full_layout.hpp), then the divergence of the map (losses.kl_divergence)."""
     ledger.keep(8.0 * (edges + 8.0 * n) + n * (12.0 + 36.0 * n_components) + GRID)
     ledger.use(22.0 * edges)
+
+
+def _sample(n: int, d: int) -> float:
+    """The rows that a sketch is fitted to, and theirs (sketch.hpp)."""
+    return 4.0 * min(n, 2048, max(256, (1 << 22) // d)) * (d + SKETCH_WIDTH)
 
 
 def _heap(k: float) -> float:

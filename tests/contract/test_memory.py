@@ -15,7 +15,16 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 import vicinal
-from vicinal import TSNE, UMAP, AlignedUMAP, DensMAP, KNeighborsTransformer, LargeVis, estimate_memory
+from vicinal import (
+    TSNE,
+    UMAP,
+    AlignedUMAP,
+    DensMAP,
+    KNeighborsTransformer,
+    LargeVis,
+    ProgressiveUMAP,
+    estimate_memory,
+)
 
 Rows = NDArray[np.float32]
 ALL = [UMAP, DensMAP, TSNE, LargeVis, KNeighborsTransformer]
@@ -24,7 +33,8 @@ MEASURE = Path(__file__).parents[2] / "benchmarks" / "memory_estimate.py"
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak of the memory is read from /proc")
 @pytest.mark.parametrize(
-    ("estimator", "sizes"), [("UMAP", [8_000, 16_000, 32_000]), ("DensMAP", [16_000]), ("TSNE", [12_000])]
+    ("estimator", "sizes"),
+    [("UMAP", [8_000, 16_000, 32_000]), ("DensMAP", [16_000]), ("TSNE", [12_000]), ("ProgressiveUMAP", [12_000])],
 )
 def test_estimates_are_near_the_peak(estimator: str, sizes: list[int], child_environment: dict[str, str]) -> None:
     """Fashion-MNIST at up to 70,000 rows is benchmarks/memory_estimate.py without arguments."""
@@ -63,6 +73,14 @@ class TestLimit:
         AlignedUMAP(memory_limit=3 * one, n_epochs=2).fit([iris, iris], relations=[{}])
         with pytest.raises(MemoryError, match="300 rows"):
             AlignedUMAP(memory_limit=1.2 * one, n_epochs=2).fit([iris, iris], relations=[{}])
+
+    def test_a_map_that_grows_is_refused_what_would_be_too_much_and_keeps_what_it_has(self, digits: Rows) -> None:
+        limit = estimate_memory(1_200, digits.shape[1], estimator="ProgressiveUMAP")
+        model = ProgressiveUMAP(memory_limit=limit, random_state=0).partial_fit(digits[:1_000])
+        with pytest.raises(MemoryError, match=r"ProgressiveUMAP to 1500 rows of 64 columns .* memory_limit"):
+            model.partial_fit(digits[1_000:1_500])
+        assert model.n_rows_ == 1_000
+        assert model.partial_fit(digits[1_000:1_200]).run().embedding_.shape == (1_200, 2)
 
     def test_lists_are_checked_too(self) -> None:
         with pytest.raises(MemoryError, match="memory_limit=1000"):

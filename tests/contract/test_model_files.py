@@ -132,13 +132,14 @@ def test_what_a_file_holds_can_be_told_without_a_model(digits: Rows, tmp_path: P
     assert ("float32", (60, 2)) in told["arrays"].values()
 
 
-class TestBrokenFiles:
-    @pytest.fixture(scope="class")
-    def whole(self, digits: Rows, tmp_path_factory: pytest.TempPathFactory) -> bytes:
-        path = tmp_path_factory.mktemp("models") / "model"
-        UMAP(**FAST).fit(digits[:60]).save(path)
-        return path.read_bytes()
+@pytest.fixture(scope="module")
+def whole(digits: Rows, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = tmp_path_factory.mktemp("models") / "model"
+    UMAP(**FAST).fit(digits[:60]).save(path)
+    return path.read_bytes()
 
+
+class TestBrokenFiles:
     def refused(self, content: bytes, folder: Path) -> None:
         path = folder / "broken"
         path.write_bytes(content)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from vicinal import Graph, Kernel, Layout, Neighbors, Schedule, _core, find_neighbors, fuzzy_graph
+from vicinal import Graph, Kernel, Layout, Neighbors, ProgressiveUMAP, Schedule, _core, find_neighbors, fuzzy_graph
 from vicinal.graph import local_memberships
 from vicinal.growing_array import GrowingArray
 
@@ -118,3 +118,25 @@ def test_heads_that_are_no_rows_are_refused(graph: Graph) -> None:
     rows = np.array([3, 150], dtype=np.int32)
     with pytest.raises(ValueError, match="a head is no row"):
         Layout(some_of(graph, rows - 1), start(), KERNEL, Schedule(20), heads=rows)
+
+
+def test_layouts_that_are_kept_between_rounds_change_nothing(digits: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slices of 500 rows: the first ones are kept, the others are not; rows that came to rest make new ones."""
+    monkeypatch.setattr("vicinal.growing_map.SLICE", 500)
+    made, maps = [], []
+    new = Layout.__init__
+
+    def counted(self: Layout, *args: object, **kwargs: object) -> None:
+        made[-1] += 1
+        new(self, *args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Layout, "__init__", counted)
+    for most in (0, 2):
+        monkeypatch.setattr("vicinal.growing_map.MOST_LAYOUTS", most)
+        made.append(0)
+        model = ProgressiveUMAP(random_state=0)
+        for begin in range(0, len(digits), 600):
+            model.partial_fit(digits[begin : begin + 600])
+        maps.append(model.run().polish().embedding_)
+    np.testing.assert_array_equal(maps[0], maps[1])
+    assert made[1] < made[0]

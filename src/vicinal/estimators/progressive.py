@@ -16,6 +16,7 @@ from vicinal.given import Given, unlabelled
 from vicinal.graph import bipartite_graph
 from vicinal.growing_map import NEIGHBORS, TURN, GrowingMap
 from vicinal.initialize import INITIALIZER_ALIASES, INITIALIZERS
+from vicinal.memory import ByteSize, Ledger, Table, add_growing_map, add_online_search, check_limit
 from vicinal.metrics import ALIASES, METRICS, Rows, check_metric
 from vicinal.online import OnlineNeighbors
 from vicinal.parameters import Interval, StrOptions
@@ -76,6 +77,8 @@ class ProgressiveUMAP(Embedding):
     callback : callable(stage, epoch, n_epochs, embedding), optional
         Called after neighbours were found and after every turn of the layout, with the epochs that the map has run and
         will have run as things stand; a truthy answer ends the present call.
+    memory_limit : int or str, optional
+        Bytes, or a text such as "2GB": rows with which the map would take more are refused with a MemoryError.
 
     Attributes
     ----------
@@ -99,6 +102,7 @@ class ProgressiveUMAP(Embedding):
         "updated_epochs": [Interval(Integral, 0, None, closed="left")],
         "polish_epochs": [Interval(Integral, 0, None, closed="left")],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "memory_limit": [ByteSize(), None],
     }
     _map: GrowingMap
 
@@ -132,6 +136,7 @@ class ProgressiveUMAP(Embedding):
         verbose: bool = False,
         tqdm_kwds: dict[str, Any] | None = None,
         callback: Any = None,
+        memory_limit: float | str | None = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.n_components = n_components
@@ -160,6 +165,7 @@ class ProgressiveUMAP(Embedding):
         self.verbose = verbose
         self.tqdm_kwds = tqdm_kwds
         self.callback = callback
+        self.memory_limit = memory_limit
 
     def insert(self, X: Any, y: Any = None) -> ProgressiveUMAP:
         """Queues rows, which costs next to nothing; ``y`` holds classes, -1, NaN or None where there is none."""
@@ -173,11 +179,17 @@ class ProgressiveUMAP(Embedding):
         model._check_parameters()
         self._validate_params()
         rows = self._check_rows(X, reset=first)
+        if not first and self.memory_limit is not None:
+            check_limit(self, Table(self.n_rows_ + len(rows), rows.shape[1]))
         check_metric(self.metric, self.metric_kwds, rows.shape[1], False)
         labels = None if y is None else model._supervision(0).check(y, len(rows))
         if first:
             self._map = self._new_map(model)
         return rows, labels
+
+    def _add_memory(self, ledger: Ledger, table: Table) -> None:
+        add_online_search(ledger, table, int(self.n_neighbors), self.metric)
+        add_growing_map(ledger, table.n, int(self.n_neighbors), int(self.n_components))
 
     def step(self, budget_ms: float | None = None, n_ops: int | None = None) -> Step:
         """Works for about ``budget_ms``, or until ``n_ops`` rows were searched or refreshed and as many moved.
