@@ -151,7 +151,6 @@ class GrowingMap:
         rows = np.flatnonzero(left[self.cursor :])[: max(most, 1)].astype(np.int32) + np.int32(self.cursor)
         if not rows.size:
             if not self.cursor:
-                self._layouts.clear()
                 return 0
             self.cursor, self.round = 0, self.round + 1
             return self.move(most)
@@ -161,9 +160,11 @@ class GrowingMap:
         layout = self._layout(rows)
         layout.step(turns * TURN)
         self.places.view[:] = layout.embedding
-        if len(self._layouts) < MOST_LAYOUTS:
-            self._layouts[int(rows[0])] = layout
         left[rows] = np.maximum(left[rows] - turns * TURN, 0)
+        if not self.n_moving:
+            self._layouts.clear()
+        elif len(self._layouts) < MOST_LAYOUTS:
+            self._layouts[int(rows[0])] = layout
         self.age.view[rows] += turns * TURN
         self.cursor, self.round = int(rows[-1]) + 1, self.round + turns - 1
         return turns * len(rows)

@@ -29,6 +29,8 @@ with atheris.instrument_imports(include=["vicinal"]) if atheris else nullcontext
 
 MOST_MEMORY = 8 << 30  # of address space, most of it libraries: a reader that believes a size runs into it
 SLOWEST = 10.0
+TIMED_OUT = 70  # libFuzzer's exit status after -timeout
+ENDLESS = 120.0  # seconds beyond its share after which a target is given up
 POOL = 200
 
 
@@ -132,7 +134,13 @@ def main() -> None:
     failed = []
     for name in names:
         command = [sys.executable, __file__, "--alone", "--seconds", str(share), "--seed", str(options.seed), name]
-        if subprocess.run(command).returncode:
+        try:
+            status = subprocess.run(command, timeout=share + ENDLESS).returncode
+        except subprocess.TimeoutExpired:
+            status = TIMED_OUT
+        if status == TIMED_OUT and TARGETS[name].endless:
+            print(f"{name}: no end in {TARGETS[name].endless}", flush=True)
+        elif status:
             failed.append(name)
     if failed:
         sys.exit(f"finds in {', '.join(failed)}")

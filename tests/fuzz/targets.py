@@ -24,10 +24,14 @@ FOLDER = Path(tempfile.mkdtemp(prefix="vicinal-fuzz-"))
 
 @dataclass(frozen=True)
 class Target:
-    """``feed`` takes the bytes of a file; whatever else it raises than it may, is a find."""
+    """``feed`` takes the bytes of a file; whatever else it raises than it may, is a find.
+
+    ``endless`` says which library is known to go round for ever on broken files: that it does is no find.
+    """
 
     seeds: Callable[[], list[bytes]]
     feed: Callable[[bytes], None]
+    endless: str = ""
 
 
 def _model(content: bytes) -> None:
@@ -120,7 +124,7 @@ TARGETS: dict[str, Target] = {
     "npz": Target(_archives, _table(".npz")),
     "parquet": Target(lambda: _frames("write_parquet"), _table(".parquet")),
     "feather": Target(lambda: _frames("write_ipc"), _table(".feather")),
-    "h5ad": Target(_annotated, _table(".h5ad")),
+    "h5ad": Target(_annotated, _table(".h5ad"), "HDF5's heap of variable-length texts"),
 }
 
 

@@ -138,5 +138,6 @@ def test_layouts_that_are_kept_between_rounds_change_nothing(digits: Rows, monke
         for begin in range(0, len(digits), 600):
             model.partial_fit(digits[begin : begin + 600])
         maps.append(model.run().polish().embedding_)
+        assert not model._map._layouts
     np.testing.assert_array_equal(maps[0], maps[1])
     assert made[1] < made[0]
