@@ -69,9 +69,9 @@ class ProgressiveUMAP(Embedding):
         Whether rows whose neighbours stayed the same move too when others arrive, as little as updated ones do. The
         cost of a batch is then that of all rows.
     new_epochs, updated_epochs, polish_epochs : int, default 18, 6 and 18
-        Epochs that a new row moves for, a row whose neighbours changed, and all rows in ``polish``. A row that has n
-        epochs left has (n / 60)^1.5 of ``learning_rate``, at most all of it. A batch that is a large share of the map
-        moves it for longer.
+        Epochs that a new row moves for, one whose neighbours changed (half of these move, drawn anew each time), and
+        all rows in ``polish``. A row that has n epochs left has (n / 60)^1.5 of ``learning_rate``, at most all of it. A
+        batch that is a large share of the map moves it for longer.
     batch_size : int, default 1000
         Rows that ``fit`` takes at a time.
     callback : callable(stage, epoch, n_epochs, embedding), optional
