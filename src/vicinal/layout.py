@@ -171,11 +171,11 @@ class Layout:
 
     def step(self, n: int = 1) -> None:
         """Runs ``n`` more epochs."""
+        sweeps = self.schedule.sweeps
+        epochs = np.arange(self.epoch, self.epoch + n)[:, None]
+        rates = self.schedule.learning_rates(epochs if self.ages is None else epochs + self.ages)
         # Cut off within an epoch, what is left of it comes first.
-        done = self._core.epoch - self.first_epoch * self.schedule.sweeps
-        epochs = np.arange(done, (self.epoch + n) * self.schedule.sweeps)[:, None] // self.schedule.sweeps
-        ages = epochs if self.ages is None else epochs + self.ages
-        self._core.step(self.schedule.learning_rates(ages), self.n_jobs)
+        self._core.step(np.repeat(rates, sweeps, axis=0)[self._core.epoch % sweeps :], self.n_jobs)
 
     def run(
         self, stops: list[int], progress: Progress, places: Callable[[], NDArray[np.float32]]

@@ -68,7 +68,7 @@ class ProgressiveUMAP(Embedding):
     move : {"active", "all"}, default "active"
         Whether rows whose neighbours stayed the same move too when others arrive, as little as updated ones do. The
         cost of a batch is then that of all rows.
-    new_epochs, updated_epochs, polish_epochs : int, default 18, 6 and 18
+    new_epochs, updated_epochs, polish_epochs : int, default 18, 6 and 12
         Epochs that a new row moves for, one whose neighbours changed (half of these move, drawn anew each time), and
         all rows in ``polish``. A row that has n epochs left has (n / 60)^1.5 of ``learning_rate``, at most all of it. A
         batch that is a large share of the map moves it for longer.
@@ -120,7 +120,7 @@ class ProgressiveUMAP(Embedding):
         move: str = "active",
         new_epochs: int = 18,
         updated_epochs: int = 6,
-        polish_epochs: int = 18,
+        polish_epochs: int = 12,
         batch_size: int = 1000,
         n_jobs: int | None = -1,
         set_op_mix_ratio: float = 1.0,
