@@ -34,7 +34,7 @@ demo: $(VENV)/.demo
 test: setup browser
 	$(BIN)/python -m pytest
 
-# Debian's Chromium for tests/browser, where it may be installed; the tests say so when they are skipped.
+# Debian's Chromium for tests/viewer/browser, where it may be installed; the tests say so when they are skipped.
 browser:
 	@if ! command -v chromium > /dev/null && command -v apt-get > /dev/null && [ "$$(id -u)" = 0 ]; then \
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
@@ -59,8 +59,8 @@ format: setup
 # source is the same at all of them. Timed tests and those that fork are for the release build only.
 SANITIZED := build/sanitized
 comma := ,
-SANITIZED_TESTS := $(addprefix tests/contract/test_,callback.py errors.py input.py model_files.py refusals.py transform.py) \
-    tests/parity
+SANITIZED_TESTS := tests/neighbors tests/graph tests/layout tests/quality tests/compat tests/files/test_model_files.py \
+    $(addprefix tests/estimators/test_,callback.py errors.py input.py refusals.py transform.py)
 configure_checked = $(BIN)/cmake -S . -B $(1) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
     -DVICINAL_SANITIZE=$(2) -DVICINAL_LEVELS=v3 -DVICINAL_CORE_TESTS=ON -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python \
     -Dnanobind_DIR=$$($(BIN)/python -m nanobind --cmake_dir) > /dev/null

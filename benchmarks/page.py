@@ -24,7 +24,7 @@ from vicinal import viewer
 HERE = Path(__file__).resolve().parent
 MILLION = 1_000_000
 CLASSES = 20
-# Software GL, as tests/browser has it.
+# Software GL, as tests/viewer/browser has it.
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--use-gl=angle", "--use-angle=swiftshader"]
 ARGUMENTS += ["--enable-unsafe-swiftshader", "--disable-background-networking"]
 PATIENCE_MS = 120_000

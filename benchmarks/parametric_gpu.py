@@ -27,9 +27,10 @@ SEED = 0
 
 
 def make_graph(arguments: argparse.Namespace) -> None:
-    from vicinal.graph import fuzzy_graph
-    from vicinal.initialize import InitialTask, initial_embedding
-    from vicinal.neighbors import NeighborIndex
+    from vicinal.graph.fuzzy import fuzzy_graph
+    from vicinal.initialize.start import initial_embedding
+    from vicinal.initialize.task import InitialTask
+    from vicinal.neighbors.index import NeighborIndex
 
     X = np.load(arguments.data)[:TRAIN_ROWS]
     begin = perf_counter()
@@ -44,7 +45,7 @@ def train_once(
 ) -> tuple[dict[str, float], Any, Any]:
     import torch
 
-    from vicinal.kernel import Kernel
+    from vicinal.layout.kernel import Kernel
     from vicinal.parametric.encoders import Shape
     from vicinal.parametric.fitting import Data, Objective, default_epochs, fit_model
     from vicinal.parametric.model import Model

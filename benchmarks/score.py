@@ -166,7 +166,7 @@ class Divergence:
         self.graph = entropic_graph(find_neighbors(dataset.data(), min(91, dataset.rows)), 30.0)
 
     def score(self, embedding_file: Path) -> float:
-        from vicinal.losses import kl_divergence
+        from vicinal.quality.losses import kl_divergence
 
         return float(kl_divergence(self.graph, np.load(embedding_file), samples=None))
 
@@ -176,14 +176,14 @@ class RadiusCorrelation:
 
     def __init__(self, dataset: Dataset) -> None:
         from vicinal import find_neighbors, fuzzy_graph
-        from vicinal.density import Radii, edge_distances
+        from vicinal.layout.density import Radii, edge_distances
 
         neighbors = find_neighbors(dataset.data(), min(15, dataset.rows))
         graph = fuzzy_graph(neighbors)
         self.radii = Radii.of(graph, edge_distances(graph, neighbors))
 
     def score(self, embedding_file: Path) -> float:
-        from vicinal.density import embedding_radii, radius_correlation
+        from vicinal.layout.density import embedding_radii, radius_correlation
 
         return radius_correlation(self.radii.log_radius, embedding_radii(np.load(embedding_file), 15))
 

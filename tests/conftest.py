@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits, load_iris
 
 import vicinal
 
-GOLDEN = Path(__file__).parent / "parity" / "golden"
+GOLDEN = Path(__file__).parent / "golden"
 
 Rows = NDArray[np.float32]
 
@@ -47,7 +47,7 @@ def grouped() -> Any:
 
 @pytest.fixture(scope="session")
 def golden() -> Any:
-    """A function name -> arrays of a golden file (tests/parity/make_golden.py says what they hold)."""
+    """A function name -> arrays of a golden file (tests/golden/make_golden.py says what they hold)."""
 
     def load(name: str) -> dict[str, NDArray[Any]]:
         with np.load(GOLDEN / f"{name}.npz", allow_pickle=False) as arrays:

@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 import vicinal
 from vicinal import FullLayout, Graph, Layout, Neighbors, Phase, Schedule, find_neighbors, fit_ab, fuzzy_graph
-from vicinal.initialize import InitialTask, pca
-from vicinal.neighbors import NeighborIndex
-from vicinal.precomputed import neighbors_from_distances
-from vicinal.spectral import eigenmap
+from vicinal.initialize.eigenmap import eigenmap
+from vicinal.initialize.pca import pca
+from vicinal.initialize.task import InitialTask
+from vicinal.neighbors.index import NeighborIndex
+from vicinal.neighbors.precomputed import neighbors_from_distances
 
 Work = Callable[[], object]
 # What prepares the work; a model comes with the work that must leave it as it was.
@@ -155,19 +156,19 @@ def full_layout_on_a_grid() -> Work:
 @stage
 def losses() -> Work:
     made, where = random_graph(20_000, 15), places(20_000)
-    return lambda: vicinal.losses.effective_loss(made, where, fit_ab(), Schedule(10))
+    return lambda: vicinal.quality.losses.effective_loss(made, where, fit_ab(), Schedule(10))
 
 
 @stage
 def quality() -> Work:
     X, where = rows(10_000, 300), places(10_000)
-    return lambda: vicinal.quality.report(X, where)
+    return lambda: vicinal.quality.measures.report(X, where)
 
 
 @stage
 def quality_by_another_metric() -> Work:
     X, where = rows(5_000, 500), places(5_000)
-    return lambda: vicinal.quality.trustworthiness(X, where, metric="manhattan")
+    return lambda: vicinal.quality.measures.trustworthiness(X, where, metric="manhattan")
 
 
 @stage

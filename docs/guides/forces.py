@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 import vicinal
 from vicinal import losses, plot, quality
-from vicinal.graph import Graph
-from vicinal.kernel import Kernel
+from vicinal.graph.graph import Graph
+from vicinal.layout.kernel import Kernel
 
 ROOT = Path(__file__).parents[2]
 IMAGES = ROOT / "docs" / "images"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from vicinal.estimators.umap import UMAP
-from vicinal.functions import (
+from vicinal.compat.umap_functions import (
     compute_membership_strengths,
     discrete_metric_simplicial_set_intersection,
     find_ab_params,
@@ -15,6 +14,7 @@ from vicinal.functions import (
     simplicial_set_embedding,
     smooth_knn_dist,
 )
+from vicinal.estimators.umap import UMAP
 
 __all__ = [
     "UMAP",

@@ -1,6 +1,6 @@
 """Writes the model files of the present version to tests/data/models/<version>, with rows and where they are placed.
 
-Run once a release; files of earlier ones are never written again: tests/contract/test_golden_models.py loads them all.
+Run once a release; files of earlier ones are never written again: tests/files/test_golden_models.py loads them all.
 """
 
 from __future__ import annotations

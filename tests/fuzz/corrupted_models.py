@@ -28,7 +28,7 @@ from data.make_models import MODELS, placed
 from fuzz.mutations import MUTATIONS, changed, spliced, wrong_header, wrong_length
 
 import vicinal
-from vicinal.container import read_file, write_file
+from vicinal.files.container import read_file, write_file
 
 MOST_MEMORY = 500e6
 SLOWEST = 5.0

@@ -16,7 +16,7 @@ import numpy as np
 from data.make_models import MODELS
 
 import vicinal
-from vicinal.readers import ReadError, read_table
+from vicinal.files.readers import ReadError, read_table
 
 ROWS = [[1.0, 2.5, -3.0], [0.0, 1e30, 4.0], [5.5, 1e-30, 6.0]]
 FOLDER = Path(tempfile.mkdtemp(prefix="vicinal-fuzz-"))

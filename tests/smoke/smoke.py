@@ -17,9 +17,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import vicinal.backends._core
 
 import vicinal
-import vicinal._core
 
 COMPILERS = ("cc", "c++", "gcc", "g++", "clang", "clang++", "cmake", "ninja")
 # What a process needs that must not write anywhere: run again with a read-only file system and no home.
@@ -80,7 +80,7 @@ def the_lowest_level_works_too() -> str:
     subprocess.run(
         [sys.executable, "-c", FIT], stdout=subprocess.DEVNULL, env=os.environ | {"VICINAL_LEVEL": lowest}, check=True
     )
-    return f"{lowest}; this machine's own is {vicinal._core.active_level()}"
+    return f"{lowest}; this machine's own is {vicinal.backends._core.active_level()}"
 
 
 def models_are_saved_and_loaded() -> str:

@@ -50,13 +50,13 @@ from vicinal.cli.writing import (
     write_picture,
     write_report,
 )
-from vicinal.outputs import Outputs
+from vicinal.files.atomic import Outputs
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from vicinal.readers import Table
+    from vicinal.files.readers import Table
 
 
 class Dataset(StrEnum):
@@ -294,7 +294,7 @@ def _read(
     hover: str | None = None,
     array: str | None = None,
 ) -> Table:
-    from vicinal.readers import read_table
+    from vicinal.files.readers import read_table
 
     return read_table(path, **reading(columns, label, ids, hover, array))
 

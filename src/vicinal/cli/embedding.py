@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from vicinal.quality import QualityReport
+    from vicinal.quality.measures import QualityReport
 
 
 INTERRUPTED = 130

@@ -9,7 +9,7 @@ from vicinal.cli.methods import Recipe, rebuild, signature
 
 if TYPE_CHECKING:
     from vicinal.cli.streaming import Reading
-    from vicinal.readers import Table
+    from vicinal.files.readers import Table
     from vicinal.viewer.server import LiveServer
     from vicinal.viewer.session import Session
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from vicinal.cli.bars import Bars, one_line_warnings, stage_bars
 from vicinal.cli.embedding import Embedded, interruptible, measure
 from vicinal.cli.targets import Beside, save_model
-from vicinal.readers.gathered import Gathered
-from vicinal.readers.table import ReadError, Table
-from vicinal.streams import POLISH, READ, grow
+from vicinal.files.readers.gathered import Gathered
+from vicinal.files.readers.table import ReadError, Table
+from vicinal.files.streams import POLISH, READ, grow
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,7 +33,7 @@ class Reading:
     ids: str | None = None
 
     def tables(self) -> Iterator[Table]:
-        from vicinal.readers.batches import read_batches
+        from vicinal.files.readers.batches import read_batches
 
         tables = read_batches(self.path, self.size, **self.columns)
         first = next(tables, None)
@@ -43,7 +43,7 @@ class Reading:
         yield from tables
 
     def total(self) -> int | None:
-        from vicinal.readers.sizes import row_count
+        from vicinal.files.readers.sizes import row_count
 
         return row_count(self.path)
 

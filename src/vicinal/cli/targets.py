@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from vicinal.cli.embedding import Embedded
 from vicinal.cli.methods import Recipe
 from vicinal.cli.writing import MAP_SUFFIXES, check_targets, write_map, write_picture, write_report
-from vicinal.outputs import Outputs
+from vicinal.files.atomic import Outputs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -84,7 +84,7 @@ class Targets:
 
 
 def save_model(model: Any, path: Path) -> None:
-    from vicinal import model_io
+    from vicinal.files import models as model_io
 
     # the bars are of this process
     model.set_params(callback=None)

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.estimators._contract import Estimator, random_seed
-from vicinal.memory import Ledger, Table, check_limit
-from vicinal.metrics import Rows, is_sparse
-from vicinal.row_content import as_rows, scan_rows
+from vicinal.maps.memory import Ledger, Table, check_limit
+from vicinal.neighbors.metrics import Rows, is_sparse
+from vicinal.neighbors.rows import as_rows, scan_rows
 
 MOST_ROWS = 2**31 - 1  # row numbers are 32-bit
 
@@ -68,7 +68,7 @@ class Embedding(Estimator):
         return table
 
     def _add_memory(self, ledger: Ledger, table: Table) -> None:
-        """Adds what a fit takes, part by part (:mod:`vicinal.memory`)."""
+        """Adds what a fit takes, part by part (:mod:`vicinal.maps.memory`)."""
         raise NotImplementedError(f"the memory of {type(self).__name__} is not known beforehand")
 
     def explore(self, labels: Any = None, **described: Any) -> Any:

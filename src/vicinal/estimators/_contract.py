@@ -18,8 +18,8 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from vicinal.interruption import imported
-from vicinal.parameters import check_parameters
+from vicinal.runtime.interruption import imported
+from vicinal.runtime.parameters import check_parameters
 
 Self = TypeVar("Self", bound="Estimator")
 
@@ -102,13 +102,13 @@ class Estimator:
         Functions among the parameters are not in the file and have to be given again to ``load``; callbacks are left
         out. ``include_data=False`` leaves the training data out where new rows can be placed without it.
         """
-        from vicinal.model_io import save
+        from vicinal.files.models import save
 
         save(self, path, include_data=include_data)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles and copies hold the bytes of the file, and beside them what a file leaves out."""
-        from vicinal.model_io import pickled
+        from vicinal.files.models import pickled
 
         return pickled(self)
 
@@ -117,7 +117,7 @@ class Estimator:
         parameters = self._get_param_names()
         state = {name: value for name, value in vars(self).items() if name not in parameters}
         if state and not include_data:
-            from vicinal.container import ModelFileError
+            from vicinal.files.container import ModelFileError
 
             raise ModelFileError(
                 f"include_data=False is not possible for {type(self).__name__}: new rows are placed by comparing them "

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.density import (
+from vicinal.estimators._umap_parameters import UMAPParameters
+from vicinal.graph.graph import Graph
+from vicinal.layout.density import (
     EXACT_SHARE,
     EXACT_SHIFT,
     DensityTerm,
@@ -16,10 +18,8 @@ from vicinal.density import (
     finite_radii,
     radius_correlation,
 )
-from vicinal.estimators._umap_parameters import UMAPParameters
-from vicinal.graph import Graph
-from vicinal.layout import Layout
-from vicinal.neighbors import Neighbors
+from vicinal.layout.sampled import Layout
+from vicinal.neighbors.table import Neighbors
 
 
 class Densities(UMAPParameters):

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.estimators._base import Embedding
-from vicinal.initialize import INITIALIZERS
-from vicinal.kernel import Kernel, fit_ab
-from vicinal.memory import ByteSize, Ledger, Table, add_graph, add_search, add_start
-from vicinal.metrics import ALIASES, METRICS
-from vicinal.parameters import Interval, StrOptions
+from vicinal.initialize.start import INITIALIZERS
+from vicinal.layout.kernel import Kernel, fit_ab
+from vicinal.maps.memory import ByteSize, Ledger, Table, add_graph, add_search, add_start
+from vicinal.neighbors.metrics import ALIASES, METRICS
+from vicinal.runtime.parameters import Interval, StrOptions
 
 if TYPE_CHECKING:
     import torch

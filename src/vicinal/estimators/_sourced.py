@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from vicinal.estimators._base import Embedding
-from vicinal.graph import Graph
-from vicinal.metrics import PRECOMPUTED, Rows, allows_nan, check_metric, is_sparse
-from vicinal.source import DistanceSource, RowSource, Source
+from vicinal.graph.graph import Graph
+from vicinal.neighbors.metrics import PRECOMPUTED, Rows, allows_nan, check_metric, is_sparse
+from vicinal.neighbors.training_data import DistanceSource, RowSource, Source
 
 
 class Sourced(Embedding):

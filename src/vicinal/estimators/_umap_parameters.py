@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.estimators._sourced import Sourced
-from vicinal.initialize import INITIALIZER_ALIASES, INITIALIZERS, given_start
-from vicinal.kernel import Kernel, fit_ab
-from vicinal.layout import Schedule, default_epochs
-from vicinal.memory import ByteSize, Ledger, Table, add_density, add_graph, add_layout, add_search, add_start
-from vicinal.metrics import ALIASES, METRICS, PRECOMPUTED, check_metric, is_low_level
-from vicinal.output_space import OutputSpace, output_space
-from vicinal.parameters import Interval, StrOptions
+from vicinal.initialize.start import INITIALIZER_ALIASES, INITIALIZERS, given_start
+from vicinal.layout.kernel import Kernel, fit_ab
+from vicinal.layout.output_space import OutputSpace, output_space
+from vicinal.layout.schedule import Schedule, default_epochs
+from vicinal.maps.memory import ByteSize, Ledger, Table, add_density, add_graph, add_layout, add_search, add_start
+from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED, check_metric, is_low_level
+from vicinal.runtime.parameters import Interval, StrOptions
 
 if TYPE_CHECKING:
-    from vicinal.growing_map import Growth
+    from vicinal.maps.growing_map import Growth
 
 
 class UMAPParameters(Sourced):
@@ -227,7 +227,7 @@ class UMAPParameters(Sourced):
 
     def _growth(self, seed: int, **pace: Any) -> Growth:
         """How a map of rows that arrive is laid out; ``pace`` says for how long they move."""
-        from vicinal.growing_map import Growth
+        from vicinal.maps.growing_map import Growth
 
         kernel = self._kernel()
         return Growth(

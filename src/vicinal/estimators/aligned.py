@@ -9,16 +9,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.alignment import Alignment, check_relation, check_relations, link_slices, steps_an_epoch
 from vicinal.estimators._contract import Estimator, random_seed
 from vicinal.estimators.umap import UMAP
-from vicinal.graph import Graph
-from vicinal.initialize import fitted_to
-from vicinal.kernel import Kernel
-from vicinal.layout import Layout, Schedule
-from vicinal.memory import ByteSize, Ledger, Table, check_limit
-from vicinal.parameters import Interval
-from vicinal.progress import LAYOUT, Progress
+from vicinal.graph.graph import Graph
+from vicinal.initialize.procrustes import aligned_to
+from vicinal.layout.alignment import Alignment, check_relation, check_relations, link_slices, steps_an_epoch
+from vicinal.layout.kernel import Kernel
+from vicinal.layout.sampled import Layout
+from vicinal.layout.schedule import Schedule
+from vicinal.maps.memory import ByteSize, Ledger, Table, check_limit
+from vicinal.runtime.parameters import Interval
+from vicinal.runtime.progress import LAYOUT, Progress
 
 DEFAULT_EPOCHS = 200
 
@@ -155,7 +156,7 @@ class AlignedUMAP(Estimator):
         starts = [mappers[0].embedding_]
         for mapper, partner in zip(mappers[1:], partners, strict=True):
             related = np.flatnonzero(partner >= 0)
-            turned = fitted_to(mapper.embedding_, partner[related], starts[-1][related], scaled=False)
+            turned = aligned_to(mapper.embedding_, partner[related], starts[-1][related], scaled=False)
             starts.append(turned.astype(np.float32))
         links = link_slices(partners, graphs, window)
         steps = [steps_an_epoch(graph, m.negative_sample_rate) for graph, m in zip(graphs, mappers, strict=True)]
@@ -286,7 +287,7 @@ def _start_from(
 ) -> NDArray[np.float32]:
     """Related rows where their partners are, others at the mean of their related neighbours, else where they were."""
     related = np.flatnonzero(partner >= 0)
-    start = fitted_to(own, partner[related], previous[related], scaled=False).astype(np.float32)
+    start = aligned_to(own, partner[related], previous[related], scaled=False).astype(np.float32)
     known = np.zeros(graph.n, dtype=bool)
     known[partner[related]] = True
     start[partner[related]] = previous[related]

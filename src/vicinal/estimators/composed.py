@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.estimators._base import Embedding
-from vicinal.given import Given
-from vicinal.graph import Graph
-from vicinal.initialize import InitialTask, initial_embedding
-from vicinal.set_operations import intersect, missing_weights, reset_connectivity, unite
+from vicinal.graph.graph import Graph
+from vicinal.graph.set_operations import intersect, missing_weights, reset_connectivity, unite
+from vicinal.initialize.start import initial_embedding
+from vicinal.initialize.task import InitialTask
+from vicinal.maps.row_facts import Given
 
 if TYPE_CHECKING:
     from vicinal.estimators.umap import UMAP

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.estimators._sourced import Sourced
-from vicinal.graph import fuzzy_graph
-from vicinal.memory import ByteSize, Ledger, Table, add_graph, add_search
-from vicinal.metrics import ALIASES, METRICS, PRECOMPUTED
-from vicinal.neighbors import Neighbors
-from vicinal.parameters import Interval, StrOptions
+from vicinal.graph.fuzzy import fuzzy_graph
+from vicinal.maps.memory import ByteSize, Ledger, Table, add_graph, add_search
+from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED
+from vicinal.neighbors.table import Neighbors
+from vicinal.runtime.parameters import Interval, StrOptions
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

@@ -9,15 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.estimators._sourced import Sourced
-from vicinal.graph import Graph, entropic_bipartite_graph, entropic_graph
-from vicinal.initialize import INITIALIZERS, InitialTask, given_start, initial_embedding, neighbor_medoid
-from vicinal.kernel import Kernel
-from vicinal.layout import Layout, Schedule
-from vicinal.memory import ByteSize, Ledger, Table, add_graph, add_layout, add_search, add_start
-from vicinal.metrics import Rows, check_metric
-from vicinal.parameters import Interval, StrOptions
-from vicinal.progress import Progress
-from vicinal.source import placed
+from vicinal.graph.entropic import entropic_bipartite_graph, entropic_graph
+from vicinal.graph.graph import Graph
+from vicinal.initialize.medoid import neighbor_medoid
+from vicinal.initialize.start import INITIALIZERS, given_start, initial_embedding
+from vicinal.initialize.task import InitialTask
+from vicinal.layout.kernel import Kernel
+from vicinal.layout.sampled import Layout
+from vicinal.layout.schedule import Schedule
+from vicinal.maps.memory import ByteSize, Ledger, Table, add_graph, add_layout, add_search, add_start
+from vicinal.neighbors.metrics import Rows, check_metric
+from vicinal.neighbors.training_data import placed
+from vicinal.runtime.parameters import Interval, StrOptions
+from vicinal.runtime.progress import Progress
 
 CAUCHY = Kernel(1.0, 1.0)  # eq. 21
 NEGATIVE_POWER = 0.75  # of a row's degree, how often it is a negative: word2vec's, and so LargeVis'

@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.estimators._parametric_parameters import Landmarks, ParametricParameters, check_matrix
-from vicinal.graph import Graph, fuzzy_graph
-from vicinal.initialize import InitialTask, initial_embedding
-from vicinal.neighbors import Method, NeighborIndex
-from vicinal.progress import LAYOUT, Progress
-from vicinal.supervision import Supervision, class_codes, intersect_labels
+from vicinal.graph.fuzzy import fuzzy_graph
+from vicinal.graph.graph import Graph
+from vicinal.graph.supervision import Supervision, class_codes, intersect_labels
+from vicinal.initialize.start import initial_embedding
+from vicinal.initialize.task import InitialTask
+from vicinal.neighbors.index import Method, NeighborIndex
+from vicinal.runtime.progress import LAYOUT, Progress
 
 if TYPE_CHECKING:
     from vicinal.parametric.model import Model
@@ -199,7 +201,7 @@ class ParametricUMAP(ParametricParameters):
     @classmethod
     def load(cls, path: Path, *, encoder: Any = None, decoder: Any = None, device: str = "auto") -> ParametricUMAP:
         """A saved model. Networks that were modules of your own are given again here, or registered by name."""
-        from vicinal.model_io import ModelFileError, load
+        from vicinal.files.models import ModelFileError, load
 
         networks = {"encoder": encoder, "decoder": decoder}
         given = {name: network for name, network in networks.items() if network is not None}

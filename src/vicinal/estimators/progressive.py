@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 from vicinal.estimators._base import Embedding
 from vicinal.estimators._umap_parameters import UMAPParameters
 from vicinal.estimators.umap import UMAP
-from vicinal.given import Given, unlabelled
-from vicinal.graph import bipartite_graph
-from vicinal.growing_map import NEIGHBORS, TURN, GrowingMap
-from vicinal.initialize import INITIALIZER_ALIASES, INITIALIZERS
-from vicinal.memory import ByteSize, Ledger, Table, add_growing_map, add_online_search, check_limit
-from vicinal.metrics import ALIASES, METRICS, Rows, check_metric
-from vicinal.online import OnlineNeighbors
-from vicinal.parameters import Interval, StrOptions
-from vicinal.progress import LAYOUT, Progress
-from vicinal.source import placed
+from vicinal.graph.fuzzy import bipartite_graph
+from vicinal.initialize.start import INITIALIZER_ALIASES, INITIALIZERS
+from vicinal.maps.growing_map import NEIGHBORS, TURN, GrowingMap
+from vicinal.maps.memory import ByteSize, Ledger, Table, add_growing_map, add_online_search, check_limit
+from vicinal.maps.row_facts import Given, unlabelled
+from vicinal.neighbors.metrics import ALIASES, METRICS, Rows, check_metric
+from vicinal.neighbors.online import OnlineNeighbors
+from vicinal.neighbors.training_data import placed
+from vicinal.runtime.parameters import Interval, StrOptions
+from vicinal.runtime.progress import LAYOUT, Progress
 
 # Parameters that mean what they mean to UMAP.
 OF_UMAP = (

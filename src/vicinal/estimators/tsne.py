@@ -10,15 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.estimators._sourced import Sourced
-from vicinal.full_layout import GRID_COMPONENTS, FullLayout, Phase, Repulsion
-from vicinal.graph import Graph, entropic_bipartite_graph, entropic_graph
-from vicinal.initialize import INITIALIZERS, InitialTask, given_start, narrow_embedding, neighbor_medoid
-from vicinal.losses import kl_divergence
-from vicinal.memory import ByteSize, Ledger, Table, add_full_layout, add_graph, add_search, add_start
-from vicinal.metrics import ALIASES, METRICS, PRECOMPUTED, Rows
-from vicinal.parameters import Interval, StrOptions
-from vicinal.progress import LAYOUT, Progress
-from vicinal.source import placed
+from vicinal.graph.entropic import entropic_bipartite_graph, entropic_graph
+from vicinal.graph.graph import Graph
+from vicinal.initialize.medoid import neighbor_medoid
+from vicinal.initialize.start import INITIALIZERS, given_start, narrow_embedding
+from vicinal.initialize.task import InitialTask
+from vicinal.layout.convolution import GRID_COMPONENTS
+from vicinal.layout.full import FullLayout, Phase, Repulsion
+from vicinal.maps.memory import ByteSize, Ledger, Table, add_full_layout, add_graph, add_search, add_start
+from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED, Rows
+from vicinal.neighbors.training_data import placed
+from vicinal.quality.losses import kl_divergence
+from vicinal.runtime.parameters import Interval, StrOptions
+from vicinal.runtime.progress import LAYOUT, Progress
 
 EARLY_EXAGGERATION = 12.0
 # Neighbours in the table for one of perplexity: the Gaussian is small beyond (van der Maaten's number).

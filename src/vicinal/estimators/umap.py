@@ -7,25 +7,30 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.density import DensityTerm
 from vicinal.estimators._density import Densities
 from vicinal.estimators._umap_parameters import UMAPParameters
 from vicinal.estimators.composed import Composable
-from vicinal.given import Given, RowFacts, check_facts
-from vicinal.graph import Graph, bipartite_graph, fuzzy_graph
-from vicinal.initialize import InitialTask, initial_embedding, neighbor_medoid
-from vicinal.kernel import Kernel
-from vicinal.layout import SMALL_ROWS, Layout, Schedule
-from vicinal.metrics import PRECOMPUTED, Rows
-from vicinal.neighbors import Method, Neighbors
-from vicinal.precomputed import neighbors_from_knn
-from vicinal.progress import Progress
-from vicinal.row_content import as_rows
-from vicinal.source import RowSource, Source, placed, recognised
-from vicinal.supervision import Supervision
+from vicinal.graph.fuzzy import bipartite_graph, fuzzy_graph
+from vicinal.graph.graph import Graph
+from vicinal.graph.supervision import Supervision
+from vicinal.initialize.medoid import neighbor_medoid
+from vicinal.initialize.start import initial_embedding
+from vicinal.initialize.task import InitialTask
+from vicinal.layout.density import DensityTerm
+from vicinal.layout.kernel import Kernel
+from vicinal.layout.sampled import Layout
+from vicinal.layout.schedule import SMALL_ROWS, Schedule
+from vicinal.maps.row_facts import Given, RowFacts, check_facts
+from vicinal.neighbors.index import Method
+from vicinal.neighbors.metrics import PRECOMPUTED, Rows
+from vicinal.neighbors.precomputed import neighbors_from_knn
+from vicinal.neighbors.rows import as_rows
+from vicinal.neighbors.table import Neighbors
+from vicinal.neighbors.training_data import RowSource, Source, placed, recognised
+from vicinal.runtime.progress import Progress
 
 if TYPE_CHECKING:
-    from vicinal.losses import History
+    from vicinal.quality.losses import History
 
 # A new row finds its place among many fixed ones quickly (umap-learn's numbers).
 TRANSFORM_EPOCHS_SMALL, TRANSFORM_EPOCHS_LARGE, TRANSFORM_SLOWER = 100, 30, 4.0
@@ -47,7 +52,7 @@ class UMAP(Composable, Densities, UMAPParameters):
     n_components : int, default 2
         Dimensions of the embedding.
     metric : str or callable, default "euclidean"
-        A name of ``vicinal.metrics.METRICS``, "precomputed" (``X`` holds distances, dense or sparse), a function of two
+        A name of ``vicinal.neighbors.metrics.METRICS``, "precomputed" (``X`` holds distances, dense or sparse), a function of two
         rows, or a ``scipy.LowLevelCallable``; ``metric_kwds`` are its keywords.
     output_metric : str, default "euclidean"
         The distance of the map: haversine, hyperboloid, manhattan, cosine and others; with ``output_metric_kwds``.
@@ -164,7 +169,7 @@ class UMAP(Composable, Densities, UMAPParameters):
         self._check_is_fitted("embedding_")
         if self.metric == PRECOMPUTED:
             raise ValueError("inverse_transform needs rows: a model of precomputed distances has none")
-        from vicinal.inverse import inverse_rows
+        from vicinal.maps.inverse import inverse_rows
 
         return inverse_rows(
             X,
@@ -277,7 +282,7 @@ class UMAP(Composable, Densities, UMAPParameters):
         self, graph: Graph, kernel: Kernel, schedule: Schedule, kept: NDArray[np.int64] | None
     ) -> History:
         """Records what the sampler minimises (eq. 29) about twenty times along the layout."""
-        from vicinal.losses import History, Loss, effective_loss
+        from vicinal.quality.losses import History, Loss, effective_loss
 
         def loss(embedding: NDArray[np.float32]) -> Loss:
             places = embedding if kept is None else embedding[kept]

@@ -5,7 +5,7 @@ Nothing here needs the compiled core, so that training runs wherever torch and a
 
 from __future__ import annotations
 
-from vicinal.interruption import imported
+from vicinal.runtime.interruption import imported
 
 try:
     imported("torch")

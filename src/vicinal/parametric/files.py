@@ -1,4 +1,4 @@
-"""A parametric model's networks in a file (:mod:`vicinal.model_io`): their weights by name, their sizes.
+"""A parametric model's networks in a file (:mod:`vicinal.files.models`): their weights by name, their sizes.
 
 A network that is a module of the user's own is not in the file, only its weights: it has to be given again, or
 registered under a name.
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from vicinal.container import ModelFileError
+from vicinal.files.container import ModelFileError
 from vicinal.parametric.encoders import DECODERS, ENCODERS, Shape
 from vicinal.parametric.model import Model
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from vicinal.kernel import Kernel
+from vicinal.layout.kernel import Kernel
 from vicinal.parametric.model import Model
 from vicinal.parametric.rows import Rows, home_of, share
 from vicinal.parametric.sampler import EdgeSampler

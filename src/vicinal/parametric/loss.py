@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from vicinal.kernel import Kernel
+from vicinal.layout.kernel import Kernel
 
 REPULSION_EPSILON = 1e-3  # eq. 13
 SMALLEST_D2 = 1e-12  # d^{2(b-1)} stays finite; the difference it multiplies is 0 by then

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from vicinal.sharing import Guard
+from vicinal.runtime.sharing import Guard
 
 # Rows encoded together. Every call is padded to it, so that a row's place never depends on its company: another
 # number of rows would mean another kernel of the matrix product, and other bits.

@@ -12,11 +12,11 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from vicinal.kernel import Kernel
+from vicinal.layout.kernel import Kernel
 from vicinal.parametric.loss import correlation_loss, triplet_loss, umap_loss
 from vicinal.parametric.rows import Rows
 from vicinal.parametric.sampler import EdgeSampler
-from vicinal.sharing import once
+from vicinal.runtime.sharing import once
 
 PairLoss = Callable[[Tensor, Tensor], Tensor]
 

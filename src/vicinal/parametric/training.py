@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from vicinal.parametric.terms import Batch, Term
-from vicinal.sharing import Guard
+from vicinal.runtime.sharing import Guard
 
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adam": torch.optim.Adam,

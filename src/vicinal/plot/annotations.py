@@ -22,7 +22,7 @@ class Classes:
 
 def classes_of(labels: ArrayLike, n: int) -> Classes:
     """Number the labels in sorted order; None and NaN are unknown and have the code `len(names)`."""
-    from vicinal.quality import missing_labels
+    from vicinal.quality.measures import missing_labels
 
     array = np.asarray(labels)
     if array.shape != (n,):

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vicinal.interruption import imported
 from vicinal.plot.annotations import coordinates
 from vicinal.plot.palette import check_theme
 from vicinal.plot.points import points
+from vicinal.runtime.interruption import imported
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -72,14 +72,14 @@ def local_density(rows: NDArray[np.float32], xy: Floats, k: int, metric: str) ->
 
 
 def local_quality(rows: NDArray[np.float32], xy: Floats, k: int, metric: str) -> Floats:
-    from vicinal.quality import local_scores
+    from vicinal.quality.measures import local_scores
 
     return local_scores(rows, xy, n_neighbors=k, metric=metric, sample=RANKED_ROWS)
 
 
 def _neighbors(rows: NDArray[np.float32], k: int, metric: str) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Index and distance of the k nearest other rows."""
-    from vicinal.neighbors import find_neighbors
+    from vicinal.neighbors.index import find_neighbors
 
     found = find_neighbors(rows, n_neighbors=k + 1, metric=metric)
     return found.index[:, 1:], found.distance[:, 1:]

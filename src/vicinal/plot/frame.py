@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.interruption import imported
 from vicinal.plot.palette import VALUES_MAP, Theme
+from vicinal.runtime.interruption import imported
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vicinal.interruption import imported
 from vicinal.plot.palette import check_theme, palette
+from vicinal.runtime.interruption import imported
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

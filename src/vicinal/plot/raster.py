@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.interruption import imported
+from vicinal.runtime.interruption import imported
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

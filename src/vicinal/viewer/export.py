@@ -11,7 +11,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from vicinal.outputs import Outputs
+from vicinal.files.atomic import Outputs
 from vicinal.viewer.packing import Columns, Packed, pack
 
 

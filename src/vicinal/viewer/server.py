@@ -185,7 +185,7 @@ class LiveServer:
 @contextlib.asynccontextmanager
 async def _uploaded(request: Request, suffix: str) -> AsyncIterator[Path]:
     """The body in a temporary file under our own name."""
-    from vicinal.readers import SUFFIXES
+    from vicinal.files.readers import SUFFIXES
 
     if suffix not in SUFFIXES:
         raise ValueError(f"the file's name must end in one of {', '.join(SUFFIXES)}")
@@ -202,7 +202,7 @@ async def _uploaded(request: Request, suffix: str) -> AsyncIterator[Path]:
 
 
 def _rows_of(path: Path, name: str) -> Any:
-    from vicinal.readers import read_table
+    from vicinal.files.readers import read_table
 
     try:
         return read_table(path).X

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal import quality
-from vicinal.readers.table import Table
-from vicinal.streams import grow
+from vicinal.files.readers.table import Table
+from vicinal.files.streams import grow
 from vicinal.viewer.frames import Moment
 from vicinal.viewer.growing_columns import GrowingColumns
 from vicinal.viewer.packing import Packed, pack_nothing

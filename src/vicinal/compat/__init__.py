@@ -1,0 +1,1 @@
+"""umap-learn's module-level functions over the parts of this package."""

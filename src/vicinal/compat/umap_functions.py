@@ -1,0 +1,285 @@
+"""The functions of umap-learn's module level, with its signatures and return values, over the parts of this package.
+
+Code written against ``umap.umap_`` (scanpy's, for one) runs with ``vicinal.umap_`` instead. Sparse results are SciPy
+matrices; inputs are never written to. Arguments that steer umap-learn's own search or compiler (``angular``,
+``low_memory``, ``use_pynndescent``, ``parallel``, ``n_iter``) are accepted and have no effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vicinal.backends import _core
+from vicinal.estimators._contract import random_seed
+from vicinal.graph.fuzzy import fuzzy_graph
+from vicinal.graph.graph import Graph
+from vicinal.graph.set_operations import intersect, reset_connectivity, unite
+from vicinal.graph.supervision import class_factors
+from vicinal.initialize.start import INITIALIZER_ALIASES, INITIALIZERS, given_start, initial_embedding
+from vicinal.initialize.task import InitialTask
+from vicinal.layout.kernel import Kernel, fit_ab
+from vicinal.layout.output_space import output_space
+from vicinal.layout.sampled import Layout
+from vicinal.layout.schedule import Schedule, default_epochs
+from vicinal.neighbors.index import find_neighbors
+from vicinal.neighbors.metrics import PRECOMPUTED
+from vicinal.neighbors.precomputed import neighbors_from_distances
+from vicinal.neighbors.table import Neighbors
+from vicinal.runtime.progress import Progress
+
+if TYPE_CHECKING:
+    from scipy.sparse import coo_matrix, csr_matrix
+
+__all__ = [
+    "compute_membership_strengths",
+    "discrete_metric_simplicial_set_intersection",
+    "find_ab_params",
+    "fuzzy_simplicial_set",
+    "general_simplicial_set_intersection",
+    "general_simplicial_set_union",
+    "nearest_neighbors",
+    "reset_local_connectivity",
+    "simplicial_set_embedding",
+    "smooth_knn_dist",
+]
+
+
+def find_ab_params(spread: float, min_dist: float) -> tuple[float, float]:
+    """a and b of the kernel 1 / (1 + a d^{2b}) for a spread and a least distance."""
+    kernel = fit_ab(spread, min_dist)
+    return kernel.a, kernel.b
+
+
+def nearest_neighbors(
+    X: Any,
+    n_neighbors: int,
+    metric: Any,
+    metric_kwds: Mapping[str, Any] | None,
+    angular: bool,
+    random_state: Any,
+    low_memory: bool = True,
+    use_pynndescent: bool = True,
+    n_jobs: int = -1,
+    verbose: bool = False,
+) -> tuple[NDArray[np.int32], NDArray[np.float32], None]:
+    """The ``n_neighbors`` nearest rows of every row (dense, sparse or distances), itself first: indices, distances.
+
+    The third value, umap-learn's search index, is None: nothing here needs one to place new rows.
+    """
+    with Progress(verbose=verbose).stage("neighbors"):
+        if isinstance(metric, str) and metric == PRECOMPUTED:
+            neighbors = neighbors_from_distances(X, n_neighbors)
+        else:
+            neighbors = find_neighbors(
+                X,
+                n_neighbors,
+                metric=metric,
+                metric_kwds=dict(metric_kwds or {}),
+                seed=random_seed(random_state),
+                n_jobs=n_jobs,
+            )
+    return neighbors.index, neighbors.distance, None
+
+
+def smooth_knn_dist(
+    distances: ArrayLike, k: float, n_iter: int = 64, local_connectivity: float = 1.0, bandwidth: float = 1.0
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """sigma and rho of a table of sorted distances (survey eq. 2, 3), in umap-learn's order."""
+    table = np.ascontiguousarray(distances, dtype=np.float32)
+    rho, sigma = _core.smooth_knn(table, float(k), float(local_connectivity), float(bandwidth), False, -1)
+    return sigma, rho
+
+
+def compute_membership_strengths(
+    knn_indices: ArrayLike,
+    knn_dists: ArrayLike,
+    sigmas: ArrayLike,
+    rhos: ArrayLike,
+    return_dists: bool = False,
+    bipartite: bool = False,
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32], NDArray[np.float32] | None]:
+    """The directed memberships of eq. 1 as coordinates: rows, columns, values and, if asked for, distances.
+
+    A neighbour that is missing (-1) becomes an entry of 0 at (0, 0), a row's entry with itself one of 0.
+    """
+    table = Neighbors(np.asarray(knn_indices), np.asarray(knn_dists))
+    rho, sigma = (np.ascontiguousarray(one, dtype=np.float32) for one in (rhos, sigmas))
+    values = _core.memberships(table.index, table.distance, rho, sigma, bipartite, -1).reshape(-1)
+    cols = table.index.reshape(-1)
+    there = cols >= 0
+    rows = np.repeat(np.arange(table.n, dtype=np.int32), table.k)
+    dists = np.where(there, table.distance.reshape(-1), np.float32(0)) if return_dists else None
+    return np.where(there, rows, 0), np.where(there, cols, 0), values, dists
+
+
+def fuzzy_simplicial_set(
+    X: Any,
+    n_neighbors: int,
+    random_state: Any,
+    metric: Any,
+    metric_kwds: Mapping[str, Any] | None = None,
+    knn_indices: ArrayLike | None = None,
+    knn_dists: ArrayLike | None = None,
+    angular: bool = False,
+    set_op_mix_ratio: float = 1.0,
+    local_connectivity: float = 1.0,
+    apply_set_operations: bool = True,
+    verbose: bool = False,
+    return_dists: bool | None = None,
+) -> tuple[Any, ...]:
+    """The fuzzy graph of ``X``, or of a neighbour table: (matrix, sigmas, rhos), and distances if asked for.
+
+    With a table given, ``X`` only says how many rows there are. Without set operations the memberships stay
+    directed.
+    """
+    if knn_indices is None or knn_dists is None:
+        knn_indices, knn_dists, _ = nearest_neighbors(
+            X, n_neighbors, metric, metric_kwds, angular, random_state, verbose=verbose
+        )
+    table = Neighbors(np.asarray(knn_indices), np.asarray(knn_dists))
+    n = int(X.shape[0])
+    if table.n != n:
+        raise ValueError(f"knn_indices must have a row for each of the {n} rows of X, got {table.n}")
+    graph = fuzzy_graph(
+        table,
+        n_neighbors=float(n_neighbors),
+        local_connectivity=float(local_connectivity),
+        set_op_mix_ratio=set_op_mix_ratio,
+    )
+    matrix = graph.to_scipy() if apply_set_operations else _directed(table, graph)
+    if return_dists is None:
+        return matrix, graph.sigma, graph.rho
+    return matrix, graph.sigma, graph.rho, _edge_distances(table) if return_dists else None
+
+
+def _directed(table: Neighbors, graph: Graph) -> coo_matrix:
+    from scipy.sparse import coo_matrix
+
+    rows, cols, values, _ = compute_membership_strengths(table.index, table.distance, graph.sigma, graph.rho)
+    out = coo_matrix((values, (rows, cols)), shape=(table.n, table.n))
+    out.eliminate_zeros()
+    return out
+
+
+def _edge_distances(table: Neighbors) -> Any:
+    """The distance of every pair of which at least one is in the other's list, as a dictionary of keys."""
+    from scipy.sparse import coo_matrix
+
+    there = table.index >= 0
+    heads = np.repeat(np.arange(table.n), there.sum(axis=1))
+    one_way = coo_matrix((table.distance[there], (heads, table.index[there])), shape=(table.n, table.n))
+    return one_way.maximum(one_way.T).todok()
+
+
+def general_simplicial_set_intersection(
+    simplicial_set1: Any, simplicial_set2: Any, weight: float = 0.5, right_complement: bool = False
+) -> coo_matrix:
+    """The fuzzy intersection of two graphs of the same rows; ``weight`` says how much the second one counts."""
+    return intersect(simplicial_set1, simplicial_set2, weight, right_complement)
+
+
+def general_simplicial_set_union(simplicial_set1: Any, simplicial_set2: Any) -> coo_matrix:
+    """The fuzzy union of two graphs of the same rows."""
+    return unite(simplicial_set1, simplicial_set2)
+
+
+def reset_local_connectivity(simplicial_set: Any, reset_local_metric: bool = False) -> csr_matrix:
+    """Every row certain of at least one edge again, then the fuzzy union of both directions."""
+    return reset_connectivity(simplicial_set, reset_local_metric).astype(np.float32)
+
+
+def discrete_metric_simplicial_set_intersection(
+    simplicial_set: Any,
+    discrete_space: ArrayLike,
+    unknown_dist: float = 1.0,
+    far_dist: float = 5.0,
+    metric: Any = None,
+    metric_kws: Mapping[str, Any] | None = None,
+    metric_scale: float = 1.0,
+) -> csr_matrix:
+    """The graph intersected with classes (-1 = unknown): edges between classes fade by exp(-far_dist)."""
+    if metric is not None:
+        raise NotImplementedError(f"metric={metric!r}: only classes are intersected here; leave metric at None")
+    faded = simplicial_set.tocoo(copy=True)
+    faded.data = faded.data * class_factors(faded.row, faded.col, np.asarray(discrete_space), unknown_dist, far_dist)
+    faded.eliminate_zeros()
+    return reset_local_connectivity(faded)
+
+
+def simplicial_set_embedding(
+    data: Any,
+    graph: Any,
+    n_components: int,
+    initial_alpha: float,
+    a: float,
+    b: float,
+    gamma: float,
+    negative_sample_rate: int,
+    n_epochs: int | list[int] | None,
+    init: Any,
+    random_state: Any,
+    metric: Any,
+    metric_kwds: Mapping[str, Any] | None,
+    densmap: bool,
+    densmap_kwds: Mapping[str, Any] | None,
+    output_dens: bool,
+    output_metric: Any = "euclidean",
+    output_metric_kwds: Mapping[str, Any] | None = None,
+    euclidean_output: bool = True,
+    parallel: bool = False,
+    verbose: bool = False,
+    tqdm_kwds: dict[str, Any] | None = None,
+) -> tuple[NDArray[np.float32], dict[str, Any]]:
+    """A graph laid out in ``n_components`` dimensions, and a dictionary of what came with it.
+
+    ``n_epochs`` may be a list of epochs whose embeddings are wanted: they come as ``aux_data["embedding_list"]``.
+    ``output_metric`` is a name, and counts if ``euclidean_output`` is false.
+    """
+    if densmap or output_dens:
+        name = "densmap" if densmap else "output_dens"
+        raise NotImplementedError(f"{name} is not implemented here; use the estimator")
+    metric_of_map = "euclidean" if euclidean_output else output_metric
+    keywords_of_map = {} if euclidean_output else dict(output_metric_kwds or {})
+    space = output_space(metric_of_map, keywords_of_map, n_components)
+    edges = Graph.from_scipy(graph)
+    seed = random_seed(random_state)
+    wanted = default_epochs(edges.n) if n_epochs is None else n_epochs
+    stops = sorted({int(epoch) for epoch in np.atleast_1d(wanted)})
+    last = stops[-1]
+    progress = Progress(verbose=verbose, tqdm_kwds=tqdm_kwds)
+    with progress.stage("initialize"):
+        start = space.start(_start(init, InitialTask(edges, _dense(data, edges.n), n_components, seed, -1)))
+    schedule = Schedule(last, initial_alpha, int(negative_sample_rate), gamma)
+    layout = Layout(
+        edges,
+        start,
+        Kernel(float(a), float(b)),
+        schedule,
+        seed=seed,
+        output_metric=metric_of_map,
+        output_metric_kwds=keywords_of_map,
+    )
+    listed = layout.run(stops, progress, lambda: layout.embedding)
+    return layout.embedding, {"embedding_list": listed} if isinstance(n_epochs, list | tuple) else {}
+
+
+def _start(init: Any, task: InitialTask) -> NDArray[np.float32]:
+    start = given_start(init, task.graph.n, task.n_components)
+    if start is not None:
+        return start
+    name = INITIALIZER_ALIASES.get(init, init)
+    if name not in INITIALIZERS:
+        raise ValueError(f"init must be one of {sorted(INITIALIZERS)} or an array, got {init!r}")
+    return initial_embedding(name, task)[0]
+
+
+def _dense(data: Any, n: int) -> NDArray[np.float32] | None:
+    """The rows if they are dense coordinates of the graph's rows: a start can do without them."""
+    if data is None or not hasattr(data, "shape") or hasattr(data, "tocsr"):
+        return None
+    rows = np.asarray(data, dtype=np.float32)
+    return rows if rows.ndim == 2 and rows.shape[0] == n and np.isfinite(rows).all() else None

@@ -1,0 +1,207 @@
+"""Arrays and a JSON document in one block of bytes: the safetensors format, read without trusting a byte of it.
+
+    8 bytes   the header's length, little-endian
+    header    JSON: {"__metadata__": {name: text}, array: {"dtype", "shape", "data_offsets": [begin, end]}, ...}
+    data      the arrays, one after another, without gaps
+
+The metadata hold the document and a SHA-256 of all the rest. Nothing is allocated before the header has been checked
+against the number of bytes there are: a header may have ``MOST_HEADER`` bytes, and arrays must fill the data exactly,
+so reading takes a small multiple of the file's size whatever the file claims. The package safetensors reads the same
+files; it is not used here because it neither reads metadata from memory nor writes without a second copy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vicinal.files.atomic import written_whole
+
+FORMAT = 1
+MOST_HEADER = 1 << 24  # parsed, JSON takes about 20 times its length: 350 MB at most
+MOST_DIMENSIONS = 8
+TYPES = {
+    "BOOL": "|b1", "U8": "|u1", "I8": "|i1", "U16": "<u2", "I16": "<i2", "F16": "<f2", "U32": "<u4", "I32": "<i4",
+    "F32": "<f4", "U64": "<u8", "I64": "<i8", "F64": "<f8",
+}  # fmt: skip
+NAMES = {np.dtype(kind): name for name, kind in TYPES.items()}
+
+Arrays = Mapping[str, NDArray[Any]]
+Content = tuple[dict[str, NDArray[Any]], dict[str, Any]]
+
+
+class ModelFileError(ValueError):
+    """A file is no model, or not a whole one, or a model cannot be written to a file."""
+
+
+def packed(arrays: Arrays, document: Mapping[str, Any]) -> list[bytes | memoryview]:
+    """The parts of a file in their order; arrays are not copied unless their bytes lie otherwise."""
+    from vicinal import __version__
+
+    plain = {name: _plain(name, array) for name, array in arrays.items()}
+    # Wide numbers first: every array is aligned then.
+    names = sorted(plain, key=lambda name: (-plain[name].itemsize, name))
+    ends = np.cumsum([0, *(plain[name].nbytes for name in names)]).tolist()
+    text = json.dumps(document, sort_keys=True, allow_nan=False)
+    metadata = {"format": f"vicinal {FORMAT}", "version": __version__, "document": text}
+    header: dict[str, Any] = {"__metadata__": metadata | {"sha256": _checksum(metadata, plain)}}
+    for name, place in zip(names, pairwise(ends), strict=True):
+        array = plain[name]
+        header[name] = {"dtype": NAMES[array.dtype], "shape": list(array.shape), "data_offsets": list(place)}
+    written = json.dumps(header, separators=(",", ":")).encode()
+    written += b" " * (-len(written) % 8)
+    if len(written) > MOST_HEADER:
+        raise ModelFileError(
+            f"the model's parameters, labels and names take {len(written)} bytes; a file holds up to {MOST_HEADER}"
+        )
+    return [len(written).to_bytes(8, "little"), written, *(_bytes_of(plain[name]).data for name in names)]
+
+
+def write_file(path: str | os.PathLike[str], arrays: Arrays, document: Mapping[str, Any]) -> None:
+    """Arrays and a document in a file, at once or not at all."""
+    parts = packed(arrays, document)
+    with written_whole(Path(path)) as file:
+        for part in parts:
+            file.write(part)
+
+
+def read_file(path: str | os.PathLike[str]) -> Content:
+    """The arrays and the document of a file that is whole."""
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    with open(path, "rb", buffering=0) as file:
+        size = os.fstat(file.fileno()).st_size
+        length = _header_length(file.read(8), size, str(path))
+        header = _header(file.read(length), size, str(path))
+        data = np.empty(size - 8 - length, dtype=np.uint8)
+        view, done = data.data, 0
+        while done < len(view) and (got := file.readinto(view[done:])):
+            done += got
+    if done < len(view):
+        raise ModelFileError(f"{path} became shorter while it was read")
+    return _content(header, data, str(path))
+
+
+def unpacked(content: NDArray[np.uint8]) -> Content:
+    """The same of the bytes of a file in memory; its arrays are views of them where they may be written to."""
+    where, size = "the pickled model", content.nbytes
+    length = _header_length(content[:8].tobytes(), size, where)
+    header = _header(content[8 : 8 + length].tobytes(), size, where)
+    data = content[8 + length :]
+    return _content(header, data if data.flags.writeable else data.copy(), where)
+
+
+class _Place(NamedTuple):
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    begin: int
+    end: int
+
+
+class _Header(NamedTuple):
+    metadata: Mapping[str, str]
+    places: dict[str, _Place]
+
+
+def _header_length(prefix: bytes, size: int, where: str) -> int:
+    length = int.from_bytes(prefix, "little")
+    if len(prefix) < 8 or length > min(size - 8, MOST_HEADER):
+        raise ModelFileError(f"{where} is not a model file, or not a whole one")
+    return length
+
+
+def _header(written: bytes, size: int, where: str) -> _Header:
+    """The checked header: from here on all sizes are true."""
+    try:
+        entries = json.loads(written)
+        metadata = _metadata(entries.pop("__metadata__"))
+        places = {name: _place(entry) for name, entry in entries.items()}
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{where} is not a model file, or not a whole one: {type(error).__name__}") from error
+    parts = sorted((place.begin, place.end) for place in places.values())
+    if [0, *(end for _, end in parts)] != [*(begin for begin, _ in parts), size - 8 - len(written)]:
+        raise ModelFileError(f"{where} is not a whole model file: its arrays do not fill it")
+    _check_format(metadata["format"], where)
+    return _Header(metadata, places)
+
+
+def _content(header: _Header, data: NDArray[np.uint8], where: str) -> Content:
+    arrays = {name: _array(data, place) for name, place in header.places.items()}
+    if header.metadata["sha256"] != _checksum(header.metadata, arrays):
+        raise ModelFileError(f"{where} was changed after it was written: its checksum does not match")
+    try:
+        document = json.loads(header.metadata["document"])
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"{where} does not describe a model: {type(error).__name__}") from error
+    if not isinstance(document, dict):
+        raise ModelFileError(f"{where} does not describe a model")
+    return arrays, document
+
+
+def _metadata(found: Mapping[str, Any]) -> Mapping[str, str]:
+    if not all(isinstance(found[name], str) for name in ("format", "version", "document", "sha256")):
+        raise TypeError("metadata must be texts")
+    return found
+
+
+def _check_format(written: str, where: str) -> None:
+    kind, _, number = written.partition(" ")
+    if kind != "vicinal" or not (number.isascii() and number.isdecimal()) or len(number) > 9:
+        raise ModelFileError(f"{where} is not a model file of vicinal")
+    if int(number) > FORMAT:
+        raise ModelFileError(f"{where} has format {number}; this version reads up to {FORMAT}: please update vicinal")
+
+
+def _place(entry: Mapping[str, Any]) -> _Place:
+    """Where an array is; its bytes are as many as its shape says."""
+    if set(entry) != {"dtype", "shape", "data_offsets"}:
+        raise ValueError("an array has a type, a shape and offsets")
+    dtype, shape, (begin, end) = np.dtype(TYPES[entry["dtype"]]), entry["shape"], entry["data_offsets"]
+    sizes = [*shape, begin, end]
+    if not all(type(size) is int and 0 <= size < 2**62 for size in sizes) or len(shape) > MOST_DIMENSIONS:
+        raise ValueError("sizes are whole numbers")
+    if end - begin != math.prod(shape) * dtype.itemsize or math.prod(size or 1 for size in shape) >= 2**59:
+        raise ValueError("an array has as many bytes as its shape says")
+    return _Place(dtype, tuple(shape), begin, end)
+
+
+def _array(data: NDArray[np.uint8], place: _Place) -> NDArray[Any]:
+    part = data[place.begin : place.end]
+    if place.dtype.kind == "b" and part.max(initial=0) > 1:
+        raise ModelFileError("truth values are 0 or 1")
+    if part.ctypes.data % place.dtype.itemsize:
+        part = part.copy()  # other writers need not align
+    return part.view(place.dtype).reshape(place.shape)
+
+
+def _plain(name: str, array: NDArray[Any]) -> NDArray[Any]:
+    """C-contiguous and little-endian."""
+    out = np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
+    if out.dtype not in NAMES:
+        raise ModelFileError(f"{name} is an array of {array.dtype}, which a model file cannot hold")
+    return out
+
+
+def _bytes_of(array: NDArray[Any]) -> NDArray[np.uint8]:
+    return array.reshape(-1).view(np.uint8)
+
+
+def _checksum(metadata: Mapping[str, str], arrays: Arrays) -> str:
+    def encoded(text: str) -> bytes:
+        return text.encode(errors="backslashreplace")  # JSON can spell what UTF-8 cannot
+
+    digest = hashlib.sha256(encoded("|".join(metadata[name] for name in ("format", "version", "document"))))
+    for name in sorted(arrays):
+        array = arrays[name]
+        digest.update(encoded(f"|{name}|{NAMES[array.dtype]}|{array.shape}|"))
+        digest.update(_bytes_of(array).data)
+    return digest.hexdigest()

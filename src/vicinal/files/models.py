@@ -1,0 +1,301 @@
+"""Models as files and pickles: plain arrays and a JSON document, which to read runs nothing.
+
+The bytes are those of :mod:`vicinal.files.container`. The document describes the model as a tree of plain values, arrays by
+name, and objects of the few classes in ``CLASSES``; nothing else can be named in a file, so nothing else can be made by
+reading one. What an estimator keeps and how it takes it back is its own to say (``Estimator._state``, ``_restore``).
+
+A pickle holds the same bytes, and beside them what a file leaves out (functions, generators, callbacks, attributes of
+other kinds), by pickle's own rules.
+
+Compatibility: ``container.FORMAT`` rises when older readers cannot read what is written; a reader takes every format up
+to its own. Parameters that a file does not know keep their defaults, those it knows and the class no longer has are an
+error. docs/guides/model_files.md says what users may rely on.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vicinal.files.container import ModelFileError as ModelFileError
+from vicinal.files.container import packed, read_file, unpacked, write_file
+
+MOST_DEPTH = 64
+
+# Where the classes live that a file may name.
+CLASSES = {
+    "AlignedUMAP": "estimators.aligned",
+    "ComposedUMAP": "estimators.composed",
+    "DensMAP": "estimators.densmap",
+    "DistanceSource": "neighbors.training_data",
+    "Given": "maps.row_facts",
+    "Graph": "graph.graph",
+    "Kernel": "layout.kernel",
+    "KNeighborsTransformer": "estimators.kneighbors",
+    "LargeVis": "estimators.largevis",
+    "Neighbors": "neighbors.table",
+    "ParametricUMAP": "estimators.parametric",
+    "Pins": "maps.row_facts",
+    "ProgressiveUMAP": "estimators.progressive",
+    "Radii": "layout.density",
+    "RowSource": "neighbors.training_data",
+    "TSNE": "estimators.tsne",
+    "UMAP": "estimators.umap",
+}
+CSR_PARTS = ("data", "indices", "indptr")
+# Parameters and attributes that belong to a session or a machine, not to a model: a file leaves them at their defaults.
+TRANSIENT = {"callback", "callbacks", "device", "_sklearn_output_config"}
+# What building objects from a description that is not ours may raise.
+MALFORMED = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+
+
+def save(model: Any, path: str | os.PathLike[str], *, include_data: bool = True) -> None:
+    """Writes a fitted or unfitted model to ``path``; an interrupted save leaves an older file as it was."""
+    arrays: dict[str, NDArray[Any]] = {}
+    tree = _Encoder(arrays, include_data=include_data).encode(model, type(model).__name__)
+    write_file(path, arrays, {"model": tree})
+
+
+def load(path: str | os.PathLike[str], **params: Any) -> Any:
+    """The model in a file. Parameters given by name replace the file's; functions have to be given so."""
+    arrays, document = read_file(path)
+    try:
+        model = _Decoder(arrays, params).decode(document["model"])
+    except ModelFileError:
+        raise
+    except MALFORMED as error:
+        raise ModelFileError(f"{path} does not hold a model: {type(error).__name__}: {error}") from error
+    if not hasattr(model, "get_params"):
+        raise ModelFileError(f"{path} holds a {type(model).__name__}, not a model")
+    return model
+
+
+def pickled(model: Any) -> tuple[Any, ...]:
+    """What ``__reduce__`` returns: the bytes of a file as an array, which pickle 5 and joblib need not copy."""
+    arrays: dict[str, NDArray[Any]] = {}
+    rest: dict[str, Any] = {}
+    encoder = _Encoder(arrays, rest)
+    content = b"".join(packed(arrays, {"model": encoder.root(model, type(model).__name__)}))
+    return unpickled, (type(model), np.frombuffer(bytearray(content), dtype=np.uint8), rest)
+
+
+def unpickled(cls: type, content: NDArray[np.uint8], rest: Mapping[str, Any]) -> Any:
+    """The model of a pickle; ``cls`` may be a class of the user's own, derived from ours."""
+    arrays, document = unpacked(content)
+    return _Decoder(arrays, {}, rest).root(document["model"], cls)
+
+
+def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a file holds, without making a model of it: class, parameters, shapes of its arrays."""
+    arrays, document = read_file(path)
+    model = document.get("model")
+    if not isinstance(model, dict):
+        raise ModelFileError(f"{path} does not describe a model")
+    return {
+        "class": model.get("object"),
+        "parameters": model.get("params", {}),
+        "arrays": {name: (str(array.dtype), array.shape) for name, array in sorted(arrays.items())},
+        "bytes": Path(path).stat().st_size,
+    }
+
+
+def _is_listed(cls: type) -> bool:
+    return cls.__module__ == f"vicinal.{CLASSES.get(cls.__name__)}"
+
+
+def _check_names(cls: type, state: Mapping[str, Any]) -> None:
+    """Attributes are data: none may take the place of a method."""
+    for name in state:
+        if name.startswith("__") or callable(getattr(cls, name, None)):
+            raise ModelFileError(f"a model file cannot hold an attribute {name!r}")
+
+
+def _is_function(value: Any) -> bool:
+    """What is called, not data; a scipy.LowLevelCallable is a tuple that says so by its type alone."""
+    return (callable(value) and not hasattr(value, "get_params")) or type(value).__name__ == "LowLevelCallable"
+
+
+class _Encoder:
+    """Values to JSON. An array or object that is met twice is written once.
+
+    ``rest`` takes what a file cannot hold; without it that is an error, or left out where a reader can give it again.
+    """
+
+    def __init__(
+        self, arrays: dict[str, NDArray[Any]], rest: dict[str, Any] | None = None, *, include_data: bool = True
+    ) -> None:
+        self.arrays = arrays
+        self.rest = rest
+        self.include_data = include_data
+        self.names: dict[int, str] = {}
+        self.kept: list[Any] = []  # ids are only good while the objects live
+
+    def encode(self, value: Any, where: str) -> Any:
+        if isinstance(value, np.generic):
+            value = value.item()
+        if value is None or type(value) in (bool, int, str):
+            return value
+        if type(value) is float:
+            return value if np.isfinite(value) else {"float": repr(value)}
+        if isinstance(value, np.ndarray):
+            return self._array(value, where)
+        if type(value) in (list, tuple):
+            items = [self.encode(item, f"{where}.{i}") for i, item in enumerate(value)]
+            return {"tuple" if isinstance(value, tuple) else "list": items}
+        if isinstance(value, dict) and all(type(key) is str for key in value):
+            return {"dict": {key: self.encode(item, f"{where}.{key}") for key, item in value.items()}}
+        if hasattr(value, "indptr") and hasattr(value, "tocsr"):
+            parts = {name: self._array(getattr(value, name), f"{where}.{name}") for name in CSR_PARTS}
+            return {"csr": parts, "shape": list(value.shape)}
+        if _is_listed(type(value)):
+            return self.root(value, where)
+        return self._beside(value, where)
+
+    def root(self, value: Any, where: str) -> Any:
+        """An object, whatever its class: a reader of pickles knows it, a reader of files takes the listed ones."""
+        if id(value) in self.names:
+            return {"same": self.names[id(value)]}
+        self.names[id(value)] = where
+        self.kept.append(value)
+        if is_dataclass(value):
+            params, state = {one.name: getattr(value, one.name) for one in fields(value)}, {}
+        else:
+            params, state = value.get_params(deep=False), value._state(self.include_data)
+        return {
+            "object": type(value).__name__,
+            "id": where,
+            "params": {key: self._param(key, v, f"{where}.{key}") for key, v in params.items() if self._lasts(key, v)},
+            "state": {key: self.encode(v, f"{where}.{key}") for key, v in state.items() if self._lasts(key, v)},
+        }
+
+    def _lasts(self, key: str, value: Any) -> bool:
+        return key not in TRANSIENT or (self.rest is not None and value is not None)
+
+    def _param(self, key: str, value: Any, where: str) -> Any:
+        """Functions and generators are left for the reader to give again."""
+        if key in TRANSIENT:
+            return self._beside(value, where)
+        if isinstance(value, np.random.RandomState):
+            return None if self.rest is None else self._beside(value, where)
+        if _is_function(value):
+            function = {"function": getattr(value, "__qualname__", type(value).__name__)}
+            return function if self.rest is None else self._beside(value, where)
+        return self.encode(value, where)
+
+    def _beside(self, value: Any, where: str) -> Any:
+        if self.rest is None:
+            raise ModelFileError(f"{where} is {type(value).__name__}, which a model file cannot hold")
+        self.rest[where] = value
+        return {"rest": where}
+
+    def _array(self, array: NDArray[Any], where: str) -> Any:
+        if array.dtype.kind in "UO":
+            return self._coded(array, where)
+        if array.dtype.kind not in "biuf":
+            return self._beside(array, where)
+        if id(array) not in self.names:
+            self.names[id(array)] = where
+            self.kept.append(array)
+            self.arrays[where] = array
+        return {"array": self.names[id(array)]}
+
+    def _coded(self, array: NDArray[Any], where: str) -> Any:
+        """Texts and mixed values: the different ones, and a number for each entry."""
+        numbers: dict[tuple[type, str], int] = {}
+        values: list[Any] = []
+        codes = np.empty(array.size, dtype=np.int32)
+        for i, item in enumerate(array.reshape(-1).tolist()):
+            if not (item is None or type(item) in (bool, int, float, str)):
+                return self._beside(array if self.rest is not None else item, where)
+            codes[i] = numbers.setdefault((type(item), str(item)), len(values))
+            if codes[i] == len(values):
+                values.append(self.encode(item, where))
+        return {
+            "coded": values,
+            "codes": self._array(codes.reshape(array.shape), where),
+            "text": array.dtype.kind == "U",
+        }
+
+
+class _Decoder:
+    def __init__(
+        self, arrays: Mapping[str, NDArray[Any]], given: Mapping[str, Any], rest: Mapping[str, Any] | None = None
+    ) -> None:
+        self.arrays = arrays
+        self.given = given
+        self.rest = rest
+        self.made: dict[str, Any] = {}
+
+    def decode(self, tree: Any, depth: int = 0) -> Any:
+        if tree is None or isinstance(tree, bool | int | float | str):
+            return tree
+        if depth > MOST_DEPTH or not isinstance(tree, dict):
+            raise ModelFileError("the description of the model is malformed")
+        if "array" in tree:
+            return self.arrays[tree["array"]]
+        if "same" in tree:
+            return self.made[tree["same"]]
+        if "rest" in tree and self.rest is not None:
+            return self.rest[tree["rest"]]
+        if "float" in tree:
+            return float(tree["float"])
+        if "list" in tree:
+            return [self.decode(item, depth + 1) for item in tree["list"]]
+        if "tuple" in tree:
+            return tuple(self.decode(item, depth + 1) for item in tree["tuple"])
+        if "dict" in tree:
+            return {str(key): self.decode(item, depth + 1) for key, item in tree["dict"].items()}
+        if "coded" in tree:
+            return self._coded(tree, depth)
+        if "csr" in tree:
+            return self._csr(tree, depth)
+        if "object" in tree:
+            name = tree["object"]
+            if name not in CLASSES:
+                raise ModelFileError(f"a model file cannot hold a {name!r}")
+            return self.root(tree, getattr(importlib.import_module(f"vicinal.{CLASSES[name]}"), name), depth)
+        raise ModelFileError(f"the description of the model has a part of an unknown kind: {sorted(tree)[:3]}")
+
+    def root(self, tree: dict[str, Any], cls: type, depth: int = 0) -> Any:
+        """An object of a class that was looked up, or that a pickle knows."""
+        params = {key: self._param(key, value, depth) for key, value in tree["params"].items()}
+        made = cls(**params | (dict(self.given) if depth == 0 else {}))
+        self.made[tree["id"]] = made
+        if not is_dataclass(made):
+            state = {key: self.decode(value, depth + 1) for key, value in tree["state"].items()}
+            if self.rest is None and state:
+                _check_names(cls, state)
+                made._validate_params()  # they were valid when the model was fitted
+            made._restore(state)
+        elif hasattr(made, "check"):
+            made.check()
+        return made
+
+    def _coded(self, tree: dict[str, Any], depth: int) -> NDArray[Any]:
+        values = np.empty(len(tree["coded"]), dtype=object)
+        values[:] = [self.decode(item, depth + 1) for item in tree["coded"]]
+        out: NDArray[Any] = values[self.decode(tree["codes"], depth + 1)]
+        return out.astype(str) if tree["text"] else out
+
+    def _csr(self, tree: dict[str, Any], depth: int) -> Any:
+        from scipy.sparse import csr_matrix
+
+        parts = [self.decode(tree["csr"][name], depth + 1) for name in CSR_PARTS]
+        matrix = csr_matrix(tuple(parts), shape=tuple(tree["shape"]))
+        matrix.check_format(full_check=True)
+        return matrix
+
+    def _param(self, key: str, tree: Any, depth: int) -> Any:
+        function = isinstance(tree, dict) and "function" in tree
+        if key in self.given and (depth == 0 or function):
+            return self.given[key]
+        if function:
+            raise ModelFileError(f"{key} was a function, {tree['function']}: give it as load(path, {key}=...)")
+        return self.decode(tree, depth + 1)

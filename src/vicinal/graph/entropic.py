@@ -1,0 +1,42 @@
+"""Entropic graphs of t-SNE and LargeVis: conditional probabilities of a given perplexity (survey eq. 18, 19)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vicinal.backends import _core
+from vicinal.graph.graph import Graph
+from vicinal.neighbors.table import Neighbors
+
+
+def entropic_graph(
+    neighbors: Neighbors, perplexity: float = 30.0, *, normalised: bool = True, n_jobs: int = -1
+) -> Graph:
+    """The symmetric graph of t-SNE and LargeVis: conditionals of the given perplexity (eq. 18), then their mean.
+
+    ``normalised`` makes all weights together a distribution (eq. 19); otherwise they are the means themselves, so
+    that rows weigh 1 on average. A table of k columns, the row itself counted, can express a perplexity below k - 1;
+    3 * perplexity + 1 columns hold nearly all of the Gaussian.
+    """
+    _check_perplexity(perplexity)
+    conditional, sigma = _core.perplexity_conditionals(
+        neighbors.index, neighbors.distance, float(perplexity), False, n_jobs
+    )
+    indptr, indices, weights = _core.symmetrize_mean(neighbors.index, conditional, n_jobs)
+    if normalised and weights.size:
+        weights = (weights / weights.sum(dtype=np.float64)).astype(np.float32)
+    return Graph(indptr, indices, weights, neighbors.n, np.zeros(neighbors.n, dtype=np.float32), sigma)
+
+
+def entropic_bipartite_graph(
+    neighbors: Neighbors, n_tails: int, perplexity: float = 30.0, *, n_jobs: int = -1
+) -> Graph:
+    """Conditionals of new rows among their nearest known rows (eq. 18); the weights of a row sum to 1."""
+    _check_perplexity(perplexity)
+    weights, sigma = _core.perplexity_conditionals(neighbors.index, neighbors.distance, float(perplexity), True, n_jobs)
+    return Graph.to_known_rows(neighbors, weights, n_tails, np.zeros(neighbors.n, dtype=np.float32), sigma)
+
+
+def _check_perplexity(perplexity: float) -> None:
+    if not (perplexity >= 1.0 and np.isfinite(perplexity)):
+        raise ValueError(f"perplexity must be a number of at least 1, got {perplexity!r}")

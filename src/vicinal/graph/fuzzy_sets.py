@@ -1,0 +1,95 @@
+"""The theory behind the fuzzy graph (survey section 3): local metrics, fuzzy sets of edges and their cross-entropy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vicinal.graph.graph import Graph
+from vicinal.neighbors.table import Neighbors
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+
+@dataclass(frozen=True)
+class LocalMetric:
+    """The extended pseudo-metric d_i of one row (eq. 16): finite only between the row and its neighbours.
+
+    Distances shorter than rho are 0, and so is every point's distance to itself. The triangle inequality holds only
+    among pairs that contain the row; eq. 16's own infinities break it elsewhere.
+    """
+
+    row: int
+    index: NDArray[np.int32]
+    distance: NDArray[np.float64]
+
+    def __call__(self, j: int, other: int) -> float:
+        if j == other:
+            return 0.0
+        if self.row not in (j, other):
+            return float("inf")
+        at = np.flatnonzero(self.index == (other if j == self.row else j))
+        return float(self.distance[at[0]]) if at.size else float("inf")
+
+    def fuzzy_set(self, sigma: float, n: int) -> Graph:
+        """The edges that this metric makes of n rows: memberships exp(-d_i / sigma), in both directions."""
+        from scipy.sparse import csr_matrix
+
+        weights = np.exp(-self.distance / sigma) if sigma > 0 else np.ones_like(self.distance)
+        star = csr_matrix((weights, (np.full(self.index.size, self.row), self.index)), shape=(n, n))
+        return Graph.without_edges(n).with_weights(star + star.T)
+
+
+def local_metric(neighbors: Neighbors, row: int, rho: float) -> LocalMetric:
+    """d_i of a row from the table of its neighbours, which stands for the geodesic distance (eq. 16)."""
+    index, distance = neighbors.index[row], neighbors.distance[row].astype(np.float64)
+    others = (index != row) & (index >= 0) & np.isfinite(distance)
+    return LocalMetric(row, index[others], np.maximum(distance[others] - rho, 0.0))
+
+
+def fuzzy_union(left: Graph, right: Graph) -> Graph:
+    """p + q - p q: the probabilistic sum, a t-conorm. Memberships lie in [0, 1]; a missing edge has 0."""
+    p, q = _memberships(left, right)
+    return left.with_weights(p + q - p.multiply(q))
+
+
+def fuzzy_intersection(left: Graph, right: Graph) -> Graph:
+    """p q: the product, a t-norm."""
+    p, q = _memberships(left, right)
+    return left.with_weights(p.multiply(q))
+
+
+def fuzzy_cross_entropy(left: Graph, right: Graph) -> float:
+    """Eq. 17 over all ordered pairs of rows; infinite where ``right`` is certain of what ``left`` is not."""
+    p, q = _memberships(left, right)
+    pattern = (p + q).tocoo()
+    if pattern.nnz == 0:
+        return 0.0
+    mine = np.asarray(p[pattern.row, pattern.col]).reshape(-1)
+    theirs = np.asarray(q[pattern.row, pattern.col]).reshape(-1)
+    return float((_x_log_ratio(mine, theirs) + _x_log_ratio(1.0 - mine, 1.0 - theirs)).sum())
+
+
+def x_log_x(x: NDArray[np.floating]) -> NDArray[np.float64]:
+    """x ln x, 0 at 0."""
+    return _x_log_ratio(x, np.ones_like(x))
+
+
+def _x_log_ratio(x: NDArray[np.floating], y: NDArray[np.floating]) -> NDArray[np.float64]:
+    """x ln(x / y), 0 where x is 0."""
+    some = x > 0
+    with np.errstate(divide="ignore"):
+        return np.asarray(x * (np.log(np.where(some, x, 1.0)) - np.log(np.where(some, y, 1.0))), dtype=np.float64)
+
+
+def _memberships(left: Graph, right: Graph) -> tuple[csr_matrix, csr_matrix]:
+    if (left.n, left.n_tails) != (right.n, right.n_tails):
+        raise ValueError(f"the graphs differ in their rows: {left.n}x{left.n_tails} and {right.n}x{right.n_tails}")
+    for graph in (left, right):
+        if graph.n_edges and not (graph.weights.min() >= 0 and graph.weights.max() <= 1):
+            raise ValueError("memberships must lie in [0, 1]")
+    return left.to_scipy().astype(np.float64), right.to_scipy().astype(np.float64)

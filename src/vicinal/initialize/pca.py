@@ -1,0 +1,47 @@
+"""Initialization by principal components."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vicinal.initialize.task import CannotInitialize, InitialTask
+from vicinal.runtime.interruption import interruptible
+
+BLOCK_ROWS = 4096  # rows converted to float64 at a time
+MOST_COLUMNS = 5_000  # with more rows and more columns than this the covariance matrix takes too long
+
+
+def pca_places(task: InitialTask) -> NDArray[np.float64]:
+    """Project the rows onto their leading principal axes."""
+    if task.X is None:
+        raise CannotInitialize("principal components need coordinates, and there are no coordinates")
+    if task.X.shape[1] > MOST_COLUMNS and task.X.shape[0] > MOST_COLUMNS:
+        raise CannotInitialize(f"{task.X.shape[1]} columns are too many for principal components")
+    scores = principal_scores(task.X, task.n_components)
+    if not np.ptp(scores[:, 0]) > 0:
+        raise CannotInitialize("the data does not vary")
+    return scores
+
+
+def principal_scores(rows: NDArray[np.floating], n_components: int) -> NDArray[np.float64]:
+    """Return coordinates along the leading principal axes; axes beyond the rank of the data are zero."""
+    n, d = rows.shape
+    mean = rows.mean(axis=0, dtype=np.float64)
+    blocks = [slice(begin, begin + BLOCK_ROWS) for begin in range(0, n, BLOCK_ROWS)]
+    largest = max((np.abs(rows[block] - mean).max(initial=0.0) for block in blocks), default=0.0)
+    scale = 1.0 / largest if largest > 0 else 1.0
+
+    def scores() -> NDArray[np.float64]:
+        if n <= d:
+            u, s, _ = np.linalg.svd((rows - mean) * scale, full_matrices=False)
+            return np.asarray(u * s)[:, :n_components]
+        gram = np.zeros((d, d))
+        for block in blocks:
+            centred = (rows[block] - mean) * scale
+            gram += centred.T @ centred
+        axes = np.linalg.eigh(gram)[1][:, ::-1][:, :n_components]
+        return np.concatenate([((rows[block] - mean) * scale) @ axes for block in blocks])
+
+    found = interruptible(scores, float(n) * d * min(n, d))
+    return np.pad(found, ((0, 0), (0, n_components - found.shape[1])))

@@ -1,0 +1,123 @@
+"""Initial embeddings by name, with fallbacks.
+
+``INITIALIZERS`` maps a name to a function of an :class:`InitialTask`. An initializer that cannot do its work raises
+:class:`CannotInitialize`, and its entry in ``FALLBACKS`` is tried next: a fit never fails because of its start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vicinal.graph.graph import Graph
+from vicinal.initialize.pca import pca_places
+from vicinal.initialize.spectral import spectral_places
+from vicinal.initialize.task import NARROW, NOISE, CannotInitialize, InitialTask, to_extent
+from vicinal.initialize.uniform import uniform_places
+
+INITIALIZERS: dict[str, Callable[[InitialTask], NDArray[np.float64]]] = {
+    "spectral": spectral_places,
+    "pca": pca_places,
+    "random": uniform_places,
+}
+# umap-learn's second solver for the same eigenvectors has no counterpart here.
+INITIALIZER_ALIASES = {"tswspectral": "spectral"}
+FALLBACKS = {"spectral": "pca", "pca": "random"}
+
+
+def spectral_start(
+    graph: Graph, X: ArrayLike | None = None, *, n_components: int = 2, seed: int = 0, n_jobs: int = -1
+) -> NDArray[np.float32]:
+    """Compute an initial embedding from the graph's Laplacian eigenvectors.
+
+    Parameters
+    ----------
+    graph : Graph
+        A symmetric graph.
+    X : array [rows, columns], optional
+        The rows; they decide where the components of a disconnected graph are placed.
+    n_components : int, default 2
+    seed : int, default 0
+    n_jobs : int, default -1
+        Threads; the result has the same bits for any number.
+
+    Returns
+    -------
+    array [rows, n_components]
+        Places between 0 and 10 on each axis, for :class:`vicinal.Layout`.
+    """
+    return _start("spectral", InitialTask(graph, _rows(X), n_components, seed, n_jobs))
+
+
+def pca_start(X: ArrayLike, *, n_components: int = 2, seed: int = 0) -> NDArray[np.float32]:
+    """Compute an initial embedding from the principal components of the rows ``X``, between 0 and 10 on each axis."""
+    rows = _rows(X)
+    assert rows is not None
+    return _start("pca", InitialTask(Graph.without_edges(len(rows)), rows, n_components, seed))
+
+
+def random_start(n: int, *, n_components: int = 2, seed: int = 0) -> NDArray[np.float32]:
+    """Draw an initial embedding of ``n`` rows uniformly between 0 and 10 on each axis."""
+    return _start("random", InitialTask(Graph.without_edges(n), None, n_components, seed))
+
+
+def _start(name: str, task: InitialTask) -> NDArray[np.float32]:
+    return initial_embedding(name, task)[0]
+
+
+def _rows(X: ArrayLike | None) -> NDArray[np.float32] | None:
+    if X is None:
+        return None
+    rows = np.asarray(X, dtype=np.float32)
+    if rows.ndim != 2 or not np.isfinite(rows).all():
+        raise ValueError(f"X must be a 2-D array of finite numbers, got shape {rows.shape}")
+    return rows
+
+
+def initial_places(name: str, task: InitialTask) -> tuple[NDArray[np.float64], str]:
+    """Compute unscaled places by ``name`` or a fallback; also return the name used, with the reason for a fallback."""
+    used, why = name, ""
+    while True:
+        try:
+            places = INITIALIZERS[used](task)
+            if not np.isfinite(places).all():
+                raise CannotInitialize("the result was not finite")
+            break
+        except (CannotInitialize, np.linalg.LinAlgError) as error:
+            why = f"{used}: {error}" if not why else f"{why}; {used}: {error}"
+            used = FALLBACKS[used]
+    return places, f"{used} ({why})" if why else used
+
+
+def initial_embedding(name: str, task: InitialTask) -> tuple[NDArray[np.float32], str]:
+    """Compute places by ``name``, scaled to [0, EXTENT] with a little noise, and the name of what was used."""
+    places, used = initial_places(name, task)
+    scaled = to_extent(places) + task.rng.normal(scale=NOISE, size=places.shape)
+    return to_extent(scaled).astype(np.float32), used
+
+
+def narrow_embedding(name: str, task: InitialTask) -> tuple[NDArray[np.float32], str]:
+    """Compute places by ``name``, centred and in their own proportions, so narrow that all rows repel each other."""
+    places, used = initial_places(name, task)
+    places = places - places.mean(axis=0)
+    deviation = places.std(axis=0).max() if places.size else 0.0
+    return (places * (NARROW / deviation if deviation > 0 else 1.0)).astype(np.float32), used
+
+
+def given_start(init: Any, n: int, n_components: int, *, stretched: bool = True) -> NDArray[np.float32] | None:
+    """Check a start given as an array and scale it to [0, EXTENT] if ``stretched``; return None if it is a name."""
+    if isinstance(init, str):
+        return None
+    try:
+        places = np.asarray(init, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"init must be one of {sorted(INITIALIZERS)} or an array of numbers: {error}") from error
+    if places.shape != (n, n_components):
+        raise ValueError(f"init must have shape {(n, n_components)}, got {places.shape}")
+    if not np.isfinite(places).all():
+        bad = int(np.argmin(np.isfinite(places).all(axis=1)))
+        raise ValueError(f"init contains NaN or infinity, first in row {bad}")
+    return (to_extent(places) if stretched else places).astype(np.float32)

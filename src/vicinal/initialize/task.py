@@ -1,0 +1,45 @@
+"""What every initializer receives, and the box that its places are scaled to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vicinal.graph.graph import Graph
+
+EXTENT = 10.0  # an initial embedding spans [0, EXTENT] on each axis, as in umap-learn
+NOISE = 1e-4  # separates rows that the eigenvectors put at the same place
+NARROW = 1e-4  # standard deviation of t-SNE's start along its widest axis, as in scikit-learn and openTSNE
+
+
+class CannotInitialize(Exception):
+    """An initializer does not apply to the data; the message gives the reason."""
+
+
+@dataclass(frozen=True)
+class InitialTask:
+    """Input of an initializer. ``X`` is None if the rows have no coordinates (precomputed distances)."""
+
+    graph: Graph
+    X: NDArray[np.float32] | None
+    n_components: int
+    seed: int
+    n_jobs: int = -1
+
+    @property
+    def rng(self) -> np.random.Generator:
+        return np.random.default_rng(self.seed)
+
+
+def to_extent(places: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Scale each axis to [0, EXTENT]; an axis on which all places are equal is set to the middle."""
+    out: NDArray[np.float64] = np.array(places, dtype=np.float64)
+    if out.shape[0] == 0:
+        return out
+    low, width = out.min(axis=0), np.ptp(out, axis=0)
+    flat = ~(width > 0)
+    out = EXTENT * (out - low) / np.where(flat, 1.0, width)
+    out[:, flat] = EXTENT / 2
+    return out

@@ -1,0 +1,127 @@
+"""t-SNE's layout: gradient descent on all pairs (survey eq. 20, 22), resumable.
+
+``step(10); step(240)`` equals ``step(250)`` bit for bit. Repulsion is exact (``"exact"``) or comes from a grid
+(``"fft"``): the repulsive gradient is that of a single potential, the sum of Student's kernel over all rows, so one
+convolution by FFT and the slope of its spline serve all components and all degrees of freedom.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vicinal.backends import _core
+from vicinal.graph.graph import Graph
+from vicinal.layout.convolution import GRID_COMPONENTS, Box, Convolution, enclose
+
+Repulsion = Literal["auto", "exact", "fft"]
+
+# Every pair up to this many rows, where that is as fast as the grid (measured, ARCHITECTURE.md).
+EXACT_ROWS = 3_000
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Iterations that share an exaggeration, a learning rate and a momentum."""
+
+    n_epochs: int
+    exaggeration: float = 1.0
+    learning_rate: float = 200.0
+    momentum: float = 0.8
+
+
+class FullLayout:
+    """Moves the rows of an embedding along the gradient of the KL divergence, iteration by iteration.
+
+    With ``reference`` the graph leads from the embedding's rows to the reference's, which stay where they are; every
+    row then minimises a divergence of its own, whatever the others do.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        embedding: NDArray[np.float32],
+        phases: Sequence[Phase],
+        *,
+        dof: float = 1.0,
+        method: Repulsion = "auto",
+        n_jobs: int = -1,
+        reference: NDArray[np.float32] | None = None,
+    ) -> None:
+        places = np.ascontiguousarray(embedding, dtype=np.float32)
+        n_sources, n_components = graph.n_tails, places.shape[1]
+        if n_sources * n_components >= 2**31:
+            raise ValueError(f"n_components={n_components} is too large for {n_sources} rows")
+        self.phases = tuple(phases)
+        self.n_jobs = n_jobs
+        self.dof = float(dof)
+        self.method = choose_repulsion(method, n_sources, n_components)
+        self._frozen = reference is not None
+        self._core = _core.FullLayout(
+            graph.indptr,
+            graph.indices,
+            graph.weights,
+            places,
+            None if reference is None else np.ascontiguousarray(reference, dtype=np.float32),
+            self.dof,
+        )
+        self._convolution: Convolution | None = None
+        self._potential: tuple[Box, NDArray[np.float32]] | None = None
+
+    @property
+    def epoch(self) -> int:
+        """Iterations done so far."""
+        return self._core.epoch
+
+    @property
+    def n_epochs(self) -> int:
+        """Iterations of all phases."""
+        return sum(phase.n_epochs for phase in self.phases)
+
+    @property
+    def embedding(self) -> NDArray[np.float32]:
+        """A copy of the places of all rows."""
+        return self._core.embedding()
+
+    def step(self, n: int = 1) -> None:
+        """Runs ``n`` more iterations; beyond the last phase it goes on as that one does."""
+        steps = self._steps(self.epoch, self.epoch + n)
+        if self.method == "exact":
+            self._core.step_exact(steps, self.n_jobs)
+        elif self._frozen:
+            box, potential = self._potential = self._potential or self._find_potential()
+            self._run(box, potential, steps)
+        else:
+            for t in range(n):
+                self._run(*self._find_potential(), steps[t : t + 1])
+
+    def _steps(self, begin: int, end: int) -> NDArray[np.float32]:
+        ends = np.cumsum([phase.n_epochs for phase in self.phases])
+        which = np.minimum(np.searchsorted(ends, np.arange(begin, end), side="right"), len(ends) - 1)
+        table = [(p.exaggeration, p.learning_rate, p.momentum) for p in self.phases]
+        return np.asarray(table, dtype=np.float32)[which]
+
+    def _run(self, box: Box, potential: NDArray[np.float32], steps: NDArray[np.float32]) -> None:
+        self._core.step_grid(potential, list(box.shape), list(box.origin), box.spacing, steps, self.n_jobs)
+
+    def _find_potential(self) -> tuple[Box, NDArray[np.float32]]:
+        """The potential of the sources at the nodes of a grid around them."""
+        box = enclose(*self._core.bounds())
+        density = self._core.spread(list(box.shape), list(box.origin), box.spacing, self.n_jobs)
+        kind = (box.padded, box.spacing)
+        if self._convolution is None or self._convolution.kind != kind:
+            self._convolution = Convolution(*kind, self.dof, self.n_jobs)
+        return box, self._convolution(density.reshape(box.shape)).reshape(-1)
+
+
+def choose_repulsion(method: Repulsion, n_sources: int, n_components: int) -> Literal["exact", "fft"]:
+    """The way to compute the repulsion, or an error where there is none."""
+    if method == "auto":
+        return "exact" if n_sources <= EXACT_ROWS or n_components > GRID_COMPONENTS else "fft"
+    if method == "fft" and n_components > GRID_COMPONENTS:
+        raise ValueError(f"method='fft' is for at most {GRID_COMPONENTS} components, got {n_components}; use 'exact'")
+    return method

@@ -1,0 +1,3 @@
+"""How faithful a map is to its data, and the losses of the survey."""
+
+from vicinal.quality.measures import *  # noqa: F403

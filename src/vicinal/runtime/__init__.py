@@ -1,0 +1,1 @@
+"""What every stage may use: progress, declared parameters, memory sizes, interruption."""

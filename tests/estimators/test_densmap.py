@@ -1,0 +1,131 @@
+"""DensMAP: scikit-learn's checks, determinism, radii as results, unseen rows, isolated ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from vicinal import UMAP, DensMAP
+from vicinal.files.models import load, save
+from vicinal.quality.measures import neighbor_recall
+
+JOBS = (1, 2, 8)
+
+
+@pytest.fixture(scope="module")
+def unequal() -> NDArray[np.float32]:
+    """Five groups of rows, each twice as wide as the one before."""
+    rng = np.random.default_rng(0)
+    groups = [rng.normal(size=(160, 6)) * 2.0**g + 60.0 * np.eye(6)[g] for g in range(5)]
+    return np.concatenate(groups).astype(np.float32)
+
+
+@parametrize_with_checks([DensMAP(n_epochs=30), UMAP(densmap=True, n_epochs=20, random_state=0)])
+def test_estimator_checks(estimator: UMAP, check: Any) -> None:
+    check(estimator)
+
+
+def test_radii_of_the_map_follow_those_of_the_data(unequal: NDArray[np.float32]) -> None:
+    dense = DensMAP(random_state=0, n_epochs=200).fit(unequal)
+    plain = UMAP(random_state=0, n_epochs=200, output_dens=True).fit(unequal)
+    assert dense.radius_correlation_ > max(0.8, plain.radius_correlation_ + 0.1)
+    assert np.corrcoef(dense.rad_orig_, dense.rad_emb_)[0, 1] == pytest.approx(dense.radius_correlation_, abs=1e-4)
+    np.testing.assert_allclose(dense.rad_orig_, plain.rad_orig_)
+    assert f"{dense.radius_correlation_:.3f}" in dense._repr_html_()
+    wide = [dense.rad_emb_[g * 160 : (g + 1) * 160].mean() for g in range(5)]
+    assert (np.diff(wide) > 0).all()
+
+
+def test_densmap_is_a_switch_of_umap_and_costs_few_neighbours(digits: NDArray[np.float32]) -> None:
+    dense = DensMAP(random_state=0, n_epochs=100).fit(digits)
+    switched = UMAP(densmap=True, random_state=0, n_epochs=100).fit(digits)
+    np.testing.assert_array_equal(dense.embedding_, switched.embedding_)
+    plain = UMAP(random_state=0, n_epochs=100, output_dens=True).fit(digits)
+    assert dense.radius_correlation_ > plain.radius_correlation_ + 0.2
+    recall = [neighbor_recall(digits, model.embedding_, n_neighbors=15) for model in (dense, plain)]
+    assert recall[0] > 0.6 * recall[1]
+
+
+def test_output_dens_returns_the_radii(iris: NDArray[np.float32]) -> None:
+    embedding, data, flat = UMAP(densmap=True, output_dens=True, n_epochs=30, random_state=0).fit_transform(iris)
+    assert embedding.shape == (150, 2)
+    assert data.shape == flat.shape == (150,)
+    assert np.isfinite(np.concatenate([data, flat])).all()
+    assert not hasattr(UMAP(n_epochs=5).fit(iris), "rad_orig_")
+
+
+@pytest.mark.parametrize("options", [{}, {"n_components": 3, "dens_frac": 0.6}, {"update_negatives": True}], ids=str)
+def test_fit_and_transform_do_not_depend_on_n_jobs(digits: NDArray[np.float32], options: dict[str, Any]) -> None:
+    fits = [DensMAP(random_state=3, n_epochs=40, n_jobs=jobs, **options).fit(digits[:900]) for jobs in JOBS]
+    placed = fits[0].transform(digits[900:960])
+    for fit in fits[1:]:
+        np.testing.assert_array_equal(fit.embedding_, fits[0].embedding_)
+        np.testing.assert_array_equal(fit.rad_emb_, fits[0].rad_emb_)
+        np.testing.assert_array_equal(fit.transform(digits[900:960]), placed)
+
+
+def test_unseen_rows_are_placed_whatever_their_company(unequal: NDArray[np.float32]) -> None:
+    order = np.random.default_rng(1).permutation(800)
+    known, new = unequal[order[:700]], unequal[order[700:]]
+    model = DensMAP(random_state=0, n_epochs=150).fit(known)
+    together = model.transform(new)
+    assert np.isfinite(together).all()
+    np.testing.assert_array_equal(model.transform(new[33:34])[0], together[33])
+    np.testing.assert_array_equal(model.transform(known[:20]), model.embedding_[:20])
+    # The term acts: without it the same rows end elsewhere.
+    model._fitted_density = None
+    assert not np.array_equal(model.transform(new), together)
+
+
+def test_update_keeps_the_term(digits: NDArray[np.float32]) -> None:
+    model = DensMAP(random_state=0, n_epochs=60).fit(digits[:800])
+    model.update(digits[800:900])
+    assert model.embedding_.shape == (900, 2)
+    assert model.rad_orig_.shape == model.rad_emb_.shape == (900,)
+    assert np.isfinite(model.embedding_).all()
+
+
+def test_a_saved_model_places_rows_alike(digits: NDArray[np.float32], tmp_path: Path) -> None:
+    model = DensMAP(random_state=0, n_epochs=40).fit(digits[:500])
+    save(model, tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert type(again) is DensMAP
+    np.testing.assert_array_equal(again.transform(digits[500:530]), model.transform(digits[500:530]))
+    np.testing.assert_array_equal(again.rad_emb_, model.rad_emb_)
+
+
+def test_isolated_rows_and_duplicates_are_finite() -> None:
+    rng = np.random.default_rng(2)
+    rows = rng.normal(size=(120, 3))
+    rows[:3] = [[1e3, 0, 0], [0, 2e3, 0], [0, 0, 4e3]]
+    rows[50:80] = rows[50]
+    model = DensMAP(n_epochs=50, random_state=0, disconnection_distance=50.0).fit(rows)
+    for values in (model.embedding_, model.rad_orig_, model.rad_emb_, model.radius_correlation_):
+        assert np.isfinite(values).all()
+    assert np.isfinite(DensMAP(n_epochs=20).fit_transform(np.ones((30, 2)))).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 10])
+def test_few_rows(n: int) -> None:
+    model = DensMAP(n_epochs=10, random_state=0).fit(np.random.default_rng(n).normal(size=(n, 4)))
+    assert np.isfinite(model.embedding_).all()
+    assert np.isfinite(model.rad_emb_).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"dens_lambda": -1.0}, "dens_lambda"),
+        ({"dens_frac": 1.5}, "dens_frac"),
+        ({"dens_var_shift": -0.1}, "dens_var_shift"),
+        ({"output_metric": "haversine"}, "output_metric"),
+    ],
+)
+def test_wrong_arguments_are_named(iris: NDArray[np.float32], options: dict[str, Any], name: str) -> None:
+    with pytest.raises(ValueError, match=name):
+        DensMAP(**options).fit(iris)

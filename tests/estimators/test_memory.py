@@ -1,0 +1,186 @@
+"""Memory: known before it is taken, bounded on request, not spent on copies, and its end is a MemoryError."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+import vicinal
+from vicinal import (
+    TSNE,
+    UMAP,
+    AlignedUMAP,
+    DensMAP,
+    KNeighborsTransformer,
+    LargeVis,
+    ProgressiveUMAP,
+    estimate_memory,
+)
+
+Rows = NDArray[np.float32]
+ALL = [UMAP, DensMAP, TSNE, LargeVis, KNeighborsTransformer]
+MEASURE = Path(__file__).parents[2] / "benchmarks" / "memory_estimate.py"
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak of the memory is read from /proc")
+@pytest.mark.parametrize(
+    ("estimator", "sizes"),
+    [("UMAP", [8_000, 16_000, 32_000]), ("DensMAP", [16_000]), ("TSNE", [12_000]), ("ProgressiveUMAP", [12_000])],
+)
+def test_estimates_are_near_the_peak(estimator: str, sizes: list[int], child_environment: dict[str, str]) -> None:
+    """Fashion-MNIST at up to 70,000 rows is benchmarks/memory_estimate.py without arguments."""
+    for n in sizes:
+        command = [sys.executable, str(MEASURE), "--estimator", estimator, "--rows", str(n), "--columns", "200"]
+        done = subprocess.run(command, env=child_environment, capture_output=True, text=True, timeout=200)
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)
+        assert 0.75 < found["estimate"] / found["peak"] < 1.25, found
+
+
+class TestLimit:
+    @pytest.mark.parametrize("cls", ALL)
+    def test_a_fit_beyond_it_is_refused_before_anything_is_allocated(self, cls: Any) -> None:
+        rows = np.zeros((20_000, 100), dtype=np.float64)
+        model = cls(memory_limit="2MB", n_jobs=1)
+        tracemalloc.start()
+        try:
+            with pytest.raises(MemoryError, match=r"20000 rows of 100 columns takes about .* memory_limit='2MB'"):
+                model.fit(rows)
+            assert tracemalloc.get_traced_memory()[1] < 1_000_000
+        finally:
+            tracemalloc.stop()
+        assert not hasattr(model, "embedding_")
+
+    @pytest.mark.parametrize("cls", ALL)
+    def test_a_fit_within_it_is_the_same(self, cls: Any, iris: Rows) -> None:
+        few = {"max_iter": 10} if cls is TSNE else {} if cls is KNeighborsTransformer else {"n_epochs": 5}
+        limited = cls(memory_limit=10**9, random_state=0, **few).fit(iris)
+        expected = cls(random_state=0, **few).fit(iris)
+        if cls is not KNeighborsTransformer:
+            np.testing.assert_array_equal(limited.embedding_, expected.embedding_)
+
+    def test_slices_add_up(self, iris: Rows) -> None:
+        one = estimate_memory(*iris.shape)
+        AlignedUMAP(memory_limit=3 * one, n_epochs=2).fit([iris, iris], relations=[{}])
+        with pytest.raises(MemoryError, match="300 rows"):
+            AlignedUMAP(memory_limit=1.2 * one, n_epochs=2).fit([iris, iris], relations=[{}])
+
+    def test_a_map_that_grows_is_refused_what_would_be_too_much_and_keeps_what_it_has(self, digits: Rows) -> None:
+        limit = estimate_memory(1_200, digits.shape[1], estimator="ProgressiveUMAP")
+        model = ProgressiveUMAP(memory_limit=limit, random_state=0).partial_fit(digits[:1_000])
+        with pytest.raises(MemoryError, match=r"ProgressiveUMAP to 1500 rows of 64 columns .* memory_limit"):
+            model.partial_fit(digits[1_000:1_500])
+        assert model.n_rows_ == 1_000
+        assert model.partial_fit(digits[1_000:1_200]).run().embedding_.shape == (1_200, 2)
+
+    def test_lists_are_checked_too(self) -> None:
+        with pytest.raises(MemoryError, match="memory_limit=1000"):
+            UMAP(memory_limit=1000).fit(np.zeros((50, 3)).tolist())
+
+    def test_it_is_a_parameter_like_any_other(self, iris: Rows, tmp_path: Path) -> None:
+        model = clone(UMAP(memory_limit="1.5 GiB", n_epochs=2, random_state=0)).fit(iris)
+        model.save(tmp_path / "model")
+        assert vicinal.load(tmp_path / "model").memory_limit == "1.5 GiB"
+
+    @pytest.mark.parametrize("limit", [0, -1, "2 GX", "", "GB", float("nan"), float("inf"), True, [], "-1GB"])
+    def test_what_is_no_size_is_refused(self, limit: Any, iris: Rows) -> None:
+        with pytest.raises(ValueError, match="memory_limit"):
+            UMAP(memory_limit=limit).fit(iris)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("500", 500), ("2kB", 2000), ("2 MB", 2e6), ("1.5GiB", 1.5 * 2**30), ("3t", 3e12), (7, 7)]
+)
+def test_sizes_as_users_write_them(text: Any, size: float) -> None:
+    from vicinal.maps.memory import bytes_of
+
+    assert bytes_of(text) == size
+
+
+def test_estimates_grow_with_what_is_asked_for() -> None:
+    assert estimate_memory(10_000, 50) < estimate_memory(20_000, 50) < estimate_memory(20_000, 500)
+    assert estimate_memory(10_000, 50, n_neighbors=30) > estimate_memory(10_000, 50)
+    assert estimate_memory(10_000, 50, densmap=True) > estimate_memory(10_000, 50)
+    assert estimate_memory(10_000, 50, dtype=np.float64) == estimate_memory(10_000, 50) + 4 * 10_000 * 50
+    assert estimate_memory(10_000, 100_000, nnz=10**6) < estimate_memory(10_000, 100_000)
+    with pytest.raises(ValueError, match="estimator"):
+        estimate_memory(10, 10, estimator="PCA")
+    with pytest.raises(ValueError, match="n must be"):
+        estimate_memory(0, 10)
+    with pytest.raises(TypeError, match="n_neighbours"):
+        estimate_memory(10, 10, n_neighbours=3)
+
+
+class TestCopies:
+    @pytest.mark.parametrize("cls", ALL)
+    def test_rows_as_the_core_wants_them_are_not_copied(self, cls: Any, digits: Rows) -> None:
+        few = {"max_iter": 10} if cls is TSNE else {} if cls is KNeighborsTransformer else {"n_epochs": 2}
+        model = cls(random_state=0, **few).fit(digits)
+        assert np.shares_memory(model._source.rows, digits)
+
+    @pytest.mark.parametrize("init", ["spectral", "pca"])
+    def test_a_file_of_rows_is_not_read_into_memory_twice(self, init: str, tmp_path: Path) -> None:
+        """Wide rows, so that a copy would show beside what a fit needs."""
+        rows = np.random.default_rng(0).normal(size=(3_000, 2_000)).astype(np.float32)
+        np.save(tmp_path / "rows.npy", rows)
+        mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
+        UMAP(n_epochs=0, init=init).fit(rows[:100, :50])  # imports
+        tracemalloc.start()
+        try:
+            model = UMAP(n_epochs=2, init=init, random_state=0).fit(mapped)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert np.shares_memory(model._source.rows, mapped)
+        # Principal components take a matrix of columns by columns, and a block of rows, in float64.
+        assert peak < rows.nbytes / 2 + (0 if init == "spectral" else 8 * 3 * (2_000 * 2_000 + 4096 * 2_000))
+
+
+EXHAUSTED = """
+import resource, sys
+import numpy as np
+import vicinal
+
+name, allowance, few = sys.argv[1], float(sys.argv[2]), eval(sys.argv[3])
+X = np.random.default_rng(0).normal(size=(9000, 150)).astype(np.float32)
+make = lambda: getattr(vicinal, name)(n_jobs=4, random_state=0, **few)
+make().fit(X[:400]).transform(X[:3] + 1)  # libraries are loaded and have their buffers
+pages = int(open("/proc/self/statm").read().split()[0])
+limit = pages * resource.getpagesize() + int(allowance * 1e6)
+resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
+try:
+    make().fit(X).transform(X[:200] + 1)
+    print("fitted")
+except MemoryError:
+    print("MemoryError")
+resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+make().fit(X[:300])
+print("still there")
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the size of the process is read from /proc")
+@pytest.mark.parametrize("name", ["UMAP", "TSNE"])
+def test_exhausted_memory_is_a_memory_error(name: str, child_environment: dict[str, str]) -> None:
+    """At every allowance: threads that cannot be started, buffers that cannot be had in the core or in NumPy."""
+    few = "{'max_iter': 5, 'method': 'fft'}" if name == "TSNE" else "{'n_epochs': 3}"
+    outcomes = set()
+    # Large buffers come from the system: not from what the heaps of ended threads have reserved.
+    environment = child_environment | {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "65536"}
+    for allowance in (0, 3, 10, 400):
+        command = [sys.executable, "-c", EXHAUSTED, name, str(allowance), few]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, (allowance, done.stderr)
+        first, last = done.stdout.split("\n")[:2]
+        outcomes.add(first)
+        assert last == "still there"
+    assert outcomes == {"MemoryError", "fitted"}

@@ -1,0 +1,315 @@
+"""ProgressiveUMAP: rows that come in any portions, work that is cut anywhere, processes that are killed."""
+
+from __future__ import annotations
+
+import pickle
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import vicinal
+from vicinal import UMAP, ProgressiveUMAP
+from vicinal.graph.fuzzy import fuzzy_graph
+
+Rows = NDArray[np.float32]
+FAST: dict[str, Any] = {"n_neighbors": 10, "polish_epochs": 12, "random_state": 0}
+
+
+def grown(X: Rows, size: int, **parameters: Any) -> ProgressiveUMAP:
+    model = ProgressiveUMAP(**{**FAST, **parameters})
+    for begin in range(0, len(X), size):
+        model.partial_fit(X[begin : begin + size])
+    return model
+
+
+def in_small_steps(X: Rows, n_jobs: int) -> list[Rows]:
+    """The maps of a stream whose batches arrive while others are still being worked on."""
+    model, maps = ProgressiveUMAP(n_jobs=n_jobs, **FAST), []
+    for begin in range(0, len(X), 150):
+        model.insert(X[begin : begin + 150])
+        for n_ops in (40, 130, 700):
+            model.step(n_ops=n_ops)
+        if begin >= 150:
+            maps.append(model.embedding_)
+    return [*maps, model.run().polish().embedding_]
+
+
+@parametrize_with_checks([ProgressiveUMAP(n_neighbors=5, new_epochs=12, polish_epochs=6)])
+def test_estimator_checks(estimator: ProgressiveUMAP, check: Any) -> None:
+    check(estimator)
+
+
+def test_bits_do_not_depend_on_threads(digits: Rows) -> None:
+    one, *others = (in_small_steps(digits[:900], n_jobs) for n_jobs in (1, 2, 8))
+    for other in others:
+        for left, right in zip(one, other, strict=True):
+            assert left.tobytes() == right.tobytes()
+
+
+@pytest.mark.parametrize("copied", ["saved", "pickled"])
+def test_a_copy_in_mid_stream_goes_on_as_the_model_does(digits: Rows, tmp_path: Path, copied: str) -> None:
+    labels = np.array(["a", "b", None], dtype=object)[np.arange(900) % 3]
+    model = ProgressiveUMAP(**FAST)
+    model.partial_fit(digits[:400], labels[:400]).insert(digits[400:600], labels[400:600])
+    model.step(n_ops=90)
+    if copied == "saved":
+        model.save(tmp_path / "model")
+        other = vicinal.load(tmp_path / "model")
+    else:
+        other = pickle.loads(pickle.dumps(model))
+    assert other.embedding_.tobytes() == model.embedding_.tobytes()
+    assert other.pending_ == model.pending_ > 0
+    for one in (model, other):
+        one.step(n_ops=500)
+        one.partial_fit(digits[600:900], labels[600:900])
+        one.run().polish()
+    assert other.embedding_.tobytes() == model.embedding_.tobytes()
+    assert (other.graph_ != model.graph_).nnz == 0
+    np.testing.assert_array_equal(other.age_, model.age_)
+
+
+STREAM = """
+import sys, time
+from pathlib import Path
+import numpy as np
+import pandas as pd
+import vicinal
+
+file, pause = Path(sys.argv[1]), float(sys.argv[2])
+X = np.random.default_rng(0).normal(size=(600, 8)).astype("float32")
+model = vicinal.load(file) if file.exists() else vicinal.ProgressiveUMAP(n_neighbors=10, random_state=0)
+done = model.n_rows_ if file.exists() else 0
+for begin in range(done, len(X), 60):
+    model.insert(X[begin : begin + 60])
+    model.step(n_ops=150)
+    model.save(file)
+    time.sleep(pause)
+model.run().save(file)
+"""
+
+
+def test_a_killed_stream_is_resumed_from_its_file(tmp_path: Path, child_environment: dict[str, str]) -> None:
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+
+    def stream(file: Path, pause: float) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, "-c", STREAM, str(file), str(pause)], env=child_environment)
+
+    assert stream(whole, 0.0).wait(120) == 0
+    killed = stream(cut, 0.5)
+    until = time.monotonic() + 120
+    while not (cut.exists() and vicinal.load(cut).n_rows_ >= 180) and time.monotonic() < until:
+        time.sleep(0.05)
+    killed.send_signal(signal.SIGKILL)
+    assert killed.wait(10) == -signal.SIGKILL
+    assert 180 <= vicinal.load(cut).n_rows_ < 600
+    assert stream(cut, 0.0).wait(120) == 0
+    one, other = vicinal.load(whole), vicinal.load(cut)
+    assert one.embedding_.tobytes() == other.embedding_.tobytes()
+    assert one.pending_ == other.pending_ == 0
+
+
+def test_rows_may_come_one_by_one(iris: Rows) -> None:
+    model = grown(iris[:60], 1)
+    assert model.embedding_.shape == (60, 2)
+    assert np.isfinite(model.run().polish().embedding_).all()
+    assert model.pending_ == 0
+    assert model.coverage_ == 1.0
+
+
+def test_a_batch_may_be_ten_times_what_there_was(digits: Rows) -> None:
+    model = ProgressiveUMAP(**FAST).partial_fit(digits[:120]).partial_fit(digits[120:1320]).run()
+    assert model.embedding_.shape == (1320, 2)
+    assert np.isfinite(model.embedding_).all()
+
+
+def test_duplicates_are_finite_and_share_a_place_in_transform(digits: Rows) -> None:
+    model = grown(np.concatenate([digits[:200], np.repeat(digits[:5], 60, axis=0), digits[:200]]), 100).run()
+    assert np.isfinite(model.embedding_).all()
+    same = model.transform(np.repeat(digits[:5], 3, axis=0)).reshape(5, 3, 2)
+    assert (same == same[:, :1]).all()
+
+
+def test_a_far_cluster_finds_a_place_of_its_own(digits: Rows) -> None:
+    model = ProgressiveUMAP(**FAST).partial_fit(digits[:600]).run()
+    before = model.embedding_
+    model.partial_fit(digits[600:660] + 1000.0).run()
+    after = model.embedding_
+    assert np.isfinite(after).all()
+    cluster, rest = after[600:], after[:600]
+    spread = np.linalg.norm(cluster - cluster.mean(axis=0), axis=1).max()
+    assert np.linalg.norm(rest - cluster.mean(axis=0), axis=1).min() > 0.5 * spread
+    assert drift(before, rest) < 0.02
+
+
+def drift(before: Rows, after: Rows) -> float:
+    """How far the rows moved in the median, as a share of the map's extent."""
+    moved = np.linalg.norm(after[: len(before)] - before, axis=1)
+    return float(np.median(moved) / np.ptp(before, axis=0).max())
+
+
+@pytest.mark.parametrize("move", ["active", "all"])
+def test_old_rows_stay_calm_when_few_arrive(digits: Rows, move: str) -> None:
+    model = grown(digits[:1500], 500, move=move).run().polish()
+    before = model.embedding_
+    after = model.partial_fit(digits[1500:1515]).run().embedding_
+    assert drift(before, after) < 0.02
+    at_rest = (after[: len(before)] == before).all(axis=1)
+    assert at_rest.any() == (move == "active")
+
+
+def test_only_new_and_updated_rows_move(digits: Rows) -> None:
+    model = grown(digits[:1200], 400).run()
+    age, before = model.age_, model.embedding_
+    model.partial_fit(digits[1200:1203])
+    lived = model.age_[:1200] > age
+    moved = (model.embedding_[:1200] != before).any(axis=1)
+    assert 0 < moved.sum() <= lived.sum() < 200
+
+
+def test_the_graph_is_that_of_the_neighbours_found(digits: Rows) -> None:
+    model = grown(digits[:900], 200).run()
+    table = model._map.search.table()
+    np.testing.assert_array_equal(model.graph_.toarray(), fuzzy_graph(table).to_scipy().toarray())
+
+
+def test_labels_draw_classes_apart_and_unlabelled_rows_follow(digits: Rows, digit_labels: NDArray[np.int64]) -> None:
+    blurred = digits + np.random.default_rng(0).normal(scale=8.0, size=digits.shape).astype(np.float32)
+    known = np.where(np.arange(len(digits)) % 3, digit_labels, -1)
+    plain, drawn = (ProgressiveUMAP(random_state=0) for _ in range(2))
+    for begin in range(0, 1500, 500):
+        rows = slice(begin, begin + 500)
+        plain.partial_fit(blurred[rows])
+        drawn.partial_fit(blurred[rows], known[rows])
+    within = [scatter(model.run().polish().embedding_, digit_labels[:1500]) for model in (plain, drawn)]
+    assert within[1] < 0.8 * within[0]
+    np.testing.assert_array_equal(drawn.to_umap()._given.y, known[:1500])
+
+
+def scatter(places: Rows, labels: NDArray[np.int64]) -> float:
+    """Share of the map's variance that lies within classes."""
+    inside = sum(places[labels == c].var(axis=0).sum() * (labels == c).mean() for c in np.unique(labels))
+    return float(inside / places.var(axis=0).sum())
+
+
+def test_to_umap_is_an_ordinary_model(digits: Rows, tmp_path: Path) -> None:
+    model = grown(digits[:800], 300).run()
+    made = model.to_umap()
+    assert type(made) is UMAP
+    np.testing.assert_array_equal(made.embedding_, model.embedding_)
+    np.testing.assert_array_equal(made.transform(digits[:800]), model.transform(digits[:800]))
+    new = made.transform(digits[800:820])
+    made.save(tmp_path / "umap")
+    np.testing.assert_array_equal(vicinal.load(tmp_path / "umap").transform(digits[800:820]), new)
+    assert made.update(digits[800:900]).embedding_.shape == (900, 2)
+    assert model.embedding_.shape == (800, 2)
+
+
+def test_transform_places_each_row_alone_and_changes_nothing(digits: Rows) -> None:
+    model = grown(digits[:800], 300).run()
+    before, new = model.embedding_, digits[800:830]
+    places = model.transform(new)
+    assert np.isfinite(places).all()
+    np.testing.assert_array_equal(places[::-1], model.transform(np.ascontiguousarray(new[::-1])))
+    np.testing.assert_array_equal(places[7:8], model.transform(new[7:8]))
+    np.testing.assert_array_equal(model.embedding_, before)
+
+
+def test_a_step_says_where_the_map_stands(digits: Rows) -> None:
+    model = ProgressiveUMAP(**FAST).insert(digits[:300])
+    assert (model.n_rows_, model.pending_) == (300, 300)
+    first = model.step(n_ops=100)
+    assert (first.n_rows, first.n_placed, first.moved) == (300, 0, 0)
+    assert first.coverage < 1
+    while not model.step(budget_ms=20).n_placed:
+        pass
+    last = model.run().step()
+    assert (last.n_placed, last.pending, last.coverage, last.moved, last.stage) == (300, 0, 1.0, 0, "idle")
+
+
+def test_a_callback_sees_the_map_grow_and_may_stop_it(digits: Rows) -> None:
+    seen: list[tuple[str, int]] = []
+
+    def callback(stage: str, epoch: int, n_epochs: int, embedding: Rows | None) -> bool:
+        assert 0 <= epoch <= n_epochs
+        seen.append((stage, 0 if embedding is None else len(embedding)))
+        return len(seen) == stop
+
+    stop = 0
+    model = ProgressiveUMAP(callback=callback, **FAST).partial_fit(digits[:300]).partial_fit(digits[300:500])
+    assert {stage for stage, _ in seen} == {"neighbors", "layout"}
+    assert (seen[0][1], seen[-1][1]) == (300, 500)
+    stop = len(seen) + 1
+    model.insert(digits[500:510]).run()
+    assert len(seen) == stop
+    assert model.pending_
+    model.run()
+    assert not model.pending_
+
+
+def test_rows_are_kept_as_they_are_and_copied(digits: Rows) -> None:
+    given = digits[:300].copy()
+    model = ProgressiveUMAP(**FAST).partial_fit(given)
+    np.testing.assert_array_equal(given, digits[:300])
+    given[:] = 0
+    other = grown(digits[:300], 300)
+    assert model.run().embedding_.tobytes() == other.run().embedding_.tobytes()
+
+
+def test_fit_forgets_what_was_there(digits: Rows) -> None:
+    model = grown(digits[:300], 100)
+    again = clone(model).fit(digits[300:600]).embedding_
+    assert model.fit(digits[300:600]).embedding_.tobytes() == again.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "name"),
+    [
+        ({"move": "some"}, "move"),
+        ({"new_epochs": -1}, "new_epochs"),
+        ({"metric": "precomputed"}, "metric"),
+        ({"min_dist": 2.0}, "min_dist"),
+        ({"a": 1.0}, "a and b"),
+        ({"batch_size": 0}, "batch_size"),
+    ],
+)
+def test_bad_parameters_are_named_before_any_work(iris: Rows, parameters: dict[str, Any], name: str) -> None:
+    model = ProgressiveUMAP(**parameters)
+    with pytest.raises((ValueError, TypeError), match=name):
+        model.partial_fit(iris)
+    assert not hasattr(model, "embedding_")
+
+
+def test_bad_rows_and_labels_leave_the_stream_as_it_was(digits: Rows) -> None:
+    model = grown(digits[:300], 100)
+    broken = digits[300:400].copy()
+    broken[17, 3] = np.nan
+    with pytest.raises(ValueError, match="row 17"):
+        model.partial_fit(broken)
+    with pytest.raises(ValueError, match="y must have 100 rows"):
+        model.partial_fit(digits[300:400], np.zeros(99))
+    with pytest.raises(ValueError, match="features"):
+        model.partial_fit(digits[300:400, :10])
+    other = grown(digits[:300], 100)
+    assert model.run().embedding_.tobytes() == other.run().embedding_.tobytes()
+
+
+def test_names_of_columns_are_kept(digits: NDArray[np.float32]) -> None:
+    frame = pd.DataFrame(digits[:120, 20:24], columns=list("abcd"))
+    for model in (ProgressiveUMAP(random_state=0).fit(frame), ProgressiveUMAP(random_state=0).partial_fit(frame)):
+        assert list(model.feature_names_in_) == list("abcd")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model.transform(frame[:3])
+        with pytest.raises(ValueError, match="feature names"):
+            model.transform(frame[list("dcba")])

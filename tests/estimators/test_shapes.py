@@ -1,0 +1,116 @@
+"""Whatever the shape, the type and the duplicates: a finite map, a sound graph, and the same bits again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from vicinal import UMAP, find_neighbors, fuzzy_graph
+from vicinal.neighbors.metrics import VECTOR_METRICS as METRICS
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+common = settings(deadline=None, max_examples=50, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+
+
+@st.composite
+def tables(draw: Any, most_rows: int = 60) -> NDArray[Any]:
+    """Rows of any type and order in memory, with repeated rows, constant columns and huge or tiny values."""
+    n, d = draw(st.integers(1, most_rows)), draw(st.integers(1, 12))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    kind = draw(st.sampled_from(["normal", "whole", "binary", "wide"]))
+    if kind == "normal":
+        rows = rng.normal(size=(n, d))
+    elif kind == "whole":
+        rows = rng.integers(-3, 4, size=(n, d)).astype(np.float64)
+    elif kind == "binary":
+        rows = rng.integers(0, 2, size=(n, d)).astype(np.float64)
+    else:
+        rows = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-20, 20, size=(n, 1))
+    if draw(st.booleans()):
+        rows = rows[rng.integers(n, size=n)]
+    if draw(st.booleans()):
+        rows[:, rng.integers(d)] = 1.0
+    dtype = draw(st.sampled_from([np.float32, np.float64, ">f4"] + ([np.int16] if kind != "wide" else [])))
+    rows = rows.astype(dtype)
+    return np.asfortranarray(rows) if draw(st.booleans()) else rows
+
+
+@common
+@given(
+    X=tables(),
+    n_neighbors=st.integers(2, 20),
+    n_components=st.integers(1, 6),
+    metric=st.sampled_from(METRICS),
+    init=st.sampled_from(["spectral", "pca", "random"]),
+    seed=st.integers(0, 2**31 - 1),
+    labelled=st.booleans(),
+)
+def test_maps_are_finite_repeatable_and_hold_duplicates_together(
+    X: NDArray[Any],
+    n_neighbors: int,
+    n_components: int,
+    metric: str,
+    init: str,
+    seed: int,
+    labelled: bool,
+) -> None:
+    options: dict[str, Any] = {
+        "n_neighbors": n_neighbors,
+        "n_components": n_components,
+        "metric": metric,
+        "init": init,
+        "random_state": seed,
+    }
+    y = np.arange(len(X)) % 3 - 1 if labelled else None
+    kept = X.copy()
+    model = UMAP(n_epochs=10, n_jobs=1, **options).fit(X, y)
+    embedding = model.embedding_
+    np.testing.assert_array_equal(X, kept)
+    assert embedding.shape == (len(X), n_components)
+    assert np.isfinite(embedding).all()
+    np.testing.assert_array_equal(UMAP(n_epochs=10, n_jobs=4, **options).fit_transform(X, y), embedding)
+    np.testing.assert_array_equal(model.transform(X), embedding)
+    _, first, inverse = np.unique(X.astype(np.float32), axis=0, return_index=True, return_inverse=True)
+    np.testing.assert_array_equal(embedding, embedding[first][inverse.reshape(-1)])
+
+
+@common
+@given(
+    X=tables(),
+    k=st.integers(1, 20),
+    metric=st.sampled_from(METRICS),
+    mix=st.floats(0, 1),
+    connectivity=st.floats(0, 5),
+)
+def test_graphs_are_symmetric_with_weights_in_the_unit_interval(
+    X: NDArray[Any], k: int, metric: str, mix: float, connectivity: float
+) -> None:
+    neighbors = find_neighbors(X, min(k, len(X)), metric=metric)
+    assert np.isfinite(neighbors.distance).all()
+    assert (neighbors.distance >= 0).all()
+    assert (np.diff(neighbors.distance, axis=1) >= 0).all()
+    graph = fuzzy_graph(neighbors, set_op_mix_ratio=mix, local_connectivity=connectivity)
+    assert np.isfinite(graph.rho).all()
+    assert np.isfinite(graph.sigma).all()
+    matrix = graph.to_scipy()
+    assert (matrix != matrix.T).nnz == 0
+    assert not matrix.diagonal().any()
+    assert (graph.weights > 0).all()
+    assert (graph.weights <= 1).all()
+
+
+@settings(common, max_examples=25)
+@given(X=tables(), Q=tables(20), metric=st.sampled_from(METRICS))
+def test_new_rows_are_placed_one_by_one_as_together(X: NDArray[Any], Q: NDArray[Any], metric: str) -> None:
+    new = np.resize(np.asarray(Q, dtype=np.float32), (len(Q), X.shape[1]))
+    model = UMAP(n_epochs=15, random_state=0, metric=metric).fit(X)
+    placed = model.transform(new)
+    assert np.isfinite(placed).all()
+    alone = np.concatenate([model.transform(new[i : i + 1]) for i in range(len(new))])
+    np.testing.assert_array_equal(alone, placed)

@@ -1,0 +1,223 @@
+"""What users of TSNE are promised: scikit-learn's contract, determinism, transform row by row, clear errors."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from vicinal import TSNE
+from vicinal.backends import _core
+
+Rows = NDArray[np.float32]
+
+
+@parametrize_with_checks([TSNE()])
+def test_check_estimator(estimator: TSNE, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.fixture(scope="module", params=["exact", "fft"])
+def model(request: pytest.FixtureRequest, digits: Rows) -> TSNE:
+    return TSNE(max_iter=120, early_exaggeration_iter=60, random_state=0, method=request.param).fit(digits[:900])
+
+
+@pytest.mark.parametrize("options", [{"method": "exact"}, {"method": "fft"}, {"method": "fft", "dof": 0.8}], ids=str)
+def test_bits_do_not_depend_on_the_threads(digits: Rows, options: dict[str, Any]) -> None:
+    def bits(n_jobs: int) -> tuple[bytes, float]:
+        fitted = TSNE(max_iter=60, early_exaggeration_iter=30, random_state=3, n_jobs=n_jobs, **options).fit(digits)
+        return fitted.embedding_.tobytes(), fitted.kl_divergence_
+
+    one = bits(1)
+    assert bits(2) == one
+    assert bits(8) == one
+
+
+def test_a_row_does_not_depend_on_its_company(model: TSNE, digits: Rows) -> None:
+    new = digits[900:1000]
+    placed = model.transform(new)
+    alone = np.concatenate([model.transform(new[i : i + 1]) for i in range(0, 100, 5)])
+    np.testing.assert_array_equal(alone, placed[::5])
+    np.testing.assert_array_equal(model.transform(new[::-1]), placed[::-1])
+    assert np.isfinite(placed).all()
+
+
+def test_training_rows_return_their_places(model: TSNE, digits: Rows) -> None:
+    np.testing.assert_array_equal(model.transform(digits[:900]), model.embedding_)
+    np.testing.assert_array_equal(model.transform(digits[850:950])[:50], model.embedding_[850:])
+
+
+def test_transform_survives_pickling(model: TSNE, digits: Rows) -> None:
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.transform(digits[900:950]), model.transform(digits[900:950]))
+
+
+def test_rows_far_from_everything_are_placed(model: TSNE, digits: Rows) -> None:
+    assert np.isfinite(model.transform(digits[:5] * 1e6 + 1e9)).all()
+
+
+def test_attributes(model: TSNE) -> None:
+    assert model.n_iter_ == 120
+    assert model.n_features_in_ == 64
+    assert model.learning_rate_ == pytest.approx(900 / 12 / 4)
+    assert np.isfinite(model.kl_divergence_)
+    assert model.init_used_ == "pca"
+    assert set(model.stage_times_) == {"neighbors", "graph", "initialize", "layout", "divergence"}
+
+
+def test_unfitted_model_says_so(digits: Rows) -> None:
+    with pytest.raises(NotFittedError):
+        TSNE().transform(digits)
+
+
+@pytest.mark.parametrize(("n", "components"), [(1, 2), (2, 2), (3, 1), (5, 2), (12, 3), (40, 5)])
+def test_few_rows(n: int, components: int) -> None:
+    rows = np.random.default_rng(0).normal(size=(n, 4)).astype(np.float32)
+    fitted = TSNE(components, max_iter=40, random_state=0).fit(rows)
+    assert fitted.embedding_.shape == (n, components)
+    assert np.isfinite(fitted.embedding_).all()
+    assert np.isfinite(fitted.kl_divergence_)
+    assert fitted.perplexity_ <= max(1.0, (n - 1) / 3)
+
+
+@pytest.mark.parametrize("method", ["exact", "fft"])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        np.ones((60, 3), np.float32),
+        np.repeat(np.eye(4, dtype=np.float32), 20, axis=0),
+        np.concatenate([np.zeros((30, 2)), np.full((30, 2), 1e12)]).astype(np.float32),
+    ],
+    ids=["constant", "duplicates", "far apart"],
+)
+def test_awkward_rows_give_a_finite_map(rows: Rows, method: str) -> None:
+    kept = rows.copy()
+    embedding = TSNE(max_iter=60, early_exaggeration_iter=30, random_state=0, method=method).fit_transform(rows)
+    assert np.isfinite(embedding).all()
+    np.testing.assert_array_equal(rows, kept)
+    for i in range(1, len(rows)):
+        if (rows[i] == rows[i - 1]).all():
+            np.testing.assert_array_equal(embedding[i], embedding[i - 1])
+
+
+@pytest.mark.parametrize("n_components", [1, 3])
+def test_other_numbers_of_components_use_the_grid(digits: Rows, n_components: int) -> None:
+    fitted = TSNE(n_components, max_iter=30, random_state=0, method="fft").fit(digits[:400])
+    assert fitted.embedding_.shape == (400, n_components)
+    assert np.isfinite(fitted.embedding_).all()
+
+
+@pytest.mark.parametrize("init", ["pca", "random", "spectral", "array"])
+def test_starts(iris: Rows, init: Any) -> None:
+    given = np.random.default_rng(0).normal(size=(150, 2)) * 1e-4 if init == "array" else init
+    fitted = TSNE(init=given, max_iter=0, random_state=0).fit(iris)
+    assert fitted.n_iter_ == 0
+    assert fitted.init_used_ == init
+    assert fitted.embedding_.std(axis=0).max() == pytest.approx(1e-4, rel=0.2)
+
+
+def test_iterations_by_either_name(iris: Rows) -> None:
+    assert TSNE(max_iter=30, early_exaggeration_iter=50).fit(iris).n_iter_ == 30
+    assert TSNE(n_iter=10, early_exaggeration_iter=20).fit(iris).n_iter_ == 30
+
+
+def test_callback_sees_every_iteration_and_may_stop(iris: Rows) -> None:
+    seen: list[tuple[str, int, int]] = []
+
+    def watch(stage: str, epoch: int, n_epochs: int, embedding: Rows | None) -> bool:
+        seen.append((stage, epoch, n_epochs))
+        return stage == "layout" and epoch == 7
+
+    fitted = TSNE(max_iter=50, random_state=0, callback=watch).fit(iris)
+    assert fitted.n_iter_ == 7
+    assert [one for one in seen if one[0] == "layout"] == [("layout", e, 50) for e in range(1, 8)]
+    unwatched = TSNE(max_iter=50, random_state=0).fit(iris)
+    watched = TSNE(max_iter=50, random_state=0, callback=lambda *_: False).fit(iris)
+    np.testing.assert_array_equal(watched.embedding_, unwatched.embedding_)
+
+
+def test_callbacks_are_told_the_divergence_and_may_stop(iris: Rows) -> None:
+    told: list[tuple[int, float]] = []
+
+    def note(iteration: int, divergence: float, embedding: Rows) -> bool:
+        told.append((iteration, divergence))
+        return iteration >= 40
+
+    fitted = TSNE(callbacks=[note, note], callbacks_every_iters=20, random_state=0).fit(iris)
+    assert [one[0] for one in told] == [20, 20, 40, 40]
+    assert fitted.n_iter_ == 40
+    assert told[-1][1] == pytest.approx(fitted.kl_divergence_)
+
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"perplexity": 0}, "perplexity"),
+    ({"early_exaggeration": 0.5}, "early_exaggeration"),
+    ({"early_exaggeration": "much"}, "early_exaggeration"),
+    ({"learning_rate": 0}, "learning_rate"),
+    ({"max_iter": -1}, "max_iter"),
+    ({"n_iter": 2.5}, "n_iter"),
+    ({"dof": 0}, "dof"),
+    ({"metric": "nearness"}, "metric"),
+    ({"method": "quick"}, "method"),
+    ({"n_components": 0}, "n_components"),
+    ({"n_components": 4, "method": "fft"}, "method"),
+    ({"n_jobs": 0}, "n_jobs"),
+    ({"init": "somewhere"}, "init"),
+    ({"init": np.zeros((3, 2))}, "init"),
+    ({"init": np.full((150, 2), np.nan)}, "init"),
+    ({"callbacks": ["loud"]}, "callbacks"),
+]
+
+
+@pytest.mark.parametrize(("options", "name"), BAD, ids=[f"{o}"[:40] for o, _ in BAD])
+def test_bad_parameters_are_named(iris: Rows, options: dict[str, Any], name: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=name):
+        TSNE(**options).fit(iris)
+
+
+def test_parameters_stay_as_given(iris: Rows) -> None:
+    model = TSNE(perplexity=80, max_iter=5)
+    before = model.get_params()
+    model.fit(iris)
+    assert model.get_params() == before
+    assert clone(model).get_params() == before
+
+
+LEVEL_PROGRAM = """
+import sys, hashlib
+import numpy as np
+from vicinal import FullLayout, Graph, Phase
+from vicinal.quality.losses import kl_divergence
+rng = np.random.default_rng(0)
+n, k = 700, 21
+indices = rng.integers(n, size=n * k).astype(np.int32)
+weights = (rng.random(n * k) / (n * k)).astype(np.float32)
+none = np.zeros(n, np.float32)
+graph = Graph(np.arange(0, n * k + 1, k, dtype=np.int64), indices, weights, n, none, none)
+digest = hashlib.sha256()
+for method in ("exact", "fft"):
+    for n_components in (1, 2, 3):
+        for dof in (1.0, 0.6):
+            start = rng.normal(size=(n, n_components)).astype(np.float32)
+            layout = FullLayout(graph, start, [Phase(10, 4.0, 30.0)], dof=dof, method=method)
+            layout.step(10)
+            digest.update(layout.embedding.tobytes())
+            digest.update(np.float64(float(kl_divergence(graph, layout.embedding, dof))).tobytes())
+print(digest.hexdigest())
+"""
+
+
+def test_every_level_computes_the_same_bits(child_environment: dict[str, str]) -> None:
+    found = {
+        subprocess.check_output([sys.executable, "-c", LEVEL_PROGRAM], env=child_environment | {"VICINAL_LEVEL": level})
+        for level in _core.available_levels()
+    }
+    assert len(found) == 1

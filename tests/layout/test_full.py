@@ -1,0 +1,105 @@
+"""The full layout: phases, resumption, grids, and bits that do not depend on threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from vicinal import FullLayout, Graph, Phase, entropic_graph, find_neighbors
+from vicinal.layout.convolution import MARGIN, MOST_NODES, SPACING, enclose
+from vicinal.layout.full import choose_repulsion
+
+PHASES = [Phase(20, 12.0, 10.0), Phase(30, 1.0, 100.0, 0.7)]
+METHODS = ("exact", "fft")
+
+
+@pytest.fixture(scope="module")
+def graph(digits: NDArray[np.float32]) -> Graph:
+    return entropic_graph(find_neighbors(digits[:900], 31), 10.0)
+
+
+def start(n_components: int = 2, n: int = 900) -> NDArray[np.float32]:
+    return np.random.default_rng(0).normal(scale=1.0, size=(n, n_components)).astype(np.float32)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("n_components", [1, 2, 3])
+@pytest.mark.parametrize("dof", [1.0, 0.7])
+def test_bits_depend_neither_on_threads_nor_on_how_steps_are_cut(
+    graph: Graph, method: str, n_components: int, dof: float
+) -> None:
+    def run(n_jobs: int, *cuts: int) -> bytes:
+        places = start(n_components)
+        layout = FullLayout(graph, places, PHASES, dof=dof, method=method, n_jobs=n_jobs)  # type: ignore[arg-type]
+        for cut in cuts:
+            layout.step(cut)
+        assert layout.epoch == 50
+        return layout.embedding.tobytes()
+
+    whole = run(1, 50)
+    assert run(2, 50) == whole
+    assert run(8, 3, 17, 30) == whole
+    assert run(2, 25, 25) == whole
+
+
+def test_phases_follow_each_other(graph: Graph) -> None:
+    one = FullLayout(graph, start(), PHASES, n_jobs=1)
+    one.step(20)
+    other = FullLayout(graph, start(), PHASES[:1], n_jobs=1)
+    other.step(20)
+    assert one.embedding.tobytes() == other.embedding.tobytes()
+    one.step(1)
+    other.step(1)
+    assert one.embedding.tobytes() != other.embedding.tobytes()
+    assert one.n_epochs == 50
+
+
+def test_graph_and_start_are_never_written(graph: Graph) -> None:
+    places, weights = start(), graph.weights.copy()
+    kept = places.copy()
+    FullLayout(graph, places, PHASES).step(25)
+    np.testing.assert_array_equal(places, kept)
+    np.testing.assert_array_equal(graph.weights, weights)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_map_stays_centred_and_finite_far_apart(graph: Graph, method: str) -> None:
+    places = start()
+    places[0], places[1] = 3e4, -3e4
+    layout = FullLayout(graph, places, PHASES, method=method)  # type: ignore[arg-type]
+    layout.step(3)
+    assert np.isfinite(layout.embedding).all()
+    np.testing.assert_allclose(layout.embedding.mean(axis=0), 0.0, atol=0.01)
+
+
+def test_rows_that_coincide_stay_finite(graph: Graph) -> None:
+    for method in METHODS:
+        layout = FullLayout(graph, np.zeros((900, 2), np.float32), PHASES, method=method)  # type: ignore[arg-type]
+        layout.step(50)
+        assert np.isfinite(layout.embedding).all()
+
+
+@pytest.mark.parametrize("width", [0.0, 1e-4, 1.0, 20.0, 300.0, 1e5, 1e12])
+@pytest.mark.parametrize("n_components", [1, 2, 3])
+def test_grid_encloses_with_room_for_the_splines(width: float, n_components: int) -> None:
+    low = np.full(n_components, -width / 3, dtype=np.float32)
+    high = np.full(n_components, 2 * width / 3, dtype=np.float32)
+    box = enclose(low, high)
+    assert np.prod(box.padded) < 2 * MOST_NODES
+    for c in range(n_components):
+        first = (float(low[c]) - box.origin[c]) / box.spacing
+        last = (float(high[c]) - box.origin[c]) / box.spacing
+        assert first >= MARGIN - 2
+        assert last <= box.shape[c] - MARGIN + 2
+        assert box.padded[c] >= 2 * box.shape[c]
+    if 32.0 * SPACING < width < 100.0:
+        assert box.spacing <= 2 * SPACING
+
+
+def test_more_than_three_components_have_no_grid() -> None:
+    assert choose_repulsion("auto", 10**6, 4) == "exact"
+    assert choose_repulsion("auto", 10**6, 3) == "fft"
+    assert choose_repulsion("auto", 100, 2) == "exact"
+    with pytest.raises(ValueError, match="at most 3 components"):
+        choose_repulsion("fft", 100, 4)

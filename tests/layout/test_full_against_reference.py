@@ -1,0 +1,121 @@
+"""t-SNE's gradient and cost (survey eq. 20, 22): finite differences, the reference, and the grid against every pair."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import reference
+from numpy.typing import NDArray
+
+from vicinal import FullLayout, Graph, Phase, entropic_graph, find_neighbors
+from vicinal.quality.losses import kl_divergence
+
+DOFS = (1.0, 0.5, 3.0)
+FIRST_GAIN = 1.2
+
+
+@pytest.fixture(scope="module")
+def small() -> Graph:
+    data = np.random.default_rng(0).normal(size=(300, 5)).astype(np.float32)
+    return entropic_graph(find_neighbors(data, 61), 20.0)
+
+
+@pytest.fixture(scope="module")
+def large() -> Graph:
+    data = np.random.default_rng(0).normal(size=(4000, 6)).astype(np.float32)
+    return entropic_graph(find_neighbors(data, 31), 10.0)
+
+
+def first_move(
+    graph: Graph, places: NDArray[np.float32], method: str, dof: float, **phase: float
+) -> NDArray[np.float64]:
+    """What the first iteration does, up to the centring."""
+    layout = FullLayout(graph, places, [Phase(1, momentum=0.0, **phase)], dof=dof, method=method)  # type: ignore[arg-type]
+    layout.step(1)
+    move = layout.embedding.astype(np.float64) - places
+    return np.asarray(move - move.mean(axis=0))
+
+
+@pytest.mark.parametrize("dof", DOFS)
+@pytest.mark.parametrize("n_components", [1, 2, 3])
+def test_reference_gradient_is_the_derivative_of_its_cost(dof: float, n_components: int) -> None:
+    rng = np.random.default_rng(1)
+    p = rng.random((12, 12)) * (rng.random((12, 12)) < 0.5)
+    p = p + p.T
+    np.fill_diagonal(p, 0.0)
+    p /= p.sum()
+    y = rng.normal(size=(12, n_components))
+    gradient = reference.kl_gradient(p, y, dof)
+    step = 1e-6
+    for i in range(12):
+        for c in range(n_components):
+            ahead, behind = y.copy(), y.copy()
+            ahead[i, c] += step
+            behind[i, c] -= step
+            slope = (reference.kl_divergence(p, ahead, dof) - reference.kl_divergence(p, behind, dof)) / (2 * step)
+            assert gradient[i, c] == pytest.approx(slope, rel=1e-5, abs=1e-9)
+
+
+@pytest.mark.parametrize("dof", DOFS)
+@pytest.mark.parametrize("n_components", [1, 2, 3, 5])
+def test_exact_gradient_is_the_references(small: Graph, dof: float, n_components: int) -> None:
+    places = (np.random.default_rng(2).normal(size=(300, n_components)) * 5).astype(np.float32)
+    expected = reference.kl_gradient(small.to_scipy().toarray(), places, dof, exaggeration=3.0)
+    # Long enough to rise above the rounding of the places, short enough not to be cut.
+    rate = 1.0 / np.abs(expected).max()
+    move = first_move(small, places, "exact", dof, exaggeration=3.0, learning_rate=rate)
+    expected = -rate * FIRST_GAIN * (expected - expected.mean(axis=0))
+    np.testing.assert_allclose(move, expected, rtol=0, atol=2e-5 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("dof", DOFS)
+@pytest.mark.parametrize(
+    ("n_components", "width", "tolerance"),
+    [
+        (1, 30.0, 0.01),
+        # A start so narrow lies within one cell, where float32 resolves the potential's slope to a few hundredths.
+        (2, 1e-4, 0.05),
+        (2, 1.0, 0.01),
+        (2, 6.0, 0.01),
+        (2, 15.0, 0.01),
+        (3, 4.0, 0.02),
+    ],
+)
+def test_grid_gradient_is_the_exact_one(
+    large: Graph, dof: float, n_components: int, width: float, tolerance: float
+) -> None:
+    places = (np.random.default_rng(3).normal(size=(4000, n_components)) * width).astype(np.float32)
+    places -= places.mean(axis=0)
+    # Repulsion alone: attraction is the same code.
+    alone = Graph(np.zeros(4001, np.int64), large.indices[:0], large.weights[:0], 4000, large.rho, large.sigma)
+    rate = 1e4 * max(width, 1.0)
+    exact, grid = (first_move(alone, places, m, dof, learning_rate=rate) for m in ("exact", "fft"))
+    assert np.linalg.norm(grid - exact) < tolerance * np.linalg.norm(exact)
+
+
+@pytest.mark.parametrize("dof", DOFS)
+@pytest.mark.parametrize("n_components", [1, 2, 3, 6])
+def test_divergence_equals_the_reference(small: Graph, dof: float, n_components: int) -> None:
+    places = (np.random.default_rng(4).normal(size=(300, n_components)) * 4).astype(np.float32)
+    expected = reference.kl_divergence(small.to_scipy().toarray(), places, dof)
+    assert kl_divergence(small, places, dof).value == pytest.approx(expected, rel=1e-6)
+
+
+def test_divergence_is_zero_for_equal_distributions() -> None:
+    places = np.random.default_rng(5).normal(size=(40, 2)).astype(np.float32)
+    q = reference.student_probabilities(places)
+    graph = entropic_graph(find_neighbors(places, 40), 10.0)
+    indptr = np.arange(0, 1601, 40, dtype=np.int64)
+    indices = np.tile(np.arange(40, dtype=np.int32), 40)
+    graph = Graph(indptr, indices, q.astype(np.float32).reshape(-1), 40, graph.rho, graph.sigma)
+    assert kl_divergence(graph, places).value == pytest.approx(0.0, abs=1e-6)
+
+
+def test_layout_lowers_the_divergence(small: Graph) -> None:
+    start = (np.random.default_rng(6).normal(size=(300, 2)) * 1e-4).astype(np.float32)
+    layout = FullLayout(small, start, [Phase(100, 12.0, 300 / 48), Phase(200, 1.0, 75.0)])
+    found = []
+    for steps in (100, 50, 150):
+        layout.step(steps)
+        found.append(kl_divergence(small, layout.embedding).value)
+    assert kl_divergence(small, start).value > found[0] > found[1] > found[2]

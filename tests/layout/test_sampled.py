@@ -1,0 +1,200 @@
+"""Schedule and Layout as objects: rates, epochs, copies, and what no epoch may do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from vicinal import Graph, Kernel, Layout, Schedule, find_neighbors, fuzzy_graph
+from vicinal.layout.schedule import LARGE_EPOCHS, SMALL_EPOCHS, SMALL_ROWS, default_epochs
+
+KERNEL = Kernel(1.577, 0.8951)
+
+
+@pytest.fixture(scope="module")
+def graph(iris: NDArray[np.float32]) -> Graph:
+    return fuzzy_graph(find_neighbors(iris, 10))
+
+
+def start(n: int = 150, dim: int = 2) -> NDArray[np.float32]:
+    return np.random.default_rng(0).uniform(0, 10, size=(n, dim)).astype(np.float32)
+
+
+def test_learning_rate_falls_to_zero_and_stays_there() -> None:
+    rates = Schedule(8, learning_rate=2.0).learning_rates(np.arange(10))
+    assert rates[0] == 2.0
+    assert (np.diff(rates[:9]) < 0).all()
+    np.testing.assert_array_equal(rates[8:], 0.0)
+
+
+def test_learning_rates_are_proportional_and_need_no_epochs() -> None:
+    epochs = np.arange(8)
+    half, one = (Schedule(8, learning_rate=rate).learning_rates(epochs) for rate in (0.5, 1.0))
+    np.testing.assert_allclose(half, 0.5 * one, rtol=1e-6)
+    assert Schedule(0).learning_rates(np.arange(0)).shape == (0,)
+
+
+def test_small_data_gets_more_epochs() -> None:
+    assert default_epochs(SMALL_ROWS) == SMALL_EPOCHS == 500
+    assert default_epochs(SMALL_ROWS + 1) == LARGE_EPOCHS == 200
+
+
+def test_no_epochs_leave_the_start(graph: Graph) -> None:
+    layout = Layout(graph, start(), KERNEL, Schedule(10))
+    np.testing.assert_array_equal(layout.embedding, start())
+    layout.step(0)
+    assert layout.epoch == 0
+    np.testing.assert_array_equal(layout.embedding, start())
+
+
+def test_epochs_beyond_the_schedule_move_nothing(graph: Graph) -> None:
+    layout = Layout(graph, start(), KERNEL, Schedule(10))
+    layout.step(10)
+    done = layout.embedding
+    layout.step(3)
+    assert layout.epoch == 13
+    np.testing.assert_array_equal(layout.embedding, done)
+
+
+def test_the_start_is_copied_and_the_embedding_is_a_copy(graph: Graph) -> None:
+    given = start()
+    layout = Layout(graph, given, KERNEL, Schedule(10))
+    layout.step(5)
+    np.testing.assert_array_equal(given, start())
+    seen = layout.embedding
+    kept = seen.copy()
+    layout.step(5)
+    np.testing.assert_array_equal(seen, kept)
+
+
+def test_attraction_alone_draws_neighbours_together(graph: Graph) -> None:
+    layout = Layout(graph, start(), KERNEL, Schedule(100, negative_sample_rate=0))
+    heads, tails = graph.heads(), graph.indices
+
+    def length(places: NDArray[np.float32]) -> float:
+        return float(np.linalg.norm(places[heads] - places[tails], axis=1).mean())
+
+    before = length(layout.embedding)
+    layout.step(100)
+    assert length(layout.embedding) < 0.2 * before
+
+
+def test_repulsion_alone_drives_rows_apart() -> None:
+    """A ring of rows that start within a tenth of each other."""
+    n = 50
+    indices = np.stack([(np.arange(n) + 1) % n, (np.arange(n) - 1) % n], axis=1).reshape(-1).astype(np.int32)
+    zeros = np.zeros(n, dtype=np.float32)
+    ring = Graph(np.arange(0, 2 * n + 1, 2), indices, np.ones(2 * n, dtype=np.float32), n, zeros, zeros)
+    near = 1e-2 * start(n)
+    strong = Layout(ring, near, KERNEL, Schedule(50, repulsion_strength=10.0))
+    none = Layout(ring, near, KERNEL, Schedule(50, repulsion_strength=0.0))
+    strong.step(50)
+    none.step(50)
+    assert np.ptp(strong.embedding, axis=0).min() > 10 * np.ptp(none.embedding, axis=0).max()
+
+
+def test_rows_without_edges_stay() -> None:
+    zeros = np.zeros(5, dtype=np.float32)
+    indptr = np.array([0, 1, 2, 2, 2, 2])
+    graph = Graph(indptr, np.array([1, 0], dtype=np.int32), np.ones(2, dtype=np.float32), 5, zeros, zeros)
+    layout = Layout(graph, start(5), KERNEL, Schedule(10))
+    layout.step(10)
+    np.testing.assert_array_equal(layout.embedding[2:], start(5)[2:])
+    assert not np.array_equal(layout.embedding[:2], start(5)[:2])
+
+
+def test_negatives_that_move_take_rows_without_edges_along() -> None:
+    zeros = np.zeros(5, dtype=np.float32)
+    indptr = np.array([0, 1, 2, 2, 2, 2])
+    graph = Graph(indptr, np.array([1, 0], dtype=np.int32), np.ones(2, dtype=np.float32), 5, zeros, zeros)
+    layout = Layout(graph, start(5), KERNEL, Schedule(10, update_negatives=True))
+    layout.step(10)
+    assert not (layout.embedding[2:] == start(5)[2:]).any()
+
+
+def test_a_frozen_reference_cannot_have_moving_negatives(graph: Graph) -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        Layout(graph, start(), KERNEL, Schedule(10, update_negatives=True), reference=start())
+
+
+def test_the_reference_outlives_its_name(graph: Graph) -> None:
+    expected = Layout(graph, start(), KERNEL, Schedule(10), reference=start() + 1.0)
+    expected.step(10)
+    layout = Layout(graph, start(), KERNEL, Schedule(10), reference=(start() + 1.0).astype(np.float64))
+    filled = [np.full((150, 2), 1e6, dtype=np.float32) for _ in range(50)]
+    layout.step(10)
+    np.testing.assert_array_equal(layout.embedding, expected.embedding)
+    assert len(filled) == 50
+
+
+def test_seeds_and_row_keys_name_the_draws(graph: Graph) -> None:
+    def places(seed: int, keys: NDArray[np.uint64] | None = None) -> NDArray[np.float32]:
+        layout = Layout(graph, start(), KERNEL, Schedule(10), seed=seed, row_keys=keys)
+        layout.step(10)
+        return layout.embedding
+
+    assert not np.array_equal(places(0), places(1))
+    np.testing.assert_array_equal(places(0, np.arange(150, dtype=np.uint64)), places(0))
+    assert not np.array_equal(places(0, np.arange(150, dtype=np.uint64) + np.uint64(7)), places(0))
+
+
+def test_an_empty_layout() -> None:
+    empty = np.zeros(0, dtype=np.float32)
+    graph = Graph(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32), empty, 0, empty, empty)
+    layout = Layout(graph, np.zeros((0, 2), dtype=np.float32), KERNEL, Schedule(10))
+    layout.step(10)
+    assert layout.embedding.shape == (0, 2)
+
+
+@pytest.mark.parametrize("dim", [2, 3, 5])
+@pytest.mark.parametrize("update_negatives", [False, True])
+def test_pinned_rows_stay_bit_for_bit_while_the_others_move(graph: Graph, dim: int, update_negatives: bool) -> None:
+    fixed = np.arange(150) % 3 == 0
+    layout = Layout(graph, start(dim=dim), KERNEL, Schedule(20, update_negatives=update_negatives), fixed=fixed)
+    layout.step(20)
+    assert layout.embedding[fixed].tobytes() == start(dim=dim)[fixed].tobytes()
+    assert (layout.embedding[~fixed] != start(dim=dim)[~fixed]).any(axis=1).all()
+
+
+def test_pinned_rows_attract_and_repel(graph: Graph) -> None:
+    """Rows that stay elsewhere lead the others elsewhere; with nothing pinned nothing changes."""
+    fixed = np.arange(150) < 75
+    moved = start()
+    moved[fixed] += 30.0
+    here, there = (Layout(graph, places, KERNEL, Schedule(50), fixed=fixed) for places in (start(), moved))
+    nobody = np.zeros(150, dtype=bool)
+    free, none = (Layout(graph, start(), KERNEL, Schedule(50), fixed=mask) for mask in (None, nobody))
+    for layout in (here, there, free, none):
+        layout.step(50)
+    assert not np.array_equal(here.embedding[~fixed], there.embedding[~fixed])
+    np.testing.assert_array_equal(free.embedding, none.embedding)
+
+
+@pytest.mark.parametrize("fixed", [np.zeros(149, dtype=bool), np.zeros((150, 1), dtype=bool), np.arange(150)])
+def test_a_mask_that_fits_no_rows_is_refused(graph: Graph, fixed: NDArray[np.bool_]) -> None:
+    with pytest.raises(ValueError, match="fixed"):
+        Layout(graph, start(), KERNEL, Schedule(10), fixed=fixed)
+
+
+def test_places_can_be_set_between_epochs(graph: Graph) -> None:
+    """What follows depends on the places and the epoch alone."""
+    whole = Layout(graph, start(), KERNEL, Schedule(20))
+    whole.step(20)
+    first, second = (Layout(graph, start() + shift, KERNEL, Schedule(20)) for shift in (0.0, 1.0))
+    first.step(12)
+    second.step(12)
+    second.embedding = first.embedding.astype(np.float64)
+    second.step(8)
+    np.testing.assert_array_equal(second.embedding, whole.embedding)
+
+
+def test_places_that_cannot_be_set(graph: Graph) -> None:
+    layout = Layout(graph, start(), KERNEL, Schedule(10))
+    bad = start()
+    bad[7, 1] = np.nan
+    with pytest.raises(ValueError, match="row 7"):
+        layout.embedding = bad
+    with pytest.raises(ValueError, match="shape"):
+        layout.embedding = start(150, 3)
+    np.testing.assert_array_equal(layout.embedding, start())

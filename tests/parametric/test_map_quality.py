@@ -1,0 +1,63 @@
+"""Parametric maps of digits: as good as UMAP's, readable by a decoder, better with labels, kept by landmarks."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from vicinal import UMAP, ParametricUMAP
+from vicinal.quality.measures import trustworthiness
+
+pytest.importorskip("torch")
+
+Rows = NDArray[np.float32]
+NEW_CLASS = 9
+QUICK: dict[str, Any] = {"n_epochs": 12, "random_state": 0, "n_jobs": 1}
+
+
+@pytest.fixture(scope="module")
+def model(digits: Rows, digit_labels: Any) -> ParametricUMAP:
+    """All digits but the nines, with a decoder that only reads the map."""
+    return ParametricUMAP(parametric_reconstruction=True, **QUICK).fit(digits[digit_labels != NEW_CLASS])
+
+
+def test_trustworthiness_is_near_umaps(digits: Rows, digit_labels: Any, model: ParametricUMAP) -> None:
+    X = digits[digit_labels != NEW_CLASS]
+    umap = UMAP(random_state=0).fit(X)
+    assert trustworthiness(X, model.embedding_) > trustworthiness(X, umap.embedding_) - 0.015
+
+
+def test_the_decoder_draws_digits(digits: Rows, digit_labels: Any, model: ParametricUMAP) -> None:
+    X = digits[digit_labels != NEW_CLASS]
+    decoded = model.inverse_transform(model.embedding_)
+    assert np.square(decoded - X).mean() < 0.5 * X.var(axis=0).mean()
+
+
+def test_landmarks_keep_the_map_while_a_class_is_added(digits: Rows, digit_labels: Any, model: ParametricUMAP) -> None:
+    X = digits[digit_labels != NEW_CLASS]
+    grown = copy.deepcopy(model).set_params(n_epochs=4)
+    marks = np.arange(0, len(X), 10)
+    grown.add_landmarks(X, sample_mode="predetermined", idx=marks).fit(digits)
+    drift = np.linalg.norm(grown.transform(X[marks]) - model.embedding_[marks], axis=1)
+    assert drift.mean() < 0.02 * np.ptp(model.embedding_, axis=0).max()
+    np.testing.assert_array_equal(model.transform(X), model.embedding_)
+    assert grown.embedding_.shape == (len(digits), 2)
+
+
+@pytest.mark.parametrize("supervision", ["cross_entropy", "triplet", "graph"])
+def test_labels_draw_classes_together(digits: Rows, digit_labels: Any, supervision: str) -> None:
+    """Two classes that look alike come further apart, relative to their own width."""
+    which = np.isin(digit_labels, (3, 8))
+    X, y = digits[which], digit_labels[which]
+
+    def separation(labels: Any) -> float:
+        places = ParametricUMAP(supervision=supervision, **QUICK).fit(X, labels).embedding_
+        one, other = places[y == 3], places[y == 8]
+        gap = np.linalg.norm(one.mean(axis=0) - other.mean(axis=0))
+        return float(gap / np.sqrt(one.var(axis=0).sum() + other.var(axis=0).sum()))
+
+    assert separation(y) > separation(None)

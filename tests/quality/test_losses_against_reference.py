@@ -1,0 +1,183 @@
+"""The compiled costs and gradients against brute evaluations, and the sampler against its expected gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import reference
+import reference_losses
+from numpy.typing import NDArray
+
+from vicinal import losses
+from vicinal.graph.entropic import entropic_graph
+from vicinal.graph.fuzzy import fuzzy_graph
+from vicinal.graph.graph import Graph
+from vicinal.layout.kernel import Kernel
+from vicinal.layout.sampled import Layout
+from vicinal.layout.schedule import Schedule
+from vicinal.neighbors.index import find_neighbors
+
+KERNELS = (Kernel(1.577, 0.8951), Kernel(1.0, 1.0), Kernel(5.0, 0.55))
+ROWS = 300
+
+
+@pytest.fixture(scope="module")
+def fuzzy(digits: NDArray[np.float32]) -> Graph:
+    return fuzzy_graph(find_neighbors(digits[:ROWS], 15))
+
+
+@pytest.fixture(scope="module")
+def entropic(digits: NDArray[np.float32]) -> Graph:
+    return entropic_graph(find_neighbors(digits[:ROWS], 46), 15.0)
+
+
+@pytest.fixture(scope="module", params=[1, 2, 3, 5])
+def embedding(request: Any) -> NDArray[np.float32]:
+    """Clusters of many sizes: near, middling and far pairs."""
+    rng = np.random.default_rng(request.param)
+    centres = rng.normal(scale=8.0, size=(12, request.param))
+    scale = rng.uniform(0.01, 2.0, size=(12, 1))
+    group = rng.integers(12, size=ROWS)
+    return (centres[group] + scale[group] * rng.normal(size=(ROWS, request.param))).astype(np.float32)
+
+
+def dense(graph: Graph) -> NDArray[np.float64]:
+    return graph.to_scipy().toarray().astype(np.float64)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_umap_costs_equal_the_reference(fuzzy: Graph, embedding: NDArray[np.float32], kernel: Kernel) -> None:
+    p, ab = dense(fuzzy), (kernel.a, kernel.b)
+    radii = np.random.default_rng(0).normal(size=ROWS)
+    schedule = Schedule(negative_sample_rate=7)
+    found = [
+        losses.cross_entropy(fuzzy, embedding, kernel),
+        losses.reduced_cross_entropy(fuzzy, embedding, kernel),
+        losses.effective_loss(fuzzy, embedding, kernel, schedule),
+        losses.density_cost(fuzzy, embedding, kernel, radii, 40.0),
+    ]
+    wanted = [
+        reference.cross_entropy(p, embedding, *ab),
+        reference.reduced_cross_entropy(p, embedding, *ab),
+        reference_losses.effective_loss(p / p.max(), embedding, *ab, 7),
+        reference.densmap_cost(p, embedding, radii, *ab, 40.0),
+    ]
+    np.testing.assert_allclose([float(one) for one in found], wanted, rtol=1e-6)
+    assert all(one.standard_error == 0.0 for one in found)
+
+
+@pytest.mark.parametrize("dof", [1.0, 0.5, 3.0])
+def test_kl_divergence_equals_the_reference(entropic: Graph, embedding: NDArray[np.float32], dof: float) -> None:
+    p = dense(entropic)
+    wanted = reference.kl_divergence(p / p.sum(), embedding, dof)
+    assert losses.kl_divergence(entropic, embedding, dof).value == pytest.approx(wanted, rel=1e-6)
+
+
+@pytest.mark.parametrize("gamma", [7.0, 0.01])
+def test_largevis_cost_equals_the_reference(entropic: Graph, embedding: NDArray[np.float32], gamma: float) -> None:
+    wanted = reference_losses.largevis_cost(dense(entropic), embedding, gamma)
+    assert losses.negative_log_likelihood(entropic, embedding, gamma).value == pytest.approx(wanted, rel=1e-6)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_gradients_equal_the_reference(fuzzy: Graph, embedding: NDArray[np.float32], kernel: Kernel) -> None:
+    p, ab = dense(fuzzy), (kernel.a, kernel.b)
+    moving = Schedule(negative_sample_rate=3, update_negatives=True)
+    pairs = [
+        (losses.stated_gradient(fuzzy, embedding, kernel), reference_losses.stated_gradient(p, embedding, *ab)),
+        (
+            losses.expected_gradient(fuzzy, embedding, kernel),
+            reference_losses.expected_gradient(p / p.max(), embedding, *ab, 5),
+        ),
+        (
+            losses.expected_gradient(fuzzy, embedding, kernel, moving),
+            reference_losses.effective_gradient(p / p.max(), embedding, *ab, 3),
+        ),
+    ]
+    for found, wanted in pairs:
+        # The forces are the layout's, in float32.
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=2e-5 * np.abs(wanted).max())
+
+
+def test_gradients_of_chosen_rows(fuzzy: Graph, embedding: NDArray[np.float32]) -> None:
+    rows = np.array([299, 0, 17, 17])
+    for gradient in (losses.stated_gradient, losses.expected_gradient):
+        everywhere = gradient(fuzzy, embedding, KERNELS[0])
+        np.testing.assert_array_equal(gradient(fuzzy, embedding, KERNELS[0], rows=rows), everywhere[rows])
+
+
+def test_gradients_are_derivatives_of_the_losses(fuzzy: Graph, embedding: NDArray[np.float32]) -> None:
+    """Without near pairs, where ε damps the gradient but not the cost."""
+    kernel, moving = KERNELS[0], Schedule(update_negatives=True)
+    rng = np.random.default_rng(1)
+    spread = (40.0 * rng.normal(size=embedding.shape)).astype(np.float32)
+    if spread.shape[1] == 1:
+        spread = np.linspace(-50.0, 50.0, ROWS, dtype=np.float32)[rng.permutation(ROWS), None]
+    direction = rng.normal(size=spread.shape)
+    step = 1e-3
+    p = dense(fuzzy)
+    for cost, gradient in (
+        (
+            lambda y: reference.reduced_cross_entropy(p, y, kernel.a, kernel.b),
+            losses.stated_gradient(fuzzy, spread, kernel),
+        ),
+        (
+            lambda y: reference_losses.effective_loss(p / p.max(), y, kernel.a, kernel.b, 5),
+            losses.expected_gradient(fuzzy, spread, kernel, moving),
+        ),
+    ):
+        difference = (cost(spread + step * direction) - cost(spread - step * direction)) / (2 * step)
+        assert (gradient * direction).sum() == pytest.approx(difference, rel=0.02)
+
+
+def test_the_mean_of_epoch_gradients_is_the_expected_gradient() -> None:
+    """Eq. 24, 27 and 28 averaged over random indicators are eq. 25, the gradient of eq. 29, and eq. 29."""
+    rng = np.random.default_rng(3)
+    n, negatives, epochs, ab = 4, 2, 1200, (1.577, 0.8951)
+    p = rng.uniform(size=(n, n))
+    p = np.triu(p, 1) + np.triu(p, 1).T
+    y = rng.normal(scale=2.0, size=(n, 2))
+    plain, moving, costs = [], [], []
+    for _ in range(epochs):
+        fired = rng.uniform(size=(n, n)) <= p
+        drawn = rng.uniform(size=(n, n, n)) <= negatives / n
+        plain.append(reference_losses.epoch_gradient(y, fired, drawn, *ab))
+        moving.append(reference_losses.epoch_gradient(y, fired, drawn, *ab, update_negatives=True))
+        costs.append(reference_losses.epoch_cost(y, fired, drawn, *ab))
+    for found, wanted in (
+        (plain, reference_losses.expected_gradient(p, y, *ab, negatives)),
+        (moving, reference_losses.effective_gradient(p, y, *ab, negatives)),
+        (costs, reference_losses.effective_loss(p, y, *ab, negatives)),
+    ):
+        error = np.std(found, axis=0) / np.sqrt(epochs)
+        assert (np.abs(np.mean(found, axis=0) - wanted) < 4.5 * error).all()
+
+
+@pytest.mark.parametrize("update_negatives", [False, True])
+def test_the_sampler_moves_by_the_expected_gradient(fuzzy: Graph, update_negatives: bool) -> None:
+    """An epoch with a tiny learning rate moves every row by -rate times eq. 25 (27), on average over seeds.
+
+    Rows lie far enough apart that no gradient is clipped, and the rate is so small that a row's own moves within the
+    epoch do not change its forces.
+    """
+    kernel, seeds, rate = Kernel(1.577, 0.8951), 400, 1e-3
+    side = np.arange(18)
+    grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)[:ROWS]
+    rng = np.random.default_rng(5)
+    start = (grid + rng.uniform(-0.3, 0.3, grid.shape)).astype(np.float32)
+    schedule = Schedule(1, rate, 5, 1.0, update_negatives)
+    moves = np.empty((seeds, *start.shape))
+    for seed in range(seeds):
+        layout = Layout(fuzzy, start, kernel, schedule, seed=seed, n_jobs=1)
+        layout.step(1)
+        moves[seed] = (layout.embedding.astype(np.float64) - start) / -rate
+    wanted = losses.expected_gradient(fuzzy, start, kernel, schedule)
+    error = moves.std(axis=0, ddof=1) / np.sqrt(seeds)
+    deviation = (moves.mean(axis=0) - wanted) / error
+    # 600 components: their deviations in standard errors are a standard normal sample.
+    assert np.abs(deviation).max() < 4.5
+    assert 0.9 < np.sqrt((deviation**2).mean()) < 1.1
+    # The stated loss is another thing altogether.
+    assert np.abs(losses.stated_gradient(fuzzy, start, kernel) - wanted).max() > 50 * error.max()

@@ -1,0 +1,225 @@
+"""The live page of a map that grows: its columns, its frames, and the session that reads the file."""
+
+from __future__ import annotations
+
+import json
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from websockets.sync.client import connect
+
+import vicinal
+from vicinal.files.readers.table import Table
+from vicinal.viewer.frames import DELTA, EXACT, HEAD, KEY, LENGTH, ROWS, Encoder, Moment
+from vicinal.viewer.growing_columns import GrowingColumns
+from vicinal.viewer.server import LiveServer
+from vicinal.viewer.stream_session import StreamSession
+
+LONG_S = 60.0
+
+
+class Reader:
+    """What the page does with the frames of a feed."""
+
+    def __init__(self) -> None:
+        self.kinds: list[int] = []
+        self.steps = np.zeros((2, 0), np.uint16)
+        self.meta: dict[str, Any] = {"n": 0}
+        self.codes = np.zeros(0, np.uint16)
+        self.ids: list[str] = []
+        self.places = np.zeros((0, 2))
+
+    def read(self, frame: bytes) -> None:
+        kind, _, _, _, *box = HEAD.unpack_from(frame)
+        self.kinds.append(kind)
+        if kind == ROWS:
+            return self._take_rows(frame[HEAD.size :])
+        content = zlib.decompress(frame[HEAD.size :])
+        if kind == EXACT:
+            self.places = np.frombuffer(content, "<f4").reshape(2, -1).T
+            return None
+        steps = np.frombuffer(content, "<u2").reshape(2, -1).copy()
+        if kind == DELTA:
+            steps[:, : self.steps.shape[1]] += self.steps
+        self.steps = steps
+        low, high = np.array(box[:2]), np.array(box[2:])
+        self.places = low + steps.T / 65535 * (high - low)
+        assert len(self.places) == self.meta["n"]
+        return None
+
+    def _take_rows(self, content: bytes) -> None:
+        (length,) = LENGTH.unpack_from(content)
+        told = json.loads(content[LENGTH.size : LENGTH.size + length])
+        at, parts = LENGTH.size + length, {}
+        for name, size in told["sections"].items():
+            parts[name] = zlib.decompress(content[at : at + size])
+            at += size
+        assert at == len(content)
+        assert told["begin"] <= self.meta["n"]
+        self.meta = told["meta"]
+        if "codes" in parts:
+            self.codes = np.concatenate([self.codes[: told["begin"]], np.frombuffer(parts["codes"], "<u2")])
+        if "ids" in parts:
+            self.ids = [*self.ids[: told["begin"]], *parts["ids"].decode().split("\x1e")[:-1]]
+
+
+def until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + LONG_S
+    while not true():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.01)
+
+
+def test_frames_of_growing_rows_are_changes_and_rows_are_told_once() -> None:
+    rng = np.random.default_rng(0)
+    everything = rng.uniform(-1, 1, size=(400, 2)).astype(np.float32)
+    everything[:2] = [[-1, -1], [1, 1]]
+    labels = np.where(np.arange(400) < 250, np.arange(400) % 3 + 7, 10)
+    columns, encoder, reader = GrowingColumns(ids="id"), Encoder(), Reader()
+    kinds = []
+    for n in (100, 200, 300, 300, 400):
+        if n > columns.n:
+            new = slice(columns.n, n)
+            columns.append(n - columns.n, labels[new], {"id": np.arange(400)[new], "note": np.full(n - columns.n, "x")})
+        frames = encoder.frames(Moment(1, n, 400, everything[:n], columns=columns))
+        for frame in frames:
+            reader.read(frame)
+        kinds.append([frame[0] for frame in frames])
+        assert np.abs(reader.places - everything[:n]).max() < 1.6 * 2 / 65535
+        assert [reader.meta["categories"][code] for code in reader.codes] == [str(label) for label in labels[:n]]
+        assert reader.ids == [str(a) for a in range(n)]
+        assert reader.meta["fields"] == ["note"]
+        everything = everything * np.float32(0.99)
+    assert kinds == [[ROWS, KEY], [ROWS, DELTA], [ROWS, DELTA], [DELTA], [ROWS, DELTA]]
+    # a class that is new puts the others in another order: 10 comes after 9
+    assert reader.meta["categories"] == ["7", "8", "9", "10"]
+    # another connection is told everything
+    later = Reader()
+    for frame in Encoder().frames(Moment(1, 400, 400, everything, final=True, columns=columns)):
+        later.read(frame)
+    assert np.array_equal(later.places, everything)
+    assert later.ids == reader.ids
+
+
+def test_columns_with_gaps_values_and_rows_from_elsewhere() -> None:
+    columns = GrowingColumns()
+    columns.append(2, np.array([1.5, 2.0]), {})
+    first = columns.colours(2)
+    columns.append(2, np.array(["x", None], dtype=object), {"note": np.array(["a", "b"])})
+    assert columns.colours(4) == first
+    columns.append(1, np.array([3.5]), {})
+    assert columns.colours(5) != first
+    packed = columns.packed(0, 5)
+    assert packed.meta["values"] == {"low": 1.5, "high": 3.5}
+    assert np.frombuffer(zlib.decompress(packed.sections["values"]), "<f4").tolist() == [0.0, 0.25, 0.0, 0.0, 1.0]
+    assert zlib.decompress(packed.sections["field0"]).decode().split("\x1e") == ["", "", "a", "b", "", ""]
+
+    plain = GrowingColumns("id")
+    plain.append(3, None, {"id": np.arange(3)})
+    assert "codes" not in plain.packed(0, 3).sections
+    longer = plain.with_class("new.csv", 2)
+    assert (plain.n, longer.n) == (3, 5)
+    packed = longer.packed(0, 5)
+    assert (packed.meta["categories"], packed.meta["unlabelled"]) == (["new: new.csv"], True)
+    assert np.frombuffer(zlib.decompress(packed.sections["codes"]), "<u2").tolist() == [1, 1, 1, 0, 0]
+    assert zlib.decompress(packed.sections["ids"]).decode().split("\x1e")[3:5] == ["new.csv:0", "new.csv:1"]
+
+
+def build(parameters: dict[str, Any], callback: Any) -> Any:
+    return vicinal.ProgressiveUMAP(**parameters, callback=callback)
+
+
+def session(digits: Any, labels: Any, *, bad: int | None = None, **parameters: Any) -> StreamSession:
+    def tables() -> Iterator[Table]:
+        for begin in range(0, 600, 100):
+            if begin == bad:
+                raise ValueError("row 300 is bad")
+            rows = slice(begin, begin + 100)
+            yield Table(digits[rows], ("p",) * 64, labels[rows], {"id": np.arange(600)[rows]})
+
+    known = {"n_neighbors": 10, "random_state": 1, "batch_size": 100} | parameters
+    return StreamSession(tables, build, known, total=600, ids="id", title="digits", label="digit")
+
+
+def test_a_stream_ends_with_the_models_places_and_what_is_known_of_them(digits: Any, digit_labels: Any) -> None:
+    watched = session(digits, digit_labels)
+    assert watched.packed.meta["n"] == 0
+    running = LiveServer(watched).start()
+    address, own = running.address.replace("http", "ws") + "feed", f"http://127.0.0.1:{running.port}"
+    try:
+        with connect(address, origin=own, max_size=None) as opened:  # type: ignore[arg-type]
+            watched.start()
+            reader, sizes, growth = Reader(), set(), []
+            while not reader.kinds or reader.kinds[-1] != EXACT:
+                message = opened.recv(timeout=LONG_S)
+                if isinstance(message, str):
+                    growth.append(json.loads(message)["growth"])
+                    continue
+                reader.read(message)
+                if message[0] != ROWS:
+                    sizes.add(len(reader.places))
+                    opened.send(json.dumps({"type": "drawn"}))
+    finally:
+        running.close()
+    plain = vicinal.ProgressiveUMAP(n_neighbors=10, random_state=1, batch_size=100).fit(digits[:600])
+    assert np.array_equal(reader.places, plain.embedding_)
+    assert max(sizes) == 600
+    assert [reader.meta["categories"][code] for code in reader.codes] == digit_labels[:600].astype(str).tolist()
+    assert reader.ids == [str(a) for a in range(600)]
+    told = watched.status.growth
+    assert told is not None
+    assert (told.rows, told.total, told.placed, told.pending, told.coverage) == (600, 600, 600, 0, 1.0)
+    assert told.trustworthiness is not None
+    assert told.trustworthiness > 0.9
+    assert watched.status.state == "done"
+
+
+def test_a_stream_can_be_paused_resumed_run_again_and_projected_on(digits: Any, digit_labels: Any) -> None:
+    watched = session(digits, digit_labels)
+    watched.pause()
+    watched.start()
+    watched.pause()
+    until(lambda: watched.status.state == "paused" and watched.status.growth is not None)
+    stood = watched.moment
+    time.sleep(0.2)
+    assert watched.moment is stood
+    watched.resume()
+    watched.wait(LONG_S)
+    first = watched.moment
+    assert (watched.status.state, len(first.places)) == ("done", 600)
+    watched.start({"n_neighbors": 5})
+    watched.wait(LONG_S)
+    assert len(watched.moment.places) == 600
+    assert not np.array_equal(watched.moment.places, first.places)
+    assert watched.project("new", digits[600:607]) == 7
+    assert watched.moment.columns is not None
+    assert (watched.moment.columns.n, len(watched.moment.places)) == (607, 607)
+
+
+def test_a_file_that_turns_bad_keeps_the_map_so_far(digits: Any, digit_labels: Any) -> None:
+    watched = session(digits, digit_labels, bad=300)
+    watched.start()
+    watched.wait(LONG_S)
+    assert (watched.status.state, watched.status.message) == ("failed", "row 300 is bad")
+    assert 0 < len(watched.moment.places) <= 300
+    watched.stop()
+
+
+def test_the_command_says_where_to_look(
+    digits: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from vicinal import cli
+
+    seen: list[LiveServer] = []
+    monkeypatch.setattr(LiveServer, "run", lambda self: seen.append(self))
+    np.save(tmp_path / "data.npy", digits[:300])
+    assert cli.main(["stream", str(tmp_path / "data.npy"), "--no-browser", "--n-neighbors", "7"]) == 0
+    (running,) = seen
+    assert running.address in capsys.readouterr().out
+    values: dict[str, NDArray[Any]] = {one["name"]: one["value"] for one in running.session.adjustable()}
+    assert values == {"n_neighbors": 7, "min_dist": 0.1, "random_state": 42}
