@@ -40,10 +40,12 @@ _HOME = {
     "random_start": "initialize.start",
     "spectral_start": "initialize.start",
 }
-# Modules that are attributes of the package; some have a shorter name than the one they are imported by.
-_MODULES = {
-    **{name: name for name in ("graph", "initialize", "layout", "maps", "neighbors", "parametric", "plot", "quality")},
-    **{name: name for name in ("umap_", "viewer")},
+# Packages and modules that are attributes of the package; some have a shorter name than their path.
+_PACKAGES = (
+    "backends", "cli", "compat", "estimators", "files", "graph", "initialize", "layout", "maps", "neighbors",
+    "parametric", "plot", "quality", "runtime", "umap_", "viewer",
+)  # fmt: skip
+_MODULES = {name: name for name in _PACKAGES} | {
     "losses": "quality.losses",
     "metrics": "neighbors.metrics",
     "set_operations": "graph.set_operations",

@@ -35,7 +35,7 @@ def gradient(graph: Graph, radii: Radii, embedding: NDArray[np.float32], jobs: i
     term = DensityTerm(radii.standardised(radii.log_radius), weight=1e-5, variance_shift=SHIFT)
     layout = Layout(graph, embedding, Kernel(A, B), Schedule(10), density=term)
     firings = layout.density_summary[3] * (N - 1)
-    return layout._core.density_gradient(jobs).astype(np.float64) / (1e-5 * firings)
+    return layout._engine.density_gradient(jobs).astype(np.float64) / (1e-5 * firings)
 
 
 def test_edges_have_the_distance_of_their_ends(parts: tuple[Graph, NDArray[np.float32], NDArray[np.float64]]) -> None:

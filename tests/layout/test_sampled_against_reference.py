@@ -121,7 +121,7 @@ def make_layout(graph: Graph, dim: int, gamma: float = 1.0, update_negatives: bo
 
 def run(layout: Layout, epochs: int = 1) -> None:
     """Epochs of the core at a rate of the test's own."""
-    layout._core.step(np.full((epochs, 1), RATE, dtype=np.float32), 1)
+    layout._engine.step(np.full((epochs, 1), RATE, dtype=np.float32), 1)
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3, 5])

@@ -17,9 +17,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import vicinal.backends._core
 
 import vicinal
+import vicinal.backends._core
 
 COMPILERS = ("cc", "c++", "gcc", "g++", "clang", "clang++", "cmake", "ninja")
 # What a process needs that must not write anywhere: run again with a read-only file system and no home.

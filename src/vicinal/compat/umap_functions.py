@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vicinal.backends import _core
+from vicinal.backends import cpu
 from vicinal.estimators._contract import random_seed
 from vicinal.graph.fuzzy import fuzzy_graph
 from vicinal.graph.graph import Graph
@@ -90,7 +90,7 @@ def smooth_knn_dist(
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """sigma and rho of a table of sorted distances (survey eq. 2, 3), in umap-learn's order."""
     table = np.ascontiguousarray(distances, dtype=np.float32)
-    rho, sigma = _core.smooth_knn(table, float(k), float(local_connectivity), float(bandwidth), False, -1)
+    rho, sigma = cpu.smooth_knn(table, float(k), float(local_connectivity), float(bandwidth), False, -1)
     return sigma, rho
 
 
@@ -108,7 +108,7 @@ def compute_membership_strengths(
     """
     table = Neighbors(np.asarray(knn_indices), np.asarray(knn_dists))
     rho, sigma = (np.ascontiguousarray(one, dtype=np.float32) for one in (rhos, sigmas))
-    values = _core.memberships(table.index, table.distance, rho, sigma, bipartite, -1).reshape(-1)
+    values = cpu.memberships(table.index, table.distance, rho, sigma, bipartite, -1).reshape(-1)
     cols = table.index.reshape(-1)
     there = cols >= 0
     rows = np.repeat(np.arange(table.n, dtype=np.int32), table.k)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vicinal.backends import _core
+from vicinal.backends import cpu
 from vicinal.graph.graph import Graph
 from vicinal.neighbors.table import Neighbors
 
@@ -19,10 +19,10 @@ def entropic_graph(
     3 * perplexity + 1 columns hold nearly all of the Gaussian.
     """
     _check_perplexity(perplexity)
-    conditional, sigma = _core.perplexity_conditionals(
+    conditional, sigma = cpu.perplexity_conditionals(
         neighbors.index, neighbors.distance, float(perplexity), False, n_jobs
     )
-    indptr, indices, weights = _core.symmetrize_mean(neighbors.index, conditional, n_jobs)
+    indptr, indices, weights = cpu.symmetrize_mean(neighbors.index, conditional, n_jobs)
     if normalised and weights.size:
         weights = (weights / weights.sum(dtype=np.float64)).astype(np.float32)
     return Graph(indptr, indices, weights, neighbors.n, np.zeros(neighbors.n, dtype=np.float32), sigma)
@@ -33,7 +33,7 @@ def entropic_bipartite_graph(
 ) -> Graph:
     """Conditionals of new rows among their nearest known rows (eq. 18); the weights of a row sum to 1."""
     _check_perplexity(perplexity)
-    weights, sigma = _core.perplexity_conditionals(neighbors.index, neighbors.distance, float(perplexity), True, n_jobs)
+    weights, sigma = cpu.perplexity_conditionals(neighbors.index, neighbors.distance, float(perplexity), True, n_jobs)
     return Graph.to_known_rows(neighbors, weights, n_tails, np.zeros(neighbors.n, dtype=np.float32), sigma)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.backends import _core
+from vicinal.backends import cpu
 from vicinal.graph.graph import Graph
 from vicinal.neighbors.table import Neighbors
 
@@ -27,9 +27,9 @@ def fuzzy_graph(
     if disconnection_distance is not None:
         neighbors = neighbors.within(disconnection_distance)
     k = float(neighbors.k if n_neighbors is None else n_neighbors)
-    rho, sigma = _core.smooth_knn(neighbors.distance, k, local_connectivity, 1.0, False, n_jobs)
-    membership = _core.memberships(neighbors.index, neighbors.distance, rho, sigma, False, n_jobs)
-    indptr, indices, weights = _core.symmetrize(neighbors.index, membership, set_op_mix_ratio, n_jobs)
+    rho, sigma = cpu.smooth_knn(neighbors.distance, k, local_connectivity, 1.0, False, n_jobs)
+    membership = cpu.memberships(neighbors.index, neighbors.distance, rho, sigma, False, n_jobs)
+    indptr, indices, weights = cpu.symmetrize(neighbors.index, membership, set_op_mix_ratio, n_jobs)
     return Graph(indptr, indices, weights, neighbors.n, rho, sigma)
 
 
@@ -41,8 +41,8 @@ def bipartite_graph(neighbors: Neighbors, n_tails: int, *, local_connectivity: f
     # The sum of eq. 3 skips the first column, where a fitted table has the row itself.
     padded = np.concatenate([np.zeros((neighbors.n, 1), np.float32), neighbors.distance], axis=1)
     certain = max(0.0, local_connectivity - 1.0)
-    rho, sigma = _core.smooth_knn(padded, float(neighbors.k), certain, 1.0, True, n_jobs)
-    weights = _core.memberships(neighbors.index, neighbors.distance, rho, sigma, True, n_jobs)
+    rho, sigma = cpu.smooth_knn(padded, float(neighbors.k), certain, 1.0, True, n_jobs)
+    weights = cpu.memberships(neighbors.index, neighbors.distance, rho, sigma, True, n_jobs)
     return Graph.to_known_rows(neighbors, weights, n_tails, rho, sigma)
 
 
@@ -60,6 +60,6 @@ def local_memberships(
     """
     if disconnection_distance is not None:
         neighbors = neighbors.within(disconnection_distance)
-    rho, sigma = _core.smooth_knn(neighbors.distance, float(neighbors.k), local_connectivity, 1.0, True, n_jobs)
+    rho, sigma = cpu.smooth_knn(neighbors.distance, float(neighbors.k), local_connectivity, 1.0, True, n_jobs)
     others = np.where(neighbors.index == rows[:, None], np.int32(-1), neighbors.index)
-    return others, _core.memberships(others, neighbors.distance, rho, sigma, True, n_jobs), rho, sigma
+    return others, cpu.memberships(others, neighbors.distance, rho, sigma, True, n_jobs), rho, sigma

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.backends import _core
+from vicinal.backends import cpu
 from vicinal.graph.graph import Graph
 from vicinal.runtime.sharing import blas
 
@@ -74,7 +74,7 @@ def _from_coarser(
     a group. None if the graph is small or cannot be made much coarser."""
     if graph.n <= COARSE_ROWS:
         return None
-    group, arrays = _core.coarsen(graph.indptr, graph.indices, graph.weights, n_jobs)
+    group, arrays = cpu.coarsen(graph.indptr, graph.indices, graph.weights, n_jobs)
     n = len(arrays[0]) - 1
     nothing = np.zeros(n, dtype=np.float32)
     coarse = Graph(*arrays, n, nothing, nothing)
@@ -113,7 +113,7 @@ def _filtered(
 
 
 def _filter(matrix: Graph, block: NDArray[np.float64], cut: float, degree: int, n_jobs: int) -> NDArray[np.float64]:
-    return _core.chebyshev_filter(
+    return cpu.chebyshev_filter(
         matrix.indptr,
         matrix.indices,
         matrix.weights,

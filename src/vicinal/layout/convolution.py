@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.backends import _core
+from vicinal.backends import cpu
 from vicinal.runtime.sharing import blas
 
 GRID_COMPONENTS = 3
@@ -67,7 +67,7 @@ class Convolution:
     def __init__(self, padded: tuple[int, ...], spacing: float, dof: float, n_jobs: int) -> None:
         self.kind = (padded, spacing)
         self._padded = padded
-        self._workers = _core.resolve_jobs(n_jobs)
+        self._workers = cpu.resolve_jobs(n_jobs)
         axes = range(len(padded))
         d2 = np.zeros(())
         for axis in axes:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.backends import _core
+from vicinal.backends import cpu
 from vicinal.graph.fuzzy import fuzzy_graph
 from vicinal.graph.graph import Graph
 from vicinal.neighbors.index import find_neighbors
@@ -93,7 +93,7 @@ def local_radii(graph: Graph, distance: NDArray[np.float32]) -> Floats:
 
 def edge_distances(graph: Graph, neighbors: Neighbors, n_jobs: int = -1) -> NDArray[np.float32]:
     """The input distance of every edge of a graph made from a neighbour table; -1 for edges that are not from there."""
-    return _core.edge_distances(graph.indptr, graph.indices, graph.weights, neighbors.index, neighbors.distance, n_jobs)
+    return cpu.edge_distances(graph.indptr, graph.indices, graph.weights, neighbors.index, neighbors.distance, n_jobs)
 
 
 def embedding_radii(embedding: NDArray[np.float32], n_neighbors: int, n_jobs: int = -1) -> Floats:
@@ -103,7 +103,7 @@ def embedding_radii(embedding: NDArray[np.float32], n_neighbors: int, n_jobs: in
     if k < 2:
         return np.full(n, np.nan)
     if n_components <= MOST_TREE_COMPONENTS:
-        distance, index = nearest_in_tree(embedding, embedding, k, _core.resolve_jobs(n_jobs))
+        distance, index = nearest_in_tree(embedding, embedding, k, cpu.resolve_jobs(n_jobs))
         neighbors = _self_first(Neighbors(index, distance))
     else:
         neighbors = find_neighbors(embedding, k, n_jobs=n_jobs)

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.backends import _core
+from vicinal.backends import cpu
 from vicinal.graph.graph import Graph
 from vicinal.layout.convolution import GRID_COMPONENTS, Box, Convolution, enclose
 
@@ -61,7 +61,7 @@ class FullLayout:
         self.dof = float(dof)
         self.method = choose_repulsion(method, n_sources, n_components)
         self._frozen = reference is not None
-        self._core = _core.FullLayout(
+        self._engine = cpu.FullLayout(
             graph.indptr,
             graph.indices,
             graph.weights,
@@ -75,7 +75,7 @@ class FullLayout:
     @property
     def epoch(self) -> int:
         """Iterations done so far."""
-        return self._core.epoch
+        return self._engine.epoch
 
     @property
     def n_epochs(self) -> int:
@@ -85,13 +85,13 @@ class FullLayout:
     @property
     def embedding(self) -> NDArray[np.float32]:
         """A copy of the places of all rows."""
-        return self._core.embedding()
+        return self._engine.embedding()
 
     def step(self, n: int = 1) -> None:
         """Runs ``n`` more iterations; beyond the last phase it goes on as that one does."""
         steps = self._steps(self.epoch, self.epoch + n)
         if self.method == "exact":
-            self._core.step_exact(steps, self.n_jobs)
+            self._engine.step_exact(steps, self.n_jobs)
         elif self._frozen:
             box, potential = self._potential = self._potential or self._find_potential()
             self._run(box, potential, steps)
@@ -106,12 +106,12 @@ class FullLayout:
         return np.asarray(table, dtype=np.float32)[which]
 
     def _run(self, box: Box, potential: NDArray[np.float32], steps: NDArray[np.float32]) -> None:
-        self._core.step_grid(potential, list(box.shape), list(box.origin), box.spacing, steps, self.n_jobs)
+        self._engine.step_grid(potential, list(box.shape), list(box.origin), box.spacing, steps, self.n_jobs)
 
     def _find_potential(self) -> tuple[Box, NDArray[np.float32]]:
         """The potential of the sources at the nodes of a grid around them."""
-        box = enclose(*self._core.bounds())
-        density = self._core.spread(list(box.shape), list(box.origin), box.spacing, self.n_jobs)
+        box = enclose(*self._engine.bounds())
+        density = self._engine.spread(list(box.shape), list(box.origin), box.spacing, self.n_jobs)
         kind = (box.padded, box.spacing)
         if self._convolution is None or self._convolution.kind != kind:
             self._convolution = Convolution(*kind, self.dof, self.n_jobs)

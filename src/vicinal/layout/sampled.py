@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.backends import _core
+from vicinal.backends import cpu
 from vicinal.graph.graph import Graph
 from vicinal.layout.density import DensityTerm
 from vicinal.layout.kernel import Kernel
@@ -60,7 +60,7 @@ class Layout:
         space = output_space(output_metric, output_metric_kwds, places.shape[1])
         if force != "umap" and not space.is_euclidean:
             raise ValueError(f"output_metric={output_metric!r} goes with force='umap', got force={force!r}")
-        options = _core.LayoutOptions()
+        options = cpu.LayoutOptions()
         options.set_force(force, kernel.a, kernel.b, schedule.repulsion_strength)
         options.set_space(space.kind, list(space.values), places.shape[1])
         options.negatives = schedule.negative_sample_rate
@@ -71,7 +71,7 @@ class Layout:
         options.seed = seed
         options.epoch = first_epoch * schedule.sweeps
         self.first_epoch, self.heads, self.ages = first_epoch, heads, ages
-        self._core = _core.SampledLayout(
+        self._engine = cpu.SampledLayout(
             graph.indptr,
             graph.indices,
             graph.weights,
@@ -86,13 +86,13 @@ class Layout:
                 raise ValueError(f"a density term goes with output_metric='euclidean', got {output_metric!r}")
             self._add_density(density)
         if fixed is not None:
-            self._core.pin(_mask("fixed", fixed, places.shape[0]))
+            self._engine.pin(_mask("fixed", fixed, places.shape[0]))
         if negative_weights is not None:
-            self._core.weigh_negatives(np.require(negative_weights, dtype=np.float32, requirements=["C", "A"]))
+            self._engine.weigh_negatives(np.require(negative_weights, dtype=np.float32, requirements=["C", "A"]))
 
     def _add_density(self, density: DensityTerm) -> None:
         first = self.schedule.n_epochs - int(np.floor(density.fraction * self.schedule.n_epochs))
-        self._core.add_density(
+        self._engine.add_density(
             density.target,
             density.weight,
             density.variance_shift,
@@ -104,28 +104,28 @@ class Layout:
     @property
     def density_summary(self) -> tuple[float, float, float, float]:
         """(mean, variance, covariance, strength) of the map's radii as they are: what placing new rows needs."""
-        return self._core.density_summary(self.n_jobs)
+        return self._engine.density_summary(self.n_jobs)
 
     @property
     def epoch(self) -> int:
         """Epochs done so far."""
-        return self._core.epoch // self.schedule.sweeps - self.first_epoch
+        return self._engine.epoch // self.schedule.sweeps - self.first_epoch
 
     @property
     def embedding(self) -> NDArray[np.float32]:
         """A copy of the places of all rows. Assigning to it puts them elsewhere, pinned rows too."""
-        return self._core.embedding()
+        return self._engine.embedding()
 
     @embedding.setter
     def embedding(self, places: NDArray[np.floating]) -> None:
-        wanted = self._core.embedding().shape
+        wanted = self._engine.embedding().shape
         if np.shape(places) != wanted:
             raise ValueError(f"embedding must have shape {wanted}, got {np.shape(places)}")
         given = np.require(places, dtype=np.float32, requirements=["C", "A"])
         bad = ~np.isfinite(given).all(axis=1)
         if bad.any():
             raise ValueError(f"embedding contains NaN or infinity, first in row {int(np.argmax(bad))}")
-        self._core.place(given)
+        self._engine.place(given)
 
     def step(self, n: int = 1) -> None:
         """Runs ``n`` more epochs."""
@@ -133,7 +133,7 @@ class Layout:
         epochs = np.arange(self.epoch, self.epoch + n)[:, None]
         rates = self.schedule.learning_rates(epochs if self.ages is None else epochs + self.ages)
         # Cut off within an epoch, what is left of it comes first.
-        self._core.step(np.repeat(rates, sweeps, axis=0)[self._core.epoch % sweeps :], self.n_jobs)
+        self._engine.step(np.repeat(rates, sweeps, axis=0)[self._engine.epoch % sweeps :], self.n_jobs)
 
     def run(
         self, stops: list[int], progress: Progress, places: Callable[[], NDArray[np.float32]]

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.backends import _core
+from vicinal.backends import cpu
 from vicinal.graph.fuzzy import local_memberships
 from vicinal.graph.graph import Graph
 from vicinal.graph.supervision import UNKNOWN_DISTANCE, class_code, code_factors, far_distance
@@ -105,7 +105,7 @@ class GrowingMap:
 
     def __init__(self, search: OnlineNeighbors, growth: Growth) -> None:
         self.search, self.growth = search, growth
-        self.graph = _core.GrowingGraph(search.k, growth.set_op_mix_ratio)
+        self.graph = cpu.GrowingGraph(search.k, growth.set_op_mix_ratio)
         self.labels = GrowingArray(np.empty(0, np.int64))
         self.rho, self.sigma = GrowingArray(np.empty(0, np.float32)), GrowingArray(np.empty(0, np.float32))
         self.first = GrowingArray(np.empty(0, np.int32))  # an earlier row of the same content, or the row itself

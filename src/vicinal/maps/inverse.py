@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vicinal.backends import _core
+from vicinal.backends import cpu
 from vicinal.layout.kernel import Kernel
 from vicinal.runtime.interruption import nearest_in_tree
 
@@ -57,7 +57,7 @@ def inverse_rows(
     y = np.clip(y, -FARTHEST, FARTHEST)
     k = min(n_neighbors, n)
     rows = embedding.astype(np.float64)
-    _, index = nearest_in_tree(rows, y, np.arange(1, k + 1), _core.resolve_jobs(n_jobs))
+    _, index = nearest_in_tree(rows, y, np.arange(1, k + 1), cpu.resolve_jobs(n_jobs))
     parts = []
     for begin in range(0, max(len(y), 1), BLOCK):
         near = index[begin : begin + BLOCK]

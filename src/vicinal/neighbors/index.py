@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.backends import _core
+from vicinal.backends import cpu
 from vicinal.neighbors.metrics import ALIASES as ALIASES
 from vicinal.neighbors.metrics import METRICS as METRICS
 from vicinal.neighbors.metrics import Keywords, Rows, allows_nan, fit_metric, is_low_level, is_sparse
@@ -129,12 +129,12 @@ class NeighborIndex:
 
     def _forget(self) -> None:
         self._prepared: Rows | None = None
-        self._core: _core.NeighborIndex | None = None
-        self._sparse: _core.SparseIndex | None = None
+        self._engine: cpu.NeighborIndex | None = None
+        self._sparse: cpu.SparseIndex | None = None
         self._has_forest = False
 
     def __getstate__(self) -> dict[str, Any]:
-        made = ("_building", "_prepared", "_core", "_sparse", "_has_forest")
+        made = ("_building", "_prepared", "_engine", "_sparse", "_has_forest")
         return {key: value for key, value in self.__dict__.items() if key not in made}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -258,38 +258,38 @@ class NeighborIndex:
         assert self._preparation is not None
         return self._preparation
 
-    def _built(self, forest: bool = False) -> _core.NeighborIndex:
+    def _built(self, forest: bool = False) -> cpu.NeighborIndex:
         """The core's index, made when it is first needed, by one thread only; with a forest if asked for."""
         with self._building:
-            if self._core is None:
+            if self._engine is None:
                 rows = self._rows()
-                self._core = _core.NeighborIndex(
+                self._engine = cpu.NeighborIndex(
                     self.preparation.likeness(rows), self._metric.core, self.seed, self.n_jobs, self._pairs(rows)
                 )
             if forest and not self._has_forest:
-                self._core.grow_forest(self.options.trees, self.options.leaf_rows, self.n_jobs)
+                self._engine.grow_forest(self.options.trees, self.options.leaf_rows, self.n_jobs)
                 self._has_forest = True
-            return self._core
+            return self._engine
 
-    def _listed(self) -> _core.SparseIndex:
+    def _listed(self) -> cpu.SparseIndex:
         """The core's index of sparse rows, listed by column."""
         with self._building:
             if self._sparse is None:
                 parts = csr_parts(self._rows())
-                self._sparse = _core.SparseIndex(*parts, self._metric.core, self._metric.power, self.n_jobs)
+                self._sparse = cpu.SparseIndex(*parts, self._metric.core, self._metric.power, self.n_jobs)
             return self._sparse
 
-    def _pairs(self, rows: Rows) -> _core.PairMetric | None:
+    def _pairs(self, rows: Rows) -> cpu.PairMetric | None:
         """Ranks of ``rows`` with the rows of the index, where they have to be evaluated."""
         metric = self._metric
         if not self._by_pairs():
             return None
         if metric.function is None:
-            return _core.DensePairs(rows, self._rows(), metric.core, metric.power)
+            return cpu.DensePairs(rows, self._rows(), metric.core, metric.power)
         if is_low_level(metric.function):
-            return _core.ForeignPairs(rows, self._rows(), metric.function)
+            return cpu.ForeignPairs(rows, self._rows(), metric.function)
         function: Callable[..., float] = partial(metric.function, **metric.keywords)
-        return _core.PythonPairs(list(rows), list(self._rows()), function)
+        return cpu.PythonPairs(list(rows), list(self._rows()), function)
 
     def _table(self, found: tuple[NDArray[np.int32], NDArray[np.float32]]) -> Neighbors:
         return Neighbors(found[0], self.preparation.distances(*found))

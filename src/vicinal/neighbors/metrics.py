@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.backends import _core
+from vicinal.backends import cpu
 from vicinal.runtime.sharing import blas
 
 # NDArray[np.float32], or a CSR matrix or array of SciPy's, which has no types.
@@ -208,7 +208,7 @@ def _checked_keywords(metric: Any, metric_kwds: Any, n_features: int | None) -> 
     if is_low_level(metric):
         if given:
             raise ValueError(f"metric_kwds cannot be handed to a LowLevelCallable, got {sorted(given)}")
-        _core.ForeignPairs.check(metric)
+        cpu.ForeignPairs.check(metric)
         return {}
     if callable(metric):
         return given

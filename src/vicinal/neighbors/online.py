@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.backends import _core
+from vicinal.backends import cpu
 from vicinal.neighbors.metrics import PRECOMPUTED, allows_nan, check_metric, fit_metric
 from vicinal.neighbors.preparation import Preparation
 from vicinal.neighbors.rows import as_rows, scan_rows
@@ -79,24 +79,24 @@ class OnlineNeighbors:
         self.n_jobs = n_jobs
         self.options = options or OnlineOptions()
         self._preparation: Preparation | None = None
-        self._core: _core.OnlineNeighbors | None = None
+        self._engine: cpu.OnlineNeighbors | None = None
         self._given: list[NDArray[np.float32]] = []
         self._working = Guard()
 
     @property
     def n(self) -> int:
         """Rows that were inserted."""
-        return 0 if self._core is None else self._core.n
+        return 0 if self._engine is None else self._engine.n
 
     @property
     def n_searched(self) -> int:
         """Rows that have their neighbours: the first ones."""
-        return 0 if self._core is None else self._core.n_searched
+        return 0 if self._engine is None else self._engine.n_searched
 
     @property
     def pending_(self) -> int:
         """Rows that wait to be searched, and to be refreshed."""
-        return 0 if self._core is None else self._core.pending
+        return 0 if self._engine is None else self._engine.pending
 
     @property
     def coverage_(self) -> float:
@@ -106,22 +106,22 @@ class OnlineNeighbors:
     @property
     def n_compared(self) -> int:
         """Sketches and rows that were compared so far: what the search has cost."""
-        return 0 if self._core is None else self._core.compared
+        return 0 if self._engine is None else self._engine.compared
 
     @property
     def share(self) -> float:
         """Of a neighbour's rank, what its sketch shows (``NeighborIndex.share``)."""
-        return 1.0 if self._core is None else self._core.share
+        return 1.0 if self._engine is None else self._engine.share
 
     @property
     def rows(self) -> NDArray[np.float32]:
         """The rows as they were inserted, [n, columns]: a view that stays as it is, except where the metric had to
         transform them."""
         with self._working:
-            if self._core is None:
+            if self._engine is None:
                 raise ValueError("there are no rows yet")
             if not self._given:
-                return self._core.rows()
+                return self._engine.rows()
             if len(self._given) > 1:
                 self._given = [np.concatenate(self._given)]
             return self._given[0]
@@ -133,7 +133,7 @@ class OnlineNeighbors:
             first = self.n
             if not rows.shape[0]:
                 return range(first, first)
-            if self._preparation is None or self._core is None:
+            if self._preparation is None or self._engine is None:
                 metric = fit_metric(self.metric, self.metric_kwds, rows)
                 metric.check_domain(rows)
                 self._preparation, prepared = Preparation.of(metric, rows, self.n_jobs)
@@ -141,12 +141,12 @@ class OnlineNeighbors:
                 self._preparation.metric.check_domain(rows)
                 prepared = self._preparation.rows(rows)
             likeness = self._preparation.likeness(prepared)
-            if self._core is None:
-                self._core = self._new_core(likeness.shape[1], prepared.shape[1])
-            self._core.insert(likeness, prepared, self.n_jobs)
+            if self._engine is None:
+                self._engine = self._new_engine(likeness.shape[1], prepared.shape[1])
+            self._engine.insert(likeness, prepared, self.n_jobs)
             if prepared is not rows:
                 self._given.append(rows.copy())
-            return range(first, self._core.n)
+            return range(first, self._engine.n)
 
     @classmethod
     def from_neighbors(cls, X: Any, neighbors: Neighbors, metric: str = "euclidean", **more: Any) -> OnlineNeighbors:
@@ -157,8 +157,8 @@ class OnlineNeighbors:
             raise ValueError(f"neighbors must be those of the {n} rows of X, got {neighbors.n} rows")
         if neighbors.index.min(initial=-1) < -1 or neighbors.index.max(initial=-1) >= n:
             raise ValueError(f"neighbors must name rows of X, 0 to {n - 1}, or -1")
-        if online._core is not None:
-            online._core.adopt(neighbors.index, online.n_jobs)
+        if online._engine is not None:
+            online._engine.adopt(neighbors.index, online.n_jobs)
         return online
 
     def state(self) -> dict[str, Any]:
@@ -171,11 +171,11 @@ class OnlineNeighbors:
                 "seed": self.seed,
                 "options": asdict(self.options),
             }
-            if self._core is None or self._preparation is None:
+            if self._engine is None or self._preparation is None:
                 return state
             keywords, scale = dict(self._preparation.metric.keywords), self._preparation.scale
             given = np.concatenate(self._given) if self._given else None
-            return state | {"keywords": keywords, "scale": scale, "given": given, "core": self._core.state()}
+            return state | {"keywords": keywords, "scale": scale, "given": given, "core": self._engine.state()}
 
     @classmethod
     def from_state(cls, state: dict[str, Any], n_jobs: int = -1) -> OnlineNeighbors:
@@ -197,14 +197,14 @@ class OnlineNeighbors:
         metric = replace(fit_metric(online.metric, known, row), keywords=keywords)
         online._preparation = Preparation(metric, float(state["scale"]), n_jobs)
         online._given = [] if given is None else [given]
-        online._core = online._new_core(columns, pair_columns)
-        online._core.restore(core, n_jobs)
+        online._engine = online._new_engine(columns, pair_columns)
+        online._engine.restore(core, n_jobs)
         return online
 
-    def _new_core(self, columns: int, pair_columns: int) -> _core.OnlineNeighbors:
+    def _new_engine(self, columns: int, pair_columns: int) -> cpu.OnlineNeighbors:
         preparation, o = self._preparation, self.options
         assert preparation is not None
-        return _core.OnlineNeighbors(
+        return cpu.OnlineNeighbors(
             columns,
             pair_columns if preparation.by_pairs else 0,
             preparation.metric.core,
@@ -225,11 +225,11 @@ class OnlineNeighbors:
         if budget_ms is not None:
             _require_number("budget_ms", budget_ms, Real, 0)
         with self._working:
-            if self._core is None:
+            if self._engine is None:
                 return Changed(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
             ops = _EVERYTHING if n_ops is None else int(n_ops)
             seconds = np.inf if budget_ms is None else float(budget_ms) / 1000.0
-            first, last, updated = self._core.step(ops, seconds, self.n_jobs)
+            first, last, updated = self._engine.step(ops, seconds, self.n_jobs)
             return Changed(np.arange(first, last, dtype=np.int64), updated)
 
     def table(self) -> Neighbors:
@@ -243,9 +243,9 @@ class OnlineNeighbors:
         if beyond.any():
             raise ValueError(f"rows must lie between 0 and {self.n_searched - 1}, got {wanted[beyond][0]}")
         with self._working:
-            if self._core is None or self._preparation is None:
+            if self._engine is None or self._preparation is None:
                 return np.empty((0, self.k), dtype=np.int32), np.empty((0, self.k), dtype=np.float32)
-            index, distance = self._core.table(wanted)
+            index, distance = self._engine.table(wanted)
             return index, self._preparation.distances(index, distance)
 
     def query(self, Q: Any, k: int | None = None) -> Neighbors:
@@ -255,11 +255,11 @@ class OnlineNeighbors:
         if not 1 <= k <= self.n_searched:
             raise ValueError(f"k must lie between 1 and the number of searched rows ({self.n_searched}), got {k}")
         with self._working:
-            assert self._core is not None
+            assert self._engine is not None
             assert self._preparation is not None
             self._preparation.metric.check_domain(queries)
             prepared = self._preparation.rows(queries)
-            index, distance = self._core.query(self._preparation.likeness(prepared), prepared, k, self.n_jobs)
+            index, distance = self._engine.query(self._preparation.likeness(prepared), prepared, k, self.n_jobs)
             return Neighbors(index, self._preparation.distances(index, distance))
 
     def _checked(self, X: Any, name: str) -> NDArray[np.float32]:

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.backends import _core
+from vicinal.backends import cpu
 from vicinal.neighbors.metrics import FittedMetric, Rows, is_sparse
 from vicinal.neighbors.rows import scan_rows
 
 # Squares of float32 numbers beyond these overflow or vanish; such data is scaled by a power of two first.
 LARGEST_SAFE, SMALLEST_SAFE, FARTHEST = 1e15, 1e-12, 1e17
 
-_RANKED_BY_PAIRS: dict[str, bool] = dict(_core.metrics())
+_RANKED_BY_PAIRS: dict[str, bool] = dict(cpu.metrics())
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.backends import _core
+from vicinal.backends import cpu
 from vicinal.neighbors.metrics import Rows, is_sparse
 
 
@@ -37,9 +37,9 @@ def csr_parts(X: Rows) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np
 def scan_rows(X: Rows, n_jobs: int = -1, *, allow_nan: bool = False) -> tuple[float, int]:
     """The largest magnitude, and the first row with NaN (unless allowed) or infinity, or -1."""
     if not is_sparse(X):
-        return _core.scan_rows(X, n_jobs, allow_nan)
+        return cpu.scan_rows(X, n_jobs, allow_nan)
     values = np.ascontiguousarray(X.data, dtype=np.float32)
-    largest, bad = _core.scan_rows(values.reshape(1, -1), n_jobs, allow_nan)
+    largest, bad = cpu.scan_rows(values.reshape(1, -1), n_jobs, allow_nan)
     if bad < 0:
         return largest, -1
     fault = np.isinf(values) if allow_nan else ~np.isfinite(values)
@@ -49,8 +49,8 @@ def scan_rows(X: Rows, n_jobs: int = -1, *, allow_nan: bool = False) -> tuple[fl
 def hash_rows(X: Rows, n_jobs: int = -1) -> NDArray[np.uint64]:
     """A number a row: equal rows have equal numbers, whatever they lie among. A zero that is stored is no content."""
     if is_sparse(X):
-        return _core.hash_sparse_rows(*csr_parts(X), n_jobs)
-    return _core.hash_rows(X, n_jobs)
+        return cpu.hash_sparse_rows(*csr_parts(X), n_jobs)
+    return cpu.hash_rows(X, n_jobs)
 
 
 def equal_rows(A: Rows, B: Rows) -> NDArray[np.bool_]:

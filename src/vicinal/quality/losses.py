@@ -24,7 +24,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vicinal.backends import _core
+from vicinal.backends import cpu
 from vicinal.graph.fuzzy_sets import x_log_x
 from vicinal.graph.graph import Graph
 from vicinal.layout.density import radius_correlation
@@ -251,7 +251,7 @@ class _Pairs:
         self._graph, self._seed, self._n_jobs = graph, seed, n_jobs
         self._places = _places(graph, embedding)
         self._groups = _groups(samples, graph.n)
-        self._plain = _core.PairSums(self._places, None)
+        self._plain = cpu.PairSums(self._places, None)
         self.rows = None if rows is None else _checked_rows(rows, graph.n)
 
     def over_all(self, term: str, kernel: Kernel, degree: Floats | None = None) -> tuple[float, float]:
@@ -282,12 +282,12 @@ class _Pairs:
             _quantity(term, kernel), vectors, graph.indptr, graph.indices, graph.weights, self.rows, self._n_jobs
         )
 
-    def _weighted(self, degree: Floats | None) -> _core.PairSums:
-        return self._plain if degree is None else _core.PairSums(self._places, degree.astype(np.float32))
+    def _weighted(self, degree: Floats | None) -> cpu.PairSums:
+        return self._plain if degree is None else cpu.PairSums(self._places, degree.astype(np.float32))
 
 
-def _quantity(term: str, kernel: Kernel) -> _core.PairQuantity:
-    return _core.PairQuantity(term, "umap", kernel.a, kernel.b, 1.0)
+def _quantity(term: str, kernel: Kernel) -> cpu.PairQuantity:
+    return cpu.PairQuantity(term, "umap", kernel.a, kernel.b, 1.0)
 
 
 def _places(graph: Graph, embedding: ArrayLike) -> NDArray[np.float32]:
