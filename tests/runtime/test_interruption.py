@@ -104,10 +104,15 @@ def test_repeated_signals_call_the_previous_handler_once_with_the_signal() -> No
 @pytest.mark.usefixtures("interrupts")
 def test_nested_blocks_defer_to_the_end_of_the_outer_one() -> None:
     done = []
-    with pytest.raises(KeyboardInterrupt), deferred_interrupts():
+
+    def work() -> None:
         with deferred_interrupts():
-            os.kill(os.getpid(), signal.SIGINT)
-        done.append("after the inner block")
+            with deferred_interrupts():
+                os.kill(os.getpid(), signal.SIGINT)
+            done.append("after the inner block")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
     assert done == ["after the inner block"]
 
 
