@@ -44,7 +44,7 @@ class _SampledLayout:
     @property
     def epoch(self) -> int:
         """Number of epochs completed."""
-        return self._engine.epoch // self.schedule.sweeps - self.first_epoch
+        return self._engine.sweep // self.schedule.sweeps - self.first_epoch
 
     @property
     def embedding(self) -> NDArray[np.float32]:
@@ -77,7 +77,7 @@ class _SampledLayout:
         sweeps = self.schedule.sweeps
         rates = self._learning_rates(np.arange(self.epoch, self.epoch + n))
         # If an interrupt ended the last call within an epoch, the sweeps that are left of it come first.
-        self._engine.step(np.repeat(rates, sweeps, axis=0)[self._engine.epoch % sweeps :], self.n_jobs)
+        self._engine.step(np.repeat(rates, sweeps, axis=0)[self._engine.sweep % sweeps :], self.n_jobs)
 
     def _learning_rates(self, epochs: NDArray[np.int64]) -> NDArray[np.float32]:
         """One row per epoch, with one column for all rows or one column per moving row."""
@@ -269,7 +269,7 @@ class PartialLayout(_SampledLayout):
     ) -> None:
         places, forces = _checked(graph, embedding, forces)
         options = _options(forces, schedule, places.shape[1], seed)
-        options.epoch = first_epoch * schedule.sweeps
+        options.first_sweep = first_epoch * schedule.sweeps
         engine = cpu.SampledLayout(graph.indptr, graph.indices, graph.weights, places, None, None, options, heads)
         super().__init__(engine, places.shape, forces, schedule, n_jobs)
         self.first_epoch, self.heads, self.ages = first_epoch, heads, ages
@@ -298,7 +298,7 @@ def _options(
     options.set_space(forces.space.kind, list(forces.space.values), n_components)
     options.negatives = schedule.negative_sample_rate
     options.pulls = pulls
-    options.often = min(1.0, schedule.firings / schedule.sweeps)
+    options.firings_per_sweep = min(1.0, schedule.firings / schedule.sweeps)
     options.update_negatives = schedule.update_negatives
     options.seed = seed
     return options
