@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.graph.graph import Graph
+from vicinal.layout.sampled import Layout
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -121,6 +122,63 @@ class Alignment:
         out = own.copy()
         out[linked] += (share[:, None] * (goal - own[linked])).astype(np.float32)
         return out
+
+
+class AlignedLayouts:
+    """Several layouts that run side by side, with the pull of their alignment after every epoch.
+
+    Parameters
+    ----------
+    layouts : list of Layout
+        One layout per slice, all with the same number of epochs. The pull uses the learning rates of the first.
+    alignment : Alignment
+        Links of the rows of all ``layouts``, one slice after the other.
+    others : array of shape (n_rows, n_components), optional
+        Fixed places of earlier slices. The columns of the links count these rows first.
+    """
+
+    def __init__(
+        self, layouts: Sequence[Layout], alignment: Alignment, others: NDArray[np.float32] | None = None
+    ) -> None:
+        self.layouts = list(layouts)
+        self.alignment = alignment
+        self.others = others
+        self._epoch = 0
+
+    @property
+    def epoch(self) -> int:
+        """Number of epochs completed, with their pulls."""
+        return self._epoch
+
+    @property
+    def embeddings(self) -> list[NDArray[np.float32]]:
+        """Copies of the places, one array per slice."""
+        return [layout.embedding for layout in self.layouts]
+
+    @property
+    def embedding(self) -> NDArray[np.float32]:
+        """Copy of the places of all slices, one slice after the other."""
+        return np.concatenate(self.embeddings)
+
+    def step(self, n: int = 1) -> None:
+        """Run ``n`` more epochs of all layouts."""
+        rates = self.layouts[0].schedule.learning_rates(np.arange(self._epoch, self._epoch + n))
+        for rate in rates:
+            for layout in self.layouts:
+                # After an interrupt some layouts may have completed this epoch.
+                if layout.epoch <= self._epoch:
+                    layout.step(1)
+            self._pull(float(rate))
+            self._epoch += 1
+
+    def _pull(self, learning_rate: float) -> None:
+        parts = self.embeddings
+        own = np.concatenate(parts)
+        everyone = own if self.others is None else np.concatenate([self.others, own])
+        moved = self.alignment.pulled(own, everyone, learning_rate)
+        ends = np.cumsum([len(part) for part in parts])[:-1]
+        for layout, places in zip(self.layouts, np.split(moved, ends), strict=True):
+            layout.embedding = places
 
 
 def steps_an_epoch(graph: Graph, negatives: int) -> NDArray[np.float64]:

@@ -46,6 +46,9 @@ class OutputSpace:
         return places.astype(np.float32)
 
 
+EUCLIDEAN = OutputSpace()
+
+
 def output_space(metric: Any, keywords: dict[str, Any] | None, n_components: int) -> OutputSpace:
     """The space that ``output_metric`` and ``output_metric_kwds`` name, or a ValueError that lists the names."""
     if not isinstance(metric, str) or metric not in OUTPUT_METRICS:

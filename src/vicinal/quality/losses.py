@@ -224,10 +224,11 @@ class History:
             raise ValueError(f"every must be at least 1, got {every}")
         self.epochs: list[int] = []
         self.losses: list[Loss] = []
-        self._loss, self._every = loss, every
+        self.every = every
+        self._loss = loss
 
     def __call__(self, stage: str, done: int, steps: int, embedding: NDArray[np.float32] | None) -> None:
-        if stage == LAYOUT and embedding is not None and (done % self._every == 0 or done == steps):
+        if stage == LAYOUT and embedding is not None and (done % self.every == 0 or done == steps):
             self.epochs.append(done)
             self.losses.append(self._loss(embedding))
 
