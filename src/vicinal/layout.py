@@ -108,10 +108,10 @@ class Layout:
         options.negatives = schedule.negative_sample_rate
         # A symmetric graph's mirrored edge pulls this row too; frozen references do not pull.
         options.pulls = 2 if reference is None else 1
-        options.often = min(1.0, schedule.firings / schedule.sweeps)
+        options.firings_per_sweep = min(1.0, schedule.firings / schedule.sweeps)
         options.update_negatives = schedule.update_negatives
         options.seed = seed
-        options.epoch = first_epoch * schedule.sweeps
+        options.first_sweep = first_epoch * schedule.sweeps
         self.first_epoch, self.heads, self.ages = first_epoch, heads, ages
         self._core = _core.SampledLayout(
             graph.indptr,
@@ -151,7 +151,7 @@ class Layout:
     @property
     def epoch(self) -> int:
         """Epochs done so far."""
-        return self._core.epoch // self.schedule.sweeps - self.first_epoch
+        return self._core.sweep // self.schedule.sweeps - self.first_epoch
 
     @property
     def embedding(self) -> NDArray[np.float32]:
@@ -175,7 +175,7 @@ class Layout:
         epochs = np.arange(self.epoch, self.epoch + n)[:, None]
         rates = self.schedule.learning_rates(epochs if self.ages is None else epochs + self.ages)
         # Cut off within an epoch, what is left of it comes first.
-        self._core.step(np.repeat(rates, sweeps, axis=0)[self._core.epoch % sweeps :], self.n_jobs)
+        self._core.step(np.repeat(rates, sweeps, axis=0)[self._core.sweep % sweeps :], self.n_jobs)
 
     def run(
         self, stops: list[int], progress: Progress, places: Callable[[], NDArray[np.float32]]

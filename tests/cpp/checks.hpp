@@ -2,10 +2,10 @@
 // that there was one), data, and the loop over the tests. Each program includes it once.
 #pragma once
 
-#include "neighbor_index.hpp"
-#include "rng.hpp"
-#include "smooth_knn.hpp"
-#include "symmetrize.hpp"
+#include "neighbors/neighbor_index.hpp"
+#include "base/rng.hpp"
+#include "graph/smooth_knn.hpp"
+#include "graph/symmetrize.hpp"
 
 #include <cstdio>
 #include <exception>

@@ -1,13 +1,13 @@
 // Tests of the core without Python, so that sanitisers see every line of it.
-#include "chebyshev.hpp"
+#include "initialize/chebyshev.hpp"
 #include "checks.hpp"
-#include "growing_graph.hpp"
-#include "layout.hpp"
-#include "neighbor_index.hpp"
-#include "row_content.hpp"
-#include "smooth_knn.hpp"
-#include "sparse_index.hpp"
-#include "symmetrize.hpp"
+#include "graph/growing_graph.hpp"
+#include "layout/sampled_layout.hpp"
+#include "neighbors/neighbor_index.hpp"
+#include "neighbors/row_content.hpp"
+#include "graph/smooth_knn.hpp"
+#include "neighbors/sparse_index.hpp"
+#include "graph/symmetrize.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,10 +1,10 @@
 // What moves rows and what is summed over pairs of them, and neighbours that keep coming: the same bits for any number
 // of threads, and nothing for a sanitiser to say.
 #include "checks.hpp"
-#include "full_layout.hpp"
-#include "layout.hpp"
-#include "loss_sums.hpp"
-#include "online_neighbors.hpp"
+#include "layout/full_layout.hpp"
+#include "layout/sampled_layout.hpp"
+#include "losses/loss_sums.hpp"
+#include "neighbors/online_neighbors.hpp"
 
 #include <algorithm>
 #include <cmath>

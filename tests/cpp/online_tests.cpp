@@ -1,8 +1,8 @@
 // The search of rows that keep coming.
 #include "checks.hpp"
 
-#include "neighbor_index.hpp"
-#include "online_neighbors.hpp"
+#include "neighbors/neighbor_index.hpp"
+#include "neighbors/online_neighbors.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,10 +1,10 @@
 // Statements about random data, hundreds of cases each: heaps, graphs and searches against the plainest code there is.
 #define VICINAL_LEVEL tested
 #include "checks.hpp"
-#include "heap_push.hpp"
-#include "neighbor_index.hpp"
-#include "sparse_index.hpp"
-#include "symmetrize.hpp"
+#include "neighbors/heap_push.hpp"
+#include "neighbors/neighbor_index.hpp"
+#include "neighbors/sparse_index.hpp"
+#include "graph/symmetrize.hpp"
 
 #include <algorithm>
 #include <cmath>
