@@ -1,6 +1,7 @@
 // Bindings of the neighbour search.
 #include "bindings/binding.hpp"
 #include "neighbors/neighbor_index.hpp"
+#include "neighbors/point_tree.hpp"
 #include "neighbors/row_content.hpp"
 #include "neighbors/sparse_index.hpp"
 
@@ -149,9 +150,38 @@ void bind_sparse(nb::module_& m) {
         "indptr"_a, "indices"_a, "values"_a, "cols"_a, "n_jobs"_a);
 }
 
+void bind_point_tree(nb::module_& m) {
+    nb::class_<PointTree>(m, "PointTree")
+        .def(
+            "__init__",
+            [](PointTree* self, In<float, 2> points, int n_jobs) {
+                require(points.shape(1) >= 1, "points need at least one component");
+                require(points.shape(0) < static_cast<std::size_t>(std::numeric_limits<Index>::max()),
+                        "too many points");
+                run(n_jobs, [&](ThreadTeam& team) { return new (self) PointTree(view(points), team); });
+            },
+            "points"_a, "n_jobs"_a = 1)
+        .def(
+            "query",
+            [](const PointTree& self, In<float, 2> queries, Size k, int n_jobs) {
+                const Matrix rows = view(queries);
+                require(rows.cols == self.dim(), "queries and points differ in their number of components");
+                require(k >= 1 && k <= self.n(), "k must lie between 1 and the number of points");
+                auto index = make<Index>(rows.rows, k);
+                auto distance = make<float>(rows.rows, k);
+                run(n_jobs, [&](ThreadTeam& team) {
+                    self.query(rows, k, index.data(), distance.data(), team);
+                    return 0;
+                });
+                return nb::make_tuple(index, distance);
+            },
+            "queries"_a, "k"_a, "n_jobs"_a);
+}
+
 }  // namespace
 
 void bind_neighbors(nb::module_& m) {
+    bind_point_tree(m);
     bind_pairs(m);
     bind_sparse(m);
     m.def("metrics", [] {

@@ -85,6 +85,10 @@ class NeighborIndex:
         pairs: PairMetric | None = None,
     ) -> tuple[_I32, _F32]: ...
 
+class PointTree:
+    def __init__(self, points: _F32, n_jobs: int = 1) -> None: ...
+    def query(self, queries: _F32, k: int, n_jobs: int) -> tuple[_I32, _F32]: ...
+
 class OnlineNeighbors:
     def __init__(
         self,
