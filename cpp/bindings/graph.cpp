@@ -25,18 +25,19 @@ nb::tuple symmetrize(const In<Index, 2>& index, const In<float, 2>& membership, 
 void bind_tables(nb::module_& m) {
     m.def(
         "smooth_knn",
-        [](In<float, 2> distance, double k, double local_connectivity, double bandwidth, bool alone, int n_jobs) {
+        [](In<float, 2> distance, double k, double local_connectivity, double bandwidth, bool independent_rows,
+           int n_jobs) {
             const auto rows = static_cast<Size>(distance.shape(0)), columns = static_cast<Size>(distance.shape(1));
             auto rho = make<float>(rows);
             auto sigma = make<float>(rows);
             run(n_jobs, [&](ThreadTeam& team) {
-                SmoothKnn(distance.data(), rows, columns, {k, local_connectivity, bandwidth, alone})
+                SmoothKnn(distance.data(), rows, columns, {k, local_connectivity, bandwidth, independent_rows})
                     .run(rho.data(), sigma.data(), team);
                 return 0;
             });
             return nb::make_tuple(rho, sigma);
         },
-        "distance"_a, "k"_a, "local_connectivity"_a, "bandwidth"_a, "alone"_a, "n_jobs"_a);
+        "distance"_a, "k"_a, "local_connectivity"_a, "bandwidth"_a, "independent_rows"_a, "n_jobs"_a);
 
     m.def(
         "memberships",

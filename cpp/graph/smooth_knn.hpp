@@ -18,16 +18,16 @@
 namespace vicinal {
 
 struct SmoothKnnOptions {
-    double k = 15;  // the number whose log2 is the target; may differ from the columns of the table
-    double local_connectivity = 1.0;
-    double bandwidth = 1.0;
-    // Rows that must not know of each other (transform): the floor of a sigma without rho is the row's own mean
-    // distance instead of that of all rows.
-    bool alone = false;
-    int iterations = 64;
+    double k;  // log2(k) is the target of the sum; may differ from the columns of the table
+    double local_connectivity;
+    double bandwidth;
+    // If rho is 0, the floor of sigma uses the row's own mean distance instead of that of all rows: for rows that must
+    // not depend on each other (transform).
+    bool independent_rows;
 };
 
 constexpr double sigma_tolerance = 1e-5;
+constexpr int most_iterations = 64;
 constexpr double smallest_sigma = 1e-3;  // times the mean distance
 
 class SmoothKnn {
@@ -42,7 +42,7 @@ class SmoothKnn {
             for (Size i = begin; i < end; ++i) {
                 const float* d = distance_ + i * columns_;
                 rho[i] = local_rho(d);
-                const double scale = rho[i] > 0.0f || options_.alone ? mean(d, columns_) : mean_all;
+                const double scale = rho[i] > 0.0f || options_.independent_rows ? mean(d, columns_) : mean_all;
                 sigma[i] = static_cast<float>(std::max(solve(d, rho[i], target), smallest_sigma * scale));
             }
         });
@@ -80,7 +80,7 @@ class SmoothKnn {
     // long as there is no upper end, doubled.
     double solve(const float* d, float rho, double target) const {
         double low = 0.0, high = std::numeric_limits<double>::infinity(), sigma = first_guess(d, rho, target);
-        for (int t = 0; t < options_.iterations; ++t) {
+        for (int t = 0; t < most_iterations; ++t) {
             double sum = 0.0, slope = 0.0;  // d sum / d(1/sigma), negated
             for (Size j = 1; j < columns_; ++j) {
                 const double beyond = static_cast<double>(d[j]) - rho;

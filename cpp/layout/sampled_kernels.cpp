@@ -1,10 +1,10 @@
 // Compiled once per level with VICINAL_LEVEL set. Nothing is fused, so results have the same bits at every level.
 #include "layout/sampled_kernels.hpp"
 
+#include "base/scratch.hpp"
 #include "layout/layout_sweep.hpp"
 
 #include <type_traits>
-#include <vector>
 
 namespace vicinal::VICINAL_LEVEL {
 
@@ -48,7 +48,7 @@ void force_table(const ForceParameters& parameters, const float* d2, Size n, flo
 
 void space_table(const SpaceParameters& parameters, Matrix heads, Matrix tails, float* d2, float* delta) {
     const auto dim = static_cast<int>(heads.cols);
-    std::vector<Float> head(heads.cols), tail(heads.cols);
+    Scratch<Float> head(heads.cols), tail(heads.cols);
     with_space(parameters, [&](const auto& space) {
         for (Size i = 0; i < heads.rows; ++i) {
             for (int c = 0; c < dim; ++c) {

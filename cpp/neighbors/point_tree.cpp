@@ -1,6 +1,7 @@
 #include "neighbors/point_tree.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -124,6 +125,8 @@ class PointSearch {
         return static_cast<Index>(p);
     }
 
+    Size compared() const { return compared_; }
+
   private:
     Size dim() const { return Dim > 0 ? Dim : tree_.dim_; }
 
@@ -152,6 +155,7 @@ class PointSearch {
     void scan(Size begin, Size end) {
         double d2[leaf_points];
         const Size n = end - begin;
+        compared_ += n;
         for (Size i = 0; i < n; ++i) d2[i] = 0.0;
         for (Size c = 0; c < dim(); ++c) {
             const float* column = tree_.coordinate_.data() + c * tree_.n_ + begin;
@@ -166,6 +170,7 @@ class PointSearch {
 
     const PointTree& tree_;
     const float* query_ = nullptr;
+    Size compared_ = 0;
     Best best_;
 };
 
@@ -220,8 +225,9 @@ void PointTree::measure(Matrix points, Size level, Size p) {
     }
 }
 
-void PointTree::query(Matrix queries, Size k, Index* index, float* distance, ThreadTeam& team) const {
+Size PointTree::query(Matrix queries, Size k, Index* index, float* distance, ThreadTeam& team) const {
     require_finite(queries, "queries contain NaN or infinity");
+    std::atomic<Size> compared{0};
     const auto run = [&]<int Dim>() {
         // Queries of one leaf read the same part of the tree: one after the other they find it in the cache.
         std::vector<Index> leaf(static_cast<std::size_t>(queries.rows));
@@ -236,7 +242,9 @@ void PointTree::query(Matrix queries, Size k, Index* index, float* distance, Thr
                 const Size i = order[at];
                 search.run(queries.row(i), index + i * k, distance + i * k);
             }
+            compared.fetch_add(search.compared(), std::memory_order_relaxed);
         });
+        return compared.load();
     };
     switch (dim_) {
     case 1: return run.template operator()<1>();

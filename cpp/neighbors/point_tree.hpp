@@ -23,8 +23,9 @@ class PointTree {
     Size n() const { return n_; }
     Size dim() const { return dim_; }
 
-    // The k nearest points of every query, [queries][k], 1 <= k <= n. Throws std::invalid_argument for NaN or infinity.
-    void query(Matrix queries, Size k, Index* index, float* distance, ThreadTeam& team) const;
+    // Writes the k nearest points of every query, [queries][k], 1 <= k <= n. Returns the number of pairs compared.
+    // Throws std::invalid_argument for NaN or infinity.
+    Size query(Matrix queries, Size k, Index* index, float* distance, ThreadTeam& team) const;
 
   private:
     template <int Dim>

@@ -1,49 +1,20 @@
-// Statements about random data, hundreds of cases each: heaps, graphs and searches against the plainest code there is.
+// Heaps and searches on random data, compared with the simplest possible code.
 #define VICINAL_LEVEL tested
 #include "checks.hpp"
+#include "data.hpp"
 #include "neighbors/heap_push.hpp"
 #include "neighbors/neighbor_index.hpp"
 #include "neighbors/sparse_index.hpp"
-#include "graph/symmetrize.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <new>
 #include <set>
-#include <stdexcept>
-#include <string>
 #include <utility>
 #include <vector>
-
-using namespace vicinal;
 
 namespace {
 
 constexpr std::uint32_t cases = 150;
-
-// Numbers of one case, one after another.
-class Draws {
-  public:
-    explicit Draws(std::uint32_t key) : key_(key) {}
-    std::uint32_t below(std::uint32_t n) { return vicinal::below(draw32(key_, at_++), n); }
-    Size size(Size low, Size high) { return low + below(static_cast<std::uint32_t>(high - low + 1)); }
-    float uniform() { return ::uniform(key_, at_++); }
-    bool often() { return below(3) > 0; }
-
-  private:
-    std::uint32_t key_, at_ = 0;
-};
-
-// Few different values, so that ties and duplicates are the rule; or huge, tiny and denormal ones.
-std::vector<float> random_rows(Draws& draws, Size n, Size d) {
-    constexpr float scales[] = {1.0f, 1.0f, 1e-3f, 1e6f, 1e-12f};
-    const float scale = scales[draws.below(5)];
-    const bool coarse = draws.often(), constant = draws.below(10) == 0;
-    std::vector<float> out(static_cast<std::size_t>(n * d));
-    for (float& x : out) x = scale * (constant ? 1.0f : coarse ? static_cast<float>(draws.below(4)) : draws.uniform());
-    return out;
-}
 
 struct OwnedHeap {
     OwnedHeap(Size rows, Size k)
@@ -64,7 +35,7 @@ float rank_of(std::uint32_t key, Size row, Index candidate, std::uint32_t values
     return static_cast<float>(below(draw32(key + 7919 * static_cast<std::uint32_t>(row), candidate), values));
 }
 
-void heaps_hold_the_least_of_all_that_was_offered() {
+void heaps_keep_the_smallest_of_all_candidates() {
     for (std::uint32_t seed = 0; seed < cases; ++seed) {
         Draws draws(seed);
         const Size rows = draws.size(1, 6), k = draws.size(1, 40), offered = draws.size(0, 300);
@@ -94,7 +65,7 @@ void heaps_hold_the_least_of_all_that_was_offered() {
     }
 }
 
-void heaps_do_not_depend_on_the_order_of_offers_or_threads() {
+void heaps_do_not_depend_on_the_order_of_candidates_or_threads() {
     for (std::uint32_t seed = 0; seed < 20; ++seed) {
         Draws draws(1000 + seed);
         const Size rows = draws.size(1, 4), k = draws.size(1, 20), offered = 4000;
@@ -114,47 +85,6 @@ void heaps_do_not_depend_on_the_order_of_offers_or_threads() {
         offer(other, team, true);
         CHECK(one.ranks == other.ranks);
         for (std::size_t e = 0; e < one.tags.size(); ++e) CHECK(one.tags[e] >> 1 == other.tags[e] >> 1);
-    }
-}
-
-void graphs_combine_both_directions_of_every_pair() {
-    for (std::uint32_t seed = 0; seed < cases; ++seed) {
-        Draws draws(2000 + seed);
-        const Size n = draws.size(1, 60), k = std::min(n, draws.size(1, 12));
-        const float mix = draws.uniform();
-        std::vector<Index> index;
-        std::vector<float> membership, distance(static_cast<std::size_t>(n * k));
-        std::map<std::pair<Index, Index>, float> directed;
-        for (Size i = 0; i < n; ++i) {
-            std::set<Index> row;
-            for (Size e = 0; e < k; ++e) {
-                const auto j = static_cast<Index>(draws.below(static_cast<std::uint32_t>(n)));
-                const bool there = j != i && row.insert(j).second && draws.often();
-                index.push_back(there ? j : -1);
-                membership.push_back(there && draws.below(8) > 0 ? draws.uniform() : 0.0f);
-                if (there && membership.back() > 0.0f) directed[{static_cast<Index>(i), j}] = membership.back();
-            }
-        }
-        ThreadTeam team(3);
-        const NeighborTable table{index.data(), distance.data(), n, k};
-        const FuzzyMix combine{mix};
-        const OwnedCsr graph = Symmetrizer<FuzzyMix>(table, membership.data(), combine).run(team);
-        std::map<std::pair<Index, Index>, float> wanted;
-        const auto of = [&](Index i, Index j) {
-            const auto found = directed.find({i, j});
-            return found == directed.end() ? 0.0f : found->second;
-        };
-        for (const auto& [pair, p] : directed)
-            for (const auto& [i, j] : {pair, std::pair(pair.second, pair.first)})
-                if (const float w = combine(of(i, j), of(j, i)); w > 0.0f) wanted[{i, j}] = w;
-        CHECK(graph.indptr.front() == 0 && static_cast<std::size_t>(graph.indptr.back()) == graph.indices.size());
-        CHECK(graph.indices.size() == wanted.size() && graph.weights.size() == wanted.size());
-        auto next = wanted.begin();  // by row, then by column: the order of the arrays
-        for (Size i = 0; i < n; ++i)
-            for (Size e = graph.indptr[i]; e < graph.indptr[i + 1] && next != wanted.end(); ++e, ++next) {
-                CHECK(next->first == std::pair(static_cast<Index>(i), graph.indices[e]));
-                CHECK(next->second == graph.weights[e]);
-            }
     }
 }
 
@@ -192,7 +122,7 @@ void check_table(const std::vector<float>& rows, Size n, Size d, Size k, const s
     }
 }
 
-void exact_searches_find_the_nearest_of_any_rows() {
+void exact_search_finds_the_nearest_rows() {
     for (std::uint32_t seed = 0; seed < cases; ++seed) {
         Draws draws(3000 + seed);
         const Size n = draws.size(1, 150), d = draws.below(4) == 0 ? draws.size(129, 160) : draws.size(1, 20);
@@ -207,7 +137,7 @@ void exact_searches_find_the_nearest_of_any_rows() {
     }
 }
 
-void approximate_searches_give_whole_tables_whatever_the_rows() {
+void approximate_search_gives_valid_tables_for_any_rows() {
     for (std::uint32_t seed = 0; seed < 30; ++seed) {
         Draws draws(4000 + seed);
         const Size n = draws.size(200, 700), d = draws.below(3) == 0 ? 140 : draws.size(1, 12), k = draws.size(2, 20);
@@ -216,8 +146,8 @@ void approximate_searches_give_whole_tables_whatever_the_rows() {
         std::vector<Index> index(static_cast<std::size_t>(n * k)), again(index.size());
         std::vector<float> distance(index.size()), once_more(index.size());
         NeighborIndex found({rows.data(), n, d}, find_metric("euclidean"), seed, nullptr, team);
-        found.search_approximate(k, {}, index.data(), distance.data(), team);
-        found.search_approximate(k, {}, again.data(), once_more.data(), alone);
+        found.search_approximate(k, search_options(), index.data(), distance.data(), team);
+        found.search_approximate(k, search_options(), again.data(), once_more.data(), alone);
         CHECK(index == again && distance == once_more);
         for (Size i = 0; i < n; ++i) {
             CHECK(index[i * k] == i);
@@ -232,7 +162,7 @@ void approximate_searches_give_whole_tables_whatever_the_rows() {
     }
 }
 
-void sparse_searches_agree_with_dense_ones() {
+void sparse_search_finds_the_nearest_rows() {
     for (std::uint32_t seed = 0; seed < cases; ++seed) {
         Draws draws(5000 + seed);
         const Size n = draws.size(1, 80), d = draws.size(1, 30), k = std::min(n, draws.size(1, 10));
@@ -259,29 +189,10 @@ void sparse_searches_agree_with_dense_ones() {
     }
 }
 
-// Memory that runs out in any thread is an exception of the caller, and the team goes on working.
-void exhausted_memory_reaches_the_caller() {
-    ThreadTeam team(4);
-    for (Size at = 0; at < 400; at += 37) {
-        CHECK(throws<std::bad_alloc>([&] {
-            team.parallel_for(400, 1, [&](Size begin, Size, int) {
-                if (begin == at) throw std::bad_alloc();
-            });
-        }));
-        Size done = 0;
-        team.parallel_for(400, 1, [&](Size, Size, int) { __atomic_fetch_add(&done, 1, __ATOMIC_RELAXED); });
-        CHECK(done == 400);
-    }
-}
-
 constexpr Test tests[] = {
-    TEST(heaps_hold_the_least_of_all_that_was_offered),
-    TEST(heaps_do_not_depend_on_the_order_of_offers_or_threads),
-    TEST(graphs_combine_both_directions_of_every_pair),
-    TEST(exact_searches_find_the_nearest_of_any_rows),
-    TEST(approximate_searches_give_whole_tables_whatever_the_rows),
-    TEST(sparse_searches_agree_with_dense_ones),
-    TEST(exhausted_memory_reaches_the_caller),
+    TEST(heaps_keep_the_smallest_of_all_candidates), TEST(heaps_do_not_depend_on_the_order_of_candidates_or_threads),
+    TEST(exact_search_finds_the_nearest_rows),       TEST(approximate_search_gives_valid_tables_for_any_rows),
+    TEST(sparse_search_finds_the_nearest_rows),
 };
 
 }  // namespace
