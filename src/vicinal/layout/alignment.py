@@ -181,7 +181,7 @@ class AlignedLayouts:
             layout.embedding = places
 
 
-def steps_an_epoch(graph: Graph, negatives: int) -> NDArray[np.float64]:
+def steps_per_epoch(graph: Graph, negatives: int) -> NDArray[np.float64]:
     """How often a row moves in an epoch: both ends of each edge that fires, and the negatives of those."""
     largest = float(graph.weights.max(initial=0.0))
     return graph.degree() / largest * (2 + negatives) if largest > 0 else np.zeros(graph.n)

@@ -13,24 +13,13 @@ from vicinal.initialize.procrustes import aligned_to
 from vicinal.layout.alignment import AlignedLayouts, Alignment, link_slices, steps_per_epoch
 from vicinal.layout.running import run_layout
 from vicinal.layout.sampled import Layout
-from vicinal.maps.fit import fit
+from vicinal.maps.fit import FitInputs, fit
 from vicinal.maps.fitted import FittedMap
 from vicinal.maps.plans import SampledPlan
-from vicinal.maps.recipe import Recipe
 from vicinal.maps.row_facts import RowFacts
-from vicinal.neighbors.training_data import TrainingData
 from vicinal.runtime.progress import Progress
 
 DEFAULT_EPOCHS = 200
-
-
-@dataclass(frozen=True)
-class Slice:
-    """One set of rows and what its map is made by."""
-
-    data: TrainingData
-    recipe: Recipe
-    facts: RowFacts
 
 
 @dataclass(frozen=True)
@@ -70,7 +59,7 @@ class AlignedMaps:
 
 
 def fit_aligned(
-    slices: Sequence[Slice],
+    slices: Sequence[FitInputs],
     partners: Sequence[NDArray[np.int64]],
     plan: AlignmentPlan,
     seed: int,
@@ -80,7 +69,7 @@ def fit_aligned(
     with progress.stage("slices", len(slices)):
         starts = []
         for i, one in enumerate(slices):
-            starts.append(_start_only(one, seed))
+            starts.append(_start_only(one))
             progress.report("slices", i + 1, len(slices))
     places = [_places(starts[0])]
     for fitted, partner in zip(starts[1:], partners, strict=True):
@@ -92,17 +81,17 @@ def fit_aligned(
     alignment = Alignment(link_slices(partners, graphs, plan.window), steps, plan.regularisation)
     layouts = [_layout(fitted, start, plan, seed) for fitted, start in zip(starts, places, strict=True)]
     together = AlignedLayouts(layouts, alignment)
-    run_layout(together, [plan.epochs], progress, None)
+    run_layout(together, [plan.epochs], progress, lambda: together.embedding)
     maps = [_finished(*one, plan) for one in zip(starts, layouts, strict=True)]
     return AlignedMaps(tuple(maps), tuple(partners), seed)
 
 
 def extend_aligned(
-    aligned: AlignedMaps, added: Slice, partner: NDArray[np.int64], plan: AlignmentPlan, progress: Progress
+    aligned: AlignedMaps, added: FitInputs, partner: NDArray[np.int64], plan: AlignmentPlan, progress: Progress
 ) -> AlignedMaps:
     """Add a slice; the maps so far stay as they are. ``partner`` relates the rows of the last slice to the new ones."""
     with progress.stage("slices"):
-        fitted = _start_only(added, aligned.seed)
+        fitted = _start_only(added)
     near = slice(max(0, len(aligned.maps) - plan.window), None)  # the slices that relations can reach
     graphs = [*(one.graph for one in aligned.maps[near]), fitted.graph]
     partners = (*aligned.partners, partner)
@@ -111,16 +100,16 @@ def extend_aligned(
     start = _start_from(_places(fitted), fitted.graph, partner, _places(aligned.maps[-1]))
     layout = _layout(fitted, start, plan, aligned.seed)
     others = np.concatenate([_places(one) for one in aligned.maps[near]])
-    run_layout(AlignedLayouts([layout], alignment, others), [plan.epochs], progress, None)
+    together = AlignedLayouts([layout], alignment, others)
+    run_layout(together, [plan.epochs], progress, lambda: together.embedding)
     return replace(aligned, maps=(*aligned.maps, _finished(fitted, layout, plan)), partners=partners)
 
 
-def _start_only(one: Slice, seed: int) -> FittedMap:
+def _start_only(one: FitInputs) -> FittedMap:
     """Fit a slice without a layout: its graph, and its start as the embedding."""
     plan = one.recipe.plan
     assert isinstance(plan, SampledPlan)
-    recipe = replace(one.recipe, plan=replace(plan, stops=(0,)))
-    return fit(one.data, recipe, facts=one.facts, seed=seed)
+    return fit(replace(one, recipe=replace(one.recipe, plan=replace(plan, stops=(0,)))))
 
 
 def _steps(fitted: FittedMap) -> NDArray[np.float64]:

@@ -31,6 +31,17 @@ Listeners = Callable[[Graph], Iterable[tuple[Callback, int]]]
 
 
 @dataclass(frozen=True)
+class FitInputs:
+    """Checked arguments of :func:`fit`."""
+
+    data: TrainingData
+    recipe: Recipe
+    facts: RowFacts = RowFacts()
+    start: NDArray[np.float32] | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True)
 class Prepared:
     """The rows that are laid out, their neighbors and their graphs."""
 
@@ -74,39 +85,23 @@ class LayoutTask:
         )
 
 
-def fit(
-    data: TrainingData,
-    recipe: Recipe,
-    *,
-    facts: RowFacts | None = None,
-    start: NDArray[np.float32] | None = None,
-    seed: int = 0,
-    progress: Progress | None = None,
-    listeners: Listeners | None = None,
-) -> FittedMap:
-    """Map the rows of ``data``.
+def fit(inputs: FitInputs, progress: Progress | None = None, listeners: Listeners | None = None) -> FittedMap:
+    """Map rows.
 
     Parameters
     ----------
-    data : TrainingData
-        The rows and the metric that compares them, or their distances.
-    recipe : Recipe
-        What every stage does.
-    facts : RowFacts, optional
-        Labels, weights and pinned places.
-    start : array [rows, n_components], optional
-        First places, used instead of the recipe's initializer.
-    seed : int, default 0
-        Seed of everything random.
+    inputs : FitInputs
+        The rows with the metric that compares them (or their distances), the recipe, labels, weights and pins, first
+        places that replace the recipe's initializer, and the seed of everything random.
     progress : Progress, optional
         Told about every stage; may stop the layout early.
     listeners : callable, optional
         Called with the graph before the layout; returns callbacks, each with the number of epochs between its calls.
     """
-    facts = RowFacts() if facts is None else facts
     progress = Progress() if progress is None else progress
-    prepared = prepare(data, recipe, facts, progress)
-    task = LayoutTask(data, recipe, facts, prepared, seed, progress)
+    recipe, start, seed = inputs.recipe, inputs.start, inputs.seed
+    prepared = prepare(inputs.data, recipe, inputs.facts, progress)
+    task = LayoutTask(inputs.data, recipe, inputs.facts, prepared, seed, progress)
     if recipe.output == "graph":
         return task.finished(FitReport(stage_times=progress.times))
     with progress.stage("initialize"):
@@ -158,7 +153,7 @@ def lay_out(
 
     history = _loss_history(task, schedule) if task.recipe.record_loss else None
     if history is not None:
-        task.progress.listen(history, history.every)
+        task.progress.listen(history, history.every, last=True)
     snapshots = run_layout(layout, stops, task.progress, places)
     losses = None if history is None else {"epoch": history.epochs, "loss": history.values.tolist()}
     report = FitReport(init_used, layout.epoch, task.progress.times, tuple(snapshots), losses)

@@ -13,9 +13,27 @@ from vicinal.layout.density import Radii, Summary
 from vicinal.maps.plans import Reference
 from vicinal.maps.recipe import Recipe
 from vicinal.maps.row_facts import RowFacts
+from vicinal.maps.selection import select_rows
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingData
 from vicinal.runtime.cached import cached
+
+
+@dataclass(frozen=True)
+class FittedNeighbors:
+    """Searchable rows: their neighbor table, and the graph along which queries search."""
+
+    data: TrainingData
+    neighbors: Neighbors
+    search_graph: Graph
+
+    def check(self) -> None:
+        """Raise ValueError if the parts do not fit together: a model file may hold anything."""
+        n, index = self.data.n, self.neighbors.index
+        if not self.search_graph.n == self.search_graph.n_tails == n == len(index):
+            raise ValueError("the neighbor table does not cover the rows")
+        if not -1 <= index.min(initial=-1) <= index.max(initial=-1) < n:
+            raise ValueError("the neighbor table names rows that do not exist")
 
 
 @dataclass(frozen=True)
@@ -74,6 +92,11 @@ class FittedMap:
         """The rows that new ones are compared with."""
         return self.data if self.laid_out is None else self.data.take(self.laid_out)
 
+    @cached
+    def position(self) -> NDArray[np.int64]:
+        """For every row of the data the laid out row that has its place, or -1."""
+        return select_rows(self.data, self.facts, unique=self.recipe.unique).position
+
     @property
     def reference(self) -> Reference:
         """The finished map that new rows are placed in."""
@@ -81,8 +104,8 @@ class FittedMap:
             raise ValueError("there is no map: only the graph was asked for")
         if self.laid_out is None:
             return Reference(self.graph, self.embedding, self.facts)
-        weight = None if self.facts.weight is None else self.facts.weight[self.laid_out]
-        return Reference(self.graph, self.embedding[self.laid_out], self.facts.take(self.laid_out, weight))
+        facts = select_rows(self.data, self.facts, unique=self.recipe.unique).facts
+        return Reference(self.graph, self.embedding[self.laid_out], facts)
 
     def check(self) -> None:
         """Raise ValueError if the parts do not fit together: a model file may hold anything."""
