@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends import cpu
-from vicinal.runtime.sharing import blas
 
 GRID_COMPONENTS = 3
 
@@ -79,7 +78,6 @@ class Convolution:
             deblur = _deblur(np.arange(n_waves) / padded[axis]).astype(np.float32)
             self._transfer *= deblur.reshape([-1 if a == axis else 1 for a in axes])
 
-    @blas()
     def __call__(self, density: NDArray[np.float32]) -> NDArray[np.float32]:
         """The potential at the nodes where the density is."""
         from scipy.fft import ifft, irfft
@@ -93,7 +91,6 @@ class Convolution:
         potential = irfft(waves, self._padded[-1], axis=-1, workers=self._workers, overwrite_x=True)
         return np.ascontiguousarray(potential[..., : density.shape[-1]])
 
-    @blas()
     def _forward(self, values: NDArray[np.float32]) -> NDArray[np.complex64]:
         from scipy.fft import fft, rfft
 
