@@ -64,7 +64,7 @@ class MapEstimator(Estimator):
 
     def add_memory(self, ledger: Ledger, shape: InputShape) -> None:
         """Add what a fit takes, part by part."""
-        add_map(ledger, shape, self._recipe(shape.n, 0), self.metric)
+        add_map(ledger, shape, self._recipe(shape.n, 0), self.metric, init=self.init)
 
     # Results
 

@@ -226,7 +226,8 @@ class TSNE(MapEstimator):
             def tell(stage: str, iteration: int, n_iterations: int, places: NDArray[np.float32] | None) -> bool:
                 assert places is not None
                 divergence = map_divergence(graph, places, float(self.dof), self._jobs())
-                return any([callback(iteration, divergence, places) for callback in callbacks])
+                answers = [callback(iteration, divergence, places) for callback in callbacks]
+                return any(answers)
 
             return [(tell, int(self.callbacks_every_iters))]
 

@@ -25,6 +25,7 @@ from vicinal.layout.forces import Forces
 from vicinal.layout.output_space import OutputSpace, output_space
 from vicinal.maps.fit import FitInputs, fit
 from vicinal.maps.inverse import inverse_rows
+from vicinal.maps.memory import add_map
 from vicinal.maps.place import memberships, place
 from vicinal.maps.plans import SampledPlan
 from vicinal.maps.recipe import DensityPlan, Recipe
@@ -33,7 +34,7 @@ from vicinal.maps.update import update
 from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED, Rows, check_metric, is_low_level
 from vicinal.neighbors.rows import as_rows
 from vicinal.neighbors.training_data import TrainingData, TrainingRows
-from vicinal.runtime.memory import ByteSize
+from vicinal.runtime.memory import ByteSize, InputShape, Ledger
 from vicinal.runtime.parameters import Interval, StrOptions
 
 
@@ -297,7 +298,7 @@ class UMAP(MapEstimator):
     def check_inputs(
         self, X: Any, y: Any = None, sample_weight: Any = None, fixed_mask: Any = None, fixed_positions: Any = None
     ) -> FitInputs:
-        """Check parameters and arguments as ``fit`` does, and return them as :func:`vicinal.maps.fit.fit` takes them."""
+        """Check parameters and arguments as ``fit`` does; return the input of :func:`vicinal.maps.fit.fit`."""
         self._check_parameters()
         seed = random_seed(self.random_state)
         rows = self._check_data(X, reset=True)
@@ -411,6 +412,10 @@ class UMAP(MapEstimator):
             record_loss=bool(self.compute_loss),
             output="graph" if self.transform_mode == "graph" else "embedding",
         )
+
+    def add_memory(self, ledger: Ledger, shape: InputShape) -> None:
+        searched = given_knn(self.precomputed_knn) is None
+        add_map(ledger, shape, self._recipe(shape.n, 0), self.metric, init=self.init, searched=searched)
 
     def _supervision(self, seed: int) -> Supervision:
         k = self.n_neighbors if self.target_n_neighbors == -1 else self.target_n_neighbors

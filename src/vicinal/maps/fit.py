@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ class FitInputs:
 
     data: TrainingData
     recipe: Recipe
-    facts: RowFacts = RowFacts()
+    facts: RowFacts = field(default_factory=RowFacts)
     start: NDArray[np.float32] | None = None
     seed: int = 0
 

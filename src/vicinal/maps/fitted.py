@@ -71,8 +71,8 @@ class FittedMap:
 
     ``data``, ``facts`` and ``embedding`` cover all rows of the fit. If only some rows were laid out (equal rows as
     one, rows of weight 0 not at all), ``laid_out`` lists them, and ``neighbors``, ``search_graph``, ``graph`` and
-    ``density`` cover these. ``embedding`` is None if only the graph was asked for. ``search_graph`` is the graph without
-    labels, along which queries search.
+    ``density`` cover these. ``embedding`` is None if only the graph was asked for. ``search_graph`` is the graph
+    without labels, along which queries search.
     """
 
     data: TrainingData

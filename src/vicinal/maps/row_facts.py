@@ -47,7 +47,7 @@ class RowFacts:
         )
 
     def extended(self, n: int, m: int, y: NDArray[Any] | None) -> RowFacts:
-        """Return the facts of these ``n`` rows and ``m`` more, which have labels ``y`` or none, weight 1 and no pins."""
+        """Return the facts of these ``n`` rows and ``m`` more with labels ``y`` or none, weight 1 and no pins."""
         pins = self.pins
         if pins is not None:
             free = np.zeros((m, pins.places.shape[1]), np.float32)

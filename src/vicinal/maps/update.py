@@ -34,7 +34,8 @@ def update(
     facts = fitted.facts.extended(n, m, labels)
     to_known = memberships(fitted, rows[:, :n] if isinstance(fitted.data, TrainingDistances) else rows)
     start = np.concatenate([fitted.embedding, neighbor_medoid(to_known, fitted.reference.places)])
-    known = fitted.neighbors if fitted.laid_out is None and not fitted.recipe.unique else None
+    given = getattr(fitted.data, "given", None)
+    known = fitted.neighbors if given is None and fitted.laid_out is None and not fitted.recipe.unique else None
     prepared = prepare(data, fitted.recipe, facts, progress, known)
     n_epochs = plan.short_epochs(n + m)
     task = LayoutTask(data, fitted.recipe, facts, prepared, fitted.seed, progress)
