@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextvars
+import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
+from types import FrameType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -43,6 +46,33 @@ def interruptible(work: Callable[[], T], n_multiplications: float = LONG_WORK) -
     if error is not None:
         raise error
     return result  # type: ignore[no-any-return]
+
+
+@contextmanager
+def deferred_interrupts() -> Iterator[None]:
+    """Delay Ctrl-C until the end of the block, for changes that must be made together or not at all.
+
+    In the main thread the handler of SIGINT is replaced by one that only remembers the signal. At the end the previous
+    handler is restored and, if a signal arrived, called once: ``KeyboardInterrupt`` is then raised after the block. In
+    other threads, which never receive signals, and if SIGINT is ignored, has the default action or a handler that was
+    not set from Python, the block runs as it is. Keep the block short.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    received: list[tuple[int, FrameType | None]] = []
+
+    def remember(number: int, frame: FrameType | None) -> None:
+        received.append((number, frame))
+
+    try:
+        signal.signal(signal.SIGINT, remember)
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if received:
+            handler(*received[0])
 
 
 def imported(name: str) -> Any:
