@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import reference
-import reference_losses
+import reference.losses as reference_losses
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray

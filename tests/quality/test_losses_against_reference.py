@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import reference
-import reference_losses
+import reference.losses as reference_losses
 from numpy.typing import NDArray
 
 from vicinal import losses
