@@ -155,7 +155,7 @@ class Layout(_SampledLayout):
         negative_weights: NDArray[np.floating] | None = None,
         density: DensityTerm | None = None,
     ) -> None:
-        places, forces = _checked(graph, embedding, forces)
+        places, forces = _as_places(graph, embedding), _as_forces(forces)
         options = _options(forces, schedule, places.shape[1], seed)
         engine = cpu.SampledLayout(graph.indptr, graph.indices, graph.weights, places, None, None, options, None)
         super().__init__(engine, places.shape, forces, schedule, n_jobs)
@@ -208,7 +208,7 @@ class Placement(_SampledLayout):
         negative_weights: NDArray[np.floating] | None = None,
         density: DensityTerm | None = None,
     ) -> None:
-        places, forces = _checked(graph, embedding, forces)
+        places, forces = _as_places(graph, embedding), _as_forces(forces)
         options = _options(forces, schedule, places.shape[1], seed, pulls=PULLS_BIPARTITE)
         engine = cpu.SampledLayout(
             graph.indptr,
@@ -228,15 +228,15 @@ class Placement(_SampledLayout):
 class PartialLayout(_SampledLayout):
     """Layout that moves some rows of a map while the others stay.
 
-    A sweep costs as much as the edges of the moving rows, whatever the number of rows. Creating the layout and reading
-    or assigning ``embedding`` copy the places of all rows.
+    It moves them in the array of the caller, so that creating and stepping it costs as much as the edges of the moving
+    rows, whatever the number of rows. An interrupted step leaves the array as it was before the step.
 
     Parameters
     ----------
     graph : Graph
         Edges of the moving rows, one row of the graph per entry of ``heads``; tails are rows of ``embedding``.
-    embedding : array of shape (n_rows, n_components)
-        Places of all rows. The array is copied.
+    embedding : float32 array of shape (n_rows, n_components)
+        Places of all rows, C-contiguous and writable. The rows ``heads`` of it are moved.
     heads : int32 array
         Rows of ``embedding`` that move.
     forces : Forces or Kernel
@@ -267,27 +267,39 @@ class PartialLayout(_SampledLayout):
         seed: int = 0,
         n_jobs: int = -1,
     ) -> None:
-        places, forces = _checked(graph, embedding, forces)
-        options = _options(forces, schedule, places.shape[1], seed)
+        _check_size(graph, embedding.shape[1])
+        forces = _as_forces(forces)
+        options = _options(forces, schedule, embedding.shape[1], seed)
         options.first_sweep = first_epoch * schedule.sweeps
-        engine = cpu.SampledLayout(graph.indptr, graph.indices, graph.weights, places, None, None, options, heads)
-        super().__init__(engine, places.shape, forces, schedule, n_jobs)
+        engine = cpu.SampledLayout.in_place(graph.indptr, graph.indices, graph.weights, embedding, options, heads)
+        super().__init__(engine, embedding.shape, forces, schedule, n_jobs)
         self.first_epoch, self.heads, self.ages = first_epoch, heads, ages
+
+    def attach(self, embedding: NDArray[np.float32]) -> None:
+        """Continue in another array, which has at least as many rows, without a copy."""
+        self._engine.attach(embedding)
+        self._shape = embedding.shape
 
     def _learning_rates(self, epochs: NDArray[np.int64]) -> NDArray[np.float32]:
         return self.schedule.learning_rates(epochs[:, None] + self.ages)
 
 
-def _checked(
-    graph: Graph, embedding: NDArray[np.float32], forces: Forces | Kernel
-) -> tuple[NDArray[np.float32], Forces]:
-    """Places in the form that the backend takes, and the forces that a kernel stands for."""
+def _as_places(graph: Graph, embedding: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the places in the form that the backend takes."""
     places = np.ascontiguousarray(embedding, dtype=np.float32)
-    n_components = places.shape[1]
-    # The backend addresses coordinates by 32-bit offsets, except for pairs of them.
+    _check_size(graph, places.shape[1])
+    return places
+
+
+def _check_size(graph: Graph, n_components: int) -> None:
+    # The backend addresses coordinates by 32-bit offsets, except in two dimensions.
     if n_components != 2 and graph.n_tails * n_components >= 2**31:
         raise ValueError(f"n_components={n_components} is too large for {graph.n_tails} rows")
-    return places, Forces(forces) if isinstance(forces, Kernel) else forces
+
+
+def _as_forces(forces: Forces | Kernel) -> Forces:
+    """Return UMAP's forces for a kernel."""
+    return Forces(forces) if isinstance(forces, Kernel) else forces
 
 
 def _options(

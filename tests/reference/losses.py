@@ -1,14 +1,11 @@
-"""The survey's theory and its analysis of the costs in float64 NumPy: eq. 16, 17 and 23 to 29.
-
-The companion of reference.py for what compares methods instead of computing one; the same rules hold:
-nothing is imported from the package, graphs are dense matrices, and the formula's shape comes before speed.
-"""
+"""Theory and analysis of the survey's costs: local metrics (eq. 16), cross-entropy (eq. 17), losses (eq. 23-29)."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from reference import (
+
+from reference.umap import (
     EPS,
     Floats,
     attract_coefficient,
@@ -23,10 +20,9 @@ Indicators = NDArray[np.bool_]
 
 
 def local_distances(distance: ArrayLike, row: int, rho: float) -> Floats:
-    """d_i(x_j, x_l) of eq. 16 as a dense matrix over j and l, from the matrix of distances.
+    """Return d_i(x_j, x_l) of eq. 16 as a dense matrix over j and l, from the matrix of distances.
 
-    Errata: d_i(x_i, x_i) is 0, not -rho (a point is at distance 0 from itself), and so is any d_i(x_j, x_j).
-    Distances below rho, which duplicates have, count as 0.
+    Errata: d_i(x_i, x_i) and any d_i(x_j, x_j) are 0, not -rho. Distances below rho, which duplicates have, count as 0.
     """
     d = np.asarray(distance, dtype=np.float64)
     local = np.full(d.shape, np.inf)
@@ -37,7 +33,7 @@ def local_distances(distance: ArrayLike, row: int, rho: float) -> Floats:
 
 
 def fuzzy_cross_entropy(mu1: ArrayLike, mu2: ArrayLike) -> float:
-    """Eq. 17 over all elements of the carrier set, with 0 ln 0 = 0."""
+    """Return eq. 17 over all elements of the carrier set, with 0 ln 0 = 0."""
     p, q = np.asarray(mu1, dtype=np.float64), np.asarray(mu2, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         yes = np.where(p > 0.0, x_log_x(p) - p * np.log(q), 0.0)
@@ -51,32 +47,32 @@ def off_diagonal(matrix: ArrayLike) -> Floats:
 
 
 def largevis_cost(p: ArrayLike, embedding: ArrayLike, gamma: float) -> float:
-    """c5 of eq. 23, the survey's lambda being gamma, with q of eq. 21."""
+    """Return c5 of eq. 23 with q of eq. 21; gamma is the survey's lambda."""
     q = 1.0 / (1.0 + off_diagonal(squared_distances(embedding)))
     return float(-(off_diagonal(p) * np.log(q) + gamma * np.log1p(-q)).sum())
 
 
 def pair_vectors(coefficient: Floats, embedding: ArrayLike) -> Floats:
-    """coefficient_ij (y_i - y_j) for all i and j."""
+    """Return coefficient_ij (y_i - y_j) for all i and j."""
     y = np.asarray(embedding, dtype=np.float64)
     vectors: Floats = coefficient[:, :, None] * (y[:, None, :] - y[None, :, :])
     return vectors
 
 
 def attract_gradients(embedding: ArrayLike, a: float, b: float) -> Floats:
-    """dc^a_ij/dy_i for all i and j (eq. 12)."""
+    """Return dc^a_ij/dy_i for all i and j (eq. 12)."""
     return pair_vectors(attract_coefficient(squared_distances(embedding), a, b), embedding)
 
 
 def repel_gradients(embedding: ArrayLike, a: float, b: float, eps: float = EPS) -> Floats:
-    """dc^r_ij/dy_i for all i and j (eq. 13)."""
+    """Return dc^r_ij/dy_i for all i and j (eq. 13)."""
     return pair_vectors(repel_coefficient(squared_distances(embedding), a, b, eps), embedding)
 
 
 def epoch_gradient(
     embedding: ArrayLike, fired: Indicators, drawn: Indicators, a: float, b: float, update_negatives: bool = False
 ) -> Floats:
-    """The gradient of one epoch: eq. 24, or eq. 27 if negatives move too.
+    """Return the gradient of one epoch: eq. 24, or eq. 27 if negatives move too.
 
     `fired[i, j]` and `drawn[i, j, l]` are the survey's indicators: the pair (i, j) is selected, and l is among the
     negatives of that pair. They need not be symmetric.
@@ -87,18 +83,21 @@ def epoch_gradient(
     gradient = np.zeros((n, repel.shape[2]))
     for i in range(n):
         for j in range(n):
-            # c_ji = c_ij as a function of both places, so its derivative by y_i is the same.
+            # c_ji = c_ij as a function of both places, so both have the same derivative by y_i.
             gradient[i] += fired[i, j] * attract[i, j] + fired[j, i] * attract[i, j]
             for other in range(n):
                 gradient[i] += fired[i, j] * drawn[i, j, other] * repel[i, other]
                 if update_negatives:
-                    # (j, other) is a pair whose negative is i.
+                    # Row i is a negative of the pair (j, other).
                     gradient[i] += fired[j, other] * drawn[j, other, i] * repel[i, j]
     return gradient
 
 
 def epoch_cost(embedding: ArrayLike, fired: Indicators, drawn: Indicators, a: float, b: float) -> float:
-    """The cost of one epoch whose gradient is eq. 27 (eq. 28). A row is no negative of itself: its cost is infinite."""
+    """Return eq. 28, the cost of one epoch, whose gradient is eq. 27.
+
+    A row is not a negative of itself, since that cost is infinite.
+    """
     d2 = squared_distances(embedding)
     total = 0.0
     for i in range(len(d2)):
@@ -113,7 +112,7 @@ def epoch_cost(embedding: ArrayLike, fired: Indicators, drawn: Indicators, a: fl
 def expected_gradient(
     p: ArrayLike, embedding: ArrayLike, a: float, b: float, negatives: int, eps: float = EPS
 ) -> Floats:
-    """Eq. 25: the mean of eq. 24 over epochs."""
+    """Return eq. 25, the mean of eq. 24 over epochs."""
     member = np.asarray(p, dtype=np.float64)
     weight = member.sum(axis=1)[:, None] * negatives / (2.0 * len(member))
     attract, repel = attract_gradients(embedding, a, b), repel_gradients(embedding, a, b, eps)
@@ -121,14 +120,14 @@ def expected_gradient(
 
 
 def stated_gradient(p: ArrayLike, embedding: ArrayLike, a: float, b: float, eps: float = EPS) -> Floats:
-    """Eq. 26: the gradient of c2."""
+    """Return eq. 26, the gradient of c2."""
     member = np.asarray(p, dtype=np.float64)[:, :, None]
     attract, repel = attract_gradients(embedding, a, b), repel_gradients(embedding, a, b, eps)
     return 2.0 * np.asarray((member * attract + (1.0 - member) * repel).sum(axis=1))
 
 
 def effective_loss(p: ArrayLike, embedding: ArrayLike, a: float, b: float, negatives: int) -> float:
-    """Eq. 29: the mean of eq. 28 over epochs, over unordered pairs."""
+    """Return eq. 29, the mean of eq. 28 over epochs, as a sum over unordered pairs."""
     member = np.asarray(p, dtype=np.float64)
     degree = member.sum(axis=1)
     d2 = squared_distances(embedding)
@@ -141,7 +140,7 @@ def effective_loss(p: ArrayLike, embedding: ArrayLike, a: float, b: float, negat
 def effective_gradient(
     p: ArrayLike, embedding: ArrayLike, a: float, b: float, negatives: int, eps: float = EPS
 ) -> Floats:
-    """The mean of eq. 27 over epochs, which is the gradient of eq. 29."""
+    """Return the mean of eq. 27 over epochs, which is the gradient of eq. 29."""
     member = np.asarray(p, dtype=np.float64)
     degree = member.sum(axis=1)
     weight = (degree[:, None] + degree[None, :]) * negatives / (2.0 * len(member))
