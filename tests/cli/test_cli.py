@@ -371,7 +371,7 @@ def test_a_write_that_fails_leaves_every_output_alone(run: Run, monkeypatch: pyt
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(vicinal, "UMAP", Stub)
-    monkeypatch.setattr("vicinal.cli.targets.write_report", broken)
+    monkeypatch.setattr("vicinal.cli.output_files.write_report", broken)
     np.save("data.npy", ROWS)
     for name in ("m.csv", "m.png", "m.json"):
         write(name, "old")
@@ -491,16 +491,16 @@ def test_methods_are_listed_with_their_parameters(run: Run) -> None:
 
 
 def test_ctrl_c_during_the_layout_keeps_the_map(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from vicinal.cli.bars import Bars
+    from vicinal.cli.progress_bars import ProgressBars
 
-    report = Bars.__call__
+    report = ProgressBars.__call__
 
-    def interrupted(self: Bars, stage: str, epoch: int, n_epochs: int, embedding: object) -> bool:
+    def interrupted(self: ProgressBars, stage: str, epoch: int, n_epochs: int, embedding: object) -> bool:
         if stage == "layout" and epoch == 5:
             os.kill(os.getpid(), signal.SIGINT)
         return report(self, stage, epoch, n_epochs, embedding)
 
-    monkeypatch.setattr(Bars, "__call__", interrupted)
+    monkeypatch.setattr(ProgressBars, "__call__", interrupted)
     np.save("data.npy", ROWS)
     code, _, err = run("embed", "data.npy", "-o", "map.npy", "--n-epochs", "10000000")
     assert (code, err) == (130, "interrupted\n")
@@ -593,9 +593,9 @@ def test_npz_and_feather_and_jsonl(tmp_path: Path) -> None:
     frame.write_ipc(tmp_path / "two.feather")
     frame.write_ndjson(tmp_path / "two.jsonl")
     for name in ("two.feather", "two.jsonl"):
-        read = readers.read_table(tmp_path / name, along=["t"])
+        read = readers.read_table(tmp_path / name, extra=["t"])
         assert pytest.approx(ROWS) == read.X
-        assert read.along["t"].tolist() == ["x"] * 60
+        assert read.extra["t"].tolist() == ["x"] * 60
 
 
 def test_h5ad_dense_sparse_and_components(tmp_path: Path) -> None:
@@ -613,9 +613,9 @@ def test_h5ad_dense_sparse_and_components(tmp_path: Path) -> None:
         file["obs/depth"] = np.arange(60)
         file["obs/kind/codes"] = np.array([0, 1, -1] * 20, dtype=np.int8)
         file["obs/kind/categories"] = np.array(["T", "B"], dtype=h5py.string_dtype())
-    table = readers.read_table(path, label="kind", along=["depth"])
+    table = readers.read_table(path, label="kind", extra=["depth"])
     assert np.array_equal(table.X, ROWS[:, :2])
     assert table.labels is not None
     assert table.labels[:3].tolist() == ["T", "B", None]
-    assert table.along["depth"].tolist() == list(range(60))
+    assert table.extra["depth"].tolist() == list(range(60))
     assert np.array_equal(readers.read_table(path, array="X").X, sparse.toarray())

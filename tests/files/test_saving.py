@@ -14,7 +14,7 @@ import pytest
 
 import vicinal
 from vicinal import UMAP
-from vicinal.files.atomic import UNFINISHED, written_whole
+from vicinal.files.atomic import UNFINISHED, atomic_write
 
 KILLS = 50
 
@@ -86,9 +86,9 @@ def test_abandoned_files_are_removed_and_others_are_not(tmp_path: Path) -> None:
     other = tmp_path / f".another.0123{UNFINISHED}"
     for path in (abandoned, other):
         path.write_bytes(b"half")
-    with written_whole(tmp_path / "model") as outer:
+    with atomic_write(tmp_path / "model") as outer:
         outer.write(b"outer")
-        with written_whole(tmp_path / "model") as inner:
+        with atomic_write(tmp_path / "model") as inner:
             inner.write(b"inner")
         assert (tmp_path / "model").read_bytes() == b"inner"
     assert (tmp_path / "model").read_bytes() == b"outer"

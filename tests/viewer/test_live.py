@@ -18,7 +18,7 @@ from websockets.sync.client import connect
 
 import vicinal
 from vicinal.viewer import server as serving
-from vicinal.viewer.frames import DELTA, EXACT, HEAD, KEY, Encoder, Moment
+from vicinal.viewer.frame_encoding import DELTA, EXACT, HEADER, KEY, FrameEncoder, Snapshot
 from vicinal.viewer.packing import Columns
 from vicinal.viewer.server import LiveServer
 from vicinal.viewer.session import Session
@@ -49,8 +49,8 @@ class Reader:
         self.steps: NDArray[np.uint16] | None = None
 
     def read(self, frame: bytes) -> tuple[int, NDArray[np.float64]]:
-        kind, _, _, _, *box = HEAD.unpack_from(frame)
-        content = zlib.decompress(frame[HEAD.size :])
+        kind, _, _, _, *box = HEADER.unpack_from(frame)
+        content = zlib.decompress(frame[HEADER.size :])
         if kind == EXACT:
             return kind, np.frombuffer(content, "<f4").reshape(2, -1).T.astype(np.float64)
         steps = np.frombuffer(content, "<u2").reshape(2, -1)
@@ -62,9 +62,9 @@ class Reader:
 def test_frames_are_read_back_to_half_a_step() -> None:
     rng = np.random.default_rng(0)
     places = rng.normal(size=(500, 2)).astype(np.float32)
-    encoder, reader, kinds, sizes = Encoder(), Reader(), [], []
+    encoder, reader, kinds, sizes = FrameEncoder(), Reader(), [], []
     for epoch in range(1, 12):
-        frame = encoder.encode(Moment(1, epoch, 12, places))
+        frame = encoder.encode(Snapshot(1, epoch, 12, places))
         kind, found = reader.read(frame)
         kinds.append(kind)
         sizes.append(len(frame))
@@ -73,11 +73,11 @@ def test_frames_are_read_back_to_half_a_step() -> None:
     # one key at the start, one when the map outgrew its box, changes otherwise, which are smaller
     assert [kind == KEY for kind in kinds] == [epoch in (1, 7) for epoch in range(1, 12)]
     assert max(sizes[1:6]) < 0.75 * sizes[0]
-    kind, found = reader.read(encoder.encode(Moment(1, 12, 12, places, final=True)))
+    kind, found = reader.read(encoder.encode(Snapshot(1, 12, 12, places, final=True)))
     assert kind == EXACT
     assert np.array_equal(found, places)
-    assert encoder.encode(Moment(2, 1, 12, places))[0] == KEY
-    assert encoder.encode(Moment(2, 2, 12, places))[0] == DELTA
+    assert encoder.encode(Snapshot(2, 1, 12, places))[0] == KEY
+    assert encoder.encode(Snapshot(2, 2, 12, places))[0] == DELTA
 
 
 def test_a_session_ends_with_the_models_own_places() -> None:
@@ -85,27 +85,27 @@ def test_a_session_ends_with_the_models_own_places() -> None:
     watched.start()
     watched.wait(LONG_S)
     assert watched.status.state == "done"
-    assert watched.moment.final
+    assert watched.snapshot.final
     plain = vicinal.UMAP(n_neighbors=10, n_epochs=60, random_state=1).fit_transform(X)
-    assert np.array_equal(watched.moment.places, plain)
+    assert np.array_equal(watched.snapshot.positions, plain)
     watched.start({"n_neighbors": 5})
     watched.wait(LONG_S)
     assert watched.parameters["n_neighbors"] == 5
-    assert not np.array_equal(watched.moment.places, plain)
+    assert not np.array_equal(watched.snapshot.positions, plain)
 
 
 def test_a_session_can_be_paused_resumed_and_stopped() -> None:
     watched = session(n_epochs=1_000_000)
     watched.start()
-    until(lambda: watched.moment.epoch > 3)
+    until(lambda: watched.snapshot.epoch > 3)
     watched.pause()
     until(lambda: watched.status.state == "paused")
     time.sleep(0.1)
-    stood = watched.moment.epoch
+    stood = watched.snapshot.epoch
     time.sleep(0.2)
-    assert watched.moment.epoch == stood
+    assert watched.snapshot.epoch == stood
     watched.resume()
-    until(lambda: watched.moment.epoch > stood)
+    until(lambda: watched.snapshot.epoch > stood)
     watched.stop()
     watched.wait(LONG_S)
     assert watched._thread is not None
@@ -214,10 +214,10 @@ def test_a_slow_reader_gets_fewer_frames_not_old_ones() -> None:
                 while True:
                     message = opened.recv(timeout=LONG_S)
                     if isinstance(message, bytes):
-                        return int(HEAD.unpack_from(message)[2])
+                        return int(HEADER.unpack_from(message)[2])
 
             first = frame()
-            until(lambda: watched.moment.epoch > first + 50)
+            until(lambda: watched.snapshot.epoch > first + 50)
             # nothing more until the first has been drawn; then the newest
             opened.send(json.dumps({"type": "drawn"}))
             assert frame() > first + 40

@@ -96,7 +96,7 @@ def test_hover_takes_columns_of_any_frame(hover: Any) -> None:
 
 @pytest.mark.parametrize("shape", [(40, 5, 4), (40, 5, 4, 3)])
 def test_images_are_stretched_to_bytes_in_blocks(monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...]) -> None:
-    monkeypatch.setattr("vicinal.viewer.packing.IMAGES_A_BLOCK", 16)
+    monkeypatch.setattr("vicinal.viewer.packing.IMAGES_PER_BLOCK", 16)
     images = np.linspace(-1, 3, int(np.prod(shape))).reshape(shape)
     packed = pack(PLACES, Columns(images=images), title="")
     assert packed.meta["images"] == {"height": 5, "width": 4, "channels": 3 if len(shape) == 4 else 1, "block": 16}

@@ -54,7 +54,7 @@ def test_a_fit_is_watched_paused_and_ends_with_the_models_places(open_page: Open
     page.wait_for_function("vicinalPage.feed.frames >= 5", timeout=WAIT_MS)
     page.get_by_role("button", name="Pause").click()
     page.wait_for_function("vicinalPage.feed.status.state === 'paused'", timeout=WAIT_MS)
-    epoch = live.session.moment.epoch
+    epoch = live.session.snapshot.epoch
     # a connection that is lost while paused comes back, and the fit goes on from there
     page.evaluate("vicinalPage.feed.drop()")
     frames = page.evaluate("vicinalPage.feed.frames")
@@ -62,7 +62,7 @@ def test_a_fit_is_watched_paused_and_ends_with_the_models_places(open_page: Open
     HURRY.set()
     page.get_by_role("button", name="Resume").click()
     page.wait_for_function("vicinalPage.feed.exact !== null", timeout=WAIT_MS)
-    assert live.session.moment.epoch >= epoch
+    assert live.session.snapshot.epoch >= epoch
     found = np.array(page.evaluate("[[...vicinalPage.feed.exact.x], [...vicinalPage.feed.exact.y]]"), dtype=np.float32)
     assert np.array_equal(found.T, live.session.model.embedding_)
     assert page.inner_text(".stage strong") == "Done"

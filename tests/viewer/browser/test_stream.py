@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import vicinal
-from vicinal.files.readers.table import Table
+from vicinal.files.readers.data_table import DataTable
 from vicinal.viewer.server import LiveServer
 from vicinal.viewer.stream_session import StreamSession
 
@@ -29,11 +29,11 @@ def live(digits: Any, digit_labels: Any) -> Iterator[LiveServer]:
     order = np.argsort(digit_labels[:ROWS], kind="stable")
     rows, labels = digits[:ROWS][order], digit_labels[:ROWS][order]
 
-    def tables() -> Iterator[Table]:
+    def tables() -> Iterator[DataTable]:
         for begin in range(0, ROWS, BATCH):
             PERMITS.acquire()
             part = slice(begin, begin + BATCH)
-            yield Table(rows[part], ("p",) * 64, labels[part], {"name": np.array([f"row {a}" for a in order[part]])})
+            yield DataTable(rows[part], ("p",) * 64, labels[part], {"name": np.array([f"row {a}" for a in order[part]])})
 
     def build(parameters: dict[str, Any], callback: Any) -> Any:
         return vicinal.ProgressiveUMAP(**parameters, callback=callback)

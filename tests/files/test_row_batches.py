@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from vicinal.files.readers import ReadError, read_table
-from vicinal.files.streams import batches
+from vicinal.files.row_batches import batches
 
 Rows = NDArray[np.float32]
 

@@ -15,8 +15,8 @@ import pytest
 
 import vicinal
 from vicinal import cli
-from vicinal.files.readers.gathered import joined
-from vicinal.files.readers.sizes import row_count
+from vicinal.files.readers.extra_columns import joined
+from vicinal.files.readers.row_counts import row_count
 
 Run = Callable[..., tuple[int, str, str]]
 WRITERS: dict[str, Callable[[pl.DataFrame, str], Any]] = {
@@ -99,17 +99,17 @@ def test_a_later_batch_may_be_bad(run: Run, frame: pl.DataFrame) -> None:
 
 def interrupt_after(monkeypatch: pytest.MonkeyPatch, pieces: int, stage: str = "read") -> None:
     """Ctrl-C when so many pieces of a stage have been reported."""
-    from vicinal.cli.bars import Bars
+    from vicinal.cli.progress_bars import ProgressBars
 
-    report, seen = Bars.__call__, []
+    report, seen = ProgressBars.__call__, []
 
-    def interrupted(self: Bars, name: str, *told: Any) -> bool:
+    def interrupted(self: ProgressBars, name: str, *told: Any) -> bool:
         seen.append(name)
         if name == stage and seen.count(stage) == pieces:
             os.kill(os.getpid(), signal.SIGINT)
         return report(self, name, *told)
 
-    monkeypatch.setattr(Bars, "__call__", interrupted)
+    monkeypatch.setattr(ProgressBars, "__call__", interrupted)
 
 
 @pytest.mark.parametrize(
