@@ -1,4 +1,4 @@
-"""The live page of a map that grows: its columns, its frames, and the session that reads the file."""
+"""The live page of a growing map: its columns, its frames, and the session that reads the file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LONG_S = 60.0
 
 
 class Reader:
-    """What the page does with the frames of a feed."""
+    """The decoder of the page."""
 
     def __init__(self) -> None:
         self.kinds: list[int] = []
@@ -75,7 +75,7 @@ def until(true: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def test_frames_of_growing_rows_are_changes_and_rows_are_told_once() -> None:
+def test_frames_of_a_growing_map_send_changes_and_each_row_once() -> None:
     rng = np.random.default_rng(0)
     everything = rng.uniform(-1, 1, size=(400, 2)).astype(np.float32)
     everything[:2] = [[-1, -1], [1, 1]]
@@ -96,9 +96,9 @@ def test_frames_of_growing_rows_are_changes_and_rows_are_told_once() -> None:
         assert reader.meta["fields"] == ["note"]
         everything = everything * np.float32(0.99)
     assert kinds == [[ROWS, KEY], [ROWS, DELTA], [ROWS, DELTA], [DELTA], [ROWS, DELTA]]
-    # a class that is new puts the others in another order: 10 comes after 9
+    # a new class changes the order of the others: 10 comes after 9
     assert reader.meta["categories"] == ["7", "8", "9", "10"]
-    # another connection is told everything
+    # another connection receives all rows
     later = Reader()
     for frame in FrameEncoder().frames(Snapshot(1, 400, 400, everything, final=True, columns=columns)):
         later.read(frame)
@@ -106,7 +106,7 @@ def test_frames_of_growing_rows_are_changes_and_rows_are_told_once() -> None:
     assert later.ids == reader.ids
 
 
-def test_columns_with_gaps_values_and_rows_from_elsewhere() -> None:
+def test_growing_columns_with_missing_values_and_projected_rows() -> None:
     columns = GrowingColumns()
     columns.append(2, np.array([1.5, 2.0]), {})
     first = columns.colours(2)
@@ -146,7 +146,7 @@ def session(digits: Any, labels: Any, *, bad: int | None = None, **parameters: A
     return StreamSession(tables, build, known, total=600, ids="id", title="digits", label="digit")
 
 
-def test_a_stream_ends_with_the_models_places_and_what_is_known_of_them(digits: Any, digit_labels: Any) -> None:
+def test_stream_ends_with_the_positions_and_columns_of_the_model(digits: Any, digit_labels: Any) -> None:
     watched = session(digits, digit_labels)
     assert watched.packed.meta["n"] == 0
     running = LiveServer(watched).start()
@@ -179,7 +179,7 @@ def test_a_stream_ends_with_the_models_places_and_what_is_known_of_them(digits: 
     assert watched.status.state == "done"
 
 
-def test_a_stream_can_be_paused_resumed_run_again_and_projected_on(digits: Any, digit_labels: Any) -> None:
+def test_stream_can_be_paused_resumed_rerun_and_projected_on(digits: Any, digit_labels: Any) -> None:
     watched = session(digits, digit_labels)
     watched.pause()
     watched.start()
@@ -201,7 +201,7 @@ def test_a_stream_can_be_paused_resumed_run_again_and_projected_on(digits: Any, 
     assert (watched.snapshot.columns.n, len(watched.snapshot.positions)) == (607, 607)
 
 
-def test_a_file_that_turns_bad_keeps_the_map_so_far(digits: Any, digit_labels: Any) -> None:
+def test_invalid_batch_keeps_the_map_so_far(digits: Any, digit_labels: Any) -> None:
     watched = session(digits, digit_labels, bad=300)
     watched.start()
     watched.wait(LONG_S)
@@ -210,7 +210,7 @@ def test_a_file_that_turns_bad_keeps_the_map_so_far(digits: Any, digit_labels: A
     watched.stop()
 
 
-def test_the_command_says_where_to_look(
+def test_stream_command_prints_the_address(
     digits: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from vicinal import cli

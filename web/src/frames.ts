@@ -1,4 +1,4 @@
-// Frames of a moving map; the writer is src/vicinal/viewer/frames.py.
+// Decode frames of a moving map; the encoder is src/vicinal/viewer/frame_encoding.py.
 import type { NewRows } from "./data";
 
 const HEAD_BYTES = 32;

@@ -1,4 +1,4 @@
-"""The live page in a real browser: frames of a running fit, pause, reconnection, another run, new rows."""
+"""The live page in a browser: frames of a running fit, pause, reconnection, a second run, projected rows."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Open = Callable[..., Any]
 WAIT_MS = 60_000
 
 
-# A fit is over before a slow browser has drawn five frames: epochs take their time until this is set.
-HURRY = threading.Event()
+# Without a delay, the fit would end before a slow browser has drawn five frames: epochs are slow until this is set.
+FAST = threading.Event()
 
 
 def build(parameters: dict[str, Any], callback: Any) -> Any:
     def watched(*told: Any) -> Any:
-        HURRY.wait(0.05)
+        FAST.wait(0.05)
         return callback(*told)
 
     return vicinal.UMAP(**parameters, callback=watched)
@@ -34,7 +34,7 @@ def build(parameters: dict[str, Any], callback: Any) -> Any:
 
 @pytest.fixture
 def live(digits: Any, digit_labels: Any) -> Iterator[LiveServer]:
-    HURRY.clear()
+    FAST.clear()
     session = Session(
         digits[:600],
         build,
@@ -44,22 +44,22 @@ def live(digits: Any, digit_labels: Any) -> Iterator[LiveServer]:
     )
     running = LiveServer(session).start()
     yield running
-    HURRY.set()
+    FAST.set()
     running.close()
 
 
-def test_a_fit_is_watched_paused_and_ends_with_the_models_places(open_page: Open, live: LiveServer) -> None:
+def test_fit_is_shown_paused_and_ends_with_the_positions_of_the_model(open_page: Open, live: LiveServer) -> None:
     page = open_page(live.address)
     live.session.start()
     page.wait_for_function("vicinalPage.feed.frames >= 5", timeout=WAIT_MS)
     page.get_by_role("button", name="Pause").click()
     page.wait_for_function("vicinalPage.feed.status.state === 'paused'", timeout=WAIT_MS)
     epoch = live.session.snapshot.epoch
-    # a connection that is lost while paused comes back, and the fit goes on from there
+    # a connection lost during a pause is restored, and the fit continues
     page.evaluate("vicinalPage.feed.drop()")
     frames = page.evaluate("vicinalPage.feed.frames")
     page.wait_for_function("before => vicinalPage.feed.frames > before", arg=frames, timeout=WAIT_MS)
-    HURRY.set()
+    FAST.set()
     page.get_by_role("button", name="Resume").click()
     page.wait_for_function("vicinalPage.feed.exact !== null", timeout=WAIT_MS)
     assert live.session.snapshot.epoch >= epoch
@@ -69,8 +69,8 @@ def test_a_fit_is_watched_paused_and_ends_with_the_models_places(open_page: Open
     assert page.is_hidden("#busy")
 
 
-def test_another_run_and_new_rows(open_page: Open, live: LiveServer, tmp_path: Path, digits: Any) -> None:
-    HURRY.set()
+def test_second_run_and_projected_rows(open_page: Open, live: LiveServer, tmp_path: Path, digits: Any) -> None:
+    FAST.set()
     live.session.start({"n_epochs": 50})
     page = open_page(live.address)
     page.wait_for_function("vicinalPage.feed.exact !== null", timeout=WAIT_MS)
@@ -90,7 +90,7 @@ def test_another_run_and_new_rows(open_page: Open, live: LiveServer, tmp_path: P
     assert "new: new rows.npy" in page.inner_text("#legend")
 
 
-def test_a_wrong_token_shows_nothing(browser: Any, live: LiveServer) -> None:
+def test_wrong_token_is_refused(browser: Any, live: LiveServer) -> None:
     page = browser.new_page()
     answer = page.goto(live.address.replace(live.token, "wrong"))
     assert answer.status == 403
@@ -98,7 +98,7 @@ def test_a_wrong_token_shows_nothing(browser: Any, live: LiveServer) -> None:
     page.close()
 
 
-def test_a_page_from_elsewhere_cannot_listen(browser: Any, live: LiveServer) -> None:
+def test_page_of_another_origin_cannot_open_the_feed(browser: Any, live: LiveServer) -> None:
     page = browser.new_page()
     page.goto("data:text/html,<p>elsewhere")
     refused = page.evaluate(
