@@ -273,8 +273,8 @@ def test_loss_draws_one_named_line_per_loss() -> None:
         (lambda: plot.diagnostic(MAP, MAP, "beauty"), "kind must be one of recall, quality, density"),
         (lambda: plot.diagnostic(MAP, MAP, n_neighbors=200), "n_neighbors must be"),
         (lambda: plot.compare([]), "at least one"),
-        (lambda: plot.loss([]), "history must hold"),
-        (lambda: plot.loss([[1.0, 2.0]]), "history must hold"),
+        (lambda: plot.loss([]), "history must contain"),
+        (lambda: plot.loss([[1.0, 2.0]]), "history must contain"),
     ],
 )
 def test_invalid_argument_of_other_figures_is_named(call: Any, message: str) -> None:
