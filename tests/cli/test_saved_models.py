@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 from cli.command_inputs import ROWS, Run
 
+import vicinal
+
 
 def test_saved_model_is_described_and_places_new_rows(run: Run) -> None:
     np.save("data.npy", ROWS)
@@ -22,6 +24,13 @@ def test_saved_model_is_described_and_places_new_rows(run: Run) -> None:
     placed = np.load("new_map.npy")
     assert np.array_equal(placed[:5], np.load("map.npy")[:5])
     assert np.isfinite(placed).all()
+
+
+def test_info_describes_a_model_without_a_map(run: Run) -> None:
+    vicinal.UMAP(n_neighbors=7).save("unfitted.vicinal")
+    code, out, err = run("info", "unfitted.vicinal")
+    assert (code, err) == (0, "")
+    assert "n_neighbors" in out
 
 
 def test_quality_of_a_map_that_embed_wrote(run: Run) -> None:

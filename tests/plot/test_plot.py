@@ -244,6 +244,15 @@ def test_diagnostics_separate_preserved_from_scrambled_rows() -> None:
     assert density[:200].min() > np.median(density[200:])
 
 
+def test_diagnostic_uses_the_rows_of_a_fitted_model() -> None:
+    rows = np.random.default_rng(0).normal(size=(300, 5)).astype(np.float32)
+    model = SimpleNamespace(embedding_=MAP, map_=SimpleNamespace(data=SimpleNamespace(rows=rows)), metric="euclidean")
+    growing = SimpleNamespace(embedding_=MAP, rows_=np.concatenate([rows, rows[:9]]), metric="euclidean")
+    wanted = drawn(plot.diagnostic(MAP, rows))[1]
+    for fitted in (model, growing):
+        assert np.array_equal(drawn(plot.diagnostic(fitted))[1], wanted)
+
+
 def test_compare_aligns_maps_with_the_first() -> None:
     turn = np.array([[0.0, -2.0], [2.0, 0.0]])
     axes = plot.compare({"one": MAP, "turned": MAP @ turn + 7}, CLASSES)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import http.client
 import json
-import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from viewer.waiting import LONG_S, PauseGate, until
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
@@ -24,7 +24,6 @@ from vicinal.viewer.server import LiveServer
 from vicinal.viewer.session import Session
 
 X = np.random.default_rng(0).normal(size=(200, 5)).astype(np.float32)
-LONG_S = 60.0
 
 
 def build(parameters: dict[str, Any], callback: Any) -> Any:
@@ -33,13 +32,6 @@ def build(parameters: dict[str, Any], callback: Any) -> Any:
 
 def session(n_epochs: int = 60, **described: Any) -> Session:
     return Session(X, build, {"n_neighbors": 10, "n_epochs": n_epochs, "random_state": 1}, **described)
-
-
-def until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + LONG_S
-    while not true():
-        assert time.monotonic() < end, "waited too long"
-        time.sleep(0.01)
 
 
 class Reader:
@@ -96,13 +88,14 @@ def test_session_ends_with_the_positions_of_the_model() -> None:
 
 def test_session_can_be_paused_resumed_and_stopped() -> None:
     watched = session(n_epochs=1_000_000)
+    gate = PauseGate(watched)
     watched.start()
     until(lambda: watched.snapshot.epoch > 3)
     watched.pause()
-    until(lambda: watched.status.state == "paused")
-    time.sleep(0.1)
+    assert watched.status.state == "paused"
+    gate.wait_until_blocked()
     stood = watched.snapshot.epoch
-    time.sleep(0.2)
+    gate.wait_until_blocked()
     assert watched.snapshot.epoch == stood
     watched.resume()
     until(lambda: watched.snapshot.epoch > stood)

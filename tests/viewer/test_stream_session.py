@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from viewer.waiting import LONG_S, PauseGate
 from websockets.sync.client import connect
 
 import vicinal
@@ -19,8 +19,6 @@ from vicinal.viewer.frame_encoding import DELTA, EXACT, HEADER, KEY, LENGTH, ROW
 from vicinal.viewer.growing_columns import GrowingColumns
 from vicinal.viewer.server import LiveServer
 from vicinal.viewer.stream_session import StreamSession
-
-LONG_S = 60.0
 
 
 class Reader:
@@ -66,13 +64,6 @@ class Reader:
             self.codes = np.concatenate([self.codes[: told["begin"]], np.frombuffer(parts["codes"], "<u2")])
         if "ids" in parts:
             self.ids = [*self.ids[: told["begin"]], *parts["ids"].decode().split("\x1e")[:-1]]
-
-
-def until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + LONG_S
-    while not true():
-        assert time.monotonic() < end, "waited too long"
-        time.sleep(0.01)
 
 
 def test_frames_of_a_growing_map_send_changes_and_each_row_once() -> None:
@@ -181,12 +172,14 @@ def test_stream_ends_with_the_positions_and_columns_of_the_model(digits: Any, di
 
 def test_stream_can_be_paused_resumed_rerun_and_projected_on(digits: Any, digit_labels: Any) -> None:
     watched = session(digits, digit_labels)
-    watched.pause()
+    gate = PauseGate(watched)
     watched.start()
     watched.pause()
-    until(lambda: watched.status.state == "paused" and watched.status.growth is not None)
+    gate.wait_until_blocked()
+    assert watched.status.state == "paused"
+    assert watched.status.growth is not None
     stood = watched.snapshot
-    time.sleep(0.2)
+    gate.wait_until_blocked()
     assert watched.snapshot is stood
     watched.resume()
     watched.wait(LONG_S)

@@ -36,6 +36,7 @@ from vicinal.cli.options import (
     SavedModelFile,
     Seed,
     Source,
+    SourceOrModel,
     checked_recipe,
     column_arguments,
 )
@@ -188,7 +189,7 @@ def info(model: SavedModelFile) -> None:
 
 
 def serve(
-    file: Source,
+    file: SourceOrModel,
     method: How = Method.UMAP,
     columns: Columns = None,
     label: Label = None,

@@ -15,15 +15,22 @@ LARGEST_SEED = 2**32 - 1
 SEED = 42
 FORMATS = "csv, tsv, parquet, feather, jsonl, npy, npz or h5ad"
 Source = Annotated[Path, typer.Argument(metavar="FILE", help=f"Data file with one row per point: {FORMATS}.")]
+SourceOrModel = Annotated[
+    Path, typer.Argument(metavar="FILE", help=f"Data file with one row per point ({FORMATS}), or a saved model.")
+]
 Columns = Annotated[str | None, typer.Option(help="Feature columns: a,b,c. Default: all numeric columns.")]
-Label = Annotated[str | None, typer.Option(help="Column of labels: colours the points, is not a feature.")]
+Label = Annotated[str | None, typer.Option(help="Column of labels, to colour and evaluate the map; not a feature.")]
 Ids = Annotated[str | None, typer.Option("--id", help="Column of row ids.")]
 Hover = Annotated[str | None, typer.Option(help="Columns to show for the point under the pointer: a,b,c.")]
 Array = Annotated[str | None, typer.Option(help="Matrix of an .npz or .h5ad file, for example obsm/X_pca.")]
 How = Annotated[Method, typer.Option(help="Embedding method; see `vicinal methods`.")]
-Param = Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="Any parameter of the method; repeatable.")]
+Param = Annotated[
+    list[str] | None, typer.Option(metavar="NAME=VALUE", help="Any parameter of the method; may be repeated.")
+]
 NNeighbors = Annotated[int | None, typer.Option(metavar="N", min=2, help="Neighbors per row, including itself.")]
-MinDist = Annotated[float | None, typer.Option(metavar="N", min=0.0, help="Minimum distance of points in the map.")]
+MinDist = Annotated[
+    float | None, typer.Option(metavar="N", min=0.0, help="Smallest distance of neighboring points in the map.")
+]
 NComponents = Annotated[int, typer.Option(metavar="N", min=1, help="Dimensions of the map.")]
 Metric = Annotated[str | None, typer.Option(help="Distance metric of the data, for example cosine.")]
 NEpochs = Annotated[

@@ -79,8 +79,9 @@ def stream(
 ) -> int:
     """Read a file in batches into a map that grows.
 
-    Without an output, a local page shows the map while it grows, until Ctrl-C. With an output, the map is written when
-    all rows are placed; Ctrl-C writes the map of the rows placed so far.
+    Without an output, a local page shows the map while it grows; Ctrl-C stops it.
+
+    With an output, the map is written when all rows are placed; Ctrl-C writes the rows placed so far.
     """
     from vicinal.cli.stream_fitting import StreamSource
 

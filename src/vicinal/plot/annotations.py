@@ -67,6 +67,7 @@ def coordinates(embedding: Any) -> Floats:
 
 
 def training_rows(model: Any) -> Any:
-    """Return the rows that a fitted model contains, or None: ``model.rows_`` or ``model.map_.data.rows``."""
-    data = getattr(getattr(model, "map_", None), "data", None)
-    return getattr(model, "rows_", getattr(data, "rows", None))
+    """Return the rows of the points of a fitted model (``model.rows_`` or ``model.map_.data.rows``), or None."""
+    if hasattr(model, "rows_"):
+        return model.rows_[: len(model.embedding_)]  # the last rows of a growing map may not be placed yet
+    return getattr(getattr(getattr(model, "map_", None), "data", None), "rows", None)

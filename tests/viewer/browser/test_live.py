@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from viewer.waiting import until
 
 import vicinal
 from vicinal.viewer.packing import Columns
@@ -79,10 +79,7 @@ def test_second_run_and_projected_rows(open_page: Open, live: LiveServer, tmp_pa
     page.wait_for_function("vicinalPage.feed.exact?.run === 2", timeout=WAIT_MS)
     assert live.session.parameters["n_neighbors"] == 5
     page.evaluate("vicinalPage.view.select([1, 2, 3])")
-    end = time.monotonic() + WAIT_MS / 1000
-    while live.session.selection != [1, 2, 3]:
-        assert time.monotonic() < end
-        time.sleep(0.02)
+    until(lambda: live.session.selection == [1, 2, 3])
     np.save(tmp_path / "new rows.npy", digits[600:640])
     page.set_input_files("#upload", tmp_path / "new rows.npy")
     page.wait_for_function("document.getElementById('count')?.textContent.startsWith('640')", timeout=WAIT_MS)
