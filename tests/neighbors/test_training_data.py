@@ -92,11 +92,15 @@ def test_taken_and_extended_data_equal_data_of_these_rows(rows: Rows) -> None:
     new: list[Any] = [others, as_rows(sparse.csr_matrix(others)), distances(others, rows)]
     for (data, _), more in zip(both_kinds(first, first), new, strict=True):
         np.testing.assert_allclose(data.extended(more).neighbors(K).distance, wanted, rtol=1e-5, atol=1e-5)
-    near = TrainingDistances(sparse.csr_matrix(distances(first, first)))
-    longer = near.extended(sparse.csr_matrix(distances(others, rows)))
-    np.testing.assert_allclose(longer.neighbors(K).distance, wanted, rtol=1e-5, atol=1e-5)
     with pytest.raises(ValueError, match="that is 120 columns, got 90"):
         TrainingDistances(distances(first, first)).extended(distances(others, first))
+
+
+def test_sparse_distances_are_extended(grouped: Any) -> None:
+    X: Rows = grouped(120, 5)  # no duplicates, whose distance of 0 a sparse matrix would not store
+    near = TrainingDistances(sparse.csr_matrix(distances(X[:90], X[:90])))
+    longer = near.extended(sparse.csr_matrix(distances(X[90:], X)))
+    np.testing.assert_allclose(longer.neighbors(K).distance, find_neighbors(X, K).distance, rtol=1e-5, atol=1e-5)
 
 
 def test_given_table_is_used_instead_of_a_search(rows: Rows) -> None:
