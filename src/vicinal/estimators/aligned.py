@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.estimators.base import Estimator, random_seed, whole_or_nothing
+from vicinal.estimators.base import Estimator, random_seed, require_fitted, whole_or_nothing
 from vicinal.estimators.legacy import upgraded
 from vicinal.estimators.umap import UMAP
 from vicinal.layout.alignment import check_relation, check_relations
@@ -165,7 +165,7 @@ class AlignedUMAP(Estimator):
         The maps so far stay as they are. ``changes`` are parameters of the new slice's map, which otherwise has those
         of the last one.
         """
-        self._check_is_fitted()
+        require_fitted(self)
         self._validate_params()
         unknown = sorted(set(changes) - set(OF_SLICES))
         if unknown:
@@ -184,7 +184,7 @@ class AlignedUMAP(Estimator):
 
     def transform(self, X: Any, at: int | None = None) -> Any:
         """Return the places of new rows: a list with rows for every slice, or with ``at`` rows for that slice only."""
-        self._check_is_fitted()
+        require_fitted(self)
         if at is not None:
             if not isinstance(at, Integral) or not -self.n_models_ <= at < self.n_models_:
                 raise ValueError(f"at must be the number of one of the {self.n_models_} slices, got {at!r}")

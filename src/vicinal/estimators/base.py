@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from vicinal.files.container import ModelFileError
 from vicinal.neighbors.metrics import PRECOMPUTED, Rows, allows_nan, check_metric, is_sparse
@@ -164,14 +165,11 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     # Results
 
-    def _check_is_fitted(self) -> None:
-        check_is_fitted(self)
-
     def explore(self, labels: Any = None, **described: Any) -> Any:
         """Show the map as an interactive page in a notebook (see :func:`vicinal.viewer.explore`)."""
         import vicinal
 
-        self._check_is_fitted()
+        require_fitted(self)
         return vicinal.viewer.explore(self, labels, **described)
 
     # Files
@@ -221,6 +219,12 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             type(self)(**made_by)._validate_params()
             state["_fit_params"] = made_by
         vars(self).update(state)
+
+
+def require_fitted(model: Estimator) -> None:
+    """Raise scikit-learn's NotFittedError if the model is not fitted yet."""
+    if not model.__sklearn_is_fitted__():
+        raise NotFittedError(f"This {type(model).__name__} instance is not fitted yet. Call 'fit' first.")
 
 
 def random_seed(random_state: Any) -> int:

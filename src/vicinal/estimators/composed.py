@@ -6,14 +6,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from vicinal.estimators.base import Estimator
+from vicinal.estimators.base import Estimator, require_fitted
 from vicinal.estimators.legacy import upgraded
 from vicinal.maps.compose import OPERATIONS, ComposedMap, place_composed
 from vicinal.maps.compose import compose as compose_maps
 from vicinal.maps.fitted import FittedMap
-from vicinal.maps.plans import SampledPlan
 
 
 def compose(left: Any, right: Any, operation: str) -> ComposedUMAP:
@@ -21,13 +19,11 @@ def compose(left: Any, right: Any, operation: str) -> ComposedUMAP:
     if operation not in OPERATIONS:
         raise ValueError(f"operation must be one of {sorted(OPERATIONS)}, got {operation!r}")
     for model in (left, right):
-        if not isinstance(getattr(model, "map_", None), FittedMap | ComposedMap | None):
-            raise TypeError(f"only models of one map can be composed, got {type(model).__name__}")
         if not isinstance(model, Estimator):
             raise TypeError(f"only fitted models can be composed, got {type(model).__name__}")
-        check_is_fitted(model)
-        if not isinstance(model.map_, ComposedMap) and not isinstance(model.map_.recipe.plan, SampledPlan):
-            raise TypeError(f"only models of the sampled layout can be composed, got {type(model).__name__}")
+        require_fitted(model)
+        if not isinstance(getattr(model, "map_", None), FittedMap | ComposedMap):
+            raise TypeError(f"only models of one map can be composed, got {type(model).__name__}")
     composed = ComposedUMAP(left, right, operation)
     composed.map_ = compose_maps(left.map_, right.map_, operation)
     return composed
@@ -77,7 +73,7 @@ class ComposedUMAP(Estimator):
 
     def check_new_rows(self, X: Any) -> Any:
         """Check rows for ``transform``: a pair, each part by its own model."""
-        self._check_is_fitted()
+        require_fitted(self)
         if not isinstance(X, tuple | list) or len(X) != 2:
             raise TypeError("X must be a pair: the rows of the left model and those of the right one")
         rows = self.left.check_new_rows(X[0]), self.right.check_new_rows(X[1])

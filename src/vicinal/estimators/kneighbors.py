@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from vicinal.estimators.base import Estimator, random_seed, whole_or_nothing
+from vicinal.estimators.base import Estimator, random_seed, require_fitted, whole_or_nothing
 from vicinal.estimators.legacy import upgraded
 from vicinal.graph.fuzzy import fuzzy_graph
 from vicinal.maps.fitted import FittedNeighbors
@@ -107,7 +107,7 @@ class KNeighborsTransformer(Estimator):
 
     def transform(self, X: Any) -> csr_matrix:
         """Return the graph [rows of X, fitted rows], entries sorted by distance."""
-        self._check_is_fitted()
+        require_fitted(self)
         return self._graph(self._query(X, self._listed()), self._fit_params["mode"])
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> csr_matrix:
@@ -120,7 +120,7 @@ class KNeighborsTransformer(Estimator):
 
     def kneighbors(self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:
         """Return distances and indices of the nearest fitted rows, for ``X`` or for each fitted row among the others."""
-        self._check_is_fitted()
+        require_fitted(self)
         k = int(self._fit_params["n_neighbors"] if n_neighbors is None else n_neighbors)
         if k < 1:
             raise ValueError(f"n_neighbors must be at least 1, got {k}")

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.estimators.base import Estimator
+from vicinal.estimators.base import Estimator, require_fitted
 from vicinal.estimators.legacy import upgraded
 from vicinal.layout.density import finite_radii
 from vicinal.maps.fitted import FittedMap
@@ -51,7 +51,7 @@ class MapEstimator(Estimator):
         A row of the training data has its place there; any other is placed among its neighbors. The result for a row
         depends on that row alone.
         """
-        self._check_is_fitted()
+        require_fitted(self)
         return place(self.map_, self.check_new_rows(X))
 
     def check_new_rows(self, X: Any) -> Rows:
@@ -59,7 +59,7 @@ class MapEstimator(Estimator):
 
         They are checked against the data and the metric of the fit.
         """
-        self._check_is_fitted()
+        require_fitted(self)
         return self._check_new_rows(X, self.map_.data)
 
     def add_memory(self, ledger: Ledger, shape: InputShape) -> None:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from sklearn.utils.metadata_routing import UNUSED
 
-from vicinal.estimators.base import random_seed, whole_or_nothing
+from vicinal.estimators.base import random_seed, require_fitted, whole_or_nothing
 from vicinal.estimators.composed import ComposedUMAP, compose
 from vicinal.estimators.map_estimator import MapEstimator
 from vicinal.estimators.settings import (
@@ -322,7 +322,7 @@ class UMAP(MapEstimator):
         A row of the training data has its place there; any other is placed among its neighbors. The result for a row
         depends on that row alone. With ``transform_mode="graph"`` the memberships of the rows, as a sparse matrix.
         """
-        self._check_is_fitted()
+        require_fitted(self)
         rows = self.check_new_rows(X)
         if self.map_.embedding is None:
             return memberships(self.map_, rows).to_scipy()
@@ -330,7 +330,7 @@ class UMAP(MapEstimator):
 
     def inverse_transform(self, X: Any) -> Any:
         """Return rows that would lie at the given places, inside or outside of the map."""
-        self._check_is_fitted()
+        require_fitted(self)
         data = self.map_.searched
         if not isinstance(data, TrainingRows):
             raise ValueError("inverse_transform needs rows: a model of precomputed distances has none")
@@ -347,7 +347,7 @@ class UMAP(MapEstimator):
 
         With ``metric="precomputed"`` the rows hold the distances to the known rows and then to each other.
         """
-        self._check_is_fitted()
+        require_fitted(self)
         fitted = self.map_
         if fitted.embedding is None:
             raise ValueError("update needs a map: this model was fitted with transform_mode='graph'")

@@ -49,7 +49,7 @@ class InputShape:
             return None
         stored = int(X.nnz) if hasattr(X, "nnz") else None
         values = getattr(X, "data", X) if stored is not None else X
-        contiguous = stored is not None or (hasattr(X, "flags") and X.flags.c_contiguous)
+        contiguous = stored is not None or (isinstance(X, np.ndarray) and X.flags.c_contiguous)
         plain = getattr(values, "dtype", None) == np.float32 and contiguous
         return InputShape(int(shape[0]), int(shape[1]), stored, not plain)
 

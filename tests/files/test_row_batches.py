@@ -1,4 +1,4 @@
-"""Rows a batch at a time: all of them, once, in order, with their labels, and no more in memory than a batch."""
+"""Batches contain all rows once, in order, with their labels, and only one batch is in memory at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from vicinal.files.readers import ReadError, read_table
-from vicinal.files.streams import batches
+from vicinal.files.row_batches import batches
 
 Rows = NDArray[np.float32]
 
@@ -36,7 +36,7 @@ def written(path: Path, iris: Rows) -> Path:
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".feather", ".jsonl"])
 @pytest.mark.parametrize("size", [1, 40, 64, 1000])
-def test_a_file_in_batches_is_the_file(iris: Rows, tmp_path: Path, suffix: str, size: int) -> None:
+def test_batches_of_a_file_equal_the_whole_file(iris: Rows, tmp_path: Path, suffix: str, size: int) -> None:
     path = written(tmp_path / f"rows{suffix}", iris)
     whole = read_table(path, label="kind")
     found = list(batches(path, size, label="kind"))
@@ -45,7 +45,7 @@ def test_a_file_in_batches_is_the_file(iris: Rows, tmp_path: Path, suffix: str, 
     np.testing.assert_array_equal(np.concatenate([y for _, y in found]), whole.labels)
 
 
-def test_an_array_on_disk_is_mapped(iris: Rows, tmp_path: Path) -> None:
+def test_npy_file_is_memory_mapped(iris: Rows, tmp_path: Path) -> None:
     np.save(tmp_path / "rows.npy", iris.astype(np.float64))
     found = list(batches(tmp_path / "rows.npy", 64))
     assert [len(X) for X, _ in found] == [64, 64, 22]
@@ -56,7 +56,7 @@ def test_an_array_on_disk_is_mapped(iris: Rows, tmp_path: Path) -> None:
     np.testing.assert_array_equal(labels, np.arange(10))
 
 
-def test_an_iterator_is_asked_for_no_more_than_is_used(iris: Rows) -> None:
+def test_iterator_is_consumed_lazily(iris: Rows) -> None:
     asked = []
 
     def source() -> Iterator[Any]:
@@ -73,7 +73,7 @@ def test_an_iterator_is_asked_for_no_more_than_is_used(iris: Rows) -> None:
     assert [y for _, y in batches([iris[:3], iris[3:7]], 5)] == [None, None]
 
 
-def test_a_bad_value_is_named_by_its_row_in_the_file(iris: Rows, tmp_path: Path) -> None:
+def test_invalid_value_is_reported_with_its_row_in_the_file(iris: Rows, tmp_path: Path) -> None:
     broken = iris.copy()
     broken[97, 2] = np.nan
     written(tmp_path / "rows.parquet", broken)
@@ -85,7 +85,7 @@ def test_a_bad_value_is_named_by_its_row_in_the_file(iris: Rows, tmp_path: Path)
             next(found)
 
 
-def test_a_column_must_stay_numeric(tmp_path: Path) -> None:
+def test_column_must_be_numeric_in_every_batch(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("a,b\n1,2\n3,4\nfive,6\n")
     found = batches(tmp_path / "rows.csv", 2)
     assert next(found)[0].tolist() == [[1, 2], [3, 4]]
@@ -93,7 +93,7 @@ def test_a_column_must_stay_numeric(tmp_path: Path) -> None:
         next(found)
 
 
-def test_what_does_not_go_together_is_refused(iris: Rows, tmp_path: Path) -> None:
+def test_invalid_combinations_of_arguments_are_refused(iris: Rows, tmp_path: Path) -> None:
     for bad in ({"size": 0}, {"y": np.zeros(3)}):
         with pytest.raises(ValueError, match=next(iter(bad))):
             batches(iris, **bad)

@@ -1,4 +1,4 @@
-"""The ground a map is drawn on: bare axes, an even window, sizes that follow from the number of points, the key."""
+"""Axes for maps: a bare window with equal scales, sizes that depend on the number of points, legend and colour bar."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.plot.palette import VALUES_MAP, Theme
-from vicinal.runtime.interruption import imported
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,32 +20,44 @@ Floats = NDArray[np.float64]
 FIGURE_INCHES = (7.2, 6.0)
 DPI = 200
 LEGEND_ROWS = 24
-# Past this many categories neither a legend nor a colour can be told from the next.
+# Above this number of categories, neighbouring colours can no longer be distinguished.
 LEGEND_MOST = 96
-# The share of the axes the points would cover if none overlapped: enough to show shape, not a blot.
+# Fraction of the axes that the points would cover if none overlapped: shows shapes without filling the axes.
 INK = 0.13
-# Areas in square typographic points (1/72 inch).
+# Point areas in square typographic points (1/72 inch).
 SMALLEST, LARGEST = 0.6, 34.0
 
 
 @dataclass(frozen=True)
 class Key:
-    """What has to be explained beside a map: categories as (name, colour), or the ends of a scale."""
+    """Content of the legend: categories as (name, colour), or the limits of a colour scale."""
 
     categories: tuple[tuple[str, str], ...] = ()
     limits: tuple[float, float] | None = None
 
 
 def save(path: str | Path, ax: Axes, *, dpi: int = DPI) -> None:
-    """Write the figure of `ax` on its own background, trimmed; the suffix of `path` chooses the format."""
-    # the canvas belongs to the whole figure even where ax is in a part of one
+    """Save the figure of ``ax``.
+
+    Parameters
+    ----------
+    path : path
+        File to write; its suffix determines the format.
+    ax : matplotlib axes
+        Axes returned by one of the functions of this package.
+    dpi : int
+        Resolution of raster formats.
+    """
+    # ax may be in a subfigure; the canvas belongs to the whole figure
     figure = ax.figure.canvas.figure
     figure.savefig(path, dpi=dpi, facecolor=ax.get_facecolor(), bbox_inches="tight", pad_inches=0.15)
 
 
 def bare_axes(ax: Axes | None, look: Theme) -> Axes:
+    """Remove ticks and spines from ``ax``, or from the axes of a new figure."""
     if ax is None:
-        plt = imported("matplotlib.pyplot")
+        from matplotlib import pyplot as plt
+
         figure, ax = plt.subplots(figsize=FIGURE_INCHES, layout="constrained")
         figure.set_facecolor(look.background)
     ax.set_facecolor(look.background)
@@ -58,7 +69,7 @@ def bare_axes(ax: Axes | None, look: Theme) -> Axes:
 
 
 def fit_window(ax: Axes, xy: Floats) -> None:
-    """Equal scales on both axes, the same margin all around, and a window no narrower than one to two."""
+    """Set equal scales, the same margin on all sides, and an aspect ratio of at most two to one."""
     low, high = xy.min(axis=0), xy.max(axis=0)
     longest = float((high - low).max()) or 1.0
     half = np.maximum(high - low, 0.5 * longest) / 2 + 0.03 * longest
@@ -69,6 +80,7 @@ def fit_window(ax: Axes, xy: Floats) -> None:
 
 
 def point_area(ax: Axes, n: int) -> float:
+    """Return the area of each of ``n`` points."""
     figure = ax.get_figure()
     assert figure is not None
     window = ax.get_window_extent().transformed(figure.dpi_scale_trans.inverted())
@@ -77,11 +89,12 @@ def point_area(ax: Axes, n: int) -> float:
 
 
 def opacity(n: int) -> float:
-    """0.9 up to a thousand points, then 0.12 less for each tenfold."""
+    """Return 0.9 for up to 1,000 points and 0.12 less for each factor of ten above."""
     return float(np.clip(0.9 - 0.12 * math.log10(max(n, 1) / 1000.0), 0.35, 0.9))
 
 
 def draw_key(ax: Axes, key: Key, look: Theme) -> None:
+    """Draw the legend or the colour bar beside the axes."""
     from matplotlib.lines import Line2D
 
     if key.limits is not None:
@@ -111,7 +124,7 @@ def _colour_bar(ax: Axes, limits: tuple[float, float], look: Theme) -> None:
 
     figure = ax.get_figure()
     assert figure is not None
-    # inset axes, so that the map keeps the size its points were chosen for
+    # inset axes do not shrink the map, whose size determined the point area
     inset = ax.inset_axes((1.03, 0.2, 0.025, 0.6))
     bar = figure.colorbar(ScalarMappable(Normalize(*limits), VALUES_MAP), cax=inset)
     bar.outline.set_visible(False)

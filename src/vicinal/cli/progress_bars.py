@@ -1,4 +1,4 @@
-"""Progress of a fit as bars with the time left, and warnings as single lines."""
+"""Progress bars of a fit with the remaining time, and warnings as single lines."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 STAGES = {
-    "neighbors": "finding neighbours",
-    "graph": "weighing the graph",
-    "initialize": "initial map",
-    "layout": "laying out",
+    "neighbors": "finding neighbors",
+    "graph": "building the graph",
+    "initialize": "initializing",
+    "layout": "optimizing the layout",
     "train": "training",
-    "read": "placing rows",
-    "rest": "coming to rest",
+    "read": "reading and placing rows",
+    "rest": "settling the map",
     "polish": "polishing",
     "quality": "measuring quality",
 }
 
 
-class Bars:
-    """The estimator's callback as one progress bar a stage; it answers true once `stopped` is set."""
+class ProgressBars:
+    """Callback of an estimator that draws one progress bar per stage; returns True to stop once ``stopped`` is set."""
 
     def __init__(self, progress: Progress | None) -> None:
         self.progress = progress
@@ -37,7 +37,7 @@ class Bars:
         self.stage = stage
         if self.progress is None:
             return self.stopped
-        # a stage of one step cannot say how far it is: rich draws a moving bar for a total of None
+        # a stage with a single step has no measurable progress: rich draws a moving bar if the total is None
         total = n_epochs if n_epochs > 1 or epoch else None
         if stage not in self.tasks:
             self.finish()
@@ -46,20 +46,21 @@ class Bars:
         return self.stopped
 
     def finish(self) -> None:
-        """Fill the bars so far: a stage has ended when the next begins."""
+        """Fill the bars of all stages so far: a stage ends when the next one starts."""
         for task in self.tasks.values():
             if self.progress is not None:
                 self.progress.update(task, completed=1, total=1)
 
 
 @contextlib.contextmanager
-def stage_bars(quiet: bool) -> Iterator[Bars]:
+def stage_bars(quiet: bool) -> Iterator[ProgressBars]:
+    """Show progress bars on stderr if it is a terminal."""
     from rich.console import Console
     from rich.progress import Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
-        yield Bars(None)
+        yield ProgressBars(None)
         return
     columns = (
         *Progress.get_default_columns()[:3],
@@ -68,14 +69,14 @@ def stage_bars(quiet: bool) -> Iterator[Bars]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as progress:
-        bars = Bars(progress)
+        bars = ProgressBars(progress)
         yield bars
         bars.finish()
 
 
 @contextlib.contextmanager
 def one_line_warnings(quiet: bool) -> Iterator[None]:
-    """Show the warnings of a run that succeeded as lines without source code."""
+    """Print the warnings of a successful run as single lines, without source code."""
     with warnings.catch_warnings(record=True) as caught:
         yield
     for text in dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught):

@@ -1,4 +1,4 @@
-"""`vicinal stream`: files read batch by batch into a map, what is kept when it is interrupted, and going on later."""
+"""`vicinal stream`: the map of a file read in batches, interruption, and resuming."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import pytest
 
 import vicinal
 from vicinal import cli
-from vicinal.files.readers.gathered import joined
-from vicinal.files.readers.sizes import row_count
+from vicinal.files.readers.extra_columns import concatenate_column
+from vicinal.files.readers.row_counts import row_count
 
 Run = Callable[..., tuple[int, str, str]]
 WRITERS: dict[str, Callable[[pl.DataFrame, str], Any]] = {
@@ -31,7 +31,7 @@ WRITERS: dict[str, Callable[[pl.DataFrame, str], Any]] = {
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command in an empty directory; gives (exit code, stdout, stderr)."""
+    """Return a function that runs a command line in an empty directory and returns (exit code, stdout, stderr)."""
     monkeypatch.chdir(tmp_path)
 
     def command(*arguments: str) -> tuple[int, str, str]:
@@ -49,7 +49,7 @@ def frame(digits: Any, digit_labels: Any) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("suffix", list(WRITERS))
-def test_every_file_gives_the_map_of_a_fit_in_batches(run: Run, frame: pl.DataFrame, digits: Any, suffix: str) -> None:
+def test_every_format_gives_the_same_map_as_fit(run: Run, frame: pl.DataFrame, digits: Any, suffix: str) -> None:
     WRITERS[suffix](frame, f"data{suffix}")
     assert row_count(Path(f"data{suffix}")) == 500
     beside = "" if suffix == ".npy" else "--label digit --id name"
@@ -64,7 +64,7 @@ def test_every_file_gives_the_map_of_a_fit_in_batches(run: Run, frame: pl.DataFr
         assert written["label"].to_list() == frame["digit"].to_list()
 
 
-def test_everything_is_written_and_the_model_places_rows(run: Run, frame: pl.DataFrame) -> None:
+def test_all_outputs_are_written_and_the_model_places_rows(run: Run, frame: pl.DataFrame) -> None:
     frame.write_csv("data.csv")
     outputs = "-o map.npy --png map.png --html map.html --model map.vicinal --report report.json"
     assert run(f"stream data.csv --label digit --id name --hover p1 --quiet {outputs}") == (0, "", "")
@@ -85,7 +85,7 @@ def test_everything_is_written_and_the_model_places_rows(run: Run, frame: pl.Dat
     assert np.array_equal(np.load("some.npy"), np.load("map.npy")[:9])
 
 
-def test_a_later_batch_may_be_bad(run: Run, frame: pl.DataFrame) -> None:
+def test_invalid_value_in_a_later_batch_writes_nothing(run: Run, frame: pl.DataFrame) -> None:
     text = frame.write_csv().splitlines()
     text[401] = "," + text[401].split(",", 1)[1]
     Path("data.csv").write_text("\n".join(text))
@@ -98,24 +98,24 @@ def test_a_later_batch_may_be_bad(run: Run, frame: pl.DataFrame) -> None:
 
 
 def interrupt_after(monkeypatch: pytest.MonkeyPatch, pieces: int, stage: str = "read") -> None:
-    """Ctrl-C when so many pieces of a stage have been reported."""
-    from vicinal.cli.bars import Bars
+    """Send Ctrl-C after this number of progress reports of a stage."""
+    from vicinal.cli.progress_bars import ProgressBars
 
-    report, seen = Bars.__call__, []
+    report, seen = ProgressBars.__call__, []
 
-    def interrupted(self: Bars, name: str, *told: Any) -> bool:
+    def interrupted(self: ProgressBars, name: str, *told: Any) -> bool:
         seen.append(name)
         if name == stage and seen.count(stage) == pieces:
             os.kill(os.getpid(), signal.SIGINT)
         return report(self, name, *told)
 
-    monkeypatch.setattr(Bars, "__call__", interrupted)
+    monkeypatch.setattr(ProgressBars, "__call__", interrupted)
 
 
 @pytest.mark.parametrize(
     ("stage", "pieces", "rows"), [("read", 2, (200, 400)), ("rest", 3, (500, 501)), ("polish", 2, (500, 501))]
 )
-def test_ctrl_c_keeps_the_rows_so_far_and_the_state_goes_on_to_the_same_map(
+def test_interrupted_run_resumes_to_the_same_map(
     run: Run, frame: pl.DataFrame, monkeypatch: pytest.MonkeyPatch, stage: str, pieces: int, rows: tuple[int, int]
 ) -> None:
     frame.write_parquet("data.parquet")
@@ -133,7 +133,7 @@ def test_ctrl_c_keeps_the_rows_so_far_and_the_state_goes_on_to_the_same_map(
     assert np.array_equal(np.load("rest.npy"), np.load("whole.npy"))
 
 
-def test_a_state_is_of_this_file_and_of_these_parameters(run: Run, frame: pl.DataFrame) -> None:
+def test_resume_refuses_other_files_and_parameters(run: Run, frame: pl.DataFrame) -> None:
     frame.write_parquet("data.parquet")
     frame.head(50).write_parquet("short.parquet")
     frame.select("p1", "p2").write_parquet("narrow.parquet")
@@ -143,8 +143,8 @@ def test_a_state_is_of_this_file_and_of_these_parameters(run: Run, frame: pl.Dat
     before = sorted(Path().iterdir())
     for arguments, word in (
         ("data.parquet --label digit --resume m.vicinal --n-neighbors 5", "n_neighbors cannot be changed"),
-        ("short.parquet --label digit --resume m.vicinal", "has 50 rows, but 500"),
-        ("narrow.parquet --resume m.vicinal", "has 2 features, but 64"),
+        ("short.parquet --label digit --resume m.vicinal", "has 50 rows, but the resumed run read 500"),
+        ("narrow.parquet --resume m.vicinal", "has 2 features, but the resumed run read 64"),
         ("data.npy --resume other.vicinal", "UMAP"),
     ):
         code, out, err = run("stream", arguments, "-o new.npy")
@@ -154,7 +154,7 @@ def test_a_state_is_of_this_file_and_of_these_parameters(run: Run, frame: pl.Dat
         assert sorted(Path().iterdir()) == before
 
 
-def test_columns_of_batches_are_one_column() -> None:
+def test_column_parts_are_concatenated() -> None:
     whole, gaps = np.array([1, 2]), np.array(["3", None], dtype=object)
-    assert joined([whole, np.array([0.5])]).tolist() == [1.0, 2.0, 0.5]
-    assert joined([whole, gaps]).tolist() == ["1", "2", "3", None]
+    assert concatenate_column([whole, np.array([0.5])]).tolist() == [1.0, 2.0, 0.5]
+    assert concatenate_column([whole, gaps]).tolist() == ["1", "2", "3", None]

@@ -1,4 +1,4 @@
-"""Fitting and measuring a map, with bars."""
+"""Fit a model and measure its map, with progress bars."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from vicinal.cli.bars import Bars, one_line_warnings, stage_bars
 from vicinal.cli.methods import Recipe
+from vicinal.cli.progress_bars import ProgressBars, one_line_warnings, stage_bars
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
     from vicinal.quality.measures import QualityReport
 
-
+# Exit code of a program that was stopped by Ctrl-C.
 INTERRUPTED = 130
 
 
 @dataclass(frozen=True)
-class Embedded:
-    """A map with all that is worth telling about it."""
+class FitResult:
+    """A map, the seconds per stage, its quality if measured, and the fitted model."""
 
     embedding: NDArray[np.float32]
     seconds: dict[str, float]
@@ -34,23 +34,23 @@ class Embedded:
     model: Any = None
 
 
-def embedded(
-    X: NDArray[np.float32], labels: NDArray[Any] | None, recipe: Recipe, *, measured: bool, quiet: bool
-) -> Embedded:
-    """Fit the recipe's estimator; Ctrl-C during the layout ends it and keeps the map as it is."""
+def fit_rows(
+    X: NDArray[np.float32], labels: NDArray[Any] | None, recipe: Recipe, *, with_quality: bool, quiet: bool
+) -> FitResult:
+    """Fit the recipe's estimator; Ctrl-C during the layout stops it and keeps the current map."""
     with stage_bars(quiet) as bars, one_line_warnings(quiet):
         model = recipe.build(bars)
-        with interruptible(bars, lambda: bars.stage == "layout"):
+        with stop_on_interrupt(bars, lambda: bars.stage == "layout"):
             model.fit(X)
         seconds = {stage: float(spent) for stage, spent in getattr(model, "stage_times_", {}).items()}
-        found = measure(X, model, labels, bars, seconds) if measured else None
-    return Embedded(model.embedding_, seconds, found, bars.stopped, model)
+        quality = measure_quality(X, model, labels, bars, seconds) if with_quality else None
+    return FitResult(model.embedding_, seconds, quality, bars.stopped, model)
 
 
-def measure(
-    X: NDArray[np.float32], model: Any, labels: NDArray[Any] | None, bars: Bars, seconds: dict[str, float]
+def measure_quality(
+    X: NDArray[np.float32], model: Any, labels: NDArray[Any] | None, bars: ProgressBars, seconds: dict[str, float]
 ) -> QualityReport:
-    """The quality of a model's map, its time noted with the other stages'."""
+    """Measure the quality of a model's map and add the time to ``seconds``."""
     from vicinal import quality
 
     bars("quality", 0, 0, None)
@@ -62,14 +62,14 @@ def measure(
 
 
 @contextlib.contextmanager
-def interruptible(bars: Bars, kept: Callable[[], bool]) -> Iterator[None]:
-    """Ctrl-C ends a run that has places to be kept; before there are any, and the second time, it is raised."""
+def stop_on_interrupt(bars: ProgressBars, has_map: Callable[[], bool]) -> Iterator[None]:
+    """Let Ctrl-C stop the run and keep its map; raise KeyboardInterrupt if there is no map yet or the second time."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def answer(number: int, frame: object) -> None:
-        if bars.stopped or not kept():
+        if bars.stopped or not has_map():
             raise KeyboardInterrupt
         bars.stopped = True
 
@@ -81,7 +81,7 @@ def interruptible(bars: Bars, kept: Callable[[], bool]) -> Iterator[None]:
 
 
 def categories(labels: NDArray[Any] | None) -> NDArray[Any] | None:
-    """Labels unless they are measurements."""
-    from vicinal.plot.annotations import measured
+    """Return the labels, or None if they are continuous values."""
+    from vicinal.plot.annotations import is_continuous
 
-    return None if labels is None or measured(labels) else labels
+    return None if labels is None or is_continuous(labels) else labels

@@ -1,6 +1,7 @@
-"""Files of arrays: .npy, .npz and .h5ad (AnnData, read with h5py) become a matrix and columns beside it.
+"""Read files of arrays (.npy, .npz and .h5ad) into a matrix and separate named columns.
 
-Bytes that are no such file make the libraries that read them raise anything, from TokenError to zlib's own error.
+.h5ad files (AnnData) are read with h5py. Invalid files make the reading libraries raise many types of exceptions, from
+TokenError to zlib.error, so that every Exception is turned into a ReadError.
 """
 
 from __future__ import annotations
@@ -12,28 +13,28 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.files.readers.table import ReadError, check_matrix, first_line, listed
+from vicinal.files.readers.data_table import ReadError, check_matrix, first_line, listed
 
 Matrix = tuple[NDArray[Any], dict[str, NDArray[Any]]]
-# What single-cell tools embed: principal components, if there are any, instead of all genes.
+# Single-cell tools embed the principal components, if there are any, instead of all genes.
 H5AD_FIRST = ("obsm/X_pca", "X")
 
 
 def read_npy(path: Path, array: str | None) -> Matrix:
     if array is not None:
-        raise ReadError(f"{path} holds one array; only .npz and .h5ad files have names to choose from")
+        raise ReadError(f"{path} contains one array; --array applies only to .npz and .h5ad files")
     return _one_array(path, _load(path, ".npy")), {}
 
 
 def map_npy(path: Path) -> NDArray[Any]:
-    """The matrix of a .npy file, left on the disk."""
+    """Memory-map the matrix of a .npy file."""
     matrix = _one_array(path, _load(path, ".npy", mmap_mode="r"))
     check_matrix(path, matrix)
     return matrix
 
 
 def read_npz(path: Path, array: str | None) -> Matrix:
-    """The array of that name, or the only matrix, or "X"; one-dimensional arrays as long are columns beside it."""
+    """Read the named array, or the only matrix, or "X"; 1-D arrays of the same length are named columns."""
     loaded = _load(path, ".npz")
     if isinstance(loaded, np.ndarray):
         raise ReadError(f"{path} is a single array, not a .npz file")
@@ -47,12 +48,14 @@ def read_npz(path: Path, array: str | None) -> Matrix:
     name = _named(path, array, arrays, [name for name, one in arrays.items() if one.ndim == 2])
     chosen = arrays[name]
     check_matrix(path, chosen)
-    beside = {other: one for other, one in arrays.items() if one.shape == (len(chosen),) and one.dtype.kind != "O"}
-    return chosen, beside
+    named_columns = {
+        other: one for other, one in arrays.items() if one.shape == (len(chosen),) and one.dtype.kind != "O"
+    }
+    return chosen, named_columns
 
 
 def read_h5ad(path: Path, array: str | None) -> Matrix:
-    """A matrix of an AnnData file: "X", "layers/NAME" or "obsm/NAME"; the columns of "obs" lie beside it."""
+    """Read a matrix of an AnnData file: "X", "layers/NAME" or "obsm/NAME"; "obs" has the named columns."""
     try:
         import h5py
     except ModuleNotFoundError as error:
@@ -86,7 +89,7 @@ def _load(path: Path, suffix: str, mmap_mode: Literal["r"] | None = None) -> Any
         raise ReadError(f"{path} does not fit into memory") from error
     except Exception as error:
         if "Object arrays" in str(error) or "Python objects" in str(error):
-            raise ReadError(f"{path} holds Python objects, not numbers") from error
+            raise ReadError(f"{path} contains Python objects, not numbers") from error
         raise ReadError(f"{path} is not a complete {suffix} file") from error
 
 
@@ -101,7 +104,7 @@ def _named(path: Path, asked: str | None, names: Iterable[str], fitting: list[st
         return "X"
     if not fitting:
         raise ReadError(f"{path} has no 2-D array; it has {listed(list(names))}")
-    raise ReadError(f"{path} has several 2-D arrays; --array chooses one of {listed(fitting)}")
+    raise ReadError(f"{path} has several 2-D arrays; choose one with --array: {listed(fitting)}")
 
 
 def _members(file: Any, group: str) -> list[str]:
@@ -109,7 +112,7 @@ def _members(file: Any, group: str) -> list[str]:
 
 
 def _dense(path: Path, stored: Any) -> NDArray[Any]:
-    """A stored matrix; compressed sparse rows or columns are filled out."""
+    """Return a stored matrix as a dense array; compressed sparse matrices are expanded."""
     if hasattr(stored, "dtype"):
         return np.asarray(stored[()])
     from scipy.sparse import csc_matrix, csr_matrix
@@ -120,12 +123,12 @@ def _dense(path: Path, stored: Any) -> NDArray[Any]:
         raise ReadError(f"{path}: {stored.name} is stored as {kind or 'a group'}, not as a matrix")
     parts = tuple(stored[part][()] for part in ("data", "indices", "indptr"))
     matrix = kinds[kind](parts, shape=tuple(stored.attrs["shape"]))
-    matrix.check_format(full_check=True)  # toarray writes wherever the indices lead
+    matrix.check_format(full_check=True)  # toarray would write outside its memory for invalid indices
     return np.asarray(matrix.toarray())
 
 
 def _observations(file: Any, n: int) -> dict[str, NDArray[Any]]:
-    """The columns of "obs": plain arrays, and categories with their codes."""
+    """Read the columns of "obs": plain arrays, and categorical columns stored as categories and codes."""
     found: dict[str, NDArray[Any]] = {}
     for name, stored in file.get("obs", {}).items():
         if hasattr(stored, "dtype"):

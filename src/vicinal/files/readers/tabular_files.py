@@ -1,4 +1,4 @@
-"""Tables of columns: .csv, .tsv, .parquet, .feather and .jsonl become a polars frame."""
+"""Read tabular files (.csv, .tsv, .parquet, .feather and .jsonl) into polars data frames."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vicinal.files.readers.table import ReadError, first_line
+from vicinal.files.readers.data_table import ReadError, first_line
 
 if TYPE_CHECKING:
     import polars as pl
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
-# What spreadsheets, R and pandas write for a value that is not there.
+# Missing values as spreadsheets, R and pandas write them.
 NULLS = ["", "NA", "N/A", "n/a", "nan", "NaN", "null", "NULL", "None"]
 
 
@@ -30,16 +30,16 @@ def read_feather(path: Path) -> pl.DataFrame:
     return read_frame(path, "feather", pl.read_ipc)
 
 
-def read_lines(path: Path) -> pl.DataFrame:
-    """One JSON object a line."""
-    return read_frame(path, "jsonl", _lines_in_order)
+def read_jsonl(path: Path) -> pl.DataFrame:
+    """Read a file with one JSON object per line."""
+    return read_frame(path, "jsonl", _read_jsonl_in_order)
 
 
-def _lines_in_order(path: Path) -> pl.DataFrame:
-    """The columns as the first line has them, then others by name: polars' own order differs between processes."""
+def _read_jsonl_in_order(path: Path) -> pl.DataFrame:
+    """Order the columns as in the first line, then the others by name: polars' own order varies between processes."""
     import polars as pl
 
-    # every line decides on the columns and their types
+    # all lines determine the columns and their types
     frame = pl.read_ndjson(path, infer_schema_length=None)
     with path.open(encoding="utf-8-sig", errors="replace") as file:
         first: dict[str, object] = next((json.loads(line) for line in file if line.strip()), {})
@@ -48,7 +48,7 @@ def _lines_in_order(path: Path) -> pl.DataFrame:
 
 
 def read_frame(path: Path, kind: str, reader: Callable[[Path], pl.DataFrame]) -> pl.DataFrame:
-    """What ``reader`` makes of a file; whatever it has against it becomes a ReadError."""
+    """Call ``reader`` and turn any exception into a ReadError."""
     import polars as pl
 
     try:
@@ -63,7 +63,7 @@ def read_delimited(path: Path) -> pl.DataFrame:
 
 
 def parse_delimited(path: Path, source: Path | bytes, separator: str, has_names: bool) -> pl.DataFrame:
-    """The lines of a file, or some of them; ``has_names`` says that the first one names the columns."""
+    """Parse the lines of a file or a part of them; ``has_names`` says whether the first line has the column names."""
     import polars as pl
 
     try:
@@ -72,23 +72,23 @@ def parse_delimited(path: Path, source: Path | bytes, separator: str, has_names:
             separator=separator,
             has_header=has_names,
             null_values=NULLS,
-            # a column is numeric only if every row of it is, so none may go unread
+            # a column is numeric only if every row is, so that all rows must be inspected
             infer_schema_length=None,
         )
     except (Exception, pl.exceptions.PanicException) as error:
-        raise ReadError(_ragged(path, separator) or f"{path}: {first_line(error)}") from error
-    # polars pads a short row with nulls, which then show in the last column
+        raise ReadError(_ragged_line(path, separator) or f"{path}: {first_line(error)}") from error
+    # polars fills a short row with nulls, which show up in the last column
     if frame.width and frame[:, -1].null_count():
-        ragged = _ragged(path, separator)
+        ragged = _ragged_line(path, separator)
         if ragged:
             raise ReadError(ragged)
     if not has_names:
         frame.columns = [str(a) for a in range(frame.width)]
-    return _trimmed(frame)
+    return _strip_blanks(frame)
 
 
-def _trimmed(frame: pl.DataFrame) -> pl.DataFrame:
-    """Undo the blanks of hand-written files ("1, 2"), which polars takes for text."""
+def _strip_blanks(frame: pl.DataFrame) -> pl.DataFrame:
+    """Remove blanks around values ("1, 2"), which make polars read numbers as text."""
     import polars as pl
 
     names = [name.strip() for name in frame.columns]
@@ -103,9 +103,9 @@ def _trimmed(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def has_header(path: Path, separator: str) -> bool:
-    """Whether the first line names the columns: it does unless all its fields are numbers.
+    """Return whether the first line has column names: it does unless all its fields are numbers.
 
-    Numbers counting from 0 or 1 are names too: pandas writes them for a frame whose columns had none.
+    Numbers that count up from 0 or 1 are names too: pandas writes them for a frame without column names.
     """
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         fields = next(csv.reader(file, delimiter=separator), [])
@@ -122,8 +122,8 @@ def _is_number(field: str) -> bool:
     return True
 
 
-def _ragged(path: Path, separator: str) -> str | None:
-    """What is wrong with the first line that has more or fewer fields than line 1, if there is one."""
+def _ragged_line(path: Path, separator: str) -> str | None:
+    """Describe the first line with more or fewer fields than line 1, or return None."""
     try:
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
             reader = csv.reader(file, delimiter=separator)
