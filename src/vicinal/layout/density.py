@@ -11,8 +11,8 @@ from vicinal.backends import cpu
 from vicinal.graph.fuzzy import fuzzy_graph
 from vicinal.graph.graph import Graph
 from vicinal.neighbors.index import find_neighbors
+from vicinal.neighbors.points import nearest_points
 from vicinal.neighbors.table import Neighbors
-from vicinal.runtime.interruption import nearest_in_tree
 
 Floats = NDArray[np.float64]
 Summary = tuple[float, float, float, float]  # Layout.density_summary
@@ -118,8 +118,7 @@ def embedding_radii(embedding: NDArray[np.float32], n_neighbors: int, n_jobs: in
     if k < 2:
         return np.full(n, np.nan)
     if n_components <= MOST_TREE_COMPONENTS:
-        distance, index = nearest_in_tree(embedding, embedding, k, cpu.resolve_jobs(n_jobs))
-        neighbors = _self_first(Neighbors(index, distance))
+        neighbors = _self_first(nearest_points(embedding, embedding, k, n_jobs))
     else:
         neighbors = find_neighbors(embedding, k, n_jobs=n_jobs)
     graph = fuzzy_graph(neighbors, n_jobs=n_jobs)
