@@ -21,6 +21,9 @@ namespace vicinal {
 
 template <class T, int Dim>
 using In = nb::ndarray<const T, nb::ndim<Dim>, nb::c_contig, nb::device::cpu>;
+// An array that is written: never a converted copy, so the argument is marked noconvert().
+template <class T, int Dim>
+using InOut = nb::ndarray<T, nb::ndim<Dim>, nb::c_contig, nb::device::cpu>;
 template <class T, int Dim>
 using Out = nb::ndarray<nb::numpy, T, nb::ndim<Dim>>;
 

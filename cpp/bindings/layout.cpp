@@ -26,6 +26,14 @@ SpaceKind space_of(const std::string& name, const std::vector<float>& values, Si
     return kind;
 }
 
+void check_options(const LayoutOptions& options, Size dim) {
+    require(options.negatives >= 0, "negatives must not be negative");
+    require(options.pulls >= 1, "pulls must be at least 1");
+    require(options.firings_per_sweep > 0.0 && options.firings_per_sweep <= 1.0,
+            "firings_per_sweep must lie in (0, 1]");
+    space_of(space_names[static_cast<int>(options.space)], options.space_values, dim);
+}
+
 void bind_layout_options(nb::module_& m) {
     nb::class_<LayoutOptions>(m, "LayoutOptions")
         .def(nb::init<>())
@@ -70,17 +78,34 @@ void bind_layout(nb::module_& m) {
                         "reference differs in its components");
                 require(!(reference && options.update_negatives), "a frozen reference cannot move");
                 require(!(head_row && (reference || options.update_negatives)), "the heads are rows that move alone");
-                require(options.negatives >= 0, "negatives must not be negative");
-                require(options.pulls >= 1, "pulls must be at least 1");
-                require(options.firings_per_sweep > 0.0 && options.firings_per_sweep <= 1.0,
-                        "firings_per_sweep must lie in (0, 1]");
-                space_of(space_names[static_cast<int>(options.space)], options.space_values, places.cols);
+                check_options(options, places.cols);
                 new (self)
                     SampledLayout(edges, places, reference ? view(*reference) : Matrix{},
                                   row_key ? row_key->data() : nullptr, options, head_row ? head_row->data() : nullptr);
             },
             "indptr"_a, "indices"_a, "weights"_a, "embedding"_a, "reference"_a.none(), "row_key"_a.none(), "options"_a,
             "head_row"_a.none(), nb::keep_alive<1, 6>())
+        .def_static(
+            "in_place",
+            [](In<Size, 1> indptr, In<Index, 1> indices, In<float, 1> weights, InOut<float, 2> points,
+               const LayoutOptions& options, In<Index, 1> head_row) {
+                const Csr edges = view(indptr, indices, weights);
+                require(static_cast<Size>(head_row.shape(0)) == edges.rows, "head_row has another length");
+                require(!options.update_negatives, "negatives cannot move if only some points do");
+                check_options(options, static_cast<Size>(points.shape(1)));
+                return SampledLayout::in_place(edges, points.data(), static_cast<Size>(points.shape(0)),
+                                               static_cast<Size>(points.shape(1)), options, head_row.data());
+            },
+            "indptr"_a, "indices"_a, "weights"_a, "points"_a.noconvert(), "options"_a, "head_row"_a,
+            nb::keep_alive<0, 4>())
+        .def(
+            "attach",
+            [](SampledLayout& self, InOut<float, 2> points) {
+                require(static_cast<Size>(points.shape(1)) == self.embedding().cols,
+                        "points differ in their number of components");
+                self.attach(points.data(), static_cast<Size>(points.shape(0)));
+            },
+            "points"_a.noconvert(), nb::keep_alive<1, 2>())
         .def(
             "step",
             [](SampledLayout& self, In<float, 2> learning_rates, int n_jobs) {
