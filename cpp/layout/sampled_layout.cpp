@@ -13,7 +13,7 @@ namespace vicinal {
 
 namespace {
 
-// An edge of the largest weight fires `firings_per_sweep` times a sweep; the others in proportion.
+// The heaviest edge fires `firings_per_sweep` times per sweep, the others in proportion to their weights.
 std::uint32_t firing_rate(float weight, float most, double firings_per_sweep) {
     const double share = static_cast<double>(weight) / most * firings_per_sweep * 4294967296.0;
     return static_cast<std::uint32_t>(std::min(share, 4294967295.0));
@@ -30,7 +30,7 @@ struct SampledLayout::Scratch {
     Scratch(Size edges, Size dim)
         : fired(static_cast<std::size_t>(edges + most_lanes)), items(layout_block_rows),
           lanes(static_cast<std::size_t>((7 + 4 * dim) * vector_bytes + vector_bytes)) {
-        // The vectors are aligned by hand: std::vector gives 16 bytes.
+        // Aligned by hand, because std::vector aligns to 16 bytes only.
         const auto address = reinterpret_cast<std::uintptr_t>(lanes.data());
         std::byte* at = lanes.data() + (vector_bytes - address % vector_bytes);
         const auto take = [&]<class T>(T*& array, Size vectors) {
@@ -67,7 +67,7 @@ SampledLayout::SampledLayout(const Csr& graph, float* points, Size n, Size dim, 
         if (row < 0 || row >= n) throw std::invalid_argument("a head is no row");
     const Size n_edges = graph.indptr[graph.rows];
     for (const Index tail : tails_)
-        if (tail < 0 || tail >= n_reference()) throw std::invalid_argument("a tail of an edge is not a row");
+        if (tail < 0 || tail >= n_reference()) throw std::invalid_argument("a tail is no row");
     if (row_key != nullptr) row_key_.assign(row_key, row_key + n_heads_);
     if (options.update_negatives) negative_moves_.assign(static_cast<std::size_t>(n * dim), 0);
 

@@ -18,7 +18,7 @@ namespace {
 
 double naive_distance(const MetricRule& metric, const float* x, const float* y, Size d) {
     double mean_x = 0.0, mean_y = 0.0, xx = 0.0, yy = 0.0, xy = 0.0, sum = 0.0, absolute = 0.0, most = 0.0;
-    if (metric.preparation == Preparation::centred_unit)
+    if (metric.preparation == Preparation::centered_unit)
         for (Size k = 0; k < d; ++k) {
             mean_x += x[k] / static_cast<double>(d);
             mean_y += y[k] / static_cast<double>(d);
