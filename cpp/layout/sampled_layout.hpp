@@ -10,7 +10,7 @@
 
 namespace vicinal {
 
-// Set by the caller, field by field; a layout rejects options whose `pulls` or `firings_per_sweep` are still 0.
+// Has no defaults: the caller sets all fields. The bindings reject options with pulls or firings_per_sweep of 0.
 struct LayoutOptions {
     ForceParameters force;
     SpaceKind space = SpaceKind::euclidean;

@@ -37,7 +37,7 @@ std::vector<float> points_after(const FuzzyGraph& graph, Size dim, const std::ve
 }
 
 void layout_is_resumable_and_independent_of_threads() {
-    // More rows than a block holds, and not a multiple of the lanes.
+    // More rows than a block holds, and not a multiple of the number of lanes.
     const FuzzyGraph graph = small_graph(2500, 6);
     for (Size dim : {1, 2, 3, 5, 17})
         for (bool update_negatives : {false, true}) {
@@ -117,8 +117,8 @@ void some_heads_move_as_if_the_others_were_pinned() {
                                                      points.data(), n, dim, options, rows.data());
     in_place.step({by_head.data(), 3, heads}, four);
     const std::vector<float> before = points;
-    ThreadTeam interrupted(2, [] { return true; });
-    std::this_thread::sleep_for(std::chrono::milliseconds(60));  // a poll is due from the first block on
+    ThreadTeam interrupted(1, [] { return true; });
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));  // a poll is due after the first block
     CHECK(throws<Interrupted>([&] { in_place.step({by_head.data(), 5, heads}, interrupted); }));
     CHECK(points == before && in_place.sweep() == 3);
     std::vector<float> longer = points;
@@ -184,7 +184,7 @@ void pinned_rows_stay_and_weighted_negatives_do_not_depend_on_threads() {
     }));
 }
 
-// As from several Python threads: each has a team and objects of its own, all read the same data.
+// Each thread has its own team and layout; all read the same graph.
 void layouts_run_concurrently() {
     const FuzzyGraph graph = small_graph(1200, 6);
     const auto start = random_points(1200, 2, 10.0f);
