@@ -231,13 +231,13 @@ class ParametricParameters(Embedding):
     def _plan(self, data: Data, device: torch.device) -> Plan:
         import torch
 
-        from vicinal.parametric.fitting import default_epochs
+        from vicinal.parametric.fitting import training_epochs
         from vicinal.parametric.training import Plan
 
         return Plan(
             self.learning_rate,
             BATCH_SIZE.get(device.type, 512) if self.batch_size is None else int(self.batch_size),
-            default_epochs(data) if self.n_epochs is None else int(self.n_epochs),
+            training_epochs(data) if self.n_epochs is None else int(self.n_epochs),
             optimizer=self.optimizer,
             weight_decay=self.weight_decay,
             clip_norm=self.clip_norm,

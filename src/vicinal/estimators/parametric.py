@@ -214,17 +214,17 @@ class ParametricUMAP(ParametricParameters):
         """The networks by their weights. They place new rows without the map, its graph and the landmarks."""
         state = super()._state(include_data=True)
         if "_model" in state:
-            from vicinal.parametric.files import described
+            from vicinal.parametric.state import model_state
 
-            state["_model"] = described(self._model)
+            state["_model"] = model_state(self._model)
         return state if include_data else {name: v for name, v in state.items() if name not in TRAINING_DATA}
 
     def _restore(self, state: dict[str, Any]) -> None:
         if "_model" in state:
-            from vicinal.parametric.files import restored
             from vicinal.parametric.rows import choose_device
+            from vicinal.parametric.state import model_from_state
 
-            model = restored(state["_model"], self.encoder, self.decoder, choose_device(self.device))
+            model = model_from_state(state["_model"], self.encoder, self.decoder, choose_device(self.device))
             state = state | {"_model": model}
         super()._restore(state)
 
