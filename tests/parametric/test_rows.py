@@ -73,7 +73,7 @@ def test_spread_is_the_root_mean_variance_and_one_for_equal_rows() -> None:
 
 def test_statistics_of_wide_sparse_rows_stay_within_their_memory_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """The whole matrix would need 800 MB as dense float32."""
-    S = sparse.random(20_000, 10_000, 1e-4, format="csr", dtype=np.float32, rng=0)
+    S = sparse.random(20_000, 10_000, 1e-4, format="csr", dtype=np.float32, random_state=0)
     monkeypatch.setattr(statistics, "STEP_SIZE", 1 << 20)
     monkeypatch.setattr(statistics, "SAMPLE_SIZE", 1 << 22)
     tracemalloc.start()
@@ -91,7 +91,7 @@ def test_statistics_of_wide_sparse_rows_stay_within_their_memory_bounds(monkeypa
 
 
 def test_encoding_wide_sparse_rows_needs_the_memory_of_one_chunk() -> None:
-    S = sparse.random(20_000, 2_000, 1e-3, format="csr", dtype=np.float32, rng=0)
+    S = sparse.random(20_000, 2_000, 1e-3, format="csr", dtype=np.float32, random_state=0)
 
     class Narrow(torch.nn.Module):  # type: ignore[name-defined, misc]
         def forward(self, x: torch.Tensor) -> torch.Tensor:
