@@ -14,7 +14,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from parametric.quick_models import Narrow, quick
+from sklearn import config_context
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from vicinal import ParametricUMAP
@@ -107,6 +110,85 @@ def test_duplicate_and_constant_rows_give_finite_points() -> None:
     np.testing.assert_array_equal(model.embedding_[:20], np.repeat(model.embedding_[:1], 20, axis=0))
     assert np.isfinite(quick(init="spectral").fit(np.ones((30, 3))).embedding_).all()
     assert quick().fit(X[:1]).embedding_.shape == (1, 2)
+
+
+def test_refit_clears_previous_results(digits: Rows, digit_labels: Any) -> None:
+    first = quick(parametric_reconstruction=True, reconstruction_validation=digits[:20], init="spectral")
+    first.fit(digits[:200], digit_labels[:200])
+    assert {"validation", "reconstruction", "supervision"} <= first.loss_history_.keys()
+    refitted = first.set_params(**quick().get_params()).fit(digits[200:300, :50])
+    fresh = quick().fit(digits[200:300, :50])
+    assert refitted.loss_history_ == fresh.loss_history_
+    assert vars(refitted).keys() == vars(fresh).keys()
+    assert refitted.n_features_in_ == 50
+    assert refitted.init_used_ == "random"
+    np.testing.assert_array_equal(refitted.embedding_, fresh.embedding_)
+    with pytest.raises(AttributeError, match="decoder"):
+        refitted.inverse_transform(refitted.embedding_)
+
+
+@pytest.mark.parametrize("stage", ["neighbors", "graph", "initialize", "layout"])
+@pytest.mark.parametrize("continued", [False, True])
+def test_interrupted_fit_changes_nothing(digits: Rows, stage: str, continued: bool) -> None:
+    model = quick(init="spectral").fit(digits[:200])
+    if continued:
+        model.add_landmarks(digits[:200])
+    before, weights = dict(vars(model)), copy.deepcopy(model.map_.model.networks.state_dict())
+    reached = []
+
+    def interrupt(now: str, epoch: int, n_epochs: int, embedding: Rows | None) -> None:
+        if now == stage:
+            reached.append(now)
+            raise KeyboardInterrupt
+
+    if continued and stage == "initialize":
+        model.set_params(callback=interrupt).fit(digits[200:400])
+        assert not reached, "a continued training has no initial points"
+        return
+    with pytest.raises(KeyboardInterrupt):
+        model.set_params(callback=interrupt).fit(digits[200:400, :60] if not continued else digits[200:400])
+    assert reached == [stage]
+    assert vars(model) == before | {"callback": interrupt}
+    for name, tensor in model.map_.model.networks.state_dict().items():
+        assert torch.equal(tensor, weights[name])
+
+
+def test_transform_uses_the_parameters_of_the_fit(digits: Rows) -> None:
+    model = quick(parametric_reconstruction=True).fit(digits[:100])
+    points, decoded = model.transform(digits[100:150]), model.inverse_transform(model.embedding_)
+    model.set_params(encoder="conv", dims=(4, 16), decoder=None, parametric_reconstruction=False, n_components=5)
+    model.set_params(metric="cosine", dtype="float64", n_neighbors=3)
+    np.testing.assert_array_equal(model.transform(digits[100:150]), points)
+    np.testing.assert_array_equal(model.inverse_transform(model.embedding_), decoded)
+    assert list(model.get_feature_names_out()) == ["parametricumap0", "parametricumap1"]
+
+
+def test_landmarks_of_another_dimension_raise(digits: Rows) -> None:
+    model = quick().fit(digits[:100]).add_landmarks(digits[:100]).set_params(n_components=3)
+    with pytest.raises(ValueError, match="remove_landmarks"):
+        model.fit(digits[:100])
+    assert model.remove_landmarks().fit(digits[:100]).embedding_.shape == (100, 3)
+
+
+def test_landmark_positions_are_routed_through_a_pipeline(digits: Rows) -> None:
+    X = digits[:100]
+    positions = np.full((100, 2), np.nan)
+    positions[:10] = 4.0
+    expected = quick().fit(X, landmark_positions=positions).embedding_
+    assert (expected != quick().fit(X).embedding_).any()
+    pipeline = make_pipeline(FunctionTransformer(), quick())
+    found = pipeline.fit(X, parametricumap__landmark_positions=positions)[-1].embedding_
+    np.testing.assert_array_equal(found, expected)
+    with config_context(enable_metadata_routing=True):
+        routed = make_pipeline(FunctionTransformer(), quick().set_fit_request(landmark_positions=True))
+        np.testing.assert_array_equal(routed.fit_transform(X, landmark_positions=positions), expected)
+
+
+def test_memory_estimate_uses_the_row_count_of_the_statistics() -> None:
+    from vicinal.estimators.parametric_parameters import MEASURED_ROWS, MEASURED_SIZE
+    from vicinal.parametric.statistics import STATISTICS_ROWS, STEP_SIZE
+
+    assert (MEASURED_ROWS, MEASURED_SIZE) == (STATISTICS_ROWS, STEP_SIZE)
 
 
 def test_callback_receives_the_map_and_can_stop_the_training(digits: Rows) -> None:

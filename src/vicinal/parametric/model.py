@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from vicinal.parametric.encoders import DECODERS, ENCODERS, Factory, Prototypes, Restore, Shape, Standardize
-from vicinal.parametric.rows import InputRows, apply_rows
+from vicinal.parametric.rows import InputRows, apply_rows, dense_rows
 from vicinal.parametric.statistics import column_means, sample_rows, total_spread
 
 ONNX_OPSET = 17
@@ -79,6 +79,10 @@ class Model:
     def decode(self, points: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the rows that the decoder assigns to points."""
         return apply_rows(self.networks["decoder"], points, self.device, self.dtype)
+
+    def reconstruction_error(self, X: InputRows) -> float:
+        """Return the mean squared difference between rows and their reconstruction by encoder and decoder."""
+        return float(np.square(self.decode(self.encode(X)) - dense_rows(X, slice(None))).mean())
 
     def to_onnx(self, path: str | os.PathLike[str]) -> None:
         """Write the encoder as ONNX: input "X" [rows, n_features], output "embedding" [rows, n_components], float32."""
