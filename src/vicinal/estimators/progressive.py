@@ -211,7 +211,10 @@ class ProgressiveUMAP(Embedding):
 
     def partial_fit(self, X: Any, y: Any = None) -> ProgressiveUMAP:
         """Adds rows, finds their neighbours and moves what is to move for a turn."""
-        self.insert(X, y).step()
+        rows, labels = self._checked(X, y, first=not hasattr(self, "_map"))
+        progress = self._progress()
+        watched = self.callback is not None or bool(self.verbose)
+        self._map.add(rows, labels, (lambda stage: self._report(progress, stage)) if watched else None)
         return self
 
     def run(self) -> ProgressiveUMAP:
@@ -263,7 +266,7 @@ class ProgressiveUMAP(Embedding):
         self._check_is_fitted("embedding_")
         grown, model = self._map, self._umap()
         neighbors, graph = grown.search.table(), grown.whole_graph()
-        plain = model._fuzzy_graph(neighbors) if grown.classes else graph
+        plain = model._fuzzy_graph(neighbors) if grown.graph.classes else graph
         known = grown.placed_rows()
         model._keep(
             replace(known, rows=known.rows.copy()), Given(y=self._labels()), neighbors, plain, graph, known.seed
@@ -295,7 +298,7 @@ class ProgressiveUMAP(Embedding):
 
     @property
     def pending_(self) -> int:
-        return int(self._fitted_map().search.pending_) + self._fitted_map().n_moving
+        return self._fitted_map().pending
 
     @property
     def coverage_(self) -> float:
@@ -346,10 +349,10 @@ class ProgressiveUMAP(Embedding):
     def _labels(self) -> NDArray[Any] | None:
         """The classes of the rows placed, as they were given."""
         grown = self._map
-        if not grown.classes:
+        if not grown.graph.classes:
             return None
-        known = np.array(list(grown.classes))
-        codes = grown.labels.view[: grown.n_placed]
+        known = np.array(list(grown.graph.classes))
+        codes = grown.graph.labels.view[: grown.n_placed]
         nothing = unlabelled(1, known)
         kinds = known.astype(object) if nothing.dtype.kind == "O" else known
         labels: NDArray[Any] = np.concatenate([kinds, nothing])[codes]

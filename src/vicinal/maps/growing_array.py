@@ -1,4 +1,4 @@
-"""Arrays that get longer."""
+"""Arrays that grow at their end."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 
 class GrowingArray:
-    """An array to whose end rows are appended, at a cost that does not depend on how many there are.
+    """An array to which rows are appended, at an amortized cost that does not depend on its length.
 
-    ``view`` is the rows so far, to be read and written; appending may leave an older view behind.
+    ``view`` holds the rows so far and can be written to. Appending may leave an older view detached.
     """
 
     def __init__(self, values: NDArray[Any]) -> None:
@@ -25,11 +25,21 @@ class GrowingArray:
     def view(self) -> NDArray[Any]:
         return self._room[: self._n]
 
-    def append(self, values: NDArray[Any]) -> None:
-        n = self._n + len(values)
+    def replaced(self, name: str, values: NDArray[Any]) -> GrowingArray:
+        """Return an array of other rows. Raise ValueError, with ``name``, if they differ in type or columns."""
+        if values.dtype != self._room.dtype or values.shape[1:] != self._room.shape[1:] or not values.ndim:
+            raise ValueError(f"{name} must hold {self._room.dtype} numbers, got {values.dtype} of shape {values.shape}")
+        return GrowingArray(values)
+
+    def reserve(self, n: int) -> None:
+        """Allocate room for ``n`` rows in all, so that appending up to there cannot fail."""
         if n > len(self._room):
             room = np.empty((max(n, 2 * len(self._room)), *self._room.shape[1:]), self._room.dtype)
             room[: self._n] = self.view
             self._room = room
+
+    def append(self, values: NDArray[Any]) -> None:
+        n = self._n + len(values)
+        self.reserve(n)
         self._room[self._n : n] = values
         self._n = n

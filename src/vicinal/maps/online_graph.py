@@ -1,0 +1,202 @@
+"""The fuzzy graph of rows that arrive over time.
+
+Rows are queued by ``insert``. ``search`` finds the neighbors of some of them. ``changes`` computes rho, sigma and p
+(eq. 1-4) of the rows searched and of those whose neighbors changed, and ``apply`` writes them to the graph. Each costs
+time proportional to the rows concerned.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vicinal.graph.fuzzy import local_memberships
+from vicinal.graph.graph import Graph
+from vicinal.graph.growing import GrowingGraph
+from vicinal.graph.supervision import UNKNOWN_DISTANCE, UNLABELLED, class_code, code_factors, far_distance
+from vicinal.maps.growing_array import GrowingArray
+from vicinal.maps.growth import Growth
+from vicinal.neighbors.online import OnlineNeighbors
+from vicinal.neighbors.rows import equal_rows
+from vicinal.neighbors.table import Neighbors
+from vicinal.runtime.interruption import deferred_interrupts
+
+# Initial estimate of seconds per row searched, including the refreshes that it causes.
+SECONDS_PER_SEARCH = 2e-4
+# Rows are searched for about this many seconds between two interrupts, in multiples of the core's chunk.
+SEARCH_SECONDS, CHUNK = 0.2, 128
+
+COLUMNS = ("labels", "rho", "sigma", "first")
+
+
+@dataclass(frozen=True)
+class GraphChange:
+    """Lists of ``rows``: the first ``n_new`` are not in the graph yet, the others, ``updated``, are replaced."""
+
+    rows: NDArray[np.int32]
+    n_new: int
+    updated: NDArray[np.int64]
+    index: NDArray[np.int32]
+    membership: NDArray[np.float32]
+    rho: NDArray[np.float32]
+    sigma: NDArray[np.float32]
+    first: NDArray[np.int32]
+
+
+class OnlineGraph:
+    """Rows, their labels and neighbors, and the fuzzy graph of those that were searched."""
+
+    def __init__(self, search: OnlineNeighbors, growth: Growth) -> None:
+        self.neighbors, self.growth = search, growth
+        self.lists = GrowingGraph(search.k, growth.set_op_mix_ratio)
+        self.labels = GrowingArray(np.empty(0, np.int64))
+        self.classes: dict[Any, int] = {}
+        self.rho, self.sigma = GrowingArray(np.empty(0, np.float32)), GrowingArray(np.empty(0, np.float32))
+        self.first = GrowingArray(np.empty(0, np.int32))  # the first row with the same content, often the row itself
+        self.seconds_per_search = SECONDS_PER_SEARCH
+        self._changed: list[NDArray[np.int64]] = []  # rows whose neighbors changed after their edges were computed
+
+    @property
+    def n(self) -> int:
+        """Number of rows with edges, which are the first of those inserted."""
+        return int(self.lists.n)
+
+    def insert(self, rows: NDArray[np.float32], labels: NDArray[Any] | None = None) -> None:
+        """Queue rows. A label of -1, NaN or None means that the class is unknown."""
+        classes, codes = self.classes, np.full(len(rows), UNLABELLED, dtype=np.int64)
+        if labels is not None:
+            classes = dict(classes)
+            codes[:] = [class_code(label, classes) for label in labels.tolist()]
+        self.labels.reserve(len(self.labels) + len(rows))
+        with deferred_interrupts():
+            self.neighbors.insert(rows)
+            self.labels.append(codes)
+            self.classes = classes
+
+    def search(self, n_ops: int | None, budget_ms: float | None) -> None:
+        """Search and refresh rows in pieces, each of which is completed before an interrupt is raised."""
+        stop = np.inf if budget_ms is None else time.perf_counter() + budget_ms / 1e3
+        while (n_ops is None or n_ops > 0) and (waiting := self.neighbors.pending_):
+            begin = time.perf_counter()
+            if begin >= stop:
+                return
+            most = max(int(SEARCH_SECONDS / self.seconds_per_search) // CHUNK, 1) * CHUNK
+            n = most if n_ops is None else min(most, n_ops)
+            with deferred_interrupts():
+                changed = self.neighbors.step(n, None if budget_ms is None else (stop - begin) * 1e3)
+                self._changed.append(changed.updated)
+            self.seconds_per_search = (time.perf_counter() - begin) / min(n, waiting)
+            n_ops = None if n_ops is None else n_ops - n
+
+    def changes(self) -> GraphChange | None:
+        """Compute the lists of the rows searched since the last change, and of those with changed neighbors."""
+        growth, known, n = self.growth, self.n, self.neighbors.n_searched
+        if n == known and not self._changed:
+            return None
+        updated = _union(self._changed)
+        updated = updated[updated < known]
+        rows = np.concatenate([np.arange(known, n), updated]).astype(np.int32)
+        if not rows.size:
+            self._changed = []
+            return None
+        neighbors = Neighbors(*self.neighbors.table_of(rows))
+        index, membership, rho, sigma = local_memberships(
+            rows,
+            neighbors,
+            local_connectivity=growth.local_connectivity,
+            disconnection_distance=growth.disconnection_distance,
+            n_jobs=growth.n_jobs,
+        )
+        if self.classes:
+            membership = self._intersected(rows, index, membership)
+        first = self._first_equal(rows[: n - known], neighbors)
+        return GraphChange(rows, n - known, updated, index, membership, rho, sigma, first)
+
+    def apply(self, change: GraphChange) -> None:
+        """Write a change to the graph. To be called under ``deferred_interrupts``."""
+        n, n_new = self.n + change.n_new, change.n_new
+        for column in (self.rho, self.sigma, self.first):
+            column.reserve(n)
+        self.lists.extend(n)
+        self.lists.replace(change.rows, change.index, change.membership)
+        for column, values in ((self.rho, change.rho), (self.sigma, change.sigma)):
+            column.append(values[:n_new])
+            column.view[change.updated] = values[n_new:]
+        self.first.append(change.first)
+        self._changed = []
+
+    def edges(self, rows: NDArray[np.int32]) -> Graph:
+        """Return the symmetric edges of some rows, to all rows."""
+        indptr, indices, weights = self.lists.edges(rows, self.growth.n_jobs)
+        return Graph(indptr, indices, weights, self.n, self.rho.view[rows], self.sigma.view[rows])
+
+    def whole(self) -> Graph:
+        return self.edges(np.arange(self.n, dtype=np.int32))
+
+    def state(self) -> dict[str, Any]:
+        index, membership = self.lists.lists()
+        return {
+            "search": self.neighbors.state(),
+            "classes": list(self.classes),
+            "index": index,
+            "membership": membership,
+            **{name: getattr(self, name).view.copy() for name in COLUMNS},
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], growth: Growth) -> OnlineGraph:
+        graph = cls(OnlineNeighbors.from_state(state["search"], growth.n_jobs), growth)
+        index = state["index"]
+        graph.lists.extend(len(index))
+        graph.lists.replace(np.arange(len(index), dtype=np.int32), index, state["membership"])
+        graph.classes = {label: number for number, label in enumerate(state["classes"])}
+        for name in COLUMNS:
+            setattr(graph, name, getattr(graph, name).replaced(name, state[name]))
+        return graph
+
+    def check(self) -> None:
+        """Raise ValueError if the parts of the graph contradict each other."""
+        lengths = [len(column) for column in (self.rho, self.sigma, self.first)]
+        if lengths != [self.n] * 3 or self.n != self.neighbors.n_searched:
+            raise ValueError(f"a growing map has edges of {self.n} rows, but columns of {lengths}")
+        if len(self.labels) != self.neighbors.n:
+            raise ValueError(f"a growing map has {self.neighbors.n} rows, but {len(self.labels)} labels")
+        if self.n and not 0 <= int(self.first.view.min()) <= int(self.first.view.max()) < self.n:
+            raise ValueError("a growing map has rows that equal a row which does not exist")
+        if self.labels.view.max(initial=-1) >= len(self.classes) or self.labels.view.min(initial=-1) < UNLABELLED:
+            raise ValueError("a growing map has labels that are no classes")
+
+    def _first_equal(self, rows: NDArray[np.int32], neighbors: Neighbors) -> NDArray[np.int32]:
+        """Return the first row equal to each of the new rows: an earlier one is a neighbor at distance 0."""
+        first = rows.copy()
+        index, distance = neighbors.index[: len(rows)], neighbors.distance[: len(rows)]
+        earlier = (distance == 0) & (index >= 0) & (index < rows[:, None])
+        some = np.flatnonzero(earlier.any(axis=1))
+        if some.size:
+            lowest = np.where(earlier[some], index[some], rows[some, None]).min(axis=1)
+            content, known = self.neighbors.rows, int(rows[0])
+            same = equal_rows(content[lowest], content[rows[some]])
+            for row, other in zip(rows[some][same], lowest[same], strict=True):
+                first[row - known] = self.first.view[other] if other < known else first[other - known]
+        return first
+
+    def _intersected(
+        self, rows: NDArray[np.int32], index: NDArray[np.int32], membership: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        """Reduce memberships between classes, and scale the strongest one of each row to 1 (survey section 2.5)."""
+        labels = self.labels.view
+        far = far_distance(self.growth.target_weight)
+        reduced = membership * code_factors(labels[rows][:, None], labels[index], UNKNOWN_DISTANCE, far)
+        strongest = reduced.max(axis=1, keepdims=True, initial=0.0)
+        return (reduced / np.where(strongest > 0, strongest, 1.0)).astype(np.float32)
+
+
+def _union(arrays: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Return the distinct numbers of some arrays of ascending, distinct numbers, in ascending order."""
+    if len(arrays) == 1:
+        return arrays[0]
+    return np.unique(np.concatenate([np.empty(0, np.int64), *arrays]))
