@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import pickle
 import subprocess
 import sys
@@ -71,6 +73,49 @@ def test_loading_a_model_with_a_user_module_requires_the_module(digits: Rows, tm
     again = vicinal.load(tmp_path / "model", encoder=Narrow())
     assert isinstance(again, ParametricUMAP)
     np.testing.assert_array_equal(again.transform(digits[:100]), model.embedding_)
+
+
+def test_saved_models_keep_the_networks_of_the_fit(digits: Rows, tmp_path: Path) -> None:
+    model = quick(parametric_reconstruction=True).fit(digits[:100])
+    points = model.transform(digits[100:150])
+    model.set_params(encoder="conv", dims=(8, 8), decoder="no such", callback=print)
+    for again in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        np.testing.assert_array_equal(again.transform(digits[100:150]), points)
+        assert (again.encoder, again.decoder) == ("conv", "no such")
+    model.save(tmp_path / "model")
+    again = vicinal.load(tmp_path / "model")
+    again.save(tmp_path / "again")
+    for loaded in (again, vicinal.load(tmp_path / "again")):
+        np.testing.assert_array_equal(loaded.transform(digits[100:150]), points)
+        np.testing.assert_array_equal(loaded.inverse_transform(points), model.inverse_transform(points))
+        assert (loaded.encoder, loaded.decoder) == ("conv", "no such")
+
+
+def test_models_without_training_data_transform(digits: Rows, tmp_path: Path) -> None:
+    model = quick().fit(digits[:100]).add_landmarks(digits[:100])
+    model.save(tmp_path / "all")
+    model.save(tmp_path / "networks", include_data=False)
+    assert (tmp_path / "networks").stat().st_size < (tmp_path / "all").stat().st_size
+    again = vicinal.load(tmp_path / "networks")
+    np.testing.assert_array_equal(again.transform(digits[:100]), model.embedding_)
+    assert again.n_epochs_ == model.n_epochs_
+    for missing in ("embedding_", "graph_"):
+        with pytest.raises(AttributeError, match="without its training data"):
+            getattr(again, missing)
+    assert again.fit(digits[:50]).init_used_ == "random", "the landmarks are training data too"
+
+
+def test_inconsistent_model_files_are_rejected(digits: Rows, tmp_path: Path) -> None:
+    model = quick().fit(digits[:100])
+    broken = {
+        "embedding": dataclasses.replace(model.map_, embedding=np.zeros((100, 3), np.float32)),
+        "graph": dataclasses.replace(model.map_, graph=model.graph_[:50]),
+    }
+    for part, fitted in broken.items():
+        model.map_ = fitted
+        model.save(tmp_path / part)
+        with pytest.raises(vicinal.ModelFileError, match=part):
+            vicinal.load(tmp_path / part)
 
 
 def test_changed_files_are_rejected(digits: Rows, tmp_path: Path) -> None:
