@@ -4,10 +4,10 @@ VENV := .venv
 BENCH_VENV := .venv-bench
 CLIENTS_VENV := .venv-clients
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml constraints.txt CMakeLists.txt $(wildcard cpp/*) \
+SOURCES := pyproject.toml constraints.txt CMakeLists.txt $(shell find cpp -type f) \
     $(shell find src -name '*.py*' -not -path '*/__pycache__/*') $(wildcard src/vicinal/viewer/static/*)
 CXX_TESTS := $(patsubst tests/cpp/%.cpp,%,$(wildcard tests/cpp/*_tests.cpp))
-CXX_FILES := $(wildcard cpp/*.cpp cpp/*.hpp tests/cpp/*.cpp tests/cpp/*.hpp)
+CXX_FILES := $(shell find cpp tests/cpp -name '*.[ch]pp')
 
 .PHONY: demo test bench clients lint format sanitize tsan corrupted fuzz clean setup web browser soak wheel
 
@@ -69,7 +69,7 @@ sanitize: setup
 	$(BIN)/cmake --build $(SANITIZED)/build
 	for tests in $(CXX_TESTS); do $(SANITIZED)/build/$$tests || exit 1; done
 	rm -rf $(SANITIZED)/site && mkdir -p $(SANITIZED)/site && cp -r src/vicinal $(SANITIZED)/site/
-	rm -f $(SANITIZED)/site/vicinal/_core*.so && cp $(SANITIZED)/build/_core*.so $(SANITIZED)/site/vicinal/
+	rm -f $(SANITIZED)/site/vicinal/backends/_core*.so && cp $(SANITIZED)/build/_core*.so $(SANITIZED)/site/vicinal/backends/
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
 	    ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=$(SANITIZED)/site VICINAL_SANITIZED=1 \
 	    $(BIN)/python -m pytest -p no:cacheprovider $(SANITIZED_TESTS)

@@ -1,4 +1,4 @@
-"""What the figures are held against: each bar is a ratio to a peer in the same run, or a limit of its own."""
+"""The bars: required and desired results, as a ratio to another library in the same run or as an absolute limit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DIGITS_LIMITS = {"trustworthiness_15": 0.985, "accuracy_5nn": 0.975}
 
 @dataclass(frozen=True)
 class Bar:
-    """One line of the table: `value` must not pass `limit`; `aim` is the wish beyond it."""
+    """One row of the table: `value` must satisfy `limit`; `aim` is a stricter, optional goal."""
 
     work: str
     ours: str
@@ -32,7 +32,7 @@ class Bar:
     value: float
     limit: float
     aim: float | None = None
-    # ratio, share, seconds: the less the better; score, difference: the more the better.
+    # ratio, share, seconds: smaller is better; score, difference: larger is better
     kind: str = "ratio"
 
     @property
@@ -58,7 +58,7 @@ def select(documents: Documents, suite: str, **where: Any) -> list[Record]:
 
 
 def middle(records: list[Record], *path: str) -> float | None:
-    """The median over records of a figure, found by its path of keys; None without any."""
+    """Return the median over records of the number at a path of keys, or None if no record has it."""
     values = []
     for record in records:
         value: Any = record
@@ -87,7 +87,7 @@ def ratio(work: str, ours: float | None, peer: float | None, limit: float, aim: 
 
 
 def faster_umap(documents: Documents, suite: str, case: str) -> float | None:
-    """umap-learn's fresh process, seeded or not, whichever is faster."""
+    """Return the time of umap-learn's fresh process, with or without a seed, whichever is faster."""
     walls = [middle(select(documents, suite, case=case, system="umap-learn", seeded=s), "wall") for s in (True, False)]
     known = [wall for wall in walls if wall is not None]
     return min(known) if known else None
@@ -126,7 +126,7 @@ def speed_bars(documents: Documents) -> list[Bar]:
 
 
 def tsne_bars(documents: Documents) -> list[Bar]:
-    """t-SNE beside openTSNE: the time, and how far our divergence lies below theirs."""
+    """Compare t-SNE with openTSNE: the time, and how far our divergence is below theirs."""
     ours, peer = (select(documents, "tsne", system=name) for name in ("vicinal t-SNE", "openTSNE"))
     bars = ratio("t-SNE, fresh process, against openTSNE", middle(ours, "wall"), middle(peer, "wall"), 1 / 2, 1 / 4)
     if bars:
@@ -140,7 +140,7 @@ LARGEVIS_SLACK = 0.02
 
 
 def family_bars(documents: Documents) -> list[Bar]:
-    """densMAP's cost over UMAP, its radii and neighbours beside umap-learn's; LargeVis' classes beside t-SNE's."""
+    """Compare densMAP with UMAP (cost) and umap-learn's densMAP (radii, neighbors), LargeVis with t-SNE (classes)."""
     umap, ours, peer, largevis = (
         select(documents, "family", system=name)
         for name in ("vicinal", "vicinal DensMAP", "umap-learn densMAP", "vicinal LargeVis")
@@ -169,7 +169,7 @@ PROGRESSIVE_SLACK = 0.02
 
 
 def progressive_bars(documents: Documents) -> list[Bar]:
-    """A stream beside the fit of all rows at once."""
+    """Compare a stream with one fit of all rows."""
     ours, whole = (select(documents, "progressive", system=name) for name in ("progressive", "one_shot"))
     if not ours or not whole:
         return []
@@ -198,7 +198,7 @@ def progressive_bars(documents: Documents) -> list[Bar]:
 
 
 def own_bars(documents: Documents) -> list[Bar]:
-    """Bars without a peer, or not about time."""
+    """Return bars that are absolute limits."""
     stages = select(documents, "stages", system="vicinal")
     one_row = {s: middle(select(documents, "transform", system=s), "one_row_median") for s in ("vicinal", "umap-learn")}
     imported = middle(select(documents, "startup", system="vicinal -X importtime"), "wall")

@@ -1,7 +1,7 @@
 """The benchmark data as .npy files, so that every system reads the same float32 rows at the same cost.
 
-Fashion-MNIST comes from Debian's package `dataset-fashion-mnist` (60,000 training rows, then 10,000 test
-rows); digits and iris come with scikit-learn. Files are made once and kept in `.cache/`, which git ignores.
+Fashion-MNIST comes from Debian's package `dataset-fashion-mnist` (60,000 training rows, then 10,000 test rows); digits
+and iris come with scikit-learn. Files are created once and cached in `.cache/`, which git ignores.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ IMAGE_HEADER, LABEL_HEADER = 16, 8
 
 # One copy per shift (rows down, columns right), the unshifted one first.
 SHIFTS = ((0, 0), (0, 1), (1, 0), (0, -1), (-1, 0), (1, 1), (-1, -1), (1, -1), (-1, 1), (0, 2))
-# A shift that is not among the copies: rows near the data, but not in it.
+# A shift that is not among the copies, for rows that are close to the data but not in it.
 UNSEEN_SHIFT = (2, 0)
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Names the first `rows` rows of a file; `key` identifies them in caches and results."""
+    """The first `rows` rows of a file; `key` identifies them in caches and results."""
 
     name: str
     rows: int
@@ -45,7 +45,7 @@ class Dataset:
 
 
 def read_rows(file: Path, start: int, stop: int) -> Any:
-    """A contiguous copy of some rows; mapping the file first keeps the rest of it out of memory. `.npz` is sparse."""
+    """Copy some rows of a file without loading the others; `.npz` files are sparse."""
     if file.suffix == ".npz":
         from scipy.sparse import load_npz
 
@@ -54,7 +54,7 @@ def read_rows(file: Path, start: int, stop: int) -> Any:
 
 
 def open_dataset(name: str, size: int | None = None) -> Dataset:
-    """`iris`, `digits` or `fashion`, or its first `size` rows."""
+    """Open `iris`, `digits` or `fashion`, or its first `size` rows."""
     data_file, label_file = CACHE / f"{name}.npy", CACHE / f"{name}-labels.npy"
     if not (data_file.exists() and label_file.exists()):
         CACHE.mkdir(exist_ok=True)
@@ -66,7 +66,7 @@ def open_dataset(name: str, size: int | None = None) -> Dataset:
 
 
 def open_topics(size: int | None = None) -> Dataset:
-    """Sparse rows of 20 topics (topics.py), or the first `size`."""
+    """Open the sparse rows of 20 topics (topics.py), or the first `size`."""
     from scipy.sparse import save_npz
     from topics import ROWS, make_topics
 
@@ -80,7 +80,7 @@ def open_topics(size: int | None = None) -> Dataset:
 
 
 def open_grown(base: Dataset) -> Dataset:
-    """Ten pixel-shifted copies of an image dataset, one after the other."""
+    """Open ten pixel-shifted copies of an image data set, one after the other."""
     name = f"{base.key}-grown"
     data_file, label_file = CACHE / f"{name}.npy", CACHE / f"{name}-labels.npy"
     rows = base.rows * len(SHIFTS)
@@ -97,7 +97,7 @@ def open_grown(base: Dataset) -> Dataset:
 
 
 def shift_images(data: np.ndarray, shift: tuple[int, int]) -> np.ndarray:
-    """Moves every image by whole pixels; what leaves one side is dropped, zeros enter at the other."""
+    """Shift every image by whole pixels; pixels that leave one side are dropped, zeros enter at the other."""
     down, right = shift
     images = data.reshape(-1, IMAGE_SIDE, IMAGE_SIDE)
     moved = np.zeros_like(images)
@@ -108,7 +108,7 @@ def shift_images(data: np.ndarray, shift: tuple[int, int]) -> np.ndarray:
 
 
 def overlap(shift: int) -> tuple[slice, slice]:
-    """Where a shifted axis lands, and where it comes from."""
+    """Return the target and source slices of a shifted axis."""
     if shift >= 0:
         return slice(shift, IMAGE_SIDE), slice(0, IMAGE_SIDE - shift)
     return slice(0, IMAGE_SIDE + shift), slice(-shift, IMAGE_SIDE)

@@ -1,4 +1,4 @@
-"""Starts measured processes, one at a time, each in the environment of its system."""
+"""Start measured processes, one at a time, each in the environment of its system."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ MEASURE = Path(__file__).with_name("measure.py")
 
 @dataclass
 class Driver:
-    """`interpreters` by environment; `size` cuts every dataset to its first rows; `scratch` holds maps.
+    """Runs jobs in separate processes.
 
-    `pictures` is where a suite may draw what it found.
+    `interpreters` has one interpreter per environment; `size` limits every data set to its first rows; `scratch` is the
+    directory of temporary files, `pictures` that of figures drawn by suites.
     """
 
     interpreters: dict[str, Path]
@@ -35,11 +36,11 @@ class Driver:
         self.numbers = count()
 
     def scratch_file(self, name: str) -> Path:
-        """A file name that no other measurement uses."""
+        """Return a file name that no other measurement uses."""
         return self.scratch / f"{next(self.numbers)}-{name}"
 
     def measure(self, job: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
-        """Runs one job in a process of its own; its report, with the wall time of the whole process."""
+        """Run one job in a separate process and return its report with the wall time of the whole process."""
         job_file, report_file = self.scratch_file("job.json"), self.scratch_file("report.json")
         job_file.write_text(json.dumps(job | {"data": str(dataset.data_file), "rows": dataset.rows}))
         interpreter = self.interpreters[SYSTEMS[job["system"]].environment]

@@ -1,4 +1,4 @@
-"""Describes the machine and the versions that the figures belong to."""
+"""Describe the machine and the package versions of a measurement."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def vector_extensions() -> str:
 
 
 def installed_versions(interpreters: dict[str, Path]) -> dict[str, dict[str, str]]:
-    """Package versions by environment."""
+    """Return the package versions by environment."""
     versions = {}
     for environment, interpreter in interpreters.items():
         packages = sorted({p for s in SYSTEMS.values() if s.environment == environment for p in s.packages})

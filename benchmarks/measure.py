@@ -1,7 +1,7 @@
-"""The measured process: `python measure.py JOB REPORT`, run in the environment of the system it measures.
+"""The measured process: `python measure.py JOB REPORT`, run in the environment of the measured system.
 
-JOB is a JSON file: the task, the system, the data files and where to put maps; REPORT receives the figures.
-Only the standard library and NumPy are imported besides the system itself.
+JOB is a JSON file with the task, the system, the data files and the output files; the results are written to REPORT.
+Only the standard library, NumPy and the system itself are imported.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def read_rows(job: Job, start: int, stop: int) -> Any:
 
 
 def memory(field: str) -> int:
-    """Bytes of `VmHWM` (peak) or `VmRSS` (resident) of this process.
+    """Return the bytes of `VmHWM` (peak) or `VmRSS` (resident) of this process.
 
-    Not `ru_maxrss`, which on Linux inherits the peak of the process that started this one.
+    `ru_maxrss` is not used, because on Linux a process inherits the peak of its parent.
     """
     status = Path("/proc/self/status")
     if not status.exists():
@@ -49,7 +49,7 @@ def input_bytes(data: Any) -> int:
 
 
 def fit(job: Job, system: System) -> Report:
-    """Import, read, fit, save: what a user's script does. The driver times the process as a whole."""
+    """Import, read, fit, save, as a user's script does. The driver times the whole process."""
     start = perf_counter()
     system.load()
     loaded = perf_counter()
@@ -73,12 +73,12 @@ def fit(job: Job, system: System) -> Report:
 
 
 def warm_up(job: Job, system: System, seed: int | None) -> Any:
-    """One small fit, after which nothing is left to compile or to load."""
+    """Run one small fit, after which nothing is left to compile or load."""
     return system.fit(read_rows(job, 0, min(job["rows"], job["warm_rows"])), seed)
 
 
 def stages(job: Job, system: System) -> Report:
-    """Every stage alone and the whole fit, in a warm process."""
+    """Run every stage alone and the whole fit, in a warm process."""
     system.load()
     warm_up(job, system, job["warm_seed"])
     data = read_rows(job, 0, job["rows"])
@@ -89,7 +89,7 @@ def stages(job: Job, system: System) -> Report:
 
 
 def transform(job: Job, system: System) -> Report:
-    """In a warm process: unseen rows through a model of the others, then single rows through one of all."""
+    """In a warm process, place unseen rows with a model of the others, then single rows with a model of all rows."""
     system.load()
     seed = job["seed"]
     warm_up(job, system, seed).transform(read_rows(job, job["rows"] - 10, job["rows"]))
@@ -122,7 +122,7 @@ def time_single_rows(model: Any, rows: np.ndarray) -> list[float]:
 
 
 def seeds(job: Job, system: System) -> Report:
-    """One map for each of several seeds."""
+    """Make one map per seed."""
     system.load()
     data = read_rows(job, 0, job["rows"])
     maps = [system.fit(data, seed).embedding_ for seed in job["seeds"]]

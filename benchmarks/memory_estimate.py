@@ -1,10 +1,10 @@
-"""``vicinal.estimate_memory`` against the measured peak of the resident memory, every fit in a fresh process.
+"""Compare ``vicinal.estimate_memory`` with the measured peak of resident memory, each fit in a fresh process.
 
     python benchmarks/memory_estimate.py                                       # Fashion-MNIST, a table
-    python benchmarks/memory_estimate.py --estimator UMAP --rows 8000 --columns 200     # one fit of drawn rows, JSON
+    python benchmarks/memory_estimate.py --estimator UMAP --rows 8000 --columns 200     # one fit of random rows, JSON
 
-What is measured is the growth of the resident memory during ``fit`` beyond the input, which lies in memory already;
-libraries were loaded by a small fit before.
+The measurement is the growth of resident memory during ``fit``, without the input, which is already in memory. A small
+fit has loaded the libraries before.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ import numpy as np
 
 SIZES = (10_000, 35_000, 70_000)
 ESTIMATORS = ("UMAP", "DensMAP", "TSNE", "LargeVis", "ProgressiveUMAP")
-# What makes a fit short without making it smaller.
+# Parameters that make a fit shorter but not smaller.
 SHORT: dict[str, dict[str, Any]] = {"TSNE": {"max_iter": 20}, "ProgressiveUMAP": {"new_epochs": 6, "polish_epochs": 6}}
 
 
 def resident(kind: str) -> int:
-    """Bytes of VmRSS (now) or VmHWM (the most since the last reset)."""
+    """Return the bytes of VmRSS (current) or VmHWM (peak since the last reset)."""
     found = re.search(rf"{kind}:\s+(\d+)", Path("/proc/self/status").read_text())
     assert found is not None
     return int(found[1]) * 1024
@@ -62,7 +62,7 @@ def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--estimator")
     asked.add_argument("--rows", type=int)
-    asked.add_argument("--columns", type=int, help="of drawn rows; without, Fashion-MNIST is read")
+    asked.add_argument("--columns", type=int, help="columns of random rows; default: Fashion-MNIST")
     options = asked.parse_args()
     if options.estimator:
         print(json.dumps(measured(options.estimator, options.rows, options.columns)))

@@ -1,8 +1,8 @@
-"""The page of a million points: `python benchmarks/page.py [--points N]`; seconds to export and to be interactive.
+"""Time the page of a million points: `python benchmarks/page.py [--points N]`; seconds to export and to interact.
 
-The page is opened from a disk in Chromium without a GPU. It is interactive when it has drawn all points and answered a
-key. Beside the seconds on the clock stand those of all processors of the browser's processes, which a machine that is
-busy with other things changes less. Figures go to `results/page.json`, except those of a trial with --points.
+The page is opened from disk in Chromium without a GPU. It is interactive when it has drawn all points and reacted to a
+key. The processor seconds of all browser processes are also reported, because they depend less on other load. Results
+go to `results/page.json`, except for a trial with --points.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from vicinal import viewer
 HERE = Path(__file__).resolve().parent
 MILLION = 1_000_000
 CLASSES = 20
-# Software GL, as tests/viewer/browser has it.
+# Software GL, as in tests/viewer/browser.
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--use-gl=angle", "--use-angle=swiftshader"]
 ARGUMENTS += ["--enable-unsafe-swiftshader", "--disable-background-networking"]
 PATIENCE_MS = 120_000
@@ -32,13 +32,13 @@ ZOOMED = "before => vicinalPage.view.distance() < before"
 
 
 def processor_seconds(root: int) -> float:
-    """What a process and all that it has started have used so far."""
+    """Return the processor seconds of all child processes, direct and indirect, so far."""
     used, parents = {}, {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             fields = (folder / "stat").read_text().rpartition(")")[2].split()
         except OSError:
-            continue  # it has ended meanwhile
+            continue  # the process has ended
         process = int(folder.name)
         parents[process], used[process] = int(fields[1]), int(fields[11]) + int(fields[12])
 
@@ -52,7 +52,7 @@ def processor_seconds(root: int) -> float:
 
 
 def open_page(page: Page, path: Path) -> dict[str, float]:
-    """Opens the file, waits until it is drawn, and zooms by a key."""
+    """Open the file, wait until it is drawn, and zoom with a key."""
     start, before = time.perf_counter(), processor_seconds(os.getpid())
     page.goto(path.as_uri())
     page.wait_for_selector("html[data-ready]", timeout=PATIENCE_MS)
@@ -90,7 +90,7 @@ def measure(points: int, repeats: int) -> list[dict[str, float]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--points", type=int, default=MILLION, help="a trial with fewer points")
+    parser.add_argument("--points", type=int, default=MILLION, help="points; only results of the default are saved")
     parser.add_argument("--repeats", type=int, default=3)
     arguments = parser.parse_args()
     document = {

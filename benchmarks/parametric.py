@@ -1,9 +1,9 @@
-"""Parametric UMAP against its bars: `python benchmarks/parametric.py [TASK...] [--n-jobs N]`, figures to
-`results/parametric.json`. Tasks: fashion digits autoencoder semi_supervised landmarks (default: all).
+"""Compare parametric UMAP with its bars: `python benchmarks/parametric.py [TASK...] [--n-jobs N]`.
 
-Run it with the interpreter of the package's own environment; umap-learn, for its `inverse_transform`, is expected in
-`.venv-bench` beside this folder (or see --peer-python). Bars are met or not within one record; nothing is timed but
-the training of Fashion-MNIST and the embedding of its 10,000 test rows.
+Results go to `results/parametric.json`. Tasks: fashion digits autoencoder semi_supervised landmarks (default: all). Use
+the interpreter of the package's own environment; umap-learn, for its `inverse_transform`, is expected in `.venv-bench`
+in the repository (or see --peer-python). Only the training on Fashion-MNIST and the embedding of its 10,000 test rows
+are timed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ print(errors)
 
 
 def accuracy(train_map: np.ndarray, train_labels: np.ndarray, moved: np.ndarray, labels: np.ndarray) -> float:
-    """5-NN label accuracy of new rows among the training rows of the map."""
+    """Return the 5-NN label accuracy of new rows among the training rows of the map."""
     near = cKDTree(train_map).query(moved, k=5)[1]
     return float((majority(train_labels[near]) == labels).mean())
 
@@ -56,7 +56,7 @@ def trust(X: np.ndarray, embedding: np.ndarray) -> float:
 
 
 def digits() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Training rows, held-out rows, and their labels: a fifth is held out."""
+    """Return training rows, held-out rows (one fifth), and their labels."""
     dataset = open_dataset("digits", None)
     X, y = np.asarray(dataset.data()), np.asarray(dataset.labels()).astype(np.int64)
     order = np.random.default_rng(0).permutation(len(X))

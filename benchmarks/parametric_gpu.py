@@ -1,12 +1,12 @@
-"""Trains parametric UMAP on one GPU, on a graph that was made before; the GPU's machine needs torch and NumPy only.
+"""Train parametric UMAP on one GPU, with a precomputed graph; the GPU's machine needs only torch and NumPy.
 
-    python benchmarks/parametric_gpu.py graph --data rows.npy --graph graph.npz            # where vicinal is built
+    python benchmarks/parametric_gpu.py graph --data rows.npy --graph graph.npz            # needs the compiled core
     python benchmarks/parametric_gpu.py train --data rows.npy --graph graph.npz --maps maps.npz --out gpu.json
     python benchmarks/parametric_gpu.py score --data rows.npy --labels labels.npy --maps maps.npz --out gpu.json
 
-The first 60,000 rows are trained on, the rest are new. The time of training covers everything from the host's arrays
-to the embedding on the host: transfers, principal components, start, training, encoding. The first run of a process
-also pays for loading CUDA's kernels; every run is reported.
+The first 60,000 rows are for training, the others are new. The training time includes everything from the arrays on the
+host to the embedding on the host: transfers, principal components, initialization, training, encoding. The first run
+of a process also loads CUDA's kernels; every run is reported.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def train(arguments: argparse.Namespace) -> None:
 
 
 def score(arguments: argparse.Namespace) -> None:
-    """Adds the quality of the last run's map to the figures."""
+    """Add the quality of the last run's map to the results."""
     from scipy.spatial import cKDTree
     from score import majority, map_neighbors, sample_rows, trustworthiness
 

@@ -1,8 +1,8 @@
-"""Maps that grow: what a measured process does, and what is made of it afterwards.
+"""Growing maps: the measured process and the evaluation of its maps.
 
-The measured process streams Fashion-MNIST in batches of 1,000 rows: as fast as it goes (maps are put aside on the way,
-the clock stopped meanwhile), in steps of 100 ms, and then 100 rows at a time into maps of 10,000 and of 100,000 rows.
-Another one fits all rows at once and puts its maps aside too.
+The measured process streams Fashion-MNIST in batches of 1,000 rows: first without limits (maps are saved on the way
+while the clock is stopped), then in steps of 100 ms, then 100 rows at a time into maps of 10,000 and 100,000 rows.
+Another process fits all rows at once and saves its maps too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from score import majority, map_neighbors, sample_rows, score_embedding, trustwo
 
 BATCH = 1000
 STEP_MS = 100.0
-# Maps of the stream are put aside after these many batches, then every so many.
+# Maps of the stream are saved after these numbers of batches, then at regular intervals.
 FIRST_SNAPSHOTS, SNAPSHOT_EVERY = (1, 2, 3, 5, 7), 10
 ONE_SHOT_SNAPSHOTS = 8
 INSERT_ROWS, INSERTS, INSERT_SIZES = 100, 20, (10_000, 100_000)
@@ -27,7 +27,7 @@ Report = dict[str, Any]
 
 
 class Clock:
-    """Seconds on the wall and of the processor, not counting what happens while it is stopped."""
+    """Wall time and processor time, without the time while the clock is stopped."""
 
     def __init__(self) -> None:
         self.begin = perf_counter(), process_time()
@@ -42,7 +42,7 @@ class Clock:
 
 
 class Snapshots:
-    """Maps with the seconds after which they were there, in one folder."""
+    """Maps saved in one folder, with the time of each."""
 
     def __init__(self, folder: str, clock: Clock) -> None:
         self.folder, self.clock, self.seconds = Path(folder), clock, list[float]()
@@ -54,7 +54,7 @@ class Snapshots:
 
 
 def stream(data: np.ndarray, seed: int, folder: str) -> tuple[Any, Report]:
-    """All batches, then `run` and `polish`."""
+    """Read all batches, then call `run` and `polish`."""
     from vicinal import ProgressiveUMAP
 
     model, clock = ProgressiveUMAP(random_state=seed, n_jobs=-1), Clock()
@@ -73,7 +73,7 @@ def stream(data: np.ndarray, seed: int, folder: str) -> tuple[Any, Report]:
 
 
 def first_map(data: np.ndarray, seed: int) -> float:
-    """Seconds to the map of the first batch, laid out to the end."""
+    """Return the seconds to the finished map of the first batch."""
     from vicinal import ProgressiveUMAP
 
     start = perf_counter()
@@ -82,12 +82,12 @@ def first_map(data: np.ndarray, seed: int) -> float:
 
 
 def steps(data: np.ndarray, seed: int) -> list[float]:
-    """Seconds of every step of a stream that is worked through by time; a batch arrives when the last is placed."""
+    """Return the seconds of every step of a stream in time-limited steps; a batch arrives when the last is placed."""
     from vicinal import ProgressiveUMAP
 
     model, begin, seconds = ProgressiveUMAP(random_state=seed, n_jobs=-1), 0, []
     while begin < len(data) or model.pending_:
-        if begin < len(data) and (not begin or not model._map.search.pending_):
+        if begin < len(data) and (not begin or model.coverage_ == 1.0):
             model.insert(data[begin : begin + BATCH])
             begin += BATCH
         start = perf_counter()
@@ -97,7 +97,7 @@ def steps(data: np.ndarray, seed: int) -> list[float]:
 
 
 def inserts(data: np.ndarray, seed: int) -> Report:
-    """Median seconds of 100 more rows for maps of two sizes, and how far old rows move when 1 % more arrive."""
+    """Return the median seconds to add 100 rows to maps of two sizes, and how far old rows move if 1 % is added."""
     from vicinal import ProgressiveUMAP
 
     report = {}
@@ -120,7 +120,7 @@ def inserts(data: np.ndarray, seed: int) -> Report:
 
 
 def progressive(job: Report, system: Any) -> Report:
-    """The measured process of the stream."""
+    """Run the measured process of the stream."""
     import datasets
 
     data = datasets.read_rows(Path(job["data"]), 0, job["rows"])
@@ -138,7 +138,7 @@ def progressive(job: Report, system: Any) -> Report:
 
 
 def one_shot(job: Report, system: Any) -> Report:
-    """The measured process of the fit of all rows, whose maps are put aside while it is laid out."""
+    """Run the measured process of one fit of all rows, whose maps are saved during the layout."""
     import datasets
 
     from vicinal import UMAP
@@ -159,7 +159,7 @@ def one_shot(job: Report, system: Any) -> Report:
 
 
 def score_curve(dataset: Dataset, folder: Path, seconds: list[float]) -> list[Report]:
-    """Quality of every map put aside, among the rows it has, and its error against the last one."""
+    """Return the quality of every saved map on its own rows, and its error compared with the last map."""
     data, labels = dataset.data(), dataset.labels()
     last = np.load(folder / f"{len(seconds) - 1}.npy").astype(np.float64)
     curve = []
@@ -181,7 +181,7 @@ def score_curve(dataset: Dataset, folder: Path, seconds: list[float]) -> list[Re
 
 
 def map_error(places: np.ndarray, last: np.ndarray) -> float:
-    """Root mean square way from a map, turned and scaled to fit, to the last one, as a share of the latter's spread."""
+    """Return the RMS distance of an aligned map to the last one, as a fraction of the last map's spread."""
     left, right = places - places.mean(axis=0), last - last.mean(axis=0)
     u, s, vt = np.linalg.svd(left.T @ right)
     fitted = left @ (u @ vt) * (s.sum() / np.square(left).sum())
@@ -189,7 +189,7 @@ def map_error(places: np.ndarray, last: np.ndarray) -> float:
 
 
 def score_final(dataset: Dataset, folder: Path, seconds: list[float]) -> dict[str, float]:
-    """The last map's scores; the accuracy is that of all rows, since a sample's error is too large."""
+    """Return the scores of the last map; the accuracy uses all rows, because a sample is too inaccurate."""
     file = folder / f"{len(seconds) - 1}.npy"
     labels = dataset.labels()
     near = map_neighbors(np.load(file).astype(np.float64), np.arange(dataset.rows), 10)
@@ -197,7 +197,7 @@ def score_final(dataset: Dataset, folder: Path, seconds: list[float]) -> dict[st
 
 
 def draw_curves(curves: dict[str, list[Report]], file: Path) -> None:
-    """Quality and error over time, one line a system."""
+    """Draw quality and error over time, one line per system."""
     import matplotlib
 
     matplotlib.use("Agg")

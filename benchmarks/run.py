@@ -1,9 +1,9 @@
-"""Runs benchmark suites: `python benchmarks/run.py SUITE... [--repeats N] [--size N]`; SUITE may be `all`.
+"""Run benchmark suites: `python benchmarks/run.py SUITE... [--repeats N] [--size N]`; SUITE may be `all`.
 
-Run it with the interpreter of the package's own environment. The peers' environment is made from
-`requirements.txt` and expected in `.venv-bench` beside this folder (or see --peer-python).
-Raw figures go to `results/SUITE.json`, the table to `RESULTS.md`. A trial run with --size leaves both alone
-and writes to `.cache/trial/` instead; sizes above 4,096 take the same paths as the full data in every system.
+Use the interpreter of the package's own environment. The environment of the other libraries is made from
+`requirements.txt` and expected in `.venv-bench` in the repository (or see --peer-python). Raw results go to
+`results/SUITE.json`, the table to `RESULTS.md`. A trial run with --size writes to `.cache/trial/` instead; sizes above
+4,096 take the same code paths as the full data in every system.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ HERE = Path(__file__).resolve().parent
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("suites", nargs="+", choices=[*SUITES, "all"], metavar="SUITE", help=", ".join(SUITES))
-    parser.add_argument("--repeats", type=int, help="measurements of each kind (default: the suite's own number)")
-    parser.add_argument("--size", type=int, help="use only the first rows of every dataset: a trial run")
+    parser.add_argument("--repeats", type=int, help="measurements per system (default: depends on the suite)")
+    parser.add_argument("--size", type=int, help="trial run with only the first rows of every data set")
     parser.add_argument("--peer-python", type=Path, default=HERE.parent / ".venv-bench" / "bin" / "python")
     return parser.parse_args()
 

@@ -1,7 +1,7 @@
 """Quality of a map on a sample of rows, the same rows for every system.
 
-Nothing here comes from the package under test: NumPy, SciPy's k-d tree and brute force.
-Neighbours never include the row itself. Distances in the input are Euclidean.
+The scores use NumPy, SciPy's k-d tree and brute force, not the package under test. Neighbors never include the row
+itself. Distances in the input are Euclidean.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ SAMPLE = 2000
 SAMPLE_SEED = 20240229
 NEIGHBORS = 15
 WIDE_NEIGHBORS = 100
-# Ranking by float32 |x|^2 + |y|^2 - 2xy may swap near ties; the best of these are ranked again in float64.
+# Ranking by float32 |x|^2 + |y|^2 - 2xy may swap near ties; this many candidates are ranked again in float64.
 CANDIDATES = 64
 BLOCK_ROWS = 250
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What the scores compare with: sampled rows, their true neighbours, their pair distances' ranks."""
+    """The reference of the scores: sampled rows, their true neighbors, the ranks of their pairwise distances."""
 
     rows: np.ndarray
     neighbors: np.ndarray
@@ -40,7 +40,7 @@ def sample_rows(n: int) -> np.ndarray:
 
 
 def load_truth(dataset: Dataset) -> Truth:
-    """The truth about a dataset, from `.cache/` after the first time."""
+    """Return the reference of a data set, cached in `.cache/`."""
     file = CACHE / f"truth-{dataset.key}.npz"
     if not file.exists():
         truth = find_truth(dataset.data())
@@ -66,7 +66,7 @@ def find_truth(data: np.ndarray) -> Truth:
 
 
 def ranking_blocks(data: np.ndarray, rows: np.ndarray):
-    """Yields (start, values): squared distances, up to a constant per line, from sampled rows to all rows."""
+    """Yield (start, values): squared distances from sampled rows to all rows, up to a constant per row of `values`."""
     norms = np.einsum("ij,ij->i", data, data)
     for start in range(0, len(rows), BLOCK_ROWS):
         block = data[rows[start : start + BLOCK_ROWS]]
@@ -77,28 +77,28 @@ def ranking_blocks(data: np.ndarray, rows: np.ndarray):
 
 
 def map_neighbors(embedding: np.ndarray, rows: np.ndarray, k: int) -> np.ndarray:
-    """The k nearest rows of the map for each sampled row, nearest first."""
+    """Return the k nearest rows in the map for each sampled row, nearest first."""
     _, found = cKDTree(embedding).query(embedding[rows], k=k + 1)
     others = found != rows[:, None]
-    # Among many coinciding points the row itself may be missing from its own list.
+    # among many equal points the row itself may be missing from its own list
     others[others.all(axis=1), -1] = False
     return found[others].reshape(len(rows), k)
 
 
 def overlap_share(true: np.ndarray, found: np.ndarray) -> float:
-    """The share of true neighbours that are among those found."""
+    """Return the fraction of true neighbors that were found."""
     hits = sum(np.isin(t, f, assume_unique=True).sum() for t, f in zip(true, found, strict=True))
     return float(hits / true.size)
 
 
 def majority(votes: np.ndarray) -> np.ndarray:
-    """The most frequent label of each line; a tie goes to the smallest."""
+    """Return the most frequent label of each row; ties go to the smallest label."""
     counts = np.stack([(votes == label).sum(axis=1) for label in range(votes.max() + 1)], axis=1)
     return counts.argmax(axis=1)
 
 
 def trustworthiness(data: np.ndarray, rows: np.ndarray, near: np.ndarray) -> float:
-    """Venna and Kaski's measure: penalises map neighbours by how far beyond k they rank in the input."""
+    """Return Venna and Kaski's measure, which penalises map neighbors by how far beyond k they rank in the input."""
     n, k = len(data), near.shape[1]
     penalty = 0.0
     for start, values in ranking_blocks(data, rows):
@@ -112,10 +112,10 @@ def trustworthiness(data: np.ndarray, rows: np.ndarray, near: np.ndarray) -> flo
 
 
 def score_embedding(dataset: Dataset, embedding_file: Path) -> dict[str, float]:
-    """Every score of one map, which is read from its .npy file."""
+    """Return all scores of the map in a .npy file."""
     embedding = np.load(embedding_file).astype(np.float64)
     if embedding.shape[0] != dataset.rows or not np.isfinite(embedding).all():
-        raise ValueError(f"not a finite map of {dataset.rows} rows: {embedding.shape}")
+        raise ValueError(f"expected a finite map of {dataset.rows} rows, got shape {embedding.shape}")
     truth, data, labels = load_truth(dataset), dataset.data(), dataset.labels()
     near = map_neighbors(embedding, truth.rows, min(WIDE_NEIGHBORS, dataset.rows - 1))
     map_ranks = rankdata(pdist(embedding[truth.rows]))
@@ -130,14 +130,14 @@ def score_embedding(dataset: Dataset, embedding_file: Path) -> dict[str, float]:
 
 
 def score_neighbors(dataset: Dataset, index_file: Path) -> float:
-    """Recall of a neighbour table [n, k] with the row itself first: its k-1 others among the true k-1."""
+    """Return the recall of a neighbor table [n, k] whose first column is the row itself."""
     truth, index = load_truth(dataset), np.load(index_file)
     others = index.shape[1] - 1
     return overlap_share(truth.neighbors[:, :others], index[truth.rows, 1:])
 
 
 def score_sparse(dataset: Dataset, index_file: Path, embedding_file: Path) -> dict[str, float]:
-    """Recall of a neighbour table among sparse rows of length 1, and the map's label accuracy."""
+    """Return the recall of a neighbor table of sparse unit-length rows, and the label accuracy of the map."""
     data, labels, index = dataset.data(), dataset.labels(), np.load(index_file)
     rows = sample_rows(dataset.rows)
     others = index.shape[1] - 1
@@ -146,7 +146,7 @@ def score_sparse(dataset: Dataset, index_file: Path, embedding_file: Path) -> di
         block = rows[start : start + BLOCK_ROWS]
         likeness = (data[block] @ data.T).toarray()
         likeness[np.arange(len(block)), block] = -np.inf
-        # A row that ties with the last true neighbour is as good.
+        # a row that ties with the last true neighbor counts as true
         last = np.partition(likeness, -others, axis=1)[:, -others]
         found = np.take_along_axis(likeness, index[block, 1:], axis=1)
         hits += int((found >= last[:, None] - 1e-6).sum())
@@ -158,7 +158,7 @@ def score_sparse(dataset: Dataset, index_file: Path, embedding_file: Path) -> di
 
 
 class Divergence:
-    """The exact KL divergence of t-SNE maps of a dataset, all on one graph of the default perplexity."""
+    """The exact KL divergence of t-SNE maps of a data set, all on one graph of the default perplexity."""
 
     def __init__(self, dataset: Dataset) -> None:
         from vicinal import entropic_graph, find_neighbors
@@ -172,7 +172,7 @@ class Divergence:
 
 
 class RadiusCorrelation:
-    """How local radii of a dataset and of its maps correlate, all by our code on one neighbour table."""
+    """The correlation of local radii in a data set and in its maps, computed by our code on one neighbor table."""
 
     def __init__(self, dataset: Dataset) -> None:
         from vicinal import find_neighbors, fuzzy_graph
@@ -189,6 +189,6 @@ class RadiusCorrelation:
 
 
 def score_transform(train_map: Path, train_labels: np.ndarray, moved_map: Path, labels: np.ndarray) -> float:
-    """10-NN label accuracy of transformed rows among the training rows of the map."""
+    """Return the 10-NN label accuracy of transformed rows among the training rows of the map."""
     _, near = cKDTree(np.load(train_map)).query(np.load(moved_map), k=10)
     return float((majority(train_labels[near]) == labels).mean())

@@ -1,8 +1,8 @@
-"""The suites: which system does which task on which data, in which order, and what is scored afterwards.
+"""The suites: which systems run which task on which data, in which order, and how the maps are scored.
 
-A suite is a function of a `Driver` that returns records, one a measured process. Systems take turns within
-every repeat, and the order rotates, so that a drift of the machine's speed falls on all of them.
-Maps are scored after the last measurement of a suite.
+A suite is a function of a `Driver` that returns one record per measured process. Systems take turns within every
+repeat, and the order rotates, so that changes of the machine's speed affect all of them. Maps are scored after the last
+measurement of a suite.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Contender = tuple[str, bool]
 
 
 def turns(driver: Driver, contenders: Sequence[Contender]) -> Iterator[tuple[int, str, int | None]]:
-    """(repeat, system, seed): everyone once a repeat, starting one further each time."""
+    """Yield (repeat, system, seed): each system once per repeat, starting with the next system each time."""
     for repeat in range(driver.repeats):
         start = repeat % len(contenders)
         for system, seeded in (*contenders[start:], *contenders[:start]):
@@ -67,14 +67,14 @@ UMAPS: list[Contender] = [("vicinal", True), ("umap-learn", True), ("umap-learn"
 
 
 def iris(driver: Driver) -> list[Record]:
-    """A process from its start to its exit that fits 150 rows: what starting costs."""
+    """A process from start to exit that fits 150 rows: the cost of starting."""
     dataset = open_dataset("iris", driver.size)
     records = [fit_once(driver, dataset, system, seed, repeat) for repeat, system, seed in turns(driver, UMAPS)]
     return add_quality(records, {dataset.name: dataset})
 
 
 def fresh(driver: Driver) -> list[Record]:
-    """A process from its start to its exit: import, read the rows, fit with default parameters."""
+    """A process from start to exit: import, read the rows, fit with default parameters."""
     cases = {"digits": UMAPS, "fashion": [*UMAPS, ("scranpy", True)]}
     datasets = {name: open_dataset(name, driver.size) for name in cases}
     fill_compiler_caches(driver)
@@ -86,14 +86,14 @@ def fresh(driver: Driver) -> list[Record]:
 
 
 def fill_compiler_caches(driver: Driver) -> None:
-    """One discarded fit each way, so that numba's on-disk caches are what a second run finds."""
+    """Run one discarded fit per variant, so that numba's on-disk caches are filled."""
     dataset = open_dataset("fashion", min(WARM_ROWS, driver.size or WARM_ROWS))
     for seed in (None, FIRST_SEED):
         fit_once(driver, dataset, "umap-learn", seed, -1)["map"].unlink()
 
 
 def stages(driver: Driver) -> list[Record]:
-    """Each stage alone and the whole fit, in a process that has already done a small fit."""
+    """Each stage alone and the whole fit, in a process that has already run a small fit."""
     dataset = open_dataset("fashion", driver.size)
     contenders = [("vicinal", True), ("umap-learn", False), ("pynndescent", True)]
     records = []
@@ -103,7 +103,7 @@ def stages(driver: Driver) -> list[Record]:
             "task": "stages",
             "system": system,
             "seed": FIRST_SEED + repeat,
-            # umap-learn compiles its parallel layout only in a fit without a seed.
+            # umap-learn compiles its parallel layout only in a fit without a seed
             "warm_seed": None if system == "umap-learn" else FIRST_SEED,
             "warm_rows": WARM_ROWS,
             "index": str(index),
@@ -123,7 +123,7 @@ def stages(driver: Driver) -> list[Record]:
 
 
 def transform(driver: Driver) -> list[Record]:
-    """Unseen rows through a warm model of six sevenths of the data, single rows through one of all of it."""
+    """Unseen rows placed by a warm model of six sevenths of the data; single rows placed by a model of all rows."""
     dataset = open_dataset("fashion", driver.size)
     train_rows = round(dataset.rows * TRAIN_SHARE)
     labels = dataset.labels()
@@ -162,7 +162,7 @@ def transform(driver: Driver) -> list[Record]:
 
 
 def growth(driver: Driver) -> list[Record]:
-    """The package alone on a dataset and on ten pixel-shifted copies of it."""
+    """vicinal alone on a data set and on ten pixel-shifted copies of it."""
     base = open_dataset("fashion", driver.size)
     records = []
     for repeat in range(driver.repeats):
@@ -175,7 +175,7 @@ def growth(driver: Driver) -> list[Record]:
 
 
 def memory(driver: Driver) -> list[Record]:
-    """Peak resident memory of a fresh process that fits, beyond the bytes of its input."""
+    """Peak resident memory of a fresh process during a fit, without its input."""
     dataset = open_dataset("fashion", driver.size)
     records = []
     for repeat, system, seed in turns(driver, [("vicinal", True), ("umap-learn", False), ("umap-learn", True)]):
@@ -187,7 +187,7 @@ def memory(driver: Driver) -> list[Record]:
 
 
 def sparse(driver: Driver) -> list[Record]:
-    """Sparse rows, 20,000 x 50,000 with 100 words each, cosine: a fresh process, its peak memory, its neighbours."""
+    """Sparse rows, 20,000 x 50,000 with 100 words each, cosine: time, peak memory and recall of a fresh process."""
     dataset = open_topics(driver.size)
     records = []
     contenders = [("vicinal", True), ("umap-learn", True), ("umap-learn", False)]
@@ -205,7 +205,7 @@ def sparse(driver: Driver) -> list[Record]:
 
 
 def startup(driver: Driver) -> list[Record]:
-    """Importing alone: the interpreter's own account, and the clock on the wall."""
+    """Import only: time reported by -X importtime, and wall time."""
     statements = {
         ("own", "nothing"): "pass",
         ("own", "vicinal"): "import vicinal",
@@ -224,7 +224,7 @@ def startup(driver: Driver) -> list[Record]:
 
 
 def import_time(driver: Driver) -> float:
-    """Seconds that `-X importtime` books for `import vicinal`, imports within it included."""
+    """Return the seconds that `-X importtime` reports for `import vicinal`, including nested imports."""
     listing = subprocess.run(
         [driver.interpreters["own"], "-X", "importtime", "-c", "import vicinal"],
         check=True,
@@ -236,7 +236,7 @@ def import_time(driver: Driver) -> float:
 
 
 def quality(driver: Driver) -> list[Record]:
-    """Maps of the digits for several seeds."""
+    """Maps of the digits with several seeds."""
     dataset = open_dataset("digits", driver.size)
     records = []
     for system in ("vicinal", "umap-learn"):
@@ -256,7 +256,7 @@ def quality(driver: Driver) -> list[Record]:
 
 
 def tsne(driver: Driver) -> list[Record]:
-    """A fresh process that fits t-SNE with default parameters; all divergences by our exact code on one graph."""
+    """A fresh process that fits t-SNE with default parameters; our exact code computes all divergences on one graph."""
     dataset = open_dataset("fashion", driver.size)
     records = [
         fit_once(driver, dataset, system, seed, repeat)
@@ -269,7 +269,7 @@ def tsne(driver: Driver) -> list[Record]:
 
 
 def family(driver: Driver) -> list[Record]:
-    """Fresh processes: densMAP beside umap-learn's and beside our UMAP, and LargeVis."""
+    """Fresh processes: densMAP compared with umap-learn's and with our UMAP, and LargeVis."""
     dataset = open_dataset("fashion", driver.size)
     contenders = [
         ("vicinal", True),
@@ -285,7 +285,7 @@ def family(driver: Driver) -> list[Record]:
 
 
 def progressive(driver: Driver) -> list[Record]:
-    """Fashion-MNIST in batches of 1,000 beside the fit of all rows at once, warm: first map, steps, total, quality."""
+    """Fashion-MNIST in batches of 1,000 compared with one fit of all rows, warm: first map, steps, total, quality."""
     dataset = open_dataset("fashion", driver.size)
     records = []
     for repeat, task, seed in turns(driver, [("progressive", True), ("one_shot", True)]):
@@ -308,7 +308,7 @@ def progressive(driver: Driver) -> list[Record]:
 
 
 Suite = Callable[[Driver], list[Record]]
-# Suites with the number of repeats that gives a steady median within reasonable time.
+# The suites and the number of repeats that gives a stable median in reasonable time.
 SUITES: dict[str, tuple[Suite, int]] = {
     "startup": (startup, 5),
     "iris": (iris, 3),

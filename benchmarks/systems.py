@@ -1,7 +1,7 @@
-"""The systems that are compared: an adapter each, the only place that knows a library's names.
+"""The compared systems: one adapter per library; no other module of the benchmarks uses a library's names.
 
-The driver reads names and environments from here; the measured process calls the methods.
-Libraries are imported inside methods, so that a process pays for the one it measures and no other.
+The driver reads names and environments from here; the measured process calls the methods. Libraries are imported inside
+methods, so that a process imports only the one that it measures.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LAYOUT_EPOCHS = 200
 
 
 class Stopwatch:
-    """Runs stages and keeps their seconds by name."""
+    """Run stages and store their seconds by name."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -31,31 +31,31 @@ class Stopwatch:
 
 
 def random_positions(n: int, seed: int) -> np.ndarray:
-    """The start of a layout that is timed alone: uniform on the square that umap-learn scales to."""
+    """Return the initial positions of a layout that is timed alone: uniform on umap-learn's square."""
     return np.random.default_rng(seed).uniform(0.0, 10.0, size=(n, 2)).astype(np.float32)
 
 
 class System:
-    """What the driver needs to know; a library fills in the tasks it can do."""
+    """The interface of the driver; each library implements the tasks that it supports."""
 
     name: str
-    # Which virtual environment runs it: "own" is the package's, "peers" holds the others.
+    # The virtual environment: "own" has vicinal, "peers" has the other libraries.
     environment: str = "peers"
     packages: tuple[str, ...] = ()
 
     def load(self) -> None:
-        """Imports the library, as a user's script would."""
+        """Import the library, as a user's script does."""
 
     def fit(self, data: Any, seed: int | None, metric: str = "euclidean") -> Any:
-        """A model with `embedding_` (and `transform`, if it has one), all other parameters at their defaults."""
+        """Return a model with `embedding_` (and `transform`, if supported), with default parameters otherwise."""
         raise NotImplementedError
 
     def stage_times(self, model: Any) -> dict[str, float]:
-        """Seconds that the library itself reports for the stages of `fit`."""
+        """Return the seconds per stage that the library reports for `fit`."""
         return {}
 
     def stages(self, data: np.ndarray, seed: int) -> tuple[dict[str, float], dict[str, np.ndarray]]:
-        """Each stage alone, timed, and its products: `index` (neighbours) and `embedding` (layout)."""
+        """Time each stage alone; return seconds and results: `index` (neighbor table) and `embedding` (layout)."""
         raise NotImplementedError
 
 
@@ -90,7 +90,7 @@ class Vicinal(System):
         initial, kernel = random_positions(len(data), seed), fit_ab(spread=1.0, min_dist=0.1)
 
         def run_layout() -> np.ndarray:
-            layout = Layout(graph, initial, kernel, Schedule(n_epochs=LAYOUT_EPOCHS), seed=seed, n_jobs=-1)
+            layout = Layout(graph, initial, kernel, Schedule(n_epochs=LAYOUT_EPOCHS), seed=seed)
             layout.step(LAYOUT_EPOCHS)
             return layout.embedding
 
@@ -172,18 +172,18 @@ class UmapLearn(System):
                 *(data, N_NEIGHBORS, random, "euclidean"),
                 knn_indices=index,
                 knn_dists=distance,
-                # As `fit` passes it: the default None would be compiled anew.
+                # as `fit` passes it: with the default None, numba would compile another version
                 return_dists=False,
             ),
         )
         watch.time("initialize", lambda: spectral_layout(data, graph, 2, random))
         embedding = watch.time("layout", self.prepare_layout(graph, random_positions(len(data), seed), random))
-        # Without a seed: the only way in which umap-learn's layout uses every core.
+        # without a seed, because only then umap-learn's layout uses all cores
         watch.time("fit", lambda: self.fit(data, None))
         return watch.seconds, {"index": index, "embedding": embedding}
 
     def prepare_layout(self, graph: Any, embedding: np.ndarray, random: Any) -> Callable[[], np.ndarray]:
-        """Does what `simplicial_set_embedding` does before the layout, so that the layout alone is timed."""
+        """Do the same as `simplicial_set_embedding` before the layout, so that only the layout is timed."""
         from umap.layouts import optimize_layout_euclidean
         from umap.umap_ import find_ab_params, make_epochs_per_sample
 

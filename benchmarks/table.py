@@ -1,4 +1,4 @@
-"""Makes RESULTS.md from the raw figures: `python benchmarks/table.py`."""
+"""Write RESULTS.md from the raw results: `python benchmarks/table.py`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STAGES = ("neighbors", "graph", "initialize", "layout", "fit")
 
 
 def read_documents(results: Path) -> Documents:
-    """The suites' figures; other files in the folder have scripts and forms of their own."""
+    """Read the results of the suites; other files in the folder belong to other scripts."""
     files = [results / f"{name}.json" for name in SECTIONS]
     return {file.stem: json.loads(file.read_text()) for file in files if file.is_file()}
 
@@ -44,7 +44,7 @@ def shown_seconds(value: float | None) -> str:
 
 
 def show_times(ours: float | None, other: float | None) -> str:
-    """How many times ours the other takes."""
+    """Return the time of the other system as a multiple of ours."""
     return "" if not ours or other is None else f"{other / ours:.2f}"
 
 
@@ -86,7 +86,7 @@ def label(record: Record) -> str:
 
 
 def groups(documents: Documents, suite: str, *keys: str) -> list[list[Record]]:
-    """The records of a suite that share these keys, in the order of their first appearance."""
+    """Return the records of a suite, grouped by these keys, in order of first appearance."""
     found: dict[tuple[object, ...], list[Record]] = {}
     for record in select(documents, suite):
         found.setdefault(tuple(record.get(key) for key in keys), []).append(record)
@@ -94,7 +94,7 @@ def groups(documents: Documents, suite: str, *keys: str) -> list[list[Record]]:
 
 
 def process_section(suite: str, title: str) -> Callable[[Documents], list[str]]:
-    """Whole processes by data and system, with the quality of their maps."""
+    """Return a function that lists whole processes by data and system, with the quality of their maps."""
 
     def section(documents: Documents) -> list[str]:
         lines = []
@@ -213,7 +213,7 @@ def progressive_section(documents: Documents) -> list[str]:
         *rows((*head, *QUALITY_COLUMNS.values()), lines),
         "![quality and error over time](results/progressive.png)",
         "",
-        "Quality is that of the rows a map has so far; the error is the way to its own last map.",
+        "Quality is measured on the rows placed so far; the error is the distance to the final map.",
         "",
         *rows(("system", "after", "rows", *CURVE.values()), curves),
     ]
@@ -258,10 +258,10 @@ def heading(documents: Documents) -> list[str]:
     lines = [
         "# Results",
         "",
-        "Made by `benchmarks/table.py` from the raw figures in `benchmarks/results/`.",
-        "A figure is the median of its repeats (quality: the mean).",
-        "Systems took turns: a ratio holds beyond this run, a time does not.",
-        "The peers' compiler caches are as an earlier run left them.",
+        "Written by `benchmarks/table.py` from the raw results in `benchmarks/results/`.",
+        "Numbers are medians over the repeats (quality: means).",
+        "Systems took turns: ratios are comparable between runs, times are not.",
+        "The compiler caches of the other libraries were filled by an earlier run.",
         "",
     ]
     for document in machines.values():

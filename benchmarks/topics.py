@@ -1,8 +1,8 @@
-"""Sparse rows like the TF-IDF weights of documents: 20 topics over words whose frequencies fall like 1 / rank.
+"""Sparse rows similar to TF-IDF weights of documents: 20 topics over words with frequencies proportional to 1 / rank.
 
-A document draws its words from a mixture: 60 % of the language as a whole, 40 % of its topic, which favours 2,000
-words of its own. It keeps 100 different ones; counts are weighted by the inverse document frequency and rows have
-length 1.
+60 % of the words of a document are drawn from the whole vocabulary, 40 % from its topic, which prefers 2,000 words. A
+document keeps 100 distinct words; counts are weighted by the inverse document frequency and rows are scaled to unit
+length.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def make_topics() -> tuple[sparse.csr_matrix, np.ndarray]:
 
 
 def topic_chances(rng: np.random.Generator, falling: np.ndarray) -> np.ndarray:
-    """Cumulative chances of the words in a topic."""
+    """Return the cumulative probabilities of the words in a topic."""
     chance = (1.0 - TOPIC_SHARE) * falling / falling.sum()
     favoured = rng.choice(WORDS, TOPIC_WORDS, replace=False)
     weight = falling[:TOPIC_WORDS]

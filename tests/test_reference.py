@@ -1,4 +1,4 @@
-"""The reference against itself (calculus, the laws of fuzzy sets) and against umap-learn's golden files."""
+"""The reference against finite differences, the laws of fuzzy sets and umap-learn's golden files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ GOLDEN = Path(__file__).parent / "golden"
 GRAPHS = ("iris", "digits", "repeated")
 KERNELS = ((1.577, 0.8951), (1.929, 0.7915), (1.0, 1.0), (0.3, 1.4), (5.0, 0.55))
 DIMENSIONS = (1, 2, 3, 7)
-# Half the digits of float64: the best a central difference can do, with the truncation error on top.
+# A central difference has half the digits of float64 at best, and a truncation error.
 FINITE_DIFFERENCE_TOLERANCE = 2e-7
 
 
@@ -22,7 +22,7 @@ def golden(name: str) -> dict[str, np.ndarray]:
 
 
 def finite_difference(cost, head: np.ndarray, tail: np.ndarray, step: float = 1e-6) -> np.ndarray:
-    """The derivative of cost(d2) by the head, by central differences."""
+    """Return the derivative of cost(d2) by the head, by central differences."""
     gradient = np.empty_like(head)
     for axis in range(len(head)):
         shift = np.zeros_like(head)
@@ -34,7 +34,7 @@ def finite_difference(cost, head: np.ndarray, tail: np.ndarray, step: float = 1e
 
 
 def random_pairs(dimension: int, count: int = 20):
-    """Pairs at distances from 0.05 to 20, where the kernel goes from its flat top to its tail."""
+    """Yield pairs at distances from 0.05 to 20, from the flat top of the kernel to its tail."""
     rng = np.random.default_rng(dimension)
     for distance in np.geomspace(0.05, 20.0, count):
         head, direction = rng.normal(size=(2, dimension))
@@ -60,7 +60,7 @@ def test_repel_gradient_without_eps_is_the_derivative_of_its_cost(a: float, b: f
 
 
 @pytest.mark.parametrize(("a", "b"), KERNELS)
-def test_gradients_equal_their_chain_rule_forms(a: float, b: float) -> None:
+def test_gradients_equal_those_of_the_chain_rule(a: float, b: float) -> None:
     for head, tail in random_pairs(3):
         np.testing.assert_allclose(
             reference.attract_gradient(head, tail, a, b),
@@ -74,7 +74,7 @@ def test_gradients_equal_their_chain_rule_forms(a: float, b: float) -> None:
         )
 
 
-def test_eps_scales_the_repulsion_by_the_share_of_the_squared_distance() -> None:
+def test_eps_multiplies_the_repulsion_by_d2_over_d2_plus_eps() -> None:
     for head, tail in random_pairs(2):
         d2 = ((head - tail) ** 2).sum()
         exact = reference.repel_gradient(head, tail, 1.577, 0.8951, eps=0.0)
@@ -82,7 +82,7 @@ def test_eps_scales_the_repulsion_by_the_share_of_the_squared_distance() -> None
         np.testing.assert_allclose(damped, exact * d2 / (d2 + 0.001), rtol=1e-12)
 
 
-def test_gradients_point_the_right_way_are_antisymmetric_and_vanish_at_zero_distance() -> None:
+def test_gradients_have_the_right_sign_are_antisymmetric_and_are_zero_at_distance_zero() -> None:
     head, tail = np.array([1.0, 2.0]), np.array([0.0, -1.0])
     for gradient, sign in ((reference.attract_gradient, 1.0), (reference.repel_gradient, -1.0)):
         value = gradient(head, tail, 1.577, 0.8951)
@@ -91,7 +91,7 @@ def test_gradients_point_the_right_way_are_antisymmetric_and_vanish_at_zero_dist
         np.testing.assert_array_equal(gradient(head, head, 1.577, 0.8951), np.zeros(2))
 
 
-def test_costs_are_the_logarithms_of_the_kernel() -> None:
+def test_costs_are_logarithms_of_the_kernel() -> None:
     d2 = np.geomspace(1e-3, 1e3, 50)
     for a, b in KERNELS:
         q = reference.kernel(d2, a, b)
@@ -106,7 +106,7 @@ def small_problem() -> tuple[np.ndarray, list[np.ndarray]]:
 
 
 @pytest.mark.parametrize(("a", "b"), KERNELS)
-def test_dropping_the_constant_shifts_the_cost_equally_for_every_embedding(a: float, b: float) -> None:
+def test_full_and_reduced_cross_entropy_differ_by_the_same_constant_for_every_embedding(a: float, b: float) -> None:
     graph, embeddings = small_problem()
     full = np.array([reference.cross_entropy(graph, y, a, b) for y in embeddings])
     reduced = np.array([reference.reduced_cross_entropy(graph, y, a, b) for y in embeddings])
@@ -117,7 +117,7 @@ def test_dropping_the_constant_shifts_the_cost_equally_for_every_embedding(a: fl
     assert np.ptp(reduced) > 1.0
 
 
-def test_cost_by_pairs_equals_the_double_sum() -> None:
+def test_sum_over_unordered_pairs_equals_the_double_sum() -> None:
     graph, embeddings = small_problem()
     for y in embeddings:
         assert reference.reduced_cross_entropy_by_pairs(graph, y, 1.577, 0.8951) == pytest.approx(
@@ -125,7 +125,7 @@ def test_cost_by_pairs_equals_the_double_sum() -> None:
         )
 
 
-def test_cross_entropy_is_zero_only_where_the_graphs_agree() -> None:
+def test_cross_entropy_is_zero_only_if_the_graphs_are_equal() -> None:
     _, embeddings = small_problem()
     q = reference.kernel(reference.squared_distances(embeddings[1]), 1.577, 0.8951)
     assert reference.cross_entropy(q, embeddings[1], 1.577, 0.8951) == pytest.approx(0.0, abs=1e-9)
@@ -133,7 +133,7 @@ def test_cross_entropy_is_zero_only_where_the_graphs_agree() -> None:
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_exact_neighbors(name: str) -> None:
+def test_exact_neighbors_equal_the_golden_table(name: str) -> None:
     arrays = golden(name)
     index, distance = reference.exact_neighbors(arrays["data"], 15)
     np.testing.assert_array_equal(index[:, 0], np.arange(len(index)))
@@ -158,7 +158,7 @@ def test_sigma_solves_its_equation(name: str, tolerance: float) -> None:
     np.testing.assert_allclose(sums, np.log2(15), rtol=0, atol=2 * tolerance)
 
 
-def test_sigma_is_floored_where_its_equation_has_no_solution() -> None:
+def test_sigma_has_a_floor_if_its_equation_has_no_solution() -> None:
     ties = np.array([[0.0, 1.0, 1.0, 1.0, 1.0], [0.0, 1.0, 2.0, 3.0, 4.0]])
     sigma = reference.smooth_scales(ties, reference.nearest_distances(ties))
     assert sigma[0] == pytest.approx(1e-3 * 0.8)
@@ -170,7 +170,7 @@ def test_sigma_is_floored_where_its_equation_has_no_solution() -> None:
     assert reference.smooth_scales(duplicates, rho)[0] == pytest.approx(1e-3 * 1.0)
 
 
-def test_sigma_stays_finite_in_a_row_that_lost_neighbors() -> None:
+def test_sigma_is_finite_for_rows_with_missing_neighbors() -> None:
     table = np.array([[0.0, 1.0, 2.0, 3.0, np.inf], [0.0, np.inf, np.inf, np.inf, np.inf]])
     rho = reference.nearest_distances(table)
     np.testing.assert_array_equal(rho, [1.0, 0.0])
@@ -194,7 +194,7 @@ def test_local_connectivity_interpolates_between_the_nearest_distances() -> None
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_rho_and_sigma_equal_umap_learn(name: str) -> None:
+def test_rho_and_sigma_equal_those_of_umap_learn(name: str) -> None:
     arrays = golden(name)
     for c, connectivity in enumerate(arrays["local_connectivity"]):
         rho = reference.nearest_distances(arrays["distance"], connectivity)
@@ -204,10 +204,10 @@ def test_rho_and_sigma_equal_umap_learn(name: str) -> None:
 
 
 def float32_graph(index: np.ndarray, distance: np.ndarray, mix: float, connectivity: float) -> np.ndarray:
-    """The graph with rho rounded to float32, as umap-learn stores it.
+    """Return the graph with rho rounded to float32, as umap-learn stores it.
 
-    Where sigma is floored at a thousandth of the mean distance, half a unit in rho's last place
-    is worth 1e-4 of membership for a neighbour that all but ties with rho.
+    If sigma has its floor of a thousandth of the mean distance, half a unit in the last place of rho changes the
+    membership of a neighbor at nearly the distance rho by 1e-4.
     """
     rho = reference.nearest_distances(distance, connectivity).astype(np.float32)
     sigma = reference.smooth_scales(distance, rho)
@@ -215,14 +215,14 @@ def float32_graph(index: np.ndarray, distance: np.ndarray, mix: float, connectiv
     return reference.symmetrize(conditional, mix)
 
 
-def test_fuzzy_graph_composes_the_four_equations() -> None:
+def test_fuzzy_graph_combines_eq_1_to_4() -> None:
     arrays = golden("iris")
     whole = reference.fuzzy_graph(arrays["index"], arrays["distance"], 0.5, 2.0)
     np.testing.assert_array_equal(whole, float32_graph(arrays["index"], arrays["distance"], 0.5, 2.0))
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_graph_equals_umap_learn(name: str) -> None:
+def test_graph_equals_that_of_umap_learn(name: str) -> None:
     arrays = golden(name)
     rows, cols = arrays["rows"], arrays["cols"]
     for c, connectivity in enumerate(arrays["local_connectivity"]):
@@ -231,18 +231,18 @@ def test_graph_equals_umap_learn(name: str) -> None:
             np.testing.assert_allclose(graph[rows, cols], arrays["weights"][c, m], rtol=0, atol=1e-5)
             outside = graph.copy()
             outside[rows, cols] = outside[cols, rows] = 0.0
-            # Below float32's range umap-learn's membership is 0 and the entry disappears.
+            # Memberships below the range of float32 are 0 in umap-learn, and the entry is missing.
             assert outside.max() < 1e-37
 
 
-def test_memberships_skip_the_point_itself_and_missing_neighbors() -> None:
+def test_memberships_exclude_the_row_itself_and_missing_neighbors() -> None:
     index = np.array([[0, 1, 2], [1, 0, -1], [2, 1, 0]])
     distance = np.array([[0.0, 1.0, 3.0], [0.0, 1.0, np.inf], [0.0, 2.0, 3.0]])
     p = reference.conditional_memberships(index, distance, [1.0, 1.0, 2.5], [2.0, 1.0, 0.5])
     np.testing.assert_allclose(p, [[0.0, 1.0, np.exp(-1.0)], [1.0, 0.0, 0.0], [np.exp(-1.0), 1.0, 0.0]])
 
 
-def test_symmetrization_obeys_the_laws_of_fuzzy_sets() -> None:
+def test_symmetric_graphs_obey_the_laws_of_fuzzy_sets() -> None:
     p = np.random.default_rng(0).random((30, 30)) * (np.random.default_rng(1).random((30, 30)) < 0.4)
     np.fill_diagonal(p, 0.0)
     union, mixed, both = (reference.symmetrize(p, mix) for mix in (1.0, 0.5, 0.0))
@@ -260,18 +260,18 @@ def test_symmetrization_obeys_the_laws_of_fuzzy_sets() -> None:
     np.testing.assert_array_equal(reference.symmetrize(certain, 0.0), np.zeros((4, 4)))
 
 
-def test_kernel_parameters_at_the_defaults_and_at_the_surveys_value() -> None:
+def test_kernel_parameters_for_the_defaults_and_for_the_value_in_the_survey() -> None:
     assert reference.fit_ab() == pytest.approx((1.577, 0.8951), abs=5e-4)
     assert reference.fit_ab(1.0, 0.001) == pytest.approx((1.929, 0.7915), abs=5e-4)
 
 
-def test_kernel_parameters_equal_umap_learn() -> None:
+def test_kernel_parameters_equal_those_of_umap_learn() -> None:
     arrays = golden("kernel")
     for spread, min_dist, a, b in zip(*(arrays[key] for key in ("spread", "min_dist", "a", "b")), strict=True):
         assert reference.fit_ab(spread, min_dist) == pytest.approx((a, b), rel=1e-6)
 
 
-def test_pairs_fire_by_their_membership() -> None:
+def test_pairs_fire_if_the_draw_is_at_most_their_membership() -> None:
     p = np.array([[0.0, 0.6, 0.2], [0.6, 0.0, 1.0], [0.2, 1.0, 0.0]])
     assert reference.fired_pairs(p, np.full((3, 3), 0.5)) == [(0, 1), (1, 0), (1, 2), (2, 1)]
     assert reference.fired_pairs(p, np.zeros((3, 3))) == [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]
@@ -281,7 +281,7 @@ def epoch_arguments(arrays: dict[str, np.ndarray]) -> dict[str, float]:
     return {key: float(arrays[key]) for key in ("a", "b", "gamma", "learning_rate")}
 
 
-def test_sequential_epoch_equals_umap_learn() -> None:
+def test_sequential_epoch_equals_that_of_umap_learn() -> None:
     arrays = golden("epoch")
     final = reference.algorithm1_epoch(
         arrays["initial"],
@@ -306,7 +306,7 @@ def test_update_negatives_moves_the_negative_by_the_opposite_step() -> None:
     np.testing.assert_allclose(moved.sum(axis=0), y.sum(axis=0), atol=1e-15)
 
 
-def test_gradients_are_clipped_by_component() -> None:
+def test_gradients_are_clipped_per_component() -> None:
     y = np.array([[0.0, 0.0], [0.02, 0.01]])
     free = reference.algorithm1_epoch(y, [(0, 1)], [[1]], 1.0, 1.0, clip=np.inf)
     assert (abs(free - y)[0] > 5.0).all()
@@ -323,8 +323,8 @@ def by_row(arrays: dict[str, np.ndarray]) -> tuple[list[list[int]], list[np.ndar
     return [tails[heads == i].tolist() for i in rows], [arrays["negatives"][heads == i].astype(int) for i in rows]
 
 
-def test_row_owned_epoch_agrees_with_the_sequential_one_for_small_steps() -> None:
-    """To first order in the learning rate both move every row by the same sum of gradients."""
+def test_row_owned_epoch_equals_the_sequential_epoch_for_small_steps() -> None:
+    """To first order in the learning rate, both move every row by the same sum of gradients."""
     arrays = golden("epoch")
     parameters = epoch_arguments(arrays) | {"learning_rate": 1e-6}
     initial = arrays["initial"].astype(np.float64)
@@ -336,7 +336,7 @@ def test_row_owned_epoch_agrees_with_the_sequential_one_for_small_steps() -> Non
 
 
 def test_row_owned_epoch_reads_only_the_snapshot() -> None:
-    """A row's result depends on its own edges alone, whatever the other rows do."""
+    """The result of a row depends on its own edges only."""
     arrays = golden("epoch")
     edges, negatives = by_row(arrays)
     whole = reference.row_owned_epoch(arrays["initial"], edges, negatives, **epoch_arguments(arrays))
@@ -349,7 +349,7 @@ def test_row_owned_epoch_reads_only_the_snapshot() -> None:
         np.testing.assert_array_equal(alone[others], arrays["initial"][others])
 
 
-def test_row_owned_step_by_hand() -> None:
+def test_row_owned_epoch_equals_a_step_computed_by_hand() -> None:
     y = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0], [-1.0, -1.0]])
     a, b, gamma, rate = 1.577, 0.8951, 0.5, 0.1
     result = reference.row_owned_epoch(y, [[1], [], [], []], [[[2, 3, 0]], [], [], []], a, b, gamma, rate)

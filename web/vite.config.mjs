@@ -11,7 +11,7 @@ function files(folder) {
   return readdirSync(folder).map((name) => `${folder}/${name}`);
 }
 
-// What the bundle was built from: a test compares it with the sources, so that CI needs no Node for it.
+// Records the hashes of the sources: a test compares them, so that CI does not need Node.
 function stamp() {
   return {
     name: "stamp",
@@ -22,8 +22,7 @@ function stamp() {
   };
 }
 
-// One classic script and one style sheet: the exporter writes both into the page, since a module cannot be loaded
-// from file://.
+// One classic script and one style sheet, which the exporter writes into the page: modules cannot load from file://.
 export default defineConfig({
   publicDir: "public",
   plugins: [stamp()],

@@ -1,6 +1,6 @@
-"""BERTopic with `umap_model=vicinal.UMAP(...)`: topics of the docstrings of four packages.
+"""BERTopic with `umap_model=vicinal.UMAP(...)`: topics in the docstrings of four packages.
 
-The documents are on disk, and their embeddings are TF-IDF reduced by SVD, so that nothing is downloaded.
+The documents are on disk and their embeddings are TF-IDF vectors reduced by SVD, so that nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HELD_OUT = 50
 
 
 def docstrings() -> list[str]:
-    """Every docstring of some length in the packages' public modules, once."""
+    """Return the distinct docstrings of more than 300 characters in the packages' public modules."""
     found: dict[str, None] = {}
     for package in PACKAGES:
         root = importlib.import_module(package)

@@ -1,4 +1,4 @@
-"""A scikit-learn pipeline around UMAP, its parameters searched by GridSearchCV, on digits."""
+"""A scikit-learn pipeline with UMAP, whose parameters GridSearchCV searches, on digits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""scanpy: neighbours by our search (`transformer=`), then our UMAP of the cells it ships, pbmc68k_reduced."""
+"""scanpy with our neighbor search (`transformer=`) and our UMAP, on its data set pbmc68k_reduced."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def main() -> None:
     own = sc.pp.neighbors(cells, n_neighbors=15, use_rep="X_pca", copy=True).obsp["connectivities"]
     sc.pp.neighbors(cells, use_rep="X_pca", transformer=vicinal.KNeighborsTransformer(n_neighbors=15))
     difference = abs(cells.obsp["connectivities"] - own).max()
-    assert difference < 1e-3, f"the graph differs from that of scanpy's own search by {difference}"
+    assert difference < 1e-3, f"the graph differs from the one of scanpy's own search by {difference}"
 
     cells.obsm["X_umap"] = vicinal.UMAP(random_state=0).fit_transform(cells.obsm["X_pca"])
     types = np.asarray(cells.obs["bulk_labels"])
     accuracy = cross_val_score(KNeighborsClassifier(15), cells.obsm["X_umap"], types, cv=5).mean()
     assert accuracy > 0.7, f"15-NN accuracy of the cell types is only {accuracy:.3f}"
-    print(f"scanpy neighbours + UMAP: {cells.n_obs} cells, graph as scanpy's, 15-NN accuracy of types {accuracy:.3f}")
+    print(f"scanpy neighbors + UMAP: {cells.n_obs} cells, same graph as scanpy, 15-NN accuracy of types {accuracy:.3f}")
 
 
 if __name__ == "__main__":

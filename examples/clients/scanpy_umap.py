@@ -1,4 +1,4 @@
-"""scanpy.pp.neighbors and scanpy.tl.umap as they are, with vicinal in umap-learn's place (`import vicinal as umap`)."""
+"""scanpy.pp.neighbors and scanpy.tl.umap unchanged, with vicinal in place of umap-learn (`import vicinal as umap`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 import vicinal
 
-# scanpy imports `umap` and `umap.umap_` where it uses them; it gets ours.
+# scanpy imports `umap` and `umap.umap_` inside its functions; these entries make it use vicinal.
 sys.modules["umap"] = vicinal
 sys.modules["umap.umap_"] = vicinal.umap_
 
@@ -24,10 +24,10 @@ def main() -> None:
     def accuracy() -> float:
         return float(cross_val_score(KNeighborsClassifier(15), cells.obsm["X_umap"], types, cv=5).mean())
 
-    shipped = accuracy()  # of the map in the file, made by umap-learn
+    shipped = accuracy()  # of the map in the file, which umap-learn made
     sc.pp.neighbors(cells, n_neighbors=15, use_rep="X_pca")
     sc.tl.umap(cells, random_state=0)
-    assert "umap.layouts" not in sys.modules, "that was umap-learn"
+    assert "umap.layouts" not in sys.modules, "scanpy used umap-learn"
     ours = accuracy()
     assert ours > shipped - 0.03, f"15-NN accuracy {ours:.3f}, in the shipped map {shipped:.3f}"
     print(f"scanpy.tl.umap on vicinal: {cells.n_obs} cells, 15-NN accuracy {ours:.3f}, shipped map {shipped:.3f}")

@@ -1,4 +1,4 @@
-"""umap-learn's own plots of a model fitted by vicinal: points, connectivity and diagnostics."""
+"""umap-learn's plots of a model fitted by vicinal: points, connectivity and diagnostics."""
 
 from __future__ import annotations
 

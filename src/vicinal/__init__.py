@@ -31,7 +31,7 @@ _HOME = {
     "TSNE": "estimators.tsne",
     "UMAP": "estimators.umap",
     "entropic_graph": "graph.entropic",
-    "estimate_memory": "maps.memory",
+    "estimate_memory": "estimators.memory",
     "find_neighbors": "neighbors.index",
     "fit_ab": "layout.kernel",
     "fuzzy_graph": "graph.fuzzy",
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from vicinal.estimators.densmap import DensMAP as DensMAP
     from vicinal.estimators.kneighbors import KNeighborsTransformer as KNeighborsTransformer
     from vicinal.estimators.largevis import LargeVis as LargeVis
+    from vicinal.estimators.memory import estimate_memory as estimate_memory
     from vicinal.estimators.parametric import ParametricUMAP as ParametricUMAP
     from vicinal.estimators.progressive import ProgressiveUMAP as ProgressiveUMAP
     from vicinal.estimators.tsne import TSNE as TSNE
@@ -77,7 +78,6 @@ if TYPE_CHECKING:
     from vicinal.layout.kernel import fit_ab as fit_ab
     from vicinal.layout.sampled import Layout as Layout
     from vicinal.layout.schedule import Schedule as Schedule
-    from vicinal.maps.memory import estimate_memory as estimate_memory
     from vicinal.neighbors.index import NeighborIndex as NeighborIndex
     from vicinal.neighbors.index import find_neighbors as find_neighbors
     from vicinal.neighbors.online import OnlineNeighbors as OnlineNeighbors

@@ -1,12 +1,11 @@
-// What the C++ tests share: checks without a framework (a failed one says where, and the program's exit status says
-// that there was one), data, and the loop over the tests. Each program includes it once.
+// Checks without a framework: a failed check prints where it is, and the exit status of the program reports failures.
+// Each program includes this file once.
 #pragma once
 
-#include "neighbor_index.hpp"
-#include "rng.hpp"
-#include "smooth_knn.hpp"
-#include "symmetrize.hpp"
+#include "base/parallel.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <exception>
 #include <span>
@@ -36,52 +35,13 @@ bool throws(const F& f) {
     return false;
 }
 
-inline float uniform(std::uint32_t key, std::uint32_t draw) { return static_cast<float>(draw32(key, draw)) * 0x1p-32f; }
-
-// Rows around `centres` well-separated points: structure that an approximate search can use.
-inline std::vector<float> grouped_rows(Size n, Size d, std::uint32_t centres, std::uint32_t key) {
-    std::vector<float> out(static_cast<std::size_t>(n * d));
-    for (Size i = 0; i < n; ++i) {
-        const std::uint32_t group = below(draw32(key, static_cast<std::uint32_t>(i)), centres);
-        for (Size k = 0; k < d; ++k) {
-            const auto cell = static_cast<std::uint32_t>(i * d + k);
-            out[i * d + k] = 10.0f * uniform(key + 1, group * 1000 + static_cast<std::uint32_t>(k)) +
-                             uniform(key + 2, cell) + uniform(key + 3, cell) - 1.0f;
-        }
-    }
-    return out;
-}
-
-struct Table {
-    Table(Size n, Size columns)
-        : rows(n), k(columns), index(static_cast<std::size_t>(n * columns)), distance(index.size()) {}
-    bool operator==(const Table&) const = default;
-    Size rows, k;
-    std::vector<Index> index;
-    std::vector<float> distance;
-};
-
-struct FuzzyGraph {
-    OwnedCsr csr;
-    Csr view() const {
-        return {csr.indptr.data(), csr.indices.data(), csr.weights.data(), static_cast<Size>(csr.indptr.size()) - 1};
-    }
-};
-
-// The fuzzy graph of some grouped rows.
-inline FuzzyGraph small_graph(Size n, Size k) {
-    ThreadTeam team(2);
-    const auto data = grouped_rows(n, 4, 5, 77);
-    NeighborIndex index({data.data(), n, 4}, find_metric("euclidean"), 0, nullptr, team);
-    Table table(n, k);
-    index.search_exact(k, table.index.data(), table.distance.data(), team);
-    std::vector<float> rho(static_cast<std::size_t>(n)), sigma(rho.size()), p(table.index.size());
-    SmoothKnnOptions options;
-    options.k = static_cast<double>(k);
-    SmoothKnn(table.distance.data(), n, k, options).run(rho.data(), sigma.data(), team);
-    const NeighborTable view{table.index.data(), table.distance.data(), n, k};
-    memberships(view, rho.data(), sigma.data(), false, p.data(), team);
-    return {Symmetrizer(view, p.data(), FuzzyMix{1.0f}).run(team)};
+// Whether compute(team) returns the same finite values with one thread and with three.
+template <class F>
+bool same_for_any_threads(const F& compute) {
+    ThreadTeam one(1), three(3);
+    const auto values = compute(one);
+    return std::all_of(values.begin(), values.end(), [](auto x) { return std::isfinite(x); }) &&
+           values == compute(three);
 }
 
 struct Test {
@@ -91,7 +51,7 @@ struct Test {
 
 #define TEST(function) {#function, function}
 
-// The program's exit status.
+// Returns the exit status of the program.
 inline int run_all(std::span<const Test> tests) {
     int failed = 0;
     for (const Test& test : tests) {

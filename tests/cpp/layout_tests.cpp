@@ -1,82 +1,146 @@
-// What moves rows and what is summed over pairs of them, and neighbours that keep coming: the same bits for any number
-// of threads, and nothing for a sanitiser to say.
+// The sampled layout.
 #include "checks.hpp"
-#include "full_layout.hpp"
-#include "layout.hpp"
-#include "loss_sums.hpp"
-#include "online_neighbors.hpp"
+#include "data.hpp"
+#include "layout/sampled_kernels.hpp"
+#include "layout/sampled_layout.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <stdexcept>
 #include <thread>
+#include <vector>
 
 namespace {
 
-std::vector<float> random_places(Size n, Size dim, float extent) {
-    std::vector<float> out(static_cast<std::size_t>(n * dim));
-    for (std::size_t e = 0; e < out.size(); ++e) out[e] = extent * uniform(17, static_cast<std::uint32_t>(e));
-    return out;
+std::vector<float> points_after(const FuzzyGraph& graph, Size dim, const std::vector<Size>& parts, int threads,
+                                bool update_negatives) {
+    ThreadTeam team(threads);
+    const Size n = graph.view().rows;
+    std::vector<float> start(static_cast<std::size_t>(n * dim));
+    for (std::size_t e = 0; e < start.size(); ++e) start[e] = 10.0f * uniform(1, static_cast<std::uint32_t>(e));
+    LayoutOptions options = layout_options();
+    options.update_negatives = update_negatives;
+    options.seed = 5;
+    SampledLayout layout(graph.view(), {start.data(), n, dim}, {}, nullptr, options);
+    Size done = 0;
+    for (Size part : parts) {
+        std::vector<float> rates;
+        for (Size t = done; t < done + part; ++t) rates.push_back(1.0f - static_cast<float>(t) / 40.0f);
+        layout.step({rates.data(), part, 1}, team);
+        done += part;
+    }
+    CHECK(layout.sweep() == done);
+    const Matrix places = layout.embedding();
+    return {places.data, places.data + n * dim};
 }
 
-template <class T>
-bool finite(const std::vector<T>& values) {
-    return std::all_of(values.begin(), values.end(), [](T x) { return std::isfinite(x); });
+void layout_is_resumable_and_independent_of_threads() {
+    // More rows than a block holds, and not a multiple of the lanes.
+    const FuzzyGraph graph = small_graph(2500, 6);
+    for (Size dim : {1, 2, 3, 5, 17})
+        for (bool update_negatives : {false, true}) {
+            const auto whole = points_after(graph, dim, {40}, 1, update_negatives);
+            CHECK(whole == points_after(graph, dim, {3, 0, 37}, 1, update_negatives));
+            CHECK(whole == points_after(graph, dim, {40}, 4, update_negatives));
+            CHECK(std::all_of(whole.begin(), whole.end(), [](float x) { return std::isfinite(x); }));
+        }
 }
 
-std::vector<float> copied(Matrix places) { return {places.data, places.data + places.rows * places.cols}; }
+void rows_on_a_frozen_reference_do_not_affect_each_other() {
+    ThreadTeam team(3);
+    const Size n = 700, k = 5, dim = 2, references = 90;
+    std::vector<Size> indptr(static_cast<std::size_t>(n + 1));
+    std::vector<Index> tails(static_cast<std::size_t>(n * k));
+    std::vector<float> weights(tails.size()), start(static_cast<std::size_t>(n * dim));
+    std::vector<float> reference(static_cast<std::size_t>(references * dim));
+    std::vector<std::uint64_t> keys(static_cast<std::size_t>(n));
+    for (Size i = 0; i <= n; ++i) indptr[i] = i * k;
+    for (std::size_t e = 0; e < tails.size(); ++e) {
+        tails[e] = static_cast<Index>(below(draw32(4, static_cast<std::uint32_t>(e)), references));
+        weights[e] = uniform(5, static_cast<std::uint32_t>(e));
+    }
+    for (std::size_t e = 0; e < start.size(); ++e) start[e] = uniform(6, static_cast<std::uint32_t>(e));
+    for (std::size_t e = 0; e < reference.size(); ++e) reference[e] = uniform(7, static_cast<std::uint32_t>(e));
+    for (Size i = 0; i < n; ++i) keys[i] = mix64(static_cast<std::uint64_t>(i));
+    const auto before = reference;
+    LayoutOptions options = layout_options();
+    const std::vector<float> rates(20, 0.25f);
 
-// Whether compute(team) gives the same values with one thread and with three, all of them finite.
-template <class F>
-bool same_for_any_threads(const F& compute) {
-    ThreadTeam one(1), three(3);
-    const auto alone = compute(one);
-    return finite(alone) && alone == compute(three);
-}
-
-void full_layout_by_every_pair() {
-    const FuzzyGraph graph = small_graph(900, 6);
-    for (Size dim : {1, 2, 3, 5}) {
-        const auto start = random_places(900, dim, 1e-2f);
-        CHECK(same_for_any_threads([&](ThreadTeam& team) {
-            FullLayout layout(graph.view(), {start.data(), 900, dim}, {}, 1.0f);
-            const std::vector<FullStep> steps(6, FullStep{12.0f, 20.0f, 0.8f});
-            layout.step_exact(steps.data(), 6, team);
-            return copied(layout.embedding());
-        }));
+    SampledLayout together({indptr.data(), tails.data(), weights.data(), n}, {start.data(), n, dim},
+                           {reference.data(), references, dim}, keys.data(), options);
+    together.step({rates.data(), 20, 1}, team);
+    CHECK(reference == before);
+    for (Size i : {0, 1, 333, 699}) {
+        SampledLayout alone({indptr.data(), tails.data() + i * k, weights.data() + i * k, 1},
+                            {start.data() + i * dim, 1, dim}, {reference.data(), references, dim}, keys.data() + i,
+                            options);
+        alone.step({rates.data(), 20, 1}, team);
+        for (Size c = 0; c < dim; ++c) CHECK(alone.embedding().row(0)[c] == together.embedding().row(i)[c]);
     }
 }
 
-void full_layout_on_a_grid() {
-    const FuzzyGraph graph = small_graph(3000, 6);
-    for (Size dim : {1, 2, 3}) {
-        const auto start = random_places(3000, dim, 8.0f);
-        Grid grid{dim, {1, 1, 1}, {-4.0f, -4.0f, -4.0f}, 1.0f};
-        for (Size axis = 0; axis < dim; ++axis) grid.shape[axis] = 20;
-        CHECK(same_for_any_threads([&](ThreadTeam& team) {
-            FullLayout layout(graph.view(), {start.data(), 3000, dim}, {}, 1.0f);
-            std::vector<float> density(static_cast<std::size_t>(grid.size()));
-            layout.spread(grid, density.data(), team);
-            const FullStep step{1.0f, 0.1f, 0.5f};
-            layout.step_grid(grid, density.data(), &step, 1, team);
-            auto out = copied(layout.embedding());
-            out.insert(out.end(), density.begin(), density.end());
-            return out;
-        }));
+void some_heads_move_as_if_the_others_were_pinned() {
+    const Size n = 1500, dim = 2, heads = 1200;
+    const FuzzyGraph graph = small_graph(n, 6);
+    const Csr all = graph.view();
+    std::vector<float> start(static_cast<std::size_t>(n * dim));
+    for (std::size_t e = 0; e < start.size(); ++e) start[e] = 10.0f * uniform(9, static_cast<std::uint32_t>(e));
+    std::vector<Index> rows, tails;
+    std::vector<Size> indptr{0};
+    std::vector<float> weights;
+    const auto fixed = std::make_unique<bool[]>(static_cast<std::size_t>(n));
+    std::fill(fixed.get(), fixed.get() + n, true);
+    for (Size i = 0; i < heads; ++i) {
+        const Size row = (i * 11) % n;
+        fixed[row] = false;
+        rows.push_back(static_cast<Index>(row));
+        tails.insert(tails.end(), all.indices + all.indptr[row], all.indices + all.indptr[row + 1]);
+        weights.insert(weights.end(), all.weights + all.indptr[row], all.weights + all.indptr[row + 1]);
+        indptr.push_back(static_cast<Size>(tails.size()));
     }
+    ThreadTeam one(1), four(4);
+    LayoutOptions options = layout_options();
+    SampledLayout pinned(all, {start.data(), n, dim}, {}, nullptr, options);
+    pinned.pin(fixed.get());
+    SampledLayout some({indptr.data(), tails.data(), weights.data(), heads}, {start.data(), n, dim}, {}, nullptr,
+                       options, rows.data());
+    const std::vector<float> equal(10, 0.5f), by_head(static_cast<std::size_t>(10 * heads), 0.5f);
+    pinned.step({equal.data(), 10, 1}, one);
+    some.step({by_head.data(), 10, heads}, four);
+    CHECK(std::equal(pinned.embedding().data, pinned.embedding().data + n * dim, some.embedding().data));
 }
 
-void layout_with_the_density_term() {
+void layout_rejects_arrays_that_do_not_fit() {
+    const FuzzyGraph graph = small_graph(20, 4);
+    std::vector<float> places(60, 0.0f);
+    CHECK(throws<std::invalid_argument>(
+        [&] { SampledLayout(graph.view(), {places.data(), 19, 2}, {}, nullptr, layout_options()); }));
+    CHECK(throws<std::invalid_argument>([&] {
+        SampledLayout(graph.view(), {places.data(), 20, 2}, {places.data(), 3, 2}, nullptr, layout_options());
+    }));
+}
+
+void empty_layout_counts_its_sweeps() {
+    ThreadTeam team(2);
+    const Size indptr = 0;
+    const float rates[3] = {1.0f, 1.0f, 1.0f};
+    SampledLayout layout({&indptr, nullptr, nullptr, 0}, {nullptr, 0, 2}, {}, nullptr, layout_options());
+    layout.step({rates, 3, 1}, team);
+    CHECK(layout.sweep() == 3);
+}
+
+void density_term_does_not_depend_on_threads() {
     const FuzzyGraph graph = small_graph(2500, 6);
     std::vector<float> target(2500);
     for (std::size_t i = 0; i < target.size(); ++i) target[i] = uniform(23, static_cast<std::uint32_t>(i)) - 0.5f;
     target[7] = std::nanf("");
     const std::vector<float> rates(12, 0.5f);
-    const auto start = random_places(2500, 2, 10.0f);
+    const auto start = random_points(2500, 2, 10.0f);
     CHECK(same_for_any_threads([&](ThreadTeam& team) {
-        SampledLayout layout(graph.view(), {start.data(), 2500, 2}, {}, nullptr, LayoutOptions{});
-        DensityOptions options;
-        options.first_epoch = 4;
-        layout.add_density(target.data(), options);
+        SampledLayout layout(graph.view(), {start.data(), 2500, 2}, {}, nullptr, layout_options());
+        layout.add_density(target.data(),
+                           {.lambda = 2.0f, .variance_shift = 0.1, .first_sweep = 4, .every = 1, .fitted = {}});
         layout.step({rates.data(), 12, 1}, team);
         auto out = copied(layout.embedding());
         out.push_back(static_cast<float>(layout.measure_density(team).covariance));
@@ -84,14 +148,14 @@ void layout_with_the_density_term() {
     }));
 }
 
-void layout_with_weighted_negatives_and_pins() {
+void pinned_rows_stay_and_weighted_negatives_do_not_depend_on_threads() {
     const FuzzyGraph graph = small_graph(2500, 6);
-    const auto start = random_places(2500, 2, 10.0f), weights = random_places(2500, 1, 1.0f);
+    const auto start = random_points(2500, 2, 10.0f), weights = random_points(2500, 1, 1.0f);
     const std::vector<float> rates(12, 0.5f);
     const auto fixed = std::make_unique<bool[]>(2500);
     for (Size i = 0; i < 2500; i += 3) fixed[i] = true;
     CHECK(same_for_any_threads([&](ThreadTeam& team) {
-        SampledLayout layout(graph.view(), {start.data(), 2500, 2}, {}, nullptr, LayoutOptions{});
+        SampledLayout layout(graph.view(), {start.data(), 2500, 2}, {}, nullptr, layout_options());
         layout.weigh_negatives(weights.data());
         layout.pin(fixed.get());
         layout.step({rates.data(), 12, 1}, team);
@@ -101,68 +165,17 @@ void layout_with_weighted_negatives_and_pins() {
     }));
 }
 
-void sums_over_pairs_edges_and_draws() {
-    const Size n = 1100, dim = 2;
-    const FuzzyGraph graph = small_graph(n, 6);
-    const auto places = random_places(n, dim, 10.0f), weights = random_places(n, 1, 1.0f);
-    for (PairTerm term : {PairTerm::attract_cost, PairTerm::repel_cost, PairTerm::attract, PairTerm::repel}) {
-        const PairQuantity quantity{term, LayoutOptions{}.force};
-        const bool vectors = term == PairTerm::attract || term == PairTerm::repel;
-        CHECK(same_for_any_threads([&](ThreadTeam& team) {
-            const PairSums sums({places.data(), n, dim}, weights.data());
-            std::vector<double> out(static_cast<std::size_t>(n * dim), 0.0), along(out.size(), 0.0);
-            if (vectors)
-                sums.forces(quantity, {nullptr, n}, out.data(), team);
-            else
-                sums.costs(quantity, out.data(), team);
-            sums.edges(quantity, vectors, {nullptr, n}, graph.view(), along.data(), team);
-            out.insert(out.end(), along.begin(), along.end());
-            if (!vectors) {
-                std::vector<double> value(static_cast<std::size_t>(n)), variance(value.size());
-                sums.draws(quantity, 2, 5, {value.data(), variance.data()}, team);
-                out.insert(out.end(), value.begin(), value.end());
-                out.insert(out.end(), variance.begin(), variance.end());
-            }
-            return out;
-        }));
-    }
-}
-
-void neighbours_of_rows_that_keep_coming() {
-    const Size n = 3000, d = 12, k = 8;
-    const auto data = grouped_rows(n, d, 10, 31);
-    CHECK(same_for_any_threads([&](ThreadTeam& team) {
-        OnlineOptions options;
-        options.k = k;
-        options.few = 256;
-        OnlineNeighbors online(d, 0, find_metric("euclidean"), 2.0, 7, options);
-        for (Size begin = 0; begin < n; begin += 1000) {
-            online.insert({data.data() + begin * d, 1000, d}, {}, team);
-            while (online.pending() > 0) online.step(700, 1e9, team);
-        }
-        std::vector<Size> rows(static_cast<std::size_t>(n));
-        for (Size i = 0; i < n; ++i) rows[static_cast<std::size_t>(i)] = i;
-        Table table(n, k), asked(500, k);
-        online.table(rows.data(), n, table.index.data(), table.distance.data());
-        online.query({data.data(), 500, d}, {}, k, asked.index.data(), asked.distance.data(), team);
-        std::vector<float> out(table.distance);
-        out.insert(out.end(), table.index.begin(), table.index.end());
-        out.insert(out.end(), asked.distance.begin(), asked.distance.end());
-        return out;
-    }));
-}
-
 // As from several Python threads: each has a team and objects of its own, all read the same data.
-void layouts_side_by_side() {
+void layouts_run_concurrently() {
     const FuzzyGraph graph = small_graph(1200, 6);
-    const auto start = random_places(1200, 2, 10.0f);
+    const auto start = random_points(1200, 2, 10.0f);
     const std::vector<float> rates(10, 0.5f);
     std::vector<std::vector<float>> results(4);
     std::vector<std::thread> callers;
     for (auto& result : results)
         callers.emplace_back([&] {
             ThreadTeam team(2);
-            SampledLayout layout(graph.view(), {start.data(), 1200, 2}, {}, nullptr, LayoutOptions{});
+            SampledLayout layout(graph.view(), {start.data(), 1200, 2}, {}, nullptr, layout_options());
             layout.step({rates.data(), 10, 1}, team);
             result = copied(layout.embedding());
         });
@@ -170,14 +183,35 @@ void layouts_side_by_side() {
     for (const auto& result : results) CHECK(result == results[0]);
 }
 
+void forces_have_the_same_bits_at_every_level() {
+    std::vector<float> d2;
+    for (float x = 1e-20f; x < 1e20f; x *= 1.7f) d2.push_back(x);
+    d2.push_back(0.0f);
+    const auto n = static_cast<Size>(d2.size());
+    const auto force = umap_force();
+    const SampledKernels* const tables[] = {VICINAL_FOR_EACH_LEVEL(VICINAL_TABLE_ADDRESS, sampled_kernels)};
+    std::vector<float> attract(d2.size()), repel(d2.size()), other_attract(d2.size()), other_repel(d2.size());
+    sampled_kernels().force_table(force, d2.data(), n, attract.data(), repel.data());
+    for (std::size_t l = 0; l < levels().size(); ++l) {
+        if (!levels()[l].available) continue;
+        tables[l]->force_table(force, d2.data(), n, other_attract.data(), other_repel.data());
+        CHECK(attract == other_attract);
+        CHECK(repel == other_repel);
+    }
+    CHECK(std::all_of(attract.begin(), attract.end(), [](float x) { return std::isfinite(x) && x >= 0.0f; }));
+    CHECK(std::all_of(repel.begin(), repel.end(), [](float x) { return std::isfinite(x) && x <= 0.0f; }));
+}
+
 constexpr Test tests[] = {
-    TEST(full_layout_by_every_pair),
-    TEST(full_layout_on_a_grid),
-    TEST(layout_with_the_density_term),
-    TEST(layout_with_weighted_negatives_and_pins),
-    TEST(sums_over_pairs_edges_and_draws),
-    TEST(neighbours_of_rows_that_keep_coming),
-    TEST(layouts_side_by_side),
+    TEST(layout_is_resumable_and_independent_of_threads),
+    TEST(rows_on_a_frozen_reference_do_not_affect_each_other),
+    TEST(some_heads_move_as_if_the_others_were_pinned),
+    TEST(layout_rejects_arrays_that_do_not_fit),
+    TEST(empty_layout_counts_its_sweeps),
+    TEST(density_term_does_not_depend_on_threads),
+    TEST(pinned_rows_stay_and_weighted_negatives_do_not_depend_on_threads),
+    TEST(layouts_run_concurrently),
+    TEST(forces_have_the_same_bits_at_every_level),
 };
 
 }  // namespace

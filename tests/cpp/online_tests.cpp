@@ -1,8 +1,9 @@
 // The search of rows that keep coming.
 #include "checks.hpp"
+#include "data.hpp"
 
-#include "neighbor_index.hpp"
-#include "online_neighbors.hpp"
+#include "neighbors/neighbor_index.hpp"
+#include "neighbors/online_neighbors.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -18,8 +19,12 @@ constexpr Size k = 8;
 constexpr double no_limit = std::numeric_limits<double>::infinity();
 constexpr Size everything = std::numeric_limits<Size>::max();
 
+OnlineOptions online_options(Size trees, Size exact_rows) {
+    return {.k = k, .spare = 6, .trees = trees, .refresh_after = 5, .exact_rows = exact_rows};
+}
+
 OnlineNeighbors make_online() {
-    return OnlineNeighbors(columns, 0, find_metric("euclidean"), 2.0, 7, {.k = k, .trees = 4, .few = 200});
+    return OnlineNeighbors(columns, 0, find_metric("euclidean"), 2.0, 7, online_options(4, 200));
 }
 
 void insert(OnlineNeighbors& online, const std::vector<float>& rows, Size begin, Size end) {
@@ -42,7 +47,7 @@ std::vector<Index> table_of(const OnlineNeighbors& online) {
     return index;
 }
 
-void a_stream_finds_the_neighbours_of_its_rows() {
+void streamed_rows_find_their_neighbors() {
     const Size n = 1200;
     const auto rows = grouped_rows(n, columns, 12, 3);
     OnlineNeighbors online = make_online();
@@ -66,7 +71,7 @@ void a_stream_finds_the_neighbours_of_its_rows() {
     CHECK(static_cast<double>(hits) >= 0.95 * static_cast<double>(n * k));
 }
 
-void neither_threads_nor_the_split_of_the_work_matter() {
+void tables_do_not_depend_on_threads_or_on_how_the_work_is_split() {
     const auto rows = grouped_rows(900, columns, 9, 4);
     std::vector<std::vector<Index>> tables;
     for (const auto& [threads, ops] : {std::pair<int, Size>{1, 900}, {3, 900}, {2, 50}, {1, 129}}) {
@@ -109,7 +114,7 @@ struct Copy {
     std::vector<std::vector<char>> bytes;
 };
 
-void a_restored_state_goes_on_alike() {
+void restored_state_continues_with_the_same_results() {
     const auto rows = grouped_rows(800, columns, 9, 5);
     OnlineNeighbors online = make_online(), other = make_online();
     insert(online, rows, 0, 500);
@@ -127,13 +132,13 @@ void a_restored_state_goes_on_alike() {
     }
     CHECK(table_of(online) == table_of(other));
     CHECK(online.compared() == other.compared());
-    OnlineNeighbors narrow(columns + 1, 0, find_metric("euclidean"), 2.0, 7, {.k = k});
+    OnlineNeighbors narrow(columns + 1, 0, find_metric("euclidean"), 2.0, 7, online_options(12, 2048));
     copy.at = 0;
     narrow.visit_state(copy);
     CHECK(throws<std::invalid_argument>([&] { narrow.restore(team); }));
 }
 
-void equal_rows_split_no_leaf() {
+void equal_rows_do_not_split_leaves() {
     std::vector<float> rows(static_cast<std::size_t>(1000 * columns), 1.0f);
     OnlineNeighbors online = make_online();
     insert(online, rows, 0, 1000);
@@ -143,7 +148,7 @@ void equal_rows_split_no_leaf() {
     for (const Index index : table) CHECK(index >= 0);
 }
 
-void an_interrupted_step_can_be_repeated() {
+void interrupted_step_can_be_repeated() {
     const auto rows = grouped_rows(1500, columns, 9, 6);
     OnlineNeighbors whole = make_online(), stopped = make_online();
     insert(whole, rows, 0, 1500);
@@ -160,12 +165,34 @@ void an_interrupted_step_can_be_repeated() {
     CHECK(table_of(whole) == table_of(stopped));
 }
 
+void tables_and_queries_do_not_depend_on_threads() {
+    const Size n = 3000, d = 12;
+    const auto data = grouped_rows(n, d, 10, 31);
+    CHECK(same_for_any_threads([&](ThreadTeam& team) {
+        OnlineNeighbors online(d, 0, find_metric("euclidean"), 2.0, 7, online_options(12, 256));
+        for (Size begin = 0; begin < n; begin += 1000) {
+            online.insert({data.data() + begin * d, 1000, d}, {}, team);
+            while (online.pending() > 0) online.step(700, 1e9, team);
+        }
+        std::vector<Size> rows(static_cast<std::size_t>(n));
+        for (Size i = 0; i < n; ++i) rows[static_cast<std::size_t>(i)] = i;
+        Table table(n, k), asked(500, k);
+        online.table(rows.data(), n, table.index.data(), table.distance.data());
+        online.query({data.data(), 500, d}, {}, k, asked.index.data(), asked.distance.data(), team);
+        std::vector<float> out(table.distance);
+        out.insert(out.end(), table.index.begin(), table.index.end());
+        out.insert(out.end(), asked.distance.begin(), asked.distance.end());
+        return out;
+    }));
+}
+
 constexpr Test tests[] = {
-    TEST(a_stream_finds_the_neighbours_of_its_rows),
-    TEST(neither_threads_nor_the_split_of_the_work_matter),
-    TEST(a_restored_state_goes_on_alike),
-    TEST(equal_rows_split_no_leaf),
-    TEST(an_interrupted_step_can_be_repeated),
+    TEST(streamed_rows_find_their_neighbors),
+    TEST(tables_do_not_depend_on_threads_or_on_how_the_work_is_split),
+    TEST(restored_state_continues_with_the_same_results),
+    TEST(equal_rows_do_not_split_leaves),
+    TEST(interrupted_step_can_be_repeated),
+    TEST(tables_and_queries_do_not_depend_on_threads),
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-"""What is no model file, or no longer one, is refused quickly, and takes no more memory than it has bytes."""
+"""Invalid and corrupted model files are refused quickly and with memory proportional to their size."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ WHOLE = (MODELS / vicinal.__version__ / "umap.vicinal").read_bytes()
 TERABYTE = 1 << 40
 
 
-def test_thousands_of_corrupted_files(child_environment: dict[str, str]) -> None:
-    """Each a ModelFileError or an intact load; memory, time and open files are checked by the script."""
+def test_thousands_of_corrupted_files_are_refused_or_load_intact(child_environment: dict[str, str]) -> None:
+    """Every file raises ModelFileError or loads intact; the script checks memory, time and open files."""
     command = [sys.executable, str(SCRIPT), "--files", FILES]
     done = subprocess.run(command, env=child_environment, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stderr
@@ -38,7 +38,7 @@ def with_header(header: Any, data: bytes = b"") -> bytes:
 
 
 def with_array(**entry: Any) -> bytes:
-    """The whole file, one array of which is described otherwise."""
+    """Return a complete file in which the description of one array is changed."""
     length = int.from_bytes(WHOLE[:8], "little")
     header = json.loads(WHOLE[8 : 8 + length])
     header["UMAP.embedding_"] |= entry
@@ -50,32 +50,32 @@ BROKEN: dict[str, Callable[[], bytes]] = {
     "a header longer than the file": lambda: (len(WHOLE)).to_bytes(8, "little") + WHOLE[8:],
     "a header longer than any": lambda: (2**64 - 1).to_bytes(8, "little") + WHOLE[8:],
     "a header of many megabytes": lambda: with_header(b" " * (container.MOST_HEADER + 1)),
-    "a header of lists in lists": lambda: with_header(b"[" * 1_000_000),
-    "a header of objects in objects": lambda: with_header(b'{"a":' * 1_000_000),
-    "a header that is no object": lambda: with_header([1, 2]),
-    "a header that is no JSON": lambda: with_header(b"\x80\x04K\x01."),
+    "a header of nested lists": lambda: with_header(b"[" * 1_000_000),
+    "a header of nested objects": lambda: with_header(b'{"a":' * 1_000_000),
+    "a header that is not an object": lambda: with_header([1, 2]),
+    "a header that is not JSON": lambda: with_header(b"\x80\x04K\x01."),
     "a number of a million digits": lambda: with_header(b'{"a":' + b"9" * 1_000_000 + b"}"),
     "an array of a terabyte": lambda: with_array(shape=[TERABYTE], data_offsets=[0, 4 * TERABYTE]),
     "a shape of a terabyte": lambda: with_array(shape=[TERABYTE, TERABYTE]),
-    "a shape of nothing times everything": lambda: with_array(shape=[0, 2**61], data_offsets=[0, 0]),
-    "a shape of no numbers": lambda: with_array(shape=["60", 2]),
+    "a shape with a zero and a huge dimension": lambda: with_array(shape=[0, 2**61], data_offsets=[0, 0]),
+    "a shape of texts": lambda: with_array(shape=["60", 2]),
     "a negative shape": lambda: with_array(shape=[-60, -2]),
     "a thousand dimensions": lambda: with_array(shape=[60, 2, *[1] * 1000]),
     "offsets beyond the end": lambda: with_array(data_offsets=[len(WHOLE), len(WHOLE) + 480]),
     "offsets that overlap": lambda: with_array(data_offsets=[0, 480]),
-    "offsets the wrong way round": lambda: with_array(data_offsets=[480, 0]),
+    "offsets in reverse order": lambda: with_array(data_offsets=[480, 0]),
     "another type": lambda: with_array(dtype="I32"),
     "an unknown type": lambda: with_array(dtype="BF16"),
-    "a type that is no name": lambda: with_array(dtype=["F32"]),
-    "something more": lambda: with_array(code="import os"),
+    "a type that is a list": lambda: with_array(dtype=["F32"]),
+    "an additional field": lambda: with_array(code="import os"),
     "bytes at the end": lambda: WHOLE + b"x",
-    "metadata that are no texts": lambda: with_header({"__metadata__": {"format": 1}}),
+    "metadata that are not texts": lambda: with_header({"__metadata__": {"format": 1}}),
     "no metadata": lambda: with_header({}),
 }
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_refused_within_the_memory_of_its_bytes(name: str, tmp_path: Path) -> None:
+def test_invalid_file_is_refused_with_little_memory(name: str, tmp_path: Path) -> None:
     content = BROKEN[name]()
     path = tmp_path / "model"
     path.write_bytes(content)
@@ -92,7 +92,7 @@ def test_refused_within_the_memory_of_its_bytes(name: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("number", ["2", "999999999"])
-def test_a_later_format_asks_for_an_update(number: str, tmp_path: Path) -> None:
+def test_newer_format_asks_for_an_update(number: str, tmp_path: Path) -> None:
     path = tmp_path / "model"
     path.write_bytes(WHOLE.replace(b'"vicinal 1"', f'"vicinal {number}"'.encode().ljust(11)))
     length = int.from_bytes(WHOLE[:8], "little") + len(number) - 1
@@ -102,14 +102,14 @@ def test_a_later_format_asks_for_an_update(number: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("made", ["folder", "pipe"])
-def test_what_is_no_file_is_not_waited_for(made: str, tmp_path: Path) -> None:
+def test_directory_and_pipe_are_refused_without_waiting(made: str, tmp_path: Path) -> None:
     path = tmp_path / "model"
     path.mkdir() if made == "folder" else os.mkfifo(path)
     with pytest.raises(FileNotFoundError):
         vicinal.load(path)
 
 
-def test_a_model_too_large_to_describe_is_not_written(tmp_path: Path) -> None:
+def test_model_with_too_large_header_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match="up to"):
         vicinal.UMAP(metric_kwds={"name": "x" * container.MOST_HEADER}).save(tmp_path / "model")
     assert not list(tmp_path.iterdir())

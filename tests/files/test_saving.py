@@ -1,72 +1,148 @@
-"""A file is the old one or the new one at any moment, whatever happens to the process that writes it."""
+"""Saving is atomic: a file has the old or the new content at any time, even if the writing process is killed."""
 
 from __future__ import annotations
 
 import os
-import random
 import signal
 import threading
-import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import vicinal
 from vicinal import UMAP
-from vicinal.files.atomic import UNFINISHED, written_whole
+from vicinal.files import atomic
+from vicinal.files.atomic import UNFINISHED, atomic_write
 
-KILLS = 50
+NEEDS_FORK = pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform cannot fork")
 
 
 def models() -> list[UMAP]:
-    """Two unfitted models of 4 MB each, told apart by a parameter and by every number of an array."""
+    """Return two unfitted models of 4 MB that differ in a parameter and in every number of an array."""
     return [UMAP(n_neighbors=k, init=np.full((1 << 19, 2), k, dtype=np.float32)) for k in (5, 9)]
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform cannot fork")
-def test_killed_at_random_moments(tmp_path: Path) -> None:
-    path, rng = tmp_path / "model", random.Random(0)
-    first, second = models()
-    start = time.perf_counter()
-    first.save(path)
-    a_save = max(0.02, time.perf_counter() - start)
-    seen = set()
-    for _ in range(KILLS):
-        begun, begin = os.pipe()
-        child = os.fork()
-        if child == 0:
-            try:
-                os.write(begin, b".")
-                while True:
-                    second.save(path)
-                    first.save(path)
-            finally:
-                os._exit(1)
-        os.read(begun, 1)
-        time.sleep(rng.uniform(0, 4 * a_save))
+class HaltingFile:
+    """A file that calls ``halt`` after a number of bytes and passes everything else on."""
+
+    def __init__(self, file: Any, n_bytes: int, halt: Callable[[], None]) -> None:
+        self.file, self.left, self.halt = file, n_bytes, halt
+
+    def write(self, content: Any) -> None:
+        content = memoryview(content).cast("B")
+        if len(content) < self.left:
+            self.left -= len(content)
+            self.file.write(content)
+            return
+        self.file.write(content[: self.left])
+        self.file.flush()
+        self.halt()
+
+
+def kill_while_saving(
+    model: UMAP, path: Path, arrange: Callable[[pytest.MonkeyPatch, Callable[[], None]], None]
+) -> None:
+    """Save the model in a child process and kill the child when it reaches the point chosen by ``arrange``.
+
+    ``arrange(monkeypatch, halt)`` makes the child call ``halt`` there, which tells the parent by a pipe and waits.
+    """
+    reached_read, reached_write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            arrange(pytest.MonkeyPatch(), lambda: (os.write(reached_write, b"."), signal.pause()))  # type: ignore[arg-type, return-value]
+            model.save(path)
+        finally:
+            os._exit(1)
+    os.close(reached_write)
+    try:
+        assert os.read(reached_read, 1) == b".", "the child ended before it reached the point"
+    finally:
+        os.close(reached_read)
         os.kill(child, signal.SIGKILL)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-        os.close(begun)
-        os.close(begin)
-        loaded = vicinal.load(path)
-        assert (loaded.init == loaded.n_neighbors).all()
-        seen.add(loaded.n_neighbors)
-    assert seen == {5, 9}
-    # At most the last child's unfinished file is left, and the next save removes it.
-    assert len(list(tmp_path.glob(f".*{UNFINISHED}"))) <= 1
-    first.save(path)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert status == -signal.SIGKILL
+
+
+def halt_after(n_bytes: int) -> Callable[[pytest.MonkeyPatch, Callable[[], None]], None]:
+    def arrange(monkeypatch: pytest.MonkeyPatch, halt: Callable[[], None]) -> None:
+        @contextmanager
+        def halting_write(path: Path) -> Iterator[Any]:
+            with atomic_write(path) as file:
+                yield HaltingFile(file, n_bytes, halt)
+
+        monkeypatch.setattr("vicinal.files.container.atomic_write", halting_write)
+
+    return arrange
+
+
+def halt_before_sync(monkeypatch: pytest.MonkeyPatch, halt: Callable[[], None]) -> None:
+    monkeypatch.setattr(os, "fsync", lambda _: halt())
+
+
+def halt_before_rename(monkeypatch: pytest.MonkeyPatch, halt: Callable[[], None]) -> None:
+    monkeypatch.setattr(Path, "replace", lambda *_: halt())
+
+
+def halt_after_rename(monkeypatch: pytest.MonkeyPatch, halt: Callable[[], None]) -> None:
+    replace = Path.replace
+
+    def rename_and_halt(self: Path, target: Path) -> None:
+        replace(self, target)
+        halt()
+
+    monkeypatch.setattr(Path, "replace", rename_and_halt)
+
+
+# Points of a save, and whether the new file is in place there.
+POINTS = {
+    "before the first byte": (halt_after(0), False),
+    "within the header": (halt_after(100), False),
+    "within the array": (halt_after(1 << 21), False),
+    "before the sync": (halt_before_sync, False),
+    "before the rename": (halt_before_rename, False),
+    "after the rename": (halt_after_rename, True),
+}
+
+
+@NEEDS_FORK
+@pytest.mark.parametrize("point", POINTS)
+def test_file_is_complete_if_the_writer_is_killed(point: str, tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    old, new = models()
+    old.save(path)
+    arrange, renamed = POINTS[point]
+    kill_while_saving(new, path, arrange)
+    loaded = vicinal.load(path)
+    assert loaded.n_neighbors == (new if renamed else old).n_neighbors
+    assert (loaded.init == loaded.n_neighbors).all()
+    # the killed process leaves its unfinished file, and the next save removes it
+    assert len(list(tmp_path.glob(f".*{UNFINISHED}"))) == (0 if renamed else 1)
+    old.save(path)
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_savers_do_not_disturb_each_other(tmp_path: Path) -> None:
-    path = tmp_path / "model"
-    both = models()
+def test_concurrent_saves_do_not_disturb_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All threads hold an open unfinished file at the same time before any of them is renamed."""
+    path, both = tmp_path / "model", models()
+    all_open = threading.Barrier(2 * len(both), timeout=60)
+    open_locked = atomic._open_locked
+
+    def open_together(final: Path) -> Any:
+        opened = open_locked(final)
+        all_open.wait()
+        return opened
+
+    monkeypatch.setattr(atomic, "_open_locked", open_together)
     errors: list[BaseException] = []
 
     def save(model: UMAP) -> None:
         try:
-            for _ in range(10):
+            for _ in range(3):
                 model.save(path)
         except BaseException as error:
             errors.append(error)
@@ -77,18 +153,19 @@ def test_savers_do_not_disturb_each_other(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert not errors
-    assert vicinal.load(path).n_neighbors in (5, 9)
+    loaded = vicinal.load(path)
+    assert (loaded.init == loaded.n_neighbors).all()
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_abandoned_files_are_removed_and_others_are_not(tmp_path: Path) -> None:
+def test_abandoned_files_of_the_same_path_are_removed(tmp_path: Path) -> None:
     abandoned = tmp_path / f".model.0123{UNFINISHED}"
     other = tmp_path / f".another.0123{UNFINISHED}"
     for path in (abandoned, other):
         path.write_bytes(b"half")
-    with written_whole(tmp_path / "model") as outer:
+    with atomic_write(tmp_path / "model") as outer:
         outer.write(b"outer")
-        with written_whole(tmp_path / "model") as inner:
+        with atomic_write(tmp_path / "model") as inner:
             inner.write(b"inner")
         assert (tmp_path / "model").read_bytes() == b"inner"
     assert (tmp_path / "model").read_bytes() == b"outer"
@@ -96,7 +173,7 @@ def test_abandoned_files_are_removed_and_others_are_not(tmp_path: Path) -> None:
     assert other.exists()
 
 
-def test_a_full_disk_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "model"
     first, second = models()
     first.save(path)
@@ -112,7 +189,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mon
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_links_are_followed_and_rights_are_the_users(tmp_path: Path) -> None:
+def test_symbolic_links_are_followed_and_the_umask_is_applied(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     link, target = tmp_path / "link", tmp_path / "elsewhere" / "model"
     link.symlink_to(target)

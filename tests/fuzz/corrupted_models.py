@@ -1,9 +1,9 @@
-"""Corrupted model files by the thousand: each is refused as such, or loads as what was saved.
+"""Load thousands of corrupted model files: each must be refused, or load as the model that was saved.
 
     python tests/fuzz/corrupted_models.py [--files 10000] [--seed 0]
 
-Prints one line of JSON: how many were refused and loaded, the slowest, the largest resident memory, open files. Stops
-at the first file that does anything else, and leaves it where it says. The golden files are what is corrupted.
+Prints one line of JSON: the numbers of refused and loaded files, the slowest load, the peak of resident memory, open
+files. Stops at the first file that behaves otherwise and prints where it is kept. The golden files are corrupted.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SLOWEST = 5.0
 
 
 class Corruptor:
-    """Draws a model file, corrupts it, loads it, and says what became of it."""
+    """Choose a model file at random, corrupt it, load it, and report the outcome."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.rng = random.Random(seed)
@@ -48,7 +48,7 @@ class Corruptor:
         }
 
     def keep(self) -> Path:
-        """The last file, where it outlives the run."""
+        """Copy the last file to a place where it outlives the run."""
         kept = Path(tempfile.gettempdir()) / "corrupted.vicinal"
         kept.write_bytes(self.path.read_bytes())
         return kept
@@ -79,7 +79,7 @@ class Corruptor:
         np.testing.assert_array_equal(placed(file.stem, model, new), self.places[file])
 
     def _forged(self, file: Path, in_arrays: bool) -> str:
-        """Someone who recomputes the checksum: a refusal, or a model of which nothing crashes."""
+        """Load a changed file with a valid checksum: it is refused, or gives a model that does not crash."""
         arrays, document = read_file(file)
         if in_arrays:
             for name in self.rng.sample(sorted(arrays), min(2, len(arrays))):
@@ -99,7 +99,7 @@ class Corruptor:
         except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RuntimeError):
             if not in_arrays:
                 raise
-            return "of no use"
+            return "unusable"
         return "forged"
 
     def _other_array(self, array: np.ndarray) -> np.ndarray:
@@ -125,7 +125,7 @@ def open_files() -> int:
 
 
 def peak_memory() -> int:
-    """Bytes; what getrusage says begins with the parent's."""
+    """Return the peak of resident memory in bytes; getrusage would include the peak of the parent process."""
     status = Path("/proc/self/status")
     if not status.exists():
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

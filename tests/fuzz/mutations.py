@@ -1,4 +1,4 @@
-"""Bytes made wrong in the ways that files go wrong, and in those that someone would try on purpose."""
+"""Mutations of files: damage that happens by accident, and changes that an attacker would try."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Mutation = Callable[[random.Random, bytes], bytes]
 
 
 def flipped(rng: random.Random, content: bytes) -> bytes:
-    """A few bits changed."""
+    """Change a few bits."""
     out = bytearray(content)
     for _ in range(rng.choice((1, 1, 1, 2, 8)) if out else 0):
         out[rng.randrange(len(out))] ^= 1 << rng.randrange(8)
@@ -31,7 +31,7 @@ def lengthened(rng: random.Random, content: bytes) -> bytes:
 
 
 def overwritten(rng: random.Random, content: bytes) -> bytes:
-    """A stretch of zeros, ones or noise, as of a disk that lost a block."""
+    """Overwrite a block with zeros, ones or noise, as a disk that lost a block."""
     length = min(len(content), rng.choice((4, 64, 512, 4096)))
     at = rng.randrange(len(content) - length + 1)
     block = rng.choice((bytes(length), b"\xff" * length, rng.randbytes(length)))
@@ -39,14 +39,14 @@ def overwritten(rng: random.Random, content: bytes) -> bytes:
 
 
 def moved(rng: random.Random, content: bytes) -> bytes:
-    """A stretch taken out and put in elsewhere."""
+    """Move a block to another position."""
     a, b = sorted(rng.randrange(len(content) + 1) for _ in range(2))
     rest, at = content[:a] + content[b:], rng.randrange(len(content) - (b - a) + 1)
     return rest[:at] + content[a:b] + rest[at:]
 
 
 def spliced(rng: random.Random, content: bytes, other: bytes) -> bytes:
-    """The beginning of one file and the end of another."""
+    """Join the beginning of one file with the end of another."""
     return content[: rng.randrange(len(content) + 1)] + other[rng.randrange(len(other) + 1) :]
 
 
@@ -54,13 +54,13 @@ MUTATIONS: tuple[Mutation, ...] = (flipped, cut, lengthened, overwritten, moved)
 
 
 def wrong_length(rng: random.Random, content: bytes) -> bytes:
-    """A container whose header claims another length."""
+    """Change the length of the header that a container states."""
     length = rng.choice((*INTERESTING, rng.getrandbits(64), int.from_bytes(content[:8], "little") + rng.randint(-9, 9)))
     return (length % 2**64).to_bytes(8, "little") + content[8:]
 
 
 def wrong_header(rng: random.Random, content: bytes) -> bytes:
-    """A container whose header is well-formed JSON and says something else."""
+    """Change the header of a container, keeping it valid JSON."""
     length = int.from_bytes(content[:8], "little")
     written = json.dumps(changed(rng, json.loads(content[8 : 8 + length]))).encode()
     if rng.random() < 0.1:
@@ -69,7 +69,7 @@ def wrong_header(rng: random.Random, content: bytes) -> bytes:
 
 
 def changed(rng: random.Random, tree: Any) -> Any:
-    """A tree of JSON with one value replaced, removed or doubled."""
+    """Replace, remove, rename or duplicate one value of a JSON tree."""
     parents = [tree]
     leaves: list[tuple[Any, Any]] = []
     for parent in parents:

@@ -1,10 +1,10 @@
-"""Fuzzes what reads files: models, and every kind of table the command line takes.
+"""Fuzz the readers of files: models, and every format of the command line.
 
     python tests/fuzz/run.py [--seconds 60] [--seed 0] [TARGET ...]
 
-With atheris (coverage-guided) where it can be imported, else by mutations of the seeds and of what was found to be
-read further than they; either way every target gets its share of the time in a process of its own, under a limit of
-memory. A find is kept beside its traceback, and the exit status is not 0.
+Uses atheris (coverage-guided) if it is installed; otherwise mutates the seed files and inputs that reached new lines.
+Each target runs in a separate process with an equal share of the time and a memory limit. A failing input is kept
+beside its traceback, and the exit status is then not 0.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ atheris = importlib.import_module("atheris") if importlib.util.find_spec("atheri
 with atheris.instrument_imports(include=["vicinal"]) if atheris else nullcontext():
     from fuzz.targets import FOLDER, TARGETS, Target
 
-MOST_MEMORY = 8 << 30  # of address space, most of it libraries: a reader that believes a size runs into it
+MOST_MEMORY = 8 << 30  # bytes of address space, mostly libraries: a reader that trusts a claimed size exceeds it
 SLOWEST = 10.0
-TIMED_OUT = 70  # libFuzzer's exit status after -timeout
-ENDLESS = 120.0  # seconds beyond its share after which a target is given up
+TIMED_OUT = 70  # exit status of libFuzzer after -timeout
+ENDLESS = 120.0  # seconds beyond its share after which a target is stopped
 POOL = 200
 
 
 def by_mutation(target: Target, seconds: float, seed: int, binary: bool) -> int:
-    """Random changes to a pool of inputs; inputs that run lines which no other ran join the pool."""
+    """Mutate a pool of inputs at random; inputs that run new lines join the pool."""
     rng = random.Random(seed)
     pool = target.seeds()
     for content in pool:
@@ -54,7 +54,7 @@ def by_mutation(target: Target, seconds: float, seed: int, binary: bool) -> int:
                 try:
                     content = rng.choice(ways)(rng, content)
                 except (ValueError, RecursionError, AttributeError):
-                    continue  # no longer a container whose header could be changed
+                    continue  # no longer a container with a valid header
         tried += 1
         fresh = _lines_of(target, content, seen) if tried % 8 == 0 else _fed(target, content)
         if fresh and len(pool) < POOL:
@@ -74,7 +74,7 @@ def _fed(target: Target, content: bytes) -> bool:
 
 
 def _lines_of(target: Target, content: bytes, seen: set[tuple[str, int]]) -> bool:
-    """Feeds the bytes, and says whether lines of ours were run that had not been."""
+    """Feed the bytes and return whether they ran lines of ours for the first time."""
     before = len(seen)
 
     def trace(frame: object, event: str, _: object) -> object:
@@ -101,7 +101,7 @@ def by_coverage(target: Target, seconds: float, seed: int) -> None:
     limits = ["-rss_limit_mb=4096", "-timeout=25", "-max_len=100000", "-verbosity=0", "-print_final_stats=1"]
     asked = [f"-max_total_time={max(1, round(seconds))}", f"-seed={seed + 1}", f"-artifact_prefix={FOLDER}/"]
     atheris.Setup([sys.argv[0], *limits, *asked, str(corpus)], target.feed)
-    atheris.Fuzz()  # ends the process
+    atheris.Fuzz()  # exits the process
 
 
 def alone(name: str, seconds: float, seed: int) -> None:
@@ -113,17 +113,17 @@ def alone(name: str, seconds: float, seed: int) -> None:
         tried = by_mutation(target, seconds, seed, binary=name == "model")
     except BaseException:
         traceback.print_exc()
-        print(f"{name}: a find, kept as {FOLDER / 'find'}", flush=True)
+        print(f"{name}: failure, input kept as {FOLDER / 'find'}", flush=True)
         sys.exit(1)
     print(f"{name}: {tried} inputs", flush=True)
 
 
 def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("targets", nargs="*", help=f"of {', '.join(TARGETS)}; all if none is named")
+    asked.add_argument("targets", nargs="*", help=f"any of {', '.join(TARGETS)}; default: all")
     asked.add_argument("--seconds", type=float, default=60.0)
     asked.add_argument("--seed", type=int, default=0)
-    asked.add_argument("--alone", action="store_true", help="in this process")
+    asked.add_argument("--alone", action="store_true", help="run in this process")
     options = asked.parse_args()
     names = options.targets or list(TARGETS)
     share = options.seconds / len(names)
@@ -139,11 +139,11 @@ def main() -> None:
         except subprocess.TimeoutExpired:
             status = TIMED_OUT
         if status == TIMED_OUT and TARGETS[name].endless:
-            print(f"{name}: no end in {TARGETS[name].endless}", flush=True)
+            print(f"{name}: endless loop in {TARGETS[name].endless}, a known problem", flush=True)
         elif status:
             failed.append(name)
     if failed:
-        sys.exit(f"finds in {', '.join(failed)}")
+        sys.exit(f"failures in {', '.join(failed)}")
 
 
 if __name__ == "__main__":

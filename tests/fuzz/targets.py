@@ -1,4 +1,4 @@
-"""What is fuzzed: readers of bytes that come from outside, each with files to start from and what it may raise."""
+"""The fuzzed readers, each with seed files and the exceptions that it may raise."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ FOLDER = Path(tempfile.mkdtemp(prefix="vicinal-fuzz-"))
 
 @dataclass(frozen=True)
 class Target:
-    """``feed`` takes the bytes of a file; whatever else it raises than it may, is a find.
+    """``feed`` reads the bytes of a file; any exception that it does not handle is a failure.
 
-    ``endless`` says which library is known to go round for ever on broken files: that it does is no find.
+    ``endless`` names a library that is known to loop forever on some corrupted files, which is not a failure of ours.
     """
 
     seeds: Callable[[], list[bytes]]
@@ -51,7 +51,7 @@ def _table(suffix: str) -> Callable[[bytes], None]:
                 table = read_table(path)
             except ReadError as error:
                 if "\n" in str(error):
-                    raise AssertionError("more than a line for the user") from error
+                    raise AssertionError("the message has more than one line") from error
                 return
         assert table.X.ndim == 2
         assert table.X.dtype == np.float32

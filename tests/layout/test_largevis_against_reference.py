@@ -9,7 +9,10 @@ from numpy.typing import NDArray
 
 from vicinal import Graph, Kernel, Layout, Schedule
 from vicinal.backends import _core
+from vicinal.layout.forces import Forces
+from vicinal.layout.sampled import Placement
 
+FORCES = Forces(Kernel(1.0, 1.0), "largevis")
 D2 = np.geomspace(1e-6, 1e4, 200).astype(np.float32)
 EPSILON = 0.1  # of cpp/force.hpp
 
@@ -60,24 +63,22 @@ def drawn_counts(weights: NDArray[np.float64], epochs: int) -> NDArray[np.float6
     graph = Graph(np.arange(heads + 1), tails, np.ones(heads, dtype=np.float32), n, zeros, zeros)
     counts = np.zeros(n)
     for epoch in range(epochs):
-        layout = Layout(
+        layout = Placement(
             graph,
             np.zeros((heads, n), dtype=np.float32),
-            Kernel(1.0, 1.0),
+            np.eye(n, dtype=np.float32),
+            FORCES,
             Schedule(1, negative_sample_rate=1, repulsion_strength=1e-3, sweeps=1),
             seed=epoch,
-            reference=np.eye(n, dtype=np.float32),
-            force="largevis",
             negative_weights=weights,
         )
-        pulled = Layout(
+        pulled = Placement(
             graph,
             np.zeros((heads, n), dtype=np.float32),
-            Kernel(1.0, 1.0),
+            np.eye(n, dtype=np.float32),
+            FORCES,
             Schedule(1, negative_sample_rate=0, sweeps=1),
             seed=epoch,
-            reference=np.eye(n, dtype=np.float32),
-            force="largevis",
         )
         layout.step(1)
         pulled.step(1)
@@ -99,8 +100,7 @@ def test_negatives_are_drawn_in_proportion_to_their_weights() -> None:
 def test_equal_weights_draw_what_no_weights_draw() -> None:
     start = np.random.default_rng(1).uniform(0, 5, size=(64, 2)).astype(np.float32)
     plain, weighed = (
-        Layout(star(64), start, Kernel(1.0, 1.0), Schedule(20), force="largevis", negative_weights=weights)
-        for weights in (None, np.full(64, 3.0))
+        Layout(star(64), start, FORCES, Schedule(20), negative_weights=weights) for weights in (None, np.full(64, 3.0))
     )
     plain.step(20)
     weighed.step(20)
@@ -111,4 +111,4 @@ def test_equal_weights_draw_what_no_weights_draw() -> None:
 def test_weights_that_cannot_be_drawn_from_are_refused(weights: NDArray[np.float64]) -> None:
     start = np.zeros((64, 2), dtype=np.float32)
     with pytest.raises(ValueError, match="weight"):
-        Layout(star(64), start, Kernel(1.0, 1.0), Schedule(20), negative_weights=weights)
+        Layout(star(64), start, FORCES, Schedule(20), negative_weights=weights)

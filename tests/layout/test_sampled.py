@@ -7,6 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from vicinal import Graph, Kernel, Layout, Schedule, find_neighbors, fuzzy_graph
+from vicinal.layout.sampled import Placement
 from vicinal.layout.schedule import LARGE_EPOCHS, SMALL_EPOCHS, SMALL_ROWS, default_epochs
 
 KERNEL = Kernel(1.577, 0.8951)
@@ -115,13 +116,13 @@ def test_negatives_that_move_take_rows_without_edges_along() -> None:
 
 def test_a_frozen_reference_cannot_have_moving_negatives(graph: Graph) -> None:
     with pytest.raises(ValueError, match="frozen"):
-        Layout(graph, start(), KERNEL, Schedule(10, update_negatives=True), reference=start())
+        Placement(graph, start(), start(), KERNEL, Schedule(10, update_negatives=True))
 
 
 def test_the_reference_outlives_its_name(graph: Graph) -> None:
-    expected = Layout(graph, start(), KERNEL, Schedule(10), reference=start() + 1.0)
+    expected = Placement(graph, start(), start() + 1.0, KERNEL, Schedule(10))
     expected.step(10)
-    layout = Layout(graph, start(), KERNEL, Schedule(10), reference=(start() + 1.0).astype(np.float64))
+    layout = Placement(graph, start(), (start() + 1.0).astype(np.float64), KERNEL, Schedule(10))
     filled = [np.full((150, 2), 1e6, dtype=np.float32) for _ in range(50)]
     layout.step(10)
     np.testing.assert_array_equal(layout.embedding, expected.embedding)
@@ -130,7 +131,7 @@ def test_the_reference_outlives_its_name(graph: Graph) -> None:
 
 def test_seeds_and_row_keys_name_the_draws(graph: Graph) -> None:
     def places(seed: int, keys: NDArray[np.uint64] | None = None) -> NDArray[np.float32]:
-        layout = Layout(graph, start(), KERNEL, Schedule(10), seed=seed, row_keys=keys)
+        layout = Placement(graph, start(), start() + 1.0, KERNEL, Schedule(10), seed=seed, row_keys=keys)
         layout.step(10)
         return layout.embedding
 

@@ -11,6 +11,7 @@ import reference
 from numpy.typing import NDArray
 
 from vicinal import Graph, Kernel, Layout, Neighbors, Schedule, fuzzy_graph
+from vicinal.layout.sampled import Placement
 
 KERNEL = Kernel(1.577, 0.8951)
 N, NEGATIVES, SEED = 90, 5, 11
@@ -119,7 +120,7 @@ def make_layout(graph: Graph, dim: int, gamma: float = 1.0, update_negatives: bo
     return Layout(graph, start(graph.n, dim), KERNEL, schedule, seed=SEED)
 
 
-def run(layout: Layout, epochs: int = 1) -> None:
+def run(layout: Layout | Placement, epochs: int = 1) -> None:
     """Epochs of the core at a rate of the test's own."""
     layout._engine.step(np.full((epochs, 1), RATE, dtype=np.float32), 1)
 
@@ -171,7 +172,7 @@ def test_epochs_among_a_frozen_reference_equal_the_reference(dim: int) -> None:
     keys = rng.integers(2**63, size=n, dtype=np.uint64)
     fixed = start(n_tails, dim, 9)
     kept = fixed.copy()
-    layout = Layout(graph, start(n, dim), KERNEL, Schedule(), seed=SEED, reference=fixed, row_keys=keys)
+    layout = Placement(graph, start(n, dim), fixed, KERNEL, Schedule(), seed=SEED, row_keys=keys)
     for epoch in range(3):
         before = layout.embedding
         run(layout)

@@ -1,4 +1,4 @@
-"""Metrics that are functions, compiled functions, or evaluated pair by pair; sparse rows beyond what parity covers."""
+"""Metrics that are Python or compiled functions, or evaluated pair by pair; searches of sparse rows; sampled recall."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy import LowLevelCallable, sparse
 
-from vicinal import find_neighbors, fuzzy_graph, neighbors
+from vicinal import Neighbors, find_neighbors, fuzzy_graph
+from vicinal.neighbors import policy
 from vicinal.neighbors.index import NeighborIndex
 
 JOBS = (1, 2, 8)
@@ -26,7 +27,7 @@ def minkowski(x: NDArray[np.float32], y: NDArray[np.float32], p: float = 2.0) ->
 
 
 def compiled(number: Any, user_data: bool) -> LowLevelCallable:
-    """Manhattan distance times the number that user_data points to, or 1."""
+    """Return the Manhattan distance, multiplied by the number that user_data points to if there is one."""
     arguments = [ctypes.POINTER(number), ctypes.POINTER(number), ctypes.c_int]
     if user_data:
 
@@ -55,7 +56,7 @@ def recall(found: Any, true: Any) -> float:
 
 
 def sparse_rows(n: int, d: int = 2000, per_row: int = 30, seed: int = 0) -> Any:
-    """Twenty topics of 60 columns each, over columns that everybody shares."""
+    """Draw rows of twenty topics with 60 columns each, and entries in columns that all rows share."""
     rng = np.random.default_rng(seed)
     topics = rng.choice(d, size=(20, 60))
     own = np.take_along_axis(topics[rng.integers(20, size=n)], rng.integers(60, size=(n, per_row // 2)), axis=1)
@@ -67,7 +68,7 @@ def sparse_rows(n: int, d: int = 2000, per_row: int = 30, seed: int = 0) -> Any:
     return X
 
 
-def test_a_function_is_its_metric(iris: NDArray[np.float32]) -> None:
+def test_python_function_gives_the_distances_of_its_metric(iris: NDArray[np.float32]) -> None:
     found, wanted = find_neighbors(iris, 10, metric=euclidean), find_neighbors(iris, 10)
     np.testing.assert_allclose(found.distance, wanted.distance, rtol=1e-5, atol=1e-6)
     kwds = {"p": 1.0}
@@ -78,15 +79,17 @@ def test_a_function_is_its_metric(iris: NDArray[np.float32]) -> None:
 
 @pytest.mark.parametrize("number", [ctypes.c_float, ctypes.c_double])
 @pytest.mark.parametrize("user_data", [False, True])
-def test_a_compiled_function_is_its_metric(iris: NDArray[np.float32], number: Any, user_data: bool) -> None:
+def test_compiled_function_gives_the_distances_of_its_metric(
+    iris: NDArray[np.float32], number: Any, user_data: bool
+) -> None:
     found = find_neighbors(iris[:60], 6, metric=compiled(number, user_data), n_jobs=2)
     wanted = find_neighbors(iris[:60], 6, metric="manhattan")
     factor = 2.0 if user_data else 1.0
     np.testing.assert_allclose(found.distance, factor * wanted.distance, rtol=1e-5, atol=1e-5)
 
 
-def test_a_function_is_asked_for_few_pairs_only(grouped: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(neighbors, "EXACT_CALLED_ROWS", 300)
+def test_python_function_is_called_for_a_fraction_of_the_pairs(grouped: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(policy, "EXACT_CALLED_ROWS", 300)
     X, calls = grouped(900, 6), 0
 
     def counted(x: NDArray[np.float32], y: NDArray[np.float32]) -> float:
@@ -101,19 +104,19 @@ def test_a_function_is_asked_for_few_pairs_only(grouped: Any, monkeypatch: pytes
     np.testing.assert_array_equal(found.index, again.index)
 
 
-def test_a_function_that_does_not_care_for_the_columns_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neighbours by one column of twenty: euclidean neighbours are of no use, chance would find 0.01."""
-    monkeypatch.setattr(neighbors, "EXACT_CALLED_ROWS", 100)
+def test_function_of_one_column_is_searched_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Euclidean neighbors are useless here; random candidates would give a recall of 0.01."""
+    monkeypatch.setattr(policy, "EXACT_CALLED_ROWS", 100)
     X = np.random.default_rng(0).normal(size=(700, 20)).astype(np.float32)
     found = find_neighbors(X, 8, metric=lambda x, y: abs(float(x[3]) - float(y[3])))
     true = find_neighbors(np.ascontiguousarray(X[:, 3:4]), 8)
     assert recall(found.index, true.index) > 0.8
 
 
-def test_queries_by_a_function(grouped: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_queries_by_a_python_function(grouped: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     X, Q = np.split(grouped(640, 5), [600])
     for most in (1000, 200):
-        monkeypatch.setattr(neighbors, "EXACT_CALLED_ROWS", most)
+        monkeypatch.setattr(policy, "EXACT_CALLED_ROWS", most)
         index = NeighborIndex(X, euclidean)
         graph = fuzzy_graph(index.search(10))
         found = index.query(Q, 10, graph)
@@ -123,12 +126,12 @@ def test_queries_by_a_function(grouped: Any, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("value", [float("nan"), -1.0])
-def test_a_value_that_is_no_distance_is_an_error(iris: NDArray[np.float32], value: float) -> None:
+def test_function_that_returns_no_distance_is_an_error(iris: NDArray[np.float32], value: float) -> None:
     with pytest.raises(ValueError, match="metric"):
         find_neighbors(iris, 5, metric=lambda x, y: value)
 
 
-def test_an_error_in_a_function_comes_out(iris: NDArray[np.float32]) -> None:
+def test_error_in_a_function_is_raised(iris: NDArray[np.float32]) -> None:
     def broken(x: Any, y: Any) -> float:
         raise LookupError("not today")
 
@@ -139,7 +142,7 @@ def test_an_error_in_a_function_comes_out(iris: NDArray[np.float32]) -> None:
 
 
 @pytest.mark.parametrize("metric", ["braycurtis", "jaccard", "minkowski", euclidean])
-def test_an_index_is_rebuilt_from_its_pickle(grouped: Any, metric: Any) -> None:
+def test_unpickled_index_gives_the_same_results(grouped: Any, metric: Any) -> None:
     X = grouped(200, 7)
     index = NeighborIndex(X, metric, metric_kwds={"p": 3} if metric == "minkowski" else None)
     twin = pickle.loads(pickle.dumps(index))
@@ -147,7 +150,7 @@ def test_an_index_is_rebuilt_from_its_pickle(grouped: Any, metric: Any) -> None:
 
 
 @pytest.mark.parametrize("metric", ["canberra", "braycurtis", "hamming", "jaccard", "minkowski", "nan_euclidean"])
-def test_evaluated_metrics_do_not_depend_on_n_jobs_and_recall(grouped: Any, metric: str) -> None:
+def test_evaluated_metrics_do_not_depend_on_n_jobs_and_have_good_recall(grouped: Any, metric: str) -> None:
     X = np.round(grouped(800, 12))
     kwds = {"p": 3} if metric == "minkowski" else None
     first, *others = [
@@ -161,8 +164,10 @@ def test_evaluated_metrics_do_not_depend_on_n_jobs_and_recall(grouped: Any, metr
 
 
 @pytest.mark.parametrize("metric", ["cosine", "euclidean", "manhattan", "jaccard", "chebyshev", "correlation"])
-def test_sparse_search_does_not_depend_on_n_jobs_and_recalls(metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(neighbors, "SPARSE_BUDGET", 1500)
+def test_sparse_search_does_not_depend_on_n_jobs_and_has_good_recall(
+    metric: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(policy, "SPARSE_BUDGET", 1500)
     X = sparse_rows(700)
     for method in ("exact", "approximate"):
         first, *others = [find_neighbors(X, 12, metric=metric, method=method, n_jobs=jobs) for jobs in JOBS]
@@ -183,7 +188,7 @@ def test_sparse_rows_are_not_made_dense() -> None:
     np.testing.assert_array_equal(found.index[:, 0], np.arange(5))
 
 
-def test_rows_that_share_nothing_still_get_neighbours() -> None:
+def test_sparse_rows_without_common_columns_get_neighbors() -> None:
     X = sparse.eye_array(200, format="csr", dtype=np.float32)
     for method in ("exact", "approximate"):
         table = find_neighbors(X, 5, metric="euclidean", method=method)
@@ -192,23 +197,23 @@ def test_rows_that_share_nothing_still_get_neighbours() -> None:
 
 
 @pytest.mark.parametrize("exact_later", [4e11, 0.0])
-def test_noise_without_structure_is_searched_well(exact_later: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(neighbors, "EXACT_ROWS", 1000)
-    monkeypatch.setattr(neighbors, "EXACT_LATER", exact_later)
+def test_poor_recall_repeats_the_search(exact_later: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(policy, "EXACT_ROWS", 1000)
+    monkeypatch.setattr(policy, "EXACT_LATER", exact_later)
     X = np.random.default_rng(0).normal(size=(2500, 180)).astype(np.float32)
     index = NeighborIndex(X)
-    plain = index._search_approximate(10, index.options)
-    assert index._sampled_recall(plain) < 0.9
+    plain = index._dense.search_approximate(10, index._dense.options)
+    assert index._sample_recall(plain) < 0.9
     true = find_neighbors(X, 10, method="exact").index
     found = index.search(10)
     assert recall(found.index, true) >= (0.999 if exact_later else recall(plain.index, true) + 0.05)
 
 
-def test_the_sampled_recall_is_the_recall(grouped: Any) -> None:
+def test_sampled_recall_equals_recall(grouped: Any) -> None:
     X = grouped(1200, 10)
     index = NeighborIndex(X)
     exact = index.search(10, "exact")
-    assert index._sampled_recall(exact) == 1.0
-    half = neighbors.Neighbors(exact.index.copy(), exact.distance.copy())
+    assert index._sample_recall(exact) == 1.0
+    half = Neighbors(exact.index.copy(), exact.distance.copy())
     half.distance[:, 5:] = np.inf
-    assert index._sampled_recall(half) == pytest.approx(4 / 9)
+    assert index._sample_recall(half) == pytest.approx(4 / 9)

@@ -1,4 +1,4 @@
-"""Neighbour tables against brute force in float64, for every metric; recall of what is approximate."""
+"""Neighbor tables against brute force in float64, for every metric; recall of approximate searches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vicinal.neighbors.metrics import ALIASES
 from vicinal.neighbors.metrics import VECTOR_METRICS as METRICS
 
 SCIPY_NAMES = {"manhattan": "cityblock"}
-# Up to 128 columns the search compares rows as they are, beyond that through sketches first.
+# Up to 128 columns the search compares rows, beyond that sketches first.
 WIDTHS = (1, 5, 64, 200)
 GOOD_RECALL = 0.95
 
@@ -40,7 +40,7 @@ def recall(found: NDArray[Any], true: NDArray[Any]) -> float:
 
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("d", WIDTHS)
-def test_exact_distances_equal_brute_force(grouped: Any, metric: str, d: int) -> None:
+def test_exact_search_equals_brute_force(grouped: Any, metric: str, d: int) -> None:
     if metric in ("cosine", "correlation"):
         d = max(d, 3)  # with fewer columns every distance is 0 or 2
     X = grouped(300, d)
@@ -58,7 +58,7 @@ def test_exact_distances_equal_brute_force(grouped: Any, metric: str, d: int) ->
 @pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "manhattan", "chebyshev"])
 @pytest.mark.parametrize("d", [2, 130])
 def test_ties_are_broken_by_index(metric: str, d: int) -> None:
-    """Small whole numbers have exact distances, many of them equal."""
+    """Small whole numbers have exact distances, and many of them are equal."""
     X = np.random.default_rng(0).integers(0, 3, size=(250, d)).astype(np.float32)
     neighbors = find_neighbors(X, 15, metric=metric, method="exact")
     index, distance = brute_force(X, 15, metric)
@@ -69,7 +69,7 @@ def test_ties_are_broken_by_index(metric: str, d: int) -> None:
 @pytest.mark.parametrize("method", ["exact", "approximate"])
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("d", [10, 160])
-def test_tables_are_sorted_with_the_row_itself_first_and_no_row_twice(
+def test_tables_start_with_the_row_itself_and_are_sorted_without_repeats(
     grouped: Any, metric: str, d: int, method: Any
 ) -> None:
     X = grouped(700, d)
@@ -87,7 +87,7 @@ def test_tables_are_sorted_with_the_row_itself_first_and_no_row_twice(
 
 @pytest.mark.parametrize("metric", ["cosine", "correlation"])
 @pytest.mark.parametrize("d", [6, 150])
-def test_rows_without_direction_are_one_from_others_and_zero_from_each_other(metric: str, d: int) -> None:
+def test_zero_rows_have_cosine_distance_1_to_others_and_0_to_each_other(metric: str, d: int) -> None:
     X = np.random.default_rng(1).normal(size=(40, d)).astype(np.float32)
     flat = [3, 7, 20]
     X[flat] = 0.0 if metric == "cosine" else 2.5
@@ -103,7 +103,7 @@ def test_rows_without_direction_are_one_from_others_and_zero_from_each_other(met
 
 
 @pytest.mark.parametrize("metric", ["cosine", "correlation"])
-def test_nearly_parallel_rows_keep_their_digits(metric: str) -> None:
+def test_distances_of_nearly_parallel_rows_are_accurate(metric: str) -> None:
     rng = np.random.default_rng(2)
     X = (rng.normal(size=20) + 1e-4 * rng.normal(size=(60, 20))).astype(np.float32)
     neighbors = find_neighbors(X, 10, metric=metric, method="exact")
@@ -113,7 +113,7 @@ def test_nearly_parallel_rows_keep_their_digits(metric: str) -> None:
 
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("d", [16, 160])
-def test_approximate_search_recalls_the_true_neighbours(grouped: Any, metric: str, d: int) -> None:
+def test_approximate_search_has_good_recall(grouped: Any, metric: str, d: int) -> None:
     X = grouped(1500, d)
     true, _ = brute_force(X, 15, metric)
     neighbors = find_neighbors(X, 15, metric=metric, method="approximate")
@@ -123,7 +123,7 @@ def test_approximate_search_recalls_the_true_neighbours(grouped: Any, metric: st
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_query_of_few_rows_is_exact(grouped: Any, metric: str) -> None:
+def test_query_among_few_rows_is_exact(grouped: Any, metric: str) -> None:
     X, Q = np.split(grouped(1000, 12), [900])
     index = NeighborIndex(X, metric)
     found = index.query(Q, 10, fuzzy_graph(index.search(10)))
@@ -133,7 +133,7 @@ def test_query_of_few_rows_is_exact(grouped: Any, metric: str) -> None:
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
 @pytest.mark.parametrize("d", [16, 160])
-def test_query_of_many_rows_recalls_the_true_neighbours(grouped: Any, metric: str, d: int) -> None:
+def test_query_among_many_rows_has_good_recall(grouped: Any, metric: str, d: int) -> None:
     X, Q = np.split(grouped(6700, d), [6500])
     index = NeighborIndex(X, metric)
     found = index.query(Q, 15, fuzzy_graph(index.search(15, "approximate")))
@@ -142,7 +142,7 @@ def test_query_of_many_rows_recalls_the_true_neighbours(grouped: Any, metric: st
 
 
 @pytest.mark.parametrize(("alias", "metric"), sorted(ALIASES.items()))
-def test_aliases_are_their_metrics(iris: NDArray[np.float32], alias: str, metric: str) -> None:
+def test_alias_gives_the_same_table_as_its_metric(iris: NDArray[np.float32], alias: str, metric: str) -> None:
     kwds = {"w": np.arange(1.0, 5.0)} if metric == "wminkowski" else None
     by_alias, by_name = (find_neighbors(iris, 10, metric=name, metric_kwds=kwds) for name in (alias, metric))
     np.testing.assert_array_equal(by_alias.index, by_name.index)

@@ -1,4 +1,4 @@
-"""Wrong metrics, keywords, rows and precomputed neighbours: an error that names the argument, before any work."""
+"""Invalid metrics, keywords, rows and precomputed neighbors raise errors that name the argument, before any work."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ BAD_METRICS: dict[str, tuple[Any, Any, str]] = {
 
 
 @pytest.mark.parametrize("case", BAD_METRICS)
-def test_a_bad_metric_is_named(case: str) -> None:
+def test_invalid_metric_is_named(case: str) -> None:
     metric, kwds, words = BAD_METRICS[case]
     rows = np.zeros((N, D), dtype=np.float32)
     with pytest.raises((ValueError, TypeError), match=words):
@@ -75,7 +75,7 @@ def test_a_bad_metric_is_named(case: str) -> None:
 
 
 @pytest.mark.parametrize("metric", ["mahalanobis", "haversine", "nan_euclidean", never])
-def test_a_metric_that_needs_dense_rows_is_named(metric: Any) -> None:
+def test_metric_that_needs_dense_rows_is_named(metric: Any) -> None:
     with pytest.raises((ValueError, TypeError), match=r"metric.*sparse"):
         check_metric(metric, None, 2, sparse=True)
     with pytest.raises((ValueError, TypeError), match=r"metric.*sparse"):
@@ -84,7 +84,7 @@ def test_a_metric_that_needs_dense_rows_is_named(metric: Any) -> None:
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("metric", ["hellinger", "ll_dirichlet"])
-def test_negative_rows_are_named(metric: str, form: Any) -> None:
+def test_first_negative_row_is_named(metric: str, form: Any) -> None:
     X = np.ones((N, D), dtype=np.float32)
     X[7, 1] = -1.0
     with pytest.raises(ValueError, match=r"X.*negative.*row 7\b"):
@@ -94,14 +94,14 @@ def test_negative_rows_are_named(metric: str, form: Any) -> None:
         index.query(form(X), 3, None)  # type: ignore[arg-type]
 
 
-def test_degrees_are_not_radians() -> None:
+def test_latitude_in_degrees_is_an_error() -> None:
     X = np.zeros((N, 2), dtype=np.float32)
     X[5, 0] = 48.2
     with pytest.raises(ValueError, match=r"X.*radians.*row 5\b"):
         find_neighbors(X, 3, metric="haversine")
 
 
-def test_missing_values_are_for_metrics_that_know_them() -> None:
+def test_nan_is_accepted_by_nan_euclidean_only() -> None:
     X = np.zeros((N, D), dtype=np.float32)
     X[4, 1] = np.nan
     with pytest.raises(ValueError, match=r"X.*NaN.*row 4\b"):
@@ -113,14 +113,14 @@ def test_missing_values_are_for_metrics_that_know_them() -> None:
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_bad_sparse_rows_are_named(value: float) -> None:
+def test_first_bad_sparse_row_is_named(value: float) -> None:
     X = sparse.csr_array(np.eye(N, D, dtype=np.float32) + 1)
     X.data[4 * D + 1] = value
     with pytest.raises(ValueError, match=r"X.*row 4\b"):
         find_neighbors(X, 3, metric="cosine")
 
 
-def test_queries_fit_the_rows() -> None:
+def test_queries_of_another_kind_or_width_are_errors() -> None:
     dense, csr = np.eye(5, dtype=np.float32), sparse.csr_array(np.eye(5, dtype=np.float32))
     with pytest.raises(TypeError, match=r"queries.*sparse"):
         NeighborIndex(csr).query(dense, 2, None)  # type: ignore[arg-type]
@@ -155,7 +155,7 @@ BAD_DISTANCES: dict[str, tuple[Any, int, str]] = {
 
 
 @pytest.mark.parametrize("case", BAD_DISTANCES)
-def test_bad_distances_are_named(case: str) -> None:
+def test_invalid_distances_are_named(case: str) -> None:
     D_, k, words = BAD_DISTANCES[case]
     with pytest.raises((ValueError, TypeError), match=words):
         neighbors_from_distances(D_, k)
@@ -164,7 +164,7 @@ def test_bad_distances_are_named(case: str) -> None:
             query_from_distances(D_, k)
 
 
-def test_distances_to_other_rows_are_named() -> None:
+def test_wrong_number_of_distances_is_an_error() -> None:
     with pytest.raises(ValueError, match=r"X.*20 rows"):
         query_from_distances(distances(), 3, 20)
 
@@ -203,7 +203,7 @@ BAD_KNN: dict[str, tuple[Any, int, str]] = {
 
 
 @pytest.mark.parametrize("case", BAD_KNN)
-def test_bad_precomputed_neighbours_are_named(case: str) -> None:
+def test_invalid_precomputed_neighbors_are_named(case: str) -> None:
     knn, k, words = BAD_KNN[case]
     with pytest.raises((ValueError, TypeError), match=words):
         neighbors_from_knn(knn, N, k)

@@ -1,4 +1,4 @@
-"""Every metric, dense and sparse, against SciPy, scikit-learn and golden values of umap-learn."""
+"""Distances of every metric, dense and sparse, against SciPy, scikit-learn and golden values of umap-learn."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ METRIC_KWDS: dict[str, dict[str, Any]] = {
 
 
 def rows_for(metric: str, n: int = N, d: int = D, seed: int = 0) -> NDArray[np.float32]:
-    """Rows in the metric's domain, half of the entries 0, two of them equal."""
+    """Draw valid rows for the metric, with half of the entries 0 and two equal rows."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.5)
     if metric in ("hellinger", "ll_dirichlet"):
@@ -50,7 +50,7 @@ def truth_counts(X: NDArray[Any], Y: NDArray[Any]) -> tuple[NDArray[np.float64],
 
 
 def reference(metric: str, X: NDArray[Any], Y: NDArray[Any]) -> NDArray[np.float64]:
-    """Distances in float64, by SciPy or scikit-learn where they define the metric as umap-learn does."""
+    """Return distances in float64, by SciPy or scikit-learn if they define the metric as umap-learn does."""
     X, Y = X.astype(np.float64), Y.astype(np.float64)
     if metric == "nan_euclidean":
         return np.asarray(nan_euclidean_distances(X, Y))
@@ -60,7 +60,7 @@ def reference(metric: str, X: NDArray[Any], Y: NDArray[Any]) -> NDArray[np.float
         P, Q = (np.sqrt(Z / Z.sum(axis=1, keepdims=True)) for Z in (X, Y))
         return cdist(P, Q) / np.sqrt(2.0)
     if metric == "ll_dirichlet":
-        pytest.skip("umap-learn alone defines it: see the golden values")
+        pytest.skip("only umap-learn defines it: see the golden values")
     if metric in BOOLEAN or metric == "sokalmichener":
         both, only_x, only_y = truth_counts(X, Y)
         different, d = only_x + only_y, X.shape[1]
@@ -102,7 +102,7 @@ def test_distances_of_sparse_rows(metric: str) -> None:
 
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("form", ["dense", "csr"])
-def test_queries(metric: str, form: str) -> None:
+def test_queries_return_the_nearest_rows_and_do_not_depend_on_each_other(metric: str, form: str) -> None:
     if form == "csr" and not METRICS[metric].sparse:
         pytest.skip("dense rows only")
     X, Q = rows_for(metric), rows_for(metric, 20, seed=1)
@@ -131,7 +131,7 @@ GOLDEN_ROWS["truth"] += ["sokalsneath", "yule"]
 
 @pytest.mark.parametrize("form", ["dense", "csr"])
 @pytest.mark.parametrize(("rows", "metric"), [(rows, name) for rows, names in GOLDEN_ROWS.items() for name in names])
-def test_distances_are_those_of_umap_learn(golden: Any, rows: str, metric: str, form: str) -> None:
+def test_distances_equal_those_of_umap_learn(golden: Any, rows: str, metric: str, form: str) -> None:
     arrays = golden("metrics")
     if form == "csr" and not METRICS[metric].sparse:
         pytest.skip("dense rows only")
@@ -145,13 +145,13 @@ def test_distances_are_those_of_umap_learn(golden: Any, rows: str, metric: str, 
     n = X.shape[0]
     found = find_neighbors(X, n, metric=metric, metric_kwds=kwds)
     wanted = arrays[f"D_{metric}"].copy()
-    # umap-learn's approximation of log B leaves a row a little away from itself; a square root of it more.
+    # umap-learn approximates log B: the distance of a row to itself is not exactly 0.
     np.fill_diagonal(wanted, 0.0)
     np.testing.assert_allclose(table_of(found.index, found.distance, n), wanted, rtol=5e-5, atol=3e-4)
 
 
 @pytest.mark.parametrize("metric", ["seuclidean", "mahalanobis"])
-def test_keywords_that_follow_from_the_data_are_scipys(metric: str) -> None:
+def test_keywords_computed_from_data_equal_those_of_scipy(metric: str) -> None:
     X = np.random.default_rng(3).normal(size=(60, 5)).astype(np.float32) * np.arange(1, 6, dtype=np.float32)
     found = find_neighbors(X, 60, metric=metric)
     wanted = squareform(pdist(X.astype(float), metric))
@@ -159,7 +159,7 @@ def test_keywords_that_follow_from_the_data_are_scipys(metric: str) -> None:
 
 
 @pytest.mark.parametrize(("p", "metric"), [(1, "manhattan"), (2, "euclidean"), (np.inf, "chebyshev")])
-def test_minkowski_with_a_named_power_is_that_metric(iris: NDArray[np.float32], p: float, metric: str) -> None:
+def test_minkowski_with_p_1_2_or_inf_is_the_named_metric(iris: NDArray[np.float32], p: float, metric: str) -> None:
     found = find_neighbors(iris, 9, metric="minkowski", metric_kwds={"p": p})
     wanted = find_neighbors(iris, 9, metric=metric)
     np.testing.assert_array_equal(found.index, wanted.index)
@@ -167,7 +167,7 @@ def test_minkowski_with_a_named_power_is_that_metric(iris: NDArray[np.float32], 
 
 
 @pytest.mark.parametrize("p", [0.5, 1.5, 7.0, 60.0])
-def test_any_power(p: float) -> None:
+def test_minkowski_with_any_power(p: float) -> None:
     X = rows_for("minkowski")
     wanted = cdist(X.astype(float), X.astype(float), "minkowski", p=p)
     for rows in (X, sparse.csr_array(X)):
@@ -176,7 +176,7 @@ def test_any_power(p: float) -> None:
         np.testing.assert_allclose(table, wanted, rtol=2e-5 * max(1.0, 1.0 / p**2), atol=1e-6)
 
 
-def test_rows_without_a_common_column_are_no_neighbours() -> None:
+def test_rows_without_common_present_columns_are_not_neighbors() -> None:
     X = np.array([[1.0, np.nan], [2.0, np.nan], [np.nan, 1.0]], dtype=np.float32)
     found = find_neighbors(X, 3, metric="nan_euclidean")
     np.testing.assert_array_equal(found.index, [[0, 1, -1], [1, 0, -1], [2, -1, -1]])
@@ -185,7 +185,7 @@ def test_rows_without_a_common_column_are_no_neighbours() -> None:
 
 @pytest.mark.parametrize("scale", [1e-20, 1e20])
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine", "sqeuclidean", "braycurtis", "minkowski"])
-def test_sparse_data_of_any_size(metric: str, scale: float) -> None:
+def test_sparse_data_of_extreme_magnitude(metric: str, scale: float) -> None:
     X = rows_for(metric)
     kwds = METRIC_KWDS.get(metric)
     near = find_neighbors(sparse.csr_array(X), 10, metric=metric, metric_kwds=kwds)

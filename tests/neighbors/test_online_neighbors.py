@@ -1,4 +1,4 @@
-"""OnlineNeighbors: the same bits for any threads and any split of the work, saved and restored at any point; errors."""
+"""OnlineNeighbors: same bits for any n_jobs, any split of the work, and after restoring a state; errors."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from vicinal import OnlineNeighbors, find_neighbors
 from vicinal.neighbors.online import OnlineOptions
 
 Rows = NDArray[np.float32]
-FEW = OnlineOptions(few=150, trees=4)
+FEW = OnlineOptions(exact_rows=150, trees=4)
 
 
 @pytest.fixture(scope="module")
 def rows(grouped: Any) -> Rows:
-    """Long enough to be sketched, with ties and duplicates."""
+    """Draw rows that are long enough for sketches, with ties and duplicates."""
     X = grouped(900, 140)
     X[::9] = X[4]
     X[5::13] = np.round(X[5::13])
@@ -31,7 +31,7 @@ def assert_equal(a: OnlineNeighbors, b: OnlineNeighbors) -> None:
 
 
 def run(X: Rows, steps: list[int | None], n_jobs: int = 1, **more: Any) -> tuple[OnlineNeighbors, list[Any]]:
-    """A third of the rows at a time, each followed by the steps; and all that was reported, joined batch by batch."""
+    """Insert a third of the rows at a time, each followed by the steps; return the new rows per batch too."""
     online = OnlineNeighbors(8, seed=5, n_jobs=n_jobs, options=FEW, **more)
     reports = []
     for batch in np.array_split(X, 3):
@@ -43,7 +43,7 @@ def run(X: Rows, steps: list[int | None], n_jobs: int = 1, **more: Any) -> tuple
 
 @pytest.mark.parametrize("n_jobs", [2, 8])
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan", "canberra"])
-def test_threads_make_no_difference(rows: Rows, metric: str, n_jobs: int) -> None:
+def test_result_does_not_depend_on_n_jobs(rows: Rows, metric: str, n_jobs: int) -> None:
     X = np.abs(rows[:600])
     one, _ = run(X, [170, None], metric=metric)
     more, _ = run(X, [170, None], n_jobs, metric=metric)
@@ -51,7 +51,7 @@ def test_threads_make_no_difference(rows: Rows, metric: str, n_jobs: int) -> Non
 
 
 @pytest.mark.parametrize("steps", [[100, 200], [1, 299], [128, 172], [250, 50], [33] * 9 + [3]])
-def test_a_split_of_the_operations_makes_no_difference(rows: Rows, steps: list[int | None]) -> None:
+def test_result_does_not_depend_on_the_split_into_steps(rows: Rows, steps: list[int | None]) -> None:
     whole, new = run(rows, [300])
     split, parts = run(rows, steps)
     assert_equal(whole, split)
@@ -64,7 +64,7 @@ def test_a_split_of_the_operations_makes_no_difference(rows: Rows, steps: list[i
 
 @pytest.mark.parametrize("stop", [0, 1, 200, 450, 700])
 @pytest.mark.parametrize("metric", ["euclidean", "nan_euclidean", "hellinger", "correlation", "mahalanobis"])
-def test_a_restored_state_goes_on_as_if_nothing_had_happened(rows: Rows, metric: str, stop: int) -> None:
+def test_restored_state_continues_with_the_same_bits(rows: Rows, metric: str, stop: int) -> None:
     X = np.abs(rows[:, :30] if metric == "mahalanobis" else rows)
     online = OnlineNeighbors(8, metric, seed=5, options=FEW)
     online.insert(X[:500])
@@ -84,32 +84,51 @@ def test_a_restored_state_goes_on_as_if_nothing_had_happened(rows: Rows, metric:
     np.testing.assert_array_equal(online.query(X[::50], 5).index, restored.query(X[::50], 5).index)
 
 
-def test_the_state_of_nothing_is_a_state() -> None:
+def test_state_without_rows_can_be_restored() -> None:
     empty = OnlineNeighbors.from_state(OnlineNeighbors(3, "cosine").state())
     assert (empty.n, empty.k, empty.metric) == (0, 3, "cosine")
+
+
+def test_state_with_option_names_of_version_0_1_can_be_restored(rows: Rows) -> None:
+    online = OnlineNeighbors(8, seed=5, options=FEW)
+    online.insert(rows)
+    online.step()
+    state = online.state()
+    options = state["options"]
+    state["options"] = {"spare": 6, "trees": 4, "ripe": options["refresh_after"], "few": options["exact_rows"]}
+    restored = OnlineNeighbors.from_state(state)
+    assert restored.options == FEW
+    assert_equal(online, restored)
+
+
+def test_table_carries_the_share_that_sketches_show(rows: Rows) -> None:
+    online = OnlineNeighbors(8, seed=5, options=FEW)
+    online.insert(rows)
+    online.step()
+    assert online.table().share == online.share
 
 
 @pytest.mark.parametrize(
     "name", ["tags", "queue", "chunk", "offers", "ranks", "changes", "basis", "searched", "merged"]
 )
-def test_a_spoilt_state_is_refused(rows: Rows, name: str) -> None:
+def test_corrupted_state_is_rejected(rows: Rows, name: str) -> None:
     online = OnlineNeighbors(8, seed=5, options=FEW)
     online.insert(rows)
     online.step(1150)
     state = online.state()
-    spoilt = state["core"][name]
-    if isinstance(spoilt, int):
-        state["core"][name] = spoilt + 10_000
+    corrupted = state["core"][name]
+    if isinstance(corrupted, int):
+        state["core"][name] = corrupted + 10_000
     elif name in ("tags", "queue", "chunk", "offers"):
-        assert spoilt.size
-        spoilt[0] = 900 << 1
+        assert corrupted.size
+        corrupted[0] = 900 << 1
     else:
-        state["core"][name] = spoilt[1:].copy()
+        state["core"][name] = corrupted[1:].copy()
     with pytest.raises(ValueError, match="state"):
         OnlineNeighbors.from_state(state)
 
 
-def test_a_time_budget_does_the_same_operations(rows: Rows) -> None:
+def test_time_budget_gives_the_same_result(rows: Rows) -> None:
     timed = OnlineNeighbors(8, seed=5, options=FEW)
     whole = OnlineNeighbors(8, seed=5, options=FEW)
     for online in (timed, whole):
@@ -123,7 +142,7 @@ def test_a_time_budget_does_the_same_operations(rows: Rows) -> None:
     assert_equal(timed, whole)
 
 
-def test_no_operations_and_no_time_do_nothing(rows: Rows) -> None:
+def test_budget_of_0_does_nothing(rows: Rows) -> None:
     online = OnlineNeighbors(8)
     online.insert(rows)
     for change in (online.step(0), online.step(budget_ms=0)):
@@ -131,7 +150,7 @@ def test_no_operations_and_no_time_do_nothing(rows: Rows) -> None:
     assert (online.n_searched, online.pending_, online.coverage_) == (0, 900, 0.0)
 
 
-def test_the_input_is_neither_changed_nor_kept(rows: Rows) -> None:
+def test_input_is_neither_changed_nor_kept(rows: Rows) -> None:
     X = rows[:100].copy()
     online = OnlineNeighbors(5)
     online.insert(X)
@@ -167,12 +186,12 @@ def test_errors_name_the_argument(call: Any, message: str) -> None:
 
 
 @pytest.mark.parametrize("metric", ["precomputed", lambda x, y: 0.0])
-def test_metrics_without_dense_rows_are_refused(metric: Any) -> None:
+def test_functions_and_precomputed_distances_are_rejected(metric: Any) -> None:
     with pytest.raises(TypeError, match="metric must be the name"):
         OnlineNeighbors(5, metric)
 
 
-def test_sparse_rows_are_refused() -> None:
+def test_sparse_rows_are_rejected() -> None:
     from scipy.sparse import csr_matrix
 
     with pytest.raises(TypeError, match="X must be dense"):

@@ -1,4 +1,4 @@
-"""Tables from distances and neighbours that were computed elsewhere."""
+"""Neighbor tables from precomputed distances and precomputed neighbors."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def same(found: Neighbors, wanted: Neighbors) -> None:
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, sparse.csc_array, np.asfortranarray])
 @pytest.mark.parametrize("k", [1, 2, K, N])
-def test_neighbours_by_distance_are_those_of_the_rows(rows: Any, distances: Any, form: Any, k: int) -> None:
+def test_neighbors_from_distances_equal_those_of_the_rows(rows: Any, distances: Any, form: Any, k: int) -> None:
     same(neighbors_from_distances(form(distances), k), find_neighbors(rows, k))
 
 
-def test_only_stored_entries_are_distances(distances: Any) -> None:
+def test_entries_that_are_not_stored_are_not_neighbors(distances: Any) -> None:
     near = sparse.csr_matrix(np.where(distances < 1.5, distances, 0.0))
     table = neighbors_from_distances(near, K)
     np.testing.assert_array_equal(table.index[:, 0], np.arange(N))
@@ -49,20 +49,20 @@ def test_only_stored_entries_are_distances(distances: Any) -> None:
         assert np.isinf(table.distance[i, 1 + len(wanted) :]).all()
 
 
-def test_a_stored_zero_is_a_neighbour_at_distance_zero() -> None:
+def test_stored_zero_is_a_neighbor_at_distance_0() -> None:
     D = sparse.csr_matrix((np.array([0.0, 2.0]), (np.array([0, 0]), np.array([2, 1]))), shape=(3, 3))
     table = neighbors_from_distances(D, 3)
     np.testing.assert_array_equal(table.index, [[0, 2, 1], [1, -1, -1], [2, -1, -1]])
     np.testing.assert_array_equal(table.distance[0], [0.0, 0.0, 2.0])
 
 
-def test_ties_go_by_column_and_infinity_is_no_neighbour() -> None:
+def test_ties_are_broken_by_column_and_infinity_is_not_a_neighbor() -> None:
     D = np.array([[0.0, 1.0, 1.0, 1.0], [1.0, 0.0, np.inf, 1.0], [1.0, 1.0, 0.0, 1.0], [np.inf, np.inf, np.inf, 0.0]])
     table = neighbors_from_distances(D, 3)
     np.testing.assert_array_equal(table.index, [[0, 1, 2], [1, 0, 3], [2, 0, 1], [3, -1, -1]])
 
 
-def test_the_matrix_is_left_alone_and_need_not_be_symmetric() -> None:
+def test_matrix_is_not_changed_and_need_not_be_symmetric() -> None:
     D = np.array([[0.0, 1.0, 2.0], [3.0, 0.0, 1.0], [1.0, 5.0, 0.0]])
     before = D.copy()
     np.testing.assert_array_equal(neighbors_from_distances(D, 3).index, [[0, 1, 2], [1, 2, 0], [2, 0, 1]])
@@ -70,7 +70,7 @@ def test_the_matrix_is_left_alone_and_need_not_be_symmetric() -> None:
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
-def test_queries_by_distance(distances: Any, form: Any) -> None:
+def test_query_from_distances_sorts_by_distance(distances: Any, form: Any) -> None:
     D = distances[:7] + 0.25
     table = query_from_distances(form(D), K, N)
     np.testing.assert_array_equal(table.index, np.argsort(D, axis=1, kind="stable")[:, :K])
@@ -78,7 +78,7 @@ def test_queries_by_distance(distances: Any, form: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["triple", "pair", "list", "graph", "shuffled", "without itself"])
-def test_every_form_of_precomputed_knn(rows: Any, kind: str) -> None:
+def test_every_form_of_precomputed_knn_gives_the_same_table(rows: Any, kind: str) -> None:
     wanted = find_neighbors(rows, K)
     index, distance = find_neighbors(rows, K + 3).index, find_neighbors(rows, K + 3).distance
     if kind == "graph":
@@ -96,7 +96,7 @@ def test_every_form_of_precomputed_knn(rows: Any, kind: str) -> None:
     same(neighbors_from_knn(given, N, K), wanted)
 
 
-def test_missing_neighbours_stay_missing() -> None:
+def test_missing_neighbors_stay_missing() -> None:
     index = np.array([[0, 1, -1], [1, -1, -1], [2, 0, 1]])
     distance = np.array([[0.0, 1.0, np.nan], [0.0, np.nan, -1.0], [0.0, 1.0, 2.0]])
     table = neighbors_from_knn((index, distance), 3, 3)

@@ -1,4 +1,4 @@
-"""vicinal.plot: what is drawn, in which colours, and what is refused."""
+"""vicinal.plot: points, colours, legends, other figures, and errors for invalid input."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def drawn(ax: Axes) -> tuple[Array, Array]:
     return np.asarray(found.get_offsets()), np.asarray(found.get_facecolors())[:, :3]  # type: ignore[attr-defined]
 
 
-def test_every_point_is_drawn_in_the_colour_of_its_class() -> None:
+def test_points_have_the_colour_of_their_class() -> None:
     places, colours = drawn(plot.points(MAP, CLASSES))
     assert len(places) == 300
     wanted = {tuple(place): to_rgb(plot.palette(3)[c]) for place, c in zip(MAP.astype(float), CLASSES, strict=True)}
@@ -51,18 +51,18 @@ def test_every_point_is_drawn_in_the_colour_of_its_class() -> None:
         assert colour == pytest.approx(wanted[tuple(place)])
 
 
-def test_order_is_shuffled_and_fixed() -> None:
+def test_drawing_order_is_shuffled_but_fixed() -> None:
     first, second = (drawn(plot.points(MAP, CLASSES))[0] for _ in range(2))
     assert np.array_equal(first, second)
     assert not np.array_equal(first, MAP)
 
 
-def test_a_model_is_drawn_by_its_embedding() -> None:
+def test_model_is_drawn_as_its_embedding() -> None:
     model = SimpleNamespace(embedding_=MAP)
     assert np.array_equal(drawn(plot.points(model))[0], drawn(plot.points(MAP))[0])
 
 
-def test_frame_is_bare_and_scales_are_equal() -> None:
+def test_axes_are_bare_with_equal_scales() -> None:
     ax = plot.points(MAP * [1, 0.1], title="a map")
     assert ax.get_aspect() == 1.0
     assert len(ax.get_xticks()) == len(ax.get_yticks()) == 0
@@ -75,7 +75,7 @@ def test_frame_is_bare_and_scales_are_equal() -> None:
     assert scatter(ax).get_rasterized()
 
 
-def test_legend_names_the_classes_outside_the_map() -> None:
+def test_legend_lists_classes_outside_the_map() -> None:
     ax = plot.points(MAP, np.array(["cat", "dog", "cow"])[CLASSES])
     legend = ax.get_legend()
     assert legend is not None
@@ -85,18 +85,18 @@ def test_legend_names_the_classes_outside_the_map() -> None:
     assert plot.points(MAP, CLASSES, legend=False).get_legend() is None
 
 
-def test_numbers_keep_their_order_in_the_legend() -> None:
+def test_numeric_classes_are_in_numeric_order() -> None:
     legend = plot.points(MAP, np.arange(300) % 12).get_legend()
     assert legend is not None
     assert [text.get_text() for text in legend.get_texts()] == [str(a) for a in range(12)]
 
 
-def test_a_crowd_of_classes_has_no_legend() -> None:
+def test_many_classes_have_no_legend() -> None:
     assert plot.points(MAP, np.arange(300)).get_legend() is None
 
 
 @pytest.mark.parametrize("labels", [[None, "a", "b"] * 100, [math.nan, 1.0, 2.0] * 100])
-def test_missing_labels_are_grey_and_underneath(labels: list[Any]) -> None:
+def test_unlabelled_points_are_grey_and_below(labels: list[Any]) -> None:
     ax = plot.points(MAP, labels)
     grey = to_rgb(plot.THEMES["light"].faint)
     is_grey = np.asarray((np.abs(drawn(ax)[1] - grey) < 1e-6).all(axis=1))
@@ -107,7 +107,7 @@ def test_missing_labels_are_grey_and_underneath(labels: list[Any]) -> None:
     assert legend.get_texts()[-1].get_text() == "unlabelled"
 
 
-def test_values_follow_viridis_with_a_bar() -> None:
+def test_values_use_viridis_with_a_colour_bar() -> None:
     values = np.linspace(5.0, 9.0, 300)
     values[7] = math.nan
     ax = plot.points(MAP, values=values)
@@ -131,7 +131,7 @@ def test_more_points_are_smaller_and_fainter() -> None:
     assert (chosen.get_sizes()[0], chosen.get_alpha()) == (3.0, 0.25)
 
 
-def test_given_axes_are_used_and_pyplot_is_left_alone() -> None:
+def test_given_axes_are_used_without_pyplot() -> None:
     ax = Figure().add_subplot()
     assert plot.points(MAP, CLASSES, ax=ax, theme="dark") is ax
     assert matplotlib.pyplot.get_fignums() == []
@@ -139,7 +139,7 @@ def test_given_axes_are_used_and_pyplot_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
-def test_save_writes_on_the_background_of_the_theme(tmp_path: Path, suffix: str) -> None:
+def test_save_uses_the_background_of_the_theme(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"map.{suffix}"
     plot.save(path, plot.points(MAP, CLASSES, theme="dark"), dpi=60)
     assert path.stat().st_size > 1000
@@ -163,7 +163,7 @@ def test_palette_is_stable_distinct_and_visible(theme: str) -> None:
     def closest(n: int) -> float:
         return min(float(separation(rgb[:a], rgb[a]).min()) for a in range(1, n))
 
-    # OKLab distances, for the least favourable of three kinds of eyes; 0.02 is about one just noticeable step
+    # OKLab distances, minimum over three types of colour vision; 0.02 is about one just noticeable difference
     assert closest(20) > 0.06
     assert closest(60) > 0.025
     ground = np.array(to_rgb(plot.THEMES[theme].background))
@@ -185,7 +185,7 @@ def test_palette_is_stable_distinct_and_visible(theme: str) -> None:
         ({"embedding": MAP, "theme": "pink"}, "theme must be one of"),
     ],
 )
-def test_bad_input_names_the_argument(arguments: dict[str, Any], message: str) -> None:
+def test_invalid_argument_of_points_is_named(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         plot.points(**arguments)
 
@@ -195,7 +195,7 @@ def shade(ax: Axes) -> Array:
     return np.asarray(image.get_array())
 
 
-def test_crowds_are_shaded_by_density() -> None:
+def test_many_points_are_shaded_by_density() -> None:
     rng = np.random.default_rng(0)
     crowd = np.concatenate([rng.normal(0, 0.2, (50_000, 2)), rng.normal(4, 0.8, (10_000, 2))])
     ax = plot.points(crowd, np.repeat(["dense", "thin"], [50_000, 10_000]))
@@ -208,11 +208,11 @@ def test_crowds_are_shaded_by_density() -> None:
     legend = ax.get_legend()
     assert legend is not None
     assert [text.get_text() for text in legend.get_texts()] == ["dense", "thin"]
-    # a chosen size asks for points, however many
+    # with an explicit size, points are drawn individually
     assert scatter(plot.points(crowd, point_size=1.0))
 
 
-def test_connectivity_draws_edges_between_the_points_they_join() -> None:
+def test_connectivity_draws_edges_between_their_points() -> None:
     from scipy.sparse import csr_matrix
 
     places = np.array([[0.0, 0.0], [10.0, 0.0], [5.0, 8.0]])
@@ -226,7 +226,7 @@ def test_connectivity_draws_edges_between_the_points_they_join() -> None:
     assert plot.connectivity(SimpleNamespace(embedding_=MAP, graph_=csr_matrix((300, 300)))).collections
 
 
-def test_diagnostics_tell_good_rows_from_bad_ones() -> None:
+def test_diagnostics_separate_preserved_from_scrambled_rows() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 2)).astype(np.float32)
     X[:200] *= 0.1
@@ -244,7 +244,16 @@ def test_diagnostics_tell_good_rows_from_bad_ones() -> None:
     assert density[:200].min() > np.median(density[200:])
 
 
-def test_maps_are_compared_turned_to_the_first() -> None:
+def test_diagnostic_uses_the_rows_of_a_fitted_model() -> None:
+    rows = np.random.default_rng(0).normal(size=(300, 5)).astype(np.float32)
+    model = SimpleNamespace(embedding_=MAP, map_=SimpleNamespace(data=SimpleNamespace(rows=rows)), metric="euclidean")
+    growing = SimpleNamespace(embedding_=MAP, rows_=np.concatenate([rows, rows[:9]]), metric="euclidean")
+    wanted = drawn(plot.diagnostic(MAP, rows))[1]
+    for fitted in (model, growing):
+        assert np.array_equal(drawn(plot.diagnostic(fitted))[1], wanted)
+
+
+def test_compare_aligns_maps_with_the_first() -> None:
     turn = np.array([[0.0, -2.0], [2.0, 0.0]])
     axes = plot.compare({"one": MAP, "turned": MAP @ turn + 7}, CLASSES)
     first, second = (drawn(ax)[0] for ax in axes)
@@ -256,7 +265,7 @@ def test_maps_are_compared_turned_to_the_first() -> None:
         plot.compare([MAP, MAP[:10]])
 
 
-def test_losses_are_lines_with_their_names() -> None:
+def test_loss_draws_one_named_line_per_loss() -> None:
     ax = plot.loss(SimpleNamespace(loss_history_={"total": [3.0, 2.0, 1.0], "repulsion": [1.0, 0.5]}))
     assert [list(line.get_ydata()) for line in ax.lines] == [[3, 2, 1], [1, 0.5]]
     assert [text.get_text() for text in ax.texts] == ["total", "repulsion"]
@@ -273,11 +282,11 @@ def test_losses_are_lines_with_their_names() -> None:
         (lambda: plot.diagnostic(MAP, MAP, "beauty"), "kind must be one of recall, quality, density"),
         (lambda: plot.diagnostic(MAP, MAP, n_neighbors=200), "n_neighbors must be"),
         (lambda: plot.compare([]), "at least one"),
-        (lambda: plot.loss([]), "history must hold"),
-        (lambda: plot.loss([[1.0, 2.0]]), "history must hold"),
+        (lambda: plot.loss([]), "history must contain"),
+        (lambda: plot.loss([[1.0, 2.0]]), "history must contain"),
     ],
 )
-def test_other_pictures_name_what_is_wrong(call: Any, message: str) -> None:
+def test_invalid_argument_of_other_figures_is_named(call: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
 

@@ -1,4 +1,4 @@
-"""Losses: sampling and its error, threads, odd maps, bad arguments, histories."""
+"""Losses: standard errors of samples, threads, degenerate maps, invalid arguments, histories."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from vicinal import UMAP, Layout, Schedule, fit_ab, fuzzy_graph, losses
 from vicinal.graph.graph import Graph
+from vicinal.layout.running import run_layout
 from vicinal.neighbors.index import find_neighbors
-from vicinal.runtime.progress import LAYOUT
+from vicinal.runtime.progress import Progress
 
 KERNEL = fit_ab()
 Evaluate = Callable[..., losses.Loss]
@@ -38,7 +39,7 @@ def embedding() -> NDArray[np.float32]:
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_estimates_scatter_by_their_standard_error(name: str, graph: Graph, embedding: NDArray[np.float32]) -> None:
+def test_estimates_vary_by_their_standard_error(name: str, graph: Graph, embedding: NDArray[np.float32]) -> None:
     exact = LOSSES[name](graph, embedding, samples=None)
     drawn = [LOSSES[name](graph, embedding, samples=32, seed=seed) for seed in range(60)]
     deviation = np.array([(one.value - exact.value) / one.standard_error for one in drawn])
@@ -50,14 +51,14 @@ def test_estimates_scatter_by_their_standard_error(name: str, graph: Graph, embe
 
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("samples", [None, 40])
-def test_losses_do_not_depend_on_threads(
+def test_losses_do_not_depend_on_n_jobs(
     name: str, samples: int | None, graph: Graph, embedding: NDArray[np.float32]
 ) -> None:
     once = LOSSES[name](graph, embedding, samples=samples, n_jobs=1)
     assert all(LOSSES[name](graph, embedding, samples=samples, n_jobs=jobs) == once for jobs in (2, 8))
 
 
-def test_gradients_do_not_depend_on_threads(graph: Graph, embedding: NDArray[np.float32]) -> None:
+def test_gradients_do_not_depend_on_n_jobs(graph: Graph, embedding: NDArray[np.float32]) -> None:
     moving = Schedule(update_negatives=True)
     for gradient in (losses.stated_gradient, partial(losses.expected_gradient, schedule=moving)):
         once = gradient(graph, embedding, KERNEL, n_jobs=1)
@@ -65,7 +66,9 @@ def test_gradients_do_not_depend_on_threads(graph: Graph, embedding: NDArray[np.
             np.testing.assert_array_equal(gradient(graph, embedding, KERNEL, n_jobs=jobs), once)
 
 
-def test_many_rows_are_sampled(graph: Graph, embedding: NDArray[np.float32], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_losses_of_many_rows_are_sampled(
+    graph: Graph, embedding: NDArray[np.float32], monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert losses.cross_entropy(graph, embedding, KERNEL).standard_error == 0.0
     monkeypatch.setattr(losses, "EXACT_ROWS", 699)
     assert losses.cross_entropy(graph, embedding, KERNEL).standard_error > 0.0
@@ -78,14 +81,14 @@ def test_repulsion_strength_and_negatives_multiply_the_repulsion(graph: Graph, e
     assert strong.repulsion == pytest.approx(6.0 * plain.repulsion)
 
 
-def test_weights_count_relative_to_the_largest(graph: Graph, embedding: NDArray[np.float32]) -> None:
-    """As in the layout, where they are rates."""
+def test_effective_loss_uses_weights_relative_to_the_largest(graph: Graph, embedding: NDArray[np.float32]) -> None:
+    """In the layout these are the probabilities of firing."""
     halved = graph.with_weights(graph.to_scipy() * np.float32(0.5))
     assert losses.effective_loss(halved, embedding, KERNEL) == losses.effective_loss(graph, embedding, KERNEL)
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_rows_at_one_place_are_finite(name: str, graph: Graph) -> None:
+def test_losses_of_coinciding_points_are_finite(name: str, graph: Graph) -> None:
     for places in (np.zeros((700, 2)), np.full((700, 3), 1e14), np.repeat([[0.0, 1.0]], 700, axis=0)):
         assert np.isfinite(LOSSES[name](graph, places).value)
     assert np.isfinite(losses.stated_gradient(graph, np.zeros((700, 2)), KERNEL)).all()
@@ -93,7 +96,7 @@ def test_rows_at_one_place_are_finite(name: str, graph: Graph) -> None:
 
 
 @pytest.mark.parametrize("n", [1, 2, 15, 16, 17, 33])
-def test_few_rows(n: int) -> None:
+def test_losses_accept_few_rows(n: int) -> None:
     rows = np.random.default_rng(n).normal(size=(n, 4)).astype(np.float32)
     graph = fuzzy_graph(find_neighbors(rows, min(n, 5)))
     places = rows[:, :2]
@@ -120,34 +123,34 @@ def test_the_embedding_is_not_changed(graph: Graph, embedding: NDArray[np.float3
         (lambda g, y: losses.cross_entropy(g, y, KERNEL, samples=0), "samples must be"),
         (lambda g, y: losses.cross_entropy(g, y, KERNEL, samples="all"), "samples must be"),
         (lambda g, y: losses.kl_divergence(g, y, 0.0), "dof must be a positive number"),
-        (lambda g, y: losses.kl_divergence(g.with_weights(g.to_scipy() * 0), y), "a graph with edges"),
+        (lambda g, y: losses.kl_divergence(g.with_weights(g.to_scipy() * 0), y), "requires a graph with edges"),
         (lambda g, y: losses.density_cost(g, y, KERNEL, [1.0]), "log_radii must hold"),
         (lambda g, y: losses.stated_gradient(g, y, KERNEL, rows=[700]), "rows must be row numbers below 700"),
         (lambda g, y: losses.stated_gradient(g, y, KERNEL, rows=[0.5]), "rows must be row numbers"),
         (lambda g, y: losses.History(lambda y: losses.Loss(0, 0), every=0), "every must be at least 1"),
     ],
 )
-def test_bad_arguments_are_named(
+def test_invalid_arguments_raise_an_error_that_names_them(
     call: Callable[[Graph, Any], Any], message: str, graph: Graph, embedding: NDArray[np.float32]
 ) -> None:
     with pytest.raises(ValueError, match=message):
         call(graph, embedding)
 
 
-def test_a_history_follows_a_layout(graph: Graph, embedding: NDArray[np.float32]) -> None:
+def test_a_history_records_its_period_and_the_last_epoch(graph: Graph, embedding: NDArray[np.float32]) -> None:
     history = losses.History(partial(losses.effective_loss, graph, kernel=KERNEL), every=20)
     layout = Layout(graph, embedding, KERNEL, Schedule(50), seed=0)
     history("neighbors", 0, 1, None)
-    while layout.epoch < 50:
-        layout.step(1)
-        history(LAYOUT, layout.epoch, 50, layout.embedding)
+    progress = Progress()
+    progress.listen(history, history.every, last=True)
+    run_layout(layout, [50], progress, lambda: layout.embedding)
     assert history.epochs == [20, 40, 50]
     assert float(history.losses[-1]) == history.values[-1]
     assert history.values[-1] < losses.effective_loss(graph, embedding, KERNEL).value
     assert losses.effective_loss(graph, layout.embedding, KERNEL) == history.losses[-1]
 
 
-def test_a_history_is_a_callback(digits: NDArray[np.float32], graph: Graph) -> None:
+def test_a_history_can_be_the_callback_of_an_estimator(digits: NDArray[np.float32], graph: Graph) -> None:
     history = losses.History(partial(losses.cross_entropy, graph, kernel=KERNEL), every=5)
     UMAP(n_neighbors=10, n_epochs=12, callback=history, random_state=0).fit(digits[:700])
     assert history.epochs == [5, 10, 12]

@@ -1,4 +1,4 @@
-"""The compiled costs and gradients against brute evaluations, and the sampler against its expected gradient."""
+"""Costs and gradients against the reference, and the sampler against its expected gradient."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import reference
-import reference_losses
+import reference.losses as reference_losses
 from numpy.typing import NDArray
 
 from vicinal import losses
@@ -35,7 +35,7 @@ def entropic(digits: NDArray[np.float32]) -> Graph:
 
 @pytest.fixture(scope="module", params=[1, 2, 3, 5])
 def embedding(request: Any) -> NDArray[np.float32]:
-    """Clusters of many sizes: near, middling and far pairs."""
+    """Clusters of many sizes, with pairs at all distances."""
     rng = np.random.default_rng(request.param)
     centres = rng.normal(scale=8.0, size=(12, request.param))
     scale = rng.uniform(0.01, 2.0, size=(12, 1))
@@ -97,11 +97,13 @@ def test_gradients_equal_the_reference(fuzzy: Graph, embedding: NDArray[np.float
         ),
     ]
     for found, wanted in pairs:
-        # The forces are the layout's, in float32.
+        # The forces are those of the layout, in float32.
         np.testing.assert_allclose(found, wanted, rtol=0, atol=2e-5 * np.abs(wanted).max())
 
 
-def test_gradients_of_chosen_rows(fuzzy: Graph, embedding: NDArray[np.float32]) -> None:
+def test_gradients_of_some_rows_are_those_rows_of_the_whole_gradient(
+    fuzzy: Graph, embedding: NDArray[np.float32]
+) -> None:
     rows = np.array([299, 0, 17, 17])
     for gradient in (losses.stated_gradient, losses.expected_gradient):
         everywhere = gradient(fuzzy, embedding, KERNELS[0])
@@ -109,7 +111,7 @@ def test_gradients_of_chosen_rows(fuzzy: Graph, embedding: NDArray[np.float32]) 
 
 
 def test_gradients_are_derivatives_of_the_losses(fuzzy: Graph, embedding: NDArray[np.float32]) -> None:
-    """Without near pairs, where ε damps the gradient but not the cost."""
+    """Near pairs are avoided, since there ε damps the gradient but not the cost."""
     kernel, moving = KERNELS[0], Schedule(update_negatives=True)
     rng = np.random.default_rng(1)
     spread = (40.0 * rng.normal(size=embedding.shape)).astype(np.float32)
@@ -133,7 +135,7 @@ def test_gradients_are_derivatives_of_the_losses(fuzzy: Graph, embedding: NDArra
 
 
 def test_the_mean_of_epoch_gradients_is_the_expected_gradient() -> None:
-    """Eq. 24, 27 and 28 averaged over random indicators are eq. 25, the gradient of eq. 29, and eq. 29."""
+    """The means of eq. 24, 27 and 28 over random indicators are eq. 25, the gradient of eq. 29, and eq. 29."""
     rng = np.random.default_rng(3)
     n, negatives, epochs, ab = 4, 2, 1200, (1.577, 0.8951)
     p = rng.uniform(size=(n, n))
@@ -159,8 +161,8 @@ def test_the_mean_of_epoch_gradients_is_the_expected_gradient() -> None:
 def test_the_sampler_moves_by_the_expected_gradient(fuzzy: Graph, update_negatives: bool) -> None:
     """An epoch with a tiny learning rate moves every row by -rate times eq. 25 (27), on average over seeds.
 
-    Rows lie far enough apart that no gradient is clipped, and the rate is so small that a row's own moves within the
-    epoch do not change its forces.
+    The points are so far apart that no gradient is clipped, and the rate is so small that the moves of a row within
+    the epoch do not change its forces.
     """
     kernel, seeds, rate = Kernel(1.577, 0.8951), 400, 1e-3
     side = np.arange(18)
@@ -176,8 +178,8 @@ def test_the_sampler_moves_by_the_expected_gradient(fuzzy: Graph, update_negativ
     wanted = losses.expected_gradient(fuzzy, start, kernel, schedule)
     error = moves.std(axis=0, ddof=1) / np.sqrt(seeds)
     deviation = (moves.mean(axis=0) - wanted) / error
-    # 600 components: their deviations in standard errors are a standard normal sample.
+    # The deviations of the 600 components, in standard errors, are a standard normal sample.
     assert np.abs(deviation).max() < 4.5
     assert 0.9 < np.sqrt((deviation**2).mean()) < 1.1
-    # The stated loss is another thing altogether.
+    # The gradient of the stated loss is clearly different.
     assert np.abs(losses.stated_gradient(fuzzy, start, kernel) - wanted).max() > 50 * error.max()

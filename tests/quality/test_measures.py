@@ -1,4 +1,4 @@
-"""vicinal.quality.measures against scikit-learn, against a plain restatement of its formulas, and at its edges."""
+"""Quality measures against scikit-learn, against a direct computation of their formulas, and for unusual input."""
 
 from __future__ import annotations
 
@@ -16,26 +16,27 @@ from sklearn.decomposition import PCA
 from sklearn.metrics import pairwise_distances
 
 from vicinal import quality
+from vicinal.quality import spaces
 
 Array = NDArray[Any]
 
 
 @pytest.fixture(scope="module")
 def digits() -> tuple[Array, Array, Array]:
-    """500 digits without ties (scikit-learn breaks them in an order of its own), their map and labels."""
+    """500 digits without ties (which scikit-learn breaks in another order), their map and their labels."""
     X, y = load_digits(return_X_y=True)
     X = X[:500] + np.random.default_rng(0).normal(0, 1e-3, (500, 64))
     return X, PCA(2, random_state=0).fit_transform(X), y[:500]
 
 
 def order(distance: Array) -> Array:
-    """Every row's other rows by (distance, index): the definition, sorted the long way."""
+    """Sort the other rows of each row by (distance, index), as the definition says."""
     distance = distance.astype(np.float64).copy()
     np.fill_diagonal(distance, np.inf)
     return np.argsort(distance, axis=1, kind="stable")[:, :-1]
 
 
-def restated(
+def by_definition(
     X: Array, Y: Array, k: int, within: int, metric: str = "euclidean", rows: Array | None = None
 ) -> dict[str, float]:
     n = len(X)
@@ -62,16 +63,16 @@ def test_trustworthiness_equals_scikit_learn(digits: tuple[Array, Array, Array],
     assert quality.trustworthiness(X, Y, n_neighbors=k) == manifold.trustworthiness(X, Y, n_neighbors=k)
 
 
-def test_trustworthiness_with_ties_is_near_scikit_learn() -> None:
+def test_trustworthiness_with_ties_is_close_to_scikit_learn() -> None:
     X = load_digits().data[:500]
     Y = PCA(2, random_state=0).fit_transform(X)
     assert quality.trustworthiness(X, Y) == pytest.approx(manifold.trustworthiness(X, Y, n_neighbors=15), abs=1e-4)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine", "chebyshev", "correlation"])
-def test_measures_equal_their_definition(digits: tuple[Array, Array, Array], metric: str) -> None:
+def test_measures_equal_their_definitions(digits: tuple[Array, Array, Array], metric: str) -> None:
     X, Y, _ = (part[:120] for part in digits)
-    wanted = restated(X, Y, 7, 30, metric)
+    wanted = by_definition(X, Y, 7, 30, metric)
     options: dict[str, Any] = {"n_neighbors": 7, "metric": metric}
     assert quality.trustworthiness(X, Y, **options) == pytest.approx(wanted["trust"], abs=1e-12)
     assert quality.continuity(X, Y, **options) == pytest.approx(wanted["continuity"], abs=1e-12)
@@ -80,16 +81,16 @@ def test_measures_equal_their_definition(digits: tuple[Array, Array, Array], met
 
 def test_integers_with_many_ties_are_ranked_by_index() -> None:
     rng = np.random.default_rng(3)
-    # wide enough for the matrix product, and far from the origin: any rounding would break the ties
+    # Wide enough for the matrix product, and far from the origin: any rounding would break the ties.
     X = rng.integers(0, 2, (90, 20)) + 1000
     Y = rng.integers(0, 4, (90, 2))
-    wanted = restated(X, Y, 6, 20)
+    wanted = by_definition(X, Y, 6, 20)
     assert quality.trustworthiness(X, Y, n_neighbors=6) == pytest.approx(wanted["trust"], abs=1e-12)
     assert quality.continuity(X, Y, n_neighbors=6) == pytest.approx(wanted["continuity"], abs=1e-12)
     assert quality.neighbor_recall(X, Y, n_neighbors=6, within=20) == pytest.approx(wanted["recall"], abs=1e-12)
 
 
-def test_precomputed_distances_equal_the_data_they_come_from(digits: tuple[Array, Array, Array]) -> None:
+def test_precomputed_distances_give_the_result_of_their_data(digits: tuple[Array, Array, Array]) -> None:
     X, Y, _ = digits
     table = pairwise_distances(X)
     assert quality.continuity(table, Y, metric="precomputed") == quality.continuity(X, Y)
@@ -97,7 +98,7 @@ def test_precomputed_distances_equal_the_data_they_come_from(digits: tuple[Array
         quality.continuity(X, Y, metric="precomputed")
 
 
-def test_a_faithful_map_is_perfect() -> None:
+def test_a_map_that_keeps_all_distances_has_perfect_scores() -> None:
     Y = np.random.default_rng(0).normal(size=(200, 2)).astype(np.float32)
     X = np.pad(Y, ((0, 0), (0, 30)))
     found = quality.report(X, 3 * Y, Y[:, 0] > 0)
@@ -105,40 +106,43 @@ def test_a_faithful_map_is_perfect() -> None:
     assert found.distance_correlation == pytest.approx(1.0)
 
 
-def test_identical_rows_on_one_spot_are_perfectly_kept() -> None:
+def test_identical_rows_at_one_place_count_as_preserved() -> None:
     rng = np.random.default_rng(1)
     which = rng.integers(0, 5, 300)
     X = rng.normal(size=(5, 784)).astype(np.float32)[which]
     spots = PCA(2).fit_transform(X)
-    # rows of one kind must lie on exactly one spot
+    # Rows of one kind must lie at exactly the same place.
     Y = np.array([spots[np.flatnonzero(which == kind)[0]] for kind in which])
     assert quality.neighbor_recall(X, Y, n_neighbors=15) == 1.0
     assert quality.neighbor_recall(X, Y, n_neighbors=15, metric="cosine") == 1.0
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e150, 1e300])
-def test_scale_does_not_matter(digits: tuple[Array, Array, Array], scale: float) -> None:
+def test_scores_do_not_depend_on_the_scale(digits: tuple[Array, Array, Array], scale: float) -> None:
     X, Y, _ = digits
     assert quality.trustworthiness(X * scale, Y) == pytest.approx(quality.trustworthiness(X, Y), abs=1e-9)
 
 
-def test_an_offset_does_not_matter(digits: tuple[Array, Array, Array]) -> None:
+def test_scores_do_not_depend_on_an_offset(digits: tuple[Array, Array, Array]) -> None:
     X, Y, _ = digits
     assert quality.trustworthiness(X + 2.0**20, Y) == pytest.approx(quality.trustworthiness(X, Y), abs=1e-6)
 
 
-def test_blocks_do_not_change_the_result(digits: tuple[Array, Array, Array], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scores_do_not_depend_on_the_block_size(
+    digits: tuple[Array, Array, Array], monkeypatch: pytest.MonkeyPatch
+) -> None:
     X, Y, y = digits
     whole = quality.report(X, Y, y)
-    monkeypatch.setattr(quality, "BLOCK_VALUES", 3000)
+    monkeypatch.setattr(spaces, "BLOCK_VALUES", 3000)
+    assert len(list(spaces.blocks(np.arange(500), 500))) == 84
     parts = quality.report(X, Y, y)
     assert parts.measures() == pytest.approx(whole.measures(), abs=1e-12)
 
 
-def test_a_sample_has_exact_ranks_and_is_repeatable(digits: tuple[Array, Array, Array]) -> None:
+def test_a_sample_has_exact_ranks_and_depends_on_the_seed_only(digits: tuple[Array, Array, Array]) -> None:
     X, Y, y = digits
     options: dict[str, Any] = {"n_neighbors": 7, "sample": 60, "seed": 5}
-    wanted = restated(X, Y, 7, 30, rows=quality._rows(500, 60, 5))
+    wanted = by_definition(X, Y, 7, 30, rows=spaces.sampled_rows(500, 60, 5))
     assert quality.trustworthiness(X, Y, **options) == pytest.approx(wanted["trust"], abs=1e-12)
     assert quality.continuity(X, Y, **options) == pytest.approx(wanted["continuity"], abs=1e-12)
     assert quality.neighbor_recall(X, Y, within=30, **options) == pytest.approx(wanted["recall"], abs=1e-12)
@@ -147,7 +151,7 @@ def test_a_sample_has_exact_ranks_and_is_repeatable(digits: tuple[Array, Array, 
     assert quality.knn_accuracy(Y, y, sample=200) == quality.knn_accuracy(Y, y, sample=200)
 
 
-def test_recall_grows_to_one_with_within(digits: tuple[Array, Array, Array]) -> None:
+def test_recall_increases_to_one_with_within(digits: tuple[Array, Array, Array]) -> None:
     X, Y, _ = digits
     found = [quality.neighbor_recall(X, Y, within=within) for within in (15, 50, 100, 499)]
     assert found == sorted(found)
@@ -155,11 +159,11 @@ def test_recall_grows_to_one_with_within(digits: tuple[Array, Array, Array]) -> 
     assert found[-1] == 1.0
 
 
-def test_accuracy_leaves_the_row_out_and_gives_ties_to_the_nearest() -> None:
+def test_accuracy_excludes_the_row_and_decides_ties_by_the_nearest_voter() -> None:
     line = np.array([[0.0, 0.0], [1.0, 0.0], [2.5, 0.0], [10.0, 0.0]])
-    # rows 0, 1 and 3 have one voter of each kind and the nearer one is right; row 2 is outvoted
+    # Rows 0, 1 and 3 have one voter of each class and the nearer one is right; row 2 is outvoted.
     assert quality.knn_accuracy(line, ["a", "a", "b", "b"], n_neighbors=2) == 0.75
-    # with the row itself voting this would be 1
+    # If the row itself voted this would be 1.
     assert quality.knn_accuracy(line, ["a", "b", "c", "d"], n_neighbors=1) == 0.0
     assert quality.knn_accuracy(line, [7, 7, 7, 7], n_neighbors=3) == 1.0
 
@@ -173,7 +177,7 @@ def test_distance_correlation_equals_scipy(digits: tuple[Array, Array, Array]) -
     assert math.isnan(quality.distance_correlation(X, np.zeros((500, 2))))
 
 
-def test_report_holds_what_the_functions_return(digits: tuple[Array, Array, Array]) -> None:
+def test_report_has_the_values_of_the_functions(digits: tuple[Array, Array, Array]) -> None:
     X, Y, y = digits
     found = quality.report(X, Y, y, sample=300, seed=4)
     options: dict[str, Any] = {"sample": 300, "seed": 4}
@@ -192,7 +196,7 @@ def test_report_holds_what_the_functions_return(digits: tuple[Array, Array, Arra
 
 
 @pytest.mark.parametrize("n", range(1, 40))
-def test_report_shrinks_for_few_rows(n: int) -> None:
+def test_report_uses_fewer_neighbors_for_few_rows(n: int) -> None:
     rng = np.random.default_rng(n)
     found = quality.report(rng.normal(size=(n, 5)), rng.normal(size=(n, 2)), rng.integers(0, 2, n))
     json.dumps(found.as_dict(), allow_nan=False)
@@ -206,7 +210,7 @@ def test_report_shrinks_for_few_rows(n: int) -> None:
     assert all(value is not None and 0.0 <= value <= 1.0 for value in values)
 
 
-def test_report_copes_with_constant_data_and_missing_labels() -> None:
+def test_report_accepts_constant_data_and_missing_labels() -> None:
     labels = np.array(["a", None] * 20, dtype=object)
     found = quality.report(np.ones((40, 3)), np.zeros((40, 2)), labels)
     assert found.neighbor_recall == 1.0
@@ -240,14 +244,14 @@ HOLE = np.where(np.arange(120).reshape(40, 3) == 22, np.nan, GOOD)
     ],
 )
 @pytest.mark.parametrize("measure", [quality.trustworthiness, quality.continuity])
-def test_bad_input_names_the_argument(
+def test_invalid_input_raises_an_error_that_names_the_argument(
     measure: Any, arguments: tuple[Array, Array], options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
         measure(*arguments, **options)
 
 
-def test_bad_input_of_the_other_measures_names_the_argument() -> None:
+def test_invalid_input_of_other_measures_raises_an_error_that_names_the_argument() -> None:
     with pytest.raises(ValueError, match="n_neighbors must be less than n, got 40"):
         quality.neighbor_recall(GOOD, MAP, n_neighbors=40)
     with pytest.raises(ValueError, match="within must be less than n"):

@@ -1,26 +1,35 @@
-"""Long calls that look for no signals, and the thread that waits for them."""
+"""Signals during long calls into libraries, and signals that are deferred."""
 
 from __future__ import annotations
 
 import _thread
+import os
 import signal
 import threading
-import time
 from collections.abc import Iterator
+from types import FrameType
 
 import numpy as np
 import pytest
 
-from vicinal.runtime.interruption import LONG_WORK, interruptible, nearest_in_tree
+from vicinal.runtime.interruption import LONG_WORK, deferred_interrupts, interruptible
 
 
-def test_results_and_errors_come_back() -> None:
+@pytest.fixture
+def interrupts() -> Iterator[None]:
+    """Make SIGINT raise KeyboardInterrupt: a process started in the background may ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_result_and_errors_are_passed_on() -> None:
     assert interruptible(lambda: 7) == 7
     with pytest.raises(ZeroDivisionError):
         interruptible(lambda: 1 // 0)
 
 
-def test_little_work_and_other_threads_need_no_thread() -> None:
+def test_only_long_work_of_the_main_thread_uses_a_thread() -> None:
     assert interruptible(threading.current_thread, LONG_WORK / 2) is threading.current_thread()
     found: list[bool] = []
     thread = threading.Thread(target=lambda: found.append(interruptible(threading.current_thread) is thread))
@@ -30,50 +39,136 @@ def test_little_work_and_other_threads_need_no_thread() -> None:
     assert interruptible(threading.current_thread) is not threading.current_thread()
 
 
-def test_the_work_sees_the_callers_context() -> None:
+def test_work_runs_in_the_context_of_the_caller() -> None:
     with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
         interruptible(lambda: np.ones(1) / np.zeros(1))
 
 
-@pytest.fixture
-def interrupts() -> Iterator[None]:
-    """SIGINT raises KeyboardInterrupt: a process started in the background may ignore it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+@pytest.mark.usefixtures("interrupts")
+def test_signal_is_handled_while_the_work_continues() -> None:
+    end, ended = threading.Event(), threading.Event()
+
+    def work() -> None:
+        _thread.interrupt_main()
+        end.wait(60)
+        ended.set()
+
+    with pytest.raises(KeyboardInterrupt):
+        interruptible(work)
+    assert not ended.is_set()
+    end.set()
+    assert ended.wait(60)
 
 
 @pytest.mark.usefixtures("interrupts")
-def test_a_signal_is_answered_while_the_work_goes_on() -> None:
-    ended = threading.Event()
-    interrupt = threading.Timer(0.2, _thread.interrupt_main)
-    interrupt.start()
-    begun = time.monotonic()
+def test_deferred_signal_is_raised_after_the_block() -> None:
+    done = []
+
+    def work() -> None:
+        with deferred_interrupts():
+            os.kill(os.getpid(), signal.SIGINT)
+            done.append("whole")
+        done.append("not reached")
+
     with pytest.raises(KeyboardInterrupt):
-        interruptible(lambda: ended.wait(20))
-    assert time.monotonic() - begun < 10
-    ended.set()
+        work()
+    assert done == ["whole"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 @pytest.mark.usefixtures("interrupts")
-def test_what_scipys_threads_write_to_outlives_an_interrupted_query(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The query runs in a thread of its own, where no exception of a signal can end it before its threads."""
-    from scipy.spatial import cKDTree
+def test_block_without_a_signal_leaves_the_handler_as_it_was() -> None:
+    with deferred_interrupts():
+        assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
-    asked: list[threading.Thread] = []
-    query = cKDTree.query
 
-    class Watched(cKDTree):  # type: ignore[misc]
-        def query(self, *args: object, **kwargs: object) -> object:
-            asked.append(threading.current_thread())
-            _thread.interrupt_main()
-            time.sleep(0.3)
-            return query(self, *args, **kwargs)
+@pytest.mark.usefixtures("interrupts")
+def test_error_in_the_block_restores_the_handler() -> None:
+    with pytest.raises(LookupError), deferred_interrupts():
+        raise LookupError
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
-    monkeypatch.setattr("scipy.spatial.cKDTree", Watched)
-    rows = np.random.default_rng(0).normal(size=(2_000, 2))
+
+@pytest.mark.usefixtures("interrupts")
+def test_repeated_signals_call_the_previous_handler_once_with_the_signal() -> None:
+    received: list[tuple[int, FrameType | None]] = []
+    signal.signal(signal.SIGINT, lambda number, frame: received.append((number, frame)))
+    with deferred_interrupts():
+        for _ in range(3):
+            os.kill(os.getpid(), signal.SIGINT)
+        assert received == []
+    assert [number for number, _ in received] == [signal.SIGINT]
+
+
+@pytest.mark.usefixtures("interrupts")
+def test_nested_blocks_defer_to_the_end_of_the_outer_one() -> None:
+    done = []
+
+    def work() -> None:
+        with deferred_interrupts():
+            with deferred_interrupts():
+                os.kill(os.getpid(), signal.SIGINT)
+            done.append("after the inner block")
+
     with pytest.raises(KeyboardInterrupt):
-        nearest_in_tree(rows, rows, 5, workers=2)
-    assert len(asked) == 1
-    assert asked[0] is not threading.main_thread()
-    asked[0].join()
+        work()
+    assert done == ["after the inner block"]
+
+
+@pytest.mark.usefixtures("interrupts")
+@pytest.mark.parametrize("action", [signal.SIG_IGN, signal.SIG_DFL])
+def test_ignored_and_default_actions_are_left_alone(action: signal.Handlers) -> None:
+    signal.signal(signal.SIGINT, action)
+    with deferred_interrupts():
+        assert signal.getsignal(signal.SIGINT) == action
+
+
+@pytest.mark.usefixtures("interrupts")
+def test_other_threads_do_not_touch_the_handler() -> None:
+    seen: list[object] = []
+
+    def work() -> None:
+        with deferred_interrupts():
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [signal.default_int_handler]
+
+
+@pytest.mark.usefixtures("interrupts")
+def test_signals_at_random_moments_never_split_the_block() -> None:
+    """A thread sends signals while the main thread changes two numbers together."""
+    stop, pair, interrupted, armed = threading.Event(), [0, 0], 0, [False]
+
+    def interrupt(_: int, __: FrameType | None) -> None:
+        if armed[0]:  # otherwise a second signal could come outside the try statement below
+            armed[0] = False
+            raise KeyboardInterrupt
+
+    def send() -> None:
+        while not stop.wait(0.0005):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    signal.signal(signal.SIGINT, interrupt)
+    sender = threading.Thread(target=send)
+    sender.start()
+    try:
+        while interrupted < 200:
+            try:
+                armed[0] = True
+                with deferred_interrupts():
+                    pair[0] += 1
+                    sum(range(300))
+                    pair[1] += 1
+                armed[0] = False
+            except KeyboardInterrupt:
+                interrupted += 1
+            assert pair[0] == pair[1]
+            assert signal.getsignal(signal.SIGINT) is interrupt
+    finally:
+        stop.set()
+        sender.join()
+    assert pair[0] > 0

@@ -1,4 +1,4 @@
-"""Progress: stages, their times, and who is told what."""
+"""Progress: times of stages, progress bars, and when callbacks are called."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from vicinal.runtime.progress import LAYOUT, Progress
 
 
-def test_a_stage_reports_its_beginning_and_end_and_its_time() -> None:
+def test_a_stage_reports_start_and_end_and_records_its_time() -> None:
     calls: list[tuple[Any, ...]] = []
     progress = Progress(callback=lambda *call: calls.append(call))
     with progress.stage("graph"):
@@ -20,7 +20,7 @@ def test_a_stage_reports_its_beginning_and_end_and_its_time() -> None:
     assert progress.times["graph"] >= 0
 
 
-def test_the_layout_reports_its_own_epochs() -> None:
+def test_the_layout_stage_reports_epochs_only() -> None:
     calls: list[tuple[Any, ...]] = []
     places = np.zeros((2, 2), dtype=np.float32)
     progress = Progress(callback=lambda *call: calls.append(call))
@@ -30,7 +30,7 @@ def test_the_layout_reports_its_own_epochs() -> None:
     assert calls[0][3] is places
 
 
-def test_stopping_is_remembered() -> None:
+def test_a_request_to_stop_is_remembered() -> None:
     answers = iter([True, False, None])
     progress = Progress(callback=lambda *_: next(answers))
     assert progress.report("graph", 0, 1) is True
@@ -38,18 +38,67 @@ def test_stopping_is_remembered() -> None:
     assert progress.stopped
 
 
-def test_the_embedding_is_not_made_for_nobody() -> None:
+def test_the_embedding_is_not_computed_if_nobody_watches() -> None:
     def fail() -> Any:
-        pytest.fail("nobody looks at the embedding")
+        pytest.fail("the embedding was computed")
 
     progress = Progress()
-    assert not progress.wants_epochs
-    assert progress.report(LAYOUT, 1, 2, fail) is False
+    assert progress.report(LAYOUT, 1, 30, fail) is False
+    progress.listen(print, every=7)
+    assert progress.report(LAYOUT, 8, 30, fail) is False
+
+
+def test_next_report_is_the_stop_if_nobody_watches() -> None:
+    assert Progress().next_report(0, 500) == 500
 
 
 @pytest.mark.parametrize("options", [{"verbose": True}, {"callback": print}])
-def test_someone_wants_epochs(options: dict[str, Any]) -> None:
-    assert Progress(**options).wants_epochs
+def test_bars_and_the_users_callback_watch_every_epoch(options: dict[str, Any]) -> None:
+    progress = Progress(**options)
+    progress.listen(print, every=50)
+    assert [progress.next_report(epoch, 500) for epoch in (0, 1, 49)] == [1, 2, 50]
+
+
+def test_next_report_is_the_nearest_multiple_of_any_period() -> None:
+    progress = Progress()
+    progress.listen(print, every=50)
+    progress.listen(print, every=20)
+    found, epoch = [], 0
+    while epoch < 110:
+        epoch = progress.next_report(epoch, 110)
+        found.append(epoch)
+    assert found == [20, 40, 50, 60, 80, 100, 110]
+
+
+def test_listeners_are_called_at_their_periods_and_on_request_at_the_last_epoch() -> None:
+    calls: dict[str, list[int]] = {"periodic": [], "with last": []}
+    progress = Progress()
+    progress.listen(lambda _, epoch, *__: calls["periodic"].append(epoch), every=4)
+    progress.listen(lambda _, epoch, *__: calls["with last"].append(epoch), every=4, last=True)
+    for epoch in range(1, 11):
+        progress.report(LAYOUT, epoch, 10, lambda: np.zeros((1, 2), dtype=np.float32))
+    assert calls == {"periodic": [4, 8], "with last": [4, 8, 10]}
+
+
+def test_listeners_are_not_called_outside_the_layout() -> None:
+    progress = Progress()
+    progress.listen(lambda *_: pytest.fail("called for another stage"))
+    with progress.stage("graph"):
+        progress.report("graph", 1, 1)
+
+
+def test_every_callback_is_called_and_any_of_them_can_stop() -> None:
+    stages: list[str] = []
+    progress = Progress(callback=lambda stage, *_: stages.append(stage))
+    assert not progress.report("graph", 0, 1)
+    progress.listen(lambda *_: True)
+    assert progress.report(LAYOUT, 1, 9)
+    assert stages == ["graph", LAYOUT]
+
+
+def test_a_period_below_one_is_rejected() -> None:
+    with pytest.raises(ValueError, match="every must be at least 1"):
+        Progress().listen(print, every=0)
 
 
 def test_bars_are_closed_when_a_stage_fails(capfd: pytest.CaptureFixture[str]) -> None:
@@ -66,12 +115,3 @@ def test_tqdm_kwds_are_copied() -> None:
     progress = Progress(verbose=True, tqdm_kwds=given)
     given["desc"] = "y"
     assert progress._tqdm_kwds == {"desc": "x"}
-
-
-def test_every_listener_is_told_and_any_can_stop() -> None:
-    first: list[str] = []
-    progress = Progress(callback=lambda stage, *_: first.append(stage))
-    assert not progress.report("graph", 0, 1)
-    progress.listen(lambda *_: True)
-    assert progress.report("layout", 1, 9)
-    assert first == ["graph", "layout"]

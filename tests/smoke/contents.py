@@ -1,4 +1,4 @@
-"""What a wheel and an sdist must contain, and must not. ``python contents.py DIST...`` says what is wrong."""
+"""Check the contents of wheels and sdists: ``python contents.py DIST...`` prints what is wrong."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import zipfile
 from pathlib import Path
 
 BUNDLE = [f"vicinal/viewer/static/{name}" for name in ("page.css", "page.html", "page.js")]
-IN_WHEEL = ["vicinal/__init__.py", "vicinal/_core.pyi", "vicinal/py.typed", *BUNDLE]
+IN_WHEEL = ["vicinal/__init__.py", "vicinal/backends/_core.pyi", "vicinal/py.typed", *BUNDLE]
 IN_SDIST = [
     *[f"src/{name}" for name in IN_WHEEL],
     *["LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md", "pyproject.toml", "CMakeLists.txt", "PKG-INFO"],
-    *["cpp/module.cpp", "cpp/layout.cpp", "cpp/types.hpp"],
-    *["web/package.json", "web/src/main.ts"],  # what the bundle is built from
+    *["cpp/bindings/module.cpp", "cpp/layout/sampled_layout.cpp", "cpp/base/types.hpp"],
+    *["web/package.json", "web/src/main.ts"],  # sources of the bundle
 ]
 NOT_IN_WHEEL = re.compile(r"^(tests|cpp|web|benchmarks|docs|src)/|__pycache__|\.(cpp|hpp|a|o)$")
 NOT_IN_SDIST = re.compile(r"^(benchmarks|docs|\.ci|build|dist|out)/|__pycache__|\.(so|a|o|whl)$|(^|/)\.venv")
 
 
 def wrong_with(path: Path) -> list[str]:
-    """Complaints about an archive."""
+    """Return the problems of an archive."""
     if path.suffix == ".whl":
         with zipfile.ZipFile(path) as wheel:
             names = wheel.namelist()
         needed, unwanted = IN_WHEEL, NOT_IN_WHEEL
-        core = [name for name in names if re.fullmatch(r"vicinal/_core\..*\.(so|pyd)", name)]
-        missing = [] if len(core) == 1 else [f"one core, found {core}"]
+        core = [name for name in names if re.fullmatch(r"vicinal/backends/_core\..*\.(so|pyd)", name)]
+        missing = [] if len(core) == 1 else [f"exactly one compiled core (found {core})"]
         missing += [] if any(name.endswith("/LICENSE") for name in names) else ["LICENSE"]
     else:
         with tarfile.open(path) as sdist:
@@ -40,5 +40,5 @@ def wrong_with(path: Path) -> list[str]:
 
 if __name__ == "__main__":
     found = [complaint for path in sys.argv[1:] for complaint in wrong_with(Path(path))]
-    print("\n".join(found) or f"contents as they should be: {', '.join(Path(path).name for path in sys.argv[1:])}")
+    print("\n".join(found) or f"contents are correct: {', '.join(Path(path).name for path in sys.argv[1:])}")
     sys.exit(1 if found else 0)

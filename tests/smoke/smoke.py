@@ -1,6 +1,6 @@
-"""An installed vicinal works: run by a bare interpreter with the package and its dependencies, nothing else.
+"""Check an installed vicinal with a bare interpreter that has only the package and its dependencies.
 
-No test framework, no source tree, no compiler. ``python smoke.py [SOURCE TREE]`` prints a line a check.
+Needs no test framework, source tree or compiler. ``python smoke.py [SOURCE TREE]`` prints one line per check.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import vicinal
 import vicinal.backends._core
 
 COMPILERS = ("cc", "c++", "gcc", "g++", "clang", "clang++", "cmake", "ninja")
-# What a process needs that must not write anywhere: run again with a read-only file system and no home.
+# Run in processes that must not write anywhere: read-only file system, no home directory.
 FIT = """
 import numpy as np, vicinal
 X = np.random.default_rng(0).normal(size=(200, 5)).astype(np.float32)
@@ -117,7 +117,7 @@ def has(module: str) -> bool:
 
 
 def works_where_nothing_can_be_written() -> str:
-    """No HOME, no TMPDIR, and a file system that cannot be written to: by a mount, or as a user who may not write."""
+    """Fit without HOME and TMPDIR on a read-only file system, by a mount or as a user without permissions."""
     bare = {"PATH": "/nonexistent"}
     fit = [sys.executable, "-c", FIT]
     mount = ["unshare", "--mount", "sh", "-c", 'mount -o remount,ro,bind / && exec "$@"', "sh"]
@@ -137,7 +137,7 @@ def works_where_nothing_can_be_written() -> str:
             return way
         if way == "no home":
             raise AssertionError(done.stderr)
-    raise AssertionError("no way to try it")
+    raise AssertionError("no method to test this is available")
 
 
 CHECKS: tuple[Callable[[], str], ...] = (

@@ -1,30 +1,29 @@
-"""The live page's parts: frames, the session around a fit, and who is refused by the server."""
+"""The live page: encoded frames, the session of a fit, and the access control of the server."""
 
 from __future__ import annotations
 
 import http.client
 import json
-import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from viewer.waiting import LONG_S, PauseGate, until
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 import vicinal
 from vicinal.viewer import server as serving
-from vicinal.viewer.frames import DELTA, EXACT, HEAD, KEY, Encoder, Moment
+from vicinal.viewer.frame_encoding import DELTA, EXACT, HEADER, KEY, FrameEncoder, Snapshot
 from vicinal.viewer.packing import Columns
 from vicinal.viewer.server import LiveServer
 from vicinal.viewer.session import Session
 
 X = np.random.default_rng(0).normal(size=(200, 5)).astype(np.float32)
-LONG_S = 60.0
 
 
 def build(parameters: dict[str, Any], callback: Any) -> Any:
@@ -35,22 +34,15 @@ def session(n_epochs: int = 60, **described: Any) -> Session:
     return Session(X, build, {"n_neighbors": 10, "n_epochs": n_epochs, "random_state": 1}, **described)
 
 
-def until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + LONG_S
-    while not true():
-        assert time.monotonic() < end, "waited too long"
-        time.sleep(0.01)
-
-
 class Reader:
-    """What web/src/frames.ts does."""
+    """The decoder of web/src/frames.ts."""
 
     def __init__(self) -> None:
         self.steps: NDArray[np.uint16] | None = None
 
     def read(self, frame: bytes) -> tuple[int, NDArray[np.float64]]:
-        kind, _, _, _, *box = HEAD.unpack_from(frame)
-        content = zlib.decompress(frame[HEAD.size :])
+        kind, _, _, _, *box = HEADER.unpack_from(frame)
+        content = zlib.decompress(frame[HEADER.size :])
         if kind == EXACT:
             return kind, np.frombuffer(content, "<f4").reshape(2, -1).T.astype(np.float64)
         steps = np.frombuffer(content, "<u2").reshape(2, -1)
@@ -59,60 +51,61 @@ class Reader:
         return kind, low + self.steps.T / 65535 * (high - low)  # type: ignore[union-attr]
 
 
-def test_frames_are_read_back_to_half_a_step() -> None:
+def test_decoded_frames_are_exact_to_half_a_step() -> None:
     rng = np.random.default_rng(0)
-    places = rng.normal(size=(500, 2)).astype(np.float32)
-    encoder, reader, kinds, sizes = Encoder(), Reader(), [], []
+    positions = rng.normal(size=(500, 2)).astype(np.float32)
+    encoder, reader, kinds, sizes = FrameEncoder(), Reader(), [], []
     for epoch in range(1, 12):
-        frame = encoder.encode(Moment(1, epoch, 12, places))
+        frame = encoder.encode(Snapshot(1, epoch, 12, positions))
         kind, found = reader.read(frame)
         kinds.append(kind)
         sizes.append(len(frame))
-        assert np.abs(found - places).max() < 1.01 * 1.5 * np.ptp(places) / 65535
-        places = places * np.float32(2.0 if epoch == 6 else 1.001)
-    # one key at the start, one when the map outgrew its box, changes otherwise, which are smaller
+        assert np.abs(found - positions).max() < 1.01 * 1.5 * np.ptp(positions) / 65535
+        positions = positions * np.float32(2.0 if epoch == 6 else 1.001)
+    # one key frame at the start, one when the map outgrows its box; the other frames are changes, which are smaller
     assert [kind == KEY for kind in kinds] == [epoch in (1, 7) for epoch in range(1, 12)]
     assert max(sizes[1:6]) < 0.75 * sizes[0]
-    kind, found = reader.read(encoder.encode(Moment(1, 12, 12, places, final=True)))
+    kind, found = reader.read(encoder.encode(Snapshot(1, 12, 12, positions, final=True)))
     assert kind == EXACT
-    assert np.array_equal(found, places)
-    assert encoder.encode(Moment(2, 1, 12, places))[0] == KEY
-    assert encoder.encode(Moment(2, 2, 12, places))[0] == DELTA
+    assert np.array_equal(found, positions)
+    assert encoder.encode(Snapshot(2, 1, 12, positions))[0] == KEY
+    assert encoder.encode(Snapshot(2, 2, 12, positions))[0] == DELTA
 
 
-def test_a_session_ends_with_the_models_own_places() -> None:
+def test_session_ends_with_the_positions_of_the_model() -> None:
     watched = session()
     watched.start()
     watched.wait(LONG_S)
     assert watched.status.state == "done"
-    assert watched.moment.final
+    assert watched.snapshot.final
     plain = vicinal.UMAP(n_neighbors=10, n_epochs=60, random_state=1).fit_transform(X)
-    assert np.array_equal(watched.moment.places, plain)
+    assert np.array_equal(watched.snapshot.positions, plain)
     watched.start({"n_neighbors": 5})
     watched.wait(LONG_S)
     assert watched.parameters["n_neighbors"] == 5
-    assert not np.array_equal(watched.moment.places, plain)
+    assert not np.array_equal(watched.snapshot.positions, plain)
 
 
-def test_a_session_can_be_paused_resumed_and_stopped() -> None:
+def test_session_can_be_paused_resumed_and_stopped() -> None:
     watched = session(n_epochs=1_000_000)
+    gate = PauseGate(watched)
     watched.start()
-    until(lambda: watched.moment.epoch > 3)
+    until(lambda: watched.snapshot.epoch > 3)
     watched.pause()
-    until(lambda: watched.status.state == "paused")
-    time.sleep(0.1)
-    stood = watched.moment.epoch
-    time.sleep(0.2)
-    assert watched.moment.epoch == stood
+    assert watched.status.state == "paused"
+    gate.wait_until_blocked()
+    stood = watched.snapshot.epoch
+    gate.wait_until_blocked()
+    assert watched.snapshot.epoch == stood
     watched.resume()
-    until(lambda: watched.moment.epoch > stood)
+    until(lambda: watched.snapshot.epoch > stood)
     watched.stop()
     watched.wait(LONG_S)
     assert watched._thread is not None
     assert not watched._thread.is_alive()
 
 
-def test_a_fit_that_fails_says_why() -> None:
+def test_failed_fit_reports_the_reason() -> None:
     watched = Session(np.full((20, 2), np.nan), build, {"n_neighbors": 5})
     watched.start()
     watched.wait(LONG_S)
@@ -131,7 +124,7 @@ def test_a_fit_that_fails_says_why() -> None:
         ({"n_epochs": float("nan")}, "must be a number"),
     ],
 )
-def test_only_numbers_within_limits_are_taken_from_a_reader(parameters: dict[str, Any], message: str) -> None:
+def test_page_can_set_only_numbers_within_limits(parameters: dict[str, Any], message: str) -> None:
     watched = session()
     with pytest.raises(ValueError, match=message):
         watched.start(parameters)
@@ -165,7 +158,7 @@ def feed(live: LiveServer) -> str:
     return live.address.replace("http", "ws") + "feed"
 
 
-def test_the_page_needs_the_token_and_a_loopback_name(live: LiveServer) -> None:
+def test_page_requires_the_token_and_a_loopback_host(live: LiveServer) -> None:
     status, text = get(live, f"/{live.token}/")
     assert status == 200
     assert '"feed": "feed"' in text
@@ -180,7 +173,7 @@ def test_the_page_needs_the_token_and_a_loopback_name(live: LiveServer) -> None:
     assert live._listening.getsockname()[0] == "127.0.0.1"
 
 
-def test_the_feed_refuses_strangers(live: LiveServer) -> None:
+def test_feed_refuses_other_origins_and_tokens(live: LiveServer) -> None:
     for address, where in (
         (feed(live), "http://evil.example"),
         (feed(live), None),
@@ -190,20 +183,20 @@ def test_the_feed_refuses_strangers(live: LiveServer) -> None:
             opened.recv(timeout=LONG_S)
 
 
-def test_the_feed_sends_status_and_final_places_to_every_reader(live: LiveServer) -> None:
+def test_feed_sends_status_and_final_positions_to_every_client(live: LiveServer) -> None:
     for _ in range(2):
         with connect(feed(live), origin=origin(live)) as opened:  # type: ignore[arg-type]
             assert json.loads(opened.recv(timeout=LONG_S))["state"] == "done"
-            kind, places = Reader().read(opened.recv(timeout=LONG_S))  # type: ignore[arg-type]
+            kind, positions = Reader().read(opened.recv(timeout=LONG_S))  # type: ignore[arg-type]
             assert kind == EXACT
-            assert np.array_equal(places, live.session.model.embedding_)
+            assert np.array_equal(positions, live.session.model.embedding_)
             opened.send(json.dumps({"type": "select", "rows": [3, 5]}))
             until(lambda: live.session.selection == [3, 5])
             opened.send(json.dumps({"type": "rerun", "parameters": {"metric": "cosine"}}))
             assert "cannot be changed" in json.loads(opened.recv(timeout=LONG_S))["message"]
 
 
-def test_a_slow_reader_gets_fewer_frames_not_old_ones() -> None:
+def test_slow_client_gets_fewer_frames_but_the_newest() -> None:
     watched = session(n_epochs=1_000_000)
     running = LiveServer(watched).start()
     watched.start()
@@ -214,18 +207,20 @@ def test_a_slow_reader_gets_fewer_frames_not_old_ones() -> None:
                 while True:
                     message = opened.recv(timeout=LONG_S)
                     if isinstance(message, bytes):
-                        return int(HEAD.unpack_from(message)[2])
+                        return int(HEADER.unpack_from(message)[2])
 
             first = frame()
-            until(lambda: watched.moment.epoch > first + 50)
-            # nothing more until the first has been drawn; then the newest
+            until(lambda: watched.snapshot.epoch > first + 50)
+            # the next frame is sent after the first has been drawn, with the newest positions
             opened.send(json.dumps({"type": "drawn"}))
             assert frame() > first + 40
     finally:
         running.close()
 
 
-def test_new_rows_are_placed_and_bad_uploads_are_refused(live: LiveServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uploaded_rows_are_placed_and_invalid_uploads_refused(
+    live: LiveServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows = "a,b,c,d,e\n" + "\n".join(",".join(map(str, row)) for row in (X[:7] + 0.01).tolist())
     address = f"/{live.token}/project?name="
     own = {"Origin": origin(live)}
@@ -253,7 +248,7 @@ def test_new_rows_are_placed_and_bad_uploads_are_refused(live: LiveServer, monke
     assert "larger than" in text
 
 
-def test_serve_says_where_and_refuses_what_embed_refuses(
+def test_serve_prints_the_address_and_refuses_invalid_input(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from vicinal import cli

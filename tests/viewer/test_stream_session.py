@@ -1,30 +1,28 @@
-"""The live page of a map that grows: its columns, its frames, and the session that reads the file."""
+"""The live page of a growing map: its columns, its frames, and the session that reads the file."""
 
 from __future__ import annotations
 
 import json
-import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from viewer.waiting import LONG_S, PauseGate
 from websockets.sync.client import connect
 
 import vicinal
-from vicinal.files.readers.table import Table
-from vicinal.viewer.frames import DELTA, EXACT, HEAD, KEY, LENGTH, ROWS, Encoder, Moment
+from vicinal.files.readers.data_table import DataTable
+from vicinal.viewer.frame_encoding import DELTA, EXACT, HEADER, KEY, LENGTH, ROWS, FrameEncoder, Snapshot
 from vicinal.viewer.growing_columns import GrowingColumns
 from vicinal.viewer.server import LiveServer
 from vicinal.viewer.stream_session import StreamSession
 
-LONG_S = 60.0
-
 
 class Reader:
-    """What the page does with the frames of a feed."""
+    """The decoder of the page."""
 
     def __init__(self) -> None:
         self.kinds: list[int] = []
@@ -32,24 +30,24 @@ class Reader:
         self.meta: dict[str, Any] = {"n": 0}
         self.codes = np.zeros(0, np.uint16)
         self.ids: list[str] = []
-        self.places = np.zeros((0, 2))
+        self.positions = np.zeros((0, 2))
 
     def read(self, frame: bytes) -> None:
-        kind, _, _, _, *box = HEAD.unpack_from(frame)
+        kind, _, _, _, *box = HEADER.unpack_from(frame)
         self.kinds.append(kind)
         if kind == ROWS:
-            return self._take_rows(frame[HEAD.size :])
-        content = zlib.decompress(frame[HEAD.size :])
+            return self._take_rows(frame[HEADER.size :])
+        content = zlib.decompress(frame[HEADER.size :])
         if kind == EXACT:
-            self.places = np.frombuffer(content, "<f4").reshape(2, -1).T
+            self.positions = np.frombuffer(content, "<f4").reshape(2, -1).T
             return None
         steps = np.frombuffer(content, "<u2").reshape(2, -1).copy()
         if kind == DELTA:
             steps[:, : self.steps.shape[1]] += self.steps
         self.steps = steps
         low, high = np.array(box[:2]), np.array(box[2:])
-        self.places = low + steps.T / 65535 * (high - low)
-        assert len(self.places) == self.meta["n"]
+        self.positions = low + steps.T / 65535 * (high - low)
+        assert len(self.positions) == self.meta["n"]
         return None
 
     def _take_rows(self, content: bytes) -> None:
@@ -68,45 +66,38 @@ class Reader:
             self.ids = [*self.ids[: told["begin"]], *parts["ids"].decode().split("\x1e")[:-1]]
 
 
-def until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + LONG_S
-    while not true():
-        assert time.monotonic() < end, "waited too long"
-        time.sleep(0.01)
-
-
-def test_frames_of_growing_rows_are_changes_and_rows_are_told_once() -> None:
+def test_frames_of_a_growing_map_send_changes_and_each_row_once() -> None:
     rng = np.random.default_rng(0)
     everything = rng.uniform(-1, 1, size=(400, 2)).astype(np.float32)
     everything[:2] = [[-1, -1], [1, 1]]
     labels = np.where(np.arange(400) < 250, np.arange(400) % 3 + 7, 10)
-    columns, encoder, reader = GrowingColumns(ids="id"), Encoder(), Reader()
+    columns, encoder, reader = GrowingColumns(ids="id"), FrameEncoder(), Reader()
     kinds = []
     for n in (100, 200, 300, 300, 400):
         if n > columns.n:
             new = slice(columns.n, n)
             columns.append(n - columns.n, labels[new], {"id": np.arange(400)[new], "note": np.full(n - columns.n, "x")})
-        frames = encoder.frames(Moment(1, n, 400, everything[:n], columns=columns))
+        frames = encoder.frames(Snapshot(1, n, 400, everything[:n], columns=columns))
         for frame in frames:
             reader.read(frame)
         kinds.append([frame[0] for frame in frames])
-        assert np.abs(reader.places - everything[:n]).max() < 1.6 * 2 / 65535
+        assert np.abs(reader.positions - everything[:n]).max() < 1.6 * 2 / 65535
         assert [reader.meta["categories"][code] for code in reader.codes] == [str(label) for label in labels[:n]]
         assert reader.ids == [str(a) for a in range(n)]
         assert reader.meta["fields"] == ["note"]
         everything = everything * np.float32(0.99)
     assert kinds == [[ROWS, KEY], [ROWS, DELTA], [ROWS, DELTA], [DELTA], [ROWS, DELTA]]
-    # a class that is new puts the others in another order: 10 comes after 9
+    # a new class changes the order of the others: 10 comes after 9
     assert reader.meta["categories"] == ["7", "8", "9", "10"]
-    # another connection is told everything
+    # another connection receives all rows
     later = Reader()
-    for frame in Encoder().frames(Moment(1, 400, 400, everything, final=True, columns=columns)):
+    for frame in FrameEncoder().frames(Snapshot(1, 400, 400, everything, final=True, columns=columns)):
         later.read(frame)
-    assert np.array_equal(later.places, everything)
+    assert np.array_equal(later.positions, everything)
     assert later.ids == reader.ids
 
 
-def test_columns_with_gaps_values_and_rows_from_elsewhere() -> None:
+def test_growing_columns_with_missing_values_and_projected_rows() -> None:
     columns = GrowingColumns()
     columns.append(2, np.array([1.5, 2.0]), {})
     first = columns.colours(2)
@@ -135,18 +126,18 @@ def build(parameters: dict[str, Any], callback: Any) -> Any:
 
 
 def session(digits: Any, labels: Any, *, bad: int | None = None, **parameters: Any) -> StreamSession:
-    def tables() -> Iterator[Table]:
+    def tables() -> Iterator[DataTable]:
         for begin in range(0, 600, 100):
             if begin == bad:
                 raise ValueError("row 300 is bad")
             rows = slice(begin, begin + 100)
-            yield Table(digits[rows], ("p",) * 64, labels[rows], {"id": np.arange(600)[rows]})
+            yield DataTable(digits[rows], ("p",) * 64, labels[rows], {"id": np.arange(600)[rows]})
 
     known = {"n_neighbors": 10, "random_state": 1, "batch_size": 100} | parameters
     return StreamSession(tables, build, known, total=600, ids="id", title="digits", label="digit")
 
 
-def test_a_stream_ends_with_the_models_places_and_what_is_known_of_them(digits: Any, digit_labels: Any) -> None:
+def test_stream_ends_with_the_positions_and_columns_of_the_model(digits: Any, digit_labels: Any) -> None:
     watched = session(digits, digit_labels)
     assert watched.packed.meta["n"] == 0
     running = LiveServer(watched).start()
@@ -162,12 +153,12 @@ def test_a_stream_ends_with_the_models_places_and_what_is_known_of_them(digits: 
                     continue
                 reader.read(message)
                 if message[0] != ROWS:
-                    sizes.add(len(reader.places))
+                    sizes.add(len(reader.positions))
                     opened.send(json.dumps({"type": "drawn"}))
     finally:
         running.close()
     plain = vicinal.ProgressiveUMAP(n_neighbors=10, random_state=1, batch_size=100).fit(digits[:600])
-    assert np.array_equal(reader.places, plain.embedding_)
+    assert np.array_equal(reader.positions, plain.embedding_)
     assert max(sizes) == 600
     assert [reader.meta["categories"][code] for code in reader.codes] == digit_labels[:600].astype(str).tolist()
     assert reader.ids == [str(a) for a in range(600)]
@@ -179,38 +170,40 @@ def test_a_stream_ends_with_the_models_places_and_what_is_known_of_them(digits: 
     assert watched.status.state == "done"
 
 
-def test_a_stream_can_be_paused_resumed_run_again_and_projected_on(digits: Any, digit_labels: Any) -> None:
+def test_stream_can_be_paused_resumed_rerun_and_projected_on(digits: Any, digit_labels: Any) -> None:
     watched = session(digits, digit_labels)
-    watched.pause()
+    gate = PauseGate(watched)
     watched.start()
     watched.pause()
-    until(lambda: watched.status.state == "paused" and watched.status.growth is not None)
-    stood = watched.moment
-    time.sleep(0.2)
-    assert watched.moment is stood
+    gate.wait_until_blocked()
+    assert watched.status.state == "paused"
+    assert watched.status.growth is not None
+    stood = watched.snapshot
+    gate.wait_until_blocked()
+    assert watched.snapshot is stood
     watched.resume()
     watched.wait(LONG_S)
-    first = watched.moment
-    assert (watched.status.state, len(first.places)) == ("done", 600)
+    first = watched.snapshot
+    assert (watched.status.state, len(first.positions)) == ("done", 600)
     watched.start({"n_neighbors": 5})
     watched.wait(LONG_S)
-    assert len(watched.moment.places) == 600
-    assert not np.array_equal(watched.moment.places, first.places)
+    assert len(watched.snapshot.positions) == 600
+    assert not np.array_equal(watched.snapshot.positions, first.positions)
     assert watched.project("new", digits[600:607]) == 7
-    assert watched.moment.columns is not None
-    assert (watched.moment.columns.n, len(watched.moment.places)) == (607, 607)
+    assert watched.snapshot.columns is not None
+    assert (watched.snapshot.columns.n, len(watched.snapshot.positions)) == (607, 607)
 
 
-def test_a_file_that_turns_bad_keeps_the_map_so_far(digits: Any, digit_labels: Any) -> None:
+def test_invalid_batch_keeps_the_map_so_far(digits: Any, digit_labels: Any) -> None:
     watched = session(digits, digit_labels, bad=300)
     watched.start()
     watched.wait(LONG_S)
     assert (watched.status.state, watched.status.message) == ("failed", "row 300 is bad")
-    assert 0 < len(watched.moment.places) <= 300
+    assert 0 < len(watched.snapshot.positions) <= 300
     watched.stop()
 
 
-def test_the_command_says_where_to_look(
+def test_stream_command_prints_the_address(
     digits: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from vicinal import cli

@@ -1,4 +1,4 @@
-// What is known of one row: picture, id, class, texts. Shown beside the point that the pointer or a key is on.
+// The data of one row (picture, id, class, texts), shown beside the point under the pointer or chosen by a key.
 import type { MapData } from "./data";
 import { el, short } from "./element";
 import type { State } from "./state";
@@ -23,7 +23,7 @@ export class Card {
     this.element.hidden = true;
   }
 
-  /** Beside the point, on the side that has room. */
+  /** Places the card beside the point, on the side with room. */
   place(): void {
     if (this.row < 0) return;
     const { x, y } = this.state.data;
@@ -64,13 +64,13 @@ export function title(data: MapData, row: number): string {
   return data.meta.fields.length || !/^\d+$/.test(id) ? id : `row ${id}`;
 }
 
-/** A value as text; places of a 0 to 1 scale are turned back into the measured number. */
+/** Formats a value; numbers scaled to 0..1 are converted back to the original scale. */
 function valueText(data: MapData, row: number): string {
   const { low, high } = data.meta.values!;
   return short(low + data.values![row]! * (high - low));
 }
 
-/** A canvas that fills itself when its block of pictures has been unpacked. */
+/** Creates a canvas that is filled when its block of pictures has been decompressed. */
 export function thumbnail(data: MapData, row: number, side: number): HTMLCanvasElement {
   const { width, height } = data.meta.images!;
   const scale = side / Math.max(width, height);

@@ -1,5 +1,5 @@
-// What a page holds: `vicinal-meta`, a JSON text, and sections of base64 over zlib, one a column.
-// The Python side of the format is src/vicinal/viewer/packing.py.
+// Decodes the data of a page: `vicinal-meta`, a JSON text, and one section per column, base64 of zlib.
+// The encoder is src/vicinal/viewer/packing.py.
 
 export interface Meta {
   version: number;
@@ -31,7 +31,7 @@ export interface Parameter {
   step: number;
 }
 
-/** Texts of all rows in one string: cheap to hold, and one scan finds a word in any of them. */
+/** Texts of all rows in one string: needs little memory, and one scan finds a word in any of them. */
 export class Texts {
   private joined = "";
   private ends = new Uint32Array(0);
@@ -58,7 +58,7 @@ export class Texts {
     return this.joined.slice(row === 0 ? 0 : this.ends[row - 1]! + 1, this.ends[row]);
   }
 
-  /** Marks the rows whose text holds `word`, which is in lower case. */
+  /** Marks the rows whose text contains `word`, which is in lower case. */
   mark(word: string, found: Uint8Array): void {
     this.folded ??= fold(this.joined);
     let row = 0;
@@ -81,7 +81,7 @@ export class Texts {
   }
 }
 
-/** Numbers counting from 0, without a string for each. */
+/** Row numbers from 0, without a string for each. */
 export class RowNumbers {
   at(row: number): string {
     return String(row);
@@ -93,7 +93,7 @@ export class RowNumbers {
   }
 }
 
-/** What comes before the places of rows that a page does not have: it replaces the rows from `begin` on. */
+/** The data of new rows, which arrive before their positions; replaces the rows from `begin` on. */
 export interface NewRows {
   begin: number;
   meta: Pick<Meta, "n" | "categories" | "unlabelled" | "palette" | "values" | "fields">;
@@ -103,7 +103,7 @@ export interface NewRows {
 export interface MapData {
   meta: Meta;
   n: number;
-  /** Places in a square of side 2 around the origin, equal scales on both axes. */
+  /** Positions in a square of side 2 around the origin, equal scales on both axes. */
   x: Float32Array;
   y: Float32Array;
   codes: Uint8Array | Uint16Array | null;
@@ -115,7 +115,7 @@ export interface MapData {
 
 const SEPARATOR = "\u001e";
 
-/** Lower case of the same length: a few letters grow when folded, and would shift the ends of all rows. */
+/** Converts to lower case of the same length: a few letters become longer and would shift the ends of all rows. */
 function fold(text: string): string {
   const folded = text.toLowerCase();
   return folded.length === text.length ? folded : Array.from(text, (c) => (c.toLowerCase().length === c.length ? c.toLowerCase() : c)).join("");
@@ -149,7 +149,7 @@ export async function readData(meta: Meta): Promise<MapData> {
   };
 }
 
-/** Makes room for rows that come, and takes what is known of them; their places are yet to be set. */
+/** Adds new rows with their data; their positions are set later. */
 export function takeRows(data: MapData, { begin, meta, sections }: NewRows): void {
   const { n } = meta;
   const { codes, values, ids } = sections;
@@ -167,14 +167,14 @@ export function takeRows(data: MapData, { begin, meta, sections }: NewRows): voi
   for (const [a, { texts }] of data.fields.entries()) texts.append(decode(sections[`field${a}`]!), begin, n);
 }
 
-/** A longer or shorter copy. */
+/** Returns a longer or shorter copy. */
 function resized<T extends Float32Array | Uint16Array | Uint32Array>(array: T, n: number): T {
   const copy = new (array.constructor as new (n: number) => T)(n);
   copy.set(array.subarray(0, n));
   return copy;
 }
 
-/** Steps of a 16-bit grid over the box to the page's square: the longer side of the box becomes 2. */
+/** Converts steps of a 16-bit grid over the box to the page's square: the longer side of the box becomes 2. */
 export function places(xy: Uint16Array, box: Meta["box"]): [Float32Array, Float32Array] {
   const n = xy.length / 2;
   const [left, bottom, right, top] = box;

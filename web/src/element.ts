@@ -1,4 +1,4 @@
-// Elements without a framework.
+// Creates DOM elements without a framework.
 
 type Child = Node | string;
 
@@ -29,7 +29,7 @@ export function plural(n: number, one: string, many = `${one}s`): string {
   return `${count(n)} ${n === 1 ? one : many}`;
 }
 
-/** A number as short as it can be read off an axis. */
+/** Formats a number with few digits, as for an axis. */
 export function short(value: number): string {
   return String(Number(value.toPrecision(3)));
 }

@@ -1,4 +1,4 @@
-// Frames of a moving map; the writer is src/vicinal/viewer/frames.py.
+// Decode frames of a moving map; the encoder is src/vicinal/viewer/frame_encoding.py.
 import type { NewRows } from "./data";
 
 const HEAD_BYTES = 32;
@@ -31,7 +31,7 @@ export class Decoder {
     const steps = new Uint16Array(content);
     const n = steps.length / 2;
     if (kind === DELTA) {
-      // rows that are new to this feed were at step 0
+      // new rows of this feed start at step 0
       const known = this.steps.length / 2;
       for (let row = 0; row < known; row++) {
         steps[row] = steps[row]! + this.steps[row]!;
@@ -63,7 +63,7 @@ async function inflate(bytes: ArrayBuffer): Promise<ArrayBuffer> {
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer();
 }
 
-/** Puts places into the page's square: the longer side of their box becomes 2. */
+/** Converts positions to the page's square: the longer side of their box becomes 2. */
 export function centred(x: Float32Array, y: Float32Array, intoX: Float32Array, intoY: Float32Array): void {
   const ends = [x, y].map((axis) => axis.reduce(([low, high], value) => [Math.min(low!, value), Math.max(high!, value)], [Infinity, -Infinity]));
   const longest = Math.max(...ends.map(([low, high]) => high! - low!)) || 1;

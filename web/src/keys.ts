@@ -1,4 +1,4 @@
-// The keyboard: everything the pointer can do.
+// Keyboard control of everything that the pointer can do.
 import { byId } from "./element";
 import type { Page } from "./main";
 

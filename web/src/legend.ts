@@ -6,7 +6,7 @@ export function buildLegend(state: State): void {
   let listed = "";
   let update = () => {};
   const draw = () => {
-    // the list is made anew only if it is another one: someone may be pointing at it
+    // the list is rebuilt only if it has changed: the pointer may be on it
     const known = JSON.stringify([state.names, state.data.meta.values]);
     if (known !== listed) update = listing(state);
     listed = known;
@@ -16,7 +16,7 @@ export function buildLegend(state: State): void {
   draw();
 }
 
-/** Fills the section, and returns what brings it up to date. */
+/** Fills the section and returns a function that updates it. */
 function listing(state: State): () => void {
   const section = byId("legend");
   const { meta } = state.data;

@@ -1,4 +1,4 @@
-// The live part of the page: places that arrive over a websocket, and what can be asked of the fit that sends them.
+// The live part of the page: positions that arrive over a websocket, and the controls of the fit that sends them.
 import { type Live, type NewRows, takeRows } from "./data";
 import { byId, count, el, icon } from "./element";
 import { centred, Decoder, type Frame } from "./frames";
@@ -15,10 +15,10 @@ const STAGES: Record<string, string> = {
 };
 const FIRST_RETRY_MS = 300;
 const LAST_RETRY_MS = 5000;
-// Names, sizes and the camera follow the points at every frame, on large maps at every eighth.
+// Names, sizes and the camera are updated at every frame; on large maps at every eighth.
 const SMALL = 50_000;
 const SETTLE_FRAMES = 8;
-// Rows that came last are shown as new until others come, or until this long has passed.
+// The last rows are highlighted until others arrive, or for at most this long.
 const NEW_MS = 3000;
 
 interface Status {
@@ -30,7 +30,7 @@ interface Status {
   growth: Growth | null;
 }
 
-/** How far a map is whose rows keep coming. */
+/** Progress of a growing map. */
 interface Growth {
   rows: number;
   total: number | null;
@@ -42,7 +42,7 @@ interface Growth {
 
 export class Feed {
   frames = 0;
-  /** The final places, as the estimator has them. */
+  /** The final positions, exactly those of the estimator. */
   exact: Frame | null = null;
   status: Status = { state: "waiting", stage: "", epoch: 0, n_epochs: 0, message: "", growth: null };
   private socket: WebSocket | null = null;
@@ -50,7 +50,7 @@ export class Feed {
   private retry = FIRST_RETRY_MS;
   private touched = false;
   private queue = Promise.resolve();
-  /** When rows came, and the first of them. */
+  /** When rows arrived, and the first of them. */
   private arrivals: { row: number; at: number }[] = [];
   private grown = false;
   private readonly parts = { title: el("strong"), bar: el("progress", { max: 1 }), note: el("p", { className: "hint" }), facts: el("dl", { className: "facts", hidden: true }), pause: el("button"), again: el("button", { textContent: "Run again" }) };
@@ -75,7 +75,7 @@ export class Feed {
     };
     socket.onmessage = ({ data }) => {
       if (typeof data === "string") return this.told(JSON.parse(data) as Status);
-      // frames are drawn one after the other; the server sends the next when it hears that this one is drawn
+      // frames are drawn one after the other; the server sends the next one when this one is confirmed
       const drawn = this.queue.then(() => (this.socket === socket ? this.draw(data as ArrayBuffer, decoder) : undefined));
       this.queue = drawn.catch(() => socket.close());
     };
@@ -87,12 +87,12 @@ export class Feed {
     this.socket = socket;
   }
 
-  /** Ends the connection as a failing network would; the page connects again. */
+  /** Drops the connection, as a network failure would; the page reconnects. */
   drop(): void {
     this.socket?.close();
   }
 
-  /** What is asked for while there is no connection is said when there is one again. */
+  /** Sends a message; without a connection it is sent after the next reconnection. */
   private say(what: object): void {
     if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(what));
     else this.unsaid.push(what);
@@ -114,13 +114,13 @@ export class Feed {
     if (frame.exact || state.data.n <= SMALL || this.frames % SETTLE_FRAMES === 1) {
       view.settle();
       names.locate();
-      // the shape of a map changes as it grows; where the reader is looking stays theirs
+      // the extent of a growing map changes; the camera stays if the reader has moved it
       if (!this.touched) void view.fit(false);
     }
     if (this.socket?.readyState === WebSocket.OPEN) this.say({ type: "drawn" });
   }
 
-  /** Rows that the next frame has places for. */
+  /** Takes the data of rows whose positions arrive with the next frame. */
   private take(rows: NewRows): void {
     const { state, view } = this.page;
     const before = state.data.n;
@@ -129,12 +129,12 @@ export class Feed {
     view.fresh = new Uint8Array(state.data.n);
     view.setTheme(state.theme);
     this.grown = true;
-    // another run begins anew; what a page finds when it opens is not new
+    // a new run starts over; rows present when the page opens are not highlighted
     if (state.data.n < before) this.arrivals = [];
     else if (before > 0) this.arrivals.push({ row: before, at: performance.now() });
   }
 
-  /** The rows that came last are the newest, those before them are new; after a while without others none is. */
+  /** Highlights the last rows most and those before them less; ends after a while without new rows. */
   private freshness(still: boolean): Uint8Array {
     const fresh = new Uint8Array(this.page.state.data.n);
     this.arrivals = still ? [] : this.arrivals.slice(-2);

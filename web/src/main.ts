@@ -1,5 +1,6 @@
-// The page: reads what it holds, then connects map, legend, search, selection, card and keys.
-import "./style.css";
+// The page: reads its data, then connects map, legend, search, selection, card and keys.
+import "./map.css";
+import "./panel.css";
 
 import { Card } from "./card";
 import { readData, readMeta } from "./data";

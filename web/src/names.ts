@@ -1,10 +1,10 @@
-// Names of classes on the map, each where its class is densest; a larger class keeps its place when two collide.
+// Names of classes on the map, each at the densest spot of its class; if two collide, the larger class is shown.
 import { el } from "./element";
 import type { State } from "./state";
 import type { View } from "./view";
 
 const MOST = 60;
-// On a map of few points a name would hide what it names.
+// On a map with few points a name would hide its points.
 const FEWEST_POINTS = 100;
 const CELLS = 32;
 const SAMPLE = 200_000;
@@ -28,7 +28,7 @@ export class Names {
     state.listen("rows", () => this.name());
   }
 
-  /** Makes an element for each class, larger ones first; where they go is for `locate`. */
+  /** Creates an element for each class, larger ones first; `locate` positions them. */
   private name(): void {
     const { data, names, counts } = this.state;
     const few = data.n < FEWEST_POINTS || data.meta.categories.length > MOST;
@@ -93,7 +93,7 @@ export class Names {
   }
 }
 
-/** The cell with most points in it and the eight around it. */
+/** Returns the cell with the most points in it and its eight neighbors. */
 function densest(grid: Uint32Array): [number, number] {
   let best: [number, number] = [0, 0];
   let most = -1;

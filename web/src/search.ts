@@ -1,4 +1,4 @@
-// Search over ids, texts and class names: a list to step through, and all matches as a selection.
+// Search in ids, texts and class names: a list of matches, which can also be selected.
 import { thumbnail, title } from "./card";
 import { byId, el, icon, plural } from "./element";
 import type { State } from "./state";
@@ -56,7 +56,7 @@ export function buildSearch(state: State, actions: SearchActions): void {
   state.listen("shown", () => input.value && update());
 }
 
-/** Rows in sight whose id, texts or class hold the word. */
+/** Returns the shown rows whose id, texts or class contain the word. */
 function search(state: State, word: string): number[] {
   const { data } = state;
   const mask = new Uint8Array(data.n);

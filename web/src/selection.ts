@@ -1,4 +1,4 @@
-// The selected rows: how many, of which classes, a few of their pictures, their ids as a file.
+// The selected rows: their number, classes, some pictures, and a download of their ids.
 import { thumbnail, title } from "./card";
 import { byId, count, el, plural } from "./element";
 import { heading } from "./legend";
@@ -22,7 +22,7 @@ export function buildSelection(state: State, actions: SelectionActions): void {
   update();
 }
 
-/** The ids of the selected rows, in the order of the data. */
+/** Returns the ids of the selected rows, in the order of the data. */
 export function selectedIds(state: State): string[] {
   return [...state.selected].sort((a, b) => a - b).map((row) => state.data.ids.at(row));
 }
@@ -71,7 +71,7 @@ function breakdown(state: State, rows: number[]): HTMLElement {
   return list;
 }
 
-/** Spread evenly over the selection, so that the first class does not fill the sheet. */
+/** Chooses rows spread evenly over the selection, so that the first class does not fill the sheet. */
 function pictures(state: State, rows: number[], actions: SelectionActions): HTMLElement {
   const sheet = el("div", { className: "sheet" });
   const step = Math.max(1, rows.length / PICTURES);

@@ -1,4 +1,4 @@
-// What the parts of the page agree on: which classes are shown, which rows are selected, which theme.
+// The shared state of the page: shown classes, selected rows, theme.
 import type { MapData, Meta } from "./data";
 import type { Theme } from "./view";
 
@@ -9,7 +9,7 @@ type Change = "shown" | "selected" | "theme" | "rows";
 
 export class State {
   selected: number[] = [];
-  /** One flag a class; the last is for rows without a label. */
+  /** One flag per class; the last is for rows without a label. */
   shown: Uint8Array = new Uint8Array(0);
   counts: Uint32Array = new Uint32Array(0);
   names: string[] = [];
@@ -21,7 +21,7 @@ export class State {
     this.takeRows();
   }
 
-  /** Takes notice of the rows in `data`; classes stay shown or hidden by their names. */
+  /** Updates the state after rows in `data` have changed; classes stay shown or hidden by name. */
   takeRows(): void {
     const { meta, codes } = this.data;
     const flags = new Map(this.names.map((name, code) => [name, this.shown[code]!]));
@@ -48,7 +48,7 @@ export class State {
     return this.data.codes === null || this.shown[this.data.codes[row]!] === 1;
   }
 
-  /** The rows of classes that are shown, or null if that is all of them. */
+  /** Returns the rows of the shown classes, or null if all are shown. */
   visibleRows(): number[] | null {
     const { codes, n } = this.data;
     if (codes === null || this.shown.every((flag) => flag === 1)) return null;

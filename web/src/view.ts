@@ -1,4 +1,4 @@
-// The drawn map: regl-scatterplot with this page's camera, sizes and colours.
+// The map: regl-scatterplot with this page's camera, sizes and colours.
 import createScatterplot from "regl-scatterplot";
 
 import type { MapData } from "./data";
@@ -10,22 +10,22 @@ export interface Theme {
   marked: string;
 }
 
-// The share of the ground they stand on that points would cover if none overlapped.
+// Fraction of the occupied area that the points would cover if none overlapped.
 const INK = 0.8;
 const CELLS = 48;
 const SMALLEST = 1.2;
 const LARGEST = 11;
-// Moves of the camera are animated up to this many points; beyond, each frame costs too much without a GPU.
+// Camera moves are animated up to this number of points; above, a frame takes too long without a GPU.
 const ANIMATED = 200_000;
-// Past this many points a disc costs more than it shows: points are squares of a few pixels.
+// Above this number of points, discs cost more than they show: points are squares of a few pixels.
 const SQUARES = 400_000;
 const MARGIN = 1.1;
-// Height of the tools at the lower edge, in pixels: nothing is to start out behind them.
+// Height of the toolbar at the lower edge, in pixels: no point starts behind it.
 const TOOLS = 56;
-// A box of the middle 99.8 % of the points is shown first if the rest would shrink it to less than this share.
+// The initial view shows only the middle 99.8 % of the points if their box is smaller than this fraction of the whole.
 const OUTLYING = 0.6;
 
-// Points that have just come are drawn larger: how many times the usual size, by how new they are.
+// New points are drawn larger: factors of the usual size, by how new they are.
 const FRESH = [1, 1.4, 2.2];
 
 type Plot = ReturnType<typeof createScatterplot>;
@@ -35,7 +35,7 @@ export class View {
   private scale = 1;
   private readonly animated: boolean;
   private ground: number;
-  /** How new each row is, an index of FRESH; null where rows do not come and go. */
+  /** How new each row is, an index of FRESH; null if the map does not grow. */
   fresh: Uint8Array | null = null;
 
   constructor(private readonly canvas: HTMLCanvasElement, private readonly data: MapData, theme: Theme) {
@@ -60,7 +60,7 @@ export class View {
       actionKeyMap: { lasso: "shift", merge: "cmd", remove: "alt" },
       deselectOnDblClick: false,
       deselectOnEscape: false,
-      // a worker would have to be sent a copy of every point, which takes longer than the index itself
+      // a worker would need a copy of every point, which takes longer than building the index
       spatialIndexUseWorker: false,
       showReticle: false,
       ...this.coloured(theme),
@@ -68,13 +68,13 @@ export class View {
     } as never);
   }
 
-  /** Draws the places in `data`, and shows all of them. */
+  /** Draws the positions in `data` and moves the camera to show all of them. */
   async draw(): Promise<void> {
     await this.redraw();
     await this.fit(false);
   }
 
-  /** Draws the places in `data` where the camera is; only `rows`, if they are given. */
+  /** Draws the positions in `data` without moving the camera; only `rows`, if given. */
   async redraw(rows: number[] | null = null): Promise<void> {
     const { x, y, codes, values, n } = this.data;
     if (n === 0) return;
@@ -93,7 +93,7 @@ export class View {
     });
   }
 
-  /** Chooses the size of points anew, after they have moved. */
+  /** Updates the point size after points have moved. */
   settle(): void {
     this.ground = occupied(this.data);
     void this.plot.set(this.sized());
@@ -141,7 +141,7 @@ export class View {
     this.plot.subscribe("lassoEnd", handlers.lassoEnd);
   }
 
-  /** Where a place of the map is on the canvas, in CSS pixels. */
+  /** Returns the canvas coordinates of a position, in CSS pixels. */
   project(x: number, y: number): [number, number] {
     const { clientWidth: width, clientHeight: height } = this.canvas;
     const [centreX, centreY] = this.target();
@@ -149,7 +149,7 @@ export class View {
     return [width / 2 + (x - centreX) * unit, height / 2 - (y - centreY) * unit];
   }
 
-  /** The visible row nearest to a position on the canvas, in CSS pixels. */
+  /** Returns the visible row nearest to a position on the canvas, in CSS pixels. */
   nearest(px: number, py: number, visible: (row: number) => boolean): number {
     let best = -1;
     let least = Infinity;
@@ -172,7 +172,7 @@ export class View {
     await this.look(this.target(), this.distance() / factor);
   }
 
-  /** Moves by shares of the window. */
+  /** Moves the camera by fractions of the window. */
   async pan(across: number, up: number): Promise<void> {
     const [x, y] = this.target();
     const height = 2 * this.distance();
@@ -224,7 +224,7 @@ export class View {
   }
 
   private pointSize(): number {
-    // a map has the canvas's height, as long as it is higher than wide
+    // the map fills the height of the canvas if it is higher than wide
     const area = this.ground * Math.min(this.canvas.clientWidth, this.canvas.clientHeight) ** 2;
     const side = Math.sqrt((INK * area * 4) / Math.PI / Math.max(1, this.data.n));
     return Math.min(LARGEST, Math.max(SMALLEST, side)) * this.scale;
@@ -249,7 +249,7 @@ interface Area {
   height: number;
 }
 
-/** The share of the page's square that has points on it. */
+/** Returns the fraction of the page's square that contains points. */
 function occupied({ x, y, n }: MapData): number {
   const cells = new Uint8Array(CELLS * CELLS);
   const cell = (at: number) => Math.min(CELLS - 1, Math.floor(((at + 1) / 2) * CELLS));
@@ -257,7 +257,7 @@ function occupied({ x, y, n }: MapData): number {
   return cells.reduce((sum, one) => sum + one, 0) / cells.length;
 }
 
-/** The box around the rows, without the given share of them at each of its sides. */
+/** Returns the box around the rows, without the given fraction of them at each side. */
 function box(data: MapData, share: number, rows?: number[]): Area {
   const sides = [data.x, data.y].map((axis) => {
     const taken = rows ? Float32Array.from(rows, (row) => axis[row]!) : axis.slice();

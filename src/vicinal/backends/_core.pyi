@@ -1,4 +1,4 @@
-"""The compiled core (cpp/module.cpp). Arrays are C-contiguous; float32 unless said otherwise."""
+"""The compiled core (cpp/bindings). Arrays are C-contiguous and float32 unless stated otherwise."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +11,14 @@ _F64 = NDArray[np.float64]
 _I32 = NDArray[np.int32]
 _I64 = NDArray[np.int64]
 _U64 = NDArray[np.uint64]
+
+SKETCH_WIDTH: int  # columns of a sketch
+SKETCH_SAMPLE_FLOATS: int  # floats of the sample of rows that a sketch is fitted to
+SKETCH_SAMPLE_LEAST_ROWS: int  # bounds of the rows of that sample
+SKETCH_SAMPLE_MOST_ROWS: int
+SPLIT_COLUMNS: int  # columns of a sketch that split a tree node
+ONLINE_LEAF_ROWS: int  # capacity of a leaf of the trees of OnlineNeighbors
+HEAP_PAD: int  # entries per row of a neighbor heap are a multiple of this
 
 class PairMetric:
     def rank(self, head: int, tail: int) -> float: ...
@@ -77,6 +85,10 @@ class NeighborIndex:
         pairs: PairMetric | None = None,
     ) -> tuple[_I32, _F32]: ...
 
+class PointTree:
+    def __init__(self, points: _F32, n_jobs: int = 1) -> None: ...
+    def query(self, queries: _F32, k: int, n_jobs: int) -> tuple[_I32, _F32]: ...
+
 class OnlineNeighbors:
     def __init__(
         self,
@@ -88,8 +100,8 @@ class OnlineNeighbors:
         k: int,
         spare: int,
         trees: int,
-        ripe: int,
-        few: int,
+        refresh_after: int,
+        exact_rows: int,
     ) -> None: ...
     @property
     def n(self) -> int: ...
@@ -122,10 +134,10 @@ class GrowingGraph:
 class LayoutOptions:
     negatives: int
     pulls: int
-    often: float
+    firings_per_sweep: float
     update_negatives: bool
     seed: int
-    epoch: int
+    first_sweep: int
     def __init__(self) -> None: ...
     def set_force(self, name: str, a: float, b: float, gamma: float) -> None: ...
     def set_space(self, name: str, values: list[float], dim: int) -> None: ...
@@ -149,7 +161,7 @@ class SampledLayout:
         target: _F32,
         lambda_: float,
         variance_shift: float,
-        first_epoch: int,
+        first_sweep: int,
         every: int,
         fitted: list[float] | None,
     ) -> None: ...
@@ -158,7 +170,7 @@ class SampledLayout:
     def weigh_negatives(self, weights: _F32) -> None: ...
     def place(self, places: _F32) -> None: ...
     @property
-    def epoch(self) -> int: ...
+    def sweep(self) -> int: ...
     def embedding(self) -> _F32: ...
 
 class PairQuantity:
@@ -198,7 +210,7 @@ def hash_rows(rows: _F32, n_jobs: int) -> _U64: ...
 def hash_sparse_rows(indptr: _I64, indices: _I32, values: _F32, cols: int, n_jobs: int) -> _U64: ...
 def scan_rows(rows: _F32, n_jobs: int, allow_nan: bool = False) -> tuple[float, int]: ...
 def smooth_knn(
-    distance: _F32, k: float, local_connectivity: float, bandwidth: float, alone: bool, n_jobs: int
+    distance: _F32, k: float, local_connectivity: float, bandwidth: float, independent_rows: bool, n_jobs: int
 ) -> tuple[_F32, _F32]: ...
 def memberships(index: _I32, distance: _F32, rho: _F32, sigma: _F32, bipartite: bool, n_jobs: int) -> _F32: ...
 def perplexity_conditionals(

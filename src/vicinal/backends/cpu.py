@@ -1,31 +1,62 @@
 """The CPU backend: the compiled core. No other module imports ``_core``.
 
-The functions and engines below are the numerical work of the stages, without policy: a stage decides which of them to
-call, with which options, and what to do if one does not apply. ARCHITECTURE.md ("Backends") states what each must
-guarantee: results that do not depend on ``n_jobs``, inputs that are never written to, the GIL released, and a pending
-signal answered within a fraction of a second.
+The functions and engines below do the numerical work of the stages, without policy: a stage decides which of them to
+call, with which options, and what to do if one does not apply. All of them guarantee:
+
+- the same bits for any ``n_jobs`` and any instruction-set level;
+- inputs are never written to, outputs are new arrays;
+- the GIL is released while they work, and any number of Python threads may call them;
+- a pending signal is answered within a fraction of a second, and an interrupted or failed call changes no state;
+- no threads remain after a call, so that a process may fork between calls;
+- malformed arrays raise TypeError or ValueError before any work.
+
+Objects whose methods change them (``NeighborIndex.grow_forest``, ``OnlineNeighbors``, ``GrowingGraph``, the layouts)
+must be used by one thread at a time; all other methods may run at the same time. What each part computes beyond that is
+stated at its group below, and in ARCHITECTURE.md ("Backends").
 """
 
 from __future__ import annotations
 
 from vicinal.backends import _core
 
-# Rows: checks and content hashes.
+# Rows. scan_rows: the largest magnitude, and the first row with infinity or NaN. hash_rows, hash_sparse_rows: 64-bit
+# hashes that depend on the values of a row alone, equal for a dense row and the same row stored sparsely with or
+# without zeros.
 scan_rows = _core.scan_rows
 hash_rows = _core.hash_rows
 hash_sparse_rows = _core.hash_sparse_rows
 
-# Neighbors: engines for dense rows, sparse rows and rows that arrive over time; metrics evaluated pair by pair.
+# Neighbors. Tables are sorted by (distance, index), a row's own entry first in a table of all rows; a pair has the same
+# rank in both directions; the seed decides which candidates an approximate search sees, and a query depends on its row
+# alone. search_exact and a query without trees return the true neighbors up to rounding in float32. Engines keep a
+# view of the rows and do not copy them. metrics lists the metrics, and whether each is evaluated by a PairMetric.
 metrics = _core.metrics
 NeighborIndex = _core.NeighborIndex
 SparseIndex = _core.SparseIndex
-OnlineNeighbors = _core.OnlineNeighbors
 PairMetric = _core.PairMetric
 DensePairs = _core.DensePairs
 ForeignPairs = _core.ForeignPairs
 PythonPairs = _core.PythonPairs
+# Rows that arrive over time: the result depends on the calls and the number of operations, not on how these are split
+# into calls of step; state and restore continue with the same bits.
+OnlineNeighbors = _core.OnlineNeighbors
+# Points of a map: exact neighbors, distances in double precision rounded to float32, ties to the lower row.
+PointTree = _core.PointTree
+# Sizes of what the searches allocate, for estimates of memory: columns of a sketch; bounds of the sample of rows that a
+# sketch is fitted to; columns that split a tree node; rows per leaf of OnlineNeighbors; the multiple to which the rows
+# of a neighbor heap are padded.
+SKETCH_WIDTH = _core.SKETCH_WIDTH
+SKETCH_SAMPLE_FLOATS = _core.SKETCH_SAMPLE_FLOATS
+SKETCH_SAMPLE_LEAST_ROWS = _core.SKETCH_SAMPLE_LEAST_ROWS
+SKETCH_SAMPLE_MOST_ROWS = _core.SKETCH_SAMPLE_MOST_ROWS
+SPLIT_COLUMNS = _core.SPLIT_COLUMNS
+ONLINE_LEAF_ROWS = _core.ONLINE_LEAF_ROWS
+HEAP_PAD = _core.HEAP_PAD
 
-# Graph: memberships and their symmetric combinations.
+# Graph. smooth_knn: rho and sigma, the root of eq. 3 to its tolerance. memberships: eq. 1, entries of missing neighbors
+# 0. perplexity_conditionals: eq. 18. symmetrize, symmetrize_mean: the symmetric graph in compressed sparse rows with
+# ascending columns, an edge in both directions with the same weight. GrowingGraph: the same edges as symmetrize, for
+# rows whose lists are replaced.
 smooth_knn = _core.smooth_knn
 memberships = _core.memberships
 perplexity_conditionals = _core.perplexity_conditionals
@@ -33,21 +64,24 @@ symmetrize = _core.symmetrize
 symmetrize_mean = _core.symmetrize_mean
 GrowingGraph = _core.GrowingGraph
 
-# Initialization: the spectral filter and the coarser graph that it starts from.
+# Initialization. chebyshev_filter: a polynomial of the normalized graph times a block of vectors, each row summed in
+# the order of its edges. coarsen: groups of rows and the graph between the groups, a function of the graph alone.
 chebyshev_filter = _core.chebyshev_filter
 coarsen = _core.coarsen
 
-# Layout: sampled (UMAP, LargeVis) and full (t-SNE), distances of edges for densMAP.
+# Layout. Random numbers are a function of (seed, sweep, row, draw), and a sweep reads the positions of the previous
+# sweep only: splitting the sweeps into calls makes no difference. SampledLayout: UMAP, LargeVis, densMAP. FullLayout:
+# t-SNE, exact or by a grid. edge_distances: the input distance of every edge, for densMAP.
 LayoutOptions = _core.LayoutOptions
 SampledLayout = _core.SampledLayout
 FullLayout = _core.FullLayout
 edge_distances = _core.edge_distances
 
-# Losses: sums over pairs of points.
+# Losses. Sums over all pairs, edges or sampled pairs, accumulated in double precision in a fixed order.
 PairQuantity = _core.PairQuantity
 PairSums = _core.PairSums
 
-# Machine: threads and instruction-set levels.
+# Machine: the number of threads that n_jobs stands for, and the instruction-set levels.
 resolve_jobs = _core.resolve_jobs
 active_level = _core.active_level
 available_levels = _core.available_levels

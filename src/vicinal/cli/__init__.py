@@ -1,7 +1,7 @@
 """The command line: `vicinal embed`, `transform`, `stream`, `serve`, `quality`, `info`, `methods` and `demo`.
 
-Bad input is one line `error: …` on stderr and exit code 2. Outputs are written under temporary names beside
-their final ones and renamed together at the end: a run that fails or is interrupted leaves what was there.
+Invalid input prints one line `error: …` to stderr and exits with code 2. Outputs are written under temporary names and
+renamed together at the end, so that a failed or interrupted run leaves existing files unchanged.
 """
 
 from __future__ import annotations
@@ -12,38 +12,38 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-# The package itself installs without these; main says how to get them.
+# Optional dependencies: the library works without them.
 APP_PACKAGES = ("typer", "rich", "polars", "matplotlib")
 BAD_INPUT = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code; nothing it meets becomes a traceback."""
+    """Run the command line and return its exit code; no error becomes a traceback."""
     missing = [name for name in APP_PACKAGES if importlib.util.find_spec(name) is None]
     if missing:
-        return _fail(f"the command line needs {', '.join(missing)}: pip install 'vicinal[app]'")
+        return _fail(f"the command line requires {', '.join(missing)}; install with: pip install 'vicinal[app]'")
     import typer
 
     from vicinal.cli import commands
-    from vicinal.cli.embedding import INTERRUPTED
+    from vicinal.cli.fitting import INTERRUPTED
 
     try:
         result: Any = commands.build()(args=arguments, prog_name="vicinal", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         result = INTERRUPTED
     except Exception as error:
-        return _fail(_explained(error))
+        return _fail(_describe(error))
     if result == INTERRUPTED:
         print("interrupted", file=sys.stderr)
     return result if isinstance(result, int) else 0
 
 
-def _explained(error: Exception) -> str:
-    """One line for an exception; a bug is shown in full when VICINAL_TRACEBACK is set."""
+def _describe(error: Exception) -> str:
+    """Return one line for an exception; with VICINAL_TRACEBACK set, raise it with its traceback."""
     if os.environ.get("VICINAL_TRACEBACK"):
         raise error
     if hasattr(error, "format_message"):
-        # a usage error of typer's; which package defines its class depends on typer's version
+        # a usage error of typer, whose class is defined by different packages in different versions
         return str(error.format_message())
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
@@ -51,7 +51,7 @@ def _explained(error: Exception) -> str:
         return f"not enough memory: {error}"
     if isinstance(error, (ValueError, TypeError, NotImplementedError, ImportError)):
         return str(error) or type(error).__name__
-    return f"unexpected {type(error).__name__}: {error} (VICINAL_TRACEBACK=1 shows where)"
+    return f"unexpected {type(error).__name__}: {error} (set VICINAL_TRACEBACK=1 to see the traceback)"
 
 
 def _fail(message: str) -> int:

@@ -1,4 +1,4 @@
-"""The commands and their options. typer resolves annotations among this module's names."""
+"""The commands and their options. typer evaluates the annotations with the names of this module."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vicinal.cli.embedding import INTERRUPTED, embedded
-from vicinal.cli.methods import ESTIMATORS, RESERVED, Method, estimator, recipe, signature
+from vicinal.cli.fitting import INTERRUPTED, fit_rows
+from vicinal.cli.methods import ESTIMATORS, RESERVED, Method, estimator, make_recipe, signature
 from vicinal.cli.options import (
     SEED,
     Array,
@@ -21,7 +21,6 @@ from vicinal.cli.options import (
     Html,
     Ids,
     Jobs,
-    Kept,
     Label,
     Metric,
     MinDist,
@@ -33,34 +32,37 @@ from vicinal.cli.options import (
     Port,
     Quiet,
     Report,
+    SavedModel,
+    SavedModelFile,
     Seed,
     Source,
+    SourceOrModel,
     checked_recipe,
-    reading,
+    column_arguments,
 )
-from vicinal.cli.stream import stream
-from vicinal.cli.targets import MODEL_SUFFIX, Beside, Targets
+from vicinal.cli.output_files import MODEL_SUFFIX, OutputFiles, RowMetadata
+from vicinal.cli.stream_command import stream
 from vicinal.cli.writing import (
     MAP_SUFFIXES,
-    check_targets,
-    show,
-    show_quality,
+    check_outputs,
+    print_quality,
+    print_result,
     write_json,
     write_map,
     write_picture,
     write_report,
 )
-from vicinal.files.atomic import Outputs
+from vicinal.files.atomic import StagedFiles
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from vicinal.files.readers import Table
+    from vicinal.files.readers import DataTable
 
 
 class Dataset(StrEnum):
-    """What `demo` can show without a download."""
+    """Data sets of `demo`; none needs a download."""
 
     DIGITS = "digits"
     IRIS = "iris"
@@ -71,7 +73,7 @@ TITLES = {Dataset.DIGITS: "Handwritten digits", Dataset.IRIS: "Iris flowers", Da
 
 
 def build() -> Any:
-    """The command with all its subcommands."""
+    """Build the command with all its subcommands."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.callback(invoke_without_command=True)(_root)
     for command in (embed, transform, stream, serve, quality, info, methods, demo):
@@ -93,7 +95,7 @@ def _root(
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Maps of high-dimensional data: UMAP and its family, fast and reproducible."""
+    """Embed high-dimensional data in maps: UMAP, t-SNE and related methods, fast and reproducible."""
     if context.invoked_subcommand is None:
         print(context.get_help())
 
@@ -110,7 +112,7 @@ def embed(
     png: Png = None,
     html: Html = None,
     report: Report = None,
-    model: Kept = None,
+    model: SavedModel = None,
     n_neighbors: NNeighbors = None,
     min_dist: MinDist = None,
     n_components: NComponents = 2,
@@ -122,23 +124,26 @@ def embed(
     quiet: Quiet = False,
     force: Force = False,
 ) -> int:
-    """Embed the rows of a file and write the map. Ctrl-C ends the layout and writes the map as it is then."""
+    """Embed the rows of a file and write the map.
+
+    Ctrl-C during the layout stops it and writes the map as it is.
+    """
     options = {"n_neighbors": n_neighbors, "min_dist": min_dist, "metric": metric, "n_epochs": n_epochs}
-    chosen = checked_recipe(method, options | {"n_components": n_components}, param, seed, jobs)
-    targets = Targets(output, png, html, report, model)
-    targets.check(file, n_components, force)
+    recipe = checked_recipe(method, options | {"n_components": n_components}, param, seed, jobs)
+    outputs = OutputFiles(output, png, html, report, model)
+    outputs.check(file, n_components, force)
     table = _read(file, columns, label, ids, hover, array)
-    made = embedded(table.X, table.labels, chosen, measured=report is not None, quiet=quiet)
-    targets.write(made, Beside(table.labels, table.along, label, ids), file, table.X.shape, chosen)
+    result = fit_rows(table.X, table.labels, recipe, with_quality=report is not None, quiet=quiet)
+    outputs.write(result, RowMetadata(table.labels, table.extra, label, ids), file, table.X.shape, recipe)
     if not quiet:
-        show(made)
+        print_result(result)
         skipped = f", ignoring {len(table.ignored)} other column(s)" if table.ignored else ""
         print(f"wrote {output} from {table.X.shape[0]:,} rows of {table.X.shape[1]} columns{skipped}")
-    return INTERRUPTED if made.interrupted else 0
+    return INTERRUPTED if result.interrupted else 0
 
 
 def transform(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model that `embed --model` kept.")],
+    model: SavedModelFile,
     file: Source,
     output: Annotated[Path, typer.Option("--output", "-o", help="Map to write: .npy, .csv or .parquet.")],
     columns: Columns = None,
@@ -148,30 +153,31 @@ def transform(
     quiet: Quiet = False,
     force: Force = False,
 ) -> None:
-    """Place the rows of a file on the map of a model, which stays as it is."""
-    check_targets({"--output": (output, MAP_SUFFIXES)}, [model, file], force)
+    """Place new rows on the map of a saved model; the model does not change."""
+    check_outputs({"--output": (output, MAP_SUFFIXES)}, [model, file], force)
     fitted = _load(model)
     if not hasattr(fitted, "transform"):
-        raise ValueError(f"{model}: {type(fitted).__name__} cannot place new rows")
+        raise ValueError(f"{model}: a {type(fitted).__name__} cannot place new rows")
     table = _read(file, columns, label, ids, None, array)
     places = fitted.transform(table.X)
-    with Outputs() as outputs:
-        write_map(outputs.staged(output), places, table.labels, table.along)
+    with StagedFiles() as staged:
+        write_map(staged.path_for(output), places, table.labels, table.extra)
     if not quiet:
-        print(f"wrote {output}: {len(places):,} rows placed among {len(fitted.embedding_):,}")
+        print(f"wrote {output}: placed {len(places):,} rows on a map of {len(fitted.embedding_):,}")
 
 
-def info(model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model that `embed --model` kept.")]) -> None:
-    """Say what a model file holds."""
+def info(model: SavedModelFile) -> None:
+    """Show the content of a model file: method, sizes, times and parameters."""
     import inspect
 
     from rich.console import Console
-    from rich.table import Table as Listing
+    from rich.table import Table
 
     fitted = _load(model)
-    listing = Listing("what", "value")
+    listing = Table("property", "value")
     listing.add_row("method", type(fitted).__name__)
-    listing.add_row("map", " x ".join(map(str, fitted.embedding_.shape)))
+    if hasattr(fitted, "embedding_"):
+        listing.add_row("map", " x ".join(map(str, fitted.embedding_.shape)))
     listing.add_row("data", f"{getattr(fitted, 'n_features_in_', '?')} columns")
     for stage, spent in getattr(fitted, "stage_times_", {}).items():
         listing.add_row(f"{stage}, seconds", f"{spent:.2f}")
@@ -183,7 +189,7 @@ def info(model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model th
 
 
 def serve(
-    file: Source,
+    file: SourceOrModel,
     method: How = Method.UMAP,
     columns: Columns = None,
     label: Label = None,
@@ -200,61 +206,64 @@ def serve(
     port: Port = 0,
     browser: Browser = True,
 ) -> None:
-    """Lay out the rows of a file while you watch, or show a model, on a page for this machine only. Ctrl-C ends it."""
-    from vicinal.cli.serving import live_server, model_server, watch
+    """Show a fit of the rows of a file, or a saved model, on a local page.
+
+    Ctrl-C stops the server.
+    """
+    from vicinal.cli.serving import live_server, model_server, serve_until_interrupted
 
     options = {"n_neighbors": n_neighbors, "min_dist": min_dist, "metric": metric, "n_epochs": n_epochs}
     if file.suffix.lower() == MODEL_SUFFIX:
         server = model_server(_load(file), title=file.stem, port=port)
     else:
-        chosen = checked_recipe(method, options, param, seed, jobs)
+        recipe = checked_recipe(method, options, param, seed, jobs)
         table = _read(file, columns, label, ids, hover, array)
-        server = live_server(table, chosen, title=file.stem, label=label, ids=ids, port=port)
+        server = live_server(table, recipe, title=file.stem, label=label, ids=ids, port=port)
         server.session.start()
-    watch(server, browser)
+    serve_until_interrupted(server, browser)
 
 
 def quality(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="The data a map was made of.")],
-    embedding: Annotated[Path, typer.Argument(metavar="EMBEDDING", help="The map, rows in the same order.")],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="The data file that was embedded.")],
+    embedding: Annotated[Path, typer.Argument(metavar="EMBEDDING", help="The map file, rows in the same order.")],
     columns: Columns = None,
     label: Label = None,
     array: Array = None,
-    n_neighbors: Annotated[int, typer.Option(metavar="N", min=1, help="Neighbours to compare.")] = 15,
-    metric: Annotated[str, typer.Option(help="Distance between rows of the data.")] = "euclidean",
-    report: Annotated[Path | None, typer.Option(help="Also write the measures as .json.")] = None,
+    n_neighbors: Annotated[int, typer.Option(metavar="N", min=1, help="Neighbors per row to compare.")] = 15,
+    metric: Annotated[str, typer.Option(help="Distance metric of the data.")] = "euclidean",
+    report: Annotated[Path | None, typer.Option(help="Also write the measures (.json).")] = None,
     force: Force = False,
 ) -> None:
-    """Measure how faithful a map is to its data."""
+    """Measure how well a map preserves its data."""
     from vicinal import quality as measures
-    from vicinal.cli.embedding import categories
+    from vicinal.cli.fitting import categories
 
-    check_targets({"--report": (report, (".json",))}, [data, embedding], force)
+    check_outputs({"--report": (report, (".json",))}, [data, embedding], force)
     table = _read(data, columns, label, None, None, array)
     places = _read(embedding, *_coordinate_columns(embedding))
     found = measures.report(table.X, places.X, categories(table.labels), n_neighbors=n_neighbors, metric=metric)
     if report is not None:
-        with Outputs() as outputs:
-            write_json(outputs.staged(report), found.as_dict())
-    show_quality(found)
+        with StagedFiles() as staged:
+            write_json(staged.path_for(report), found.as_dict())
+    print_quality(found)
 
 
 def methods(
-    method: Annotated[Method | None, typer.Argument(help="Show its parameters.")] = None,
+    method: Annotated[Method | None, typer.Argument(help="Method whose parameters to list.")] = None,
 ) -> None:
-    """List the methods, or the parameters of one."""
+    """List the methods, or the parameters of one method."""
     from rich.console import Console
-    from rich.table import Table as Listing
+    from rich.table import Table
 
     if method is None:
-        listing = Listing("method", "what")
+        listing = Table("method", "description")
         for one in ESTIMATORS:
             try:
                 listing.add_row(str(one), (estimator(one).__doc__ or "").strip().splitlines()[0])
             except ValueError:
-                listing.add_row(str(one), "not in this version")
+                listing.add_row(str(one), "not available in this version")
     else:
-        listing = Listing("--param", "default")
+        listing = Table("--param", "default")
         for name, parameter in signature(method).items():
             if name not in RESERVED:
                 listing.add_row(name, repr(ESTIMATORS[method][1].get(name, parameter.default)))
@@ -262,27 +271,27 @@ def methods(
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Directory to write to; made if need be.")] = Path("out"),
-    dataset: Annotated[Dataset, typer.Option(help="What to embed.")] = Dataset.DIGITS,
+    out: Annotated[Path, typer.Option(help="Output directory; created if missing.")] = Path("out"),
+    dataset: Annotated[Dataset, typer.Option(help="Data set to embed.")] = Dataset.DIGITS,
     method: How = Method.UMAP,
 ) -> None:
-    """Embed a data set that comes with scikit-learn; write map.html, map.png, embedding.csv and report.json."""
+    """Embed a data set of scikit-learn and write map.html, map.png, embedding.csv and report.json."""
     from vicinal import viewer
 
     if out.exists() and not out.is_dir():
         raise ValueError(f"--out {out} is a file, not a directory")
-    chosen = recipe(method, {}, [], seed=SEED, jobs=-1)
+    recipe = make_recipe(method, {}, [], seed=SEED, jobs=-1)
     out.mkdir(parents=True, exist_ok=True)
     X, labels, images = _bundled(dataset)
-    made = embedded(X, labels, chosen, measured=True, quiet=False)
-    with Outputs() as outputs:
-        title = f"{dataset}: {X.shape[0]:,} rows of {X.shape[1]}"
-        page = outputs.staged(out / "map.html")
-        viewer.export(page, made.embedding, labels, images=images, title=TITLES[dataset])
-        write_picture(outputs.staged(out / "map.png"), made.embedding, labels, title)
-        write_map(outputs.staged(out / "embedding.csv"), made.embedding, labels)
-        write_report(outputs.staged(out / "report.json"), str(dataset), X.shape, chosen, made)
-    show(made)
+    result = fit_rows(X, labels, recipe, with_quality=True, quiet=False)
+    with StagedFiles() as staged:
+        title = f"{dataset}: {X.shape[0]:,} rows of {X.shape[1]} columns"
+        page = staged.path_for(out / "map.html")
+        viewer.export(page, result.embedding, labels, images=images, title=TITLES[dataset])
+        write_picture(staged.path_for(out / "map.png"), result.embedding, labels, title)
+        write_map(staged.path_for(out / "embedding.csv"), result.embedding, labels)
+        write_report(staged.path_for(out / "report.json"), str(dataset), X.shape, recipe, result)
+    print_result(result)
     print(f"wrote map.html, map.png, embedding.csv and report.json to {out}; open {out / 'map.html'} in a browser")
 
 
@@ -293,10 +302,10 @@ def _read(
     ids: str | None = None,
     hover: str | None = None,
     array: str | None = None,
-) -> Table:
+) -> DataTable:
     from vicinal.files.readers import read_table
 
-    return read_table(path, **reading(columns, label, ids, hover, array))
+    return read_table(path, **column_arguments(columns, label, ids, hover, array))
 
 
 def _load(path: Path) -> Any:
@@ -308,7 +317,7 @@ def _load(path: Path) -> Any:
 
 
 def _coordinate_columns(path: Path) -> tuple[str | None]:
-    """The columns that `embed` writes, if the file has them: what else is beside them is no coordinate."""
+    """Return the coordinate columns of a map that `embed` wrote, so that other columns are not read as coordinates."""
     import polars as pl
 
     if path.suffix.lower() not in (".csv", ".parquet") or not path.is_file():
@@ -328,6 +337,6 @@ def _bundled(dataset: Dataset) -> tuple[NDArray[np.float32], NDArray[Any], NDArr
     bunch = getattr(datasets, f"load_{dataset}")()
     X = np.ascontiguousarray(bunch.data, dtype=np.float32)
     if dataset is Dataset.WINE:
-        # thirteen measurements in as many units: one column would outweigh the rest
+        # standardize: the 13 columns have different units, and one would dominate
         X = (X - X.mean(axis=0)) / X.std(axis=0)
     return X, bunch.target_names[bunch.target], bunch.get("images")

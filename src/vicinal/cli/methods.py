@@ -1,4 +1,4 @@
-"""Methods by name, and their parameters as the estimators' constructors declare them."""
+"""The methods by name, and their parameters as declared by the estimators' constructors."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-# What the command line gives to an estimator itself.
+# Parameters that the command line sets itself, and the options that do so.
 RESERVED = {"random_state": "--seed", "n_jobs": "--jobs", "callback": None, "verbose": None, "tqdm_kwds": None}
 
 
 class Method(StrEnum):
-    """What `--method` takes."""
+    """Values of `--method`."""
 
     UMAP = "umap"
     DENSMAP = "densmap"
@@ -24,7 +24,7 @@ class Method(StrEnum):
     PROGRESSIVE = "progressive"
 
 
-# The estimator of a method, and what makes it that method.
+# The class of each method, and parameters that differ from its defaults.
 ESTIMATORS: dict[Method, tuple[str, dict[str, Any]]] = {
     Method.UMAP: ("UMAP", {}),
     Method.DENSMAP: ("DensMAP", {}),
@@ -37,19 +37,20 @@ ESTIMATORS: dict[Method, tuple[str, dict[str, Any]]] = {
 
 @dataclass(frozen=True)
 class Recipe:
-    """An estimator and the parameters it is made with."""
+    """A method and the parameters of its estimator."""
 
     method: Method
     parameters: dict[str, Any]
 
     def build(self, callback: Any = None) -> Any:
+        """Create the estimator; ``callback`` is passed if the estimator has one."""
         made = estimator(self.method)
         watched = {"callback": callback} if callback is not None and "callback" in signature(self.method) else {}
         return made(**self.parameters, **watched)
 
 
 def rebuild(method: Method, parameters: dict[str, Any], callback: Any) -> Any:
-    """The estimator of a method with other parameters."""
+    """Create the estimator of a method with these parameters."""
     return Recipe(method, parameters).build(callback)
 
 
@@ -60,33 +61,37 @@ def estimator(method: Method) -> Any:
     try:
         return getattr(vicinal, name)
     except AttributeError as error:
-        raise ValueError(f"--method {method} is not in this version: vicinal has no {name}") from error
+        raise ValueError(f"--method {method} is not available in this version: vicinal has no {name}") from error
 
 
 def signature(method: Method) -> Mapping[str, inspect.Parameter]:
-    """The constructor's parameters, in its order."""
+    """Return the constructor's parameters in order."""
     return inspect.signature(estimator(method)).parameters
 
 
-def recipe(method: Method, options: Mapping[str, Any], assignments: Sequence[str], *, seed: int, jobs: int) -> Recipe:
-    """The estimator's parameters from options that were given and from `--param name=value`."""
+def make_recipe(
+    method: Method, options: Mapping[str, Any], assignments: Sequence[str], *, seed: int, jobs: int
+) -> Recipe:
+    """Combine the given options and `--param name=value` assignments into a recipe."""
     known = signature(method)
     parameters = dict(ESTIMATORS[method][1])
     for name, value in options.items():
         if value is None:
             continue
         if name not in known:
-            raise ValueError(f"--{name.replace('_', '-')} is not a parameter of {method}; it has {_listed(known)}")
+            option = f"--{name.replace('_', '-')}"
+            raise ValueError(f"{option} is not a parameter of {method}; its parameters are {_listed(known)}")
         parameters[name] = value
     for assignment in assignments:
         name, separator, text = assignment.partition("=")
         name = name.strip().replace("-", "_")
         if not separator:
-            raise ValueError(f"--param {assignment} must be name=value")
+            raise ValueError(f"--param {assignment} must have the form NAME=VALUE")
         if name in RESERVED:
-            raise ValueError(f"--param {name} cannot be set this way; use {RESERVED[name] or 'the options'}")
+            instead = f"; use {RESERVED[name]} instead" if RESERVED[name] else " on the command line"
+            raise ValueError(f"--param {name} cannot be set{instead}")
         if name not in known:
-            raise ValueError(f"--param {name} is not a parameter of {method}; it has {_listed(known)}")
+            raise ValueError(f"--param {name} is not a parameter of {method}; its parameters are {_listed(known)}")
         parameters[name] = _value(text.strip())
     if "random_state" in known:
         parameters["random_state"] = seed
@@ -96,7 +101,7 @@ def recipe(method: Method, options: Mapping[str, Any], assignments: Sequence[str
 
 
 def _value(text: str) -> Any:
-    """Numbers, true, false, none and lists as such; anything else as text. Nothing is evaluated."""
+    """Parse numbers, true, false, none and Python literals; anything else is text. No code is run."""
     words = {"true": True, "false": False, "none": None, "null": None}
     if text.lower() in words:
         return words[text.lower()]

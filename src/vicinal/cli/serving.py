@@ -1,4 +1,4 @@
-"""A live server for the rows of a file, or for a model."""
+"""Local servers of live pages: for the rows of a file, a stream, or a fitted model."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Any
 from vicinal.cli.methods import Recipe, rebuild, signature
 
 if TYPE_CHECKING:
-    from vicinal.cli.streaming import Reading
-    from vicinal.files.readers import Table
+    from vicinal.cli.stream_fitting import StreamSource
+    from vicinal.files.readers import DataTable
     from vicinal.viewer.server import LiveServer
     from vicinal.viewer.session import Session
 
 
 def live_server(
-    table: Table, recipe: Recipe, *, title: str, label: str | None, ids: str | None, port: int
+    table: DataTable, recipe: Recipe, *, title: str, label: str | None, ids: str | None, port: int
 ) -> LiveServer:
-    """Ready to run; its session is not started."""
+    """Create a server that shows a fit of the table; its session is not started yet."""
     from vicinal.viewer.packing import Columns
     from vicinal.viewer.session import Session
 
     columns = Columns(
         labels=table.labels,
-        hover={name: column for name, column in table.along.items() if name != ids} or None,
-        ids=None if ids is None else table.along[ids].tolist(),
+        hover={name: column for name, column in table.extra.items() if name != ids} or None,
+        ids=None if ids is None else table.extra[ids].tolist(),
     )
     session = Session(
         table.X,
@@ -37,32 +37,32 @@ def live_server(
     return _server(session, port)
 
 
-def stream_server(reading: Reading, recipe: Recipe, *, port: int) -> LiveServer:
-    """Ready to run; what is wrong with the beginning of the file is raised."""
+def stream_server(source: StreamSource, recipe: Recipe, *, port: int) -> LiveServer:
+    """Create a server that shows a growing map; raise if the first batch of the file is invalid."""
     from vicinal.viewer.stream_session import StreamSession
 
-    next(reading.tables())
+    next(source.tables())
     session = StreamSession(
-        reading.tables,
+        source.tables,
         partial(rebuild, recipe.method),
         _adjustable(recipe),
-        total=reading.total(),
-        ids=reading.ids,
-        title=reading.path.stem,
-        label=reading.columns["label"] or "",
+        total=source.total(),
+        ids=source.id_name,
+        title=source.path.stem,
+        label=source.columns["label"] or "",
     )
     return _server(session, port)
 
 
 def model_server(model: Any, *, title: str, port: int) -> LiveServer:
-    """Ready to run; shows a fitted model, on which files can be projected."""
+    """Create a server that shows a fitted model and places the rows of uploaded files on it."""
     from vicinal.viewer.session import Session
 
     return _server(Session.of(model, title=title), port)
 
 
 def _adjustable(recipe: Recipe) -> dict[str, Any]:
-    """The recipe's parameters and those that a reader may change, as far as they have values."""
+    """Return the recipe's parameters and the defaults of those that the page can change, without None values."""
     from vicinal.viewer.session import ADJUSTABLE
 
     known = signature(recipe.method)
@@ -74,13 +74,13 @@ def _server(session: Session, port: int) -> LiveServer:
     try:
         from vicinal.viewer.server import LiveServer
     except ModuleNotFoundError as error:
-        raise ImportError(f"the live page needs {error.name}: pip install 'vicinal[app]'") from error
+        raise ImportError(f"the live page requires {error.name}; install with: pip install 'vicinal[app]'") from error
     return LiveServer(session, port=port)
 
 
-def watch(server: LiveServer, browser: bool) -> None:
-    """Says where the page is and serves it until Ctrl-C."""
-    print(f"watch {server.address}\nCtrl-C ends it", flush=True)
+def serve_until_interrupted(server: LiveServer, browser: bool) -> None:
+    """Print the address of the page and serve it until Ctrl-C."""
+    print(f"open {server.address}\npress Ctrl-C to stop", flush=True)
     if browser:
         import webbrowser
 

@@ -1,4 +1,4 @@
-"""What the command line writes: maps, pictures, pages, reports, and tables on the terminal."""
+"""Write maps, pictures and reports, and print tables to the terminal."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vicinal.cli.bars import STAGES
-from vicinal.cli.embedding import Embedded, categories
+from vicinal.cli.fitting import FitResult, categories
 from vicinal.cli.methods import Recipe
+from vicinal.cli.progress_bars import STAGES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,33 +21,34 @@ if TYPE_CHECKING:
 MAP_SUFFIXES = (".npy", ".csv", ".parquet")
 
 
-def check_targets(targets: Mapping[str, tuple[Path | None, tuple[str, ...]]], sources: list[Path], force: bool) -> None:
-    """Refuse before any work what could not be written after it."""
+def check_outputs(outputs: Mapping[str, tuple[Path | None, tuple[str, ...]]], sources: list[Path], force: bool) -> None:
+    """Raise if an output cannot be written: wrong suffix, existing file, missing directory or no permission."""
     seen = {source.resolve(): "the input" for source in sources}
-    for name, (path, suffixes) in targets.items():
+    for name, (path, suffixes) in outputs.items():
         if path is None:
             continue
         if path.suffix.lower() not in suffixes:
-            raise ValueError(f"{name} {path} must end in {' or '.join(suffixes)}")
+            raise ValueError(f"{name} {path}: the file name must end in {' or '.join(suffixes)}")
         if path.is_dir():
             raise ValueError(f"{name} {path} is a directory")
         if not path.resolve().parent.is_dir():
-            raise ValueError(f"{name} {path} is in a directory that does not exist")
+            raise ValueError(f"{name} {path}: the directory does not exist")
         if path.resolve() in seen:
             raise ValueError(f"{name} {path} is the same file as {seen[path.resolve()]}")
         seen[path.resolve()] = name
         if path.exists() and not force:
-            raise ValueError(f"{name} {path} exists; --force replaces it")
+            raise ValueError(f"{name} {path} already exists; use --force to replace it")
         if not os.access(path.resolve().parent, os.W_OK):
-            raise ValueError(f"{name} {path} is in a directory that cannot be written to")
+            raise ValueError(f"{name} {path}: the directory is not writable")
 
 
 def write_map(
     path: Path,
     embedding: NDArray[np.float32],
     labels: NDArray[Any] | None,
-    along: Mapping[str, NDArray[Any]] | None = None,
+    columns: Mapping[str, NDArray[Any]] | None = None,
 ) -> None:
+    """Write a map as .npy, .csv or .parquet; the tables also contain the labels and extra columns."""
     import numpy as np
     import polars as pl
 
@@ -56,8 +57,8 @@ def write_map(
         return
     width = embedding.shape[1]
     names = ["x", "y", "z"][:width] if width <= 3 else [f"d{a + 1}" for a in range(width)]
-    columns = {name: embedding[:, a] for a, name in enumerate(names)}
-    frame = pl.DataFrame({name: values.tolist() for name, values in (along or {}).items()} | columns)
+    coordinates = {name: embedding[:, a] for a, name in enumerate(names)}
+    frame = pl.DataFrame({name: values.tolist() for name, values in (columns or {}).items()} | coordinates)
     if labels is not None:
         frame = frame.with_columns(pl.Series("label", labels.tolist()))
     if path.suffix.lower() == ".csv":
@@ -67,7 +68,7 @@ def write_map(
 
 
 def write_picture(path: Path, embedding: NDArray[np.float32], labels: NDArray[Any] | None, title: str | None) -> None:
-    # Figure rather than pyplot: no window system is asked for, no global state is left
+    # Figure instead of pyplot: needs no display and leaves no global state
     from matplotlib.figure import Figure
 
     from vicinal import plot
@@ -78,7 +79,7 @@ def write_picture(path: Path, embedding: NDArray[np.float32], labels: NDArray[An
     plot.save(path, plot.points(embedding, classes, values, ax=axes, title=title))
 
 
-def write_report(path: Path, source: str, shape: tuple[int, ...], recipe: Recipe, made: Embedded) -> None:
+def write_report(path: Path, source: str, shape: tuple[int, ...], recipe: Recipe, result: FitResult) -> None:
     import vicinal
 
     document = {
@@ -88,8 +89,8 @@ def write_report(path: Path, source: str, shape: tuple[int, ...], recipe: Recipe
         "columns": shape[1],
         "method": str(recipe.method),
         "parameters": recipe.parameters,
-        "seconds": {stage: round(spent, 4) for stage, spent in made.seconds.items()},
-        "quality": None if made.quality is None else made.quality.as_dict(),
+        "seconds": {stage: round(spent, 4) for stage, spent in result.seconds.items()},
+        "quality": None if result.quality is None else result.quality.as_dict(),
     }
     write_json(path, document)
 
@@ -98,7 +99,7 @@ def write_json(path: Path, document: Mapping[str, Any]) -> None:
     path.write_text(json.dumps(document, indent=2, allow_nan=False, default=str) + "\n", encoding="utf-8")
 
 
-def show_quality(report: QualityReport) -> None:
+def print_quality(report: QualityReport) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -112,14 +113,14 @@ def show_quality(report: QualityReport) -> None:
         console.print(f"note: {note}", markup=False)
 
 
-def show(made: Embedded) -> None:
+def print_result(result: FitResult) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    if made.quality is not None:
-        show_quality(made.quality)
+    if result.quality is not None:
+        print_quality(result.quality)
     table = Table("stage")
     table.add_column("seconds", justify="right")
-    for stage, spent in made.seconds.items():
+    for stage, spent in result.seconds.items():
         table.add_row(STAGES.get(stage, stage), f"{spent:.2f}")
     Console().print(table)

@@ -14,15 +14,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vicinal.backends import cpu
-from vicinal.estimators._contract import random_seed
+from vicinal.estimators.base import random_seed
 from vicinal.graph.fuzzy import fuzzy_graph
 from vicinal.graph.graph import Graph
 from vicinal.graph.set_operations import intersect, reset_connectivity, unite
 from vicinal.graph.supervision import class_factors
 from vicinal.initialize.start import INITIALIZER_ALIASES, INITIALIZERS, given_start, initial_embedding
 from vicinal.initialize.task import InitialTask
+from vicinal.layout.forces import Forces
 from vicinal.layout.kernel import Kernel, fit_ab
 from vicinal.layout.output_space import output_space
+from vicinal.layout.running import run_layout
 from vicinal.layout.sampled import Layout
 from vicinal.layout.schedule import Schedule, default_epochs
 from vicinal.neighbors.index import find_neighbors
@@ -254,16 +256,8 @@ def simplicial_set_embedding(
     with progress.stage("initialize"):
         start = space.start(_start(init, InitialTask(edges, _dense(data, edges.n), n_components, seed, -1)))
     schedule = Schedule(last, initial_alpha, int(negative_sample_rate), gamma)
-    layout = Layout(
-        edges,
-        start,
-        Kernel(float(a), float(b)),
-        schedule,
-        seed=seed,
-        output_metric=metric_of_map,
-        output_metric_kwds=keywords_of_map,
-    )
-    listed = layout.run(stops, progress, lambda: layout.embedding)
+    layout = Layout(edges, start, Forces(Kernel(float(a), float(b)), space=space), schedule, seed=seed)
+    listed = run_layout(layout, stops, progress, lambda: layout.embedding)
     return layout.embedding, {"embedding_list": listed} if isinstance(n_epochs, list | tuple) else {}
 
 

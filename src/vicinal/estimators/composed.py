@@ -1,136 +1,121 @@
-"""Maps of several models of the same rows: ``a * b`` (close in both), ``a + b`` (in one), ``a - b`` (in a only).
-
-Each model sees the rows in its own way (other columns, another metric); their graphs are joined by fuzzy set
-operations and laid out once more. A composition is a model that can be composed again; a new row is given to
-``transform`` as each part wants it, for ``(a * b) + c`` as ``((rows_a, rows_b), rows_c)``.
-"""
+"""Maps of several models of the same rows: ``a * b`` (close in both), ``a + b`` (in one), ``a - b`` (only in a)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.estimators._base import Embedding
-from vicinal.graph.graph import Graph
-from vicinal.graph.set_operations import intersect, missing_weights, reset_connectivity, unite
-from vicinal.initialize.start import initial_embedding
-from vicinal.initialize.task import InitialTask
-from vicinal.maps.row_facts import Given
-
-if TYPE_CHECKING:
-    from vicinal.estimators.umap import UMAP
-
-Missing = tuple[float, float]
-
-# What joins two matrices of weights, and whether the joined neighbourhoods get a metric of their own again.
-OPERATIONS: dict[str, tuple[Callable[[Any, Any, Missing], Any], bool]] = {
-    "intersection": (lambda p, q, missing: intersect(p, q, missing=missing), True),
-    "union": (lambda p, q, missing: unite(p, q, missing=missing), True),
-    "difference": (lambda p, q, missing: intersect(p, q, right_complement=True, missing=missing), False),
-}
-
-
-class Composable:
-    """Fitted models of the same rows that ``*``, ``+`` and ``-`` join."""
-
-    def __mul__(self, other: Any) -> ComposedUMAP:
-        return compose(self, other, "intersection")
-
-    def __add__(self, other: Any) -> ComposedUMAP:
-        return compose(self, other, "union")
-
-    def __sub__(self, other: Any) -> ComposedUMAP:
-        return compose(self, other, "difference")
+from vicinal.estimators.base import Estimator, require_fitted
+from vicinal.estimators.legacy import upgraded
+from vicinal.maps.compose import OPERATIONS, ComposedMap, place_composed
+from vicinal.maps.compose import compose as compose_maps
+from vicinal.maps.fitted import FittedMap
 
 
 def compose(left: Any, right: Any, operation: str) -> ComposedUMAP:
-    """The map of two fitted models; ``operation`` is "intersection", "union" or "difference"."""
+    """Map two fitted models of the same rows; ``operation`` is "intersection", "union" or "difference"."""
     if operation not in OPERATIONS:
         raise ValueError(f"operation must be one of {sorted(OPERATIONS)}, got {operation!r}")
     for model in (left, right):
-        if not isinstance(model, Composable):
+        if not isinstance(model, Estimator):
             raise TypeError(f"only fitted models can be composed, got {type(model).__name__}")
-        model._check_is_fitted("graph_")  # type: ignore[attr-defined]
-    n, m = left.graph_.shape[0], right.graph_.shape[0]
-    if n != m:
-        raise ValueError(f"models of the same rows are composed, got one of {n} rows and one of {m}")
-    return ComposedUMAP(left, right, operation)._embed()
+        require_fitted(model)
+        if not isinstance(getattr(model, "map_", None), FittedMap | ComposedMap):
+            raise TypeError(f"only models of one map can be composed, got {type(model).__name__}")
+    composed = ComposedUMAP(left, right, operation)
+    composed.map_ = compose_maps(left.map_, right.map_, operation)
+    return composed
 
 
-class ComposedUMAP(Composable, Embedding):
-    """What ``compose`` makes. The layout's parameters are those of the leftmost model."""
+class ComposedUMAP(Estimator):
+    """The map of two fitted models, as ``*``, ``+`` and ``-`` make it.
+
+    The layout's parameters are those of the leftmost model. New rows are given as a pair: as the left model expects
+    them and as the right one does.
+
+    Parameters
+    ----------
+    left, right : fitted models
+        Models of the same rows, which may be composed themselves.
+    operation : {"intersection", "union", "difference"}, default "intersection"
+
+    Attributes
+    ----------
+    embedding_ : array [rows, n_components]
+    graph_ : sparse matrix
+    init_used_ : str
+    """
+
+    map_: ComposedMap
 
     def __init__(self, left: Any, right: Any, operation: str = "intersection") -> None:
         self.left = left
         self.right = right
         self.operation = operation
 
-    @property
-    def _first(self) -> UMAP:
-        """The leftmost model, which is not composed."""
-        model: UMAP = self.left._first if isinstance(self.left, ComposedUMAP) else self.left
-        return model
+    def __mul__(self, other: Any) -> ComposedUMAP:
+        """Map the fuzzy intersection with another model."""
+        return compose(self, other, "intersection")
 
-    def _embed(self) -> ComposedUMAP:
-        first, jobs = self._first, self._first._jobs()
-        seed, kernel = first._fit_seed, first._kernel()
-        join, own_metric = OPERATIONS[self.operation]
-        self._missing = missing_weights(self.left.graph_, self.right.graph_, self.operation == "difference")
-        joined = reset_connectivity(join(self.left.graph_, self.right.graph_, self._missing), own_metric)
-        graph = first._search_graph.with_weights(joined)
-        task = InitialTask(graph, None, int(first.n_components), seed, jobs)
-        name = first._initializer() if isinstance(first.init, str) else "spectral"
-        start, self.init_used_ = initial_embedding(name, task)
-        n_epochs = first._epoch_stops(graph.n)[-1]
-        schedule = first._schedule(n_epochs, first.learning_rate)
-        layout = first._layout(graph, first._output_space().start(start), kernel, Given(), schedule, seed)
-        layout.step(n_epochs)
-        self.embedding_, self.graph_ = layout.embedding, graph.to_scipy()
-        self._a, self._b = kernel.a, kernel.b
-        return self
+    def __add__(self, other: Any) -> ComposedUMAP:
+        """Map the fuzzy union with another model."""
+        return compose(self, other, "union")
+
+    def __sub__(self, other: Any) -> ComposedUMAP:
+        """Map what another model does not have."""
+        return compose(self, other, "difference")
 
     def transform(self, X: Any) -> NDArray[np.float32]:
-        """Places of new rows, given as a pair: as the left model wants them, and as the right one does."""
-        self._check_is_fitted("embedding_")
-        rows = self._check_data(X, reset=False)
-        known, keys = self._recognised(rows)
-        out = self.embedding_[np.maximum(known, 0)]
-        new = np.flatnonzero(known < 0)
-        if new.size:
-            out[new] = self._first._settled(self._memberships(taken(rows, new)), self.embedding_, keys[new])
-        return out
+        """Return the places of rows, given as a pair: for the left model and for the right one."""
+        return place_composed(self.map_, self.check_new_rows(X))
 
-    def _check_data(self, X: Any, *, reset: bool) -> Any:
+    def check_new_rows(self, X: Any) -> Any:
+        """Check rows for ``transform``: a pair, each part by its own model."""
+        require_fitted(self)
         if not isinstance(X, tuple | list) or len(X) != 2:
             raise TypeError("X must be a pair: the rows of the left model and those of the right one")
-        rows = self.left._check_data(X[0], reset=reset), self.right._check_data(X[1], reset=reset)
-        if count(rows[0]) != count(rows[1]):
-            raise ValueError(f"X must hold the same rows twice, got {count(rows[0])} and {count(rows[1])}")
+        rows = self.left.check_new_rows(X[0]), self.right.check_new_rows(X[1])
+        left, right = _count(rows[0]), _count(rows[1])
+        if left != right:
+            raise ValueError(f"X must hold the same rows twice, got {left} and {right}")
         return rows
 
-    def _recognised(self, rows: Any) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-        """Rows that both parts know as the same one, and a number for their content."""
-        left, left_keys = self.left._recognised(rows[0])
-        right, right_keys = self.right._recognised(rows[1])
-        return np.where(left == right, left, -1), left_keys * np.uint64(0x9E3779B97F4A7C15) ^ right_keys
+    @property
+    def embedding_(self) -> NDArray[np.float32]:
+        return self.map_.embedding
 
-    def _memberships(self, rows: Any) -> Graph:
-        left: Graph = self.left._memberships(rows[0])
-        right: Graph = self.right._memberships(rows[1])
-        joined = OPERATIONS[self.operation][0](left.to_scipy(), right.to_scipy(), self._missing).tocsr()
-        strongest = joined.max(axis=1).toarray().reshape(-1)
-        joined.data = joined.data / np.repeat(np.where(strongest > 0, strongest, 1.0), np.diff(joined.indptr))
-        return left.with_weights(joined)
+    @property
+    def graph_(self) -> Any:
+        return self.map_.graph.to_scipy()
+
+    @property
+    def init_used_(self) -> str:
+        return self.map_.init_used
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
+
+    def _state(self, include_data: bool) -> dict[str, Any]:
+        """The parts are in the file as the models that they came from."""
+        state = super()._state(include_data)
+        if "map_" in state:
+            own = state.pop("map_")
+            names = ("missing", "graph", "embedding", "init_used")
+            state["composed"] = {name: getattr(own, name) for name in names}
+        return state
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        state = upgraded(self, state)
+        parts = state.pop("composed", None)
+        super()._restore(state)
+        if parts is not None:
+            self.map_ = ComposedMap(self.left.map_, self.right.map_, self.operation, **parts)
+            self.map_.check()
 
 
-def count(rows: Any) -> int:
-    """Rows of a matrix, or of each part of a pair."""
-    return count(rows[0]) if isinstance(rows, tuple) else int(rows.shape[0])
-
-
-def taken(rows: Any, which: NDArray[np.int64]) -> Any:
-    """Some rows of a matrix, or of each part of a pair."""
-    return tuple(taken(part, which) for part in rows) if isinstance(rows, tuple) else rows[which]
+def _count(rows: Any) -> int:
+    """Return the number of rows of a matrix, or of each part of a pair."""
+    return _count(rows[0]) if isinstance(rows, tuple) else int(rows.shape[0])

@@ -1,4 +1,4 @@
-"""densMAP (survey section 6): UMAP whose map keeps where the data is dense and where it is sparse."""
+"""densMAP (survey section 6): UMAP whose map shows where the data is dense and where it is sparse."""
 
 from __future__ import annotations
 
@@ -8,10 +8,16 @@ from vicinal.estimators.umap import UMAP
 class DensMAP(UMAP):
     """UMAP with ``densmap=True``: local radii of the map follow those of the data.
 
-    All parameters are :class:`vicinal.UMAP`'s; ``dens_lambda`` weighs the radii, ``dens_frac`` is the part of the
-    epochs in which they count, ``dens_var_shift`` steadies their variance, and ``densmap`` itself has no effect. Unseen
-    rows are placed so that their own radius is matched too. ``rad_orig_`` and ``rad_emb_`` are the logarithms of the
-    radii, ``radius_correlation_`` is their correlation.
+    All parameters are those of :class:`vicinal.UMAP`. ``dens_lambda`` is the weight of the radii, ``dens_frac`` the
+    fraction of the epochs in which they count, ``dens_var_shift`` stabilizes their variance; ``densmap`` has no effect.
+    New rows are placed so that their own radius is matched too.
+
+    Attributes
+    ----------
+    rad_orig_, rad_emb_ : arrays [rows]
+        Logarithms of the local radii in the data and in the map.
+    radius_correlation_ : float
+        Their correlation.
     """
 
     def _matches_density(self) -> bool:

@@ -1,39 +1,39 @@
-"""Neighbour graphs as a transformer, with scikit-learn's contract: pipelines and scanpy use our search through it."""
+"""Neighbor graphs as a transformer, with scikit-learn's contract: pipelines and scanpy use our search through it."""
 
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 
-from vicinal.estimators._sourced import Sourced
+from vicinal.estimators.base import Estimator, random_seed, require_fitted, whole_or_nothing
+from vicinal.estimators.legacy import upgraded
 from vicinal.graph.fuzzy import fuzzy_graph
-from vicinal.maps.memory import ByteSize, Ledger, Table, add_graph, add_search
+from vicinal.maps.fitted import FittedNeighbors
+from vicinal.maps.memory import add_graph, add_search
 from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED
 from vicinal.neighbors.table import Neighbors
+from vicinal.runtime.memory import ByteSize, InputShape, Ledger
 from vicinal.runtime.parameters import Interval, StrOptions
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
-
-# The graph that a search of unseen rows goes along has at least this many neighbours a row.
+# The graph along which new rows are searched has at least this many neighbors per row.
 SEARCH_NEIGHBORS = 15
 
 
-class KNeighborsTransformer(Sourced):
+class KNeighborsTransformer(Estimator):
     """Rows to the sparse graph of their nearest fitted rows, as ``sklearn.neighbors.KNeighborsTransformer``.
 
     Parameters
     ----------
     mode : {"distance", "connectivity"}, default "distance"
-        What the graph's entries are: distances, or ones. As in scikit-learn, "distance" lists one neighbour more
+        What the graph's entries are: distances, or ones. As in scikit-learn, "distance" lists one neighbor more
         than ``n_neighbors``, since a fitted row finds itself.
     n_neighbors : int, default 5
-        Neighbours of a row, the row itself not counted.
+        Neighbors per row, the row itself not counted.
     algorithm : {"auto", "exact", "approximate"}, default "auto"
-        "auto" compares every pair where that is the faster way.
+        "auto" compares every pair if that is faster.
     metric : str or callable, default "euclidean"
         A metric of :class:`vicinal.UMAP`; "precomputed" if ``X`` holds distances.
     p : float, default 2
@@ -42,8 +42,8 @@ class KNeighborsTransformer(Sourced):
         Keywords of the metric.
     random_state : int, RandomState or None, default 0
         Seed of the approximate search.
-    n_jobs : int, optional
-        Threads; None and -1 use all. The result has the same bits for any number.
+    n_jobs : int or None, default -1
+        Threads, as in :class:`vicinal.UMAP`. The result has the same bits for any number.
     memory_limit : int or str, optional
         As in :class:`vicinal.UMAP`.
 
@@ -53,6 +53,9 @@ class KNeighborsTransformer(Sourced):
     effective_metric_ : str or callable
     effective_metric_params_ : dict
     """
+
+    _result = "neighbors_"
+    neighbors_: FittedNeighbors
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "mode": [StrOptions({"distance", "connectivity"})],
@@ -76,7 +79,7 @@ class KNeighborsTransformer(Sourced):
         p: float = 2,
         metric_params: dict[str, Any] | None = None,
         random_state: Any = 0,
-        n_jobs: int | None = None,
+        n_jobs: int | None = -1,
         memory_limit: float | str | None = None,
     ) -> None:
         self.mode = mode
@@ -89,53 +92,44 @@ class KNeighborsTransformer(Sourced):
         self.n_jobs = n_jobs
         self.memory_limit = memory_limit
 
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.n_samples_fit_)
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """A name for every fitted row."""
-        self._check_is_fitted("n_samples_fit_")
-        return np.asarray([f"kneighborstransformer{i}" for i in range(self.n_samples_fit_)], dtype=object)
-
-    def _add_memory(self, ledger: Ledger, table: Table) -> None:
-        k = min(max(self.n_neighbors + 1, SEARCH_NEIGHBORS), table.n)
-        add_search(ledger, table, k, metric=self.metric, approximate=self.algorithm == "approximate")
-        add_graph(ledger, table.n, k)
-
+    @whole_or_nothing
     def fit(self, X: Any, y: Any = None) -> KNeighborsTransformer:
-        """Makes the rows of ``X`` searchable."""
+        """Make the rows of ``X`` searchable; ``y`` is ignored."""
         self._validate_params()
-        self.effective_metric_ = self.metric
-        self.effective_metric_params_ = self._keywords()
         rows = self._check_data(X, reset=True)
-        self.n_samples_fit_ = int(rows.shape[0])
-        self._source = self._source_of(rows, self._seed(self.random_state))
-        self._table = self._search(max(self.n_neighbors + 1, SEARCH_NEIGHBORS))
-        self._search_graph = fuzzy_graph(self._table, n_jobs=self._jobs())
+        data = self._training_data(rows, random_seed(self.random_state))
+        method: Any = self.algorithm
+        neighbors = data.neighbors(min(max(self.n_neighbors + 1, SEARCH_NEIGHBORS), data.n), method)
+        search_graph = fuzzy_graph(neighbors, n_jobs=self._jobs())
+        self._fit_params = self.get_params(deep=False)
+        self.neighbors_ = FittedNeighbors(data, neighbors, search_graph)
         return self
 
     def transform(self, X: Any) -> csr_matrix:
-        """The graph [rows of X, fitted rows], rows sorted by distance."""
-        self._check_is_fitted("n_samples_fit_")
-        return self._graph(self._query(X, self._listed()), self.mode)
+        """Return the graph [rows of X, fitted rows], entries sorted by distance."""
+        require_fitted(self)
+        return self._graph(self._query(X, self._listed()), self._fit_params["mode"])
 
-    def fit_transform(self, X: Any, y: Any = None) -> csr_matrix:
-        """The graph of the fitted rows; every row lists itself first."""
-        self.fit(X, y)
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> csr_matrix:
+        """Fit and return the graph of the fitted rows; every row lists itself first."""
+        self.fit(X, y, **fit_params)
         k = self._listed()
         self._check_count(k)
-        return self._graph(Neighbors(self._table.index[:, :k], self._table.distance[:, :k]), self.mode)
+        table = self.neighbors_.neighbors
+        return self._graph(Neighbors(table.index[:, :k], table.distance[:, :k]), self._fit_params["mode"])
 
     def kneighbors(self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:
-        """Distances and indices of the nearest fitted rows; without ``X``, of the fitted rows among the others."""
-        self._check_is_fitted("n_samples_fit_")
-        k = self.n_neighbors if n_neighbors is None else int(n_neighbors)
+        """Return distances and indices of the nearest fitted rows, for ``X`` or for each fitted row among the others."""
+        require_fitted(self)
+        k = int(self._fit_params["n_neighbors"] if n_neighbors is None else n_neighbors)
         if k < 1:
             raise ValueError(f"n_neighbors must be at least 1, got {k}")
         if X is None:
             self._check_count(k + 1)
-            table = self._table if k < self._table.k else self._search(k + 1)
+            table = self.neighbors_.neighbors
+            if k >= table.k:
+                method: Any = self._fit_params["algorithm"]
+                table = self.neighbors_.data.neighbors(k + 1, method)
             index, distance = table.index[:, 1 : k + 1], table.distance[:, 1 : k + 1]
         else:
             table = self._query(X, k)
@@ -143,46 +137,73 @@ class KNeighborsTransformer(Sourced):
         return (distance, index.astype(np.int64)) if return_distance else index.astype(np.int64)
 
     def kneighbors_graph(self, X: Any = None, n_neighbors: int | None = None, mode: str = "connectivity") -> csr_matrix:
-        """The neighbours that ``kneighbors`` finds, as a sparse graph of ones or distances."""
+        """Return the neighbors that ``kneighbors`` finds, as a sparse graph of ones or distances."""
         if mode not in ("connectivity", "distance"):
             raise ValueError(f"mode must be 'connectivity' or 'distance', got {mode!r}")
         distance, index = self.kneighbors(X, n_neighbors)
         return self._graph(Neighbors(index, distance), mode)
 
-    def _restore(self, state: dict[str, Any]) -> None:
-        super()._restore(state)
-        if "_table" in state:
-            n, index = state["_source"].n, state["_table"].index
-            if self.n_samples_fit_ != n or len(index) != n or not -1 <= index.min() <= index.max() < n:
-                raise ValueError("the table of neighbours leads to rows that are not there")
+    @property
+    def n_samples_fit_(self) -> int:
+        return self._fitted("n_samples_fit_").data.n
 
-    def _keywords(self) -> dict[str, Any]:
-        power = {"p": self.p} if isinstance(self.metric, str) and self.metric in ("minkowski", "wminkowski") else {}
-        return power | dict(self.metric_params or {})
+    @property
+    def effective_metric_(self) -> Any:
+        self._fitted("effective_metric_")
+        return self._fit_params["metric"]
+
+    @property
+    def effective_metric_params_(self) -> dict[str, Any]:
+        self._fitted("effective_metric_params_")
+        return _keywords(self._fit_params)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_samples_fit_
+
+    def add_memory(self, ledger: Ledger, shape: InputShape) -> None:
+        """Add what a fit takes, part by part."""
+        k = min(max(self.n_neighbors + 1, SEARCH_NEIGHBORS), shape.n)
+        add_search(ledger, shape, k, metric=self.metric, approximate=self.algorithm == "approximate")
+        add_graph(ledger, shape.n, k)
+
+    def _fitted(self, name: str) -> FittedNeighbors:
+        if "neighbors_" not in vars(self):
+            raise AttributeError(f"{name}: this {type(self).__name__} is not fitted yet")
+        return self.neighbors_
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        state = upgraded(self, state)
+        if not isinstance(state.get("neighbors_"), FittedNeighbors | None):
+            raise TypeError("the model has no neighbors")
+        super()._restore(state)
 
     def _metric_keywords(self) -> dict[str, Any] | None:
-        """What a matrix of distances has no use for is passed over, as in scikit-learn."""
-        return None if self.metric == PRECOMPUTED else self.effective_metric_params_
+        """Keywords that a matrix of distances has no use for are ignored, as in scikit-learn."""
+        return None if self.metric == PRECOMPUTED else _keywords(self.get_params(deep=False))
 
     def _listed(self) -> int:
-        return self.n_neighbors + (self.mode == "distance")
+        return int(self._fit_params["n_neighbors"]) + (self._fit_params["mode"] == "distance")
 
     def _check_count(self, k: int) -> None:
         if k > self.n_samples_fit_:
             raise ValueError(f"n_neighbors is too large: {k} rows are needed, n_samples_fit = {self.n_samples_fit_}")
 
-    def _search(self, k: int) -> Neighbors:
-        return self._source.neighbors(min(k, self.n_samples_fit_), self.algorithm)  # type: ignore[arg-type]
-
     def _query(self, X: Any, k: int) -> Neighbors:
-        rows = self._check_data(X, reset=False)
+        fitted = self.neighbors_
+        rows = self._check_new_rows(X, fitted.data)
         self._check_count(k)
-        return self._source.query(rows, k, self._search_graph)
+        return fitted.data.query(rows, k, fitted.search_graph, fitted.neighbors.share)
 
     def _graph(self, table: Neighbors, mode: str) -> csr_matrix:
-        from scipy.sparse import csr_matrix
-
-        there = table.index >= 0  # a sparse matrix of distances may know fewer neighbours than were asked for
+        present = table.index >= 0  # a sparse matrix of distances may know fewer neighbors than were asked for
         weights = table.distance if mode == "distance" else np.ones_like(table.distance)
-        indptr = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
-        return csr_matrix((weights[there], table.index[there], indptr), shape=(table.n, self.n_samples_fit_))
+        indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
+        return csr_matrix((weights[present], table.index[present], indptr), shape=(table.n, self.n_samples_fit_))
+
+
+def _keywords(params: dict[str, Any]) -> dict[str, Any]:
+    """Return the keywords of the metric, the power of a Minkowski metric among them."""
+    metric = params["metric"]
+    power = {"p": params["p"]} if isinstance(metric, str) and metric in ("minkowski", "wminkowski") else {}
+    return power | dict(params["metric_params"] or {})

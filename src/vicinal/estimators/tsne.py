@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.estimators._sourced import Sourced
-from vicinal.graph.entropic import entropic_bipartite_graph, entropic_graph
+from vicinal.estimators.base import random_seed, whole_or_nothing
+from vicinal.estimators.map_estimator import MapEstimator
+from vicinal.estimators.settings import initializer_of
 from vicinal.graph.graph import Graph
-from vicinal.initialize.medoid import neighbor_medoid
-from vicinal.initialize.start import INITIALIZERS, given_start, narrow_embedding
-from vicinal.initialize.task import InitialTask
+from vicinal.initialize.start import INITIALIZERS, given_start
 from vicinal.layout.convolution import GRID_COMPONENTS
-from vicinal.layout.full import FullLayout, Phase, Repulsion
-from vicinal.maps.memory import ByteSize, Ledger, Table, add_full_layout, add_graph, add_search, add_start
-from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED, Rows
-from vicinal.neighbors.training_data import placed
-from vicinal.quality.losses import kl_divergence
+from vicinal.layout.full import Phase
+from vicinal.maps.fit import FitInputs, Listeners, fit, map_divergence
+from vicinal.maps.plans import FullPlan
+from vicinal.maps.recipe import NEIGHBORS_PER_PERPLEXITY, EntropicAffinity, Recipe
+from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED
+from vicinal.runtime.memory import ByteSize
 from vicinal.runtime.parameters import Interval, StrOptions
-from vicinal.runtime.progress import LAYOUT, Progress
+from vicinal.runtime.progress import Callback
 
 EARLY_EXAGGERATION = 12.0
-# Neighbours in the table for one of perplexity: the Gaussian is small beyond (van der Maaten's number).
-NEIGHBORS_PER_PERPLEXITY = 3
-# Unseen rows: few neighbours place a row more sharply (openTSNE's perplexity), and each moves in a fixed landscape.
-TRANSFORM_PERPLEXITY, TRANSFORM_PHASE = 5.0, Phase(100, 1.5, 0.1, 0.8)
+QUERY_PERPLEXITY = 5.0  # of new rows, as in openTSNE: few neighbors place a row more sharply
 
 
-class TSNE(Sourced):
+class TSNE(MapEstimator):
     """t-distributed Stochastic Neighbor Embedding.
 
     The same ``random_state`` gives the same bits for any ``n_jobs``.
@@ -41,41 +37,42 @@ class TSNE(Sourced):
     n_components : int, default 2
         Dimensions of the embedding. Up to 3 scale to many rows; with more, every pair is computed.
     perplexity : float, default 30
-        Effective number of neighbours of a row, at least 1 and at most a third of the other rows: ``perplexity_`` is
-        what was used.
+        Effective number of neighbors of a row, at least 1 and at most a third of the other rows: ``perplexity_`` is
+        the value that was used.
     early_exaggeration : float or "auto", default "auto"
-        Factor on the attraction in the first phase; "auto" is 12, or ``exaggeration`` if that is more.
+        Factor of the attraction in the first phase; "auto" is 12, or ``exaggeration`` if that is larger.
     learning_rate : float or "auto", default "auto"
-        As in scikit-learn, a quarter of openTSNE's. "auto" is rows / exaggeration / 4 in either phase.
+        As in scikit-learn, a quarter of openTSNE's. "auto" is rows / exaggeration / 4 in each phase.
     max_iter : int, default 750
         Iterations of both phases together.
     early_exaggeration_iter : int, default 250
         Iterations of the first phase.
     n_iter : int, optional
-        openTSNE's name for the iterations after the first phase; given, it replaces ``max_iter``.
+        openTSNE's name for the iterations after the first phase; if given, it replaces ``max_iter``.
     exaggeration : float, optional
-        Factor on the attraction in the second phase, default 1.
+        Factor of the attraction in the second phase, default 1.
     dof : float, default 1
         Degrees of freedom of the kernel; below 1 its tails are heavier and clusters finer.
     init : {"pca", "random", "spectral"} or array [rows, n_components], default "pca"
-        Where the rows start; an array is taken as it is. ``init_used_`` says what was used.
+        Where the rows start; an array is used unchanged. ``init_used_`` says what was used.
     metric : str or callable, default "euclidean"
-        Any metric of the neighbour search, or "precomputed": ``X`` then holds distances. Rows may be sparse.
+        Any metric of the neighbor search, or "precomputed" if ``X`` holds distances. Rows may be sparse.
     metric_kwds : dict, optional
         Arguments of the metric.
     method : {"auto", "exact", "fft", "barnes_hut"}, default "auto"
-        How rows repel: every pair, or a grid and FFT for up to three components. "auto" is exact for few rows.
-        "barnes_hut", the name other libraries know, is the grid too, which approximates better than a tree.
-    n_jobs : int, default -1
-        Threads; -1 uses all.
+        How the repulsion is computed: every pair, or a grid and FFT for up to three components. "auto" is exact for
+        few rows. "barnes_hut", the name in other libraries, also selects the grid, which is more accurate than a tree.
+    n_jobs : int or None, default -1
+        Threads, as in :class:`vicinal.UMAP`.
     random_state : int, RandomState or None
         Seed of everything random.
     callbacks : callable or list of them, optional
-        ``f(iteration, kl_divergence, embedding)`` every ``callbacks_every_iters`` iterations; true stops the layout.
+        ``f(iteration, kl_divergence, embedding)`` every ``callbacks_every_iters`` iterations; a true return value stops the layout.
     callback : callable, optional
-        ``f(stage, epoch, n_epochs, embedding)`` for every stage and every iteration; true stops the layout.
+        ``f(stage, epoch, n_epochs, embedding)`` for every stage and iteration; a true return value
+        stops the layout.
     verbose : bool, default False
-        Progress bars, one a stage; ``tqdm_kwds`` are passed on to tqdm.
+        Show a progress bar for every stage; ``tqdm_kwds`` are passed to tqdm.
     memory_limit : int or str, optional
         As in :class:`vicinal.UMAP`.
 
@@ -87,7 +84,7 @@ class TSNE(Sourced):
     n_iter_ : int
         Iterations done.
     learning_rate_ : float
-        Of the first phase.
+        Learning rate of the first phase.
     perplexity_ : float
     """
 
@@ -162,88 +159,49 @@ class TSNE(Sourced):
         self.tqdm_kwds = tqdm_kwds
         self.memory_limit = memory_limit
 
-    def _add_memory(self, ledger: Ledger, table: Table) -> None:
-        k = min(table.n, int(NEIGHBORS_PER_PERPLEXITY * self.perplexity) + 1)
-        add_search(ledger, table, k, metric=self.metric)
-        edges = add_graph(ledger, table.n, k, normalised=True)
-        add_start(ledger, self.init, table, self.n_components, edges)
-        add_full_layout(ledger, table.n, self.n_components, edges)
-
+    @whole_or_nothing
     def fit(self, X: Any, y: Any = None) -> TSNE:
-        """Embeds ``X``; ``y`` is ignored."""
+        """Map the rows of ``X``; ``y`` is ignored."""
         self._check_parameters()
         rows = self._check_data(X, reset=True)
-        n, jobs = rows.shape[0], self._jobs()
+        n = int(rows.shape[0])
         start = given_start(self.init, n, int(self.n_components), stretched=False)
-        seed = self._seed(self.random_state)
-        source = self._source_of(rows, seed)
+        seed = random_seed(self.random_state)
+        data, recipe = self._training_data(rows, seed), self._recipe(n, seed)
+        inputs = FitInputs(data, recipe, start=start, seed=seed)
+        return self.adopt_map(fit(inputs, self._progress(), self._listeners()))
+
+    @property
+    def kl_divergence_(self) -> float:
+        divergence = self._fitted("kl_divergence_").report.divergence
+        assert divergence is not None
+        return divergence
+
+    @property
+    def n_iter_(self) -> int:
+        return self._fitted("n_iter_").report.n_epochs
+
+    @property
+    def learning_rate_(self) -> float:
+        plan = self._fitted("learning_rate_").recipe.plan
+        assert isinstance(plan, FullPlan)
+        return plan.phases[0].learning_rate
+
+    @property
+    def perplexity_(self) -> float:
+        affinity = self._fitted("perplexity_").recipe.affinity
+        assert isinstance(affinity, EntropicAffinity)
+        return affinity.perplexity
+
+    def _recipe(self, n: int, seed: int) -> Recipe:
         perplexity = max(1.0, min(float(self.perplexity), (n - 1) / NEIGHBORS_PER_PERPLEXITY))
-        progress = Progress(callback=self.callback, verbose=bool(self.verbose), tqdm_kwds=self.tqdm_kwds)
+        affinity = EntropicAffinity(perplexity, query_perplexity=min(QUERY_PERPLEXITY, perplexity))
+        repulsion: Any = "fft" if self.method == "barnes_hut" else self.method
+        plan = FullPlan(self._phases(n), float(self.dof), repulsion)
+        return Recipe(affinity, plan, int(self.n_components), initializer_of(self.init))
 
-        with progress.stage("neighbors"):
-            first = source.seen.first
-            neighbors = source.neighbors(min(n, int(NEIGHBORS_PER_PERPLEXITY * perplexity) + 1))
-        with progress.stage("graph"):
-            graph = entropic_graph(neighbors, perplexity, n_jobs=jobs)
-        with progress.stage("initialize"):
-            if start is None:
-                task = InitialTask(graph, source.coordinates, int(self.n_components), seed, jobs)
-                start, self.init_used_ = narrow_embedding(self.init, task)
-            else:
-                self.init_used_ = "array"
-        phases = self._phases(n)
-        layout = FullLayout(graph, start, phases, dof=self.dof, method=self._repulsion(), n_jobs=jobs)
-
-        # Equal rows share one place: transform could not tell them apart.
-        def places() -> NDArray[np.float32]:
-            return layout.embedding[first]
-
-        with progress.stage(LAYOUT, layout.n_epochs):
-            self._run(layout, graph, progress, places)
-        self.embedding_ = places()
-        with progress.stage("divergence"):
-            self.kl_divergence_ = self._divergence(graph, self.embedding_)
-        self.n_iter_ = layout.epoch
-        self.learning_rate_ = phases[0].learning_rate
-        self.perplexity_ = perplexity
-        self.stage_times_ = progress.times
-        self._source, self._graph = source, graph
-        return self
-
-    def fit_transform(self, X: Any, y: Any = None) -> NDArray[np.float32]:
-        """``fit(X, y).embedding_``."""
-        return self.fit(X, y).embedding_
-
-    def transform(self, X: Any) -> NDArray[np.float32]:
-        """Places of rows in the fitted map, which stays as it is.
-
-        A row of the training data gets its place there; any other is placed among its neighbours, minimising its own
-        divergence. The result for a row depends on that row alone, not on what else is in ``X``.
-        """
-        self._check_is_fitted("embedding_")
-        return placed(self._source, self._check_data(X, reset=False), self.embedding_, self._settled)
-
-    def _settled(self, rows: Rows, _: NDArray[np.uint64]) -> NDArray[np.float32]:
-        """Places of unseen rows, each in the landscape of the fixed map."""
-        jobs, n = self._jobs(), self.embedding_.shape[0]
-        perplexity = min(TRANSFORM_PERPLEXITY, self.perplexity_)
-        k = min(n, int(NEIGHBORS_PER_PERPLEXITY * perplexity))
-        neighbors = self._source.query(rows, k, self._graph)
-        graph = entropic_bipartite_graph(neighbors, n, perplexity, n_jobs=jobs)
-        layout = FullLayout(
-            graph,
-            neighbor_medoid(graph, self.embedding_),
-            [TRANSFORM_PHASE],
-            dof=self.dof,
-            method=self._repulsion(),
-            n_jobs=jobs,
-            reference=self.embedding_,
-        )
-        layout.step(layout.n_epochs)
-        return layout.embedding
-
-    def _phases(self, n: int) -> list[Phase]:
-        """The two phases; exaggeration is theirs, the graph stays as it is."""
+    def _phases(self, n: int) -> tuple[Phase, Phase]:
+        """Return the two phases; exaggeration belongs to them, the graph stays as it is."""
         late = 1.0 if self.exaggeration is None else float(self.exaggeration)
         early = self.early_exaggeration
         early = max(EARLY_EXAGGERATION, late) if early == "auto" else float(early)
@@ -255,33 +213,25 @@ class TSNE(Sourced):
         def rate(exaggeration: float) -> float:
             return n / exaggeration / 4.0 if self.learning_rate == "auto" else float(self.learning_rate)
 
-        return [Phase(first, early, rate(early)), Phase(second, late, rate(late))]
+        return Phase(first, early, rate(early)), Phase(second, late, rate(late))
 
-    def _run(
-        self, layout: FullLayout, graph: Graph, progress: Progress, places: Callable[[], NDArray[np.float32]]
-    ) -> None:
-        """All iterations, or until someone asks to stop."""
+    def _listeners(self) -> Listeners | None:
+        """Return openTSNE's callbacks, which are told the divergence, as listeners of the layout."""
         callbacks = self.callbacks or []
         callbacks = [callbacks] if callable(callbacks) else list(callbacks)
-        every = int(self.callbacks_every_iters)
-        while layout.epoch < layout.n_epochs and not progress.stopped:
-            left = layout.n_epochs - layout.epoch
-            ahead = min(left, every - layout.epoch % every) if callbacks else left
-            layout.step(1 if progress.wants_epochs else ahead)
-            progress.report(LAYOUT, layout.epoch, layout.n_epochs, places)
-            if callbacks and layout.epoch % every == 0:
-                now = places()
-                divergence = self._divergence(graph, now)
-                answers = [one(layout.epoch, divergence, now) for one in callbacks]
-                if any(answers):
-                    break
+        if not callbacks:
+            return None
 
-    def _divergence(self, graph: Graph, places: NDArray[np.float32]) -> float:
-        """c4 of the map; a row alone diverges from nothing."""
-        return float(kl_divergence(graph, places, self.dof, n_jobs=self._jobs())) if graph.weights.any() else 0.0
+        def listeners(graph: Graph) -> list[tuple[Callback, int]]:
+            def tell(stage: str, iteration: int, n_iterations: int, places: NDArray[np.float32] | None) -> bool:
+                assert places is not None
+                divergence = map_divergence(graph, places, float(self.dof), self._jobs())
+                answers = [callback(iteration, divergence, places) for callback in callbacks]
+                return any(answers)
 
-    def _repulsion(self) -> Repulsion:
-        return "fft" if self.method == "barnes_hut" else self.method  # type: ignore[return-value]
+            return [(tell, int(self.callbacks_every_iters))]
+
+        return listeners
 
     def _check_parameters(self) -> None:
         self._validate_params()

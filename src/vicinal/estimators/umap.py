@@ -1,44 +1,44 @@
-"""UMAP with umap-learn's constructor: composition of neighbours, graph, supervision, start and layout."""
+"""UMAP with umap-learn's constructor."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Unpack
+from numbers import Integral, Real
+from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
+from sklearn.utils.metadata_routing import UNUSED
 
-from vicinal.estimators._density import Densities
-from vicinal.estimators._umap_parameters import UMAPParameters
-from vicinal.estimators.composed import Composable
-from vicinal.graph.fuzzy import bipartite_graph, fuzzy_graph
-from vicinal.graph.graph import Graph
+from vicinal.estimators.base import random_seed, require_fitted, whole_or_nothing
+from vicinal.estimators.composed import ComposedUMAP, compose
+from vicinal.estimators.map_estimator import MapEstimator
+from vicinal.estimators.settings import (
+    affinity_of,
+    check_curve,
+    epoch_stops,
+    given_knn,
+    given_neighbors,
+    initializer_of,
+    kernel_of,
+)
 from vicinal.graph.supervision import Supervision
-from vicinal.initialize.medoid import neighbor_medoid
-from vicinal.initialize.start import initial_embedding
-from vicinal.initialize.task import InitialTask
-from vicinal.layout.density import DensityTerm
-from vicinal.layout.kernel import Kernel
-from vicinal.layout.sampled import Layout
-from vicinal.layout.schedule import SMALL_ROWS, Schedule
-from vicinal.maps.row_facts import Given, RowFacts, check_facts
-from vicinal.neighbors.index import Method
-from vicinal.neighbors.metrics import PRECOMPUTED, Rows
-from vicinal.neighbors.precomputed import neighbors_from_knn
+from vicinal.initialize.start import INITIALIZER_ALIASES, INITIALIZERS, given_start
+from vicinal.layout.forces import Forces
+from vicinal.layout.output_space import OutputSpace, output_space
+from vicinal.maps.fit import FitInputs, fit
+from vicinal.maps.inverse import inverse_rows
+from vicinal.maps.memory import add_map
+from vicinal.maps.place import memberships, place
+from vicinal.maps.plans import SampledPlan
+from vicinal.maps.recipe import DensityPlan, Recipe
+from vicinal.maps.row_facts import RowFacts, check_pins, check_weights
+from vicinal.maps.update import update
+from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED, Rows, check_metric, is_low_level
 from vicinal.neighbors.rows import as_rows
-from vicinal.neighbors.table import Neighbors
-from vicinal.neighbors.training_data import RowSource, Source, placed, recognised
-from vicinal.runtime.progress import Progress
-
-if TYPE_CHECKING:
-    from vicinal.quality.losses import History
-
-# A new row finds its place among many fixed ones quickly (umap-learn's numbers).
-TRANSFORM_EPOCHS_SMALL, TRANSFORM_EPOCHS_LARGE, TRANSFORM_SLOWER = 100, 30, 4.0
-# Points of a recorded loss, and partners of a row that each is estimated from where all pairs would take too long.
-LOSS_RECORDS, LOSS_SAMPLES = 20, 64
+from vicinal.neighbors.training_data import TrainingData, TrainingRows
+from vicinal.runtime.memory import ByteSize, InputShape, Ledger
+from vicinal.runtime.parameters import Interval, StrOptions
 
 
-class UMAP(Composable, Densities, UMAPParameters):
+class UMAP(MapEstimator):
     """Uniform Manifold Approximation and Projection.
 
     The parameters are umap-learn's, with the same names, order and defaults; ``callback``, ``update_negatives``,
@@ -48,347 +48,394 @@ class UMAP(Composable, Densities, UMAPParameters):
     Parameters
     ----------
     n_neighbors : int, default 15
-        Size of the neighbourhoods, the row itself counted. Larger shows more of the global structure.
+        Size of the neighborhoods, the row itself included. Larger values show more of the global structure.
     n_components : int, default 2
-        Dimensions of the embedding.
+        Dimensions of the map.
     metric : str or callable, default "euclidean"
-        A name of ``vicinal.neighbors.metrics.METRICS``, "precomputed" (``X`` holds distances, dense or sparse), a function of two
-        rows, or a ``scipy.LowLevelCallable``; ``metric_kwds`` are its keywords.
+        A name in ``vicinal.metrics.METRICS``, "precomputed" (``X`` holds distances, dense or sparse), a function of
+        two rows, or a ``scipy.LowLevelCallable``; ``metric_kwds`` are its keywords.
     output_metric : str, default "euclidean"
         The distance of the map: haversine, hyperboloid, manhattan, cosine and others; with ``output_metric_kwds``.
     n_epochs : int or list of int, optional
-        Default 500 up to 10,000 rows, 200 beyond. Of a list the maps at all these epochs are ``embedding_list_``.
+        Default 500 up to 10,000 rows, 200 for more. If it is a list, ``embedding_list_`` holds the maps at these
+        epochs.
     learning_rate : float, default 1.0
-        At the first epoch; falls to 0 as (1 - e/n_epochs)^1.5.
+        Rate of the first epoch; falls to 0 as (1 - e/n_epochs)^1.5.
     init : {"spectral", "pca", "random"} or array [rows, n_components], default "spectral"
-        Where the rows start. ``init_used_`` says what was used, and why if not what was asked for.
+        Where the rows start. ``init_used_`` says what was used, and why if it differs from what was asked for.
     min_dist, spread : float, default 0.1 and 1.0
-        How close rows may lie in the embedding, and its scale. ``a``, ``b`` override them.
-    n_jobs : int, default -1
-        Threads; -1 uses all.
+        How close points may lie in the map, and its scale. ``a`` and ``b`` override them.
+    n_jobs : int or None, default -1
+        Threads; -1 uses all processors, None means what it means in scikit-learn.
     set_op_mix_ratio : float, default 1.0
-        Fuzzy union (1) or intersection (0) of the neighbourhoods.
+        Fuzzy union (1) or intersection (0) of the neighborhoods.
     local_connectivity : float, default 1.0
-        Neighbours a row is certainly connected to.
+        Number of neighbors that a row is certainly connected to.
     repulsion_strength, negative_sample_rate : float and int, default 1.0 and 5
-        Weight and number of the negative samples.
+        Weight and number of the negative samples per edge sample.
     random_state : int, RandomState or None
         Seed of everything random in ``fit``.
     target_metric : str or callable, default "categorical"
-        How ``y`` is compared: classes, "ordinal" levels, or a metric of numbers; with ``target_metric_kwds`` and, for
-        numbers, ``target_n_neighbors`` (-1: ``n_neighbors``).
+        How ``y`` is compared: "categorical" classes, "ordinal" levels, or a metric of numbers; with
+        ``target_metric_kwds`` and, for numbers, ``target_n_neighbors`` (-1: ``n_neighbors``).
     target_weight : float, default 0.5
-        With ``y``: how far apart classes are drawn; at 1 edges between classes vanish. Rows with y = -1 or NaN are
-        unlabelled.
+        How far ``y`` separates classes; at 1 edges between classes vanish. Rows with y = -1 or NaN are unlabeled.
     transform_mode : {"embedding", "graph"}, default "embedding"
-        "graph" gives memberships instead of places, and no layout is computed.
+        "graph" returns memberships instead of places, and no layout is computed.
     unique : bool, default False
-        Whether equal rows are embedded as one.
+        Whether equal rows are laid out as one.
     densmap, dens_lambda, dens_frac, dens_var_shift, output_dens
         See :class:`vicinal.DensMAP`.
     precomputed_knn : (indices, distances[, index]) or sparse graph, optional
-        Neighbours of the rows, itself counted, to be used instead of a search.
+        Neighbors of the rows, each row itself included, used instead of a search.
     transform_seed : int, default 42
         Seed of ``transform``.
     force_approximation_algorithm : bool, default False
-        Approximate neighbours even where comparing every pair is faster.
+        Search neighbors approximately even if comparing every pair is faster.
     verbose, tqdm_kwds : bool and dict
-        A progress bar for every stage.
+        Show a progress bar for every stage.
     disconnection_distance : float, optional
-        Rows this far apart or more are no neighbours.
+        Rows at this distance or farther are not neighbors.
     callback : callable(stage, epoch, n_epochs, embedding), optional
-        Called before and after each stage and after every epoch of the layout; a truthy answer stops the layout
+        Called before and after each stage and after every epoch of the layout; a true return value stops the layout
         and keeps the map.
     update_negatives : bool, default False
         Whether negative samples move too (the line of Algorithm 1 that "does not exist in original UMAP").
     compute_loss : bool, default False
-        Whether ``loss_history_`` records the loss that the sampler minimises (survey eq. 29) along the layout.
+        Whether ``loss_history_`` records the loss of the sampler (survey eq. 29) along the layout.
     memory_limit : int or str, optional
-        Bytes, or a text such as "2GB". A fit that would take more beyond its input (``vicinal.estimate_memory``) raises
-        MemoryError before it allocates anything.
+        Bytes, or a text such as "2GB". A fit that would take more memory beyond its input
+        (:func:`vicinal.estimate_memory`) raises MemoryError before it allocates anything.
 
     ``low_memory``, ``angular_rp_forest`` and ``transform_queue_size`` are accepted and have no effect.
 
     Attributes
     ----------
     embedding_ : array [rows, n_components]
-    graph_ : sparse matrix of the fuzzy graph
+    graph_ : sparse matrix
+        The fuzzy graph of the rows.
+    map_ : FittedMap
+        Everything that the fit learned.
     init_used_ : str
-    stage_times_ : dict of seconds
-    n_epochs_ : int, epochs that were run
-    rad_orig_, rad_emb_ : logarithms of local radii in the data and in the map (``densmap``, ``output_dens``)
-    radius_correlation_ : their correlation
+    stage_times_ : dict
+        Seconds per stage.
+    n_epochs_ : int
+        Number of epochs that were run.
+    rad_orig_, rad_emb_ : arrays
+        Logarithms of local radii in the data and in the map (``densmap``, ``output_dens``).
+    radius_correlation_ : float
+        Their correlation.
     """
 
-    def fit(self, X: Any, y: Any = None, **facts: Unpack[RowFacts]) -> UMAP:
-        """Embeds ``X``.
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_neighbors": [Interval(Integral, 2, None, closed="left")],
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "metric": [StrOptions({*METRICS, *ALIASES, PRECOMPUTED}), callable, tuple],
+        "metric_kwds": [dict, None],
+        "output_metric": [str, callable],
+        "output_metric_kwds": [dict, None],
+        "n_epochs": [Interval(Integral, 0, None, closed="left"), list, tuple, None],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "init": [StrOptions({*INITIALIZERS, *INITIALIZER_ALIASES}), "array-like"],
+        "min_dist": [Interval(Real, 0, None, closed="left")],
+        "spread": [Interval(Real, 0, None, closed="neither")],
+        "low_memory": ["boolean"],
+        "n_jobs": [Integral, None],
+        "set_op_mix_ratio": [Interval(Real, 0, 1, closed="both")],
+        "local_connectivity": [Interval(Real, 0, None, closed="left")],
+        "repulsion_strength": [Interval(Real, 0, None, closed="left")],
+        "negative_sample_rate": [Interval(Integral, 0, None, closed="left")],
+        "transform_queue_size": [Interval(Real, 0, None, closed="left")],
+        "a": [Interval(Real, 0, None, closed="neither"), None],
+        "b": [Interval(Real, 0, None, closed="neither"), None],
+        "random_state": ["random_state"],
+        "angular_rp_forest": ["boolean"],
+        "target_n_neighbors": [Interval(Integral, 2, None, closed="left"), Interval(Integral, -1, -1, closed="both")],
+        "target_metric": [str, callable],
+        "target_metric_kwds": [dict, None],
+        "target_weight": [Interval(Real, 0, 1, closed="both")],
+        "transform_seed": [Interval(Integral, 0, None, closed="left")],
+        "transform_mode": [StrOptions({"embedding", "graph"})],
+        "force_approximation_algorithm": ["boolean"],
+        "verbose": ["verbose"],
+        "tqdm_kwds": [dict, None],
+        "unique": ["boolean"],
+        "densmap": ["boolean"],
+        "dens_lambda": [Interval(Real, 0, None, closed="left")],
+        "dens_frac": [Interval(Real, 0, 1, closed="both")],
+        "dens_var_shift": [Interval(Real, 0, None, closed="left")],
+        "output_dens": ["boolean"],
+        "disconnection_distance": [Interval(Real, 0, None, closed="neither"), None],
+        "precomputed_knn": [tuple, list, "array-like", None],
+        "callback": [callable, None],
+        "update_negatives": ["boolean"],
+        "compute_loss": ["boolean"],
+        "memory_limit": [ByteSize(), None],
+    }
 
-        With ``y`` the map is drawn apart by it; -1 (classes) and NaN mean unlabelled. By name:
+    def __init__(
+        self,
+        n_neighbors: int = 15,
+        n_components: int = 2,
+        metric: Any = "euclidean",
+        metric_kwds: dict[str, Any] | None = None,
+        output_metric: Any = "euclidean",
+        output_metric_kwds: dict[str, Any] | None = None,
+        n_epochs: int | list[int] | None = None,
+        learning_rate: float = 1.0,
+        init: Any = "spectral",
+        min_dist: float = 0.1,
+        spread: float = 1.0,
+        low_memory: bool = True,
+        n_jobs: int | None = -1,
+        set_op_mix_ratio: float = 1.0,
+        local_connectivity: float = 1.0,
+        repulsion_strength: float = 1.0,
+        negative_sample_rate: int = 5,
+        transform_queue_size: float = 4.0,
+        a: float | None = None,
+        b: float | None = None,
+        random_state: Any = None,
+        angular_rp_forest: bool = False,
+        target_n_neighbors: int = -1,
+        target_metric: Any = "categorical",
+        target_metric_kwds: dict[str, Any] | None = None,
+        target_weight: float = 0.5,
+        transform_seed: int = 42,
+        transform_mode: str = "embedding",
+        force_approximation_algorithm: bool = False,
+        verbose: bool = False,
+        tqdm_kwds: dict[str, Any] | None = None,
+        unique: bool = False,
+        densmap: bool = False,
+        dens_lambda: float = 2.0,
+        dens_frac: float = 0.3,
+        dens_var_shift: float = 0.1,
+        output_dens: bool = False,
+        disconnection_distance: float | None = None,
+        precomputed_knn: Any = (None, None, None),
+        *,
+        callback: Any = None,
+        update_negatives: bool = False,
+        compute_loss: bool = False,
+        memory_limit: float | str | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.n_components = n_components
+        self.metric = metric
+        self.metric_kwds = metric_kwds
+        self.output_metric = output_metric
+        self.output_metric_kwds = output_metric_kwds
+        self.n_epochs = n_epochs
+        self.learning_rate = learning_rate
+        self.init = init
+        self.min_dist = min_dist
+        self.spread = spread
+        self.low_memory = low_memory
+        self.n_jobs = n_jobs
+        self.set_op_mix_ratio = set_op_mix_ratio
+        self.local_connectivity = local_connectivity
+        self.repulsion_strength = repulsion_strength
+        self.negative_sample_rate = negative_sample_rate
+        self.transform_queue_size = transform_queue_size
+        self.a = a
+        self.b = b
+        self.random_state = random_state
+        self.angular_rp_forest = angular_rp_forest
+        self.target_n_neighbors = target_n_neighbors
+        self.target_metric = target_metric
+        self.target_metric_kwds = target_metric_kwds
+        self.target_weight = target_weight
+        self.transform_seed = transform_seed
+        self.transform_mode = transform_mode
+        self.force_approximation_algorithm = force_approximation_algorithm
+        self.verbose = verbose
+        self.tqdm_kwds = tqdm_kwds
+        self.unique = unique
+        self.densmap = densmap
+        self.dens_lambda = dens_lambda
+        self.dens_frac = dens_frac
+        self.dens_var_shift = dens_var_shift
+        self.output_dens = output_dens
+        self.disconnection_distance = disconnection_distance
+        self.precomputed_knn = precomputed_knn
+        self.callback = callback
+        self.update_negatives = update_negatives
+        self.compute_loss = compute_loss
+        self.memory_limit = memory_limit
 
-        - ``sample_weight``: a row counts as that many rows.
-        - ``fixed_mask``, ``fixed_positions`` [rows, components]: marked rows are put there and stay, bit for bit.
-        - ``ensure_all_finite`` has no effect: NaN is accepted by metrics that know it, and by no other.
+    __metadata_request__fit = {"ensure_all_finite": UNUSED}  # noqa: RUF012  # accepted for umap-learn's callers
+
+    @whole_or_nothing
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        fixed_mask: Any = None,
+        fixed_positions: Any = None,
+        ensure_all_finite: Any = True,
+    ) -> UMAP:
+        """Map the rows of ``X``.
+
+        Parameters
+        ----------
+        X : array or sparse matrix [rows, columns]
+            The rows, or with ``metric="precomputed"`` their distances.
+        y : array [rows], optional
+            Labels or numbers that shape the map; -1 (classes) and NaN mean unlabeled.
+        sample_weight : array [rows], optional
+            A row counts as that many rows. A row of weight 0 is placed, and moves no other row.
+        fixed_mask, fixed_positions : arrays [rows] and [rows, n_components], optional
+            Marked rows are put at their positions and stay there, bit for bit.
+        ensure_all_finite
+            Has no effect: NaN is accepted by metrics that are defined for it, and by no other.
         """
-        self._check_parameters()
-        seed = self._seed(self.random_state)
-        source = self._source_of(self._check_data(X, reset=True), seed)
-        labels = None if y is None else self._supervision(seed).check(y, source.n)
-        given = check_facts(facts, labels, source.n, int(self.n_components))
-        start = self._check_init(source.n)
-        return self._embed(source, given, start, self._epoch_stops(source.n), self.learning_rate, seed)
+        inputs = self.check_inputs(X, y, sample_weight, fixed_mask, fixed_positions)
+        return self.adopt_map(fit(inputs, self._progress()))
 
-    def fit_transform(self, X: Any, y: Any = None, **facts: Unpack[RowFacts]) -> Any:
-        """``fit(X, y).embedding_``, or the graph if ``transform_mode="graph"``; with ``output_dens`` and the radii."""
-        self.fit(X, y, **facts)
+    def check_inputs(
+        self, X: Any, y: Any = None, sample_weight: Any = None, fixed_mask: Any = None, fixed_positions: Any = None
+    ) -> FitInputs:
+        """Check parameters and arguments as ``fit`` does; return the input of :func:`vicinal.maps.fit.fit`."""
+        self._check_parameters()
+        seed = random_seed(self.random_state)
+        rows = self._check_data(X, reset=True)
+        data, n = self._training_data(rows, seed), int(rows.shape[0])
+        recipe = self._recipe(n, seed)
+        labels = None if y is None or recipe.supervision is None else recipe.supervision.check(y, n)
+        pins = check_pins(fixed_mask, fixed_positions, n, recipe.n_components)
+        facts = RowFacts(labels, check_weights(sample_weight, n), pins)
+        return FitInputs(data, recipe, facts, given_start(self.init, n, recipe.n_components), seed)
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
+        """Fit and return ``embedding_``; the graph with ``transform_mode="graph"``; with ``output_dens`` radii too."""
+        self.fit(X, y, **fit_params)
         if self.transform_mode == "graph":
             return self.graph_
         return (self.embedding_, self.rad_orig_, self.rad_emb_) if self.output_dens else self.embedding_
 
     def transform(self, X: Any) -> Any:
-        """Places of rows in the fitted map, which stays as it is.
+        """Return the places of rows in the fitted map, which stays as it is.
 
-        A row of the training data gets its place there; any other is placed among its neighbours. The result
-        for a row depends on that row alone, not on what else is in ``X``. With ``transform_mode="graph"`` the rows'
-        memberships of the training rows, as a sparse matrix.
+        A row of the training data has its place there; any other is placed among its neighbors. The result for a row
+        depends on that row alone. With ``transform_mode="graph"`` the memberships of the rows, as a sparse matrix.
         """
-        self._check_is_fitted("graph_")
-        rows = self._check_data(X, reset=False)
-        if self.transform_mode == "graph":
-            return self._memberships(rows).to_scipy()
-        places = self._places()
-
-        def settle(new: Rows, keys: NDArray[np.uint64]) -> NDArray[np.float32]:
-            neighbors = self._nearest(new)
-            graph = self._memberships(new, neighbors)
-            return self._settled(graph, places, keys, self._placing_density(graph, neighbors))
-
-        return placed(self._source, rows, places, settle)
+        require_fitted(self)
+        rows = self.check_new_rows(X)
+        if self.map_.embedding is None:
+            return memberships(self.map_, rows).to_scipy()
+        return place(self.map_, rows)
 
     def inverse_transform(self, X: Any) -> Any:
-        """Rows that would lie at the given places of the map, in or outside of where it has points."""
-        self._check_is_fitted("embedding_")
-        if self.metric == PRECOMPUTED:
+        """Return rows that would lie at the given places, inside or outside of the map."""
+        require_fitted(self)
+        data = self.map_.searched
+        if not isinstance(data, TrainingRows):
             raise ValueError("inverse_transform needs rows: a model of precomputed distances has none")
-        from vicinal.maps.inverse import inverse_rows
+        if self.map_.embedding is None:
+            raise ValueError("inverse_transform needs a map: this model was fitted with transform_mode='graph'")
+        plan, k = self.map_.recipe.plan, self.map_.recipe.affinity.columns(data.n)
+        assert isinstance(plan, SampledPlan)
+        places, kernel = self.map_.reference.places, plan.forces.kernel
+        return inverse_rows(X, places, data.rows, kernel, n_neighbors=k, n_jobs=data.n_jobs)
 
-        return inverse_rows(
-            X,
-            self._places(),
-            self._source.rows,
-            Kernel(self._a, self._b),
-            n_neighbors=int(self.n_neighbors),
-            n_jobs=self._jobs(),
-        )
-
+    @whole_or_nothing
     def update(self, X: Any, y: Any = None) -> UMAP:
-        """Adds rows to the fitted map, whose points give way a little.
+        """Add rows to the fitted map, whose points move a little to make room.
 
         With ``metric="precomputed"`` the rows hold the distances to the known rows and then to each other.
         """
-        self._check_is_fitted("embedding_")
-        self._check_parameters()
-        pairwise = self.metric == PRECOMPUTED
-        rows = as_rows(X) if pairwise else self._check_data(X, reset=False)
-        n, m = self._everything.n, rows.shape[0]
-        table = Neighbors(self._knn_indices, self._knn_dists)
-        source = self._everything.extended(rows, table if self._kept is None and not self.unique else None)
-        labels = None if y is None else self._supervision(self._fit_seed).check(y, m)
-        given = self._given.extended(m, labels, n)
-        graph = self._memberships(rows[:, :n] if pairwise else rows)
-        start = np.concatenate([self.embedding_, neighbor_medoid(graph, self._places())])
-        n_epochs = self._few_epochs(n + m)
-        rate = self.learning_rate / TRANSFORM_SLOWER
-        self._embed(source, given, start, [n_epochs], rate, self._fit_seed)
-        self.n_features_in_ = n + m if pairwise else self.n_features_in_
+        require_fitted(self)
+        fitted = self.map_
+        if fitted.embedding is None:
+            raise ValueError("update needs a map: this model was fitted with transform_mode='graph'")
+        pairwise = not isinstance(fitted.data, TrainingRows)
+        rows = as_rows(X) if pairwise else self.check_new_rows(X)
+        labels = None
+        if y is not None and fitted.recipe.supervision is not None:
+            labels = fitted.recipe.supervision.check(y, rows.shape[0])
+        self.map_ = update(fitted, rows, labels, self._progress())
+        self.n_features_in_ = int(self.map_.data.rows.shape[1])
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> UMAP:
         """``fit`` the first time, ``update`` from then on."""
-        return self.update(X, y) if hasattr(self, "embedding_") else self.fit(X, y)
+        return self.update(X, y) if self.__sklearn_is_fitted__() else self.fit(X, y)
 
-    def _embed(
-        self,
-        everything: Source,
-        given: Given,
-        start: NDArray[np.float32] | None,
-        stops: list[int],
-        learning_rate: float,
-        seed: int,
-    ) -> UMAP:
-        """Neighbours, graph, start and layout; the results become attributes when all of it is done."""
-        progress = Progress(callback=self.callback, verbose=bool(self.verbose), tqdm_kwds=self.tqdm_kwds)
-        method: Method = "approximate" if self.force_approximation_algorithm else "auto"
-        kept = None
-        with progress.stage("neighbors"):
-            source, own, inverse = everything, given, everything.seen.first
-            if self.unique:
-                kept = np.flatnonzero(inverse == np.arange(everything.n))
-                inverse = np.searchsorted(kept, inverse)
-                source, own = everything.chosen(kept), given.chosen(kept, inverse)
-                start = None if start is None else start[kept]
-            neighbors = source.neighbors(min(self.n_neighbors, source.n), method)
-        with progress.stage("graph"):
-            search_graph = self._fuzzy_graph(neighbors)
-            graph = search_graph if own.y is None else self._supervision(seed).apply(search_graph, own.y)
-        kernel = self._kernel()
-        if self.transform_mode == "embedding":
-            with progress.stage("initialize"):
-                start, init_used = self._start(start, graph, source, seed)
-            radii = self._radii_of(graph, neighbors)
-            schedule = self._schedule(stops[-1], learning_rate)
-            layout = self._layout(graph, start, kernel, own, schedule, seed, self._density_term(radii))
-            history = self._loss_history(graph, kernel, schedule, kept) if self.compute_loss else None
-            if history is not None:
-                progress.listen(history)
+    def _check_parameters(self) -> None:
+        """Raise, naming the parameter, for what is wrong whatever the data is."""
+        self._validate_params()
+        if isinstance(self.metric, tuple) and not is_low_level(self.metric):
+            raise TypeError(f"metric must be a name, a function or a scipy.LowLevelCallable, got {self.metric!r}")
+        check_metric(self.metric, self.metric_kwds)
+        check_curve(self)
+        epoch_stops(self.n_epochs)
+        if self._matches_density() and not self._output_space().is_euclidean:
+            raise ValueError(f"densmap requires output_metric='euclidean', got {self.output_metric!r}")
+        pairwise, knn = isinstance(self.metric, str) and self.metric == PRECOMPUTED, given_knn(self.precomputed_knn)
+        if self.unique and (pairwise or knn is not None):
+            raise ValueError("unique=True compares rows: it cannot be used with precomputed distances or neighbors")
+        if pairwise and knn is not None:
+            raise ValueError("precomputed_knn cannot be used with metric='precomputed': give one of them")
 
-            def places() -> NDArray[np.float32]:
-                # Equal rows share one place, since transform could not tell them apart; pins go before.
-                return given.pinned(layout.embedding[inverse])
+    def _matches_density(self) -> bool:
+        """Whether the map's local radii are to follow the data's."""
+        return bool(self.densmap)
 
-            listed = layout.run(stops, progress, places)
-            self.embedding_, self.init_used_, self.n_epochs_ = places(), init_used, layout.epoch
-            if history is not None:
-                self.loss_history_ = {"epoch": history.epochs, "loss": history.values.tolist()}
-            self._keep_density(radii, layout, inverse)
-            if isinstance(self.n_epochs, list | tuple):
-                self.embedding_list_ = listed
-        self._keep(source, given, neighbors, search_graph, graph, seed)
-        self._everything, self._kept, self._raw_data = everything, kept, everything.rows
-        self.stage_times_ = progress.times
-        return self
+    def _output_space(self) -> OutputSpace:
+        return output_space(self.output_metric, self.output_metric_kwds, int(self.n_components))
 
-    def _fuzzy_graph(self, neighbors: Neighbors) -> Graph:
-        return fuzzy_graph(
-            neighbors,
-            local_connectivity=self.local_connectivity,
-            set_op_mix_ratio=self.set_op_mix_ratio,
-            disconnection_distance=self.disconnection_distance,
-            n_jobs=self._jobs(),
+    def _recipe(self, n: int, seed: int) -> Recipe:
+        plan = SampledPlan(
+            Forces(kernel_of(self), space=self._output_space()),
+            epoch_stops(self.n_epochs),
+            self.learning_rate,
+            int(self.negative_sample_rate),
+            self.repulsion_strength,
+            bool(self.update_negatives),
+            int(self.transform_seed),
         )
-
-    def _keep(
-        self, source: Source, given: Given, neighbors: Neighbors, search_graph: Graph, graph: Graph, seed: int
-    ) -> None:
-        """What a fitted model knows besides its map."""
-        kernel = self._kernel()
-        self._everything, self._source, self._kept, self._given = source, source, None, given
-        self._raw_data, self._fit_seed, self._search_graph = source.rows, seed, search_graph
-        self._knn_indices, self._knn_dists = neighbors.index, neighbors.distance
-        self._rhos, self._sigmas = graph.rho, graph.sigma
-        self._a, self._b = kernel.a, kernel.b
-        self.graph_ = graph.to_scipy()
-
-    def _loss_history(
-        self, graph: Graph, kernel: Kernel, schedule: Schedule, kept: NDArray[np.int64] | None
-    ) -> History:
-        """Records what the sampler minimises (eq. 29) about twenty times along the layout."""
-        from vicinal.quality.losses import History, Loss, effective_loss
-
-        def loss(embedding: NDArray[np.float32]) -> Loss:
-            places = embedding if kept is None else embedding[kept]
-            samples = None if graph.n <= SMALL_ROWS else LOSS_SAMPLES
-            return effective_loss(graph, places, kernel, schedule, samples=samples, n_jobs=self._jobs())
-
-        return History(loss, every=max(1, schedule.n_epochs // LOSS_RECORDS))
-
-    def _start(
-        self, start: NDArray[np.float32] | None, graph: Graph, source: Source, seed: int
-    ) -> tuple[NDArray[np.float32], str]:
-        if start is not None:
-            return start, "array"
-        task = InitialTask(graph, source.coordinates, int(self.n_components), seed, self._jobs())
-        places, used = initial_embedding(self._initializer(), task)
-        return self._output_space().start(places), used
-
-    def _layout(
-        self,
-        graph: Graph,
-        start: NDArray[np.float32],
-        kernel: Kernel,
-        given: Given,
-        schedule: Schedule,
-        seed: int,
-        density: DensityTerm | None = None,
-    ) -> Layout:
-        if given.weight is not None:
-            heaviest = graph.weights.max(initial=0.0)
-            graph = graph.weighing_tails(given.weight)
-            schedule = schedule.with_firings(max(1.0, float(graph.weights.max(initial=1.0) / (heaviest or 1.0))))
-        return Layout(
-            graph,
-            start if given.pins is None else given.pins.start(start),
-            kernel,
-            schedule,
-            seed=seed,
-            n_jobs=self._jobs(),
-            fixed=None if given.pins is None else given.pins.mask,
-            negative_weights=given.weight,
-            output_metric=self.output_metric,
-            output_metric_kwds=self.output_metric_kwds,
+        density = None
+        if self._matches_density() or self.output_dens:
+            density = DensityPlan(self._matches_density(), self.dens_lambda, self.dens_frac, self.dens_var_shift)
+        return Recipe(
+            affinity_of(self),
+            plan,
+            int(self.n_components),
+            initializer_of(self.init),
+            search="approximate" if self.force_approximation_algorithm else "auto",
+            supervision=self._supervision(seed),
             density=density,
+            unique=bool(self.unique),
+            record_loss=bool(self.compute_loss),
+            output="graph" if self.transform_mode == "graph" else "embedding",
         )
 
-    def _places(self) -> NDArray[np.float32]:
-        """Where the rows lie that others are compared with."""
-        return self.embedding_ if self._kept is None else self.embedding_[self._kept]
-
-    def _recognised(self, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-        return recognised(self._source, rows)
-
-    def _nearest(self, rows: Rows) -> Neighbors:
-        """New rows' nearest known rows."""
-        return self._source.query(rows, min(self.n_neighbors, self._source.n), self._search_graph)
-
-    def _memberships(self, rows: Rows, neighbors: Neighbors | None = None) -> Graph:
-        """New rows' edges to their nearest known rows."""
-        return bipartite_graph(
-            self._nearest(rows) if neighbors is None else neighbors,
-            self._source.n,
-            local_connectivity=self.local_connectivity,
-            n_jobs=self._jobs(),
-        )
-
-    def _settled(
-        self,
-        graph: Graph,
-        places: NDArray[np.float32],
-        keys: NDArray[np.uint64],
-        density: DensityTerm | None = None,
-    ) -> NDArray[np.float32]:
-        """Places of unseen rows: the medoid of their neighbours, then a short layout among the fixed map."""
-        n_epochs = self._few_epochs(places.shape[0])
-        layout = Layout(
-            graph,
-            neighbor_medoid(graph, places),
-            Kernel(self._a, self._b),
-            self._schedule(n_epochs, self.learning_rate / TRANSFORM_SLOWER, moving=False),
-            seed=int(self.transform_seed),
-            n_jobs=self._jobs(),
-            reference=places,
-            row_keys=keys,
-            negative_weights=self._given.weight,
-            output_metric=self.output_metric,
-            output_metric_kwds=self.output_metric_kwds,
-            density=density,
-        )
-        layout.step(n_epochs)
-        return layout.embedding
-
-    def _few_epochs(self, n: int) -> int:
-        """Epochs for rows that find their place among others which have theirs."""
-        if self.n_epochs is not None:
-            return self._epoch_stops(n)[-1] // 3
-        return TRANSFORM_EPOCHS_SMALL if n <= SMALL_ROWS else TRANSFORM_EPOCHS_LARGE
-
-    def _source_of(self, rows: Rows, seed: int) -> Source:
-        knn = self._given_knn()
-        if knn is None:
-            return super()._source_of(rows, seed)
-        n = int(rows.shape[0])
-        given = neighbors_from_knn(knn, n, min(self.n_neighbors, n))
-        return RowSource(rows, self.metric, self.metric_kwds, seed, self._jobs(), given)
+    def add_memory(self, ledger: Ledger, shape: InputShape) -> None:
+        searched = given_knn(self.precomputed_knn) is None
+        add_map(ledger, shape, self._recipe(shape.n, 0), self.metric, init=self.init, searched=searched)
 
     def _supervision(self, seed: int) -> Supervision:
         k = self.n_neighbors if self.target_n_neighbors == -1 else self.target_n_neighbors
         kwds = dict(self.target_metric_kwds or {})
         return Supervision(self.target_metric, kwds, self.target_weight, int(k), seed, self._jobs())
+
+    def _training_data(self, rows: Rows, seed: int) -> TrainingData:
+        given = given_neighbors(self.precomputed_knn, rows, self.n_neighbors)
+        if given is None:
+            return super()._training_data(rows, seed)
+        return TrainingRows(rows, self.metric, self.metric_kwds, seed, self._jobs(), given)
+
+    def __mul__(self, other: Any) -> ComposedUMAP:
+        """Map the fuzzy intersection of two models of the same rows: rows that are close in both are close."""
+        return compose(self, other, "intersection")
+
+    def __add__(self, other: Any) -> ComposedUMAP:
+        """Map the fuzzy union of two models of the same rows: rows that are close in one of them are close."""
+        return compose(self, other, "union")
+
+    def __sub__(self, other: Any) -> ComposedUMAP:
+        """Map what the other model does not have: rows that are close here and not there are close."""
+        return compose(self, other, "difference")

@@ -1,1 +1,1 @@
-"""Model files, readers of tables, streams of batches, and files that are written completely or not at all."""
+"""Model files, readers of data files, row batches, and atomic file writes."""

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Write files atomically: a reader sees the old file or the complete new one, never a part."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 try:
     import fcntl
-except ModuleNotFoundError:  # elsewhere a file that is open cannot be removed, which serves as well
+except ModuleNotFoundError:  # Windows refuses to delete an open file, which serves the same purpose as the lock
     fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
@@ -21,15 +21,15 @@ UNFINISHED = ".unfinished"
 
 
 @contextmanager
-def written_whole(path: Path) -> Iterator[BinaryIO]:
-    """A file to write to, which takes the place of ``path`` at the end, all of it safely on the disk.
+def atomic_write(path: Path) -> Iterator[BinaryIO]:
+    """Open a temporary file for writing and, on success, flush it to disk and rename it to ``path``.
 
-    Whatever happens meanwhile, ``path`` is as it was. A process that is killed leaves its unfinished file beside it;
-    the next to write the same path removes that. Writers hold a lock on theirs, so that none removes another's.
+    If anything fails, ``path`` keeps its old content. A killed process leaves its unfinished file beside ``path``; the
+    next write to the same path deletes it. Each writer locks its own file, so that no writer deletes another's.
     """
-    final = path.resolve()  # a rename onto a symbolic link would replace the link, not the file it leads to
+    final = path.resolve()  # renaming onto a symbolic link would replace the link instead of its target
     _remove_abandoned(final)
-    temporary, file = _locked(final)
+    temporary, file = _open_locked(final)
     try:
         with file:
             yield file
@@ -39,7 +39,7 @@ def written_whole(path: Path) -> Iterator[BinaryIO]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    with suppress(OSError):  # not every system can open a folder
+    with suppress(OSError):  # some systems cannot open a directory
         folder = os.open(final.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -47,13 +47,16 @@ def written_whole(path: Path) -> Iterator[BinaryIO]:
             os.close(folder)
 
 
-def _locked(final: Path) -> tuple[Path, BinaryIO]:
-    """A new file beside ``final``. It may be taken for abandoned until its lock is held: then another is made."""
+def _open_locked(final: Path) -> tuple[Path, BinaryIO]:
+    """Create a temporary file beside ``final`` and lock it.
+
+    Until the lock is held, another writer may consider the file abandoned and delete it; then create another one.
+    """
     while True:
         temporary = final.with_name(f".{final.name}.{secrets.token_hex(6)}{UNFINISHED}")
         file = temporary.open("xb")
         if fcntl is not None:
-            with suppress(OSError):  # some network file systems know no locks
+            with suppress(OSError):  # some network file systems do not support locks
                 fcntl.flock(file, fcntl.LOCK_EX)
         if os.fstat(file.fileno()).st_nlink:
             return temporary, file
@@ -61,7 +64,7 @@ def _locked(final: Path) -> tuple[Path, BinaryIO]:
 
 
 def _remove_abandoned(final: Path) -> None:
-    """Removes unfinished files of ``final`` whose writers are gone."""
+    """Delete unfinished files of ``final`` whose writers no longer exist."""
     prefix = f".{final.name}."
     for name in os.listdir(final.parent):
         if name.startswith(prefix) and name.endswith(UNFINISHED):
@@ -71,20 +74,23 @@ def _remove_abandoned(final: Path) -> None:
                 (final.parent / name).unlink()
 
 
-class Outputs:
-    """Files written under temporary names, renamed together if all went well and removed if not."""
+class StagedFiles:
+    """Several files written under temporary names: renamed together on success, deleted on failure."""
 
     def __init__(self) -> None:
         self.pending: dict[Path, Path] = {}
 
-    def staged(self, path: Path) -> Path:
-        """The name to write to instead of `path`, beside it: a rename cannot cross file systems."""
-        final = path.resolve()  # not the link, as above
+    def path_for(self, path: Path) -> Path:
+        """Return the temporary path to write to instead of ``path``.
+
+        It is in the same directory, because a rename cannot cross file systems.
+        """
+        final = path.resolve()  # the target of a symbolic link, not the link
         temporary = final.with_name(f".{secrets.token_hex(6)}{final.suffix}")
         self.pending[temporary] = final
         return temporary
 
-    def __enter__(self) -> Outputs:
+    def __enter__(self) -> StagedFiles:
         return self
 
     def __exit__(

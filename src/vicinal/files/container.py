@@ -1,13 +1,14 @@
-"""Arrays and a JSON document in one block of bytes: the safetensors format, read without trusting a byte of it.
+"""Store arrays and a JSON document in the safetensors format; the reader trusts no byte of a file.
 
-    8 bytes   the header's length, little-endian
+    8 bytes   length of the header, little-endian
     header    JSON: {"__metadata__": {name: text}, array: {"dtype", "shape", "data_offsets": [begin, end]}, ...}
-    data      the arrays, one after another, without gaps
+    data      the arrays, one after the other, without gaps
 
-The metadata hold the document and a SHA-256 of all the rest. Nothing is allocated before the header has been checked
-against the number of bytes there are: a header may have ``MOST_HEADER`` bytes, and arrays must fill the data exactly,
-so reading takes a small multiple of the file's size whatever the file claims. The package safetensors reads the same
-files; it is not used here because it neither reads metadata from memory nor writes without a second copy.
+The metadata contain the document and a SHA-256 checksum of everything else. Nothing is allocated before the header has
+been checked against the size of the file: the header has at most ``MOST_HEADER`` bytes and the arrays must fill the
+data exactly, so that reading takes a small multiple of the file's size, whatever the file claims. The safetensors
+package can read these files; it is not used here because it cannot read metadata from memory and cannot write without
+a second copy of the arrays.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.files.atomic import written_whole
+from vicinal.files.atomic import atomic_write
 
 FORMAT = 1
-MOST_HEADER = 1 << 24  # parsed, JSON takes about 20 times its length: 350 MB at most
+MOST_HEADER = 1 << 24  # bytes; parsed JSON takes about 20 times its length: 350 MB at most
 MOST_DIMENSIONS = 8
 TYPES = {
     "BOOL": "|b1", "U8": "|u1", "I8": "|i1", "U16": "<u2", "I16": "<i2", "F16": "<f2", "U32": "<u4", "I32": "<i4",
@@ -40,15 +41,15 @@ Content = tuple[dict[str, NDArray[Any]], dict[str, Any]]
 
 
 class ModelFileError(ValueError):
-    """A file is no model, or not a whole one, or a model cannot be written to a file."""
+    """A file is not a complete, valid model file, or a model cannot be written to a file."""
 
 
 def packed(arrays: Arrays, document: Mapping[str, Any]) -> list[bytes | memoryview]:
-    """The parts of a file in their order; arrays are not copied unless their bytes lie otherwise."""
+    """Return the parts of a file in order; arrays are copied only if their memory layout differs."""
     from vicinal import __version__
 
     plain = {name: _plain(name, array) for name, array in arrays.items()}
-    # Wide numbers first: every array is aligned then.
+    # arrays of wide types first, so that every array is aligned
     names = sorted(plain, key=lambda name: (-plain[name].itemsize, name))
     ends = np.cumsum([0, *(plain[name].nbytes for name in names)]).tolist()
     text = json.dumps(document, sort_keys=True, allow_nan=False)
@@ -61,23 +62,23 @@ def packed(arrays: Arrays, document: Mapping[str, Any]) -> list[bytes | memoryvi
     written += b" " * (-len(written) % 8)
     if len(written) > MOST_HEADER:
         raise ModelFileError(
-            f"the model's parameters, labels and names take {len(written)} bytes; a file holds up to {MOST_HEADER}"
+            f"parameters, labels and names of the model take {len(written)} bytes; a file can have up to {MOST_HEADER}"
         )
     return [len(written).to_bytes(8, "little"), written, *(_bytes_of(plain[name]).data for name in names)]
 
 
 def write_file(path: str | os.PathLike[str], arrays: Arrays, document: Mapping[str, Any]) -> None:
-    """Arrays and a document in a file, at once or not at all."""
+    """Write arrays and a document to a file atomically."""
     parts = packed(arrays, document)
-    with written_whole(Path(path)) as file:
+    with atomic_write(Path(path)) as file:
         for part in parts:
             file.write(part)
 
 
 def read_file(path: str | os.PathLike[str]) -> Content:
-    """The arrays and the document of a file that is whole."""
+    """Read the arrays and the document of a file."""
     if not Path(path).is_file():
-        raise FileNotFoundError(f"there is no file {path}")
+        raise FileNotFoundError(f"{path} does not exist or is not a regular file")
     with open(path, "rb", buffering=0) as file:
         size = os.fstat(file.fileno()).st_size
         length = _header_length(file.read(8), size, str(path))
@@ -87,12 +88,12 @@ def read_file(path: str | os.PathLike[str]) -> Content:
         while done < len(view) and (got := file.readinto(view[done:])):
             done += got
     if done < len(view):
-        raise ModelFileError(f"{path} became shorter while it was read")
+        raise ModelFileError(f"{path} became shorter while it was being read")
     return _content(header, data, str(path))
 
 
 def unpacked(content: NDArray[np.uint8]) -> Content:
-    """The same of the bytes of a file in memory; its arrays are views of them where they may be written to."""
+    """Read arrays and document from the bytes of a file; the arrays are views of ``content`` if it is writable."""
     where, size = "the pickled model", content.nbytes
     length = _header_length(content[:8].tobytes(), size, where)
     header = _header(content[8 : 8 + length].tobytes(), size, where)
@@ -115,21 +116,21 @@ class _Header(NamedTuple):
 def _header_length(prefix: bytes, size: int, where: str) -> int:
     length = int.from_bytes(prefix, "little")
     if len(prefix) < 8 or length > min(size - 8, MOST_HEADER):
-        raise ModelFileError(f"{where} is not a model file, or not a whole one")
+        raise ModelFileError(f"{where} is not a complete model file")
     return length
 
 
 def _header(written: bytes, size: int, where: str) -> _Header:
-    """The checked header: from here on all sizes are true."""
+    """Parse and check the header; all sizes are valid afterwards."""
     try:
         entries = json.loads(written)
         metadata = _metadata(entries.pop("__metadata__"))
         places = {name: _place(entry) for name, entry in entries.items()}
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
-        raise ModelFileError(f"{where} is not a model file, or not a whole one: {type(error).__name__}") from error
+        raise ModelFileError(f"{where} is not a complete model file: {type(error).__name__}") from error
     parts = sorted((place.begin, place.end) for place in places.values())
     if [0, *(end for _, end in parts)] != [*(begin for begin, _ in parts), size - 8 - len(written)]:
-        raise ModelFileError(f"{where} is not a whole model file: its arrays do not fill it")
+        raise ModelFileError(f"{where} is not a complete model file: its arrays do not match its size")
     _check_format(metadata["format"], where)
     return _Header(metadata, places)
 
@@ -137,7 +138,7 @@ def _header(written: bytes, size: int, where: str) -> _Header:
 def _content(header: _Header, data: NDArray[np.uint8], where: str) -> Content:
     arrays = {name: _array(data, place) for name, place in header.places.items()}
     if header.metadata["sha256"] != _checksum(header.metadata, arrays):
-        raise ModelFileError(f"{where} was changed after it was written: its checksum does not match")
+        raise ModelFileError(f"{where} is corrupted: its checksum does not match")
     try:
         document = json.loads(header.metadata["document"])
     except (ValueError, RecursionError) as error:
@@ -149,7 +150,7 @@ def _content(header: _Header, data: NDArray[np.uint8], where: str) -> Content:
 
 def _metadata(found: Mapping[str, Any]) -> Mapping[str, str]:
     if not all(isinstance(found[name], str) for name in ("format", "version", "document", "sha256")):
-        raise TypeError("metadata must be texts")
+        raise TypeError("metadata must be strings")
     return found
 
 
@@ -158,36 +159,36 @@ def _check_format(written: str, where: str) -> None:
     if kind != "vicinal" or not (number.isascii() and number.isdecimal()) or len(number) > 9:
         raise ModelFileError(f"{where} is not a model file of vicinal")
     if int(number) > FORMAT:
-        raise ModelFileError(f"{where} has format {number}; this version reads up to {FORMAT}: please update vicinal")
+        raise ModelFileError(f"{where} has format {number}, but this version reads up to {FORMAT}: update vicinal")
 
 
 def _place(entry: Mapping[str, Any]) -> _Place:
-    """Where an array is; its bytes are as many as its shape says."""
+    """Parse the entry of an array and check that its size in bytes matches its shape."""
     if set(entry) != {"dtype", "shape", "data_offsets"}:
-        raise ValueError("an array has a type, a shape and offsets")
+        raise ValueError("an array must have a dtype, a shape and offsets")
     dtype, shape, (begin, end) = np.dtype(TYPES[entry["dtype"]]), entry["shape"], entry["data_offsets"]
     sizes = [*shape, begin, end]
     if not all(type(size) is int and 0 <= size < 2**62 for size in sizes) or len(shape) > MOST_DIMENSIONS:
-        raise ValueError("sizes are whole numbers")
+        raise ValueError("sizes must be whole numbers")
     if end - begin != math.prod(shape) * dtype.itemsize or math.prod(size or 1 for size in shape) >= 2**59:
-        raise ValueError("an array has as many bytes as its shape says")
+        raise ValueError("the size of an array must match its shape")
     return _Place(dtype, tuple(shape), begin, end)
 
 
 def _array(data: NDArray[np.uint8], place: _Place) -> NDArray[Any]:
     part = data[place.begin : place.end]
     if place.dtype.kind == "b" and part.max(initial=0) > 1:
-        raise ModelFileError("truth values are 0 or 1")
+        raise ModelFileError("boolean values in a model file must be 0 or 1")
     if part.ctypes.data % place.dtype.itemsize:
-        part = part.copy()  # other writers need not align
+        part = part.copy()  # files of other writers need not be aligned
     return part.view(place.dtype).reshape(place.shape)
 
 
 def _plain(name: str, array: NDArray[Any]) -> NDArray[Any]:
-    """C-contiguous and little-endian."""
+    """Convert to a C-contiguous, little-endian array."""
     out = np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
     if out.dtype not in NAMES:
-        raise ModelFileError(f"{name} is an array of {array.dtype}, which a model file cannot hold")
+        raise ModelFileError(f"{name} is an array of {array.dtype}, which a model file cannot contain")
     return out
 
 
@@ -197,7 +198,7 @@ def _bytes_of(array: NDArray[Any]) -> NDArray[np.uint8]:
 
 def _checksum(metadata: Mapping[str, str], arrays: Arrays) -> str:
     def encoded(text: str) -> bytes:
-        return text.encode(errors="backslashreplace")  # JSON can spell what UTF-8 cannot
+        return text.encode(errors="backslashreplace")  # JSON strings may contain unpaired surrogates
 
     digest = hashlib.sha256(encoded("|".join(metadata[name] for name in ("format", "version", "document"))))
     for name in sorted(arrays):

@@ -1,14 +1,14 @@
-"""Models as files and pickles: plain arrays and a JSON document, which to read runs nothing.
+"""Models as files and pickles: plain arrays and a JSON document, read without running any code.
 
-The bytes are those of :mod:`vicinal.files.container`. The document describes the model as a tree of plain values, arrays by
-name, and objects of the few classes in ``CLASSES``; nothing else can be named in a file, so nothing else can be made by
-reading one. What an estimator keeps and how it takes it back is its own to say (``Estimator._state``, ``_restore``).
+The bytes are those of :mod:`vicinal.files.container`. The document describes the model as a tree of plain values,
+arrays by name, and objects of the few classes in ``CLASSES``; a file can name nothing else, so reading one can create
+nothing else. An estimator decides what is written and how it is restored (``Estimator._state``, ``_restore``).
 
 A pickle holds the same bytes, and beside them what a file leaves out (functions, generators, callbacks, attributes of
 other kinds), by pickle's own rules.
 
-Compatibility: ``container.FORMAT`` rises when older readers cannot read what is written; a reader takes every format up
-to its own. Parameters that a file does not know keep their defaults, those it knows and the class no longer has are an
+Compatibility: ``container.FORMAT`` rises when older readers cannot read what is written; a reader accepts every format
+up to its own. Parameters that a file does not know keep their defaults; a parameter that the class no longer has is an
 error. docs/guides/model_files.md says what users may rely on.
 """
 
@@ -29,42 +29,55 @@ from vicinal.files.container import packed, read_file, unpacked, write_file
 
 MOST_DEPTH = 64
 
-# Where the classes live that a file may name.
+# The modules of the classes that a file may name. The last ones are in files of version 0.1.
 CLASSES = {
     "AlignedUMAP": "estimators.aligned",
     "ComposedUMAP": "estimators.composed",
     "DensMAP": "estimators.densmap",
-    "DistanceSource": "neighbors.training_data",
-    "Given": "maps.row_facts",
-    "Graph": "graph.graph",
-    "Kernel": "layout.kernel",
     "KNeighborsTransformer": "estimators.kneighbors",
     "LargeVis": "estimators.largevis",
-    "Neighbors": "neighbors.table",
     "ParametricUMAP": "estimators.parametric",
-    "Pins": "maps.row_facts",
     "ProgressiveUMAP": "estimators.progressive",
-    "Radii": "layout.density",
-    "RowSource": "neighbors.training_data",
     "TSNE": "estimators.tsne",
     "UMAP": "estimators.umap",
+    "FitReport": "maps.fitted",
+    "FittedDensity": "maps.fitted",
+    "FittedNeighbors": "maps.fitted",
+    "Graph": "graph.graph",
+    "Kernel": "layout.kernel",
+    "Neighbors": "neighbors.table",
+    "Pins": "maps.row_facts",
+    "Radii": "layout.density",
+    "RowFacts": "maps.row_facts",
+    "TrainingDistances": "neighbors.training_data",
+    "TrainingRows": "neighbors.training_data",
+    "DistanceSource": "estimators.legacy",
+    "Given": "estimators.legacy",
+    "RowSource": "estimators.legacy",
 }
 CSR_PARTS = ("data", "indices", "indptr")
-# Parameters and attributes that belong to a session or a machine, not to a model: a file leaves them at their defaults.
+# Parameters and attributes that belong to a session or a machine, not to a model: a file leaves them out.
 TRANSIENT = {"callback", "callbacks", "device", "_sklearn_output_config"}
-# What building objects from a description that is not ours may raise.
+# Errors that a malformed description may cause while objects are built from it.
 MALFORMED = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 
 def save(model: Any, path: str | os.PathLike[str], *, include_data: bool = True) -> None:
-    """Writes a fitted or unfitted model to ``path``; an interrupted save leaves an older file as it was."""
+    """Write a fitted or unfitted model to ``path``; an interrupted save leaves an older file as it was."""
     arrays: dict[str, NDArray[Any]] = {}
     tree = _Encoder(arrays, include_data=include_data).encode(model, type(model).__name__)
     write_file(path, arrays, {"model": tree})
 
 
 def load(path: str | os.PathLike[str], **params: Any) -> Any:
-    """The model in a file. Parameters given by name replace the file's; functions have to be given so."""
+    """Load a model from a file written by ``save``.
+
+    Parameters
+    ----------
+    path : path
+    **params
+        Parameters that replace those of the file. Functions are not in a file and must be given here.
+    """
     arrays, document = read_file(path)
     try:
         model = _Decoder(arrays, params).decode(document["model"])
@@ -78,7 +91,7 @@ def load(path: str | os.PathLike[str], **params: Any) -> Any:
 
 
 def pickled(model: Any) -> tuple[Any, ...]:
-    """What ``__reduce__`` returns: the bytes of a file as an array, which pickle 5 and joblib need not copy."""
+    """Return what ``__reduce__`` returns: the bytes of a file as an array, which pickle 5 and joblib need not copy."""
     arrays: dict[str, NDArray[Any]] = {}
     rest: dict[str, Any] = {}
     encoder = _Encoder(arrays, rest)
@@ -87,13 +100,13 @@ def pickled(model: Any) -> tuple[Any, ...]:
 
 
 def unpickled(cls: type, content: NDArray[np.uint8], rest: Mapping[str, Any]) -> Any:
-    """The model of a pickle; ``cls`` may be a class of the user's own, derived from ours."""
+    """Rebuild the model of a pickle; ``cls`` may be a subclass that the user defined."""
     arrays, document = unpacked(content)
     return _Decoder(arrays, {}, rest).root(document["model"], cls)
 
 
 def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a file holds, without making a model of it: class, parameters, shapes of its arrays."""
+    """Return the class, parameters and array shapes of a model file, without building the model."""
     arrays, document = read_file(path)
     model = document.get("model")
     if not isinstance(model, dict):
@@ -111,21 +124,21 @@ def _is_listed(cls: type) -> bool:
 
 
 def _check_names(cls: type, state: Mapping[str, Any]) -> None:
-    """Attributes are data: none may take the place of a method."""
+    """Refuse attributes that would replace a method: attributes are data."""
     for name in state:
         if name.startswith("__") or callable(getattr(cls, name, None)):
             raise ModelFileError(f"a model file cannot hold an attribute {name!r}")
 
 
 def _is_function(value: Any) -> bool:
-    """What is called, not data; a scipy.LowLevelCallable is a tuple that says so by its type alone."""
+    """Return whether the value is a function; a scipy.LowLevelCallable is one, although its type is a tuple."""
     return (callable(value) and not hasattr(value, "get_params")) or type(value).__name__ == "LowLevelCallable"
 
 
 class _Encoder:
-    """Values to JSON. An array or object that is met twice is written once.
+    """Values to JSON. An array or object that occurs twice is written once.
 
-    ``rest`` takes what a file cannot hold; without it that is an error, or left out where a reader can give it again.
+    ``rest`` receives what a file cannot hold; without it that is an error, or left out if the reader can give it again.
     """
 
     def __init__(
@@ -135,7 +148,7 @@ class _Encoder:
         self.rest = rest
         self.include_data = include_data
         self.names: dict[int, str] = {}
-        self.kept: list[Any] = []  # ids are only good while the objects live
+        self.kept: list[Any] = []  # an id is valid only while its object lives
 
     def encode(self, value: Any, where: str) -> Any:
         if isinstance(value, np.generic):
@@ -159,7 +172,7 @@ class _Encoder:
         return self._beside(value, where)
 
     def root(self, value: Any, where: str) -> Any:
-        """An object, whatever its class: a reader of pickles knows it, a reader of files takes the listed ones."""
+        """Encode an object of any class: a pickle may hold any, a file only those in ``CLASSES``."""
         if id(value) in self.names:
             return {"same": self.names[id(value)]}
         self.names[id(value)] = where
@@ -179,7 +192,7 @@ class _Encoder:
         return key not in TRANSIENT or (self.rest is not None and value is not None)
 
     def _param(self, key: str, value: Any, where: str) -> Any:
-        """Functions and generators are left for the reader to give again."""
+        """Encode a parameter; functions and generators are left for the reader to give again."""
         if key in TRANSIENT:
             return self._beside(value, where)
         if isinstance(value, np.random.RandomState):
@@ -207,7 +220,7 @@ class _Encoder:
         return {"array": self.names[id(array)]}
 
     def _coded(self, array: NDArray[Any], where: str) -> Any:
-        """Texts and mixed values: the different ones, and a number for each entry."""
+        """Encode texts and mixed values: the distinct ones, and a code for each entry."""
         numbers: dict[tuple[type, str], int] = {}
         values: list[Any] = []
         codes = np.empty(array.size, dtype=np.int32)
@@ -264,7 +277,7 @@ class _Decoder:
         raise ModelFileError(f"the description of the model has a part of an unknown kind: {sorted(tree)[:3]}")
 
     def root(self, tree: dict[str, Any], cls: type, depth: int = 0) -> Any:
-        """An object of a class that was looked up, or that a pickle knows."""
+        """Build an object of a class that is listed, or that a pickle names."""
         params = {key: self._param(key, value, depth) for key, value in tree["params"].items()}
         made = cls(**params | (dict(self.given) if depth == 0 else {}))
         self.made[tree["id"]] = made

@@ -12,11 +12,23 @@ from vicinal.neighbors.table import Neighbors
 def entropic_graph(
     neighbors: Neighbors, perplexity: float = 30.0, *, normalised: bool = True, n_jobs: int = -1
 ) -> Graph:
-    """The symmetric graph of t-SNE and LargeVis: conditionals of the given perplexity (eq. 18), then their mean.
+    """Build the symmetric graph of t-SNE and LargeVis: the mean of both conditional probabilities of a pair.
 
-    ``normalised`` makes all weights together a distribution (eq. 19); otherwise they are the means themselves, so
-    that rows weigh 1 on average. A table of k columns, the row itself counted, can express a perplexity below k - 1;
-    3 * perplexity + 1 columns hold nearly all of the Gaussian.
+    Parameters
+    ----------
+    neighbors : Neighbors
+        Neighbor table of k columns including the row itself. It can express perplexities below k - 1;
+        3 * perplexity + 1 columns hold nearly all of the Gaussian.
+    perplexity : float, default 30
+        Perplexity of the conditional probabilities of each row (eq. 18), at least 1.
+    normalised : bool, default True
+        Divide all weights by their sum (eq. 19). Otherwise the weights of a row sum to 1 on average.
+    n_jobs : int, default -1
+        Number of threads; -1 uses all. The result does not depend on it.
+
+    Returns
+    -------
+    graph : Graph
     """
     _check_perplexity(perplexity)
     conditional, sigma = cpu.perplexity_conditionals(
@@ -31,7 +43,7 @@ def entropic_graph(
 def entropic_bipartite_graph(
     neighbors: Neighbors, n_tails: int, perplexity: float = 30.0, *, n_jobs: int = -1
 ) -> Graph:
-    """Conditionals of new rows among their nearest known rows (eq. 18); the weights of a row sum to 1."""
+    """Build the graph from new rows to their nearest known rows (eq. 18); the weights of a row sum to 1."""
     _check_perplexity(perplexity)
     weights, sigma = cpu.perplexity_conditionals(neighbors.index, neighbors.distance, float(perplexity), True, n_jobs)
     return Graph.to_known_rows(neighbors, weights, n_tails, np.zeros(neighbors.n, dtype=np.float32), sigma)

@@ -1,4 +1,8 @@
-"""Fuzzy graphs: memberships of neighbors (survey eq. 1-3), made symmetric by a fuzzy set operation (eq. 4)."""
+"""The graph of UMAP: memberships of neighbors (survey eq. 1-3), made symmetric by a fuzzy set operation (eq. 4).
+
+For a neighbor j of row i at distance d the membership is exp(-max(0, d - rho_i) / sigma_i), where rho_i is the distance
+of the nearest neighbor and sigma_i makes the memberships of the row sum to log2(k).
+"""
 
 from __future__ import annotations
 
@@ -19,10 +23,26 @@ def fuzzy_graph(
     disconnection_distance: float | None = None,
     n_jobs: int = -1,
 ) -> Graph:
-    """The symmetric fuzzy graph of a neighbour table.
+    """Build the symmetric fuzzy graph of a neighbor table.
 
-    ``n_neighbors`` is the k of eq. 3, the table's columns unless given. ``set_op_mix_ratio`` mixes fuzzy union (1)
-    and intersection (0); neighbours at or beyond ``disconnection_distance`` are no neighbours.
+    Parameters
+    ----------
+    neighbors : Neighbors
+        Neighbor table, the row itself first.
+    n_neighbors : float, optional
+        The k of eq. 3; by default the number of columns of the table.
+    local_connectivity : float, default 1
+        Number of nearest neighbors with membership 1, which sets rho; fractions interpolate.
+    set_op_mix_ratio : float, default 1
+        Mixture of fuzzy union (1) and fuzzy intersection (0).
+    disconnection_distance : float, optional
+        Neighbors at this distance or beyond are ignored.
+    n_jobs : int, default -1
+        Number of threads; -1 uses all. The result does not depend on it.
+
+    Returns
+    -------
+    graph : Graph
     """
     if disconnection_distance is not None:
         neighbors = neighbors.within(disconnection_distance)
@@ -34,11 +54,11 @@ def fuzzy_graph(
 
 
 def bipartite_graph(neighbors: Neighbors, n_tails: int, *, local_connectivity: float = 1.0, n_jobs: int = -1) -> Graph:
-    """Edges from new rows to their nearest known rows, one direction only.
+    """Build the graph from new rows to their nearest known rows, in this direction only.
 
-    A new row is no neighbour of itself, so one neighbour fewer is taken to be certainly connected.
+    The table of a new row does not contain the row itself. Therefore one neighbor fewer has membership 1.
     """
-    # The sum of eq. 3 skips the first column, where a fitted table has the row itself.
+    # smooth_knn skips the first column, which in a table of known rows holds the row itself.
     padded = np.concatenate([np.zeros((neighbors.n, 1), np.float32), neighbors.distance], axis=1)
     certain = max(0.0, local_connectivity - 1.0)
     rho, sigma = cpu.smooth_knn(padded, float(neighbors.k), certain, 1.0, True, n_jobs)
@@ -54,9 +74,10 @@ def local_memberships(
     disconnection_distance: float | None = None,
     n_jobs: int = -1,
 ) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-    """Neighbours, memberships, rho and sigma of some rows of a table (eq. 1-3), each from its own line alone.
+    """Return the neighbors, memberships, rho and sigma of some rows of a table (eq. 1-3).
 
-    A row's sigma that has no rho to stand on is floored by its own distances, not by those of all rows.
+    Each row depends on its own neighbors only: if rho is 0, the floor of sigma uses the mean distance of the row, not
+    of all rows. ``rows`` are the numbers of the rows; a row is removed from its own neighbors (-1).
     """
     if disconnection_distance is not None:
         neighbors = neighbors.within(disconnection_distance)

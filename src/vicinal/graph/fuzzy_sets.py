@@ -1,4 +1,9 @@
-"""The theory behind the fuzzy graph (survey section 3): local metrics, fuzzy sets of edges and their cross-entropy."""
+"""The theory behind the fuzzy graph (survey section 3): local metrics, fuzzy sets of edges and their cross-entropy.
+
+Each row has a metric of its own (:func:`local_metric`, eq. 16), which defines a fuzzy set of edges. The
+:func:`fuzzy_union` of these sets over all rows is the fuzzy graph, and :func:`fuzzy_cross_entropy` (eq. 17) measures
+the difference between two fuzzy sets.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LocalMetric:
-    """The extended pseudo-metric d_i of one row (eq. 16): finite only between the row and its neighbours.
+    """The extended pseudo-metric d_i of one row (eq. 16), finite only between the row and its neighbors.
 
-    Distances shorter than rho are 0, and so is every point's distance to itself. The triangle inequality holds only
-    among pairs that contain the row; eq. 16's own infinities break it elsewhere.
+    Distances shorter than rho are 0, and so is the distance of a point to itself. The triangle inequality holds for
+    pairs that contain the row; the infinite distances of eq. 16 violate it for other pairs.
     """
 
     row: int
@@ -36,7 +41,7 @@ class LocalMetric:
         return float(self.distance[at[0]]) if at.size else float("inf")
 
     def fuzzy_set(self, sigma: float, n: int) -> Graph:
-        """The edges that this metric makes of n rows: memberships exp(-d_i / sigma), in both directions."""
+        """Return the fuzzy set of edges over n rows: memberships exp(-d_i / sigma), in both directions."""
         from scipy.sparse import csr_matrix
 
         weights = np.exp(-self.distance / sigma) if sigma > 0 else np.ones_like(self.distance)
@@ -45,26 +50,29 @@ class LocalMetric:
 
 
 def local_metric(neighbors: Neighbors, row: int, rho: float) -> LocalMetric:
-    """d_i of a row from the table of its neighbours, which stands for the geodesic distance (eq. 16)."""
+    """Return d_i of a row (eq. 16), with the distances of the neighbor table as geodesic distances."""
     index, distance = neighbors.index[row], neighbors.distance[row].astype(np.float64)
     others = (index != row) & (index >= 0) & np.isfinite(distance)
     return LocalMetric(row, index[others], np.maximum(distance[others] - rho, 0.0))
 
 
 def fuzzy_union(left: Graph, right: Graph) -> Graph:
-    """p + q - p q: the probabilistic sum, a t-conorm. Memberships lie in [0, 1]; a missing edge has 0."""
+    """Return the union p + q - p q, the probabilistic sum. A missing edge has membership 0."""
     p, q = _memberships(left, right)
     return left.with_weights(p + q - p.multiply(q))
 
 
 def fuzzy_intersection(left: Graph, right: Graph) -> Graph:
-    """p q: the product, a t-norm."""
+    """Return the intersection p q, the product t-norm. A missing edge has membership 0."""
     p, q = _memberships(left, right)
     return left.with_weights(p.multiply(q))
 
 
 def fuzzy_cross_entropy(left: Graph, right: Graph) -> float:
-    """Eq. 17 over all ordered pairs of rows; infinite where ``right`` is certain of what ``left`` is not."""
+    """Compute eq. 17 over all ordered pairs of rows.
+
+    It is infinite if ``right`` has membership 0 or 1 for an edge and ``left`` has another one.
+    """
     p, q = _memberships(left, right)
     pattern = (p + q).tocoo()
     if pattern.nnz == 0:
@@ -75,12 +83,12 @@ def fuzzy_cross_entropy(left: Graph, right: Graph) -> float:
 
 
 def x_log_x(x: NDArray[np.floating]) -> NDArray[np.float64]:
-    """x ln x, 0 at 0."""
+    """Return x ln x, with 0 at x = 0."""
     return _x_log_ratio(x, np.ones_like(x))
 
 
 def _x_log_ratio(x: NDArray[np.floating], y: NDArray[np.floating]) -> NDArray[np.float64]:
-    """x ln(x / y), 0 where x is 0."""
+    """Return x ln(x / y), with 0 at x = 0."""
     some = x > 0
     with np.errstate(divide="ignore"):
         return np.asarray(x * (np.log(np.where(some, x, 1.0)) - np.log(np.where(some, y, 1.0))), dtype=np.float64)
@@ -88,7 +96,9 @@ def _x_log_ratio(x: NDArray[np.floating], y: NDArray[np.floating]) -> NDArray[np
 
 def _memberships(left: Graph, right: Graph) -> tuple[csr_matrix, csr_matrix]:
     if (left.n, left.n_tails) != (right.n, right.n_tails):
-        raise ValueError(f"the graphs differ in their rows: {left.n}x{left.n_tails} and {right.n}x{right.n_tails}")
+        raise ValueError(
+            f"the graphs must have the same rows, got {left.n}x{left.n_tails} and {right.n}x{right.n_tails}"
+        )
     for graph in (left, right):
         if graph.n_edges and not (graph.weights.min() >= 0 and graph.weights.max() <= 1):
             raise ValueError("memberships must lie in [0, 1]")

@@ -1,9 +1,4 @@
-"""Neighbour graphs: fuzzy (memberships of survey eq. 1-3, made symmetric by eq. 4) and entropic (eq. 18, 19).
-
-The theory behind the fuzzy one (section 3) has its objects here too: every row sees the data through a metric of its
-own (:func:`local_metric`, eq. 16), which makes a fuzzy set of its edges; their :func:`fuzzy_union` is the graph; and
-:func:`fuzzy_cross_entropy` (eq. 17) is how far two fuzzy sets are apart.
-"""
+"""Weighted neighbor graphs in compressed sparse rows, the common result of all ways to build a graph."""
 
 from __future__ import annotations
 
@@ -21,7 +16,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Graph:
-    """Weighted edges in compressed sparse rows; symmetric, or bipartite from new rows (heads) to known ones."""
+    """Weighted edges from heads to tails in compressed sparse rows.
+
+    The graph is symmetric, or bipartite from new rows (heads) to known rows (tails).
+
+    Parameters
+    ----------
+    indptr : int64 array of shape (n + 1,)
+        The edges of head i are those from ``indptr[i]`` to ``indptr[i + 1]``.
+    indices : int32 array of shape (n_edges,)
+        Tail of each edge.
+    weights : float32 array of shape (n_edges,)
+        Weight of each edge.
+    n_tails : int
+        Number of rows that can be tails.
+    rho, sigma : float32 arrays of shape (n,)
+        Distance of the nearest neighbor and scale of the distances of each head; 0 if unknown.
+    """
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
@@ -32,6 +43,7 @@ class Graph:
 
     @property
     def n(self) -> int:
+        """Number of heads."""
         return int(self.indptr.shape[0]) - 1
 
     @property
@@ -39,37 +51,40 @@ class Graph:
         return int(self.indices.shape[0])
 
     def check(self) -> None:
-        """Raises ValueError if the arrays do not make a graph: what comes from a file may be anything."""
+        """Raise ValueError unless the arrays form a valid graph. Arrays from a file may hold anything."""
         n, edges = self.n, self.n_edges
         fits = self.indptr.ndim == self.indices.ndim == self.weights.ndim == 1 and self.weights.shape == (edges,)
         if not fits or n < 0 or self.indptr[0] != 0 or self.indptr[-1] != edges or (np.diff(self.indptr) < 0).any():
             raise ValueError("indptr, indices and weights of a graph do not fit together")
         if edges and not 0 <= int(self.indices.min()) <= int(self.indices.max()) < self.n_tails:
-            raise ValueError("a graph leads to rows that are not there")
+            raise ValueError("an edge of the graph leads to a row that does not exist")
 
     def degree(self) -> NDArray[np.float64]:
-        """Sum of the weights of every row."""
+        """Return the sum of the weights of each head."""
         return np.asarray(np.bincount(self.heads(), weights=self.weights, minlength=self.n), dtype=np.float64)
 
     def heads(self) -> NDArray[np.int32]:
-        """The row of every edge."""
+        """Return the head of each edge."""
         return np.repeat(np.arange(self.n, dtype=np.int32), np.diff(self.indptr))
 
     def relative(self) -> Graph:
-        """The same edges in units of their row's heaviest: what fires for a row then depends on that row alone."""
+        """Return the graph with weights relative to the heaviest edge of each head.
+
+        In a layout the firings of a row then depend on that row only.
+        """
         heaviest = np.zeros(self.n, dtype=np.float32)
         np.maximum.at(heaviest, self.heads(), self.weights)
         weights = self.weights / np.where(heaviest > 0, heaviest, 1.0)[self.heads()]
         return Graph(self.indptr, self.indices, weights.astype(np.float32), self.n_tails, self.rho, self.sigma)
 
     def to_scipy(self) -> csr_matrix:
-        """The same arrays as a SciPy matrix."""
+        """Return a SciPy matrix that shares the arrays of the graph."""
         from scipy.sparse import csr_matrix
 
         return csr_matrix((self.weights, self.indices, self.indptr), shape=(self.n, self.n_tails))
 
     def weighing_tails(self, weight: NDArray[np.floating]) -> Graph:
-        """This graph with every edge as many times as strong as its tail weighs, in units of the mean weight."""
+        """Return the graph with each edge multiplied by the weight of its tail, relative to the mean weight."""
         factor = weight / np.mean(weight, dtype=np.float64)
         return replace(self, weights=(self.weights * factor[self.indices]).astype(np.float32))
 
@@ -89,7 +104,7 @@ class Graph:
 
     @classmethod
     def from_scipy(cls, matrix: Any) -> Graph:
-        """The graph of a square matrix; there is no rho and no sigma to know."""
+        """Build a graph from a square SciPy matrix; rho and sigma are 0."""
         n = int(matrix.shape[0])
         if matrix.shape != (n, n):
             raise ValueError(f"graph must be square, got shape {matrix.shape}")
@@ -102,7 +117,7 @@ class Graph:
         return cls(np.zeros(n + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32), n, zeros, zeros)
 
     def with_weights(self, matrix: csr_matrix) -> Graph:
-        """This graph with the edges of another matrix (of the same rows)."""
+        """Return the graph with the edges of ``matrix``, which has the same rows; zero weights are dropped."""
         matrix = matrix.tocsr().astype(np.float32)
         matrix.eliminate_zeros()
         matrix.sort_indices()

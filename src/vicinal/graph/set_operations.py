@@ -3,8 +3,8 @@
     union          p + q - p q                                                       (survey eq. 4)
     intersection   p^min(1, (1-w)/w) q^min(1, w/(1-w)), weight w of the right side; p q at w = 1/2
 
-An edge that only one side has is not impossible on the other: it counts there as half of that side's weakest edge,
-so that two views of the same rows join instead of tearing each other apart (umap-learn's convention).
+An edge that only one graph has gets a small weight in the other graph, half of the smallest weight there. Two graphs of
+the same rows thus keep the edges of both (umap-learn's convention).
 """
 
 from __future__ import annotations
@@ -14,14 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Bounds of what stands in for a missing edge.
+# Bounds of the weight of a missing edge.
 SMALLEST_MISSING, LARGEST_MISSING = 1e-8, 1e-4
-# What a row's memberships are made to sum up to when its metric is reset: log2 of umap-learn's fixed neighbourhood.
+# If the metric of a row is reset, its memberships sum to log2 of this number of neighbors, as in umap-learn.
 RESET_NEIGHBORS, RESET_STEPS, RESET_TOLERANCE = 15, 32, 1e-5
 
 
 def unite(left: Any, right: Any, *, missing: tuple[float, float] | None = None) -> Any:
-    """The fuzzy union of two graphs, in coordinate format; ``missing`` weights are the graphs' own unless given."""
+    """Return the fuzzy union of two graphs in coordinate format.
+
+    ``missing`` holds the weights of missing edges in the left and in the right graph; by default half of the smallest
+    weight of each graph.
+    """
     pattern = _summed(left + right)
     p_missing, q_missing = missing or (_missing(left.data), _missing(right.data))
     p, q = _weights_at(pattern, left, p_missing), _weights_at(pattern, right, q_missing)
@@ -36,9 +40,10 @@ def intersect(
     *,
     missing: tuple[float, float] | None = None,
 ) -> Any:
-    """The fuzzy intersection of two graphs, or of ``left`` with the complement of ``right``, in coordinate format.
+    """Return the fuzzy intersection of two graphs, or of ``left`` with the complement of ``right``.
 
-    ``weight`` says how much ``right`` counts: at 0 it has no say, at 1 it alone has.
+    The result is in coordinate format. ``weight`` is the influence of ``right``: with 0 the result depends on ``left``
+    only, with 1 on ``right`` only. ``missing`` is explained in :func:`unite`.
     """
     if not 0.0 <= weight <= 1.0:
         raise ValueError(f"weight must lie in [0, 1], got {weight}")
@@ -57,18 +62,18 @@ def intersect(
 
 
 def missing_weights(left: Any, right: Any, right_complement: bool = False) -> tuple[float, float]:
-    """What an edge counts with on the side that does not have it, when two graphs are intersected."""
+    """Return the weights of missing edges in the left and in the right graph of an intersection."""
     weights = 1.0 - right.data if right_complement else right.data
     return _missing(left.data), min(_missing(weights), LARGEST_MISSING)
 
 
 def reset_connectivity(matrix: Any, reset_metric: bool = False) -> Any:
-    """Every row's strongest edge back to 1, then the fuzzy union with the mirror image, as compressed rows.
+    """Scale the strongest edge of every row to 1, then return the fuzzy union with the transpose.
 
-    ``reset_metric`` raises the weights of a row to the power at which they sum up to log2(15), as if its own
-    neighbourhood had that size.
+    The result has compressed rows. With ``reset_metric`` the weights of each row are raised to the power at which they
+    sum to log2(15), the sum of a row with 15 neighbors.
     """
-    matrix = matrix.tocsr().astype(np.float64)  # a copy: the caller's matrix stays
+    matrix = matrix.tocsr().astype(np.float64)  # astype copies, so the matrix of the caller is not changed
     rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
     strongest = np.zeros(matrix.shape[0])
     np.maximum.at(strongest, rows, np.abs(matrix.data))
@@ -82,7 +87,7 @@ def reset_connectivity(matrix: Any, reset_metric: bool = False) -> Any:
 
 
 def _reset_powers(weights: NDArray[np.float64], rows: NDArray[np.int64], n: int) -> NDArray[np.float64]:
-    """For every row the power t with sum_j w_ij^t = log2(15), by bisection of all rows at once."""
+    """Return the power t of each row with sum_j w_ij^t = log2(15), by bisection for all rows at once."""
     target = np.log2(RESET_NEIGHBORS)
     low, high, power = np.zeros(n), np.full(n, np.inf), np.ones(n)
     for _ in range(RESET_STEPS):
@@ -99,19 +104,19 @@ def _reset_powers(weights: NDArray[np.float64], rows: NDArray[np.int64], n: int)
 
 
 def _missing(weights: NDArray[Any]) -> float:
-    """The weight an edge counts with that is not there."""
+    """Return the weight of a missing edge of a graph with these weights."""
     return max(float(weights.min()) / 2.0, SMALLEST_MISSING) if weights.size else SMALLEST_MISSING
 
 
 def _summed(matrix: Any) -> Any:
-    """A copy in coordinate format, each entry once."""
+    """Return a copy in coordinate format without duplicate entries."""
     matrix = matrix.tocoo(copy=True)
     matrix.sum_duplicates()
     return matrix
 
 
 def _weights_at(pattern: Any, matrix: Any, missing: float) -> NDArray[np.float64]:
-    """The matrix's weights at the entries of the pattern, ``missing`` where it has none."""
+    """Return the weights of ``matrix`` at the entries of ``pattern``, and ``missing`` for entries it does not have."""
     entries = _summed(matrix)
     n = pattern.shape[1]
     keys = entries.row.astype(np.int64) * n + entries.col

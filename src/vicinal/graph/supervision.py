@@ -1,8 +1,8 @@
-"""Intersecting the graph with what is known of the rows: edges between unlike ones fade (survey section 2.5).
+"""Supervision: the graph is intersected with labels, which weakens edges between different rows (survey section 2.5).
 
-Classes fade by whether they differ, ordered levels by how far apart they are, numbers by the fuzzy graph of their own
-neighbours. A row of class -1, NaN or None, or with NaN among its numbers, is unlabelled: its edges fade a little and
-evenly.
+Edges between different classes are multiplied by a constant, edges between ordered levels by a factor that falls with
+their difference, and numbers are compared by a fuzzy graph of their own neighbors. A row is unlabelled if its class is
+-1, NaN or None, or if any of its numbers is NaN; its edges are all multiplied by exp(-1).
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from vicinal.neighbors.index import NeighborIndex
 from vicinal.neighbors.metrics import check_metric
 
 UNLABELLED = -1
-UNKNOWN_DISTANCE = 1.0  # an edge that touches an unlabelled row keeps exp(-1) of its weight
+UNKNOWN_DISTANCE = 1.0  # an edge of an unlabelled row keeps exp(-1) of its weight
 
 
 def far_distance(target_weight: float) -> float:
-    """How far apart two classes are taken to be: 2.5 at weight 0, without bound at weight 1, as in umap-learn."""
+    """Return the distance between two classes: 2.5 for weight 0, unbounded for weight 1, as in umap-learn."""
     return 2.5 / (1.0 - target_weight) if target_weight < 1.0 else 1e12
 
 
 def intersect_labels(graph: Graph, labels: NDArray[Any], target_weight: float = 0.5) -> Graph:
-    """The fuzzy intersection of the graph with "same class"; rows labelled -1 know nothing."""
+    """Intersect the graph with the relation "same class"; rows with the label -1 are unlabelled."""
     matrix = graph.to_scipy().astype(np.float64)
     matrix.data = matrix.data * class_factors(
         graph.heads(), graph.indices, labels, UNKNOWN_DISTANCE, far_distance(target_weight)
@@ -38,26 +38,29 @@ def intersect_labels(graph: Graph, labels: NDArray[Any], target_weight: float = 
 
 
 def restore_connectivity(graph: Graph) -> Graph:
-    """Every row's strongest edge back to 1, then the fuzzy union with the mirror image."""
+    """Scale the strongest edge of every row to 1, then return the fuzzy union with the transpose."""
     return graph.with_weights(reset_connectivity(graph.to_scipy()))
 
 
 def class_factors(
     heads: NDArray[np.int32], tails: NDArray[np.int32], labels: NDArray[Any], unknown: float, far: float
 ) -> NDArray[np.float64]:
-    """What an edge's weight is multiplied by: 1 within a class, exp(-far) between two, exp(-unknown) if unlabelled."""
+    """Return the factor of each edge: 1 within a class, exp(-far) between two, exp(-unknown) if a row is unlabelled."""
     codes = class_codes(labels)
     return code_factors(codes[heads], codes[tails], unknown, far)
 
 
 def code_factors(heads: NDArray[np.int64], tails: NDArray[np.int64], unknown: float, far: float) -> NDArray[np.float64]:
-    """The same for classes by number, -1 where there is none."""
+    """Return the factors of :func:`class_factors` for class numbers, -1 for unlabelled."""
     unlabelled = (heads == UNLABELLED) | (tails == UNLABELLED)
     return np.where(unlabelled, np.exp(-unknown), np.where(heads == tails, 1.0, np.exp(-far)))
 
 
 def intersect_levels(graph: Graph, levels: NDArray[np.float64], target_weight: float = 0.5) -> Graph:
-    """The fuzzy intersection with "of a similar level": edges fade with the difference, the whole range the most."""
+    """Intersect the graph with the relation "similar level".
+
+    The distance of two levels is their difference relative to the range of all levels, times :func:`far_distance`.
+    """
     known = np.isfinite(levels)
     heads, tails = graph.heads(), graph.indices
     width = float(np.ptp(levels[known])) if known.any() else 0.0
@@ -69,7 +72,7 @@ def intersect_levels(graph: Graph, levels: NDArray[np.float64], target_weight: f
 
 
 def intersect_graphs(graph: Graph, other: Graph, known: NDArray[np.bool_], target_weight: float = 0.5) -> Graph:
-    """The fuzzy intersection with another graph, whose rows are the ``known`` rows of this one in their order."""
+    """Intersect the graph with another graph, whose rows are the ``known`` rows of this one in the same order."""
     from scipy.sparse import csr_matrix
 
     rows = np.flatnonzero(known)
@@ -87,7 +90,23 @@ def intersect_graphs(graph: Graph, other: Graph, known: NDArray[np.bool_], targe
 
 @dataclass(frozen=True)
 class Supervision:
-    """How ``y`` is compared, and how much it counts."""
+    """How the labels ``y`` are compared, and their influence on the graph.
+
+    Parameters
+    ----------
+    metric : str or callable, default "categorical"
+        "categorical" for classes, "ordinal" for levels, or any metric of the neighbor search for numbers.
+    metric_kwds : dict
+        Arguments of the metric.
+    weight : float, default 0.5
+        Influence of the labels, from 0 to 1.
+    n_neighbors : int, default 15
+        Number of neighbors in the graph of numbers.
+    seed : int, default 0
+        Seed of the neighbor search.
+    n_jobs : int, default -1
+        Number of threads; -1 uses all.
+    """
 
     metric: Any = "categorical"
     metric_kwds: dict[str, Any] = field(default_factory=dict)
@@ -97,14 +116,14 @@ class Supervision:
     n_jobs: int = -1
 
     def check(self, y: Any, n: int) -> NDArray[Any]:
-        """``y`` as labels [n] or numbers [n, columns], or an error that names it."""
+        """Return ``y`` as labels of shape (n,) or numbers of shape (n, columns), or raise ValueError."""
         values = np.asarray(y)
         if values.ndim == 2 and values.shape[1] == 1:
             values = values.reshape(-1)
         if values.shape[:1] != (n,) or values.ndim > 2:
-            raise ValueError(f"y must have {n} rows as X has, got shape {np.shape(y)}")
+            raise ValueError(f"y must have {n} rows like X, got shape {np.shape(y)}")
         if self.metric == "categorical" and values.ndim != 1:
-            raise ValueError(f"y must hold one label a row for target_metric='categorical', got shape {np.shape(y)}")
+            raise ValueError(f"y must hold one label per row for target_metric='categorical', got shape {np.shape(y)}")
         if self.metric == "categorical" and values.dtype.kind not in "fc":
             return values
         try:
@@ -115,13 +134,13 @@ class Supervision:
         if infinite.any():
             raise ValueError(f"y contains infinity, first in row {int(np.argmax(infinite))}")
         if self.metric == "ordinal" and numbers.ndim != 1:
-            raise ValueError(f"y must hold one level a row for target_metric='ordinal', got shape {np.shape(y)}")
+            raise ValueError(f"y must hold one level per row for target_metric='ordinal', got shape {np.shape(y)}")
         if self.metric not in ("categorical", "ordinal"):
             check_metric(self.metric, self.metric_kwds, numbers.reshape(n, -1).shape[1])
         return numbers
 
     def apply(self, graph: Graph, y: NDArray[Any]) -> Graph:
-        """The graph intersected with the checked ``y``."""
+        """Return the graph intersected with ``y`` as returned by :meth:`check`."""
         if self.metric == "categorical":
             return intersect_labels(graph, y, self.weight)
         if self.metric == "ordinal":
@@ -137,7 +156,7 @@ class Supervision:
 
 
 def class_codes(labels: NDArray[Any]) -> NDArray[np.int64]:
-    """A number for each class; -1 for rows without one."""
+    """Return the class number of each row, -1 for unlabelled rows."""
     labels = np.asarray(labels).reshape(-1)
     if labels.dtype.kind == "O":
         numbers: dict[Any, int] = {}
@@ -150,7 +169,7 @@ def class_codes(labels: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def class_code(label: Any, numbers: dict[Any, int]) -> int:
-    """The number of a class, a new one if ``numbers`` does not have it; -1 for a row without one."""
+    """Return the number of a class, or -1 for unlabelled. Classes that are not in ``numbers`` are added to it."""
     if label is None or label != label or label == UNLABELLED:
         return UNLABELLED
     return numbers.setdefault(label, len(numbers))

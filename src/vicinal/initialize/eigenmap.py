@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from vicinal.backends import cpu
 from vicinal.graph.graph import Graph
-from vicinal.runtime.sharing import blas
 
 FIRST_CUT = 0.9
 # Blocks are a multiple of BLOCK wide, with at least GUARD vectors beyond the wanted ones: the last of a block
@@ -137,7 +136,6 @@ def _orthonormal(block: NDArray[np.float64], trivial: NDArray[np.float64]) -> ND
     return block
 
 
-@blas()
 def _eigh(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     values, vectors = np.linalg.eigh(matrix)
     return values, vectors

@@ -14,8 +14,8 @@ def neighbor_medoid(graph: Graph, reference: NDArray[np.float32]) -> NDArray[np.
     """Return for each row the place of the neighbor that is closest to all its neighbors, weighted by membership.
 
     The graph is bipartite: its tails are the rows of ``reference``. The medoid is used instead of the mean because the
-    mean of neighbors in two clusters lies in neither, and few epochs do not lead out of there: 5-NN accuracy of held-out
-    digits, without and with labels in the fit, 0.983 and 0.979 from the mean, 0.985 and 0.988 from the medoid.
+    mean of neighbors in two clusters lies in neither, and few epochs do not lead out of there: 5-NN accuracy of
+    held-out digits, without and with labels in the fit, 0.983 and 0.979 from the mean, 0.985 and 0.988 from the medoid.
     A row without neighbors starts in the middle of the map.
     """
     lengths = np.diff(graph.indptr)

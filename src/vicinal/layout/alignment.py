@@ -1,13 +1,13 @@
-"""Maps of related data held together: relations between slices, and the pull that follows from them.
+"""Alignment of the maps of related data (slices): links between related rows, and the pull along these links.
 
-A relation says which rows of a slice are which rows of the next one; chained, it reaches ``window`` slices far. All
-pairs of related rows form one symmetric matrix over the rows of all slices,
+A relation maps rows of a slice to rows of the next slice. Relations are chained over up to ``window`` slices. All pairs
+of related rows form one symmetric matrix over the rows of all slices,
 
-    L_ij = e^{-(o - 1)} J_ij     o slices apart; J: share of the neighbours that i and j have in common (Jaccard)
+    L_ij = e^{-(o - 1)} J_ij     o: number of slices apart; J: Jaccard index of the neighbors of i and of j
 
-and between two epochs every row moves towards the mean place of its partners, as if each of its n_i steps of that
-epoch had been drawn there with λ η L_ij (λ: ``alignment_regularisation``, η: learning rate). Partners come to meet it,
-so the distance falls by e^{-2 λ η n_i C_i}, C_i = Σ_j L_ij. (umap-learn adds the pull to every single step.)
+After every epoch each row moves towards the mean place of its partners, as if each of its n_i steps in that epoch had
+been pulled there with strength λ η L_ij (λ: ``alignment_regularisation``, η: learning rate). The partners move too, so
+the distance shrinks by the factor e^{-2 λ η n_i C_i}, C_i = Σ_j L_ij. (umap-learn adds the pull to every single step.)
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.graph.graph import Graph
+from vicinal.layout.sampled import Layout
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -29,22 +30,22 @@ UNRELATED = -1
 
 
 def check_relation(relation: Any, name: str, n_from: int, n_to: int) -> NDArray[np.int64]:
-    """A dictionary {row: row of the next slice} as an array, -1 for rows without a partner."""
+    """Return a dictionary {row: row of the next slice} as an array, with -1 for rows without a partner."""
     if not isinstance(relation, Mapping):
         raise TypeError(f"{name} must be a dict of row numbers, got {type(relation).__name__}")
     partner = np.full(n_from, UNRELATED, dtype=np.int64)
     for row, other in relation.items():
-        for what, number, n in (("key", row, n_from), ("value", other, n_to)):
+        for role, number, n in (("key", row, n_from), ("value", other, n_to)):
             if not isinstance(number, Integral) or isinstance(number, bool):
-                raise TypeError(f"{name} must hold whole numbers, but has the {what} {number!r}")
+                raise TypeError(f"{name} must hold whole numbers, but has the {role} {number!r}")
             if not 0 <= int(number) < n:
-                raise ValueError(f"{name} has the {what} {number}, but that slice has {n} rows")
+                raise ValueError(f"{name} has the {role} {number}, but that slice has {n} rows")
         partner[int(row)] = int(other)
     return partner
 
 
 def check_relations(relations: Any, sizes: Sequence[int]) -> list[NDArray[np.int64]]:
-    """One checked relation between each slice and the next."""
+    """Return one checked relation between each slice and the next."""
     if relations is None:
         raise ValueError("relations must be given: one dict {row: row of the next slice} between consecutive slices")
     if not isinstance(relations, list | tuple):
@@ -55,7 +56,7 @@ def check_relations(relations: Any, sizes: Sequence[int]) -> list[NDArray[np.int
 
 
 def link_slices(partners: Sequence[NDArray[np.int64]], graphs: Sequence[Graph], window: int) -> csr_matrix:
-    """L over the rows of all slices, one slice after the other."""
+    """Return L over the rows of all slices, one slice after the other."""
     from scipy.sparse import coo_matrix
 
     begin = np.concatenate([[0], np.cumsum([graph.n for graph in graphs])])
@@ -68,7 +69,7 @@ def link_slices(partners: Sequence[NDArray[np.int64]], graphs: Sequence[Graph], 
             related = np.flatnonzero(reached >= 0)
             heads.append(begin[first] + related)
             tails.append(begin[first + apart] + reached[related])
-            strength.append(np.exp(1.0 - apart) * _in_common(graph, graphs[first + apart], reached))
+            strength.append(np.exp(1.0 - apart) * _jaccard(graph, graphs[first + apart], reached))
     if not heads:
         return coo_matrix((begin[-1], begin[-1]), dtype=np.float64).tocsr()
     pairs = (np.concatenate(strength), (np.concatenate(heads), np.concatenate(tails)))
@@ -76,8 +77,8 @@ def link_slices(partners: Sequence[NDArray[np.int64]], graphs: Sequence[Graph], 
     return (one_way + one_way.T).tocsr()
 
 
-def _in_common(graph: Graph, other: Graph, partner: NDArray[np.int64]) -> NDArray[np.float64]:
-    """For each related row the Jaccard index of its neighbours and its partner's, as far as these are related."""
+def _jaccard(graph: Graph, other: Graph, partner: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the Jaccard index of the neighbors of each related row and of its partner, over related rows only."""
     from scipy.sparse import csr_matrix
 
     related = np.flatnonzero(partner >= 0)
@@ -99,9 +100,18 @@ def _pattern(graph: Graph) -> csr_matrix:
 
 @dataclass(frozen=True)
 class Alignment:
-    """The pull on some rows: their links to all rows, and the steps each of them takes in an epoch.
+    """Pull of some rows along their links.
 
-    ``mutual``: the partners are pulled as well, and both meet halfway.
+    Parameters
+    ----------
+    links : csr_matrix of shape (n_rows, n_all)
+        Links from the pulled rows to all rows.
+    steps : array of shape (n_rows,)
+        Steps of each row per epoch.
+    regularisation : float
+        Strength of the pull.
+    mutual : bool, default True
+        Whether the partners are pulled as well, so that both meet halfway.
     """
 
     links: csr_matrix
@@ -112,18 +122,78 @@ class Alignment:
     def pulled(
         self, own: NDArray[np.float32], everyone: NDArray[np.float32], learning_rate: float
     ) -> NDArray[np.float32]:
-        """Places of the rows after the pull of an epoch; ``everyone`` are the places the links lead to."""
+        """Return the places of the rows after the pull of an epoch.
+
+        ``own`` are the places of the pulled rows, ``everyone`` the places of the rows that the links lead to.
+        """
         total = np.asarray(self.links.sum(axis=1)).reshape(-1)
         linked = total > 0
         goal = (self.links @ everyone.astype(np.float64))[linked] / total[linked, None]
-        drawn = self.regularisation * learning_rate * self.steps[linked] * total[linked]
-        share = 0.5 * -np.expm1(-2.0 * drawn) if self.mutual else -np.expm1(-drawn)
+        strength = self.regularisation * learning_rate * self.steps[linked] * total[linked]
+        share = 0.5 * -np.expm1(-2.0 * strength) if self.mutual else -np.expm1(-strength)
         out = own.copy()
         out[linked] += (share[:, None] * (goal - own[linked])).astype(np.float32)
         return out
 
 
-def steps_an_epoch(graph: Graph, negatives: int) -> NDArray[np.float64]:
-    """How often a row moves in an epoch: both ends of each edge that fires, and the negatives of those."""
+class AlignedLayouts:
+    """Several layouts that run side by side, with the pull of their alignment after every epoch.
+
+    Parameters
+    ----------
+    layouts : list of Layout
+        One layout per slice, all with the same number of epochs. The pull uses the learning rates of the first.
+    alignment : Alignment
+        Links of the rows of all ``layouts``, one slice after the other.
+    others : array of shape (n_rows, n_components), optional
+        Fixed places of earlier slices. The columns of the links count these rows first.
+    """
+
+    def __init__(
+        self, layouts: Sequence[Layout], alignment: Alignment, others: NDArray[np.float32] | None = None
+    ) -> None:
+        self.layouts = list(layouts)
+        self.alignment = alignment
+        self.others = others
+        self._epoch = 0
+
+    @property
+    def epoch(self) -> int:
+        """Number of epochs completed, with their pulls."""
+        return self._epoch
+
+    @property
+    def embeddings(self) -> list[NDArray[np.float32]]:
+        """Copies of the places, one array per slice."""
+        return [layout.embedding for layout in self.layouts]
+
+    @property
+    def embedding(self) -> NDArray[np.float32]:
+        """Copy of the places of all slices, one slice after the other."""
+        return np.concatenate(self.embeddings)
+
+    def step(self, n: int = 1) -> None:
+        """Run ``n`` more epochs of all layouts."""
+        rates = self.layouts[0].schedule.learning_rates(np.arange(self._epoch, self._epoch + n))
+        for rate in rates:
+            for layout in self.layouts:
+                # After an interrupt some layouts may have completed this epoch.
+                if layout.epoch <= self._epoch:
+                    layout.step(1)
+            self._pull(float(rate))
+            self._epoch += 1
+
+    def _pull(self, learning_rate: float) -> None:
+        parts = self.embeddings
+        own = np.concatenate(parts)
+        everyone = own if self.others is None else np.concatenate([self.others, own])
+        moved = self.alignment.pulled(own, everyone, learning_rate)
+        ends = np.cumsum([len(part) for part in parts])[:-1]
+        for layout, places in zip(self.layouts, np.split(moved, ends), strict=True):
+            layout.embedding = places
+
+
+def steps_per_epoch(graph: Graph, negatives: int) -> NDArray[np.float64]:
+    """Return the mean number of moves of each row per epoch: two per firing edge, and one per negative."""
     largest = float(graph.weights.max(initial=0.0))
     return graph.degree() / largest * (2 + negatives) if largest > 0 else np.zeros(graph.n)

@@ -1,4 +1,4 @@
-"""Student's kernel convolved on a grid by FFT: the potential of t-SNE's repulsion."""
+"""The potential of t-SNE's repulsion: Student's kernel convolved on a grid by FFT."""
 
 from __future__ import annotations
 
@@ -8,30 +8,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends import cpu
-from vicinal.runtime.sharing import blas
 
 GRID_COMPONENTS = 3
 
-
-# Distance between nodes. The kernel falls over a length of 1. Divergence of 10,000 images after 750 iterations, spacing
-# 0.4: 1.623, 0.3: 1.601, 0.2: 1.592, every pair: 1.592 (openTSNE 1.629). A map that is narrow yet has to be resolved
-# within itself; below FINEST the differences of the potential drown in the rounding of float32.
+# Distance between nodes; the kernel decays over a length of 1. Divergence of 10,000 images after 750 iterations by
+# spacing: 0.4 1.623, 0.3 1.601, 0.2 1.592, all pairs 1.592 (openTSNE 1.629). A narrow map gets a finer grid, so that
+# its own extent is resolved; below FINEST the differences of the potential are lost in the rounding of float32.
 SPACING, FINEST, NARROW_NODES = 0.25, 0.0625, 32
-
-
-SPACING_3D = 0.5  # twice as fine would be eight times the work, and in three dimensions rows are never as lonely
-
-
-# Nodes around the data: a spline reaches two beyond a point, and undoing the spreading rings for a few more.
+# Half the spacing would cost eight times the work, and in three dimensions rows have more neighbors at each distance.
+SPACING_3D = 0.5
+# Nodes around the data: a spline reaches two nodes beyond a point, and the deblurring decays over a few more.
 MARGIN = 6
-
-
-MOST_NODES = 2**23  # of the padded grid; a wider map gets a wider spacing
+# Most nodes of the padded grid; a wider map gets a wider spacing.
+MOST_NODES = 2**23
 
 
 @dataclass(frozen=True)
 class Box:
-    """Where the nodes of a grid lie."""
+    """Position and size of a grid: the place of its first node, and the nodes per axis without and with padding."""
 
     origin: tuple[float, ...]
     shape: tuple[int, ...]
@@ -40,7 +34,10 @@ class Box:
 
 
 def enclose(low: NDArray[np.float32], high: NDArray[np.float32]) -> Box:
-    """A grid around a box: a function of the box alone, so that an iteration does not depend on earlier ones."""
+    """Return the grid around the box from ``low`` to ``high``.
+
+    The grid depends on the box only, so that an iteration does not depend on earlier ones.
+    """
     from scipy.fft import next_fast_len
 
     width = np.asarray(high, dtype=np.float64) - low
@@ -50,18 +47,18 @@ def enclose(low: NDArray[np.float32], high: NDArray[np.float32]) -> Box:
     while np.prod(2.0 * (width / spacing + 2 * MARGIN)) > MOST_NODES:
         spacing *= 2.0
     shape = tuple(int(np.ceil(one / spacing)) + 2 * MARGIN for one in width)
-    # Twice the width, so that no row sees another around the corner.
+    # Twice the width, so that the periodic convolution does not reach around the grid.
     padded = tuple(next_fast_len(2 * nodes, real=axis == len(shape) - 1) for axis, nodes in enumerate(shape))
     origin = tuple(float(one) - (MARGIN - 1) * spacing for one in low)
     return Box(origin, shape, padded, spacing)
 
 
 class Convolution:
-    """Student's kernel as a convolution on a padded grid, with the blur of the splines undone.
+    """Convolution with Student's kernel on a padded grid, corrected for the blur of the splines.
 
-    Spreading and gathering by cubic B-splines multiply a wave of frequency f (a node) by b(f)^2, b = sinc^4, and add
-    its aliases. The multiplier that comes nearest to the kernel in the mean over all places between the nodes is
-    b(f)^2 / (sum over aliases of b^2)^2 times the kernel's own (Hockney and Eastwood's).
+    Spreading and gathering by cubic B-splines multiply a wave of frequency f (per node) by b(f)^2, b = sinc^4, and add
+    its aliases. The kernel's own transform is therefore multiplied by b(f)^2 / (sum over aliases of b^2)^2, which
+    minimises the mean error over all places between the nodes (Hockney and Eastwood).
     """
 
     def __init__(self, padded: tuple[int, ...], spacing: float, dof: float, n_jobs: int) -> None:
@@ -79,25 +76,23 @@ class Convolution:
             deblur = _deblur(np.arange(n_waves) / padded[axis]).astype(np.float32)
             self._transfer *= deblur.reshape([-1 if a == axis else 1 for a in axes])
 
-    @blas()
     def __call__(self, density: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The potential at the nodes where the density is."""
+        """Return the potential of ``density`` at the nodes."""
         from scipy.fft import ifft, irfft
 
         waves = self._forward(density)
         waves *= self._transfer
-        # What lies in the padding is never looked at, so it is cut off before the next axis.
+        # The padding is not used, so it is removed before the next axis is transformed.
         for axis in range(density.ndim - 1):
             waves = ifft(waves, axis=axis, workers=self._workers, overwrite_x=True)
             waves = waves[(slice(None),) * axis + (slice(density.shape[axis]),)]
         potential = irfft(waves, self._padded[-1], axis=-1, workers=self._workers, overwrite_x=True)
         return np.ascontiguousarray(potential[..., : density.shape[-1]])
 
-    @blas()
     def _forward(self, values: NDArray[np.float32]) -> NDArray[np.complex64]:
         from scipy.fft import fft, rfft
 
-        # Only the lines that hold data are transformed; the padding is added axis by axis.
+        # Only lines that hold data are transformed; the padding is added axis by axis.
         waves = rfft(values, self._padded[-1], axis=-1, workers=self._workers)
         for axis in reversed(range(values.ndim - 1)):
             waves = fft(waves, self._padded[axis], axis=axis, workers=self._workers, overwrite_x=True)
@@ -105,7 +100,7 @@ class Convolution:
 
 
 def _deblur(frequency: NDArray[np.float64]) -> NDArray[np.float64]:
-    """b^2 / (sum over aliases of b^2)^2 of the cubic B-spline, frequencies in waves a node."""
+    """Return b^2 / (sum over aliases of b^2)^2 of the cubic B-spline, for frequencies in waves per node."""
     # The sum over aliases is the Fourier series of the spline's autocorrelation, the B-spline of degree 7 at the nodes.
     aliases = np.full(frequency.shape, 2416.0)
     for k, count in enumerate((1191.0, 120.0, 1.0), start=1):

@@ -1,8 +1,8 @@
-"""t-SNE's layout: gradient descent on all pairs (survey eq. 20, 22), resumable.
+"""The layout of t-SNE: gradient descent over all pairs (survey eq. 20, 22).
 
-``step(10); step(240)`` equals ``step(250)`` bit for bit. Repulsion is exact (``"exact"``) or comes from a grid
-(``"fft"``): the repulsive gradient is that of a single potential, the sum of Student's kernel over all rows, so one
-convolution by FFT and the slope of its spline serve all components and all degrees of freedom.
+It is resumable: ``step(10); step(240)`` equals ``step(250)`` bit for bit. The repulsion is exact (``"exact"``) or
+interpolated from a grid (``"fft"``). The repulsive gradient is that of a single potential, the sum of Student's kernel
+over all rows, so one convolution by FFT and the slope of its spline serve all components and any degrees of freedom.
 """
 
 from __future__ import annotations
@@ -20,13 +20,23 @@ from vicinal.layout.convolution import GRID_COMPONENTS, Box, Convolution, enclos
 
 Repulsion = Literal["auto", "exact", "fft"]
 
-# Every pair up to this many rows, where that is as fast as the grid (measured, ARCHITECTURE.md).
+# Up to this number of rows the exact repulsion is as fast as the grid (measured, ARCHITECTURE.md).
 EXACT_ROWS = 3_000
 
 
 @dataclass(frozen=True)
 class Phase:
-    """Iterations that share an exaggeration, a learning rate and a momentum."""
+    """Iterations with the same settings.
+
+    Parameters
+    ----------
+    n_epochs : int
+        Number of iterations.
+    exaggeration : float, default 1
+        Factor on the attraction.
+    learning_rate : float, default 200
+    momentum : float, default 0.8
+    """
 
     n_epochs: int
     exaggeration: float = 1.0
@@ -35,10 +45,25 @@ class Phase:
 
 
 class FullLayout:
-    """Moves the rows of an embedding along the gradient of the KL divergence, iteration by iteration.
+    """Layout by gradient descent on the Kullback-Leibler divergence of t-SNE.
 
-    With ``reference`` the graph leads from the embedding's rows to the reference's, which stay where they are; every
-    row then minimises a divergence of its own, whatever the others do.
+    Parameters
+    ----------
+    graph : Graph
+        Symmetric graph whose weights sum to 1, or with ``reference`` a bipartite graph to the points of the reference.
+    embedding : array of shape (n_rows, n_components)
+        Initial places of the rows. The array is copied.
+    phases : sequence of Phase
+        Settings of consecutive iterations.
+    dof : float, default 1
+        Degrees of freedom of the kernel.
+    method : {"auto", "exact", "fft"}, default "auto"
+        How the repulsion is computed: over all pairs, or by a grid for up to three components.
+    n_jobs : int, default -1
+        Number of threads; -1 uses all. The result does not depend on it.
+    reference : array of shape (n_points, n_components), optional
+        Places of a finished map, which do not move. Every row then minimises its own divergence, independent of the
+        other rows.
     """
 
     def __init__(
@@ -74,21 +99,21 @@ class FullLayout:
 
     @property
     def epoch(self) -> int:
-        """Iterations done so far."""
+        """Number of iterations completed."""
         return self._engine.epoch
 
     @property
     def n_epochs(self) -> int:
-        """Iterations of all phases."""
+        """Number of iterations of all phases."""
         return sum(phase.n_epochs for phase in self.phases)
 
     @property
     def embedding(self) -> NDArray[np.float32]:
-        """A copy of the places of all rows."""
+        """Copy of the places of all rows."""
         return self._engine.embedding()
 
     def step(self, n: int = 1) -> None:
-        """Runs ``n`` more iterations; beyond the last phase it goes on as that one does."""
+        """Run ``n`` more iterations; iterations after the last phase have the settings of the last phase."""
         steps = self._steps(self.epoch, self.epoch + n)
         if self.method == "exact":
             self._engine.step_exact(steps, self.n_jobs)
@@ -109,7 +134,7 @@ class FullLayout:
         self._engine.step_grid(potential, list(box.shape), list(box.origin), box.spacing, steps, self.n_jobs)
 
     def _find_potential(self) -> tuple[Box, NDArray[np.float32]]:
-        """The potential of the sources at the nodes of a grid around them."""
+        """Compute the potential of the repelling points on a grid around them."""
         box = enclose(*self._engine.bounds())
         density = self._engine.spread(list(box.shape), list(box.origin), box.spacing, self.n_jobs)
         kind = (box.padded, box.spacing)
@@ -119,9 +144,9 @@ class FullLayout:
 
 
 def choose_repulsion(method: Repulsion, n_sources: int, n_components: int) -> Literal["exact", "fft"]:
-    """The way to compute the repulsion, or an error where there is none."""
+    """Return the method that computes the repulsion, or raise ValueError if ``method`` is not possible."""
     if method == "auto":
         return "exact" if n_sources <= EXACT_ROWS or n_components > GRID_COMPONENTS else "fft"
     if method == "fft" and n_components > GRID_COMPONENTS:
-        raise ValueError(f"method='fft' is for at most {GRID_COMPONENTS} components, got {n_components}; use 'exact'")
+        raise ValueError(f"method='fft' supports at most {GRID_COMPONENTS} components, got {n_components}; use 'exact'")
     return method

@@ -1,4 +1,4 @@
-"""The low-dimensional kernel q(d²) = 1 / (1 + a d^{2b}) (survey eq. 5) and the choice of a and b."""
+"""The kernel of the map, q(d²) = 1 / (1 + a d^{2b}) (survey eq. 5), and the choice of a and b."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 @dataclass(frozen=True)
 class Kernel:
-    """q(d²) = 1 / (1 + a d^{2b}); a = b = 1 is the Cauchy kernel of t-SNE and LargeVis."""
+    """Similarity of two points of a map, q(d²) = 1 / (1 + a d^{2b}).
+
+    a = b = 1 is the Cauchy kernel of t-SNE and LargeVis. Calling a kernel with squared distances returns q.
+    """
 
     a: float
     b: float
@@ -20,14 +23,23 @@ class Kernel:
 
 
 def fit_ab(spread: float = 1.0, min_dist: float = 0.1) -> Kernel:
-    """The kernel nearest to the curve that is 1 up to ``min_dist`` and then falls as exp(-(d - min_dist)/spread).
+    """Fit a kernel to the curve that is 1 up to ``min_dist`` and then decays as exp(-(d - min_dist) / spread).
 
-    The survey quotes a ≈ 1.929, b ≈ 0.7915, which belong to ``min_dist=0.001``; the default 0.1 gives
-    a ≈ 1.577, b ≈ 0.8951.
+    Parameters
+    ----------
+    spread : float, default 1
+        Scale of the decay.
+    min_dist : float, default 0.1
+        Width of the flat top, at most ``spread``.
+
+    Returns
+    -------
+    kernel : Kernel
+        a ≈ 1.577, b ≈ 0.8951 for the defaults. (The survey's a ≈ 1.929, b ≈ 0.7915 belong to ``min_dist=0.001``.)
     """
     if not spread > 0 or not 0 <= min_dist <= spread:
         raise ValueError(f"min_dist must lie in [0, spread], got min_dist={min_dist}, spread={spread}")
-    # In units of the spread, so that the fit starts equally near for all of them.
+    # In units of the spread, so that the start of the fit is equally good for any spread.
     d = np.linspace(0, 3, 300)
     near = min_dist / spread
     wanted = np.where(d < near, 1.0, np.exp(-(d - near)))
@@ -36,12 +48,12 @@ def fit_ab(spread: float = 1.0, min_dist: float = 0.1) -> Kernel:
 
 
 def _least_squares(d: NDArray[np.float64], wanted: NDArray[np.float64]) -> tuple[float, float]:
-    """The a, b that minimise |q(d²) - wanted|², by Gauss-Newton steps on (ln a, b), damped until they descend.
+    """Return the a, b that minimise |q(d²) - wanted|², by damped Gauss-Newton steps on (ln a, b).
 
     With s = ln a + 2b ln d the kernel is q = 1/(1 + e^s), and dq/ds = -q (1 - q). Two unknowns do not need
     scipy.optimize, whose import takes longer than the fit of a small map.
     """
-    slope = np.stack([np.ones_like(d), 2.0 * np.log(d)], axis=1)  # of s by (ln a, b)
+    slope = np.stack([np.ones_like(d), 2.0 * np.log(d)], axis=1)  # derivative of s by (ln a, b)
     at, damping = np.array([0.0, 1.0]), 1e-3
 
     def kernel(at: NDArray[np.float64]) -> NDArray[np.float64]:

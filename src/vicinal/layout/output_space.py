@@ -1,7 +1,7 @@
-"""Distances of the map other than the euclidean (``output_metric``): the parameters of cpp/output_space.hpp.
+"""Distances of the map other than the euclidean (``output_metric``), as parameters of cpp/layout/output_space.hpp.
 
-``OUTPUT_METRICS`` maps a name to a function of (keywords, components) that makes the :class:`OutputSpace`. A distance
-qualifies if it has a useful gradient in real coordinates; those of counts, sets and strings do not.
+``OUTPUT_METRICS`` maps a name to a function of (keywords, components) that returns the :class:`OutputSpace`. A distance
+can be used if it has a useful gradient in real coordinates; distances of counts, sets and strings have none.
 """
 
 from __future__ import annotations
@@ -18,7 +18,15 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class OutputSpace:
-    """A distance of the map: the core's name of it, its values there, and how maps start in it."""
+    """Distance of the map.
+
+    Parameters
+    ----------
+    kind : str, default "euclidean"
+        Name of the distance in the backend.
+    values : tuple of float
+        Its parameters.
+    """
 
     kind: str = "euclidean"
     values: tuple[float, ...] = ()
@@ -28,10 +36,10 @@ class OutputSpace:
         return self.kind == "euclidean"
 
     def start(self, embedding: NDArray[np.float32]) -> NDArray[np.float32]:
-        """A start for this space from a euclidean one.
+        """Return initial places for this space, made from places of a euclidean start.
 
-        On the sphere the box becomes a belt once around it that leaves the poles free. Where the origin is a place
-        of its own, the box is laid around it.
+        For "haversine" the bounding box becomes a belt around the sphere that leaves the poles free. If the distance
+        depends on the origin, the box is centred there.
         """
         if self.kind not in ("haversine", "hyperboloid", "cosine", "correlation") or embedding.size == 0:
             return embedding
@@ -46,24 +54,27 @@ class OutputSpace:
         return places.astype(np.float32)
 
 
+EUCLIDEAN = OutputSpace()
+
+
 def output_space(metric: Any, keywords: dict[str, Any] | None, n_components: int) -> OutputSpace:
-    """The space that ``output_metric`` and ``output_metric_kwds`` name, or a ValueError that lists the names."""
+    """Return the space of ``output_metric`` and ``output_metric_kwds``, or raise a ValueError that lists the names."""
     if not isinstance(metric, str) or metric not in OUTPUT_METRICS:
         raise ValueError(f"output_metric must be one of {sorted(OUTPUT_METRICS)}, got {metric!r}")
     given = dict(keywords or {})
     space = OUTPUT_METRICS[metric](given, n_components)
     if given:
-        raise ValueError(f"output_metric_kwds has {sorted(given)}, which output_metric={metric!r} does not take")
+        raise ValueError(f"output_metric_kwds has {sorted(given)}, which output_metric={metric!r} does not accept")
     return space
 
 
 def _plain(kind: str, least: int = 1, most: float = np.inf) -> Callable[[dict[str, Any], int], OutputSpace]:
-    """A space without values, for a limited number of components."""
+    """Return a function that makes a space without parameters, for a limited number of components."""
 
     def make(keywords: dict[str, Any], n_components: int) -> OutputSpace:
         if not least <= n_components <= most:
             wanted = f"exactly {least}" if least == most else f"at least {least}"
-            raise ValueError(f"output_metric={kind!r} needs n_components of {wanted}, got {n_components}")
+            raise ValueError(f"output_metric={kind!r} requires n_components of {wanted}, got {n_components}")
         return OutputSpace(kind)
 
     return make

@@ -1,160 +1,326 @@
-"""The sampled layout as a resumable object: ``step(10); step(190)`` equals ``step(200)`` bit for bit."""
+"""Layouts by sampled forces (survey Algorithm 1): edges attract, randomly drawn negatives repel.
+
+The rows that move make the type:
+
+==================  =====================================================================
+`Layout`            all rows of a symmetric graph, except those marked as fixed
+`Placement`         rows without a place yet, among a reference map that does not move
+`PartialLayout`     some rows of a map, while the others stay (growing maps)
+==================  =====================================================================
+
+All of them are resumable: ``step(10); step(190)`` equals ``step(200)`` bit for bit, for any ``n_jobs``.
+"""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends import cpu
 from vicinal.graph.graph import Graph
-from vicinal.layout.density import DensityTerm
+from vicinal.layout.density import DensityTerm, Summary
+from vicinal.layout.forces import Forces
 from vicinal.layout.kernel import Kernel
-from vicinal.layout.output_space import output_space
 from vicinal.layout.schedule import Schedule
-from vicinal.runtime.progress import LAYOUT, Progress
+
+# A row is pulled once for each of its edges that fires, and in a symmetric graph a second time for the mirrored edge.
+PULLS_SYMMETRIC, PULLS_BIPARTITE = 2, 1
 
 
-class Layout:
-    """Moves the rows of an embedding along a graph's edges, epoch by epoch.
+class _SampledLayout:
+    """What all sampled layouts share: an engine of the backend that is stepped epoch by epoch."""
 
-    With ``heads`` the graph's heads are these rows of the embedding: they move, the others stay where they are, and the
-    cost is that of the heads, whatever the number of rows. ``ages`` then says how many epochs of the schedule each of
-    them has behind it, and ``first_epoch`` which epoch this is of a map that is moved time and again.
-    With ``reference`` the graph leads from the embedding's rows to the reference's, which stay where they are;
-    ``row_keys`` then name the rows to the random generator, so that a row's place does not depend on its company.
-    Rows marked in ``fixed`` keep their places bit for bit, and attract and repel the others all the same.
-    Negatives are drawn in proportion to ``negative_weights``, one for each tail, if they are given.
-    ``output_metric`` is the distance of the map (:mod:`vicinal.layout.output_space`). ``density`` is densMAP's term.
-    """
+    first_epoch: int = 0
 
     def __init__(
-        self,
-        graph: Graph,
-        embedding: NDArray[np.float32],
-        kernel: Kernel,
-        schedule: Schedule,
-        *,
-        seed: int = 0,
-        n_jobs: int = -1,
-        reference: NDArray[np.float32] | None = None,
-        row_keys: NDArray[np.uint64] | None = None,
-        heads: NDArray[np.int32] | None = None,
-        ages: NDArray[np.int32] | None = None,
-        first_epoch: int = 0,
-        fixed: NDArray[np.bool_] | None = None,
-        negative_weights: NDArray[np.floating] | None = None,
-        force: Literal["umap", "largevis"] = "umap",
-        output_metric: str = "euclidean",
-        output_metric_kwds: dict[str, Any] | None = None,
-        density: DensityTerm | None = None,
+        self, engine: cpu.SampledLayout, shape: tuple[int, ...], forces: Forces, schedule: Schedule, n_jobs: int
     ) -> None:
+        self.forces = forces
         self.schedule = schedule
         self.n_jobs = n_jobs
-        places = np.ascontiguousarray(embedding, dtype=np.float32)
-        n_places = graph.n_tails * places.shape[1]
-        if places.shape[1] != 2 and n_places >= 2**31:
-            raise ValueError(f"n_components={places.shape[1]} is too large for {graph.n_tails} rows")
-        space = output_space(output_metric, output_metric_kwds, places.shape[1])
-        if force != "umap" and not space.is_euclidean:
-            raise ValueError(f"output_metric={output_metric!r} goes with force='umap', got force={force!r}")
-        options = cpu.LayoutOptions()
-        options.set_force(force, kernel.a, kernel.b, schedule.repulsion_strength)
-        options.set_space(space.kind, list(space.values), places.shape[1])
-        options.negatives = schedule.negative_sample_rate
-        # A symmetric graph's mirrored edge pulls this row too; frozen references do not pull.
-        options.pulls = 2 if reference is None else 1
-        options.often = min(1.0, schedule.firings / schedule.sweeps)
-        options.update_negatives = schedule.update_negatives
-        options.seed = seed
-        options.epoch = first_epoch * schedule.sweeps
-        self.first_epoch, self.heads, self.ages = first_epoch, heads, ages
-        self._engine = cpu.SampledLayout(
-            graph.indptr,
-            graph.indices,
-            graph.weights,
-            places,
-            None if reference is None else np.ascontiguousarray(reference, dtype=np.float32),
-            row_keys,
-            options,
-            heads,
-        )
-        if density is not None:
-            if not space.is_euclidean:
-                raise ValueError(f"a density term goes with output_metric='euclidean', got {output_metric!r}")
-            self._add_density(density)
-        if fixed is not None:
-            self._engine.pin(_mask("fixed", fixed, places.shape[0]))
-        if negative_weights is not None:
-            self._engine.weigh_negatives(np.require(negative_weights, dtype=np.float32, requirements=["C", "A"]))
+        self._engine = engine
+        self._shape = shape
 
-    def _add_density(self, density: DensityTerm) -> None:
+    @property
+    def epoch(self) -> int:
+        """Number of epochs completed."""
+        return self._engine.sweep // self.schedule.sweeps - self.first_epoch
+
+    @property
+    def embedding(self) -> NDArray[np.float32]:
+        """Copy of the places of all rows. Assigning to it moves all rows, fixed ones included."""
+        return self._engine.embedding()
+
+    @embedding.setter
+    def embedding(self, places: NDArray[np.floating]) -> None:
+        if np.shape(places) != self._shape:
+            raise ValueError(f"embedding must have shape {self._shape}, got {np.shape(places)}")
+        checked = np.require(places, dtype=np.float32, requirements=["C", "A"])
+        bad = ~np.isfinite(checked).all(axis=1)
+        if bad.any():
+            raise ValueError(f"embedding contains NaN or infinity, first in row {int(np.argmax(bad))}")
+        self._engine.place(checked)
+
+    @property
+    def density_summary(self) -> Summary:
+        """(mean, variance, covariance, strength) of the radii of the map as it is; requires a density term."""
+        return self._engine.density_summary(self.n_jobs)
+
+    def step(self, n: int = 1) -> None:
+        """Run ``n`` more epochs.
+
+        Parameters
+        ----------
+        n : int, default 1
+            Number of epochs. Epochs after the last one of the schedule have the learning rate 0.
+        """
+        sweeps = self.schedule.sweeps
+        rates = self._learning_rates(np.arange(self.epoch, self.epoch + n))
+        # If an interrupt ended the last call within an epoch, the sweeps that are left of it come first.
+        self._engine.step(np.repeat(rates, sweeps, axis=0)[self._engine.sweep % sweeps :], self.n_jobs)
+
+    def _learning_rates(self, epochs: NDArray[np.int64]) -> NDArray[np.float32]:
+        """One row per epoch, with one column for all rows or one column per moving row."""
+        return self.schedule.learning_rates(epochs[:, None])
+
+    def _set_negative_weights(self, weights: NDArray[np.floating] | None) -> None:
+        if weights is not None:
+            self._engine.weigh_negatives(np.require(weights, dtype=np.float32, requirements=["C", "A"]))
+
+    def _set_density(self, density: DensityTerm | None) -> None:
+        if density is None:
+            return
+        if not self.forces.space.is_euclidean:
+            raise ValueError(f"a density term requires the euclidean distance, got space {self.forces.space.kind!r}")
         first = self.schedule.n_epochs - int(np.floor(density.fraction * self.schedule.n_epochs))
         self._engine.add_density(
             density.target,
             density.weight,
             density.variance_shift,
             first * self.schedule.sweeps,
-            self.schedule.sweeps,  # once an epoch: the gradient of every edge costs more than a sweep
+            self.schedule.sweeps,  # once per epoch: the gradient over all edges costs more than a sweep
             None if density.fitted is None else list(density.fitted),
         )
 
-    @property
-    def density_summary(self) -> tuple[float, float, float, float]:
-        """(mean, variance, covariance, strength) of the map's radii as they are: what placing new rows needs."""
-        return self._engine.density_summary(self.n_jobs)
 
-    @property
-    def epoch(self) -> int:
-        """Epochs done so far."""
-        return self._engine.epoch // self.schedule.sweeps - self.first_epoch
+class Layout(_SampledLayout):
+    """Layout of a symmetric graph in which all rows move.
 
-    @property
-    def embedding(self) -> NDArray[np.float32]:
-        """A copy of the places of all rows. Assigning to it puts them elsewhere, pinned rows too."""
-        return self._engine.embedding()
+    Parameters
+    ----------
+    graph : Graph
+        Symmetric weighted graph over the rows.
+    embedding : array of shape (n_rows, n_components)
+        Initial places of the rows. The array is copied.
+    forces : Forces or Kernel
+        Attraction and repulsion. A :class:`Kernel` stands for UMAP's forces with that kernel.
+    schedule : Schedule
+        Number of epochs, learning rate and negatives.
+    seed : int, default 0
+        Seed of the random draws.
+    n_jobs : int, default -1
+        Number of threads; -1 uses all. The result does not depend on it.
+    fixed : bool array of shape (n_rows,), optional
+        Rows that keep their places bit for bit. They attract and repel the other rows.
+    negative_weights : array of shape (n_rows,), optional
+        Negatives are drawn in proportion to these weights; uniformly by default.
+    density : DensityTerm, optional
+        The density term of densMAP.
 
-    @embedding.setter
-    def embedding(self, places: NDArray[np.floating]) -> None:
-        wanted = self._engine.embedding().shape
-        if np.shape(places) != wanted:
-            raise ValueError(f"embedding must have shape {wanted}, got {np.shape(places)}")
-        given = np.require(places, dtype=np.float32, requirements=["C", "A"])
-        bad = ~np.isfinite(given).all(axis=1)
-        if bad.any():
-            raise ValueError(f"embedding contains NaN or infinity, first in row {int(np.argmax(bad))}")
-        self._engine.place(given)
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal import Layout, Schedule, find_neighbors, fit_ab, fuzzy_graph
+    >>> rng = np.random.default_rng(0)
+    >>> rows = rng.normal(size=(300, 8)).astype(np.float32)
+    >>> start = rng.uniform(0, 10, size=(300, 2)).astype(np.float32)
+    >>> graph = fuzzy_graph(find_neighbors(rows, 15))
+    >>> layout = Layout(graph, start, fit_ab(min_dist=0.1), Schedule(n_epochs=200), seed=42)
+    >>> layout.step(10)  # look at the map, then continue
+    >>> layout.step(190)
+    >>> layout.epoch, layout.embedding.shape
+    (200, (300, 2))
+    """
 
-    def step(self, n: int = 1) -> None:
-        """Runs ``n`` more epochs."""
-        sweeps = self.schedule.sweeps
-        epochs = np.arange(self.epoch, self.epoch + n)[:, None]
-        rates = self.schedule.learning_rates(epochs if self.ages is None else epochs + self.ages)
-        # Cut off within an epoch, what is left of it comes first.
-        self._engine.step(np.repeat(rates, sweeps, axis=0)[self._engine.epoch % sweeps :], self.n_jobs)
-
-    def run(
-        self, stops: list[int], progress: Progress, places: Callable[[], NDArray[np.float32]]
-    ) -> list[NDArray[np.float32]]:
-        """Runs to the last stop, or until it is asked to end; the places at every stop that was reached."""
-        listed = []
-        with progress.stage(LAYOUT, stops[-1]):
-            for stop in stops:
-                if not progress.wants_epochs:
-                    self.step(stop - self.epoch)
-                while self.epoch < stop and not progress.stopped:
-                    self.step(1)
-                    progress.report(LAYOUT, self.epoch, stops[-1], places)
-                if self.epoch == stop:
-                    listed.append(places())
-        return listed
+    def __init__(
+        self,
+        graph: Graph,
+        embedding: NDArray[np.float32],
+        forces: Forces | Kernel,
+        schedule: Schedule,
+        *,
+        seed: int = 0,
+        n_jobs: int = -1,
+        fixed: NDArray[np.bool_] | None = None,
+        negative_weights: NDArray[np.floating] | None = None,
+        density: DensityTerm | None = None,
+    ) -> None:
+        places, forces = _as_places(graph, embedding), _as_forces(forces)
+        options = _options(forces, schedule, places.shape[1], seed)
+        engine = cpu.SampledLayout(graph.indptr, graph.indices, graph.weights, places, None, None, options, None)
+        super().__init__(engine, places.shape, forces, schedule, n_jobs)
+        self._set_density(density)
+        if fixed is not None:
+            engine.pin(_row_mask("fixed", fixed, places.shape[0]))
+        self._set_negative_weights(negative_weights)
 
 
-def _mask(name: str, mask: NDArray[np.bool_], n: int) -> NDArray[np.bool_]:
-    """One bool a row; numbers are refused, since they may be meant as row numbers."""
-    given = np.asarray(mask)
-    if given.dtype != np.bool_ or given.shape != (n,):
-        raise ValueError(f"{name} must hold one bool for each of {n} rows, got shape {given.shape} of {given.dtype}")
-    return np.ascontiguousarray(given)
+class Placement(_SampledLayout):
+    """Layout of rows among a reference map whose points do not move.
+
+    Parameters
+    ----------
+    graph : Graph
+        Bipartite graph from the rows to the points of the reference. A weight is the probability that its edge fires
+        in an epoch, so that the place of a row does not depend on the other rows of the call.
+    embedding : array of shape (n_rows, n_components)
+        Initial places of the rows. The array is copied.
+    reference : array of shape (n_points, n_components)
+        Places of the reference.
+    forces : Forces or Kernel
+        Attraction and repulsion, both from the reference. A :class:`Kernel` stands for UMAP's forces.
+    schedule : Schedule
+        Number of epochs, learning rate and negatives. ``update_negatives`` must be false.
+    seed : int, default 0
+        Seed of the random draws.
+    n_jobs : int, default -1
+        Number of threads; -1 uses all. The result does not depend on it.
+    row_keys : uint64 array of shape (n_rows,), optional
+        Names of the rows for the random generator, by default their numbers. Keys made from the rows' content make
+        the place of a row independent of its position in the call.
+    negative_weights : array of shape (n_points,), optional
+        Negatives are drawn in proportion to these weights; uniformly by default.
+    density : DensityTerm, optional
+        The density term of densMAP, with the summary of the reference in ``fitted``.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        embedding: NDArray[np.float32],
+        reference: NDArray[np.float32],
+        forces: Forces | Kernel,
+        schedule: Schedule,
+        *,
+        seed: int = 0,
+        n_jobs: int = -1,
+        row_keys: NDArray[np.uint64] | None = None,
+        negative_weights: NDArray[np.floating] | None = None,
+        density: DensityTerm | None = None,
+    ) -> None:
+        places, forces = _as_places(graph, embedding), _as_forces(forces)
+        options = _options(forces, schedule, places.shape[1], seed, pulls=PULLS_BIPARTITE)
+        engine = cpu.SampledLayout(
+            graph.indptr,
+            graph.indices,
+            graph.weights,
+            places,
+            np.ascontiguousarray(reference, dtype=np.float32),
+            row_keys,
+            options,
+            None,
+        )
+        super().__init__(engine, places.shape, forces, schedule, n_jobs)
+        self._set_density(density)
+        self._set_negative_weights(negative_weights)
+
+
+class PartialLayout(_SampledLayout):
+    """Layout that moves some rows of a map while the others stay.
+
+    It moves them in the array of the caller, so that creating and stepping it costs as much as the edges of the moving
+    rows, whatever the number of rows. An interrupted step leaves the array as it was before the step.
+
+    Parameters
+    ----------
+    graph : Graph
+        Edges of the moving rows, one row of the graph per entry of ``heads``; tails are rows of ``embedding``.
+    embedding : float32 array of shape (n_rows, n_components)
+        Places of all rows, C-contiguous and writable. The rows ``heads`` of it are moved.
+    heads : int32 array
+        Rows of ``embedding`` that move.
+    forces : Forces or Kernel
+        Attraction and repulsion. A :class:`Kernel` stands for UMAP's forces with that kernel.
+    schedule : Schedule
+        Number of epochs, learning rate and negatives.
+    ages : int32 array, one entry per head
+        Epochs of the schedule that each head has completed; they set its learning rate.
+    first_epoch : int, default 0
+        Number of the first epoch for the random draws. A map that is moved repeatedly counts its epochs on, so that
+        draws do not repeat.
+    seed : int, default 0
+        Seed of the random draws.
+    n_jobs : int, default -1
+        Number of threads; -1 uses all. The result does not depend on it.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        embedding: NDArray[np.float32],
+        heads: NDArray[np.int32],
+        forces: Forces | Kernel,
+        schedule: Schedule,
+        *,
+        ages: NDArray[np.int32],
+        first_epoch: int = 0,
+        seed: int = 0,
+        n_jobs: int = -1,
+    ) -> None:
+        _check_size(graph, embedding.shape[1])
+        forces = _as_forces(forces)
+        options = _options(forces, schedule, embedding.shape[1], seed)
+        options.first_sweep = first_epoch * schedule.sweeps
+        engine = cpu.SampledLayout.in_place(graph.indptr, graph.indices, graph.weights, embedding, options, heads)
+        super().__init__(engine, embedding.shape, forces, schedule, n_jobs)
+        self.first_epoch, self.heads, self.ages = first_epoch, heads, ages
+
+    def attach(self, embedding: NDArray[np.float32]) -> None:
+        """Continue in another array, which has at least as many rows, without a copy."""
+        self._engine.attach(embedding)
+        self._shape = embedding.shape
+
+    def _learning_rates(self, epochs: NDArray[np.int64]) -> NDArray[np.float32]:
+        return self.schedule.learning_rates(epochs[:, None] + self.ages)
+
+
+def _as_places(graph: Graph, embedding: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the places in the form that the backend takes."""
+    places = np.ascontiguousarray(embedding, dtype=np.float32)
+    _check_size(graph, places.shape[1])
+    return places
+
+
+def _check_size(graph: Graph, n_components: int) -> None:
+    # The backend addresses coordinates by 32-bit offsets, except in two dimensions.
+    if n_components != 2 and graph.n_tails * n_components >= 2**31:
+        raise ValueError(f"n_components={n_components} is too large for {graph.n_tails} rows")
+
+
+def _as_forces(forces: Forces | Kernel) -> Forces:
+    """Return UMAP's forces for a kernel."""
+    return Forces(forces) if isinstance(forces, Kernel) else forces
+
+
+def _options(
+    forces: Forces, schedule: Schedule, n_components: int, seed: int, pulls: int = PULLS_SYMMETRIC
+) -> cpu.LayoutOptions:
+    options = cpu.LayoutOptions()
+    options.set_force(forces.kind, forces.kernel.a, forces.kernel.b, schedule.repulsion_strength)
+    options.set_space(forces.space.kind, list(forces.space.values), n_components)
+    options.negatives = schedule.negative_sample_rate
+    options.pulls = pulls
+    options.firings_per_sweep = min(1.0, schedule.firings / schedule.sweeps)
+    options.update_negatives = schedule.update_negatives
+    options.seed = seed
+    return options
+
+
+def _row_mask(name: str, mask: NDArray[np.bool_], n: int) -> NDArray[np.bool_]:
+    """Check for one bool per row. Integers are rejected, since they could be meant as row numbers."""
+    checked = np.asarray(mask)
+    if checked.dtype != np.bool_ or checked.shape != (n,):
+        raise ValueError(
+            f"{name} must hold one bool for each of {n} rows, got shape {checked.shape} of {checked.dtype}"
+        )
+    return np.ascontiguousarray(checked)

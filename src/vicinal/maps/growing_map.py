@@ -28,7 +28,7 @@ from vicinal.graph.graph import Graph
 from vicinal.initialize.procrustes import aligned_to
 from vicinal.initialize.start import initial_embedding
 from vicinal.initialize.task import InitialTask
-from vicinal.layout.sampled import Layout
+from vicinal.layout.sampled import PartialLayout
 from vicinal.layout.schedule import default_epochs
 from vicinal.maps.growing_array import GrowingArray
 from vicinal.maps.growing_state import check_numbers
@@ -37,7 +37,7 @@ from vicinal.maps.growth import Growth as Growth
 from vicinal.maps.online_graph import OnlineGraph
 from vicinal.maps.starting_places import places_near_neighbors
 from vicinal.neighbors.online import OnlineNeighbors
-from vicinal.neighbors.training_data import RowSource
+from vicinal.neighbors.training_data import TrainingRows
 from vicinal.runtime.interruption import deferred_interrupts
 from vicinal.runtime.progress import LAYOUT
 
@@ -80,8 +80,8 @@ class GrowingMap:
         self.founders = 0  # rows of the first map
         self.round = self.cursor = 0  # turns of all moving rows so far, and the next row to move
         self._seconds_per_row = SECONDS_PER_ROW
-        self._placed_rows: RowSource | None = None
-        self._layouts: dict[int, Layout] = {}
+        self._placed_rows: TrainingRows | None = None
+        self._layouts: dict[int, PartialLayout] = {}
 
     @property
     def n_placed(self) -> int:
@@ -200,25 +200,25 @@ class GrowingMap:
         self._seconds_per_row = (time.perf_counter() - begin) / max(moved, LEAST_ROWS)
         return moved
 
-    def _layout(self, rows: NDArray[np.int32]) -> Layout:
+    def _layout(self, rows: NDArray[np.int32]) -> PartialLayout:
         """Return the layout that moved these rows in the last round if nothing has changed since, or make one."""
         growth, ages, epoch = self.growth, FULL_EPOCHS - self.left.view[rows], self.round * TURN
         last = self._layouts.pop(int(rows[0]), None)
-        if last is not None and last.heads is not None and last.ages is not None:
+        if last is not None:
             goes_on = last.first_epoch + last.epoch == epoch and np.array_equal(last.heads, rows)
             if goes_on and np.array_equal(last.ages + last.epoch, ages):
                 last.embedding = self.places.view
                 return last
-        return Layout(
+        return PartialLayout(
             self.graph.edges(rows),
             self.places.view,
+            rows,
             growth.kernel,
             growth.schedule,
-            seed=growth.seed,
-            n_jobs=growth.n_jobs,
-            heads=rows,
             ages=ages,
             first_epoch=epoch,
+            seed=growth.seed,
+            n_jobs=growth.n_jobs,
         )
 
     def advance(self, n_ops: int | None = None, budget_ms: float | None = None, report: Report = _go_on) -> int:
@@ -279,12 +279,12 @@ class GrowingMap:
         self.complete()
         return self.graph.whole()
 
-    def placed_rows(self) -> RowSource:
+    def placed_rows(self) -> TrainingRows:
         """Return the rows that have places, for looking up rows by content."""
         if self._placed_rows is None or self._placed_rows.n != self.n_placed:
             search = self.search
             rows = search.rows[: self.n_placed]
-            self._placed_rows = RowSource(rows, search.metric, search.metric_kwds, search.seed, self.growth.n_jobs)
+            self._placed_rows = TrainingRows(rows, search.metric, search.metric_kwds, search.seed, self.growth.n_jobs)
         return self._placed_rows
 
     def state(self) -> dict[str, Any]:

@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vicinal.backends import cpu
 from vicinal.layout.kernel import Kernel
-from vicinal.runtime.interruption import nearest_in_tree
+from vicinal.neighbors.points import nearest_points
 
 # Root mean square error on held-out digits, k = 15, maps of 2, 5 and 20 dimensions: λ = 0.1 2.36 2.18 2.14,
 # λ = 0.3 2.35 2.17 2.14, λ = 1 2.34 2.17 2.15, λ = 2 2.35 2.18 2.15; the nearest row 3.04 2.76 2.74.
@@ -56,8 +55,7 @@ def inverse_rows(
         raise ValueError(f"places contain NaN or infinity, first in row {bad}")
     y = np.clip(y, -FARTHEST, FARTHEST)
     k = min(n_neighbors, n)
-    rows = embedding.astype(np.float64)
-    _, index = nearest_in_tree(rows, y, np.arange(1, k + 1), cpu.resolve_jobs(n_jobs))
+    index = nearest_points(embedding, y, k, n_jobs).index
     parts = []
     for begin in range(0, max(len(y), 1), BLOCK):
         near = index[begin : begin + BLOCK]

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.backends import cpu
 from vicinal.graph.fuzzy import local_memberships
 from vicinal.graph.graph import Graph
+from vicinal.graph.growing import GrowingGraph
 from vicinal.graph.supervision import UNKNOWN_DISTANCE, UNLABELLED, class_code, code_factors, far_distance
 from vicinal.maps.growing_array import GrowingArray
 from vicinal.maps.growth import Growth
@@ -52,7 +52,7 @@ class OnlineGraph:
 
     def __init__(self, search: OnlineNeighbors, growth: Growth) -> None:
         self.neighbors, self.growth = search, growth
-        self.lists = cpu.GrowingGraph(search.k, growth.set_op_mix_ratio)
+        self.lists = GrowingGraph(search.k, growth.set_op_mix_ratio)
         self.labels = GrowingArray(np.empty(0, np.int64))
         self.classes: dict[Any, int] = {}
         self.rho, self.sigma = GrowingArray(np.empty(0, np.float32)), GrowingArray(np.empty(0, np.float32))

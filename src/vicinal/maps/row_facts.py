@@ -1,9 +1,9 @@
-"""What is known of the rows besides their content: labels, weights, places they must keep."""
+"""What is known about the rows besides their content: labels, weights, places they must keep."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,61 +13,70 @@ from vicinal.initialize.procrustes import aligned_to
 
 @dataclass(frozen=True)
 class Pins:
-    """Rows that stay where they are put."""
+    """Rows that stay at given places. ``mask`` marks them; ``places`` has a line for every row."""
 
     mask: NDArray[np.bool_]
     places: NDArray[np.float32]
 
     def start(self, start: NDArray[np.float32]) -> NDArray[np.float32]:
-        """A start moved, turned and scaled towards the pinned places, the pinned rows exactly there."""
+        """Move a start as close as possible to the pinned places, with the pinned rows exactly there."""
         if not self.mask.any():
             return start
-        fitted = aligned_to(start, self.mask, self.places[self.mask])
-        return np.where(self.mask[:, None], self.places, fitted).astype(np.float32)
+        moved = aligned_to(start, self.mask, self.places[self.mask])
+        return np.where(self.mask[:, None], self.places, moved).astype(np.float32)
 
 
 @dataclass(frozen=True)
-class Given:
-    """Checked labels or numbers, weights and pins of the rows of a fit; None where nothing was given."""
+class RowFacts:
+    """Checked labels or numbers, weights and pins of the rows of a fit; None if not given."""
 
     y: NDArray[Any] | None = None
     weight: NDArray[np.float32] | None = None
     pins: Pins | None = None
 
     def pinned(self, places: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The places with pinned rows exactly where they belong."""
+        """Return the places with pinned rows exactly at theirs."""
         return places if self.pins is None else np.where(self.pins.mask[:, None], self.pins.places, places)
 
-    def chosen(self, rows: NDArray[np.int64], inverse: NDArray[np.int64]) -> Given:
-        """For some rows that stand for all: the weights of those they stand for add up."""
-        return Given(
+    def take(self, rows: NDArray[np.int64], weight: NDArray[np.float32] | None) -> RowFacts:
+        """Return the facts of some rows, with the given weights."""
+        return RowFacts(
             None if self.y is None else self.y[rows],
-            None if self.weight is None else np.bincount(inverse, weights=self.weight).astype(np.float32),
+            weight,
             None if self.pins is None else Pins(self.pins.mask[rows], self.pins.places[rows]),
         )
 
-    def extended(self, m: int, y: NDArray[Any] | None, n: int) -> Given:
-        """For ``m`` more rows after these ``n``, with ``y`` or without labels, of weight 1, free to move."""
-        if y is None and self.y is None:
-            labels = None
-        else:
-            old = unlabelled(n, y) if self.y is None else self.y
-            new = unlabelled(m, old) if y is None else y
-            if old.shape[1:] != new.shape[1:]:
-                raise ValueError(f"y must have {old.shape[1:]} a row like the labels so far, got {new.shape[1:]}")
-            kinds = {"text" if kind in "US" else kind for kind in (old.dtype.kind, new.dtype.kind)}
-            mixed = "O" in kinds or ("text" in kinds and len(kinds) > 1)
-            labels = np.concatenate([old.astype(object), new.astype(object)] if mixed else [old, new])
+    def extended(self, n: int, m: int, y: NDArray[Any] | None) -> RowFacts:
+        """Return the facts of these ``n`` rows and ``m`` more with labels ``y`` or none, weight 1 and no pins."""
         pins = self.pins
         if pins is not None:
             free = np.zeros((m, pins.places.shape[1]), np.float32)
             pins = Pins(np.concatenate([pins.mask, np.zeros(m, bool)]), np.concatenate([pins.places, free]))
         weight = None if self.weight is None else np.concatenate([self.weight, np.ones(m, np.float32)])
-        return Given(labels, weight, pins)
+        return RowFacts(_joined_labels(self.y, n, y, m), weight, pins)
+
+    def check(self) -> None:
+        """Raise ValueError if the parts do not fit together: a model file may hold anything."""
+        if self.pins is not None and (
+            self.pins.mask.ndim != 1 or self.pins.places.ndim != 2 or len(self.pins.mask) != len(self.pins.places)
+        ):
+            raise ValueError("the pinned rows of the model have no places")
 
 
-def unlabelled(n: int, like: NDArray[Any] | None) -> NDArray[Any]:
-    """No labels for ``n`` rows, to stand beside others: -1 for whole numbers, NaN for others, else None."""
+def _joined_labels(y: NDArray[Any] | None, n: int, more: NDArray[Any] | None, m: int) -> NDArray[Any] | None:
+    if y is None and more is None:
+        return None
+    old = unlabeled(n, more) if y is None else y
+    new = unlabeled(m, old) if more is None else more
+    if old.shape[1:] != new.shape[1:]:
+        raise ValueError(f"y must have shape {old.shape[1:]} per row like the labels so far, got {new.shape[1:]}")
+    kinds = {"text" if kind in "US" else kind for kind in (old.dtype.kind, new.dtype.kind)}
+    mixed = "O" in kinds or ("text" in kinds and len(kinds) > 1)
+    return np.concatenate([old.astype(object), new.astype(object)] if mixed else [old, new])
+
+
+def unlabeled(n: int, like: NDArray[Any] | None) -> NDArray[Any]:
+    """Return ``n`` missing labels of the same type as ``like``: -1 for integers, NaN for floats, otherwise None."""
     assert like is not None
     shape = (n, *like.shape[1:])
     if like.dtype.kind in "iu":
@@ -75,26 +84,8 @@ def unlabelled(n: int, like: NDArray[Any] | None) -> NDArray[Any]:
     return np.full(shape, np.nan) if like.dtype.kind == "f" else np.full(shape, None, dtype=object)
 
 
-class RowFacts(TypedDict, total=False):
-    """What ``fit`` takes by name, besides ``X`` and ``y``."""
-
-    sample_weight: Any
-    fixed_mask: Any
-    fixed_positions: Any
-    ensure_all_finite: Any
-
-
-def check_facts(facts: RowFacts, y: NDArray[Any] | None, n: int, n_components: int) -> Given:
-    """The checked ``y`` and what else was given, or an error that names it."""
-    unknown = set(facts) - set(RowFacts.__annotations__)
-    if unknown:
-        raise TypeError(f"fit got unexpected arguments {sorted(unknown)}; it takes {sorted(RowFacts.__annotations__)}")
-    pins = check_pins(facts.get("fixed_mask"), facts.get("fixed_positions"), n, n_components)
-    return Given(y, check_weights(facts.get("sample_weight"), n), pins)
-
-
 def check_weights(sample_weight: Any, n: int) -> NDArray[np.float32] | None:
-    """One positive number a row, or None; equal weights are none."""
+    """Check for one number of at least 0 per row, not all of them 0; uniform weights are treated as no weights."""
     if sample_weight is None:
         return None
     try:
@@ -103,14 +94,16 @@ def check_weights(sample_weight: Any, n: int) -> NDArray[np.float32] | None:
         raise ValueError(f"sample_weight must hold numbers: {error}") from error
     if weight.shape != (n,):
         raise ValueError(f"sample_weight must hold one number for each of {n} rows, got shape {weight.shape}")
-    bad = ~(np.isfinite(weight) & (weight > 0))
+    bad = ~(np.isfinite(weight) & (weight >= 0))
     if bad.any():
-        raise ValueError(f"sample_weight must be positive and finite, but is not in row {int(np.argmax(bad))}")
+        raise ValueError(f"sample_weight must be finite and at least 0, but is not in row {int(np.argmax(bad))}")
+    if not weight.any():
+        raise ValueError("sample_weight must not be zero in all rows: at least one row must count")
     return None if (weight == weight[0]).all() else weight.astype(np.float32)
 
 
 def check_pins(mask: Any, positions: Any, n: int, n_components: int) -> Pins | None:
-    """The pinned rows, or None; both arguments come together."""
+    """Check the pinned rows and their places; both arguments must be given together, or neither."""
     if mask is None and positions is None:
         return None
     if mask is None or positions is None:

@@ -1,4 +1,4 @@
-"""Rows -> neighbor table: metrics, exact and approximate search, rows that keep arriving."""
+"""Rows -> neighbor table: metrics, exact and approximate search, rows that arrive over time."""
 
 from vicinal.neighbors.index import NeighborIndex as NeighborIndex
 from vicinal.neighbors.index import find_neighbors as find_neighbors

@@ -1,8 +1,10 @@
-"""What is known about a metric before a row is compared: its names, its keywords, its domain, how rows are prepared.
+"""Metrics: names, keywords, valid rows, and the transformation that rows need before they are compared.
 
-The core's table (cpp/metric_table.hpp) says how prepared rows are ranked. A metric that differs from one of those only
-by a transformation of the rows is a line in ``METRICS`` below: seuclidean and wminkowski scale the columns, mahalanobis
-turns and scales them, hellinger takes roots, haversine goes to the unit sphere.
+The core's table (cpp/neighbors/metric_table.hpp) defines how transformed rows are ranked. A metric that differs from
+one of those only by a transformation of the rows is a line in ``METRICS`` below: seuclidean and wminkowski scale the
+columns, mahalanobis rotates and scales them, hellinger takes square roots, haversine maps to the unit sphere.
+
+A metric is validated once, by ``resolve_metric``; ``fit_metric`` adds the keywords that depend on the data.
 """
 
 from __future__ import annotations
@@ -16,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends import cpu
-from vicinal.runtime.sharing import blas
 
-# NDArray[np.float32], or a CSR matrix or array of SciPy's, which has no types.
+# NDArray[np.float32], or a CSR matrix or array of SciPy, which has no type hints.
 Rows: TypeAlias = Any
 Keywords: TypeAlias = Mapping[str, Any]
 
@@ -36,20 +37,39 @@ ALIASES = {
     "weighted_minkowski": "wminkowski",
 }
 
-# umap-learn's names of SciPy's keywords.
+# umap-learn's names of SciPy's keywords
 KEYWORD_ALIASES = {"v": "V", "sigma": "V", "vinv": "VI"}
 
 
 @dataclass(frozen=True)
 class Metric:
-    """``core`` ranks the prepared rows; multiplied by s, their distances grow by s^degree (None: they must not be)."""
+    """Describe a metric.
+
+    Parameters
+    ----------
+    core : str
+        Name of the metric of the core that ranks the transformed rows.
+    degree : int or None
+        If all rows are multiplied by s, distances are multiplied by s^degree; None if rows must not be scaled.
+    keywords : tuple of str
+        Accepted keywords, by SciPy's names.
+    prepare : callable or None
+        Transforms rows into those that ``core`` ranks.
+    domain : callable or None
+        Raises ValueError if the metric is not defined for some row.
+    likeness : callable or None
+        Returns rows whose euclidean neighbors are likely neighbors, if the prepared rows are not such.
+    sparse, nan : bool
+        Whether rows may be sparse, and may hold NaN as missing values.
+    columns : int or None
+        Required number of columns.
+    """
 
     core: str
     degree: int | None = 1
     keywords: tuple[str, ...] = ()
     prepare: Callable[[Rows, Keywords], Rows] | None = None
     domain: Callable[[Rows], None] | None = None
-    # Rows whose euclidean neighbours are likely neighbours, where the rows themselves are not such.
     likeness: Callable[[Rows, Keywords], Rows] | None = None
     sparse: bool = True
     nan: bool = False
@@ -57,16 +77,17 @@ class Metric:
 
 
 def is_sparse(X: Any) -> bool:
+    """Tell whether rows are a CSR matrix."""
     return hasattr(X, "indptr")
 
 
 def is_low_level(metric: Any) -> bool:
-    """Whether it is a scipy.LowLevelCallable (a tuple of a capsule, the function and its data)."""
+    """Tell whether a metric is a scipy.LowLevelCallable (a tuple of a capsule, the function and its data)."""
     return type(metric).__name__ == "LowLevelCallable" and isinstance(metric, tuple)
 
 
 def _with_values(X: Rows, values: NDArray[Any]) -> Rows:
-    """Rows that store other values in the same places."""
+    """Return sparse rows with other values at the same positions."""
     rows = X.copy()
     rows.data = np.ascontiguousarray(values, dtype=np.float32)
     return rows
@@ -78,40 +99,39 @@ def _scale_columns(X: Rows, factor: NDArray[np.float64]) -> Rows:
     return np.ascontiguousarray(X * factor, dtype=np.float32)
 
 
-def _standardise(X: Rows, kwds: Keywords) -> Rows:
+def _standardize(X: Rows, kwds: Keywords) -> Rows:
     return _scale_columns(X, 1.0 / np.sqrt(kwds["V"]))
 
 
-def _weigh(X: Rows, kwds: Keywords) -> Rows:
+def _weight(X: Rows, kwds: Keywords) -> Rows:
     p = kwds["p"]
-    # The largest weighted difference of p = inf: a weight counts or does not, as its p-th root tends to 1.
+    # As p grows, the p-th root of a positive weight tends to 1: for p = inf a column counts or does not.
     return _scale_columns(X, kwds["w"] ** (1.0 / p) if np.isfinite(p) else (kwds["w"] > 0.0) * 1.0)
 
 
 def _whiten(X: Rows, kwds: Keywords) -> Rows:
-    """x' VI x = |x F|^2 for VI = F F'."""
-    with blas():
-        values, vectors = np.linalg.eigh(kwds["VI"])
+    """Multiply by F, where VI = F F': then x' VI x = |x F|^2."""
+    values, vectors = np.linalg.eigh(kwds["VI"])
     factor = vectors * np.sqrt(np.maximum(values, 0.0))
-    # einsum's order is fixed; a product by BLAS would depend on the rows it is computed with.
+    # einsum has a fixed order of summation; a BLAS product would depend on the other rows of the call.
     return np.ascontiguousarray(np.einsum("ij,jk->ik", X, factor), dtype=np.float32)
 
 
-def _roots(X: Rows, _: Keywords) -> Rows:
+def _take_roots(X: Rows, _: Keywords) -> Rows:
     return _with_values(X, np.sqrt(X.data)) if is_sparse(X) else np.sqrt(X)
 
 
-def _on_sphere(X: Rows, _: Keywords) -> Rows:
+def _to_sphere(X: Rows, _: Keywords) -> Rows:
     latitude, longitude = np.asarray(X, dtype=np.float64).T
-    places = np.cos(latitude) * np.cos(longitude), np.cos(latitude) * np.sin(longitude), np.sin(latitude)
-    return np.ascontiguousarray(np.stack(places, axis=1), dtype=np.float32)
+    points = np.cos(latitude) * np.cos(longitude), np.cos(latitude) * np.sin(longitude), np.sin(latitude)
+    return np.ascontiguousarray(np.stack(points, axis=1), dtype=np.float32)
 
 
-def _truth(X: Rows, _: Keywords) -> Rows:
+def _as_truth_values(X: Rows, _: Keywords) -> Rows:
     return _with_values(X, X.data != 0) if is_sparse(X) else (X != 0).astype(np.float32)
 
 
-def _filled(X: Rows, kwds: Keywords) -> Rows:
+def _fill_missing(X: Rows, kwds: Keywords) -> Rows:
     rows: NDArray[np.float32] = np.array(X, dtype=np.float32)
     np.copyto(rows, kwds["mean"], where=np.isnan(rows), casting="same_kind")
     return rows
@@ -125,7 +145,7 @@ def _require_non_negative(X: Rows) -> None:
             row = int(np.searchsorted(X.indptr, int(np.argmax(negative)), side="right")) - 1
         else:
             row = int(np.argmax(negative.any(axis=1)))
-        raise ValueError(f"X must not be negative for this metric, but is in row {row}")
+        raise ValueError(f"X must not be negative for this metric, first in row {row}")
 
 
 def _require_latitudes(X: Rows) -> None:
@@ -147,29 +167,31 @@ METRICS: dict[str, Metric] = {
     "cosine": Metric("cosine", degree=0),
     "correlation": Metric("correlation", degree=0),
     "minkowski": Metric("minkowski", keywords=("p",)),
-    "wminkowski": Metric("minkowski", keywords=("w", "p"), prepare=_weigh),
-    "seuclidean": Metric("euclidean", keywords=("V",), prepare=_standardise),
+    "wminkowski": Metric("minkowski", keywords=("w", "p"), prepare=_weight),
+    "seuclidean": Metric("euclidean", keywords=("V",), prepare=_standardize),
     "mahalanobis": Metric("euclidean", keywords=("VI",), prepare=_whiten, sparse=False),
-    "hellinger": Metric("hellinger", degree=0, prepare=_roots, domain=_require_non_negative),
+    "hellinger": Metric("hellinger", degree=0, prepare=_take_roots, domain=_require_non_negative),
     "haversine": Metric(
-        "haversine", degree=None, prepare=_on_sphere, domain=_require_latitudes, sparse=False, columns=2
+        "haversine", degree=None, prepare=_to_sphere, domain=_require_latitudes, sparse=False, columns=2
     ),
     "canberra": Metric("canberra", degree=0),
     "braycurtis": Metric("braycurtis", degree=0),
-    "nan_euclidean": Metric("nan_euclidean", likeness=_filled, sparse=False, nan=True),
+    "nan_euclidean": Metric("nan_euclidean", likeness=_fill_missing, sparse=False, nan=True),
     "hamming": Metric("hamming", degree=None),
-    **{name: Metric(name, degree=None, likeness=_truth) for name in (*_BOOLEAN, "yule")},
+    **{name: Metric(name, degree=None, likeness=_as_truth_values) for name in (*_BOOLEAN, "yule")},
     "ll_dirichlet": Metric("ll_dirichlet", degree=None, domain=_require_non_negative),
 }
 
-# Those that need no keyword and take any finite rows.
+# Metrics that need no keyword and accept any finite rows
 VECTOR_METRICS = ("euclidean", "sqeuclidean", "cosine", "correlation", "manhattan", "chebyshev")
 
+_FUNCTION = Metric("function", degree=None, sparse=False)
+_PRECOMPUTED = Metric(PRECOMPUTED, degree=None)
 _NAMED_BY_POWER = {1.0: "manhattan", 2.0: "euclidean", float("inf"): "chebyshev"}
 
 
 def canonical_metric(metric: str) -> str:
-    """The metric's name in ``METRICS``."""
+    """Return the name of a metric in ``METRICS``, given that name or an alias."""
     name = ALIASES.get(metric, metric)
     if name not in METRICS:
         raise ValueError(f"metric must be one of {sorted({*METRICS, *ALIASES})}, got {metric!r}")
@@ -177,56 +199,100 @@ def canonical_metric(metric: str) -> str:
 
 
 def allows_nan(metric: Any) -> bool:
-    """Whether a row may hold NaN, as a missing value."""
+    """Tell whether rows may hold NaN as missing values."""
     return isinstance(metric, str) and metric in METRICS and METRICS[metric].nan
 
 
-def check_metric(metric: Any, metric_kwds: Any = None, n_features: int | None = None, sparse: bool = False) -> None:
-    """Raises ValueError or TypeError, naming the argument, if rows of ``n_features`` cannot be compared so."""
-    _checked_keywords(metric, metric_kwds, n_features)
+@dataclass(frozen=True)
+class ResolvedMetric:
+    """A validated metric: its description, its keywords by SciPy's names as float64, and the function if it is one."""
+
+    facts: Metric
+    keywords: Keywords
+    function: Any = None
+
+
+def resolve_metric(
+    metric: Any, metric_kwds: Any = None, n_features: int | None = None, sparse: bool = False
+) -> ResolvedMetric:
+    """Validate a metric and its keywords.
+
+    Parameters
+    ----------
+    metric : str, callable or scipy.LowLevelCallable
+        A name or alias of ``METRICS``, "precomputed", or a function of two rows.
+    metric_kwds : mapping or None
+        Keywords of the metric.
+    n_features : int or None
+        Number of columns of the rows; None if it is not known yet, shapes are then not checked.
+    sparse : bool
+        Whether the rows are sparse.
+
+    Returns
+    -------
+    ResolvedMetric
+
+    Raises
+    ------
+    TypeError, ValueError
+        If rows cannot be compared this way. The message names the argument.
+    """
+    given = _named_keywords(metric_kwds)
     if not isinstance(metric, str):
-        if sparse:
-            raise TypeError("metric must be a name for sparse rows: a function is called with dense rows")
-        return
+        return _resolve_function(metric, given, sparse)
     if metric == PRECOMPUTED:
-        return
-    name = canonical_metric(metric)
-    if sparse and not METRICS[name].sparse:
+        return ResolvedMetric(_PRECOMPUTED, _check_keywords(metric, _PRECOMPUTED, given, n_features))
+    facts = METRICS[canonical_metric(metric)]
+    keywords = _check_keywords(metric, facts, given, n_features)
+    if sparse and not facts.sparse:
         raise ValueError(f"metric={metric!r} is not available for sparse rows")
-    columns = METRICS[name].columns
-    if columns is not None and n_features is not None and n_features != columns:
-        raise ValueError(f"metric={metric!r} needs {columns} columns, got X with {n_features}")
+    if facts.columns is not None and n_features is not None and n_features != facts.columns:
+        raise ValueError(f"metric={metric!r} needs {facts.columns} columns, got X with {n_features}")
+    if facts.core == "minkowski":
+        facts = replace(facts, core=_NAMED_BY_POWER.get(keywords["p"], "minkowski"))
+    return ResolvedMetric(facts, keywords)
 
 
-def _checked_keywords(metric: Any, metric_kwds: Any, n_features: int | None) -> dict[str, Any]:
-    """The keywords by SciPy's names, as float64, for a metric that is a name; a function's as they are."""
+def check_metric(metric: Any, metric_kwds: Any = None, n_features: int | None = None, sparse: bool = False) -> None:
+    """Raise ValueError or TypeError, naming the argument, if ``resolve_metric`` does not accept the metric."""
+    resolve_metric(metric, metric_kwds, n_features, sparse)
+
+
+def _named_keywords(metric_kwds: Any) -> dict[str, Any]:
     if not isinstance(metric_kwds, Mapping | None):
         raise TypeError(f"metric_kwds must be a dict or None, got {metric_kwds!r}")
     given = dict(metric_kwds or {})
     if not all(isinstance(key, str) for key in given):
         raise TypeError(f"metric_kwds must have names as keys, got {list(given)}")
+    return given
+
+
+def _resolve_function(metric: Any, given: dict[str, Any], sparse: bool) -> ResolvedMetric:
     if is_low_level(metric):
         if given:
-            raise ValueError(f"metric_kwds cannot be handed to a LowLevelCallable, got {sorted(given)}")
+            raise ValueError(f"metric_kwds cannot be passed to a LowLevelCallable, got {sorted(given)}")
         cpu.ForeignPairs.check(metric)
-        return {}
-    if callable(metric):
-        return given
-    if not isinstance(metric, str):
+    elif not callable(metric):
         raise TypeError(f"metric must be a name, a function of two rows or a scipy.LowLevelCallable, got {metric!r}")
-    allowed = () if metric == PRECOMPUTED else METRICS[canonical_metric(metric)].keywords
+    if sparse:
+        raise TypeError("metric must be a name for sparse rows: a function is called with dense rows")
+    return ResolvedMetric(_FUNCTION, given, metric)
+
+
+def _check_keywords(metric: str, facts: Metric, given: dict[str, Any], n_features: int | None) -> dict[str, Any]:
+    """Return the keywords by SciPy's names, with the default of ``p``."""
     checked = {}
     for key, value in given.items():
         name = KEYWORD_ALIASES.get(key, key)
-        if name not in allowed:
-            known = ", ".join(allowed) or "no keywords"
-            raise ValueError(f"metric_kwds has {key!r}, but metric={metric!r} takes {known}")
+        if name not in facts.keywords:
+            accepted = ", ".join(facts.keywords) or "no keywords"
+            raise ValueError(f"metric_kwds has {key!r}, but metric={metric!r} takes {accepted}")
         if name in checked:
             raise ValueError(f"metric_kwds gives {name!r} twice, the second time as {key!r}")
         checked[name] = _KEYWORD_CHECKS[name](f"metric_kwds[{key!r}]", value, n_features)
-    if "w" in allowed and "w" not in checked:
-        raise ValueError(f"metric={metric!r} needs metric_kwds['w']: a weight for each column")
-    return {"p": 2.0} | checked if "p" in allowed else checked
+    if "w" in facts.keywords and "w" not in checked:
+        raise ValueError(f"metric={metric!r} needs metric_kwds['w']: a weight per column")
+    return {"p": 2.0} | checked if "p" in facts.keywords else checked
 
 
 def _check_power(name: str, value: Any, _: int | None) -> float:
@@ -268,7 +334,7 @@ def _check_precision(name: str, value: Any, n_features: int | None) -> NDArray[n
         raise ValueError(f"{name} must be symmetric")
     matrix = (matrix + matrix.T) / 2.0
     if matrix.size and np.linalg.eigvalsh(matrix)[0] < -1e-6 * size:
-        raise ValueError(f"{name} must be positive semi-definite: a distance would be the root of a negative number")
+        raise ValueError(f"{name} must be positive semi-definite, otherwise a squared distance could be negative")
     return matrix
 
 
@@ -280,13 +346,13 @@ _KEYWORD_CHECKS: dict[str, Callable[[str, Any, int | None], Any]] = {
 }
 
 
-@dataclass(frozen=True)
-class FittedMetric:
-    """A metric with its keywords, those that follow from the data (``V``, ``VI``) included."""
+# Whether the core ranks by evaluating pairs of rows, by name of its metrics
+_RANKED_BY_PAIRS: dict[str, bool] = dict(cpu.metrics())
 
-    facts: Metric
-    keywords: Keywords
-    function: Any = None
+
+@dataclass(frozen=True)
+class FittedMetric(ResolvedMetric):
+    """A metric with all its keywords, including those computed from the data (``V``, ``VI``, column means)."""
 
     @property
     def core(self) -> str:
@@ -295,49 +361,53 @@ class FittedMetric:
 
     @property
     def power(self) -> float:
+        """The exponent p of a Minkowski distance; 2 for other metrics."""
         return float(self.keywords.get("p", 2.0)) if self.function is None else 2.0
 
+    @property
+    def by_pairs(self) -> bool:
+        """Whether ranks are only known by evaluating pairs of rows, not by sketches of the rows."""
+        return _RANKED_BY_PAIRS[self.facts.core]
+
+    @property
+    def calls_python(self) -> bool:
+        """Whether the metric is a Python function, which one thread at a time can call."""
+        return self.function is not None and not is_low_level(self.function)
+
     def check_domain(self, X: Rows) -> None:
-        """Raises ValueError, naming the first row, if the metric is not defined for these rows."""
+        """Raise ValueError, naming the first row, if the metric is not defined for these rows."""
         if self.facts.domain is not None:
             self.facts.domain(X)
 
     def prepare(self, X: Rows) -> Rows:
-        """The rows that ``core`` ranks."""
+        """Return the rows that ``core`` ranks; X itself if the metric needs no transformation."""
         return X if self.facts.prepare is None else self.facts.prepare(X, self.keywords)
 
     def likeness(self, prepared: Rows) -> Rows:
-        """Rows whose euclidean neighbours are a good place to start looking."""
+        """Return rows whose euclidean neighbors are good candidates."""
         return prepared if self.facts.likeness is None else self.facts.likeness(prepared, self.keywords)
 
 
 def fit_metric(metric: Any, metric_kwds: Any, X: Rows) -> FittedMetric:
-    """Checks the metric and completes its keywords from the data, as SciPy's ``pdist`` does."""
-    n_features = int(X.shape[1])
-    check_metric(metric, metric_kwds, n_features, is_sparse(X))
-    keywords = _checked_keywords(metric, metric_kwds, n_features)
-    if not isinstance(metric, str):
-        return FittedMetric(Metric(core="function", degree=None, sparse=False), keywords, metric)
-    if metric == PRECOMPUTED:
+    """Validate the metric for these rows and complete its keywords from them, as SciPy's ``pdist`` does."""
+    resolved = resolve_metric(metric, metric_kwds, int(X.shape[1]), is_sparse(X))
+    facts, keywords = resolved.facts, dict(resolved.keywords)
+    if facts is _PRECOMPUTED:
         raise ValueError("metric='precomputed' has no rows to search: see vicinal.neighbors.precomputed")
-    facts = METRICS[canonical_metric(metric)]
-    if facts.core == "minkowski":
-        facts = replace(facts, core=_NAMED_BY_POWER.get(keywords["p"], "minkowski"))
     if "V" in facts.keywords and "V" not in keywords:
         keywords["V"] = _column_variances(X)
     if "VI" in facts.keywords and "VI" not in keywords:
         rows = np.asarray(X, dtype=np.float64)
-        with blas():
-            keywords["VI"] = np.linalg.pinv(np.atleast_2d(np.cov(rows, rowvar=False)), hermitian=True)
+        keywords["VI"] = np.linalg.pinv(np.atleast_2d(np.cov(rows, rowvar=False)), hermitian=True)
     if facts.nan:
         present = ~np.isnan(X)
         total = np.where(present, X, 0.0).sum(axis=0, dtype=np.float64)
         keywords["mean"] = total / np.maximum(present.sum(axis=0), 1)
-    return FittedMetric(facts, keywords)
+    return FittedMetric(facts, keywords, resolved.function)
 
 
 def _column_variances(X: Rows) -> NDArray[np.float64]:
-    """With 1 for columns that never change: they add nothing to any distance."""
+    """Return the variances of the columns, with 1 for constant columns, which add nothing to any distance."""
     n = X.shape[0]
     if is_sparse(X):
         values = X.data.astype(np.float64)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,28 +11,66 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Neighbors:
-    """The ``k`` nearest rows of every row, itself first: sorted by (distance, index), -1 where there is none."""
+    """The k nearest rows of every row.
+
+    Parameters
+    ----------
+    index : ndarray of int32, shape (n, k)
+        Numbers of the nearest rows, sorted by (distance, index), in a table of all rows with the row itself first; -1
+        if a row has fewer than k neighbors.
+    distance : ndarray of float32, shape (n, k)
+        Their distances, infinity for missing neighbors.
+    share : float, default=1.0
+        Average fraction of a neighbor's rank that its sketch shows, as an approximate search measured it; 1 if sketches
+        show all of it. Later queries use it to decide which rows they need not evaluate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal import find_neighbors
+    >>> table = find_neighbors(np.array([[0.0], [1.0], [3.0]]), 2)
+    >>> table.index
+    array([[0, 1],
+           [1, 0],
+           [2, 1]], dtype=int32)
+    >>> table.distance[:, 1]
+    array([1., 1., 2.], dtype=float32)
+    """
 
     index: NDArray[np.int32]
     distance: NDArray[np.float32]
+    share: float = 1.0
 
     def __post_init__(self) -> None:
         if self.index.ndim != 2 or self.index.shape != self.distance.shape:
             raise ValueError(
-                f"index and distance must be 2-D and alike, got shapes {self.index.shape} and {self.distance.shape}"
+                "index and distance must be 2-D and have the same shape, "
+                f"got shapes {self.index.shape} and {self.distance.shape}"
             )
         object.__setattr__(self, "index", np.ascontiguousarray(self.index, dtype=np.int32))
         object.__setattr__(self, "distance", np.ascontiguousarray(self.distance, dtype=np.float32))
 
     @property
     def n(self) -> int:
+        """Number of rows."""
         return int(self.index.shape[0])
 
     @property
     def k(self) -> int:
+        """Number of neighbors per row."""
         return int(self.index.shape[1])
 
     def within(self, distance: float) -> Neighbors:
-        """The same table without neighbours at or beyond ``distance``."""
+        """Return the table without neighbors at or beyond ``distance``."""
         far = self.distance >= distance
-        return Neighbors(np.where(far, -1, self.index), np.where(far, np.inf, self.distance).astype(np.float32))
+        near = np.where(far, np.inf, self.distance).astype(np.float32)
+        return replace(self, index=np.where(far, -1, self.index), distance=near)
+
+
+class SearchGraph(Protocol):
+    """The edges of a neighbor graph in compressed sparse rows, along which queries search."""
+
+    @property
+    def indptr(self) -> NDArray[np.int64]: ...
+    @property
+    def indices(self) -> NDArray[np.int32]: ...

@@ -1,72 +1,86 @@
-"""Where neighbours come from: rows compared by a metric, a matrix of distances, or a table computed elsewhere.
+"""The data of a fit: rows compared by a metric, or a matrix of distances.
 
-Every source answers the same questions, so that nothing after the neighbour search knows what it was given:
-``neighbors(k)`` of all its rows, ``query(Q, k, graph)`` of new rows, ``seen`` (rows by content), ``coordinates`` (dense
-rows, if there are such), ``chosen(rows)`` and ``extended(new, known)`` (itself with fewer or more rows; ``known`` is
-the table it gave).
+Both kinds have the same methods, so that nothing after the neighbor search depends on the kind of input.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import InitVar, dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.graph.graph import Graph
-from vicinal.neighbors.duplicates import SeenRows
-from vicinal.neighbors.index import Method, NeighborIndex
+from vicinal.neighbors.duplicates import DuplicateRows
+from vicinal.neighbors.index import NeighborIndex
 from vicinal.neighbors.metrics import Rows, allows_nan, is_sparse
+from vicinal.neighbors.online import OnlineNeighbors
+from vicinal.neighbors.policy import Method
 from vicinal.neighbors.precomputed import check_distances, neighbors_from_distances, query_from_distances
-from vicinal.neighbors.rows import hash_rows
-from vicinal.neighbors.table import Neighbors
-from vicinal.runtime.sharing import once
+from vicinal.neighbors.rows import hash_rows, stack_rows
+from vicinal.neighbors.table import Neighbors, SearchGraph
+from vicinal.runtime.cached import cached, uncached_state
 
 
-class Source(Protocol):
-    """What a fit needs to know about its data."""
+class TrainingData(Protocol):
+    """What a fit needs to know about its data. Implementations are immutable."""
 
-    rows: Rows
-    n_jobs: int
-
+    @property
+    def rows(self) -> Rows: ...
+    @property
+    def n_jobs(self) -> int: ...
     @property
     def n(self) -> int: ...
     @property
     def coordinates(self) -> NDArray[np.float32] | None: ...
     @property
-    def seen(self) -> SeenRows: ...
-    def neighbors(self, k: int, method: Method = "auto") -> Neighbors: ...
-    def query(self, Q: Rows, k: int, graph: Graph) -> Neighbors: ...
-    def chosen(self, which: NDArray[np.int64]) -> Source: ...
-    def extended(self, new: Rows, known: Neighbors | None = None) -> Source: ...
+    def duplicates(self) -> DuplicateRows: ...
+    def check(self) -> None: ...
+    def neighbors(self, k: int, method: Method = "auto", *, known: Neighbors | None = None) -> Neighbors: ...
+    def query(self, Q: Rows, k: int, graph: SearchGraph, share: float = 1.0) -> Neighbors: ...
+    def take(self, which: NDArray[np.int64]) -> TrainingData: ...
+    def extended(self, new: Rows) -> TrainingData: ...
 
 
-class _Seen:
-    """Rows recognised by their content. What is derived from the fields is made when it is first asked for, not kept
-    in copies and files."""
+class _Rows:
+    """Properties of both kinds. Cached values are left out of copies and files."""
 
     rows: Rows
     n_jobs: int
 
     def __getstate__(self) -> dict[str, Any]:
-        return {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]
+        return uncached_state(self)
 
     @property
     def n(self) -> int:
+        """Number of rows."""
         return int(self.rows.shape[0])
 
-    @once
-    def seen(self) -> SeenRows:
-        return SeenRows(self.rows, self.n_jobs)
+    @cached
+    def duplicates(self) -> DuplicateRows:
+        """Rows with equal content."""
+        return DuplicateRows(self.rows, self.n_jobs)
 
 
-@dataclass
-class RowSource(_Seen):
-    """Rows, dense or sparse, and the metric that compares them; ``given`` replaces the search of all neighbours.
+@dataclass(frozen=True, eq=False)
+class TrainingRows(_Rows):
+    """Rows and the metric that compares them.
 
-    ``share`` is what the search of all neighbours found out for queries (``NeighborIndex.share``).
+    Parameters
+    ----------
+    rows : ndarray of float32 or CSR matrix of float32
+        Rows as ``as_rows`` returns them, checked by ``check_rows``.
+    metric, metric_kwds
+        As for ``NeighborIndex``.
+    seed : int
+        Seed of the approximate search.
+    n_jobs : int
+        Number of threads.
+    given : Neighbors or None
+        A precomputed neighbor table, used instead of a search.
+    largest : float or None
+        The largest magnitude of the rows, as ``check_rows`` returns it; with None the rows are scanned for it. It is
+        not a field: copies with other rows do not have it.
     """
 
     rows: Rows
@@ -75,94 +89,117 @@ class RowSource(_Seen):
     seed: int = 0
     n_jobs: int = -1
     given: Neighbors | None = None
-    share: float = 1.0
+    largest: InitVar[float | None] = None
+
+    def __post_init__(self, largest: float | None) -> None:
+        object.__setattr__(self, "_largest", largest)
 
     def check(self) -> None:
-        """Raises if the rows are not as the core takes them: what comes from a file may be anything."""
-        rows = self.rows if isinstance(self.rows, np.ndarray) else self.rows.data
-        if self.rows.ndim != 2 or rows.dtype != np.float32 or not rows.flags.c_contiguous:
+        """Raise ValueError if the fields, which may come from a file, do not fit together."""
+        values = self.rows if isinstance(self.rows, np.ndarray) else self.rows.data
+        if self.rows.ndim != 2 or values.dtype != np.float32 or not values.flags.c_contiguous:
             raise ValueError("rows must be a matrix of float32")
+        if self.given is not None and (self.given.n != self.n or self.given.index.max(initial=-1) >= self.n):
+            raise ValueError(f"given must be a neighbor table of the {self.n} rows")
 
-    @once
+    @cached
     def index(self) -> NeighborIndex:
-        index = NeighborIndex(self.rows, self.metric, metric_kwds=self.metric_kwds, seed=self.seed, n_jobs=self.n_jobs)
-        index.share = self.share
-        return index
+        """The search index. Making it validates the metric, and the rows against the metric."""
+        return NeighborIndex.from_checked(
+            self.rows,
+            self.metric,
+            metric_kwds=self.metric_kwds,
+            seed=self.seed,
+            n_jobs=self.n_jobs,
+            largest=self.__dict__["_largest"],
+        )
 
     @property
     def coordinates(self) -> NDArray[np.float32] | None:
+        """The rows as a dense array without missing values, or None."""
         return None if is_sparse(self.rows) or allows_nan(self.metric) else self.rows
 
-    def neighbors(self, k: int, method: Method = "auto") -> Neighbors:
+    def neighbors(self, k: int, method: Method = "auto", *, known: Neighbors | None = None) -> Neighbors:
+        """Return the k nearest rows of every row; a ``given`` table is returned as it is.
+
+        ``known`` is the table of the first rows, found by an earlier search. If that is cheaper, only the other rows
+        are searched, and inserted into it.
+        """
         if self.given is not None:
             return self.given
-        known: Neighbors | None = self.__dict__.pop("_known", None)
-        if known is not None and self._is_worth_growing(known, k):
-            return self._grown(known)
-        found = self.index.search(k, method)
-        self.share = self.index.share
-        return found
+        if known is not None and method != "exact" and self._can_insert_into(known, k):
+            return self._insert_into(known)
+        return self.index.search(k, method)
 
-    def _is_worth_growing(self, known: Neighbors, k: int) -> bool:
-        """Whether it pays to put the new rows among the known ones instead of searching all, and what is known of the
-        metric and the table stays true."""
+    def _can_insert_into(self, known: Neighbors, k: int) -> bool:
+        """Tell whether inserting rows into a table is possible and cheaper than a search."""
         if is_sparse(self.rows) or not isinstance(self.metric, str) or known.k != k or self.n > 2 * known.n:
             return False
-        of_data = {"V", "VI"} & set(self.index.keywords) - set(self.metric_kwds or {})
-        return k >= 2 and not of_data and not self.index.is_cheap(k)
+        from_data = {"V", "VI"} & set(self.index.keywords) - set(self.metric_kwds or {})
+        return k >= 2 and not from_data and not self.index.is_exact(k)
 
-    def _grown(self, known: Neighbors) -> Neighbors:
-        from vicinal.neighbors.online import OnlineNeighbors
-
+    def _insert_into(self, known: Neighbors) -> Neighbors:
         online = OnlineNeighbors.from_neighbors(
             self.rows[: known.n], known, self.metric, metric_kwds=self.metric_kwds, seed=self.seed, n_jobs=self.n_jobs
         )
         online.insert(self.rows[known.n :])
         online.step()
-        self.share = self.index.share = online.share
         return online.table()
 
-    def query(self, Q: Rows, k: int, graph: Graph) -> Neighbors:
-        return self.index.query(Q, k, graph)
+    def query(self, Q: Rows, k: int, graph: SearchGraph, share: float = 1.0) -> Neighbors:
+        """Return the k nearest rows of unseen rows (``NeighborIndex.query``)."""
+        return self.index.query(Q, k, graph, share)
 
-    def chosen(self, which: NDArray[np.int64]) -> RowSource:
-        """Some of the rows, in the given order."""
-        return replace(self, rows=self.rows[which], given=None, share=1.0)
+    def take(self, which: NDArray[np.int64]) -> TrainingRows:
+        """Return some of the rows, in the given order, without the precomputed table."""
+        return replace(self, rows=self.rows[which], given=None)
 
-    def extended(self, new: Rows, known: Neighbors | None = None) -> RowSource:
-        """A given table knows nothing of the new rows: all neighbours are then searched for. One that was searched,
-        ``known``, is added to."""
-        longer = replace(self, rows=stacked(self.rows, new), given=None, share=1.0)
-        if self.given is None and known is not None:
-            longer.__dict__["_known"] = known
-        return longer
+    def extended(self, new: Rows) -> TrainingRows:
+        """Return the rows followed by new ones, without the precomputed table, which does not cover them."""
+        return replace(self, rows=stack_rows(self.rows, new), given=None)
 
 
-@dataclass
-class DistanceSource(_Seen):
-    """A square matrix of distances, dense or sparse (what is not stored is no neighbour)."""
+@dataclass(frozen=True, eq=False)
+class TrainingDistances(_Rows):
+    """A square matrix of distances.
+
+    Parameters
+    ----------
+    rows : ndarray or sparse matrix, shape (n, n)
+        Distances between the rows. Entries that a sparse matrix does not store are not neighbors.
+    n_jobs : int
+        Number of threads.
+    """
 
     rows: Rows
     n_jobs: int = -1
 
     def __post_init__(self) -> None:
-        self.rows = check_distances(self.rows, square=True)
+        object.__setattr__(self, "rows", check_distances(self.rows, square=True))
+
+    def check(self) -> None:
+        """Raise ValueError if the matrix is not square or holds NaN or negative numbers."""
+        check_distances(self.rows, square=True)
 
     @property
     def coordinates(self) -> None:
+        """None: distances have no coordinates."""
         return None
 
-    def neighbors(self, k: int, method: Method = "auto") -> Neighbors:
+    def neighbors(self, k: int, method: Method = "auto", *, known: Neighbors | None = None) -> Neighbors:
+        """Return the k nearest rows of every row by the matrix; ``method`` and ``known`` make no difference."""
         return neighbors_from_distances(self.rows, k)
 
-    def query(self, Q: Rows, k: int, graph: Graph) -> Neighbors:
+    def query(self, Q: Rows, k: int, graph: SearchGraph, share: float = 1.0) -> Neighbors:
+        """Return the k nearest rows of unseen rows; Q holds their distances to all n rows."""
         return query_from_distances(Q, k, self.n)
 
-    def chosen(self, which: NDArray[np.int64]) -> DistanceSource:
-        return DistanceSource(self.rows[which][:, which], self.n_jobs)
+    def take(self, which: NDArray[np.int64]) -> TrainingDistances:
+        """Return the distances between some of the rows, in the given order."""
+        return TrainingDistances(self.rows[which][:, which], self.n_jobs)
 
-    def extended(self, new: Rows, known: Neighbors | None = None) -> DistanceSource:
-        """``new`` holds the distances of the new rows to the known ones, then to each other."""
+    def extended(self, new: Rows) -> TrainingDistances:
+        """Add rows: ``new`` holds their distances to the known rows, then to each other."""
         n, m = self.n, new.shape[0]
         if new.shape[1] != n + m:
             raise ValueError(
@@ -172,36 +209,12 @@ class DistanceSource(_Seen):
         if is_sparse(self.rows):
             from scipy.sparse import hstack
 
-            return DistanceSource(stacked(hstack([self.rows, new[:, :n].T], format="csr"), new), self.n_jobs)
-        return DistanceSource(np.block([[self.rows, new[:, :n].T], [new]]), self.n_jobs)
+            wide = hstack([self.rows, new[:, :n].T], format="csr")
+            return TrainingDistances(stack_rows(wide, new), self.n_jobs)
+        return TrainingDistances(np.block([[self.rows, new[:, :n].T], [new]]), self.n_jobs)
 
 
-def recognised(source: Source, Q: Rows) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    """For each row of ``Q`` the known row of the same content or -1, and a number that names its content."""
-    keys = hash_rows(Q, source.n_jobs)
-    return source.seen.find(Q, keys), keys
-
-
-def placed(
-    source: Source,
-    Q: Rows,
-    places: NDArray[np.float32],
-    settle: Callable[[Rows, NDArray[np.uint64]], NDArray[np.float32]],
-) -> NDArray[np.float32]:
-    """Places of the rows of ``Q``: a known row's own; ``settle(rows, keys)`` finds those of the others."""
-    known, keys = recognised(source, Q)
-    out = np.empty((Q.shape[0], places.shape[1]), dtype=np.float32)
-    out[known >= 0] = places[known[known >= 0]]
-    new = np.flatnonzero(known < 0)
-    if new.size:
-        everything = new.size == Q.shape[0]
-        out[new] = settle(Q if everything else Q[new], keys[new])
-    return out
-
-
-def stacked(above: Rows, below: Rows) -> Rows:
-    if is_sparse(above):
-        from scipy.sparse import vstack
-
-        return vstack([above, below], format="csr")
-    return np.concatenate([above, below])
+def recognize(data: TrainingData, Q: Rows) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """Return for each row of Q the training row of the same content or -1, and a hash of its content."""
+    keys = hash_rows(Q, data.n_jobs)
+    return data.duplicates.find(Q, keys), keys

@@ -1,9 +1,9 @@
-"""Static pictures of maps, meant to be published as they come out; each function returns matplotlib axes."""
+"""Static figures of maps, ready for publication; every function returns matplotlib axes."""
 
+from vicinal.plot.axes import DPI, FIGURE_INCHES, save
 from vicinal.plot.compare import compare
 from vicinal.plot.connectivity import connectivity
 from vicinal.plot.diagnostic import diagnostic
-from vicinal.plot.frame import DPI, FIGURE_INCHES, save
 from vicinal.plot.loss import loss
 from vicinal.plot.palette import THEMES, palette
 from vicinal.plot.points import points

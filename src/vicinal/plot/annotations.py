@@ -1,4 +1,4 @@
-"""What comes with the rows of a map: their places, and their labels as numbered classes."""
+"""Check and convert the inputs of figures and pages: coordinates, class labels and continuous values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Classes:
-    """Labels as numbers: `names[codes[i]]` is the label of row i, `known` says whether it has one."""
+    """Labels as integers: ``names[codes[i]]`` is the label of row i; ``known[i]`` is False if row i has no label."""
 
     names: tuple[str, ...]
     codes: NDArray[np.int64]
@@ -21,7 +21,7 @@ class Classes:
 
 
 def classes_of(labels: ArrayLike, n: int) -> Classes:
-    """Number the labels in sorted order; None and NaN are unknown and have the code `len(names)`."""
+    """Number the labels in sorted order; None and NaN are unknown and have the code ``len(names)``."""
     from vicinal.quality.measures import missing_labels
 
     array = np.asarray(labels)
@@ -35,13 +35,13 @@ def classes_of(labels: ArrayLike, n: int) -> Classes:
     return Classes(tuple(str(name) for name in names.tolist()), codes, known)
 
 
-def measured(labels: NDArray[Any]) -> bool:
-    """Whether labels are measurements: numbers with a fraction have no classes to vote or to list."""
+def is_continuous(labels: NDArray[Any]) -> bool:
+    """Return whether labels are continuous values rather than classes: floats, at least one with a fraction."""
     return labels.dtype.kind == "f" and bool((labels[np.isfinite(labels)] % 1 != 0).any())
 
 
 def scaled_values(values: ArrayLike, n: int) -> tuple[Floats, tuple[float, float] | None]:
-    """Values on a scale from 0 to 1, NaN where they are not finite, and the ends of the scale if it has any."""
+    """Scale values to 0..1 (NaN if not finite); also return the limits, or None if no value is finite."""
     array = np.asarray(values)
     if array.shape != (n,) or array.dtype.kind not in "fiub":
         raise ValueError(f"values must be {n} numbers, got shape {array.shape} and dtype {array.dtype}")
@@ -56,11 +56,18 @@ def scaled_values(values: ArrayLike, n: int) -> tuple[Floats, tuple[float, float
 
 
 def coordinates(embedding: Any) -> Floats:
-    """The places of a fitted model or of an array, [n, 2], checked to be finite."""
+    """Return the coordinates [n, 2] of a fitted model or an array, after checking that they are finite."""
     array = np.asarray(getattr(embedding, "embedding_", embedding))
     if array.ndim != 2 or array.shape[1] != 2 or len(array) == 0 or array.dtype.kind not in "fiub":
         raise ValueError(f"embedding must be numbers of shape (n, 2), got {array.dtype} of shape {array.shape}")
     bad = np.flatnonzero(~np.isfinite(array).all(axis=1))
     if len(bad):
-        raise ValueError(f"embedding must be finite; row {bad[0]} holds NaN or infinity")
+        raise ValueError(f"embedding must be finite; row {bad[0]} contains NaN or infinity")
     return array.astype(np.float64)
+
+
+def training_rows(model: Any) -> Any:
+    """Return the rows of the points of a fitted model (``model.rows_`` or ``model.map_.data.rows``), or None."""
+    if hasattr(model, "rows_"):
+        return model.rows_[: len(model.embedding_)]  # the last rows of a growing map may not be placed yet
+    return getattr(getattr(getattr(model, "map_", None), "data", None), "rows", None)

@@ -1,4 +1,4 @@
-"""Several maps of the same rows side by side, turned so that they can be compared."""
+"""Several maps of the same rows side by side, rotated and scaled to match the first."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from vicinal.plot.annotations import coordinates
 from vicinal.plot.palette import check_theme
 from vicinal.plot.points import points
-from vicinal.runtime.interruption import imported
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,20 +30,32 @@ def compare(
     align: bool = True,
     theme: str = "light",
 ) -> list[Axes]:
-    """Draw maps (fitted models or arrays [rows, 2]) in one figure, with one key.
+    """Draw several maps of the same rows in one figure with one legend.
 
-    Rows must be the same in all of them. Each map is moved, turned, mirrored and scaled as one piece so that its
-    rows come as near as they can to those of the first (Procrustes): what is left is what really differs.
+    Each map is translated, rotated, reflected and scaled as a whole to minimise the squared distances to the first map
+    (Procrustes analysis), so that the remaining differences are real.
+
+    Parameters
+    ----------
+    maps : mapping or sequence
+        Fitted models or arrays [rows, 2]; the keys of a mapping are the titles.
+    labels, values : array-like, optional
+        Classes or numbers that colour the points, as in :func:`points`.
+    align : bool, default=True
+        Whether to align the maps with the first.
+    theme : {"light", "dark"}
+        Colours of the figure.
     """
-    plt = imported("matplotlib.pyplot")
+    from matplotlib import pyplot as plt
+
     named = dict(maps) if isinstance(maps, Mapping) else {_name(one, a): one for a, one in enumerate(maps)}
     if not named:
-        raise ValueError("maps must hold at least one map")
+        raise ValueError("maps must contain at least one map")
     placed = {name: coordinates(one) for name, one in named.items()}
     first = next(iter(placed.values()))
     for name, xy in placed.items():
         if len(xy) != len(first):
-            raise ValueError(f"maps must have the same rows; {name!r} has {len(xy)}, the first {len(first)}")
+            raise ValueError(f"maps must have the same rows; {name!r} has {len(xy)} rows, the first has {len(first)}")
     look = check_theme(theme)
     columns = min(MOST_COLUMNS, len(placed))
     rows = math.ceil(len(placed) / columns)
@@ -62,7 +73,7 @@ def compare(
 
 
 def aligned(xy: Floats, reference: Floats) -> Floats:
-    """`xy` moved, turned, mirrored and scaled to the least squared distance from `reference`."""
+    """Translate, rotate, reflect and scale ``xy`` to the least squared distance from ``reference``."""
     from scipy.linalg import orthogonal_procrustes
 
     centre, goal = xy.mean(axis=0), reference.mean(axis=0)

@@ -1,4 +1,4 @@
-"""Where a map can be trusted: a measure of every row, as the colour of its point."""
+"""Diagnostics: colour each point by a local measure of how reliable the map is there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vicinal.plot.annotations import coordinates
+from vicinal.plot.annotations import coordinates, training_rows
 from vicinal.plot.points import points
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-# Ranks need every row's distance to all others, so that this many rows are measured and the rest stay grey.
+# Ranks need the distances from a row to all others; only this many rows are measured and the others are grey.
 RANKED_ROWS = 4000
 
 
@@ -31,24 +31,37 @@ def diagnostic(
     theme: str = "light",
     title: str | None = None,
 ) -> Axes:
-    """Colour every point of a map by how the data around it were treated.
+    """Colour each point of a map by a measure of its neighborhood.
 
-    `recall`: the share of a row's `n_neighbors` nearest rows in the data that are among as many nearest in the map.
-    `quality`: the smaller of local trustworthiness and local continuity, which also tell by how much neighbours were
-    missed; of up to 4,000 rows. `density`: minus the logarithm of the mean distance to the neighbours in the data,
-    which a map does not show by itself. `X` and `metric` are those of the fitted model unless given.
+    Parameters
+    ----------
+    model : fitted model or array [rows, 2]
+        The map. An array requires ``X``.
+    X : array-like, optional
+        The rows of the data; by default those that the model was fitted to.
+    kind : {"recall", "quality", "density"}
+        "recall": fraction of a row's ``n_neighbors`` nearest rows in the data that are also among its nearest in the
+        map. "quality": the smaller of local trustworthiness and local continuity, which also take into account how far
+        off the wrong neighbors are; measured for up to 4,000 rows. "density": negative logarithm of the mean distance
+        to the neighbors in the data, which a map does not show.
+    n_neighbors : int, default=15
+        Number of neighbors, without the row itself.
+    metric : str, optional
+        Metric of the data; by default that of the model.
+    ax, theme, title
+        As in :func:`points`.
     """
     if kind not in MEASURES:
         raise ValueError(f"kind must be one of {', '.join(MEASURES)}, got {kind!r}")
     xy = coordinates(model)
-    data = getattr(model, "_raw_data", None) if X is None else X
+    data = training_rows(model) if X is None else X
     if data is None:
-        raise ValueError("X must be given: the model does not keep the rows it was fitted to")
+        raise ValueError("X must be given: the model does not contain the rows it was fitted to")
     rows = np.ascontiguousarray(data, dtype=np.float32)
     if rows.ndim != 2 or len(rows) != len(xy):
         raise ValueError(f"X must have one row for each of the {len(xy)} points, got shape {rows.shape}")
     if not 1 <= n_neighbors < len(xy) / 2:
-        raise ValueError(f"n_neighbors must be at least 1 and below half of the {len(xy)} rows, got {n_neighbors}")
+        raise ValueError(f"n_neighbors must be at least 1 and less than half of the {len(xy)} rows, got {n_neighbors}")
     measure, name = MEASURES[kind]
     chosen = getattr(model, "metric", "euclidean") if metric is None else metric
     ax = points(model, values=measure(rows, xy, n_neighbors, chosen), ax=ax, theme=theme, title=title or name)
@@ -58,7 +71,7 @@ def diagnostic(
 def local_recall(rows: NDArray[np.float32], xy: Floats, k: int, metric: str) -> Floats:
     true, seen = _neighbors(rows, k, metric)[0], _neighbors(xy.astype(np.float32), k, "euclidean")[0]
     found = np.zeros(len(xy))
-    # k columns at a time: a table of all pairs of neighbours would take k times the memory
+    # one column at a time: a comparison of all pairs at once would take k times the memory
     for a in range(k):
         found += (seen == true[:, a : a + 1]).any(axis=1)
     return found / k
@@ -66,7 +79,7 @@ def local_recall(rows: NDArray[np.float32], xy: Floats, k: int, metric: str) -> 
 
 def local_density(rows: NDArray[np.float32], xy: Floats, k: int, metric: str) -> Floats:
     mean = _neighbors(rows, k, metric)[1].mean(axis=1, dtype=np.float64)
-    # rows that coincide with all their neighbours have no finite density: they are drawn in grey
+    # rows equal to all their neighbors have infinite density and are drawn in grey
     with np.errstate(divide="ignore"):
         return np.asarray(-np.log(mean))
 
@@ -78,7 +91,7 @@ def local_quality(rows: NDArray[np.float32], xy: Floats, k: int, metric: str) ->
 
 
 def _neighbors(rows: NDArray[np.float32], k: int, metric: str) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Index and distance of the k nearest other rows."""
+    """Return indices and distances of the k nearest other rows."""
     from vicinal.neighbors.index import find_neighbors
 
     found = find_neighbors(rows, n_neighbors=k + 1, metric=metric)
@@ -86,7 +99,7 @@ def _neighbors(rows: NDArray[np.float32], k: int, metric: str) -> tuple[NDArray[
 
 
 MEASURES: dict[str, tuple[Callable[[NDArray[np.float32], Floats, int, str], Floats], str]] = {
-    "recall": (local_recall, "Neighbour recall"),
+    "recall": (local_recall, "Neighbor recall"),
     "quality": (local_quality, "Local quality"),
     "density": (local_density, "Density in the data"),
 }

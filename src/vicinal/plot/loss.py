@@ -1,4 +1,4 @@
-"""Losses over epochs."""
+"""Line charts of losses over epochs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vicinal.plot.palette import check_theme, palette
-from vicinal.runtime.interruption import imported
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,9 +18,21 @@ LOSS_INCHES = (6.4, 3.6)
 def loss(
     history: Any, *, ax: Axes | None = None, theme: str = "light", title: str | None = None, log: bool = False
 ) -> Axes:
-    """Draw how losses fell: a model with `loss_history_`, a mapping of names to numbers by epoch, or one such list.
+    """Draw losses over epochs.
 
-    A mapping may hold the numbers of the epochs as "epoch"; otherwise they are 1, 2 and so on.
+    Parameters
+    ----------
+    history : fitted model, mapping or sequence
+        A model with ``loss_history_``, a mapping of names to losses per epoch, or one sequence of losses. A mapping may
+        contain the epoch numbers as "epoch"; by default they are 1, 2, ….
+    ax : matplotlib axes, optional
+        Axes to draw on; by default those of a new figure.
+    theme : {"light", "dark"}
+        Colours of the figure.
+    title : str, optional
+        Title of the axes.
+    log : bool, default=False
+        Whether the loss axis is logarithmic.
     """
     found = getattr(history, "loss_history_", history)
     curves = dict(found) if isinstance(found, Mapping) else {"loss": found}
@@ -29,12 +40,13 @@ def loss(
     lines = {str(name): np.asarray(values, dtype=np.float64) for name, values in curves.items()}
     for name, values in lines.items():
         if values.ndim != 1 or len(values) == 0:
-            raise ValueError(f"history must hold numbers by epoch; {name!r} has shape {values.shape}")
+            raise ValueError(f"history must contain one number per epoch; {name!r} has shape {values.shape}")
         if given is not None and len(given) != len(values):
             raise ValueError(f"history has {len(given)} epochs, but {len(values)} numbers of {name!r}")
     look = check_theme(theme)
     if ax is None:
-        plt = imported("matplotlib.pyplot")
+        from matplotlib import pyplot as plt
+
         figure, ax = plt.subplots(figsize=LOSS_INCHES, layout="constrained")
         figure.set_facecolor(look.background)
     ax.set_facecolor(look.background)

@@ -1,8 +1,8 @@
-"""Colours of maps: themes, and lists of colours for categories.
+"""Colours of maps: themes, and palettes for categories.
 
-Colours of categories stay apart for colour-blind readers too: the eight of Okabe and Ito (2008), then one
-after the other the colour furthest from all taken so far, in OKLab, as normal, protanopic and deuteranopic
-eyes see it. The list depends on the theme alone: a category keeps its colour when others are added behind it.
+The palette for categories is distinguishable for colour-blind readers: the eight colours of Okabe and Ito (2008), then
+repeatedly the colour that is furthest from all colours chosen so far, measured in OKLab as the minimum over normal,
+protanopic and deuteranopic vision. It depends on the theme only: a category keeps its colour when others are appended.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Theme:
-    """The colours around the points, and the lightness (OKLab) that points keep to so as to show on them."""
+    """Colours of a figure, and the range of OKLab lightness in which points are visible on its background."""
 
     background: str
     ink: str
     faint: str
     lightness: tuple[float, float]
-    # Okabe and Ito's black does not show on a dark ground; its place is taken by a light grey
+    # replaces Okabe and Ito's black, which is invisible on a dark background
     neutral: str
 
 
@@ -36,20 +36,20 @@ THEMES = {
 OKABE_ITO = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#f0e442")
 
 
-# The map of values: perceptually even, and readable in grey and by colour-blind eyes.
+# Colour map of values: perceptually uniform, readable in greyscale and for colour-blind readers.
 VALUES_MAP = "viridis"
 UNLABELLED = "unlabelled"
 
 
 def check_theme(theme: str) -> Theme:
-    """The theme of that name, or an error that lists the names."""
+    """Return the theme with this name."""
     if theme not in THEMES:
         raise ValueError(f"theme must be one of {', '.join(THEMES)}, got {theme!r}")
     return THEMES[theme]
 
 
 def palette(n: int, theme: str = "light") -> list[str]:
-    """The first n colours for categories, as "#rrggbb"."""
+    """Return the first ``n`` colours for categories, as "#rrggbb"."""
     if n < 0:
         raise ValueError(f"n must not be negative, got {n}")
     look = THEMES[theme]
@@ -58,7 +58,7 @@ def palette(n: int, theme: str = "light") -> list[str]:
 
 
 def rgb(colour: str) -> tuple[float, float, float]:
-    """The parts of "#rrggbb", from 0 to 1."""
+    """Return the components of "#rrggbb" as numbers from 0 to 1."""
     red, green, blue = (int(colour[a : a + 2], 16) / 255 for a in (1, 3, 5))
     return red, green, blue
 
@@ -69,11 +69,11 @@ def _hex(colour: Floats) -> str:
 
 @lru_cache(maxsize=8)
 def _extended(n: int, theme: str) -> tuple[str, ...]:
-    """The base palette continued by the furthest of a grid of candidate colours, one at a time."""
+    """Extend the base palette, one colour at a time, by the most distant of a grid of candidates."""
     look = THEMES[theme]
     taken = np.array([rgb(colour) for colour in (*OKABE_ITO, look.neutral)])
     candidates = _candidates(look.lightness)
-    # the ground counts as taken: no colour may fade into it
+    # the background counts as chosen, so that no colour blends into it
     seen = np.vstack([taken, rgb(look.background)])
     nearest = np.min([separation(candidates, colour) for colour in seen], axis=0)
     chosen = list(taken)
@@ -85,7 +85,7 @@ def _extended(n: int, theme: str) -> tuple[str, ...]:
 
 
 def _candidates(lightness: tuple[float, float]) -> Floats:
-    """Colours on a grid of lightness, chroma and hue in OKLCH that sRGB can show."""
+    """Return the colours on a grid of lightness, chroma and hue in OKLCH that sRGB can represent."""
     grid = np.meshgrid(
         np.linspace(*lightness, 9), np.array([0.09, 0.13, 0.17, 0.22]), np.deg2rad(np.arange(0, 360, 10))
     )
@@ -97,14 +97,14 @@ def _candidates(lightness: tuple[float, float]) -> Floats:
 
 
 def separation(colours: Floats, other: Floats) -> Floats:
-    """The least OKLab distance between colours and another, over the kinds of eyes."""
-    distances = [np.linalg.norm(_oklab(colours, eye) - _oklab(other, eye), axis=-1) for eye in _EYES]
+    """Return the minimum OKLab distance to another colour over all types of colour vision."""
+    distances = [np.linalg.norm(_oklab(colours, vision) - _oklab(other, vision), axis=-1) for vision in _VISION]
     return np.asarray(np.min(distances, axis=0))
 
 
-def _oklab(srgb: Floats, eye: Floats) -> Floats:
+def _oklab(srgb: Floats, vision: Floats) -> Floats:
     linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
-    seen = np.clip(linear @ eye.T, 0.0, 1.0)
+    seen = np.clip(linear @ vision.T, 0.0, 1.0)
     return np.asarray(np.cbrt(seen @ _LINEAR_TO_LMS.T) @ _LMS_TO_OKLAB.T)
 
 
@@ -123,8 +123,8 @@ _LMS_TO_OKLAB = np.array(
         [0.0259040371, 0.7827717662, -0.8086757660],
     ]
 )
-# Normal sight, protanopia and deuteranopia on linear RGB: Machado, Oliveira and Fernandes 2009, table 1.
-_EYES = (
+# Normal vision, protanopia and deuteranopia as matrices on linear RGB: Machado, Oliveira and Fernandes 2009, table 1.
+_VISION = (
     np.eye(3),
     np.array(
         [

@@ -1,4 +1,4 @@
-"""A map as points, coloured by categories or by values."""
+"""Scatter plot of a map, coloured by categories or by values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vicinal.plot.annotations import Classes, classes_of, coordinates, scaled_values
-from vicinal.plot.frame import Key, bare_axes, draw_key, fit_window, opacity, point_area
+from vicinal.plot.axes import Key, bare_axes, draw_key, fit_window, opacity, point_area
 from vicinal.plot.palette import OKABE_ITO, THEMES, UNLABELLED, VALUES_MAP, Theme, check_theme, palette, rgb
 from vicinal.plot.raster import Raster
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-# Points are drawn in this order on every run, so that a picture can be compared with yesterday's.
+# Fixed, so that the same map gives the same picture.
 SHUFFLE_SEED = 0
-# More points than this hide each other: they are counted a pixel at a time and shaded by density.
+# Above this number points hide each other and are shaded by density instead.
 SHADED = 50_000
 
 
@@ -36,15 +36,35 @@ def points(
     alpha: float | None = None,
     legend: bool = True,
 ) -> Axes:
-    """Draw a map as points, coloured by categories (`labels`) or by numbers (`values`).
+    """Draw a map as points, coloured by categories or by values.
 
-    `embedding` is an array of shape (n, 2) or a fitted model. Rows whose label is None or NaN, or whose value
-    is not finite, are drawn in grey below the others. `point_size` is an area in square typographic points,
-    as in matplotlib; it and `alpha` follow from n unless given. More than 50,000 points are shaded by density.
+    Rows without a label (None or NaN) or with a value that is not finite are drawn in grey below the others. More than
+    50,000 points are shaded by density unless ``point_size`` or ``alpha`` is given.
+
+    Parameters
+    ----------
+    embedding : fitted model or array [rows, 2]
+        The map.
+    labels : array-like, optional
+        Categories, one per row.
+    values : array-like, optional
+        Numbers, one per row; not together with ``labels``.
+    ax : matplotlib axes, optional
+        Axes to draw on; by default those of a new figure.
+    theme : {"light", "dark"}
+        Colours of the figure.
+    title : str, optional
+        Title of the axes.
+    point_size : float, optional
+        Area of a point in square typographic points, as in matplotlib; by default chosen from the number of points.
+    alpha : float, optional
+        Opacity of a point; by default chosen from the number of points.
+    legend : bool, default=True
+        Whether to draw a legend or a colour bar.
     """
     xy = coordinates(embedding)
     if labels is not None and values is not None:
-        raise ValueError("labels and values cannot both colour the points; give one")
+        raise ValueError("labels and values cannot be used together: give only one to colour the points")
     look = check_theme(theme)
     ax = bare_axes(ax, look)
     paint = _paint(labels, values, len(xy), theme)
@@ -64,7 +84,7 @@ def points(
 
 def _scatter(ax: Axes, xy: Floats, paint: _Paint, point_size: float | None, alpha: float | None) -> None:
     order = np.random.default_rng(SHUFFLE_SEED).permutation(len(xy))
-    # grey goes underneath: a stable sort by "has a colour" keeps the shuffle within both groups
+    # grey points first, below the others; a stable sort keeps the shuffled order within both groups
     order = order[np.argsort(paint.coloured[order], kind="stable")]
     ax.scatter(
         xy[order, 0],
@@ -79,7 +99,7 @@ def _scatter(ax: Axes, xy: Floats, paint: _Paint, point_size: float | None, alph
 
 @dataclass(frozen=True)
 class _Paint:
-    """The colour of every point, and what the key beside the map has to explain."""
+    """The colour of each point, and the content of the legend."""
 
     rgb: Floats
     coloured: NDArray[np.bool_]

@@ -1,7 +1,7 @@
-"""Marks counted a pixel at a time: what is drawn when there are more of them than ink can show.
+"""Density shading: marks counted per pixel, for more points or edges than can be drawn one by one.
 
-A pixel's colour is the mean colour of its marks. Its opacity grows with the logarithm of their number, up to the
-share DENSEST of the pixels: single marks stay visible beside crowds a thousand times as dense.
+The colour of a pixel is the mean colour of its marks. Its opacity increases with the logarithm of their number and is
+highest at the quantile DENSEST, so that single marks remain visible beside areas a thousand times as dense.
 """
 
 from __future__ import annotations
@@ -11,22 +11,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.runtime.interruption import imported
-
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
 
-# Pixels of the window's longer side: about those of a printed column.
+# Pixels along the longer side of the window, about those of a printed column.
 SIDE = 900
 DENSEST = 0.99
-# Points of one edge are counted in blocks of this many, which bounds the memory.
+# Points along edges are counted in blocks of this size, which bounds the memory.
 BLOCK = 4_000_000
 
 
 class Raster:
-    """Sums of weights and colours on a grid over the window of some axes."""
+    """Sums of weights and colours per pixel of a grid over the window of the axes."""
 
     def __init__(self, ax: Axes) -> None:
         (self.left, self.right), (self.bottom, self.top) = ax.get_xlim(), ax.get_ylim()
@@ -36,11 +34,11 @@ class Raster:
         self.sums = np.zeros((4, self.height * self.width))
 
     def add_points(self, xy: Floats, colours: Floats) -> None:
-        """Points with one colour each, [n, 3]."""
+        """Add points, each with its own colour [n, 3]."""
         self._count(xy, np.concatenate([np.ones((len(xy), 1)), colours], axis=1))
 
     def add_lines(self, start: Floats, end: Floats, weights: Floats, colour: tuple[float, float, float]) -> None:
-        """Straight lines, as points a pixel apart."""
+        """Add straight lines as points that are one pixel apart."""
         lengths = np.ceil(np.abs(end - start).max(axis=1) / self.step).astype(np.int64) + 1
         cuts = np.searchsorted(np.cumsum(lengths), np.arange(BLOCK, lengths.sum() + BLOCK, BLOCK))
         for some in np.split(np.arange(len(start)), cuts):
@@ -58,9 +56,10 @@ class Raster:
             sums += np.bincount(pixel, weights=values, minlength=len(sums))
 
     def draw(self, ax: Axes, *, opaque: float = 1.0, faintest: float = 0.35, blur: float = 0.6) -> Any:
-        """Put the picture on the axes; a pixel with a single mark is `faintest` times as opaque as a crowd."""
-        gaussian_filter = imported("scipy.ndimage").gaussian_filter
-        # marks of one pixel look like dust; a mark's weight spreads over its neighbours
+        """Draw the image; a pixel with a single mark has ``faintest`` times the opacity of a dense one."""
+        from scipy.ndimage import gaussian_filter
+
+        # single-pixel marks look like noise: spread the weight of a mark over its neighboring pixels
         total, *colours = (gaussian_filter(part.reshape(self.height, self.width), blur) for part in self.sums)
         marked = total > total.max() * 1e-6
         shade = np.zeros((self.height, self.width, 4))
@@ -68,7 +67,7 @@ class Raster:
         least, most = np.quantile(total[marked], [0.05, DENSEST])
         depth = np.log1p(total[marked] / least) / np.log1p(max(most / least, 1.0))
         shade[marked, 3] = opaque * np.clip(faintest + (1.0 - faintest) * depth, 0.0, 1.0)
-        # the rim that the blur alone has put around a mark fades out
+        # fade out the rim that only the blur has added around a mark
         shade[marked, 3] *= np.clip(total[marked] / least, 0.0, 1.0)
         extent = (self.left, self.left + self.width * self.step, self.bottom, self.bottom + self.height * self.step)
         return ax.imshow(shade, extent=extent, origin="lower", interpolation="antialiased", aspect="equal", zorder=1)

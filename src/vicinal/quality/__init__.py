@@ -1,3 +1,11 @@
-"""How faithful a map is to its data, and the losses of the survey."""
+"""How faithful a map is to its data, and the losses of the survey (:mod:`vicinal.quality.losses`)."""
 
-from vicinal.quality.measures import *  # noqa: F403
+from vicinal.quality.measures import continuity as continuity
+from vicinal.quality.measures import distance_correlation as distance_correlation
+from vicinal.quality.measures import knn_accuracy as knn_accuracy
+from vicinal.quality.measures import local_scores as local_scores
+from vicinal.quality.measures import missing_labels as missing_labels
+from vicinal.quality.measures import neighbor_recall as neighbor_recall
+from vicinal.quality.measures import trustworthiness as trustworthiness
+from vicinal.quality.quality_report import QualityReport as QualityReport
+from vicinal.quality.quality_report import report as report

@@ -1,17 +1,27 @@
-"""The survey's costs of a map, exact or sampled, and what negative sampling makes of them.
+"""The survey's costs of a map, exact or sampled, and the loss that negative sampling minimises.
 
     c1   cross_entropy             eq. 6, 17    UMAP's stated cost
     c2   reduced_cross_entropy     eq. 7-11     c1 without its constant
     c4   kl_divergence             eq. 22       t-SNE
     c5   negative_log_likelihood   eq. 23       LargeVis
     c6   density_cost              eq. 34       densMAP
-         effective_loss            eq. 29       what UMAP's sampler minimises if negatives move too
-         stated_gradient           eq. 26       of c2
-         expected_gradient         eq. 25, 27   of the sampler
+         effective_loss            eq. 29       loss that UMAP's sampler minimises if negatives move too
+         stated_gradient           eq. 26       gradient of c2
+         expected_gradient         eq. 25, 27   mean gradient of the sampler
 
-All are a sum over the edges of the graph plus a sum over all pairs of rows, which is exact for up to EXACT_ROWS rows
-and estimated beyond, from SAMPLES random partners of every row; ``samples`` asks for one or the other. Results do not
-depend on ``n_jobs``. -ln(1 - q) of rows that coincide would be infinite: d² counts as 1e-12 at least.
+Each cost is a sum over the edges of the graph plus a sum over all pairs of rows. The second sum is exact for up to
+EXACT_ROWS rows; for more rows it is estimated from SAMPLES random partners per row.
+
+These parameters are common to all of them:
+
+    graph      a symmetric graph
+    embedding  array of shape (n_rows, n_components), the map
+    kernel     similarity of two points of the map
+    samples    "auto", None for the exact sum, or the number of partners per row
+    seed       seed of the partners
+    n_jobs     number of threads; results do not depend on it
+
+For points that coincide -ln(1 - q) would be infinite, so d² is at least 1e-12.
 """
 
 from __future__ import annotations
@@ -32,10 +42,10 @@ from vicinal.layout.kernel import Kernel
 from vicinal.layout.schedule import Schedule
 from vicinal.runtime.progress import LAYOUT
 
-# 70,000 rows take a few seconds on two cores, and the time grows with the square.
+# The exact sum over 70,000 rows takes a few seconds on two cores; the time grows with the square of the rows.
 EXACT_ROWS, SAMPLES = 100_000, 256
 GROUP = 16  # partners are drawn in groups of this size
-LARGEST_PLACE = 1e15  # squares of larger coordinates leave the range of float32
+LARGEST_PLACE = 1e15  # the squares of larger coordinates overflow float32
 CAUCHY = Kernel(1.0, 1.0)
 
 Floats = NDArray[np.float64]
@@ -44,7 +54,17 @@ Samples = int | Literal["auto"] | None
 
 @dataclass(frozen=True)
 class Loss:
-    """A cost by its parts. ``standard_error`` is that of the sampled part, 0 if all of it is exact."""
+    """A cost and its parts.
+
+    Attributes
+    ----------
+    attraction, repulsion, constant, density : float
+        The terms of the cost.
+    standard_error : float
+        Standard error of the sampled part, 0 if the cost is exact.
+    value : float
+        The sum of the terms.
+    """
 
     attraction: float
     repulsion: float
@@ -63,7 +83,7 @@ class Loss:
 def cross_entropy(
     graph: Graph, embedding: ArrayLike, kernel: Kernel, *, samples: Samples = "auto", seed: int = 0, n_jobs: int = -1
 ) -> Loss:
-    """c1: how far the fuzzy set of the map's pairs is from the graph, over all ordered pairs (eq. 6, 17)."""
+    """Compute c1, the fuzzy cross-entropy of the graph and the map over all ordered pairs (eq. 6, 17)."""
     p = graph.weights.astype(np.float64)
     reduced = reduced_cross_entropy(graph, embedding, kernel, samples=samples, seed=seed, n_jobs=n_jobs)
     constant = float((x_log_x(p) + x_log_x(1.0 - p)).sum())
@@ -73,7 +93,7 @@ def cross_entropy(
 def reduced_cross_entropy(
     graph: Graph, embedding: ArrayLike, kernel: Kernel, *, samples: Samples = "auto", seed: int = 0, n_jobs: int = -1
 ) -> Loss:
-    """c2: the part of c1 that depends on the map (eq. 7, 10, 11)."""
+    """Compute c2, the part of c1 that depends on the map (eq. 7, 10, 11)."""
     pairs = _Pairs(graph, embedding, samples, seed, n_jobs)
     everywhere, error = pairs.over_all("repel_cost", kernel)
     repulsion = everywhere - pairs.over_edges("repel_cost", kernel)
@@ -89,16 +109,16 @@ def kl_divergence(
     seed: int = 0,
     n_jobs: int = -1,
 ) -> Loss:
-    """c4: the Kullback-Leibler divergence of the map from the graph (eq. 22).
+    """Compute c4, the Kullback-Leibler divergence of the map from the graph (eq. 22).
 
-    Weights are divided by their sum, which eq. 19 makes 1. ``dof`` is the number of degrees of freedom of the map's
-    kernel; eq. 20 has one.
+    The weights are divided by their sum, which is 1 in eq. 19. ``dof`` is the number of degrees of freedom of the
+    kernel, 1 in eq. 20.
     """
     if not (dof > 0 and math.isfinite(dof)):
         raise ValueError(f"dof must be a positive number, got {dof!r}")
     total = float(graph.weights.sum(dtype=np.float64))
     if not total > 0:
-        raise ValueError("kl_divergence needs a graph with edges")
+        raise ValueError("kl_divergence requires a graph with edges")
     pairs = _Pairs(graph, embedding, samples, seed, n_jobs)
     # -ln of the unnormalised q is (dof + 1)/2 ln(1 + d²/dof).
     pull = 0.5 * (dof + 1.0) * pairs.over_edges("attract_cost", Kernel(1.0 / dof, 1.0)) / total
@@ -116,7 +136,7 @@ def negative_log_likelihood(
     seed: int = 0,
     n_jobs: int = -1,
 ) -> Loss:
-    """c5: LargeVis' cost, the survey's λ being ``gamma`` (eq. 23, with q of eq. 21)."""
+    """Compute c5, the cost of LargeVis (eq. 23 with q of eq. 21); ``gamma`` is the survey's λ."""
     pairs = _Pairs(graph, embedding, samples, seed, n_jobs)
     everywhere, error = pairs.over_all("repel_cost", CAUCHY)
     pull = pairs.over_edges("attract_cost", CAUCHY)
@@ -134,9 +154,9 @@ def density_cost(
     seed: int = 0,
     n_jobs: int = -1,
 ) -> Loss:
-    """c6: c2 less ``dens_lambda`` times the correlation of log radii in the map and in the data (eq. 33, 34).
+    """Compute c6: c2 minus ``dens_lambda`` times the correlation of the log radii in map and data (eq. 33, 34).
 
-    ``log_radii`` are r_p, the logarithms of eq. 30; rows without one (NaN) and rows without edges do not count.
+    ``log_radii`` are the r_p, the logarithms of eq. 30. Rows with NaN and rows without edges are left out.
     """
     wanted = np.asarray(log_radii, dtype=np.float64)
     if wanted.shape != (graph.n,):
@@ -147,7 +167,10 @@ def density_cost(
 
 
 def embedded_log_radii(graph: Graph, embedding: ArrayLike, kernel: Kernel) -> Floats:
-    """r_q: ln of the mean squared length of a row's edges in the map, weighted by q (eq. 31); NaN without edges."""
+    """Compute r_q, the log of the mean squared length of each row's edges in the map, weighted by q (eq. 31).
+
+    Rows without edges have NaN.
+    """
     places = _places(graph, embedding).astype(np.float64)
     heads = graph.heads()
     d2 = ((places[heads] - places[graph.indices]) ** 2).sum(axis=1)
@@ -168,10 +191,10 @@ def effective_loss(
     seed: int = 0,
     n_jobs: int = -1,
 ) -> Loss:
-    """What an epoch minimises on average if negatives move too (eq. 29).
+    """Compute the loss that an epoch minimises on average if negatives move too (eq. 29).
 
-    The schedule gives the m of the equation (``negative_sample_rate``) and a factor of its repulsion. p_ij is an edge's
-    weight relative to the largest, as in the layout: that is how often it fires in an epoch.
+    The schedule gives m of the equation (``negative_sample_rate``) and the strength of the repulsion. p_ij is the
+    weight of an edge relative to the largest weight, which is its probability to fire in an epoch of the layout.
     """
     schedule = schedule or Schedule()
     graph, degree = _firing(graph)
@@ -185,7 +208,7 @@ def effective_loss(
 def stated_gradient(
     graph: Graph, embedding: ArrayLike, kernel: Kernel, *, rows: ArrayLike | None = None, n_jobs: int = -1
 ) -> Floats:
-    """The gradient of c2 by the places of ``rows``, all of them unless given, with eq. 13's ε (eq. 26)."""
+    """Compute the gradient of c2 (eq. 26) with the ε of eq. 13, for ``rows`` or by default for all rows."""
     pairs = _Pairs(graph, embedding, None, 0, n_jobs, rows)
     pull = pairs.edge_forces("attract", kernel) - pairs.edge_forces("repel", kernel)
     return 2.0 * (pull + pairs.forces("repel", kernel))
@@ -200,10 +223,10 @@ def expected_gradient(
     rows: ArrayLike | None = None,
     n_jobs: int = -1,
 ) -> Floats:
-    """The mean of what an epoch of the sampler steps along, for ``rows`` or for all of them (eq. 25).
+    """Compute the mean gradient of an epoch of the sampler (eq. 25), for ``rows`` or by default for all rows.
 
-    With ``schedule.update_negatives`` it is the mean of eq. 27, the gradient of :func:`effective_loss`. Gradients are
-    not clipped here.
+    With ``schedule.update_negatives`` it is the mean of eq. 27, which is the gradient of :func:`effective_loss`.
+    Unlike in the layout, gradients are not clipped.
     """
     schedule = schedule or Schedule()
     graph, degree = _firing(graph)
@@ -217,17 +240,33 @@ def expected_gradient(
 
 
 class History:
-    """Losses along a layout: a callback that evaluates ``loss(embedding)`` every so many epochs and at the end."""
+    """Callback that records losses during a layout.
+
+    Parameters
+    ----------
+    loss : callable
+        ``loss(embedding)`` returns the :class:`Loss` of a map.
+    every : int, default 10
+        Period in epochs; the last epoch is always recorded.
+
+    Attributes
+    ----------
+    epochs : list of int
+    losses : list of Loss
+    values : array of float
+        The values of the losses.
+    """
 
     def __init__(self, loss: Callable[[NDArray[np.float32]], Loss], every: int = 10) -> None:
         if every < 1:
             raise ValueError(f"every must be at least 1, got {every}")
         self.epochs: list[int] = []
         self.losses: list[Loss] = []
-        self._loss, self._every = loss, every
+        self.every = every
+        self._loss = loss
 
     def __call__(self, stage: str, done: int, steps: int, embedding: NDArray[np.float32] | None) -> None:
-        if stage == LAYOUT and embedding is not None and (done % self._every == 0 or done == steps):
+        if stage == LAYOUT and embedding is not None and (done % self.every == 0 or done == steps):
             self.epochs.append(done)
             self.losses.append(self._loss(embedding))
 
@@ -237,7 +276,7 @@ class History:
 
 
 class _Pairs:
-    """Sums of a term over the pairs of a map, all of them or the graph's edges."""
+    """Sums of a term over all pairs of points, or over the edges of the graph."""
 
     def __init__(
         self,
@@ -255,25 +294,25 @@ class _Pairs:
         self.rows = None if rows is None else _checked_rows(rows, graph.n)
 
     def over_all(self, term: str, kernel: Kernel, degree: Floats | None = None) -> tuple[float, float]:
-        """Σ_i w_i Σ_{j ≠ i} t(d²_ij), w_i = 1 or the degree, and its standard error."""
+        """Return Σ_i w_i Σ_{j ≠ i} t(d²_ij), w_i = 1 or the degree, and its standard error."""
         quantity = _quantity(term, kernel)
         if self._groups is None or self._graph.n < 2:
-            # Every pair once, with the weights of both rows.
+            # Each pair is visited once, with the weights of both rows.
             return float(self._weighted(degree).costs(quantity, self._n_jobs).sum()), 0.0
         value, variance = self._plain.draws(quantity, self._groups, self._seed, self._n_jobs)
         weight = 1.0 if degree is None else degree
         return float((weight * value).sum()), math.sqrt(float((weight * weight * variance).sum()))
 
     def over_edges(self, term: str, kernel: Kernel) -> float:
-        """Σ p_ij t(d²_ij) over the edges."""
+        """Return Σ p_ij t(d²_ij) over the edges."""
         return float(self._edges(term, kernel, vectors=False).sum())
 
     def forces(self, term: str, kernel: Kernel, degree: Floats | None = None) -> Floats:
-        """Σ_j w_j t(d²_ij) (y_i - y_j) of the chosen rows."""
+        """Return Σ_j w_j t(d²_ij) (y_i - y_j) for the chosen rows."""
         return self._weighted(degree).forces(_quantity(term, kernel), self.rows, self._n_jobs)
 
     def edge_forces(self, term: str, kernel: Kernel) -> Floats:
-        """Σ_j p_ij t(d²_ij) (y_i - y_j) of the chosen rows."""
+        """Return Σ_j p_ij t(d²_ij) (y_i - y_j) for the chosen rows."""
         return self._edges(term, kernel, vectors=True)
 
     def _edges(self, term: str, kernel: Kernel, vectors: bool) -> Floats:
@@ -304,7 +343,7 @@ def _places(graph: Graph, embedding: ArrayLike) -> NDArray[np.float32]:
 
 
 def _groups(samples: Samples, n: int) -> int | None:
-    """Groups of partners to draw for every row, or None to look at all rows."""
+    """Return the number of groups of partners per row, or None for the exact sum."""
     if samples == "auto":
         samples = None if n <= EXACT_ROWS else SAMPLES
     if samples is None:
@@ -323,7 +362,7 @@ def _checked_rows(rows: ArrayLike, n: int) -> NDArray[np.int32]:
 
 
 def _firing(graph: Graph) -> tuple[Graph, Floats]:
-    """The graph with weights relative to the largest, and its degrees."""
+    """Return the graph with weights relative to the largest, and its degrees."""
     most = float(graph.weights.max(initial=0.0))
     if most not in (0.0, 1.0):
         graph = Graph(graph.indptr, graph.indices, graph.weights / most, graph.n_tails, graph.rho, graph.sigma)

@@ -1,4 +1,4 @@
-"""One offline HTML file of a map: page, program and data in it, nothing fetched from anywhere."""
+"""Write a map to one offline HTML file that contains page, script and data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from vicinal.files.atomic import Outputs
+from vicinal.files.atomic import StagedFiles
 from vicinal.viewer.packing import Columns, Packed, pack
 
 
@@ -28,32 +28,51 @@ def export(
     label: str = "",
     theme: str = "auto",
 ) -> Path:
-    """Write a page that shows a map: zoom, hover, search, filter by class, select with a lasso, save the ids.
+    """Write an interactive page of a map: zoom, hover, search, filter by class, lasso selection, export of ids.
 
-    `embedding` is a fitted model or an array [rows, 2]. `labels` are classes, or measurements if they are numbers
-    with fractions; `values` are measurements. `hover` is a data frame, a mapping of names to columns, or one column
-    of texts. `images` are small pictures, an array [rows, height, width] or [rows, height, width, channels]. `ids`
-    name the rows in selections instead of their numbers. `label` says what the labels are. `theme` is "light",
-    "dark" or "auto", the reader's own. The file opens from anywhere, without a network.
+    The file is self-contained: it opens from any location, without a network.
+
+    Parameters
+    ----------
+    path : path
+        File to write.
+    embedding : fitted model or array [rows, 2]
+        The map.
+    labels : array-like, optional
+        Classes, one per row; floats with fractions are treated as ``values``.
+    values : array-like, optional
+        Continuous values, one per row; not together with ``labels``.
+    hover : data frame, mapping or sequence of str, optional
+        Columns to show for the point under the pointer.
+    images : array [rows, height, width] or [rows, height, width, channels], optional
+        Small pictures to show for the point under the pointer.
+    ids : sequence, optional
+        Ids of the rows in selections; by default the row numbers.
+    title : str, optional
+        Title of the page; by default the file name without its suffix.
+    label : str, optional
+        Name of the labels, for the legend.
+    theme : {"auto", "light", "dark"}
+        Colours of the page; "auto" follows the browser.
     """
     path = Path(path)
     columns = Columns(labels, values, hover, images, ids)
     packed = pack(embedding, columns, title=path.stem if title is None else title, label=label, theme=theme)
-    with Outputs() as outputs:
-        outputs.staged(path).write_text(page(packed), encoding="utf-8")
+    with StagedFiles() as staged:
+        staged.path_for(path).write_text(page(packed), encoding="utf-8")
     return path
 
 
 def page(packed: Packed) -> str:
-    """The whole HTML of a packed map."""
+    """Return the HTML of a packed map."""
     static = resources.files("vicinal.viewer") / "static"
     parts = {
         "title": html.escape(str(packed.meta["title"])),
         "style": (static / "page.css").read_text(encoding="utf-8"),
         "data": packed.html(),
-        # inside a script element only these two could be taken for its end or for a comment
+        # only these two sequences could end a script element or start a comment in it
         "script": re.sub(r"<(?=/script|!--)", r"\\x3c", (static / "page.js").read_text(encoding="utf-8")),
     }
     template = (static / "page.html").read_text(encoding="utf-8")
-    # one pass, so that nothing inside a part is taken for a place to fill
+    # a single pass, so that text inserted for one field is not taken for another field
     return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], template)

@@ -1,4 +1,4 @@
-"""Columns of rows that keep coming, as a page takes them: numbered classes or values, ids, texts."""
+"""Columns of a growing map in the format of a page: classes or values, ids and texts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.maps.growing_array import GrowingArray
-from vicinal.plot.annotations import measured
+from vicinal.plot.annotations import is_continuous
 from vicinal.quality.measures import missing_labels
 from vicinal.viewer.packing import MOST_CLASSES, Packed, colouring_meta, compressed, compressed_texts, texts_of
 
@@ -19,10 +19,10 @@ UNLABELLED = -1
 
 
 class GrowingColumns:
-    """Labels, ids and texts of the rows so far. `ids` is the column that names the rows.
+    """Labels, ids and texts of the rows so far; ``ids`` is the name of the id column.
 
-    The first labels decide whether these are classes or measurements. Classes are numbered as they come; a page gets
-    them in their order, so that a class that is new changes the numbers of others: `colours` then differs.
+    The first labels determine whether labels are classes or continuous values. A page lists classes in sorted order, so
+    that a new class changes the numbers of others; ``colours`` then changes.
     """
 
     def __init__(self, ids: str | None = None) -> None:
@@ -30,21 +30,22 @@ class GrowingColumns:
         self._ids = ids
         self._values: bool | None = None
         self._classes: dict[str, int] = {}
-        self._labels = GrowingArray(np.empty(0, np.float64))  # numbers of classes, or values
+        self._labels = GrowingArray(np.empty(0, np.float64))  # class numbers, or continuous values
         self._texts: dict[str, list[str]] = {}
         self._lock = threading.Lock()
 
-    def append(self, n: int, labels: NDArray[Any] | None, along: Mapping[str, NDArray[Any]]) -> None:
+    def append(self, n: int, labels: NDArray[Any] | None, extra: Mapping[str, NDArray[Any]]) -> None:
+        """Append ``n`` rows with their labels and extra columns."""
         with self._lock:
             if labels is not None:
                 self._append_labels(labels)
-            for name in {**self._texts, **along}:
+            for name in {**self._texts, **extra}:
                 known = self._texts.setdefault(name, [""] * self.n)
-                known += texts_of(name, along[name], n) if name in along else [""] * n
+                known += texts_of(name, extra[name], n) if name in extra else [""] * n
             self.n += n
 
     def with_class(self, name: str, n: int) -> GrowingColumns:
-        """These columns and those of ``n`` more rows: a class of their own, ids that say so, no texts."""
+        """Return a copy with ``n`` more rows that have a class of their own, ids derived from it, and no texts."""
         longer = GrowingColumns(self._ids)
         with self._lock:
             longer.n, longer._values, longer._classes = self.n, self._values, dict(self._classes)
@@ -56,12 +57,12 @@ class GrowingColumns:
         return longer
 
     def colours(self, n: int) -> object:
-        """Equal as long as the first ``n`` rows keep their colours when others come."""
+        """Return a key that stays equal as long as new rows do not change the colours of the first ``n`` rows."""
         with self._lock:
             return self._limits(n) if self._values else (len(self._classes), self._unlabelled())
 
     def packed(self, begin: int, n: int) -> Packed:
-        """What a page has to know of the rows from ``begin`` to ``n``."""
+        """Return the data of the rows from ``begin`` to ``n`` in the format of a page."""
         with self._lock:
             fields = [name for name in self._texts if name != self._ids]
             sections = self._packed_labels(begin, n)
@@ -74,7 +75,7 @@ class GrowingColumns:
 
     def _append_labels(self, labels: NDArray[Any]) -> None:
         if self._values is None:
-            self._values = measured(labels)
+            self._values = is_continuous(labels)
             self._labels.append(np.full(self.n, UNLABELLED, dtype=np.float64))
         if self._values:
             self._labels.append(
@@ -110,7 +111,7 @@ class GrowingColumns:
         return (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
 
     def _names(self) -> list[str]:
-        """Classes in their order: by number where all are numbers."""
+        """Return the class names in sorted order, numerically if all are numbers."""
         try:
             return sorted(self._classes, key=float)
         except ValueError:

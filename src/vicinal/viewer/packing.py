@@ -1,8 +1,8 @@
-"""The data of a page: JSON that describes the map, and one compressed section a column.
+"""Pack the data of a page: a JSON description of the map and one compressed section per column.
 
-A section is zlib over plain little-endian arrays, or over UTF-8 texts each ended by U+001E. Places are steps of a
-16-bit grid over the map's box, all x before all y: 65,535 steps are finer than any screen, and a point takes four
-bytes. The reader of this format is web/src/data.ts.
+A section is a zlib-compressed little-endian array, or UTF-8 texts that each end with U+001E. Positions are steps of a
+16-bit grid over the bounding box of the map, all x before all y: 65,535 steps are finer than any screen, and a point
+takes four bytes. The decoder of this format is web/src/data.ts.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vicinal.plot.annotations import Classes, classes_of, coordinates, measured, scaled_values
+from vicinal.plot.annotations import Classes, classes_of, coordinates, is_continuous, scaled_values
 from vicinal.plot.palette import OKABE_ITO, THEMES, VALUES_MAP, palette
 
 FORMAT = 1
 STEPS = 65535
 SEPARATOR = "\x1e"
-# Beyond these many classes the colours start again from the first: no eye can tell more apart.
+# Above this number of classes the colours repeat: more cannot be distinguished.
 DISTINCT = 96
 MOST_CLASSES = 65535
-# Pictures are unpacked a block at a time, when the first of the block is looked at.
-IMAGES_A_BLOCK = 512
+# Pictures are decompressed one block at a time, when the first picture of the block is shown.
+IMAGES_PER_BLOCK = 512
 VALUE_STEPS = 256
-# Level 6 takes three times as long for less than a hundredth of the size; noise in places does not compress.
+# zlib level: level 6 takes three times as long and saves less than 1 %, because noise does not compress.
 COMPRESSION = 1
 
 Box = tuple[float, float, float, float]
@@ -37,14 +37,14 @@ Box = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class Packed:
-    """Everything a page shows, ready to be written into it."""
+    """The content of a page: its description and its compressed sections."""
 
     meta: dict[str, Any]
     sections: dict[str, bytes]
 
     def html(self) -> str:
-        """Script elements that hold data and run nothing."""
-        # an end tag inside the JSON would end the element
+        """Return script elements that contain the data and run nothing."""
+        # "<" is escaped, because an end tag in the JSON would end the element
         described = json.dumps(self.meta, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
         parts = [f'<script type="application/json" id="vicinal-meta">{described}</script>']
         for name, content in self.sections.items():
@@ -55,11 +55,11 @@ class Packed:
 
 @dataclass(frozen=True)
 class Columns:
-    """What comes with the rows of a map; each is optional and has one entry a row.
+    """Data of the rows of a map; each column is optional and has one entry per row.
 
-    `labels` are classes, or measurements if they are numbers with fractions. `hover` is a data frame, a mapping of
-    names to columns, or one column of texts. `images` is an array [rows, height, width] or [rows, height, width,
-    channels]; anything but bytes is stretched to 0..255. `ids` name the rows in selections instead of their numbers.
+    ``labels`` are classes, or continuous values if they are floats with fractions. ``hover`` is a data frame, a mapping
+    of names to columns, or one column of texts. ``images`` is an array [rows, height, width] or [rows, height, width,
+    channels]; types other than uint8 are scaled to 0..255. ``ids`` are used in selections instead of row numbers.
     """
 
     labels: ArrayLike | None = None
@@ -70,29 +70,29 @@ class Columns:
 
 
 def pack(embedding: Any, columns: Columns, *, title: str, label: str = "", theme: str = "auto") -> Packed:
-    """Check everything, then describe and compress it."""
+    """Check all inputs, then describe and compress them."""
     if theme not in ("auto", *THEMES):
         raise ValueError(f"theme must be one of auto, {', '.join(THEMES)}, got {theme!r}")
-    places = coordinates(embedding)
-    n = len(places)
+    positions = coordinates(embedding)
+    n = len(positions)
     classes, values = _colouring(columns, n)
     fields = _fields(columns.hover, n)
     ids = None if columns.ids is None else texts_of("ids", columns.ids, n)
     images = None if columns.images is None else _pictures(np.asarray(columns.images), n)
-    box = bounding_box(places)
-    sections = {"xy": compressed(quantized(places, box))}
+    box = bounding_box(positions)
+    sections = {"xy": compressed(quantized(positions, box))}
     if classes is not None:
         wide = len(classes.names) + int(not classes.known.all()) > 256
         sections["codes"] = compressed(classes.codes.astype("<u2" if wide else np.uint8))
     if values is not None:
-        # the lowest step stands for values that are not finite: a float texture has no NaN to rely on
+        # values that are not finite become 0, the lowest value: float textures cannot rely on NaN
         sections["values"] = compressed(np.nan_to_num(values[0], nan=0.0).astype("<f4"))
     if ids is not None:
         sections["ids"] = compressed_texts(ids)
     sections |= {f"field{a}": compressed_texts(texts) for a, texts in enumerate(fields.values())}
     if images is not None:
-        for a in range(0, n, IMAGES_A_BLOCK):
-            sections[f"images{a // IMAGES_A_BLOCK}"] = compressed(images[a : a + IMAGES_A_BLOCK])
+        for a in range(0, n, IMAGES_PER_BLOCK):
+            sections[f"images{a // IMAGES_PER_BLOCK}"] = compressed(images[a : a + IMAGES_PER_BLOCK])
     meta = {
         "version": FORMAT,
         "n": n,
@@ -112,16 +112,16 @@ def pack(embedding: Any, columns: Columns, *, title: str, label: str = "", theme
     return Packed(meta, sections)
 
 
-def pack_nothing(*, title: str, label: str = "") -> Packed:
-    """A page whose rows are yet to come."""
-    nowhere = pack(np.zeros((1, 2)), Columns(), title=title, label=label)
-    return Packed({**nowhere.meta, "n": 0}, {"xy": compressed(np.empty(0, dtype="<u2"))})
+def pack_empty(*, title: str, label: str = "") -> Packed:
+    """Return the data of a page without rows, for a growing map."""
+    empty = pack(np.zeros((1, 2)), Columns(), title=title, label=label)
+    return Packed({**empty.meta, "n": 0}, {"xy": compressed(np.empty(0, dtype="<u2"))})
 
 
 def colouring_meta(
     names: Sequence[str], *, unlabelled: bool = False, limits: tuple[float, float] | None = None
 ) -> dict[str, Any]:
-    """What a page knows of its colours: those of classes, or those of values between limits."""
+    """Describe the colours of a page: those of classes, or those of values between limits."""
     return {
         "categories": list(names),
         "unlabelled": unlabelled,
@@ -130,17 +130,17 @@ def colouring_meta(
     }
 
 
-def bounding_box(places: NDArray[Any]) -> Box:
-    """Left, bottom, right and top."""
-    low, high = places.min(axis=0), places.max(axis=0)
+def bounding_box(positions: NDArray[Any]) -> Box:
+    """Return left, bottom, right and top."""
+    low, high = positions.min(axis=0), positions.max(axis=0)
     return float(low[0]), float(low[1]), float(high[0]), float(high[1])
 
 
-def quantized(places: NDArray[Any], box: Box) -> NDArray[np.uint16]:
-    """Steps of the grid over the box, [2, n]; what lies outside is put on its border."""
+def quantized(positions: NDArray[Any], box: Box) -> NDArray[np.uint16]:
+    """Return positions as grid steps [2, n]; positions outside the box are moved to its border."""
     low, high = np.array(box[:2]), np.array(box[2:])
     extent = np.where(high > low, high - low, 1.0)
-    steps = np.rint((places - low) / extent * STEPS)
+    steps = np.rint((positions - low) / extent * STEPS)
     return np.ascontiguousarray(np.clip(steps, 0, STEPS).astype("<u2").T)
 
 
@@ -149,8 +149,8 @@ def _colouring(
 ) -> tuple[Classes | None, tuple[NDArray[np.float64], tuple[float, float]] | None]:
     labels, values = columns.labels, columns.values
     if labels is not None and values is not None:
-        raise ValueError("labels and values cannot both colour the points; give one")
-    if labels is not None and measured(np.asarray(labels)):
+        raise ValueError("labels and values cannot be used together: give only one to colour the points")
+    if labels is not None and is_continuous(np.asarray(labels)):
         labels, values = None, labels
     if values is not None:
         scale, limits = scaled_values(values, n)
@@ -159,7 +159,9 @@ def _colouring(
         return None, None
     classes = classes_of(labels, n)
     if len(classes.names) > MOST_CLASSES:
-        raise ValueError(f"labels must have at most {MOST_CLASSES} classes, got {len(classes.names)}; use hover or ids")
+        raise ValueError(
+            f"labels must have at most {MOST_CLASSES} classes, got {len(classes.names)}; use hover or ids for texts"
+        )
     return classes, None
 
 
@@ -227,7 +229,7 @@ def _pictures(images: NDArray[Any], n: int) -> NDArray[np.uint8]:
 
 def _described(images: NDArray[np.uint8]) -> dict[str, int]:
     _, height, width, channels = images.shape
-    return {"height": height, "width": width, "channels": channels, "block": IMAGES_A_BLOCK}
+    return {"height": height, "width": width, "channels": channels, "block": IMAGES_PER_BLOCK}
 
 
 def compressed(array: NDArray[Any]) -> bytes:

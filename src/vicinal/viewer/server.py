@@ -1,9 +1,9 @@
-"""The live page: the offline page fed by a running fit, for this machine only.
+"""The live page: the offline page with frames of a running fit, for this machine only.
 
-Safety: the server listens on the loopback address. Every address holds a random token, compared in constant time.
-A websocket or an upload must come from a page of this very server (Origin), and every request must name it by a
-loopback name (Host), which stops other sites that a browser has open. An upload is limited in size and read from a
-temporary file under a name of our own: nothing a client says is ever used as a path.
+Security: the server listens on the loopback address. Every address contains a random token, compared in constant time.
+Websockets and uploads are accepted only from this server's own page (Origin header), and every request must use a
+loopback host name (Host header), which blocks other sites open in the same browser. An upload is limited in size and
+stored in a temporary file with a generated name; no text from a client is used as a path.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from vicinal.viewer.export import page
-from vicinal.viewer.frames import Encoder
+from vicinal.viewer.frame_encoding import FrameEncoder
 from vicinal.viewer.packing import Packed
 from vicinal.viewer.session import Session
 
@@ -36,15 +36,15 @@ LOOPBACK = "127.0.0.1"
 NAMES = (LOOPBACK, "localhost")
 MOST_UPLOADED = 256 * 2**20
 MOST_TOLD = 16 * 2**20
-# How often a feed looks for newer places, in seconds: about 25 frames a second at most.
+# Interval at which a feed checks for newer positions, in seconds: at most 25 frames per second.
 LOOK_S = 0.04
-# Without a sign that a frame was drawn the feed sends the next one after this long, in seconds.
+# If a client does not confirm a frame within this time, the next frame is sent, in seconds.
 UNANSWERED_S = 10.0
 REFUSED = 1008
 
 
 class LiveServer:
-    """Serves one session at `address`; `run` blocks, `start` does not."""
+    """Serve one session at ``address``; ``run`` blocks, ``start`` does not."""
 
     def __init__(self, session: Session, *, port: int = 0, token: str | None = None) -> None:
         self.session = session
@@ -64,13 +64,13 @@ class LiveServer:
         self._server.run(sockets=[self._listening])
 
     def start(self) -> LiveServer:
-        """Serve from a thread of its own."""
+        """Serve in a background thread."""
         self._thread = threading.Thread(target=self.run, daemon=True)
         self._thread.start()
         return self
 
     def close(self) -> None:
-        """End the server and the fit; a stage that has begun is finished first, since nothing may outlive Python."""
+        """Stop the server and the fit; waits for the current stage, because no thread may outlive the interpreter."""
         self.session.stop()
         self._server.should_exit = True
         if self._thread is not None:
@@ -87,13 +87,13 @@ class LiveServer:
         )
 
     def _refusal(self, asked: Request | WebSocket, *, own_page: bool) -> str | None:
-        """Why a request is not answered, if it is not."""
+        """Return the reason to refuse a request, or None to accept it."""
         if not secrets.compare_digest(asked.path_params["token"].encode(), self.token.encode()):
             return "wrong token"
-        places = {f"{name}:{self.port}" for name in NAMES}
-        if asked.headers.get("host") not in places:
+        hosts = {f"{name}:{self.port}" for name in NAMES}
+        if asked.headers.get("host") not in hosts:
             return "wrong host"
-        if own_page and asked.headers.get("origin") not in {f"http://{place}" for place in places}:
+        if own_page and asked.headers.get("origin") not in {f"http://{host}" for host in hosts}:
             return "foreign origin"
         return None
 
@@ -114,7 +114,7 @@ class LiveServer:
         refusal = self._refusal(request, own_page=True)
         if refusal is not None:
             return PlainTextResponse(refusal, status_code=403)
-        # of the client's name only its last part is kept, to be shown
+        # only the last component of the client's file name is kept, for display
         name = PurePosixPath(request.query_params.get("name", "").replace("\\", "/")).name[:80]
         try:
             async with _uploaded(request, PurePosixPath(name).suffix.lower()) as path:
@@ -141,18 +141,18 @@ class LiveServer:
                 await task
 
     async def _send(self, websocket: WebSocket, drawn: asyncio.Event) -> None:
-        """The newest places whenever the last ones have been drawn; what came in between is skipped."""
-        encoder, told, sent = Encoder(), None, None
+        """Send the newest positions whenever the client has drawn the last ones; skip those in between."""
+        encoder, told, sent = FrameEncoder(), None, None
         while True:
-            status, moment = self.session.status, self.session.moment
+            status, snapshot = self.session.status, self.session.snapshot
             if status != told:
                 await websocket.send_text(json.dumps({"type": "status", **asdict(status)}))
                 told = status
-            if moment is not sent and moment.worth_drawing:
+            if snapshot is not sent and snapshot.drawable:
                 drawn.clear()
-                for frame in await asyncio.to_thread(encoder.frames, moment):
+                for frame in await asyncio.to_thread(encoder.frames, snapshot):
                     await websocket.send_bytes(frame)
-                sent = moment
+                sent = snapshot
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(drawn.wait(), UNANSWERED_S)
             await asyncio.sleep(LOOK_S)
@@ -175,7 +175,7 @@ class LiveServer:
     async def _rerun(self, websocket: WebSocket, parameters: Any) -> None:
         try:
             if not isinstance(parameters, dict):
-                raise ValueError("parameters must be names and numbers")
+                raise ValueError("parameters must be a mapping of names to numbers")
             self.session.start(parameters)
         except ValueError as error:
             failed = replace(self.session.status, message=str(error))
@@ -184,11 +184,11 @@ class LiveServer:
 
 @contextlib.asynccontextmanager
 async def _uploaded(request: Request, suffix: str) -> AsyncIterator[Path]:
-    """The body in a temporary file under our own name."""
+    """Store the body in a temporary file with a generated name."""
     from vicinal.files.readers import SUFFIXES
 
     if suffix not in SUFFIXES:
-        raise ValueError(f"the file's name must end in one of {', '.join(SUFFIXES)}")
+        raise ValueError(f"the file name must end in one of {', '.join(SUFFIXES)}")
     with tempfile.TemporaryDirectory(prefix="vicinal-") as folder:
         path = Path(folder) / f"upload{suffix}"
         size = 0

@@ -1,4 +1,4 @@
-"""A fit that can be watched: it runs in a thread of its own, can be paused, stopped and run again."""
+"""A fit in a background thread that can be watched, paused, stopped and run again."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.viewer.frames import Moment
+from vicinal.viewer.frame_encoding import Snapshot
 from vicinal.viewer.growing_columns import GrowingColumns
 from vicinal.viewer.packing import Columns, Packed, pack
 
-# How often a paused fit looks whether it may go on, in seconds.
+# Interval at which a paused fit checks whether it may continue, in seconds.
 PAUSE_S = 0.05
-# The numbers a reader may set before running again: their least and greatest values and the step of the input.
+# Parameters that the page can change: minimum, maximum and step of the input.
 ADJUSTABLE: dict[str, tuple[float, float, float]] = {
     "n_neighbors": (2, 200, 1),
     "perplexity": (2, 200, 1),
@@ -25,25 +25,25 @@ ADJUSTABLE: dict[str, tuple[float, float, float]] = {
     "random_state": (0, 2**31 - 1, 1),
 }
 
-# Parameters and a callback to an estimator that is to be fitted.
+# Creates an unfitted estimator from parameters and a callback.
 Estimator = Callable[[dict[str, Any], Any], Any]
 
 
 @dataclass(frozen=True)
 class Status:
-    """What a reader is told besides the places."""
+    """State of a run, as shown on the page."""
 
     state: str
     stage: str = ""
     epoch: int = 0
     n_epochs: int = 0
     message: str = ""
-    growth: Grown | None = None
+    growth: Growth | None = None
 
 
 @dataclass(frozen=True)
-class Grown:
-    """How far a map is that grows: rows read, of how many if that is known, placed, waiting; how good it is."""
+class Growth:
+    """Progress of a growing map: rows read, total rows if known, rows placed, work left, and quality so far."""
 
     rows: int
     total: int | None
@@ -54,7 +54,7 @@ class Grown:
 
 
 class Session:
-    """One map of some rows. `build` makes its estimator; `columns` come with the rows."""
+    """One map of given rows; ``build`` creates its estimator and ``columns`` has the data of the rows."""
 
     def __init__(
         self,
@@ -77,16 +77,18 @@ class Session:
         self._run = 0
         self._thread: threading.Thread | None = None
         self._status = Status("waiting")
-        self._moment = Moment(0, 0, 0, np.zeros((len(X), 2), dtype=np.float32))
+        self._snapshot = Snapshot(0, 0, 0, np.zeros((len(X), 2), dtype=np.float32))
         self._projected: tuple[str, NDArray[np.float32]] | None = None
 
     @classmethod
     def of(cls, model: Any, **described: Any) -> Session:
-        """A session around a model that is fitted already."""
+        """Create a session that shows a fitted model."""
         session = cls(model.embedding_, lambda parameters, callback: model, {}, **described)
         session.model = model
         session._status = Status("done")
-        session._moment = replace(session._moment, places=np.asarray(model.embedding_, dtype=np.float32), final=True)
+        session._snapshot = replace(
+            session._snapshot, positions=np.asarray(model.embedding_, dtype=np.float32), final=True
+        )
         return session
 
     @property
@@ -95,20 +97,20 @@ class Session:
             return replace(self._status, state="paused") if self._paused() else self._status
 
     @property
-    def moment(self) -> Moment:
+    def snapshot(self) -> Snapshot:
         with self._lock:
-            return self._moment
+            return self._snapshot
 
     @property
     def packed(self) -> Packed:
-        """The page's data; new rows of the last projection are a class of their own."""
+        """The data of the page; rows of the last projection form a class of their own."""
         with self._lock:
-            moment, projected = self._moment, self._projected
-        columns = self.columns if projected is None else _with_new_rows(self.columns, len(self.X), *projected)
-        return pack(moment.places, columns, title=self.title, label=self.label)
+            snapshot, projected = self._snapshot, self._projected
+        columns = self.columns if projected is None else _with_projected_rows(self.columns, len(self.X), *projected)
+        return pack(snapshot.positions, columns, title=self.title, label=self.label)
 
     def start(self, parameters: Mapping[str, Any] | None = None) -> None:
-        """Run the fit, instead of one that is running; adjustable parameters replace the present ones."""
+        """Start a run, replacing a current one; ``parameters`` changes adjustable parameters."""
         for name, value in (parameters or {}).items():
             self.parameters[name] = self._checked(name, value)
         before = self._thread
@@ -127,18 +129,18 @@ class Session:
         self._going.set()
 
     def stop(self) -> None:
-        """End the run, keeping the places there are."""
+        """Stop the run and keep the current positions."""
         with self._lock:
             self._run += 1
         self._going.set()
 
     def wait(self, timeout: float | None = None) -> None:
-        """Until the run has ended."""
+        """Wait until the run has ended."""
         if self._thread is not None:
             self._thread.join(timeout)
 
     def adjustable(self) -> list[dict[str, Any]]:
-        """Parameters a reader may change, with their limits and present values."""
+        """Return the parameters that the page can change, with limits and current values."""
         return [
             {"name": name, "value": self.parameters[name], "low": low, "high": high, "step": step}
             for name, (low, high, step) in ADJUSTABLE.items()
@@ -146,20 +148,22 @@ class Session:
         ]
 
     def project(self, name: str, rows: NDArray[np.float32]) -> int:
-        """Place new rows on the finished map; they are shown until the next run."""
+        """Place new rows on the finished map, where they are shown until the next run; return their number."""
         if self.model is None or self.status.state != "done":
-            raise ValueError("wait until the layout is done: a map that moves has no places for new rows")
+            raise ValueError("the layout is still running: wait until it is done before placing new rows")
         if not hasattr(self.model, "transform"):
-            raise ValueError(f"{type(self.model).__name__} cannot place new rows")
-        places = np.asarray(self.model.transform(rows), dtype=np.float32)
-        everything = np.concatenate([self.model.embedding_, places]).astype(np.float32)
+            raise ValueError(f"a {type(self.model).__name__} cannot place new rows")
+        positions = np.asarray(self.model.transform(rows), dtype=np.float32)
+        everything = np.concatenate([self.model.embedding_, positions]).astype(np.float32)
         with self._lock:
-            self._projected = (name, places)
-            self._moment = replace(self._moment, places=everything, columns=self._columns_with(name, len(places)))
-        return len(places)
+            self._projected = (name, positions)
+            self._snapshot = replace(
+                self._snapshot, positions=everything, columns=self._columns_with(name, len(positions))
+            )
+        return len(positions)
 
     def _columns_with(self, name: str, n: int) -> GrowingColumns | None:
-        """Of rows that keep coming: their columns, made longer by so many rows from elsewhere."""
+        """Return the columns of a growing map extended by ``n`` new rows; other sessions have none."""
         return None
 
     def _paused(self) -> bool:
@@ -168,7 +172,7 @@ class Session:
     def _checked(self, name: str, value: Any) -> float | int:
         allowed = {one["name"]: one for one in self.adjustable()}
         if name not in allowed:
-            raise ValueError(f"{name} cannot be changed here; adjustable are {', '.join(allowed) or 'none'}")
+            raise ValueError(f"{name} cannot be changed here; adjustable parameters: {', '.join(allowed) or 'none'}")
         whole = isinstance(self.parameters[name], int)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not np.isfinite(value):
             raise ValueError(f"{name} must be a number")
@@ -182,56 +186,56 @@ class Session:
         if before is not None:
             before.join()
         try:
-            model = self._build(dict(self.parameters), lambda *told: self._told(run, *told))
-            self._work(model, run)
-        except Exception as error:  # whatever it is, it is the reader's to know and must not end the server
+            model = self._build(dict(self.parameters), lambda *told: self._report(run, *told))
+            self._run_fit(model, run)
+        except Exception as error:  # any error is shown on the page and must not end the server
             message = " ".join(str(error).split()) or type(error).__name__
-            self._settle(run, replace(self.status, state="failed", message=message), None)
+            self._update(run, replace(self.status, state="failed", message=message), None)
             return
         if not hasattr(model, "embedding_"):
-            return  # stopped before there was any place
+            return  # stopped before any row was placed
         self.model = model
         epochs = int(getattr(model, "n_epochs_", 0))
-        final = self._seen(run, epochs, epochs, np.asarray(model.embedding_, dtype=np.float32))
-        self._settle(run, replace(self._noted("", epochs, epochs), state="done"), replace(final, final=True))
+        final = self._snapshot_at(run, epochs, epochs, np.asarray(model.embedding_, dtype=np.float32))
+        self._update(run, replace(self._status_at("", epochs, epochs), state="done"), replace(final, final=True))
 
-    def _work(self, model: Any, run: int) -> None:
+    def _run_fit(self, model: Any, run: int) -> None:
         model.fit(self.X)
 
-    def _noted(self, stage: str, epoch: int, n_epochs: int) -> Status:
+    def _status_at(self, stage: str, epoch: int, n_epochs: int) -> Status:
         return Status("running", stage, epoch, n_epochs)
 
-    def _seen(self, run: int, epoch: int, n_epochs: int, places: NDArray[np.float32]) -> Moment:
-        return Moment(run, epoch, n_epochs, places)
+    def _snapshot_at(self, run: int, epoch: int, n_epochs: int, positions: NDArray[np.float32]) -> Snapshot:
+        return Snapshot(run, epoch, n_epochs, positions)
 
-    def _are_places(self, places: Any) -> bool:
-        return places is not None and np.shape(places) == (len(self.X), 2)
+    def _are_positions(self, positions: Any) -> bool:
+        return positions is not None and np.shape(positions) == (len(self.X), 2)
 
-    def _settle(self, run: int, status: Status, moment: Moment | None) -> None:
+    def _update(self, run: int, status: Status, snapshot: Snapshot | None) -> None:
         with self._lock:
             if run == self._run:
                 self._status = status
-                self._moment = moment or self._moment
+                self._snapshot = snapshot or self._snapshot
 
-    def _told(self, run: int, stage: str, epoch: int, n_epochs: int, places: Any, *more: Any) -> bool:
-        """The estimator's callback: keeps the newest places, waits while paused, answers true to stop."""
+    def _report(self, run: int, stage: str, epoch: int, n_epochs: int, positions: Any, *more: Any) -> bool:
+        """Callback of the estimator: store the positions, wait while paused, return True to stop."""
         if run == self._run:
-            status, moment = self._noted(stage, epoch, n_epochs), None
-            if self._are_places(places):
-                moment = self._seen(run, epoch, n_epochs, np.array(places, dtype=np.float32))
-            self._settle(run, status, moment)
+            status, snapshot = self._status_at(stage, epoch, n_epochs), None
+            if self._are_positions(positions):
+                snapshot = self._snapshot_at(run, epoch, n_epochs, np.array(positions, dtype=np.float32))
+            self._update(run, status, snapshot)
         while run == self._run and not self._going.wait(PAUSE_S):
             pass
         return run != self._run
 
 
-def _with_new_rows(columns: Columns, n: int, name: str, places: NDArray[np.float32]) -> Columns:
-    """The columns made longer: new rows have a class of their own, numbered ids and no texts."""
-    from vicinal.plot.annotations import measured
+def _with_projected_rows(columns: Columns, n: int, name: str, positions: NDArray[np.float32]) -> Columns:
+    """Extend the columns by new rows, which have a class of their own, numbered ids and no texts."""
+    from vicinal.plot.annotations import is_continuous
 
-    m = len(places)
+    m = len(positions)
     known = None if columns.labels is None else np.asarray(columns.labels)
-    classes = [None] * n if known is None or measured(known) else known.tolist()
+    classes = [None] * n if known is None or is_continuous(known) else known.tolist()
     hover = columns.hover
     if hover is not None:
         named = {str(one): hover[one] for one in (hover.columns if hasattr(hover, "columns") else hover)}

@@ -1,4 +1,4 @@
-"""A map that can be watched while it grows: its file is read by a thread of its own, batch by batch."""
+"""A growing map that can be watched: a background thread reads its rows batch by batch."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal import quality
-from vicinal.files.readers.table import Table
-from vicinal.files.streams import grow
-from vicinal.viewer.frames import Moment
+from vicinal.files.incremental_fit import fit_in_pieces
+from vicinal.files.readers.data_table import DataTable
+from vicinal.viewer.frame_encoding import Snapshot
 from vicinal.viewer.growing_columns import GrowingColumns
-from vicinal.viewer.packing import Packed, pack_nothing
-from vicinal.viewer.session import Estimator, Grown, Session, Status
+from vicinal.viewer.packing import Packed, pack_empty
+from vicinal.viewer.session import Estimator, Growth, Session, Status
 
-# Quality so far is measured on a few rows, at most this often and for at most this share of the time.
+# Quality is measured on MEASURED rows, at most once per MEASURE_S seconds, for at most this fraction of the time.
 MEASURED, NEIGHBORS = 100, 15
 MEASURE_S, MEASURE_SHARE = 3.0, 0.1
 
 
 class StreamSession(Session):
-    """One map of rows that come as tables, opened anew for every run; `total` rows are to come, if that is known."""
+    """One map of rows that arrive in tables; ``tables`` is called for every run, ``total`` counts the rows if known."""
 
     def __init__(
         self,
-        tables: Callable[[], Iterator[Table]],
+        tables: Callable[[], Iterator[DataTable]],
         build: Estimator,
         parameters: Mapping[str, Any],
         *,
@@ -43,17 +43,17 @@ class StreamSession(Session):
 
     @property
     def packed(self) -> Packed:
-        """A page without rows: those come with the frames."""
-        return pack_nothing(title=self.title, label=self.label)
+        """The data of a page without rows: they are sent with the frames."""
+        return pack_empty(title=self.title, label=self.label)
 
     def _begin(self, model: Any) -> None:
-        self._growing, self._gathered = model, GrowingColumns(self._ids)
+        self._growing, self._columns = model, GrowingColumns(self._ids)
         self._trustworthiness: float | None = None
         self._measured = self._measuring = 0.0
 
-    def _work(self, model: Any, run: int) -> None:
+    def _run_fit(self, model: Any, run: int) -> None:
         self._begin(model)
-        for _ in grow(model, self._rows()):
+        for _ in fit_in_pieces(model, self._rows()):
             if run != self._run:
                 return
             since = time.perf_counter() - self._measured
@@ -63,31 +63,31 @@ class StreamSession(Session):
 
     def _rows(self) -> Iterator[NDArray[np.float32]]:
         for table in self._tables():
-            self._gathered.append(len(table.X), table.labels, table.along)
+            self._columns.append(len(table.X), table.labels, table.extra)
             yield table.X
 
-    def _noted(self, stage: str, epoch: int, n_epochs: int) -> Status:
+    def _status_at(self, stage: str, epoch: int, n_epochs: int) -> Status:
         model = self._growing
         placed = len(model.age_)
-        grown = Grown(model.n_rows_, self._total, placed, model.pending_, model.coverage_, self._trustworthiness)
+        grown = Growth(model.n_rows_, self._total, placed, model.pending_, model.coverage_, self._trustworthiness)
         return Status("running", stage, epoch, n_epochs, growth=grown)
 
-    def _seen(self, run: int, epoch: int, n_epochs: int, places: NDArray[np.float32]) -> Moment:
-        return Moment(run, epoch, n_epochs, places, columns=self._gathered)
+    def _snapshot_at(self, run: int, epoch: int, n_epochs: int, positions: NDArray[np.float32]) -> Snapshot:
+        return Snapshot(run, epoch, n_epochs, positions, columns=self._columns)
 
-    def _are_places(self, places: Any) -> bool:
-        return places is not None and len(places) > 0
+    def _are_positions(self, positions: Any) -> bool:
+        return positions is not None and len(positions) > 0
 
     def _columns_with(self, name: str, n: int) -> GrowingColumns | None:
-        return self._gathered.with_class(name, n)
+        return self._columns.with_class(name, n)
 
-    def _measure(self, places: NDArray[np.float32]) -> None:
-        n, start = len(places), time.perf_counter()
+    def _measure(self, positions: NDArray[np.float32]) -> None:
+        n, start = len(positions), time.perf_counter()
         if n > 2 * NEIGHBORS:
             rows, metric = self._growing.rows_[:n], self._growing.metric
-            with contextlib.suppress(ValueError):  # not every metric has a measure
+            with contextlib.suppress(ValueError):  # trustworthiness does not support every metric
                 self._trustworthiness = quality.trustworthiness(
-                    rows, places, n_neighbors=NEIGHBORS, sample=MEASURED, metric=metric
+                    rows, positions, n_neighbors=NEIGHBORS, sample=MEASURED, metric=metric
                 )
         self._measured = time.perf_counter()
         self._measuring = self._measured - start

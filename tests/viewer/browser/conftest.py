@@ -1,4 +1,4 @@
-"""A headless Chromium with a software GL; where there is none, the tests are skipped and say why."""
+"""Headless Chromium with software GL; without Chromium the tests are skipped with a reason."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def browser() -> Iterator[Any]:
     sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
     chromium = shutil.which("chromium")
     if chromium is None:
-        pytest.skip("there is no chromium on the path; `make browser` installs it as root on Debian")
+        pytest.skip("chromium is not installed; on Debian, `make browser` installs it as root")
     with sync_api.sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
         yield started
@@ -35,13 +35,13 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def complaints() -> list[str]:
-    """What pages wrote to the console as an error, threw, or asked of a network."""
+    """Errors on the console, exceptions and network requests of the pages."""
     return []
 
 
 @pytest.fixture
 def open_page(browser: Any, complaints: list[str]) -> Iterator[Callable[..., Any]]:
-    """A function (path or address) -> the page once it is ready; the test fails if the page complained."""
+    """Return a function that opens a path or address and waits until the page is ready; fails on complaints."""
     pages = []
 
     def opened(where: Path | str, **context: Any) -> Any:

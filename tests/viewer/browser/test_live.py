@@ -1,15 +1,15 @@
-"""The live page in a real browser: frames of a running fit, pause, reconnection, another run, new rows."""
+"""The live page in a browser: frames of a running fit, pause, reconnection, a second run, projected rows."""
 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from viewer.waiting import until
 
 import vicinal
 from vicinal.viewer.packing import Columns
@@ -20,13 +20,13 @@ Open = Callable[..., Any]
 WAIT_MS = 60_000
 
 
-# A fit is over before a slow browser has drawn five frames: epochs take their time until this is set.
-HURRY = threading.Event()
+# Without a delay, the fit would end before a slow browser has drawn five frames: epochs are slow until this is set.
+FAST = threading.Event()
 
 
 def build(parameters: dict[str, Any], callback: Any) -> Any:
     def watched(*told: Any) -> Any:
-        HURRY.wait(0.05)
+        FAST.wait(0.05)
         return callback(*told)
 
     return vicinal.UMAP(**parameters, callback=watched)
@@ -34,7 +34,7 @@ def build(parameters: dict[str, Any], callback: Any) -> Any:
 
 @pytest.fixture
 def live(digits: Any, digit_labels: Any) -> Iterator[LiveServer]:
-    HURRY.clear()
+    FAST.clear()
     session = Session(
         digits[:600],
         build,
@@ -44,33 +44,33 @@ def live(digits: Any, digit_labels: Any) -> Iterator[LiveServer]:
     )
     running = LiveServer(session).start()
     yield running
-    HURRY.set()
+    FAST.set()
     running.close()
 
 
-def test_a_fit_is_watched_paused_and_ends_with_the_models_places(open_page: Open, live: LiveServer) -> None:
+def test_fit_is_shown_paused_and_ends_with_the_positions_of_the_model(open_page: Open, live: LiveServer) -> None:
     page = open_page(live.address)
     live.session.start()
     page.wait_for_function("vicinalPage.feed.frames >= 5", timeout=WAIT_MS)
     page.get_by_role("button", name="Pause").click()
     page.wait_for_function("vicinalPage.feed.status.state === 'paused'", timeout=WAIT_MS)
-    epoch = live.session.moment.epoch
-    # a connection that is lost while paused comes back, and the fit goes on from there
+    epoch = live.session.snapshot.epoch
+    # a connection lost during a pause is restored, and the fit continues
     page.evaluate("vicinalPage.feed.drop()")
     frames = page.evaluate("vicinalPage.feed.frames")
     page.wait_for_function("before => vicinalPage.feed.frames > before", arg=frames, timeout=WAIT_MS)
-    HURRY.set()
+    FAST.set()
     page.get_by_role("button", name="Resume").click()
     page.wait_for_function("vicinalPage.feed.exact !== null", timeout=WAIT_MS)
-    assert live.session.moment.epoch >= epoch
+    assert live.session.snapshot.epoch >= epoch
     found = np.array(page.evaluate("[[...vicinalPage.feed.exact.x], [...vicinalPage.feed.exact.y]]"), dtype=np.float32)
     assert np.array_equal(found.T, live.session.model.embedding_)
     assert page.inner_text(".stage strong") == "Done"
     assert page.is_hidden("#busy")
 
 
-def test_another_run_and_new_rows(open_page: Open, live: LiveServer, tmp_path: Path, digits: Any) -> None:
-    HURRY.set()
+def test_second_run_and_projected_rows(open_page: Open, live: LiveServer, tmp_path: Path, digits: Any) -> None:
+    FAST.set()
     live.session.start({"n_epochs": 50})
     page = open_page(live.address)
     page.wait_for_function("vicinalPage.feed.exact !== null", timeout=WAIT_MS)
@@ -79,10 +79,7 @@ def test_another_run_and_new_rows(open_page: Open, live: LiveServer, tmp_path: P
     page.wait_for_function("vicinalPage.feed.exact?.run === 2", timeout=WAIT_MS)
     assert live.session.parameters["n_neighbors"] == 5
     page.evaluate("vicinalPage.view.select([1, 2, 3])")
-    end = time.monotonic() + WAIT_MS / 1000
-    while live.session.selection != [1, 2, 3]:
-        assert time.monotonic() < end
-        time.sleep(0.02)
+    until(lambda: live.session.selection == [1, 2, 3])
     np.save(tmp_path / "new rows.npy", digits[600:640])
     page.set_input_files("#upload", tmp_path / "new rows.npy")
     page.wait_for_function("document.getElementById('count')?.textContent.startsWith('640')", timeout=WAIT_MS)
@@ -90,7 +87,7 @@ def test_another_run_and_new_rows(open_page: Open, live: LiveServer, tmp_path: P
     assert "new: new rows.npy" in page.inner_text("#legend")
 
 
-def test_a_wrong_token_shows_nothing(browser: Any, live: LiveServer) -> None:
+def test_wrong_token_is_refused(browser: Any, live: LiveServer) -> None:
     page = browser.new_page()
     answer = page.goto(live.address.replace(live.token, "wrong"))
     assert answer.status == 403
@@ -98,7 +95,7 @@ def test_a_wrong_token_shows_nothing(browser: Any, live: LiveServer) -> None:
     page.close()
 
 
-def test_a_page_from_elsewhere_cannot_listen(browser: Any, live: LiveServer) -> None:
+def test_page_of_another_origin_cannot_open_the_feed(browser: Any, live: LiveServer) -> None:
     page = browser.new_page()
     page.goto("data:text/html,<p>elsewhere")
     refused = page.evaluate(

@@ -1,4 +1,4 @@
-"""The offline page in a real browser: it opens from file://, draws, and answers the pointer and the keys."""
+"""The offline page in a browser: it opens from file://, draws, and reacts to pointer and keys."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CENTRES = np.array([[-6.0, 0.0], [6.0, 0.0], [0.0, 6.0]])
 N = 300
 CODES = np.arange(N) % 3
 NAMES = np.array(["ant", "bee", "cat"])
-PLACES = CENTRES[CODES] + np.random.default_rng(0).normal(scale=0.7, size=(N, 2))
+POSITIONS = CENTRES[CODES] + np.random.default_rng(0).normal(scale=0.7, size=(N, 2))
 IDS = [f"row-{a}" for a in range(N)]
 WAIT_MS = 10_000
 
@@ -29,22 +29,22 @@ WAIT_MS = 10_000
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     images = np.zeros((N, 6, 6), dtype=np.uint8)
     images[CODES == 1] = 255
-    hover = {"note": [f"the {name} of row {a} <b>" for a, name in enumerate(NAMES[CODES])], "size": PLACES[:, 0]}
+    hover = {"note": [f"the {name} of row {a} <b>" for a, name in enumerate(NAMES[CODES])], "size": POSITIONS[:, 0]}
     path = tmp_path_factory.mktemp("page") / "map with spaces.html"
     return viewer.export(
-        path, PLACES, NAMES[CODES], hover=hover, images=images, ids=IDS, title="Three <animals>", label="animal"
+        path, POSITIONS, NAMES[CODES], hover=hover, images=images, ids=IDS, title="Three <animals>", label="animal"
     )
 
 
 def pixels(page: Any) -> NDArray[Any]:
-    """The map as it is on the screen, names hidden, [height, width, 3] from 0 to 1."""
+    """Return a screenshot of the map without names, [height, width, 3] from 0 to 1."""
     page.evaluate("document.getElementById('names').style.opacity = 0")
     shot = page.locator("#map").screenshot()
     return np.asarray(matplotlib.image.imread(io.BytesIO(shot)))[..., :3]
 
 
 def covered(page: Any, colour: str) -> int:
-    """How many pixels have about that colour."""
+    """Count the pixels of approximately this colour."""
     return int((np.abs(pixels(page) - rgb(colour)).max(axis=-1) < 0.12).sum())
 
 
@@ -55,12 +55,12 @@ def project(page: Any, row: int) -> tuple[float, float]:
 
 
 def alone(code: int) -> int:
-    """The row of a class that lies furthest out: nothing else is under the pointer there."""
+    """Return the row of a class that is furthest from its centre, where the pointer hits no other point."""
     rows = np.flatnonzero(code == CODES)
-    return int(rows[np.argmax(np.linalg.norm(PLACES[rows] - CENTRES[code], axis=1))])
+    return int(rows[np.argmax(np.linalg.norm(POSITIONS[rows] - CENTRES[code], axis=1))])
 
 
-def test_it_opens_from_a_file_and_draws_every_class(open_page: Open, exported: Path) -> None:
+def test_page_opens_from_a_file_and_draws_every_class(open_page: Open, exported: Path) -> None:
     page = open_page(exported)
     assert page.url.startswith("file://")
     assert page.title() == "Three <animals>"
@@ -68,21 +68,21 @@ def test_it_opens_from_a_file_and_draws_every_class(open_page: Open, exported: P
     assert page.inner_text("#count") == "300 points"
     for colour in palette(3):
         assert covered(page, colour) > 300
-    # points are where the data say: the class around (-6, 0) is left of the one around (6, 0)
+    # the class around (-6, 0) is left of the one around (6, 0)
     seen = pixels(page)
     left, right = (np.argwhere(np.abs(seen - rgb(colour)).max(axis=-1) < 0.12).mean(axis=0) for colour in palette(2))
     assert left[1] < right[1] - 100
 
 
-def test_places_are_kept_to_a_grid_of_16_bits(open_page: Open, exported: Path) -> None:
+def test_positions_are_exact_to_a_16_bit_grid(open_page: Open, exported: Path) -> None:
     page = open_page(exported)
     found = np.array(page.evaluate("[[...vicinalPage.state.data.x], [...vicinalPage.state.data.y]]")).T
-    extent = np.ptp(PLACES, axis=0)
-    wanted = (PLACES - PLACES.min(axis=0) - extent / 2) * 2 / extent.max()
+    extent = np.ptp(POSITIONS, axis=0)
+    wanted = (POSITIONS - POSITIONS.min(axis=0) - extent / 2) * 2 / extent.max()
     assert np.abs(found - wanted).max() <= 1.01 / 65535
 
 
-def test_hover_shows_texts_and_the_picture(open_page: Open, exported: Path) -> None:
+def test_hover_shows_texts_and_picture(open_page: Open, exported: Path) -> None:
     page = open_page(exported)
     row = alone(1)
     x, y = project(page, row)
@@ -100,7 +100,7 @@ def test_hover_shows_texts_and_the_picture(open_page: Open, exported: Path) -> N
     page.wait_for_selector("#card", state="hidden", timeout=WAIT_MS)
 
 
-def test_the_legend_hides_and_isolates_classes(open_page: Open, exported: Path) -> None:
+def test_legend_hides_and_isolates_classes(open_page: Open, exported: Path) -> None:
     page = open_page(exported)
     ant, bee, cat = palette(3)
     page.get_by_role("button", name="bee", exact=False).first.click()
@@ -142,7 +142,7 @@ def test_search_finds_ids_texts_and_classes(open_page: Open, exported: Path) -> 
 
 
 def lasso(page: Any, rows: NDArray[np.int64]) -> None:
-    """Draw around the given rows with the pointer."""
+    """Drag the pointer around the given rows."""
     script = "rows => rows.map(r => vicinalPage.view.project(vicinalPage.state.data.x[r], vicinalPage.state.data.y[r]))"
     where = np.array(page.evaluate(script, rows.tolist()))
     (left, top), (right, bottom) = where.min(axis=0) - 14, where.max(axis=0) + 14
@@ -153,7 +153,7 @@ def lasso(page: Any, rows: NDArray[np.int64]) -> None:
     page.mouse.up()
 
 
-def test_the_lasso_selects_counts_and_gives_the_ids_back(open_page: Open, exported: Path) -> None:
+def test_lasso_selects_counts_and_downloads_ids(open_page: Open, exported: Path) -> None:
     page = open_page(exported, accept_downloads=True)
     page.keyboard.press("l")
     assert page.get_attribute("#lasso", "aria-pressed") == "true"
@@ -170,7 +170,7 @@ def test_the_lasso_selects_counts_and_gives_the_ids_back(open_page: Open, export
     page.wait_for_selector("#selected-count", state="detached", timeout=WAIT_MS)
 
 
-def test_shift_and_drag_is_a_lasso_too(open_page: Open, exported: Path) -> None:
+def test_shift_drag_is_a_lasso(open_page: Open, exported: Path) -> None:
     page = open_page(exported)
     page.keyboard.down("Shift")
     lasso(page, np.flatnonzero(CODES == 0))
@@ -179,7 +179,7 @@ def test_shift_and_drag_is_a_lasso_too(open_page: Open, exported: Path) -> None:
     assert sorted(page.evaluate("vicinalPage.selectedIds()")) == sorted(f"row-{a}" for a in range(0, N, 3))
 
 
-def test_zoom_pan_and_back_by_keys(open_page: Open, exported: Path) -> None:
+def test_keys_zoom_pan_and_reset(open_page: Open, exported: Path) -> None:
     page = open_page(exported)
     before = project(page, 0)
     page.focus("#map")
@@ -196,7 +196,7 @@ def test_zoom_pan_and_back_by_keys(open_page: Open, exported: Path) -> None:
     assert page.is_visible("#card")
 
 
-def test_the_wheel_zooms_and_dragging_pans(open_page: Open, exported: Path) -> None:
+def test_wheel_zooms_and_drag_pans(open_page: Open, exported: Path) -> None:
     page = open_page(exported)
     before = project(page, 0)
     page.mouse.move(400, 300)
@@ -211,7 +211,7 @@ def test_the_wheel_zooms_and_dragging_pans(open_page: Open, exported: Path) -> N
     assert project(page, 0)[0] - zoomed[0] == pytest.approx(60, abs=3)
 
 
-def test_dark_and_light(open_page: Open, exported: Path) -> None:
+def test_theme_follows_the_browser_and_can_be_toggled(open_page: Open, exported: Path) -> None:
     page = open_page(exported, color_scheme="dark")
     assert pixels(page)[2, 2].max() < 0.2
     page.keyboard.press("d")
@@ -219,7 +219,7 @@ def test_dark_and_light(open_page: Open, exported: Path) -> None:
     assert pixels(page)[2, 2].min() > 0.9
 
 
-def test_every_control_can_be_reached_by_tab(open_page: Open, exported: Path) -> None:
+def test_every_control_is_reachable_by_tab(open_page: Open, exported: Path) -> None:
     page = open_page(exported)
     reached = set()
     for _ in range(60):
@@ -229,29 +229,30 @@ def test_every_control_can_be_reached_by_tab(open_page: Open, exported: Path) ->
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
-def test_a_few_points_are_drawn(open_page: Open, tmp_path: Path, n: int) -> None:
-    page = open_page(viewer.export(tmp_path / "few.html", np.zeros((n, 2)) if n == 2 else PLACES[:n]))
+def test_few_points_are_drawn(open_page: Open, tmp_path: Path, n: int) -> None:
+    page = open_page(viewer.export(tmp_path / "few.html", np.zeros((n, 2)) if n == 2 else POSITIONS[:n]))
     assert covered(page, palette(1)[0]) > 10
     assert page.is_hidden("#legend")
 
 
-def test_values_are_drawn_on_their_scale(open_page: Open, tmp_path: Path) -> None:
-    page = open_page(viewer.export(tmp_path / "values.html", PLACES, values=PLACES[:, 0], label="width"))
+def test_values_are_drawn_on_a_colour_scale(open_page: Open, tmp_path: Path) -> None:
+    page = open_page(viewer.export(tmp_path / "values.html", POSITIONS, values=POSITIONS[:, 0], label="width"))
     seen = pixels(page)
     middle = seen.shape[1] // 2
-    # viridis runs from purple on the left to yellow on the right: red grows
+    # viridis goes from purple on the left to yellow on the right: green increases
     dark = seen.max(axis=-1) < 0.95
     assert seen[:, :middle][dark[:, :middle]][:, 1].mean() < seen[:, middle:][dark[:, middle:]][:, 1].mean() - 0.2
     assert "width" in page.inner_text("#legend")
     assert page.inner_text(".ends").split() == [
-        f"{v:.3g}" for v in (PLACES[:, 0].min(), (PLACES[:, 0].min() + PLACES[:, 0].max()) / 2, PLACES[:, 0].max())
+        f"{v:.3g}"
+        for v in (POSITIONS[:, 0].min(), (POSITIONS[:, 0].min() + POSITIONS[:, 0].max()) / 2, POSITIONS[:, 0].max())
     ]
 
 
-def test_a_hundred_thousand_points_answer(open_page: Open, tmp_path: Path) -> None:
+def test_hundred_thousand_points_are_interactive(open_page: Open, tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
-    places = rng.normal(size=(100_000, 2)).astype(np.float32)
-    page = open_page(viewer.export(tmp_path / "many.html", places, rng.integers(40, size=100_000)))
+    positions = rng.normal(size=(100_000, 2)).astype(np.float32)
+    page = open_page(viewer.export(tmp_path / "many.html", positions, rng.integers(40, size=100_000)))
     page.locator(".only").first.focus()
     page.keyboard.press("Enter")
     page.wait_for_function("document.getElementById('count').textContent.includes('of 100,000')", timeout=WAIT_MS)

@@ -1,4 +1,4 @@
-"""The live page of a map that grows, in a real browser: points that come, pause, reconnection, another run."""
+"""The live page of a growing map in a browser: new points, pause, reconnection, a second run."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 import vicinal
-from vicinal.files.readers.table import Table
+from vicinal.files.readers.data_table import DataTable
 from vicinal.viewer.server import LiveServer
 from vicinal.viewer.stream_session import StreamSession
 
 Open = Callable[..., Any]
 WAIT_MS = 60_000
 ROWS, BATCH = 900, 100
-# Batches would be placed before a slow browser has drawn them: each waits until it may come.
+# Batches would be placed faster than a slow browser can draw: each batch needs a permit.
 PERMITS = threading.Semaphore(0)
 
 
@@ -25,15 +25,17 @@ PERMITS = threading.Semaphore(0)
 def live(digits: Any, digit_labels: Any) -> Iterator[LiveServer]:
     while PERMITS.acquire(blocking=False):
         pass
-    # rows by class: the legend grows too
+    # rows are sorted by class, so that the legend grows too
     order = np.argsort(digit_labels[:ROWS], kind="stable")
     rows, labels = digits[:ROWS][order], digit_labels[:ROWS][order]
 
-    def tables() -> Iterator[Table]:
+    def tables() -> Iterator[DataTable]:
         for begin in range(0, ROWS, BATCH):
             PERMITS.acquire()
             part = slice(begin, begin + BATCH)
-            yield Table(rows[part], ("p",) * 64, labels[part], {"name": np.array([f"row {a}" for a in order[part]])})
+            yield DataTable(
+                rows[part], ("p",) * 64, labels[part], {"name": np.array([f"row {a}" for a in order[part]])}
+            )
 
     def build(parameters: dict[str, Any], callback: Any) -> Any:
         return vicinal.ProgressiveUMAP(**parameters, callback=callback)
@@ -61,7 +63,9 @@ def wait_for_points(page: Any, least: int) -> None:
     page.wait_for_function("least => vicinalPage.state.data.n >= least", arg=least, timeout=WAIT_MS)
 
 
-def test_a_map_is_watched_growing_paused_and_ends_with_the_models_places(open_page: Open, live: LiveServer) -> None:
+def test_growing_map_is_shown_paused_and_ends_with_the_positions_of_the_model(
+    open_page: Open, live: LiveServer
+) -> None:
     page = open_page(live.address)
     assert points(page) == 0
     page.evaluate(
@@ -76,7 +80,7 @@ def test_a_map_is_watched_growing_paused_and_ends_with_the_models_places(open_pa
         wait_for_points(page, n)
     page.get_by_role("button", name="Pause").click()
     page.wait_for_function("vicinalPage.feed.status.state === 'paused'", timeout=WAIT_MS)
-    # a batch that has begun may still come, but no other
+    # the current batch may still be placed, but no other
     PERMITS.release(ROWS // BATCH)
     page.wait_for_timeout(700)
     stood = points(page)
@@ -84,7 +88,7 @@ def test_a_map_is_watched_growing_paused_and_ends_with_the_models_places(open_pa
     assert "Paused" in page.inner_text("#live")
     page.wait_for_timeout(1200)
     assert points(page) == stood
-    # a connection that is lost while paused comes back, with all rows so far
+    # a connection lost during a pause is restored with all rows so far
     frames = page.evaluate("vicinalPage.feed.frames")
     page.evaluate("vicinalPage.feed.drop()")
     page.wait_for_function("before => vicinalPage.feed.frames > before", arg=frames, timeout=WAIT_MS)
@@ -95,7 +99,7 @@ def test_a_map_is_watched_growing_paused_and_ends_with_the_models_places(open_pa
     assert sizes == sorted(sizes)
     assert len(set(sizes)) >= 5
     assert sizes[-1] == ROWS
-    # rows that came last were drawn as the newest
+    # the rows of the last batch were highlighted as new
     assert page.evaluate("window.fresh") == 2
     found = np.array(page.evaluate("[[...vicinalPage.feed.exact.x], [...vicinalPage.feed.exact.y]]"), dtype=np.float32)
     assert np.array_equal(found.T, live.session.model.embedding_)
@@ -111,7 +115,7 @@ def test_a_map_is_watched_growing_paused_and_ends_with_the_models_places(open_pa
     assert page.evaluate("vicinalPage.state.data.ids.at(899)").startswith("row ")
 
 
-def test_hidden_classes_stay_hidden_and_another_run_begins_anew(open_page: Open, live: LiveServer) -> None:
+def test_hidden_classes_stay_hidden_and_a_second_run_starts_over(open_page: Open, live: LiveServer) -> None:
     page = open_page(live.address)
     live.session.start()
     PERMITS.release(2)
@@ -129,7 +133,7 @@ def test_hidden_classes_stay_hidden_and_another_run_begins_anew(open_page: Open,
     page.get_by_role("button", name="Run again").click()
     page.wait_for_function("vicinalPage.feed.exact?.run === 2", timeout=WAIT_MS)
     assert points(page) == ROWS
-    # a page that is opened when all is done shows all of it
+    # a page opened after the end shows all rows
     other = open_page(live.address)
     other.wait_for_function("vicinalPage.feed.exact !== null", timeout=WAIT_MS)
     assert points(other) == ROWS

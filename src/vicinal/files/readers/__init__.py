@@ -1,6 +1,6 @@
-"""Files to arrays: a float32 matrix, column names and, if asked, labels and columns that come along.
+"""Read data files into a float32 matrix with column names and, if requested, labels and extra columns.
 
-Whatever is wrong with a file is one ReadError whose message is one line.
+Any problem with a file raises a ReadError whose message is a single line.
 """
 
 from __future__ import annotations
@@ -8,20 +8,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from vicinal.files.readers import arrays, frames
-from vicinal.files.readers.table import ReadError, Table, Wanted, array_table, frame_table
+from vicinal.files.readers import array_files, tabular_files
+from vicinal.files.readers.data_table import ColumnSelection, DataTable, ReadError, array_table, frame_table
 
-__all__ = ["SUFFIXES", "ReadError", "Table", "read_table"]
+__all__ = ["SUFFIXES", "DataTable", "ReadError", "read_table"]
 
-ARRAYS = {".npy": arrays.read_npy, ".npz": arrays.read_npz, ".h5ad": arrays.read_h5ad}
-FRAMES = {
-    ".csv": frames.read_delimited,
-    ".tsv": frames.read_delimited,
-    ".parquet": frames.read_parquet,
-    ".feather": frames.read_feather,
-    ".jsonl": frames.read_lines,
+ARRAY_READERS = {".npy": array_files.read_npy, ".npz": array_files.read_npz, ".h5ad": array_files.read_h5ad}
+TABULAR_READERS = {
+    ".csv": tabular_files.read_delimited,
+    ".tsv": tabular_files.read_delimited,
+    ".parquet": tabular_files.read_parquet,
+    ".feather": tabular_files.read_feather,
+    ".jsonl": tabular_files.read_jsonl,
 }
-SUFFIXES = (*FRAMES, *ARRAYS)
+SUFFIXES = (*TABULAR_READERS, *ARRAY_READERS)
 
 
 def read_table(
@@ -29,38 +29,51 @@ def read_table(
     *,
     columns: Sequence[str] | None = None,
     label: str | None = None,
-    along: Sequence[str] = (),
+    extra: Sequence[str] = (),
     array: str | None = None,
-) -> Table:
-    """Read the numeric columns (or just `columns`) of a file, and the columns `label` and `along` if given.
+) -> DataTable:
+    """Read a data file.
 
-    The columns of a matrix, or of a .csv or .tsv file without a header, are named "0", "1", …. `array` chooses the
-    matrix of an .npz or .h5ad file.
+    Parameters
+    ----------
+    path : path
+        A file whose suffix is one of ``SUFFIXES``.
+    columns : sequence of str, optional
+        The feature columns. By default, all numeric columns that are neither ``label`` nor ``extra``. The columns of a
+        matrix, or of a .csv or .tsv file without a header, are named "0", "1", ….
+    label : str, optional
+        The column of labels.
+    extra : sequence of str, optional
+        Further columns to read, of any type.
+    array : str, optional
+        The matrix to read from an .npz or .h5ad file.
     """
     path = Path(path)
-    wanted = Wanted(columns, label, tuple(dict.fromkeys(along)), array)
+    selection = ColumnSelection(columns, label, tuple(dict.fromkeys(extra)), array)
     suffix = check_file(path)
-    wanted.check()
-    return read_wanted(path, suffix, wanted)
+    selection.check()
+    return read_selection(path, suffix, selection)
 
 
-def read_wanted(path: Path, suffix: str, wanted: Wanted) -> Table:
-    if suffix in ARRAYS:
-        matrix, beside = ARRAYS[suffix](path, wanted.array)
-        return array_table(path, matrix, beside, wanted)
-    if wanted.array is not None:
-        raise ReadError(f"{path} holds one table; only .npz and .h5ad files have arrays to choose from")
-    return frame_table(path, FRAMES[suffix](path), wanted)
+def read_selection(path: Path, suffix: str, selection: ColumnSelection) -> DataTable:
+    """Read the selected columns of a file that ``check_file`` accepted."""
+    if suffix in ARRAY_READERS:
+        matrix, named_columns = ARRAY_READERS[suffix](path, selection.array)
+        return array_table(path, matrix, named_columns, selection)
+    if selection.array is not None:
+        raise ReadError(f"{path} contains one table; --array applies only to .npz and .h5ad files")
+    return frame_table(path, TABULAR_READERS[suffix](path), selection)
 
 
 def check_file(path: Path) -> str:
+    """Raise unless the file is readable, not empty and of a known format; return its suffix in lower case."""
     if path.is_dir():
         raise ReadError(f"{path} is a directory, not a file")
     if not path.exists():
         raise ReadError(f"{path} does not exist")
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
-        raise ReadError(f"{path} has an unknown suffix; known are {', '.join(SUFFIXES)}")
+        raise ReadError(f"{path} has an unknown suffix; supported are {', '.join(SUFFIXES)}")
     try:
         with path.open("rb") as file:
             empty = not file.read(1)

@@ -1,7 +1,7 @@
-"""Files read a batch at a time, so that no more than that is ever in memory.
+"""Read files in batches, so that only one batch is in memory at a time.
 
-A .npy file is mapped, not loaded; .csv and .tsv are parsed some lines at a time, .parquet and .feather read some rows
-at a time. Other files are read at once and then cut. The first batch decides which columns are features.
+A .npy file is memory-mapped; .csv and .tsv files are parsed in blocks of lines, .parquet and .feather files in blocks
+of rows. Other formats are read at once and then split. The first batch determines the feature columns.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from vicinal.files.readers import arrays, check_file, frames, read_wanted
-from vicinal.files.readers.table import Table, Wanted, array_table, frame_table
+from vicinal.files.readers import array_files, check_file, read_selection, tabular_files
+from vicinal.files.readers.data_table import ColumnSelection, DataTable, array_table, frame_table
 
 if TYPE_CHECKING:
     import polars as pl
 
-# Rows of a columnar file that are decoded together: its row groups are some 100,000 rows long.
+# Rows of a columnar file that are decoded at once: its row groups have about 100,000 rows.
 COLUMNAR_ROWS = 65_536
 
 
@@ -29,52 +29,52 @@ def read_batches(
     *,
     columns: Sequence[str] | None = None,
     label: str | None = None,
-    along: Sequence[str] = (),
+    extra: Sequence[str] = (),
     array: str | None = None,
-) -> Iterator[Table]:
-    """The rows of a file, at most ``size`` at a time; the other arguments are those of ``read_table``."""
+) -> Iterator[DataTable]:
+    """Yield the rows of a file, at most ``size`` per table; the other arguments are those of ``read_table``."""
     path = Path(path)
-    wanted = Wanted(columns, label, tuple(dict.fromkeys(along)), array)
+    selection = ColumnSelection(columns, label, tuple(dict.fromkeys(extra)), array)
     suffix = check_file(path)
-    wanted.check()
+    selection.check()
     if array is not None:
-        return _cut_table(read_wanted(path, suffix, wanted), size)
+        return _split_table(read_selection(path, suffix, selection), size)
     if suffix == ".npy":
-        parts = enumerate(cut(arrays.map_npy(path), size))
-        return (array_table(path, part, {}, wanted, number * size) for number, part in parts)
+        parts = enumerate(split_rows(array_files.map_npy(path), size))
+        return (array_table(path, part, {}, selection, number * size) for number, part in parts)
     if suffix in (".csv", ".tsv"):
-        return _tables(path, _delimited(path, size), wanted)
+        return _tables(path, _delimited(path, size), selection)
     if suffix in (".parquet", ".feather"):
-        return _tables(path, _columnar(path, suffix, size), wanted)
-    return _cut_table(read_wanted(path, suffix, wanted), size)
+        return _tables(path, _columnar(path, suffix, size), selection)
+    return _split_table(read_selection(path, suffix, selection), size)
 
 
-def cut(rows: NDArray[Any], size: int) -> Iterator[NDArray[Any]]:
-    """Consecutive parts of an array."""
+def split_rows(rows: NDArray[Any], size: int) -> Iterator[NDArray[Any]]:
+    """Yield consecutive parts of an array, at most ``size`` rows each."""
     return (rows[begin : begin + size] for begin in range(0, len(rows), size))
 
 
-def _tables(path: Path, parts: Iterator[pl.DataFrame], wanted: Wanted) -> Iterator[Table]:
+def _tables(path: Path, parts: Iterator[pl.DataFrame], selection: ColumnSelection) -> Iterator[DataTable]:
     begin = 0
     for frame in parts:
-        table = frame_table(path, frame, wanted, begin)
-        # What is a number in the first batch has to be one in every other.
-        wanted = Wanted(table.feature_names, wanted.label, wanted.along, wanted.array)
+        table = frame_table(path, frame, selection, begin)
+        # the feature columns of the first batch must be numeric in every other batch
+        selection = ColumnSelection(table.feature_names, selection.label, selection.extra, selection.array)
         begin += frame.height
         yield table
 
 
 def _delimited(path: Path, size: int) -> Iterator[pl.DataFrame]:
-    separator = frames.SEPARATORS[path.suffix.lower()]
-    has_header = frames.has_header(path, separator)
+    separator = tabular_files.SEPARATORS[path.suffix.lower()]
+    has_header = tabular_files.has_header(path, separator)
     with path.open("rb") as file:
         header = file.readline() if has_header else b""
         while lines := list(islice(file, size)):
-            # A line break within quotes ends no row.
+            # a line break within quotes does not end a row
             while sum(line.count(b'"') for line in lines) % 2 and (more := file.readline()):
                 lines.append(more)
             text = b"".join([header, *lines])
-            yield frames.parse_delimited(path, text, separator, has_header)
+            yield tabular_files.parse_delimited(path, text, separator, has_header)
 
 
 def _columnar(path: Path, suffix: str, size: int) -> Iterator[pl.DataFrame]:
@@ -84,7 +84,7 @@ def _columnar(path: Path, suffix: str, size: int) -> Iterator[pl.DataFrame]:
     together = max(size, COLUMNAR_ROWS // size * size)
 
     def read(begin: int) -> pl.DataFrame:
-        return frames.read_frame(path, suffix[1:], lambda name: scan(name).slice(begin, together).collect())
+        return tabular_files.read_frame(path, suffix[1:], lambda name: scan(name).slice(begin, together).collect())
 
     for begin in count(0, together):
         part = read(begin)
@@ -93,13 +93,13 @@ def _columnar(path: Path, suffix: str, size: int) -> Iterator[pl.DataFrame]:
             return
 
 
-def _cut_table(table: Table, size: int) -> Iterator[Table]:
+def _split_table(table: DataTable, size: int) -> Iterator[DataTable]:
     for begin in range(0, len(table.X), size):
         part = slice(begin, begin + size)
-        yield Table(
+        yield DataTable(
             table.X[part],
             table.feature_names,
             None if table.labels is None else table.labels[part],
-            {name: values[part] for name, values in table.along.items()},
+            {name: values[part] for name, values in table.extra.items()},
             table.ignored,
         )

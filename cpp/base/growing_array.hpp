@@ -1,0 +1,104 @@
+// An array that grows at its end: amortised, aligned to 64 bytes, uninitialised. A block that somebody else looks at is
+// left to them when the array outgrows it; otherwise the system moves its pages, not their content, where it can.
+#pragma once
+
+#include "base/types.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+namespace vicinal {
+
+// Memory that is freed with its last owner.
+class MemoryBlock {
+  public:
+    explicit MemoryBlock(std::size_t bytes) : base_(std::malloc(bytes)) {
+        if (base_ == nullptr) throw std::bad_alloc();
+    }
+    ~MemoryBlock() { std::free(base_); }
+    MemoryBlock(const MemoryBlock&) = delete;
+    MemoryBlock& operator=(const MemoryBlock&) = delete;
+
+    void resize(std::size_t bytes) {
+        void* base = std::realloc(base_, bytes);
+        if (base == nullptr) throw std::bad_alloc();
+        base_ = base;
+    }
+    char* base() const { return static_cast<char*>(base_); }
+    char* aligned(std::size_t alignment) const {
+        const auto address = reinterpret_cast<std::uintptr_t>(base_);
+        return base() + (alignment - address % alignment) % alignment;
+    }
+
+  private:
+    void* base_;
+};
+
+template <class T>
+class GrowingArray {
+    static_assert(std::is_trivially_copyable_v<T>);
+
+  public:
+    Size size() const { return size_; }
+    T* data() const { return data_; }
+    T& operator[](Size i) const { return data_[i]; }
+    T* begin() const { return data_; }
+    T* end() const { return data_ + size_; }
+
+    // Whoever holds it may read data() as it is, whatever becomes of the array.
+    std::shared_ptr<const MemoryBlock> block() const { return block_; }
+
+    void reserve(Size n) {
+        if (n <= capacity_) return;
+        const Size capacity = n > 2 * capacity_ ? n : 2 * capacity_;
+        const auto bytes = static_cast<std::size_t>(capacity) * sizeof(T) + alignment;
+        const auto used = static_cast<std::size_t>(size_) * sizeof(T);
+        if (block_.use_count() == 1) {
+            const auto offset = reinterpret_cast<char*>(data_) - block_->base();
+            block_->resize(bytes);
+            char* data = block_->aligned(alignment);
+            if (data - block_->base() != offset) std::memmove(data, block_->base() + offset, used);
+            data_ = reinterpret_cast<T*>(data);
+        } else {
+            auto block = std::make_shared<MemoryBlock>(bytes);
+            auto* data = reinterpret_cast<T*>(block->aligned(alignment));
+            if (used > 0) std::memcpy(data, data_, used);
+            block_ = std::move(block);
+            data_ = data;
+        }
+        capacity_ = capacity;
+    }
+
+    void resize(Size n) {
+        reserve(n);
+        size_ = n;
+    }
+
+    void resize(Size n, T value) {
+        const Size before = size_;
+        resize(n);
+        for (Size i = before; i < n; ++i) data_[i] = value;
+    }
+
+    void append(const T* values, Size n) {
+        const Size before = size_;
+        resize(before + n);
+        if (n > 0) std::memcpy(data_ + before, values, static_cast<std::size_t>(n) * sizeof(T));
+    }
+
+    void push(T value) { append(&value, 1); }
+    void clear() { size_ = 0; }
+
+  private:
+    static constexpr std::size_t alignment = 64;
+
+    std::shared_ptr<MemoryBlock> block_;
+    T* data_ = nullptr;
+    Size size_ = 0, capacity_ = 0;
+};
+
+}  // namespace vicinal

@@ -1,0 +1,198 @@
+#include "base/parallel.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <exception>
+#include <new>
+#include <system_error>
+#include <utility>
+
+#if defined(__linux__)
+#include <sched.h>
+#include <sys/mman.h>
+#endif
+
+namespace vicinal {
+
+namespace {
+// Short enough that Ctrl-C feels immediate, long enough that asking costs nothing.
+constexpr auto poll_interval = std::chrono::milliseconds(50);
+constexpr int most_threads = 1024;
+
+// The first exception of a thread allocates its exception state, and glibc ends the process if there is no memory for
+// that. So a thread brings some pages along, gives them back, and makes the state at once. Pages, since a new thread
+// asks the system and not the heap of another.
+class ExceptionState {
+  public:
+#if defined(__linux__)
+    ExceptionState() : pages_(mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+        if (pages_ == MAP_FAILED) throw std::bad_alloc();
+    }
+    ExceptionState(ExceptionState&& other) noexcept : pages_(std::exchange(other.pages_, MAP_FAILED)) {}
+    ~ExceptionState() { release(); }
+#endif
+    void make() {
+        release();
+        [[maybe_unused]] const volatile int made = std::uncaught_exceptions();
+    }
+
+  private:
+#if defined(__linux__)
+    void release() {
+        if (pages_ != MAP_FAILED) munmap(std::exchange(pages_, MAP_FAILED), reserved);
+    }
+    static constexpr std::size_t reserved = std::size_t{1} << 18;
+    void* pages_;
+#else
+    void release() {}
+#endif
+};
+
+// Waking a thread that sleeps takes longer than many a loop: whoever waits looks so often, about 50 microseconds,
+// before it sleeps.
+constexpr int looks = 1000;
+
+VICINAL_INLINE void pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("isb");
+#endif
+}
+}  // namespace
+
+ThreadTeam::ThreadTeam(int n_threads, Poll poll)
+    : size_(std::clamp(n_threads, 1, most_threads)), poll_(poll), last_poll_(std::chrono::steady_clock::now()) {}
+
+ThreadTeam::~ThreadTeam() {
+    {
+        std::lock_guard lock(mutex_);
+        closing_ = true;
+    }
+    start_.notify_all();
+    for (auto& thread : threads_) thread.join();
+}
+
+// Threads start at the first loop that is long enough to share: a small fit never pays for them.
+void ThreadTeam::start_threads() {
+    threads_.reserve(static_cast<std::size_t>(size_ - 1));
+    looks_ = size_ <= resolve_jobs(-1) ? looks : 0;  // where threads share processors, others have better use for them
+    try {
+        for (int worker = 1; worker < size_; ++worker)
+            threads_.emplace_back([this, worker, state = ExceptionState()]() mutable {
+                state.make();
+                worker_main(worker);
+            });
+    } catch (const std::system_error&) {
+        // The system grants no more threads: the work is the same with fewer.
+        size_ = static_cast<int>(threads_.size()) + 1;
+    } catch (const std::bad_alloc&) {
+        size_ = static_cast<int>(threads_.size()) + 1;
+    }
+}
+
+template <class Condition>
+bool ThreadTeam::comes_soon(const Condition& condition) const {
+    for (int look = 0; look < looks_; ++look) {
+        if (condition()) return true;
+        pause();
+    }
+    return false;
+}
+
+void ThreadTeam::worker_main(int worker) {
+    std::uint64_t seen = 0;
+    const auto is_called = [&] { return closing_ || generation_ != seen; };
+    for (;;) {
+        if (!comes_soon(is_called)) {
+            std::unique_lock lock(mutex_);
+            start_.wait(lock, is_called);
+        }
+        if (closing_) return;
+        seen = generation_;
+        work(worker);
+        if (--busy_ == 0) {
+            std::lock_guard lock(mutex_);
+            done_.notify_one();
+        }
+    }
+}
+
+void ThreadTeam::work(int worker) {
+    try {
+        run_chunks(worker);
+    } catch (...) {
+        std::lock_guard lock(mutex_);
+        if (!error_) error_ = std::current_exception();
+        stop_.store(true, std::memory_order_relaxed);
+    }
+}
+
+void ThreadTeam::run_chunks(int worker) {
+    while (!stop_.load(std::memory_order_relaxed)) {
+        const Size begin = next_.fetch_add(grain_, std::memory_order_relaxed);
+        if (begin >= n_) return;
+        (*body_)(begin, std::min(begin + grain_, n_), worker);
+        if (worker == 0) check_interrupt();
+    }
+}
+
+void ThreadTeam::check_interrupt() {
+    if (poll_ == nullptr) return;
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_poll_ < poll_interval) return;
+    last_poll_ = now;
+    if (poll_()) throw Interrupted();
+}
+
+void ThreadTeam::parallel_for(Size n, Size grain, LoopBody body) {
+    if (n <= 0) return;
+    body_ = &body;
+    n_ = n;
+    grain_ = std::max<Size>(grain, 1);
+    next_.store(0, std::memory_order_relaxed);
+    stop_.store(false, std::memory_order_relaxed);
+    error_ = nullptr;
+
+    if (size_ == 1 || n <= grain_) {
+        run_chunks(0);
+        return;
+    }
+    if (threads_.empty()) start_threads();
+    {
+        std::lock_guard lock(mutex_);
+        busy_ = static_cast<int>(threads_.size());
+        ++generation_;
+    }
+    start_.notify_all();
+    work(0);
+
+    const auto all_done = [&] { return busy_ == 0; };
+    comes_soon(all_done);
+    std::unique_lock lock(mutex_);
+    while (!done_.wait_for(lock, poll_interval, all_done)) {
+        if (error_) continue;
+        lock.unlock();
+        try {
+            check_interrupt();
+            lock.lock();
+        } catch (...) {
+            lock.lock();
+            error_ = std::current_exception();
+            stop_.store(true, std::memory_order_relaxed);
+        }
+    }
+    if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+int resolve_jobs(int n_jobs) {
+    int available = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+#if defined(__linux__)
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) available = std::max(1, CPU_COUNT(&allowed));
+#endif
+    if (n_jobs > 0) return n_jobs;
+    return std::max(1, available + 1 + n_jobs);
+}
+
+}  // namespace vicinal

@@ -1,0 +1,40 @@
+// An owning, 64-byte aligned, uninitialised array, in the level's own namespace: std::vector's members
+// would be shared between levels by the linker, and with them instructions one of them may not have.
+#pragma once
+
+#include "base/types.hpp"
+
+#include <new>
+#include <type_traits>
+
+namespace vicinal::VICINAL_LEVEL {
+
+template <class T>
+class Scratch {
+    static_assert(std::is_trivially_copyable_v<T>);
+
+  public:
+    Scratch() = default;
+    explicit Scratch(Size n) { resize(n); }
+    ~Scratch() { release(); }
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
+
+    void resize(Size n) {
+        release();
+        data_ = static_cast<T*>(::operator new(static_cast<std::size_t>(n) * sizeof(T) + 64, std::align_val_t{64}));
+    }
+    VICINAL_INLINE T* data() { return data_; }
+    VICINAL_INLINE const T* data() const { return data_; }
+    VICINAL_INLINE T& operator[](Size i) { return data_[i]; }
+    VICINAL_INLINE const T& operator[](Size i) const { return data_[i]; }
+
+  private:
+    void release() {
+        if (data_ != nullptr) ::operator delete(data_, std::align_val_t{64});
+        data_ = nullptr;
+    }
+    T* data_ = nullptr;
+};
+
+}  // namespace vicinal::VICINAL_LEVEL

@@ -1,0 +1,269 @@
+// Vectors as wide as the level's registers, by the compiler's vector extensions: + - * / and comparisons
+// are lane-wise and exactly rounded, so a lane computes the same bits at every level and on every machine.
+// The few operations the extensions lack (gather, high half of a product, mask to bits) use an intrinsic
+// where there is one and a loop over the lanes otherwise.
+//
+// Everything here is in the level's own namespace: the linker can never hand code compiled for one
+// instruction set to another.
+#pragma once
+
+#include "base/types.hpp"
+
+#include <bit>
+#include <cstring>
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+#ifndef VICINAL_LEVEL
+#error "VICINAL_LEVEL names the instruction-set level this file is compiled for"
+#endif
+
+namespace vicinal::VICINAL_LEVEL {
+
+#if defined(__AVX512F__)
+constexpr int lanes = 16;
+#elif defined(__AVX2__)
+constexpr int lanes = 8;
+#else
+constexpr int lanes = 4;
+#endif
+
+typedef float Float __attribute__((vector_size(lanes * 4)));
+typedef std::int32_t Int __attribute__((vector_size(lanes * 4)));
+typedef std::uint32_t UInt __attribute__((vector_size(lanes * 4)));
+
+template <class V, class T>
+VICINAL_INLINE V load(const T* from) {
+    V v;
+    std::memcpy(&v, from, sizeof v);
+    return v;
+}
+
+template <class V, class T>
+VICINAL_INLINE void store(T* to, const V& v) {
+    std::memcpy(to, &v, sizeof v);
+}
+
+template <class V, class T>
+VICINAL_INLINE V splat(T x) {
+    // Spelt out: the compiler makes one broadcast of this, but not of a loop.
+    if constexpr (lanes == 16)
+        return V{x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x};
+    else if constexpr (lanes == 8)
+        return V{x, x, x, x, x, x, x, x};
+    else
+        return V{x, x, x, x};
+}
+
+VICINAL_INLINE void prefetch(const void* from, Size bytes) {
+    for (Size at = 0; at < bytes; at += 64) __builtin_prefetch(static_cast<const char*>(from) + at);
+}
+
+template <class To, class From>
+VICINAL_INLINE To bits_as(const From& from) {
+    static_assert(sizeof(To) == sizeof(From));
+    To to;
+    std::memcpy(&to, &from, sizeof to);
+    return to;
+}
+
+VICINAL_INLINE Float select(Int mask, Float yes, Float no) {
+    return bits_as<Float>((mask & bits_as<Int>(yes)) | (~mask & bits_as<Int>(no)));
+}
+
+// x < y ? x : y, which is what the instructions do too.
+VICINAL_INLINE Float min(Float x, Float y) {
+#if defined(__AVX512F__)
+    return bits_as<Float>(_mm512_min_ps(bits_as<__m512>(x), bits_as<__m512>(y)));
+#elif defined(__AVX2__)
+    return bits_as<Float>(_mm256_min_ps(bits_as<__m256>(x), bits_as<__m256>(y)));
+#else
+    return x < y ? x : y;
+#endif
+}
+VICINAL_INLINE Float max(Float x, Float y) {
+#if defined(__AVX512F__)
+    return bits_as<Float>(_mm512_max_ps(bits_as<__m512>(x), bits_as<__m512>(y)));
+#elif defined(__AVX2__)
+    return bits_as<Float>(_mm256_max_ps(bits_as<__m256>(x), bits_as<__m256>(y)));
+#else
+    return x > y ? x : y;
+#endif
+}
+VICINAL_INLINE Float abs(Float x) { return bits_as<Float>(bits_as<Int>(x) & 0x7fffffff); }
+VICINAL_INLINE Float clamp(Float x, float bound) { return min(max(x, splat<Float>(-bound)), splat<Float>(bound)); }
+
+VICINAL_INLINE Float sqrt(Float x) {
+#if defined(__AVX512F__)
+    return bits_as<Float>(_mm512_sqrt_ps(bits_as<__m512>(x)));
+#elif defined(__AVX2__)
+    return bits_as<Float>(_mm256_sqrt_ps(bits_as<__m256>(x)));
+#else
+    for (int l = 0; l < lanes; ++l) x[l] = __builtin_sqrtf(x[l]);
+    return x;
+#endif
+}
+
+// x * y + z, fused where the level has the instruction. Nothing else is: the compiler is told not to contract.
+VICINAL_INLINE Float multiply_add(Float x, Float y, Float z) {
+#if defined(__AVX512F__)
+    return bits_as<Float>(_mm512_fmadd_ps(bits_as<__m512>(x), bits_as<__m512>(y), bits_as<__m512>(z)));
+#elif defined(__FMA__)
+    return bits_as<Float>(_mm256_fmadd_ps(bits_as<__m256>(x), bits_as<__m256>(y), bits_as<__m256>(z)));
+#elif defined(__aarch64__)
+    return bits_as<Float>(vfmaq_f32(bits_as<float32x4_t>(z), bits_as<float32x4_t>(x), bits_as<float32x4_t>(y)));
+#else
+    return x * y + z;
+#endif
+}
+
+// One bit a lane, set where the mask is all ones.
+VICINAL_INLINE std::uint32_t bits_of(Int mask) {
+#if defined(__AVX512F__)
+    return _mm512_movepi32_mask(bits_as<__m512i>(mask));
+#elif defined(__AVX2__)
+    return static_cast<std::uint32_t>(_mm256_movemask_ps(bits_as<__m256>(mask)));
+#else
+    std::uint32_t bits = 0;
+    for (int l = 0; l < lanes; ++l) bits |= static_cast<std::uint32_t>(mask[l] & 1) << l;
+    return bits;
+#endif
+}
+
+// Writes the lanes whose bit is set, packed, and returns how many; all of a vector may be overwritten.
+VICINAL_INLINE int compress(std::int32_t* to, Int values, std::uint32_t bits) {
+#if defined(__AVX512F__)
+    store(to, _mm512_maskz_compress_epi32(static_cast<__mmask16>(bits), bits_as<__m512i>(values)));
+    return std::popcount(bits);
+#else
+    int n = 0;
+    for (int l = 0; l < lanes; ++l) {
+        to[n] = values[l];
+        n += static_cast<int>(bits >> l & 1u);
+    }
+    return n;
+#endif
+}
+
+template <class V, class T>
+VICINAL_INLINE V gather(const T* base, Int index) {
+    static_assert(sizeof(T) == 4);
+#if defined(__AVX512F__)
+    return bits_as<V>(_mm512_i32gather_epi32(bits_as<__m512i>(index), base, 4));
+#elif defined(__AVX2__)
+    return bits_as<V>(_mm256_i32gather_epi32(reinterpret_cast<const int*>(base), bits_as<__m256i>(index), 4));
+#else
+    V v{};
+    for (int l = 0; l < lanes; ++l) v[l] = base[index[l]];
+    return v;
+#endif
+}
+
+// The points (x, y) at base[2 * index]: one 8-byte load a lane serves both coordinates.
+VICINAL_INLINE void gather_pairs(const float* base, Int index, Float& x, Float& y) {
+#if defined(__AVX512F__)
+    const __m512i at = bits_as<__m512i>(index);
+    const __m512i low = _mm512_i32gather_epi64(_mm512_castsi512_si256(at), base, 8);
+    const __m512i high = _mm512_i32gather_epi64(_mm512_extracti64x4_epi64(at, 1), base, 8);
+    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    x = bits_as<Float>(_mm512_permutex2var_epi32(low, even, high));
+    y = bits_as<Float>(_mm512_permutex2var_epi32(low, _mm512_add_epi32(even, _mm512_set1_epi32(1)), high));
+#elif defined(__AVX2__)
+    const __m256i at = bits_as<__m256i>(index);
+    const auto* pairs = reinterpret_cast<const long long*>(base);
+    const __m256 low = _mm256_castsi256_ps(_mm256_i32gather_epi64(pairs, _mm256_castsi256_si128(at), 8));
+    const __m256 high = _mm256_castsi256_ps(_mm256_i32gather_epi64(pairs, _mm256_extracti128_si256(at, 1), 8));
+    // (x0 y0 x1 y1 | x2 y2 x3 y3), (x4 ...): shuffle within halves, then put the quarters in order.
+    const __m256 xs = _mm256_shuffle_ps(low, high, 0x88), ys = _mm256_shuffle_ps(low, high, 0xdd);
+    x = bits_as<Float>(_mm256_permute4x64_epi64(_mm256_castps_si256(xs), 0xd8));
+    y = bits_as<Float>(_mm256_permute4x64_epi64(_mm256_castps_si256(ys), 0xd8));
+#else
+    for (int l = 0; l < lanes; ++l) {
+        x[l] = base[2 * static_cast<Size>(index[l])];
+        y[l] = base[2 * static_cast<Size>(index[l]) + 1];
+    }
+#endif
+}
+
+// The high 32 bits of x * n, lane by lane.
+VICINAL_INLINE UInt multiply_high(UInt x, std::uint32_t n) {
+#if defined(__AVX512F__)
+    const __m512i a = bits_as<__m512i>(x), b = _mm512_set1_epi32(static_cast<int>(n));
+    const __m512i even = _mm512_srli_epi64(_mm512_mul_epu32(a, b), 32);
+    const __m512i odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), b);
+    return bits_as<UInt>(_mm512_mask_blend_epi32(0xaaaa, even, odd));
+#elif defined(__AVX2__)
+    const __m256i a = bits_as<__m256i>(x), b = _mm256_set1_epi32(static_cast<int>(n));
+    const __m256i even = _mm256_srli_epi64(_mm256_mul_epu32(a, b), 32);
+    const __m256i odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), b);
+    return bits_as<UInt>(_mm256_blend_epi32(even, odd, 0xaa));
+#else
+    UInt high{};
+    for (int l = 0; l < lanes; ++l) high[l] = static_cast<std::uint32_t>((static_cast<std::uint64_t>(x[l]) * n) >> 32);
+    return high;
+#endif
+}
+
+// log2 for positive, normal x: exponent plus a minimax polynomial of the mantissa in [sqrt(1/2), sqrt(2));
+// relative error of the mantissa part 1.1e-6.
+VICINAL_INLINE Float log2(Float x) {
+    const Int bits = bits_as<Int>(x);
+    const Int exponent = (bits - 0x3f3504f3) >> 23;
+    const Float t = bits_as<Float>(bits - (exponent << 23)) - 1.0f;
+    Float p = splat<Float>(0.1716245710849762f);
+    p = p * t - 0.2693202793598175f;
+    p = p * t + 0.2956995368003845f;
+    p = p * t - 0.3593716323375702f;
+    p = p * t + 0.48062676191329956f;
+    p = p * t - 0.7213636040687561f;
+    p = p * t + 1.442696452140808f;
+    return __builtin_convertvector(exponent, Float) + p * t;
+}
+
+// 2^x for |x| <= 126 (beyond that the bound's value); relative error 7.5e-8 plus that of x.
+VICINAL_INLINE Float exp2(Float x) {
+    constexpr float round_shift = 12582912.0f;  // 1.5 * 2^23: adding it rounds to a whole number
+    x = clamp(x, 126.0f);
+    const Float shifted = x + round_shift;
+    const Float f = x - (shifted - round_shift);
+    Float p = splat<Float>(0.0013276472454890609f);
+    p = p * f + 0.009675541892647743f;
+    p = p * f + 0.05550713092088699f;
+    p = p * f + 0.24022120237350464f;
+    p = p * f + 0.6931469440460205f;
+    p = p * f + 1.0000001192092896f;
+    return bits_as<Float>(bits_as<Int>(p) + (bits_as<Int>(shifted) << 23));
+}
+
+// Sine and cosine: the nearest multiple of a quarter turn is taken off in three parts, so |x| up to some thousand keeps
+// its digits; absolute error 1.2e-7.
+VICINAL_INLINE void sin_cos(Float x, Float& sine, Float& cosine) {
+    constexpr float round_shift = 12582912.0f;
+    constexpr float quarter_high = 1.5703125f, quarter_middle = 4.837512969970703e-4f,
+                    quarter_low = 7.549790126404332e-8f;
+    const Float shifted = x * 0.6366197723675814f + round_shift, turns = shifted - round_shift;
+    const Int quarter = bits_as<Int>(shifted);
+    x = ((x - turns * quarter_high) - turns * quarter_middle) - turns * quarter_low;
+    const Float x2 = x * x;
+    Float s = splat<Float>(-1.9501763745211065e-4f);
+    s = s * x2 + 8.332015946507454e-3f;
+    s = s * x2 - 0.16666650772094727f;
+    s = x + x * x2 * s;
+    Float c = splat<Float>(2.4372629923163913e-5f);
+    c = c * x2 - 1.3886528322473168e-3f;
+    c = c * x2 + 0.04166661202907562f;
+    c = c * x2 - 0.5f;
+    c = c * x2 + 1.0f;
+    const Int swapped = (quarter & 1) != 0;
+    const Float a = select(swapped, c, s), b = select(swapped, s, c);
+    sine = bits_as<Float>(bits_as<Int>(a) ^ ((quarter & 2) << 30));
+    cosine = bits_as<Float>(bits_as<Int>(b) ^ (((quarter + 1) & 2) << 30));
+}
+
+VICINAL_INLINE Float pow(Float x, float exponent) { return exp2(log2(x) * exponent); }
+
+}  // namespace vicinal::VICINAL_LEVEL

@@ -1,0 +1,172 @@
+// Bindings of the sampled layout.
+#include "bindings/binding.hpp"
+#include "layout/sampled_kernels.hpp"
+#include "layout/sampled_layout.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <optional>
+#include <type_traits>
+
+namespace vicinal {
+
+namespace {
+
+SpaceKind space_of(const std::string& name, const std::vector<float>& values, Size dim) {
+    const auto kind = named<SpaceKind>(space_names, name);
+    Size wanted = 0;
+    if (kind == SpaceKind::minkowski) wanted = dim + 1;
+    if (kind == SpaceKind::mahalanobis) wanted = dim * dim;
+    require(static_cast<Size>(values.size()) == wanted, "the space takes another number of values");
+    require(kind != SpaceKind::haversine || dim == 2, "haversine places have two components");
+    return kind;
+}
+
+void bind_layout_options(nb::module_& m) {
+    nb::class_<LayoutOptions>(m, "LayoutOptions")
+        .def(nb::init<>())
+        .def(
+            "set_force",
+            [](LayoutOptions& self, const std::string& name, float a, float b, float gamma) {
+                self.force = force_of(name, a, b, gamma);
+            },
+            "name"_a, "a"_a, "b"_a, "gamma"_a)
+        .def(
+            "set_space",
+            [](LayoutOptions& self, const std::string& name, std::vector<float> values, Size dim) {
+                self.space = space_of(name, values, dim);
+                self.space_values = std::move(values);
+            },
+            "name"_a, "values"_a, "dim"_a)
+        .def_rw("negatives", &LayoutOptions::negatives)
+        .def_rw("pulls", &LayoutOptions::pulls)
+        .def_rw("firings_per_sweep", &LayoutOptions::firings_per_sweep)
+        .def_rw("update_negatives", &LayoutOptions::update_negatives)
+        .def_rw("seed", &LayoutOptions::seed)
+        .def_rw("first_sweep", &LayoutOptions::first_sweep);
+}
+
+}  // namespace
+
+void bind_layout(nb::module_& m) {
+    bind_layout_options(m);
+    nb::class_<SampledLayout>(m, "SampledLayout")
+        .def(
+            "__init__",
+            [](SampledLayout* self, In<Size, 1> indptr, In<Index, 1> indices, In<float, 1> weights,
+               In<float, 2> embedding, std::optional<In<float, 2>> reference,
+               std::optional<In<std::uint64_t, 1>> row_key, const LayoutOptions& options,
+               std::optional<In<Index, 1>> head_row) {
+                const Matrix places = view(embedding);
+                const Csr edges = view(indptr, indices, weights);
+                require(!row_key || static_cast<Size>(row_key->shape(0)) == edges.rows, "row_key has another length");
+                require(!head_row || static_cast<Size>(head_row->shape(0)) == edges.rows,
+                        "head_row has another length");
+                require(!reference || static_cast<Size>(reference->shape(1)) == places.cols,
+                        "reference differs in its components");
+                require(!(reference && options.update_negatives), "a frozen reference cannot move");
+                require(!(head_row && (reference || options.update_negatives)), "the heads are rows that move alone");
+                require(options.negatives >= 0, "negatives must not be negative");
+                require(options.pulls >= 1, "pulls must be at least 1");
+                require(options.firings_per_sweep > 0.0 && options.firings_per_sweep <= 1.0,
+                        "firings_per_sweep must lie in (0, 1]");
+                space_of(space_names[static_cast<int>(options.space)], options.space_values, places.cols);
+                new (self)
+                    SampledLayout(edges, places, reference ? view(*reference) : Matrix{},
+                                  row_key ? row_key->data() : nullptr, options, head_row ? head_row->data() : nullptr);
+            },
+            "indptr"_a, "indices"_a, "weights"_a, "embedding"_a, "reference"_a.none(), "row_key"_a.none(), "options"_a,
+            "head_row"_a.none(), nb::keep_alive<1, 6>())
+        .def(
+            "step",
+            [](SampledLayout& self, In<float, 2> learning_rates, int n_jobs) {
+                const Matrix rates = view(learning_rates);
+                require(rates.cols == 1 || rates.cols == self.n_heads(),
+                        "learning_rates must have one column, or one per head");
+                run(n_jobs, [&](ThreadTeam& team) {
+                    self.step(rates, team);
+                    return 0;
+                });
+            },
+            "learning_rates"_a, "n_jobs"_a)
+        .def(
+            "pin",
+            [](SampledLayout& self, In<bool, 1> fixed) {
+                require(static_cast<Size>(fixed.shape(0)) == self.n_heads(), "fixed has another length");
+                self.pin(fixed.data());
+            },
+            "fixed"_a)
+        .def(
+            "weigh_negatives",
+            [](SampledLayout& self, In<float, 1> weights) {
+                require(static_cast<Size>(weights.shape(0)) == self.n_reference(), "weights have another length");
+                self.weigh_negatives(weights.data());
+            },
+            "weights"_a)
+        .def(
+            "add_density",
+            [](SampledLayout& self, In<float, 1> target, float lambda, double variance_shift, Size first_sweep,
+               Size every, std::optional<std::vector<double>> fitted) {
+                require(static_cast<Size>(target.shape(0)) == self.n_heads(), "target has another length");
+                require(!fitted || fitted->size() == 4, "fitted is (mean, variance, covariance, strength)");
+                require(every >= 1, "every must be at least 1");
+                DensityOptions options{lambda, variance_shift, first_sweep, every, {}};
+                if (fitted) options.fitted = {(*fitted)[0], (*fitted)[1], (*fitted)[2], (*fitted)[3]};
+                self.add_density(target.data(), options);
+            },
+            "target"_a, "lambda_"_a, "variance_shift"_a, "first_sweep"_a, "every"_a, "fitted"_a.none())
+        .def(
+            "density_summary",
+            [](SampledLayout& self, int n_jobs) {
+                const DensitySummary s = run(n_jobs, [&](ThreadTeam& team) { return self.measure_density(team); });
+                return nb::make_tuple(s.mean, s.variance, s.covariance, s.strength);
+            },
+            "n_jobs"_a)
+        .def(
+            "density_gradient",
+            [](SampledLayout& self, int n_jobs) {
+                const Matrix places = self.embedding();
+                auto out = make<float>(places.rows, places.cols);
+                run(n_jobs, [&](ThreadTeam& team) {
+                    const std::vector<float>& moves = self.density_moves(team);
+                    std::copy(moves.begin(), moves.end(), out.data());
+                    return 0;
+                });
+                return out;
+            },
+            "n_jobs"_a)
+        .def(
+            "place", [](SampledLayout& self, In<float, 2> places) { self.place(view(places)); }, "places"_a)
+        .def_prop_ro("sweep", &SampledLayout::sweep)
+        .def("embedding", [](const SampledLayout& self) { return copy(self.embedding()); });
+
+    m.def(
+        "force_table",
+        [](In<float, 1> d2, const std::string& name, float a, float b, float gamma) {
+            const auto n = static_cast<Size>(d2.shape(0));
+            auto attract = make<float>(n);
+            auto repel = make<float>(n);
+            sampled_kernels().force_table(force_of(name, a, b, gamma), d2.data(), n, attract.data(), repel.data());
+            return nb::make_tuple(attract, repel);
+        },
+        "d2"_a, "name"_a, "a"_a, "b"_a, "gamma"_a);
+
+    m.def(
+        "space_table",
+        [](In<float, 2> heads, In<float, 2> tails, const std::string& name, const std::vector<float>& values) {
+            const Matrix from = view(heads), to = view(tails);
+            require(from.rows == to.rows && from.cols == to.cols && from.cols >= 1, "heads and tails differ in shape");
+            const SpaceKind kind = space_of(name, values, from.cols);
+            auto d2 = make<float>(from.rows);
+            auto delta = make<float>(from.rows, from.cols);
+            sampled_kernels().space_table({kind, values.data()}, from, to, d2.data(), delta.data());
+            return nb::make_tuple(d2, delta);
+        },
+        "heads"_a, "tails"_a, "name"_a, "values"_a);
+}
+
+}  // namespace vicinal

@@ -1,0 +1,287 @@
+// Bindings of the neighbour search.
+#include "bindings/binding.hpp"
+#include "neighbors/neighbor_index.hpp"
+#include "neighbors/point_tree.hpp"
+#include "neighbors/row_content.hpp"
+#include "neighbors/sparse_index.hpp"
+
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+
+namespace vicinal {
+
+namespace {
+
+// A function of Python's, called with the rows it was given; only one thread can.
+class PythonPairs : public PairMetric {
+  public:
+    PythonPairs(nb::list heads, nb::list tails, nb::object function)
+        : heads_(std::move(heads)), tails_(std::move(tails)), function_(std::move(function)) {}
+
+    float rank(Size head, Size tail) const override {
+        nb::gil_scoped_acquire gil;
+        const nb::object value = function_(heads_[head], tails_[tail]);
+        const double number = PyFloat_AsDouble(value.ptr());
+        if (PyErr_Occurred() != nullptr) throw nb::python_error();
+        return checked_rank(number, head, tail);
+    }
+
+  private:
+    const nb::list heads_, tails_;
+    const nb::object function_;
+};
+
+// What a scipy.LowLevelCallable holds: a capsule with the function, named by its signature, and its data.
+ForeignFunction foreign_function(nb::tuple callable) {
+    constexpr std::pair<const char*, ForeignFunction::Kind> signatures[] = {
+        {"double (float *, float *, int, void *)", ForeignFunction::Kind::floats_data},
+        {"double (double *, double *, int, void *)", ForeignFunction::Kind::doubles_data},
+        {"double (float *, float *, int)", ForeignFunction::Kind::floats},
+        {"double (double *, double *, int)", ForeignFunction::Kind::doubles},
+    };
+    const nb::object capsule = callable[0];
+    const char* signature = PyCapsule_GetName(capsule.ptr());
+    if (signature == nullptr) throw nb::python_error();
+    std::string known;
+    for (const auto& [name, kind] : signatures) {
+        if (std::string(name) == signature)
+            return {kind, PyCapsule_GetPointer(capsule.ptr(), signature), PyCapsule_GetContext(capsule.ptr())};
+        known += (known.empty() ? "" : ", ") + std::string("'") + name + "'";
+    }
+    throw std::invalid_argument("metric is a LowLevelCallable with signature '" + std::string(signature) +
+                                "', must be one of " + known);
+}
+
+SparseMatrix sparse_view(const In<Size, 1>& indptr, const In<Index, 1>& indices, const In<float, 1>& values,
+                         Size cols) {
+    const Csr csr = view(indptr, indices, values);
+    for (Size i = 0; i < csr.rows; ++i)
+        for (Size e = csr.indptr[i]; e < csr.indptr[i + 1]; ++e)
+            require(csr.indices[e] >= (e > csr.indptr[i] ? csr.indices[e - 1] + 1 : 0) && csr.indices[e] < cols,
+                    "the columns of a sparse row must ascend and exist");
+    return {csr, cols};
+}
+
+void bind_pairs(nb::module_& m) {
+    nb::class_<PairMetric>(m, "PairMetric").def("rank", &PairMetric::rank, "head"_a, "tail"_a);
+    nb::class_<DensePairs, PairMetric>(m, "DensePairs")
+        .def(
+            "__init__",
+            [](DensePairs* self, In<float, 2> heads, In<float, 2> tails, const std::string& metric, double power) {
+                require(heads.shape(1) == tails.shape(1), "queries differ in their columns");
+                new (self) DensePairs(view(heads), view(tails), find_metric(metric), power);
+            },
+            "heads"_a, "tails"_a, "metric"_a, "power"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>());
+    nb::class_<ForeignPairs, PairMetric>(m, "ForeignPairs")
+        .def(
+            "__init__",
+            [](ForeignPairs* self, In<float, 2> heads, In<float, 2> tails, nb::tuple function) {
+                require(heads.shape(1) == tails.shape(1), "queries differ in their columns");
+                new (self) ForeignPairs(view(heads), view(tails), foreign_function(function));
+            },
+            "heads"_a, "tails"_a, "function"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())
+        .def_static("check", [](nb::tuple function) { foreign_function(function); }, "function"_a);
+    nb::class_<PythonPairs, PairMetric>(m, "PythonPairs")
+        .def(nb::init<nb::list, nb::list, nb::object>(), "heads"_a, "tails"_a, "function"_a);
+}
+
+void bind_sparse(nb::module_& m) {
+    nb::class_<SparseIndex>(m, "SparseIndex")
+        .def(
+            "__init__",
+            [](SparseIndex* self, In<Size, 1> indptr, In<Index, 1> indices, In<float, 1> values, Size cols,
+               const std::string& metric, double power, int n_jobs) {
+                const MetricRule& rule = find_metric(metric);
+                const SparseMatrix rows = sparse_view(indptr, indices, values, cols);
+                run(n_jobs, [&](ThreadTeam& team) { return new (self) SparseIndex(rows, rule, power, team); });
+            },
+            "indptr"_a, "indices"_a, "values"_a, "cols"_a, "metric"_a, "power"_a, "n_jobs"_a, nb::keep_alive<1, 2>(),
+            nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())
+        .def_prop_ro("additive", &SparseIndex::additive)
+        .def_prop_ro("additions", &SparseIndex::additions)
+        .def(
+            "search",
+            [](const SparseIndex& self, Size k, Size budget, Size pool, int n_jobs) {
+                const Size n = self.rows().csr.rows;
+                require(budget == 0 || pool >= k, "the pool must hold k rows");
+                require(k >= 1 && k <= n, "k must lie between 1 and the number of rows");
+                auto index = make<Index>(n, k);
+                auto distance = make<float>(n, k);
+                run(n_jobs, [&](ThreadTeam& team) {
+                    self.search(k, budget, pool, index.data(), distance.data(), team);
+                    return 0;
+                });
+                return nb::make_tuple(index, distance);
+            },
+            "k"_a, "budget"_a, "pool"_a, "n_jobs"_a)
+        .def(
+            "query",
+            [](const SparseIndex& self, In<Size, 1> indptr, In<Index, 1> indices, In<float, 1> values, Size cols,
+               Size k, Size budget, Size pool, int n_jobs) {
+                require(budget == 0 || pool >= k, "the pool must hold k rows");
+                require(cols == self.rows().cols, "queries differ in their columns");
+                require(k >= 1 && k <= self.rows().csr.rows, "k must lie between 1 and the number of rows");
+                const SparseMatrix queries = sparse_view(indptr, indices, values, cols);
+                auto index = make<Index>(queries.rows.rows, k);
+                auto distance = make<float>(queries.rows.rows, k);
+                run(n_jobs, [&](ThreadTeam& team) {
+                    self.query(queries, k, budget, pool, index.data(), distance.data(), team);
+                    return 0;
+                });
+                return nb::make_tuple(index, distance);
+            },
+            "indptr"_a, "indices"_a, "values"_a, "cols"_a, "k"_a, "budget"_a, "pool"_a, "n_jobs"_a);
+
+    m.def(
+        "hash_sparse_rows",
+        [](In<Size, 1> indptr, In<Index, 1> indices, In<float, 1> values, Size cols, int n_jobs) {
+            const SparseMatrix rows = sparse_view(indptr, indices, values, cols);
+            auto out = make<std::uint64_t>(rows.rows.rows);
+            run(n_jobs, [&](ThreadTeam& team) {
+                hash_sparse_rows(rows.rows, cols, out.data(), team);
+                return 0;
+            });
+            return out;
+        },
+        "indptr"_a, "indices"_a, "values"_a, "cols"_a, "n_jobs"_a);
+}
+
+void bind_point_tree(nb::module_& m) {
+    nb::class_<PointTree>(m, "PointTree")
+        .def(
+            "__init__",
+            [](PointTree* self, In<float, 2> points, int n_jobs) {
+                require(points.shape(1) >= 1, "points need at least one component");
+                require(points.shape(0) < static_cast<std::size_t>(std::numeric_limits<Index>::max()),
+                        "too many points");
+                run(n_jobs, [&](ThreadTeam& team) { return new (self) PointTree(view(points), team); });
+            },
+            "points"_a, "n_jobs"_a = 1)
+        .def(
+            "query",
+            [](const PointTree& self, In<float, 2> queries, Size k, int n_jobs) {
+                const Matrix rows = view(queries);
+                require(rows.cols == self.dim(), "queries and points differ in their number of components");
+                require(k >= 1 && k <= self.n(), "k must lie between 1 and the number of points");
+                auto index = make<Index>(rows.rows, k);
+                auto distance = make<float>(rows.rows, k);
+                run(n_jobs, [&](ThreadTeam& team) {
+                    self.query(rows, k, index.data(), distance.data(), team);
+                    return 0;
+                });
+                return nb::make_tuple(index, distance);
+            },
+            "queries"_a, "k"_a, "n_jobs"_a);
+}
+
+}  // namespace
+
+void bind_neighbors(nb::module_& m) {
+    bind_point_tree(m);
+    bind_pairs(m);
+    bind_sparse(m);
+    m.def("metrics", [] {
+        std::vector<std::pair<std::string, bool>> names;
+        for (const MetricRule& rule : metric_table) names.emplace_back(rule.name, rule.ranking == Ranking::pairs);
+        return names;
+    });
+    nb::class_<NeighborIndex>(m, "NeighborIndex")
+        .def(
+            "__init__",
+            [](NeighborIndex* self, In<float, 2> rows, const std::string& metric, std::uint64_t seed, int n_jobs,
+               const PairMetric* pairs) {
+                const MetricRule& rule = find_metric(metric);
+                require(rule.ranking != Ranking::pairs || pairs != nullptr, "this metric is known by pairs");
+                run(n_jobs,
+                    [&](ThreadTeam& team) { return new (self) NeighborIndex(view(rows), rule, seed, pairs, team); });
+            },
+            "rows"_a, "metric"_a, "seed"_a, "n_jobs"_a, "pairs"_a.none() = nb::none(), nb::keep_alive<1, 2>(),
+            nb::keep_alive<1, 6>())
+        .def(
+            "search_exact",
+            [](NeighborIndex& self, Size k, int n_jobs) {
+                const Size n = self.rows().rows;
+                require(k >= 1 && k <= n, "k must lie between 1 and the number of rows");
+                auto index = make<Index>(n, k);
+                auto distance = make<float>(n, k);
+                run(n_jobs, [&](ThreadTeam& team) {
+                    self.search_exact(k, index.data(), distance.data(), team);
+                    return 0;
+                });
+                return nb::make_tuple(index, distance);
+            },
+            "k"_a, "n_jobs"_a)
+        .def(
+            "search_approximate",
+            [](NeighborIndex& self, Size k, Size trees, Size leaf_rows, Size candidates, Size spare, Size rounds,
+               double coarse, double fine, double final, int n_jobs) {
+                const Size n = self.rows().rows;
+                require(k >= 2 && k <= n, "k must lie between 2 and the number of rows");
+                require(trees >= 1 && leaf_rows >= 2 && leaf_rows < most_tails, "trees or leaf_rows out of range");
+                require(candidates >= 1 && 2 * candidates <= most_tails, "candidates out of range");
+                auto index = make<Index>(n, k);
+                auto distance = make<float>(n, k);
+                const float share = run(n_jobs, [&](ThreadTeam& team) {
+                    return self.search_approximate(k,
+                                                   {trees, leaf_rows, candidates, spare, rounds, coarse, fine, final},
+                                                   index.data(), distance.data(), team);
+                });
+                return nb::make_tuple(index, distance, share);
+            },
+            "k"_a, "trees"_a, "leaf_rows"_a, "candidates"_a, "spare"_a, "rounds"_a, "coarse"_a, "fine"_a, "final"_a,
+            "n_jobs"_a)
+        .def(
+            "grow_forest",
+            [](NeighborIndex& self, Size trees, Size leaf_rows, int n_jobs) {
+                require(trees >= 1 && leaf_rows >= 2 && leaf_rows < most_tails, "trees or leaf_rows out of range");
+                run(n_jobs, [&](ThreadTeam& team) {
+                    self.grow_forest(trees, leaf_rows, team);
+                    return 0;
+                });
+            },
+            "trees"_a, "leaf_rows"_a, "n_jobs"_a)
+        .def(
+            "query",
+            [](const NeighborIndex& self, In<float, 2> queries, In<Size, 1> indptr, In<Index, 1> indices, Size k,
+               Size pool, Size trees, float share, int n_jobs, const PairMetric* pairs) {
+                require(static_cast<Size>(queries.shape(1)) == self.rows().cols, "queries differ in their columns");
+                require(k >= 1 && k <= self.rows().rows, "k must lie between 1 and the number of rows");
+                require(static_cast<Size>(indptr.shape(0)) == self.rows().rows + 1, "the graph has other rows");
+                auto index = make<Index>(static_cast<Size>(queries.shape(0)), k);
+                auto distance = make<float>(static_cast<Size>(queries.shape(0)), k);
+                run(n_jobs, [&](ThreadTeam& team) {
+                    self.query(view(queries), pairs, {indptr.data(), indices.data()}, {k, pool, trees, share},
+                               index.data(), distance.data(), team);
+                    return 0;
+                });
+                return nb::make_tuple(index, distance);
+            },
+            "queries"_a, "indptr"_a, "indices"_a, "k"_a, "pool"_a, "trees"_a, "share"_a, "n_jobs"_a,
+            "pairs"_a.none() = nb::none());
+
+    m.def(
+        "hash_rows",
+        [](In<float, 2> rows, int n_jobs) {
+            auto out = make<std::uint64_t>(static_cast<Size>(rows.shape(0)));
+            run(n_jobs, [&](ThreadTeam& team) {
+                hash_rows(view(rows), out.data(), team);
+                return 0;
+            });
+            return out;
+        },
+        "rows"_a, "n_jobs"_a);
+
+    m.def(
+        "scan_rows",
+        [](In<float, 2> rows, int n_jobs, bool allow_nan) {
+            const RowScan scan = run(n_jobs, [&](ThreadTeam& team) { return scan_rows(view(rows), allow_nan, team); });
+            return nb::make_tuple(scan.largest, scan.first_bad_row);
+        },
+        "rows"_a, "n_jobs"_a, "allow_nan"_a = false);
+}
+
+}  // namespace vicinal

@@ -1,0 +1,131 @@
+// Directed memberships made one symmetric graph, each pair combined by
+//   FuzzyMix  p_ij = mix * (p_{j|i} + p_{i|j} - p_{j|i} p_{i|j}) + (1 - mix) * p_{j|i} p_{i|j}    (survey eq. 4),
+//             mix = 1 the fuzzy union, mix = 0 the fuzzy intersection;
+//   Mean      p_ij = (p_{j|i} + p_{i|j}) / 2                                                      (eq. 19 times n).
+#pragma once
+
+#include "base/parallel.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace vicinal {
+
+struct OwnedCsr {
+    std::vector<Size> indptr;
+    std::vector<Index> indices;
+    std::vector<float> weights;
+};
+
+struct FuzzyMix {
+    float mix;
+    float operator()(float p, float q) const {
+        const float product = p * q;
+        return mix * (p + q - product) + (1.0f - mix) * product;
+    }
+};
+
+struct Mean {
+    float operator()(float p, float q) const { return 0.5f * (p + q); }
+};
+
+struct DirectedEdge {
+    Index to;
+    float p;
+};
+
+// emit(j, w) for every edge of one row: [x, x_end) leads from it, [y, y_end) to it, both in ascending order.
+template <class Combine, class Emit>
+void merge_directions(const DirectedEdge* x, const DirectedEdge* x_end, const DirectedEdge* y,
+                      const DirectedEdge* y_end, const Combine& combine, const Emit& emit) {
+    while (x != x_end || y != y_end) {
+        const bool take_x = y == y_end || (x != x_end && x->to <= y->to);
+        const bool take_y = x == x_end || (y != y_end && y->to <= x->to);
+        const Index j = take_x ? x->to : y->to;
+        const float p = take_x ? (x++)->p : 0.0f, q = take_y ? (y++)->p : 0.0f;
+        const float w = combine(p, q);
+        if (w > 0.0f) emit(j, w);
+    }
+}
+
+template <class Combine>
+class Symmetrizer {
+  public:
+    Symmetrizer(const NeighborTable& table, const float* membership, const Combine& combine)
+        : table_(table), membership_(membership), combine_(combine) {}
+
+    OwnedCsr run(ThreadTeam& team) {
+        sort_rows(team);
+        transpose();
+        OwnedCsr out;
+        const auto n = static_cast<std::size_t>(table_.rows);
+        out.indptr.assign(n + 1, 0);
+        team.parallel_for(table_.rows, 1024, [&](Size begin, Size end, int) {
+            for (Size i = begin; i < end; ++i) merge(i, [&](Index, float) { ++out.indptr[i + 1]; });
+        });
+        for (std::size_t i = 0; i < n; ++i) out.indptr[i + 1] += out.indptr[i];
+        out.indices.resize(static_cast<std::size_t>(out.indptr[n]));
+        out.weights.resize(static_cast<std::size_t>(out.indptr[n]));
+        team.parallel_for(table_.rows, 1024, [&](Size begin, Size end, int) {
+            for (Size i = begin; i < end; ++i) {
+                Size at = out.indptr[i];
+                merge(i, [&](Index j, float w) {
+                    out.indices[at] = j;
+                    out.weights[at++] = w;
+                });
+            }
+        });
+        return out;
+    }
+
+  private:
+    using Edge = DirectedEdge;
+
+    // Rows by index, without the missing and the zero ones.
+    void sort_rows(ThreadTeam& team) {
+        forward_.resize(static_cast<std::size_t>(table_.rows * table_.k));
+        count_.assign(static_cast<std::size_t>(table_.rows), 0);
+        team.parallel_for(table_.rows, 1024, [&](Size begin, Size end, int) {
+            for (Size i = begin; i < end; ++i) {
+                Edge* row = forward_.data() + i * table_.k;
+                for (Size e = i * table_.k; e < (i + 1) * table_.k; ++e)
+                    if (membership_[e] > 0.0f) row[count_[i]++] = {table_.index[e], membership_[e]};
+                std::sort(row, row + count_[i], [](const Edge& x, const Edge& y) { return x.to < y.to; });
+            }
+        });
+    }
+
+    // Counting sort by target keeps sources in order, so transposed rows are sorted too.
+    void transpose() {
+        const auto n = static_cast<std::size_t>(table_.rows);
+        start_.assign(n + 1, 0);
+        for_each_edge([&](Size, const Edge& edge) { ++start_[edge.to + 1]; });
+        for (std::size_t i = 0; i < n; ++i) start_[i + 1] += start_[i];
+        backward_.resize(static_cast<std::size_t>(start_[n]));
+        std::vector<Size> at(start_.begin(), start_.end() - 1);
+        for_each_edge([&](Size i, const Edge& edge) { backward_[at[edge.to]++] = {static_cast<Index>(i), edge.p}; });
+    }
+
+    template <class F>
+    void for_each_edge(const F& f) const {
+        for (Size i = 0; i < table_.rows; ++i)
+            for (Size e = 0; e < count_[i]; ++e) f(i, forward_[i * table_.k + e]);
+    }
+
+    template <class F>
+    void merge(Size i, const F& emit) const {
+        const Edge* x = forward_.data() + i * table_.k;
+        const Edge* x_end = x + count_[i];
+        const Edge* y = backward_.data() + start_[i];
+        const Edge* y_end = backward_.data() + start_[i + 1];
+        merge_directions(x, x_end, y, y_end, combine_, emit);
+    }
+
+    const NeighborTable& table_;
+    const float* membership_;
+    const Combine combine_;
+    std::vector<Edge> forward_, backward_;
+    std::vector<Size> count_, start_;
+};
+
+}  // namespace vicinal

@@ -1,0 +1,148 @@
+#include "layout/full_layout.hpp"
+
+#include "layout/full_kernels.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+namespace vicinal {
+
+namespace {
+
+// van der Maaten's gains, openTSNE's longest step.
+constexpr float gain_rise = 0.2f, gain_fall = 0.8f, smallest_gain = 0.01f, longest_step = 5.0f;
+constexpr float far_away = 1e18f;  // its square is a float still
+constexpr float smallest_normaliser = 1e-12f;
+constexpr Size reduction_rows = 1024;
+
+Size whole(Size n) { return (n + sum_lanes - 1) / sum_lanes * sum_lanes; }
+
+}  // namespace
+
+SourceColumns::SourceColumns(Matrix places, std::vector<float>& memory) : stride(whole(places.rows)) {
+    memory.resize(static_cast<std::size_t>(stride * places.cols));
+    for (Size c = 0; c < places.cols; ++c) {
+        float* column = memory.data() + c * stride;
+        for (Size j = 0; j < places.rows; ++j) column[j] = places.row(j)[c];
+        std::fill(column + places.rows, column + stride, far_away);
+    }
+    data = memory.data();
+}
+
+FullLayout::FullLayout(const Csr& graph, Matrix heads, Matrix reference, float dof)
+    : n_(heads.rows), dim_(heads.cols), reference_(reference), dof_(dof) {
+    if (graph.rows != heads.rows) throw std::invalid_argument("graph and embedding differ in their rows");
+    for (Size e = 0; e < graph.indptr[graph.rows]; ++e)
+        if (graph.indices[e] < 0 || graph.indices[e] >= sources().rows)
+            throw std::invalid_argument("an edge leads to no row");
+    now_.places.assign(heads.data, heads.data + n_ * dim_);
+    now_.velocity.assign(now_.places.size(), 0.0f);
+    now_.gain.assign(now_.places.size(), 1.0f);
+    next_ = now_;
+    pull_.resize(now_.places.size());
+    field_.resize(now_.places.size());
+    potential_.resize(static_cast<std::size_t>(n_));
+    pad(graph);
+}
+
+// Padding has no weight, and leads to row 0.
+void FullLayout::pad(const Csr& graph) {
+    start_.resize(static_cast<std::size_t>(n_ + 1));
+    for (Size i = 0; i < n_; ++i) start_[i + 1] = start_[i] + whole(graph.indptr[i + 1] - graph.indptr[i]);
+    tails_.assign(static_cast<std::size_t>(start_[n_]), 0);
+    weights_.assign(tails_.size(), 0.0f);
+    for (Size i = 0; i < n_; ++i) {
+        std::copy(graph.indices + graph.indptr[i], graph.indices + graph.indptr[i + 1], tails_.begin() + start_[i]);
+        std::copy(graph.weights + graph.indptr[i], graph.weights + graph.indptr[i + 1], weights_.begin() + start_[i]);
+    }
+}
+
+void FullLayout::step_exact(const FullStep* steps, Size n, ThreadTeam& team) {
+    for (Size t = 0; t < n; ++t) {
+        find_field(team);
+        advance(steps[t], 0.0, team);
+    }
+}
+
+void FullLayout::step_grid(const Grid& grid, const float* potential, const FullStep* steps, Size n, ThreadTeam& team) {
+    if (reference_.data == nullptr && n > 1) throw std::invalid_argument("a potential serves one iteration");
+    for (Size t = 0; t < n; ++t) {
+        full_kernels().grid_gather(grid, potential, now_.places.data(), n_, potential_.data(), field_.data(), team);
+        // The grid cannot tell a row from the others: its potential holds w(0) = 1 of the row itself.
+        advance(steps[t], 1.0, team);
+    }
+}
+
+void FullLayout::spread(const Grid& grid, float* density, ThreadTeam& team) {
+    shares_.resize(static_cast<std::size_t>(spread_shares * grid.size()));
+    full_kernels().grid_spread(grid, sources().data, sources().rows, shares_.data(), density, team);
+}
+
+void FullLayout::bounds(float* low, float* high) const {
+    const Matrix places = sources();
+    for (Size c = 0; c < dim_; ++c) low[c] = high[c] = places.rows > 0 ? places.row(0)[c] : 0.0f;
+    for (Size i = 0; i < places.rows; ++i)
+        for (Size c = 0; c < dim_; ++c) {
+            low[c] = std::min(low[c], places.row(i)[c]);
+            high[c] = std::max(high[c], places.row(i)[c]);
+        }
+}
+
+void FullLayout::find_field(ThreadTeam& team) {
+    const SourceColumns columns(sources(), columns_);
+    full_kernels().student_field({columns.data, sources().rows, columns.stride, now_.places.data(), n_, dim_,
+                                  reference_.data == nullptr, dof_, potential_.data(), field_.data()},
+                                 team);
+}
+
+float FullLayout::normaliser(double own) const {
+    double z = 0.0;
+    for (const float phi : potential_) z += phi - own;
+    return static_cast<float>(std::max(z, static_cast<double>(smallest_normaliser)));
+}
+
+void FullLayout::advance(const FullStep& step, double own_potential, ThreadTeam& team) {
+    full_kernels().attract({start_.data(), tails_.data(), weights_.data(), now_.places.data(), sources().data, n_, dim_,
+                            dof_, pull_.data()},
+                           team);
+    const float z = reference_.data == nullptr ? normaliser(own_potential) : 0.0f;
+    team.parallel_for(n_, 2048, [&](Size begin, Size end, int) { move_rows(step, z, begin, end); });
+    if (reference_.data == nullptr) centre(next_.places);
+    std::swap(now_, next_);
+    ++epoch_;
+}
+
+void FullLayout::move_rows(const FullStep& step, float normaliser, Size begin, Size end) {
+    const float attract = 2.0f * (dof_ + 1.0f) / dof_ * step.exaggeration;
+    for (Size i = begin; i < end; ++i) {
+        const float z = normaliser > 0.0f ? normaliser : std::max(potential_[i], smallest_normaliser);
+        float length2 = 0.0f;
+        for (Size e = i * dim_; e < (i + 1) * dim_; ++e) {
+            const float gradient = attract * pull_[e] + 2.0f * (field_[e] / z);
+            const float velocity = now_.velocity[e];
+            const bool opposed = (velocity > 0.0f) != (gradient > 0.0f) || velocity == 0.0f;
+            const float gain = opposed ? now_.gain[e] + gain_rise : now_.gain[e] * gain_fall + smallest_gain;
+            next_.gain[e] = gain;
+            next_.velocity[e] = step.momentum * velocity - step.learning_rate * gain * gradient;
+            length2 += next_.velocity[e] * next_.velocity[e];
+        }
+        if (length2 > longest_step * longest_step) {
+            const float shorten = longest_step / std::sqrt(length2);
+            for (Size e = i * dim_; e < (i + 1) * dim_; ++e) next_.velocity[e] *= shorten;
+        }
+        for (Size e = i * dim_; e < (i + 1) * dim_; ++e) next_.places[e] = now_.places[e] + next_.velocity[e];
+    }
+}
+
+void FullLayout::centre(std::vector<float>& places) const {
+    std::vector<double> mean(static_cast<std::size_t>(dim_), 0.0);
+    for (Size i = 0; i < n_; ++i)
+        for (Size c = 0; c < dim_; ++c) mean[c] += places[i * dim_ + c];
+    for (double& m : mean) m /= static_cast<double>(std::max<Size>(n_, 1));
+    for (Size i = 0; i < n_; ++i)
+        for (Size c = 0; c < dim_; ++c) places[i * dim_ + c] -= static_cast<float>(mean[c]);
+}
+
+}  // namespace vicinal

@@ -1,0 +1,159 @@
+// The one way in which pairs of rows are compared while a table is being built: leaves of a tree, local
+// joins of NN-descent and blocks of the exact search are all a list of heads against a list of tails.
+//
+// Sketches of the tails are transposed so that lanes run over tails; four heads share every load. A pair whose
+// sketch passes the limit of either row is evaluated in full, unless the sketch is all there is to know, and
+// offered to both.
+#pragma once
+
+#include "neighbors/heap_push.hpp"
+#include "neighbors/metric.hpp"
+#include "neighbors/search_space.hpp"
+
+#include <bit>
+
+namespace vicinal::VICINAL_LEVEL {
+
+// Scratch of one worker: transposed sketches, ranks of four heads, bounds of the tails.
+constexpr Size padded_columns(Size sketch_dim) { return (sketch_dim + 3) / 4 * 4; }
+constexpr Size join_scratch_floats(Size sketch_dim) { return (padded_columns(sketch_dim) + 4 + 1) * most_tails; }
+
+// The sketch ranks the pair; what a row holds already decides. Exact where the sketch is.
+struct SketchLimit {
+    static constexpr bool final = true;
+    const NeighborHeap& heap;
+    VICINAL_INLINE float operator()(Index row) const { return heap.bound(row); }
+};
+
+// A sketch never ranks a pair worse than the rows do, so nothing is lost.
+struct LowerBoundLimit {
+    static constexpr bool final = false;
+    const SearchSpace& space;
+    const NeighborHeap& heap;
+    VICINAL_INLINE float operator()(Index row) const { return space.relaxed(heap.bound(row)); }
+};
+
+// A limit a row fixed before the loop: a guess may then be tighter than the bound without the result depending
+// on which thread came first.
+struct FixedLimit {
+    static constexpr bool final = false;
+    const float* limit;
+    VICINAL_INLINE float operator()(Index row) const { return limit[row]; }
+};
+
+// Every pair is evaluated: nothing is known about its rank.
+struct NoLimit {
+    static constexpr bool final = false;
+    VICINAL_INLINE float operator()(Index) const { return no_rank; }
+};
+
+template <class Rank, Source source, class Limit>
+class Join {
+  public:
+    Join(const SearchSpace& space, const NeighborHeap& heap, const Limit& limit, float* scratch)
+        : space_(space), heap_(heap), limit_(limit), columns_(scratch),
+          ranks_(columns_ + padded_columns(space.sketch_dim) * most_tails), bounds_(ranks_ + 4 * most_tails) {}
+
+    // Compares every head with every tail; with `overlap` the first n_heads tails are the heads themselves
+    // and each pair among them is compared once.
+    void run(const Index* heads, Size n_heads, const Index* tails, Size n_tails, bool overlap) {
+        pack(tails, n_tails);
+        for (Size h = 0; h < n_heads; h += 4) {
+            const Size rows = n_heads - h < 4 ? n_heads - h : 4;
+            const Size from = overlap ? (h / lanes) * lanes : 0;
+            rank_sketches(heads + h, rows, from);
+            for (Size r = 0; r < rows; ++r) {
+                const Size first = overlap ? h + r + 1 : 0;
+                offer(heads[h + r], tails, n_tails, first, ranks_ + r * most_tails);
+            }
+        }
+    }
+
+  private:
+    // Everything the join will touch is asked for before any of it is needed.
+    void pack(const Index* tails, Size n) {
+        for (Size j = 0; j < n; ++j) {
+            prefetch(space_.sketch_row(tails[j]), space_.sketch_stride * static_cast<Size>(sizeof(float)));
+            prefetch(heap_.row(tails[j]).rank, heap_.k * static_cast<Size>(sizeof(float)));
+            prefetch(heap_.row(tails[j]).tag, heap_.k * static_cast<Size>(sizeof(float)));
+        }
+        padded_ = (n + 2 * lanes - 1) / (2 * lanes) * (2 * lanes);
+        for (Size j = 0; j < padded_; ++j) bounds_[j] = j < n ? limit_(tails[j]) : -1.0f;
+        for (Size j = 0; j < padded_; j += 4) {
+            const float* sketch[4];
+            for (Size r = 0; r < 4; ++r) sketch[r] = space_.sketch_row(tails[j + r < n ? j + r : 0]);
+            for (Size k = 0; k < space_.sketch_dim; k += 4) transpose4(sketch, k, columns_ + k * padded_ + j);
+        }
+    }
+
+    // Four columns of four sketches; what lies between sketch_dim and the padded stride is zero.
+    VICINAL_INLINE void transpose4(const float* const (&sketch)[4], Size k, float* out) const {
+        typedef float Quad __attribute__((vector_size(16)));
+        const Quad a = load<Quad>(sketch[0] + k), b = load<Quad>(sketch[1] + k);
+        const Quad c = load<Quad>(sketch[2] + k), d = load<Quad>(sketch[3] + k);
+        const Quad ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+        const Quad ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+        const Quad cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+        const Quad cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+        store(out, __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5));
+        store(out + padded_, __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7));
+        store(out + 2 * padded_, __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5));
+        store(out + 3 * padded_, __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7));
+    }
+
+    VICINAL_INLINE void rank_sketches(const Index* heads, Size rows, Size from) {
+        const float* x[4];
+        for (Size r = 0; r < 4; ++r) x[r] = space_.sketch_row(heads[r < rows ? r : 0]);
+        for (Size j = from / (2 * lanes) * (2 * lanes); j < padded_; j += 2 * lanes) {
+            Float sum[4][2] = {};
+            const float* column = columns_ + j;
+            for (Size k = 0; k < space_.sketch_dim; ++k, column += padded_) {
+                const Float y0 = load<Float>(column), y1 = load<Float>(column + lanes);
+                for (int r = 0; r < 4; ++r) {
+                    const Float v = splat<Float>(x[r][k]);
+                    sum[r][0] = Rank::step(sum[r][0], v, y0);
+                    sum[r][1] = Rank::step(sum[r][1], v, y1);
+                }
+            }
+            for (int r = 0; r < 4; ++r) {
+                store(ranks_ + r * most_tails + j, sum[r][0]);
+                store(ranks_ + r * most_tails + j + lanes, sum[r][1]);
+            }
+        }
+    }
+
+    VICINAL_INLINE void offer(Index head, const Index* tails, Size n, Size first, const float* ranks) {
+        const Float own = splat<Float>(limit_(head));
+        for (Size j = first / lanes * lanes; j < n; j += lanes) {
+            const Float rank = load<Float>(ranks + j);
+            std::uint32_t pass = bits_of((rank <= own) | (rank <= load<Float>(bounds_ + j)));
+            if (j < first) pass &= ~0u << (first - j);
+            if (n - j < lanes) pass &= (1u << (n - j)) - 1u;
+            for (; pass != 0; pass &= pass - 1) {
+                const Size at = j + std::countr_zero(pass);
+                compare(head, tails[at], ranks[at]);
+            }
+        }
+    }
+
+    VICINAL_INLINE void compare(Index head, Index tail, float rank) {
+        if (head == tail) return;
+        if constexpr (!Limit::final) {
+            // Rows that know each other need not meet again; looking is cheaper than evaluating.
+            if (contains(heap_, head, tail) && contains(heap_, tail, head)) return;
+            rank = rank_rows<Rank, source>(space_, head, tail);
+        }
+        if (rank <= heap_.bound(head)) push(heap_, head, rank, tail);
+        if (rank <= heap_.bound(tail)) push(heap_, tail, rank, head);
+    }
+
+    const SearchSpace& space_;
+    const NeighborHeap& heap_;
+    const Limit limit_;
+    float* columns_;
+    float* ranks_;
+    float* bounds_;
+    Size padded_ = 0;
+};
+
+}  // namespace vicinal::VICINAL_LEVEL

@@ -1,0 +1,148 @@
+#include "neighbors/neighbor_index.hpp"
+
+#include "base/rng.hpp"
+#include "neighbors/search_kernels.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+
+namespace vicinal {
+
+const MetricRule& find_metric(const std::string& name) {
+    for (const MetricRule& rule : metric_table)
+        if (name == rule.name) return rule;
+    throw std::invalid_argument("unknown metric '" + name + "'");
+}
+
+namespace {
+
+// The arrays behind a NeighborHeap.
+class HeapStorage {
+  public:
+    HeapStorage(Size rows, Size k, ThreadTeam& team) {
+        const Size stride = (k + heap_pad - 1) / heap_pad * heap_pad;
+        ranks_.reset(new float[static_cast<std::size_t>(rows * stride)]);
+        tags_.reset(new std::uint32_t[static_cast<std::size_t>(rows * stride)]);
+        worst_.reset(new float[static_cast<std::size_t>(rows)]);
+        locks_.reset(new std::uint8_t[static_cast<std::size_t>(rows)]);
+        heap_ = {ranks_.get(), tags_.get(), worst_.get(), locks_.get(), rows, k, stride};
+        team.parallel_for(rows, 4096, [&](Size begin, Size end, int) { heap_.clear(begin, end); });
+    }
+    const NeighborHeap& heap() const { return heap_; }
+
+  private:
+    std::unique_ptr<float[]> ranks_, worst_;
+    std::unique_ptr<std::uint32_t[]> tags_;
+    std::unique_ptr<std::uint8_t[]> locks_;
+    NeighborHeap heap_;
+};
+
+}  // namespace
+
+NeighborIndex::NeighborIndex(Matrix rows, const MetricRule& metric, std::uint64_t seed, const PairMetric* pairs,
+                             ThreadTeam& team)
+    : metric_(metric), seed_(seed), sketcher_(metric, rows.cols) {
+    prepare_rows(rows, pairs, own_, team);
+    if (sketcher_.projects()) sketcher_.fit(space_, seed, team);
+    sketch_rows(own_, team);
+}
+
+void NeighborIndex::prepare_rows(Matrix rows, const PairMetric* pairs, Sketched& out, ThreadTeam& team) const {
+    out.space = sketcher_.space();
+    out.space.rows = rows;
+    out.space.pairs = pairs;
+    if (!sketcher_.prepares()) return;
+    out.scale.resize(static_cast<std::size_t>(rows.rows));
+    sketcher_.prepare(rows, out.scale.data(), team);
+    out.space.scale = out.scale.data();
+}
+
+void NeighborIndex::sketch_rows(Sketched& out, ThreadTeam& team) const {
+    SearchSpace& space = out.space;
+    out.sketch.resize(static_cast<std::size_t>(space.rows.rows * space.sketch_stride));
+    const float longest2 = sketcher_.sketch(space.rows, space.scale, out.sketch.data(), team);
+    space.slack = sketch_slack(metric_.ranking, longest2);
+    space.sketch = out.sketch.data();
+}
+
+void NeighborIndex::write_table(const NeighborHeap& heap, Size wanted, Index* index, float* distance) const {
+    const Size k = wanted + 1;
+    for (Size i = 0; i < heap.rows; ++i) {
+        index[i * k] = static_cast<Index>(i);
+        distance[i * k] = 0.0f;
+        for (Size e = 0; e < wanted; ++e) {
+            const HeapRow row = heap.row(i);
+            const bool known = row.rank[e] < no_rank;
+            index[i * k + e + 1] = known ? row.index(e) : -1;
+            distance[i * k + e + 1] = known ? finish_distance(metric_.finish, row.rank[e]) : no_rank;
+        }
+    }
+}
+
+void NeighborIndex::search_exact(Size k, Index* index, float* distance, ThreadTeam& team) {
+    const HeapStorage storage(space_.rows.rows, k - 1, team);
+    if (k > 1) search_kernels().compare_all(space_, storage.heap(), team);
+    write_table(storage.heap(), k - 1, index, distance);
+}
+
+float NeighborIndex::search_approximate(Size k, const SearchOptions& options, Index* index, float* distance,
+                                        ThreadTeam& team) {
+    grow_forest(options.trees, options.leaf_rows, team);
+    const Size n = space_.rows.rows, wanted = k - 1;
+    const HeapStorage fresh(n, options.candidates, team), old(n, options.candidates, team);
+    const CandidateTables tables{fresh.heap(), old.heap()};
+    const Size sought = std::min(wanted + options.spare, n - 1);
+    const HeapStorage found(n, sought, team);
+    const double enough = space_.sketch_exact ? options.final : options.coarse;
+    search_kernels().descend_sketches(space_, found.heap(), tables, forest_, {seed_, options.rounds, enough}, team);
+    if (space_.sketch_exact) {
+        write_table(found.heap(), wanted, index, distance);
+        return 1.0f;
+    }
+    const HeapStorage best(n, wanted, team);
+    const float share = search_kernels().descend_rows(space_, found.heap(), best.heap(), tables, forest_.order,
+                                                      {mix64(seed_), options.rounds, options.fine}, team);
+    write_table(best.heap(), wanted, index, distance);
+    return share;
+}
+
+void NeighborIndex::grow_forest(Size trees, Size leaf_rows, ThreadTeam& team) {
+    const Size n = space_.rows.rows;
+    Size depth = 0;
+    while ((n >> depth) > leaf_rows) ++depth;
+    if (forest_.trees == trees && forest_.depth == depth) return;
+    // Grown aside: an interruption leaves the forest there was.
+    ForestView grown{.trees = trees, .depth = depth, .rows = n};
+    std::vector<Index> order(static_cast<std::size_t>(trees * n));
+    std::vector<Index> pairs(static_cast<std::size_t>(2 * trees * grown.nodes()));
+    std::vector<float> threshold(static_cast<std::size_t>(trees * grown.nodes()));
+    grown.order = order.data();
+    grown.pairs = pairs.data();
+    grown.threshold = threshold.data();
+    search_kernels().grow_forest(space_, seed_, grown, team);
+    order_ = std::move(order);
+    pairs_ = std::move(pairs);
+    threshold_ = std::move(threshold);
+    forest_ = grown;
+}
+
+void NeighborIndex::query(Matrix queries, const PairMetric* pairs, GraphView graph, const QueryOptions& options,
+                          Index* index, float* distance, ThreadTeam& team) const {
+    Sketched sketched;
+    prepare_rows(queries, pairs, sketched, team);
+    sketch_rows(sketched, team);
+    QueryTask task;
+    task.queries = sketched.space;
+    task.graph = graph;
+    task.k = options.k;
+    task.pool = std::max(options.pool, options.k);
+    task.trees = options.trees;
+    task.share = options.share;
+    task.index = index;
+    task.rank = distance;
+    search_kernels().query(space_, forest_, task, team);
+    for (Size e = 0; e < queries.rows * options.k; ++e) distance[e] = finish_distance(metric_.finish, distance[e]);
+}
+
+}  // namespace vicinal

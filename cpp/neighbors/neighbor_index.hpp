@@ -1,0 +1,74 @@
+// Rows made searchable: prepared by their metric, sketched, and for large data sorted into a forest.
+// An index is a function of (rows, metric, seed) alone, so it can be thrown away and built again.
+#pragma once
+
+#include "neighbors/row_sketcher.hpp"
+
+#include <string>
+#include <vector>
+
+namespace vicinal {
+
+// Effort of the approximate search. The values and their reasons are in Python (SearchOptions).
+struct SearchOptions {
+    Size trees;
+    Size leaf_rows;
+    Size candidates;  // per row and round, NN-descent compares at most this many new and as many old neighbors
+    Size spare;       // additional neighbors searched for on the sketches
+    Size rounds;      // the most rounds of each stage
+    double coarse;    // rounds on sketches end when less than this share of the table is new
+    double fine;      // the same for rounds on rows, which follow those on sketches
+    double final;     // the same for rounds on sketches that are the rows themselves
+};
+
+struct QueryOptions {
+    Size k;
+    Size pool;    // entries kept while searching, at least k
+    Size trees;   // whose leaves a search starts from; 0 compares a query with every row
+    float share;  // of a neighbor's rank that its sketch shows (nn_descent.hpp); 1 makes the filter exact
+};
+
+const MetricRule& find_metric(const std::string& name);  // throws std::invalid_argument
+
+class NeighborIndex {
+  public:
+    // Keeps the view: the rows must outlive the index. A metric that ranks by pairs comes with `pairs`, which must
+    // outlive it too; the rows then only show where neighbours are likely.
+    NeighborIndex(Matrix rows, const MetricRule& metric, std::uint64_t seed, const PairMetric* pairs, ThreadTeam& team);
+
+    // k nearest rows of every row, itself first; [rows][k]. Exact, or by forest and NN-descent.
+    void search_exact(Size k, Index* index, float* distance, ThreadTeam& team);
+    // The latter returns the share of a neighbour's rank that its sketch shows (nn_descent.hpp).
+    float search_approximate(Size k, const SearchOptions& options, Index* index, float* distance, ThreadTeam& team);
+
+    // Trees for finding where a search of unseen rows starts; without, every row is looked at.
+    void grow_forest(Size trees, Size leaf_rows, ThreadTeam& team);
+
+    // k nearest rows of every query, [queries][k]; `pairs` of queries and rows, if the metric needs it.
+    void query(Matrix queries, const PairMetric* pairs, GraphView graph, const QueryOptions& options, Index* index,
+               float* distance, ThreadTeam& team) const;
+
+    const Matrix& rows() const { return space_.rows; }
+
+  private:
+    struct Sketched {
+        std::vector<RowScale> scale;
+        std::vector<float> sketch;
+        SearchSpace space;
+    };
+
+    void prepare_rows(Matrix rows, const PairMetric* pairs, Sketched& out, ThreadTeam& team) const;
+    void sketch_rows(Sketched& out, ThreadTeam& team) const;
+    void write_table(const NeighborHeap& heap, Size wanted, Index* index, float* distance) const;
+
+    const MetricRule& metric_;
+    const std::uint64_t seed_;
+    RowSketcher sketcher_;
+    Sketched own_;
+    SearchSpace& space_ = own_.space;
+    std::vector<Index> order_, pairs_;
+    std::vector<float> threshold_;
+    ForestView forest_;
+};
+
+}  // namespace vicinal

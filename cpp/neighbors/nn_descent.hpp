@@ -1,0 +1,203 @@
+// NN-descent (Dong, Moses, Li 2011): neighbours of neighbours are likely neighbours. In a round every row brings
+// a sample of its neighbours, new and old, forward and reverse, together.
+//
+// It runs twice: from the leaves of the forest on the sketches, where a comparison is cheap, and, unless the
+// sketches are the rows, once more on the rows, from the best candidates that the sketches gave.
+//
+// Which neighbours a row samples is decided by a hashed priority, kept in the same sorted table as the
+// neighbours themselves, so it does not depend on the order in which threads offer them.
+#pragma once
+
+#include "base/parallel.hpp"
+#include "base/rng.hpp"
+#include "base/scratch.hpp"
+#include "neighbors/join.hpp"
+
+#include <cmath>
+
+namespace vicinal::VICINAL_LEVEL {
+
+VICINAL_INLINE float priority(std::uint64_t key, Index i, Index j) {
+    const auto pair = static_cast<std::uint64_t>(i) << 32 | static_cast<std::uint32_t>(j);
+    return static_cast<float>(row_key(key, pair) >> 8);
+}
+
+inline void select_candidates(const NeighborHeap& heap, const CandidateTables& tables, const Index* order,
+                              std::uint64_t key, ThreadTeam& team) {
+    team.parallel_for(heap.rows, 1024, [&](Size begin, Size end, int) {
+        tables.fresh.clear(begin, end);
+        tables.old.clear(begin, end);
+    });
+    team.parallel_for(heap.rows, 256, [&](Size begin, Size end, int) {
+        for (Size at = begin; at < end; ++at) {
+            const Size i = order[at];
+            for (Size e = 0; e < heap.k && heap.row(i).holds(e); ++e) {
+                const Index j = heap.row(i).index(e);
+                const float rank = priority(key, static_cast<Index>(i), j);
+                const NeighborHeap& table = is_fresh(heap.row(i).tag[e]) ? tables.fresh : tables.old;
+                if (rank <= table.bound(i)) push(table, i, rank, j);
+                if (rank <= table.bound(j)) push(table, j, rank, static_cast<Index>(i));
+            }
+        }
+    });
+    // What a row brings along in this round is old from now on.
+    team.parallel_for(heap.rows, 256, [&](Size begin, Size end, int) {
+        for (Size i = begin; i < end; ++i) {
+            const HeapRow row = heap.row(i), chosen = tables.fresh.row(i);
+            const Size last = tables.fresh.k - 1;
+            for (Size e = 0; e < heap.k && row.holds(e); ++e) {
+                const float rank = priority(key, static_cast<Index>(i), row.index(e));
+                if (!precedes(chosen.rank[last], chosen.index(last), rank, row.index(e))) row.tag[e] &= ~1u;
+            }
+        }
+    });
+}
+
+// Entries that came in since the last selection: the same number for any number of threads.
+inline Size count_fresh(const NeighborHeap& heap, ThreadTeam& team) {
+    Size total = 0;
+    team.parallel_for(heap.rows, 4096, [&](Size begin, Size end, int) {
+        Size count = 0;
+        for (Size e = begin * heap.stride; e < end * heap.stride; ++e) count += is_fresh(heap.tags[e]);
+        __atomic_fetch_add(&total, count, __ATOMIC_RELAXED);
+    });
+    return total;
+}
+
+// `order` lists the rows so that near ones are handled together and find each other's data in cache.
+// `refresh` is called before every round, to fix the round's limits.
+template <class Rank, Source source, class Limit, class Refresh>
+void descend(const SearchSpace& space, const NeighborHeap& heap, const CandidateTables& tables, const Index* order,
+             const DescentOptions& options, const Limit& limit, const Refresh& refresh, ThreadTeam& team) {
+    Scratch<float> scratch(team.size() * join_scratch_floats(space.sketch_dim));
+    for (Size round = 0; round < options.rounds; ++round) {
+        const std::uint64_t key = stream_key(options.seed, Stream::candidates, static_cast<std::uint64_t>(round));
+        refresh();
+        select_candidates(heap, tables, order, key, team);
+        team.parallel_for(heap.rows, 64, [&](Size begin, Size end, int worker) {
+            Join<Rank, source, Limit> join(space, heap, limit,
+                                           scratch.data() + worker * join_scratch_floats(space.sketch_dim));
+            Index ids[most_tails];
+            for (Size at = begin; at < end; ++at) {
+                const Size i = order[at];
+                Size n = 0;
+                for (Size e = 0; e < tables.fresh.k && tables.fresh.row(i).holds(e); ++e)
+                    ids[n++] = tables.fresh.row(i).index(e);
+                const Size n_fresh = n;
+                for (Size e = 0; e < tables.old.k && tables.old.row(i).holds(e); ++e)
+                    ids[n++] = tables.old.row(i).index(e);
+                join.run(ids, n_fresh, ids, n, true);
+            }
+        });
+        if (static_cast<double>(count_fresh(heap, team)) < options.enough * static_cast<double>(heap.rows * heap.k))
+            break;
+    }
+}
+
+// The neighbours among the sketches: leaves of the forest, then rounds of NN-descent.
+template <class Rank>
+void descend_sketches(const SearchSpace& space, const NeighborHeap& heap, const CandidateTables& tables,
+                      const ForestView& forest, const DescentOptions& options, ThreadTeam& team) {
+    using SketchJoin = Join<Rank, Source::plain, SketchLimit>;
+    const SketchLimit limit{heap};
+    Scratch<float> scratch(team.size() * join_scratch_floats(space.sketch_dim));
+    for (Size tree = 0; tree < forest.trees; ++tree)
+        team.parallel_for(forest.leaves(), 4, [&](Size begin, Size end, int worker) {
+            SketchJoin join(space, heap, limit, scratch.data() + worker * join_scratch_floats(space.sketch_dim));
+            for (Size leaf = begin; leaf < end; ++leaf) {
+                const Size first = forest.begin_of(forest.depth, leaf), last = forest.begin_of(forest.depth, leaf + 1);
+                const Index* rows = forest.order + tree * forest.rows + first;
+                join.run(rows, last - first, rows, last - first, true);
+            }
+        });
+    descend<Rank, Source::plain>(space, heap, tables, forest.order, options, limit, [] {}, team);
+}
+
+// Ranks what the sketches found by the rows themselves, best k kept, all of it new.
+template <class Rank, Source source>
+void rank_again(const SearchSpace& space, const NeighborHeap& found, const NeighborHeap& heap, const Index* order,
+                ThreadTeam& team) {
+    team.parallel_for(heap.rows, 64, [&](Size begin, Size end, int) {
+        for (Size at = begin; at < end; ++at) {
+            const Size i = order[at];
+            for (Size e = 0; e < found.k && found.row(i).holds(e); ++e) {
+                const Index j = found.row(i).index(e);
+                if (e + 1 < found.k && found.row(i).holds(e + 1)) prefetch_row(space, found.row(i).index(e + 1));
+                insert_sorted(heap.row(i), heap.k, rank_rows<Rank, source>(space, i, j), j);
+            }
+            heap.worst[i] = heap.row(i).rank[heap.k - 1];
+        }
+    });
+}
+
+// How much of a neighbour's rank its sketch shows: mean plus one standard deviation over the neighbours of a
+// sample of rows. A pair whose sketch exceeds this share of a row's k-th rank is most likely no neighbour.
+template <class Rank>
+float sketch_share(const SearchSpace& space, const NeighborHeap& heap) {
+    constexpr Size sample_rows = 2048;
+    double n = 0.0, sum = 0.0, squares = 0.0;
+    const Size step = heap.rows / sample_rows + 1;
+    for (Size i = 0; i < heap.rows; i += step)
+        for (Size e = 0; e < heap.k && heap.row(i).holds(e); ++e) {
+            const float rank = heap.row(i).rank[e];
+            if (!(rank > 0.0f)) continue;
+            const float* other = space.sketch_row(heap.row(i).index(e));
+            const double share = rank_pair<Rank, false>(space.sketch_row(i), {}, other, {}, space.sketch_stride) /
+                                 static_cast<double>(rank);
+            n += 1.0;
+            sum += share;
+            squares += share * share;
+        }
+    if (n == 0.0) return 1.0f;
+    const double mean = sum / n, variance = squares / n - mean * mean;
+    return static_cast<float>(mean + std::sqrt(variance > 0.0 ? variance : 0.0));
+}
+
+// Rows by chance beside those that the sketches gave: a function need not care for what sketches show.
+template <class Rank, Source source>
+void add_random_rows(const SearchSpace& space, const NeighborHeap& heap, std::uint64_t seed, ThreadTeam& team) {
+    constexpr std::uint32_t random_rows = 4;
+    const std::uint64_t key = stream_key(seed, Stream::candidates, ~std::uint64_t{0});
+    team.parallel_for(heap.rows, 64, [&](Size begin, Size end, int) {
+        for (Size i = begin; i < end; ++i) {
+            const std::uint32_t own = row_key(key, static_cast<std::uint64_t>(i));
+            for (std::uint32_t e = 0; e < random_rows; ++e) {
+                const auto j = static_cast<Index>(below(draw32(own, e), static_cast<std::uint32_t>(heap.rows)));
+                if (j != i) push(heap, i, rank_rows<Rank, source>(space, i, j), j);
+            }
+        }
+    });
+}
+
+// The largest sketch rank among the neighbours a row holds: pairs farther apart than that are not worth evaluating.
+// Where the metric does not care for the sketches, random rows make it so large that nothing is refused.
+template <class Rank>
+float farthest_sketch(const SearchSpace& space, const NeighborHeap& heap, Size i) {
+    float farthest = 0.0f;
+    for (Size e = 0; e < heap.k && heap.row(i).holds(e); ++e) {
+        const float* other = space.sketch_row(heap.row(i).index(e));
+        const float rank = rank_pair<Rank, false>(space.sketch_row(i), {}, other, {}, space.sketch_stride);
+        farthest = rank > farthest ? rank : farthest;
+    }
+    return farthest;
+}
+
+// Rounds on the rows themselves; returns the share used (above), which searches of the index use too.
+template <class Rank, Source source>
+float descend_rows(const SearchSpace& space, const NeighborHeap& found, const NeighborHeap& heap,
+                   const CandidateTables& tables, const Index* order, const DescentOptions& options, ThreadTeam& team) {
+    rank_again<Rank, source>(space, found, heap, order, team);
+    if (source == Source::pairs) add_random_rows<Rank, source>(space, heap, options.seed, team);
+    const float share = source == Source::pairs ? 1.0f : sketch_share<Rank>(space, heap);
+    Scratch<float> limit(heap.rows);
+    const auto refresh = [&] {
+        team.parallel_for(heap.rows, 1024, [&](Size begin, Size end, int) {
+            for (Size i = begin; i < end; ++i)
+                limit[i] = source == Source::pairs ? farthest_sketch<Rank>(space, heap, i) : share * heap.bound(i);
+        });
+    };
+    descend<Rank, source>(space, heap, tables, order, options, FixedLimit{limit.data()}, refresh, team);
+    return share;
+}
+
+}  // namespace vicinal::VICINAL_LEVEL

@@ -1,0 +1,21 @@
+// Hot code of OnlineNeighbors, one table per instruction-set level (base/level.hpp).
+#pragma once
+
+#include "base/level.hpp"
+#include "base/parallel.hpp"
+#include "neighbors/online_task.hpp"
+
+namespace vicinal {
+
+struct OnlineKernels {
+    void (*explore)(const OnlineView& view, const Exploration& task, ThreadTeam& team);
+    void (*meet)(const OnlineView& view, Size listed, const Index* rows, Size n);
+    void (*accept)(const OnlineView& view, Size listed, const Offer* offers, Size n, Outcome* out);
+    void (*plant)(const SearchSpace& space, std::uint64_t seed, OnlineForest& forest, Size begin, Size end,
+                  const Index* above);
+    float (*sketch_share)(const SearchSpace& space, const NeighborHeap& heap);
+};
+
+VICINAL_KERNELS(OnlineKernels, online_kernels)
+
+}  // namespace vicinal

@@ -1,0 +1,396 @@
+#include "neighbors/online_neighbors.hpp"
+
+#include "neighbors/online_kernels.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <stdexcept>
+#include <utility>
+
+namespace vicinal {
+
+namespace {
+
+// Rows explored side by side. They see each other when the chunk is closed, so that it may be no larger than a join.
+constexpr Size chunk_rows = 128;
+// Operations between two looks at the clock.
+constexpr Size timed_rows = 32;
+// The basis of the sketches is fitted again whenever there are three times the rows, until it has seen as many as this.
+constexpr Size enough_to_fit = 6000;
+
+static_assert(chunk_rows <= most_tails);
+
+Size padded(Size width) { return (width + heap_pad - 1) / heap_pad * heap_pad; }
+
+}  // namespace
+
+OnlineNeighbors::OnlineNeighbors(Size cols, Size pair_cols, const MetricRule& metric, double power, std::uint64_t seed,
+                                 OnlineOptions options)
+    : cols_(cols), pair_cols_(pair_cols), metric_(metric), power_(power), seed_(seed), options_(options),
+      width_(options.k - 1 + options.spare), stride_(padded(width_)), sketcher_(metric, cols) {
+    clear_forest();
+}
+
+void OnlineNeighbors::insert(Matrix rows, Matrix pair_rows, ThreadTeam& team) {
+    const Size n = n_ + rows.rows;
+    rows_.append(rows.data, rows.rows * cols_);
+    if (by_pairs()) pair_rows_.append(pair_rows.data, rows.rows * pair_cols_);
+    if (sketcher_.prepares()) {
+        scale_.resize(n);
+        sketcher_.prepare(rows, scale_.data() + n_, team);
+    }
+    ranks_.resize(n * stride_);
+    tags_.resize(n * stride_);
+    changes_.resize(n, 0);
+    resize_table(n);
+    heap(n).clear(n_, n);
+    n_ = n;
+    if (by_pairs()) pairs_ = std::make_unique<DensePairs>(pair_matrix(), pair_matrix(), metric_, power_);
+}
+
+void OnlineNeighbors::resize_table(Size n) {
+    sketch_.resize(n * sketcher_.stride());
+    worst_.resize(n, no_rank);
+    locks_.resize(n, 0);
+    queued_.resize(n, 0);
+    marked_.resize(n, 0);
+}
+
+void OnlineNeighbors::adopt(const Index* index, Size k, ThreadTeam& team) {
+    fit_basis(team);
+    sketch_until(n_, team);
+    std::vector<Index> rows(static_cast<std::size_t>(n_));
+    std::iota(rows.begin(), rows.end(), 0);
+    std::vector<Size> compared(static_cast<std::size_t>(n_));
+    Exploration task;
+    task.heads = space();
+    task.rows = rows.data();
+    task.n = n_;
+    task.given = index;
+    task.n_given = k;
+    task.width = width_;
+    task.stride = stride_;
+    task.ranks = ranks_.data();
+    task.tags = tags_.data();
+    task.compared = compared.data();
+    online_kernels().explore(view(), task, team);
+    for (Size i = 0; i < n_; ++i) worst_[i] = ranks_[i * stride_ + listed() - 1];
+    plant(0, n_);
+    merged_ = searched_ = first_new_ = n_;
+    fit_sketches(team);
+}
+
+NeighborHeap OnlineNeighbors::heap(Size rows) const {
+    return {ranks_.data(), tags_.data(), worst_.data(), locks_.data(), rows, width_, stride_};
+}
+
+SearchSpace OnlineNeighbors::space() const {
+    SearchSpace space = sketcher_.space();
+    space.rows = row_matrix();
+    space.scale = sketcher_.prepares() ? scale_.data() : nullptr;
+    space.pairs = pairs_.get();
+    space.sketch = sketch_.data();
+    space.slack = sketch_slack(metric_.ranking, longest2_);
+    return space;
+}
+
+OnlineView OnlineNeighbors::view() const {
+    return {space(), heap(merged_), forest_, merged_, options_.exact_rows, share_};
+}
+
+// Rows are not sketched before they are searched, so that no call pays for more than its own.
+void OnlineNeighbors::sketch_until(Size end, ThreadTeam& team) {
+    if (end <= sketched_) return;
+    const Matrix rows{rows_.data() + sketched_ * cols_, end - sketched_, cols_};
+    const RowScale* scale = sketcher_.prepares() ? scale_.data() + sketched_ : nullptr;
+    float* out = sketch_.data() + sketched_ * sketcher_.stride();
+    longest2_ = std::max(longest2_, sketcher_.sketch(rows, scale, out, team));
+    sketched_ = end;
+}
+
+void OnlineNeighbors::fit_sketches(ThreadTeam& team) {
+    if (!sketcher_.projects()) return;
+    if (n_ >= 3 * fitted_rows_ && fitted_rows_ < enough_to_fit) fit_basis(team);
+    if (merged_ < 2 * share_rows_) return;
+    share_ = merged_ > 0 ? online_kernels().sketch_share(space(), heap(merged_)) : 1.0f;
+    share_rows_ = merged_;
+}
+
+void OnlineNeighbors::fit_basis(ThreadTeam& team) {
+    if (!sketcher_.projects()) return;
+    sketcher_.fit(space(), seed_, team);
+    share_rows_ = sketched_ = 0;
+    longest2_ = 0.0f;
+    sketch_until(merged_, team);
+    clear_forest();
+    plant(0, merged_);
+    fitted_rows_ = n_;
+}
+
+// A leaf a tree, and nothing in it.
+void OnlineNeighbors::clear_forest() {
+    forest_ = {.trees = options_.trees, .n_nodes = options_.trees, .n_leaves = options_.trees};
+    nodes_.resize(forest_.trees);
+    for (Size tree = 0; tree < forest_.trees; ++tree) nodes_[tree] = {.leaf = static_cast<Index>(tree)};
+}
+
+void OnlineNeighbors::plant(Size begin, Size end, const Index* above) {
+    // A row adds at most one split to a tree.
+    const Size splits = options_.trees * (end - begin);
+    nodes_.resize(forest_.n_nodes + 2 * splits);
+    normals_.resize((forest_.n_nodes + 2 * splits) * split_columns);
+    members_.resize((forest_.n_leaves + splits) * online_leaf_rows);
+    forest_.nodes = nodes_.data();
+    forest_.normals = normals_.data();
+    forest_.members = members_.data();
+    online_kernels().plant(space(), seed_, forest_, begin, end, above);
+}
+
+// Room for the nodes where the searches of `n` more rows of the chunk begin: the roots, until they say otherwise.
+Index* OnlineNeighbors::start_at_roots(Size n) {
+    const Size begin = leaves_.size();
+    leaves_.resize(begin + n * options_.trees);
+    for (Size e = begin; e < leaves_.size(); ++e) leaves_[e] = static_cast<Index>(e % options_.trees);
+    return leaves_.data() + begin;
+}
+
+bool OnlineNeighbors::open() {
+    chunk_.clear();
+    leaves_.clear();
+    offers_.clear();
+    staged_ranks_.clear();
+    staged_tags_.clear();
+    kind_ = searched_ < n_ ? Kind::search : queue_head_ < queue_.size() ? Kind::refresh : Kind::none;
+    return kind_ != Kind::none;
+}
+
+Size OnlineNeighbors::available() const {
+    const Size left = kind_ == Kind::search ? n_ - searched_ : queue_.size() - queue_head_;
+    return std::min(left, chunk_rows - chunk_.size());
+}
+
+OnlineChange OnlineNeighbors::step(Size ops, double seconds, ThreadTeam& team) {
+    const auto begin = std::chrono::steady_clock::now();
+    const auto is_late = [&] {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() >= seconds;
+    };
+    const Size slice = seconds < std::numeric_limits<double>::infinity() ? timed_rows : chunk_rows;
+    while (ops > 0 && !is_late()) {
+        // Rows that came meanwhile go first.
+        if (kind_ == Kind::refresh && searched_ < n_) close();
+        if (kind_ == Kind::none) {
+            if (searched_ < n_) fit_sketches(team);
+            if (!open()) break;
+        }
+        const Size n = std::min({ops, slice, available()});
+        explore(n, team);
+        ops -= n;
+        if (available() == 0) close();
+    }
+    OnlineChange change{first_new_, searched_, std::move(updated_)};
+    updated_.clear();
+    first_new_ = searched_;
+    std::sort(change.updated.begin(), change.updated.end());
+    for (const Size row : change.updated) marked_[row] = 0;
+    return change;
+}
+
+void OnlineNeighbors::explore(Size n, ThreadTeam& team) {
+    Exploration task;
+    task.n = n;
+    task.lost = kind_ == Kind::search;
+    task.width = width_;
+    task.stride = stride_;
+    std::vector<Index> rows(static_cast<std::size_t>(n));
+    const Size staged = chunk_.size() * stride_;
+    if (task.lost) {
+        for (Size i = 0; i < n; ++i) rows[i] = static_cast<Index>(searched_ + i);
+        sketch_until(searched_ + n, team);
+        heap(n_).clear(searched_, searched_ + n);
+        task.ranks = ranks_.data() + searched_ * stride_;
+        task.tags = tags_.data() + searched_ * stride_;
+        task.leaves = start_at_roots(n);
+    } else {
+        std::copy_n(queue_.data() + queue_head_, n, rows.data());
+        staged_ranks_.resize(staged + n * stride_);
+        staged_tags_.resize(staged + n * stride_);
+        for (Size i = 0; i < n; ++i) {
+            std::copy_n(ranks_.data() + rows[i] * stride_, stride_, staged_ranks_.data() + staged + i * stride_);
+            std::copy_n(tags_.data() + rows[i] * stride_, stride_, staged_tags_.data() + staged + i * stride_);
+        }
+        task.ranks = staged_ranks_.data() + staged;
+        task.tags = staged_tags_.data() + staged;
+    }
+    task.rows = rows.data();
+    std::vector<Offer> offers(static_cast<std::size_t>(n * most_offers));
+    std::vector<Size> n_offers(static_cast<std::size_t>(n)), compared(static_cast<std::size_t>(n));
+    task.offers = offers.data();
+    task.n_offers = n_offers.data();
+    task.compared = compared.data();
+    const OnlineView all = view();
+    task.heads = all.space;
+    online_kernels().explore(all, task, team);
+
+    chunk_.append(rows.data(), n);
+    for (Size i = 0; i < n; ++i) {
+        offers_.append(offers.data() + i * most_offers, n_offers[i]);
+        compared_ += compared[i];
+        if (task.lost) worst_[rows[i]] = task.ranks[i * stride_ + listed() - 1];
+    }
+    (task.lost ? searched_ : queue_head_) += n;
+}
+
+void OnlineNeighbors::close() {
+    if (kind_ == Kind::search)
+        close_search();
+    else
+        close_refresh();
+    kind_ = Kind::none;
+}
+
+void OnlineNeighbors::close_search() {
+    merge_offers();
+    OnlineView all = view();
+    all.heap.rows = searched_;
+    online_kernels().meet(all, listed(), chunk_.data(), chunk_.size());
+    for (const Index row : chunk_)
+        for (Size e = 0; e < listed(); ++e)
+            if (const std::uint32_t tag = tags_[row * stride_ + e]; tag != no_tag && (tag & 1) != 0) note_change(row);
+    plant(merged_, searched_, leaves_.data());
+    merged_ = searched_;
+}
+
+void OnlineNeighbors::close_refresh() {
+    for (Size i = 0; i < chunk_.size(); ++i) {
+        const Size row = chunk_[i];
+        const std::uint32_t* found = staged_tags_.data() + i * stride_;
+        std::uint32_t* held = tags_.data() + row * stride_;
+        bool same = true;
+        for (Size e = 0; e < listed(); ++e) same = same && found[e] >> 1 == held[e] >> 1;
+        std::copy_n(found, stride_, held);
+        std::copy_n(staged_ranks_.data() + i * stride_, stride_, ranks_.data() + row * stride_);
+        worst_[row] = ranks_[row * stride_ + listed() - 1];
+        queued_[row] = 0;
+        if (!same) note_change(row);
+        changes_[row] = 0;
+    }
+    merge_offers();
+    // What was done with is given back once it is most of the queue.
+    if (2 * queue_head_ < queue_.size()) return;
+    std::copy(queue_.begin() + queue_head_, queue_.end(), queue_.begin());
+    queue_.resize(queue_.size() - queue_head_);
+    queue_head_ = 0;
+}
+
+void OnlineNeighbors::merge_offers() {
+    std::vector<Outcome> outcome(static_cast<std::size_t>(offers_.size()));
+    online_kernels().accept(view(), listed(), offers_.data(), offers_.size(), outcome.data());
+    for (Size e = 0; e < offers_.size(); ++e)
+        if (outcome[e] == Outcome::listed) note_change(offers_[e].row);
+}
+
+void OnlineNeighbors::note_change(Size row) {
+    if (row < first_new_ && marked_[row] == 0) {
+        marked_[row] = 1;
+        updated_.push_back(row);
+    }
+    if (++changes_[row] < static_cast<std::uint32_t>(options_.refresh_after) || queued_[row] != 0) return;
+    queued_[row] = 1;
+    queue_.push(static_cast<Index>(row));
+}
+
+void OnlineNeighbors::restore(ThreadTeam& team) {
+    n_ = rows_.size() / cols_;
+    check_state();
+    resize_table(n_);
+    if (sketcher_.prepares()) {
+        scale_.resize(n_);
+        sketcher_.prepare(row_matrix(), scale_.data(), team);
+    }
+    if (by_pairs()) pairs_ = std::make_unique<DensePairs>(pair_matrix(), pair_matrix(), metric_, power_);
+    const Size sketched = std::exchange(sketched_, 0);
+    if (sketched > 0) sketch_until(sketched, team);
+    for (Size i = 0; i < searched_; ++i) worst_[i] = ranks_[i * stride_ + listed() - 1];
+    for (Size e = queue_head_; e < queue_.size(); ++e) queued_[queue_[e]] = 1;
+    if (kind_ == Kind::refresh)
+        for (const Index row : chunk_) queued_[row] = 1;
+    // A tree is what its rows make it, in their order.
+    clear_forest();
+    plant(0, merged_);
+    leaves_.clear();
+    start_at_roots(kind_ == Kind::search ? chunk_.size() : 0);
+}
+
+void OnlineNeighbors::check_state() const {
+    const auto require = [](bool holds) {
+        if (!holds) throw std::invalid_argument("the state is not one of these neighbours");
+    };
+    const auto known = [&](Index row, Size below) { return row >= 0 && row < below; };
+    const Size n = n_, staged = kind_ == Kind::refresh ? chunk_.size() * stride_ : 0;
+    require(rows_.size() == n * cols_ && pair_rows_.size() == n * pair_cols_ &&
+            n < std::numeric_limits<Index>::max() / 2);
+    require(ranks_.size() == n * stride_ && tags_.size() == n * stride_ && changes_.size() == n);
+    require(0 <= merged_ && merged_ <= searched_ && searched_ <= sketched_ && sketched_ <= n);
+    require(0 <= first_new_ && first_new_ <= searched_ && 0 <= queue_head_ && queue_head_ <= queue_.size());
+    require(kind_ >= Kind::none && kind_ <= Kind::refresh && fitted_rows_ >= 0 && share_rows_ >= 0);
+    require(sketched_ == 0 || sketcher_.fitted());
+    require(kind_ == Kind::search ? searched_ - merged_ == chunk_.size() : searched_ == merged_);
+    require(chunk_.size() <= chunk_rows && staged_ranks_.size() >= staged && staged_tags_.size() >= staged);
+    for (const std::uint32_t tag : tags_) require(tag == no_tag || known(index_of(tag), searched_));
+    for (const std::uint32_t tag : staged_tags_) require(tag == no_tag || known(index_of(tag), merged_));
+    for (const Index row : queue_) require(known(row, merged_));
+    for (const Index row : chunk_) require(known(row, searched_));
+    for (const Offer& offer : offers_) require(known(offer.row, merged_) && known(offer.candidate, searched_));
+}
+
+void OnlineNeighbors::table(const Size* rows, Size n, Index* index, float* distance) const {
+    for (Size i = 0; i < n; ++i) {
+        const HeapRow row = heap(n_).row(rows[i]);
+        index[i * options_.k] = static_cast<Index>(rows[i]);
+        distance[i * options_.k] = 0.0f;
+        for (Size e = 0; e < listed(); ++e) {
+            const bool known = row.rank[e] < no_rank;
+            index[i * options_.k + e + 1] = known ? row.index(e) : -1;
+            distance[i * options_.k + e + 1] = known ? finish_distance(metric_.finish, row.rank[e]) : no_rank;
+        }
+    }
+}
+
+void OnlineNeighbors::query(Matrix queries, Matrix pair_queries, Size k, Index* index, float* distance,
+                            ThreadTeam& team) const {
+    const auto n = static_cast<std::size_t>(queries.rows);
+    const DensePairs pairs(pair_queries, pair_matrix(), metric_, power_);
+    std::vector<RowScale> scale(sketcher_.prepares() ? n : 0);
+    sketcher_.prepare(queries, scale.data(), team);
+    std::vector<float> sketch(n * static_cast<std::size_t>(sketcher_.stride()));
+    Exploration task;
+    task.heads = sketcher_.space();
+    task.heads.rows = queries;
+    task.heads.scale = sketcher_.prepares() ? scale.data() : nullptr;
+    task.heads.pairs = by_pairs() ? &pairs : nullptr;
+    OnlineView all = view();
+    const float longest2 = sketcher_.sketch(queries, task.heads.scale, sketch.data(), team);
+    all.space.slack = sketch_slack(metric_.ranking, std::max(longest2, longest2_));
+    task.heads.sketch = sketch.data();
+    task.n = queries.rows;
+    task.lost = true;
+    task.width = std::max(width_, k);
+    task.stride = padded(task.width);
+    std::vector<float> ranks(n * static_cast<std::size_t>(task.stride), no_rank);
+    std::vector<std::uint32_t> tags(ranks.size(), no_tag);
+    std::vector<Size> compared(n);
+    task.ranks = ranks.data();
+    task.tags = tags.data();
+    task.compared = compared.data();
+    online_kernels().explore(all, task, team);
+    for (Size i = 0; i < queries.rows; ++i)
+        for (Size e = 0; e < k; ++e) {
+            const float rank = ranks[i * task.stride + e];
+            const bool known = rank < no_rank;
+            index[i * k + e] = known ? index_of(tags[i * task.stride + e]) : -1;
+            distance[i * k + e] = known ? finish_distance(metric_.finish, rank) : no_rank;
+        }
+}
+
+}  // namespace vicinal

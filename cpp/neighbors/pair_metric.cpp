@@ -1,0 +1,49 @@
+#include "neighbors/pair_metric.hpp"
+
+#include "neighbors/pair_kernels.hpp"
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace vicinal {
+
+float DensePairs::rank(Size head, Size tail) const {
+    return pair_kernels().rank_dense(heads_.row(head), tails_.row(tail), rule_);
+}
+
+float ForeignPairs::rank(Size head, Size tail) const {
+    const float *x = heads_.row(head), *y = tails_.row(tail);
+    const auto n = static_cast<int>(tails_.cols);
+    const auto doubles = [&](const float* row) { return std::vector<double>(row, row + n); };
+    double value = 0.0;
+    using Kind = ForeignFunction::Kind;
+    switch (function_.kind) {
+    case Kind::floats:
+        value = reinterpret_cast<double (*)(const float*, const float*, int)>(function_.function)(x, y, n);
+        break;
+    case Kind::floats_data:
+        value = reinterpret_cast<double (*)(const float*, const float*, int, void*)>(function_.function)(
+            x, y, n, function_.data);
+        break;
+    case Kind::doubles:
+        value = reinterpret_cast<double (*)(const double*, const double*, int)>(function_.function)(
+            doubles(x).data(), doubles(y).data(), n);
+        break;
+    case Kind::doubles_data:
+        value = reinterpret_cast<double (*)(const double*, const double*, int, void*)>(function_.function)(
+            doubles(x).data(), doubles(y).data(), n, function_.data);
+        break;
+    }
+    return checked_rank(value, head, tail);
+}
+
+float checked_rank(double value, Size head, Size tail) {
+    constexpr double rounding = 1e-6;
+    if (value >= 0.0) return static_cast<float>(value);
+    if (value >= -rounding) return 0.0f;
+    throw std::invalid_argument("metric returned " + std::to_string(value) + " for rows " + std::to_string(head) +
+                                " and " + std::to_string(tail) + "; a distance is a number that is not negative");
+}
+
+}  // namespace vicinal

@@ -1,0 +1,58 @@
+// Ranks of pairs that can only be had one by one: by sums over the columns
+// (pair_terms.hpp), or by a function of the caller's.
+#pragma once
+
+#include "base/types.hpp"
+#include "neighbors/metric_table.hpp"
+
+namespace vicinal {
+
+// What sums over columns still need to become a rank.
+struct PairRule {
+    Terms terms = Terms::squared;
+    double power = 2.0;
+    Size cols = 0;
+};
+
+// Two sets of rows, heads and tails; the same set twice while an index is searched for the neighbours of its own rows.
+// A rank of infinity means that a pair cannot be compared.
+class PairMetric {
+  public:
+    virtual ~PairMetric() = default;
+    virtual float rank(Size head, Size tail) const = 0;
+};
+
+class DensePairs : public PairMetric {
+  public:
+    DensePairs(Matrix heads, Matrix tails, const MetricRule& metric, double power)
+        : heads_(heads), tails_(tails), rule_{metric.terms, power, tails.cols} {}
+    float rank(Size head, Size tail) const override;
+
+  private:
+    const Matrix heads_, tails_;
+    const PairRule rule_;
+};
+
+// A compiled function: double f(x, y, columns[, data]) of two rows as floats or doubles (scipy.LowLevelCallable).
+struct ForeignFunction {
+    enum class Kind { floats, doubles, floats_data, doubles_data };
+    Kind kind = Kind::floats;
+    void* function = nullptr;
+    void* data = nullptr;
+};
+
+class ForeignPairs : public PairMetric {
+  public:
+    ForeignPairs(Matrix heads, Matrix tails, ForeignFunction function)
+        : heads_(heads), tails_(tails), function_(function) {}
+    float rank(Size head, Size tail) const override;
+
+  private:
+    const Matrix heads_, tails_;
+    const ForeignFunction function_;
+};
+
+// What a function returned, as a rank. Rounding may leave a distance of nothing just below 0.
+float checked_rank(double value, Size head, Size tail);
+
+}  // namespace vicinal

@@ -1,0 +1,200 @@
+// The search along a graph: of a pool of the best rows seen so far the nearest one that was not expanded yet is, until
+// there is none. What a graph is, and who else wants to hear of a row that was evaluated, is the caller's:
+//   graph.expand(row, f)       f(rows, n) for pieces of the list of a row's neighbours
+//   graph.wanted(row)          the largest sketch rank at which the row itself is interested
+//   graph.evaluated(row, rank) of every pair that was ranked in full
+#pragma once
+
+#include "base/rng.hpp"
+#include "base/scratch.hpp"
+#include "neighbors/heap_push.hpp"
+#include "neighbors/metric.hpp"
+
+#include <algorithm>
+
+namespace vicinal::VICINAL_LEVEL {
+
+// Rows already looked at: open addressing, emptied for each query.
+class VisitedSet {
+  public:
+    VisitedSet() : slots_(first_capacity) { clear(); }
+
+    void clear() {
+        for (Size s = 0; s < capacity_; ++s) slots_[s] = -1;
+        used_ = 0;
+    }
+
+    bool insert(Index row) {
+        Size s = slot(row);
+        for (; slots_[s] >= 0; s = (s + 1) & (capacity_ - 1))
+            if (slots_[s] == row) return false;
+        slots_[s] = row;
+        if (2 * ++used_ > capacity_) grow();
+        return true;
+    }
+
+  private:
+    static constexpr Size first_capacity = 2048;
+
+    VICINAL_INLINE Size slot(Index row) const {
+        return static_cast<Size>(finalize32(static_cast<std::uint32_t>(row))) & (capacity_ - 1);
+    }
+
+    void grow() {
+        Scratch<Index> rows(capacity_);
+        const Size old = capacity_;
+        std::memcpy(rows.data(), slots_.data(), static_cast<std::size_t>(old) * sizeof(Index));
+        capacity_ *= 2;
+        slots_.resize(capacity_);
+        clear();
+        for (Size s = 0; s < old; ++s)
+            if (rows[s] >= 0) insert(rows[s]);
+    }
+
+    Size capacity_ = first_capacity;
+    Size used_ = 0;
+    Scratch<Index> slots_;
+};
+
+constexpr Size most_candidates = 512;  // considered together
+constexpr Size block_candidates = 32;  // of which so many are sorted by their whole sketch
+constexpr Size float_bytes = sizeof(float);
+
+// The columns of a sketch that are looked at first: a part ranks no worse than the whole, and most rows are refused by
+// it.
+VICINAL_INLINE Size glance_columns(const SearchSpace& space) {
+    return space.sketch_stride < sketch_width ? space.sketch_stride : sketch_width / 2;
+}
+
+// The pool is the caller's, `width` entries and padded for whole vectors.
+template <class Rank, Source source, class Graph>
+class PoolSearch {
+  public:
+    PoolSearch(const SearchSpace& space, const SearchSpace& heads, Size width, float share, Graph& graph)
+        : space_(space), heads_(heads), width_(width), share_(share), graph_(graph) {}
+
+    void start(Size head, HeapRow pool) {
+        head_ = head;
+        pool_ = pool;
+        visited_.clear();
+    }
+
+    void skip(Index row) { visited_.insert(row); }
+
+    void look_at_all(Size n) {
+        Index rows[most_tails];
+        for (Size begin = 0; begin < n; begin += most_tails) {
+            const Size m = std::min(most_tails, n - begin);
+            for (Size i = 0; i < m; ++i) rows[i] = static_cast<Index>(begin + i);
+            consider_all(rows, m);
+        }
+    }
+
+    void expand_all() {
+        for (Size e = 0; e < width_ && pool_.holds(e);) {
+            if (!is_fresh(pool_.tag[e])) {
+                ++e;
+                continue;
+            }
+            pool_.tag[e] &= ~1u;
+            graph_.expand(pool_.index(e), [&](const Index* rows, Size n) { consider_all(rows, n); });
+            e = 0;
+        }
+    }
+
+    // Rows not looked at before: by a part of their sketch (glance_columns), by all of it, and by the row. The nearest
+    // come first, so that the limit is tight when the rest come. Memory is asked for before it is needed.
+    void consider_all(const Index* rows, Size n) {
+        Candidate fresh[most_candidates];
+        const float* query = heads_.sketch_row(head_);
+        const Size glance = glance_columns(space_);
+        for (Size begin = 0; begin < n; begin += most_candidates) {
+            Size count = 0;
+            for (Size i = begin; i < n && i < begin + most_candidates; ++i)
+                if (visited_.insert(rows[i])) {
+                    prefetch(space_.sketch_row(rows[i]), glance * float_bytes);
+                    fresh[count++].row = rows[i];
+                }
+            looked_at += count;
+            Size kept = 0;
+            for (Size i = 0; i < count; ++i) {
+                const Index row = fresh[i].row;
+                const float rank = rank_pair<Rank, false>(query, {}, space_.sketch_row(row), {}, glance);
+                if (matters(rank, row)) fresh[kept++] = {rank, row};
+            }
+            // The nearest of them, and then what still matters of the rest.
+            Candidate* rest = fresh;
+            for (; kept > block_candidates; kept = keep_if_it_matters(rest, kept - block_candidates)) {
+                std::nth_element(rest, rest + block_candidates, rest + kept, comes_before);
+                consider_block(rest, block_candidates, glance);
+                rest += block_candidates;
+            }
+            consider_block(rest, kept, glance);
+        }
+    }
+
+    Size looked_at = 0, evaluated = 0;
+
+  private:
+    struct Candidate {
+        float rank;
+        Index row;
+    };
+
+    static bool comes_before(const Candidate& x, const Candidate& y) { return precedes(x.rank, x.row, y.rank, y.row); }
+
+    // Candidates ranked by the first columns of their sketches.
+    void consider_block(Candidate* block, Size n, Size glance) {
+        if (const Size rest = space_.sketch_stride - glance; rest > 0) {
+            n = keep_if_it_matters(block, n);
+            for (Size i = 0; i < n; ++i) prefetch(space_.sketch_row(block[i].row) + glance, rest * float_bytes);
+            const float* query = heads_.sketch_row(head_);
+            for (Size i = 0; i < n; ++i)
+                block[i].rank =
+                    rank_pair<Rank, false>(query, {}, space_.sketch_row(block[i].row), {}, space_.sketch_stride);
+        }
+        n = keep_if_it_matters(block, n);
+        std::sort(block, block + n, comes_before);
+        for (Size i = 0; i < n; ++i) {
+            if (!matters(block[i].rank, block[i].row)) continue;
+            if (i + 1 < n) prefetch_row(space_, block[i + 1].row);
+            consider(block[i]);
+        }
+    }
+
+    Size keep_if_it_matters(Candidate* some, Size n) const {
+        Size kept = 0;
+        for (Size i = 0; i < n; ++i)
+            if (matters(some[i].rank, some[i].row)) some[kept++] = some[i];
+        return kept;
+    }
+
+    // Whether a sketch is worth a full evaluation, to the one side or the other.
+    VICINAL_INLINE bool matters(float rank, Index row) const {
+        if constexpr (source == Source::pairs) return true;
+        const float worst = pool_.rank[width_ - 1];
+        const float limit = share_ < 1.0f ? share_ * worst : space_.relaxed(worst);
+        return rank <= limit || rank <= graph_.wanted(row);
+    }
+
+    VICINAL_INLINE void consider(Candidate candidate) {
+        if (!space_.sketch_exact) {
+            candidate.rank = rank_rows<Rank, source>(heads_, head_, space_, candidate.row);
+            ++evaluated;
+        }
+        if (!(candidate.rank < no_rank)) return;
+        graph_.evaluated(candidate.row, candidate.rank);
+        insert_sorted(pool_, width_, candidate.rank, candidate.row);
+    }
+
+    const SearchSpace& space_;
+    const SearchSpace& heads_;
+    const Size width_;
+    const float share_;
+    Graph& graph_;
+    HeapRow pool_{};
+    VisitedSet visited_;
+    Size head_ = 0;
+};
+
+}  // namespace vicinal::VICINAL_LEVEL

@@ -1,0 +1,98 @@
+// A name for the content of a row: equal rows have equal names. Names seed the random generator of transform
+// (so that a row's place does not depend on its position in the batch) and find rows that were seen before.
+#pragma once
+
+#include "base/parallel.hpp"
+#include "base/rng.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+namespace vicinal {
+
+// -0 equals 0, and one NaN stands for a missing value as well as another.
+inline float canonical(float x) { return x == x ? x + 0.0f : std::numeric_limits<float>::quiet_NaN(); }
+
+inline std::uint64_t add_word(std::uint64_t hash, std::uint64_t word) {
+    hash = (hash ^ word) * 0x9fb21c651e98df25u;
+    return hash ^ hash >> 35;
+}
+
+inline std::uint64_t hash_row(const float* row, Size d) {
+    std::uint64_t hash = mix64(static_cast<std::uint64_t>(d));
+    for (Size k = 0; k < d; k += 2) {
+        const float pair[2] = {canonical(row[k]), k + 1 < d ? canonical(row[k + 1]) : 0.0f};
+        std::uint64_t word;
+        std::memcpy(&word, pair, sizeof word);
+        hash = add_word(hash, word);
+    }
+    return mix64(hash);
+}
+
+// A stored zero is no content.
+inline std::uint64_t hash_sparse_row(const Index* column, const float* value, Size n, Size d) {
+    std::uint64_t hash = mix64(static_cast<std::uint64_t>(d));
+    for (Size e = 0; e < n; ++e)
+        if (value[e] != 0.0f)
+            hash = add_word(
+                hash, static_cast<std::uint64_t>(column[e]) << 32 | std::bit_cast<std::uint32_t>(canonical(value[e])));
+    return mix64(hash);
+}
+
+inline void hash_rows(Matrix rows, std::uint64_t* out, ThreadTeam& team) {
+    team.parallel_for(rows.rows, 512, [&](Size begin, Size end, int) {
+        for (Size i = begin; i < end; ++i) out[i] = hash_row(rows.row(i), rows.cols);
+    });
+}
+
+inline void hash_sparse_rows(const Csr& rows, Size d, std::uint64_t* out, ThreadTeam& team) {
+    team.parallel_for(rows.rows, 512, [&](Size begin, Size end, int) {
+        for (Size i = begin; i < end; ++i) {
+            const Size from = rows.indptr[i];
+            out[i] = hash_sparse_row(rows.indices + from, rows.weights + from, rows.indptr[i + 1] - from, d);
+        }
+    });
+}
+
+// The largest magnitude in the rows and the first row that holds a NaN or an infinity (-1: none).
+struct RowScan {
+    float largest = 0.0f;
+    Size first_bad_row = -1;
+};
+
+// A NaN is no fault where it stands for a missing value.
+inline RowScan scan_rows(Matrix rows, bool allow_nan, ThreadTeam& team) {
+    constexpr Size grain = 256;
+    struct Part {
+        float largest = 0.0f;
+        Size bad = -1;
+    };
+    std::vector<Part> parts(static_cast<std::size_t>((rows.rows + grain - 1) / grain));
+    team.parallel_for(rows.rows, grain, [&](Size begin, Size end, int) {
+        Part& part = parts[begin / grain];
+        for (Size i = begin; i < end; ++i) {
+            const float* x = rows.row(i);
+            float largest = 0.0f, poison = 0.0f;
+            for (Size k = 0; k < rows.cols; ++k) {
+                const float magnitude = std::fabs(x[k]);
+                largest = magnitude > largest ? magnitude : largest;
+                poison += x[k] * 0.0f;  // NaN if x is NaN or infinite
+            }
+            part.largest = std::max(part.largest, largest);
+            if (allow_nan) poison = largest * 0.0f;  // a comparison passes a NaN over
+            if (!(poison == 0.0f) && part.bad < 0) part.bad = i;
+        }
+    });
+    RowScan scan;
+    for (const Part& part : parts) {
+        scan.largest = std::max(scan.largest, part.largest);
+        if (scan.first_bad_row < 0) scan.first_bad_row = part.bad;
+    }
+    return scan;
+}
+
+}  // namespace vicinal

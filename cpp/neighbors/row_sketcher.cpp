@@ -1,0 +1,54 @@
+#include "neighbors/row_sketcher.hpp"
+
+#include "neighbors/search_kernels.hpp"
+
+#include <algorithm>
+
+namespace vicinal {
+
+RowSketcher::RowSketcher(const MetricRule& metric, Size cols) : metric_(metric), cols_(cols) {
+    // One more coordinate tells rows without direction apart (metric_table.hpp).
+    dim_ = projects() ? sketch_width : cols + (prepares() ? 1 : 0);
+    stride_ = (dim_ + sketch_pad - 1) / sketch_pad * sketch_pad;
+}
+
+SearchSpace RowSketcher::space() const {
+    SearchSpace space;
+    space.ranking = metric_.ranking;
+    space.sketch_dim = dim_;
+    space.sketch_stride = stride_;
+    space.sketch_exact = !projects() && metric_.ranking != Ranking::pairs;
+    return space;
+}
+
+void RowSketcher::prepare(Matrix rows, RowScale* out, ThreadTeam& team) const {
+    if (prepares()) search_kernels().prepare_rows(rows, metric_.preparation, out, team);
+}
+
+void RowSketcher::fit(const SearchSpace& space, std::uint64_t seed, ThreadTeam& team) {
+    std::vector<float> mean(static_cast<std::size_t>(cols_)), basis(static_cast<std::size_t>(cols_ * sketch_width));
+    search_kernels().fit_sketch(space, seed, {mean.data(), basis.data()}, team);
+    mean_ = std::move(mean);
+    basis_ = std::move(basis);
+}
+
+float RowSketcher::sketch(Matrix rows, const RowScale* scale, float* out, ThreadTeam& team) const {
+    SearchSpace space = this->space();
+    space.rows = rows;
+    space.scale = scale;
+    if (projects()) {
+        std::vector<float> length2(static_cast<std::size_t>(rows.rows));
+        const SketchBasis basis{const_cast<float*>(mean_.data()), const_cast<float*>(basis_.data())};
+        search_kernels().project(space, basis, out, length2.data(), team);
+        return length2.empty() ? 0.0f : *std::max_element(length2.begin(), length2.end());
+    }
+    std::fill(out, out + rows.rows * stride_, 0.0f);
+    for (Size i = 0; i < rows.rows; ++i) {
+        const RowScale own = space.scale_of(i);
+        for (Size k = 0; k < rows.cols; ++k) out[i * stride_ + k] = (rows.row(i)[k] - own.shift) * own.scale;
+        if (scale != nullptr) out[i * stride_ + rows.cols] = own.scale == 0.0f ? 1.0f : 0.0f;
+    }
+    return 0.0f;
+}
+
+}  // namespace vicinal

@@ -1,0 +1,42 @@
+// Prepares rows as their metric wants them and sketches them (search_space.hpp): all at once, or as they come.
+#pragma once
+
+#include "base/parallel.hpp"
+#include "neighbors/search_space.hpp"
+
+#include <vector>
+
+namespace vicinal {
+
+class RowSketcher {
+  public:
+    RowSketcher(const MetricRule& metric, Size cols);
+
+    // Rows that are longer than a sketch are projected onto a basis, which has to be fitted first.
+    bool projects() const { return cols_ > sketch_width; }
+    bool fitted() const {
+        return !projects() ||
+               (static_cast<Size>(mean_.size()) == cols_ && static_cast<Size>(basis_.size()) == cols_ * sketch_width);
+    }
+    bool prepares() const { return metric_.preparation != Preparation::none; }
+    Size stride() const { return stride_; }
+
+    // A space without rows: how its rows are ranked and its sketches laid out.
+    SearchSpace space() const;
+
+    void prepare(Matrix rows, RowScale* out, ThreadTeam& team) const;
+    void fit(const SearchSpace& space, std::uint64_t seed, ThreadTeam& team);
+    // Sketches of rows, [rows][stride]; returns the largest squared distance to the mean (sketch_slack).
+    float sketch(Matrix rows, const RowScale* scale, float* out, ThreadTeam& team) const;
+
+    std::vector<float>& mean() { return mean_; }
+    std::vector<float>& basis() { return basis_; }
+
+  private:
+    const MetricRule& metric_;
+    const Size cols_;
+    Size dim_ = 0, stride_ = 0;
+    std::vector<float> mean_, basis_;
+};
+
+}  // namespace vicinal

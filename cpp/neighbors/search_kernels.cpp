@@ -1,0 +1,107 @@
+// Compiled once per level with VICINAL_LEVEL set.
+#include "neighbors/search_kernels.hpp"
+
+#include "neighbors/exact_neighbors.hpp"
+#include "neighbors/graph_search.hpp"
+#include "neighbors/nn_descent.hpp"
+#include "neighbors/rp_forest.hpp"
+#include "neighbors/sketch.hpp"
+
+#include <cmath>
+
+namespace vicinal::VICINAL_LEVEL {
+
+namespace {
+
+void prepare_rows(Matrix rows, Preparation preparation, RowScale* out, ThreadTeam& team) {
+    team.parallel_for(rows.rows, 256, [&](Size begin, Size end, int) {
+        for (Size i = begin; i < end; ++i) {
+            const float* x = rows.row(i);
+            double mean = 0.0, length2 = 0.0;
+            if (preparation == Preparation::centred_unit) {
+                for (Size k = 0; k < rows.cols; ++k) mean += x[k];
+                mean /= static_cast<double>(rows.cols);
+            }
+            for (Size k = 0; k < rows.cols; ++k) length2 += (x[k] - mean) * (x[k] - mean);
+            // A row too short for its inverse length to be a float has no direction either.
+            const double scale = length2 > 1e-72 ? 1.0 / std::sqrt(length2) : 0.0;
+            out[i] = {static_cast<float>(mean), static_cast<float>(scale)};
+        }
+    });
+}
+
+void compare_all_any(const SearchSpace& space, const NeighborHeap& heap, ThreadTeam& team) {
+    with_ranking(space, [&]<class Rank, Source source>() {
+        if constexpr (source == Source::pairs)
+            compare_all<Rank, source>(space, heap, NoLimit{}, team);
+        else if (space.sketch_exact)
+            compare_all<Rank, source>(space, heap, SketchLimit{heap}, team);
+        else
+            compare_all<Rank, source>(space, heap, LowerBoundLimit{space, heap}, team);
+    });
+}
+
+void descend_sketches_any(const SearchSpace& space, const NeighborHeap& heap, const CandidateTables& tables,
+                          const ForestView& forest, const DescentOptions& options, ThreadTeam& team) {
+    with_ranking(space, [&]<class Rank, Source source>() {
+        descend_sketches<Rank>(space, heap, tables, forest, options, team);
+    });
+}
+
+float descend_rows_any(const SearchSpace& space, const NeighborHeap& found, const NeighborHeap& heap,
+                       const CandidateTables& tables, const Index* order, const DescentOptions& options,
+                       ThreadTeam& team) {
+    float share = 1.0f;
+    with_ranking(space, [&]<class Rank, Source source>() {
+        share = descend_rows<Rank, source>(space, found, heap, tables, order, options, team);
+    });
+    return share;
+}
+
+// A query and the leaf it falls into.
+struct QueryLeaf {
+    Size leaf, query;
+};
+
+// Queries of one leaf look at much the same rows: one after the other they find them in the cache. 10,000 images among
+// 60,000: 0.60 s in the order given, 0.45 s so.
+void order_queries(const SearchSpace& space, const ForestView& forest, const QueryTask& task, QueryLeaf* order,
+                   ThreadTeam& team) {
+    const Size n = task.queries.rows.rows;
+    team.parallel_for(n, 256, [&](Size begin, Size end, int) {
+        Scratch<float> normal(split_width(space));
+        for (Size i = begin; i < end; ++i) {
+            const float* sketch = task.queries.sketch_row(i);
+            order[i] = {forest.trees > 0 ? find_leaf(space, forest, 0, sketch, normal.data()) : 0, i};
+        }
+    });
+    std::sort(order, order + n, [](const QueryLeaf& x, const QueryLeaf& y) {
+        return x.leaf != y.leaf ? x.leaf < y.leaf : x.query < y.query;
+    });
+}
+
+void query_any(const SearchSpace& space, const ForestView& forest, const QueryTask& task, ThreadTeam& team) {
+    Scratch<QueryLeaf> order(task.queries.rows.rows);
+    order_queries(space, forest, task, order.data(), team);
+    with_ranking(space, [&]<class Rank, Source source>() {
+        team.parallel_for(task.queries.rows.rows, 64, [&](Size begin, Size end, int) {
+            Searcher<Rank, source> searcher(space, forest, task);
+            for (Size i = begin; i < end; ++i) searcher.run(order[i].query);
+        });
+    });
+}
+
+}  // namespace
+
+const SearchKernels search_kernels{
+    .prepare_rows = prepare_rows,
+    .fit_sketch = fit_sketch,
+    .project = project,
+    .grow_forest = grow_forest,
+    .compare_all = compare_all_any,
+    .descend_sketches = descend_sketches_any,
+    .descend_rows = descend_rows_any,
+    .query = query_any,
+};
+
+}  // namespace vicinal::VICINAL_LEVEL

@@ -1,0 +1,152 @@
+// The basis of the sketches (search_space.hpp) and the projection onto it.
+//
+// Squared distances: an orthonormal basis of the directions in which a sample of the rows varies most, by
+// subspace iteration (Halko, Martinsson, Tropp 2011), Q <- orth(S' S Q) from a random start. Only the subspace
+// matters, so there is no eigenvalue problem; and any orthonormal basis gives a valid lower bound, so an
+// unfinished iteration costs time, never correctness.
+// Other rankings: the columns of largest variance, as unit vectors.
+#pragma once
+
+#include "base/parallel.hpp"
+#include "base/rng.hpp"
+#include "base/scratch.hpp"
+#include "neighbors/metric.hpp"
+#include "neighbors/search_space.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace vicinal::VICINAL_LEVEL {
+
+constexpr int subspace_iterations = 3;
+
+VICINAL_INLINE float prepared_value(const SearchSpace& space, Size row, Size k) {
+    const RowScale s = space.scale_of(row);
+    return (space.rows.row(row)[k] - s.shift) * s.scale;
+}
+
+// Rows spread evenly over the data, centred; also sets the mean.
+inline Size draw_sample(const SearchSpace& space, float* mean, Scratch<float>& sample) {
+    const Size n = space.rows.rows, d = space.rows.cols;
+    const Size m = std::min(n, std::clamp(sketch_sample_floats / d, least_sketch_sample_rows, most_sketch_sample_rows));
+    sample.resize(m * d);
+    Scratch<double> total(d);
+    for (Size k = 0; k < d; ++k) total[k] = 0.0;
+    for (Size i = 0; i < m; ++i)
+        for (Size k = 0; k < d; ++k) {
+            sample[i * d + k] = prepared_value(space, i * n / m, k);
+            total[k] += sample[i * d + k];
+        }
+    for (Size k = 0; k < d; ++k) mean[k] = static_cast<float>(total[k] / static_cast<double>(m));
+    for (Size i = 0; i < m; ++i)
+        for (Size k = 0; k < d; ++k) sample[i * d + k] -= mean[k];
+    return m;
+}
+
+// Gram-Schmidt on the columns of q [d][sketch_width], twice; a column that vanishes stays zero.
+inline void orthonormalize(float* q, Size d) {
+    Scratch<double> column(d);
+    for (Size c = 0; c < sketch_width; ++c) {
+        double before = 0.0, after = 0.0;
+        for (Size k = 0; k < d; ++k) {
+            column[k] = q[k * sketch_width + c];
+            before += column[k] * column[k];
+        }
+        double dots[sketch_width];
+        for (int pass = 0; pass < 2; ++pass) {
+            for (Size e = 0; e < c; ++e) dots[e] = 0.0;
+            for (Size k = 0; k < d; ++k)
+                for (Size e = 0; e < c; ++e) dots[e] += column[k] * q[k * sketch_width + e];
+            for (Size k = 0; k < d; ++k)
+                for (Size e = 0; e < c; ++e) column[k] -= dots[e] * q[k * sketch_width + e];
+        }
+        for (Size k = 0; k < d; ++k) after += column[k] * column[k];
+        const double inverse = after > 1e-12 * before ? 1.0 / std::sqrt(after) : 0.0;
+        for (Size k = 0; k < d; ++k) q[k * sketch_width + c] = static_cast<float>(column[k] * inverse);
+    }
+}
+
+// out[i] = (row_i - mean) * basis for `rows` rows of the sample or of the data: four rows share each load.
+template <class RowOf>
+VICINAL_INLINE void project_rows(Size begin, Size end, Size d, const float* basis, float* out, Size stride,
+                                 const RowOf& value) {
+    // Sixteen accumulators where there are 32 registers, eight otherwise.
+    constexpr int span = lanes == 16 ? 4 : 2;
+    for (Size i = begin; i < end; i += 4) {
+        const Size rows = std::min<Size>(4, end - i);
+        for (Size column = 0; column < sketch_width; column += span * lanes) {
+            Float sum[4][span] = {};
+            for (Size k = 0; k < d; ++k) {
+                Float b[span];
+                for (int v = 0; v < span; ++v) b[v] = load<Float>(basis + k * sketch_width + column + v * lanes);
+                for (int r = 0; r < 4; ++r) {
+                    const float x = value(i + (r < rows ? r : 0), k);
+                    for (int v = 0; v < span; ++v) sum[r][v] = multiply_add(splat<Float>(x), b[v], sum[r][v]);
+                }
+            }
+            for (int r = 0; r < rows; ++r)
+                for (int v = 0; v < span; ++v) store(out + (i + r) * stride + column + v * lanes, sum[r][v]);
+        }
+    }
+}
+
+// q <- orth(S' (S q)) for the sample S [m][d].
+inline void iterate_subspace(const Scratch<float>& sample, Size m, Size d, float* q, ThreadTeam& team) {
+    Scratch<float> y(m * sketch_width);
+    const float* s = sample.data();
+    team.parallel_for(m, 64, [&](Size begin, Size end, int) {
+        project_rows(begin, end, d, q, y.data(), sketch_width, [&](Size i, Size k) { return s[i * d + k]; });
+    });
+    team.parallel_for(d, 16, [&](Size begin, Size end, int) {
+        project_rows(begin, end, m, y.data(), q, sketch_width, [&](Size k, Size i) { return s[i * d + k]; });
+    });
+    orthonormalize(q, d);
+}
+
+inline void choose_columns(const Scratch<float>& sample, Size m, Size d, float* q) {
+    Scratch<double> variance(d);
+    Scratch<Index> order(d);
+    for (Size k = 0; k < d; ++k) {
+        variance[k] = 0.0;
+        order[k] = static_cast<Index>(k);
+        for (Size i = 0; i < m; ++i) variance[k] += static_cast<double>(sample[i * d + k]) * sample[i * d + k];
+    }
+    std::sort(order.data(), order.data() + d,
+              [&](Index x, Index y) { return variance[x] > variance[y] || (variance[x] == variance[y] && x < y); });
+    for (Size c = 0; c < std::min(sketch_width, d); ++c) q[order[c] * sketch_width + c] = 1.0f;
+}
+
+inline void fit_sketch(const SearchSpace& space, std::uint64_t seed, const SketchBasis& out, ThreadTeam& team) {
+    const Size d = space.rows.cols;
+    Scratch<float> sample;
+    const Size m = draw_sample(space, out.mean, sample);
+    std::fill(out.basis, out.basis + d * sketch_width, 0.0f);
+    if (space.ranking == Ranking::absolute || space.ranking == Ranking::maximum) {
+        choose_columns(sample, m, d, out.basis);
+        return;
+    }
+    const std::uint64_t key = stream_key(seed, Stream::sketch);
+    for (Size e = 0; e < d * sketch_width; ++e)
+        out.basis[e] = (row_key(key, static_cast<std::uint64_t>(e)) & 1) != 0 ? 1.0f : -1.0f;
+    for (int t = 0; t < subspace_iterations; ++t) {
+        team.check_interrupt();
+        iterate_subspace(sample, m, d, out.basis, team);
+    }
+}
+
+// Sketches of all rows of `space.rows` and their squared distances to the mean, which bound the rounding error.
+// The mean only keeps numbers small: it cancels in differences.
+inline void project(const SearchSpace& space, const SketchBasis& basis, float* out, float* length2, ThreadTeam& team) {
+    const Size d = space.rows.cols;
+    const auto value = [&](Size i, Size k) { return prepared_value(space, i, k) - basis.mean[k]; };
+    team.parallel_for(space.rows.rows, 64, [&](Size begin, Size end, int) {
+        project_rows(begin, end, d, basis.basis, out, sketch_width, value);
+        for (Size i = begin; i < end; ++i) {
+            float sum = 0.0f;
+            for (Size k = 0; k < d; ++k) sum += value(i, k) * value(i, k);
+            length2[i] = sum;
+        }
+    });
+}
+
+}  // namespace vicinal::VICINAL_LEVEL

@@ -1,0 +1,85 @@
+#include "neighbors/sparse_index.hpp"
+
+#include "neighbors/pair_kernels.hpp"
+
+namespace vicinal {
+
+SparseRows::SparseRows(SparseMatrix rows, Preparation preparation) : view_{rows.rows, rows.cols} {
+    if (preparation == Preparation::none) return;
+    const Csr& csr = rows.rows;
+    prepared_.resize(static_cast<std::size_t>(csr.indptr[csr.rows]));
+    flat_.resize(static_cast<std::size_t>(csr.rows));
+    for (Size i = 0; i < csr.rows; ++i) {
+        const Size begin = csr.indptr[i], end = csr.indptr[i + 1];
+        double mean = 0.0;
+        if (preparation == Preparation::centred_unit) {
+            for (Size e = begin; e < end; ++e) mean += csr.weights[e];
+            mean /= static_cast<double>(rows.cols);
+        }
+        double length2 = static_cast<double>(rows.cols - (end - begin)) * mean * mean;
+        for (Size e = begin; e < end; ++e) length2 += (csr.weights[e] - mean) * (csr.weights[e] - mean);
+        const double scale = length2 > 1e-72 ? 1.0 / std::sqrt(length2) : 0.0;
+        flat_[i] = scale == 0.0 ? 1 : 0;
+        // The mean stays: it would fill the row. Centred terms take it off the difference (pair_terms.hpp).
+        for (Size e = begin; e < end; ++e) prepared_[e] = static_cast<float>(csr.weights[e] * scale);
+    }
+    view_.csr.weights = prepared_.data();
+    view_.flat = flat_.data();
+}
+
+SparseIndex::SparseIndex(SparseMatrix rows, const MetricRule& metric, double power, ThreadTeam& team)
+    : metric_(metric), rule_{metric.terms, power, rows.cols}, rows_(rows, metric.preparation) {
+    const Csr& csr = rows_.view().csr;
+    const Size n = csr.rows, entries = csr.indptr[n];
+    begin_.assign(static_cast<std::size_t>(rows.cols + 1), 0);
+    for (Size e = 0; e < entries; ++e) ++begin_[csr.indices[e] + 1];
+    for (Size c = 0; c < rows.cols; ++c) begin_[c + 1] += begin_[c];
+    row_.resize(static_cast<std::size_t>(entries));
+    value_.resize(static_cast<std::size_t>(entries));
+    std::vector<Size> next(begin_.begin(), begin_.end() - 1);
+    for (Size i = 0; i < n; ++i)
+        for (Size e = csr.indptr[i]; e < csr.indptr[i + 1]; ++e) {
+            const Size at = next[csr.indices[e]]++;
+            row_[at] = static_cast<Index>(i);
+            value_[at] = csr.weights[e];
+        }
+    alone_.assign(static_cast<std::size_t>(n * most_sums), 0.0);
+    pair_kernels().sum_alone(rows_.view(), rule_, alone_.data(), team);
+    postings_ = {begin_.data(), row_.data(), value_.data(), alone_.data(), n};
+}
+
+bool SparseIndex::additive() const { return metric_.terms != Terms::maximum && metric_.terms != Terms::power; }
+
+double SparseIndex::additions() const {
+    double total = 0.0;
+    for (std::size_t c = 0; c + 1 < begin_.size(); ++c) {
+        const auto length = static_cast<double>(begin_[c + 1] - begin_[c]);
+        total += length * length;
+    }
+    return total;
+}
+
+void SparseIndex::finish(float* distance, Size n) const {
+    for (Size e = 0; e < n; ++e) distance[e] = finish_distance(metric_.finish, distance[e]);
+}
+
+void SparseIndex::search(Size k, Size budget, Size pool, Index* index, float* distance, ThreadTeam& team) const {
+    const Size n = rows().csr.rows;
+    SparseTask task{rows(), rows(), rule_, true, k - 1, index + 1, distance + 1, k, budget, pool};
+    if (k > 1) pair_kernels().sparse_nearest(postings_, task, team);
+    for (Size i = 0; i < n; ++i) {
+        index[i * k] = static_cast<Index>(i);
+        distance[i * k] = 0.0f;
+    }
+    finish(distance, n * k);
+}
+
+void SparseIndex::query(SparseMatrix queries, Size k, Size budget, Size pool, Index* index, float* distance,
+                        ThreadTeam& team) const {
+    const SparseRows heads(queries, metric_.preparation);
+    SparseTask task{heads.view(), rows(), rule_, false, k, index, distance, k, budget, pool};
+    pair_kernels().sparse_nearest(postings_, task, team);
+    finish(distance, queries.rows.rows * k);
+}
+
+}  // namespace vicinal

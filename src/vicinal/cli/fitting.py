@@ -1,0 +1,87 @@
+"""Fit a model and measure its map, with progress bars."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from vicinal.cli.methods import Recipe
+from vicinal.cli.progress_bars import ProgressBars, one_line_warnings, stage_bars
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from vicinal.quality.measures import QualityReport
+
+# Exit code of a program that was stopped by Ctrl-C.
+INTERRUPTED = 130
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """A map, the seconds per stage, its quality if measured, and the fitted model."""
+
+    embedding: NDArray[np.float32]
+    seconds: dict[str, float]
+    quality: QualityReport | None
+    interrupted: bool = False
+    model: Any = None
+
+
+def fit_rows(
+    X: NDArray[np.float32], labels: NDArray[Any] | None, recipe: Recipe, *, with_quality: bool, quiet: bool
+) -> FitResult:
+    """Fit the recipe's estimator; Ctrl-C during the layout stops it and keeps the current map."""
+    with stage_bars(quiet) as bars, one_line_warnings(quiet):
+        model = recipe.build(bars)
+        with stop_on_interrupt(bars, lambda: bars.stage == "layout"):
+            model.fit(X)
+        seconds = {stage: float(spent) for stage, spent in getattr(model, "stage_times_", {}).items()}
+        quality = measure_quality(X, model, labels, bars, seconds) if with_quality else None
+    return FitResult(model.embedding_, seconds, quality, bars.stopped, model)
+
+
+def measure_quality(
+    X: NDArray[np.float32], model: Any, labels: NDArray[Any] | None, bars: ProgressBars, seconds: dict[str, float]
+) -> QualityReport:
+    """Measure the quality of a model's map and add the time to ``seconds``."""
+    from vicinal import quality
+
+    bars("quality", 0, 0, None)
+    start = time.perf_counter()
+    metric = getattr(model, "metric", "euclidean")
+    found = quality.report(X, model.embedding_, categories(labels), metric=metric)
+    seconds["quality"] = time.perf_counter() - start
+    return found
+
+
+@contextlib.contextmanager
+def stop_on_interrupt(bars: ProgressBars, has_map: Callable[[], bool]) -> Iterator[None]:
+    """Let Ctrl-C stop the run and keep its map; raise KeyboardInterrupt if there is no map yet or the second time."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def answer(number: int, frame: object) -> None:
+        if bars.stopped or not has_map():
+            raise KeyboardInterrupt
+        bars.stopped = True
+
+    before = signal.signal(signal.SIGINT, answer)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def categories(labels: NDArray[Any] | None) -> NDArray[Any] | None:
+    """Return the labels, or None if they are continuous values."""
+    from vicinal.plot.annotations import is_continuous
+
+    return None if labels is None or is_continuous(labels) else labels

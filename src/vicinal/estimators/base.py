@@ -1,0 +1,232 @@
+"""What all estimators share: checked input and parameters, model files, scikit-learn's conventions."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from vicinal.files.container import ModelFileError
+from vicinal.neighbors.metrics import PRECOMPUTED, Rows, allows_nan, check_metric, is_sparse
+from vicinal.neighbors.rows import as_rows, check_rows
+from vicinal.neighbors.training_data import TrainingData, TrainingDistances, TrainingRows
+from vicinal.runtime.jobs import resolve_n_jobs
+from vicinal.runtime.memory import InputShape, Ledger, check_limit
+from vicinal.runtime.parameters import check_parameters
+from vicinal.runtime.progress import Progress
+
+if TYPE_CHECKING:
+    Method = TypeVar("Method", bound=Callable[..., Any])
+
+MOST_ROWS = 2**31 - 1  # row numbers are 32-bit
+
+
+def whole_or_nothing(method: Method) -> Method:
+    """Make a method leave the estimator as it was if it is refused, interrupted or fails.
+
+    What an estimator has learned is replaced, never changed in place, so its attributes are all there is to restore.
+    """
+
+    @functools.wraps(method)
+    def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            return method(self, *args, **kwargs)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return wrapped  # type: ignore[return-value]
+
+
+class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Parameters are the arguments of ``__init__``, which stores them unchanged; results end in ``_``.
+
+    Subclasses that compare rows have the parameters ``metric`` and, unless they override `_metric_keywords`,
+    ``metric_kwds``.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+    # The attribute that a fit sets last.
+    _result: ClassVar[str] = "map_"
+
+    n_features_in_: int
+    # The parameters at the time of the fit.
+    _fit_params: dict[str, Any]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._result in vars(self)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        metric = getattr(self, "metric", None)
+        tags.input_tags.sparse = metric is not None
+        tags.input_tags.pairwise = isinstance(metric, str) and metric == PRECOMPUTED
+        tags.input_tags.allow_nan = allows_nan(metric)
+        return tags
+
+    def _validate_params(self) -> None:
+        """Raise for the first parameter whose value is not allowed, before any work."""
+        check_parameters(type(self).__name__, self.get_params(deep=False), self._parameter_constraints)
+        self._jobs()
+
+    def _jobs(self) -> int:
+        return resolve_n_jobs(getattr(self, "n_jobs", -1))
+
+    def _progress(self) -> Progress:
+        return Progress(
+            callback=getattr(self, "callback", None),
+            verbose=bool(getattr(self, "verbose", False)),
+            tqdm_kwds=getattr(self, "tqdm_kwds", None),
+        )
+
+    # Input
+
+    def _check_rows(
+        self, X: Any, *, reset: bool, sparse: bool = False, allow_nan: bool = False, check_finite: bool = True
+    ) -> Rows:
+        """Return ``X`` as C-contiguous float32 or CSR, without a copy if it is that already; name the first bad row."""
+        shape = InputShape.of(X) if reset else None
+        self._within_limit(shape)
+        with np.errstate(over="ignore"):  # a value that float32 cannot hold becomes infinite, and is reported as such
+            rows = validate_data(
+                self,
+                X,
+                reset=reset,
+                dtype=np.float32,
+                order="C",
+                ensure_all_finite=False,
+                accept_sparse=["csr", "csc", "coo"] if sparse else False,
+            )
+        rows = as_rows(rows)
+        if reset and shape is None:
+            self._within_limit(InputShape.of(rows))
+        if rows.shape[0] > MOST_ROWS:
+            raise ValueError(f"X has {rows.shape[0]} rows; at most {MOST_ROWS} are possible")
+        if check_finite:
+            check_rows(rows, self._jobs(), allow_nan=allow_nan)
+        return rows
+
+    def _metric_keywords(self) -> dict[str, Any] | None:
+        keywords: dict[str, Any] | None = self.metric_kwds
+        return keywords
+
+    def _check_data(self, X: Any, *, reset: bool) -> Rows:
+        """Check rows or, with ``metric="precomputed"``, distances, dense or sparse, against the metric."""
+        pairwise = isinstance(self.metric, str) and self.metric == PRECOMPUTED
+        rows = self._check_rows(
+            X, reset=reset, sparse=True, allow_nan=allows_nan(self.metric), check_finite=not pairwise
+        )
+        check_metric(self.metric, self._metric_keywords(), rows.shape[1], is_sparse(rows))
+        return rows
+
+    def _training_data(self, rows: Rows, seed: int) -> TrainingData:
+        """Return the rows with what compares them; rows that cannot be compared are refused here."""
+        if isinstance(self.metric, str) and self.metric == PRECOMPUTED:
+            return TrainingDistances(rows, self._jobs())
+        data = TrainingRows(rows, self.metric, self._metric_keywords(), seed, self._jobs())
+        _ = data.index  # building the index checks the rows against the metric
+        return data
+
+    def _check_new_rows(self, X: Any, data: TrainingData) -> Rows:
+        """Check rows against the data and the metric of a fit, whatever the parameters are by now."""
+        known = isinstance(data, TrainingRows) and allows_nan(data.metric)
+        pairwise = isinstance(data, TrainingDistances)
+        return self._check_rows(X, reset=False, sparse=True, allow_nan=known, check_finite=not pairwise)
+
+    # Memory
+
+    def _within_limit(self, shape: InputShape | None) -> None:
+        """Raise MemoryError if a fit of this input would take more than ``memory_limit``."""
+        limit = getattr(self, "memory_limit", None)
+        if shape is not None and limit is not None:
+            ledger = Ledger()
+            self.add_input_and_fit(ledger, shape)
+            check_limit(ledger, limit, f"{type(self).__name__} to {shape.n} rows of {shape.d} columns")
+
+    def add_input_and_fit(self, ledger: Ledger, shape: InputShape) -> None:
+        """Add what a fit takes, with the copy of an input that has to be converted."""
+        if shape.copied:
+            ledger.keep(4 * shape.values)
+        self.add_memory(ledger, shape)
+
+    def add_memory(self, ledger: Ledger, shape: InputShape) -> None:
+        """Add what a fit takes, part by part (:mod:`vicinal.maps.memory`)."""
+        raise NotImplementedError(f"the memory of {type(self).__name__} is not known in advance")
+
+    # Results
+
+    def explore(self, labels: Any = None, **described: Any) -> Any:
+        """Show the map as an interactive page in a notebook (see :func:`vicinal.viewer.explore`)."""
+        import vicinal
+
+        require_fitted(self)
+        return vicinal.viewer.explore(self, labels, **described)
+
+    # Files
+
+    def save(self, path: str | os.PathLike[str], *, include_data: bool = True) -> None:
+        """Write the model to a file of plain arrays and JSON, which :func:`vicinal.load` reads without running code.
+
+        Parameters
+        ----------
+        path : path
+        include_data : bool, default True
+            False leaves the training data out, if new rows can be placed without it.
+
+        Notes
+        -----
+        Functions among the parameters are not in the file and have to be given again to ``load``; callbacks are left
+        out.
+        """
+        from vicinal.files.models import save
+
+        save(self, path, include_data=include_data)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the bytes of the model file, and beside them what a file leaves out."""
+        from vicinal.files.models import pickled
+
+        return pickled(self)
+
+    def _state(self, include_data: bool) -> dict[str, Any]:
+        """Return the attributes beyond the parameters, in values that a model file can hold."""
+        params = self.get_params(deep=False)
+        state = {name: value for name, value in vars(self).items() if name not in params}
+        if "_fit_params" in state:
+            made_by = state.pop("_fit_params")
+            state["changed_params"] = {name: made_by[name] for name in made_by if made_by[name] is not params[name]}
+        if self._result in state and not include_data:
+            raise ModelFileError(
+                f"include_data=False is not possible for {type(self).__name__}: new rows are placed by comparing them "
+                "with the training data, so a model without it could not transform"
+            )
+        return state
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        """Set the attributes that `_state` returned; raise if they are inconsistent, since a file may hold anything."""
+        if "changed_params" in state:
+            made_by = {**self.get_params(deep=False), **state.pop("changed_params")}
+            type(self)(**made_by)._validate_params()
+            state["_fit_params"] = made_by
+        vars(self).update(state)
+
+
+def require_fitted(model: Estimator) -> None:
+    """Raise scikit-learn's NotFittedError if the model is not fitted yet."""
+    if not model.__sklearn_is_fitted__():
+        raise NotFittedError(f"This {type(model).__name__} instance is not fitted yet. Call 'fit' first.")
+
+
+def random_seed(random_state: Any) -> int:
+    """Draw a 31-bit seed from anything that scikit-learn accepts as a random state."""
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))

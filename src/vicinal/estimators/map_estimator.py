@@ -1,0 +1,200 @@
+"""Estimators whose result is one FittedMap: its parts as attributes, new rows placed in it, model files."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vicinal.estimators.base import Estimator, require_fitted
+from vicinal.estimators.legacy import upgraded
+from vicinal.layout.density import finite_radii
+from vicinal.maps.fitted import FittedMap
+from vicinal.maps.memory import add_map
+from vicinal.maps.place import place
+from vicinal.maps.plans import SampledPlan
+from vicinal.maps.recipe import Recipe
+from vicinal.neighbors.metrics import Rows
+from vicinal.runtime.memory import InputShape, Ledger
+
+Self = TypeVar("Self", bound="MapEstimator")
+
+
+class MapEstimator(Estimator):
+    """Base of the estimators that make a map of all rows at once.
+
+    ``map_`` holds everything that a fit learned; the other results are parts of it.
+    """
+
+    map_: FittedMap
+
+    def _recipe(self, n: int, seed: int) -> Recipe:
+        """Return what a fit of ``n`` rows with these parameters does."""
+        raise NotImplementedError
+
+    def adopt_map(self: Self, fitted: FittedMap) -> Self:
+        """Replace everything that an earlier fit learned by a map that was made with the present parameters."""
+        self._fit_params = self.get_params(deep=False)
+        self.map_ = fitted
+        self.n_features_in_ = int(fitted.data.rows.shape[1])
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
+        """Fit the model and return ``embedding_``."""
+        return self.fit(X, y, **fit_params).embedding_
+
+    def transform(self, X: Any) -> Any:
+        """Return the places of rows in the fitted map, which stays as it is.
+
+        A row of the training data has its place there; any other is placed among its neighbors. The result for a row
+        depends on that row alone.
+        """
+        require_fitted(self)
+        return place(self.map_, self.check_new_rows(X))
+
+    def check_new_rows(self, X: Any) -> Rows:
+        """Check rows for ``transform`` and return them as float32, dense or sparse.
+
+        They are checked against the data and the metric of the fit.
+        """
+        require_fitted(self)
+        return self._check_new_rows(X, self.map_.data)
+
+    def add_memory(self, ledger: Ledger, shape: InputShape) -> None:
+        """Add what a fit takes, part by part."""
+        add_map(ledger, shape, self._recipe(shape.n, 0), self.metric, init=self.init)
+
+    # Results
+
+    @property
+    def embedding_(self) -> NDArray[np.float32]:
+        places = self._fitted("embedding_").embedding
+        if places is None:
+            raise AttributeError("embedding_: there is no map, only a graph (transform_mode='graph')")
+        return places
+
+    @property
+    def graph_(self) -> Any:
+        return self._fitted("graph_").graph.to_scipy()
+
+    @property
+    def init_used_(self) -> str:
+        return self._with_embedding("init_used_").report.init_used
+
+    @property
+    def n_epochs_(self) -> int:
+        return self._with_embedding("n_epochs_").report.n_epochs
+
+    @property
+    def stage_times_(self) -> dict[str, float]:
+        return self._fitted("stage_times_").report.stage_times
+
+    @property
+    def rad_orig_(self) -> NDArray[np.float32]:
+        return self._radii("rad_orig_", embedded=False)
+
+    @property
+    def rad_emb_(self) -> NDArray[np.float32]:
+        return self._radii("rad_emb_", embedded=True)
+
+    @property
+    def radius_correlation_(self) -> float:
+        density = self._fitted("radius_correlation_").density
+        if density is None:
+            raise AttributeError("radius_correlation_: radii are computed with densmap or output_dens only")
+        return density.correlation
+
+    @property
+    def embedding_list_(self) -> list[NDArray[np.float32]]:
+        snapshots = self._with_embedding("embedding_list_").report.snapshots
+        if not isinstance(self._fit_params.get("n_epochs"), list | tuple):
+            raise AttributeError("embedding_list_: n_epochs was no list of epochs")
+        return list(snapshots)
+
+    @property
+    def loss_history_(self) -> dict[str, list[Any]]:
+        losses = self._fitted("loss_history_").report.losses
+        if losses is None:
+            raise AttributeError("loss_history_: losses are recorded with compute_loss=True only")
+        return losses
+
+    @property
+    def _n_features_out(self) -> int:
+        fitted = self._fitted("_n_features_out")
+        return fitted.graph.n_tails if fitted.embedding is None else fitted.recipe.n_components
+
+    def _fitted(self, name: str) -> FittedMap:
+        """Return the map, or raise AttributeError for the result ``name`` that there is not yet."""
+        if "map_" not in vars(self):
+            raise AttributeError(f"{name}: this {type(self).__name__} is not fitted yet")
+        return self.map_
+
+    def _with_embedding(self, name: str) -> FittedMap:
+        fitted = self._fitted(name)
+        if fitted.embedding is None:
+            raise AttributeError(f"{name}: there is no map, only a graph (transform_mode='graph')")
+        return fitted
+
+    def _radii(self, name: str, *, embedded: bool) -> NDArray[np.float32]:
+        """Return logarithms of local radii of all rows, in the data or in the map."""
+        density, position = self._fitted(name).density, self._fitted(name).position
+        if density is None:
+            raise AttributeError(f"{name}: radii are computed with densmap or output_dens only")
+        radii = finite_radii(density.embedded if embedded else density.radii.log_radius)
+        return np.where(position < 0, radii.max(initial=0), radii[position])
+
+    # umap-learn's names, which its users' programs read.
+
+    @property
+    def _raw_data(self) -> Rows:
+        return self._fitted("_raw_data").data.rows
+
+    @property
+    def _knn_indices(self) -> NDArray[np.int32]:
+        return self._fitted("_knn_indices").neighbors.index
+
+    @property
+    def _knn_dists(self) -> NDArray[np.float32]:
+        return self._fitted("_knn_dists").neighbors.distance
+
+    @property
+    def _rhos(self) -> NDArray[np.float32]:
+        return self._fitted("_rhos").graph.rho
+
+    @property
+    def _sigmas(self) -> NDArray[np.float32]:
+        return self._fitted("_sigmas").graph.sigma
+
+    @property
+    def _a(self) -> float:
+        return self._sampled_plan().forces.kernel.a
+
+    @property
+    def _b(self) -> float:
+        return self._sampled_plan().forces.kernel.b
+
+    def _sampled_plan(self) -> SampledPlan:
+        plan = self._fitted("_a").recipe.plan
+        if not isinstance(plan, SampledPlan):
+            raise AttributeError("_a: this map has no such kernel")
+        return plan
+
+    # Files: the recipe is not written but made again from the parameters of the fit, which are checked when it is.
+
+    def _state(self, include_data: bool) -> dict[str, Any]:
+        state = super()._state(include_data)
+        if "map_" in state:
+            fitted = state["map_"]
+            state["map_"] = {one.name: getattr(fitted, one.name) for one in fields(fitted) if one.name != "recipe"}
+        return state
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        state = upgraded(self, state)
+        super()._restore(state)
+        if "map_" in state:
+            parts = state["map_"]
+            made_by = type(self)(**self._fit_params)
+            self.map_ = FittedMap(recipe=made_by._recipe(parts["data"].n, int(parts["seed"])), **parts)
+            self.map_.check()

@@ -1,0 +1,67 @@
+"""From parameters to parts of a recipe, for the estimators that share UMAP's parameters."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from vicinal.initialize.start import INITIALIZER_ALIASES
+from vicinal.layout.kernel import Kernel, fit_ab
+from vicinal.maps.recipe import FuzzyAffinity
+from vicinal.neighbors.metrics import Rows
+from vicinal.neighbors.precomputed import neighbors_from_knn
+from vicinal.neighbors.table import Neighbors
+from vicinal.runtime.parameters import Interval
+
+
+def check_curve(model: Any) -> None:
+    """Check the parameters of the low-dimensional kernel against each other."""
+    if model.min_dist > model.spread:
+        raise ValueError(f"min_dist must not exceed spread, got min_dist={model.min_dist}, spread={model.spread}")
+    if (model.a is None) != (model.b is None):
+        raise ValueError(f"a and b must be given together, got a={model.a}, b={model.b}")
+
+
+def kernel_of(model: Any) -> Kernel:
+    """Return the kernel of ``a`` and ``b``, or the one fitted to ``spread`` and ``min_dist``."""
+    if model.a is not None and model.b is not None:
+        return Kernel(float(model.a), float(model.b))
+    return fit_ab(model.spread, model.min_dist)
+
+
+def affinity_of(model: Any) -> FuzzyAffinity:
+    """Return how the neighbor table becomes a fuzzy graph."""
+    return FuzzyAffinity(
+        int(model.n_neighbors), model.local_connectivity, model.set_op_mix_ratio, model.disconnection_distance
+    )
+
+
+def initializer_of(init: Any) -> str:
+    """Return the name of the initializer; an array is used as it is, and "spectral" stands in if it cannot be."""
+    return str(INITIALIZER_ALIASES.get(init, init)) if isinstance(init, str) else "spectral"
+
+
+def given_knn(precomputed_knn: Any) -> Any:
+    """Return the precomputed neighbors, or None; umap-learn's default is a tuple of three None."""
+    sequence = isinstance(precomputed_knn, tuple | list)
+    missing = precomputed_knn is None or (sequence and all(part is None for part in precomputed_knn))
+    return None if missing else precomputed_knn
+
+
+def given_neighbors(precomputed_knn: Any, rows: Rows, n_neighbors: int) -> Neighbors | None:
+    """Return the precomputed neighbors as a table of ``n_neighbors`` columns, or None."""
+    given, n = given_knn(precomputed_knn), int(rows.shape[0])
+    return None if given is None else neighbors_from_knn(given, n, min(int(n_neighbors), n))
+
+
+def epoch_stops(n_epochs: Any) -> tuple[int, ...] | None:
+    """Return the epochs whose maps are wanted, in ascending order; None if the default is asked for."""
+    if n_epochs is None:
+        return None
+    if isinstance(n_epochs, list | tuple):
+        whole = Interval(Integral, 0, None, closed="left")
+        if not n_epochs or not all(whole.allows(epoch) for epoch in n_epochs):
+            raise ValueError(f"n_epochs must list whole numbers of at least 0, got {n_epochs!r}")
+    return tuple(sorted({int(epoch) for epoch in np.atleast_1d(np.asarray(n_epochs))}))

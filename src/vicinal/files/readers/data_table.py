@@ -1,0 +1,179 @@
+"""The table that a file is read into: a float32 matrix, its column names, labels and extra columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import polars as pl
+
+# Column names shown in a message: a file of images has hundreds.
+SHOWN_NAMES = 8
+
+
+class ReadError(ValueError):
+    """A file cannot be read as a table of numbers; the message is one line for the user."""
+
+
+@dataclass(frozen=True)
+class ColumnSelection:
+    """Which columns to read: features (None: all numeric columns), the label, and extra columns.
+
+    ``array`` is the name of the matrix in a file that has several.
+    """
+
+    columns: Sequence[str] | None = None
+    label: str | None = None
+    extra: Sequence[str] = ()
+    array: str | None = None
+
+    def check(self) -> None:
+        if self.columns is not None and len(self.columns) != len(set(self.columns)):
+            raise ReadError("columns must not contain the same column twice")
+        if self.columns is not None and self.label is not None and self.label in self.columns:
+            raise ReadError(f"column {self.label!r} cannot be both a feature and the label")
+
+    @property
+    def not_features(self) -> set[str]:
+        """The label and the extra columns, which are features only if ``columns`` lists them."""
+        return {*self.extra, *([] if self.label is None else [self.label])}
+
+
+@dataclass(frozen=True)
+class DataTable:
+    """Rows to embed. ``ignored`` lists the columns of the file that are neither features nor requested."""
+
+    X: NDArray[np.float32]
+    feature_names: tuple[str, ...]
+    labels: NDArray[Any] | None = None
+    extra: dict[str, NDArray[Any]] = field(default_factory=dict)
+    ignored: tuple[str, ...] = ()
+
+
+def frame_table(path: Path, frame: pl.DataFrame, selection: ColumnSelection, first: int = 0) -> DataTable:
+    """Make a table from a polars frame; a column with an empty name (an index) is a feature only if requested.
+
+    ``first`` is the number of the frame's first row within its file, for error messages.
+    """
+    import polars as pl
+
+    if frame.height == 0:
+        raise ReadError(f"{path} has no rows")
+    numeric = {name for name, dtype in frame.schema.items() if dtype.is_numeric() or dtype == pl.Boolean}
+    usable = [name for name in frame.columns if name in numeric and name and name not in selection.not_features]
+    chosen = _feature_columns(path, frame.columns, selection, usable)
+    for name in chosen:
+        if name not in numeric:
+            raise ReadError(f"{path}: column {name!r} is not numeric ({frame.schema[name]})")
+    X = np.empty((frame.height, len(chosen)), dtype=np.float32)
+    for a, name in enumerate(chosen):
+        with np.errstate(over="ignore"):
+            X[:, a] = frame[name].cast(pl.Float64).to_numpy()
+    _check_finite(path, X, chosen, lambda row, column: frame[row, chosen[column]], first)
+    return _build_table(frame.columns, X, chosen, selection, lambda name: _column_values(frame[name]))
+
+
+def array_table(
+    path: Path, array: NDArray[Any], named_columns: dict[str, NDArray[Any]], selection: ColumnSelection, first: int = 0
+) -> DataTable:
+    """Make a table from a matrix, whose columns are named "0", "1", …, and from separate named columns.
+
+    ``first`` is the number of the matrix's first row within its file, for error messages.
+    """
+    check_matrix(path, array)
+    names = [str(a) for a in range(array.shape[1])]
+    usable = [name for name in names if name not in selection.not_features]
+    chosen = _feature_columns(path, [*names, *named_columns], selection, usable)
+    for name in chosen:
+        if name not in names:
+            raise ReadError(f"{path}: {name!r} is not a column of the matrix and cannot be a feature")
+    picked = array if chosen == names else array[:, [int(name) for name in chosen]]
+    with np.errstate(over="ignore"):
+        X = np.ascontiguousarray(picked, dtype=np.float32)
+    _check_finite(path, X, chosen, lambda row, column: picked[row, column], first)
+    return _build_table(
+        [*names, *named_columns],
+        X,
+        chosen,
+        selection,
+        lambda name: named_columns[name] if name in named_columns else whole_numbers(array[:, int(name)]),
+    )
+
+
+def check_matrix(path: Path, array: NDArray[Any]) -> None:
+    if array.dtype.kind not in "fiub":
+        raise ReadError(f"{path} contains {array.dtype} values, not real numbers")
+    if array.ndim != 2:
+        raise ReadError(f"{path} must contain a 2-D array, got shape {array.shape}")
+    if len(array) == 0:
+        raise ReadError(f"{path} has no rows")
+
+
+def whole_numbers(values: NDArray[Any]) -> NDArray[Any]:
+    """Convert floats to integers if all are whole: class numbers in a float matrix become 3, not 3.0."""
+    whole = values.dtype.kind == "f" and np.isfinite(values).all() and (values % 1 == 0).all()
+    return values.astype(np.int64) if whole else values
+
+
+def first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def listed(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:SHOWN_NAMES])
+    more = len(names) - SHOWN_NAMES
+    return (shown or "none") + (f" and {more} more" if more > 0 else "")
+
+
+def _build_table(
+    names: Sequence[str],
+    X: NDArray[np.float32],
+    chosen: list[str],
+    selection: ColumnSelection,
+    values: Callable[[str], NDArray[Any]],
+) -> DataTable:
+    labels = None if selection.label is None else values(selection.label)
+    ignored = tuple(name for name in names if name not in {*chosen, *selection.not_features})
+    return DataTable(X, tuple(chosen), labels, {name: values(name) for name in selection.extra}, ignored)
+
+
+def _column_values(series: pl.Series) -> NDArray[Any]:
+    if series.dtype.is_numeric() and not series.null_count():
+        return series.to_numpy()
+    return np.array([None if value is None else str(value) for value in series.to_list()], dtype=object)
+
+
+def _feature_columns(path: Path, names: Sequence[str], selection: ColumnSelection, usable: Sequence[str]) -> list[str]:
+    """Return the feature columns: the requested ones, or all usable ones."""
+    for name in [*(selection.columns or []), *([] if selection.label is None else [selection.label]), *selection.extra]:
+        if name not in names:
+            raise ReadError(f"{path} has no column {name!r}; it has {listed(names)}")
+    if selection.columns is not None and not selection.columns:
+        raise ReadError("columns must list at least one column")
+    if selection.columns is None and not usable:
+        raise ReadError(f"{path} has no numeric column to embed; it has {listed(names)}")
+    return list(usable if selection.columns is None else selection.columns)
+
+
+def _check_finite(
+    path: Path, X: NDArray[np.float32], names: Sequence[str], original: Callable[[int, int], Any], first: int = 0
+) -> None:
+    """Raise for the first row with a missing or infinite value, or one that is too large for float32."""
+    finite = np.isfinite(X)
+    if finite.all():
+        return
+    row, column = (int(a) for a in np.argwhere(~finite)[0])
+    value = original(row, column)
+    if value is None:
+        what = "no value"
+    elif np.isfinite(value):
+        what = f"{value}, too large for float32,"
+    else:
+        what = str(value)
+    raise ReadError(f"{path}: row {first + row} has {what} in column {names[column]!r}")

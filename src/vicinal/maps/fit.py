@@ -1,0 +1,211 @@
+"""Rows -> map: neighbors, graph, start and layout, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vicinal.graph.graph import Graph
+from vicinal.layout.density import Radii, edge_distances, embedding_radii, radius_correlation
+from vicinal.layout.running import run_layout
+from vicinal.layout.sampled import Layout
+from vicinal.layout.schedule import SMALL_ROWS, Schedule
+from vicinal.maps.fitted import FitReport, FittedDensity, FittedMap
+from vicinal.maps.place import place_new
+from vicinal.maps.plans import FullPlan, SampledPlan
+from vicinal.maps.recipe import Recipe
+from vicinal.maps.row_facts import RowFacts
+from vicinal.maps.selection import Selection, select_rows
+from vicinal.neighbors.table import Neighbors
+from vicinal.neighbors.training_data import TrainingData
+from vicinal.quality.losses import History, Loss, effective_loss, kl_divergence
+from vicinal.runtime.progress import Callback, Progress
+
+# A recorded loss is evaluated about LOSS_RECORDS times, with LOSS_SAMPLES partners per row beyond SMALL_ROWS rows.
+LOSS_RECORDS, LOSS_SAMPLES = 20, 64
+
+Listeners = Callable[[Graph], Iterable[tuple[Callback, int]]]
+
+
+@dataclass(frozen=True)
+class FitInputs:
+    """Checked arguments of :func:`fit`."""
+
+    data: TrainingData
+    recipe: Recipe
+    facts: RowFacts = field(default_factory=RowFacts)
+    start: NDArray[np.float32] | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The rows that are laid out, their neighbors and their graphs."""
+
+    selection: Selection
+    data: TrainingData
+    neighbors: Neighbors
+    search_graph: Graph
+    graph: Graph
+
+
+@dataclass(frozen=True)
+class LayoutTask:
+    """A fit that has its graph and is about to be laid out."""
+
+    data: TrainingData
+    recipe: Recipe
+    facts: RowFacts
+    prepared: Prepared
+    seed: int
+    progress: Progress
+
+    def finished(
+        self,
+        report: FitReport,
+        embedding: NDArray[np.float32] | None = None,
+        density: FittedDensity | None = None,
+    ) -> FittedMap:
+        """Return the result of the fit."""
+        return FittedMap(
+            data=self.data,
+            recipe=self.recipe,
+            facts=self.facts,
+            neighbors=self.prepared.neighbors,
+            search_graph=self.prepared.search_graph,
+            graph=self.prepared.graph,
+            embedding=embedding,
+            seed=self.seed,
+            laid_out=self.prepared.selection.rows,
+            density=density,
+            report=report,
+        )
+
+
+def fit(inputs: FitInputs, progress: Progress | None = None, listeners: Listeners | None = None) -> FittedMap:
+    """Map rows.
+
+    Parameters
+    ----------
+    inputs : FitInputs
+        The rows with the metric that compares them (or their distances), the recipe, labels, weights and pins, first
+        places that replace the recipe's initializer, and the seed of everything random.
+    progress : Progress, optional
+        Told about every stage; may stop the layout early.
+    listeners : callable, optional
+        Called with the graph before the layout; returns callbacks, each with the number of epochs between its calls.
+    """
+    progress = Progress() if progress is None else progress
+    recipe, start, seed = inputs.recipe, inputs.start, inputs.seed
+    prepared = prepare(inputs.data, recipe, inputs.facts, progress)
+    task = LayoutTask(inputs.data, recipe, inputs.facts, prepared, seed, progress)
+    if recipe.output == "graph":
+        return task.finished(FitReport(stage_times=progress.times))
+    with progress.stage("initialize"):
+        if start is None:
+            start, init_used = recipe.start(prepared.graph, prepared.data, seed)
+        else:
+            start, init_used = prepared.selection.take(start), "array"
+    if listeners is not None:
+        for callback, every in listeners(prepared.graph):
+            progress.listen(callback, every)
+    if isinstance(recipe.plan, FullPlan):
+        return _lay_out_fully(task, recipe.plan, start, init_used)
+    stops = recipe.plan.epoch_stops(prepared.graph)
+    return lay_out(task, start, init_used, recipe.plan.schedule(stops[-1]), stops)
+
+
+def prepare(
+    data: TrainingData, recipe: Recipe, facts: RowFacts, progress: Progress, known: Neighbors | None = None
+) -> Prepared:
+    """Find the neighbors and build the graph of the rows that are laid out.
+
+    ``known`` is the neighbor table of the first rows, if an earlier search found it.
+    """
+    with progress.stage("neighbors"):
+        selection = select_rows(data, facts, unique=recipe.unique)
+        rows = data if selection.rows is None else data.take(selection.rows)
+        neighbors = rows.neighbors(recipe.affinity.columns(rows.n), recipe.search, known=known)
+    with progress.stage("graph"):
+        search_graph = recipe.affinity.graph(neighbors, data.n_jobs)
+        graph = recipe.supervised(search_graph, selection.facts.y)
+    return Prepared(selection, rows, neighbors, search_graph, graph)
+
+
+def lay_out(
+    task: LayoutTask, start: NDArray[np.float32], init_used: str, schedule: Schedule, stops: list[int]
+) -> FittedMap:
+    """Run the sampled layout from ``start`` to the last of ``stops``."""
+    plan, prepared, n_jobs = task.recipe.plan, task.prepared, task.data.n_jobs
+    assert isinstance(plan, SampledPlan)
+    radii = None
+    if task.recipe.density is not None:
+        radii = Radii.of(prepared.graph, edge_distances(prepared.graph, prepared.neighbors, n_jobs))
+    term = None if radii is None or task.recipe.density is None else task.recipe.density.term(radii)
+    selection = prepared.selection
+    layout = plan.layout(prepared.graph, start, selection.facts, schedule, seed=task.seed, n_jobs=n_jobs, density=term)
+
+    def places() -> NDArray[np.float32]:
+        return task.facts.pinned(selection.spread(layout.embedding))
+
+    history = _loss_history(task, schedule) if task.recipe.record_loss else None
+    if history is not None:
+        task.progress.listen(history, history.every, last=True)
+    snapshots = run_layout(layout, stops, task.progress, places)
+    losses = None if history is None else {"epoch": history.epochs, "loss": history.values.tolist()}
+    report = FitReport(init_used, layout.epoch, task.progress.times, tuple(snapshots), losses)
+    density = None if radii is None else _fitted_density(radii, layout, task)
+    return _with_left_out(task.finished(report, places(), density), selection)
+
+
+def _fitted_density(radii: Radii, layout: Layout, task: LayoutTask) -> FittedDensity:
+    plan, n = task.recipe.density, len(radii.log_radius)
+    embedded = embedding_radii(layout.embedding, task.recipe.affinity.columns(n), task.data.n_jobs)
+    summary = layout.density_summary if plan is not None and plan.match else None
+    return FittedDensity(radii, embedded, radius_correlation(radii.log_radius, embedded), summary)
+
+
+def _with_left_out(fitted: FittedMap, selection: Selection) -> FittedMap:
+    """Place the rows that were not laid out (weight 0) as new rows are placed."""
+    missing = np.flatnonzero(selection.position < 0)
+    if not missing.size or fitted.embedding is None:
+        return fitted
+    embedding = fitted.embedding.copy()
+    embedding[missing] = place_new(fitted, fitted.data.rows[missing])
+    return replace(fitted, embedding=fitted.facts.pinned(embedding))
+
+
+def _lay_out_fully(task: LayoutTask, plan: FullPlan, start: NDArray[np.float32], init_used: str) -> FittedMap:
+    """Run t-SNE's layout, then compute the divergence of the map."""
+    graph, n_jobs = task.prepared.graph, task.data.n_jobs
+    layout = plan.layout(graph, start, n_jobs=n_jobs)
+
+    def places() -> NDArray[np.float32]:
+        return task.prepared.selection.spread(layout.embedding)
+
+    run_layout(layout, plan.epoch_stops(graph), task.progress, places)
+    embedding = places()
+    with task.progress.stage("divergence"):
+        divergence = map_divergence(graph, embedding, plan.dof, n_jobs)
+    return task.finished(FitReport(init_used, layout.epoch, task.progress.times, divergence=divergence), embedding)
+
+
+def map_divergence(graph: Graph, places: NDArray[np.float32], dof: float, n_jobs: int) -> float:
+    """Return t-SNE's loss of a map (survey eq. 22); it is 0 if the graph has no edges."""
+    return float(kl_divergence(graph, places, dof, n_jobs=n_jobs)) if graph.weights.any() else 0.0
+
+
+def _loss_history(task: LayoutTask, schedule: Schedule) -> History:
+    """Record what the sampler minimizes (survey eq. 29) along the layout."""
+    graph, plan, selection = task.prepared.graph, task.recipe.plan, task.prepared.selection
+    assert isinstance(plan, SampledPlan)
+    kernel, samples = plan.forces.kernel, None if graph.n <= SMALL_ROWS else LOSS_SAMPLES
+
+    def loss(embedding: NDArray[np.float32]) -> Loss:
+        places = selection.take(embedding)
+        return effective_loss(graph, places, kernel, schedule, samples=samples, n_jobs=task.data.n_jobs)
+
+    return History(loss, every=max(1, schedule.n_epochs // LOSS_RECORDS))

@@ -1,0 +1,143 @@
+"""What a fit does, stage by stage, as values that are kept with the map.
+
+A :class:`Recipe` names the affinity (how a neighbor table becomes a graph), the start, the plan of the layout, and what
+labels and densities add. Rows that are placed later are treated by the same recipe, whatever has become of the
+estimator's parameters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vicinal.graph.entropic import entropic_bipartite_graph, entropic_graph
+from vicinal.graph.fuzzy import bipartite_graph, fuzzy_graph
+from vicinal.graph.graph import Graph
+from vicinal.graph.supervision import Supervision
+from vicinal.initialize.start import initial_embedding, narrow_embedding
+from vicinal.initialize.task import InitialTask
+from vicinal.layout.density import EXACT_SHARE, EXACT_SHIFT, DensityTerm, Radii
+from vicinal.maps.plans import FullPlan, SampledPlan
+from vicinal.neighbors.policy import Method
+from vicinal.neighbors.table import Neighbors
+from vicinal.neighbors.training_data import TrainingData
+
+# Neighbors in the table per unit of perplexity: the Gaussian is small beyond (van der Maaten's number).
+NEIGHBORS_PER_PERPLEXITY = 3
+
+
+@dataclass(frozen=True)
+class FuzzyAffinity:
+    """UMAP's memberships (survey eq. 1-4)."""
+
+    n_neighbors: int = 15
+    local_connectivity: float = 1.0
+    set_op_mix_ratio: float = 1.0
+    disconnection_distance: float | None = None
+
+    def columns(self, n: int) -> int:
+        """Return the columns of the neighbor table of ``n`` rows, the row itself included."""
+        return min(self.n_neighbors, n)
+
+    query_columns = columns
+
+    def graph(self, neighbors: Neighbors, n_jobs: int) -> Graph:
+        """Build the symmetric graph of the fitted rows."""
+        return fuzzy_graph(
+            neighbors,
+            local_connectivity=self.local_connectivity,
+            set_op_mix_ratio=self.set_op_mix_ratio,
+            disconnection_distance=self.disconnection_distance,
+            n_jobs=n_jobs,
+        )
+
+    def graph_to_known(self, neighbors: Neighbors, n_known: int, n_jobs: int) -> Graph:
+        """Build the bipartite graph from new rows to the fitted ones."""
+        return bipartite_graph(neighbors, n_known, local_connectivity=self.local_connectivity, n_jobs=n_jobs)
+
+
+@dataclass(frozen=True)
+class EntropicAffinity:
+    """The probabilities of t-SNE and LargeVis (survey eq. 18, 19).
+
+    ``normalized`` weights sum to 1 over the whole graph. ``query_perplexity`` is that of new rows, if it differs: few
+    neighbors place a row more sharply.
+    """
+
+    perplexity: float = 30.0
+    normalized: bool = True
+    query_perplexity: float | None = None
+
+    def columns(self, n: int) -> int:
+        """Return the columns of the neighbor table of ``n`` rows, the row itself included."""
+        return min(n, int(NEIGHBORS_PER_PERPLEXITY * self.perplexity) + 1)
+
+    def query_columns(self, n: int) -> int:
+        """Return the number of neighbors of a new row."""
+        if self.query_perplexity is None:
+            return self.columns(n)
+        return min(n, int(NEIGHBORS_PER_PERPLEXITY * self.query_perplexity))
+
+    def graph(self, neighbors: Neighbors, n_jobs: int) -> Graph:
+        """Build the symmetric graph of the fitted rows."""
+        return entropic_graph(neighbors, self.perplexity, normalised=self.normalized, n_jobs=n_jobs)
+
+    def graph_to_known(self, neighbors: Neighbors, n_known: int, n_jobs: int) -> Graph:
+        """Build the bipartite graph from new rows to the fitted ones."""
+        perplexity = self.perplexity if self.query_perplexity is None else self.query_perplexity
+        return entropic_bipartite_graph(neighbors, n_known, perplexity, n_jobs=n_jobs)
+
+
+@dataclass(frozen=True)
+class DensityPlan:
+    """densMAP: how strongly the map's local radii follow the data's; without ``match`` they are only reported."""
+
+    match: bool = True
+    dens_lambda: float = 2.0
+    fraction: float = 0.3
+    variance_shift: float = 0.1
+
+    @property
+    def weight(self) -> float:
+        """Return the weight of the exact gradient for umap-learn's ``dens_lambda``."""
+        return EXACT_SHARE * self.dens_lambda
+
+    def term(self, radii: Radii) -> DensityTerm | None:
+        """Return the term that pulls a map towards these radii."""
+        return radii.term(self.weight, self.fraction, EXACT_SHIFT * self.variance_shift) if self.match else None
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that decides how rows become a map, except the rows and the seed.
+
+    ``unique`` lays out equal rows as one. ``output`` "graph" ends a fit after its graph.
+    """
+
+    affinity: FuzzyAffinity | EntropicAffinity
+    plan: SampledPlan | FullPlan
+    n_components: int = 2
+    init: str = "spectral"
+    search: Method = "auto"
+    supervision: Supervision | None = None
+    density: DensityPlan | None = None
+    unique: bool = False
+    record_loss: bool = False
+    output: Literal["embedding", "graph"] = "embedding"
+
+    def supervised(self, graph: Graph, labels: NDArray[Any] | None) -> Graph:
+        """Intersect a graph with labels, if there are any."""
+        if labels is None or self.supervision is None:
+            return graph
+        return self.supervision.apply(graph, labels)
+
+    def start(self, graph: Graph, data: TrainingData, seed: int) -> tuple[NDArray[np.float32], str]:
+        """Compute the first places, and the name of the initializer that was used."""
+        task = InitialTask(graph, data.coordinates, self.n_components, seed, data.n_jobs)
+        if isinstance(self.plan, FullPlan):
+            return narrow_embedding(self.init, task)
+        places, used = initial_embedding(self.init, task)
+        return self.plan.forces.space.start(places), used

@@ -1,0 +1,155 @@
+"""Neighbor searches of the CPU backend, one call each: dense rows, by sketches or evaluated pairs, and sparse rows.
+
+An engine is a function of its fields. What it builds on first use (prepared rows, sketches, trees) is cached without a
+lock, and never changed afterwards: threads may share an engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vicinal.backends import cpu
+from vicinal.neighbors.metrics import FittedMetric, Rows, is_low_level
+from vicinal.neighbors.policy import SearchOptions
+from vicinal.neighbors.preparation import Preparation
+from vicinal.neighbors.rows import csr_parts
+from vicinal.neighbors.table import Neighbors, SearchGraph
+from vicinal.runtime.cached import cached
+
+Found = tuple[NDArray[np.int32], NDArray[np.float32]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Engine:
+    """Rows and the metric that compares them; ``largest`` is their largest magnitude if it is known."""
+
+    X: Rows
+    metric: FittedMetric
+    seed: int
+    n_jobs: int
+    largest: float | None
+
+    @cached
+    def _prepared(self) -> tuple[Preparation, Rows]:
+        return Preparation.of(self.metric, self.X, self.n_jobs, self.largest)
+
+    @property
+    def preparation(self) -> Preparation:
+        """How rows are prepared before they are compared with those of the engine."""
+        return self._prepared[0]
+
+    @property
+    def rows(self) -> Rows:
+        """The prepared rows; X itself if nothing had to be changed."""
+        return self._prepared[1]
+
+    def _table(self, found: Found, share: float = 1.0) -> Neighbors:
+        return Neighbors(found[0], self.preparation.distances(*found), share)
+
+
+class DenseEngine(_Engine):
+    """Searches of dense rows. Ranks come from sketches and rows, or from evaluated pairs (``metric.by_pairs``)."""
+
+    @cached
+    def options(self) -> SearchOptions:
+        """The options of an approximate search before it is known how many neighbors are wanted."""
+        return SearchOptions().for_rows(self.X.shape[0])
+
+    def search_exact(self, k: int) -> Neighbors:
+        """Compare all pairs of rows."""
+        return self._table(self._any_index.search_exact(k, self.n_jobs))
+
+    def search_approximate(self, k: int, options: SearchOptions) -> Neighbors:
+        """Search by random projection trees and NN-descent. ``options`` must have the trees of ``self.options``."""
+        index, distance, share = self._index_with_trees.search_approximate(
+            k,
+            options.trees,
+            options.leaf_rows,
+            options.candidates,
+            max(options.spare, k // 3),
+            options.rounds,
+            options.coarse,
+            options.evaluated if self.metric.by_pairs else options.fine,
+            options.final,
+            self.n_jobs,
+        )
+        return self._table((index, distance), share)
+
+    def query_all(self, prepared: NDArray[np.float32], k: int, pool: int) -> Neighbors:
+        """Return the nearest rows of prepared rows, by comparing them with all rows."""
+        no_edges = np.zeros(self.X.shape[0] + 1, dtype=np.int64), np.empty(0, dtype=np.int32)
+        likeness, pairs = self.preparation.likeness(prepared), self._pairs(prepared)
+        return self._table(self._any_index.query(likeness, *no_edges, k, pool, 0, 1.0, self.n_jobs, pairs))
+
+    def query_along(
+        self, prepared: NDArray[np.float32], k: int, pool: int, graph: SearchGraph, trees: int, share: float
+    ) -> Neighbors:
+        """Return the nearest rows of prepared rows, from the leaves of some trees along the edges of a graph."""
+        likeness, pairs = self.preparation.likeness(prepared), self._pairs(prepared)
+        index = self._index_with_trees
+        return self._table(
+            index.query(likeness, graph.indptr, graph.indices, k, pool, trees, share, self.n_jobs, pairs)
+        )
+
+    @property
+    def _any_index(self) -> cpu.NeighborIndex:
+        return self.__dict__.get("_index_with_trees") or self._plain_index
+
+    @cached
+    def _plain_index(self) -> cpu.NeighborIndex:
+        return self._build_index()
+
+    @cached
+    def _index_with_trees(self) -> cpu.NeighborIndex:
+        # A separate object, because growing trees in an index that another thread searches would be a race.
+        index = self._build_index()
+        index.grow_forest(self.options.trees, self.options.leaf_rows, self.n_jobs)
+        self.__dict__.pop("_plain_index", None)  # this one does the same
+        return index
+
+    def _build_index(self) -> cpu.NeighborIndex:
+        likeness, pairs = self.preparation.likeness(self.rows), self._pairs(self.rows)
+        return cpu.NeighborIndex(likeness, self.metric.core, self.seed, self.n_jobs, pairs)
+
+    def _pairs(self, prepared: NDArray[np.float32]) -> cpu.PairMetric | None:
+        """Return the evaluation of prepared rows with the rows of the engine, if the metric needs it."""
+        metric = self.metric
+        if not metric.by_pairs:
+            return None
+        if metric.function is None:
+            return cpu.DensePairs(prepared, self.rows, metric.core, metric.power)
+        if is_low_level(metric.function):
+            return cpu.ForeignPairs(prepared, self.rows, metric.function)
+        function: Callable[..., float] = partial(metric.function, **metric.keywords)
+        return cpu.PythonPairs(list(prepared), list(self.rows), function)
+
+
+class SparseEngine(_Engine):
+    """Searches of sparse rows, by lists of the entries per column."""
+
+    @cached
+    def _index(self) -> cpu.SparseIndex:
+        return cpu.SparseIndex(*csr_parts(self.rows), self.metric.core, self.metric.power, self.n_jobs)
+
+    @property
+    def additive(self) -> bool:
+        """Whether the metric is a sum over the columns that both rows store."""
+        return self._index.additive
+
+    @property
+    def additions(self) -> float:
+        """Number of additions of a search that compares all pairs."""
+        return self._index.additions
+
+    def search(self, k: int, budget: int, pool: int) -> Neighbors:
+        """Return the k nearest rows of every row; ``budget`` is the number of entries to add up per row, 0 for all."""
+        return self._table(self._index.search(k, budget, pool, self.n_jobs))
+
+    def query(self, prepared: Rows, k: int, budget: int, pool: int) -> Neighbors:
+        """Return the k nearest rows of prepared rows."""
+        return self._table(self._index.query(*csr_parts(prepared), k, budget, pool, self.n_jobs))
