@@ -163,7 +163,8 @@ class _Encoder:
             items = [self.encode(item, f"{where}.{i}") for i, item in enumerate(value)]
             return {"tuple" if isinstance(value, tuple) else "list": items}
         if isinstance(value, dict) and all(type(key) is str for key in value):
-            return {"dict": {key: self.encode(item, f"{where}.{key}") for key, item in value.items()}}
+            # In the order in which JSON is written, since an object is described where it first occurs.
+            return {"dict": {key: self.encode(value[key], f"{where}.{key}") for key in sorted(value)}}
         if hasattr(value, "indptr") and hasattr(value, "tocsr"):
             parts = {name: self._array(getattr(value, name), f"{where}.{name}") for name in CSR_PARTS}
             return {"csr": parts, "shape": list(value.shape)}
@@ -184,8 +185,10 @@ class _Encoder:
         return {
             "object": type(value).__name__,
             "id": where,
-            "params": {key: self._param(key, v, f"{where}.{key}") for key, v in params.items() if self._lasts(key, v)},
-            "state": {key: self.encode(v, f"{where}.{key}") for key, v in state.items() if self._lasts(key, v)},
+            "params": {
+                key: self._param(key, v, f"{where}.{key}") for key, v in sorted(params.items()) if self._lasts(key, v)
+            },
+            "state": {key: self.encode(v, f"{where}.{key}") for key, v in sorted(state.items()) if self._lasts(key, v)},
         }
 
     def _lasts(self, key: str, value: Any) -> bool:
