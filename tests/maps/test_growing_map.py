@@ -1,6 +1,8 @@
-"""Parts of a map that grows: arrays, the graph of some rows, a layout of some heads."""
+"""Parts of a growing map: arrays, the graph of some rows, a layout of some heads, saved states, rollback."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,12 +12,15 @@ from vicinal import Graph, Kernel, Layout, Neighbors, ProgressiveUMAP, Schedule,
 from vicinal.backends import _core
 from vicinal.graph.fuzzy import local_memberships
 from vicinal.maps.growing_array import GrowingArray
+from vicinal.maps.growing_map import FOUNDERS, GrowingMap, Growth
+from vicinal.maps.online_graph import OnlineGraph
+from vicinal.neighbors.online import OnlineNeighbors
 
 KERNEL = Kernel(1.577, 0.8951)
 Rows = NDArray[np.float32]
 
 
-def test_an_array_grows_by_rows_and_its_view_can_be_written() -> None:
+def test_a_growing_array_keeps_its_rows_and_can_be_written() -> None:
     grown, whole = GrowingArray(np.zeros((0, 3), np.float32)), np.empty((0, 3), np.float32)
     for n in (1, 0, 5, 40, 3):
         part = np.random.default_rng(n).normal(size=(n, 3)).astype(np.float32)
@@ -33,7 +38,7 @@ def lists_of(rows: NDArray[np.int32], table: Neighbors) -> tuple[NDArray[np.int3
 
 
 @pytest.mark.parametrize("mix", [1.0, 0.3])
-def test_the_graph_of_replaced_rows_is_the_graph_of_the_last_table(digits: Rows, mix: float) -> None:
+def test_the_graph_of_replaced_rows_equals_the_graph_of_the_last_table(digits: Rows, mix: float) -> None:
     n, k = 600, 12
     rng = np.random.default_rng(0)
     first, last = (find_neighbors(digits[:n] + rng.normal(size=(n, 64)).astype(np.float32) * s, k) for s in (4.0, 0.0))
@@ -51,7 +56,7 @@ def test_the_graph_of_replaced_rows_is_the_graph_of_the_last_table(digits: Rows,
         np.testing.assert_array_equal(some.to_scipy().toarray(), wanted.to_scipy()[asked].toarray())
 
 
-def test_rows_that_do_not_exist_are_refused() -> None:
+def test_a_graph_refuses_rows_that_do_not_exist() -> None:
     growing = _core.GrowingGraph(2, 1.0)
     growing.extend(3)
     lists = np.array([[1, 5]], np.int32), np.ones((1, 2), np.float32)
@@ -77,7 +82,7 @@ def some_of(graph: Graph, rows: NDArray[np.int32]) -> Graph:
 
 
 @pytest.mark.parametrize("dim", [2, 3, 5])
-def test_all_heads_move_as_without_heads(graph: Graph, dim: int) -> None:
+def test_a_layout_of_all_heads_equals_a_layout_without_heads(graph: Graph, dim: int) -> None:
     schedule, every = Schedule(20), np.arange(150, dtype=np.int32)
     one = Layout(graph, start(dim=dim), KERNEL, schedule, seed=3)
     other = Layout(graph, start(dim=dim), KERNEL, schedule, seed=3, heads=every, ages=np.zeros(150, np.int32))
@@ -86,7 +91,7 @@ def test_all_heads_move_as_without_heads(graph: Graph, dim: int) -> None:
     assert one.embedding.tobytes() == other.embedding.tobytes()
 
 
-def test_some_heads_move_as_if_the_others_were_pinned(graph: Graph) -> None:
+def test_a_layout_of_some_heads_equals_a_layout_with_the_others_fixed(graph: Graph) -> None:
     rows = np.random.default_rng(1).permutation(150)[:40].astype(np.int32)
     pinned = np.ones(150, dtype=bool)
     pinned[rows] = False
@@ -99,7 +104,7 @@ def test_some_heads_move_as_if_the_others_were_pinned(graph: Graph) -> None:
         assert one.embedding.tobytes() == other.embedding.tobytes()
 
 
-def test_a_head_at_the_end_of_its_schedule_rests_and_a_late_start_goes_on(graph: Graph) -> None:
+def test_a_head_without_epochs_does_not_move_and_a_layout_can_start_at_a_later_epoch(graph: Graph) -> None:
     rows = np.arange(30, dtype=np.int32)
     ages = np.where(rows < 10, 20, 0).astype(np.int32)
     layout = Layout(some_of(graph, rows), start(), KERNEL, Schedule(20), heads=rows, ages=ages)
@@ -115,14 +120,14 @@ def test_a_head_at_the_end_of_its_schedule_rests_and_a_late_start_goes_on(graph:
     assert layout.embedding.tobytes() == later.embedding.tobytes()
 
 
-def test_heads_that_are_no_rows_are_refused(graph: Graph) -> None:
+def test_a_layout_refuses_heads_that_are_not_rows(graph: Graph) -> None:
     rows = np.array([3, 150], dtype=np.int32)
     with pytest.raises(ValueError, match="a head is no row"):
         Layout(some_of(graph, rows - 1), start(), KERNEL, Schedule(20), heads=rows)
 
 
-def test_layouts_that_are_kept_between_rounds_change_nothing(digits: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Slices of 500 rows: the first ones are kept, the others are not; rows that came to rest make new ones."""
+def test_keeping_layouts_between_rounds_does_not_change_the_map(digits: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With slices of 500 rows the first layouts are kept and the others are not."""
     monkeypatch.setattr("vicinal.maps.growing_map.SLICE", 500)
     made, maps = [], []
     new = Layout.__init__
@@ -142,3 +147,112 @@ def test_layouts_that_are_kept_between_rounds_change_nothing(digits: Rows, monke
         assert not model._map._layouts
     np.testing.assert_array_equal(maps[0], maps[1])
     assert made[1] < made[0]
+
+
+def grown(X: Rows, size: int = 300) -> GrowingMap:
+    made = GrowingMap(OnlineNeighbors(8, seed=0), Growth(KERNEL.a, KERNEL.b))
+    for begin in range(0, len(X), size):
+        made.add(X[begin : begin + size])
+    return made
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "n_calls"),
+    [(OnlineGraph, "changes", 1), (OnlineGraph, "apply", 0), (Layout, "step", 0), (Layout, "step", 3)],
+)
+def test_an_addition_that_fails_leaves_the_map_as_it_was(
+    digits: Rows, monkeypatch: pytest.MonkeyPatch, owner: type, name: str, n_calls: int
+) -> None:
+    """Memory runs out after some calls of a function; the batch is a large share of the map."""
+    one, other = grown(digits[:400]), grown(digits[:400])
+    called, calls = getattr(owner, name), []
+
+    def out_of_memory(*args: Any) -> Any:
+        calls.append(1)
+        if len(calls) > n_calls:
+            raise MemoryError
+        return called(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, out_of_memory)
+        with pytest.raises(MemoryError):
+            one.add(digits[400:900])
+    assert (one.search.n, one.n_placed) == (400, 400)
+    one.check()
+    for made in (one, other):
+        made.add(digits[400:900])
+    np.testing.assert_array_equal(one.embedding, other.embedding)
+
+
+def test_a_map_that_fails_without_a_snapshot_says_that_it_is_damaged(
+    digits: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One row on a large map is added without a snapshot. Input that is refused changes nothing."""
+    made = grown(digits[:1300])
+    assert made.founders >= FOUNDERS
+    with pytest.raises(ValueError, match="columns"):
+        made.add(digits[:1, :10])
+    made.check()
+    with monkeypatch.context() as patch:
+        patch.setattr(GrowingMap, "state", None)
+        made.add(digits[1300:1301])
+        patch.setattr(Layout, "step", None)
+        with pytest.raises(TypeError):
+            made.add(digits[1301:1302])
+    with pytest.raises(RuntimeError, match="damaged"):
+        _ = made.embedding
+
+
+def test_a_state_continues_bit_for_bit(digits: Rows) -> None:
+    one = grown(digits[:700])
+    one.insert(digits[700:900])
+    one.advance(n_ops=70)
+    other = GrowingMap.from_state(one.state())
+    for made in (one, other):
+        made.advance()
+        made.add(digits[900:1000])
+    np.testing.assert_array_equal(one.embedding, other.embedding)
+
+
+TOO_LARGE = 2**63 - 1
+BAD_NUMBERS = {
+    "growth.n_components": [0, TOO_LARGE],
+    "growth.negative_sample_rate": [-1, TOO_LARGE, 2.5],
+    "growth.a": [float("nan"), -1.0],
+    "growth.seed": [-1, 2**70],
+    "growth.n_jobs": [2**40],
+    "growth.new_epochs": [TOO_LARGE],
+    "growth.init": ["nowhere"],
+    "search.k": [1, TOO_LARGE],
+    "search.options.spare": [-1, TOO_LARGE],
+    "search.options.trees": [0, TOO_LARGE, 2**32],
+    "search.options.refresh_after": [0, TOO_LARGE],
+    "search.options.exact_rows": [-1, TOO_LARGE],
+    "search.scale": [0.0, float("inf")],
+    "search.core.searched": [-1, TOO_LARGE],
+    "search.core.merged": [TOO_LARGE],
+    "search.core.queue_head": [-1, TOO_LARGE],
+    "search.core.chunk_kind": [3, TOO_LARGE],
+    "search.core.share": [float("nan")],
+    "clock": [[TOO_LARGE, 0, 0], [300, TOO_LARGE, 0], [300, 0, -1], [300]],
+    "index": [np.zeros((300, 7), np.int32), np.full((300, 8), 300, np.int32), np.zeros((300, 8))],
+    "left": [np.full(300, -1, np.int32), np.zeros(299, np.int32), np.zeros(300, np.int64)],
+    "first": [np.full(300, 300, np.int32)],
+    "places": [np.full((300, 2), np.nan, np.float32), np.zeros((300, 3), np.float32)],
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [pytest.param(path, value, id=f"{path}-{n}") for path in BAD_NUMBERS for n, value in enumerate(BAD_NUMBERS[path])],
+)
+def test_a_state_with_numbers_that_the_core_does_not_accept_is_refused(digits: Rows, path: str, value: Any) -> None:
+    state = grown(digits[:300]).state()
+    *outer, name = path.split(".")
+    inner = state
+    for part in outer:
+        inner = inner[part]
+    assert name in inner
+    inner[name] = value
+    with pytest.raises(ValueError, match=r"."):
+        GrowingMap.from_state(state)

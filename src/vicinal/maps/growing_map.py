@@ -46,7 +46,7 @@ from vicinal.runtime.progress import LAYOUT
 MOVED_SHARE = 0.5
 # Rows move for TURN epochs at a time, at most SLICE of them together: 20 ms on two cores.
 TURN, SLICE = 6, 8192
-# The layouts of this many slices are kept for the next round. Each holds a copy of all places and its rows' edges.
+# The layouts of this many slices, which hold the edges of their rows, are kept for the next round.
 MOST_LAYOUTS = 4
 # The first map is made when FOUNDERS rows have neighbors, or earlier if no more are queued. A map of fewer rows is
 # replaced each time their number has doubled, because a handful of rows does not represent the rest.
@@ -188,7 +188,6 @@ class GrowingMap:
         with deferred_interrupts():
             layout = self._layout(rows)
             layout.step(turns * TURN)
-            self.places.view[:] = layout.embedding
             left[rows] = np.maximum(left[rows] - turns * TURN, 0)
             if not self.n_moving:
                 self._layouts.clear()
@@ -207,7 +206,7 @@ class GrowingMap:
         if last is not None:
             goes_on = last.first_epoch + last.epoch == epoch and np.array_equal(last.heads, rows)
             if goes_on and np.array_equal(last.ages + last.epoch, ages):
-                last.embedding = self.places.view
+                last.attach(self.places.view)
                 return last
         return PartialLayout(
             self.graph.edges(rows),

@@ -55,6 +55,9 @@ _SEARCH = {"k": _integer(2, _INT32), "seed": _SEED}
 _OPTIONS = {
     "spare": _integer(0, _PER_ROW),
     "trees": _integer(1, _PER_ROW),
+    "refresh_after": _integer(1, _INT32),
+    "exact_rows": _integer(0, _INT32),
+    # The names of the last two in files of version 0.1.
     "ripe": _integer(1, _INT32),
     "few": _integer(0, _INT32),
 }
@@ -81,9 +84,10 @@ def check_numbers(state: Mapping[str, Any]) -> None:
     if growth["disconnection_distance"] is not None:
         _check("growth", growth, {"disconnection_distance": _POSITIVE})
     _check("search", search, _SEARCH)
-    if set(search["options"]) != {field.name for field in fields(OnlineOptions)}:
+    options = search["options"]
+    if not set(options) <= set(_OPTIONS) or len(options) != len(fields(OnlineOptions)):
         raise ValueError("the state of a growing map has other search options")
-    _check("search.options", search["options"], _OPTIONS)
+    _check("search.options", options, {name: _OPTIONS[name] for name in options})
     if "core" in search:
         _check("search", search, {"scale": _POSITIVE})
         _check("search.core", search["core"], _CORE)

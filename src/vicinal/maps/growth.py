@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from vicinal.graph.supervision import Supervision
+from vicinal.layout.forces import Forces
 from vicinal.layout.kernel import Kernel
 from vicinal.layout.schedule import Schedule
+from vicinal.maps.plans import SampledPlan
+from vicinal.maps.recipe import FuzzyAffinity, Recipe
 
 # A row with fewer epochs left has a reduced learning rate: (left / FULL_EPOCHS)^1.5 of the full one.
 FULL_EPOCHS = 60
@@ -44,6 +48,25 @@ class Growth:
     @property
     def schedule(self) -> Schedule:
         return Schedule(FULL_EPOCHS, self.learning_rate, self.negative_sample_rate, self.repulsion_strength)
+
+    def affinity(self, k: int) -> FuzzyAffinity:
+        """Return how a table of ``k`` neighbors per row becomes a graph."""
+        return FuzzyAffinity(k, self.local_connectivity, self.set_op_mix_ratio, self.disconnection_distance)
+
+    def plan(self, placement_seed: int) -> SampledPlan:
+        """Return how a map of all rows at once is laid out, and other rows are placed in it."""
+        return SampledPlan(
+            Forces(self.kernel),
+            learning_rate=self.learning_rate,
+            negative_sample_rate=self.negative_sample_rate,
+            repulsion_strength=self.repulsion_strength,
+            placement_seed=placement_seed,
+        )
+
+    def recipe(self, k: int, placement_seed: int) -> Recipe:
+        """Return the recipe of a fit to all rows at once, with ``k`` neighbors per row."""
+        labels = Supervision(weight=self.target_weight, n_neighbors=k, seed=self.seed, n_jobs=self.n_jobs)
+        return Recipe(self.affinity(k), self.plan(placement_seed), self.n_components, self.init, supervision=labels)
 
     def shared_epochs(self, n_new: int, n: int) -> int:
         """Return the epochs of new and updated rows if ``n_new`` of ``n`` are new; 0 if this is a small share."""

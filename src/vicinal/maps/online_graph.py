@@ -20,6 +20,7 @@ from vicinal.graph.growing import GrowingGraph
 from vicinal.graph.supervision import UNKNOWN_DISTANCE, UNLABELLED, class_code, code_factors, far_distance
 from vicinal.maps.growing_array import GrowingArray
 from vicinal.maps.growth import Growth
+from vicinal.maps.row_facts import unlabeled
 from vicinal.neighbors.online import OnlineNeighbors
 from vicinal.neighbors.rows import equal_rows
 from vicinal.neighbors.table import Neighbors
@@ -136,6 +137,16 @@ class OnlineGraph:
 
     def whole(self) -> Graph:
         return self.edges(np.arange(self.n, dtype=np.int32))
+
+    def given_labels(self, n: int) -> NDArray[Any] | None:
+        """Return the labels of the first ``n`` rows as they were given, or None if all are unknown."""
+        if not self.classes:
+            return None
+        classes = np.array(list(self.classes))
+        missing = unlabeled(1, classes)
+        known = classes.astype(object) if missing.dtype.kind == "O" else classes
+        labels: NDArray[Any] = np.concatenate([known, missing])[self.labels.view[:n]]
+        return labels
 
     def state(self) -> dict[str, Any]:
         index, membership = self.lists.lists()
