@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scikit_learn_checks import expected_failures
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from vicinal import UMAP, DensMAP
@@ -25,7 +26,9 @@ def unequal() -> NDArray[np.float32]:
     return np.concatenate(groups).astype(np.float32)
 
 
-@parametrize_with_checks([DensMAP(n_epochs=30), UMAP(densmap=True, n_epochs=20, random_state=0)])
+@parametrize_with_checks(
+    [DensMAP(n_epochs=30), UMAP(densmap=True, n_epochs=20, random_state=0)], expected_failed_checks=expected_failures
+)
 def test_estimator_checks(estimator: UMAP, check: Any) -> None:
     check(estimator)
 
@@ -36,7 +39,6 @@ def test_radii_of_the_map_follow_those_of_the_data(unequal: NDArray[np.float32])
     assert dense.radius_correlation_ > max(0.8, plain.radius_correlation_ + 0.1)
     assert np.corrcoef(dense.rad_orig_, dense.rad_emb_)[0, 1] == pytest.approx(dense.radius_correlation_, abs=1e-4)
     np.testing.assert_allclose(dense.rad_orig_, plain.rad_orig_)
-    assert f"{dense.radius_correlation_:.3f}" in dense._repr_html_()
     wide = [dense.rad_emb_[g * 160 : (g + 1) * 160].mean() for g in range(5)]
     assert (np.diff(wide) > 0).all()
 
