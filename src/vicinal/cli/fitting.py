@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from vicinal.quality.measures import QualityReport
+    from vicinal.quality import QualityReport
 
 # Exit code of a program that was stopped by Ctrl-C.
 INTERRUPTED = 130

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from vicinal.quality.measures import QualityReport
+    from vicinal.quality import QualityReport
 
 MAP_SUFFIXES = (".npy", ".csv", ".parquet")
 
