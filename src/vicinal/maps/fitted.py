@@ -53,7 +53,7 @@ class FittedDensity:
 class FitReport:
     """How a fit went.
 
-    ``snapshots`` holds the maps at the epochs that were asked for, ``losses`` the recorded losses by epoch,
+    ``snapshots`` holds the maps at the epochs that were asked for if these are several, ``losses`` the recorded losses by epoch,
     ``divergence`` is t-SNE's loss of the finished map.
     """
 
