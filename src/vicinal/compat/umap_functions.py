@@ -202,7 +202,7 @@ def discrete_metric_simplicial_set_intersection(
     metric_kws: Mapping[str, Any] | None = None,
     metric_scale: float = 1.0,
 ) -> csr_matrix:
-    """Return the graph intersected with classes (-1 = unknown): edges between classes are weakened by exp(-far_dist)."""
+    """Return the graph intersected with classes (-1 = unknown): edges between classes fade by exp(-far_dist)."""
     if metric is not None:
         raise NotImplementedError(f"metric={metric!r}: only classes are supported here; leave metric at None")
     faded = simplicial_set.tocoo(copy=True)
@@ -237,8 +237,8 @@ def simplicial_set_embedding(
 ) -> tuple[NDArray[np.float32], dict[str, Any]]:
     """Lay out a graph in ``n_components`` dimensions; return the embedding and a dictionary of auxiliary data.
 
-    If ``n_epochs`` is a list, the embeddings at these epochs are in ``aux_data["embedding_list"]``. ``output_metric`` is
-    a name, and is used if ``euclidean_output`` is false.
+    If ``n_epochs`` is a list, the embeddings at these epochs are in ``aux_data["embedding_list"]``. ``output_metric``
+    is a name, and is used if ``euclidean_output`` is false.
     """
     if densmap or output_dens:
         name = "densmap" if densmap else "output_dens"
