@@ -1,4 +1,4 @@
-"""A map that grew is as good as one that was made at once, and a useful one is there all the time."""
+"""Quality of growing maps: as good as a map of all rows at once, and good at any time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vicinal import UMAP, ProgressiveUMAP
 from vicinal.quality.measures import knn_accuracy, trustworthiness
 
 Rows = NDArray[np.float32]
-WITHIN = 0.02  # of a map made at once
+WITHIN = 0.02  # allowed loss against a map of all rows at once
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def at_once(digits: Rows, digit_labels: NDArray[np.int64]) -> tuple[float, float
 
 @pytest.mark.parametrize("size", [50, 300])
 @pytest.mark.parametrize("seed", [0, 1])
-def test_a_map_that_grew_is_as_good_as_one_made_at_once(
+def test_a_grown_map_is_as_good_as_a_map_of_all_rows_at_once(
     digits: Rows, digit_labels: NDArray[np.int64], at_once: tuple[float, float], size: int, seed: int
 ) -> None:
     model = ProgressiveUMAP(batch_size=size, random_state=seed).fit(digits)
@@ -41,7 +41,7 @@ def test_the_map_is_good_while_it_grows(digits: Rows, digit_labels: NDArray[np.i
             assert knn_accuracy(model.embedding_, digit_labels[:n], n_neighbors=10) > 0.9
 
 
-def test_neighbours_are_found_while_rows_come(digits: Rows) -> None:
+def test_neighbors_are_found_while_rows_arrive(digits: Rows) -> None:
     model = ProgressiveUMAP(batch_size=40, random_state=0).fit(digits)
     nearest = np.argsort(cdist(digits, digits), axis=1, kind="stable")[:, :15]
     found = model._map.search.table().index

@@ -1,4 +1,4 @@
-"""ProgressiveUMAP: rows that come in any portions, work that is cut anywhere, processes that are killed."""
+"""ProgressiveUMAP: batches of any size, work split anywhere, killed processes, parameters and files."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import vicinal
@@ -34,7 +35,7 @@ def grown(X: Rows, size: int, **parameters: Any) -> ProgressiveUMAP:
 
 
 def in_small_steps(X: Rows, n_jobs: int) -> list[Rows]:
-    """The maps of a stream whose batches arrive while others are still being worked on."""
+    """Return the maps of a stream whose batches arrive before the earlier ones are finished."""
     model, maps = ProgressiveUMAP(n_jobs=n_jobs, **FAST), []
     for begin in range(0, len(X), 150):
         model.insert(X[begin : begin + 150])
@@ -50,7 +51,7 @@ def test_estimator_checks(estimator: ProgressiveUMAP, check: Any) -> None:
     check(estimator)
 
 
-def test_bits_do_not_depend_on_threads(digits: Rows) -> None:
+def test_bits_do_not_depend_on_n_jobs(digits: Rows) -> None:
     one, *others = (in_small_steps(digits[:900], n_jobs) for n_jobs in (1, 2, 8))
     for other in others:
         for left, right in zip(one, other, strict=True):
@@ -58,7 +59,7 @@ def test_bits_do_not_depend_on_threads(digits: Rows) -> None:
 
 
 @pytest.mark.parametrize("copied", ["saved", "pickled"])
-def test_a_copy_in_mid_stream_goes_on_as_the_model_does(digits: Rows, tmp_path: Path, copied: str) -> None:
+def test_a_copy_made_in_mid_stream_continues_bit_for_bit(digits: Rows, tmp_path: Path, copied: str) -> None:
     labels = np.array(["a", "b", None], dtype=object)[np.arange(900) % 3]
     model = ProgressiveUMAP(**FAST)
     model.partial_fit(digits[:400], labels[:400]).insert(digits[400:600], labels[400:600])
@@ -99,7 +100,7 @@ model.run().save(file)
 """
 
 
-def test_a_killed_stream_is_resumed_from_its_file(tmp_path: Path, child_environment: dict[str, str]) -> None:
+def test_a_killed_process_is_resumed_from_its_file(tmp_path: Path, child_environment: dict[str, str]) -> None:
     whole, cut = tmp_path / "whole", tmp_path / "cut"
 
     def stream(file: Path, pause: float) -> subprocess.Popen[bytes]:
@@ -119,7 +120,7 @@ def test_a_killed_stream_is_resumed_from_its_file(tmp_path: Path, child_environm
     assert one.pending_ == other.pending_ == 0
 
 
-def test_rows_may_come_one_by_one(iris: Rows) -> None:
+def test_batches_of_one_row(iris: Rows) -> None:
     model = grown(iris[:60], 1)
     assert model.embedding_.shape == (60, 2)
     assert np.isfinite(model.run().polish().embedding_).all()
@@ -127,20 +128,22 @@ def test_rows_may_come_one_by_one(iris: Rows) -> None:
     assert model.coverage_ == 1.0
 
 
-def test_a_batch_may_be_ten_times_what_there_was(digits: Rows) -> None:
+def test_a_batch_ten_times_as_large_as_the_map(digits: Rows) -> None:
     model = ProgressiveUMAP(**FAST).partial_fit(digits[:120]).partial_fit(digits[120:1320]).run()
     assert model.embedding_.shape == (1320, 2)
     assert np.isfinite(model.embedding_).all()
 
 
-def test_duplicates_are_finite_and_share_a_place_in_transform(digits: Rows) -> None:
-    model = grown(np.concatenate([digits[:200], np.repeat(digits[:5], 60, axis=0), digits[:200]]), 100).run()
+def test_equal_rows_share_one_place(digits: Rows) -> None:
+    X = np.concatenate([digits[:200], np.repeat(digits[:5], 60, axis=0), digits[:200]])
+    model = grown(X, 100).run()
     assert np.isfinite(model.embedding_).all()
-    same = model.transform(np.repeat(digits[:5], 3, axis=0)).reshape(5, 3, 2)
-    assert (same == same[:, :1]).all()
+    np.testing.assert_array_equal(model.embedding_[500:], model.embedding_[:200])
+    np.testing.assert_array_equal(model.embedding_[200:500], np.repeat(model.embedding_[:5], 60, axis=0))
+    np.testing.assert_array_equal(model.transform(X), model.embedding_)
 
 
-def test_a_far_cluster_finds_a_place_of_its_own(digits: Rows) -> None:
+def test_a_distant_cluster_is_placed_apart_from_the_map(digits: Rows) -> None:
     model = ProgressiveUMAP(**FAST).partial_fit(digits[:600]).run()
     before = model.embedding_
     model.partial_fit(digits[600:660] + 1000.0).run()
@@ -153,13 +156,13 @@ def test_a_far_cluster_finds_a_place_of_its_own(digits: Rows) -> None:
 
 
 def drift(before: Rows, after: Rows) -> float:
-    """How far the rows moved in the median, as a share of the map's extent."""
+    """Return the median distance that rows moved, as a share of the extent of the map."""
     moved = np.linalg.norm(after[: len(before)] - before, axis=1)
     return float(np.median(moved) / np.ptp(before, axis=0).max())
 
 
 @pytest.mark.parametrize("move", ["active", "all"])
-def test_old_rows_stay_calm_when_few_arrive(digits: Rows, move: str) -> None:
+def test_old_rows_move_little_when_few_rows_arrive(digits: Rows, move: str) -> None:
     model = grown(digits[:1500], 500, move=move).run().polish()
     before = model.embedding_
     after = model.partial_fit(digits[1500:1515]).run().embedding_
@@ -177,32 +180,32 @@ def test_only_new_and_updated_rows_move(digits: Rows) -> None:
     assert 0 < moved.sum() <= lived.sum() < 200
 
 
-def test_the_graph_is_that_of_the_neighbours_found(digits: Rows) -> None:
+def test_the_graph_equals_the_fuzzy_graph_of_the_neighbors(digits: Rows) -> None:
     model = grown(digits[:900], 200).run()
     table = model._map.search.table()
     np.testing.assert_array_equal(model.graph_.toarray(), fuzzy_graph(table).to_scipy().toarray())
 
 
-def test_labels_draw_classes_apart_and_unlabelled_rows_follow(digits: Rows, digit_labels: NDArray[np.int64]) -> None:
+def test_labels_separate_classes_and_unlabeled_rows_follow(digits: Rows, digit_labels: NDArray[np.int64]) -> None:
     blurred = digits + np.random.default_rng(0).normal(scale=8.0, size=digits.shape).astype(np.float32)
     known = np.where(np.arange(len(digits)) % 3, digit_labels, -1)
-    plain, drawn = (ProgressiveUMAP(random_state=0) for _ in range(2))
+    plain, supervised = (ProgressiveUMAP(random_state=0) for _ in range(2))
     for begin in range(0, 1500, 500):
         rows = slice(begin, begin + 500)
         plain.partial_fit(blurred[rows])
-        drawn.partial_fit(blurred[rows], known[rows])
-    within = [scatter(model.run().polish().embedding_, digit_labels[:1500]) for model in (plain, drawn)]
+        supervised.partial_fit(blurred[rows], known[rows])
+    within = [scatter(model.run().polish().embedding_, digit_labels[:1500]) for model in (plain, supervised)]
     assert within[1] < 0.8 * within[0]
-    np.testing.assert_array_equal(drawn.to_umap()._given.y, known[:1500])
+    np.testing.assert_array_equal(supervised.to_umap().map_.facts.y, known[:1500])
 
 
 def scatter(places: Rows, labels: NDArray[np.int64]) -> float:
-    """Share of the map's variance that lies within classes."""
+    """Return the share of the variance of the map that lies within classes."""
     inside = sum(places[labels == c].var(axis=0).sum() * (labels == c).mean() for c in np.unique(labels))
     return float(inside / places.var(axis=0).sum())
 
 
-def test_to_umap_is_an_ordinary_model(digits: Rows, tmp_path: Path) -> None:
+def test_to_umap_returns_an_independent_umap(digits: Rows, tmp_path: Path) -> None:
     model = grown(digits[:800], 300).run()
     made = model.to_umap()
     assert type(made) is UMAP
@@ -215,7 +218,7 @@ def test_to_umap_is_an_ordinary_model(digits: Rows, tmp_path: Path) -> None:
     assert model.embedding_.shape == (800, 2)
 
 
-def test_transform_places_each_row_alone_and_changes_nothing(digits: Rows) -> None:
+def test_transform_places_each_row_independently_and_does_not_change_the_map(digits: Rows) -> None:
     model = grown(digits[:800], 300).run()
     before, new = model.embedding_, digits[800:830]
     places = model.transform(new)
@@ -225,7 +228,7 @@ def test_transform_places_each_row_alone_and_changes_nothing(digits: Rows) -> No
     np.testing.assert_array_equal(model.embedding_, before)
 
 
-def test_a_step_says_where_the_map_stands(digits: Rows) -> None:
+def test_step_reports_the_state_of_the_map(digits: Rows) -> None:
     model = ProgressiveUMAP(**FAST).insert(digits[:300])
     assert (model.n_rows_, model.pending_) == (300, 300)
     first = model.step(n_ops=100)
@@ -237,7 +240,7 @@ def test_a_step_says_where_the_map_stands(digits: Rows) -> None:
     assert (last.n_placed, last.pending, last.coverage, last.moved, last.stage) == (300, 0, 1.0, 0, "idle")
 
 
-def test_a_callback_sees_the_map_grow_and_may_stop_it(digits: Rows) -> None:
+def test_a_callback_sees_the_map_grow_and_can_stop_a_call(digits: Rows) -> None:
     seen: list[tuple[str, int]] = []
 
     def callback(stage: str, epoch: int, n_epochs: int, embedding: Rows | None) -> bool:
@@ -257,7 +260,7 @@ def test_a_callback_sees_the_map_grow_and_may_stop_it(digits: Rows) -> None:
     assert not model.pending_
 
 
-def test_rows_are_kept_as_they_are_and_copied(digits: Rows) -> None:
+def test_input_is_copied_and_not_changed(digits: Rows) -> None:
     given = digits[:300].copy()
     model = ProgressiveUMAP(**FAST).partial_fit(given)
     np.testing.assert_array_equal(given, digits[:300])
@@ -266,7 +269,7 @@ def test_rows_are_kept_as_they_are_and_copied(digits: Rows) -> None:
     assert model.run().embedding_.tobytes() == other.run().embedding_.tobytes()
 
 
-def test_fit_forgets_what_was_there(digits: Rows) -> None:
+def test_fit_replaces_the_rows_inserted_before(digits: Rows) -> None:
     model = grown(digits[:300], 100)
     again = clone(model).fit(digits[300:600]).embedding_
     assert model.fit(digits[300:600]).embedding_.tobytes() == again.tobytes()
@@ -283,14 +286,14 @@ def test_fit_forgets_what_was_there(digits: Rows) -> None:
         ({"batch_size": 0}, "batch_size"),
     ],
 )
-def test_bad_parameters_are_named_before_any_work(iris: Rows, parameters: dict[str, Any], name: str) -> None:
+def test_bad_parameters_are_refused_by_name_before_any_work(iris: Rows, parameters: dict[str, Any], name: str) -> None:
     model = ProgressiveUMAP(**parameters)
     with pytest.raises((ValueError, TypeError), match=name):
         model.partial_fit(iris)
     assert not hasattr(model, "embedding_")
 
 
-def test_bad_rows_and_labels_leave_the_stream_as_it_was(digits: Rows) -> None:
+def test_bad_rows_and_labels_do_not_change_the_map(digits: Rows) -> None:
     model = grown(digits[:300], 100)
     broken = digits[300:400].copy()
     broken[17, 3] = np.nan
@@ -304,7 +307,7 @@ def test_bad_rows_and_labels_leave_the_stream_as_it_was(digits: Rows) -> None:
     assert model.run().embedding_.tobytes() == other.run().embedding_.tobytes()
 
 
-def test_names_of_columns_are_kept(digits: NDArray[np.float32]) -> None:
+def test_column_names_are_kept_and_checked(digits: NDArray[np.float32]) -> None:
     frame = pd.DataFrame(digits[:120, 20:24], columns=list("abcd"))
     for model in (ProgressiveUMAP(random_state=0).fit(frame), ProgressiveUMAP(random_state=0).partial_fit(frame)):
         assert list(model.feature_names_in_) == list("abcd")
@@ -313,3 +316,59 @@ def test_names_of_columns_are_kept(digits: NDArray[np.float32]) -> None:
             model.transform(frame[:3])
         with pytest.raises(ValueError, match="feature names"):
             model.transform(frame[list("dcba")])
+
+
+def test_transform_and_later_batches_use_the_parameters_of_the_first(digits: Rows, tmp_path: Path) -> None:
+    one, other = grown(digits[:500], 250).run(), grown(digits[:500], 250).run()
+    other.set_params(n_neighbors=30, learning_rate=0.1, min_dist=0.9, transform_seed=7, new_epochs=100, n_components=3)
+    new = digits[500:520]
+    np.testing.assert_array_equal(one.transform(new), other.transform(new))
+    for model in (one, other):
+        model.partial_fit(digits[520:700])
+    np.testing.assert_array_equal(one.embedding_, other.embedding_)
+    other.save(tmp_path / "model")
+    loaded = vicinal.load(tmp_path / "model")
+    assert loaded.n_neighbors == 30
+    np.testing.assert_array_equal(loaded.transform(new), one.transform(new))
+    np.testing.assert_array_equal(loaded.to_umap().transform(new), one.to_umap().transform(new))
+    assert other.fit(digits[:100]).embedding_.shape == (100, 3)
+
+
+@pytest.mark.parametrize("n_reports", [0, 1, 5, 12])
+def test_a_fit_that_fails_leaves_the_model_as_it_was(digits: Rows, n_reports: int) -> None:
+    model = grown(digits[:300], 100).run()
+    before, reports = model.embedding_, []
+
+    def callback(*args: Any) -> None:
+        reports.append(args)
+        if len(reports) > n_reports:
+            raise KeyboardInterrupt
+
+    model.set_params(callback=callback, batch_size=150)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(digits[:600, :30])
+    assert model.n_features_in_ == 64
+    np.testing.assert_array_equal(model.embedding_, before)
+    other = grown(digits[:300], 100).run()
+    for one in (model.set_params(callback=None), other):
+        one.partial_fit(digits[300:400])
+    np.testing.assert_array_equal(model.embedding_, other.embedding_)
+
+
+def test_a_first_batch_that_is_refused_leaves_the_model_unfitted(digits: Rows) -> None:
+    model = ProgressiveUMAP(metric="hellinger")
+    for call in (model.insert, model.partial_fit, model.fit):
+        with pytest.raises(ValueError, match="negative"):
+            call(-1 - digits[:50])
+        assert not set(vars(model)) - set(model.get_params())
+    for method in (model.step, model.run, model.polish):
+        with pytest.raises(NotFittedError):
+            method()
+    with pytest.raises(NotFittedError):
+        model.insert(digits[:50]).transform(digits[:3])
+
+
+@pytest.mark.parametrize("bound", [{"n_ops": -1}, {"n_ops": 2.5}, {"budget_ms": -1}, {"budget_ms": float("nan")}])
+def test_bounds_of_step_are_checked(digits: Rows, bound: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(bound))):
+        grown(digits[:100], 100).step(**bound)

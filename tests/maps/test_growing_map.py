@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from vicinal import Graph, Kernel, Layout, Neighbors, ProgressiveUMAP, Schedule, find_neighbors, fuzzy_graph
-from vicinal.backends import _core
+from vicinal import Graph, Kernel, Layout, Neighbors, Schedule, find_neighbors, fuzzy_graph
 from vicinal.graph.fuzzy import local_memberships
+from vicinal.graph.growing import GrowingGraph
+from vicinal.layout.sampled import PartialLayout
 from vicinal.maps.growing_array import GrowingArray
 from vicinal.maps.growing_map import FOUNDERS, GrowingMap, Growth
 from vicinal.maps.online_graph import OnlineGraph
@@ -42,7 +43,7 @@ def test_the_graph_of_replaced_rows_equals_the_graph_of_the_last_table(digits: R
     n, k = 600, 12
     rng = np.random.default_rng(0)
     first, last = (find_neighbors(digits[:n] + rng.normal(size=(n, 64)).astype(np.float32) * s, k) for s in (4.0, 0.0))
-    growing = _core.GrowingGraph(k, mix)
+    growing = GrowingGraph(k, mix)
     growing.extend(n)
     for table in (first, last):
         order = rng.permutation(n).astype(np.int32)
@@ -57,7 +58,7 @@ def test_the_graph_of_replaced_rows_equals_the_graph_of_the_last_table(digits: R
 
 
 def test_a_graph_refuses_rows_that_do_not_exist() -> None:
-    growing = _core.GrowingGraph(2, 1.0)
+    growing = GrowingGraph(2, 1.0)
     growing.extend(3)
     lists = np.array([[1, 5]], np.int32), np.ones((1, 2), np.float32)
     with pytest.raises(ValueError, match="no row"):
@@ -81,70 +82,84 @@ def some_of(graph: Graph, rows: NDArray[np.int32]) -> Graph:
     return Graph(matrix.indptr.astype(np.int64), matrix.indices, matrix.data, graph.n, graph.rho, graph.sigma)
 
 
+def moving(
+    graph: Graph, places: Rows, rows: NDArray[np.int32], ages: NDArray[np.int32] | None = None, **more: Any
+) -> PartialLayout:
+    ages = np.zeros(len(rows), np.int32) if ages is None else ages
+    return PartialLayout(some_of(graph, rows), places, rows, KERNEL, Schedule(20), ages=ages, **more)
+
+
 @pytest.mark.parametrize("dim", [2, 3, 5])
-def test_a_layout_of_all_heads_equals_a_layout_without_heads(graph: Graph, dim: int) -> None:
-    schedule, every = Schedule(20), np.arange(150, dtype=np.int32)
-    one = Layout(graph, start(dim=dim), KERNEL, schedule, seed=3)
-    other = Layout(graph, start(dim=dim), KERNEL, schedule, seed=3, heads=every, ages=np.zeros(150, np.int32))
-    for layout in (one, other):
-        layout.step(20)
-    assert one.embedding.tobytes() == other.embedding.tobytes()
+def test_a_partial_layout_of_all_rows_equals_a_layout(graph: Graph, dim: int) -> None:
+    one, places = Layout(graph, start(dim=dim), KERNEL, Schedule(20), seed=3), start(dim=dim)
+    one.step(20)
+    moving(graph, places, np.arange(150, dtype=np.int32), seed=3).step(20)
+    assert one.embedding.tobytes() == places.tobytes()
 
 
-def test_a_layout_of_some_heads_equals_a_layout_with_the_others_fixed(graph: Graph) -> None:
+def test_a_partial_layout_equals_a_layout_with_the_other_rows_fixed(graph: Graph) -> None:
     rows = np.random.default_rng(1).permutation(150)[:40].astype(np.int32)
-    pinned = np.ones(150, dtype=bool)
-    pinned[rows] = False
+    fixed = np.ones(150, dtype=bool)
+    fixed[rows] = False
     for n_jobs in (1, 2, 8):
-        one = Layout(graph, start(), KERNEL, Schedule(20), seed=3, n_jobs=n_jobs, fixed=pinned)
-        other = Layout(some_of(graph, rows), start(), KERNEL, Schedule(20), seed=3, n_jobs=n_jobs, heads=rows)
-        for layout in (one, other):
+        places = start()
+        one = Layout(graph, start(), KERNEL, Schedule(20), seed=3, n_jobs=n_jobs, fixed=fixed)
+        for layout in (one, moving(graph, places, rows, seed=3, n_jobs=n_jobs)):
             layout.step(7)
             layout.step(13)
-        assert one.embedding.tobytes() == other.embedding.tobytes()
+        assert one.embedding.tobytes() == places.tobytes()
 
 
-def test_a_head_without_epochs_does_not_move_and_a_layout_can_start_at_a_later_epoch(graph: Graph) -> None:
-    rows = np.arange(30, dtype=np.int32)
+def test_a_row_without_epochs_does_not_move_and_a_layout_can_start_at_a_later_epoch(graph: Graph) -> None:
+    rows, places = np.arange(30, dtype=np.int32), start()
     ages = np.where(rows < 10, 20, 0).astype(np.int32)
-    layout = Layout(some_of(graph, rows), start(), KERNEL, Schedule(20), heads=rows, ages=ages)
+    layout = moving(graph, places, rows, ages)
     layout.step(6)
-    moved = (layout.embedding != start()).any(axis=1)
-    np.testing.assert_array_equal(np.flatnonzero(moved), np.arange(10, 30))
-    later = Layout(
-        some_of(graph, rows), layout.embedding, KERNEL, Schedule(20), heads=rows, ages=ages + 6, first_epoch=6
-    )
+    np.testing.assert_array_equal(np.flatnonzero((places != start()).any(axis=1)), np.arange(10, 30))
+    others = places.copy()
+    later = moving(graph, others, rows, ages + 6, first_epoch=6)
     for one in (layout, later):
         one.step(6)
     assert (layout.epoch, later.epoch) == (12, 6)
-    assert layout.embedding.tobytes() == later.embedding.tobytes()
+    assert places.tobytes() == others.tobytes()
 
 
-def test_a_layout_refuses_heads_that_are_not_rows(graph: Graph) -> None:
+def test_a_partial_layout_continues_in_another_array(graph: Graph) -> None:
+    rows, whole, places = np.arange(30, dtype=np.int32), start(), start()
+    moving(graph, whole, rows).step(12)
+    layout = moving(graph, places, rows)
+    layout.step(6)
+    before, other = places.copy(), places.copy()
+    layout.attach(other)
+    layout.step(6)
+    assert places.tobytes() == before.tobytes()
+    assert other.tobytes() == whole.tobytes()
+
+
+def test_a_partial_layout_refuses_rows_that_do_not_exist(graph: Graph) -> None:
     rows = np.array([3, 150], dtype=np.int32)
-    with pytest.raises(ValueError, match="a head is no row"):
-        Layout(some_of(graph, rows - 1), start(), KERNEL, Schedule(20), heads=rows)
+    with pytest.raises(ValueError, match="head"):
+        PartialLayout(some_of(graph, rows - 1), start(), rows, KERNEL, Schedule(20), ages=np.zeros(2, np.int32))
 
 
 def test_keeping_layouts_between_rounds_does_not_change_the_map(digits: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
     """With slices of 500 rows the first layouts are kept and the others are not."""
     monkeypatch.setattr("vicinal.maps.growing_map.SLICE", 500)
     made, maps = [], []
-    new = Layout.__init__
+    new = PartialLayout.__init__
 
-    def counted(self: Layout, *args: object, **kwargs: object) -> None:
+    def counted(self: PartialLayout, *args: Any, **kwargs: Any) -> None:
         made[-1] += 1
-        new(self, *args, **kwargs)  # type: ignore[arg-type]
+        new(self, *args, **kwargs)
 
-    monkeypatch.setattr(Layout, "__init__", counted)
+    monkeypatch.setattr(PartialLayout, "__init__", counted)
     for most in (0, 2):
         monkeypatch.setattr("vicinal.maps.growing_map.MOST_LAYOUTS", most)
         made.append(0)
-        model = ProgressiveUMAP(random_state=0)
-        for begin in range(0, len(digits), 600):
-            model.partial_fit(digits[begin : begin + 600])
-        maps.append(model.run().polish().embedding_)
-        assert not model._map._layouts
+        grown_map = grown(digits, 600)
+        while grown_map.pending:
+            grown_map.advance()
+        maps.append(grown_map.embedding)
     np.testing.assert_array_equal(maps[0], maps[1])
     assert made[1] < made[0]
 
@@ -158,7 +173,7 @@ def grown(X: Rows, size: int = 300) -> GrowingMap:
 
 @pytest.mark.parametrize(
     ("owner", "name", "n_calls"),
-    [(OnlineGraph, "changes", 1), (OnlineGraph, "apply", 0), (Layout, "step", 0), (Layout, "step", 3)],
+    [(OnlineGraph, "changes", 1), (OnlineGraph, "apply", 0), (PartialLayout, "step", 0), (PartialLayout, "step", 3)],
 )
 def test_an_addition_that_fails_leaves_the_map_as_it_was(
     digits: Rows, monkeypatch: pytest.MonkeyPatch, owner: type, name: str, n_calls: int
@@ -196,7 +211,7 @@ def test_a_map_that_fails_without_a_snapshot_says_that_it_is_damaged(
     with monkeypatch.context() as patch:
         patch.setattr(GrowingMap, "state", None)
         made.add(digits[1300:1301])
-        patch.setattr(Layout, "step", None)
+        patch.setattr(PartialLayout, "step", None)
         with pytest.raises(TypeError):
             made.add(digits[1301:1302])
     with pytest.raises(RuntimeError, match="damaged"):
