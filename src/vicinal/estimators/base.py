@@ -216,7 +216,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             made_by = {**self.get_params(deep=False), **state.pop("changed_params")}
             type(self)(**made_by)._validate_params()
             state["_fit_params"] = made_by
-        vars(self).update(state)
+        self.__dict__.update(state)
 
 
 def require_fitted(model: Estimator) -> None:

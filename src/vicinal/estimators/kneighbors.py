@@ -183,7 +183,7 @@ class KNeighborsTransformer(Estimator):
         return None if self.metric == PRECOMPUTED else _keywords(self.get_params(deep=False))
 
     def _listed(self) -> int:
-        return int(self._fit_params["n_neighbors"]) + (self._fit_params["mode"] == "distance")
+        return int(self._fit_params["n_neighbors"]) + int(self._fit_params["mode"] == "distance")
 
     def _check_count(self, k: int) -> None:
         if k > self.n_samples_fit_:
