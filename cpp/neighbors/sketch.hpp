@@ -2,7 +2,7 @@
 //
 // For squared distances it is an orthonormal basis of the directions of largest variance of a sample of rows, by
 // subspace iteration (Halko, Martinsson, Tropp 2011), Q <- orth(S' S Q) from a random start. Only the subspace
-// is_promising, so no eigenvalue problem is solved. Any orthonormal basis gives a valid lower bound, so an inexact
+// matters, so no eigenvalue problem is solved. Any orthonormal basis gives a valid lower bound, so an inexact
 // iteration affects speed, never correctness. For other rankings it is the columns of largest variance, as unit
 // vectors.
 #pragma once

@@ -91,6 +91,12 @@ def test_saved_models_keep_the_networks_of_the_fit(digits: Rows, tmp_path: Path)
         assert (loaded.encoder, loaded.decoder) == ("conv", "no such")
 
 
+def test_continued_models_are_saved_with_the_networks_of_the_first_fit(digits: Rows, tmp_path: Path) -> None:
+    model = quick().fit(digits[:100]).add_landmarks(digits[:100]).set_params(encoder="conv", dims=(8, 8))
+    model.fit(digits[:100]).save(tmp_path / "model")
+    np.testing.assert_array_equal(vicinal.load(tmp_path / "model").transform(digits[:100]), model.embedding_)
+
+
 def test_models_without_training_data_transform(digits: Rows, tmp_path: Path) -> None:
     model = quick().fit(digits[:100]).add_landmarks(digits[:100])
     model.save(tmp_path / "all")

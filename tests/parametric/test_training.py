@@ -92,7 +92,7 @@ def test_learning_rate_rises_briefly_and_falls_to_zero() -> None:
     assert rates[-1] == pytest.approx(0.001)
 
 
-def test_class_term_uses_labelled_rows_only() -> None:
+def test_class_term_uses_labeled_rows_only() -> None:
     encoder = torch.nn.Linear(3, 2)
     X = torch.full((6, 3), torch.nan)
     X[[1, 4]] = 1.0

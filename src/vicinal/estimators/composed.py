@@ -29,6 +29,21 @@ def compose(left: Any, right: Any, operation: str) -> ComposedUMAP:
     return composed
 
 
+def intersection(left: Any, right: Any) -> ComposedUMAP:
+    """Map the fuzzy intersection of two models of the same rows: rows that are close in both are close."""
+    return compose(left, right, "intersection")
+
+
+def union(left: Any, right: Any) -> ComposedUMAP:
+    """Map the fuzzy union of two models of the same rows: rows that are close in one of them are close."""
+    return compose(left, right, "union")
+
+
+def difference(left: Any, right: Any) -> ComposedUMAP:
+    """Map what the right model does not have: rows that are close in the left one and not in the right are close."""
+    return compose(left, right, "difference")
+
+
 class ComposedUMAP(Estimator):
     """The map of two fitted models, as ``*``, ``+`` and ``-`` make it.
 
@@ -55,17 +70,9 @@ class ComposedUMAP(Estimator):
         self.right = right
         self.operation = operation
 
-    def __mul__(self, other: Any) -> ComposedUMAP:
-        """Map the fuzzy intersection with another model."""
-        return compose(self, other, "intersection")
-
-    def __add__(self, other: Any) -> ComposedUMAP:
-        """Map the fuzzy union with another model."""
-        return compose(self, other, "union")
-
-    def __sub__(self, other: Any) -> ComposedUMAP:
-        """Map what another model does not have."""
-        return compose(self, other, "difference")
+    __mul__ = intersection
+    __add__ = union
+    __sub__ = difference
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Return the places of rows, given as a pair: for the left model and for the right one."""

@@ -15,6 +15,7 @@ from vicinal.estimators.parametric_parameters import LandmarkPairs, ParametricPa
 from vicinal.files.container import ModelFileError
 from vicinal.graph.supervision import Supervision, class_codes
 from vicinal.maps.fit import Prepared, prepare
+from vicinal.maps.recipe import Recipe
 from vicinal.maps.row_facts import RowFacts
 from vicinal.neighbors.metrics import Rows, check_metric, is_sparse
 from vicinal.neighbors.rows import check_rows, stack_rows
@@ -23,6 +24,7 @@ from vicinal.runtime.progress import LAYOUT, Progress
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
+    from vicinal.parametric.fitting import Data, Objective
     from vicinal.parametric.model import Model
 
 # What a model file leaves out with include_data=False: the encoder places new rows without it.
@@ -148,34 +150,23 @@ class ParametricUMAP(ParametricParameters):
         labels = None if y is None else Supervision().check(y, rows.shape[0])
         landmarks = self._all_landmarks(rows, landmark_positions)
         validation = self._check_validation(rows.shape[1])
-        from vicinal.parametric.fitting import Data, fit_model
+        from vicinal.parametric.fitting import Data
         from vicinal.parametric.rows import threads
-        from vicinal.parametric.training import seeded
 
         seed, progress = random_seed(self.random_state), self._progress()
-        data = self._training_data(rows, seed)
+        data, recipe = self._training_data(rows, seed), self._recipe(seed)
         with threads(self._jobs()):
             model = copy.deepcopy(self.map_.model) if continued else self._measured_model(rows, seed)
-            recipe = self._recipe(seed)
             prepared = prepare(data, recipe, RowFacts(labels), progress)
-            start, init_used = (None, "encoder") if continued else self._start(prepared, progress, seed)
+            start, init_used = (None, "encoder") if continued else _start(prepared, recipe, progress, seed)
             graph = prepared.graph
             training = Data(rows, graph.indptr, graph.indices, graph.weights, start)
-            plan = self._plan(training, model.device)
             objective = self._objective(None if labels is None else class_codes(labels), landmarks)
-            errors: list[float] = []
-
-            def after_epoch(done: int) -> bool:
-                if validation is not None:
-                    errors.append(model.reconstruction_error(validation))
-                return progress.report(LAYOUT, done, plan.n_epochs, lambda: model.encode(rows))
-
-            with progress.stage(LAYOUT, plan.n_epochs), seeded(seed, model.device):
-                history = fit_model(model, training, objective, plan, seed=seed, after_epoch=after_epoch)
+            history = self._train(model, training, objective, validation, progress, seed)
             embedding = model.encode(rows)
+        if not continued:
+            self._fit_params = {name: getattr(self, name) for name in NETWORKS}
         n_epochs = len(history["loss"])
-        history |= {} if validation is None else {"validation": errors}
-        self._fit_params = {name: getattr(self, name) for name in NETWORKS}
         self.map_ = ParametricMap(model, embedding, graph.to_scipy(), history, n_epochs, init_used, progress.times)
         return self
 
@@ -189,12 +180,24 @@ class ParametricUMAP(ParametricParameters):
             model.measure(rows)
         return model
 
-    def _start(self, prepared: Prepared, progress: Progress, seed: int) -> tuple[NDArray[np.float32] | None, str]:
-        """Return the initial points and the initializer; None for "random", which keeps the untrained encoder."""
-        with progress.stage("initialize"):
-            if self.init == "random":
-                return None, "random"
-            return self._recipe(seed).start(prepared.graph, prepared.data, seed)
+    def _train(
+        self, model: Model, data: Data, objective: Objective, validation: Rows | None, progress: Progress, seed: int
+    ) -> dict[str, list[float]]:
+        """Train the model in place and return the losses by epoch."""
+        from vicinal.parametric.fitting import fit_model
+        from vicinal.parametric.training import seeded
+
+        plan = self._plan(data, model.device)
+        errors: list[float] = []
+
+        def after_epoch(done: int) -> bool:
+            if validation is not None:
+                errors.append(model.reconstruction_error(validation))
+            return progress.report(LAYOUT, done, plan.n_epochs, lambda: model.encode(data.X))
+
+        with progress.stage(LAYOUT, plan.n_epochs), seeded(seed, model.device):
+            history = fit_model(model, data, objective, plan, seed=seed, after_epoch=after_epoch)
+        return history if validation is None else history | {"validation": errors}
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.float32]:
         """Fit the model and return ``embedding_``."""
@@ -382,6 +385,12 @@ class ParametricUMAP(ParametricParameters):
             self.map_ = ParametricMap.from_state(state, **self._fit_params, device=self.device)
         except ValueError as error:
             raise ModelFileError(str(error)) from error
+
+
+def _start(prepared: Prepared, recipe: Recipe, progress: Progress, seed: int) -> tuple[NDArray[np.float32] | None, str]:
+    """Return the initial points and the initializer; no points for "random", which keeps the untrained encoder."""
+    with progress.stage("initialize"):
+        return (None, "random") if recipe.init == "random" else recipe.start(prepared.graph, prepared.data, seed)
 
 
 def _joined(above: Rows, below: Rows) -> Rows:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from sklearn.utils.metadata_routing import UNUSED
 
 from vicinal.estimators.base import random_seed, require_fitted, whole_or_nothing
-from vicinal.estimators.composed import ComposedUMAP, compose
+from vicinal.estimators.composed import difference, intersection, union
 from vicinal.estimators.map_estimator import MapEstimator
 from vicinal.estimators.settings import (
     affinity_of,
@@ -428,14 +428,6 @@ class UMAP(MapEstimator):
             return super()._training_data(rows, seed)
         return TrainingRows(rows, self.metric, self.metric_kwds, seed, self._jobs(), given)
 
-    def __mul__(self, other: Any) -> ComposedUMAP:
-        """Map the fuzzy intersection of two models of the same rows: rows that are close in both are close."""
-        return compose(self, other, "intersection")
-
-    def __add__(self, other: Any) -> ComposedUMAP:
-        """Map the fuzzy union of two models of the same rows: rows that are close in one of them are close."""
-        return compose(self, other, "union")
-
-    def __sub__(self, other: Any) -> ComposedUMAP:
-        """Map what the other model does not have: rows that are close here and not there are close."""
-        return compose(self, other, "difference")
+    __mul__ = intersection
+    __add__ = union
+    __sub__ = difference

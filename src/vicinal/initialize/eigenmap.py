@@ -1,13 +1,12 @@
 """Laplacian eigenmap by Chebyshev-filtered subspace iteration, with a budget of matrix products.
 
-The leading eigenvectors of M = D^{-1/2} W D^{-1/2} are those of the normalised Laplacian I - M with the smallest
+The leading eigenvectors of M = D^{-1/2} W D^{-1/2} are those of the normalized Laplacian I - M with the smallest
 eigenvalues. A block of vectors is multiplied by a Chebyshev polynomial of M that is small on [-1, cut] and grows
-fast beyond; ``cut`` follows the smallest Ritz value of the block (Zhou, Saad, Tiago, Chelikowsky 2006). An
-unfinished iteration still gives smooth vectors, which is all that an initial layout needs, so running out of
-budget is no failure.
+fast beyond; ``cut`` follows the smallest Ritz value of the block (Zhou, Saad, Tiago, Chelikowsky 2006). An iteration
+that uses up its budget still gives smooth vectors, which is all that an initial layout needs.
 
-Everything is summed in a fixed order (the core's block product, ``einsum`` without BLAS), so that the result has
-the same bits for any number of threads.
+All sums have a fixed order (the core's block product, ``einsum`` without BLAS), so that the result has the same bits
+for any number of threads.
 """
 
 from __future__ import annotations
@@ -21,16 +20,16 @@ from vicinal.backends import cpu
 from vicinal.graph.graph import Graph
 
 FIRST_CUT = 0.9
-# Blocks are a multiple of BLOCK wide, with at least GUARD vectors beyond the wanted ones: the last of a block
-# converge slowly.
+# The width of a block is a multiple of BLOCK, with at least GUARD vectors more than wanted, because the last vectors of
+# a block converge slowly.
 BLOCK, GUARD = 8, 4
-DENSE_ROWS = 200  # up to here the whole eigenproblem is small
-COARSE_ROWS = 5_000  # beyond, the iteration starts from a coarser graph's vectors
+DENSE_ROWS = 200  # up to this many rows all eigenvectors are computed
+COARSE_ROWS = 5_000  # with more rows the iteration starts from the vectors of a coarser graph
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Filters at most, matrix products a filter, and the residual (relative to 1 - eigenvalue) that is enough."""
+    """Largest number of filters, matrix products per filter, and the accepted residual relative to 1 - eigenvalue."""
 
     filters: int = 6
     degree: int = 24
@@ -38,7 +37,7 @@ class Budget:
 
 
 def eigenmap(graph: Graph, n_components: int, *, seed: int = 0, n_jobs: int = -1) -> NDArray[np.float64]:
-    """The ``n_components`` smoothest nontrivial eigenvectors of a connected graph's normalised Laplacian."""
+    """Return the ``n_components`` smoothest nontrivial eigenvectors of a connected graph's normalized Laplacian."""
     degree = graph.degree()
     if graph.n <= max(DENSE_ROWS, 4 * (n_components + BLOCK)):
         return _dense(graph, degree, n_components)
@@ -48,7 +47,7 @@ def eigenmap(graph: Graph, n_components: int, *, seed: int = 0, n_jobs: int = -1
 
 @dataclass(frozen=True)
 class _Smooth:
-    """A block of orthonormal vectors, the smoothest first, and where the eigenvalues begin that it leaves out."""
+    """A block of orthonormal vectors, the smoothest first, and an upper bound of the eigenvalues beyond the block."""
 
     vectors: NDArray[np.float64]
     cut: float
@@ -69,8 +68,10 @@ def _smooth(graph: Graph, degree: NDArray[np.float64], wanted: int, width: int, 
 def _from_coarser(
     graph: Graph, degree: NDArray[np.float64], wanted: int, width: int, seed: int, n_jobs: int
 ) -> _Smooth | None:
-    """The smooth vectors of a coarser graph, taken to the rows of this one: f = D^{-1/2} v is the same for all rows of
-    a group. None if the graph is small or cannot be made much coarser."""
+    """Extend the smooth vectors of a coarser graph to the rows of this one.
+
+    All rows of a group have the same f = D^{-1/2} v. Returns None if the graph is small or cannot be made much coarser.
+    """
     if graph.n <= COARSE_ROWS:
         return None
     group, arrays = cpu.coarsen(graph.indptr, graph.indices, graph.weights, n_jobs)
@@ -100,7 +101,7 @@ def _filtered(
     block = _orthonormal(start.vectors, trivial)
     for _ in range(budget.filters):
         block = _orthonormal(_filter(matrix, block, cut, budget.degree, n_jobs), trivial)
-        image = _filter(matrix, block, 1.0, 1, n_jobs)  # [-1, 1] to itself: M times the block
+        image = _filter(matrix, block, 1.0, 1, n_jobs)  # a filter of degree 1 is the product M times the block
         values, rotation = _eigh(np.einsum("ni,nj->ij", block, image))
         values, rotation = values[::-1], rotation[:, ::-1]
         block, image = np.einsum("ni,ij->nj", block, rotation), np.einsum("ni,ij->nj", image, rotation)
@@ -124,8 +125,11 @@ def _filter(matrix: Graph, block: NDArray[np.float64], cut: float, degree: int, 
 
 
 def _orthonormal(block: NDArray[np.float64], trivial: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The block's columns orthonormal and free of the trivial eigenvector, by the Cholesky factor of their Gram
-    matrix, twice: once leaves the rounding error of an ill-conditioned block."""
+    """Make the columns of a block orthonormal and orthogonal to the trivial eigenvector.
+
+    The eigenvectors of their Gram matrix are used twice, because once leaves the rounding error of an ill-conditioned
+    block.
+    """
     block = block / np.maximum(np.abs(block).max(axis=0), np.finfo(np.float64).tiny)
     for _ in range(2):
         block = block - trivial[:, None] * np.einsum("n,ni->i", trivial, block)

@@ -1,13 +1,13 @@
-"""Places in a map back to rows of data: a local linear fit among the nearest rows of the map (not in the survey).
+"""From places in a map to rows of data: a local linear fit to the nearest points of the map (not in the survey).
 
-A place y has the k nearest rows y_j of the map with weights w_j = q(|y - y_j|²) (eq. 5), scaled to sum 1, around their
-mean m. The ridge regression of the data on the map there is itself a weighting of the rows:
+The k points y_j of the map nearest to a place y have weights w_j = q(|y - y_j|²) (eq. 5), scaled to sum 1, and the
+weighted mean m. The ridge regression of the data on the map around y is a weighted mean of their rows x_j:
 
     v_j ∝ w_j max(0, 1 + (y_j - m)ᵀ g),   g = (S + λ tr(S)/c I)⁻¹ (y - m),   S = Σ_j w_j (y_j - m)(y_j - m)ᵀ
 
-and the answer is Σ_j v_j x_j. Without the max it would be the regression exactly; with it the answer is a mixture of
-rows that exist, in and outside the map's hull: no value beyond what those rows have, nothing to blow up far away.
-Each place is answered alone, in time that does not depend on the others.
+and the result is Σ_j v_j x_j. Without the max it would be the regression exactly. With it the result is a mixture of
+existing rows, inside and outside the map's hull, so no value exceeds theirs and nothing grows without bound far away.
+Each place is computed by itself, in time that does not depend on the others.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from vicinal.neighbors.points import nearest_points
 # λ = 0.3 2.35 2.17 2.14, λ = 1 2.34 2.17 2.15, λ = 2 2.35 2.18 2.15; the nearest row 3.04 2.76 2.74.
 RIDGE = 1.0
 
-# No map reaches farther, and squares of this do not overflow.
+# Largest coordinate of a map in float32; its square does not overflow in float64.
 FARTHEST = float(np.finfo(np.float32).max)
 
-# Places answered together: bounds the memory of their small matrices, and how long a signal waits.
+# Places computed at a time, which bounds the memory of their small matrices and the delay of a signal.
 BLOCK = 4096
 
 
@@ -40,7 +40,7 @@ def inverse_rows(
     n_neighbors: int = 15,
     n_jobs: int = -1,
 ) -> Any:
-    """Rows of data for places in the map ``embedding`` of the rows ``X``: an array, or compressed rows if ``X`` is.
+    """Return rows of data for places in the map ``embedding`` of the rows ``X``, dense or sparse as ``X`` is.
 
     A row of the result depends on its place alone, bit for bit.
     """
@@ -67,7 +67,7 @@ def inverse_rows(
 
 
 def _weights(y: NDArray[np.float64], rows: NDArray[np.float64], kernel: Kernel) -> NDArray[np.float64]:
-    """v of the rows [m, k, c] nearest to each of the places [m, c]."""
+    """Return v for the points [m, k, c] nearest to each of the places [m, c]."""
     components = y.shape[1]
     w = kernel(_sum(((rows - y[:, None]) ** 2).transpose(2, 0, 1)))
     w = w / _sum(w.T)[:, None]
@@ -75,10 +75,10 @@ def _weights(y: NDArray[np.float64], rows: NDArray[np.float64], kernel: Kernel) 
     away = rows - mean[:, None]
     scatter = _sum(w[:, j, None, None] * away[:, j, :, None] * away[:, j, None, :] for j in range(w.shape[1]))
     trace = _sum(scatter[:, c, c] for c in range(components))
-    # Rows in one place have no slope; any regular matrix then gives the mean.
+    # If all points coincide there is no slope, and any regular matrix gives the mean.
     ridge = np.where(trace > 0, RIDGE * trace / components, 1.0)
     slope = np.linalg.solve(scatter + ridge[:, None, None] * np.eye(components), (y - mean)[..., None])
-    # Where the place is so far off that the numbers lose all meaning, the mean is the answer.
+    # If the place is so far away that the numbers overflow, the result is the mean.
     tilt = _sum((away * slope[:, None, :, 0]).transpose(2, 0, 1))
     v = w * np.maximum(1.0 + tilt, 0.0)
     total = _sum(v.T)[:, None]
@@ -86,7 +86,7 @@ def _weights(y: NDArray[np.float64], rows: NDArray[np.float64], kernel: Kernel) 
 
 
 def _sum(terms: Any) -> NDArray[np.float64]:
-    """The terms added one after the other: a reduction's order may depend on how many places there are, this cannot."""
+    """Add the terms one after the other; the order of a NumPy reduction may depend on the number of places."""
     first, *others = terms
     out = np.array(first, dtype=np.float64)
     for term in others:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 EDGES, FEWEST_EPOCHS, MOST_EPOCHS = 4_000_000, 4, 40
 START_STEPS = 150  # steps of the regression to the initial points
 LANDMARK_ROWS = 256  # per batch
-LABELLED_ROWS = 256  # per batch
+LABELED_ROWS = 256  # per batch
 
 
 @dataclass(frozen=True)
@@ -63,14 +63,14 @@ class Objective:
     landmarks: tuple[InputRows, NDArray[np.float32]] | None = None  # rows and their positions
     landmark_weight: float = 1.0
     landmark_loss: PairLoss | None = None
-    classes: NDArray[np.int64] | None = None  # one per row; negative = unlabelled
+    classes: NDArray[np.int64] | None = None  # one per row; negative = unlabeled
     triplets: bool = False
     class_weight: float = 1.0
 
     def phases(self, model: Model, rows: DeviceRows, generator: torch.Generator) -> list[list[Term]]:
         """Return the terms of each optimizer step; a class head is added to the model if one is needed.
 
-        If some rows are unlabelled, steps of UMAP and of classification alternate (survey section 2.5).
+        If some rows are unlabeled, steps of UMAP and of classification alternate (survey section 2.5).
         """
         terms: list[Term] = [UmapTerm(self.kernel, self.negatives, self.repulsion)]
         if self.correlation_weight > 0.0:
@@ -101,15 +101,15 @@ class Objective:
     def _class_term(
         self, model: Model, rows: DeviceRows, classes: NDArray[np.int64], generator: torch.Generator
     ) -> ClassTerm:
-        labelled = np.flatnonzero(classes >= 0)
+        labeled = np.flatnonzero(classes >= 0)
         return ClassTerm(
             model.networks["encoder"],
             None if self.triplets else model.add_head(int(classes.max()) + 1),
             rows,
-            as_tensor(labelled).to(generator.device),
-            as_tensor(classes[labelled]).to(model.device),
+            as_tensor(labeled).to(generator.device),
+            as_tensor(classes[labeled]).to(model.device),
             self.class_weight,
-            LABELLED_ROWS,
+            LABELED_ROWS,
             generator,
         )
 

@@ -122,12 +122,12 @@ class LandmarkTerm:
 
 @dataclass(frozen=True)
 class ClassTerm:
-    """The loss of classifying labelled rows by their points: cross-entropy with a class head, triplets without."""
+    """The loss of classifying labeled rows by their points: cross-entropy with a class head, triplets without."""
 
     encoder: nn.Module
     head: nn.Module | None
     rows: DeviceRows
-    labelled: Tensor  # numbers of the rows that have a label
+    labeled: Tensor  # numbers of the rows that have a label
     labels: Tensor  # classes of those rows, on the training device
     weight: float
     size: int
@@ -135,8 +135,8 @@ class ClassTerm:
     name: str = "supervision"
 
     def __call__(self, batch: EdgeBatch) -> Tensor:
-        chosen = draw_index(len(self.labelled), self.size, self.generator)
-        points = encode(self.encoder, self.rows.take(self.labelled[chosen]))
+        chosen = draw_index(len(self.labeled), self.size, self.generator)
+        points = encode(self.encoder, self.rows.take(self.labeled[chosen]))
         labels = self.labels[chosen.to(self.labels.device)]
         if self.head is None:
             return triplet_loss(points, labels, self.generator)
