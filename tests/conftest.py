@@ -1,4 +1,4 @@
-"""What several test folders share: data sets, golden files, the environment of child processes."""
+"""Fixtures of several test folders: data sets, golden files, the environment of child processes."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def digit_labels() -> NDArray[np.int64]:
 
 @pytest.fixture(scope="session")
 def grouped() -> Any:
-    """A function (n, d) -> rows around 20 centres, with noise in every direction."""
+    """Return a function (n, d) -> rows around 20 centers, with noise in every direction."""
 
     def draw(n: int, d: int, seed: int = 0) -> Rows:
         rng = np.random.default_rng(seed)
-        centres = rng.normal(scale=4.0, size=(20, d))
-        return (centres[rng.integers(20, size=n)] + rng.normal(size=(n, d))).astype(np.float32)
+        centers = rng.normal(scale=4.0, size=(20, d))
+        return (centers[rng.integers(20, size=n)] + rng.normal(size=(n, d))).astype(np.float32)
 
     return draw
 
 
 @pytest.fixture(scope="session")
 def golden() -> Any:
-    """A function name -> arrays of a golden file (tests/golden/make_golden.py says what they hold)."""
+    """Return a function name -> arrays of a golden file; tests/golden/make_golden.py describes them."""
 
     def load(name: str) -> dict[str, NDArray[Any]]:
         with np.load(GOLDEN / f"{name}.npz", allow_pickle=False) as arrays:
@@ -58,6 +58,6 @@ def golden() -> Any:
 
 @pytest.fixture(scope="session")
 def child_environment() -> dict[str, str]:
-    """For child processes that import the same package as the tests."""
+    """Return the environment of child processes that import the same package as the tests."""
     path = [str(Path(vicinal.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, path))}

@@ -1,4 +1,4 @@
-"""umap-learn's module-level functions: what ours return is what they returned (golden/functions.npz)."""
+"""umap-learn's module-level functions return the values of umap-learn (golden/functions.npz)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import vicinal
 from vicinal import umap_
 from vicinal.compat import umap_functions as functions
 
-# Signatures of umap-learn 0.5.12; its mutable or compiled defaults are None or a name here.
+# Signatures of umap-learn 0.5.12; mutable or compiled defaults are None or a name here.
 SIGNATURES = {
     "nearest_neighbors": "X n_neighbors metric metric_kwds angular random_state low_memory=True use_pynndescent=True "
     "n_jobs=-1 verbose=False",
@@ -46,20 +46,20 @@ def close(actual: Any, expected: NDArray[Any], rtol: float = 2e-5) -> None:
 
 
 @pytest.mark.parametrize("name", SIGNATURES)
-def test_signatures_are_umap_learns(name: str) -> None:
+def test_signatures_equal_those_of_umap_learn(name: str) -> None:
     parameters = inspect.signature(getattr(functions, name)).parameters.values()
     found = [p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in parameters]
     assert found == SIGNATURES[name].split()
     assert getattr(umap_, name) is getattr(functions, name)
 
 
-def test_names_are_reachable_as_in_umap_learn() -> None:
+def test_names_can_be_imported_as_in_umap_learn() -> None:
     assert vicinal.umap_.UMAP is vicinal.UMAP
     assert set(functions.__all__) == set(SIGNATURES)
     assert not hasattr(vicinal, "nearest_neighbors")
 
 
-def test_smooth_knn_dist(golden: Any, file: dict[str, NDArray[Any]]) -> None:
+def test_smooth_knn_dist_returns_golden_values(golden: Any, file: dict[str, NDArray[Any]]) -> None:
     distance = golden("iris")["distance"]
     for k, sigma, rho in zip(file["sizes"], file["sigma"], file["rho"], strict=True):
         actual = functions.smooth_knn_dist(distance, k, local_connectivity=1.3, bandwidth=0.8)
@@ -67,7 +67,7 @@ def test_smooth_knn_dist(golden: Any, file: dict[str, NDArray[Any]]) -> None:
         np.testing.assert_allclose(actual[1], rho, rtol=1e-6, atol=1e-7)
 
 
-def test_compute_membership_strengths(golden: Any, file: dict[str, NDArray[Any]]) -> None:
+def test_compute_membership_strengths_returns_golden_values(golden: Any, file: dict[str, NDArray[Any]]) -> None:
     iris = golden("iris")
     index = iris["index"].astype(np.int64)
     index[3, -3:] = -1
@@ -82,7 +82,7 @@ def test_compute_membership_strengths(golden: Any, file: dict[str, NDArray[Any]]
 
 
 @pytest.mark.parametrize("w", range(5))
-def test_intersection(file: dict[str, NDArray[Any]], w: int) -> None:
+def test_intersection_returns_golden_values(file: dict[str, NDArray[Any]], w: int) -> None:
     left, right = csr_matrix(file["left"]), csr_matrix(file["right"])
     weight = float(file["weight"][w])
     actual = functions.general_simplicial_set_intersection(left, right, weight)
@@ -94,20 +94,20 @@ def test_intersection(file: dict[str, NDArray[Any]], w: int) -> None:
     np.testing.assert_array_equal(right.toarray(), file["right"])
 
 
-def test_union(file: dict[str, NDArray[Any]]) -> None:
+def test_union_returns_golden_values(file: dict[str, NDArray[Any]]) -> None:
     for kind in (csr_matrix, coo_matrix):
         actual = functions.general_simplicial_set_union(kind(file["left"]), kind(file["right"]))
         assert isspmatrix_coo(actual)
         close(actual, file["union"])
 
 
-def test_reset_local_connectivity(file: dict[str, NDArray[Any]]) -> None:
+def test_reset_local_connectivity_returns_golden_values(file: dict[str, NDArray[Any]]) -> None:
     joined = coo_matrix(file["intersection"][1])
     actual = functions.reset_local_connectivity(joined)
     assert isspmatrix_csr(actual)
     close(actual, file["reset"])
     np.testing.assert_allclose(actual.max(axis=1).toarray(), 1.0, rtol=1e-6)
-    # Both stop bisecting within 1e-5 of the sum, not at the same power.
+    # Both bisections stop within 1e-5 of the sum, at different powers.
     close(functions.reset_local_connectivity(joined, reset_local_metric=True), file["reset_metric"], rtol=1e-3)
     np.testing.assert_array_equal(joined.toarray(), file["intersection"][1])
 
@@ -118,13 +118,13 @@ def test_reset_of_an_empty_row_is_finite() -> None:
         assert np.isfinite(functions.reset_local_connectivity(matrix, metric).toarray()).all()
 
 
-def test_intersection_with_classes(file: dict[str, NDArray[Any]]) -> None:
+def test_intersection_with_classes_returns_golden_values(file: dict[str, NDArray[Any]]) -> None:
     left = csr_matrix(file["left"])
     close(functions.discrete_metric_simplicial_set_intersection(left, file["labels"], 0.7, 3.0), file["classes"])
     np.testing.assert_array_equal(left.toarray(), file["left"])
 
 
-def test_fuzzy_simplicial_set(golden: Any, file: dict[str, NDArray[Any]]) -> None:
+def test_fuzzy_simplicial_set_returns_golden_values(golden: Any, file: dict[str, NDArray[Any]]) -> None:
     rows = golden("iris")["data"][:60]
     index, distance = reference.exact_neighbors(rows, 8)
     given = {"knn_indices": index, "knn_dists": distance}
@@ -143,7 +143,7 @@ def test_fuzzy_simplicial_set(golden: Any, file: dict[str, NDArray[Any]]) -> Non
     np.testing.assert_array_equal(scales, [sigmas, rhos])
 
 
-def test_fuzzy_simplicial_set_finds_neighbours_itself(golden: Any) -> None:
+def test_fuzzy_simplicial_set_searches_neighbors_if_none_are_given(golden: Any) -> None:
     rows = golden("iris")["data"]
     found = functions.fuzzy_simplicial_set(rows, 15, np.random.RandomState(0), "euclidean")
     table = functions.nearest_neighbors(rows, 15, "euclidean", None, False, 3)
@@ -154,7 +154,7 @@ def test_fuzzy_simplicial_set_finds_neighbours_itself(golden: Any) -> None:
         functions.fuzzy_simplicial_set(rows[:20], 15, 0, "euclidean", knn_indices=table[0], knn_dists=table[1])
 
 
-def test_nearest_neighbors_of_every_kind_of_input(iris: NDArray[np.float32]) -> None:
+def test_nearest_neighbors_accepts_all_kinds_of_input(iris: NDArray[np.float32]) -> None:
     from scipy.spatial.distance import cdist
 
     expected = functions.nearest_neighbors(iris, 10, "minkowski", {"p": 3.0}, False, 0)
@@ -168,7 +168,7 @@ def test_nearest_neighbors_of_every_kind_of_input(iris: NDArray[np.float32]) -> 
         assert (index[:, 0] == np.arange(150)).all()
 
 
-def test_find_ab_params(golden: Any) -> None:
+def test_find_ab_params_returns_golden_values(golden: Any) -> None:
     kernel = golden("kernel")
     for spread, min_dist, a, b in zip(*(kernel[k] for k in ("spread", "min_dist", "a", "b")), strict=True):
         assert functions.find_ab_params(spread, min_dist) == pytest.approx((a, b), rel=1e-4)
@@ -185,7 +185,7 @@ def embed(rows: NDArray[np.float32], **changes: Any) -> tuple[NDArray[np.float32
     return functions.simplicial_set_embedding(**arguments | changes)
 
 
-def test_simplicial_set_embedding_keeps_neighbours(iris: NDArray[np.float32]) -> None:
+def test_simplicial_set_embedding_keeps_neighbors(iris: NDArray[np.float32]) -> None:
     from vicinal.quality.measures import trustworthiness
 
     places, aux = embed(iris)
@@ -197,19 +197,19 @@ def test_simplicial_set_embedding_keeps_neighbours(iris: NDArray[np.float32]) ->
 
 
 @pytest.mark.parametrize("init", ["random", "pca", "tswspectral"])
-def test_simplicial_set_embedding_starts_by_name(iris: NDArray[np.float32], init: str) -> None:
+def test_simplicial_set_embedding_accepts_names_of_initializations(iris: NDArray[np.float32], init: str) -> None:
     assert np.isfinite(embed(iris, init=init, n_components=3, n_epochs=20)[0]).all()
     with pytest.raises(ValueError, match="init"):
         embed(iris, init="nowhere")
 
 
-def test_simplicial_set_embedding_on_the_sphere(iris: NDArray[np.float32]) -> None:
+def test_simplicial_set_embedding_accepts_an_output_metric(iris: NDArray[np.float32]) -> None:
     places, _ = embed(iris, euclidean_output=False, output_metric="haversine", n_epochs=50)
     assert np.isfinite(places).all()
     assert not np.array_equal(places, embed(iris, output_metric="haversine", n_epochs=50)[0])
 
 
-def test_simplicial_set_embedding_of_listed_epochs(iris: NDArray[np.float32]) -> None:
+def test_simplicial_set_embedding_returns_maps_of_listed_epochs(iris: NDArray[np.float32]) -> None:
     start = np.random.default_rng(0).normal(size=(150, 2))
     places, aux = embed(iris, n_epochs=[10, 50], init=start)
     assert len(aux["embedding_list"]) == 2
@@ -217,7 +217,7 @@ def test_simplicial_set_embedding_of_listed_epochs(iris: NDArray[np.float32]) ->
     np.testing.assert_array_equal(places, embed(iris, n_epochs=50, init=start, verbose=True)[0])
 
 
-def test_simplicial_set_embedding_refuses_what_it_cannot(iris: NDArray[np.float32]) -> None:
+def test_simplicial_set_embedding_refuses_invalid_arguments(iris: NDArray[np.float32]) -> None:
     with pytest.raises(ValueError, match="output_metric"):
         embed(iris, euclidean_output=False, output_metric="nowhere")
     with pytest.raises(NotImplementedError, match="densmap"):

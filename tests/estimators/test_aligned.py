@@ -1,4 +1,4 @@
-"""AlignedUMAP: related rows in like places, good maps, named errors, the same bits again."""
+"""AlignedUMAP: related rows are placed close to each other, maps stay good, errors name the argument."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from vicinal.quality.measures import trustworthiness
 
 Rows = NDArray[np.float32]
 
-# umap-learn 0.5.12's constructor, in order.
+# The constructor of umap-learn 0.5.12, in order.
 PARAMETERS = (
     "n_neighbors=15 n_components=2 metric='euclidean' metric_kwds=None n_epochs=None learning_rate=1.0 init='spectral' "
     "alignment_regularisation=0.01 alignment_window_size=3 min_dist=0.1 spread=1.0 low_memory=False "
@@ -33,7 +33,7 @@ RELATION = {i + SHIFT: i for i in range(SIZE - SHIFT)}
 
 @pytest.fixture(scope="module")
 def slices(digits: Rows, digit_labels: NDArray[np.int64]) -> list[Rows]:
-    """Windows over the digits in the order of their classes: each shares two thirds of its rows with the next."""
+    """Return windows over the digits sorted by class: each shares two thirds of its rows with the next."""
     ordered = digits[np.argsort(digit_labels, kind="stable")]
     return [ordered[SHIFT * i : SHIFT * i + SIZE] for i in range(SLICES)]
 
@@ -44,19 +44,19 @@ def model(slices: list[Rows]) -> AlignedUMAP:
 
 
 def apart(first: Rows, second: Rows) -> float:
-    """The mean distance of related rows, in units of the map's size."""
+    """Return the mean distance of related rows relative to the extent of the map."""
     here, there = first[list(RELATION)], second[list(RELATION.values())]
     return float(np.linalg.norm(here - there, axis=1).mean() / np.ptp(first, axis=0).mean())
 
 
-def test_constructor_is_umap_learns() -> None:
+def test_constructor_has_the_parameters_of_umap_learn() -> None:
     parameters = [p for p in inspect.signature(AlignedUMAP).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
     assert [f"{p.name}={p.default!r}" for p in parameters] == PARAMETERS.split()
     marked = AlignedUMAP(**{p.name: object() for p in parameters})
     assert set(marked.get_params()) == {*(p.name for p in parameters), "n_jobs", "memory_limit"}
 
 
-def test_related_rows_lie_close_and_maps_stay_good(slices: list[Rows], model: AlignedUMAP) -> None:
+def test_related_rows_are_close_and_maps_stay_good(slices: list[Rows], model: AlignedUMAP) -> None:
     alone = [UMAP(n_epochs=120, random_state=3).fit_transform(rows) for rows in slices]
     for i in range(SLICES - 1):
         assert apart(model.embeddings_[i], model.embeddings_[i + 1]) < 0.06
@@ -67,7 +67,7 @@ def test_related_rows_lie_close_and_maps_stay_good(slices: list[Rows], model: Al
         assert trustworthiness(rows, places) > trustworthiness(rows, free) - 0.015
 
 
-def test_a_stronger_pull_brings_rows_closer(slices: list[Rows]) -> None:
+def test_larger_regularisation_brings_related_rows_closer(slices: list[Rows]) -> None:
     found = []
     for strength in (0.0, 0.001, 0.1):
         model = AlignedUMAP(n_epochs=60, random_state=1, alignment_regularisation=strength)
@@ -76,7 +76,7 @@ def test_a_stronger_pull_brings_rows_closer(slices: list[Rows]) -> None:
     assert found[0] > 1.5 * found[1] > 2 * found[2]
 
 
-def test_maps_have_the_same_bits_again_and_for_any_number_of_threads(slices: list[Rows]) -> None:
+def test_maps_do_not_depend_on_n_jobs(slices: list[Rows]) -> None:
     runs = []
     for jobs in (1, 2, 8):
         model = AlignedUMAP(n_epochs=20, random_state=0, n_jobs=jobs).fit(slices[:3], relations=[RELATION] * 2)
@@ -86,7 +86,7 @@ def test_maps_have_the_same_bits_again_and_for_any_number_of_threads(slices: lis
             np.testing.assert_array_equal(one, other)
 
 
-def test_update_adds_a_slice_and_leaves_the_others(slices: list[Rows]) -> None:
+def test_update_adds_a_slice_and_does_not_move_the_others(slices: list[Rows]) -> None:
     model = AlignedUMAP(n_epochs=120, random_state=3).fit(slices[:3], relations=[RELATION] * 2)
     before = [places.copy() for places in model.embeddings_]
     parameters = model.get_params()
@@ -119,14 +119,14 @@ def test_slices_may_differ_in_size_columns_and_parameters(slices: list[Rows]) ->
     assert all(np.isfinite(places).all() for places in maps)
 
 
-def test_equal_rows_share_a_place(slices: list[Rows]) -> None:
+def test_equal_rows_share_one_place(slices: list[Rows]) -> None:
     repeated = np.concatenate([slices[0][:100], slices[0][:20]])
     model = AlignedUMAP(n_epochs=10, random_state=0).fit([repeated, slices[1]], relations=[{3: 1}])
     np.testing.assert_array_equal(model.embeddings_[0][:20], model.embeddings_[0][100:])
 
 
-def test_links_by_hand() -> None:
-    """A path 0-1-2 and the same path with its rows renumbered, then once more."""
+def test_links_between_small_slices() -> None:
+    """A path 0-1-2, the same path with its rows renumbered, and that path again."""
     path = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=np.float32)
     from scipy.sparse import csr_matrix
 
@@ -137,13 +137,13 @@ def test_links_by_hand() -> None:
     links = link_slices(partners, [graph, star, star], window=2).toarray()
     np.testing.assert_array_equal(links, links.T)
     np.testing.assert_allclose(links[:3, 3:6], np.eye(3)[[1, 0, 2]])
-    # Row 2 of the second slice has no partner in the third, and is not counted among the neighbours there.
+    # Row 2 of the second slice has no partner in the third and is not counted among the neighbors there.
     np.testing.assert_allclose(links[3:6, 6:], np.diag([1.0, 1.0, 0.0]))
     np.testing.assert_allclose(links[:3, 6:], np.exp(-1) * np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]]))
     assert not link_slices(partners, [graph, star, star], window=1)[:3, 6:].nnz
 
 
-def test_contract_of_parameters() -> None:
+def test_clone_repr_and_unfitted_transform() -> None:
     model = AlignedUMAP(n_neighbors=[5, 6], alignment_window_size=2)
     assert clone(model).get_params() == model.get_params()
     assert repr(model) == "AlignedUMAP(alignment_window_size=2, n_neighbors=[5, 6])"
@@ -176,12 +176,12 @@ WRONG: list[tuple[dict[str, Any], dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("parameters", "arguments", "error"), WRONG)
-def test_errors_name_the_argument(parameters: dict[str, Any], arguments: dict[str, Any], error: str) -> None:
+def test_invalid_argument_is_named(parameters: dict[str, Any], arguments: dict[str, Any], error: str) -> None:
     with pytest.raises((ValueError, TypeError), match=error):
         AlignedUMAP(**{"n_epochs": 5} | parameters).fit(**GOOD | arguments)
 
 
-def test_errors_of_update_and_transform() -> None:
+def test_invalid_update_and_transform_are_refused() -> None:
     model = AlignedUMAP(n_epochs=5).fit(**GOOD)
     with pytest.raises(ValueError, match="relations must be given"):
         model.update(ROWS[0])
@@ -196,7 +196,7 @@ def test_errors_of_update_and_transform() -> None:
     assert model.n_models_ == 3
 
 
-def test_slices_of_every_kind(slices: list[Rows]) -> None:
+def test_slices_can_be_dense_sparse_and_distances(slices: list[Rows]) -> None:
     from scipy.sparse import csr_matrix
     from scipy.spatial.distance import cdist
 

@@ -1,4 +1,4 @@
-"""Progress: what a callback hears, how it stops a fit, and what verbose prints."""
+"""Progress of a fit: calls of the callback, stopping by it, and the output of verbose."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STAGES = ("neighbors", "graph", "initialize")
 
 
 class Recorder:
-    """Keeps every call; answers True from the given (stage, epoch) on."""
+    """Keep every call; return True at one (stage, epoch)."""
 
     def __init__(self, stop_at: tuple[str, int] | None = None) -> None:
         self.calls: list[tuple[str, int, int, NDArray[np.float32] | None]] = []
@@ -26,7 +26,7 @@ class Recorder:
 
 
 @pytest.mark.parametrize("supervised", [False, True])
-def test_callback_hears_every_stage_and_every_epoch_once_in_order(iris: NDArray[np.float32], supervised: bool) -> None:
+def test_callback_is_called_for_every_stage_and_epoch_in_order(iris: NDArray[np.float32], supervised: bool) -> None:
     recorder = Recorder()
     model = UMAP(n_epochs=12, random_state=0, n_components=3, callback=recorder)
     model.fit(iris, np.arange(150) // 50 if supervised else None)
@@ -51,7 +51,7 @@ def test_callback_gets_copies(iris: NDArray[np.float32]) -> None:
     np.testing.assert_array_equal(spoiled, UMAP(n_epochs=10, random_state=0).fit_transform(iris))
 
 
-def test_a_true_answer_stops_the_layout_and_keeps_the_map(iris: NDArray[np.float32]) -> None:
+def test_true_result_stops_the_layout_and_keeps_the_map(iris: NDArray[np.float32]) -> None:
     recorder = Recorder(stop_at=("layout", 7))
     model = UMAP(n_epochs=50, random_state=0, callback=recorder).fit(iris)
     assert model.n_epochs_ == 7
@@ -61,20 +61,20 @@ def test_a_true_answer_stops_the_layout_and_keeps_the_map(iris: NDArray[np.float
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_a_true_answer_before_the_layout_leaves_the_start(iris: NDArray[np.float32], stage: str) -> None:
+def test_true_result_before_the_layout_returns_the_initial_places(iris: NDArray[np.float32], stage: str) -> None:
     model = UMAP(n_epochs=50, random_state=0, callback=Recorder(stop_at=(stage, 1))).fit(iris)
     assert model.n_epochs_ == 0
     np.testing.assert_array_equal(model.embedding_, UMAP(n_epochs=0, random_state=0).fit_transform(iris))
 
 
 @pytest.mark.parametrize("answer", [np.True_, 1, "stop", [0]])
-def test_any_truthy_answer_stops(iris: NDArray[np.float32], answer: Any) -> None:
+def test_any_truthy_result_stops(iris: NDArray[np.float32], answer: Any) -> None:
     model = UMAP(n_epochs=50, callback=lambda stage, *_: answer if stage == "layout" else None).fit(iris)
     assert model.n_epochs_ == 1
 
 
 @pytest.mark.parametrize("at", ["neighbors", "layout"])
-def test_an_error_in_the_callback_comes_through(iris: NDArray[np.float32], at: str) -> None:
+def test_error_in_the_callback_is_raised(iris: NDArray[np.float32], at: str) -> None:
     def fail(stage: str, *_: Any) -> None:
         if stage == at:
             raise RuntimeError("from the callback")
@@ -83,7 +83,7 @@ def test_an_error_in_the_callback_comes_through(iris: NDArray[np.float32], at: s
         UMAP(n_epochs=5, callback=fail, verbose=True).fit(iris)
 
 
-def test_nothing_is_printed_unless_asked(iris: NDArray[np.float32], capfd: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_printed_by_default(iris: NDArray[np.float32], capfd: pytest.CaptureFixture[str]) -> None:
     model = UMAP(n_epochs=10).fit(iris)
     model.transform(iris + 0.1)
     UMAP(n_epochs=10).fit(iris, np.arange(150) % 3)
@@ -91,7 +91,7 @@ def test_nothing_is_printed_unless_asked(iris: NDArray[np.float32], capfd: pytes
     assert capfd.readouterr() == ("", "")
 
 
-def test_verbose_draws_a_bar_for_every_stage(iris: NDArray[np.float32], capfd: pytest.CaptureFixture[str]) -> None:
+def test_verbose_draws_one_bar_per_stage(iris: NDArray[np.float32], capfd: pytest.CaptureFixture[str]) -> None:
     UMAP(n_epochs=20, verbose=True).fit(iris)
     out, err = capfd.readouterr()
     assert out == ""
@@ -101,7 +101,7 @@ def test_verbose_draws_a_bar_for_every_stage(iris: NDArray[np.float32], capfd: p
     assert "1/1" in err
 
 
-def test_tqdm_kwds_reach_the_bars(iris: NDArray[np.float32], capfd: pytest.CaptureFixture[str]) -> None:
+def test_tqdm_kwds_are_passed_to_the_bars(iris: NDArray[np.float32], capfd: pytest.CaptureFixture[str]) -> None:
     given = {"desc": "my map", "bar_format": "{desc} <{n_fmt}>", "leave": True}
     model = UMAP(n_epochs=20, verbose=True, tqdm_kwds=given).fit(iris)
     err = capfd.readouterr().err
@@ -111,7 +111,7 @@ def test_tqdm_kwds_reach_the_bars(iris: NDArray[np.float32], capfd: pytest.Captu
     assert capfd.readouterr() == ("", "")
 
 
-def test_stage_times_are_kept_without_watching(iris: NDArray[np.float32]) -> None:
+def test_stage_times_are_recorded_without_a_callback(iris: NDArray[np.float32]) -> None:
     model = UMAP(n_epochs=10).fit(iris)
     assert list(model.stage_times_) == [*STAGES, "layout"]
     assert all(seconds >= 0 for seconds in model.stage_times_.values())

@@ -1,4 +1,4 @@
-"""DensMAP: scikit-learn's checks, determinism, radii as results, unseen rows, isolated ones."""
+"""DensMAP: scikit-learn's checks, determinism, radii, new rows, isolated rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ JOBS = (1, 2, 8)
 
 @pytest.fixture(scope="module")
 def unequal() -> NDArray[np.float32]:
-    """Five groups of rows, each twice as wide as the one before."""
+    """Return five groups of rows, each twice as wide as the one before."""
     rng = np.random.default_rng(0)
     groups = [rng.normal(size=(160, 6)) * 2.0**g + 60.0 * np.eye(6)[g] for g in range(5)]
     return np.concatenate(groups).astype(np.float32)
@@ -45,7 +45,7 @@ def test_radii_of_the_map_follow_those_of_the_data(unequal: NDArray[np.float32])
     assert (np.diff(wide) > 0).all()
 
 
-def test_densmap_is_a_switch_of_umap_and_costs_few_neighbours(digits: NDArray[np.float32]) -> None:
+def test_densmap_parameter_of_umap_equals_densmap(digits: NDArray[np.float32]) -> None:
     dense = DensMAP(random_state=0, n_epochs=100).fit(digits)
     switched = UMAP(densmap=True, random_state=0, n_epochs=100).fit(digits)
     np.testing.assert_array_equal(dense.embedding_, switched.embedding_)
@@ -73,7 +73,7 @@ def test_fit_and_transform_do_not_depend_on_n_jobs(digits: NDArray[np.float32], 
         np.testing.assert_array_equal(fit.transform(digits[900:960]), placed)
 
 
-def test_unseen_rows_are_placed_whatever_their_company(unequal: NDArray[np.float32]) -> None:
+def test_place_of_a_new_row_depends_on_that_row_alone(unequal: NDArray[np.float32]) -> None:
     order = np.random.default_rng(1).permutation(800)
     known, new = unequal[order[:700]], unequal[order[700:]]
     model = DensMAP(random_state=0, n_epochs=150).fit(known)
@@ -81,12 +81,12 @@ def test_unseen_rows_are_placed_whatever_their_company(unequal: NDArray[np.float
     assert np.isfinite(together).all()
     np.testing.assert_array_equal(model.transform(new[33:34])[0], together[33])
     np.testing.assert_array_equal(model.transform(known[:20]), model.embedding_[:20])
-    # The term acts: without it the same rows end elsewhere.
+    # Without the density term the same rows have other places.
     without = replace(model.map_, density=None)
     assert not np.array_equal(place(without, new), together)
 
 
-def test_update_keeps_the_term(digits: NDArray[np.float32]) -> None:
+def test_update_keeps_the_density_term(digits: NDArray[np.float32]) -> None:
     model = DensMAP(random_state=0, n_epochs=60).fit(digits[:800])
     model.update(digits[800:900])
     assert model.embedding_.shape == (900, 2)
@@ -94,7 +94,7 @@ def test_update_keeps_the_term(digits: NDArray[np.float32]) -> None:
     assert np.isfinite(model.embedding_).all()
 
 
-def test_a_saved_model_places_rows_alike(digits: NDArray[np.float32], tmp_path: Path) -> None:
+def test_loaded_model_transforms_identically(digits: NDArray[np.float32], tmp_path: Path) -> None:
     model = DensMAP(random_state=0, n_epochs=40).fit(digits[:500])
     save(model, tmp_path / "model")
     again = load(tmp_path / "model")
@@ -103,7 +103,7 @@ def test_a_saved_model_places_rows_alike(digits: NDArray[np.float32], tmp_path: 
     np.testing.assert_array_equal(again.rad_emb_, model.rad_emb_)
 
 
-def test_isolated_rows_and_duplicates_are_finite() -> None:
+def test_isolated_and_duplicate_rows_have_finite_results() -> None:
     rng = np.random.default_rng(2)
     rows = rng.normal(size=(120, 3))
     rows[:3] = [[1e3, 0, 0], [0, 2e3, 0], [0, 0, 4e3]]
@@ -115,7 +115,7 @@ def test_isolated_rows_and_duplicates_are_finite() -> None:
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 10])
-def test_few_rows(n: int) -> None:
+def test_few_rows_have_finite_results(n: int) -> None:
     model = DensMAP(n_epochs=10, random_state=0).fit(np.random.default_rng(n).normal(size=(n, 4)))
     assert np.isfinite(model.embedding_).all()
     assert np.isfinite(model.rad_emb_).all()
@@ -130,6 +130,6 @@ def test_few_rows(n: int) -> None:
         ({"output_metric": "haversine"}, "output_metric"),
     ],
 )
-def test_wrong_arguments_are_named(iris: NDArray[np.float32], options: dict[str, Any], name: str) -> None:
+def test_invalid_argument_is_named(iris: NDArray[np.float32], options: dict[str, Any], name: str) -> None:
     with pytest.raises(ValueError, match=name):
         DensMAP(**options).fit(iris)

@@ -16,7 +16,7 @@ JOBS = (1, 2, 8)
 
 
 def with_duplicates(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """500 rows more, each a copy of one that is there, some of them many times."""
+    """Return the rows and 500 copies of some of them, in random order; row 7 is copied 100 times."""
     rng = np.random.default_rng(4)
     copies = np.concatenate([rng.integers(len(rows), size=400), np.full(100, 7)])
     return np.concatenate([rows, rows[copies]])[rng.permutation(len(rows) + 500)]
@@ -55,7 +55,7 @@ def test_supervised_fit_does_not_depend_on_n_jobs(digits: NDArray[np.float32], d
 
 
 def test_large_fit_does_not_depend_on_n_jobs(grouped: Any) -> None:
-    """Beyond 10,000 rows the search is approximate and the spectral start filters a block."""
+    """With 10,500 rows the search is approximate, and the spectral initialization iterates."""
     X = with_duplicates(grouped(10_000, 40))
     first, *others = [UMAP(random_state=1, n_epochs=10, n_jobs=jobs).fit(X) for jobs in JOBS]
     placed = first.transform(X[:50] + 0.1)
@@ -101,7 +101,7 @@ def test_split_and_whole_runs_agree(iris: NDArray[np.float32], dim: int, update_
         np.testing.assert_array_equal(result, results[0])
 
 
-def test_watching_does_not_change_the_map(iris: NDArray[np.float32], capsys: pytest.CaptureFixture[str]) -> None:
+def test_callback_and_verbose_keep_the_map(iris: NDArray[np.float32], capsys: pytest.CaptureFixture[str]) -> None:
     quiet = UMAP(random_state=0, n_epochs=200).fit_transform(iris)
     watched = UMAP(random_state=0, n_epochs=200, callback=lambda *_: None, verbose=True).fit_transform(iris)
     capsys.readouterr()
@@ -117,7 +117,7 @@ def test_two_fits_in_one_process_agree(digits: NDArray[np.float32]) -> None:
     np.testing.assert_array_equal(UMAP(random_state=9, n_epochs=30).fit_transform(X), first)
 
 
-def test_seeds_matter_and_none_is_not_a_seed(iris: NDArray[np.float32]) -> None:
+def test_seeds_give_different_maps_and_none_is_random(iris: NDArray[np.float32]) -> None:
     maps = [UMAP(random_state=seed, n_epochs=20).fit_transform(iris) for seed in (0, 1, None, None)]
     for i, one in enumerate(maps):
         for other in maps[:i]:
@@ -126,7 +126,7 @@ def test_seeds_matter_and_none_is_not_a_seed(iris: NDArray[np.float32]) -> None:
 
 @pytest.mark.parametrize("init", ["spectral", "pca"])
 @pytest.mark.parametrize(("n", "d"), [(150, 10), (1500, 64), (1500, 400), (300, 700)])
-def test_threads_of_the_linear_algebra_library_do_not_matter(grouped: Any, init: str, n: int, d: int) -> None:
+def test_map_does_not_depend_on_the_threads_of_blas(grouped: Any, init: str, n: int, d: int) -> None:
     X = grouped(n, d)
     maps = []
     for limit in (1, 2):

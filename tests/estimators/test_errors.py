@@ -1,4 +1,4 @@
-"""Bad arguments: an error that names the argument, before any work is done."""
+"""Invalid arguments: an error names the argument before any work is done."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vicinal.neighbors.index import NeighborIndex
 
 N = 40
 
-BAD_PARAMETERS: list[tuple[str, Any]] = [
+INVALID_PARAMETERS: list[tuple[str, Any]] = [
     ("n_neighbors", 1),
     ("n_neighbors", 0),
     ("n_neighbors", -5),
@@ -104,8 +104,8 @@ def label(value: Any) -> str:
     return f"array{value.shape}" if isinstance(value, np.ndarray) else repr(value)[:30]
 
 
-@pytest.mark.parametrize(("name", "value"), BAD_PARAMETERS, ids=label)
-def test_a_bad_parameter_is_named_before_any_work(name: str, value: Any) -> None:
+@pytest.mark.parametrize(("name", "value"), INVALID_PARAMETERS, ids=label)
+def test_invalid_parameter_is_named_before_any_work(name: str, value: Any) -> None:
     given = {"callback": never} | {name: value}
     if name in ("a", "b"):
         given = {"a": 1.0, "b": 1.0} | given
@@ -115,13 +115,13 @@ def test_a_bad_parameter_is_named_before_any_work(name: str, value: Any) -> None
     assert not hasattr(model, "embedding_")
 
 
-def test_a_bad_callback_is_named() -> None:
+def test_invalid_callback_is_named() -> None:
     with pytest.raises((ValueError, TypeError), match="callback"):
         UMAP(callback="print").fit(rows())
 
 
 @pytest.mark.parametrize(("a", "b"), [(1.0, None), (None, 1.0)])
-def test_a_and_b_go_together(a: float | None, b: float | None) -> None:
+def test_a_and_b_must_be_given_together(a: float | None, b: float | None) -> None:
     with pytest.raises(ValueError, match="a and b"):
         UMAP(a=a, b=b, callback=never).fit(rows())
 
@@ -129,7 +129,7 @@ def test_a_and_b_go_together(a: float | None, b: float | None) -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("row", [0, 17, N - 1])
-def test_nan_and_infinity_are_named_with_their_first_row(dtype: Any, value: float, row: int) -> None:
+def test_error_names_the_first_row_with_nan_or_infinity(dtype: Any, value: float, row: int) -> None:
     X = rows().astype(dtype)
     X[row, 2] = value
     X[N - 1, 1] = value
@@ -140,7 +140,7 @@ def test_nan_and_infinity_are_named_with_their_first_row(dtype: Any, value: floa
             call(X)
 
 
-def test_a_value_beyond_float32_is_named_with_its_row() -> None:
+def test_error_names_the_row_of_a_value_beyond_float32() -> None:
     X = rows()
     X[5, 1] = 1e300
     with pytest.raises(ValueError, match=r"row 5\b"):
@@ -161,13 +161,13 @@ def test_a_value_beyond_float32_is_named_with_its_row() -> None:
     ],
     ids=["1-D", "3-D", "no rows", "no columns", "strings", "complex", "sparse with infinity", "None"],
 )
-def test_bad_rows_are_refused(X: Any, error: Any, words: str) -> None:
+def test_invalid_rows_are_refused(X: Any, error: Any, words: str) -> None:
     with pytest.raises(error, match=words):
         UMAP(callback=never).fit(X)
 
 
 @pytest.mark.parametrize("y", [np.zeros(N - 1), np.zeros((N, 2)), 3.0, np.r_[np.zeros(N - 1), np.inf]], ids=label)
-def test_bad_labels_are_refused(y: Any) -> None:
+def test_invalid_labels_are_refused(y: Any) -> None:
     with pytest.raises(ValueError, match=r"\by\b"):
         UMAP(callback=never).fit(rows(), y)
 
@@ -181,12 +181,12 @@ def test_bad_labels_are_refused(y: Any) -> None:
         ({"method": "fast"}, "method"),
     ],
 )
-def test_find_neighbors_names_what_is_wrong(options: dict[str, Any], words: str) -> None:
+def test_find_neighbors_names_the_invalid_argument(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         find_neighbors(rows(), **options)
 
 
-def test_find_neighbors_names_the_first_bad_row() -> None:
+def test_find_neighbors_names_the_first_invalid_row() -> None:
     X = rows()
     X[9:12, 0] = np.nan
     with pytest.raises(ValueError, match=r"row 9\b"):
@@ -195,7 +195,7 @@ def test_find_neighbors_names_the_first_bad_row() -> None:
         find_neighbors(np.zeros(5))
 
 
-def test_parts_that_do_not_fit_together_are_refused() -> None:
+def test_incompatible_parts_are_refused() -> None:
     graph = fuzzy_graph(find_neighbors(rows(), 5))
     kernel, schedule = Kernel(1.0, 1.0), Schedule(10)
     with pytest.raises(ValueError, match="rows"):
@@ -214,6 +214,6 @@ def test_parts_that_do_not_fit_together_are_refused() -> None:
 
 
 @pytest.mark.parametrize(("spread", "min_dist"), [(0.0, 0.0), (-1.0, 0.0), (1.0, 1.5), (1.0, -0.1)])
-def test_fit_ab_names_what_is_wrong(spread: float, min_dist: float) -> None:
+def test_fit_ab_names_the_invalid_argument(spread: float, min_dist: float) -> None:
     with pytest.raises(ValueError, match="min_dist"):
         fit_ab(spread, min_dist)

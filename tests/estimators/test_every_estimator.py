@@ -1,4 +1,4 @@
-"""Whatever the rows, every estimator gives a finite map of them or says, naming the fault, why it does not."""
+"""Random rows of all kinds: every estimator makes a finite map or raises an error that names the reason."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ EXTREMES = (0.0, 1.0, -1.0, 1e-30, 1e30, -1e30, 1e-40, 3e38, 1e-45, 7.0)
 
 @st.composite
 def tables(draw: Any, most_rows: int = 40) -> NDArray[Any]:
-    """Tiny, constant, repeated, disconnected, extreme and plain rows, of any type and order in memory."""
+    """Draw constant, repeated, disconnected, extreme or ordinary rows, of any type and memory order."""
     n, d = draw(st.integers(1, most_rows)), draw(st.integers(1, 8))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     kind = draw(st.sampled_from(["normal", "whole", "extreme", "constant", "islands", "scaled"]))
@@ -53,7 +53,7 @@ def tables(draw: Any, most_rows: int = 40) -> NDArray[Any]:
 
 
 def check(model: Any, X: NDArray[Any], n_components: int = 2) -> None:
-    """Finite, of the right shape, the input as it was, the same bits again, and rows known by their content."""
+    """Fit and check: finite places, unchanged input, equal bits in a second fit, fitted rows keep their places."""
     kept = X.copy()
     places = np.asarray(model.fit(X).embedding_)
     np.testing.assert_array_equal(X, kept)
@@ -68,13 +68,13 @@ def check(model: Any, X: NDArray[Any], n_components: int = 2) -> None:
 
 @common
 @given(X=tables(), n_neighbors=st.integers(2, 20), init=st.sampled_from(["spectral", "pca", "random"]))
-def test_umap(X: NDArray[Any], n_neighbors: int, init: str) -> None:
+def test_umap_makes_finite_maps(X: NDArray[Any], n_neighbors: int, init: str) -> None:
     check(UMAP(n_neighbors=n_neighbors, init=init, n_epochs=5, random_state=0, n_jobs=1), X)
 
 
 @common
 @given(X=tables(), n_neighbors=st.integers(2, 20), n_components=st.integers(1, 4))
-def test_densmap(X: NDArray[Any], n_neighbors: int, n_components: int) -> None:
+def test_densmap_makes_finite_maps(X: NDArray[Any], n_neighbors: int, n_components: int) -> None:
     model = DensMAP(n_neighbors=n_neighbors, n_components=n_components, n_epochs=8, random_state=0, n_jobs=1)
     check(model, X, n_components)
     assert np.isfinite(model.rad_orig_).all()
@@ -84,7 +84,7 @@ def test_densmap(X: NDArray[Any], n_neighbors: int, n_components: int) -> None:
 
 @common
 @given(X=tables(), perplexity=st.floats(1.0, 40.0), method=st.sampled_from(["exact", "fft"]))
-def test_tsne(X: NDArray[Any], perplexity: float, method: str) -> None:
+def test_tsne_makes_finite_maps(X: NDArray[Any], perplexity: float, method: str) -> None:
     model = TSNE(perplexity=perplexity, method=method, max_iter=12, early_exaggeration_iter=6, random_state=0, n_jobs=1)
     check(model, X)
     assert np.isfinite(model.kl_divergence_)
@@ -92,13 +92,13 @@ def test_tsne(X: NDArray[Any], perplexity: float, method: str) -> None:
 
 @common
 @given(X=tables(), perplexity=st.floats(1.0, 20.0))
-def test_largevis(X: NDArray[Any], perplexity: float) -> None:
+def test_largevis_makes_finite_maps(X: NDArray[Any], perplexity: float) -> None:
     check(LargeVis(perplexity=perplexity, n_epochs=5, random_state=0, n_jobs=1), X)
 
 
 @common
 @given(X=tables(), k=st.integers(1, 12), mode=st.sampled_from(["distance", "connectivity"]))
-def test_kneighbors(X: NDArray[Any], k: int, mode: str) -> None:
+def test_kneighbors_makes_complete_graphs(X: NDArray[Any], k: int, mode: str) -> None:
     listed = k + (mode == "distance")
     model = KNeighborsTransformer(n_neighbors=k, mode=mode, n_jobs=1)
     if listed > len(X):
@@ -114,7 +114,7 @@ def test_kneighbors(X: NDArray[Any], k: int, mode: str) -> None:
 
 @settings(common, max_examples=25)
 @given(X=tables(30), Y=tables(30), seed=st.integers(0, 1000))
-def test_aligned(X: NDArray[Any], Y: NDArray[Any], seed: int) -> None:
+def test_aligned_makes_finite_maps(X: NDArray[Any], Y: NDArray[Any], seed: int) -> None:
     rng = np.random.default_rng(seed)
     shared = min(len(X), len(Y))
     partners = dict(
@@ -128,7 +128,7 @@ def test_aligned(X: NDArray[Any], Y: NDArray[Any], seed: int) -> None:
 
 @settings(common, max_examples=25)
 @given(X=tables(), batch_size=st.integers(1, 15))
-def test_progressive(X: NDArray[Any], batch_size: int) -> None:
+def test_progressive_makes_finite_maps(X: NDArray[Any], batch_size: int) -> None:
     model = ProgressiveUMAP(n_neighbors=5, batch_size=batch_size, new_epochs=4, random_state=0, n_jobs=1).fit(X)
     assert model.embedding_.shape == (len(X), 2)
     assert np.isfinite(model.embedding_).all()
@@ -137,7 +137,7 @@ def test_progressive(X: NDArray[Any], batch_size: int) -> None:
 
 @settings(common, max_examples=6)
 @given(X=tables(20))
-def test_parametric(X: NDArray[Any]) -> None:
+def test_parametric_makes_finite_maps(X: NDArray[Any]) -> None:
     pytest.importorskip("torch")
     model = vicinal.ParametricUMAP(n_neighbors=5, n_epochs=1, batch_size=32, init="random", random_state=0, n_jobs=1)
     places = model.fit(X).embedding_
@@ -147,7 +147,7 @@ def test_parametric(X: NDArray[Any]) -> None:
 
 @common
 @given(X=tables(), metric=st.sampled_from(["euclidean", "cosine", "manhattan", "jaccard"]), share=st.floats(0, 1))
-def test_sparse_rows(X: NDArray[Any], metric: str, share: float) -> None:
+def test_sparse_rows_have_finite_maps(X: NDArray[Any], metric: str, share: float) -> None:
     rng = np.random.default_rng(0)
     rows = sparse.csr_matrix(np.where(rng.uniform(size=X.shape) < share, 0, X).astype(np.float32))
     places = UMAP(metric=metric, n_epochs=3, random_state=0, n_jobs=1).fit(rows).embedding_
@@ -161,7 +161,7 @@ def test_sparse_rows(X: NDArray[Any], metric: str, share: float) -> None:
     fault=st.sampled_from([np.nan, np.inf, -np.inf]),
     name=st.sampled_from(["UMAP", "DensMAP", "TSNE", "LargeVis", "KNeighborsTransformer"]),
 )
-def test_a_fault_is_named_by_its_row(X: NDArray[Any], at: int, fault: float, name: str) -> None:
+def test_error_names_the_row_with_nan_or_infinity(X: NDArray[Any], at: int, fault: float, name: str) -> None:
     rows = X.astype(np.float64)
     row, column = at % len(X), at % X.shape[1]
     rows[row, column] = fault

@@ -1,4 +1,4 @@
-"""What happens to the caller's arrays: nothing is written to them, and float32 rows are not copied."""
+"""The caller's arrays are not changed, and float32 rows are not copied."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DTYPES = (np.float16, np.float32, np.float64, np.int8, np.int32, np.int64, np.ui
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_rows_labels_and_start_are_never_written(dtype: Any) -> None:
+def test_rows_labels_and_init_are_not_changed(dtype: Any) -> None:
     rng = np.random.default_rng(0)
     X = (rng.random((60, 5)) * 3).astype(dtype)
     y = rng.integers(-1, 3, size=60)
@@ -47,7 +47,7 @@ def test_memory_mapped_rows_are_not_copied(tmp_path: Path) -> None:
     np.testing.assert_array_equal(model.embedding_, UMAP(n_epochs=5, random_state=0).fit(rows).embedding_)
 
 
-def test_kinds_of_input_give_one_map(iris: NDArray[np.float32]) -> None:
+def test_all_kinds_of_input_give_the_same_map(iris: NDArray[np.float32]) -> None:
     def embed(X: Any) -> NDArray[np.float32]:
         return np.asarray(UMAP(n_epochs=10, random_state=0).fit_transform(X))
 
@@ -74,7 +74,7 @@ def unaligned(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     return view
 
 
-def test_later_changes_to_the_embedding_do_not_reach_the_model(iris: NDArray[np.float32]) -> None:
+def test_transformed_places_are_copies(iris: NDArray[np.float32]) -> None:
     model = UMAP(n_epochs=10, random_state=0).fit(iris)
     placed = model.transform(iris)
     kept = model.embedding_.copy()

@@ -1,4 +1,4 @@
-"""One semantics at every size: each kind of input through every method, on both sides of 4,096 rows."""
+"""Every kind of input works with every method, below and above 4,096 rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def distance(x: NDArray[np.float32], y: NDArray[np.float32]) -> float:
 
 @dataclass
 class Case:
-    """A way to hand over the rows: ``fit`` and ``new`` for the first and the other rows, ``more`` for update."""
+    """A kind of input: ``fit`` and ``new`` hold the first and the other rows, ``more`` the latter for update."""
 
     params: dict[str, Any]
     fit: Any
@@ -76,7 +76,7 @@ KINDS: dict[str, Callable[[NDArray[np.float32], int], Case]] = {
 
 @pytest.mark.parametrize("n", [50, 4095, 4096, 4097])
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_method_at_every_size(kind: str, n: int, grouped: Any) -> None:
+def test_every_kind_of_input_works_with_every_method(kind: str, n: int, grouped: Any) -> None:
     case = KINDS[kind](grouped(n + NEW, 3), n)
     model = UMAP(n_epochs=6, random_state=0, init="random", **case.params).fit(case.fit)
     assert model.embedding_.shape == (n, 2)
@@ -93,11 +93,11 @@ def test_every_method_at_every_size(kind: str, n: int, grouped: Any) -> None:
     if n == 50:
         np.testing.assert_array_equal(twin.fit(case.fit).embedding_, model.embedding_)
 
-    before = model.embedding_
+    before, kept = model.embedding_, model.embedding_.copy()
     model.update(case.more)
     assert model.embedding_.shape == (n + NEW, 2)
     assert np.isfinite(model.embedding_).all()
-    assert before.shape == (n, 2)  # what was handed out stays as it was
+    np.testing.assert_array_equal(before, kept)  # an array that was returned does not change
     np.testing.assert_array_equal(model.transform(case.more[:2]), model.embedding_[n : n + 2])
 
 
@@ -108,25 +108,25 @@ GIVEN_FORMS = {
     "sparse graph": lambda t: sparse.csr_matrix(
         (t.distance.reshape(-1) + 1e-30, t.index.reshape(-1), np.arange(0, t.index.size + 1, t.k)), shape=(t.n, t.n)
     ),
-    "more neighbours than needed": lambda t: (t.index, t.distance),
+    "more neighbors than needed": lambda t: (t.index, t.distance),
 }
 
 
 @pytest.mark.parametrize("form", GIVEN_FORMS)
-def test_given_neighbours_are_used(form: str, digits: NDArray[np.float32]) -> None:
+def test_precomputed_neighbors_are_used(form: str, digits: NDArray[np.float32]) -> None:
     X = digits[:400]
-    k = 15 if form != "more neighbours than needed" else 25
+    k = 15 if form != "more neighbors than needed" else 25
     given = GIVEN_FORMS[form](find_neighbors(X, k))
     model = UMAP(precomputed_knn=given, n_epochs=20, random_state=0).fit(X)
     expected = UMAP(n_epochs=20, random_state=0).fit(X)
     np.testing.assert_array_equal(model.graph_.toarray(), expected.graph_.toarray())
-    # The table is not just compared with one of its own: another one gives another graph.
+    # The given table is used, not a search: another table gives another graph.
     other = find_neighbors(X, 15, metric="chebyshev")
     differs = UMAP(precomputed_knn=(other.index, other.distance), n_epochs=0).fit(X)
     assert (differs.graph_ != expected.graph_).nnz > 0
 
 
-def test_distances_of_the_rows_give_the_map_of_the_rows(digits: NDArray[np.float32]) -> None:
+def test_precomputed_distances_give_the_graph_of_the_rows(digits: NDArray[np.float32]) -> None:
     """Up to rounding: distances computed elsewhere differ in the last digits."""
     X = digits[:300]
     D = pairwise_distances(X.astype(np.float64))
@@ -137,7 +137,7 @@ def test_distances_of_the_rows_give_the_map_of_the_rows(digits: NDArray[np.float
 
 
 @pytest.mark.parametrize("form", [sparse.csr_matrix, sparse.csc_matrix, sparse.coo_matrix, sparse.csr_array])
-def test_sparse_rows_give_the_graph_of_the_dense_ones(form: Any, digits: NDArray[np.float32]) -> None:
+def test_sparse_rows_give_the_graph_of_dense_rows(form: Any, digits: NDArray[np.float32]) -> None:
     X = digits[:300]
     for metric in ("euclidean", "cosine", "manhattan"):
         expected = UMAP(metric=metric, n_epochs=0, random_state=0).fit(X)
@@ -145,7 +145,7 @@ def test_sparse_rows_give_the_graph_of_the_dense_ones(form: Any, digits: NDArray
         np.testing.assert_allclose(model.graph_.toarray(), expected.graph_.toarray(), atol=2e-5)
 
 
-def test_missing_values_are_compared_where_both_are_known(digits: NDArray[np.float32]) -> None:
+def test_nan_euclidean_maps_rows_with_missing_values(digits: NDArray[np.float32]) -> None:
     X = digits[:300].astype(np.float64)
     X[np.random.default_rng(0).random(X.shape) < 0.05] = np.nan
     model = UMAP(metric="nan_euclidean", n_epochs=20, random_state=0).fit(X[:280])

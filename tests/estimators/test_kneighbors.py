@@ -1,4 +1,4 @@
-"""KNeighborsTransformer: scikit-learn's checks, and what scikit-learn's own class returns."""
+"""KNeighborsTransformer: scikit-learn's checks, and the same graphs as scikit-learn's class."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def halves(grouped: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
 
 @pytest.mark.parametrize("mode", ["distance", "connectivity"])
 @pytest.mark.parametrize(("metric", "p"), [("minkowski", 3), ("minkowski", 1), ("chebyshev", 2), ("cosine", 2)])
-def test_graphs_are_scikit_learns(halves: Any, mode: str, metric: str, p: float) -> None:
+def test_graphs_equal_those_of_scikit_learn(halves: Any, mode: str, metric: str, p: float) -> None:
     known, new = halves
     options = {"mode": mode, "n_neighbors": 7, "metric": metric, "p": p}
     ours, theirs = KNeighborsTransformer(**options), Theirs(**options)
@@ -63,7 +63,7 @@ def test_sparse_rows_distances_and_functions_give_the_same_graph(halves: Any) ->
         np.testing.assert_allclose(model.transform(queries).toarray(), placed, atol=1e-4)
 
 
-def test_kneighbors_of_fitted_rows_leave_the_row_out(halves: Any) -> None:
+def test_kneighbors_of_fitted_rows_exclude_the_row_itself(halves: Any) -> None:
     known, new = halves
     repeated = np.concatenate([known, known[:30]])
     ours, theirs = KNeighborsTransformer().fit(repeated), Theirs().fit(repeated)
@@ -74,7 +74,7 @@ def test_kneighbors_of_fitted_rows_leave_the_row_out(halves: Any) -> None:
     np.testing.assert_allclose(ours.kneighbors(new)[0], theirs.kneighbors(new)[0], atol=1e-4)
 
 
-def test_results_have_the_same_bits_for_any_number_of_threads(grouped: Any) -> None:
+def test_results_do_not_depend_on_n_jobs(grouped: Any) -> None:
     known, new = np.split(grouped(7_000, 24), [6_500])
     graphs = []
     for jobs in (1, 2, 8):
@@ -88,7 +88,7 @@ def test_results_have_the_same_bits_for_any_number_of_threads(grouped: Any) -> N
     assert np.mean([len(np.intersect1d(a, b)) / 6 for a, b in zip(found, exact, strict=True)]) > 0.95
 
 
-def test_scikit_learn_takes_our_graphs(digits: NDArray[np.float32], digit_labels: NDArray[np.int64]) -> None:
+def test_graphs_can_be_used_by_scikit_learn(digits: NDArray[np.float32], digit_labels: NDArray[np.int64]) -> None:
     rows, new = digits[:1200], digits[1200:]
     classifier = KNeighborsClassifier(5, metric="precomputed")
     ours = make_pipeline(KNeighborsTransformer(n_neighbors=5), clone(classifier)).fit(rows, digit_labels[:1200])
@@ -112,7 +112,7 @@ def test_scikit_learn_takes_our_graphs(digits: NDArray[np.float32], digit_labels
         ({"n_neighbors": 50}, "n_neighbors"),
     ],
 )
-def test_errors_name_the_argument(wrong: dict[str, Any], error: str) -> None:
+def test_invalid_argument_is_named(wrong: dict[str, Any], error: str) -> None:
     rows = np.random.default_rng(0).normal(size=(20, 3))
     with pytest.raises((ValueError, TypeError), match=error):
         KNeighborsTransformer(**wrong).fit_transform(rows)

@@ -1,4 +1,4 @@
-"""LargeVis: scikit-learn's checks, determinism, placing of unseen rows, what no data may do to it."""
+"""LargeVis: scikit-learn's checks, determinism, new rows, unusual data."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_fit_and_transform_do_not_depend_on_n_jobs(digits: NDArray[np.float32], 
         np.testing.assert_array_equal(fit.transform(digits[900:950]), placed)
 
 
-def test_a_row_is_placed_whatever_its_company(digits: NDArray[np.float32]) -> None:
+def test_place_of_a_new_row_depends_on_that_row_alone(digits: NDArray[np.float32]) -> None:
     model = LargeVis(perplexity=15, random_state=0, n_epochs=100).fit(digits[:1000])
     new = digits[1000:1100]
     together = model.transform(new)
@@ -43,20 +43,20 @@ def test_a_row_is_placed_whatever_its_company(digits: NDArray[np.float32]) -> No
     np.testing.assert_array_equal(model.transform(digits[:50]), model.embedding_[:50])
 
 
-def test_classes_of_digits_stay_together(digits: NDArray[np.float32], digit_labels: NDArray[np.int64]) -> None:
+def test_rows_of_a_class_are_neighbors(digits: NDArray[np.float32], digit_labels: NDArray[np.int64]) -> None:
     model = LargeVis(random_state=0).fit(digits[:1500])
     assert knn_accuracy(model.embedding_, digit_labels[:1500]) > 0.96
     both = np.concatenate([model.embedding_, model.transform(digits[1500:])])
     assert knn_accuracy(both, digit_labels) > 0.95
 
 
-def test_a_saved_model_places_rows_alike(digits: NDArray[np.float32], tmp_path: Path) -> None:
+def test_loaded_model_transforms_identically(digits: NDArray[np.float32], tmp_path: Path) -> None:
     model = LargeVis(perplexity=10, random_state=0, n_epochs=40).fit(digits[:500])
     save(model, tmp_path / "model")
     np.testing.assert_array_equal(load(tmp_path / "model").transform(digits[500:530]), model.transform(digits[500:530]))
 
 
-def test_sparse_rows(digits: NDArray[np.float32]) -> None:
+def test_sparse_rows_have_a_finite_map(digits: NDArray[np.float32]) -> None:
     model = LargeVis(perplexity=10, random_state=0, n_epochs=40, init="random")
     places = model.fit_transform(csr_matrix(digits[:400]))
     assert np.isfinite(places).all()
@@ -64,14 +64,14 @@ def test_sparse_rows(digits: NDArray[np.float32]) -> None:
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 10])
-def test_few_rows(n: int) -> None:
+def test_few_rows_have_a_finite_map(n: int) -> None:
     rows = np.random.default_rng(n).normal(size=(n, 4))
     model = LargeVis(n_epochs=10, random_state=0).fit(rows)
     assert np.isfinite(model.embedding_).all()
     assert np.isfinite(model.transform(rows + 0.1)).all()
 
 
-def test_duplicates_and_constant_rows_share_a_place() -> None:
+def test_equal_rows_share_one_place() -> None:
     rows = np.random.default_rng(0).normal(size=(120, 3))
     rows[40:80] = rows[0]
     places = LargeVis(perplexity=10, n_epochs=50, random_state=0).fit_transform(rows)
@@ -95,7 +95,7 @@ def test_duplicates_and_constant_rows_share_a_place() -> None:
     ],
     ids=str,
 )
-def test_wrong_arguments_are_named(iris: NDArray[np.float32], options: dict[str, Any], name: str) -> None:
+def test_invalid_argument_is_named(iris: NDArray[np.float32], options: dict[str, Any], name: str) -> None:
     with pytest.raises((ValueError, TypeError), match=name):
         LargeVis(**options).fit(iris)
 

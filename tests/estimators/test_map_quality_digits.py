@@ -1,4 +1,4 @@
-"""How good the maps of the digits are; the bars are those of the issue tracker, with the seeds' mean."""
+"""Quality of maps of the digits: trustworthiness and 5-NN accuracy reach fixed bars."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SEEDS = range(5)
 
 
 def scores(X: Rows, y: Labels, **options: Any) -> tuple[float, float]:
-    """Trustworthiness (15 neighbours) and 5-NN accuracy, each the mean of five seeds."""
+    """Return trustworthiness (15 neighbors) and 5-NN accuracy, averaged over five seeds."""
     maps = [UMAP(random_state=seed, **options).fit_transform(X) for seed in SEEDS]
     trust = [quality.trustworthiness(X, one, n_neighbors=15) for one in maps]
     accuracy = [quality.knn_accuracy(one, y, n_neighbors=5) for one in maps]
@@ -29,43 +29,43 @@ def default_scores(digits: Rows, digit_labels: Labels) -> tuple[float, float]:
     return scores(digits, digit_labels)
 
 
-def test_default_map(default_scores: tuple[float, float]) -> None:
+def test_default_map_is_good(default_scores: tuple[float, float]) -> None:
     trust, accuracy = default_scores
     assert trust >= 0.985
     assert accuracy >= 0.975
 
 
-def test_map_with_moving_negatives(digits: Rows, digit_labels: Labels) -> None:
+def test_map_with_moving_negatives_is_good(digits: Rows, digit_labels: Labels) -> None:
     embedding = UMAP(random_state=0, update_negatives=True).fit_transform(digits)
     assert quality.trustworthiness(digits, embedding, n_neighbors=15) >= 0.975
     assert quality.knn_accuracy(embedding, digit_labels, n_neighbors=5) >= 0.96
 
 
 @pytest.mark.parametrize("metric", ["sqeuclidean", "cosine", "correlation", "manhattan", "chebyshev"])
-def test_maps_by_other_metrics(digits: Rows, metric: str) -> None:
+def test_maps_by_other_metrics_are_good(digits: Rows, metric: str) -> None:
     embedding = UMAP(random_state=0, metric=metric).fit_transform(digits)
     assert quality.trustworthiness(digits, embedding, n_neighbors=15, metric=metric) >= 0.95
 
 
 @pytest.mark.parametrize("init", ["pca", "random"])
-def test_maps_from_other_starts(digits: Rows, digit_labels: Labels, init: str) -> None:
+def test_maps_from_other_initializations_are_good(digits: Rows, digit_labels: Labels, init: str) -> None:
     embedding = UMAP(random_state=0, init=init).fit_transform(digits)
     assert quality.trustworthiness(digits, embedding, n_neighbors=15) >= 0.975
     assert quality.knn_accuracy(embedding, digit_labels, n_neighbors=5) >= 0.96
 
 
-def test_approximate_neighbours_cost_no_quality(digits: Rows) -> None:
+def test_map_of_approximate_neighbors_is_good(digits: Rows) -> None:
     embedding = UMAP(random_state=0, force_approximation_algorithm=True).fit_transform(digits)
     assert quality.trustworthiness(digits, embedding, n_neighbors=15) >= 0.98
 
 
 @pytest.mark.parametrize("n_components", [1, 3, 10])
-def test_maps_of_other_dimensions(digits: Rows, n_components: int) -> None:
+def test_maps_of_other_dimensions_are_good(digits: Rows, n_components: int) -> None:
     embedding = UMAP(random_state=0, n_components=n_components).fit_transform(digits)
     assert quality.trustworthiness(digits, embedding, n_neighbors=15) >= (0.9 if n_components == 1 else 0.985)
 
 
-def test_labels_draw_the_classes_apart(digits: Rows, digit_labels: Labels) -> None:
+def test_labels_separate_the_classes(digits: Rows, digit_labels: Labels) -> None:
     plain = UMAP(random_state=0).fit_transform(digits)
     supervised = UMAP(random_state=0).fit_transform(digits, digit_labels)
     assert silhouette_score(supervised, digit_labels) > silhouette_score(plain, digit_labels)
@@ -73,14 +73,14 @@ def test_labels_draw_the_classes_apart(digits: Rows, digit_labels: Labels) -> No
     assert quality.trustworthiness(digits, supervised, n_neighbors=15) >= 0.95
 
 
-def test_few_labels_help_the_unlabelled_rows(digits: Rows, digit_labels: Labels) -> None:
+def test_rows_without_labels_profit_from_the_labels_of_others(digits: Rows, digit_labels: Labels) -> None:
     some = np.where(np.random.default_rng(0).random(len(digits)) < 0.5, digit_labels, -1)
     embedding = UMAP(random_state=0).fit_transform(digits, some)
     hidden = some == -1
     assert quality.knn_accuracy(embedding[hidden], digit_labels[hidden], n_neighbors=5) >= 0.97
 
 
-def test_no_labels_at_all_leave_a_good_map(digits: Rows, digit_labels: Labels) -> None:
+def test_map_is_good_if_all_labels_are_missing(digits: Rows, digit_labels: Labels) -> None:
     embedding = UMAP(random_state=0).fit_transform(digits, np.full(len(digits), -1))
     assert quality.trustworthiness(digits, embedding, n_neighbors=15) >= 0.98
     assert quality.knn_accuracy(embedding, digit_labels, n_neighbors=5) >= 0.97

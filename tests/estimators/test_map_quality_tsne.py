@@ -1,4 +1,4 @@
-"""How good t-SNE's maps of the digits are, beside scikit-learn's."""
+"""Quality of t-SNE's maps of the digits, compared with scikit-learn's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sklearn.manifold import TSNE as TheirTSNE
 from vicinal import TSNE, quality
 
 Rows = NDArray[np.float32]
-ROWS = 1000  # theirs takes long
+ROWS = 1000  # scikit-learn takes long
 
 
 @pytest.fixture(scope="module")
@@ -19,14 +19,14 @@ def theirs(digits: Rows) -> Rows:
 
 
 @pytest.mark.parametrize("method", ["exact", "fft"])
-def test_map_is_as_trustworthy_as_scikit_learns(digits: Rows, theirs: Rows, method: str) -> None:
+def test_map_is_as_trustworthy_as_that_of_scikit_learn(digits: Rows, theirs: Rows, method: str) -> None:
     data = digits[:ROWS]
     ours = TSNE(random_state=0, method=method).fit_transform(data)
     bar = quality.trustworthiness(data, theirs, n_neighbors=15) - 0.005
     assert quality.trustworthiness(data, ours, n_neighbors=15) >= bar
 
 
-def test_unseen_rows_land_among_their_class(digits: Rows, digit_labels: NDArray[np.int64]) -> None:
+def test_new_rows_are_placed_in_their_class(digits: Rows, digit_labels: NDArray[np.int64]) -> None:
     model = TSNE(random_state=0).fit(digits[:1500])
     placed = model.transform(digits[1500:])
     d2 = ((placed[:, None, :] - model.embedding_[None]) ** 2).sum(axis=2)

@@ -1,4 +1,4 @@
-"""Memory: known before it is taken, bounded on request, not spent on copies, and its end is a MemoryError."""
+"""Memory: estimated before a fit, limited by memory_limit, not used for copies; if there is none, MemoryError."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MEASURE = Path(__file__).parents[2] / "benchmarks" / "memory_estimate.py"
     [("UMAP", [8_000, 16_000, 32_000]), ("DensMAP", [16_000]), ("TSNE", [12_000]), ("ProgressiveUMAP", [12_000])],
 )
 def test_estimates_are_near_the_peak(estimator: str, sizes: list[int], child_environment: dict[str, str]) -> None:
-    """Fashion-MNIST at up to 70,000 rows is benchmarks/memory_estimate.py without arguments."""
+    """benchmarks/memory_estimate.py measures Fashion-MNIST with up to 70,000 rows in the same way."""
     for n in sizes:
         command = [sys.executable, str(MEASURE), "--estimator", estimator, "--rows", str(n), "--columns", "200"]
         done = subprocess.run(command, env=child_environment, capture_output=True, text=True, timeout=200)
@@ -48,7 +48,7 @@ def test_estimates_are_near_the_peak(estimator: str, sizes: list[int], child_env
 
 class TestLimit:
     @pytest.mark.parametrize("cls", ALL)
-    def test_a_fit_beyond_it_is_refused_before_anything_is_allocated(self, cls: Any) -> None:
+    def test_fit_beyond_the_limit_is_refused_before_allocating(self, cls: Any) -> None:
         rows = np.zeros((20_000, 100), dtype=np.float64)
         model = cls(memory_limit="2MB", n_jobs=1)
         tracemalloc.start()
@@ -61,20 +61,22 @@ class TestLimit:
         assert not hasattr(model, "embedding_")
 
     @pytest.mark.parametrize("cls", ALL)
-    def test_a_fit_within_it_is_the_same(self, cls: Any, iris: Rows) -> None:
+    def test_fit_within_the_limit_gives_the_same_result(self, cls: Any, iris: Rows) -> None:
         few = {"max_iter": 10} if cls is TSNE else {} if cls is KNeighborsTransformer else {"n_epochs": 5}
         limited = cls(memory_limit=10**9, random_state=0, **few).fit(iris)
         expected = cls(random_state=0, **few).fit(iris)
-        if cls is not KNeighborsTransformer:
+        if cls is KNeighborsTransformer:
+            assert (limited.transform(iris) != expected.transform(iris)).nnz == 0
+        else:
             np.testing.assert_array_equal(limited.embedding_, expected.embedding_)
 
-    def test_slices_add_up(self, iris: Rows) -> None:
+    def test_memory_of_slices_is_added(self, iris: Rows) -> None:
         one = estimate_memory(*iris.shape)
         AlignedUMAP(memory_limit=3 * one, n_epochs=2).fit([iris, iris], relations=[{}])
         with pytest.raises(MemoryError, match="300 rows"):
             AlignedUMAP(memory_limit=1.2 * one, n_epochs=2).fit([iris, iris], relations=[{}])
 
-    def test_a_map_that_grows_is_refused_what_would_be_too_much_and_keeps_what_it_has(self, digits: Rows) -> None:
+    def test_growing_map_refuses_a_batch_beyond_the_limit_and_stays_usable(self, digits: Rows) -> None:
         limit = estimate_memory(1_200, digits.shape[1], estimator="ProgressiveUMAP")
         model = ProgressiveUMAP(memory_limit=limit, random_state=0).partial_fit(digits[:1_000])
         with pytest.raises(MemoryError, match=r"ProgressiveUMAP to 1500 rows of 64 columns .* memory_limit"):
@@ -82,17 +84,17 @@ class TestLimit:
         assert model.n_rows_ == 1_000
         assert model.partial_fit(digits[1_000:1_200]).run().embedding_.shape == (1_200, 2)
 
-    def test_lists_are_checked_too(self) -> None:
+    def test_limit_holds_for_lists(self) -> None:
         with pytest.raises(MemoryError, match="memory_limit=1000"):
             UMAP(memory_limit=1000).fit(np.zeros((50, 3)).tolist())
 
-    def test_it_is_a_parameter_like_any_other(self, iris: Rows, tmp_path: Path) -> None:
+    def test_limit_is_cloned_and_saved(self, iris: Rows, tmp_path: Path) -> None:
         model = clone(UMAP(memory_limit="1.5 GiB", n_epochs=2, random_state=0)).fit(iris)
         model.save(tmp_path / "model")
         assert vicinal.load(tmp_path / "model").memory_limit == "1.5 GiB"
 
     @pytest.mark.parametrize("limit", [0, -1, "2 GX", "", "GB", float("nan"), float("inf"), True, [], "-1GB"])
-    def test_what_is_no_size_is_refused(self, limit: Any, iris: Rows) -> None:
+    def test_invalid_size_is_refused(self, limit: Any, iris: Rows) -> None:
         with pytest.raises(ValueError, match="memory_limit"):
             UMAP(memory_limit=limit).fit(iris)
 
@@ -100,13 +102,13 @@ class TestLimit:
 @pytest.mark.parametrize(
     ("text", "size"), [("500", 500), ("2kB", 2000), ("2 MB", 2e6), ("1.5GiB", 1.5 * 2**30), ("3t", 3e12), (7, 7)]
 )
-def test_sizes_as_users_write_them(text: Any, size: float) -> None:
+def test_sizes_can_be_written_with_units(text: Any, size: float) -> None:
     from vicinal.runtime.memory import bytes_of
 
     assert bytes_of(text) == size
 
 
-def test_estimates_grow_with_what_is_asked_for() -> None:
+def test_estimate_grows_with_rows_columns_and_options() -> None:
     assert estimate_memory(10_000, 50) < estimate_memory(20_000, 50) < estimate_memory(20_000, 500)
     assert estimate_memory(10_000, 50, n_neighbors=30) > estimate_memory(10_000, 50)
     assert estimate_memory(10_000, 50, densmap=True) > estimate_memory(10_000, 50)
@@ -122,15 +124,15 @@ def test_estimates_grow_with_what_is_asked_for() -> None:
 
 class TestCopies:
     @pytest.mark.parametrize("cls", ALL)
-    def test_rows_as_the_core_wants_them_are_not_copied(self, cls: Any, digits: Rows) -> None:
+    def test_contiguous_float32_rows_are_not_copied(self, cls: Any, digits: Rows) -> None:
         few = {"max_iter": 10} if cls is TSNE else {} if cls is KNeighborsTransformer else {"n_epochs": 2}
         model = cls(random_state=0, **few).fit(digits)
         data = model.neighbors_.data if cls is KNeighborsTransformer else model.map_.data
         assert np.shares_memory(data.rows, digits)
 
     @pytest.mark.parametrize("init", ["spectral", "pca"])
-    def test_a_file_of_rows_is_not_read_into_memory_twice(self, init: str, tmp_path: Path) -> None:
-        """Wide rows, so that a copy would show beside what a fit needs."""
+    def test_memory_mapped_rows_are_not_copied(self, init: str, tmp_path: Path) -> None:
+        """The rows are wide, so that a copy would be larger than everything else that a fit allocates."""
         rows = np.random.default_rng(0).normal(size=(3_000, 2_000)).astype(np.float32)
         np.save(tmp_path / "rows.npy", rows)
         mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
@@ -142,7 +144,7 @@ class TestCopies:
         finally:
             tracemalloc.stop()
         assert np.shares_memory(model.map_.data.rows, mapped)
-        # Principal components take a matrix of columns by columns, and a block of rows, in float64.
+        # Principal components need a matrix of columns by columns and a block of rows, in float64.
         assert peak < rows.nbytes / 2 + (0 if init == "spectral" else 8 * 3 * (2_000 * 2_000 + 4096 * 2_000))
 
 
@@ -154,7 +156,7 @@ import vicinal
 name, allowance, few = sys.argv[1], float(sys.argv[2]), eval(sys.argv[3])
 X = np.random.default_rng(0).normal(size=(9000, 150)).astype(np.float32)
 make = lambda: getattr(vicinal, name)(n_jobs=4, random_state=0, **few)
-make().fit(X[:400]).transform(X[:3] + 1)  # libraries are loaded and have their buffers
+make().fit(X[:400]).transform(X[:3] + 1)  # libraries are loaded and have allocated their buffers
 pages = int(open("/proc/self/statm").read().split()[0])
 limit = pages * resource.getpagesize() + int(allowance * 1e6)
 resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
@@ -171,11 +173,11 @@ print("still there")
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the size of the process is read from /proc")
 @pytest.mark.parametrize("name", ["UMAP", "TSNE"])
-def test_exhausted_memory_is_a_memory_error(name: str, child_environment: dict[str, str]) -> None:
-    """At every allowance: threads that cannot be started, buffers that cannot be had in the core or in NumPy."""
+def test_exhausted_memory_raises_memory_error(name: str, child_environment: dict[str, str]) -> None:
+    """With little memory threads cannot be started, or the core or NumPy cannot allocate."""
     few = "{'max_iter': 5, 'method': 'fft'}" if name == "TSNE" else "{'n_epochs': 3}"
     outcomes = set()
-    # Large buffers come from the system: not from what the heaps of ended threads have reserved.
+    # Large buffers come from the system, not from memory that the heaps of ended threads have reserved.
     environment = child_environment | {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "65536"}
     for allowance in (0, 3, 10, 400):
         command = [sys.executable, "-c", EXHAUSTED, name, str(allowance), few]

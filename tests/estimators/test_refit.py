@@ -1,4 +1,4 @@
-"""A fit replaces everything that an earlier one learned, and its parameters are those that placing rows uses."""
+"""A refit replaces all results of the previous fit, and transform uses the parameters of the fit."""
 
 from __future__ import annotations
 

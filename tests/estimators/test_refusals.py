@@ -1,4 +1,4 @@
-"""A table of wrong arguments of fit, transform and update: each is named by an error before any work is done."""
+"""Invalid arguments of fit, transform and update: an error names each of them before any work is done."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def changed(array: NDArray[Any], at: Any, value: Any) -> NDArray[Any]:
     return out
 
 
-# (constructor, X, fit's arguments, what the error names)
+# (parameters, X, arguments of fit, what the error names)
 REFUSED: dict[str, tuple[dict[str, Any], Any, dict[str, Any], str]] = {
     "unknown metric": ({"metric": "euclid"}, X, {}, "metric"),
     "metric a number": ({"metric": 3}, X, {}, "metric"),
@@ -62,17 +62,17 @@ REFUSED: dict[str, tuple[dict[str, Any], Any, dict[str, Any], str]] = {
     "distances NaN": ({"metric": "precomputed"}, changed(DISTANCES, (2, 3), np.nan), {}, "row 2"),
     "sparse distances negative": ({"metric": "precomputed"}, sparse.csr_matrix(-DISTANCES), {}, "negative"),
     "distances with keywords": ({"metric": "precomputed", "metric_kwds": {"p": 2}}, DISTANCES, {}, "metric_kwds"),
-    "distances and neighbours": ({"metric": "precomputed", "precomputed_knn": KNN}, DISTANCES, {}, "precomputed_knn"),
+    "distances and neighbors": ({"metric": "precomputed", "precomputed_knn": KNN}, DISTANCES, {}, "precomputed_knn"),
     "distances and unique": ({"metric": "precomputed", "unique": True}, DISTANCES, {}, "unique"),
-    "neighbours and unique": ({"precomputed_knn": KNN, "unique": True}, X, {}, "unique"),
-    "neighbours of other rows": ({"precomputed_knn": KNN}, X[:-1], {}, "precomputed_knn"),
-    "too few neighbours": ({"precomputed_knn": (KNN[0][:, :5], KNN[1][:, :5])}, X, {}, "n_neighbors"),
-    "neighbours out of range": ({"precomputed_knn": (INDEX + N, KNN[1])}, X, {}, "precomputed_knn"),
-    "neighbours not whole": ({"precomputed_knn": (INDEX * 1.0, KNN[1])}, X, {}, "precomputed_knn"),
-    "neighbours twice": ({"precomputed_knn": (INDEX * 0 + INDEX[:, 3:4], KNN[1])}, X, {}, "twice"),
-    "neighbours' distances NaN": ({"precomputed_knn": (INDEX, KNN[1] * np.nan)}, X, {}, "NaN"),
-    "neighbours' distances of another shape": ({"precomputed_knn": (INDEX, KNN[1][:, :9])}, X, {}, "precomputed_knn"),
-    "neighbours of one array": ({"precomputed_knn": (INDEX,)}, X, {}, "precomputed_knn"),
+    "neighbors and unique": ({"precomputed_knn": KNN, "unique": True}, X, {}, "unique"),
+    "neighbors of other rows": ({"precomputed_knn": KNN}, X[:-1], {}, "precomputed_knn"),
+    "too few neighbors": ({"precomputed_knn": (KNN[0][:, :5], KNN[1][:, :5])}, X, {}, "n_neighbors"),
+    "neighbors out of range": ({"precomputed_knn": (INDEX + N, KNN[1])}, X, {}, "precomputed_knn"),
+    "neighbors not whole": ({"precomputed_knn": (INDEX * 1.0, KNN[1])}, X, {}, "precomputed_knn"),
+    "neighbors twice": ({"precomputed_knn": (INDEX * 0 + INDEX[:, 3:4], KNN[1])}, X, {}, "twice"),
+    "neighbors' distances NaN": ({"precomputed_knn": (INDEX, KNN[1] * np.nan)}, X, {}, "NaN"),
+    "neighbors' distances of another shape": ({"precomputed_knn": (INDEX, KNN[1][:, :9])}, X, {}, "precomputed_knn"),
+    "neighbors of one array": ({"precomputed_knn": (INDEX,)}, X, {}, "precomputed_knn"),
     "a graph of other rows": ({"precomputed_knn": sparse.eye(9).tocsr()}, X, {}, "precomputed_knn"),
     "unknown output metric": ({"output_metric": "jaccard"}, X, {}, "output_metric"),
     "output metric a function": ({"output_metric": lambda x, y: 0.0}, X, {}, "output_metric"),
@@ -82,7 +82,7 @@ REFUSED: dict[str, tuple[dict[str, Any], Any, dict[str, Any], str]] = {
     "no epochs in the list": ({"n_epochs": []}, X, {}, "n_epochs"),
     "epochs in the list negative": ({"n_epochs": [10, -1]}, X, {}, "n_epochs"),
     "epochs in the list not whole": ({"n_epochs": [10, 2.5]}, X, {}, "n_epochs"),
-    "one target neighbour": ({"target_n_neighbors": 1}, X, {}, "target_n_neighbors"),
+    "one target neighbor": ({"target_n_neighbors": 1}, X, {}, "target_n_neighbors"),
     "unknown target metric": ({"target_metric": "near"}, X, {"y": np.arange(N)}, "metric"),
     "target keywords": (
         {"target_metric": "l2", "target_metric_kwds": {"q": 1}},
@@ -115,7 +115,7 @@ REFUSED: dict[str, tuple[dict[str, Any], Any, dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_refused_before_any_work(case: str) -> None:
+def test_invalid_fit_is_refused_before_any_work(case: str) -> None:
     params, rows, given, named = REFUSED[case]
     model = UMAP(callback=never, **params)
     with pytest.raises((ValueError, TypeError), match=named):
@@ -123,7 +123,7 @@ def test_refused_before_any_work(case: str) -> None:
     assert not hasattr(model, "graph_")
 
 
-def test_a_compiled_function_of_another_signature_is_refused() -> None:
+def test_compiled_metric_with_another_signature_is_refused() -> None:
     import ctypes
 
     square = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(lambda x: x * x)
@@ -142,14 +142,14 @@ NEW_REFUSED: dict[str, tuple[dict[str, Any], Any, Any, str]] = {
 
 
 @pytest.mark.parametrize("case", NEW_REFUSED)
-def test_new_rows_are_refused(case: str) -> None:
+def test_invalid_new_rows_are_refused(case: str) -> None:
     params, rows, new, named = NEW_REFUSED[case]
     model = UMAP(n_epochs=5, n_neighbors=5, **params).fit(rows)
     with pytest.raises((ValueError, TypeError), match=named):
         model.transform(new)
 
 
-def test_update_of_distances_wants_all_of_them() -> None:
+def test_update_needs_distances_to_all_rows() -> None:
     model = UMAP(metric="precomputed", n_neighbors=5, n_epochs=5).fit(DISTANCES)
     with pytest.raises(ValueError, match="43 columns"):
         model.update(DISTANCES[:3])

@@ -1,4 +1,4 @@
-"""Never NaN, never a hang, never a warning: data that has broken other implementations."""
+"""Unusual data and parameters give finite maps without warnings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INITS = ("spectral", "pca", "random")
 
 
 def embed(X: Any, y: Any = None, **options: Any) -> NDArray[np.float32]:
-    """A map that is checked to be finite, here and for rows that were not in it."""
+    """Fit UMAP, check that all places are finite, also those of new rows, and return the map."""
     model = UMAP(**{"n_epochs": 30, "random_state": 0, **options}).fit(X, y)
     rows = np.asarray(X, dtype=np.float32)
     n_components = options.get("n_components", 2)
@@ -33,17 +33,17 @@ def embed(X: Any, y: Any = None, **options: Any) -> NDArray[np.float32]:
 
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("value", [0.0, 1.0, -3e7])
-def test_constant_data(metric: str, value: float) -> None:
+def test_constant_rows_share_one_place(metric: str, value: float) -> None:
     embedding = embed(np.full((50, 4), value), metric=metric)
     np.testing.assert_array_equal(embedding, np.repeat(embedding[:1], 50, axis=0))
 
 
 @pytest.mark.parametrize("init", INITS)
-def test_constant_data_from_every_start(init: str) -> None:
+def test_constant_rows_have_a_finite_map_from_every_initialization(init: str) -> None:
     embed(np.ones((300, 3)), init=init, n_components=3)
 
 
-def test_constant_columns() -> None:
+def test_constant_columns_have_a_finite_map() -> None:
     X = np.random.default_rng(0).normal(size=(60, 5))
     X[:, [0, 2, 4]] = 7.0
     for init in INITS:
@@ -51,8 +51,8 @@ def test_constant_columns() -> None:
 
 
 @pytest.mark.parametrize("n", [40, 300, 7000])
-def test_every_row_many_times(n: int) -> None:
-    """Two rows, each n / 2 times: more copies than neighbours, and nothing else."""
+def test_two_rows_repeated_many_times_have_two_places(n: int) -> None:
+    """There are more copies of each row than neighbors."""
     X = np.repeat([[0.0, 1.0, 2.0], [5.0, 5.0, 5.0]], n // 2, axis=0)
     embedding = embed(X, n_epochs=10)
     assert len(np.unique(embedding, axis=0)) == 2
@@ -60,12 +60,12 @@ def test_every_row_many_times(n: int) -> None:
 
 @pytest.mark.parametrize("n", range(1, 21))
 @pytest.mark.parametrize("options", [{}, {"init": "pca", "n_components": 3}, {"metric": "cosine"}], ids=str)
-def test_few_rows_with_fifteen_neighbours(n: int, options: dict[str, Any]) -> None:
+def test_fewer_rows_than_neighbors_have_a_finite_map(n: int, options: dict[str, Any]) -> None:
     embed(np.random.default_rng(n).normal(size=(n, 4)), **options)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
-def test_few_rows_of_one_column_and_all_the_same(n: int) -> None:
+def test_up_to_three_rows_of_one_column_have_a_finite_map(n: int) -> None:
     embed(np.arange(n)[:, None])
     embed(np.zeros((n, 1)))
     embed(np.zeros((n, 1)), np.zeros(n))
@@ -73,12 +73,12 @@ def test_few_rows_of_one_column_and_all_the_same(n: int) -> None:
 
 @pytest.mark.parametrize("n_components", [1, 2, 3, 4, 5, 8, 15, 30, 49, 50])
 @pytest.mark.parametrize("init", INITS)
-def test_components_up_to_fifty_on_sixty_rows(n_components: int, init: str) -> None:
+def test_up_to_fifty_components_have_a_finite_map(n_components: int, init: str) -> None:
     X = np.random.default_rng(0).normal(size=(60, 6))
     embed(X, n_components=n_components, init=init, n_epochs=10)
 
 
-def test_more_components_than_rows() -> None:
+def test_more_components_than_rows_have_a_finite_map() -> None:
     X = np.random.default_rng(0).normal(size=(10, 3))
     for init in INITS:
         embed(X, n_components=25, init=init)
@@ -86,30 +86,30 @@ def test_more_components_than_rows() -> None:
 
 def far_groups(groups: int, size: int, seed: int = 0) -> NDArray[np.float32]:
     rng = np.random.default_rng(seed)
-    centres = rng.uniform(-1e4, 1e4, size=(groups, 3))
-    return (np.repeat(centres, size, axis=0) + rng.normal(size=(groups * size, 3))).astype(np.float32)
+    centers = rng.uniform(-1e4, 1e4, size=(groups, 3))
+    return (np.repeat(centers, size, axis=0) + rng.normal(size=(groups * size, 3))).astype(np.float32)
 
 
 @pytest.mark.parametrize("size", [4, 8])
-def test_a_thousand_components(size: int) -> None:
-    """Components smaller and larger than what an eigenmap needs."""
+def test_thousand_connected_components_have_different_places(size: int) -> None:
+    """With 4 rows a component is too small for an eigenmap, with 8 it is not."""
     embedding = embed(far_groups(1000, size), n_neighbors=3, disconnection_distance=50.0, n_epochs=10)
     groups = embedding.reshape(1000, size, 2)
     assert len(np.unique(groups.mean(axis=1), axis=0)) == 1000
 
 
-def test_components_by_neighbourhood_alone() -> None:
+def test_components_of_the_neighbor_graph_have_a_finite_map() -> None:
     embed(far_groups(300, 4), n_neighbors=3, n_epochs=10)
 
 
-def test_isolated_vertices() -> None:
+def test_isolated_rows_have_finite_places() -> None:
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(80, 3)), rng.uniform(1e3, 1e6, size=(20, 3))])
     embed(X, disconnection_distance=20.0)
     embed(X, np.arange(100) % 3, disconnection_distance=20.0)
 
 
-def test_nothing_but_isolated_vertices() -> None:
+def test_graph_without_edges_has_a_finite_map() -> None:
     X = np.random.default_rng(0).normal(size=(50, 3))
     for init in INITS:
         embed(X, disconnection_distance=1e-9, init=init)
@@ -118,28 +118,28 @@ def test_nothing_but_isolated_vertices() -> None:
 
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("scale", [1e-44, 1e-38, 1e-30, 1e-15, 1e15, 1e30, 3e37])
-def test_extreme_scales(metric: str, scale: float) -> None:
+def test_extreme_scales_have_a_finite_map(metric: str, scale: float) -> None:
     X = np.random.default_rng(0).normal(size=(50, 4)) * scale
     embed(X.astype(np.float32), metric=metric, n_epochs=10)
 
 
 @pytest.mark.parametrize("scale", [1e-40, 1e-30, 1e-20, 1e20, 1e30])
-def test_scales_do_not_change_who_is_near(scale: float) -> None:
+def test_neighbors_do_not_depend_on_the_scale(scale: float) -> None:
     X = np.random.default_rng(0).normal(size=(80, 4))
     expected = find_neighbors(X.astype(np.float32), 8).index
-    # Denormal numbers have few digits left, so that ties and near ties may fall differently.
+    # Denormal numbers have few digits, so that near ties may be ordered differently.
     near = np.mean(find_neighbors((X * scale).astype(np.float32), 8).index == expected)
     assert near > (0.9 if scale < 1e-38 else 0.99)
 
 
-def test_scales_mixed_within_one_table() -> None:
+def test_rows_of_mixed_scales_have_a_finite_map() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(90, 3)) * np.repeat([1e-30, 1.0, 1e30], 30)[:, None]
     for metric in METRICS:
         embed(X, metric=metric, n_epochs=10)
 
 
-def test_the_largest_numbers() -> None:
+def test_largest_float32_values_have_a_finite_map() -> None:
     largest = np.finfo(np.float32).max
     X = np.random.default_rng(0).choice([-largest, 0.0, largest], size=(40, 3))
     for metric in METRICS:
@@ -147,7 +147,7 @@ def test_the_largest_numbers() -> None:
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_approximate_search_of_duplicates(metric: str) -> None:
+def test_approximate_search_of_duplicates_has_a_finite_map(metric: str) -> None:
     rng = np.random.default_rng(0)
     X = np.concatenate([np.zeros((400, 5)), np.ones((400, 5)), rng.integers(0, 2, size=(700, 5))])
     embed(X, metric=metric, force_approximation_algorithm=True, n_epochs=10)
@@ -186,7 +186,7 @@ def test_approximate_search_of_duplicates(metric: str) -> None:
     ],
     ids=lambda options: ", ".join(options),
 )
-def test_extreme_parameters(options: dict[str, Any]) -> None:
+def test_extreme_parameters_give_a_finite_map(options: dict[str, Any]) -> None:
     X = np.random.default_rng(0).normal(size=(80, 4))
     embed(X, **options)
     embed(X, np.arange(80) % 4, **options)
@@ -204,15 +204,15 @@ def test_extreme_parameters(options: dict[str, Any]) -> None:
         (np.arange(60) % 2)[:, None],
         [0, 1] * 30,
     ],
-    ids=["all unlabelled", "one class", "a class a row", "strings", "booleans", "floats", "column", "list"],
+    ids=["all unlabelled", "one class", "one class per row", "strings", "booleans", "floats", "column", "list"],
 )
-def test_kinds_of_labels(y: Any) -> None:
+def test_all_kinds_of_labels_give_a_finite_map(y: Any) -> None:
     embed(np.random.default_rng(0).normal(size=(60, 4)), y)
 
 
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize(("fitted", "new"), [(1e-35, 1e35), (1.0, 3e38), (1e30, 1e-40), (1.0, 1e25)])
-def test_new_rows_far_from_the_data(metric: str, fitted: float, new: float) -> None:
+def test_new_rows_far_from_the_data_have_finite_places(metric: str, fitted: float, new: float) -> None:
     rng = np.random.default_rng(0)
     model = UMAP(n_epochs=30, random_state=0, metric=metric).fit(rng.uniform(-1, 1, size=(50, 4)) * fitted)
     rows = (rng.uniform(-1, 1, size=(10, 4)) * new).astype(np.float32)
@@ -222,7 +222,7 @@ def test_new_rows_far_from_the_data(metric: str, fitted: float, new: float) -> N
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_distances_are_finite_however_scales_are_mixed(metric: str) -> None:
+def test_distances_between_rows_of_mixed_scales_are_finite(metric: str) -> None:
     rng = np.random.default_rng(0)
     X = (rng.normal(size=(60, 3)) * 10.0 ** rng.integers(-40, 30, size=(60, 1))).astype(np.float32)
     neighbors = find_neighbors(X, 10, metric=metric)

@@ -1,4 +1,4 @@
-"""scikit-learn's contract: its own checks, parameters that fit leaves alone, tools that rely on both."""
+"""scikit-learn's conventions: its checks, parameters that fit does not change, pipelines and grid search."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from vicinal import (
     ProgressiveUMAP,
 )
 
-# umap-learn's constructor, in order; then what is ours alone, by keyword only.
+# The constructor of umap-learn, in order; parameters that umap-learn does not have are keyword-only.
 PARAMETERS: dict[str, Any] = {
     "n_neighbors": 15,
     "n_components": 2,
@@ -97,7 +97,7 @@ def test_weight_checks_of_scikit_learn_run() -> None:
     }
 
 
-def test_constructor_is_umap_learns() -> None:
+def test_constructor_has_the_parameters_of_umap_learn() -> None:
     signature = inspect.signature(UMAP.__init__)
     parameters = [p for name, p in signature.parameters.items() if name != "self"]
     positional = {p.name: p.default for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD}
@@ -106,14 +106,14 @@ def test_constructor_is_umap_learns() -> None:
     assert all(p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) for p in parameters)
 
 
-def test_constructor_stores_what_it_is_given() -> None:
+def test_constructor_stores_its_arguments() -> None:
     marks = {name: object() for name in [*PARAMETERS, *OWN_PARAMETERS]}
     model = UMAP(**marks)
     assert all(getattr(model, name) is mark for name, mark in marks.items())
 
 
 @pytest.mark.parametrize("supervised", [False, True])
-def test_fit_and_transform_leave_parameters_alone(iris: NDArray[np.float32], supervised: bool) -> None:
+def test_fit_and_transform_do_not_change_parameters(iris: NDArray[np.float32], supervised: bool) -> None:
     init = np.random.default_rng(0).normal(size=(150, 2))
     kept = init.copy()
     model = UMAP(n_neighbors=10, n_epochs=10, init=init, tqdm_kwds={"leave": False}, random_state=3, n_jobs=2)
@@ -129,12 +129,12 @@ def test_fit_and_transform_leave_parameters_alone(iris: NDArray[np.float32], sup
 
 
 @pytest.mark.parametrize("n", [1, 3, 10])
-def test_fit_of_few_rows_leaves_n_neighbors_alone(n: int) -> None:
+def test_fit_of_few_rows_does_not_change_n_neighbors(n: int) -> None:
     model = UMAP(n_epochs=5).fit(np.random.default_rng(0).normal(size=(n, 4)))
     assert model.get_params() == UMAP(n_epochs=5).get_params()
 
 
-def test_random_state_object_is_drawn_from_but_stays_the_parameter(iris: NDArray[np.float32]) -> None:
+def test_random_state_object_is_used_and_remains_the_parameter(iris: NDArray[np.float32]) -> None:
     state = np.random.RandomState(0)
     model = UMAP(n_epochs=10, random_state=state)
     first, second = model.fit(iris).embedding_, model.fit(iris).embedding_
@@ -144,7 +144,7 @@ def test_random_state_object_is_drawn_from_but_stays_the_parameter(iris: NDArray
     np.testing.assert_array_equal(first, again)
 
 
-def test_clone_has_the_parameters_and_nothing_fitted(iris: NDArray[np.float32]) -> None:
+def test_clone_has_the_parameters_and_no_results(iris: NDArray[np.float32]) -> None:
     model = UMAP(n_neighbors=7, min_dist=0.3, random_state=1, n_epochs=10).fit(iris)
     twin = clone(model)
     assert twin.get_params() == model.get_params()
@@ -163,7 +163,7 @@ def test_fit_returns_self_and_fit_transform_the_embedding(iris: NDArray[np.float
     np.testing.assert_array_equal(embedding, model.embedding_)
 
 
-def test_fitted_attributes_have_umap_learns_names(iris: NDArray[np.float32]) -> None:
+def test_fitted_attributes_have_the_names_of_umap_learn(iris: NDArray[np.float32]) -> None:
     model = UMAP(n_neighbors=10, n_epochs=10, random_state=0).fit(iris)
     assert model.graph_.shape == (150, 150)
     assert (model.graph_ != model.graph_.T).nnz == 0
@@ -222,7 +222,7 @@ ROUND_TRIPS = {
 @pytest.mark.parametrize("name", ROUND_TRIPS)
 @pytest.mark.parametrize("approximate", [False, True])
 def test_copies_transform_to_the_same_bits(grouped: Any, name: str, approximate: bool) -> None:
-    """Beyond 6,000 rows transform needs the forest, which a copy has to grow again."""
+    """Beyond 6,000 rows transform needs the search trees, which a copy has to build again."""
     rows = grouped(6300 if approximate else 400, 8)
     X, new = rows[:-100], rows[-100:]
     model = UMAP(
@@ -235,7 +235,7 @@ def test_copies_transform_to_the_same_bits(grouped: Any, name: str, approximate:
     np.testing.assert_array_equal(model.transform(new), expected)
 
 
-def test_refitting_forgets_the_first_data(iris: NDArray[np.float32], digits: NDArray[np.float32]) -> None:
+def test_refit_does_not_use_the_previous_data(iris: NDArray[np.float32], digits: NDArray[np.float32]) -> None:
     model = UMAP(n_epochs=10, random_state=0).fit(iris)
     model.fit(digits[:200])
     assert model.embedding_.shape == (200, 2)
@@ -244,8 +244,8 @@ def test_refitting_forgets_the_first_data(iris: NDArray[np.float32], digits: NDA
     np.testing.assert_array_equal(model.transform(digits[200:220]), fresh.transform(digits[200:220]))
 
 
-def test_parameters_of_a_parameter_are_reached_by_name() -> None:
-    """An estimator given as a parameter opens up, as in scikit-learn's own."""
+def test_parameters_of_a_nested_estimator_can_be_set() -> None:
+    """The names are those of scikit-learn: outer__inner."""
     outer = UMAP(callback=UMAP(n_neighbors=3))
     assert outer.get_params()["callback__n_neighbors"] == 3
     assert "callback__n_neighbors" not in outer.get_params(deep=False)
@@ -253,16 +253,16 @@ def test_parameters_of_a_parameter_are_reached_by_name() -> None:
 
 
 def test_unknown_parameter_is_refused() -> None:
-    with pytest.raises(ValueError, match="'neighbours'"):
-        UMAP().set_params(neighbours=4)
+    with pytest.raises(ValueError, match="'neighbors'"):
+        UMAP().set_params(neighbors=4)
 
 
-def test_repr_stays_short() -> None:
+def test_repr_shows_changed_parameters_only() -> None:
     for model in (UMAP(init=np.zeros((5000, 2))), UMAP(metric="m" * 2000)):
         assert len(repr(model)) <= 750
 
 
-def test_estimators_are_scikit_learns() -> None:
+def test_estimators_inherit_from_scikit_learn() -> None:
     for cls in (UMAP, DensMAP, LargeVis, TSNE, KNeighborsTransformer, ProgressiveUMAP, AlignedUMAP, ParametricUMAP):
         assert issubclass(cls, BaseEstimator)
         assert issubclass(cls, TransformerMixin)

@@ -1,4 +1,4 @@
-"""Whatever the shape, the type and the duplicates: a finite map, a sound graph, and the same bits again."""
+"""Random shapes, types and duplicates: finite maps, valid graphs, equal bits in a second fit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ common = settings(deadline=None, max_examples=50, derandomize=True, suppress_hea
 
 @st.composite
 def tables(draw: Any, most_rows: int = 60) -> NDArray[Any]:
-    """Rows of any type and order in memory, with repeated rows, constant columns and huge or tiny values."""
+    """Draw rows of any type and memory order, with repeated rows, constant columns and huge or tiny values."""
     n, d = draw(st.integers(1, most_rows)), draw(st.integers(1, 12))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     kind = draw(st.sampled_from(["normal", "whole", "binary", "wide"]))
@@ -51,7 +51,7 @@ def tables(draw: Any, most_rows: int = 60) -> NDArray[Any]:
     seed=st.integers(0, 2**31 - 1),
     labelled=st.booleans(),
 )
-def test_maps_are_finite_repeatable_and_hold_duplicates_together(
+def test_maps_are_finite_and_reproducible_and_duplicates_share_one_place(
     X: NDArray[Any],
     n_neighbors: int,
     n_components: int,
@@ -107,7 +107,7 @@ def test_graphs_are_symmetric_with_weights_in_the_unit_interval(
 
 @settings(common, max_examples=25)
 @given(X=tables(), Q=tables(20), metric=st.sampled_from(METRICS))
-def test_new_rows_are_placed_one_by_one_as_together(X: NDArray[Any], Q: NDArray[Any], metric: str) -> None:
+def test_new_rows_have_the_same_places_alone_and_together(X: NDArray[Any], Q: NDArray[Any], metric: str) -> None:
     new = np.resize(np.asarray(Q, dtype=np.float32), (len(Q), X.shape[1]))
     model = UMAP(n_epochs=15, random_state=0, metric=metric).fit(X)
     placed = model.transform(new)

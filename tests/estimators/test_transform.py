@@ -1,4 +1,4 @@
-"""transform: a row's place depends on that row alone, and the map stays as it is."""
+"""transform: the place of a row depends on that row alone, and the map does not change."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ def model(request: pytest.FixtureRequest, digits: NDArray[np.float32]) -> UMAP:
 
 @pytest.fixture(scope="module")
 def large(grouped: Any) -> UMAP:
-    """A model whose transform searches the graph instead of every row."""
+    """Return a model whose transform searches the graph instead of all rows."""
     return UMAP(n_epochs=10, random_state=0, init="pca").fit(grouped(6500, 150))
 
 
-def test_a_row_does_not_depend_on_its_company(model: UMAP, digits: NDArray[np.float32]) -> None:
+def test_place_of_a_row_depends_on_that_row_alone(model: UMAP, digits: NDArray[np.float32]) -> None:
     new = digits[1000:1120]
     placed = model.transform(new)
     alone = np.concatenate([model.transform(new[i : i + 1]) for i in range(0, 120, 3)])
     np.testing.assert_array_equal(alone, placed[::3])
 
 
-def test_an_order_of_rows_is_an_order_of_places(model: UMAP, digits: NDArray[np.float32]) -> None:
+def test_order_of_rows_does_not_change_their_places(model: UMAP, digits: NDArray[np.float32]) -> None:
     new = np.concatenate([digits[990:1200], digits[1100:1110]])
     order = np.random.default_rng(0).permutation(len(new))
     np.testing.assert_array_equal(model.transform(new[order]), model.transform(new)[order])
 
 
-def test_training_rows_return_their_places(model: UMAP, digits: NDArray[np.float32]) -> None:
+def test_training_rows_keep_their_places(model: UMAP, digits: NDArray[np.float32]) -> None:
     np.testing.assert_array_equal(model.transform(digits[:1000]), model.embedding_)
     np.testing.assert_array_equal(model.transform(digits[500:501]), model.embedding_[500:501])
     mixed = model.transform(digits[900:1100])
     np.testing.assert_array_equal(mixed[:100], model.embedding_[900:])
 
 
-def test_the_map_is_untouched_and_transform_repeats(model: UMAP, digits: NDArray[np.float32]) -> None:
+def test_transform_is_repeatable_and_does_not_change_the_map(model: UMAP, digits: NDArray[np.float32]) -> None:
     kept, graph = model.embedding_.copy(), model.graph_.data.copy()
     first = model.transform(digits[1000:1300])
     np.testing.assert_array_equal(model.transform(digits[1000:1300]), first)
@@ -60,7 +60,7 @@ def test_the_map_is_untouched_and_transform_repeats(model: UMAP, digits: NDArray
     assert first.dtype == np.float32
 
 
-def test_identical_rows_share_a_place(digits: NDArray[np.float32]) -> None:
+def test_equal_rows_share_one_place(digits: NDArray[np.float32]) -> None:
     X = np.concatenate([digits[:300], digits[:50], np.repeat(digits[7:8], 40, axis=0)])
     model = UMAP(n_epochs=60, random_state=0).fit(X)
     np.testing.assert_array_equal(model.embedding_[300:350], model.embedding_[:50])
@@ -69,7 +69,7 @@ def test_identical_rows_share_a_place(digits: NDArray[np.float32]) -> None:
     np.testing.assert_array_equal(placed, np.repeat(placed[:1], 5, axis=0))
 
 
-def test_zero_and_minus_zero_are_one_value() -> None:
+def test_zero_and_minus_zero_are_equal() -> None:
     X = np.random.default_rng(0).normal(size=(60, 3)).astype(np.float32)
     X[:, 1] = 0.0
     model = UMAP(n_epochs=20, random_state=0).fit(X)
@@ -78,12 +78,12 @@ def test_zero_and_minus_zero_are_one_value() -> None:
     np.testing.assert_array_equal(model.transform(negated), model.embedding_)
 
 
-def test_float64_rows_are_the_float32_rows_they_round_to(model: UMAP, digits: NDArray[np.float32]) -> None:
+def test_float64_rows_are_rounded_to_float32(model: UMAP, digits: NDArray[np.float32]) -> None:
     new = digits[1000:1050].astype(np.float64) + 0.1
     np.testing.assert_array_equal(model.transform(new), model.transform(new.astype(np.float32)))
 
 
-def test_large_models_keep_the_same_promises(large: UMAP, grouped: Any) -> None:
+def test_approximate_search_places_rows_independently(large: UMAP, grouped: Any) -> None:
     new = grouped(6600, 150)[6500:]
     kept = large.embedding_.copy()
     placed = large.transform(new)
@@ -95,7 +95,7 @@ def test_large_models_keep_the_same_promises(large: UMAP, grouped: Any) -> None:
     np.testing.assert_array_equal(large.embedding_, kept)
 
 
-def test_transform_seed_matters(digits: NDArray[np.float32]) -> None:
+def test_transform_seed_changes_the_places(digits: NDArray[np.float32]) -> None:
     one, other = [
         UMAP(n_epochs=60, random_state=0, transform_seed=seed).fit(digits[:500]).transform(digits[500:550])
         for seed in (42, 43)
@@ -103,7 +103,7 @@ def test_transform_seed_matters(digits: NDArray[np.float32]) -> None:
     assert not np.array_equal(one, other)
 
 
-def test_unseen_rows_land_among_their_class(digits: NDArray[np.float32], digit_labels: NDArray[np.int64]) -> None:
+def test_new_rows_are_placed_in_their_class(digits: NDArray[np.float32], digit_labels: NDArray[np.int64]) -> None:
     model = UMAP(random_state=0, n_epochs=200).fit(digits[:1300])
     both = np.concatenate([model.embedding_, model.transform(digits[1300:])])
     distance = ((both[1300:, None, :] - both[None, :1300, :]) ** 2).sum(axis=2)
@@ -112,6 +112,6 @@ def test_unseen_rows_land_among_their_class(digits: NDArray[np.float32], digit_l
     assert quality.trustworthiness(digits, both, n_neighbors=15) > 0.95
 
 
-def test_no_rows_of_the_right_width_only(model: UMAP, digits: NDArray[np.float32]) -> None:
+def test_wrong_number_of_columns_is_refused(model: UMAP, digits: NDArray[np.float32]) -> None:
     with pytest.raises(ValueError, match="features"):
         model.transform(digits[:5, :10])

@@ -1,4 +1,4 @@
-"""The eigenmap against dense eigenvectors, on graphs whose answer is known, and within its budget."""
+"""The eigenmap compared with dense eigenvectors and known solutions; its budget of products."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def normalised(graph: Graph) -> NDArray[np.float64]:
 
 
 def roughness(graph: Graph, vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rayleigh quotients of I - M, ascending: how far from smooth the best vectors of the span are."""
+    """Return the Rayleigh quotients of I - M on the span of the vectors, ascending; smooth vectors have small ones."""
     q, _ = np.linalg.qr(vectors)
     return np.sort(np.linalg.eigvalsh(q.T @ (np.eye(graph.n) - normalised(graph)) @ q))
 
@@ -45,7 +45,7 @@ def test_small_graphs_have_exact_eigenvectors(iris: NDArray[np.float32], n_compo
 
 
 @pytest.mark.parametrize("n_components", [2, 6])
-def test_filtered_vectors_are_nearly_as_smooth_as_the_best(grouped: Any, n_components: int) -> None:
+def test_filtered_vectors_are_nearly_as_smooth_as_eigenvectors(grouped: Any, n_components: int) -> None:
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(500, 3)).astype(np.float32)
     graph = fuzzy_graph(find_neighbors(X, 15))
@@ -55,13 +55,13 @@ def test_filtered_vectors_are_nearly_as_smooth_as_the_best(grouped: Any, n_compo
     assert (roughness(graph, vectors) <= 1.5 * true + 1e-3).all()
 
 
-def test_a_ring_is_drawn_as_a_circle() -> None:
+def test_eigenmap_of_a_ring_is_a_circle() -> None:
     vectors = eigenmap(ring(60), 2)
     radius = np.linalg.norm(vectors, axis=1)
     np.testing.assert_allclose(radius, radius.mean(), rtol=1e-6)
 
 
-def test_vectors_are_orthogonal_to_the_trivial_one(digits: NDArray[np.float32]) -> None:
+def test_vectors_are_orthogonal_to_the_constant_one(digits: NDArray[np.float32]) -> None:
     graph = fuzzy_graph(find_neighbors(digits[:800], 15))
     trivial = np.sqrt(graph.degree())
     vectors = eigenmap(graph, 3)
@@ -69,14 +69,14 @@ def test_vectors_are_orthogonal_to_the_trivial_one(digits: NDArray[np.float32]) 
 
 
 @pytest.mark.parametrize("n", [100, 900])
-def test_threads_do_not_matter_and_the_seed_is_the_start(grouped: Any, n: int) -> None:
+def test_result_depends_on_the_seed_and_not_on_n_jobs(grouped: Any, n: int) -> None:
     graph = fuzzy_graph(find_neighbors(np.random.default_rng(0).uniform(size=(n, 3)), 12))
     one = eigenmap(graph, 2, seed=3, n_jobs=1)
     np.testing.assert_array_equal(eigenmap(graph, 2, seed=3, n_jobs=4), one)
 
 
-def test_the_budget_bounds_the_number_of_filters(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A long ring has hardly any gap, so the iteration cannot converge; it ends all the same."""
+def test_budget_limits_the_number_of_filters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The eigenvalues of a long ring are too close for the iteration to converge."""
     calls = []
     inner = spectral._filter
 
@@ -93,7 +93,7 @@ def test_the_budget_bounds_the_number_of_filters(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("degree", [1, 2, 5, 12])
 @pytest.mark.parametrize("cut", [-0.5, 0.2, 0.9, 1.0])
-def test_the_filter_is_chebyshevs_polynomial(iris: NDArray[np.float32], degree: int, cut: float) -> None:
+def test_filter_is_the_chebyshev_polynomial(iris: NDArray[np.float32], degree: int, cut: float) -> None:
     graph = fuzzy_graph(find_neighbors(iris, 10))
     matrix = normalised(graph)
     scaled = graph.with_weights(csr_matrix(matrix))
@@ -111,7 +111,7 @@ def sheet(n: int) -> Graph:
     return fuzzy_graph(find_neighbors(X.astype(np.float32), 12))
 
 
-def test_groups_are_connected_and_weigh_what_their_rows_weigh() -> None:
+def test_groups_are_connected_and_keep_the_total_weight() -> None:
     graph = sheet(3000)
     group, (indptr, indices, weights) = _core.coarsen(graph.indptr, graph.indices, graph.weights, 2)
     groups = len(indptr) - 1
@@ -127,7 +127,7 @@ def test_groups_are_connected_and_weigh_what_their_rows_weigh() -> None:
         assert connected_components(inside, directed=False)[0] == 1
 
 
-def test_every_row_of_a_graph_without_edges_is_a_group() -> None:
+def test_rows_without_edges_are_groups_of_one() -> None:
     group, (indptr, indices, _) = _core.coarsen(
         np.zeros(5, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32), 2
     )
@@ -136,8 +136,8 @@ def test_every_row_of_a_graph_without_edges_is_a_group() -> None:
     assert len(indices) == 0
 
 
-def test_a_large_graph_starts_from_a_coarser_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same smoothness with fewer products of the whole matrix."""
+def test_large_graph_starts_from_a_coarser_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The vectors are as smooth with fewer products of the whole matrix."""
     graph = sheet(spectral.COARSE_ROWS + 1000)
     inner, sizes = spectral._filter, []
 

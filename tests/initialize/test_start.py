@@ -1,4 +1,4 @@
-"""Initial embeddings: extent, fallbacks and their reasons, components apart, neighbour means."""
+"""Initial embeddings: extent, fallbacks and their reasons, connected components, medoids of neighbors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def make_task(X: NDArray[np.float32], n_components: int = 2, seed: int = 0, k: i
 
 @pytest.mark.parametrize("name", INITIALIZERS)
 @pytest.mark.parametrize("n_components", [1, 2, 5])
-def test_every_start_spans_the_same_box(iris: NDArray[np.float32], name: str, n_components: int) -> None:
+def test_every_initialization_spans_the_same_box(iris: NDArray[np.float32], name: str, n_components: int) -> None:
     places, used = initial_embedding(name, make_task(iris, n_components))
     assert used == name
     assert places.dtype == np.float32
@@ -30,67 +30,71 @@ def test_every_start_spans_the_same_box(iris: NDArray[np.float32], name: str, n_
 
 
 @pytest.mark.parametrize("name", INITIALIZERS)
-def test_starts_repeat_and_depend_on_the_seed(iris: NDArray[np.float32], name: str) -> None:
+def test_initialization_is_reproducible_and_depends_on_the_seed(iris: NDArray[np.float32], name: str) -> None:
     one, same, other = (initial_embedding(name, make_task(iris, seed=seed))[0] for seed in (0, 0, 1))
     np.testing.assert_array_equal(one, same)
     assert not np.array_equal(one, other)
 
 
-def test_pca_is_that_of_the_covariance(iris: NDArray[np.float32]) -> None:
+def test_pca_equals_the_singular_vectors_of_the_centered_rows(iris: NDArray[np.float32]) -> None:
     places = pca_places(make_task(iris))
-    centred = iris.astype(np.float64) - iris.mean(axis=0)
-    _, _, axes = np.linalg.svd(centred, full_matrices=False)
-    expected = centred @ axes[:2].T
+    centerd = iris.astype(np.float64) - iris.mean(axis=0)
+    _, _, axes = np.linalg.svd(centerd, full_matrices=False)
+    expected = centerd @ axes[:2].T
     for axis in range(2):
         correlation = np.corrcoef(places[:, axis], expected[:, axis])[0, 1]
         assert abs(correlation) == pytest.approx(1.0, abs=1e-5)
 
 
-def test_pca_of_wide_rows_equals_pca_of_their_gram_matrix() -> None:
+def test_pca_of_more_columns_than_rows_keeps_the_leading_components() -> None:
     X = np.random.default_rng(0).normal(size=(30, 200)).astype(np.float32)
     places = pca_places(make_task(X, 3))
-    distance = np.linalg.norm(places[:, None] - places[None], axis=2)
-    assert distance.max() > 0
-    assert places.shape == (30, 3)
+    centered = X.astype(np.float64) - X.mean(axis=0)
+    values, vectors = np.linalg.eigh(centered @ centered.T)
+    expected = (vectors * np.sqrt(np.maximum(values, 0)))[:, ::-1][:, :3]
+    distance, true = (np.linalg.norm(p[:, None] - p[None], axis=2) for p in (places, expected))
+    np.testing.assert_allclose(distance / distance.max(), true / true.max(), atol=1e-5)
 
 
 @pytest.mark.parametrize(
     ("X", "init", "words"),
     [(np.ones((50, 3)), "pca", ("random", "pca: the data does not vary"))],
 )
-def test_a_fallback_says_why(X: NDArray[Any], init: str, words: tuple[str, ...]) -> None:
+def test_init_used_gives_the_reason_of_a_fallback(X: NDArray[Any], init: str, words: tuple[str, ...]) -> None:
     model = UMAP(init=init, n_epochs=5).fit(X)
     assert model.init_used_.startswith(words[0])
     assert all(word in model.init_used_ for word in words)
 
 
-def test_a_start_that_fails_is_followed_by_the_next(iris: NDArray[np.float32], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_initialization_falls_back_to_the_next(
+    iris: NDArray[np.float32], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(task: InitialTask) -> NDArray[np.float64]:
         raise np.linalg.LinAlgError("no convergence")
 
-    def nowhere(task: InitialTask) -> NDArray[np.float64]:
+    def not_finite(task: InitialTask) -> NDArray[np.float64]:
         return np.full((task.graph.n, task.n_components), np.nan)
 
     monkeypatch.setitem(INITIALIZERS, "spectral", broken)
     places, used = initial_embedding("spectral", make_task(iris))
     assert used == "pca (spectral: no convergence)"
     assert np.isfinite(places).all()
-    monkeypatch.setitem(INITIALIZERS, "pca", nowhere)
+    monkeypatch.setitem(INITIALIZERS, "pca", not_finite)
     places, used = initial_embedding("spectral", make_task(iris))
     assert used.startswith("random (spectral: no convergence; pca: the result was not finite")
     assert np.isfinite(places).all()
 
 
-def test_without_coordinates_components_lie_at_random(iris: NDArray[np.float32]) -> None:
+def test_pca_without_coordinates_falls_back_to_random(iris: NDArray[np.float32]) -> None:
     task = InitialTask(fuzzy_graph(find_neighbors(iris, 5)), None, 2, 0)
     assert np.isfinite(initial_embedding("spectral", task)[0]).all()
     assert initial_embedding("pca", task)[1].startswith("random (pca: there are no coordinates")
 
 
-def test_components_do_not_overlap() -> None:
+def test_connected_components_do_not_overlap() -> None:
     rng = np.random.default_rng(0)
-    centres = np.array([[0, 0, 0], [100, 0, 0], [0, 100, 0], [0, 0, 100]])
-    X = np.repeat(centres, 40, axis=0) + rng.normal(size=(160, 3))
+    centers = np.array([[0, 0, 0], [100, 0, 0], [0, 100, 0], [0, 0, 100]])
+    X = np.repeat(centers, 40, axis=0) + rng.normal(size=(160, 3))
     places, used = initial_embedding("spectral", make_task(X.astype(np.float32)))
     assert used == "spectral"
     groups = places.reshape(4, 40, 2)
@@ -105,7 +109,7 @@ def test_to_extent_keeps_flat_axes_in_the_middle() -> None:
     assert to_extent(np.zeros((0, 2))).shape == (0, 2)
 
 
-def test_an_array_is_stretched_to_the_box_and_otherwise_kept(iris: NDArray[np.float32]) -> None:
+def test_given_array_is_scaled_to_the_box(iris: NDArray[np.float32]) -> None:
     given = np.random.default_rng(0).normal(size=(150, 2)) * [1.0, 1e-3]
     model = UMAP(init=given, n_epochs=0).fit(iris)
     assert model.init_used_ == "array"
@@ -114,7 +118,7 @@ def test_an_array_is_stretched_to_the_box_and_otherwise_kept(iris: NDArray[np.fl
 
 
 def bipartite(rows: list[list[tuple[int, float]]], n_tails: int) -> Graph:
-    """A graph with the given (tail, weight) pairs of every row."""
+    """Return a graph with the given (tail, weight) pairs of every row."""
     indptr = np.cumsum([0, *(len(row) for row in rows)])
     tails = np.array([tail for row in rows for tail, _ in row], dtype=np.int32)
     weights = np.array([weight for row in rows for _, weight in row], dtype=np.float32)
@@ -125,17 +129,17 @@ def bipartite(rows: list[list[tuple[int, float]]], n_tails: int) -> Graph:
 PLACES = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.5], [90.0, 90.0]], dtype=np.float32)
 
 
-def test_the_medoid_is_where_most_neighbours_are() -> None:
-    """The mean of the first row lies at (22.75, 22.9), where nothing is."""
+def test_medoid_is_the_place_of_a_central_neighbor() -> None:
+    """The mean of the neighbors of the first row, (22.75, 22.9), is far from all of them."""
     graph = bipartite([[(3, 1.0), (1, 1.0), (0, 1.0), (2, 1.0)], [(0, 0.1), (3, 1.0)], [(2, 0.0), (1, 0.0)], []], 4)
     medoids = neighbor_medoid(graph, PLACES)
     np.testing.assert_array_equal(medoids[0], PLACES[1])
-    np.testing.assert_array_equal(medoids[1], PLACES[3])  # weight counts
-    np.testing.assert_array_equal(medoids[2], PLACES[2])  # without any weight the first
-    np.testing.assert_array_equal(medoids[3], PLACES.mean(axis=0))  # without neighbours the middle
+    np.testing.assert_array_equal(medoids[1], PLACES[3])  # neighbors are weighted
+    np.testing.assert_array_equal(medoids[2], PLACES[2])  # without weights the first neighbor
+    np.testing.assert_array_equal(medoids[3], PLACES.mean(axis=0))  # without neighbors the mean of all places
 
 
-def test_a_medoid_depends_on_its_row_alone() -> None:
+def test_medoid_depends_on_its_row_alone() -> None:
     rng = np.random.default_rng(0)
     places = rng.normal(size=(500, 2)).astype(np.float32)
     rows = [[(int(t), float(rng.random())) for t in rng.choice(500, rng.integers(1, 20))] for _ in range(300)]

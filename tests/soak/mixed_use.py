@@ -1,4 +1,4 @@
-"""Mixed use from several threads for a while: resident memory is flat after the warm-up.
+"""Use all estimators from several threads for some time: resident memory is flat after the warm-up.
 
 As a program: ``python mixed_use.py SECONDS`` prints the curve and fails if memory grew.
 """
@@ -20,16 +20,16 @@ from numpy.typing import NDArray
 import vicinal
 
 THREADS = 4
-SAMPLES = 60  # of the curve
-WARM_UP = 0.4  # of the time: imports, arenas of malloc, one of each kind of model
-# The curve's last third may lie this much above its middle third: pages that threads happen to hold.
+SAMPLES = 60  # points of the memory curve
+WARM_UP = 0.4  # share of the time for imports, arenas of malloc and one model of each kind
+# Allowed growth between the first and the last third of the curve after the warm-up: pages that threads keep.
 ALLOWED_MB = 8.0
 ALLOWED_SHARE = 0.02
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Resident megabytes by second, and what was done meanwhile."""
+    """Resident megabytes over time, the number of uses, and errors."""
 
     seconds: list[float]
     resident: list[float]
@@ -37,7 +37,7 @@ class Curve:
     errors: list[BaseException]
 
     def growth(self) -> float:
-        """Megabytes by which the last third after the warm-up lies above the one before, by their medians."""
+        """Return the difference in MB between the medians of the last and the first third after the warm-up."""
         after = [mb for at, mb in zip(self.seconds, self.resident, strict=True) if at >= WARM_UP * self.seconds[-1]]
         third = max(1, len(after) // 3)
         return float(np.median(after[-third:]) - np.median(after[:third]))
@@ -52,7 +52,7 @@ def resident_mb() -> float:
 
 
 def use(kind: int, rows: NDArray[np.float32], shared: Any, seed: int) -> None:
-    """One of the things that a service does; sizes vary, so that nothing is saved by being always alike."""
+    """Do one of seven things that a service does, with varying sizes."""
     n = 150 + 40 * (seed % 5)
     X, new = rows[:n], rows[n : n + 30]
     common: dict[str, Any] = {"random_state": seed, "n_jobs": 2}

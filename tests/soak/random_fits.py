@@ -1,7 +1,7 @@
-"""Random small fits over all estimators and kinds of input: no crash, no NaN, no hang.
+"""Random small fits of all estimators and kinds of input: no crash, no NaN, no hang.
 
-A case is a function of its seed. ``run_all(seeds)`` runs them in worker processes with a time limit each, so that one
-that crashes or hangs is named and the others go on. As a program: ``python random_fits.py 1000 [first seed]``.
+A case is a function of its seed. ``run_all(seeds)`` runs cases in worker processes, each with a time limit, so that a
+case that crashes or hangs is reported and the others go on. As a program: ``python random_fits.py 1000 [first seed]``.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from numpy.typing import NDArray
 
 import vicinal
 
-SECONDS_A_FIT = 60.0
+SECONDS_PER_FIT = 60.0
 WORKERS = 2
 Draw = np.random.Generator
 
 
 @dataclass(frozen=True)
 class Case:
-    """What is fitted to what; ``expects_rows`` are new rows of the same kind, to be placed after the fit."""
+    """A model and its data; ``new`` are rows of the same kind, which are placed after the fit."""
 
     name: str
     model: Any
@@ -44,7 +44,7 @@ class Case:
         return f"{self.model!r} on {' '.join(self.words)}"
 
 
-# What is in the rows. All are float64 [n, d].
+# Contents of the rows: functions that return float64 [n, d].
 CONTENTS: dict[str, Callable[[Draw, int, int], NDArray[np.float64]]] = {
     "noise": lambda rng, n, d: rng.normal(size=(n, d)),
     "groups": lambda rng, n, d: rng.normal(size=(4, d))[rng.integers(4, size=n)] * 10 + rng.normal(size=(n, d)),
@@ -74,7 +74,7 @@ def _sparse(kind: str) -> Callable[[NDArray[np.float64]], Any]:
     return lambda X: sparse.coo_matrix(np.where(X > 0, X, 0)).asformat(kind).astype(np.float32)
 
 
-# How they are handed over.
+# Types in which the rows are passed to the model.
 KINDS: dict[str, Callable[[NDArray[np.float64]], Any]] = {
     "float32": lambda X: X.astype(np.float32),
     "float64": lambda X: X,
@@ -113,7 +113,7 @@ def _parameters(rng: Draw, name: str) -> dict[str, Any]:
         }
     common |= {"n_epochs": int(_some(rng, (0, 1, 20)))}
     if name == "ParametricUMAP":
-        # One thread: torch's wait for each other, which takes minutes where many processes share few processors.
+        # One thread: torch's threads wait for each other, which takes minutes if many processes share few processors.
         return common | {"n_components": components, "batch_size": 64, "device": "cpu", "init": _init(rng), "n_jobs": 1}
     common |= {"min_dist": float(_some(rng, (0.0, 0.1, 0.9))), "metric": _some(rng, METRICS), "init": _init(rng)}
     if name == "AlignedUMAP":
@@ -129,20 +129,20 @@ def _init(rng: Draw) -> str:
     return str(_some(rng, ("spectral", "pca", "random")))
 
 
-SELDOM = "ParametricUMAP"  # one case in SELDOM_IS: importing and training is slow
-SELDOM_IS = 25
-# UMAP is drawn more often: it has the most kinds of input.
+SLOW = "ParametricUMAP"  # one case in SLOW_PERIOD: importing and training is slow
+SLOW_PERIOD = 25
+# UMAP is drawn more often because it accepts the most kinds of input.
 ESTIMATORS = (
     *("UMAP", "UMAP", "UMAP", "DensMAP", "TSNE", "LargeVis", "AlignedUMAP", "KNeighborsTransformer"),
     "ProgressiveUMAP",
 )
-DENSE_ONLY = (SELDOM, "ProgressiveUMAP")
+DENSE_ONLY = (SLOW, "ProgressiveUMAP")
 
 
 def draw(seed: int) -> Case:
-    """The case of a seed."""
+    """Return the case of a seed."""
     rng = np.random.default_rng(seed)
-    name = SELDOM if seed % SELDOM_IS == 0 else str(_some(rng, ESTIMATORS))
+    name = SLOW if seed % SLOW_PERIOD == 0 else str(_some(rng, ESTIMATORS))
     n, d = int(_some(rng, (1, 2, 3, 5, 17, 60, 150, 400))), int(_some(rng, (1, 2, 3, 10, 70)))
     content, kind = str(_some(rng, list(CONTENTS))), str(_some(rng, list(KINDS)))
     if name in DENSE_ONLY and kind in ("csr", "csc"):
@@ -157,7 +157,7 @@ def draw(seed: int) -> Case:
             apart = np.abs(np.concatenate([rows, new])[:, None, :1] - rows[None, :, :1])[..., 0]
         rows, new = apart[:n], apart[n:]
         words = [f"distances of {words[0]}"]
-    elif name in ("UMAP", "DensMAP", SELDOM) and rng.random() < 0.3:
+    elif name in ("UMAP", "DensMAP", SLOW) and rng.random() < 0.3:
         y = rng.integers(-1, 3, size=n)
         words.append("with labels")
     model = getattr(vicinal, name)(**parameters)
@@ -168,7 +168,7 @@ def draw(seed: int) -> Case:
 
 
 def check(case: Case) -> str:
-    """Fits, places new rows, grows and goes back where the estimator can. "fitted", or the error that it refused by."""
+    """Fit, transform, update and invert as far as the estimator can; return "fitted" or the error."""
     try:
         if case.name == "AlignedUMAP":
             case.model.fit(case.X[0], relations=case.X[1])
@@ -190,7 +190,7 @@ def check(case: Case) -> str:
 
 
 def work() -> None:
-    """A worker: seeds come in by lines, answers go out by lines."""
+    """Read seeds from stdin and print the result of each case, one per line."""
     warnings.simplefilter("ignore")
     for line in sys.stdin:
         try:
@@ -201,7 +201,7 @@ def work() -> None:
 
 
 class Workers:
-    """Processes that check cases; one that dies or hangs is replaced."""
+    """Worker processes that check cases; one that dies or hangs is replaced."""
 
     def __init__(self, limit: float) -> None:
         self._limit = limit
@@ -250,9 +250,9 @@ class Workers:
 
 
 def run_all(seeds: Iterable[int]) -> dict[int, str]:
-    """The answer for every seed. Where processes outnumber processors, the time limit is as many times longer."""
+    """Return the result of every seed; the time limit grows with the load of the machine."""
     crowd = os.getloadavg()[0] / (os.cpu_count() or 1) if hasattr(os, "getloadavg") else 1.0
-    return Workers(SECONDS_A_FIT * max(1.0, crowd)).run(seeds)
+    return Workers(SECONDS_PER_FIT * max(1.0, crowd)).run(seeds)
 
 
 def main(count: int, first: int = 0) -> int:
