@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 import vicinal
-from vicinal import TSNE, UMAP, AlignedUMAP, DensMAP, KNeighborsTransformer, LargeVis
+from vicinal import TSNE, UMAP, AlignedUMAP, DensMAP, KNeighborsTransformer, LargeVis, ParametricUMAP
 
 Rows = NDArray[np.float32]
 PACKAGE = str(Path(vicinal.__file__).parent)
@@ -123,6 +123,7 @@ def stages_of(calls: list[str]) -> set[str]:
 
 
 SAME = [{row: row for row in range(60)}]
+FEW_EPOCHS: dict[str, Any] = {"n_epochs": 1, "n_neighbors": 5, "batch_size": 512, "init": "random", "random_state": 0}
 # The packages that a fit passes through.
 STAGES = {"estimators", "neighbors", "graph", "initialize", "layout", "maps"}
 MODELS: dict[str, tuple[Callable[[], Any], set[str]]] = {
@@ -134,7 +135,17 @@ MODELS: dict[str, tuple[Callable[[], Any], set[str]]] = {
     "LargeVis": (lambda: LargeVis(n_epochs=4, perplexity=5, random_state=0), STAGES),
     "KNeighborsTransformer": (lambda: KNeighborsTransformer(n_neighbors=4), {"estimators", "neighbors", "graph"}),
     "AlignedUMAP": (lambda: AlignedUMAP(n_epochs=4, n_neighbors=5, random_state=0), STAGES),
+    "ParametricUMAP": (
+        lambda: ParametricUMAP(**FEW_EPOCHS),
+        {"estimators", "neighbors", "graph", "maps", "parametric"},
+    ),
 }
+
+
+def make_model(name: str) -> Any:
+    if name == "ParametricUMAP":
+        pytest.importorskip("torch")
+    return MODELS[name][0]()
 
 
 def fit(name: str, model: Any, X: Rows) -> Any:
@@ -157,31 +168,30 @@ def no_tracing() -> Iterator[None]:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_interrupted_first_fit_leaves_the_model_unfitted(name: str, iris: Rows) -> None:
-    make, stages = MODELS[name]
-    model, spare = make(), make()
+    model, spare = make_model(name), make_model(name)
+    fit(name, make_model(name), iris)  # imports
     calls = modules_called(lambda: fit(name, spare, iris))
-    assert stages <= stages_of(calls), "a stage was not interrupted"
+    assert MODELS[name][1] <= stages_of(calls), "a stage was not interrupted"
     before = dict(vars(model))
     for moment in moments(calls):
         interrupt(lambda: fit(name, model, iris), moment)
         assert vars(model) == before
-    assert pickle.dumps(model) == pickle.dumps(make())
+    assert pickle.dumps(model) == pickle.dumps(make_model(name))
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_interrupted_refit_keeps_the_previous_fit(name: str, iris: Rows) -> None:
-    make, stages = MODELS[name]
-    model, spare, other = fit(name, make(), iris), make(), iris[10:, :3] * 2
+    model, spare, other = fit(name, make_model(name), iris), make_model(name), iris[10:, :3] * 2
     calls = modules_called(lambda: fit(name, spare, other))
-    assert stages <= stages_of(calls)
+    assert MODELS[name][1] <= stages_of(calls)
     unchanged = Unchanged(model, lambda: transform(name, model, iris[:5] + 0.5))
     interrupt_everywhere(lambda: fit(name, model, other), calls, unchanged)
 
 
 @pytest.mark.parametrize("name", ["UMAP", "UMAP with losses", "DensMAP"])
 def test_interrupted_update_keeps_the_model(name: str, iris: Rows) -> None:
-    make, _ = MODELS[name]
-    model, spare, more = make().fit(iris[:120]), make().fit(iris[:120]), iris[120:] + 0.01
+    model, spare = (make_model(name).fit(iris[:120]) for _ in range(2))
+    more = iris[120:] + 0.01
     spare.transform(iris[:5] + 0.5)
     calls = modules_called(lambda: spare.update(more))
     assert {"neighbors", "graph", "layout", "maps"} <= stages_of(calls)
@@ -191,7 +201,7 @@ def test_interrupted_update_keeps_the_model(name: str, iris: Rows) -> None:
 
 def test_interrupted_update_of_aligned_maps_keeps_them(iris: Rows) -> None:
     def make() -> AlignedUMAP:
-        return fit("AlignedUMAP", MODELS["AlignedUMAP"][0](), iris)
+        return fit("AlignedUMAP", make_model("AlignedUMAP"), iris)
 
     model, spare = make(), make()
     calls = modules_called(lambda: spare.update(iris[:60] + 1, relations=SAME[0]))
@@ -202,7 +212,7 @@ def test_interrupted_update_of_aligned_maps_keeps_them(iris: Rows) -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_interrupted_transform_keeps_the_model(name: str, iris: Rows) -> None:
-    model, new = fit(name, MODELS[name][0](), iris), iris[:7] + 0.05
+    model, new = fit(name, make_model(name), iris), iris[:7] + 0.05
     unchanged = Unchanged(model, lambda: transform(name, model, new))
     calls = modules_called(lambda: transform(name, model, new))
     interrupt_everywhere(lambda: transform(name, model, new), calls, unchanged)
@@ -211,10 +221,10 @@ def test_interrupted_transform_keeps_the_model(name: str, iris: Rows) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_interrupted_save_keeps_the_model_and_the_older_file(name: str, iris: Rows, tmp_path: Path) -> None:
     path = tmp_path / "model.vicinal"
-    older = MODELS[name][0]()
+    older = make_model(name)
     older.save(path)
     before = path.read_bytes()
-    model = fit(name, MODELS[name][0](), iris)
+    model = fit(name, make_model(name), iris)
     calls = modules_called(lambda: model.save(tmp_path / "other"))
     (tmp_path / "other").unlink()
     unchanged = Unchanged(model, lambda: transform(name, model, iris[:5] + 0.5))
@@ -259,7 +269,7 @@ class Failure(Exception):
 @pytest.mark.parametrize("name", ["UMAP", "UMAP with losses", "DensMAP", "TSNE", "LargeVis"])
 def test_error_in_the_callback_at_any_report_keeps_the_model(name: str, iris: Rows) -> None:
     reports: list[tuple[str, int]] = []
-    model = MODELS[name][0]().set_params(callback=lambda stage, done, *_: reports.append((stage, done))).fit(iris)
+    model = make_model(name).set_params(callback=lambda stage, done, *_: reports.append((stage, done))).fit(iris)
     assert {stage for stage, _ in reports} >= {"neighbors", "graph", "initialize", "layout"}
     model.set_params(callback=None)
     unchanged = Unchanged(model, lambda: model.transform(iris[:5] + 0.5))
@@ -278,7 +288,7 @@ def test_error_in_the_callback_at_any_report_keeps_the_model(name: str, iris: Ro
 
 @pytest.mark.parametrize("name", MODELS)
 def test_refused_fit_keeps_the_model(name: str, iris: Rows) -> None:
-    model = fit(name, MODELS[name][0](), iris)
+    model = fit(name, make_model(name), iris)
     unchanged = Unchanged(model, lambda: transform(name, model, iris[:5] + 0.5))
     with pytest.raises(ValueError, match="NaN"):
         fit(name, model, np.full((60, 7), np.nan, dtype=np.float32))
