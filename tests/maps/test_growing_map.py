@@ -145,7 +145,8 @@ def test_a_partial_layout_refuses_rows_that_do_not_exist(graph: Graph) -> None:
 def test_keeping_layouts_between_rounds_does_not_change_the_map(digits: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
     """With slices of 500 rows the first layouts are kept and the others are not."""
     monkeypatch.setattr("vicinal.maps.growing_map.SLICE", 500)
-    made, maps = [], []
+    made: list[int] = []
+    maps = []
     new = PartialLayout.__init__
 
     def counted(self: PartialLayout, *args: Any, **kwargs: Any) -> None:
@@ -230,7 +231,7 @@ def test_a_state_continues_bit_for_bit(digits: Rows) -> None:
 
 
 TOO_LARGE = 2**63 - 1
-BAD_NUMBERS = {
+BAD_NUMBERS: dict[str, list[Any]] = {
     "growth.n_components": [0, TOO_LARGE],
     "growth.negative_sample_rate": [-1, TOO_LARGE, 2.5],
     "growth.a": [float("nan"), -1.0],
