@@ -1,5 +1,6 @@
-// An array that grows at its end: amortised, aligned to 64 bytes, uninitialised. A block that somebody else looks at is
-// left to them when the array outgrows it; otherwise the system moves its pages, not their content, where it can.
+// An uninitialized array, aligned to 64 bytes, that grows at its end in amortized constant time per element. When it
+// outgrows a block that someone else still reads, it leaves the block to them; otherwise realloc() may move its pages
+// without copying.
 #pragma once
 
 #include "base/types.hpp"
@@ -49,7 +50,7 @@ class GrowingArray {
     T* begin() const { return data_; }
     T* end() const { return data_ + size_; }
 
-    // Whoever holds it may read data() as it is, whatever becomes of the array.
+    // Keeps the memory behind the present data() alive and unmoved.
     std::shared_ptr<const MemoryBlock> block() const { return block_; }
 
     void reserve(Size n) {

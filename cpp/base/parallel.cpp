@@ -15,13 +15,13 @@
 namespace vicinal {
 
 namespace {
-// Short enough that Ctrl-C feels immediate, long enough that asking costs nothing.
+// Short enough that Ctrl-C feels immediate, long enough that polling costs nothing.
 constexpr auto poll_interval = std::chrono::milliseconds(50);
 constexpr int most_threads = 1024;
 
-// The first exception of a thread allocates its exception state, and glibc ends the process if there is no memory for
-// that. So a thread brings some pages along, gives them back, and makes the state at once. Pages, since a new thread
-// asks the system and not the heap of another.
+// A thread allocates its exception state when it throws for the first time, and glibc ends the process if that
+// allocation fails. So memory for it is reserved before the thread starts, released in the thread and used at once. It
+// is reserved as pages, because a new thread allocates from the system and not from another thread's heap.
 class ExceptionState {
   public:
 #if defined(__linux__)
@@ -48,9 +48,9 @@ class ExceptionState {
 #endif
 };
 
-// Waking a thread that sleeps takes longer than many a loop: whoever waits looks so often, about 50 microseconds,
-// before it sleeps.
-constexpr int looks = 1000;
+// Waking a sleeping thread takes longer than many loops. So a waiting thread checks this many times, for about 50
+// microseconds, before it sleeps.
+constexpr int spins = 1000;
 
 VICINAL_INLINE void pause() {
 #if defined(__x86_64__)
@@ -73,10 +73,10 @@ ThreadTeam::~ThreadTeam() {
     for (auto& thread : threads_) thread.join();
 }
 
-// Threads start at the first loop that is long enough to share: a small fit never pays for them.
+// Threads start at the first loop that is long enough to share, so small fits never start any.
 void ThreadTeam::start_threads() {
     threads_.reserve(static_cast<std::size_t>(size_ - 1));
-    looks_ = size_ <= resolve_jobs(-1) ? looks : 0;  // where threads share processors, others have better use for them
+    spins_ = size_ <= resolve_jobs(-1) ? spins : 0;  // no spinning if there are more threads than processors
     try {
         for (int worker = 1; worker < size_; ++worker)
             threads_.emplace_back([this, worker, state = ExceptionState()]() mutable {
@@ -84,7 +84,7 @@ void ThreadTeam::start_threads() {
                 worker_main(worker);
             });
     } catch (const std::system_error&) {
-        // The system grants no more threads: the work is the same with fewer.
+        // The system has no more threads: continue with fewer, which gives the same results.
         size_ = static_cast<int>(threads_.size()) + 1;
     } catch (const std::bad_alloc&) {
         size_ = static_cast<int>(threads_.size()) + 1;
@@ -92,8 +92,8 @@ void ThreadTeam::start_threads() {
 }
 
 template <class Condition>
-bool ThreadTeam::comes_soon(const Condition& condition) const {
-    for (int look = 0; look < looks_; ++look) {
+bool ThreadTeam::spin_until(const Condition& condition) const {
+    for (int spin = 0; spin < spins_; ++spin) {
         if (condition()) return true;
         pause();
     }
@@ -104,7 +104,7 @@ void ThreadTeam::worker_main(int worker) {
     std::uint64_t seen = 0;
     const auto is_called = [&] { return closing_ || generation_ != seen; };
     for (;;) {
-        if (!comes_soon(is_called)) {
+        if (!spin_until(is_called)) {
             std::unique_lock lock(mutex_);
             start_.wait(lock, is_called);
         }
@@ -168,7 +168,7 @@ void ThreadTeam::parallel_for(Size n, Size grain, LoopBody body) {
     work(0);
 
     const auto all_done = [&] { return busy_ == 0; };
-    comes_soon(all_done);
+    spin_until(all_done);
     std::unique_lock lock(mutex_);
     while (!done_.wait_for(lock, poll_interval, all_done)) {
         if (error_) continue;

@@ -1,9 +1,8 @@
 // A team of threads that lives exactly as long as one call into the core.
 //
-// There is no global pool, so nothing survives a fork in a broken state, any number of Python threads
-// may be inside the core at once, and a process that is idle has no threads of ours.
-// Exceptions thrown by the body and a positive answer of the interruption poll stop the loop at the
-// next chunk boundary and are rethrown in the calling thread.
+// There is no global pool: nothing is left in a broken state after a fork, any number of Python threads may call the
+// core at once, and an idle process has no extra threads. If the body of a loop throws, or the poll reports an
+// interruption, the loop stops at the next chunk boundary and the exception is rethrown in the calling thread.
 #pragma once
 
 #include "base/types.hpp"
@@ -18,12 +17,12 @@
 
 namespace vicinal {
 
-// The call was interrupted by the user (Ctrl-C); the module turns it into KeyboardInterrupt.
+// The user interrupted the call (Ctrl-C); the bindings raise KeyboardInterrupt.
 struct Interrupted : std::exception {
     const char* what() const noexcept override { return "interrupted"; }
 };
 
-// A reference to a callable (begin, end, worker); it must outlive the call it is passed to.
+// A reference to a callable (begin, end, worker), which must outlive the call that it is passed to.
 class LoopBody {
   public:
     template <class F>
@@ -40,7 +39,7 @@ class LoopBody {
 
 class ThreadTeam {
   public:
-    using Poll = bool (*)();  // true: the user asks to stop. Called in the thread that owns the team only.
+    using Poll = bool (*)();  // true if the user wants to stop; only called in the thread that owns the team
 
     explicit ThreadTeam(int n_threads, Poll poll = nullptr);
     ~ThreadTeam();
@@ -49,11 +48,11 @@ class ThreadTeam {
 
     int size() const { return size_; }
 
-    // Runs body(begin, end, worker) over [0, n) in chunks of at most `grain`; worker < size().
-    // Which worker takes which chunk is not determined: a body must not let it matter.
+    // Runs body(begin, end, worker) over [0, n) in chunks of at most `grain`; worker < size(). Which worker takes
+    // which chunk is not determined, so results must not depend on it.
     void parallel_for(Size n, Size grain, LoopBody body);
 
-    // Throws Interrupted when the user asks to stop; for serial stretches of the owning thread.
+    // Throws Interrupted if the user wants to stop. For serial code of the owning thread.
     void check_interrupt();
 
   private:
@@ -62,7 +61,7 @@ class ThreadTeam {
     void worker_main(int worker);
     void start_threads();
     template <class Condition>
-    bool comes_soon(const Condition& condition) const;
+    bool spin_until(const Condition& condition) const;
 
     int size_;
     Poll poll_;
@@ -74,7 +73,7 @@ class ThreadTeam {
     std::atomic<std::uint64_t> generation_{0};
     std::atomic<int> busy_{0};
     std::atomic<bool> closing_{false};
-    int looks_ = 0;
+    int spins_ = 0;
 
     const LoopBody* body_ = nullptr;
     Size n_ = 0, grain_ = 1;
@@ -83,7 +82,8 @@ class ThreadTeam {
     std::exception_ptr error_;
 };
 
-// n_jobs as users write it: -1 all processors the process may use, -2 all but one, ..., or a count.
+// Number of threads for n_jobs: a positive count is taken as it is, -1 means all processors of the process, -2 all but
+// one, and so on.
 int resolve_jobs(int n_jobs);
 
 }  // namespace vicinal

@@ -1,16 +1,16 @@
-// A counter-based generator: the value is a function of (seed, stream, index, draw), so it does not
-// matter which thread asks, in what order, or how often.
+// A counter-based random generator: a value is a function of (seed, stream, index, draw), so it does not depend on
+// which thread asks for it, in which order or how often.
 //
-// A 64-bit mix of (seed, stream, index) gives one 32-bit key a row; a draw is a 32-bit finaliser of
-// key + draw * golden ratio. The finaliser is C. Wellons' "lowbias32" constants, whose avalanche bias is
-// 0.17; the 64-bit mix is that of SplitMix64 (Steele, Lea, Flood 2014).
+// A 64-bit hash of (seed, stream, index) gives one 32-bit key per row; a draw is a 32-bit finalizer of key + draw *
+// golden ratio. The finalizer has C. Wellons' "lowbias32" constants (avalanche bias 0.17); the 64-bit hash is
+// SplitMix64 (Steele, Lea, Flood 2014).
 #pragma once
 
 #include "base/types.hpp"
 
 namespace vicinal {
 
-// Separate uses of one seed must not share draws.
+// Different uses of one seed must not share draws.
 enum class Stream : std::uint64_t { layout, phase, sketch, forest, candidates, row_key, pairs };
 
 VICINAL_INLINE std::uint64_t mix64(std::uint64_t x) {
@@ -30,7 +30,7 @@ VICINAL_INLINE std::uint32_t row_key(std::uint64_t key, std::uint64_t index) {
 
 constexpr std::uint32_t golden_ratio_32 = 0x9e3779b9u;
 
-// Works on one 32-bit number or on a vector of them.
+// For one 32-bit number or a vector of them.
 template <class U>
 VICINAL_INLINE U finalize32(U x) {
     x ^= x >> 16;
@@ -45,7 +45,7 @@ VICINAL_INLINE std::uint32_t draw32(std::uint32_t key, std::uint32_t draw) {
     return finalize32(key + draw * golden_ratio_32);
 }
 
-// A whole number in [0, n), n < 2^32, by the high half of a product.
+// An integer in [0, n), n < 2^32: the high half of a product.
 VICINAL_INLINE std::uint32_t below(std::uint32_t bits, std::uint32_t n) {
     return static_cast<std::uint32_t>((static_cast<std::uint64_t>(bits) * n) >> 32);
 }

@@ -1,5 +1,6 @@
-// An owning, 64-byte aligned, uninitialised array, in the level's own namespace: std::vector's members
-// would be shared between levels by the linker, and with them instructions one of them may not have.
+// An owning, uninitialized array, aligned to 64 bytes, in the level's own namespace. std::vector is not used in code
+// compiled per level: the linker would share its members between levels, although they may contain instructions that
+// another level does not support.
 #pragma once
 
 #include "base/types.hpp"

@@ -1,10 +1,9 @@
-// Vectors as wide as the level's registers, by the compiler's vector extensions: + - * / and comparisons
-// are lane-wise and exactly rounded, so a lane computes the same bits at every level and on every machine.
-// The few operations the extensions lack (gather, high half of a product, mask to bits) use an intrinsic
-// where there is one and a loop over the lanes otherwise.
+// Vectors as wide as the registers of the level, by the compiler's vector extensions: + - * / and comparisons work
+// lane by lane and round exactly, so a lane computes the same bits at every level and on every machine. Operations
+// that the extensions lack (gather, high half of a product, mask to bits) use an intrinsic if there is one, otherwise
+// a loop over the lanes.
 //
-// Everything here is in the level's own namespace: the linker can never hand code compiled for one
-// instruction set to another.
+// Everything is in the level's own namespace, so the linker cannot mix code of different levels.
 #pragma once
 
 #include "base/types.hpp"
@@ -50,7 +49,7 @@ VICINAL_INLINE void store(T* to, const V& v) {
 
 template <class V, class T>
 VICINAL_INLINE V splat(T x) {
-    // Spelt out: the compiler makes one broadcast of this, but not of a loop.
+    // Written out, because the compiler turns this into one broadcast instruction, but not a loop.
     if constexpr (lanes == 16)
         return V{x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x};
     else if constexpr (lanes == 8)
@@ -75,7 +74,7 @@ VICINAL_INLINE Float select(Int mask, Float yes, Float no) {
     return bits_as<Float>((mask & bits_as<Int>(yes)) | (~mask & bits_as<Int>(no)));
 }
 
-// x < y ? x : y, which is what the instructions do too.
+// x < y ? x : y, which is also what the instructions compute.
 VICINAL_INLINE Float min(Float x, Float y) {
 #if defined(__AVX512F__)
     return bits_as<Float>(_mm512_min_ps(bits_as<__m512>(x), bits_as<__m512>(y)));
@@ -108,7 +107,8 @@ VICINAL_INLINE Float sqrt(Float x) {
 #endif
 }
 
-// x * y + z, fused where the level has the instruction. Nothing else is: the compiler is told not to contract.
+// x * y + z, fused if the level has the instruction. This is the only fused operation: the compiler is told not to
+// contract others.
 VICINAL_INLINE Float multiply_add(Float x, Float y, Float z) {
 #if defined(__AVX512F__)
     return bits_as<Float>(_mm512_fmadd_ps(bits_as<__m512>(x), bits_as<__m512>(y), bits_as<__m512>(z)));
@@ -121,7 +121,7 @@ VICINAL_INLINE Float multiply_add(Float x, Float y, Float z) {
 #endif
 }
 
-// One bit a lane, set where the mask is all ones.
+// One bit per lane, set if the mask is all ones.
 VICINAL_INLINE std::uint32_t bits_of(Int mask) {
 #if defined(__AVX512F__)
     return _mm512_movepi32_mask(bits_as<__m512i>(mask));
@@ -134,7 +134,7 @@ VICINAL_INLINE std::uint32_t bits_of(Int mask) {
 #endif
 }
 
-// Writes the lanes whose bit is set, packed, and returns how many; all of a vector may be overwritten.
+// Writes the lanes whose bit is set next to each other and returns their number. May overwrite a whole vector.
 VICINAL_INLINE int compress(std::int32_t* to, Int values, std::uint32_t bits) {
 #if defined(__AVX512F__)
     store(to, _mm512_maskz_compress_epi32(static_cast<__mmask16>(bits), bits_as<__m512i>(values)));
@@ -163,7 +163,7 @@ VICINAL_INLINE V gather(const T* base, Int index) {
 #endif
 }
 
-// The points (x, y) at base[2 * index]: one 8-byte load a lane serves both coordinates.
+// The points (x, y) at base[2 * index]: one 8-byte load per lane for both coordinates.
 VICINAL_INLINE void gather_pairs(const float* base, Int index, Float& x, Float& y) {
 #if defined(__AVX512F__)
     const __m512i at = bits_as<__m512i>(index);
@@ -182,10 +182,13 @@ VICINAL_INLINE void gather_pairs(const float* base, Int index, Float& x, Float& 
     x = bits_as<Float>(_mm256_permute4x64_epi64(_mm256_castps_si256(xs), 0xd8));
     y = bits_as<Float>(_mm256_permute4x64_epi64(_mm256_castps_si256(ys), 0xd8));
 #else
+    Float xs{}, ys{};
     for (int l = 0; l < lanes; ++l) {
-        x[l] = base[2 * static_cast<Size>(index[l])];
-        y[l] = base[2 * static_cast<Size>(index[l]) + 1];
+        xs[l] = base[2 * static_cast<Size>(index[l])];
+        ys[l] = base[2 * static_cast<Size>(index[l]) + 1];
     }
+    x = xs;
+    y = ys;
 #endif
 }
 
@@ -224,9 +227,9 @@ VICINAL_INLINE Float log2(Float x) {
     return __builtin_convertvector(exponent, Float) + p * t;
 }
 
-// 2^x for |x| <= 126 (beyond that the bound's value); relative error 7.5e-8 plus that of x.
+// 2^x, with x clamped to [-126, 126]; relative error 7.5e-8 plus that of x.
 VICINAL_INLINE Float exp2(Float x) {
-    constexpr float round_shift = 12582912.0f;  // 1.5 * 2^23: adding it rounds to a whole number
+    constexpr float round_shift = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
     x = clamp(x, 126.0f);
     const Float shifted = x + round_shift;
     const Float f = x - (shifted - round_shift);
@@ -239,8 +242,8 @@ VICINAL_INLINE Float exp2(Float x) {
     return bits_as<Float>(bits_as<Int>(p) + (bits_as<Int>(shifted) << 23));
 }
 
-// Sine and cosine: the nearest multiple of a quarter turn is taken off in three parts, so |x| up to some thousand keeps
-// its digits; absolute error 1.2e-7.
+// Sine and cosine. The nearest multiple of pi/2 is subtracted in three parts, so |x| up to a few thousand keeps its
+// precision; absolute error 1.2e-7.
 VICINAL_INLINE void sin_cos(Float x, Float& sine, Float& cosine) {
     constexpr float round_shift = 12582912.0f;
     constexpr float quarter_high = 1.5703125f, quarter_middle = 4.837512969970703e-4f,

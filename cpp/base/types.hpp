@@ -1,4 +1,4 @@
-// Non-owning views of the arrays that flow between the parts. Plain data: no allocation, no Python.
+// Non-owning views of the arrays that are passed between the stages. Plain data: no allocation, no Python.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace vicinal {
 
-using Size = std::int64_t;   // counts and offsets: n * k may pass 2^31
+using Size = std::int64_t;   // counts and offsets: n * k may exceed 2^31
 using Index = std::int32_t;  // row numbers, as in the Python arrays; -1 means "none"
 
 // Rows of float32, row-major and contiguous.
@@ -24,7 +24,7 @@ struct Matrix {
     VICINAL_INLINE const float* row(Size i) const { return data + i * cols; }
 };
 
-// A neighbour table: k entries a row, sorted by (distance, index).
+// A neighbor table: k entries per row, sorted by (distance, index).
 struct NeighborTable {
     const Index* index = nullptr;
     const float* distance = nullptr;
@@ -32,7 +32,7 @@ struct NeighborTable {
     Size k = 0;
 };
 
-// Compressed sparse rows; weights lie in the order of the indices.
+// Compressed sparse rows; weights are in the order of the indices.
 struct Csr {
     const Size* indptr = nullptr;
     const Index* indices = nullptr;

@@ -1,4 +1,4 @@
-// What the bindings share: arrays in and out, the GIL, interruption.
+// Used by all bindings: arrays as arguments and results, the GIL, interruption.
 #pragma once
 
 #include "base/parallel.hpp"
@@ -21,6 +21,9 @@ namespace vicinal {
 
 template <class T, int Dim>
 using In = nb::ndarray<const T, nb::ndim<Dim>, nb::c_contig, nb::device::cpu>;
+// An array that is written. The argument must be marked noconvert(), because a converted copy would be lost.
+template <class T, int Dim>
+using InOut = nb::ndarray<T, nb::ndim<Dim>, nb::c_contig, nb::device::cpu>;
 template <class T, int Dim>
 using Out = nb::ndarray<nb::numpy, T, nb::ndim<Dim>>;
 
@@ -29,7 +32,7 @@ inline bool interrupted() {
     return PyErr_CheckSignals() != 0;
 }
 
-// Runs f(team) without the GIL; an interruption comes back as the Python exception that the signal raised.
+// Runs f(team) without the GIL. An interruption raises the Python exception of the signal handler.
 template <class F>
 auto run(int n_jobs, const F& f) {
     bool stopped = false;
@@ -82,10 +85,10 @@ inline Out<float, 2> copy(const Matrix& rows) {
 
 inline Csr view(const In<Size, 1>& indptr, const In<Index, 1>& indices, const In<float, 1>& weights) {
     const auto rows = static_cast<Size>(indptr.shape(0)) - 1;
-    require(rows >= 0 && indices.shape(0) == weights.shape(0), "indptr, indices and weights do not fit together");
+    require(rows >= 0 && indices.shape(0) == weights.shape(0), "indptr, indices and weights differ in length");
     require(indptr.data()[0] == 0 && indptr.data()[rows] == static_cast<Size>(indices.shape(0)),
             "indptr does not span the indices");
-    for (Size i = 0; i < rows; ++i) require(indptr.data()[i] <= indptr.data()[i + 1], "indptr must not fall");
+    for (Size i = 0; i < rows; ++i) require(indptr.data()[i] <= indptr.data()[i + 1], "indptr must not decrease");
     return {indptr.data(), indices.data(), weights.data(), rows};
 }
 
@@ -97,19 +100,19 @@ inline NeighborTable view(const In<Index, 2>& index, const In<float, 2>& distanc
 
 inline void check_edges(const Csr& graph) {
     for (Size e = 0; e < graph.indptr[graph.rows]; ++e)
-        require(graph.indices[e] >= 0 && graph.indices[e] < graph.rows, "a tail of an edge is not a row");
+        require(graph.indices[e] >= 0 && graph.indices[e] < graph.rows, "a tail is no row");
 }
 
 inline nb::tuple own_graph(OwnedCsr&& csr) {
     return nb::make_tuple(own(std::move(csr.indptr)), own(std::move(csr.indices)), own(std::move(csr.weights)));
 }
 
-// The enumerator whose name stands at the same place in its list of names.
+// The enumerator at the position of `name` in the list of names.
 template <class Kind, std::size_t N>
 Kind named(const char* const (&names)[N], const std::string& name) {
     for (std::size_t i = 0; i < N; ++i)
         if (name == names[i]) return static_cast<Kind>(i);
-    throw std::invalid_argument("the core has no " + name);
+    throw std::invalid_argument("unknown name '" + name + "'");
 }
 
 inline ForceParameters force_of(const std::string& name, float a, float b, float gamma) {

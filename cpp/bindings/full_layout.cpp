@@ -13,7 +13,7 @@ namespace vicinal {
 namespace {
 
 std::vector<FullStep> full_steps(const In<float, 2>& steps) {
-    require(steps.shape(1) == 3, "a step is (exaggeration, learning rate, momentum)");
+    require(steps.shape(1) == 3, "a step must be (exaggeration, learning rate, momentum)");
     std::vector<FullStep> out(steps.shape(0));
     for (std::size_t t = 0; t < out.size(); ++t)
         out[t] = {steps.data()[3 * t], steps.data()[3 * t + 1], steps.data()[3 * t + 2]};
@@ -30,7 +30,7 @@ Grid full_grid(const std::vector<Size>& shape, const std::vector<float>& origin,
     grid.dim = dim;
     grid.spacing = spacing;
     for (Size c = 0; c < dim; ++c) {
-        require(shape[c] >= 4, "a grid needs four nodes an axis");
+        require(shape[c] >= 4, "a grid needs at least four nodes per axis");
         grid.shape[c] = shape[c];
         grid.origin[c] = origin[c];
     }
@@ -46,8 +46,9 @@ void bind_full_layout(nb::module_& m) {
             "__init__",
             [](FullLayout* self, In<Size, 1> indptr, In<Index, 1> indices, In<float, 1> weights, In<float, 2> embedding,
                std::optional<In<float, 2>> reference, float dof) {
-                require(embedding.shape(1) >= 1, "an embedding needs a component");
-                require(!reference || reference->shape(1) == embedding.shape(1), "reference differs in its components");
+                require(embedding.shape(1) >= 1, "an embedding needs at least one component");
+                require(!reference || reference->shape(1) == embedding.shape(1),
+                        "reference and embedding differ in their number of components");
                 require(dof > 0.0f, "dof must be positive");
                 new (self) FullLayout(view(indptr, indices, weights), view(embedding),
                                       reference ? view(*reference) : Matrix{}, dof);

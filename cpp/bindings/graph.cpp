@@ -16,7 +16,7 @@ template <class Combine>
 nb::tuple symmetrize(const In<Index, 2>& index, const In<float, 2>& membership, const Combine& combine, int n_jobs) {
     const NeighborTable table = view(index, membership);
     for (Size e = 0; e < table.rows * table.k; ++e)
-        require(table.index[e] < table.rows, "a neighbour index lies beyond the rows");
+        require(table.index[e] < table.rows, "a neighbor index is out of range");
     OwnedCsr csr =
         run(n_jobs, [&](ThreadTeam& team) { return Symmetrizer(table, membership.data(), combine).run(team); });
     return own_graph(std::move(csr));
@@ -45,7 +45,7 @@ void bind_tables(nb::module_& m) {
            int n_jobs) {
             const NeighborTable table = view(index, distance);
             require(static_cast<Size>(rho.shape(0)) == table.rows && static_cast<Size>(sigma.shape(0)) == table.rows,
-                    "rho or sigma has another length");
+                    "rho or sigma has the wrong length");
             auto out = make<float>(table.rows, table.k);
             run(n_jobs, [&](ThreadTeam& team) {
                 memberships(table, rho.data(), sigma.data(), bipartite, out.data(), team);
@@ -99,7 +99,8 @@ void bind_growing_graph(nb::module_& m) {
             "replace",
             [](GrowingGraph& self, In<Index, 1> rows, In<Index, 2> index, In<float, 2> membership) {
                 const NeighborTable lists = view(index, membership);
-                require(static_cast<Size>(rows.shape(0)) == lists.rows && lists.k == self.k(), "rows and lists differ");
+                require(static_cast<Size>(rows.shape(0)) == lists.rows && lists.k == self.k(),
+                        "rows and lists differ in number");
                 self.replace(rows.data(), lists.rows, index.data(), membership.data());
             },
             "rows"_a, "index"_a, "membership"_a)

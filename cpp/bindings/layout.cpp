@@ -21,9 +21,17 @@ SpaceKind space_of(const std::string& name, const std::vector<float>& values, Si
     Size wanted = 0;
     if (kind == SpaceKind::minkowski) wanted = dim + 1;
     if (kind == SpaceKind::mahalanobis) wanted = dim * dim;
-    require(static_cast<Size>(values.size()) == wanted, "the space takes another number of values");
-    require(kind != SpaceKind::haversine || dim == 2, "haversine places have two components");
+    require(static_cast<Size>(values.size()) == wanted, "wrong number of parameters for this output space");
+    require(kind != SpaceKind::haversine || dim == 2, "haversine needs two components");
     return kind;
+}
+
+void check_options(const LayoutOptions& options, Size dim) {
+    require(options.negatives >= 0, "negatives must not be negative");
+    require(options.pulls >= 1, "pulls must be at least 1");
+    require(options.firings_per_sweep > 0.0 && options.firings_per_sweep <= 1.0,
+            "firings_per_sweep must lie in (0, 1]");
+    space_of(space_names[static_cast<int>(options.space)], options.space_values, dim);
 }
 
 void bind_layout_options(nb::module_& m) {
@@ -63,24 +71,42 @@ void bind_layout(nb::module_& m) {
                std::optional<In<Index, 1>> head_row) {
                 const Matrix places = view(embedding);
                 const Csr edges = view(indptr, indices, weights);
-                require(!row_key || static_cast<Size>(row_key->shape(0)) == edges.rows, "row_key has another length");
+                require(!row_key || static_cast<Size>(row_key->shape(0)) == edges.rows, "row_key has the wrong length");
                 require(!head_row || static_cast<Size>(head_row->shape(0)) == edges.rows,
-                        "head_row has another length");
+                        "head_row has the wrong length");
                 require(!reference || static_cast<Size>(reference->shape(1)) == places.cols,
-                        "reference differs in its components");
+                        "reference and embedding differ in their number of components");
                 require(!(reference && options.update_negatives), "a frozen reference cannot move");
-                require(!(head_row && (reference || options.update_negatives)), "the heads are rows that move alone");
-                require(options.negatives >= 0, "negatives must not be negative");
-                require(options.pulls >= 1, "pulls must be at least 1");
-                require(options.firings_per_sweep > 0.0 && options.firings_per_sweep <= 1.0,
-                        "firings_per_sweep must lie in (0, 1]");
-                space_of(space_names[static_cast<int>(options.space)], options.space_values, places.cols);
+                require(!(head_row && (reference || options.update_negatives)),
+                        "head_row excludes a reference and moving negatives");
+                check_options(options, places.cols);
                 new (self)
                     SampledLayout(edges, places, reference ? view(*reference) : Matrix{},
                                   row_key ? row_key->data() : nullptr, options, head_row ? head_row->data() : nullptr);
             },
             "indptr"_a, "indices"_a, "weights"_a, "embedding"_a, "reference"_a.none(), "row_key"_a.none(), "options"_a,
             "head_row"_a.none(), nb::keep_alive<1, 6>())
+        .def_static(
+            "in_place",
+            [](In<Size, 1> indptr, In<Index, 1> indices, In<float, 1> weights, InOut<float, 2> points,
+               const LayoutOptions& options, In<Index, 1> head_row) {
+                const Csr edges = view(indptr, indices, weights);
+                require(static_cast<Size>(head_row.shape(0)) == edges.rows, "head_row has the wrong length");
+                require(!options.update_negatives, "negatives cannot move if only some points do");
+                check_options(options, static_cast<Size>(points.shape(1)));
+                return SampledLayout::in_place(edges, points.data(), static_cast<Size>(points.shape(0)),
+                                               static_cast<Size>(points.shape(1)), options, head_row.data());
+            },
+            "indptr"_a, "indices"_a, "weights"_a, "points"_a.noconvert(), "options"_a, "head_row"_a,
+            nb::keep_alive<0, 4>())
+        .def(
+            "attach",
+            [](SampledLayout& self, InOut<float, 2> points) {
+                require(static_cast<Size>(points.shape(1)) == self.embedding().cols,
+                        "points differ in their number of components");
+                self.attach(points.data(), static_cast<Size>(points.shape(0)));
+            },
+            "points"_a.noconvert(), nb::keep_alive<1, 2>())
         .def(
             "step",
             [](SampledLayout& self, In<float, 2> learning_rates, int n_jobs) {
@@ -96,14 +122,14 @@ void bind_layout(nb::module_& m) {
         .def(
             "pin",
             [](SampledLayout& self, In<bool, 1> fixed) {
-                require(static_cast<Size>(fixed.shape(0)) == self.n_heads(), "fixed has another length");
+                require(static_cast<Size>(fixed.shape(0)) == self.n_heads(), "fixed has the wrong length");
                 self.pin(fixed.data());
             },
             "fixed"_a)
         .def(
             "weigh_negatives",
             [](SampledLayout& self, In<float, 1> weights) {
-                require(static_cast<Size>(weights.shape(0)) == self.n_reference(), "weights have another length");
+                require(static_cast<Size>(weights.shape(0)) == self.n_reference(), "weights have the wrong length");
                 self.weigh_negatives(weights.data());
             },
             "weights"_a)
@@ -111,8 +137,8 @@ void bind_layout(nb::module_& m) {
             "add_density",
             [](SampledLayout& self, In<float, 1> target, float lambda, double variance_shift, Size first_sweep,
                Size every, std::optional<std::vector<double>> fitted) {
-                require(static_cast<Size>(target.shape(0)) == self.n_heads(), "target has another length");
-                require(!fitted || fitted->size() == 4, "fitted is (mean, variance, covariance, strength)");
+                require(static_cast<Size>(target.shape(0)) == self.n_heads(), "target has the wrong length");
+                require(!fitted || fitted->size() == 4, "fitted must be (mean, variance, covariance, strength)");
                 require(every >= 1, "every must be at least 1");
                 DensityOptions options{lambda, variance_shift, first_sweep, every, {}};
                 if (fitted) options.fitted = {(*fitted)[0], (*fitted)[1], (*fitted)[2], (*fitted)[3]};

@@ -1,4 +1,4 @@
-// The Python face of the sums that costs are made of.
+// Bindings of sums over pairs of points.
 #include "bindings/binding.hpp"
 #include "losses/loss_sums.hpp"
 
@@ -20,8 +20,7 @@ using Rows = std::optional<In<Index, 1>>;
 PairHeads chosen_heads(const Rows& rows, Size n) {
     if (!rows) return {nullptr, n};
     const PairHeads heads{rows->data(), static_cast<Size>(rows->shape(0))};
-    for (Size i = 0; i < heads.n; ++i)
-        require(heads.rows[i] >= 0 && heads.rows[i] < n, "rows lie beyond the embedding");
+    for (Size i = 0; i < heads.n; ++i) require(heads.rows[i] >= 0 && heads.rows[i] < n, "a row number is out of range");
     return heads;
 }
 
@@ -40,7 +39,7 @@ void bind_losses(nb::module_& m) {
         .def(
             "__init__",
             [](PairSums* self, In<float, 2> embedding, std::optional<In<float, 1>> weight) {
-                require(!weight || weight->shape(0) == embedding.shape(0), "weight has another length");
+                require(!weight || weight->shape(0) == embedding.shape(0), "weight has the wrong length");
                 new (self) PairSums(view(embedding), weight ? weight->data() : nullptr);
             },
             "embedding"_a, "weight"_a.none())
@@ -75,7 +74,7 @@ void bind_losses(nb::module_& m) {
                 const Csr graph = view(indptr, indices, weights);
                 require(graph.rows == self.rows(), "graph and embedding differ in their rows");
                 for (std::size_t e = 0; e < indices.shape(0); ++e)
-                    require(graph.indices[e] >= 0 && graph.indices[e] < graph.rows, "an edge leads to no row");
+                    require(graph.indices[e] >= 0 && graph.indices[e] < graph.rows, "a tail is no row");
                 auto out = make<double>(heads.n, vectors ? self.dim() : 1);
                 run(n_jobs, [&](ThreadTeam& team) {
                     self.edges(quantity, vectors, heads, graph, out.data(), team);
@@ -87,7 +86,7 @@ void bind_losses(nb::module_& m) {
         .def(
             "draws",
             [](const PairSums& self, const PairQuantity& quantity, Size groups, std::uint64_t seed, int n_jobs) {
-                require(self.rows() >= 2 && groups >= 2, "draws need two rows and two groups");
+                require(self.rows() >= 2 && groups >= 2, "draws need at least two rows and two groups");
                 auto value = make<double>(self.rows());
                 auto variance = make<double>(self.rows());
                 run(n_jobs, [&](ThreadTeam& team) {

@@ -1,4 +1,4 @@
-// Bindings of the neighbour search.
+// Bindings of the neighbor searches.
 #include "bindings/binding.hpp"
 #include "neighbors/neighbor_index.hpp"
 #include "neighbors/point_tree.hpp"
@@ -16,7 +16,7 @@ namespace vicinal {
 
 namespace {
 
-// A function of Python's, called with the rows it was given; only one thread can.
+// A Python function of two rows; it is called by one thread only.
 class PythonPairs : public PairMetric {
   public:
     PythonPairs(nb::list heads, nb::list tails, nb::object function)
@@ -35,7 +35,7 @@ class PythonPairs : public PairMetric {
     const nb::object function_;
 };
 
-// What a scipy.LowLevelCallable holds: a capsule with the function, named by its signature, and its data.
+// The content of a scipy.LowLevelCallable: a capsule with the function, named by its signature, and its data.
 ForeignFunction foreign_function(nb::tuple callable) {
     constexpr std::pair<const char*, ForeignFunction::Kind> signatures[] = {
         {"double (float *, float *, int, void *)", ForeignFunction::Kind::floats_data},
@@ -62,7 +62,7 @@ SparseMatrix sparse_view(const In<Size, 1>& indptr, const In<Index, 1>& indices,
     for (Size i = 0; i < csr.rows; ++i)
         for (Size e = csr.indptr[i]; e < csr.indptr[i + 1]; ++e)
             require(csr.indices[e] >= (e > csr.indptr[i] ? csr.indices[e - 1] + 1 : 0) && csr.indices[e] < cols,
-                    "the columns of a sparse row must ascend and exist");
+                    "the columns of a sparse row must ascend and be in range");
     return {csr, cols};
 }
 
@@ -72,7 +72,7 @@ void bind_pairs(nb::module_& m) {
         .def(
             "__init__",
             [](DensePairs* self, In<float, 2> heads, In<float, 2> tails, const std::string& metric, double power) {
-                require(heads.shape(1) == tails.shape(1), "queries differ in their columns");
+                require(heads.shape(1) == tails.shape(1), "queries and rows differ in their number of columns");
                 new (self) DensePairs(view(heads), view(tails), find_metric(metric), power);
             },
             "heads"_a, "tails"_a, "metric"_a, "power"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>());
@@ -80,7 +80,7 @@ void bind_pairs(nb::module_& m) {
         .def(
             "__init__",
             [](ForeignPairs* self, In<float, 2> heads, In<float, 2> tails, nb::tuple function) {
-                require(heads.shape(1) == tails.shape(1), "queries differ in their columns");
+                require(heads.shape(1) == tails.shape(1), "queries and rows differ in their number of columns");
                 new (self) ForeignPairs(view(heads), view(tails), foreign_function(function));
             },
             "heads"_a, "tails"_a, "function"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())
@@ -123,7 +123,7 @@ void bind_sparse(nb::module_& m) {
             [](const SparseIndex& self, In<Size, 1> indptr, In<Index, 1> indices, In<float, 1> values, Size cols,
                Size k, Size budget, Size pool, int n_jobs) {
                 require(budget == 0 || pool >= k, "the pool must hold k rows");
-                require(cols == self.rows().cols, "queries differ in their columns");
+                require(cols == self.rows().cols, "queries and rows differ in their number of columns");
                 require(k >= 1 && k <= self.rows().csr.rows, "k must lie between 1 and the number of rows");
                 const SparseMatrix queries = sparse_view(indptr, indices, values, cols);
                 auto index = make<Index>(queries.rows.rows, k);
@@ -195,7 +195,7 @@ void bind_neighbors(nb::module_& m) {
             [](NeighborIndex* self, In<float, 2> rows, const std::string& metric, std::uint64_t seed, int n_jobs,
                const PairMetric* pairs) {
                 const MetricRule& rule = find_metric(metric);
-                require(rule.ranking != Ranking::pairs || pairs != nullptr, "this metric is known by pairs");
+                require(rule.ranking != Ranking::pairs || pairs != nullptr, "this metric needs a PairMetric");
                 run(n_jobs,
                     [&](ThreadTeam& team) { return new (self) NeighborIndex(view(rows), rule, seed, pairs, team); });
             },
@@ -248,9 +248,11 @@ void bind_neighbors(nb::module_& m) {
             "query",
             [](const NeighborIndex& self, In<float, 2> queries, In<Size, 1> indptr, In<Index, 1> indices, Size k,
                Size pool, Size trees, float share, int n_jobs, const PairMetric* pairs) {
-                require(static_cast<Size>(queries.shape(1)) == self.rows().cols, "queries differ in their columns");
+                require(static_cast<Size>(queries.shape(1)) == self.rows().cols,
+                        "queries and rows differ in their number of columns");
                 require(k >= 1 && k <= self.rows().rows, "k must lie between 1 and the number of rows");
-                require(static_cast<Size>(indptr.shape(0)) == self.rows().rows + 1, "the graph has other rows");
+                require(static_cast<Size>(indptr.shape(0)) == self.rows().rows + 1,
+                        "graph and index differ in their rows");
                 auto index = make<Index>(static_cast<Size>(queries.shape(0)), k);
                 auto distance = make<float>(static_cast<Size>(queries.shape(0)), k);
                 run(n_jobs, [&](ThreadTeam& team) {

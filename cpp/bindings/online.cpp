@@ -1,4 +1,4 @@
-// Bindings of the search of rows that keep coming.
+// Bindings of the neighbor search of streamed rows.
 #include "bindings/binding.hpp"
 #include "neighbors/neighbor_index.hpp"
 #include "neighbors/online_neighbors.hpp"
@@ -15,14 +15,14 @@ namespace vicinal {
 
 namespace {
 
-// A look at an array that goes on growing: the memory behind it stays as long as somebody looks.
+// A read-only view of an array that may grow later; its memory lives as long as the view.
 Out<const float, 2> look_at(const GrowingArray<float>& array, Size rows, Size cols) {
     using Held = std::shared_ptr<const MemoryBlock>;
     nb::capsule owner(new Held(array.block()), [](void* p) noexcept { delete static_cast<Held*>(p); });
     return Out<const float, 2>(array.data(), {static_cast<std::size_t>(rows), static_cast<std::size_t>(cols)}, owner);
 }
 
-// The words of an array's elements; floats as such.
+// Elements are exported as words of 32 bits: floats as floats, anything else as unsigned integers.
 template <class T>
 using Word = std::conditional_t<std::is_same_v<T, float>, float, std::uint32_t>;
 
@@ -53,7 +53,7 @@ struct StateReader {
     void operator()(const char* name, Array& array) const {
         using T = std::remove_reference_t<decltype(array[0])>;
         const auto given = nb::cast<In<Word<T>, 1>>(in[name]);
-        require(given.shape(0) % words<T> == 0, "the state is not one of these neighbours");
+        require(given.shape(0) % words<T> == 0, "the state does not fit this search");
         array.resize(given.shape(0) / words<T>);
         if (given.shape(0) > 0) std::memcpy(array.data(), given.data(), given.shape(0) * sizeof(Word<T>));
     }
@@ -68,7 +68,8 @@ void bind_online(nb::module_& m) {
             [](OnlineNeighbors* self, Size cols, Size pair_cols, const std::string& metric, double power,
                std::uint64_t seed, Size k, Size spare, Size trees, Size refresh_after, Size exact_rows) {
                 const MetricRule& rule = find_metric(metric);
-                require(cols >= 1 && (pair_cols > 0) == (rule.ranking == Ranking::pairs), "columns out of range");
+                require(cols >= 1 && (pair_cols > 0) == (rule.ranking == Ranking::pairs),
+                        "cols or pair_cols out of range");
                 require(k >= 2 && spare >= 0 && trees >= 1 && refresh_after >= 1 && exact_rows >= 0,
                         "an option is out of range");
                 new (self)
@@ -86,10 +87,10 @@ void bind_online(nb::module_& m) {
         .def(
             "insert",
             [](OnlineNeighbors& self, In<float, 2> rows, In<float, 2> pair_rows, int n_jobs) {
-                require(static_cast<Size>(rows.shape(1)) == self.cols(), "rows differ in their columns");
+                require(static_cast<Size>(rows.shape(1)) == self.cols(), "rows have the wrong number of columns");
                 require(static_cast<Size>(pair_rows.shape(1)) == self.pair_cols() || self.pair_cols() == 0,
-                        "rows differ in their columns");
-                require(rows.shape(0) == pair_rows.shape(0), "rows differ in number");
+                        "rows have the wrong number of columns");
+                require(rows.shape(0) == pair_rows.shape(0), "rows and pair_rows differ in number");
                 require(self.rows() + static_cast<Size>(rows.shape(0)) < std::numeric_limits<Index>::max() / 2,
                         "too many rows");
                 run(n_jobs, [&](ThreadTeam& team) {
@@ -102,9 +103,9 @@ void bind_online(nb::module_& m) {
             "adopt",
             [](OnlineNeighbors& self, In<Index, 2> index, int n_jobs) {
                 require(static_cast<Size>(index.shape(0)) == self.rows() && self.searched() == 0,
-                        "a table of all rows is adopted before any is searched");
+                        "only a table of all rows can be adopted, before any row is searched");
                 for (std::size_t e = 0; e < index.size(); ++e)
-                    require(index.data()[e] >= -1 && index.data()[e] < self.rows(), "a neighbour is no row");
+                    require(index.data()[e] >= -1 && index.data()[e] < self.rows(), "a neighbor index is out of range");
                 run(n_jobs, [&](ThreadTeam& team) {
                     self.adopt(index.data(), static_cast<Size>(index.shape(1)), team);
                     return 0;
@@ -139,7 +140,7 @@ void bind_online(nb::module_& m) {
             [](const OnlineNeighbors& self, In<Size, 1> rows) {
                 const auto n = static_cast<Size>(rows.shape(0));
                 for (Size i = 0; i < n; ++i)
-                    require(rows.data()[i] >= 0 && rows.data()[i] < self.searched(), "a row was not searched yet");
+                    require(rows.data()[i] >= 0 && rows.data()[i] < self.searched(), "a row has not been searched yet");
                 auto index = make<Index>(n, self.options().k);
                 auto distance = make<float>(n, self.options().k);
                 self.table(rows.data(), n, index.data(), distance.data());
@@ -149,8 +150,9 @@ void bind_online(nb::module_& m) {
         .def(
             "query",
             [](const OnlineNeighbors& self, In<float, 2> queries, In<float, 2> pair_queries, Size k, int n_jobs) {
-                require(static_cast<Size>(queries.shape(1)) == self.cols(), "queries differ in their columns");
-                require(queries.shape(0) == pair_queries.shape(0), "rows differ in number");
+                require(static_cast<Size>(queries.shape(1)) == self.cols(),
+                        "queries and rows differ in their number of columns");
+                require(queries.shape(0) == pair_queries.shape(0), "rows and pair_rows differ in number");
                 require(k >= 1 && k <= self.searched(), "k must lie between 1 and the number of rows");
                 auto index = make<Index>(static_cast<Size>(queries.shape(0)), k);
                 auto distance = make<float>(static_cast<Size>(queries.shape(0)), k);

@@ -1,5 +1,5 @@
-// The input distance of every edge of a graph that came from a neighbour table: j stands in the table's row i, or i in
-// row j, or (after other graphs were merged in) in neither, which gives -1.
+// The input distance of every edge (i, j) of a graph that was made from a neighbor table: the distance of entry j of
+// row i or of entry i of row j. It is -1 if neither exists, which happens if other graphs were merged in.
 #pragma once
 
 #include "base/parallel.hpp"
@@ -18,7 +18,7 @@ inline void edge_distances(const Csr& graph, const NeighborTable& table, float* 
     team.parallel_for(graph.rows, 1024, [&](Size begin, Size end, int) {
         for (Size i = begin; i < end; ++i)
             for (Size e = graph.indptr[i]; e < graph.indptr[i + 1]; ++e)
-                // An approximate table may know a pair from one side only.
+                // An approximate table may contain a pair in one direction only.
                 out[e] = std::max(table_distance(table, i, graph.indices[e]),
                                   table_distance(table, graph.indices[e], static_cast<Index>(i)));
     });

@@ -7,7 +7,7 @@ namespace vicinal {
 
 namespace {
 
-constexpr Size rows_a_block = 256;
+constexpr Size rows_per_block = 256;
 
 }  // namespace
 
@@ -28,8 +28,8 @@ float GrowingGraph::membership_of(Size row, Index tail) const {
     return membership_[std::find(first, first + k_, tail) - index_.begin()];
 }
 
-// Memory that the edges of a row are looked up in, all over the table, is fetched while another row is worked on.
-void GrowingGraph::ask_for(Index row) const {
+// Prefetches the scattered memory that the edges of a row need while another row is processed.
+void GrowingGraph::prefetch_edges(Index row) const {
     for (const Index other : listed_by_[row]) {
         __builtin_prefetch(index_.data() + other * k_);
         __builtin_prefetch(membership_.data() + other * k_);
@@ -38,9 +38,9 @@ void GrowingGraph::ask_for(Index row) const {
 
 void GrowingGraph::replace(const Index* rows, Size count, const Index* index, const float* membership) {
     for (Size i = 0; i < count; ++i)
-        if (rows[i] < 0 || rows[i] >= n()) throw std::invalid_argument("a row to be replaced does not exist");
+        if (rows[i] < 0 || rows[i] >= n()) throw std::invalid_argument("a row to replace does not exist");
     for (Size e = 0; e < count * k_; ++e)
-        if (index[e] >= n()) throw std::invalid_argument("an edge leads to no row");
+        if (index[e] >= n()) throw std::invalid_argument("a tail is no row");
     std::vector<Index> old(static_cast<std::size_t>(k_));
     for (Size i = 0; i < count; ++i) {
         const Index row = rows[i];
@@ -66,23 +66,24 @@ void GrowingGraph::replace(const Index* rows, Size count, const Index* index, co
 }
 
 OwnedCsr GrowingGraph::edges(const Index* rows, Size count, ThreadTeam& team) const {
-    // Each row has room for every edge it could have; what is left free is squeezed out afterwards.
+    // Every row has space for all edges that it could have; unused space is removed afterwards.
     std::vector<Size> room(static_cast<std::size_t>(count + 1), 0);
     for (Size i = 0; i < count; ++i) {
-        if (rows[i] < 0 || rows[i] >= n()) throw std::invalid_argument("edges of a row that does not exist");
+        if (rows[i] < 0 || rows[i] >= n())
+            throw std::invalid_argument("a row whose edges are requested does not exist");
         room[i + 1] = room[i] + k_ + static_cast<Size>(listed_by_[rows[i]].size());
     }
     std::vector<DirectedEdge> merged(static_cast<std::size_t>(room[count]));
     OwnedCsr out;
     out.indptr.assign(static_cast<std::size_t>(count + 1), 0);
-    team.parallel_for(count, rows_a_block, [&](Size begin, Size end, int) {
+    team.parallel_for(count, rows_per_block, [&](Size begin, Size end, int) {
         std::vector<DirectedEdge> from, to;
         const auto ascending = [](const DirectedEdge& x, const DirectedEdge& y) { return x.to < y.to; };
         for (Size i = begin; i < end; ++i) {
             const Index row = rows[i];
             from.clear();
             to.clear();
-            if (i + 1 < end) ask_for(rows[i + 1]);
+            if (i + 1 < end) prefetch_edges(rows[i + 1]);
             for (Size e = row * k_; e < (row + 1) * k_; ++e)
                 if (index_[e] >= 0) from.push_back({index_[e], membership_[e]});
             for (const Index other : listed_by_[row]) to.push_back({other, membership_of(other, row)});
@@ -97,7 +98,7 @@ OwnedCsr GrowingGraph::edges(const Index* rows, Size count, ThreadTeam& team) co
     for (Size i = 0; i < count; ++i) out.indptr[i + 1] += out.indptr[i];
     out.indices.resize(static_cast<std::size_t>(out.indptr[count]));
     out.weights.resize(static_cast<std::size_t>(out.indptr[count]));
-    team.parallel_for(count, rows_a_block, [&](Size begin, Size end, int) {
+    team.parallel_for(count, rows_per_block, [&](Size begin, Size end, int) {
         for (Size i = begin; i < end; ++i)
             for (Size e = out.indptr[i]; e < out.indptr[i + 1]; ++e) {
                 const DirectedEdge& edge = merged[room[i] + e - out.indptr[i]];

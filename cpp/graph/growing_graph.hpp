@@ -1,11 +1,11 @@
-// A fuzzy graph whose rows arrive over time: the directed memberships of some rows are replaced, and the symmetric
-// edges of some rows are asked for, each at the cost of these rows alone.
+// A fuzzy graph whose rows arrive over time. The directed memberships of some rows can be replaced, and the symmetric
+// edges of some rows can be computed, each at a cost that depends on these rows only.
 //
 //   p_ij = mix * (p_{j|i} + p_{i|j} - p_{j|i} p_{i|j}) + (1 - mix) * p_{j|i} p_{i|j}              (survey eq. 4)
 //
-// A row's edges are those it lists and those of the rows that list it. Which rows list it is kept up to date; their
-// memberships are looked up where they are listed, so that replacing a row touches only the rows that come or go.
-// What it holds is a function of the last memberships of every row, not of the order in which they came.
+// The edges of a row lead to the rows that it lists and to the rows that list it. The graph keeps track of who lists
+// whom, and looks up memberships in the lists, so replacing a row changes only the rows that enter or leave its list.
+// The content depends on the last memberships of every row, not on the order in which they were given.
 #pragma once
 
 #include "graph/symmetrize.hpp"
@@ -20,12 +20,12 @@ class GrowingGraph {
 
     Size n() const { return static_cast<Size>(listed_by_.size()); }
     Size k() const { return k_; }
-    // Rows 0..n-1 exist from now on; new ones have no edges.
+    // Adds rows without edges until there are n.
     void extend(Size n);
-    // New lists [count][k] of some rows; an entry of -1 or of membership 0 is none, nor is the row itself or a repeated
-    // one.
+    // Replaces the lists [count][k] of some rows. Entries of index -1 or membership 0 are ignored, as are the row
+    // itself and repeated entries.
     void replace(const Index* rows, Size count, const Index* index, const float* membership);
-    // The symmetric edges of some rows, as compressed rows in the order asked for.
+    // The symmetric edges of some rows, in the order of `rows`.
     OwnedCsr edges(const Index* rows, Size count, ThreadTeam& team) const;
 
     const std::vector<Index>& index() const { return index_; }            // [n][k]
@@ -34,7 +34,7 @@ class GrowingGraph {
   private:
     bool lists(Size row, Index tail) const;
     float membership_of(Size row, Index tail) const;
-    void ask_for(Index row) const;
+    void prefetch_edges(Index row) const;
 
     Size k_;
     FuzzyMix mix_;

@@ -1,12 +1,13 @@
-// Conditionals of a neighbour table whose entropy is that of `perplexity` equally likely neighbours (survey eq. 18).
+// Conditional probabilities of a neighbor table whose entropy is that of `perplexity` equally likely neighbors (survey
+// eq. 18).
 //
 //   p_{j|i} = exp(-d_ij^2 / (2 sigma_i^2)) / sum over k != i of exp(-d_ik^2 / (2 sigma_i^2))
 //   sigma_i : -sum over j of p_{j|i} ln p_{j|i} = ln(perplexity)
 //
-// The survey prints d_ij / sigma_i; t-SNE squares the distance and divides by 2 sigma^2. The sum runs over the row's
-// neighbours in the table, and p is 0 for all others. An entropy out of reach is approached as far as possible: fewer
-// neighbours than `perplexity` are equally likely (sigma infinite), and so are those at the smallest distance when
-// they alone are more (sigma 0).
+// The survey prints d_ij / sigma_i; t-SNE squares the distance and divides by 2 sigma^2. The sum runs over the
+// neighbors in the table; p is 0 for all other rows. If the entropy cannot be reached, the closest one is used: fewer
+// neighbors than `perplexity` are equally likely (sigma infinite), and so are the nearest neighbors if more than
+// `perplexity` of them are at the same distance (sigma 0).
 #pragma once
 
 #include "base/parallel.hpp"
@@ -20,7 +21,7 @@ namespace vicinal {
 
 class PerplexityCalibration {
   public:
-    // In a bipartite table a number equal to the row's own names another row.
+    // In a bipartite table, an index that equals the row's own number refers to another row.
     PerplexityCalibration(const NeighborTable& table, double perplexity, bool bipartite)
         : table_(table), target_(std::log(perplexity)), bipartite_(bipartite) {}
 
@@ -32,7 +33,7 @@ class PerplexityCalibration {
     }
 
   private:
-    static constexpr double tolerance = 1e-7;  // in the entropy
+    static constexpr double tolerance = 1e-7;  // of the entropy
     static constexpr int iterations = 64;
     static constexpr double longest_step = 2.0;  // of ln(beta)
 
@@ -52,8 +53,8 @@ class PerplexityCalibration {
                 farthest = std::max(farthest, squared(table_.distance[e]));
                 ++count;
             }
-        // Squared distances beyond the nearest, as shares of the widest: conditionals do not change by the shift, and
-        // beta = width / (2 sigma^2) has no unit.
+        // Squared distances minus the smallest, divided by their range: the shift does not change the probabilities,
+        // and beta = width / (2 sigma^2) has no unit.
         const double width = count > 0 && farthest > nearest ? farthest - nearest : 1.0;
         Size at = 0;
         for (Size c = 0, e = i * table_.k; c < table_.k; ++c, ++e)
@@ -68,7 +69,7 @@ class PerplexityCalibration {
         return static_cast<float>(std::sqrt(width / (2.0 * beta)));
     }
 
-    // beta at which the entropy is the target, by Newton's method on ln(beta), kept within what is known to bracket it.
+    // Finds the beta whose entropy is the target, by Newton's method on ln(beta) within a bracket.
     double solve(const double* u, Size count) const {
         double low = 0.0, high = std::numeric_limits<double>::infinity(), beta = 1.0;
         for (int t = 0; t < iterations; ++t) {
@@ -82,7 +83,7 @@ class PerplexityCalibration {
             const double mean = first / sum, excess = std::log(sum) + beta * mean - target_;
             if (std::fabs(excess) < tolerance) break;
             (excess > 0.0 ? low : high) = beta;
-            // The entropy falls by beta^2 times the variance of u for a unit of ln(beta).
+            // d entropy / d ln(beta) = -beta^2 times the variance of u.
             const double slope = beta * beta * (second / sum - mean * mean);
             const double step = slope > 0.0 ? excess / slope : std::copysign(longest_step, excess);
             beta *= std::exp(std::clamp(step, -longest_step, longest_step));

@@ -1,12 +1,12 @@
-// rho, sigma and memberships of a neighbour table (survey eq. 1-3), with umap-learn's conventions.
+// rho, sigma and memberships of a neighbor table (survey eq. 1-3), with umap-learn's conventions.
 //
 //   p_{j|i} = exp(-(d_ij - rho_i) / sigma_i), 1 inside rho_i                                     (eq. 1)
-//   rho_i   = distance to the nearest neighbour at positive distance; with local_connectivity c the
+//   rho_i   = distance to the nearest neighbor at positive distance; with local_connectivity c the
 //             c-th one, linearly interpolated                                                    (eq. 2)
-//   sigma_i : sum over the k-1 neighbours other than i itself of p_{j|i} = log2(k)               (eq. 3)
+//   sigma_i : sum over the k-1 neighbors other than i itself of p_{j|i} = log2(k)                (eq. 3)
 //
-// The survey's sum runs over k neighbours; where k counts the point itself, as here, it has k-1 terms.
-// sigma is found to a tolerance of 1e-5 in the sum and floored at 1e-3 of the mean distance.
+// The survey's sum runs over k neighbors; here k counts the row itself, so the sum has k-1 terms. sigma solves the
+// equation to a tolerance of 1e-5 in the sum and is at least 1e-3 of the mean distance.
 #pragma once
 
 #include "base/parallel.hpp"
@@ -49,7 +49,7 @@ class SmoothKnn {
     }
 
   private:
-    // Missing neighbours (infinite distance) do not count.
+    // Missing neighbors (infinite distance) are ignored.
     static double mean(const float* d, Size n) {
         double sum = 0.0;
         Size count = 0;
@@ -76,8 +76,8 @@ class SmoothKnn {
         return static_cast<float>(*at + part * (static_cast<double>(at[1]) - *at));
     }
 
-    // Newton's steps towards the root in 1/sigma, where the sum is convex; what leaves the bracket is bisected, and as
-    // long as there is no upper end, doubled.
+    // Newton's method in 1/sigma, in which the sum is convex. A step that leaves the bracket is replaced by bisection,
+    // or by doubling as long as there is no upper bound.
     double solve(const float* d, float rho, double target) const {
         double low = 0.0, high = std::numeric_limits<double>::infinity(), sigma = first_guess(d, rho, target);
         for (int t = 0; t < most_iterations; ++t) {
@@ -103,7 +103,7 @@ class SmoothKnn {
         return sigma;
     }
 
-    // The root if all neighbours were at their mean distance.
+    // The solution if all neighbors were at their mean distance.
     double first_guess(const float* d, float rho, double target) const {
         double sum = 0.0;
         Size count = 0;
@@ -121,7 +121,7 @@ class SmoothKnn {
     SmoothKnnOptions options_;
 };
 
-// eq. 1 on the whole table. A point is not its own neighbour, unless the table is bipartite and a number names
+// Eq. 1 for the whole table. A row is not its own neighbor, unless the table is bipartite: then its index refers to
 // another row.
 inline void memberships(const NeighborTable& table, const float* rho, const float* sigma, bool bipartite, float* out,
                         ThreadTeam& team) {

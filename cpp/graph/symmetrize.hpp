@@ -1,6 +1,7 @@
-// Directed memberships made one symmetric graph, each pair combined by
+// Combines directed memberships into one symmetric graph. The rule for a pair is one of
+//
 //   FuzzyMix  p_ij = mix * (p_{j|i} + p_{i|j} - p_{j|i} p_{i|j}) + (1 - mix) * p_{j|i} p_{i|j}    (survey eq. 4),
-//             mix = 1 the fuzzy union, mix = 0 the fuzzy intersection;
+//             mix = 1 is the fuzzy union, mix = 0 the fuzzy intersection;
 //   Mean      p_ij = (p_{j|i} + p_{i|j}) / 2                                                      (eq. 19 times n).
 #pragma once
 
@@ -34,7 +35,8 @@ struct DirectedEdge {
     float p;
 };
 
-// emit(j, w) for every edge of one row: [x, x_end) leads from it, [y, y_end) to it, both in ascending order.
+// Calls emit(j, w) for every edge of one row. [x, x_end) are the edges from the row, [y, y_end) those to it, both in
+// ascending order.
 template <class Combine, class Emit>
 void merge_directions(const DirectedEdge* x, const DirectedEdge* x_end, const DirectedEdge* y,
                       const DirectedEdge* y_end, const Combine& combine, const Emit& emit) {
@@ -81,7 +83,7 @@ class Symmetrizer {
   private:
     using Edge = DirectedEdge;
 
-    // Rows by index, without the missing and the zero ones.
+    // Sorts the entries of every row by index and drops missing ones and those of membership 0.
     void sort_rows(ThreadTeam& team) {
         forward_.resize(static_cast<std::size_t>(table_.rows * table_.k));
         count_.assign(static_cast<std::size_t>(table_.rows), 0);
@@ -95,7 +97,7 @@ class Symmetrizer {
         });
     }
 
-    // Counting sort by target keeps sources in order, so transposed rows are sorted too.
+    // A counting sort by target keeps the sources in order, so transposed rows are sorted too.
     void transpose() {
         const auto n = static_cast<std::size_t>(table_.rows);
         start_.assign(n + 1, 0);

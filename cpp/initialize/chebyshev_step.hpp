@@ -1,5 +1,5 @@
 // One step of the recurrence in chebyshev.hpp. Each row of a block has one writer, so the result does not depend on
-// the number of threads, and nothing is fused, so it does not depend on the level either.
+// the number of threads; nothing is fused, so it does not depend on the level.
 #pragma once
 
 #include "initialize/chebyshev.hpp"
@@ -20,7 +20,7 @@ inline void chebyshev_step(const Csr& m, const float* x, const float* previous, 
                     std::memcpy(&columns, block + row * width + at, sizeof columns);
                     return columns;
                 };
-                Columns sum = load(x, i) * -step.centre;
+                Columns sum = load(x, i) * -step.center;
                 for (Size e = m.indptr[i]; e < m.indptr[i + 1]; ++e) sum += load(x, m.indices[e]) * m.weights[e];
                 sum = sum * step.scale - load(previous, i) * step.keep;
                 std::memcpy(next + i * width + at, &sum, sizeof sum);

@@ -6,7 +6,7 @@ namespace {
 
 constexpr Index no_group = -1;
 
-// Groups are numbered in the order of their first rows, which lie as near to each other as the rows do.
+// Groups are numbered in the order of their first rows, so groups are as local in memory as rows are.
 class Grouping {
   public:
     explicit Grouping(const Csr& graph) : graph_(graph), group_(static_cast<std::size_t>(graph.rows), no_group) {}
@@ -16,7 +16,7 @@ class Grouping {
             if (i % 65536 == 0) team.check_interrupt();
             if (group_[i] == no_group && is_free(i)) found(i);
         }
-        const std::vector<Index> seeds = group_;  // rows left over do not attract each other
+        const std::vector<Index> seeds = group_;  // remaining rows do not join each other
         for (Size i = 0; i < graph_.rows; ++i) {
             if (i % 65536 == 0) team.check_interrupt();
             if (seeds[i] == no_group) join(i, seeds);
@@ -39,7 +39,7 @@ class Grouping {
         ++next_;
     }
 
-    // A row that founded no group has a neighbour in one: that is why it did not.
+    // A row that could not start a group has a neighbor in one.
     void join(Size i, const std::vector<Index>& seeds) {
         float heaviest = -1.0f;
         for (Size e = graph_.indptr[i]; e < graph_.indptr[i + 1]; ++e)
@@ -54,7 +54,7 @@ class Grouping {
     Index next_ = 0;
 };
 
-// The rows of every group, in order.
+// The rows of every group, in ascending order.
 struct Members {
     std::vector<Size> start;
     std::vector<Index> row;
@@ -67,7 +67,7 @@ struct Members {
     }
 };
 
-// Sums of one group's weights to every other, in the order in which the others are met.
+// The sums of weights from one group to every other, in the order of first occurrence.
 class Sums {
   public:
     void resize(Size groups) {

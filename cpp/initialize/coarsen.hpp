@@ -1,9 +1,9 @@
-// A graph made coarser: rows near each other become one.
+// Coarsens a graph: nearby rows are merged into groups.
 //
-// A row none of whose neighbours is taken makes a group with all of them; a row left over joins the group of its
-// heaviest neighbour that has one. The weight between two groups (or of one with itself) is the sum of the weights
-// between their rows, so the degree of a group is the sum of its rows' degrees, and the coarse graph of a connected
-// graph is connected. Its smooth vectors, taken to the rows, are nearly those of the graph (vicinal.spectral).
+// A row without grouped neighbors starts a group with all its neighbors; a remaining row joins the group of its
+// heaviest grouped neighbor. The weight between two groups (or within one) is the sum of the weights between their
+// rows. So the degree of a group is the sum of the degrees of its rows, and the coarse graph of a connected graph is
+// connected. Its smooth vectors, copied to the rows, approximate those of the graph.
 #pragma once
 
 #include "base/parallel.hpp"
@@ -14,11 +14,11 @@
 namespace vicinal {
 
 struct Coarse {
-    std::vector<Index> group;  // of every row
-    OwnedCsr graph;            // of the groups
+    std::vector<Index> group;  // group of every row
+    OwnedCsr graph;            // graph of the groups
 };
 
-// The graph is symmetric.
+// The graph must be symmetric.
 Coarse coarsen(const Csr& graph, ThreadTeam& team);
 
 }  // namespace vicinal

@@ -1,4 +1,4 @@
-// Compiled once per level. Nothing is fused, so the results have the same bits at every level.
+// Compiled once per level with VICINAL_LEVEL set. Nothing is fused, so results have the same bits at every level.
 #include "initialize/spectral_kernels.hpp"
 
 #include "initialize/chebyshev_step.hpp"

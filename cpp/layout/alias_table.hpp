@@ -1,7 +1,7 @@
-// Draws rows in proportion to weights with one random number and two look-ups (Walker 1977, Vose's construction).
+// Draws rows in proportion to weights with one random number and two lookups (Walker 1977, Vose's construction).
 //
-// Row i of n keeps a share keep[i] / 2^32 of its n-th part of all draws and hands the rest to alias[i]. The high half
-// of bits * n names i, the low half says where in that part the draw fell.
+// Row i of n keeps a share keep[i] / 2^32 of its n-th part of all draws and gives the rest to alias[i]. The high half
+// of bits * n is i, the low half is the position within its part.
 #pragma once
 
 #include "base/types.hpp"
@@ -18,11 +18,11 @@ struct AliasTable {
 
     AliasTable() = default;
 
-    // Built in row order, so the table is a function of the weights alone.
+    // Built in row order, so the table depends on the weights only.
     AliasTable(const float* weights, Size n) : keep(static_cast<std::size_t>(n)), alias(keep.size()) {
         double total = 0.0;
         for (Size i = 0; i < n; ++i) {
-            if (!(weights[i] >= 0.0f)) throw std::invalid_argument("a weight of a negative is below 0 or not a number");
+            if (!(weights[i] >= 0.0f)) throw std::invalid_argument("a weight of a negative is below 0 or NaN");
             total += weights[i];
         }
         if (!(total > 0.0)) throw std::invalid_argument("no row has a weight above 0");
@@ -42,7 +42,7 @@ struct AliasTable {
                 poor.push_back(giver);
             }
         }
-        // What is left differs from 1 by rounding only.
+        // The remaining shares differ from 1 by rounding only.
         for (const Index i : rich) settle(i, 1.0, i);
         for (const Index i : poor) settle(i, 1.0, i);
     }

@@ -9,7 +9,7 @@ namespace vicinal {
 
 namespace {
 
-// Room for the edges of one row, for every worker.
+// Working memory for the edges of one row, one per worker.
 class ScratchRooms {
   public:
     ScratchRooms(int workers, Size edges, Size dim) {
@@ -72,7 +72,7 @@ const std::vector<float>& Density::moves(const LayoutTask& layout, const ForcePa
     return moves_;
 }
 
-// Serial, in row order: a few operations a row, and the same bits for any number of threads.
+// Serial, in row order: a few operations per row, and the same bits for any number of threads.
 void Density::summarize() {
     double n = 0.0, sum = 0.0;
     for (std::size_t i = 0; i < target_.size(); ++i) {
@@ -93,7 +93,7 @@ void Density::summarize() {
     summary_.covariance = products / others;
 }
 
-// (A, B) of every head; 0 for a row that is left out.
+// (A, B) of every head; 0 for excluded rows.
 void Density::share_rows() {
     for (std::size_t i = 0; i < target_.size(); ++i) {
         double a = 0.0, b = 0.0;

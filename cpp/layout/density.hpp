@@ -1,4 +1,4 @@
-// Owns what the density term needs between sweeps: the radii to be matched, and those of the map.
+// The density term between sweeps: the radii to match, and those of the map.
 #pragma once
 
 #include "base/parallel.hpp"
@@ -13,14 +13,15 @@ struct DensityOptions {
     float lambda;
     double variance_shift;
     Size first_sweep;
-    Size every;  // the term acts in every `every`-th sweep, with a step that is `every` times as long
-    // Of the fitted map, when new rows are placed into it: their radii must not depend on each other.
+    Size every;  // acts in every `every`-th sweep, with a step `every` times as long
+    // The summary of the fitted map when unseen rows are placed into it, because their radii must not depend on each
+    // other.
     std::optional<DensitySummary> fitted;
 };
 
 class Density {
   public:
-    // `target` holds standardised logarithms of input radii; NaN leaves a row out.
+    // `target` holds standardized logarithms of input radii; NaN excludes a row.
     Density(const float* target, const LayoutTask& task, const DensityOptions& options);
 
     bool acts_in(Size sweep) const {
@@ -28,9 +29,9 @@ class Density {
     }
     float length() const { return static_cast<float>(options_.every); }
 
-    // Radii of the map as it is, and their summary.
+    // Measures the radii of the present map and summarizes them.
     const DensitySummary& measure(const LayoutTask& task, const ForceParameters& kernel, ThreadTeam& team);
-    // The gradient of lambda Corr by every place; a frozen reference pulls once where the fit pulls twice.
+    // The gradient of lambda Corr with respect to every point. A frozen reference pulls once, a fit twice.
     const std::vector<float>& moves(const LayoutTask& task, const ForceParameters& kernel, int pulls, ThreadTeam& team);
 
     const std::vector<double>& log_radius() const { return log_radius_; }

@@ -2,17 +2,18 @@
 //
 //   R_p(i) = sum_j p_ij |x_i - x_j|² / sum_j p_ij        R_q(i) = sum_j q_ij d_ij² / sum_j q_ij       r = ln R
 //
-// With Q_i = sum_j q_ij over the edges of the graph, s² = Var(r_q) + shift and standardised r_p, a pair's derivative is
+// With Q_i = sum_j q_ij over the edges of the graph, s² = Var(r_q) + shift and standardized r_p, the derivative of a
+// pair is
 //
 //   dCorr/dd² = (w_i dr_i + w_j dr_j) / ((n-1) s),   w_i = r_p^i - Cov (r_q^i - mean) / s²
 //   dr_i/dd²  = q/Q_i (b (1-q) / d² + (1 - b (1-q)) / R_q^i)
 //
-// so a row needs two numbers from each end, A = w/Q and B = A/R. The gradient by y_i is the sum of 2 dCorr/dd² (y_i -
-// y_j) over its edges: exact, no edge is sampled. c2 grows with the number of edges and Corr does not, so lambda is
-// multiplied by the firings of a sweep, as in umap-learn, and an edge's part is clipped at the bound of the firings
-// it can expect: a weak edge does not outweigh its pull.
+// so two numbers per row are enough, A = w/Q and B = A/R. The gradient with respect to y_i is the sum of 2 dCorr/dd²
+// (y_i - y_j) over its edges; it is exact, no edge is sampled. c2 grows with the number of edges and Corr does not, so
+// lambda is multiplied by the firings per sweep, as in umap-learn. The part of an edge is clipped to the bound of its
+// expected firings, so that a weak edge does not outweigh its attraction.
 //
-// A row's sums run over its edges in their order, in double precision, whatever the width of the vectors.
+// The sums of a row run over its edges in order, in double precision, for any vector width.
 #pragma once
 
 #include "base/simd.hpp"
@@ -24,14 +25,14 @@
 namespace vicinal::VICINAL_LEVEL {
 
 constexpr float density_smallest_d2 = 1e-12f;
-constexpr double radius_epsilon = 1e-8;  // under the logarithm, umap-learn's; in squared units of the map
+constexpr double radius_epsilon = 1e-8;  // added under the logarithm, as in umap-learn; in squared units of the map
 
 class DensityRows {
   public:
     DensityRows(const LayoutTask& task, const DensityTask& density, const DensityScratch& scratch)
         : task_(task), density_(density), scratch_(scratch), dim_(static_cast<int>(task.dim)) {}
 
-    // q of every edge, its sum, and the logarithm of the radius of rows [begin, end).
+    // Computes q of every edge, its sum per row, and the logarithm of the radius, for rows [begin, end).
     void measure(Size begin, Size end) const {
         for (Size row = begin; row < end; ++row) {
             const Size first = task_.indptr[row], count = task_.indptr[row + 1] - first;
@@ -52,7 +53,7 @@ class DensityRows {
         }
     }
 
-    // The gradient of lambda Corr by the places of rows [begin, end).
+    // Computes the gradient of lambda Corr with respect to the points of rows [begin, end).
     void move(Size begin, Size end) const {
         for (Size row = begin; row < end; ++row) {
             const Size first = task_.indptr[row], count = task_.indptr[row + 1] - first;

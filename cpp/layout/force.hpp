@@ -1,5 +1,5 @@
-// Attractive and repulsive forces of the sampled methods, as coefficients of (y_i - y_j):
-// the gradient step of a cost c moves y_i by -eta * coefficient * (y_i - y_j).
+// Attractive and repulsive forces of the sampled methods, as coefficients of (y_i - y_j): a gradient step of a cost c
+// moves y_i by -eta * coefficient * (y_i - y_j).
 //
 //   UMAP (survey eq. 12, 13; q = 1/(1 + a d^{2b})):
 //     attract = 2ab d^{2(b-1)} / (1 + a d^{2b})            of  c^a = -ln q
@@ -9,8 +9,8 @@
 //     attract = 2 / (1 + d^2)                              of  -ln q
 //     repel   = -2 gamma / ((eps + d^2)(1 + d^2))          of  -gamma ln(1 - q), eps larger than in eq. 13
 //
-// One power serves both: d^{2(b-1)} = d^{2b} / d^2. d^2 is floored where d^{2(b-1)} would overflow;
-// the difference vector is then so short that the step vanishes.
+// One power is enough: d^{2(b-1)} = d^{2b} / d^2. d^2 has a lower bound so that d^{2(b-1)} cannot overflow; below it,
+// the difference vector is so short that the step vanishes.
 #pragma once
 
 #include "base/simd.hpp"
@@ -38,8 +38,8 @@ struct UmapForce {
     }
 };
 
-// Near negatives push by gamma / eps: with LargeVis' gamma of 7 eq. 13's eps would make every one of them a kick as
-// long as the clipping bound. 0.1 is what the authors' program adds.
+// Near negatives push with gamma / eps. With LargeVis' gamma of 7 and the eps of eq. 13, each of these pushes would be
+// as long as the clipping bound. The authors' program adds 0.1.
 constexpr float largevis_epsilon = 0.1f;
 
 struct LargeVisForce {
@@ -51,7 +51,7 @@ struct LargeVisForce {
     VICINAL_INLINE Float repel(Float d2) const { return (-2.0f * gamma) / ((largevis_epsilon + d2) * (1.0f + d2)); }
 };
 
-// The registry: calls f(force) with the force that the parameters name.
+// Calls f(force) with the force of the parameters. New forces are added here.
 template <class F>
 void with_force(const ForceParameters& parameters, const F& f) {
     switch (parameters.kind) {

@@ -11,10 +11,10 @@ namespace vicinal {
 
 namespace {
 
-// van der Maaten's gains, openTSNE's longest step.
+// Gains by van der Maaten, longest step by openTSNE.
 constexpr float gain_rise = 0.2f, gain_fall = 0.8f, smallest_gain = 0.01f, longest_step = 5.0f;
-constexpr float far_away = 1e18f;  // its square is a float still
-constexpr float smallest_normaliser = 1e-12f;
+constexpr float far_away = 1e18f;  // its square is still a finite float
+constexpr float smallest_normalizer = 1e-12f;
 constexpr Size reduction_rows = 1024;
 
 Size whole(Size n) { return (n + sum_lanes - 1) / sum_lanes * sum_lanes; }
@@ -35,8 +35,7 @@ FullLayout::FullLayout(const Csr& graph, Matrix heads, Matrix reference, float d
     : n_(heads.rows), dim_(heads.cols), reference_(reference), dof_(dof) {
     if (graph.rows != heads.rows) throw std::invalid_argument("graph and embedding differ in their rows");
     for (Size e = 0; e < graph.indptr[graph.rows]; ++e)
-        if (graph.indices[e] < 0 || graph.indices[e] >= sources().rows)
-            throw std::invalid_argument("an edge leads to no row");
+        if (graph.indices[e] < 0 || graph.indices[e] >= sources().rows) throw std::invalid_argument("a tail is no row");
     now_.places.assign(heads.data, heads.data + n_ * dim_);
     now_.velocity.assign(now_.places.size(), 0.0f);
     now_.gain.assign(now_.places.size(), 1.0f);
@@ -47,7 +46,7 @@ FullLayout::FullLayout(const Csr& graph, Matrix heads, Matrix reference, float d
     pad(graph);
 }
 
-// Padding has no weight, and leads to row 0.
+// Padding has weight 0 and tail 0.
 void FullLayout::pad(const Csr& graph) {
     start_.resize(static_cast<std::size_t>(n_ + 1));
     for (Size i = 0; i < n_; ++i) start_[i + 1] = start_[i] + whole(graph.indptr[i + 1] - graph.indptr[i]);
@@ -67,10 +66,10 @@ void FullLayout::step_exact(const FullStep* steps, Size n, ThreadTeam& team) {
 }
 
 void FullLayout::step_grid(const Grid& grid, const float* potential, const FullStep* steps, Size n, ThreadTeam& team) {
-    if (reference_.data == nullptr && n > 1) throw std::invalid_argument("a potential serves one iteration");
+    if (reference_.data == nullptr && n > 1) throw std::invalid_argument("a potential is valid for one iteration only");
     for (Size t = 0; t < n; ++t) {
         full_kernels().grid_gather(grid, potential, now_.places.data(), n_, potential_.data(), field_.data(), team);
-        // The grid cannot tell a row from the others: its potential holds w(0) = 1 of the row itself.
+        // A grid does not separate a row from the others: the potential includes w(0) = 1 of the row itself.
         advance(steps[t], 1.0, team);
     }
 }
@@ -97,27 +96,27 @@ void FullLayout::find_field(ThreadTeam& team) {
                                  team);
 }
 
-float FullLayout::normaliser(double own) const {
+float FullLayout::normalizer(double own) const {
     double z = 0.0;
     for (const float phi : potential_) z += phi - own;
-    return static_cast<float>(std::max(z, static_cast<double>(smallest_normaliser)));
+    return static_cast<float>(std::max(z, static_cast<double>(smallest_normalizer)));
 }
 
 void FullLayout::advance(const FullStep& step, double own_potential, ThreadTeam& team) {
     full_kernels().attract({start_.data(), tails_.data(), weights_.data(), now_.places.data(), sources().data, n_, dim_,
                             dof_, pull_.data()},
                            team);
-    const float z = reference_.data == nullptr ? normaliser(own_potential) : 0.0f;
+    const float z = reference_.data == nullptr ? normalizer(own_potential) : 0.0f;
     team.parallel_for(n_, 2048, [&](Size begin, Size end, int) { move_rows(step, z, begin, end); });
-    if (reference_.data == nullptr) centre(next_.places);
+    if (reference_.data == nullptr) center(next_.places);
     std::swap(now_, next_);
     ++epoch_;
 }
 
-void FullLayout::move_rows(const FullStep& step, float normaliser, Size begin, Size end) {
+void FullLayout::move_rows(const FullStep& step, float normalizer, Size begin, Size end) {
     const float attract = 2.0f * (dof_ + 1.0f) / dof_ * step.exaggeration;
     for (Size i = begin; i < end; ++i) {
-        const float z = normaliser > 0.0f ? normaliser : std::max(potential_[i], smallest_normaliser);
+        const float z = normalizer > 0.0f ? normalizer : std::max(potential_[i], smallest_normalizer);
         float length2 = 0.0f;
         for (Size e = i * dim_; e < (i + 1) * dim_; ++e) {
             const float gradient = attract * pull_[e] + 2.0f * (field_[e] / z);
@@ -136,7 +135,7 @@ void FullLayout::move_rows(const FullStep& step, float normaliser, Size begin, S
     }
 }
 
-void FullLayout::centre(std::vector<float>& places) const {
+void FullLayout::center(std::vector<float>& places) const {
     std::vector<double> mean(static_cast<std::size_t>(dim_), 0.0);
     for (Size i = 0; i < n_; ++i)
         for (Size c = 0; c < dim_; ++c) mean[c] += places[i * dim_ + c];

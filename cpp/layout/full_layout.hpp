@@ -1,13 +1,14 @@
 // Gradient descent of t-SNE on all rows at once: attraction along the graph, repulsion between all pairs, exact or
-// from a grid. Formulas are in student_field.hpp. An iteration with momentum m, rate eta and exaggeration x moves
+// from a grid. The formulas are in student_field.hpp. An iteration with momentum m, learning rate eta and exaggeration
+// x is
 //
-//   gain     <- gain + 0.2 where velocity and gradient do not point the same way, else 0.8 gain + 0.01
+//   gain     <- gain + 0.2 if velocity and gradient point in different directions, else 0.8 gain + 0.01
 //   velocity <- m velocity - eta gain gradient, shortened to at most 5
-//   y        <- y + velocity, then centred
+//   y        <- y + velocity, then centered
 //
-// the gradient's attractive part being multiplied by x; the graph itself never changes. With a frozen reference the
-// rows are new ones: each has a normaliser of its own, the potential at its place, so that it knows nothing of the
-// others, and nothing is centred.
+// where the attractive part of the gradient is multiplied by x; the graph never changes. With a frozen reference the
+// heads are unseen rows: each has its own normalizer, the potential at its point, so that it does not depend on the
+// others, and nothing is centered.
 #pragma once
 
 #include "base/parallel.hpp"
@@ -25,17 +26,17 @@ struct FullStep {
 
 class FullLayout {
   public:
-    // Places [n][dim] are copied. `reference` is null when the rows repel each other; otherwise it is not copied.
+    // Copies the points [n][dim]. `reference` is null if the points repel each other; otherwise it is not copied.
     FullLayout(const Csr& graph, Matrix heads, Matrix reference, float dof);
 
-    // Repulsion by every pair.
+    // Repulsion from all pairs.
     void step_exact(const FullStep* steps, Size n, ThreadTeam& team);
-    // Repulsion from a potential at the nodes of a grid: that of the present places, or of the reference.
+    // Repulsion from a potential at the nodes of a grid: the potential of the present points, or of the reference.
     void step_grid(const Grid& grid, const float* potential, const FullStep* steps, Size n, ThreadTeam& team);
 
-    // Unit masses at the sources of the repulsion, spread onto a grid.
+    // Spreads unit masses at the sources of the repulsion onto a grid.
     void spread(const Grid& grid, float* density, ThreadTeam& team);
-    // The least and the greatest coordinates of those sources.
+    // The smallest and largest coordinates of these sources.
     void bounds(float* low, float* high) const;
 
     Size epoch() const { return epoch_; }
@@ -49,9 +50,9 @@ class FullLayout {
     void pad(const Csr& graph);
     void find_field(ThreadTeam& team);
     void advance(const FullStep& step, double own_potential, ThreadTeam& team);
-    void move_rows(const FullStep& step, float normaliser, Size begin, Size end);
-    void centre(std::vector<float>& places) const;
-    float normaliser(double own_potential) const;
+    void move_rows(const FullStep& step, float normalizer, Size begin, Size end);
+    void center(std::vector<float>& places) const;
+    float normalizer(double own_potential) const;
 
     Size n_, dim_, epoch_ = 0;
     Matrix reference_;
@@ -59,12 +60,12 @@ class FullLayout {
     std::vector<Size> start_;
     std::vector<Index> tails_;
     std::vector<float> weights_;
-    // An iteration writes to next_, so that an interrupted one leaves no trace.
+    // An iteration writes to next_, so an interrupted one has no effect.
     State now_, next_;
     std::vector<float> pull_, potential_, field_, columns_, shares_;
 };
 
-// Coordinates by column, padded to whole vectors with places so far away that they weigh nothing.
+// Coordinates by component, padded to whole vectors with points so far away that their weight is 0.
 struct SourceColumns {
     SourceColumns(Matrix places, std::vector<float>& memory);
     const float* data;

@@ -1,12 +1,12 @@
-// What the kernels of the full layout work on: plain views, shared by all levels.
+// Arguments of the kernels of the full layout. Plain data shared by all levels.
 #pragma once
 
 #include "base/types.hpp"
 
 namespace vicinal {
 
-// Sums along a row of a graph or of all sources run in this many lanes, whatever the width of a register, and are
-// then added up by one fixed tree: the same bits at every level. Rows of edges are padded to whole multiples.
+// Sums over the edges of a row or over all sources use this many lanes for any register width and are reduced by one
+// fixed tree: the same bits at every level. Rows of edges are padded to multiples of it.
 constexpr Size sum_lanes = 16;
 
 // Attraction along the edges of a padded graph: pull_i = sum over j of p_ij (y_i - y_j) / (1 + d_ij^2 / dof).
@@ -15,25 +15,25 @@ struct AttractTask {
     const Index* tails;
     const float* weights;
     const float* heads;    // [n_heads][dim]
-    const float* sources;  // what the tails number
+    const float* sources;  // the points that the tails refer to
     Size n_heads, dim;
     float dof;
     float* pull;  // [n_heads][dim]
 };
 
-// The potential of all sources at every head, and its gradient, by every pair.
+// The potential of all sources at every head, and its gradient, over all pairs.
 struct FieldTask {
-    const float* columns;  // coordinate c of source j at columns[c * stride + j], padded with places far away
+    const float* columns;  // component c of source j at columns[c * stride + j], padded with distant points
     Size n_sources, stride;
     const float* heads;  // [n_heads][dim]
     Size n_heads, dim;
-    bool heads_are_sources;  // then a row is no source of its own
+    bool heads_are_sources;  // a head is then not a source of its own potential
     float dof;
     float* potential;  // [n_heads]
-    float* field;      // [n_heads][dim], or null where only the potential is asked for
+    float* field;      // [n_heads][dim], or null if only the potential is needed
 };
 
-// Nodes spacing apart, row-major; node 0 of axis c is at origin[c].
+// A row-major grid of nodes; node 0 of axis c is at origin[c].
 struct Grid {
     static constexpr Size most_axes = 3;
     Size dim = 0;
@@ -44,7 +44,7 @@ struct Grid {
     VICINAL_INLINE Size size() const { return shape[0] * shape[1] * shape[2]; }
 };
 
-// Points are spread in this many shares, each onto a grid of its own; their sum does not depend on the threads.
+// Points are spread in this many parts, each onto its own grid, so the sum does not depend on the threads.
 constexpr Size spread_shares = 8;
 
 }  // namespace vicinal

@@ -1,7 +1,7 @@
-// Between points and a grid by cubic B-splines: points are spread onto nodes, and a potential given at the nodes is
-// gathered at points together with its gradient.
+// Interpolation between points and a grid by cubic B-splines: points are spread onto nodes, and a potential at the
+// nodes is gathered at points together with its gradient.
 //
-// The last axis of the grid rides in one vector of four nodes; the others are an odometer over 4^(Dim-1) lines.
+// The last axis of the grid is one vector of four nodes; the others are a loop over 4^(Dim-1) lines.
 #pragma once
 
 #include "base/parallel.hpp"
@@ -25,14 +25,14 @@ VICINAL_INLINE float dot(const Quad& x, const Quad& y) {
     return (z[0] + z[1]) + (z[2] + z[3]);
 }
 
-// Weights of the four nodes around a place, t the way from the second to the third.
+// Weights of the four nodes around a point; t is its position between the second and the third.
 VICINAL_INLINE Quad spline(float t) {
     constexpr float sixth = 1.0f / 6.0f;
     const Quad c0 = {1, 4, 1, 0}, c1 = {-3, 0, 3, 0}, c2 = {3, -6, 3, 0}, c3 = {-1, 3, -3, 1};
     return (c0 + t * (c1 + t * (c2 + t * c3))) * sixth;
 }
 
-// Their derivatives by t.
+// Derivatives of the weights by t.
 VICINAL_INLINE Quad spline_slope(float t) {
     const Quad c1 = {-1, 0, 1, 0}, c2 = {2, -4, 2, 0}, c3 = {-1, 3, -3, 1};
     return (c1 + t * (c2 + t * c3)) * 0.5f;
@@ -47,7 +47,7 @@ class GridCell {
         for (int c = Dim - 1; c > 0; --c) stride[c - 1] = stride[c] * grid.shape[c];
         for (int c = 0; c < Dim; ++c) {
             const float u = (y[c] - grid.origin[c]) / grid.spacing;
-            // A place beyond the grid sees its border; NaN compares false and sees node 0.
+            // A point outside the grid uses the border; NaN compares false and uses node 0.
             const float last = static_cast<float>(grid.shape[c] - 4), low = u > 0.0f ? u : 0.0f;
             const float cell = __builtin_floorf(low < last ? low : last);
             const float rest = low - cell;
@@ -57,7 +57,7 @@ class GridCell {
         }
     }
 
-    // Calls f(offset of the first node, weight of the line, its derivatives by the leading axes).
+    // Calls f(offset of the first node, weight of the line, derivatives of the weight by the leading axes).
     template <bool Slopes, class F>
     VICINAL_INLINE void for_each_line(const F& f) const {
         Quad w[Dim], slope[Dim];
@@ -91,7 +91,7 @@ class GridCell {
     Size at_ = 0, stride_[Dim] = {};
 };
 
-// Adds up in `out` the unit masses of n points; `shares` has room for spread_shares grids.
+// Writes the sum of the unit masses of n points to `out`; `shares` has space for spread_shares grids.
 template <int Dim>
 void grid_spread(const Grid& grid, const float* points, Size n, float* shares, float* out, ThreadTeam& team) {
     const Size size = grid.size();

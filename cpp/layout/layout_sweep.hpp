@@ -1,24 +1,24 @@
-// The negative-sampling loop: one for every method that samples, for fitting and for transforming.
+// One sweep of the negative-sampling loop, for every method that samples, in fit and transform.
 //
-// Algorithm 1 of the survey with each row owned by one writer. In every sweep a row starts at its own
-// place in the snapshot of the last sweep. For every edge that fires it is pulled towards the snapshot of the
-// tail, twice when the graph is symmetric, because the mirrored edge pulls this row too, and once when tails
-// are frozen references. Then it draws its negatives, evaluates all of them at the moved place, and adds the sum;
-// a row that draws itself does not push itself away. Nothing a row reads is written in the same sweep, so there
-// are no locks, and the result has the same bits for any number of threads.
+// Algorithm 1 of the survey with one writer per row. In every sweep a row starts at its own point in the snapshot of
+// the previous sweep. Every edge that fires pulls it towards the snapshot of the tail: twice if the graph is
+// symmetric, because the mirrored edge pulls this row too, and once if tails are a frozen reference. Then the row
+// draws its negatives, evaluates all of them at the moved point and adds the sum; a row that draws itself is not
+// pushed. Nothing that a row reads is written in the same sweep, so there are no locks, and the result has the same
+// bits for any number of threads.
 //
-// Heads may be some rows of the reference only: those move, each at a rate of its own if it has one, and the others
-// are what they read. The cost is that of the heads, however many rows there are.
+// The heads may be only some of the points: these move, each with its own learning rate if there is one, and the
+// others are only read. A sweep then costs as much as its heads, for any number of points.
 //
-// Two single pulls, the second from where the first led, overshoot less than one of twice the length: near rows
-// attract with a coefficient above 1.
+// Two single pulls, the second from the point that the first reached, overshoot less than one pull of twice the
+// length: near points attract with a coefficient above 1.
 //
-// An edge of weight w in (0, 1] fires in sweep e when floor((e+1) w + u) > floor(e w + u), u a hash of the
-// unordered pair so that both directions fire together. In 32-bit fixed point this is a carry:
-// phase + e * rate wraps when rate is added. No state is kept, so any sweep can be computed at any time.
+// An edge of weight w in (0, 1] fires in sweep e if floor((e+1) w + u) > floor(e w + u), where u is a hash of the
+// unordered pair, so that both directions fire together. In 32-bit fixed point this is a carry: phase + e * rate wraps
+// when rate is added. There is no state, so any sweep can be computed at any time.
 //
-// Rows ride in vector lanes, one row a lane; a lane that has finished its row takes the next one of the
-// block. Lanes never mix, hence the width of the vector does not change the result.
+// Every vector lane processes one row; a lane that has finished its row takes the next one of the block. Lanes do not
+// interact, so the width of the vector does not change the result.
 #pragma once
 
 #include "base/rng.hpp"
@@ -30,7 +30,7 @@
 
 namespace vicinal::VICINAL_LEVEL {
 
-// Bits of the edges that fire, for a vector of edges.
+// Bits of the edges that fire, for one vector of edges.
 VICINAL_INLINE std::uint32_t firing(const std::uint32_t* rate, const std::uint32_t* phase, std::uint32_t sweep) {
     const UInt r = load<UInt>(rate), before = load<UInt>(phase) + sweep * r;
     return bits_of(before + r < before);
@@ -56,7 +56,7 @@ class LayoutBlock {
   private:
     VICINAL_INLINE int dim() const { return Dim > 0 ? Dim : dim_; }
 
-    // Lists the edges that fire in this sweep, row after row; rows without any keep their place.
+    // Lists the edges that fire in this sweep, row by row. Rows without any keep their point.
     void collect(Size begin, Size end) {
         n_items_ = 0;
         Index fired = 0;
@@ -74,14 +74,14 @@ class LayoutBlock {
                 for (int c = 0; c < dim(); ++c)
                     task_.head_out[head * dim() + c] = task_.head_in[row_of(head) * dim() + c];
         }
-        // Idle lanes read the place after the last edge.
+        // Idle lanes read this entry after the last edge.
         fired_[fired] = 0;
         idle_ = fired;
     }
 
     VICINAL_INLINE Size row_of(Size head) const { return task_.head_row != nullptr ? task_.head_row[head] : head; }
 
-    // Puts the next head into a lane, or parks the lane.
+    // Gives the next head to a lane, or parks the lane.
     VICINAL_INLINE void refill(int lane) {
         if (next_item_ == n_items_) {
             state_.head[lane] = state_.own[lane] = -1;
@@ -103,7 +103,7 @@ class LayoutBlock {
         for (int c = 0; c < dim(); ++c) state_.place[c * lanes + lane] = task_.head_in[row * dim() + c];
     }
 
-    // One firing edge and its negatives in every lane.
+    // Processes one firing edge and its negatives in every lane.
     VICINAL_INLINE void step() {
         Float local[Dim > 0 ? 3 * Dim : 1];
         Float* place = Dim > 0 ? local : reinterpret_cast<Float*>(state_.work);
@@ -153,7 +153,7 @@ class LayoutBlock {
         refill(lane);
     }
 
-    // A row of the reference: equally likely each, or in proportion to the weights of the alias table.
+    // A random row of the reference, uniform or by the weights of the alias table.
     VICINAL_INLINE Int draw_negative(UInt bits) const {
         const auto n = static_cast<std::uint32_t>(task_.n_reference);
         const Int drawn = bits_as<Int>(multiply_high(bits, n));
@@ -162,7 +162,7 @@ class LayoutBlock {
         return (kept & drawn) | (~kept & gather<Int>(task_.negative_alias, drawn));
     }
 
-    // The squared distance to reference[at]; delta becomes half its gradient (output_space.hpp).
+    // The squared distance to reference[at]; delta becomes half of its gradient (output_space.hpp).
     VICINAL_INLINE Float towards(Int at, const Float* place, Float* delta) const {
         if constexpr (Dim == 2)
             gather_pairs(task_.reference, at, delta[0], delta[1]);
@@ -171,7 +171,7 @@ class LayoutBlock {
         return space_.towards(place, delta, dim());
     }
 
-    // Algorithm 1's extra line: the negative moves by the opposite of the push it gives.
+    // Algorithm 1's optional line: the negative moves by the opposite of the push that it gives.
     void move_negatives(Int negative, const Float* gradient) {
         for (int lane = 0; lane < lanes; ++lane) {
             if (state_.head[lane] < 0) continue;

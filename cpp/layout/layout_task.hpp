@@ -1,4 +1,4 @@
-// What a layout sweep reads and writes. Plain data shared by every instruction-set level.
+// Arguments of a layout sweep. Plain data shared by all levels.
 #pragma once
 
 #include "base/types.hpp"
@@ -6,47 +6,47 @@
 namespace vicinal {
 
 constexpr int most_lanes = 16;
-constexpr float gradient_bound = 4.0f;  // a gradient component is clipped to this, as in umap-learn
+constexpr float gradient_bound = 4.0f;  // gradient components are clipped to this, as in umap-learn
 constexpr Size layout_block_rows = 256;
 
-// Moves that negatives receive (update_negatives) are summed as whole multiples of this part of a unit of the
-// map: whole numbers add up to the same sum in any order. 63 bits hold sums up to 2^39 units.
+// Moves of negatives (update_negatives) are summed as integer multiples of this length, because a sum of integers does
+// not depend on the order. 63 bits hold sums up to 2^39 units of the map.
 constexpr double fixed_point_unit = 1.0 / (1 << 24);
 
 struct LayoutTask {
-    // Edges in the order they are processed; see sampled_layout.hpp for rate and phase. Each array can be read
-    // most_lanes beyond its end.
+    // Edges in the order of processing; layout_sweep.hpp explains rate and phase. Each array can be read most_lanes
+    // beyond its end.
     const Size* indptr = nullptr;
     const Index* tails = nullptr;
     const std::uint32_t* rate = nullptr;
     const std::uint32_t* phase = nullptr;
     Size n_heads = 0;
-    // The row of the reference that each head is, where only some of them move; null means all, in their order.
+    // The row of the reference for each head if only some points move; null means all, in order.
     const Index* head_row = nullptr;
-    // Names the row to the random generator; null means the row number itself.
+    // The name of a row in the random generator; null means its number.
     const std::uint64_t* row_key = nullptr;
 
     const float* head_in = nullptr;    // [row]
     float* head_out = nullptr;         // [head]
-    const float* reference = nullptr;  // tails and negatives; the snapshot of the heads when fitting
+    const float* reference = nullptr;  // tails and negatives; in a fit, the snapshot of the heads
     Size n_reference = 0;
     Size dim = 2;
-    // Negatives by weight (alias_table.hpp); null when every row of the reference is drawn equally often.
+    // Weights of negatives (alias_table.hpp); null if they are uniform.
     const std::uint32_t* negative_keep = nullptr;
     const Index* negative_alias = nullptr;
-    std::int64_t* negative_moves = nullptr;  // null unless negatives move too
+    std::int64_t* negative_moves = nullptr;  // null unless negatives move
 };
 
 struct LayoutSweep {
     Size number = 0;
-    std::uint64_t key = 0;  // of (seed, number)
+    std::uint64_t key = 0;  // hash of (seed, number)
     float learning_rate = 0.0f;
-    const float* head_rates = nullptr;  // one for each head, instead of learning_rate
+    const float* head_rates = nullptr;  // one per head, instead of learning_rate
     int pulls = 0;
     int negatives = 0;
 };
 
-// Forces by name (force.hpp holds their formulas).
+// Forces by name; formulas are in force.hpp.
 enum class ForceKind { umap, largevis };
 constexpr const char* force_names[] = {"umap", "largevis"};
 
@@ -55,7 +55,7 @@ struct ForceParameters {
     float a = 0.0f, b = 0.0f, gamma = 0.0f;
 };
 
-// Distances of the map by name (output_space.hpp holds their formulas).
+// Distances of the map by name; formulas are in output_space.hpp.
 enum class SpaceKind {
     euclidean,
     minkowski,
@@ -73,10 +73,10 @@ constexpr const char* space_names[] = {"euclidean",  "minkowski", "chebyshev",  
 
 struct SpaceParameters {
     SpaceKind kind = SpaceKind::euclidean;
-    const float* values = nullptr;  // minkowski: p, then a weight for each component; mahalanobis: L, row by row
+    const float* values = nullptr;  // minkowski: p, then one weight per component; mahalanobis: L, row by row
 };
 
-// What moves the rows: the cost of a pair, and what its distance is.
+// The cost of a pair of points, and the distance it depends on.
 struct LayoutLaw {
     ForceParameters force;
     SpaceParameters space;
@@ -86,21 +86,21 @@ struct LayoutItem {
     Index head, begin, end;
 };
 
-// State of the rows now in the lanes; every array is 64-byte aligned.
+// State of the rows in the lanes; every array is aligned to 64 bytes.
 struct LaneState {
     Index* head;
-    Index* own;  // the row of the reference that the head is
+    Index* own;  // the row of the reference that is the head
     Index* cursor;
     Index* stop;
     std::uint32_t* key;
     std::uint32_t* draw;
     float* learning_rate;
     float* place;  // [dim][lanes]
-    float* work;   // three vectors a component, used when dim is not a compile-time constant
+    float* work;   // three vectors per component, used if dim is not a compile-time constant
 };
 
 struct LayoutScratch {
-    Index* fired;  // capacity: the most edges of a block, plus most_lanes
+    Index* fired;  // capacity: the largest number of edges of a block, plus most_lanes
     LayoutItem* items;
     LaneState lane_state;
 };

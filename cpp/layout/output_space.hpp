@@ -1,21 +1,21 @@
-// Distances of the map: how far apart two places are, and which way the head changes that.
+// Distances of the map, and their gradients with respect to the head.
 //
-// A space returns d² and leaves in `delta`, which held the tail, half the gradient of d² by the head: d * dd/dy.
-// Any cost c(d²) then has the gradient coefficient * delta with the coefficients of force.hpp; in the euclidean map
-// delta is y_i - y_j, and that is eq. 12 and 13.
+// A space returns d² and replaces `delta`, which holds the tail, by half the gradient of d² with respect to the head,
+// d * dd/dy. A cost c(d²) then has the gradient coefficient * delta with the coefficients of force.hpp; in a euclidean
+// map delta is y_i - y_j, which gives eq. 12 and 13.
 //
 // x is the head, y the tail, |.| componentwise:
 //   minkowski     d = (sum w |x - y|^p)^(1/p);  manhattan is p = 1, seuclidean p = 2 with w = 1/V
-//   chebyshev     d = max |x - y|; of equal ones the first counts
+//   chebyshev     d = max |x - y|; the first of equal components counts
 //   mahalanobis   d = |L^T (x - y)|, L the Cholesky factor of VI
 //   canberra      d = sum |x - y| / (|x| + |y|)
 //   braycurtis    d = sum |x - y| / sum |x + y|
-//   cosine        d = 1 - cos(x, y) = |u - v|² / 2 of the unit vectors, which cancels nothing; correlation: centred
-//   haversine     d = 2 asin sqrt(h), h = sin²(D polar / 2) + sin polar sin polar' sin²(D azimuth / 2);
-//                 a place is (polar angle, azimuth), as in umap-learn's output
-//   hyperboloid   d = acosh(s t - x.y), s = sqrt(1 + |x|²), t likewise: places are the first coordinates of points on
+//   cosine        d = 1 - cos(x, y) = |u - v|² / 2 of the unit vectors, which avoids cancellation; correlation:
+//   centered haversine     d = 2 asin sqrt(h), h = sin²(D polar / 2) + sin polar sin polar' sin²(D azimuth / 2);
+//                 a point is (polar angle, azimuth), as in umap-learn's output
+//   hyperboloid   d = acosh(s t - x.y), s = sqrt(1 + |x|²), t likewise: points are the first coordinates of points on
 //                 the hyperboloid z² = 1 + |x|²
-// Where a distance has no gradient (equal components, the zero vector, antipodes) it is 0 or stays finite.
+// If a distance has no gradient (equal components, zero vectors, antipodes), delta is 0 or finite.
 #pragma once
 
 #include "base/simd.hpp"
@@ -30,7 +30,7 @@ VICINAL_INLINE Float sign_of(Float x) {
     const Float one = splat<Float>(1.0f);
     return select(x > zeros(), one, select(x < zeros(), -one, zeros()));
 }
-// x / y, 0 where y is (nearly) 0.
+// x / y, or 0 if y is (nearly) 0.
 VICINAL_INLINE Float quotient(Float x, Float y) {
     return select(y > splat<Float>(smallest_length), x / max(y, splat<Float>(smallest_length)), zeros());
 }
@@ -55,7 +55,7 @@ struct MinkowskiSpace {
 
     explicit MinkowskiSpace(const SpaceParameters& s) : p(s.values[0]), weights(s.values + 1) {}
 
-    // In units of the largest component, so that no power leaves float32's range.
+    // In units of the largest component, so that powers stay in the range of float32.
     VICINAL_INLINE Float towards(const Float* head, Float* delta, int dim) const {
         Float largest = splat<Float>(smallest_length);
         for (int c = 0; c < dim; ++c) {
@@ -99,7 +99,8 @@ struct MahalanobisSpace {
 
     explicit MahalanobisSpace(const SpaceParameters& s) : factor(s.values) {}
 
-    // z = L^T (x - y) in place from the first component on, then L z from the last: nothing is overwritten too early.
+    // z = L^T (x - y) in place from the first component on, then L z from the last: no component is overwritten before
+    // it is used.
     VICINAL_INLINE Float towards(const Float* head, Float* delta, int dim) const {
         for (int c = 0; c < dim; ++c) delta[c] = head[c] - delta[c];
         Float d2 = zeros();
@@ -152,7 +153,7 @@ struct BrayCurtisSpace {
     }
 };
 
-template <bool Centred>
+template <bool Centered>
 struct AngleSpace {
     explicit AngleSpace(const SpaceParameters&) {}
 
@@ -173,7 +174,7 @@ struct AngleSpace {
             apart2 += difference * difference;
             delta[c] = difference;
         }
-        // A zero vector is at a right angle to any other, and equal to another zero vector.
+        // A zero vector is at a right angle to other vectors and equal to another zero vector.
         const Int both_zero = (x_length <= splat<Float>(smallest_length)) & (y_length <= splat<Float>(smallest_length));
         const Float d = select(known, 0.5f * apart2, select(both_zero, zeros(), splat<Float>(1.0f)));
         for (int c = 0; c < dim; ++c) {
@@ -186,7 +187,7 @@ struct AngleSpace {
   private:
     VICINAL_INLINE static Float mean(const Float* values, int dim) {
         Float sum = zeros();
-        if constexpr (Centred)
+        if constexpr (Centered)
             for (int c = 0; c < dim; ++c) sum += values[c];
         return sum / static_cast<float>(dim);
     }
@@ -204,7 +205,7 @@ struct HaversineSpace {
         const Float product = sin_head * sin_tail, azimuth2 = sin_azimuth * sin_azimuth;
         const Float h = min(max(sin_polar * sin_polar + product * azimuth2, zeros()), splat<Float>(1.0f));
 
-        // asin sqrt(h) = sqrt(h) P(h) up to h = 1/2, and pi/2 minus that of 1 - h beyond.
+        // asin sqrt(h) = sqrt(h) P(h) for h <= 1/2, otherwise pi/2 minus that of 1 - h.
         const Int near = h <= splat<Float>(0.5f);
         const Float rest = max(1.0f - h, splat<Float>(antipode));
         const Float small = select(near, h, rest), arc = 2.0f * sqrt(small) * asin_ratio(small);
@@ -217,7 +218,7 @@ struct HaversineSpace {
 
   private:
     static constexpr float half_turn = 3.14159265358979f;
-    static constexpr float antipode = 1e-7f;  // 1 - h below this: every direction leads back equally fast
+    static constexpr float antipode = 1e-7f;  // if 1 - h is smaller, all directions reduce the distance equally
 
     // asin(sqrt h) / sqrt h for h in [0, 1/2]; relative error 9e-8.
     VICINAL_INLINE static Float asin_ratio(Float h) {
@@ -235,8 +236,8 @@ struct HaversineSpace {
 struct HyperboloidSpace {
     explicit HyperboloidSpace(const SpaceParameters&) {}
 
-    // With h = cosh d - 1 = (|x - y|² - (s - t)²) / 2 and s - t = (x - y).(x + y) / (s + t), near places far from the
-    // origin keep their digits.
+    // With h = cosh d - 1 = (|x - y|² - (s - t)²) / 2 and s - t = (x - y).(x + y) / (s + t), near points far from the
+    // origin keep their precision.
     VICINAL_INLINE Float towards(const Float* head, Float* delta, int dim) const {
         Float x2 = zeros(), y2 = zeros(), apart2 = zeros(), cross = zeros();
         for (int c = 0; c < dim; ++c) {
@@ -250,7 +251,7 @@ struct HyperboloidSpace {
         const Float s = sqrt(1.0f + x2), t = sqrt(1.0f + y2), lead = cross / (s + t);
         const Float h = max(0.5f * (apart2 - lead * lead), splat<Float>(smallest_length));
         const Float sinh = sqrt(h * (h + 2.0f));
-        // acosh(1 + h): its series where 1 + h would round h away.
+        // acosh(1 + h): a series for small h, which the sum 1 + h would round away.
         const Float series = sqrt(2.0f * h) * (1.0f + h * (-1.0f / 12 + h * (3.0f / 160 - h * (5.0f / 896))));
         const Float d = select(h < splat<Float>(0.05f), series, ln_2 * log2(1.0f + h + sinh));
         const Float scale = d / sinh;
@@ -262,7 +263,7 @@ struct HyperboloidSpace {
     static constexpr float ln_2 = 0.693147180559945f;
 };
 
-// The registry: calls f(space) with the space that the parameters name.
+// Calls f(space) with the space of the parameters. New spaces are added here.
 template <class F>
 void with_space(const SpaceParameters& parameters, const F& f) {
     switch (parameters.kind) {

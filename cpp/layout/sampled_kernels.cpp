@@ -10,7 +10,7 @@ namespace vicinal::VICINAL_LEVEL {
 
 namespace {
 
-// Only UMAP's maps have other distances than the euclidean.
+// Only UMAP's force is compiled for distances other than the euclidean.
 template <class F>
 void with_law(const LayoutLaw& law, const F& f) {
     with_force(law.force, [&]<class Force>(const Force& force) {
@@ -29,7 +29,7 @@ void layout_sweep(const LayoutTask& task, const LayoutSweep& sweep, const Layout
                 LayoutBlock<Force, Space, Dim>(task, sweep, force, space, scratch[worker]).run(begin, end);
             });
         };
-        // Maps to look at are euclidean and have two or three components: they are worth code of their own.
+        // Euclidean maps of two or three components are the most common ones: they get specialized code.
         constexpr bool common = std::is_same_v<Space, EuclideanSpace>;
         if (common && task.dim == 2) return run(std::integral_constant<int, common ? 2 : 0>{});
         if (common && task.dim == 3) return run(std::integral_constant<int, common ? 3 : 0>{});

@@ -13,7 +13,7 @@ namespace vicinal {
 
 namespace {
 
-// An edge of the largest weight fires `firings_per_sweep` times a sweep; the others in proportion.
+// The heaviest edge fires `firings_per_sweep` times per sweep, the others in proportion to their weights.
 std::uint32_t firing_rate(float weight, float most, double firings_per_sweep) {
     const double share = static_cast<double>(weight) / most * firings_per_sweep * 4294967296.0;
     return static_cast<std::uint32_t>(std::min(share, 4294967295.0));
@@ -30,7 +30,7 @@ struct SampledLayout::Scratch {
     Scratch(Size edges, Size dim)
         : fired(static_cast<std::size_t>(edges + most_lanes)), items(layout_block_rows),
           lanes(static_cast<std::size_t>((7 + 4 * dim) * vector_bytes + vector_bytes)) {
-        // The vectors are aligned by hand: std::vector gives 16 bytes.
+        // Aligned by hand, because std::vector aligns to 16 bytes only.
         const auto address = reinterpret_cast<std::uintptr_t>(lanes.data());
         std::byte* at = lanes.data() + (vector_bytes - address % vector_bytes);
         const auto take = [&]<class T>(T*& array, Size vectors) {
@@ -55,26 +55,24 @@ struct SampledLayout::Scratch {
     LayoutScratch view;
 };
 
-SampledLayout::SampledLayout(const Csr& graph, Matrix places, Matrix reference, const std::uint64_t* row_key,
-                             const LayoutOptions& options, const Index* head_row)
-    : options_(options), n_heads_(graph.rows), dim_(places.cols), sweep_(options.first_sweep), reference_(reference),
+SampledLayout::SampledLayout(const Csr& graph, float* points, Size n, Size dim, Matrix reference,
+                             const std::uint64_t* row_key, const LayoutOptions& options, const Index* head_row)
+    : options_(options), n_heads_(graph.rows), dim_(dim), sweep_(options.first_sweep), reference_(reference),
       indptr_(graph.indptr, graph.indptr + graph.rows + 1),
-      tails_(graph.indices, graph.indices + graph.indptr[graph.rows]),
-      places_(places.data, places.data + places.rows * places.cols),
-      next_(static_cast<std::size_t>(graph.rows * places.cols)) {
+      tails_(graph.indices, graph.indices + graph.indptr[graph.rows]), points_(points), n_(n),
+      next_(static_cast<std::size_t>(graph.rows * dim)) {
     if (head_row != nullptr) head_row_.assign(head_row, head_row + n_heads_);
-    if (head_row == nullptr && graph.rows != places.rows)
-        throw std::invalid_argument("graph and embedding differ in their rows");
+    if (head_row == nullptr && graph.rows != n) throw std::invalid_argument("graph and embedding differ in their rows");
     for (const Index row : head_row_)
-        if (row < 0 || row >= places.rows) throw std::invalid_argument("a head is no row");
+        if (row < 0 || row >= n) throw std::invalid_argument("a head is no row");
     const Size n_edges = graph.indptr[graph.rows];
     for (const Index tail : tails_)
-        if (tail < 0 || tail >= n_reference()) throw std::invalid_argument("an edge leads to no row");
+        if (tail < 0 || tail >= n_reference()) throw std::invalid_argument("a tail is no row");
     if (row_key != nullptr) row_key_.assign(row_key, row_key + n_heads_);
-    if (options.update_negatives) negative_moves_.assign(places_.size(), 0);
+    if (options.update_negatives) negative_moves_.assign(static_cast<std::size_t>(n * dim), 0);
 
-    // Weights of a frozen reference, or of some heads only, are probabilities as they are: what fires for one row must
-    // not depend on the weights of those it happens to move with.
+    // With a frozen reference, or if only some points move, weights are probabilities as they are: whether an edge
+    // fires must not depend on which other rows are in the same call.
     float most = 0.0f;
     for (Size e = 0; e < n_edges; ++e) most = std::max(most, graph.weights[e]);
     if (reference.data != nullptr || head_row != nullptr || most <= 0.0f) most = 1.0f;
@@ -94,6 +92,26 @@ SampledLayout::SampledLayout(const Csr& graph, Matrix places, Matrix reference, 
             std::max(most_block_edges_, indptr_[std::min(i + layout_block_rows, n_heads_)] - indptr_[i]);
 }
 
+SampledLayout::SampledLayout(const Csr& graph, Matrix points, Matrix reference, const std::uint64_t* row_key,
+                             const LayoutOptions& options, const Index* head_row)
+    : SampledLayout(graph, nullptr, points.rows, points.cols, reference, row_key, options, head_row) {
+    own_.assign(points.data, points.data + points.rows * points.cols);
+    points_ = own_.data();
+}
+
+SampledLayout SampledLayout::in_place(const Csr& graph, float* points, Size n, Size dim, const LayoutOptions& options,
+                                      const Index* head_row) {
+    SampledLayout layout(graph, points, n, dim, {}, nullptr, options, head_row);
+    layout.in_place_ = true;
+    return layout;
+}
+
+void SampledLayout::attach(float* points, Size n) {
+    if (!in_place_ || n < n_) throw std::invalid_argument("the points cannot be attached to this layout");
+    points_ = points;
+    n_ = n;
+}
+
 void SampledLayout::pin(const bool* fixed) {
     fixed_.assign(fixed, fixed + n_heads_);
     // An edge of rate 0 never fires, and a row moves along its own edges only.
@@ -101,9 +119,9 @@ void SampledLayout::pin(const bool* fixed) {
         if (fixed_[i]) std::fill(rate_.begin() + indptr_[i], rate_.begin() + indptr_[i + 1], 0u);
 }
 
-void SampledLayout::place(Matrix places) {
-    if (places.rows != embedding().rows || places.cols != dim_) throw std::invalid_argument("places differ in shape");
-    std::copy(places.data, places.data + places.rows * dim_, places_.begin());
+void SampledLayout::place(Matrix points) {
+    if (points.rows != n_ || points.cols != dim_) throw std::invalid_argument("points differ in shape");
+    std::copy(points.data, points.data + n_ * dim_, points_);
 }
 
 void SampledLayout::step(Matrix learning_rates, ThreadTeam& team) {
@@ -111,7 +129,21 @@ void SampledLayout::step(Matrix learning_rates, ThreadTeam& team) {
         sweep_ += learning_rates.rows;
         return;
     }
-    // Moves of a sweep that was interrupted are not part of the next one.
+    if (!in_place_) return run_sweeps(learning_rates, team);
+    const Size first = sweep_;
+    std::vector<float> before(next_.size());
+    gather_heads(before.data());
+    try {
+        run_sweeps(learning_rates, team);
+    } catch (...) {
+        scatter_heads(before.data());
+        sweep_ = first;
+        throw;
+    }
+}
+
+void SampledLayout::run_sweeps(Matrix learning_rates, ThreadTeam& team) {
+    // Moves of an interrupted sweep are not part of the next one.
     std::fill(negative_moves_.begin(), negative_moves_.end(), 0);
     std::vector<Scratch> scratch;
     std::vector<LayoutScratch> views;
@@ -132,28 +164,32 @@ void SampledLayout::step(Matrix learning_rates, ThreadTeam& team) {
         if (!negative_moves_.empty()) add_negative_moves(team);
         if (density_ && density_->acts_in(sweep_))
             add_density_moves(density_moves(team), sweep.learning_rate * density_->length(), team);
-        publish_moves();
+        if (head_row_.empty()) {
+            own_.swap(next_);
+            points_ = own_.data();
+        } else {
+            scatter_heads(next_.data());
+        }
         ++sweep_;
     }
 }
 
-// What the heads reached becomes the next snapshot.
-void SampledLayout::publish_moves() {
-    if (head_row_.empty()) {
-        places_.swap(next_);
-        return;
-    }
-    const auto publish = [&](Size dim) {
-        for (Size i = 0; i < n_heads_; ++i)
-            for (Size c = 0; c < dim; ++c) places_[head_row_[i] * dim + c] = next_[i * dim + c];
-    };
-    if (dim_ == 2)
-        publish(2);
-    else
-        publish(dim_);
+void SampledLayout::gather_heads(float* out) const {
+    for (Size i = 0; i < n_heads_; ++i)
+        for (Size c = 0; c < dim_; ++c) out[i * dim_ + c] = points_[head_row_[i] * dim_ + c];
 }
 
-// The buffers change places after every sweep.
+void SampledLayout::scatter_heads(const float* from) {
+    const auto scatter = [&](Size dim) {
+        for (Size i = 0; i < n_heads_; ++i)
+            for (Size c = 0; c < dim; ++c) points_[head_row_[i] * dim + c] = from[i * dim + c];
+    };
+    if (dim_ == 2)
+        scatter(2);
+    else
+        scatter(dim_);
+}
+
 LayoutTask SampledLayout::task() {
     const auto or_null = [](auto& array) { return array.empty() ? nullptr : array.data(); };
     LayoutTask task;
@@ -164,9 +200,9 @@ LayoutTask SampledLayout::task() {
     task.n_heads = n_heads_;
     task.head_row = or_null(head_row_);
     task.row_key = or_null(row_key_);
-    task.head_in = places_.data();
+    task.head_in = points_;
     task.head_out = next_.data();
-    task.reference = reference_.data != nullptr ? reference_.data : places_.data();
+    task.reference = reference_.data != nullptr ? reference_.data : points_;
     task.n_reference = n_reference();
     task.dim = dim_;
     task.negative_keep = or_null(negative_table_.keep);

@@ -1,4 +1,4 @@
-// Owns what a sampled layout needs between sweeps: edges with rate and phase, two buffers of places.
+// The sampled layout between sweeps: edges with rate and phase, and two buffers of points.
 #pragma once
 
 #include "base/rng.hpp"
@@ -10,7 +10,7 @@
 
 namespace vicinal {
 
-// Set by the caller, field by field; a layout rejects options whose `pulls` or `firings_per_sweep` are still 0.
+// Has no defaults: the caller sets all fields. The bindings reject options with pulls or firings_per_sweep of 0.
 struct LayoutOptions {
     ForceParameters force;
     SpaceKind space = SpaceKind::euclidean;
@@ -25,52 +25,67 @@ struct LayoutOptions {
 
 class SampledLayout {
   public:
-    // Places [n][dim] are copied. They are the heads', unless `head_row` says which of them the heads are. `reference`
-    // is null when the heads are their own reference; otherwise it stays where it is and is never written. `row_key`
-    // may be null, and so may `head_row`; with it weights are probabilities as they are, and there are no pins, no
-    // densities and no moving negatives.
-    SampledLayout(const Csr& graph, Matrix places, Matrix reference, const std::uint64_t* row_key,
+    // Moves all points [n][dim], which are copied. The tails are these points too, or the rows of `reference`, which is
+    // neither copied nor changed. `row_key` may be null; it names the rows to the random generator.
+    //
+    // With `head_row` only these points move: edge weights are then firing probabilities as they are, and there are no
+    // pins, no density term and no moving negatives.
+    SampledLayout(const Csr& graph, Matrix points, Matrix reference, const std::uint64_t* row_key,
                   const LayoutOptions& options, const Index* head_row = nullptr);
 
-    // A sweep for every row of the learning rates [n][1 or one a head]. The result depends on the sweep number only,
-    // not on how the sweeps are cut into calls.
+    // Moves the points `head_row` in the caller's array, which must outlive the layout. Neither making the layout nor a
+    // sweep costs more for more points, only for more heads. A step that throws leaves the points unchanged.
+    static SampledLayout in_place(const Csr& graph, float* points, Size n, Size dim, const LayoutOptions& options,
+                                  const Index* head_row);
+    // Continues in another array, which holds at least as many points.
+    void attach(float* points, Size n);
+
+    // Runs one sweep per row of the learning rates [sweeps][1 or n_heads]. The result depends on the numbers of the
+    // sweeps, not on how they are split into calls.
     void step(Matrix learning_rates, ThreadTeam& team);
 
-    // Rows marked here stay where they are, bit for bit, while the others still feel them.
+    // Marked points do not move at all, but still attract and repel the others.
     void pin(const bool* fixed);
-    // Negatives are drawn in proportion to these weights, one for each row of the reference.
+    // Negatives are drawn in proportion to these weights, one per row of the reference.
     void weigh_negatives(const float* weights) { negative_table_ = AliasTable(weights, n_reference()); }
-    // From a sweep on, rows also move along densMAP's term (density_term.hpp); one target a head. Before pin.
+    // Adds densMAP's term (density_term.hpp); one target per head. To be called before pin().
     void add_density(const float* target, const DensityOptions& options) { density_.emplace(target, task(), options); }
     Density& density() { return density_.value(); }
     const DensitySummary& measure_density(ThreadTeam& team) { return density().measure(task(), options_.force, team); }
     const std::vector<float>& density_moves(ThreadTeam& team) {
         return density().moves(task(), options_.force, options_.pulls, team);
     }
-    // Puts every row, pinned ones too, somewhere else; what follows depends on these places and the sweep alone.
-    void place(Matrix places);
+    // Replaces all points, pinned ones too. Later sweeps depend on these points and the number of the sweep only.
+    void place(Matrix points);
 
-    Size sweep() const { return sweep_; }
-    Size n_reference() const { return reference_.data != nullptr ? reference_.rows : embedding().rows; }
+    Size sweep() const { return sweep_; }  // number of the next sweep
+    Size n_reference() const { return reference_.data != nullptr ? reference_.rows : n_; }
     Size n_heads() const { return n_heads_; }
-    Matrix embedding() const { return {places_.data(), static_cast<Size>(places_.size()) / dim_, dim_}; }
+    Matrix embedding() const { return {points_, n_, dim_}; }
 
   private:
     struct Scratch;
-    void publish_moves();
+    SampledLayout(const Csr& graph, float* points, Size n, Size dim, Matrix reference, const std::uint64_t* row_key,
+                  const LayoutOptions& options, const Index* head_row);
+    void run_sweeps(Matrix learning_rates, ThreadTeam& team);
+    void gather_heads(float* out) const;
+    void scatter_heads(const float* from);
     void add_negative_moves(ThreadTeam& team);
     void add_density_moves(const std::vector<float>& moves, float learning_rate, ThreadTeam& team);
     bool is_fixed(Size row) const { return !fixed_.empty() && fixed_[row]; }
     LayoutTask task();
 
     LayoutOptions options_;
-    Size n_heads_, dim_, sweep_ = 0, most_block_edges_ = 0;
+    Size n_heads_, dim_, sweep_, most_block_edges_ = 0;
     Matrix reference_;
     std::vector<Size> indptr_;
     std::vector<Index> tails_, head_row_;
     std::vector<std::uint32_t> rate_, phase_;
     std::vector<std::uint64_t> row_key_;
-    std::vector<float> places_, next_;
+    float* points_;  // the snapshot that a sweep reads: own_, or the caller's array
+    Size n_;
+    bool in_place_ = false;
+    std::vector<float> own_, next_;  // next_ receives the heads
     std::vector<std::int64_t> negative_moves_;
     std::vector<bool> fixed_;
     AliasTable negative_table_;

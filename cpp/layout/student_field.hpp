@@ -1,11 +1,11 @@
-// Student's kernel of t-SNE (survey eq. 20) along the edges of a graph and over every pair.
+// Student's kernel of t-SNE (survey eq. 20) along the edges of a graph and over all pairs.
 //
 //   w(d^2) = (1 + d^2/dof)^(-(dof+1)/2)         one degree of freedom: 1/(1 + d^2)
 //   phi_i  = sum over j of w(d_ij^2)            the potential; Z = sum over i of phi_i
 //   dc4/dy_i = 2 (dof+1)/dof * sum over j of p_ij (y_i - y_j)/(1 + d_ij^2/dof)  +  2/Z * dphi_i/dy_i     (of eq. 22)
 //
-// The attractive sum has no power for any dof, and the repulsive one is the gradient of one potential, which is why a
-// grid has to carry one number a node only (grid_interpolation.hpp).
+// The attractive sum needs no power for any dof, and the repulsive sum is the gradient of one potential, so a grid
+// needs only one number per node (grid_interpolation.hpp).
 #pragma once
 
 #include "base/parallel.hpp"
@@ -58,7 +58,7 @@ VICINAL_INLINE void attract_row(const AttractTask& t, Size i) {
     for (int c = 0; c < Dim; ++c) t.pull[i * Dim + c] = sum[c].total();
 }
 
-// Any number of components, an edge at a time: such maps are small.
+// Any number of components, one edge at a time: such maps are small.
 VICINAL_INLINE void attract_row_of_any_width(const AttractTask& t, Size i) {
     const float* y = t.heads + i * t.dim;
     float* pull = t.pull + i * t.dim;
@@ -84,7 +84,7 @@ void attract_rows(const AttractTask& task, ThreadTeam& team) {
     });
 }
 
-// One head against all sources; sums of a block of sources are single, sums of blocks double precision.
+// One head against all sources. Sums within a block of sources are single precision, sums of blocks double precision.
 template <int Dim, bool Cauchy>
 class FieldRow {
   public:

@@ -7,7 +7,7 @@ namespace vicinal::VICINAL_LEVEL {
 
 namespace {
 
-// Calls f(sum, begin, end) for chunks of heads, with an accumulator for the term and the dimension.
+// Calls f(sum, begin, end) for chunks of heads, with an accumulator for the term and the number of components.
 template <bool Vectors, class F>
 void for_heads(const PairPlaces& places, const PairQuantity& quantity, Size n_heads, ThreadTeam& team, const F& f) {
     with_term(quantity, [&]<class Term>(const Term& term) {

@@ -1,4 +1,4 @@
-// The loops behind loss_sums.hpp: one head against a run of tails, a register at a time.
+// The loops of loss_sums.hpp: one head against a range of tails, one register at a time.
 #pragma once
 
 #include "base/rng.hpp"
@@ -7,10 +7,10 @@
 
 namespace vicinal::VICINAL_LEVEL {
 
-constexpr Size pair_heads = 32;   // a chunk of work: these heads take a block of tails in turn, which stays cached
-constexpr Size pair_tails = 512;  // float32 partial sums are this long at most, over 16 lanes
+constexpr Size pair_heads = 32;   // heads per chunk: they share a block of tails, which stays in the cache
+constexpr Size pair_tails = 512;  // tails per block: the length of float32 partial sums, over 16 lanes
 
-// Rows next to each other in memory.
+// Consecutive rows.
 struct RunOfRows {
     const PairPlaces& places;
 
@@ -24,7 +24,7 @@ struct RunOfRows {
     }
 };
 
-// All rows but the head, each with its own weight.
+// All rows except the head, each with its own weight.
 struct OtherTails : RunOfRows {
     VICINAL_INLINE Float weight(Size head, Size at) const {
         return select(index(at) == static_cast<Index>(head), Float{}, load<Float>(places.weight + at));
@@ -40,7 +40,7 @@ struct LaterTails : RunOfRows {
     }
 };
 
-// Tails by name: the list is filled up to a multiple of most_lanes with weights of 0.
+// A list of rows, padded to a multiple of most_lanes with weights of 0.
 struct ListedTails {
     const PairPlaces& places;
     const Index* rows;
@@ -52,18 +52,18 @@ struct ListedTails {
     VICINAL_INLINE Float weight(Size, Size at) const { return load<Float>(weights + at); }
 };
 
-// Adds up one head's tails: values of the term, or vectors along (y_i - y_j). Dim > 0 fixes the number of components
-// at compile time; 0 takes it from the places.
+// Sums over the tails of one head: values of the term, or vectors along (y_i - y_j). Dim > 0 fixes the number of
+// components at compile time; 0 takes it from `places`.
 template <class Term, int Dim, bool Vectors>
 class HeadSum {
   public:
     HeadSum(const PairPlaces& places, const Term& term)
         : places_(places), term_(term), work_(Dim > 0 ? 0 : (groups + 1) * places.dim * lanes) {}
 
-    // Results a head.
+    // Results per head.
     VICINAL_INLINE Size width() const { return Vectors ? dim() : 1; }
 
-    // Adds the tails in [begin, end), a multiple of most_lanes many, to total[width()].
+    // Adds the tails [begin, end) to total[width()]; their number is a multiple of most_lanes.
     template <class Tails>
     VICINAL_INLINE void add(Size head, const Tails& tails, Size begin, Size end, double* total) {
         Float local[Dim > 0 ? (groups + 1) * Dim : 1];
@@ -105,7 +105,7 @@ class HeadSum {
     Scratch<float> work_;
 };
 
-// Tails from the row `first` on, block after block, for all heads of the chunk.
+// Adds the tails from `first` on, block by block, for all heads of the chunk.
 template <class Tails, class Sum>
 void sum_rows(Sum& sum, const PairPlaces& places, const PairHeads& heads, Size begin, Size end, Size first,
               double* out) {
@@ -117,7 +117,7 @@ void sum_rows(Sum& sum, const PairPlaces& places, const PairHeads& heads, Size b
     }
 }
 
-// The edges of every head, brought into a list of fixed length batch after batch.
+// Adds the edges of every head, copied to a list of fixed length batch by batch.
 template <class Sum>
 void sum_listed(Sum& sum, const PairPlaces& places, const PairHeads& heads, const Csr& graph, Size begin, Size end,
                 double* out) {
@@ -142,7 +142,7 @@ void sum_listed(Sum& sum, const PairPlaces& places, const PairHeads& heads, cons
 }
 
 // A group of most_lanes draws is one observation: the mean of the groups estimates the sum over the other rows, and
-// their spread the variance of that estimate.
+// their spread gives the variance of the estimate.
 template <class Sum>
 void sum_drawn(Sum& sum, const PairPlaces& places, const PairDraws& draws, Size begin, Size end,
                const PairEstimate& out) {

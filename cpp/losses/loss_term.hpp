@@ -1,12 +1,12 @@
-// What a pair of rows at squared distance d^2 contributes to a sum (loss_sums.hpp).
+// The contribution of a pair of points at squared distance d^2 to a sum (loss_sums.hpp).
 //
 //   attract_cost  -ln q        survey eq. 8,   q = 1/(1 + a d^{2b}) (eq. 5; LargeVis, eq. 21: a = b = 1)
 //   repel_cost    -ln(1 - q)   eq. 9
-//   attract, repel             eq. 12, 13: coefficients of (y_i - y_j), as the layout steps along them (force.hpp)
+//   attract, repel             eq. 12, 13: coefficients of (y_i - y_j), as in a layout step (force.hpp)
 //   student       (1 + d^2/dof)^{-(dof+1)/2}   the numerator of t-SNE's q, eq. 20 for dof = 1
 //
-// With u = a d^{2b}, -ln q = ln(1 + u) and -ln(1 - q) = ln(1 + 1/u); neither subtracts, so far pairs keep their
-// precision. d^2 is floored: the repulsive cost of coinciding rows is large and finite instead of infinite.
+// With u = a d^{2b}, -ln q = ln(1 + u) and -ln(1 - q) = ln(1 + 1/u). Neither subtracts, so distant pairs keep their
+// precision. d^2 has a lower bound: the repulsive cost of coinciding points is large but finite.
 #pragma once
 
 #include "layout/force.hpp"
@@ -14,8 +14,8 @@
 
 namespace vicinal::VICINAL_LEVEL {
 
-// ln(1 + t) for t in [sqrt(1/2) - 1, sqrt(2) - 1], minimax to a relative 1.1e-7. The layout's log2 is a degree
-// shorter and off by 1e-6 near 1, which a sum of 10^9 far pairs would show.
+// ln(1 + t) for t in [sqrt(1/2) - 1, sqrt(2) - 1], minimax with relative error 1.1e-7. The layout's log2 has one
+// degree less and an error of 1e-6 near 1, which would be visible in a sum over 10^9 distant pairs.
 VICINAL_INLINE Float log1p_near(Float t) {
     Float p = splat<Float>(0.08917643874883652f);
     p = p * t - 0.14350181818008423f;
@@ -38,7 +38,7 @@ VICINAL_INLINE Float log(Float x) {
     return __builtin_convertvector(exponent, Float) * ln_2 + log1p_near(t);
 }
 
-// ln(1 + x) for x >= 0: 1 + x is rounded only where its logarithm is not small.
+// ln(1 + x) for x >= 0. If the result is small, x itself is used instead of the rounded sum 1 + x.
 VICINAL_INLINE Float log1p(Float x) {
     const Float sum = 1.0f + x;
     const Int bits = bits_as<Int>(sum);
@@ -89,7 +89,7 @@ struct Student {
     VICINAL_INLINE Float operator()(Float d2) const { return exp2(log1p(d2 / dof) * (-0.5f * (dof + 1.0f) / ln_2)); }
 };
 
-// The registry: calls f(term) with the term that the quantity names.
+// Calls f(term) with the term of the quantity. New terms are added here.
 template <class F>
 void with_term(const PairQuantity& quantity, const F& f) {
     switch (quantity.term) {

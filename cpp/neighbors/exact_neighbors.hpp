@@ -1,4 +1,4 @@
-// Every pair of rows, in blocks, each once: the symmetric half of the distance matrix, never stored.
+// Compares every pair of rows once, in blocks: the symmetric half of the distance matrix, which is never stored.
 #pragma once
 
 #include "base/parallel.hpp"
@@ -18,7 +18,7 @@ void compare_all(const SearchSpace& space, const NeighborHeap& heap, const Limit
     Scratch<float> scratch(team.size() * join_scratch_floats(space.sketch_dim));
     Scratch<Index> ids(n);
     for (Size i = 0; i < n; ++i) ids[i] = static_cast<Index>(i);
-    // The diagonal first: it fills the rows, so that later blocks are mostly refused by their sketches.
+    // The diagonal blocks come first: they fill the heaps, so sketches reject most pairs of the later blocks.
     const auto run = [&](Size head, Size tail, int worker) {
         Join<Rank, source, Limit> join(space, heap, limit,
                                        scratch.data() + worker * join_scratch_floats(space.sketch_dim));

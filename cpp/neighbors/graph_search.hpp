@@ -1,6 +1,6 @@
-// Neighbours of unseen rows. With a forest: the leaves a query falls into give the start, then the search goes along
-// the neighbour graph (pool_search.hpp). Without one (small data), or without trees to start from: every row is looked
-// at. Each query is alone, so its answer depends on nothing else.
+// Neighbors of unseen rows. With a forest, a search starts from the leaves that contain the query and follows the
+// neighbor graph (pool_search.hpp). Without a forest (small data), or without trees to start from, it compares every
+// row. Queries are independent of each other.
 #pragma once
 
 #include "neighbors/pool_search.hpp"
@@ -8,7 +8,7 @@
 
 namespace vicinal::VICINAL_LEVEL {
 
-// A graph that is as it is.
+// A graph that does not change.
 struct FixedGraph {
     const GraphView& graph;
 
@@ -35,7 +35,7 @@ class Searcher {
         }
         search_.start(query, pool_);
         const Size trees = task_.trees < forest_.trees ? task_.trees : forest_.trees;
-        if (trees == 0) search_.look_at_all(space_.rows.rows);
+        if (trees == 0) search_.consider_every_row(space_.rows.rows);
         for (Size tree = 0; tree < trees; ++tree) {
             const Size leaf = find_leaf(space_, forest_, tree, task_.queries.sketch_row(query), normal_.data());
             const Size begin = forest_.begin_of(forest_.depth, leaf), end = forest_.begin_of(forest_.depth, leaf + 1);

@@ -9,7 +9,7 @@
 
 namespace vicinal::VICINAL_LEVEL {
 
-// Where (rank, index) belongs: ranks below it are counted a vector at a time, ties settled by index.
+// The position of (rank, index): ranks below it are counted one vector at a time, ties are resolved by index.
 VICINAL_INLINE Size find_place(HeapRow row, Size k, float rank, Index index) {
     Size at = 0;
     const Float value = splat<Float>(rank);
@@ -22,7 +22,7 @@ VICINAL_INLINE Size find_place(HeapRow row, Size k, float rank, Index index) {
     return at;
 }
 
-// False if the candidate is there already or not good enough.
+// Returns false if the candidate is already there or not good enough.
 VICINAL_INLINE bool insert_sorted(HeapRow row, Size k, float rank, Index index) {
     const Size at = find_place(row, k, rank, index);
     if (at >= k || (row.rank[at] == rank && row.index(at) == index)) return false;
@@ -35,7 +35,7 @@ VICINAL_INLINE bool insert_sorted(HeapRow row, Size k, float rank, Index index) 
     return true;
 }
 
-// A lock is held for a few dozen instructions; a holder that lost its processor is waited for politely.
+// A lock is held for a few dozen instructions only. If the holder has lost its processor, waiting threads yield.
 VICINAL_INLINE void lock(const NeighborHeap& heap, Size i) {
     for (int spins = 0; __atomic_test_and_set(heap.locks + i, __ATOMIC_ACQUIRE); ++spins)
         if (spins > 64) sched_yield();

@@ -1,9 +1,8 @@
-// The one way in which pairs of rows are compared while a table is being built: leaves of a tree, local
-// joins of NN-descent and blocks of the exact search are all a list of heads against a list of tails.
+// Compares lists of rows while a table is built: leaves of a tree, local joins of NN-descent and blocks of the exact
+// search are all a list of heads against a list of tails.
 //
-// Sketches of the tails are transposed so that lanes run over tails; four heads share every load. A pair whose
-// sketch passes the limit of either row is evaluated in full, unless the sketch is all there is to know, and
-// offered to both.
+// The sketches of the tails are transposed, so that lanes are tails; four heads share every load. A pair whose sketch
+// is within the limit of either row is evaluated in full, unless the sketch is exact, and offered to both rows.
 #pragma once
 
 #include "neighbors/heap_push.hpp"
@@ -14,18 +13,18 @@
 
 namespace vicinal::VICINAL_LEVEL {
 
-// Scratch of one worker: transposed sketches, ranks of four heads, bounds of the tails.
+// Floats of working memory per worker: transposed sketches, ranks of four heads, bounds of the tails.
 constexpr Size padded_columns(Size sketch_dim) { return (sketch_dim + 3) / 4 * 4; }
 constexpr Size join_scratch_floats(Size sketch_dim) { return (padded_columns(sketch_dim) + 4 + 1) * most_tails; }
 
-// The sketch ranks the pair; what a row holds already decides. Exact where the sketch is.
+// Pairs are ranked by their sketches and compared with the k-th entries of both rows. Exact if the sketches are.
 struct SketchLimit {
     static constexpr bool final = true;
     const NeighborHeap& heap;
     VICINAL_INLINE float operator()(Index row) const { return heap.bound(row); }
 };
 
-// A sketch never ranks a pair worse than the rows do, so nothing is lost.
+// A sketch never ranks a pair worse than the rows do, so no neighbor is lost.
 struct LowerBoundLimit {
     static constexpr bool final = false;
     const SearchSpace& space;
@@ -33,15 +32,15 @@ struct LowerBoundLimit {
     VICINAL_INLINE float operator()(Index row) const { return space.relaxed(heap.bound(row)); }
 };
 
-// A limit a row fixed before the loop: a guess may then be tighter than the bound without the result depending
-// on which thread came first.
+// One limit per row, fixed before the loop. So it can be tighter than the bound without making the result depend on
+// the order of the threads.
 struct FixedLimit {
     static constexpr bool final = false;
     const float* limit;
     VICINAL_INLINE float operator()(Index row) const { return limit[row]; }
 };
 
-// Every pair is evaluated: nothing is known about its rank.
+// Every pair is evaluated, because nothing is known about its rank.
 struct NoLimit {
     static constexpr bool final = false;
     VICINAL_INLINE float operator()(Index) const { return no_rank; }
@@ -54,8 +53,8 @@ class Join {
         : space_(space), heap_(heap), limit_(limit), columns_(scratch),
           ranks_(columns_ + padded_columns(space.sketch_dim) * most_tails), bounds_(ranks_ + 4 * most_tails) {}
 
-    // Compares every head with every tail; with `overlap` the first n_heads tails are the heads themselves
-    // and each pair among them is compared once.
+    // Compares every head with every tail. With `overlap`, the first n_heads tails are the heads themselves, and each
+    // pair among them is compared once.
     void run(const Index* heads, Size n_heads, const Index* tails, Size n_tails, bool overlap) {
         pack(tails, n_tails);
         for (Size h = 0; h < n_heads; h += 4) {
@@ -70,7 +69,7 @@ class Join {
     }
 
   private:
-    // Everything the join will touch is asked for before any of it is needed.
+    // Prefetches what the join needs, and transposes the sketches of the tails.
     void pack(const Index* tails, Size n) {
         for (Size j = 0; j < n; ++j) {
             prefetch(space_.sketch_row(tails[j]), space_.sketch_stride * static_cast<Size>(sizeof(float)));
@@ -86,7 +85,7 @@ class Join {
         }
     }
 
-    // Four columns of four sketches; what lies between sketch_dim and the padded stride is zero.
+    // Four columns of four sketches; columns between sketch_dim and the padded stride are zero.
     VICINAL_INLINE void transpose4(const float* const (&sketch)[4], Size k, float* out) const {
         typedef float Quad __attribute__((vector_size(16)));
         const Quad a = load<Quad>(sketch[0] + k), b = load<Quad>(sketch[1] + k);
@@ -139,7 +138,7 @@ class Join {
     VICINAL_INLINE void compare(Index head, Index tail, float rank) {
         if (head == tail) return;
         if constexpr (!Limit::final) {
-            // Rows that know each other need not meet again; looking is cheaper than evaluating.
+            // Pairs that already list each other are skipped: the check is cheaper than an evaluation.
             if (contains(heap_, head, tail) && contains(heap_, tail, head)) return;
             rank = rank_rows<Rank, source>(space_, head, tail);
         }

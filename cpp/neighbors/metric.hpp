@@ -1,7 +1,7 @@
 // Ranking values of pairs of rows (metric_table.hpp), on vectors.
 //
-// A pair is accumulated in 64 virtual lanes, whatever the width of a register, and reduced by one fixed
-// tree: levels with fused multiply-add (x86-64-v3, v4, arm64) agree bit for bit.
+// A pair is accumulated in 64 virtual lanes for any register width and reduced by one fixed tree, so levels with fused
+// multiply-add (x86-64-v3, v4, arm64) agree bit for bit.
 #pragma once
 
 #include "base/simd.hpp"
@@ -28,10 +28,10 @@ struct Maximum {
     static VICINAL_INLINE float merge(float x, float y) { return x > y ? x : y; }
 };
 
-// Where the rank of two rows comes from: the rows, the rows prepared, or a function of the pair.
+// What ranks two rows: the rows, the prepared rows, or a function of the pair.
 enum class Source { plain, prepared, pairs };
 
-// Asks for the beginning of a row; the processor fetches the rest of a row it sees being read.
+// Prefetches the beginning of a row; the processor prefetches the rest when the row is read.
 VICINAL_INLINE void prefetch_row(const SearchSpace& space, Size row) {
     constexpr Size head_bytes = 1024;
     const Size bytes = space.rows.cols * static_cast<Size>(sizeof(float));
@@ -42,7 +42,7 @@ constexpr int block_lanes = 16;
 constexpr int parts = block_lanes / lanes;  // registers that hold sixteen virtual lanes
 constexpr int blocks = 4;
 
-// The prepared values of sixteen columns; Prepared = false reads the row as it is.
+// The prepared values of one register of columns; Prepared = false returns the row unchanged.
 template <bool Prepared>
 VICINAL_INLINE Float prepared(const float* x, RowScale scale) {
     const Float v = load<Float>(x);
@@ -84,8 +84,8 @@ VICINAL_INLINE float rank_pair(const float* x, RowScale sx, const float* y, RowS
     return rank;
 }
 
-// The rank of a row of `heads` and a row of `space`. Two rows of one space come in the order of their numbers, so that
-// a function that is not symmetric makes no difference.
+// The rank of a row of `heads` and a row of `space`. Two rows of one space are passed in ascending order, so that the
+// result is the same for both even if a metric function is not symmetric.
 template <class Rank, Source source>
 VICINAL_INLINE float rank_rows(const SearchSpace& heads, Size head, const SearchSpace& space, Size row) {
     if constexpr (source == Source::pairs)
@@ -101,7 +101,8 @@ VICINAL_INLINE float rank_rows(const SearchSpace& space, Size x, Size y) {
     return rank_rows<Rank, source>(space, swap ? y : x, space, swap ? x : y);
 }
 
-// Calls f.template operator()<Rank, source>() for the space's ranking. Sketches of what is ranked by pairs are vectors.
+// Calls f.template operator()<Rank, source>() for the ranking of the space. The sketches of a space that is ranked by
+// pairs are compared as vectors.
 template <class F>
 void with_ranking(const SearchSpace& space, const F& f) {
     switch (space.ranking) {

@@ -1,5 +1,5 @@
-// Every metric once: how a row is prepared, what is compared while ranking, and how a ranking value
-// becomes the distance a user sees. Ranking skips whatever keeps the order (the square root).
+// All metrics: how a row is prepared, which value ranks pairs, and how this value becomes the distance that users see.
+// Ranking omits operations that keep the order (the square root).
 //
 //   metric         prepared row          ranking value      distance
 //   euclidean      x                     sum (x-y)^2        sqrt(r)
@@ -10,14 +10,13 @@
 //   haversine      x on the unit sphere  sum (x-y)^2        2 asin(sqrt(r) / 2)
 //   manhattan      x                     sum |x-y|          r
 //   chebyshev      x                     max |x-y|          r
-//   the others     x                     of sums over the columns that are not lower bounds of each other's
-//                                        (pair_terms.hpp), or nothing but a function of two rows
+//   others         x                     a function of sums over the columns, without a lower bound from a sketch
+//                                        (pair_terms.hpp), or a function of two rows
 //
-// Half the squared distance of unit vectors keeps the digits that 1 - x.y loses for near-parallel rows.
-// A row of norm 0 has no direction; it gets a coordinate of its own, so that its distance to every other
-// row is 1 and to another such row 0, as in scikit-learn.
-// Roots and places on the sphere are taken before (vicinal.metrics), as is every transformation of the rows that
-// makes one metric another.
+// Half the squared distance of unit vectors keeps the precision that 1 - x.y loses for nearly parallel rows. A row of
+// norm 0 has no direction; it gets an additional coordinate, so that its distance to other rows is 1 and to another
+// such row 0, as in scikit-learn. Square roots, positions on the sphere and all other transformations of rows that
+// turn one metric into another are done in Python.
 #pragma once
 
 #include "base/types.hpp"
@@ -26,15 +25,15 @@
 
 namespace vicinal {
 
-// A choice of columns bounds the first three from below, so they can be sketched; pairs are known by evaluation only.
+// The first three have lower bounds from a part of the columns, so they can be sketched; `pairs` must be evaluated.
 enum class Ranking { squared, absolute, maximum, pairs };
-enum class Preparation { none, unit, centred_unit };
+enum class Preparation { none, unit, centered_unit };
 enum class Finish { identity, root, half, half_root, arc };
 
-// The sums over the columns that two rows are compared by, when they are not vectors to be sketched (pair_terms.hpp).
+// Sums over the columns of two rows for metrics that cannot be sketched, and for sparse rows (pair_terms.hpp).
 enum class Terms {
     squared,
-    centred,
+    centered,
     absolute,
     maximum,
     power,
@@ -58,14 +57,14 @@ struct MetricRule {
     Preparation preparation;
     Ranking ranking;
     Finish finish;
-    Terms terms;  // of dense rows only if the ranking is by pairs; of sparse rows always
+    Terms terms;  // for dense rows only if the ranking is by pairs; for sparse rows always
 };
 
 constexpr MetricRule metric_table[] = {
     {"euclidean", Preparation::none, Ranking::squared, Finish::root, Terms::squared},
     {"sqeuclidean", Preparation::none, Ranking::squared, Finish::identity, Terms::squared},
     {"cosine", Preparation::unit, Ranking::squared, Finish::half, Terms::squared},
-    {"correlation", Preparation::centred_unit, Ranking::squared, Finish::half, Terms::centred},
+    {"correlation", Preparation::centered_unit, Ranking::squared, Finish::half, Terms::centered},
     {"hellinger", Preparation::unit, Ranking::squared, Finish::half_root, Terms::squared},
     {"haversine", Preparation::none, Ranking::squared, Finish::arc, Terms::squared},
     {"manhattan", Preparation::none, Ranking::absolute, Finish::identity, Terms::absolute},
@@ -85,7 +84,7 @@ constexpr MetricRule metric_table[] = {
     {"sokalsneath", Preparation::none, Ranking::pairs, Finish::identity, Terms::sokalsneath},
     {"yule", Preparation::none, Ranking::pairs, Finish::identity, Terms::yule},
     {"ll_dirichlet", Preparation::none, Ranking::pairs, Finish::identity, Terms::dirichlet},
-    // A function of the caller's: its value is the distance.
+    // A function of the caller; its value is the distance.
     {"function", Preparation::none, Ranking::pairs, Finish::identity, Terms::squared},
 };
 

@@ -1,8 +1,8 @@
-// The k best candidates of every row, sorted by (rank, index), filled from many threads.
+// The k best candidates of every row, sorted by (rank, index), filled by many threads.
 //
-// What a row ends with is a property of the set of candidates offered, not of their order: the pair
-// (rank, index) is a total order, an entry that was pushed out can never come back, and the same pair of
-// rows always has the same rank. So a lock a row costs no determinism.
+// The final content of a row depends on the set of candidates, not on their order: (rank, index) is a total order, an
+// entry that was pushed out can never return, and a pair of rows always has the same rank. So locks per row keep the
+// result deterministic.
 #pragma once
 
 #include "base/types.hpp"
@@ -13,9 +13,9 @@ namespace vicinal {
 
 constexpr float no_rank = std::numeric_limits<float>::infinity();
 constexpr std::uint32_t no_tag = 0xfffffffeu;
-constexpr Size heap_pad = 16;  // rows are padded so that whole vectors can be read
+constexpr Size heap_pad = 16;  // entries per row are padded to this multiple, so that whole vectors can be read
 
-// A tag is index << 1 | fresh; fresh entries have not been through a round of NN-descent yet.
+// A tag is index << 1 | fresh; fresh entries have not taken part in a round of NN-descent yet.
 VICINAL_INLINE Index index_of(std::uint32_t tag) { return static_cast<Index>(tag >> 1); }
 VICINAL_INLINE bool is_fresh(std::uint32_t tag) { return (tag & 1) != 0; }
 
@@ -23,7 +23,7 @@ VICINAL_INLINE bool precedes(float rank_x, Index x, float rank_y, Index y) {
     return rank_x < rank_y || (rank_x == rank_y && x < y);
 }
 
-// One row: ranks ascending, infinite where there is no entry, and beyond k.
+// One row: ranks ascend; they are infinite for missing entries and beyond k.
 struct HeapRow {
     float* rank;
     std::uint32_t* tag;
@@ -32,7 +32,7 @@ struct HeapRow {
     VICINAL_INLINE Index index(Size e) const { return index_of(tag[e]); }
 };
 
-// View of the arrays of all rows; the owner allocates them.
+// A view of the arrays of all rows, which the owner allocates.
 struct NeighborHeap {
     float* ranks = nullptr;         // [rows][stride]
     std::uint32_t* tags = nullptr;  // [rows][stride]
@@ -44,7 +44,7 @@ struct NeighborHeap {
 
     VICINAL_INLINE HeapRow row(Size i) const { return {ranks + i * stride, tags + i * stride}; }
 
-    // Never smaller than the truth at the time of the call: the k-th rank only falls.
+    // At least the true value at the time of the call, because the k-th rank only decreases.
     VICINAL_INLINE float bound(Size i) const {
         float value;
         __atomic_load(worst + i, &value, __ATOMIC_RELAXED);

@@ -17,7 +17,7 @@ const MetricRule& find_metric(const std::string& name) {
 
 namespace {
 
-// The arrays behind a NeighborHeap.
+// Owns the arrays of a NeighborHeap.
 class HeapStorage {
   public:
     HeapStorage(Size rows, Size k, ThreadTeam& team) {
@@ -112,7 +112,7 @@ void NeighborIndex::grow_forest(Size trees, Size leaf_rows, ThreadTeam& team) {
     Size depth = 0;
     while ((n >> depth) > leaf_rows) ++depth;
     if (forest_.trees == trees && forest_.depth == depth) return;
-    // Grown aside: an interruption leaves the forest there was.
+    // Built separately, so that an interruption leaves the previous forest.
     ForestView grown{.trees = trees, .depth = depth, .rows = n};
     std::vector<Index> order(static_cast<std::size_t>(trees * n));
     std::vector<Index> pairs(static_cast<std::size_t>(2 * trees * grown.nodes()));

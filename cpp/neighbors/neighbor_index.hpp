@@ -1,5 +1,5 @@
-// Rows made searchable: prepared by their metric, sketched, and for large data sorted into a forest.
-// An index is a function of (rows, metric, seed) alone, so it can be thrown away and built again.
+// Rows prepared for searches: by their metric, with sketches, and for large data in a forest. An index depends on
+// (rows, metric, seed) only, so it can be discarded and rebuilt.
 #pragma once
 
 #include "neighbors/row_sketcher.hpp"
@@ -32,19 +32,21 @@ const MetricRule& find_metric(const std::string& name);  // throws std::invalid_
 
 class NeighborIndex {
   public:
-    // Keeps the view: the rows must outlive the index. A metric that ranks by pairs comes with `pairs`, which must
-    // outlive it too; the rows then only show where neighbours are likely.
+    // Keeps a view of the rows, which must outlive the index. A metric that ranks by pairs needs `pairs`, which must
+    // outlive the index too; the rows then only provide sketches that suggest likely neighbors.
     NeighborIndex(Matrix rows, const MetricRule& metric, std::uint64_t seed, const PairMetric* pairs, ThreadTeam& team);
 
-    // k nearest rows of every row, itself first; [rows][k]. Exact, or by forest and NN-descent.
+    // Writes the k nearest rows of every row, itself first, [rows][k]; exact.
     void search_exact(Size k, Index* index, float* distance, ThreadTeam& team);
-    // The latter returns the share of a neighbour's rank that its sketch shows (nn_descent.hpp).
+    // The same by a forest and NN-descent. Returns the share of a neighbor's rank that its sketch shows
+    // (nn_descent.hpp).
     float search_approximate(Size k, const SearchOptions& options, Index* index, float* distance, ThreadTeam& team);
 
-    // Trees for finding where a search of unseen rows starts; without, every row is looked at.
+    // Builds the trees that searches of unseen rows start from; without them, a query is compared with every row.
     void grow_forest(Size trees, Size leaf_rows, ThreadTeam& team);
 
-    // k nearest rows of every query, [queries][k]; `pairs` of queries and rows, if the metric needs it.
+    // Writes the k nearest rows of every query, [queries][k]. `pairs` ranks queries against rows, if the metric needs
+    // it.
     void query(Matrix queries, const PairMetric* pairs, GraphView graph, const QueryOptions& options, Index* index,
                float* distance, ThreadTeam& team) const;
 

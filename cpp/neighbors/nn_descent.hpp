@@ -1,11 +1,11 @@
-// NN-descent (Dong, Moses, Li 2011): neighbours of neighbours are likely neighbours. In a round every row brings
-// a sample of its neighbours, new and old, forward and reverse, together.
+// NN-descent (Dong, Moses, Li 2011): neighbors of neighbors are likely neighbors. In every round, a sample of each
+// row's neighbors, new and old, forward and reverse, is compared with each other.
 //
-// It runs twice: from the leaves of the forest on the sketches, where a comparison is cheap, and, unless the
-// sketches are the rows, once more on the rows, from the best candidates that the sketches gave.
+// It runs twice: from the leaves of the forest on the sketches, which are cheap to compare, and, unless the sketches
+// are the rows, on the rows, from the best candidates of the first run.
 //
-// Which neighbours a row samples is decided by a hashed priority, kept in the same sorted table as the
-// neighbours themselves, so it does not depend on the order in which threads offer them.
+// A hashed priority decides which neighbors a row samples. Samples are kept in sorted tables like the neighbors
+// themselves, so they do not depend on the order of the threads.
 #pragma once
 
 #include "base/parallel.hpp"
@@ -40,7 +40,7 @@ inline void select_candidates(const NeighborHeap& heap, const CandidateTables& t
             }
         }
     });
-    // What a row brings along in this round is old from now on.
+    // Sampled entries are old from the next round on.
     team.parallel_for(heap.rows, 256, [&](Size begin, Size end, int) {
         for (Size i = begin; i < end; ++i) {
             const HeapRow row = heap.row(i), chosen = tables.fresh.row(i);
@@ -53,7 +53,7 @@ inline void select_candidates(const NeighborHeap& heap, const CandidateTables& t
     });
 }
 
-// Entries that came in since the last selection: the same number for any number of threads.
+// Entries that are new since the last selection: the same for any number of threads.
 inline Size count_fresh(const NeighborHeap& heap, ThreadTeam& team) {
     Size total = 0;
     team.parallel_for(heap.rows, 4096, [&](Size begin, Size end, int) {
@@ -64,8 +64,8 @@ inline Size count_fresh(const NeighborHeap& heap, ThreadTeam& team) {
     return total;
 }
 
-// `order` lists the rows so that near ones are handled together and find each other's data in cache.
-// `refresh` is called before every round, to fix the round's limits.
+// `order` lists rows so that near ones are processed together and share the cache. `refresh` is called before every
+// round and updates its limits.
 template <class Rank, Source source, class Limit, class Refresh>
 void descend(const SearchSpace& space, const NeighborHeap& heap, const CandidateTables& tables, const Index* order,
              const DescentOptions& options, const Limit& limit, const Refresh& refresh, ThreadTeam& team) {
@@ -94,7 +94,7 @@ void descend(const SearchSpace& space, const NeighborHeap& heap, const Candidate
     }
 }
 
-// The neighbours among the sketches: leaves of the forest, then rounds of NN-descent.
+// The neighbors by sketch: leaves of the forest, then rounds of NN-descent.
 template <class Rank>
 void descend_sketches(const SearchSpace& space, const NeighborHeap& heap, const CandidateTables& tables,
                       const ForestView& forest, const DescentOptions& options, ThreadTeam& team) {
@@ -113,7 +113,7 @@ void descend_sketches(const SearchSpace& space, const NeighborHeap& heap, const 
     descend<Rank, Source::plain>(space, heap, tables, forest.order, options, limit, [] {}, team);
 }
 
-// Ranks what the sketches found by the rows themselves, best k kept, all of it new.
+// Ranks the neighbors by sketch again by the rows themselves; the best k are kept and marked as new.
 template <class Rank, Source source>
 void rank_again(const SearchSpace& space, const NeighborHeap& found, const NeighborHeap& heap, const Index* order,
                 ThreadTeam& team) {
@@ -130,8 +130,8 @@ void rank_again(const SearchSpace& space, const NeighborHeap& found, const Neigh
     });
 }
 
-// How much of a neighbour's rank its sketch shows: mean plus one standard deviation over the neighbours of a
-// sample of rows. A pair whose sketch exceeds this share of a row's k-th rank is most likely no neighbour.
+// The share of a neighbor's rank that its sketch shows: mean plus one standard deviation over the neighbors of a
+// sample of rows. A pair whose sketch exceeds this share of a row's k-th rank is unlikely to be a neighbor.
 template <class Rank>
 float sketch_share(const SearchSpace& space, const NeighborHeap& heap) {
     constexpr Size sample_rows = 2048;
@@ -153,7 +153,7 @@ float sketch_share(const SearchSpace& space, const NeighborHeap& heap) {
     return static_cast<float>(mean + std::sqrt(variance > 0.0 ? variance : 0.0));
 }
 
-// Rows by chance beside those that the sketches gave: a function need not care for what sketches show.
+// Adds random rows to the candidates, because a metric function may be unrelated to the sketches.
 template <class Rank, Source source>
 void add_random_rows(const SearchSpace& space, const NeighborHeap& heap, std::uint64_t seed, ThreadTeam& team) {
     constexpr std::uint32_t random_rows = 4;
@@ -169,8 +169,8 @@ void add_random_rows(const SearchSpace& space, const NeighborHeap& heap, std::ui
     });
 }
 
-// The largest sketch rank among the neighbours a row holds: pairs farther apart than that are not worth evaluating.
-// Where the metric does not care for the sketches, random rows make it so large that nothing is refused.
+// The largest sketch rank among the neighbors of a row: pairs beyond it are not evaluated. If the metric is unrelated
+// to the sketches, random rows make this limit so large that nothing is rejected.
 template <class Rank>
 float farthest_sketch(const SearchSpace& space, const NeighborHeap& heap, Size i) {
     float farthest = 0.0f;
@@ -182,7 +182,7 @@ float farthest_sketch(const SearchSpace& space, const NeighborHeap& heap, Size i
     return farthest;
 }
 
-// Rounds on the rows themselves; returns the share used (above), which searches of the index use too.
+// Rounds on the rows themselves. Returns the share (sketch_share), which later queries use too.
 template <class Rank, Source source>
 float descend_rows(const SearchSpace& space, const NeighborHeap& found, const NeighborHeap& heap,
                    const CandidateTables& tables, const Index* order, const DescentOptions& options, ThreadTeam& team) {

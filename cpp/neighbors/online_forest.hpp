@@ -1,8 +1,8 @@
-// Random-projection trees that grow by insertion: a leaf with too many rows is split at the median along the difference
-// of two of its rows, so an insertion costs a walk from the root and, rarely, a sort of one leaf.
+// Random-projection trees that grow by insertion. A full leaf is split at the median along the difference of two of
+// its rows, so an insertion costs a descent from the root and sometimes a sort of one leaf.
 //
-// A leaf whose rows cannot be told apart takes no more: its rows are starting points, and the graph leads to the
-// others.
+// If the rows of a full leaf cannot be separated, the leaf takes no more rows: its rows are starting points only, and
+// the graph leads to the others.
 #pragma once
 
 #include "base/rng.hpp"
@@ -21,7 +21,8 @@ VICINAL_INLINE Size descend_tree(const OnlineForest& forest, Size node, const fl
     return node;
 }
 
-// The leaves of all trees, `nodes` [trees]. The walks go on side by side: each waits for memory at every step.
+// Finds the leaves of all trees, `nodes` [trees]. All trees are descended together, because each waits for memory at
+// every step.
 VICINAL_INLINE void descend_trees(const OnlineForest& forest, const float* sketch, Size width, Index* nodes) {
     for (Size tree = 0; tree < forest.trees; ++tree) nodes[tree] = static_cast<Index>(tree);
     for (bool inside = true; inside;) {
@@ -37,13 +38,13 @@ VICINAL_INLINE void descend_trees(const OnlineForest& forest, const float* sketc
     }
 }
 
-class Planter {
+class ForestBuilder {
   public:
-    Planter(const SearchSpace& space, OnlineForest& forest, std::uint64_t seed)
+    ForestBuilder(const SearchSpace& space, OnlineForest& forest, std::uint64_t seed)
         : space_(space), forest_(forest), width_(split_width(space)), key_(stream_key(seed, Stream::forest)) {}
 
-    // `above` has a node of each tree on the row's way down, or is null: then it starts from the roots.
-    void plant(Index row, const Index* above) {
+    // `above` holds a node of each tree that is an ancestor of the row's leaf; null means the roots.
+    void insert(Index row, const Index* above) {
         for (Size tree = 0; tree < forest_.trees; ++tree) {
             const float* sketch = space_.sketch_row(row);
             Size node = descend_tree(forest_, above != nullptr ? above[tree] : tree, sketch, width_);
@@ -57,7 +58,7 @@ class Planter {
     }
 
   private:
-    // False if every row projects to the same value along every direction that was tried.
+    // Returns false if all rows have the same projection in every direction tried.
     bool split(Size node) {
         Index* rows = forest_.members + forest_.nodes[node].leaf * online_leaf_rows;
         const std::uint32_t key = row_key(key_, static_cast<std::uint64_t>(node));
@@ -96,7 +97,8 @@ class Planter {
         std::sort(projected, projected + online_leaf_rows, [](const Projected& x, const Projected& y) {
             return x.value < y.value || (x.value == y.value && x.row < y.row);
         });
-        // Equal values go the same way: the first place at or after the middle where the value changes, or before it.
+        // Equal values go to the same side: split where the value changes, at or after the middle, otherwise before
+        // it.
         Size middle = online_leaf_rows / 2;
         while (middle < online_leaf_rows && projected[middle].value == projected[middle - 1].value) ++middle;
         if (middle == online_leaf_rows)

@@ -17,8 +17,8 @@ void explore_any(const OnlineView& view, const Exploration& task, ThreadTeam& te
     });
 }
 
-void meet_any(const OnlineView& view, Size listed, const Index* rows, Size n) {
-    with_ranking(view.space, [&]<class Rank, Source source>() { meet<Rank, source>(view, listed, rows, n); });
+void compare_chunk_any(const OnlineView& view, Size listed, const Index* rows, Size n) {
+    with_ranking(view.space, [&]<class Rank, Source source>() { compare_chunk<Rank, source>(view, listed, rows, n); });
 }
 
 void accept(const OnlineView& view, Size listed, const Offer* offers, Size n, Outcome* out) {
@@ -33,11 +33,11 @@ void accept(const OnlineView& view, Size listed, const Offer* offers, Size n, Ou
     }
 }
 
-void plant(const SearchSpace& space, std::uint64_t seed, OnlineForest& forest, Size begin, Size end,
-           const Index* above) {
-    Planter planter(space, forest, seed);
+void insert_rows(const SearchSpace& space, std::uint64_t seed, OnlineForest& forest, Size begin, Size end,
+                 const Index* above) {
+    ForestBuilder builder(space, forest, seed);
     for (Size row = begin; row < end; ++row)
-        planter.plant(static_cast<Index>(row), above == nullptr ? nullptr : above + (row - begin) * forest.trees);
+        builder.insert(static_cast<Index>(row), above == nullptr ? nullptr : above + (row - begin) * forest.trees);
 }
 
 float sketch_share_any(const SearchSpace& space, const NeighborHeap& heap) {
@@ -52,9 +52,9 @@ float sketch_share_any(const SearchSpace& space, const NeighborHeap& heap) {
 
 const OnlineKernels online_kernels{
     .explore = explore_any,
-    .meet = meet_any,
+    .compare_chunk = compare_chunk_any,
     .accept = accept,
-    .plant = plant,
+    .insert_rows = insert_rows,
     .sketch_share = sketch_share_any,
 };
 

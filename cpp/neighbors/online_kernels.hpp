@@ -9,10 +9,10 @@ namespace vicinal {
 
 struct OnlineKernels {
     void (*explore)(const OnlineView& view, const Exploration& task, ThreadTeam& team);
-    void (*meet)(const OnlineView& view, Size listed, const Index* rows, Size n);
+    void (*compare_chunk)(const OnlineView& view, Size listed, const Index* rows, Size n);
     void (*accept)(const OnlineView& view, Size listed, const Offer* offers, Size n, Outcome* out);
-    void (*plant)(const SearchSpace& space, std::uint64_t seed, OnlineForest& forest, Size begin, Size end,
-                  const Index* above);
+    void (*insert_rows)(const SearchSpace& space, std::uint64_t seed, OnlineForest& forest, Size begin, Size end,
+                        const Index* above);
     float (*sketch_share)(const SearchSpace& space, const NeighborHeap& heap);
 };
 

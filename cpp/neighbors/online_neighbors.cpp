@@ -12,11 +12,11 @@ namespace vicinal {
 
 namespace {
 
-// Rows explored side by side. They see each other when the chunk is closed, so that it may be no larger than a join.
+// Rows per chunk. They are compared with each other when the chunk is closed, by one join.
 constexpr Size chunk_rows = 128;
-// Operations between two looks at the clock.
+// Operations between two checks of the clock.
 constexpr Size timed_rows = 32;
-// The basis of the sketches is fitted again whenever there are three times the rows, until it has seen as many as this.
+// The basis of the sketches is fitted again whenever the number of rows has tripled, up to this many rows.
 constexpr Size enough_to_fit = 6000;
 
 static_assert(chunk_rows <= most_tails);
@@ -76,7 +76,7 @@ void OnlineNeighbors::adopt(const Index* index, Size k, ThreadTeam& team) {
     task.compared = compared.data();
     online_kernels().explore(view(), task, team);
     for (Size i = 0; i < n_; ++i) worst_[i] = ranks_[i * stride_ + listed() - 1];
-    plant(0, n_);
+    plant_rows(0, n_);
     merged_ = searched_ = first_new_ = n_;
     fit_sketches(team);
 }
@@ -99,7 +99,7 @@ OnlineView OnlineNeighbors::view() const {
     return {space(), heap(merged_), forest_, merged_, options_.exact_rows, share_};
 }
 
-// Rows are not sketched before they are searched, so that no call pays for more than its own.
+// Rows are sketched when they are searched, so that a call pays for its own rows only.
 void OnlineNeighbors::sketch_until(Size end, ThreadTeam& team) {
     if (end <= sketched_) return;
     const Matrix rows{rows_.data() + sketched_ * cols_, end - sketched_, cols_};
@@ -124,19 +124,19 @@ void OnlineNeighbors::fit_basis(ThreadTeam& team) {
     longest2_ = 0.0f;
     sketch_until(merged_, team);
     clear_forest();
-    plant(0, merged_);
+    plant_rows(0, merged_);
     fitted_rows_ = n_;
 }
 
-// A leaf a tree, and nothing in it.
+// One empty leaf per tree.
 void OnlineNeighbors::clear_forest() {
     forest_ = {.trees = options_.trees, .n_nodes = options_.trees, .n_leaves = options_.trees};
     nodes_.resize(forest_.trees);
     for (Size tree = 0; tree < forest_.trees; ++tree) nodes_[tree] = {.leaf = static_cast<Index>(tree)};
 }
 
-void OnlineNeighbors::plant(Size begin, Size end, const Index* above) {
-    // A row adds at most one split to a tree.
+void OnlineNeighbors::plant_rows(Size begin, Size end, const Index* above) {
+    // A row causes at most one split per tree.
     const Size splits = options_.trees * (end - begin);
     nodes_.resize(forest_.n_nodes + 2 * splits);
     normals_.resize((forest_.n_nodes + 2 * splits) * split_columns);
@@ -144,10 +144,10 @@ void OnlineNeighbors::plant(Size begin, Size end, const Index* above) {
     forest_.nodes = nodes_.data();
     forest_.normals = normals_.data();
     forest_.members = members_.data();
-    online_kernels().plant(space(), seed_, forest_, begin, end, above);
+    online_kernels().insert_rows(space(), seed_, forest_, begin, end, above);
 }
 
-// Room for the nodes where the searches of `n` more rows of the chunk begin: the roots, until they say otherwise.
+// Space for the nodes where the searches of `n` more rows of the chunk begin; initially the roots.
 Index* OnlineNeighbors::start_at_roots(Size n) {
     const Size begin = leaves_.size();
     leaves_.resize(begin + n * options_.trees);
@@ -177,7 +177,7 @@ OnlineChange OnlineNeighbors::step(Size ops, double seconds, ThreadTeam& team) {
     };
     const Size slice = seconds < std::numeric_limits<double>::infinity() ? timed_rows : chunk_rows;
     while (ops > 0 && !is_late()) {
-        // Rows that came meanwhile go first.
+        // Rows that arrived in the meantime come first.
         if (kind_ == Kind::refresh && searched_ < n_) close();
         if (kind_ == Kind::none) {
             if (searched_ < n_) fit_sketches(team);
@@ -199,12 +199,12 @@ OnlineChange OnlineNeighbors::step(Size ops, double seconds, ThreadTeam& team) {
 void OnlineNeighbors::explore(Size n, ThreadTeam& team) {
     Exploration task;
     task.n = n;
-    task.lost = kind_ == Kind::search;
+    task.unsearched = kind_ == Kind::search;
     task.width = width_;
     task.stride = stride_;
     std::vector<Index> rows(static_cast<std::size_t>(n));
     const Size staged = chunk_.size() * stride_;
-    if (task.lost) {
+    if (task.unsearched) {
         for (Size i = 0; i < n; ++i) rows[i] = static_cast<Index>(searched_ + i);
         sketch_until(searched_ + n, team);
         heap(n_).clear(searched_, searched_ + n);
@@ -236,9 +236,9 @@ void OnlineNeighbors::explore(Size n, ThreadTeam& team) {
     for (Size i = 0; i < n; ++i) {
         offers_.append(offers.data() + i * most_offers, n_offers[i]);
         compared_ += compared[i];
-        if (task.lost) worst_[rows[i]] = task.ranks[i * stride_ + listed() - 1];
+        if (task.unsearched) worst_[rows[i]] = task.ranks[i * stride_ + listed() - 1];
     }
-    (task.lost ? searched_ : queue_head_) += n;
+    (task.unsearched ? searched_ : queue_head_) += n;
 }
 
 void OnlineNeighbors::close() {
@@ -253,11 +253,11 @@ void OnlineNeighbors::close_search() {
     merge_offers();
     OnlineView all = view();
     all.heap.rows = searched_;
-    online_kernels().meet(all, listed(), chunk_.data(), chunk_.size());
+    online_kernels().compare_chunk(all, listed(), chunk_.data(), chunk_.size());
     for (const Index row : chunk_)
         for (Size e = 0; e < listed(); ++e)
             if (const std::uint32_t tag = tags_[row * stride_ + e]; tag != no_tag && (tag & 1) != 0) note_change(row);
-    plant(merged_, searched_, leaves_.data());
+    plant_rows(merged_, searched_, leaves_.data());
     merged_ = searched_;
 }
 
@@ -276,7 +276,7 @@ void OnlineNeighbors::close_refresh() {
         changes_[row] = 0;
     }
     merge_offers();
-    // What was done with is given back once it is most of the queue.
+    // Finished entries are removed when they are most of the queue.
     if (2 * queue_head_ < queue_.size()) return;
     std::copy(queue_.begin() + queue_head_, queue_.end(), queue_.begin());
     queue_.resize(queue_.size() - queue_head_);
@@ -315,16 +315,16 @@ void OnlineNeighbors::restore(ThreadTeam& team) {
     for (Size e = queue_head_; e < queue_.size(); ++e) queued_[queue_[e]] = 1;
     if (kind_ == Kind::refresh)
         for (const Index row : chunk_) queued_[row] = 1;
-    // A tree is what its rows make it, in their order.
+    // A tree depends on its rows and their order only.
     clear_forest();
-    plant(0, merged_);
+    plant_rows(0, merged_);
     leaves_.clear();
     start_at_roots(kind_ == Kind::search ? chunk_.size() : 0);
 }
 
 void OnlineNeighbors::check_state() const {
     const auto require = [](bool holds) {
-        if (!holds) throw std::invalid_argument("the state is not one of these neighbours");
+        if (!holds) throw std::invalid_argument("the state does not fit this search");
     };
     const auto known = [&](Index row, Size below) { return row >= 0 && row < below; };
     const Size n = n_, staged = kind_ == Kind::refresh ? chunk_.size() * stride_ : 0;
@@ -374,7 +374,7 @@ void OnlineNeighbors::query(Matrix queries, Matrix pair_queries, Size k, Index* 
     all.space.slack = sketch_slack(metric_.ranking, std::max(longest2, longest2_));
     task.heads.sketch = sketch.data();
     task.n = queries.rows;
-    task.lost = true;
+    task.unsearched = true;
     task.width = std::max(width_, k);
     task.stride = padded(task.width);
     std::vector<float> ranks(n * static_cast<std::size_t>(task.stride), no_rank);

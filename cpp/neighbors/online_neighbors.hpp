@@ -1,12 +1,13 @@
-// The k nearest neighbours of rows that keep coming (the neighbour part of the survey's Algorithm 3, after PANENE).
+// The k nearest neighbors of rows that arrive in a stream (the neighbor part of the survey's Algorithm 3, after
+// PANENE).
 //
-// An operation is the exploration of one row (online_search.hpp): a search for a row that has just come, or a refresh
-// of one whose list has changed since it was last explored. Operations are done in chunks. Those of a chunk read the
-// table as it was when the chunk was opened; when it is closed, what they offer to other rows is merged in the order of
-// the operations. So neither the number of threads nor the places where calls begin and end make a difference.
+// An operation is the exploration of one row (online_search.hpp): the search of an added row, or the refresh of a row
+// whose list has changed since its last exploration. Operations run in chunks. The operations of a chunk read the
+// table as it was when the chunk was opened; when the chunk is closed, their offers to other rows are merged in the
+// order of the operations. So results depend neither on the number of threads nor on how the work is split into calls.
 //
-// Searches come before refreshes, in the order of insertion. A row is refreshed when `refresh_after` of its entries are
-// new.
+// Searches come before refreshes, in the order of insertion. A row is refreshed when `refresh_after` of its entries
+// are new.
 #pragma once
 
 #include "base/growing_array.hpp"
@@ -28,23 +29,22 @@ struct OnlineOptions {
 };
 
 struct OnlineChange {
-    Size first_new = 0, last_new = 0;  // rows that got their neighbours: [first, last)
+    Size first_new = 0, last_new = 0;  // rows whose first search finished: [first, last)
     std::vector<Size> updated;         // earlier rows whose list changed, ascending
 };
 
 class OnlineNeighbors {
   public:
-    // `pair_cols` is not 0 for a metric that ranks by pairs: those rows are ranked, the others sketched.
+    // `pair_cols` is nonzero for a metric that ranks by pairs: the pair rows are ranked, the others sketched.
     OnlineNeighbors(Size cols, Size pair_cols, const MetricRule& metric, double power, std::uint64_t seed,
                     OnlineOptions options);
 
     void insert(Matrix rows, Matrix pair_rows, ThreadTeam& team);
 
-    // Takes the table of a search of all rows there are, [rows][k] with the row itself first, instead of searching
-    // them.
+    // Takes over the table of all present rows, [rows][k] with the row itself first, instead of searching them.
     void adopt(const Index* index, Size k, ThreadTeam& team);
 
-    // Up to `ops` operations, and none that begins after `seconds`.
+    // Runs up to `ops` operations; none starts after `seconds`.
     OnlineChange step(Size ops, double seconds, ThreadTeam& team);
 
     Size rows() const { return n_; }
@@ -54,20 +54,20 @@ class OnlineNeighbors {
     float share() const { return share_; }
     const OnlineOptions& options() const { return options_; }
 
-    // Of some rows that were searched, [n][k], itself first; -1 and infinity where there is none.
+    // The neighbors of some searched rows, [n][k], the row itself first; -1 and infinity for missing ones.
     void table(const Size* rows, Size n, Index* index, float* distance) const;
 
-    // Of unseen rows, [queries][k], among those that were searched.
+    // The neighbors of unseen rows among the searched rows, [queries][k].
     void query(Matrix queries, Matrix pair_queries, Size k, Index* index, float* distance, ThreadTeam& team) const;
 
     Size cols() const { return cols_; }
     Size pair_cols() const { return pair_cols_; }
-    // What is ranked, as it was inserted.
+    // The rows that are ranked, as they were inserted.
     Size ranked_cols() const { return by_pairs() ? pair_cols_ : cols_; }
     const GrowingArray<float>& ranked_rows() const { return by_pairs() ? pair_rows_ : rows_; }
 
-    // What a run goes on from, by name; the rest follows from it. After a change from outside it is checked and
-    // completed by restore(), which throws std::invalid_argument.
+    // Calls visit(name, field) for all fields that a stream continues from. After a visitor has changed them,
+    // restore() checks them and rebuilds the rest; it throws std::invalid_argument.
     template <class Visitor>
     void visit_state(Visitor&& visit) {
         visit("rows", rows_);
@@ -113,10 +113,10 @@ class OnlineNeighbors {
     void fit_basis(ThreadTeam& team);
     void sketch_until(Size end, ThreadTeam& team);
     void clear_forest();
-    void plant(Size begin, Size end, const Index* above = nullptr);
+    void plant_rows(Size begin, Size end, const Index* above = nullptr);
 
     Index* start_at_roots(Size n);
-    bool open();  // false: nothing is pending
+    bool open();  // returns false if nothing is pending
     Size available() const;
     void explore(Size n, ThreadTeam& team);
     void close();
@@ -130,11 +130,11 @@ class OnlineNeighbors {
     const double power_;
     const std::uint64_t seed_;
     const OnlineOptions options_;
-    const Size width_, stride_;  // of a row of the table
+    const Size width_, stride_;  // entries per row of the table, and their padded number
     RowSketcher sketcher_;
 
     Size n_ = 0, sketched_ = 0, searched_ = 0;
-    Size merged_ = 0;  // rows that others can find
+    Size merged_ = 0;  // rows that searches can find
     GrowingArray<float> rows_, pair_rows_, sketch_;
     GrowingArray<RowScale> scale_;
     std::unique_ptr<DensePairs> pairs_;
@@ -144,18 +144,18 @@ class OnlineNeighbors {
     GrowingArray<float> ranks_, worst_;
     GrowingArray<std::uint32_t> tags_;
     GrowingArray<std::uint8_t> locks_, queued_, marked_;
-    GrowingArray<std::uint32_t> changes_;  // since a row was last explored
+    GrowingArray<std::uint32_t> changes_;  // new entries since a row was last explored
     GrowingArray<TreeNode> nodes_;
     GrowingArray<float> normals_;
     GrowingArray<Index> members_;
     OnlineForest forest_;
 
-    GrowingArray<Index> queue_;  // of refreshes
+    GrowingArray<Index> queue_;  // rows to refresh
     Size queue_head_ = 0;
     Size kind_ = Kind::none;
     GrowingArray<Index> chunk_;         // rows explored since the chunk was opened
-    GrowingArray<Index> leaves_;        // and the nodes where their searches began
-    GrowingArray<float> staged_ranks_;  // what refreshes found
+    GrowingArray<Index> leaves_;        // the nodes where their searches began
+    GrowingArray<float> staged_ranks_;  // results of refreshes
     GrowingArray<std::uint32_t> staged_tags_;
     GrowingArray<Offer> offers_;
 

@@ -1,9 +1,9 @@
-// Exploring: the search of one row among the rows there are. A row that has just come starts from the leaves it falls
-// into, one that has neighbours from those it has not followed yet; both then go along the table of neighbours. Every
-// pair that was evaluated on the way and would improve the other row's list is offered to it.
+// Explorations: the search of one row among the present rows. An unsearched row starts from the leaves that contain
+// it, other rows from those of their neighbors that were not followed yet; both then follow the neighbor table. Every
+// evaluated pair that would improve the other row's list is offered to it.
 //
-// Explorations read the table and write to their own pools only, so any number of them can go on at once and none
-// depends on another.
+// Explorations read the table and write to their own pools only, so they can run in parallel and are independent of
+// each other.
 #pragma once
 
 #include "neighbors/join.hpp"
@@ -42,8 +42,8 @@ struct TableGraph {
     }
 };
 
-// A refresh finds what earlier explorations could not see. What they saw and refused lies just within the limit, and is
-// not evaluated again and again: of 70,000 images 7 % of the time for 0.002 of the recall.
+// A refresh looks for rows that earlier explorations could not find. Rows that these rejected are just within the
+// limit; a tighter limit avoids evaluating them again: for 70,000 images, 7 % of the time for 0.002 of the recall.
 constexpr float refresh_share = 0.9f;
 
 template <class Rank, Source source>
@@ -52,7 +52,7 @@ class Explorer {
     Explorer(const OnlineView& view, const Exploration& task)
         : view_(view), task_(task), graph_{view},
           search_(view.space, task.heads, task.width,
-                  view.share < 1.0f && !task.lost ? refresh_share * view.share : view.share, graph_),
+                  view.share < 1.0f && !task.unsearched ? refresh_share * view.share : view.share, graph_),
           leaves_(view.forest.trees) {}
 
     void run(Size at) {
@@ -61,7 +61,7 @@ class Explorer {
         graph_.head = row;
         graph_.offers = task_.offers == nullptr ? nullptr : task_.offers + at * most_offers;
         graph_.n_offers = 0;
-        search_.looked_at = search_.evaluated = 0;
+        search_.sketches_compared = search_.evaluated = 0;
         search_.start(row, pool);
         if (task_.rows != nullptr) search_.skip(row);
         for (Size e = 0; e < task_.width && pool.holds(e); ++e) search_.skip(pool.index(e));
@@ -70,23 +70,23 @@ class Explorer {
         else
             for (Size e = 0; e < task_.width; ++e) pool.tag[e] &= ~1u;
         if (task_.n_offers != nullptr) task_.n_offers[at] = graph_.n_offers;
-        task_.compared[at] = search_.looked_at + search_.evaluated;
+        task_.compared[at] = search_.sketches_compared + search_.evaluated;
     }
 
   private:
-    // False if what is in the pool then need not be followed.
+    // Returns false if the rows in the pool need not be followed.
     bool find_start(Size at, Size row) {
         if (task_.given != nullptr) {
             for (Size e = at * task_.n_given; e < (at + 1) * task_.n_given; ++e)
                 if (task_.given[e] >= 0) search_.consider_all(task_.given + e, 1);
             return false;
         }
-        if (!task_.lost) return true;
+        if (!task_.unsearched) return true;
         if (view_.known <= view_.exact_rows) {
-            search_.look_at_all(view_.known);
+            search_.consider_every_row(view_.known);
             return false;
         }
-        // The leaves together: of all their rows the nearest are evaluated first.
+        // All leaves together, so that the nearest of all their rows are evaluated first.
         Index rows[most_candidates];
         Size n = 0;
         const Size trees = view_.forest.trees;
@@ -118,17 +118,17 @@ class Explorer {
     Scratch<Index> leaves_;
 };
 
-// The limit of a pair within a chunk: what the two rows hold by now. Only for loops of one thread. A join adds up the
-// columns of a sketch in another order than an exploration does, which may make a pair a little worse.
+// The limit of a pair within a chunk: the present lists of the two rows. For serial loops only. A join adds the
+// columns of a sketch in another order than an exploration does, so the limit has a tolerance.
 struct SharedLimit {
     static constexpr bool final = false;
     const OnlineView& view;
     VICINAL_INLINE float operator()(Index row) const { return 1.0001f * view.limit(row); }
 };
 
-// Rows that were explored side by side have not seen each other: every pair of them is compared.
+// Compares every pair of rows of a chunk, which have not seen each other.
 template <class Rank, Source source>
-void meet(const OnlineView& view, Size listed, const Index* rows, Size n) {
+void compare_chunk(const OnlineView& view, Size listed, const Index* rows, Size n) {
     Scratch<float> scratch(join_scratch_floats(view.space.sketch_dim));
     NeighborHeap heap = view.heap;
     heap.k = listed;
@@ -139,7 +139,7 @@ void meet(const OnlineView& view, Size listed, const Index* rows, Size n) {
     if constexpr (source == Source::pairs) {
         run.template operator()<source>(NoLimit{});
     } else if (space.sketch_exact) {
-        // Ranks have to be those of explorations, in every bit: a row could otherwise hold another one twice.
+        // Ranks must have exactly the same bits as in explorations, otherwise a row could be listed twice.
         space.rows = {space.sketch, space.rows.rows, space.sketch_stride};
         space.scale = nullptr;
         run.template operator()<Source::plain>(SharedLimit{view});

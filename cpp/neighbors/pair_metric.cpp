@@ -43,7 +43,7 @@ float checked_rank(double value, Size head, Size tail) {
     if (value >= 0.0) return static_cast<float>(value);
     if (value >= -rounding) return 0.0f;
     throw std::invalid_argument("metric returned " + std::to_string(value) + " for rows " + std::to_string(head) +
-                                " and " + std::to_string(tail) + "; a distance is a number that is not negative");
+                                " and " + std::to_string(tail) + "; a distance must be a number of at least 0");
 }
 
 }  // namespace vicinal

@@ -1,5 +1,5 @@
-// Ranks of pairs that can only be had one by one: by sums over the columns
-// (pair_terms.hpp), or by a function of the caller's.
+// Ranks of pairs that must be evaluated one by one: by sums over the columns (pair_terms.hpp), or by a function of the
+// caller.
 #pragma once
 
 #include "base/types.hpp"
@@ -7,15 +7,15 @@
 
 namespace vicinal {
 
-// What sums over columns still need to become a rank.
+// How sums over columns become a rank.
 struct PairRule {
     Terms terms = Terms::squared;
     double power = 2.0;
     Size cols = 0;
 };
 
-// Two sets of rows, heads and tails; the same set twice while an index is searched for the neighbours of its own rows.
-// A rank of infinity means that a pair cannot be compared.
+// Ranks of pairs of two sets of rows, heads and tails; both are the same set when an index is searched for the
+// neighbors of its own rows. An infinite rank means that the pair cannot be compared.
 class PairMetric {
   public:
     virtual ~PairMetric() = default;
@@ -52,7 +52,7 @@ class ForeignPairs : public PairMetric {
     const ForeignFunction function_;
 };
 
-// What a function returned, as a rank. Rounding may leave a distance of nothing just below 0.
+// Converts the result of a metric function to a rank. Values just below 0 are rounding errors and become 0.
 float checked_rank(double value, Size head, Size tail);
 
 }  // namespace vicinal

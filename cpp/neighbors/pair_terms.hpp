@@ -1,26 +1,27 @@
-// Sums over the columns of two rows, and the rank they make: every metric that is not a vector to be sketched.
+// Sums over the columns of two rows, and the rank that they give: for metrics that cannot be sketched, and for sparse
+// rows.
 //
 //   terms          a column adds                                      rank, d columns
 //   squared        (x-y)^2                                            s
-//   centred        (x-y)^2, x-y                                       s - t^2 / d
+//   centered       (x-y)^2, x-y                                       s - t^2 / d
 //   absolute       |x-y|                                              s
 //   maximum        |x-y|, the largest counts                          s
 //   power          |x-y|^p                                            s^(1/p)
 //   canberra       |x-y| / (|x|+|y|)                                  s
 //   braycurtis     |x-y|, |x+y|                                       s / t
-//   present        (x-y)^2, 1, where neither is NaN                   s d / t
+//   present        (x-y)^2, 1, if neither is NaN                      s d / t
 //   hamming        x != y                                             s / d
-//   truth          only x, only y, both are other than 0              u, v, b, different = u + v:
+//   truth          nonzero: only x, only y, both                      u, v, b, different = u + v:
 //     jaccard        different / (different + b)        dice           different / (different + 2 b)
 //     sokalsneath    different / (different + b / 2)    matching       different / d
 //     rogerstanimoto 2 different / (d + different)      kulsinski      (different - b + d) / (different + d)
 //     russellrao     (d - b) / d, 0 for equal rows      yule           2 u v / (b (d - different - b) + u v)
-//   dirichlet      log B(x, y) and what each row adds alone           see DirichletTerms
+//   dirichlet      log B(x, y) and a part of each row alone           see DirichletTerms
 //
-// The definitions of the truth metrics are umap-learn's. A step is written once, for vectors of dense columns and for
-// single numbers of sparse ones. Columns in which both rows are 0 add nothing, so sparse rows need not visit them; and
-// what a column adds beyond step(x, 0) + step(0, y) is 0 unless both are stored, so additive terms of all pairs come
-// from walking the columns' lists of rows (sparse_search.hpp).
+// The truth metrics are defined as in umap-learn. A step is written once, for vectors of dense columns and for single
+// numbers of sparse ones. Columns in which both rows are 0 add nothing, so sparse rows skip them. A column adds more
+// than step(x, 0) + step(0, y) only if both rows store it, so additive terms of all pairs can be computed from lists
+// of the rows that store each column (sparse_search.hpp).
 #pragma once
 
 #include "base/simd.hpp"
@@ -40,11 +41,11 @@ VICINAL_INLINE double count(bool mask) { return mask ? 1.0 : 0.0; }
 
 constexpr double cannot_compare = std::numeric_limits<double>::infinity();
 
-// What most terms have in common.
+// Shared by most terms.
 struct AdditiveTerms {
-    static constexpr bool additive = true;  // the sums, in the order of the columns
-    static constexpr bool vector = true;    // a step works on vectors
-    static constexpr float absent = 0.0f;   // a column that adds nothing, for both rows
+    static constexpr bool additive = true;  // the sums can be computed from lists of rows by column
+    static constexpr bool vector = true;    // step() accepts vectors
+    static constexpr float absent = 0.0f;   // a value that adds nothing if both rows have it
 };
 
 struct SquaredTerms : AdditiveTerms {
@@ -56,7 +57,7 @@ struct SquaredTerms : AdditiveTerms {
     static VICINAL_INLINE double rank(const double* s, const PairRule&) { return s[0]; }
 };
 
-struct CentredTerms : AdditiveTerms {
+struct CenteredTerms : AdditiveTerms {
     static constexpr int sums = 2;
     template <class V>
     static VICINAL_INLINE void step(V x, V y, V* s, const PairRule&) {
@@ -86,7 +87,7 @@ struct MaximumTerms : AdditiveTerms {
     static VICINAL_INLINE double rank(const double* s, const PairRule&) { return s[0]; }
 };
 
-// Not summed by columns' lists: of two powers that nearly cancel, the p-th root leaves few digits.
+// Not additive: the p-th root of two powers that nearly cancel has few correct digits.
 struct PowerTerms : AdditiveTerms {
     static constexpr bool additive = false, vector = false;
     static constexpr int sums = 1;
@@ -171,9 +172,9 @@ struct TruthTerms : AdditiveTerms {
     }
 };
 
-// The symmetric relative log likelihood of one row's counts under a die that rolled the other's; umap-learn's
-// ll_dirichlet, with its approximations of log B(x, y) and log B(x, x). The sums: log B(x, y) of the columns in which
-// both rows count, what either row has alone, and both rows' totals.
+// The symmetric relative log likelihood of the counts of one row under the distribution of the other; umap-learn's
+// ll_dirichlet with its approximations of log B(x, y) and log B(x, x). The sums are log B(x, y) of the columns in
+// which both rows have counts, the part of each row alone, and the totals of both rows.
 struct DirichletTerms : AdditiveTerms {
     static constexpr bool vector = false;
     static constexpr int sums = 5;
@@ -201,7 +202,7 @@ struct DirichletTerms : AdditiveTerms {
         s[3] += x;
         s[4] += y;
     }
-    // A row of no counts is infinitely far from any other, and 0 from another such row.
+    // A row without counts is infinitely far from other rows, and at distance 0 from another such row.
     static VICINAL_INLINE double rank(const double* s, const PairRule&) {
         if (s[3] <= 0.0 || s[4] <= 0.0) return s[3] <= 0.0 && s[4] <= 0.0 ? 0.0 : cannot_compare;
         const double shared = s[0] - log_beta(s[3], s[4]);
@@ -211,12 +212,12 @@ struct DirichletTerms : AdditiveTerms {
     }
 };
 
-// Calls f.template operator()<T>() with the struct of the terms.
+// Calls f.template operator()<T>() with the struct of the terms. New terms are added here.
 template <class F>
 VICINAL_INLINE auto with_terms(Terms terms, const F& f) {
     switch (terms) {
     case Terms::squared: return f.template operator()<SquaredTerms>();
-    case Terms::centred: return f.template operator()<CentredTerms>();
+    case Terms::centered: return f.template operator()<CenteredTerms>();
     case Terms::absolute: return f.template operator()<AbsoluteTerms>();
     case Terms::maximum: return f.template operator()<MaximumTerms>();
     case Terms::power: return f.template operator()<PowerTerms>();
@@ -229,10 +230,10 @@ VICINAL_INLINE auto with_terms(Terms terms, const F& f) {
     }
 }
 
-constexpr int term_lanes = 16;  // virtual lanes, so that levels agree
+constexpr int term_lanes = 16;  // virtual lanes, so that all levels agree
 constexpr int term_parts = term_lanes / lanes;
 
-// Powers of dense rows' differences relative to the largest, which no power can push out of range.
+// Differences are divided by the largest, so that powers stay in range.
 inline double rank_power(const float* x, const float* y, const PairRule& rule) {
     constexpr float smallest = 1e-30f;
     float most = 0.0f;
@@ -285,14 +286,14 @@ VICINAL_INLINE double rank_dense(const float* x, const float* y, const PairRule&
     return T::rank(total, rule);
 }
 
-// One sparse row, prepared: columns ascend.
+// A prepared sparse row; columns ascend.
 struct SparseRow {
     const Index* column;
     const float* value;
     Size n;
 };
 
-// The rank of two sparse rows, by walking both.
+// The rank of two sparse rows.
 template <class T>
 VICINAL_INLINE double rank_sparse(const SparseRow& x, const SparseRow& y, const PairRule& rule) {
     double total[T::sums] = {};

@@ -1,8 +1,9 @@
-// The search along a graph: of a pool of the best rows seen so far the nearest one that was not expanded yet is, until
-// there is none. What a graph is, and who else wants to hear of a row that was evaluated, is the caller's:
-//   graph.expand(row, f)       f(rows, n) for pieces of the list of a row's neighbours
-//   graph.wanted(row)          the largest sketch rank at which the row itself is interested
-//   graph.evaluated(row, rank) of every pair that was ranked in full
+// Search along a graph: repeatedly expands the nearest row of a pool of the best rows found, until all are expanded.
+// The caller provides the graph:
+//
+//   graph.expand(row, f)        calls f(rows, n) for parts of the neighbor list of a row
+//   graph.wanted(row)           the largest sketch rank at which the row itself wants the pair evaluated
+//   graph.evaluated(row, rank)  is called for every pair that was ranked in full
 #pragma once
 
 #include "base/rng.hpp"
@@ -14,7 +15,7 @@
 
 namespace vicinal::VICINAL_LEVEL {
 
-// Rows already looked at: open addressing, emptied for each query.
+// Rows that were already considered: open addressing, cleared for each query.
 class VisitedSet {
   public:
     VisitedSet() : slots_(first_capacity) { clear(); }
@@ -56,17 +57,17 @@ class VisitedSet {
     Scratch<Index> slots_;
 };
 
-constexpr Size most_candidates = 512;  // considered together
-constexpr Size block_candidates = 32;  // of which so many are sorted by their whole sketch
+constexpr Size most_candidates = 512;  // candidates considered together
+constexpr Size block_candidates = 32;  // candidates sorted by their whole sketch at once
 constexpr Size float_bytes = sizeof(float);
 
-// The columns of a sketch that are looked at first: a part ranks no worse than the whole, and most rows are refused by
-// it.
-VICINAL_INLINE Size glance_columns(const SearchSpace& space) {
+// The columns of a sketch that are compared first: a part never ranks a pair worse than the whole, and most rows are
+// rejected by it.
+VICINAL_INLINE Size first_columns(const SearchSpace& space) {
     return space.sketch_stride < sketch_width ? space.sketch_stride : sketch_width / 2;
 }
 
-// The pool is the caller's, `width` entries and padded for whole vectors.
+// The pool belongs to the caller; it has `width` entries, padded to whole vectors.
 template <class Rank, Source source, class Graph>
 class PoolSearch {
   public:
@@ -81,7 +82,7 @@ class PoolSearch {
 
     void skip(Index row) { visited_.insert(row); }
 
-    void look_at_all(Size n) {
+    void consider_every_row(Size n) {
         Index rows[most_tails];
         for (Size begin = 0; begin < n; begin += most_tails) {
             const Size m = std::min(most_tails, n - begin);
@@ -102,38 +103,38 @@ class PoolSearch {
         }
     }
 
-    // Rows not looked at before: by a part of their sketch (glance_columns), by all of it, and by the row. The nearest
-    // come first, so that the limit is tight when the rest come. Memory is asked for before it is needed.
+    // Considers rows that were not considered before: first by a part of their sketch (first_columns), then by the
+    // whole, then by the row. The nearest come first, so that the limit is tight for the rest. Memory is prefetched.
     void consider_all(const Index* rows, Size n) {
         Candidate fresh[most_candidates];
         const float* query = heads_.sketch_row(head_);
-        const Size glance = glance_columns(space_);
+        const Size first = first_columns(space_);
         for (Size begin = 0; begin < n; begin += most_candidates) {
             Size count = 0;
             for (Size i = begin; i < n && i < begin + most_candidates; ++i)
                 if (visited_.insert(rows[i])) {
-                    prefetch(space_.sketch_row(rows[i]), glance * float_bytes);
+                    prefetch(space_.sketch_row(rows[i]), first * float_bytes);
                     fresh[count++].row = rows[i];
                 }
-            looked_at += count;
+            sketches_compared += count;
             Size kept = 0;
             for (Size i = 0; i < count; ++i) {
                 const Index row = fresh[i].row;
-                const float rank = rank_pair<Rank, false>(query, {}, space_.sketch_row(row), {}, glance);
-                if (matters(rank, row)) fresh[kept++] = {rank, row};
+                const float rank = rank_pair<Rank, false>(query, {}, space_.sketch_row(row), {}, first);
+                if (is_promising(rank, row)) fresh[kept++] = {rank, row};
             }
-            // The nearest of them, and then what still matters of the rest.
+            // The nearest ones, then those of the rest that are still promising.
             Candidate* rest = fresh;
-            for (; kept > block_candidates; kept = keep_if_it_matters(rest, kept - block_candidates)) {
+            for (; kept > block_candidates; kept = keep_promising(rest, kept - block_candidates)) {
                 std::nth_element(rest, rest + block_candidates, rest + kept, comes_before);
-                consider_block(rest, block_candidates, glance);
+                consider_block(rest, block_candidates, first);
                 rest += block_candidates;
             }
-            consider_block(rest, kept, glance);
+            consider_block(rest, kept, first);
         }
     }
 
-    Size looked_at = 0, evaluated = 0;
+    Size sketches_compared = 0, evaluated = 0;
 
   private:
     struct Candidate {
@@ -143,34 +144,34 @@ class PoolSearch {
 
     static bool comes_before(const Candidate& x, const Candidate& y) { return precedes(x.rank, x.row, y.rank, y.row); }
 
-    // Candidates ranked by the first columns of their sketches.
-    void consider_block(Candidate* block, Size n, Size glance) {
-        if (const Size rest = space_.sketch_stride - glance; rest > 0) {
-            n = keep_if_it_matters(block, n);
-            for (Size i = 0; i < n; ++i) prefetch(space_.sketch_row(block[i].row) + glance, rest * float_bytes);
+    // Considers candidates that are ranked by the first columns of their sketches.
+    void consider_block(Candidate* block, Size n, Size first) {
+        if (const Size rest = space_.sketch_stride - first; rest > 0) {
+            n = keep_promising(block, n);
+            for (Size i = 0; i < n; ++i) prefetch(space_.sketch_row(block[i].row) + first, rest * float_bytes);
             const float* query = heads_.sketch_row(head_);
             for (Size i = 0; i < n; ++i)
                 block[i].rank =
                     rank_pair<Rank, false>(query, {}, space_.sketch_row(block[i].row), {}, space_.sketch_stride);
         }
-        n = keep_if_it_matters(block, n);
+        n = keep_promising(block, n);
         std::sort(block, block + n, comes_before);
         for (Size i = 0; i < n; ++i) {
-            if (!matters(block[i].rank, block[i].row)) continue;
+            if (!is_promising(block[i].rank, block[i].row)) continue;
             if (i + 1 < n) prefetch_row(space_, block[i + 1].row);
             consider(block[i]);
         }
     }
 
-    Size keep_if_it_matters(Candidate* some, Size n) const {
+    Size keep_promising(Candidate* some, Size n) const {
         Size kept = 0;
         for (Size i = 0; i < n; ++i)
-            if (matters(some[i].rank, some[i].row)) some[kept++] = some[i];
+            if (is_promising(some[i].rank, some[i].row)) some[kept++] = some[i];
         return kept;
     }
 
-    // Whether a sketch is worth a full evaluation, to the one side or the other.
-    VICINAL_INLINE bool matters(float rank, Index row) const {
+    // Whether the sketch justifies a full evaluation, for either row.
+    VICINAL_INLINE bool is_promising(float rank, Index row) const {
         if constexpr (source == Source::pairs) return true;
         const float worst = pool_.rank[width_ - 1];
         const float limit = share_ < 1.0f ? share_ * worst : space_.relaxed(worst);

@@ -1,5 +1,5 @@
-// A name for the content of a row: equal rows have equal names. Names seed the random generator of transform
-// (so that a row's place does not depend on its position in the batch) and find rows that were seen before.
+// Hashes of rows, which are equal for equal rows. They seed the random generator of transform, so that the point of a
+// row does not depend on its position in the batch, and they find rows that were seen before.
 #pragma once
 
 #include "base/parallel.hpp"
@@ -14,7 +14,7 @@
 
 namespace vicinal {
 
-// -0 equals 0, and one NaN stands for a missing value as well as another.
+// -0 equals 0, and all NaNs are equal: they stand for missing values.
 inline float canonical(float x) { return x == x ? x + 0.0f : std::numeric_limits<float>::quiet_NaN(); }
 
 inline std::uint64_t add_word(std::uint64_t hash, std::uint64_t word) {
@@ -33,7 +33,7 @@ inline std::uint64_t hash_row(const float* row, Size d) {
     return mix64(hash);
 }
 
-// A stored zero is no content.
+// Stored zeros are ignored.
 inline std::uint64_t hash_sparse_row(const Index* column, const float* value, Size n, Size d) {
     std::uint64_t hash = mix64(static_cast<std::uint64_t>(d));
     for (Size e = 0; e < n; ++e)
@@ -58,13 +58,13 @@ inline void hash_sparse_rows(const Csr& rows, Size d, std::uint64_t* out, Thread
     });
 }
 
-// The largest magnitude in the rows and the first row that holds a NaN or an infinity (-1: none).
+// The largest magnitude in the rows, and the first row that contains NaN or infinity (-1 if there is none).
 struct RowScan {
     float largest = 0.0f;
     Size first_bad_row = -1;
 };
 
-// A NaN is no fault where it stands for a missing value.
+// With `allow_nan`, NaN stands for a missing value and is accepted.
 inline RowScan scan_rows(Matrix rows, bool allow_nan, ThreadTeam& team) {
     constexpr Size grain = 256;
     struct Part {
@@ -83,7 +83,7 @@ inline RowScan scan_rows(Matrix rows, bool allow_nan, ThreadTeam& team) {
                 poison += x[k] * 0.0f;  // NaN if x is NaN or infinite
             }
             part.largest = std::max(part.largest, largest);
-            if (allow_nan) poison = largest * 0.0f;  // a comparison passes a NaN over
+            if (allow_nan) poison = largest * 0.0f;  // `largest` ignores NaN, because comparisons with it are false
             if (!(poison == 0.0f) && part.bad < 0) part.bad = i;
         }
     });

@@ -7,7 +7,7 @@
 namespace vicinal {
 
 RowSketcher::RowSketcher(const MetricRule& metric, Size cols) : metric_(metric), cols_(cols) {
-    // One more coordinate tells rows without direction apart (metric_table.hpp).
+    // An additional coordinate separates rows without direction from the others (metric_table.hpp).
     dim_ = projects() ? sketch_width : cols + (prepares() ? 1 : 0);
     stride_ = (dim_ + sketch_pad - 1) / sketch_pad * sketch_pad;
 }

@@ -1,4 +1,4 @@
-// Prepares rows as their metric wants them and sketches them (search_space.hpp): all at once, or as they come.
+// Prepares rows for their metric and sketches them (search_space.hpp), all at once or in batches.
 #pragma once
 
 #include "base/parallel.hpp"
@@ -12,7 +12,7 @@ class RowSketcher {
   public:
     RowSketcher(const MetricRule& metric, Size cols);
 
-    // Rows that are longer than a sketch are projected onto a basis, which has to be fitted first.
+    // Rows longer than a sketch are projected onto a basis, which must be fitted first.
     bool projects() const { return cols_ > sketch_width; }
     bool fitted() const {
         return !projects() ||
@@ -21,12 +21,12 @@ class RowSketcher {
     bool prepares() const { return metric_.preparation != Preparation::none; }
     Size stride() const { return stride_; }
 
-    // A space without rows: how its rows are ranked and its sketches laid out.
+    // A space without rows: the ranking and the layout of the sketches.
     SearchSpace space() const;
 
     void prepare(Matrix rows, RowScale* out, ThreadTeam& team) const;
     void fit(const SearchSpace& space, std::uint64_t seed, ThreadTeam& team);
-    // Sketches of rows, [rows][stride]; returns the largest squared distance to the mean (sketch_slack).
+    // Writes sketches of rows, [rows][stride]. Returns the largest squared distance to the mean (sketch_slack).
     float sketch(Matrix rows, const RowScale* scale, float* out, ThreadTeam& team) const;
 
     std::vector<float>& mean() { return mean_; }

@@ -1,6 +1,6 @@
-// Random-projection trees over the sketches: a node is split at the median along the difference of two of
-// its rows, so every leaf of a level has the same size, and a tree is two arrays. The first columns of a sketch,
-// those of largest variance, are enough to split by.
+// Random-projection trees over the sketches: a node is split at the median along the difference of two of its rows, so
+// all leaves of a level have the same size, and a tree is two arrays. The first columns of a sketch, which have the
+// largest variance, are enough for the splits.
 #pragma once
 
 #include "base/parallel.hpp"
@@ -22,7 +22,7 @@ struct Projected {
     Index row;
 };
 
-// The width is a multiple of sixteen.
+// `columns` is a multiple of 16.
 VICINAL_INLINE float dot(const float* x, const float* y, Size columns) {
     Float sum[parts] = {};
     for (Size k = 0; k < columns; k += block_lanes)
@@ -87,7 +87,7 @@ inline void grow_forest(const SearchSpace& space, std::uint64_t seed, const Fore
     }
 }
 
-// The leaf whose region holds a sketch.
+// The leaf whose region contains a sketch.
 VICINAL_INLINE Size find_leaf(const SearchSpace& space, const ForestView& forest, Size tree, const float* sketch,
                               float* normal) {
     Size position = 0;

@@ -1,9 +1,9 @@
-// What the searches read: the rows, how the metric prepares and ranks them, and a sketch of every row.
+// The input of the searches: the rows, how the metric prepares and ranks them, and a sketch of every row.
 //
-// A sketch is a short vector whose ranking value never exceeds that of the rows: for squared distances the
-// projection onto an orthonormal basis, for the others a choice of columns. A pair whose sketch already ranks
-// worse than both rows' k-th neighbours needs no full evaluation, and nothing is lost. When the rows are
-// short, the sketch is the prepared row itself and its rank is final.
+// A sketch is a short vector whose ranking value never exceeds that of the rows: for squared distances the projection
+// onto an orthonormal basis, for other rankings a choice of columns. A pair whose sketch already ranks worse than the
+// k-th neighbors of both rows needs no full evaluation, and no neighbor is lost. If the rows are short, the sketch is
+// the prepared row itself and its rank is final.
 #pragma once
 
 #include "base/types.hpp"
@@ -15,43 +15,43 @@ namespace vicinal {
 
 constexpr Size sketch_width = 128;
 constexpr Size sketch_pad = 16;
-// A basis is fitted to a sample of the rows: as many as `sketch_sample_floats` floats hold, within these bounds.
+// A basis is fitted to a sample of rows: as many as fit into `sketch_sample_floats` floats, within these bounds.
 constexpr Size sketch_sample_floats = Size{1} << 22;
 constexpr Size least_sketch_sample_rows = 256;
 constexpr Size most_sketch_sample_rows = 2048;
-constexpr Size split_columns = 32;  // of a sketch, those of largest variance: enough to split a tree by
-constexpr Size most_tails = 256;    // rows that are compared with each other at once
+constexpr Size split_columns = 32;  // columns of a sketch, those of largest variance, that split a tree node
+constexpr Size most_tails = 256;    // largest number of rows that are compared with each other at once
 
 struct SearchSpace {
     Matrix rows;
-    const RowScale* scale = nullptr;  // null: rows are used as they are
+    const RowScale* scale = nullptr;  // null if rows are used unchanged
     Ranking ranking = Ranking::squared;
     const PairMetric* pairs =
-        nullptr;  // of these rows (or queries) with the index's; then `rows` are for sketches only
+        nullptr;  // ranks these rows (or queries) against the index; `rows` then only provide sketches
 
     const float* sketch = nullptr;  // [rows][stride], zero-padded
     Size sketch_dim = 0;
     Size sketch_stride = 0;
     bool sketch_exact = false;
-    float slack = 0.0f;  // rounding error of a sketch's rank, see relaxed()
+    float slack = 0.0f;  // rounding error of the rank of a sketch, see relaxed()
 
     VICINAL_INLINE const float* sketch_row(Size i) const { return sketch + i * sketch_stride; }
     VICINAL_INLINE RowScale scale_of(Size i) const { return scale != nullptr ? scale[i] : RowScale{}; }
 
-    // The largest sketch rank a pair may have and still rank at or below `rank`.
+    // The largest sketch rank of a pair that may still rank at or below `rank`.
     VICINAL_INLINE float relaxed(float rank) const { return sketch_exact ? rank : rank * 1.002f + slack; }
 };
 
-// An error delta of a projected difference of length s changes its square by at most
-// 2 s delta + delta^2 <= s^2/1000 + 1001 delta^2; delta is 1e-5 of the longest row's distance to the mean.
-// Where the rank is a length itself (not squared), delta is the whole error.
+// An error delta of a projected difference of length s changes its square by at most 2 s delta + delta^2 <= s^2/1000 +
+// 1001 delta^2; delta is 1e-5 of the longest row's distance to the mean. If the rank is a length (not squared), delta
+// is the whole error.
 inline float sketch_slack(Ranking ranking, float longest2) {
     const bool length = ranking == Ranking::absolute || ranking == Ranking::maximum;
     return length ? 1e-5f * std::sqrt(longest2) : 1001e-10f * longest2;
 }
 
-// Balanced random-projection trees. Node p of level l covers order[n p / 2^l, n (p+1) / 2^l); its plane is
-// normal to the difference of the sketches of rows (a, b). Nodes of a tree lie level by level.
+// Balanced random-projection trees. Node p of level l covers order[n p / 2^l, n (p+1) / 2^l); its plane is normal to
+// the difference of the sketches of rows (a, b). The nodes of a tree are stored level by level.
 struct ForestView {
     Index* order = nullptr;      // [trees][rows]
     Index* pairs = nullptr;      // [trees][nodes][2]
@@ -65,13 +65,13 @@ struct ForestView {
     VICINAL_INLINE Size begin_of(Size level, Size position) const { return rows * position >> level; }
 };
 
-// The basis sketches are projected onto.
+// The basis onto which sketches are projected.
 struct SketchBasis {
     float* mean = nullptr;   // [cols]
     float* basis = nullptr;  // [cols][sketch_width]
 };
 
-// Neighbours that rows bring together in a round of NN-descent, by hashed priority.
+// Neighbors that are compared in a round of NN-descent, by hashed priority.
 struct CandidateTables {
     NeighborHeap fresh, old;
 };
@@ -79,7 +79,7 @@ struct CandidateTables {
 struct DescentOptions {
     std::uint64_t seed;
     Size rounds;
-    // A round that changes fewer than this share of all entries is the last one.
+    // Rounds end after one that changes less than this share of all entries.
     double enough;
 };
 
@@ -89,12 +89,12 @@ struct GraphView {
 };
 
 struct QueryTask {
-    SearchSpace queries;  // rows and sketches of the queries, prepared as the space's
+    SearchSpace queries;  // rows and sketches of the queries, prepared like those of the space
     GraphView graph;
     Size k = 0;
     Size pool = 0;   // entries kept while searching, at least k
-    Size trees = 1;  // of the forest, whose leaves the search starts from; 0: every row is looked at
-    // Of a neighbour's rank that its sketch shows; 1 keeps every row that could be a neighbour.
+    Size trees = 1;  // of the forest, whose leaves a search starts from; 0 compares every row
+    // Of a neighbor's rank that its sketch shows; 1 keeps every row that could be a neighbor.
     float share = 1.0f;
     Index* index = nullptr;
     float* rank = nullptr;

@@ -1,10 +1,10 @@
 // The basis of the sketches (search_space.hpp) and the projection onto it.
 //
-// Squared distances: an orthonormal basis of the directions in which a sample of the rows varies most, by
+// For squared distances it is an orthonormal basis of the directions of largest variance of a sample of rows, by
 // subspace iteration (Halko, Martinsson, Tropp 2011), Q <- orth(S' S Q) from a random start. Only the subspace
-// matters, so there is no eigenvalue problem; and any orthonormal basis gives a valid lower bound, so an
-// unfinished iteration costs time, never correctness.
-// Other rankings: the columns of largest variance, as unit vectors.
+// is_promising, so no eigenvalue problem is solved. Any orthonormal basis gives a valid lower bound, so an inexact
+// iteration affects speed, never correctness. For other rankings it is the columns of largest variance, as unit
+// vectors.
 #pragma once
 
 #include "base/parallel.hpp"
@@ -25,7 +25,7 @@ VICINAL_INLINE float prepared_value(const SearchSpace& space, Size row, Size k) 
     return (space.rows.row(row)[k] - s.shift) * s.scale;
 }
 
-// Rows spread evenly over the data, centred; also sets the mean.
+// Draws rows at regular intervals and centers them; also sets the mean.
 inline Size draw_sample(const SearchSpace& space, float* mean, Scratch<float>& sample) {
     const Size n = space.rows.rows, d = space.rows.cols;
     const Size m = std::min(n, std::clamp(sketch_sample_floats / d, least_sketch_sample_rows, most_sketch_sample_rows));
@@ -66,11 +66,11 @@ inline void orthonormalize(float* q, Size d) {
     }
 }
 
-// out[i] = (row_i - mean) * basis for `rows` rows of the sample or of the data: four rows share each load.
+// out[i] = (row_i - mean) * basis for rows [begin, end) of the sample or of the data; four rows share each load.
 template <class RowOf>
 VICINAL_INLINE void project_rows(Size begin, Size end, Size d, const float* basis, float* out, Size stride,
                                  const RowOf& value) {
-    // Sixteen accumulators where there are 32 registers, eight otherwise.
+    // 16 accumulators if there are 32 registers, otherwise 8.
     constexpr int span = lanes == 16 ? 4 : 2;
     for (Size i = begin; i < end; i += 4) {
         const Size rows = std::min<Size>(4, end - i);
@@ -134,8 +134,8 @@ inline void fit_sketch(const SearchSpace& space, std::uint64_t seed, const Sketc
     }
 }
 
-// Sketches of all rows of `space.rows` and their squared distances to the mean, which bound the rounding error.
-// The mean only keeps numbers small: it cancels in differences.
+// Writes the sketches of all rows of `space.rows` and their squared distances to the mean, which bound the rounding
+// error. The mean cancels in differences; subtracting it keeps numbers small.
 inline void project(const SearchSpace& space, const SketchBasis& basis, float* out, float* length2, ThreadTeam& team) {
     const Size d = space.rows.cols;
     const auto value = [&](Size i, Size k) { return prepared_value(space, i, k) - basis.mean[k]; };

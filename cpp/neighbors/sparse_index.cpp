@@ -12,7 +12,7 @@ SparseRows::SparseRows(SparseMatrix rows, Preparation preparation) : view_{rows.
     for (Size i = 0; i < csr.rows; ++i) {
         const Size begin = csr.indptr[i], end = csr.indptr[i + 1];
         double mean = 0.0;
-        if (preparation == Preparation::centred_unit) {
+        if (preparation == Preparation::centered_unit) {
             for (Size e = begin; e < end; ++e) mean += csr.weights[e];
             mean /= static_cast<double>(rows.cols);
         }
@@ -20,7 +20,8 @@ SparseRows::SparseRows(SparseMatrix rows, Preparation preparation) : view_{rows.
         for (Size e = begin; e < end; ++e) length2 += (csr.weights[e] - mean) * (csr.weights[e] - mean);
         const double scale = length2 > 1e-72 ? 1.0 / std::sqrt(length2) : 0.0;
         flat_[i] = scale == 0.0 ? 1 : 0;
-        // The mean stays: it would fill the row. Centred terms take it off the difference (pair_terms.hpp).
+        // The mean is not subtracted, because that would make the row dense. Centered terms subtract it from the
+        // difference instead (pair_terms.hpp).
         for (Size e = begin; e < end; ++e) prepared_[e] = static_cast<float>(csr.weights[e] * scale);
     }
     view_.csr.weights = prepared_.data();

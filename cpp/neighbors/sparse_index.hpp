@@ -1,4 +1,4 @@
-// Sparse rows made searchable: prepared by their metric, and listed by column.
+// Sparse rows prepared for searches: by their metric, and with lists of the rows that store each column.
 #pragma once
 
 #include "base/parallel.hpp"
@@ -14,18 +14,18 @@ struct SparseMatrix {
     Size cols = 0;
 };
 
-// Sparse rows as a metric compares them: values divided by the row's length where the metric asks for it.
+// Sparse rows as a metric compares them: divided by their length if the metric requires it.
 struct SparseView {
     Csr csr;
     Size cols = 0;
-    const std::uint8_t* flat = nullptr;  // whether a row has no direction (metric_table.hpp); null: none has
+    const std::uint8_t* flat = nullptr;  // whether a row has no direction (metric_table.hpp); null if all have one
 
     VICINAL_INLINE bool is_flat(Size i) const { return flat != nullptr && flat[i] != 0; }
 };
 
 class SparseRows {
   public:
-    // Keeps the view: the arrays must outlive this.
+    // Keeps a view of the arrays, which must outlive this object.
     SparseRows(SparseMatrix rows, Preparation preparation);
     const SparseView& view() const { return view_; }
 
@@ -35,44 +35,43 @@ class SparseRows {
     std::vector<std::uint8_t> flat_;
 };
 
-constexpr int most_sums = 5;  // that any metric compares rows by (pair_terms.hpp)
+constexpr int most_sums = 5;  // of any metric (pair_terms.hpp)
 
-// The rows that store a column, with their values, column after column; rows ascend.
+// For every column, the rows that store it, ascending, with their values.
 struct Postings {
     const Size* begin = nullptr;  // [cols + 1]
     const Index* row = nullptr;
     const float* value = nullptr;
-    const double* alone = nullptr;  // [rows][most_sums]: what a row adds where the other has nothing
+    const double* alone = nullptr;  // [rows][most_sums]: the part of a row where the other row is 0
     Size rows = 0;
 };
 
 struct SparseTask {
     SparseView heads, tails;
     PairRule rule;
-    bool itself = false;  // heads are the tails, and no row is its own neighbour
+    bool itself = false;  // heads are the tails, and a row is not its own neighbor
     Size k = 0;
-    Index* index = nullptr;  // [heads][stride], the first k are written
+    Index* index = nullptr;  // [heads][stride]; the first k are written
     float* rank = nullptr;
     Size stride = 0;
-    // With a budget a row adds up no more than so many entries of lists, and evaluates the `pool` best of what it
-    // finds.
+    // With a budget, a row adds at most this many entries of lists and evaluates the `pool` best rows found.
     Size budget = 0, pool = 0;
 };
 
 class SparseIndex {
   public:
-    // Keeps the view: the arrays must outlive the index.
+    // Keeps a view of the arrays, which must outlive the index.
     SparseIndex(SparseMatrix rows, const MetricRule& metric, double power, ThreadTeam& team);
 
     const SparseView& rows() const { return rows_.view(); }
 
-    // Whether all pairs can be had from the columns' lists, and how many additions that takes for all rows.
+    // Whether all pairs can be computed from the lists, and how many additions this takes for all rows.
     bool additive() const;
     double additions() const;
 
-    // k nearest rows of every row, itself first; [rows][k]. Exact without a budget.
+    // Writes the k nearest rows of every row, itself first, [rows][k]. Exact without a budget.
     void search(Size k, Size budget, Size pool, Index* index, float* distance, ThreadTeam& team) const;
-    // k nearest rows of every query; [queries][k].
+    // Writes the k nearest rows of every query, [queries][k].
     void query(SparseMatrix queries, Size k, Size budget, Size pool, Index* index, float* distance,
                ThreadTeam& team) const;
 

@@ -1,11 +1,11 @@
-// All pairs of sparse rows by the columns' lists of rows: for a head, each stored column adds to the sums of the
-// rows that store it too, and nothing else is touched.
+// Neighbors of sparse rows from lists of the rows that store each column: for a head, each stored column adds to the
+// sums of the rows that also store it.
 //
 //   sum over columns of step(x, y) = sum step(x, 0) + sum step(0, y) + sum over shared columns of
 //                                    step(x, y) - step(x, 0) - step(0, y)
 //
-// The first two are the rows' own. Sums are float64, so what cancels leaves enough digits; they are taken in the order
-// of the columns from both sides, so a pair has the same bits whichever row asks.
+// The first two sums belong to one row each. Sums are float64, so enough digits remain after cancellation. They run in
+// the order of the columns in both directions, so a pair has the same bits for both rows.
 #pragma once
 
 #include "base/parallel.hpp"
@@ -23,7 +23,7 @@ VICINAL_INLINE SparseRow sparse_row(const SparseView& rows, Size i) {
     return {rows.csr.indices + begin, rows.csr.weights + begin, rows.csr.indptr[i + 1] - begin};
 }
 
-// T ranks the pairs; Sums is what the lists are added up for, T itself if it can be.
+// T ranks the pairs; Sums are computed from the lists: T itself if it is additive.
 template <class T>
 class SparseSearcher {
     using Sums = std::conditional_t<T::additive, T, SquaredTerms>;
@@ -56,7 +56,7 @@ class SparseSearcher {
     }
 
   private:
-    // The best rows seen, sorted.
+    // The best rows found, sorted.
     struct Best {
         explicit Best(Size size)
             : k(size), ranks(size + heap_pad), tags(size + heap_pad), row{ranks.data(), tags.data()} {}
@@ -83,7 +83,7 @@ class SparseSearcher {
         best_.offer(rank_sparse<T>(row_, sparse_row(task_.tails, j), task_.rule) + apart(j), j);
     }
 
-    // Adds a column's list; `touch` is called with every row of it.
+    // Adds the list of a column and calls `touch` with each of its rows.
     template <class Touch>
     VICINAL_INLINE void add_list(Size e, const Touch& touch) {
         const double x = row_.value[e];
@@ -100,7 +100,7 @@ class SparseSearcher {
         }
     }
 
-    // The rank that the lists added so far make; what they added is forgotten.
+    // The rank from the lists added so far; resets their sums.
     VICINAL_INLINE double take_rank(const double* own, Size j) {
         double* shared = shared_.data() + j * Sums::sums;
         double sum[Sums::sums];
@@ -125,8 +125,9 @@ class SparseSearcher {
         }
     }
 
-    // Shortest lists first, while the budget lasts: columns that few rows store tell most about who is near. The best
-    // by these sums are evaluated; a row that shares nothing gets the rows after it, which are as good as any.
+    // Adds the shortest lists first, within the budget: columns that few rows store say most about which rows are
+    // near. The best rows by these sums are evaluated. A row that shares no column gets the rows after it, which are
+    // as good as any.
     void rank_likely() {
         double own[Sums::sums] = {};
         sum_own(own);
@@ -178,7 +179,7 @@ inline void sparse_nearest(const Postings& postings, const SparseTask& task, Thr
     });
 }
 
-// What every tail adds alone: sum step(0, y).
+// The part of every tail alone: sum step(0, y).
 inline void sum_alone(const SparseView& rows, const PairRule& rule, double* out, ThreadTeam& team) {
     with_terms(rule.terms, [&]<class T>() {
         team.parallel_for(rows.csr.rows, 256, [&](Size begin, Size end, int) {

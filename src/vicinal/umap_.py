@@ -1,4 +1,4 @@
-"""Under umap-learn's module name, for code that imports from ``umap.umap_``: the estimator and the functions."""
+"""umap-learn's module name, for code that imports from ``umap.umap_``: the estimator and the functions."""
 
 from __future__ import annotations
 

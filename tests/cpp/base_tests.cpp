@@ -89,7 +89,7 @@ void teams_run_concurrently_and_nested() {
     CHECK(std::all_of(sums.begin(), sums.end(), [](Size sum) { return sum == 8000; }));
 }
 
-// Memory that runs out in any thread is an exception of the caller, and the team goes on working.
+// bad_alloc in any thread reaches the caller, and the team remains usable.
 void team_rethrows_bad_alloc_of_any_chunk() {
     ThreadTeam team(4);
     for (Size at = 0; at < 400; at += 37) {

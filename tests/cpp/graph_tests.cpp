@@ -108,7 +108,7 @@ void symmetrize_combines_both_directions_of_every_pair() {
                 if (const float w = combine(of(i, j), of(j, i)); w > 0.0f) wanted[{i, j}] = w;
         CHECK(graph.indptr.front() == 0 && static_cast<std::size_t>(graph.indptr.back()) == graph.indices.size());
         CHECK(graph.indices.size() == wanted.size() && graph.weights.size() == wanted.size());
-        auto next = wanted.begin();  // by row, then by column: the order of the arrays
+        auto next = wanted.begin();  // sorted by row, then by column, like the arrays
         for (Size i = 0; i < n; ++i)
             for (Size e = graph.indptr[i]; e < graph.indptr[i + 1] && next != wanted.end(); ++e, ++next) {
                 CHECK(next->first == std::pair(static_cast<Index>(i), graph.indices[e]));
@@ -117,7 +117,7 @@ void symmetrize_combines_both_directions_of_every_pair() {
     }
 }
 
-// A growing graph that was given every row twice, in another order and by parts, is the graph of the last lists.
+// All lists are replaced twice, in another order and in parts: only the last lists count.
 void growing_graph_equals_the_graph_of_the_last_lists() {
     const Size n = 500, k = 5;
     std::vector<Index> index(static_cast<std::size_t>(n * k)), rows(static_cast<std::size_t>(n));

@@ -29,10 +29,10 @@ void chebyshev_filter_equals_the_dense_polynomial() {
 
     for (double cut : {0.3, 1.0})
         for (int degree_wanted : {1, 2, 7}) {
-            const double half = (cut + 1.0) / 2.0, centre = (cut - 1.0) / 2.0;
+            const double half = (cut + 1.0) / 2.0, center = (cut - 1.0) / 2.0;
             std::vector<double> previous(start.begin(), start.end()), current(previous.size());
             const auto mapped = [&](const std::vector<double>& x, Size i, Size c) {
-                double sum = -centre * x[i * width + c];
+                double sum = -center * x[i * width + c];
                 for (Size j = 0; j < n; ++j) sum += dense[i * n + j] * x[j * width + c];
                 return sum / half;
             };

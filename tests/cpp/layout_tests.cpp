@@ -5,6 +5,7 @@
 #include "layout/sampled_layout.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <memory>
 #include <stdexcept>
@@ -36,7 +37,7 @@ std::vector<float> points_after(const FuzzyGraph& graph, Size dim, const std::ve
 }
 
 void layout_is_resumable_and_independent_of_threads() {
-    // More rows than a block holds, and not a multiple of the lanes.
+    // More rows than a block holds, and not a multiple of the number of lanes.
     const FuzzyGraph graph = small_graph(2500, 6);
     for (Size dim : {1, 2, 3, 5, 17})
         for (bool update_negatives : {false, true}) {
@@ -109,6 +110,24 @@ void some_heads_move_as_if_the_others_were_pinned() {
     pinned.step({equal.data(), 10, 1}, one);
     some.step({by_head.data(), 10, heads}, four);
     CHECK(std::equal(pinned.embedding().data, pinned.embedding().data + n * dim, some.embedding().data));
+
+    // In place, with a step that is interrupted between the others.
+    std::vector<float> points = start;
+    SampledLayout in_place = SampledLayout::in_place({indptr.data(), tails.data(), weights.data(), heads},
+                                                     points.data(), n, dim, options, rows.data());
+    in_place.step({by_head.data(), 3, heads}, four);
+    const std::vector<float> before = points;
+    ThreadTeam interrupted(1, [] { return true; });
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));  // a poll is due after the first block
+    CHECK(throws<Interrupted>([&] { in_place.step({by_head.data(), 5, heads}, interrupted); }));
+    CHECK(points == before && in_place.sweep() == 3);
+    std::vector<float> longer = points;
+    longer.resize(static_cast<std::size_t>((n + 10) * dim), 0.0f);
+    in_place.attach(longer.data(), n);
+    in_place.step({by_head.data(), 7, heads}, one);
+    CHECK(points == before && std::equal(longer.begin(), longer.begin() + n * dim, some.embedding().data));
+    CHECK(throws<std::invalid_argument>([&] { in_place.attach(longer.data(), n - 1); }));
+    CHECK(throws<std::invalid_argument>([&] { some.attach(longer.data(), n); }));
 }
 
 void layout_rejects_arrays_that_do_not_fit() {
@@ -165,7 +184,7 @@ void pinned_rows_stay_and_weighted_negatives_do_not_depend_on_threads() {
     }));
 }
 
-// As from several Python threads: each has a team and objects of its own, all read the same data.
+// Each thread has its own team and layout; all read the same graph.
 void layouts_run_concurrently() {
     const FuzzyGraph graph = small_graph(1200, 6);
     const auto start = random_points(1200, 2, 10.0f);

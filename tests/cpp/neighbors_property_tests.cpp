@@ -30,7 +30,7 @@ struct OwnedHeap {
     NeighborHeap view;
 };
 
-// A rank is a function of the pair, as it is of two rows.
+// The rank of a pair, as a function of both rows.
 float rank_of(std::uint32_t key, Size row, Index candidate, std::uint32_t values) {
     return static_cast<float>(below(draw32(key + 7919 * static_cast<std::uint32_t>(row), candidate), values));
 }
@@ -94,7 +94,7 @@ double squared(const float* x, const float* y, Size d) {
     return sum;
 }
 
-// Distances of the k nearest other rows, by looking at all of them.
+// Distances of the k nearest other rows, by comparing all of them.
 std::vector<double> nearest(const std::vector<float>& rows, Size n, Size d, Size i, Size k) {
     std::vector<double> all;
     for (Size j = 0; j < n; ++j)
@@ -167,7 +167,7 @@ void sparse_search_finds_the_nearest_rows() {
         Draws draws(5000 + seed);
         const Size n = draws.size(1, 80), d = draws.size(1, 30), k = std::min(n, draws.size(1, 10));
         std::vector<float> rows = random_rows(draws, n, d);
-        for (float& x : rows) x = draws.below(3) > 0 ? 0.0f : x;  // whole rows of zeros are likely
+        for (float& x : rows) x = draws.below(3) > 0 ? 0.0f : x;  // rows of zeros are likely
         std::vector<Size> indptr{0};
         std::vector<Index> columns;
         std::vector<float> values;

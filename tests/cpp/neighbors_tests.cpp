@@ -18,7 +18,7 @@ namespace {
 
 double naive_distance(const MetricRule& metric, const float* x, const float* y, Size d) {
     double mean_x = 0.0, mean_y = 0.0, xx = 0.0, yy = 0.0, xy = 0.0, sum = 0.0, absolute = 0.0, most = 0.0;
-    if (metric.preparation == Preparation::centred_unit)
+    if (metric.preparation == Preparation::centered_unit)
         for (Size k = 0; k < d; ++k) {
             mean_x += x[k] / static_cast<double>(d);
             mean_y += y[k] / static_cast<double>(d);
@@ -42,7 +42,7 @@ double naive_distance(const MetricRule& metric, const float* x, const float* y, 
     return finish_distance(metric.finish, static_cast<float>(sum));
 }
 
-// Sorted distances of a row to all others; itself first.
+// Sorted distances of a row to all others, itself first.
 std::vector<double> naive_row(const MetricRule& metric, const Matrix& rows, Size i) {
     std::vector<double> all;
     for (Size j = 0; j < rows.rows; ++j)
@@ -80,7 +80,7 @@ void scan_finds_the_first_bad_row() {
 void exact_search_equals_naive_search() {
     ThreadTeam team(2);
     for (const MetricRule& metric : metric_table)
-        // 128 columns is where sketches stop being the rows.
+        // Up to 128 columns, sketches are the rows themselves.
         for (Size d : {1, 3, 16, 40, 200}) {
             if (metric.ranking == Ranking::pairs) continue;
             const Size n = 150, k = 10;
@@ -137,7 +137,7 @@ void sparse_search_equals_dense_search() {
     const Matrix rows{data.data(), n, d};
     const SparseMatrix sparse{{indptr.data(), indices.data(), values.data(), n}, d};
     for (const MetricRule& metric : metric_table) {
-        // A row that is not stored is 0, not missing; and a row of counts is a little away from itself.
+        // Values that are not stored are 0 and not missing, and a row of counts has a positive distance to itself.
         if (metric.terms == Terms::present || metric.terms == Terms::dirichlet) continue;
         const DensePairs pairs(rows, rows, metric, 3.0);
         NeighborIndex dense(rows, metric, 1, metric.ranking == Ranking::pairs ? &pairs : nullptr, team);
@@ -149,7 +149,7 @@ void sparse_search_equals_dense_search() {
         listed.query(sparse, k, 0, 0, asked.index.data(), asked.distance.data(), team);
         bool near = true, itself = true;
         for (Size e = 0; e < n * k; ++e) {
-            // A root makes much of the rounding of equal rows.
+            // The square root amplifies the rounding errors of equal rows.
             const double slack = 5e-4 * (1.0 + wanted.distance[e]);
             near = near && std::fabs(found.distance[e] - wanted.distance[e]) <= slack;
             near = near && std::fabs(likely.distance[e] - wanted.distance[e]) <= slack;

@@ -1,4 +1,4 @@
-// The search of rows that keep coming.
+// Neighbors of streamed rows.
 #include "checks.hpp"
 #include "data.hpp"
 
@@ -6,10 +6,12 @@
 #include "neighbors/online_neighbors.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 namespace {
@@ -154,12 +156,9 @@ void interrupted_step_can_be_repeated() {
     insert(whole, rows, 0, 1500);
     insert(stopped, rows, 0, 1500);
     step(whole, everything);
-    // The poll is asked every 50 ms at most: where the step is faster than that, it is simply done.
-    try {
-        ThreadTeam team(2, [] { return true; });
-        stopped.step(1000, no_limit, team);
-    } catch (const Interrupted&) {
-    }
+    ThreadTeam interrupted(1, [] { return true; });
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));  // a poll is due after the first row
+    CHECK(throws<Interrupted>([&] { stopped.step(1000, no_limit, interrupted); }));
     const OnlineChange change = step(stopped, everything);
     CHECK(change.last_new == 1500);
     CHECK(table_of(whole) == table_of(stopped));

@@ -146,7 +146,7 @@ def test_links_by_hand() -> None:
 def test_contract_of_parameters() -> None:
     model = AlignedUMAP(n_neighbors=[5, 6], alignment_window_size=2)
     assert clone(model).get_params() == model.get_params()
-    assert repr(model) == "AlignedUMAP(n_neighbors=[5, 6], alignment_window_size=2)"
+    assert repr(model) == "AlignedUMAP(alignment_window_size=2, n_neighbors=[5, 6])"
     with pytest.raises(NotFittedError):
         model.transform([np.zeros((3, 2))])
 

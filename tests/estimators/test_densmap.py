@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scikit_learn_checks import expected_failures
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from vicinal import UMAP, DensMAP
 from vicinal.files.models import load, save
+from vicinal.maps.place import place
 from vicinal.quality.measures import neighbor_recall
 
 JOBS = (1, 2, 8)
@@ -25,7 +28,9 @@ def unequal() -> NDArray[np.float32]:
     return np.concatenate(groups).astype(np.float32)
 
 
-@parametrize_with_checks([DensMAP(n_epochs=30), UMAP(densmap=True, n_epochs=20, random_state=0)])
+@parametrize_with_checks(
+    [DensMAP(n_epochs=30), UMAP(densmap=True, n_epochs=20, random_state=0)], expected_failed_checks=expected_failures
+)
 def test_estimator_checks(estimator: UMAP, check: Any) -> None:
     check(estimator)
 
@@ -36,7 +41,6 @@ def test_radii_of_the_map_follow_those_of_the_data(unequal: NDArray[np.float32])
     assert dense.radius_correlation_ > max(0.8, plain.radius_correlation_ + 0.1)
     assert np.corrcoef(dense.rad_orig_, dense.rad_emb_)[0, 1] == pytest.approx(dense.radius_correlation_, abs=1e-4)
     np.testing.assert_allclose(dense.rad_orig_, plain.rad_orig_)
-    assert f"{dense.radius_correlation_:.3f}" in dense._repr_html_()
     wide = [dense.rad_emb_[g * 160 : (g + 1) * 160].mean() for g in range(5)]
     assert (np.diff(wide) > 0).all()
 
@@ -78,8 +82,8 @@ def test_unseen_rows_are_placed_whatever_their_company(unequal: NDArray[np.float
     np.testing.assert_array_equal(model.transform(new[33:34])[0], together[33])
     np.testing.assert_array_equal(model.transform(known[:20]), model.embedding_[:20])
     # The term acts: without it the same rows end elsewhere.
-    model._fitted_density = None
-    assert not np.array_equal(model.transform(new), together)
+    without = replace(model.map_, density=None)
+    assert not np.array_equal(place(without, new), together)
 
 
 def test_update_keeps_the_term(digits: NDArray[np.float32]) -> None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from vicinal import UMAP, Kernel, Layout, Neighbors, Schedule, find_neighbors, fit_ab, fuzzy_graph
+from vicinal.layout.sampled import Placement
 from vicinal.neighbors.index import NeighborIndex
 
 N = 40
@@ -201,7 +202,7 @@ def test_parts_that_do_not_fit_together_are_refused() -> None:
         Layout(graph, np.zeros((N - 1, 2), dtype=np.float32), kernel, schedule)
     places, wide = np.zeros((N, 2), dtype=np.float32), np.zeros((N, 3), dtype=np.float32)
     with pytest.raises(ValueError, match="reference"):
-        Layout(graph, places, kernel, schedule, reference=wide)
+        Placement(graph, places, wide, kernel, schedule)
     with pytest.raises(ValueError, match="shapes"):
         Neighbors(np.zeros((3, 2), dtype=np.int32), np.zeros((3, 3), dtype=np.float32))
     beyond = Neighbors(np.array([[0, 5]], dtype=np.int32), np.array([[0.0, 1.0]], dtype=np.float32))

@@ -101,7 +101,7 @@ class TestLimit:
     ("text", "size"), [("500", 500), ("2kB", 2000), ("2 MB", 2e6), ("1.5GiB", 1.5 * 2**30), ("3t", 3e12), (7, 7)]
 )
 def test_sizes_as_users_write_them(text: Any, size: float) -> None:
-    from vicinal.maps.memory import bytes_of
+    from vicinal.runtime.memory import bytes_of
 
     assert bytes_of(text) == size
 
@@ -125,7 +125,8 @@ class TestCopies:
     def test_rows_as_the_core_wants_them_are_not_copied(self, cls: Any, digits: Rows) -> None:
         few = {"max_iter": 10} if cls is TSNE else {} if cls is KNeighborsTransformer else {"n_epochs": 2}
         model = cls(random_state=0, **few).fit(digits)
-        assert np.shares_memory(model._source.rows, digits)
+        data = model.neighbors_.data if cls is KNeighborsTransformer else model.map_.data
+        assert np.shares_memory(data.rows, digits)
 
     @pytest.mark.parametrize("init", ["spectral", "pca"])
     def test_a_file_of_rows_is_not_read_into_memory_twice(self, init: str, tmp_path: Path) -> None:
@@ -140,7 +141,7 @@ class TestCopies:
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
-        assert np.shares_memory(model._source.rows, mapped)
+        assert np.shares_memory(model.map_.data.rows, mapped)
         # Principal components take a matrix of columns by columns, and a block of rows, in float64.
         assert peak < rows.nbytes / 2 + (0 if init == "spectral" else 8 * 3 * (2_000 * 2_000 + 4096 * 2_000))
 

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.typing import NDArray
+from scikit_learn_checks import expected_failures
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
@@ -31,7 +32,6 @@ from vicinal import (
     ParametricUMAP,
     ProgressiveUMAP,
 )
-from vicinal.neighbors.training_data import TrainingRows
 
 # umap-learn's constructor, in order; then what is ours alone, by keyword only.
 PARAMETERS: dict[str, Any] = {
@@ -78,17 +78,9 @@ PARAMETERS: dict[str, Any] = {
 OWN_PARAMETERS = {"callback": None, "update_negatives": False, "compute_loss": False, "memory_limit": None}
 
 
-# Weights equal repetitions on average, not bit for bit: a row number decides which negatives a row meets.
-STOCHASTIC = "a map is random: weights are equivalent to repeated rows on average only"
-EXPECTED_FAILURES = {
-    "check_sample_weight_equivalence_on_dense_data": STOCHASTIC,
-    "check_sample_weight_equivalence_on_sparse_data": STOCHASTIC,
-}
-
-
 @parametrize_with_checks(
     [UMAP(), UMAP(n_epochs=20, random_state=0, update_negatives=True), DensMAP(n_epochs=20)],
-    expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
+    expected_failed_checks=expected_failures,
 )
 def test_estimator_checks(estimator: UMAP, check: Any) -> None:
     check(estimator)
@@ -284,12 +276,7 @@ def test_html_view_of_a_pipeline_shows_the_parameters() -> None:
     assert "0.37" in html
 
 
-def test_n_jobs_none_means_what_scikit_learn_means(iris: NDArray[np.float32], monkeypatch: pytest.MonkeyPatch) -> None:
-    used = []
-    monkeypatch.setattr(
-        "vicinal.estimators.base.TrainingRows", lambda *a, **k: used.append(a[4]) or TrainingRows(*a, **k)
-    )
-    UMAP(n_jobs=None, n_epochs=1).fit(iris)
+def test_n_jobs_none_means_what_scikit_learn_means(iris: NDArray[np.float32]) -> None:
+    assert UMAP(n_jobs=None, n_epochs=1).fit(iris).map_.data.n_jobs == 1
     with joblib.parallel_config(n_jobs=2):
-        UMAP(n_jobs=None, n_epochs=1).fit(iris)
-    assert used == [1, 2]
+        assert UMAP(n_jobs=None, n_epochs=1).fit(iris).map_.data.n_jobs == 2

@@ -1,4 +1,4 @@
-"""The fuzzy graph (survey eq. 1-4) against umap-learn's golden files and against the reference."""
+"""The fuzzy graph (survey eq. 1-4) against golden files of umap-learn and against the reference."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def golden_neighbors(file: dict[str, Any]) -> Neighbors:
 
 
 @pytest.mark.parametrize(("name", "c", "m"), CASES)
-def test_graph_weights_equal_umap_learns(golden: Any, name: str, c: int, m: int) -> None:
+def test_weights_equal_those_of_umap_learn(golden: Any, name: str, c: int, m: int) -> None:
     file = golden(name)
     graph = fuzzy_graph(
         golden_neighbors(file),
@@ -32,7 +32,7 @@ def test_graph_weights_equal_umap_learns(golden: Any, name: str, c: int, m: int)
     n = len(file["data"])
     upper = csr_matrix((file["weights"][c, m], (file["rows"], file["cols"])), shape=(n, n)).toarray()
     np.testing.assert_allclose(graph.to_scipy().toarray(), upper + upper.T, rtol=0, atol=TOLERANCE)
-    # Memberships of 1e-20 and the like may round to 0 on one side only; nothing larger may be missing.
+    # Tiny memberships may round to 0 in one of the libraries only; no larger ones may be missing.
     present = file["weights"][c, m] > 1e-30
     assert graph.n_edges >= 2 * np.count_nonzero(present)
     assert graph.n_edges <= file["nnz"][c, m]
@@ -40,7 +40,7 @@ def test_graph_weights_equal_umap_learns(golden: Any, name: str, c: int, m: int)
 
 @pytest.mark.parametrize("name", GRAPHS)
 @pytest.mark.parametrize("c", range(3))
-def test_rho_and_sigma_equal_umap_learns(golden: Any, name: str, c: int) -> None:
+def test_rho_and_sigma_equal_those_of_umap_learn(golden: Any, name: str, c: int) -> None:
     file = golden(name)
     graph = fuzzy_graph(golden_neighbors(file), local_connectivity=float(file["local_connectivity"][c]))
     np.testing.assert_allclose(graph.rho, file["rho"][c], rtol=1e-6, atol=1e-7)
@@ -48,7 +48,7 @@ def test_rho_and_sigma_equal_umap_learns(golden: Any, name: str, c: int) -> None
 
 
 def table_with_gaps(n: int = 80, k: int = 10) -> tuple[np.ndarray, np.ndarray]:
-    """A neighbour table with duplicates, missing neighbours, and rows without any."""
+    """Return a neighbor table with duplicates, missing neighbors, and rows without neighbors."""
     rng = np.random.default_rng(1)
     data = rng.normal(size=(n, 3))
     data[10:14] = data[9]
@@ -84,7 +84,7 @@ def test_rho_and_sigma_equal_the_reference(local_connectivity: float) -> None:
     np.testing.assert_allclose(graph.sigma, sigma, rtol=2e-4, atol=1e-6)
 
 
-def test_disconnection_distance_is_the_reference_without_those_neighbours() -> None:
+def test_neighbors_beyond_the_disconnection_distance_are_ignored() -> None:
     index, distance = reference.exact_neighbors(np.random.default_rng(2).normal(size=(60, 2)), 12)
     distance = distance.astype(np.float32).astype(np.float64)
     limit = float(distance[3, 5])
@@ -95,8 +95,8 @@ def test_disconnection_distance_is_the_reference_without_those_neighbours() -> N
 
 
 @pytest.mark.parametrize("local_connectivity", [1.0, 1.5, 2.0])
-def test_bipartite_graph_solves_eq_3_over_all_its_neighbours(local_connectivity: float) -> None:
-    """A new row is no neighbour of itself: all k columns count, and rho has one rank less."""
+def test_bipartite_graph_solves_eq_3_over_all_its_neighbors(local_connectivity: float) -> None:
+    """A new row is not in its own neighbor list: all k columns count, and the rank of rho is one less."""
     rng = np.random.default_rng(3)
     distance = np.sort(rng.uniform(0.5, 2.0, size=(50, 9)), axis=1).astype(np.float32)
     index = np.argsort(rng.random((50, 40)), axis=1)[:, :9].astype(np.int32)

@@ -35,7 +35,7 @@ def dense(graph: Graph) -> NDArray[np.float64]:
 
 @st.composite
 def fuzzy_sets(draw: Any, count: int) -> list[Graph]:
-    """Fuzzy sets over the same pairs, with certain, impossible and in-between edges."""
+    """Draw fuzzy sets over the same pairs, with memberships 0, 1 and between."""
     n = draw(st.integers(1, 9))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     made = []
@@ -59,7 +59,7 @@ def assert_equal(left: Graph, right: Graph) -> None:
 
 @common
 @given(fuzzy_sets(2))
-def test_both_operations_commute(sets: list[Graph]) -> None:
+def test_union_and_intersection_are_commutative(sets: list[Graph]) -> None:
     a, b = sets
     assert_equal(fuzzy_union(a, b), fuzzy_union(b, a))
     assert_equal(fuzzy_intersection(a, b), fuzzy_intersection(b, a))
@@ -67,7 +67,7 @@ def test_both_operations_commute(sets: list[Graph]) -> None:
 
 @common
 @given(fuzzy_sets(3))
-def test_both_operations_associate(sets: list[Graph]) -> None:
+def test_union_and_intersection_are_associative(sets: list[Graph]) -> None:
     a, b, c = sets
     assert_equal(fuzzy_union(fuzzy_union(a, b), c), fuzzy_union(a, fuzzy_union(b, c)))
     assert_equal(fuzzy_intersection(fuzzy_intersection(a, b), c), fuzzy_intersection(a, fuzzy_intersection(b, c)))
@@ -75,7 +75,7 @@ def test_both_operations_associate(sets: list[Graph]) -> None:
 
 @common
 @given(fuzzy_sets(2))
-def test_de_morgan(sets: list[Graph]) -> None:
+def test_de_morgans_laws_hold(sets: list[Graph]) -> None:
     a, b = sets
     assert_equal(complement(fuzzy_union(a, b)), fuzzy_intersection(complement(a), complement(b)))
     assert_equal(complement(fuzzy_intersection(a, b)), fuzzy_union(complement(a), complement(b)))
@@ -83,8 +83,8 @@ def test_de_morgan(sets: list[Graph]) -> None:
 
 @common
 @given(fuzzy_sets(2))
-def test_bounds(sets: list[Graph]) -> None:
-    """The intersection lies below both, the union above both; only certain edges are idempotent."""
+def test_intersection_is_below_and_union_above_both_sets(sets: list[Graph]) -> None:
+    """Only edges with membership 0 or 1 are unchanged by the union or intersection with themselves."""
     a, b = sets
     p, q = dense(a), dense(b)
     union, intersection = dense(fuzzy_union(a, b)), dense(fuzzy_intersection(a, b))
@@ -102,7 +102,7 @@ def test_bounds(sets: list[Graph]) -> None:
 
 @common
 @given(fuzzy_sets(1))
-def test_neutral_and_absorbing_elements(sets: list[Graph]) -> None:
+def test_the_empty_and_the_full_set_are_neutral_or_absorbing(sets: list[Graph]) -> None:
     (a,) = sets
     nothing, everything = graph_of(np.zeros((a.n, a.n))), graph_of(1.0 - np.eye(a.n))
     assert_equal(fuzzy_union(a, nothing), a)
@@ -113,7 +113,7 @@ def test_neutral_and_absorbing_elements(sets: list[Graph]) -> None:
 
 @common
 @given(fuzzy_sets(2))
-def test_cross_entropy_is_the_references_and_a_divergence(sets: list[Graph]) -> None:
+def test_cross_entropy_equals_the_reference_and_is_a_divergence(sets: list[Graph]) -> None:
     a, b = sets
     wanted = reference_losses.fuzzy_cross_entropy(dense(a), dense(b))
     assert fuzzy_cross_entropy(a, b) == pytest.approx(wanted, rel=1e-9, abs=1e-12)
@@ -121,8 +121,8 @@ def test_cross_entropy_is_the_references_and_a_divergence(sets: list[Graph]) -> 
     assert fuzzy_cross_entropy(a, a) == 0.0
 
 
-def test_cross_entropy_of_graph_and_map_is_c1(iris: NDArray[np.float32]) -> None:
-    """Eq. 17 with the map's own fuzzy set as the second is eq. 6."""
+def test_cross_entropy_of_graph_and_map_equals_c1(iris: NDArray[np.float32]) -> None:
+    """Eq. 17 with the fuzzy set of the map as the second set equals eq. 6."""
     kernel = Kernel(1.577, 0.8951)
     graph = fuzzy_graph(find_neighbors(iris, 10))
     places = np.random.default_rng(0).normal(scale=3.0, size=(len(iris), 2)).astype(np.float32)
@@ -134,7 +134,7 @@ def test_cross_entropy_of_graph_and_map_is_c1(iris: NDArray[np.float32]) -> None
     )
 
 
-def test_graphs_of_other_rows_are_refused() -> None:
+def test_graphs_with_different_rows_or_invalid_memberships_are_rejected() -> None:
     small, large = graph_of(np.zeros((2, 2))), graph_of(np.zeros((3, 3)))
     heavy = graph_of(np.array([[0.0, 2.0], [2.0, 0.0]]))
     for operation in (fuzzy_union, fuzzy_intersection, fuzzy_cross_entropy):
@@ -146,7 +146,7 @@ def test_graphs_of_other_rows_are_refused() -> None:
 
 @pytest.fixture(scope="module")
 def repeated(iris: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Thirty rows, three of them twice."""
+    """Return 28 rows, three of them twice."""
     return np.concatenate([iris[::6], iris[:18:6]])[:28]
 
 
@@ -163,12 +163,12 @@ def test_local_metrics_are_extended_pseudo_metrics(repeated: NDArray[np.float32]
         assert (found >= 0).all()
         np.testing.assert_array_equal(found, found.T)
         assert (np.diag(found) == 0).all()
-        # The way over any third point is no shorter, for pairs that contain the row.
+        # The triangle inequality holds for pairs that contain the row.
         assert (found[row][None, :] <= found[row][:, None] + found + 1e-9).all()
 
 
-def test_the_union_of_local_fuzzy_sets_is_the_graph(repeated: NDArray[np.float32]) -> None:
-    """The corollary of section 3: the fuzzy topological representation is what eq. 1 to 4 compute."""
+def test_the_union_of_local_fuzzy_sets_equals_the_graph(repeated: NDArray[np.float32]) -> None:
+    """The fuzzy topological representation of section 3 equals the graph of eq. 1 to 4."""
     table = find_neighbors(repeated, 8)
     graph = fuzzy_graph(table)
     stars = [

@@ -1,4 +1,4 @@
-"""Graph as data, and the laws of fuzzy_graph that need no reference."""
+"""The arrays of a Graph, and general properties of fuzzy graphs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def neighbors(iris: NDArray[np.float32]) -> Neighbors:
     return find_neighbors(iris, 10)
 
 
-def test_arrays_have_their_types_and_rows_are_sorted(neighbors: Neighbors) -> None:
+def test_arrays_have_the_documented_types_and_rows_are_sorted(neighbors: Neighbors) -> None:
     graph = fuzzy_graph(neighbors)
     assert graph.indptr.dtype == np.int64
     assert graph.indices.dtype == np.int32
@@ -26,14 +26,14 @@ def test_arrays_have_their_types_and_rows_are_sorted(neighbors: Neighbors) -> No
         assert (np.diff(graph.indices[graph.indptr[i] : graph.indptr[i + 1]]) > 0).all()
 
 
-def test_heads_and_degrees_are_those_of_the_matrix(neighbors: Neighbors) -> None:
+def test_heads_and_degrees_equal_those_of_the_matrix(neighbors: Neighbors) -> None:
     graph = fuzzy_graph(neighbors)
     matrix = graph.to_scipy()
     np.testing.assert_array_equal(graph.heads(), matrix.tocoo().row)
     np.testing.assert_allclose(graph.degree(), np.asarray(matrix.sum(axis=1)).ravel(), rtol=1e-6)
 
 
-def test_union_contains_the_mixture_and_the_intersection(neighbors: Neighbors) -> None:
+def test_the_mixture_lies_between_intersection_and_union(neighbors: Neighbors) -> None:
     union, middle, intersection = (
         fuzzy_graph(neighbors, set_op_mix_ratio=mix).to_scipy().toarray() for mix in (1.0, 0.5, 0.0)
     )
@@ -42,20 +42,20 @@ def test_union_contains_the_mixture_and_the_intersection(neighbors: Neighbors) -
     np.testing.assert_allclose(middle, (union + intersection) / 2, atol=1e-6)
 
 
-def test_every_row_is_certain_of_its_nearest_neighbour(neighbors: Neighbors) -> None:
+def test_every_row_has_membership_one_in_its_nearest_neighbor(neighbors: Neighbors) -> None:
     graph = fuzzy_graph(neighbors)
     strongest = graph.to_scipy().max(axis=1).toarray().ravel()
     np.testing.assert_allclose(strongest, 1.0, rtol=1e-6)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 5])
-def test_threads_do_not_matter(neighbors: Neighbors, n_jobs: int) -> None:
+def test_graph_does_not_depend_on_n_jobs(neighbors: Neighbors, n_jobs: int) -> None:
     one, other = fuzzy_graph(neighbors, n_jobs=1), fuzzy_graph(neighbors, n_jobs=n_jobs)
     for name in ("indptr", "indices", "weights", "rho", "sigma"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
-def test_with_weights_drops_zeros_and_sorts(neighbors: Neighbors) -> None:
+def test_with_weights_drops_zeros(neighbors: Neighbors) -> None:
     graph = fuzzy_graph(neighbors)
     matrix = graph.to_scipy()
     matrix.data[::2] = 0.0
@@ -66,7 +66,7 @@ def test_with_weights_drops_zeros_and_sorts(neighbors: Neighbors) -> None:
     np.testing.assert_array_equal(other.to_scipy().toarray(), matrix.toarray())
 
 
-def test_missing_neighbours_are_no_edges() -> None:
+def test_missing_neighbors_have_no_edges() -> None:
     index = np.array([[0, 1, -1], [1, 0, -1], [2, -1, -1]], dtype=np.int32)
     distance = np.array([[0, 1, np.inf], [0, 1, np.inf], [0, np.inf, np.inf]], dtype=np.float32)
     graph = fuzzy_graph(Neighbors(index, distance))
@@ -74,7 +74,7 @@ def test_missing_neighbours_are_no_edges() -> None:
 
 
 def test_rows_of_a_bipartite_graph_do_not_depend_on_each_other() -> None:
-    """One row lies among copies of known rows, the other far away: neither may change the other's scale."""
+    """One row is very near to known rows, the other far away. Neither changes the scale of the other."""
     near = np.array([[1e-6, 2e-6, 3e-6, 4e-6, 9.0]], dtype=np.float32)
     far = np.array([[1e6, 2e6, 3e6, 4e6, 5e6]], dtype=np.float32)
     index = np.arange(5, dtype=np.int32)[None, :]
@@ -84,7 +84,7 @@ def test_rows_of_a_bipartite_graph_do_not_depend_on_each_other() -> None:
     assert together.sigma[0] == alone.sigma[0]
 
 
-def test_a_graph_cannot_be_reassigned(neighbors: Neighbors) -> None:
+def test_attributes_of_a_graph_cannot_be_assigned(neighbors: Neighbors) -> None:
     graph = fuzzy_graph(neighbors)
     with pytest.raises(AttributeError):
         graph.weights = graph.weights  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""Intersecting a graph with labels, after umap-learn's categorical intersection."""
+"""Intersection of a graph with labels, as in umap-learn."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def by_definition(graph: Graph, labels: NDArray[np.int64], weight: float) -> NDA
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.3, 0.5, 0.9])
-def test_intersection_follows_its_definition(graph: Graph, weight: float) -> None:
+def test_intersection_equals_its_definition(graph: Graph, weight: float) -> None:
     actual = intersect_labels(graph, LABELS, weight).to_scipy().toarray()
     np.testing.assert_allclose(actual, by_definition(graph, LABELS, weight), atol=1e-6)
 
 
-def test_the_result_is_symmetric_bounded_and_keeps_every_row_connected(graph: Graph) -> None:
+def test_result_is_symmetric_and_bounded_and_every_row_is_connected(graph: Graph) -> None:
     joined = intersect_labels(graph, LABELS)
     matrix = joined.to_scipy()
     assert abs(matrix - matrix.T).max() < 1e-6
@@ -43,11 +43,11 @@ def test_the_result_is_symmetric_bounded_and_keeps_every_row_connected(graph: Gr
     np.testing.assert_allclose(matrix.max(axis=1).toarray(), 1.0, rtol=1e-6)
 
 
-def test_at_full_weight_classes_share_no_edge(graph: Graph) -> None:
+def test_with_weight_one_there_are_no_edges_between_classes(graph: Graph) -> None:
     labels = np.arange(150) // 50
     joined = intersect_labels(graph, labels, 1.0)
     same = labels[joined.heads()] == labels[joined.indices]
-    # A row whose neighbours all belong to other classes keeps what it has.
+    # A row whose neighbors all belong to other classes keeps its edges.
     alone = np.array([not (labels[graph.indices[s]] == labels[i]).any() for i, s in enumerate(row_slices(graph))])
     assert (same | alone[joined.heads()] | alone[joined.indices]).all()
 
@@ -56,14 +56,14 @@ def row_slices(graph: Graph) -> list[slice]:
     return [slice(graph.indptr[i], graph.indptr[i + 1]) for i in range(graph.n)]
 
 
-def test_one_class_changes_nothing_but_the_union(graph: Graph) -> None:
+def test_a_single_class_keeps_all_edges(graph: Graph) -> None:
     joined = intersect_labels(graph, np.zeros(150, dtype=int))
     expected = restore_connectivity(graph)
     np.testing.assert_array_equal(joined.weights, expected.weights)
 
 
-def test_unlabelled_rows_know_nothing(graph: Graph) -> None:
-    """All edges fade alike and are then restored, so no edge is favoured."""
+def test_edges_of_unlabelled_rows_are_weakened_equally(graph: Graph) -> None:
+    """If all rows are unlabelled, all edges have the same factor, which the restored connectivity cancels."""
     joined = intersect_labels(graph, np.full(150, -1))
     np.testing.assert_allclose(joined.weights, restore_connectivity(graph).weights, rtol=1e-5)
 
@@ -77,20 +77,20 @@ def test_unlabelled_rows_know_nothing(graph: Graph) -> None:
         lambda y: y.reshape(-1, 1)[:, 0],
     ],
 )
-def test_names_and_types_of_the_classes_do_not_matter(graph: Graph, kind: object) -> None:
+def test_result_does_not_depend_on_names_and_types_of_classes(graph: Graph, kind: object) -> None:
     expected = intersect_labels(graph, LABELS)
     actual = intersect_labels(graph, kind(LABELS))  # type: ignore[operator]
     np.testing.assert_array_equal(actual.weights, expected.weights)
 
 
-def test_strings_are_classes(graph: Graph) -> None:
+def test_classes_may_be_strings(graph: Graph) -> None:
     labels = np.abs(LABELS)
     expected = intersect_labels(graph, labels)
     actual = intersect_labels(graph, np.array(["zero", "one", "two"])[labels])
     np.testing.assert_array_equal(actual.weights, expected.weights)
 
 
-def test_far_distance_grows_without_bound() -> None:
+def test_far_distance_increases_with_the_weight() -> None:
     assert far_distance(0.0) == 2.5
     assert far_distance(0.5) == 5.0
     assert far_distance(1.0) > 1e9

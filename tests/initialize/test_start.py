@@ -109,7 +109,7 @@ def test_an_array_is_stretched_to_the_box_and_otherwise_kept(iris: NDArray[np.fl
     given = np.random.default_rng(0).normal(size=(150, 2)) * [1.0, 1e-3]
     model = UMAP(init=given, n_epochs=0).fit(iris)
     assert model.init_used_ == "array"
-    unique = model._source.seen.first == np.arange(150)
+    unique = model.map_.data.duplicates.first == np.arange(150)
     np.testing.assert_allclose(model.embedding_[unique], to_extent(given)[unique], rtol=1e-5, atol=1e-5)
 
 

@@ -1,4 +1,4 @@
-"""densMAP's term: radii, correlation and gradient against eq. 30-35, and the gradient against finite differences."""
+"""The density term of densMAP: radii, correlation and gradient against eq. 30-35 and finite differences."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHIFT = 0.1
 
 @pytest.fixture(scope="module")
 def parts() -> tuple[Graph, NDArray[np.float32], NDArray[np.float64]]:
-    """A graph, the distance of each of its edges, and all input distances."""
+    """Return a graph, the distance of each of its edges, and all distances of the data."""
     rng = np.random.default_rng(2)
     data = (rng.normal(size=(N, 4)) * np.repeat([0.2, 1.0, 3.0, 5.0], N // 4)[:, None]).astype(np.float32)
     index, distance = reference.exact_neighbors(data, 9)
@@ -31,14 +31,14 @@ def places(dim: int = 2) -> NDArray[np.float32]:
 
 
 def gradient(graph: Graph, radii: Radii, embedding: NDArray[np.float32], jobs: int = 1) -> NDArray[np.float64]:
-    """Of Corr, by the core: the term is so weak that nothing is clipped, and its weight is taken out again."""
+    """Return the backend's gradient of Corr: of a term so weak that nothing is clipped, divided by its weight."""
     term = DensityTerm(radii.standardised(radii.log_radius), weight=1e-5, variance_shift=SHIFT)
     layout = Layout(graph, embedding, Kernel(A, B), Schedule(10), density=term)
     firings = layout.density_summary[3] * (N - 1)
     return layout._engine.density_gradient(jobs).astype(np.float64) / (1e-5 * firings)
 
 
-def test_edges_have_the_distance_of_their_ends(parts: tuple[Graph, NDArray[np.float32], NDArray[np.float64]]) -> None:
+def test_edge_distances_equal_those_of_the_data(parts: tuple[Graph, NDArray[np.float32], NDArray[np.float64]]) -> None:
     graph, length, distance = parts
     np.testing.assert_allclose(length, distance[graph.heads(), graph.indices], rtol=1e-5)
 
@@ -88,7 +88,9 @@ def test_gradient_equals_the_survey_and_finite_differences(
             assert found[row, c] == pytest.approx(slope, rel=2e-3, abs=1e-5)
 
 
-def test_the_term_raises_the_correlation(parts: tuple[Graph, NDArray[np.float32], NDArray[np.float64]]) -> None:
+def test_the_density_term_increases_the_correlation(
+    parts: tuple[Graph, NDArray[np.float32], NDArray[np.float64]],
+) -> None:
     graph, length, _ = parts
     radii = Radii.of(graph, length)
     edges = graph.to_scipy().toarray() > 0
@@ -104,7 +106,7 @@ def test_the_term_raises_the_correlation(parts: tuple[Graph, NDArray[np.float32]
 
 
 @pytest.mark.parametrize("jobs", [2, 8])
-def test_the_gradient_does_not_depend_on_n_jobs(
+def test_gradient_does_not_depend_on_n_jobs(
     parts: tuple[Graph, NDArray[np.float32], NDArray[np.float64]], jobs: int
 ) -> None:
     graph, length, _ = parts
@@ -112,7 +114,7 @@ def test_the_gradient_does_not_depend_on_n_jobs(
     np.testing.assert_array_equal(gradient(graph, radii, places(), jobs), gradient(graph, radii, places()))
 
 
-def test_whole_and_split_runs_are_equal_and_pinned_rows_stay(
+def test_whole_and_split_runs_are_equal_and_fixed_rows_stay(
     parts: tuple[Graph, NDArray[np.float32], NDArray[np.float64]],
 ) -> None:
     graph, length, _ = parts
@@ -126,7 +128,7 @@ def test_whole_and_split_runs_are_equal_and_pinned_rows_stay(
     np.testing.assert_array_equal(whole.embedding[fixed], places()[fixed])
 
 
-def test_rows_without_edges_are_left_out() -> None:
+def test_rows_without_edges_have_no_radius_and_do_not_move() -> None:
     zeros = np.zeros(6, dtype=np.float32)
     indptr, indices = np.array([0, 1, 3, 4, 4, 4, 4]), np.array([1, 0, 2, 1], dtype=np.int32)
     graph = Graph(indptr, indices, np.ones(4, dtype=np.float32), 6, zeros, zeros)

@@ -1,4 +1,4 @@
-"""The C++ forces against eq. 12 and 13 and against finite differences of the costs they come from."""
+"""The forces of UMAP against eq. 12 and 13, and against finite differences of their costs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vicinal.backends import _core
 
 KERNELS = ((1.577, 0.8951), (1.929, 0.7915), (1.0, 1.0), (0.3, 1.4), (5.0, 0.55))
 D2 = np.geomspace(1e-6, 1e4, 200).astype(np.float32)
-# The power is a float32 polynomial.
+# The backend computes powers by a polynomial in float32.
 TOLERANCE = 1e-5
 
 
@@ -27,7 +27,7 @@ def test_forces_equal_the_reference(a: float, b: float, gamma: float) -> None:
 
 @pytest.mark.parametrize(("a", "b"), KERNELS)
 def test_forces_are_the_derivatives_of_the_costs(a: float, b: float) -> None:
-    """With t = d², the gradient by y_i is 2 c'(t) (y_i - y_j); eps damps eq. 13 by d² / (eps + d²)."""
+    """With t = d², the gradient by y_i is 2 c'(t) (y_i - y_j); eps multiplies eq. 13 by d² / (eps + d²)."""
     attract, repel = _core.force_table(D2, "umap", a, b, 1.0)
     d2 = D2.astype(np.float64)
     step = 1e-5 * d2
@@ -38,22 +38,22 @@ def test_forces_are_the_derivatives_of_the_costs(a: float, b: float) -> None:
 
 
 @pytest.mark.parametrize(("a", "b"), KERNELS)
-def test_forces_are_finite_wherever_points_can_be(a: float, b: float) -> None:
+def test_forces_are_finite_at_all_distances(a: float, b: float) -> None:
     d2 = np.array([0.0, 1e-45, 1e-38, 1e-30, 1e-12, 1e20, 1e30, 3e38], dtype=np.float32)
     attract, repel = _core.force_table(d2, "umap", a, b, 1.0)
     assert np.isfinite(attract).all()
     assert np.isfinite(repel).all()
     assert (attract >= 0).all()
     assert (repel <= 0).all()
-    # The step is the coefficient times a vector of length d: it must vanish with d.
+    # The step is the coefficient times a vector of length d, so it must go to 0 with d.
     assert attract[1] * np.sqrt(d2[1]) < 1e-6
 
 
-@pytest.mark.skipif("VICINAL_SANITIZED" in os.environ, reason="torch is not built for the sanitisers")
+@pytest.mark.skipif("VICINAL_SANITIZED" in os.environ, reason="torch is not built for the sanitizers")
 @pytest.mark.parametrize(("a", "b"), KERNELS)
 @pytest.mark.parametrize("d2", [D2, np.array([0.0, 1e-45, 1e-38, 1e-30, 1e-12, 1e20], dtype=np.float32)])
 def test_the_parametric_loss_has_the_gradients_of_the_layout(a: float, b: float, d2: np.ndarray) -> None:
-    """What torch propagates is the table's coefficient times the difference, each component clipped to 4."""
+    """The gradient in torch is the coefficient of the table times the difference, each component clipped to 4."""
     torch = pytest.importorskip("torch")
     from vicinal.layout.kernel import Kernel
     from vicinal.parametric import loss

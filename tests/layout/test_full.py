@@ -1,4 +1,4 @@
-"""The full layout: phases, resumption, grids, and bits that do not depend on threads."""
+"""The full layout: phases, split runs, grids, and results that do not depend on n_jobs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def start(n_components: int = 2, n: int = 900) -> NDArray[np.float32]:
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("n_components", [1, 2, 3])
 @pytest.mark.parametrize("dof", [1.0, 0.7])
-def test_bits_depend_neither_on_threads_nor_on_how_steps_are_cut(
+def test_bits_do_not_depend_on_n_jobs_or_on_split_runs(
     graph: Graph, method: str, n_components: int, dof: float
 ) -> None:
     def run(n_jobs: int, *cuts: int) -> bytes:
@@ -43,7 +43,7 @@ def test_bits_depend_neither_on_threads_nor_on_how_steps_are_cut(
     assert run(2, 25, 25) == whole
 
 
-def test_phases_follow_each_other(graph: Graph) -> None:
+def test_phases_run_one_after_the_other(graph: Graph) -> None:
     one = FullLayout(graph, start(), PHASES, n_jobs=1)
     one.step(20)
     other = FullLayout(graph, start(), PHASES[:1], n_jobs=1)
@@ -55,7 +55,7 @@ def test_phases_follow_each_other(graph: Graph) -> None:
     assert one.n_epochs == 50
 
 
-def test_graph_and_start_are_never_written(graph: Graph) -> None:
+def test_graph_and_start_are_not_changed(graph: Graph) -> None:
     places, weights = start(), graph.weights.copy()
     kept = places.copy()
     FullLayout(graph, places, PHASES).step(25)
@@ -64,7 +64,7 @@ def test_graph_and_start_are_never_written(graph: Graph) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_map_stays_centred_and_finite_far_apart(graph: Graph, method: str) -> None:
+def test_map_remains_centred_and_finite_if_points_are_far_apart(graph: Graph, method: str) -> None:
     places = start()
     places[0], places[1] = 3e4, -3e4
     layout = FullLayout(graph, places, PHASES, method=method)  # type: ignore[arg-type]
@@ -73,7 +73,7 @@ def test_map_stays_centred_and_finite_far_apart(graph: Graph, method: str) -> No
     np.testing.assert_allclose(layout.embedding.mean(axis=0), 0.0, atol=0.01)
 
 
-def test_rows_that_coincide_stay_finite(graph: Graph) -> None:
+def test_places_of_coinciding_points_remain_finite(graph: Graph) -> None:
     for method in METHODS:
         layout = FullLayout(graph, np.zeros((900, 2), np.float32), PHASES, method=method)  # type: ignore[arg-type]
         layout.step(50)
@@ -82,7 +82,7 @@ def test_rows_that_coincide_stay_finite(graph: Graph) -> None:
 
 @pytest.mark.parametrize("width", [0.0, 1e-4, 1.0, 20.0, 300.0, 1e5, 1e12])
 @pytest.mark.parametrize("n_components", [1, 2, 3])
-def test_grid_encloses_with_room_for_the_splines(width: float, n_components: int) -> None:
+def test_grid_encloses_the_points_with_room_for_the_splines(width: float, n_components: int) -> None:
     low = np.full(n_components, -width / 3, dtype=np.float32)
     high = np.full(n_components, 2 * width / 3, dtype=np.float32)
     box = enclose(low, high)
@@ -97,7 +97,7 @@ def test_grid_encloses_with_room_for_the_splines(width: float, n_components: int
         assert box.spacing <= 2 * SPACING
 
 
-def test_more_than_three_components_have_no_grid() -> None:
+def test_the_grid_supports_at_most_three_components() -> None:
     assert choose_repulsion("auto", 10**6, 4) == "exact"
     assert choose_repulsion("auto", 10**6, 3) == "fft"
     assert choose_repulsion("auto", 100, 2) == "exact"

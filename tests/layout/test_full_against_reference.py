@@ -1,4 +1,4 @@
-"""t-SNE's gradient and cost (survey eq. 20, 22): finite differences, the reference, and the grid against every pair."""
+"""Gradient and cost of t-SNE (survey eq. 20, 22) against finite differences and the reference."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def large() -> Graph:
 def first_move(
     graph: Graph, places: NDArray[np.float32], method: str, dof: float, **phase: float
 ) -> NDArray[np.float64]:
-    """What the first iteration does, up to the centring."""
+    """Return the moves of the first iteration, centred."""
     layout = FullLayout(graph, places, [Phase(1, momentum=0.0, **phase)], dof=dof, method=method)  # type: ignore[arg-type]
     layout.step(1)
     move = layout.embedding.astype(np.float64) - places
@@ -58,10 +58,10 @@ def test_reference_gradient_is_the_derivative_of_its_cost(dof: float, n_componen
 
 @pytest.mark.parametrize("dof", DOFS)
 @pytest.mark.parametrize("n_components", [1, 2, 3, 5])
-def test_exact_gradient_is_the_references(small: Graph, dof: float, n_components: int) -> None:
+def test_exact_gradient_equals_the_reference(small: Graph, dof: float, n_components: int) -> None:
     places = (np.random.default_rng(2).normal(size=(300, n_components)) * 5).astype(np.float32)
     expected = reference.kl_gradient(small.to_scipy().toarray(), places, dof, exaggeration=3.0)
-    # Long enough to rise above the rounding of the places, short enough not to be cut.
+    # The moves are larger than the rounding of the places and shorter than the longest step.
     rate = 1.0 / np.abs(expected).max()
     move = first_move(small, places, "exact", dof, exaggeration=3.0, learning_rate=rate)
     expected = -rate * FIRST_GAIN * (expected - expected.mean(axis=0))
@@ -73,7 +73,7 @@ def test_exact_gradient_is_the_references(small: Graph, dof: float, n_components
     ("n_components", "width", "tolerance"),
     [
         (1, 30.0, 0.01),
-        # A start so narrow lies within one cell, where float32 resolves the potential's slope to a few hundredths.
+        # Such a narrow start lies within one cell, where float32 resolves the slope to a few hundredths.
         (2, 1e-4, 0.05),
         (2, 1.0, 0.01),
         (2, 6.0, 0.01),
@@ -81,12 +81,12 @@ def test_exact_gradient_is_the_references(small: Graph, dof: float, n_components
         (3, 4.0, 0.02),
     ],
 )
-def test_grid_gradient_is_the_exact_one(
+def test_grid_gradient_equals_the_exact_gradient(
     large: Graph, dof: float, n_components: int, width: float, tolerance: float
 ) -> None:
     places = (np.random.default_rng(3).normal(size=(4000, n_components)) * width).astype(np.float32)
     places -= places.mean(axis=0)
-    # Repulsion alone: attraction is the same code.
+    # Repulsion only, since both methods compute the attraction by the same code.
     alone = Graph(np.zeros(4001, np.int64), large.indices[:0], large.weights[:0], 4000, large.rho, large.sigma)
     rate = 1e4 * max(width, 1.0)
     exact, grid = (first_move(alone, places, m, dof, learning_rate=rate) for m in ("exact", "fft"))
@@ -111,7 +111,7 @@ def test_divergence_is_zero_for_equal_distributions() -> None:
     assert kl_divergence(graph, places).value == pytest.approx(0.0, abs=1e-6)
 
 
-def test_layout_lowers_the_divergence(small: Graph) -> None:
+def test_layout_reduces_the_divergence(small: Graph) -> None:
     start = (np.random.default_rng(6).normal(size=(300, 2)) * 1e-4).astype(np.float32)
     layout = FullLayout(small, start, [Phase(100, 12.0, 300 / 48), Phase(200, 1.0, 75.0)])
     found = []

@@ -1,4 +1,4 @@
-"""Kernel and fit_ab: shape of the curve and sound parameters over the whole range of arguments."""
+"""Kernel and fit_ab: shape of the curve, and valid parameters over the whole range of arguments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_kernel_falls_from_one_to_zero() -> None:
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("spread", SPREADS)
-def test_fitted_kernels_follow_the_wanted_curve(spread: float) -> None:
+def test_fitted_kernels_are_close_to_the_target_curve(spread: float) -> None:
     for min_dist in spread * np.array([0.0, 0.1, 0.5, 0.75, 1.0]):
         kernel = fit_ab(spread, float(min_dist))
         assert kernel.a > 0
@@ -30,8 +30,8 @@ def test_fitted_kernels_follow_the_wanted_curve(spread: float) -> None:
 
 
 @pytest.mark.filterwarnings("error")
-def test_the_scale_of_the_map_is_the_spread() -> None:
-    """The curve in units of the spread is one curve, so b is the same and a falls as spread^-2b."""
+def test_fitted_kernels_scale_with_the_spread() -> None:
+    """In units of the spread the curve is always the same, so b is constant and a is proportional to spread^-2b."""
     one = fit_ab(1.0, 0.1)
     for spread in SPREADS:
         kernel = fit_ab(spread, 0.1 * spread)
@@ -39,6 +39,6 @@ def test_the_scale_of_the_map_is_the_spread() -> None:
         assert kernel.a * spread ** (2 * kernel.b) == pytest.approx(one.a, rel=1e-3)
 
 
-def test_a_larger_min_dist_is_a_flatter_top() -> None:
+def test_a_larger_min_dist_makes_the_top_flatter() -> None:
     tops = [fit_ab(1.0, min_dist)(0.25) for min_dist in (0.0, 0.1, 0.5, 0.9)]
     assert (np.diff(tops) > 0).all()

@@ -1,4 +1,4 @@
-"""a and b of eq. 5 against umap-learn's golden values and the reference."""
+"""a and b of eq. 5 against golden values of umap-learn and against the reference."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import reference
 from vicinal import Kernel, fit_ab
 
 
-def test_fit_ab_equals_umap_learns(golden: Any) -> None:
+def test_fit_ab_equals_that_of_umap_learn(golden: Any) -> None:
     file = golden("kernel")
     for spread, min_dist, a, b in zip(file["spread"], file["min_dist"], file["a"], file["b"], strict=True):
         kernel = fit_ab(float(spread), float(min_dist))
         assert (kernel.a, kernel.b) == pytest.approx((a, b), rel=1e-5), (spread, min_dist)
 
 
-def test_defaults_are_those_of_min_dist_a_tenth() -> None:
+def test_the_defaults_have_the_values_for_min_dist_0_1() -> None:
     kernel = fit_ab()
     assert (kernel.a, kernel.b) == pytest.approx((1.577, 0.8951), abs=1e-3)
     early = fit_ab(min_dist=0.001)

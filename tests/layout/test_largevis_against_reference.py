@@ -1,4 +1,4 @@
-"""LargeVis' force against eq. 21 and 23, its negatives against degree^0.75, an epoch against the reference."""
+"""The forces of LargeVis against eq. 21 and 23, and the distribution of weighted negatives."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vicinal.layout.sampled import Placement
 
 FORCES = Forces(Kernel(1.0, 1.0), "largevis")
 D2 = np.geomspace(1e-6, 1e4, 200).astype(np.float32)
-EPSILON = 0.1  # of cpp/force.hpp
+EPSILON = 0.1  # of cpp/layout/force.hpp
 
 
 @pytest.mark.parametrize("gamma", [1.0, 7.0, 0.3])
@@ -25,7 +25,7 @@ def test_forces_equal_the_reference(gamma: float) -> None:
 
 
 def test_forces_are_the_gradient_of_the_cost() -> None:
-    """The attraction of p_ij and the repulsion of every pair, both ends of it, against differences of c5."""
+    """The attraction of p_ij and the repulsion of all pairs equal finite differences of c5."""
     rng = np.random.default_rng(0)
     y = rng.normal(size=(12, 2))
     p = rng.uniform(size=(12, 12))
@@ -44,17 +44,17 @@ def test_forces_are_the_gradient_of_the_cost() -> None:
             assert found[row, c] == pytest.approx(change / (2 * step), rel=1e-5)
 
 
-def star(n: int) -> Graph:
-    """Every row's only edge leads to the next."""
+def ring(n: int) -> Graph:
+    """Return a graph in which the only edge of each row leads to the next row."""
     tails = ((np.arange(n) + 1) % n).astype(np.int32)
     zeros = np.zeros(n, dtype=np.float32)
     return Graph(np.arange(n + 1), tails, np.ones(n, dtype=np.float32), n, zeros, zeros)
 
 
 def drawn_counts(weights: NDArray[np.float64], epochs: int) -> NDArray[np.float64]:
-    """How often each row was a negative: rows lie so far apart that a push tells by its direction who gave it.
+    """Count how often each row was a negative.
 
-    Row i of the reference lies alone on axis i, so a head at the origin is pushed along the axes of its negatives.
+    Point i of the reference lies alone on axis i, so a head at the origin is pushed along the axes of its negatives.
     """
     n = len(weights)
     heads = 400
@@ -93,14 +93,14 @@ def test_negatives_are_drawn_in_proportion_to_their_weights() -> None:
     expected = weights / weights.sum() * counts.sum()
     assert counts.sum() == 40 * 400
     assert counts[0] == 0
-    # Five standard deviations of a binomial count.
+    # The counts are within five standard deviations.
     assert (np.abs(counts - expected) <= 5.0 * np.sqrt(expected) + 1e-9).all()
 
 
-def test_equal_weights_draw_what_no_weights_draw() -> None:
+def test_equal_weights_give_the_draws_of_no_weights() -> None:
     start = np.random.default_rng(1).uniform(0, 5, size=(64, 2)).astype(np.float32)
     plain, weighed = (
-        Layout(star(64), start, FORCES, Schedule(20), negative_weights=weights) for weights in (None, np.full(64, 3.0))
+        Layout(ring(64), start, FORCES, Schedule(20), negative_weights=weights) for weights in (None, np.full(64, 3.0))
     )
     plain.step(20)
     weighed.step(20)
@@ -108,7 +108,7 @@ def test_equal_weights_draw_what_no_weights_draw() -> None:
 
 
 @pytest.mark.parametrize("weights", [np.ones(63), -np.ones(64), np.zeros(64), np.full(64, np.nan)], ids=str)
-def test_weights_that_cannot_be_drawn_from_are_refused(weights: NDArray[np.float64]) -> None:
+def test_invalid_negative_weights_are_rejected(weights: NDArray[np.float64]) -> None:
     start = np.zeros((64, 2), dtype=np.float32)
     with pytest.raises(ValueError, match="weight"):
-        Layout(star(64), start, FORCES, Schedule(20), negative_weights=weights)
+        Layout(ring(64), start, FORCES, Schedule(20), negative_weights=weights)

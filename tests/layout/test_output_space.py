@@ -1,4 +1,4 @@
-"""Distances of the map against their formulas, and their gradients against finite differences of those."""
+"""Distances of the map against the reference, and their gradients against finite differences."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CASES: dict[str, tuple[str, dict[str, Any], int]] = {
 
 
 def pairs(dim: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Heads and tails at every distance from far to very near, around the origin and away from it."""
+    """Return heads and tails at distances from far to very near, around the origin and away from it."""
     rng = np.random.default_rng(3)
     heads = rng.normal(scale=3.0, size=(600, dim)).astype(np.float32)
     apart = rng.normal(size=(600, dim)) * np.repeat(np.geomspace(1e-2, 5.0, 6), 100)[:, None]
@@ -54,7 +54,7 @@ def test_distances_equal_the_reference(case: str) -> None:
     heads, tails = pairs(dim)
     d2, _ = table(case, heads, tails)
     expected = np.array([reference.output_distance(name, x, y, **keywords) for x, y in zip(heads, tails, strict=True)])
-    # Places are float32: what they cannot tell apart is not the distance's fault.
+    # The tolerance allows for the rounding of places to float32.
     np.testing.assert_allclose(np.sqrt(d2), expected, rtol=2e-5, atol=2e-6)
 
 
@@ -80,14 +80,14 @@ def test_gradients_equal_finite_differences(case: str) -> None:
 
 
 def near_kink(x: NDArray[np.float64], y: NDArray[np.float64]) -> bool:
-    """Where an absolute value or a maximum changes sides within reach of the finite difference."""
+    """Return whether an absolute value or a maximum changes sides within the finite difference."""
     sizes = np.sort(np.abs(x - y))
     return bool(sizes[0] < 1e-4 or sizes[-1] - sizes[-2] < 1e-4 or min(np.abs(x).min(), np.abs(x + y).min()) < 1e-4)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_gradients_are_finite_everywhere(case: str) -> None:
-    """At equal places, the origin, antipodes, along an axis, far out."""
+    """The places include equal places, the origin, antipodes, axes and places far away."""
     dim = CASES[case][2]
     spots = np.concatenate([np.zeros((1, dim)), np.eye(dim), -np.eye(dim), np.full((1, dim), 1e-20), 1e6 * np.eye(dim)])
     if dim == 2:

@@ -1,6 +1,7 @@
-"""An epoch of the C++ layout against the reference's, with the edges that fire and the negatives drawn.
+"""Sweeps of the compiled layout against the reference, with the same firing edges and negatives.
 
-The generator (cpp/rng.hpp) and the firing rule (cpp/sampled_layout.hpp) are restated from their comments.
+The random generator (cpp/base/rng.hpp) and the firing rule (cpp/layout/layout_sweep.hpp) are implemented here a second
+time, from their description.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from vicinal.layout.sampled import Placement
 KERNEL = Kernel(1.577, 0.8951)
 N, NEGATIVES, SEED = 90, 5, 11
 RATE = 0.05
-# A schedule may cut an epoch into sweeps, in each of which an edge fires that much more rarely.
-OFTEN = 1.0 / Schedule().sweeps
-# Steps are float32 and each starts where the last one ended.
+# Firings per sweep of the heaviest edge.
+FIRINGS = 1.0 / Schedule().sweeps
+# Steps are float32, and each starts from the place after the previous one.
 TOLERANCE = 1e-4
 WORD = 2**64
 LAYOUT_STREAM, PHASE_STREAM = 0, 1
@@ -48,19 +49,19 @@ def draw32(key: int, draw: int) -> int:
     return x ^ (x >> 16)
 
 
-def fires(weight: float, phase: int, epoch: int) -> bool:
-    """floor((e+1) w + u) > floor(e w + u), in 32-bit fixed point: adding the rate carries."""
+def fires(weight: float, phase: int, sweep: int) -> bool:
+    """Return whether floor((s+1) w + u) > floor(s w + u), in 32-bit fixed point: whether adding the rate carries."""
     rate = min(int(weight * 2.0**32), 2**32 - 1)
-    return (phase + epoch * rate) % 2**32 + rate >= 2**32
+    return (phase + sweep * rate) % 2**32 + rate >= 2**32
 
 
 def events(
-    graph: Graph, epoch: int, keys: NDArray[np.uint64] | None = None, frozen: bool = False
+    graph: Graph, sweep: int, keys: NDArray[np.uint64] | None = None, frozen: bool = False
 ) -> tuple[list[list[int]], list[list[list[int]]]]:
-    """Tails of the firing edges of every row, and each edge's negatives."""
+    """Return the tails of the firing edges of each row, and the negatives of each of these edges."""
     most = 1.0 if frozen else float(graph.weights.max())
     phases = stream_key(SEED, PHASE_STREAM)
-    epoch_key = stream_key(SEED, LAYOUT_STREAM, epoch)
+    sweep_key = stream_key(SEED, LAYOUT_STREAM, sweep)
     tails: list[list[int]] = []
     negatives: list[list[list[int]]] = []
     for i in range(graph.n):
@@ -69,16 +70,16 @@ def events(
         for e in range(graph.indptr[i], graph.indptr[i + 1]):
             j = int(graph.indices[e])
             phase = row_key(phases, mix64(min(name, j)) ^ max(name, j))
-            if fires(float(graph.weights[e]) / most * OFTEN, phase, epoch):
+            if fires(float(graph.weights[e]) / most * FIRINGS, phase, sweep):
                 fired.append(j)
-        key = row_key(epoch_key, name)
+        key = row_key(sweep_key, name)
         draws = [draw32(key, t + 1) * graph.n_tails >> 32 for t in range(NEGATIVES * len(fired))]
         tails.append(fired)
         negatives.append([draws[NEGATIVES * f : NEGATIVES * (f + 1)] for f in range(len(fired))])
     return tails, negatives
 
 
-def fitted_epoch(
+def reference_sweep(
     embedding: NDArray[np.float32],
     tails: list[list[int]],
     negatives: list[list[list[int]]],
@@ -90,14 +91,14 @@ def fitted_epoch(
 def moves_of_negatives(
     embedding: NDArray[np.float32], tails: list[list[int]], negatives: list[list[list[int]]]
 ) -> NDArray[np.float64]:
-    """Algorithm 1's extra line: a negative moves by the opposite of the step it gives the head."""
+    """Return the moves of negatives in Algorithm 1: the opposite of the step that they give to the head."""
     snapshot = embedding.astype(np.float64)
     moves = np.zeros_like(snapshot)
     for row in range(len(tails)):
         for edge in range(len(tails[row])):
             upto = [t[: edge + 1] if r == row else [] for r, t in enumerate(tails)]
             drawn = [[*d[:edge], []] if r == row else [] for r, d in enumerate(negatives)]
-            pulled = fitted_epoch(embedding, upto, drawn)[row]
+            pulled = reference_sweep(embedding, upto, drawn)[row]
             for negative in negatives[row][edge]:
                 if negative != row:
                     push = reference.repel_gradient(pulled, snapshot[negative], KERNEL.a, KERNEL.b)
@@ -120,49 +121,49 @@ def make_layout(graph: Graph, dim: int, gamma: float = 1.0, update_negatives: bo
     return Layout(graph, start(graph.n, dim), KERNEL, schedule, seed=SEED)
 
 
-def run(layout: Layout | Placement, epochs: int = 1) -> None:
-    """Epochs of the core at a rate of the test's own."""
-    layout._engine.step(np.full((epochs, 1), RATE, dtype=np.float32), 1)
+def run(layout: Layout | Placement, sweeps: int = 1) -> None:
+    """Run sweeps of the backend with a constant learning rate."""
+    layout._engine.step(np.full((sweeps, 1), RATE, dtype=np.float32), 1)
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3, 5])
 @pytest.mark.parametrize("gamma", [1.0, 2.5])
-def test_epochs_equal_the_reference(dim: int, gamma: float) -> None:
+def test_sweeps_equal_the_reference(dim: int, gamma: float) -> None:
     graph = small_graph()
     layout = make_layout(graph, dim, gamma)
-    for epoch in range(4):
+    for sweep in range(4):
         before = layout.embedding
         run(layout)
-        expected = fitted_epoch(before, *events(graph, epoch), gamma)
+        expected = reference_sweep(before, *events(graph, sweep), gamma)
         np.testing.assert_allclose(layout.embedding, expected, rtol=0, atol=TOLERANCE)
 
 
-def test_a_late_epoch_equals_the_reference() -> None:
+def test_a_late_sweep_equals_the_reference() -> None:
     graph = small_graph()
     layout = make_layout(graph, 2)
     run(layout, 1000)
     before = layout.embedding
     run(layout)
-    expected = fitted_epoch(before, *events(graph, 1000))
+    expected = reference_sweep(before, *events(graph, 1000))
     np.testing.assert_allclose(layout.embedding, expected, rtol=0, atol=10 * TOLERANCE)
 
 
 @pytest.mark.parametrize("dim", [2, 3, 5])
-def test_epochs_that_move_negatives_equal_the_reference(dim: int) -> None:
+def test_sweeps_that_move_negatives_equal_the_reference(dim: int) -> None:
     graph = small_graph(40)
     layout = make_layout(graph, dim, update_negatives=True)
-    for epoch in range(2):
+    for sweep in range(2):
         before = layout.embedding
         run(layout)
-        fired = events(graph, epoch)
+        fired = events(graph, sweep)
         moves = moves_of_negatives(before, *fired)
         assert np.abs(moves).max() > 10 * TOLERANCE
-        expected = fitted_epoch(before, *fired) + moves
+        expected = reference_sweep(before, *fired) + moves
         np.testing.assert_allclose(layout.embedding, expected, rtol=0, atol=TOLERANCE)
 
 
 @pytest.mark.parametrize("dim", [2, 3, 5])
-def test_epochs_among_a_frozen_reference_equal_the_reference(dim: int) -> None:
+def test_sweeps_of_a_placement_equal_the_reference(dim: int) -> None:
     n, n_tails, k = 50, 30, 6
     rng = np.random.default_rng(8)
     indices = np.argsort(rng.random((n, n_tails)), axis=1)[:, :k].astype(np.int32)
@@ -173,11 +174,11 @@ def test_epochs_among_a_frozen_reference_equal_the_reference(dim: int) -> None:
     fixed = start(n_tails, dim, 9)
     kept = fixed.copy()
     layout = Placement(graph, start(n, dim), fixed, KERNEL, Schedule(), seed=SEED, row_keys=keys)
-    for epoch in range(3):
+    for sweep in range(3):
         before = layout.embedding
         run(layout)
-        tails, negatives = events(graph, epoch, keys, frozen=True)
-        # The reference's rows follow the moving ones and have no edges of their own.
+        tails, negatives = events(graph, sweep, keys, frozen=True)
+        # The points of the reference come after the moving rows and have no edges.
         none: list[list[int]] = [[] for _ in range(n_tails)]
         expected = reference.row_owned_epoch(
             np.concatenate([before, fixed]),
@@ -193,13 +194,45 @@ def test_epochs_among_a_frozen_reference_equal_the_reference(dim: int) -> None:
     np.testing.assert_array_equal(fixed, kept)
 
 
-def test_edges_fire_in_proportion_to_their_weight_and_both_ways_together() -> None:
+def firings_of_the_backend(graph: Graph, sweep: int) -> NDArray[np.bool_]:
+    """Return the matrix of the edges that fire in a sweep, found from the moves of the backend alone.
+
+    Each row lies alone on its own axis, so a row that tail j pulls gains the coordinate j. There are no negatives.
+    """
+    n = graph.n
+    layout = Layout(graph, np.eye(n, dtype=np.float32), KERNEL, Schedule(negative_sample_rate=0), seed=SEED)
+    run(layout, sweep)
+    layout.embedding = np.eye(n, dtype=np.float32)
+    run(layout)
+    return np.asarray((layout.embedding > 0) & ~np.eye(n, dtype=bool))
+
+
+def test_edges_fire_in_proportion_to_their_weight_at_any_time() -> None:
+    """After any number of sweeps an edge has fired as often as its weight says, within one firing."""
     graph = small_graph()
+    weights = graph.to_scipy().toarray().astype(np.float64)
+    expected = FIRINGS * weights / weights.max()
     counts = np.zeros((N, N))
-    epochs = 60
-    for epoch in range(epochs):
-        for i, fired in enumerate(events(graph, epoch)[0]):
-            counts[i, fired] += 1
-    np.testing.assert_array_equal(counts, counts.T)
-    weights = graph.to_scipy().toarray()
-    np.testing.assert_allclose(counts, OFTEN * epochs * weights / weights.max(), atol=1.0)
+    for sweep in range(60):
+        counts += firings_of_the_backend(graph, sweep)
+        assert np.abs(counts - (sweep + 1) * expected).max() < 1.0 + 1e-5
+    # Without these, counts of nothing or of everything could pass for some weights.
+    assert (counts[expected * 60 >= 1.0] > 0).all()
+    assert (counts[expected == 0.0] == 0).all()
+
+
+def test_an_edge_fires_in_both_directions_in_the_same_sweep() -> None:
+    graph = small_graph()
+    for sweep in (0, 1, 7, 58):
+        fired = firings_of_the_backend(graph, sweep)
+        assert fired.any()
+        np.testing.assert_array_equal(fired, fired.T)
+
+
+def test_the_firing_rule_of_this_file_is_that_of_the_backend() -> None:
+    graph = small_graph()
+    for sweep in (0, 1, 7, 58):
+        expected = np.zeros((N, N), dtype=bool)
+        for row, tails in enumerate(events(graph, sweep)[0]):
+            expected[row, tails] = True
+        np.testing.assert_array_equal(firings_of_the_backend(graph, sweep), expected)

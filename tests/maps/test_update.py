@@ -10,7 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 import vicinal
-from vicinal import UMAP, find_neighbors, neighbors
+from vicinal import UMAP, find_neighbors
+from vicinal.backends import cpu
+from vicinal.neighbors import policy
 from vicinal.neighbors.index import NeighborIndex
 
 Rows = NDArray[np.float32]
@@ -19,8 +21,8 @@ Rows = NDArray[np.float32]
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch, grouped: Any) -> Rows:
     """Rows too many for an exact search, which here are few."""
-    monkeypatch.setattr(neighbors, "EXACT_ROWS", 300)
-    monkeypatch.setattr(neighbors, "EXACT_ROWS_PER_NEIGHBOR", 10)
+    monkeypatch.setattr(policy, "EXACT_ROWS", 300)
+    monkeypatch.setattr(policy, "EXACT_ROWS_PER_NEIGHBOR", 10)
     rows: Rows = grouped(1000, 140)
     return rows
 
@@ -48,7 +50,7 @@ def test_an_update_searches_the_new_rows_only(large: Rows, monkeypatch: pytest.M
 
 
 def _exact(X: Rows) -> NDArray[np.int32]:
-    core = neighbors._core.NeighborIndex(X, "euclidean", 0, 1)
+    core = cpu.NeighborIndex(X, "euclidean", 0, 1)
     return core.search_exact(10, 1)[0]
 
 

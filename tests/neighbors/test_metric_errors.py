@@ -149,8 +149,8 @@ BAD_DISTANCES: dict[str, tuple[Any, int, str]] = {
     "sparse, NaN": (sparse.csr_matrix(changed(np.nan)), 3, r"X.*NaN.*row 3\b"),
     "sparse, negative": (sparse.csc_matrix(changed(-1.0)), 3, r"X.*negative.*row 3\b"),
     "sparse, not square": (sparse.csr_matrix(distances()[:5]), 3, "X.*square"),
-    "more neighbours than rows": (distances(), N + 1, "n_neighbors"),
-    "no neighbours": (distances(), 0, "n_neighbors"),
+    "more neighbors than rows": (distances(), N + 1, "n_neighbors"),
+    "no neighbors": (distances(), 0, "n_neighbors"),
 }
 
 
@@ -195,7 +195,7 @@ BAD_KNN: dict[str, tuple[Any, int, str]] = {
     "other rows": ((INDEX[:5], DISTANCE[:5]), 3, "precomputed_knn has 5 rows"),
     "too few": ((INDEX, DISTANCE), 6, "precomputed_knn holds 5.*n_neighbors"),
     "row beyond": ((with_index(N), DISTANCE), 3, rf"precomputed_knn\[0\].*row {N}.*row 6\b"),
-    "neighbour twice": ((with_index(1), DISTANCE), 5, r"precomputed_knn\[0\].*twice.*row 6\b"),
+    "neighbor twice": ((with_index(1), DISTANCE), 5, r"precomputed_knn\[0\].*twice.*row 6\b"),
     "NaN": ((INDEX, with_distance(np.nan)), 3, r"precomputed_knn\[1\].*NaN.*row 6\b"),
     "negative": ((INDEX, with_distance(-1.0)), 3, r"precomputed_knn\[1\].*negative.*row 6\b"),
     "graph of other rows": (sparse.csr_matrix((5, 5)), 3, "precomputed_knn.*shape"),

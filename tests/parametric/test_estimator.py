@@ -1,4 +1,4 @@
-"""What ParametricUMAP promises: scikit-learn's contract, bits, files that carry no code, errors before work."""
+"""ParametricUMAP: scikit-learn's contract, reproducible bits, refits, callbacks, and errors before any work."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from parametric.quick_models import Narrow, quick
+from sklearn import config_context
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import vicinal
 from vicinal import ParametricUMAP
 
 torch = pytest.importorskip("torch")
 
 Rows = NDArray[np.float32]
-# umap-learn's constructor, in order.
-UMAP_LEARNS = {
+# The positional parameters of umap-learn's constructor, in order.
+UMAP_LEARN_PARAMETERS = {
     "batch_size": None,
     "dims": None,
     "encoder": "mlp",
@@ -39,38 +42,15 @@ UMAP_LEARNS = {
 }
 
 
-def quick(**options: Any) -> ParametricUMAP:
-    """A short training: what is tested here does not need a good map."""
-    given: dict[str, Any] = {"n_epochs": 2, "batch_size": 64, "init": "random", "random_state": 0, "n_jobs": 1}
-    return ParametricUMAP(**given | options)
-
-
-class Narrow(torch.nn.Module):  # type: ignore[name-defined, misc]
-    """A user's encoder, with dropout: randomness of torch's own."""
-
-    def __init__(self, n_features: int = 64) -> None:
-        super().__init__()
-        self.layers = torch.nn.Sequential(
-            torch.nn.Flatten(),
-            torch.nn.Linear(n_features, 16),
-            torch.nn.Tanh(),
-            torch.nn.Dropout(0.2),
-            torch.nn.Linear(16, 2),
-        )
-
-    def forward(self, x: Any) -> Any:
-        return self.layers(x / 16.0)
-
-
 @parametrize_with_checks([ParametricUMAP(n_epochs=2, batch_size=16, init="random", n_jobs=1)])
 def test_estimator_checks(estimator: ParametricUMAP, check: Any) -> None:
     check(estimator)
 
 
-def test_constructor_begins_with_umap_learns_arguments() -> None:
+def test_positional_parameters_are_those_of_umap_learn() -> None:
     parameters = inspect.signature(ParametricUMAP.__init__).parameters.values()
     positional = {p.name: p.default for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD and p.name != "self"}
-    assert list(positional.items()) == list(UMAP_LEARNS.items())
+    assert list(positional.items()) == list(UMAP_LEARN_PARAMETERS.items())
 
 
 @pytest.mark.parametrize(
@@ -83,7 +63,7 @@ def test_constructor_begins_with_umap_learns_arguments() -> None:
     ],
     ids=["mlp", "conv", "module", "autoencoder"],
 )
-def test_a_seed_gives_the_same_bits(digits: Rows, options: dict[str, Any]) -> None:
+def test_same_random_state_gives_same_bits(digits: Rows, options: dict[str, Any]) -> None:
     X = digits[:200]
     torch.manual_seed(1)
     first = quick(**options).fit(X)
@@ -92,10 +72,10 @@ def test_a_seed_gives_the_same_bits(digits: Rows, options: dict[str, Any]) -> No
     second = quick(**options).fit(X)
     np.testing.assert_array_equal(first.embedding_, second.embedding_)
     assert first.loss_history_ == second.loss_history_
-    assert torch.equal(torch.random.get_rng_state(), before), "the user's generator was left as it was"
+    assert torch.equal(torch.random.get_rng_state(), before), "torch's global generator was changed"
 
 
-def test_a_row_has_one_place_whatever_its_company(digits: Rows) -> None:
+def test_transform_of_a_row_does_not_depend_on_other_rows(digits: Rows) -> None:
     model = quick().fit(digits[:600])
     np.testing.assert_array_equal(model.transform(digits[:600]), model.embedding_)
     for rows in (slice(0, 1), slice(3, 90), slice(599, 600)):
@@ -104,7 +84,7 @@ def test_a_row_has_one_place_whatever_its_company(digits: Rows) -> None:
     np.testing.assert_array_equal(model.transform(digits[order]), model.embedding_[order])
 
 
-def test_fit_leaves_parameters_and_data_alone(digits: Rows) -> None:
+def test_fit_changes_neither_parameters_nor_data(digits: Rows) -> None:
     X = digits[:100].copy()
     encoder = Narrow()
     weights = copy.deepcopy(encoder.state_dict())
@@ -113,18 +93,17 @@ def test_fit_leaves_parameters_and_data_alone(digits: Rows) -> None:
     for name, tensor in encoder.state_dict().items():
         assert torch.equal(tensor, weights[name])
     np.testing.assert_array_equal(X, digits[:100])
-    twin = clone(model)
-    assert not hasattr(twin, "embedding_")
+    assert not hasattr(clone(model), "embedding_")
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).transform(X), model.embedding_)
 
 
-def test_read_only_memory_is_enough(digits: Rows, tmp_path: Path) -> None:
+def test_fit_accepts_read_only_data(digits: Rows, tmp_path: Path) -> None:
     np.save(tmp_path / "rows.npy", digits[:100])
     mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
     np.testing.assert_array_equal(quick().fit(mapped).embedding_, quick().fit(digits[:100]).embedding_)
 
 
-def test_duplicates_and_constant_rows_stay_finite() -> None:
+def test_duplicate_and_constant_rows_give_finite_points() -> None:
     X = np.repeat(np.random.default_rng(0).normal(size=(4, 5)).astype(np.float32), 20, axis=0)
     model = quick(n_epochs=5, learning_rate=0.05).fit(X)
     assert np.isfinite(model.embedding_).all()
@@ -133,89 +112,86 @@ def test_duplicates_and_constant_rows_stay_finite() -> None:
     assert quick().fit(X[:1]).embedding_.shape == (1, 2)
 
 
-SAVED: dict[str, dict[str, Any]] = {
-    "mlp": {},
-    "decoder and labels": {"parametric_reconstruction": True},
-    "conv": {"encoder": "conv", "dims": (8, 8)},
-    "registered": {"encoder": "narrow"},
-}
-LOAD = """
-import sys, numpy as np, torch
-from vicinal import ParametricUMAP
-from vicinal.parametric.encoders import register_encoder
-
-register_encoder("narrow", lambda shape: torch.nn.Linear(shape.n_features, shape.n_components))
-rows = np.load("rows.npy")
-for name in sys.argv[1:]:
-    np.save(f"{name}.npy", ParametricUMAP.load(f"{name}.safetensors").transform(rows))
-"""
+def test_refit_clears_previous_results(digits: Rows, digit_labels: Any) -> None:
+    first = quick(parametric_reconstruction=True, reconstruction_validation=digits[:20], init="spectral")
+    first.fit(digits[:200], digit_labels[:200])
+    assert {"validation", "reconstruction", "supervision"} <= first.loss_history_.keys()
+    refitted = first.set_params(**quick().get_params()).fit(digits[200:300, :50])
+    fresh = quick().fit(digits[200:300, :50])
+    assert refitted.loss_history_ == fresh.loss_history_
+    assert vars(refitted).keys() == vars(fresh).keys()
+    assert refitted.n_features_in_ == 50
+    assert refitted.init_used_ == "random"
+    np.testing.assert_array_equal(refitted.embedding_, fresh.embedding_)
+    with pytest.raises(AttributeError, match="decoder"):
+        refitted.inverse_transform(refitted.embedding_)
 
 
-def test_saved_models_transform_to_the_same_bits_in_another_process(
-    digits: Rows, digit_labels: Any, tmp_path: Path, child_environment: dict[str, str]
-) -> None:
-    from vicinal.parametric.encoders import register_encoder
+@pytest.mark.parametrize("stage", ["neighbors", "graph", "initialize", "layout"])
+@pytest.mark.parametrize("continued", [False, True])
+def test_interrupted_fit_changes_nothing(digits: Rows, stage: str, continued: bool) -> None:
+    model = quick(init="spectral").fit(digits[:200])
+    if continued:
+        model.add_landmarks(digits[:200])
+    before, weights = dict(vars(model)), copy.deepcopy(model.map_.model.networks.state_dict())
+    reached = []
 
-    register_encoder("narrow", lambda shape: torch.nn.Linear(shape.n_features, shape.n_components))
-    new = digits[150:250]
-    np.save(tmp_path / "rows.npy", new)
-    models = {}
-    for name, options in SAVED.items():
-        labels = digit_labels[:150] if "labels" in name else None
-        models[name] = quick(**options).fit(digits[:150], labels)
-        models[name].save(tmp_path / f"{name}.safetensors")
-    subprocess.run([sys.executable, "-c", LOAD, *SAVED], check=True, env=child_environment, cwd=tmp_path)
-    for name, model in models.items():
-        np.testing.assert_array_equal(np.load(tmp_path / f"{name}.npy"), model.transform(new), err_msg=name)
-        again = ParametricUMAP.load(tmp_path / f"{name}.safetensors")
-        np.testing.assert_array_equal(again.embedding_, model.embedding_)
-        assert again.loss_history_ == model.loss_history_
-        assert again.get_params() == model.get_params()
+    def interrupt(now: str, epoch: int, n_epochs: int, embedding: Rows | None) -> None:
+        if now == stage:
+            reached.append(now)
+            raise KeyboardInterrupt
 
-
-def test_a_module_of_ones_own_is_given_again_to_load(digits: Rows, tmp_path: Path) -> None:
-    model = quick(encoder=Narrow(), dims=(8, 8)).fit(digits[:100])
-    model.save(tmp_path / "model")
-    with pytest.raises(ValueError, match="encoder"):
-        ParametricUMAP.load(tmp_path / "model")
-    with pytest.raises(ValueError, match="do not fit"):
-        ParametricUMAP.load(tmp_path / "model", encoder=torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 2)))
-    again = vicinal.load(tmp_path / "model", encoder=Narrow())
-    assert isinstance(again, ParametricUMAP)
-    np.testing.assert_array_equal(again.transform(digits[:100]), model.embedding_)
+    if continued and stage == "initialize":
+        model.set_params(callback=interrupt).fit(digits[200:400])
+        assert not reached, "a continued training has no initial points"
+        return
+    with pytest.raises(KeyboardInterrupt):
+        model.set_params(callback=interrupt).fit(digits[200:400, :60] if not continued else digits[200:400])
+    assert reached == [stage]
+    assert vars(model) == before | {"callback": interrupt}
+    for name, tensor in model.map_.model.networks.state_dict().items():
+        assert torch.equal(tensor, weights[name])
 
 
-def test_a_changed_file_is_refused(digits: Rows, tmp_path: Path) -> None:
-    file = tmp_path / "model"
-    quick().fit(digits[:100]).save(file)
-    whole = file.read_bytes()
-    header = int.from_bytes(whole[:8], "little")
-    places = (8 + whole[:header].find(b"n_neighbors") + 14, 8 + header, len(whole) // 2, len(whole) - 1)
-    for at in places:
-        file.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
-        with pytest.raises(ValueError, match=r"model|changed|format"):
-            ParametricUMAP.load(file)
-    for broken in (b"", whole[:100], whole[:-5], pickle.dumps(print)):
-        file.write_bytes(broken)
-        with pytest.raises(ValueError, match="model file"):
-            ParametricUMAP.load(file)
-    with pytest.raises(FileNotFoundError):
-        ParametricUMAP.load(tmp_path / "nowhere")
+def test_transform_uses_the_parameters_of_the_fit(digits: Rows) -> None:
+    model = quick(parametric_reconstruction=True).fit(digits[:100])
+    points, decoded = model.transform(digits[100:150]), model.inverse_transform(model.embedding_)
+    model.set_params(encoder="conv", dims=(4, 16), decoder=None, parametric_reconstruction=False, n_components=5)
+    model.set_params(metric="cosine", dtype="float64", n_neighbors=3)
+    np.testing.assert_array_equal(model.transform(digits[100:150]), points)
+    np.testing.assert_array_equal(model.inverse_transform(model.embedding_), decoded)
+    assert list(model.get_feature_names_out()) == ["parametricumap0", "parametricumap1"]
 
 
-@pytest.mark.parametrize("options", [{}, {"encoder": "conv", "dims": (8, 8)}], ids=["mlp", "conv"])
-def test_onnx_runtime_gives_the_same_coordinates(digits: Rows, tmp_path: Path, options: dict[str, Any]) -> None:
-    onnxruntime = pytest.importorskip("onnxruntime")
-    pytest.importorskip("onnx")
-    model = quick(**options).fit(digits[:200])
-    model.to_onnx(tmp_path / "model.onnx")
-    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
-    for rows in (digits[:1], digits[:200]):
-        (found,) = session.run(["embedding"], {"X": rows})
-        np.testing.assert_allclose(found, model.transform(rows), rtol=1e-4, atol=1e-4)
+def test_landmarks_of_another_dimension_raise(digits: Rows) -> None:
+    model = quick().fit(digits[:100]).add_landmarks(digits[:100]).set_params(n_components=3)
+    with pytest.raises(ValueError, match="remove_landmarks"):
+        model.fit(digits[:100])
+    assert model.remove_landmarks().fit(digits[:100]).embedding_.shape == (100, 3)
 
 
-def test_a_callback_sees_the_map_and_may_stop(digits: Rows) -> None:
+def test_landmark_positions_are_routed_through_a_pipeline(digits: Rows) -> None:
+    X = digits[:100]
+    positions = np.full((100, 2), np.nan)
+    positions[:10] = 4.0
+    expected = quick().fit(X, landmark_positions=positions).embedding_
+    assert (expected != quick().fit(X).embedding_).any()
+    pipeline = make_pipeline(FunctionTransformer(), quick())
+    found = pipeline.fit(X, parametricumap__landmark_positions=positions)[-1].embedding_
+    np.testing.assert_array_equal(found, expected)
+    with config_context(enable_metadata_routing=True):
+        routed = make_pipeline(FunctionTransformer(), quick().set_fit_request(landmark_positions=True))
+        np.testing.assert_array_equal(routed.fit_transform(X, landmark_positions=positions), expected)
+
+
+def test_memory_estimate_uses_the_row_count_of_the_statistics() -> None:
+    from vicinal.estimators.parametric_parameters import MEASURED_ROWS, MEASURED_SIZE
+    from vicinal.parametric.statistics import STATISTICS_ROWS, STEP_SIZE
+
+    assert (MEASURED_ROWS, MEASURED_SIZE) == (STATISTICS_ROWS, STEP_SIZE)
+
+
+def test_callback_receives_the_map_and_can_stop_the_training(digits: Rows) -> None:
     seen = []
 
     def look(stage: str, epoch: int, n_epochs: int, embedding: Rows | None) -> bool:
@@ -230,13 +206,13 @@ def test_a_callback_sees_the_map_and_may_stop(digits: Rows) -> None:
     assert model.n_epochs_ == len(model.loss_history_["loss"]) == 3
 
 
-def test_training_ends_early_when_the_loss_stands_still(digits: Rows) -> None:
+def test_training_stops_early_when_the_loss_stops_improving(digits: Rows) -> None:
     model = quick(n_epochs=50, patience=2, min_improvement=0.5).fit(digits[:100])
     assert 2 <= model.n_epochs_ < 10
 
 
 def never(*_: object) -> None:
-    raise AssertionError("work was begun")
+    raise AssertionError("work has begun")
 
 
 @pytest.mark.parametrize(
@@ -260,14 +236,14 @@ def never(*_: object) -> None:
         ({"reconstruction_validation": np.zeros((3, 64))}, ValueError, "parametric_reconstruction"),
     ],
 )
-def test_bad_parameters_are_refused_before_any_work(
+def test_invalid_parameters_raise_before_any_work(
     digits: Rows, options: dict[str, Any], error: Any, words: str
 ) -> None:
     with pytest.raises(error, match=words):
         quick(callback=never, **options).fit(digits[:50])
 
 
-def test_bad_data_is_refused_before_any_work(digits: Rows) -> None:
+def test_invalid_data_raise_before_any_work(digits: Rows) -> None:
     X = digits[:50].copy()
     with pytest.raises(ValueError, match=r"\by\b"):
         quick(callback=never).fit(X, np.zeros(49))
@@ -283,7 +259,7 @@ def test_bad_data_is_refused_before_any_work(digits: Rows) -> None:
         quick(callback=never).fit(X)
 
 
-def test_torch_is_imported_by_nothing_else(child_environment: dict[str, str]) -> None:
+def test_torch_is_imported_by_parametric_fits_only(child_environment: dict[str, str]) -> None:
     script = (
         "import sys, numpy as np, vicinal\n"
         "vicinal.UMAP(n_epochs=2).fit(np.random.rand(30, 3))\n"

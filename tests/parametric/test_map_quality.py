@@ -1,4 +1,4 @@
-"""Parametric maps of digits: as good as UMAP's, readable by a decoder, better with labels, kept by landmarks."""
+"""Quality of parametric maps of digits: compared with UMAP, decoded, supervised, and extended with landmarks."""
 
 from __future__ import annotations
 
@@ -21,23 +21,25 @@ QUICK: dict[str, Any] = {"n_epochs": 12, "random_state": 0, "n_jobs": 1}
 
 @pytest.fixture(scope="module")
 def model(digits: Rows, digit_labels: Any) -> ParametricUMAP:
-    """All digits but the nines, with a decoder that only reads the map."""
+    """Return a model of all digits except the nines, with a decoder that does not shape the map."""
     return ParametricUMAP(parametric_reconstruction=True, **QUICK).fit(digits[digit_labels != NEW_CLASS])
 
 
-def test_trustworthiness_is_near_umaps(digits: Rows, digit_labels: Any, model: ParametricUMAP) -> None:
+def test_trustworthiness_is_close_to_that_of_umap(digits: Rows, digit_labels: Any, model: ParametricUMAP) -> None:
     X = digits[digit_labels != NEW_CLASS]
     umap = UMAP(random_state=0).fit(X)
     assert trustworthiness(X, model.embedding_) > trustworthiness(X, umap.embedding_) - 0.015
 
 
-def test_the_decoder_draws_digits(digits: Rows, digit_labels: Any, model: ParametricUMAP) -> None:
+def test_decoder_explains_half_of_the_variance(digits: Rows, digit_labels: Any, model: ParametricUMAP) -> None:
     X = digits[digit_labels != NEW_CLASS]
     decoded = model.inverse_transform(model.embedding_)
     assert np.square(decoded - X).mean() < 0.5 * X.var(axis=0).mean()
 
 
-def test_landmarks_keep_the_map_while_a_class_is_added(digits: Rows, digit_labels: Any, model: ParametricUMAP) -> None:
+def test_landmarks_keep_their_points_when_rows_are_added(
+    digits: Rows, digit_labels: Any, model: ParametricUMAP
+) -> None:
     X = digits[digit_labels != NEW_CLASS]
     grown = copy.deepcopy(model).set_params(n_epochs=4)
     marks = np.arange(0, len(X), 10)
@@ -49,14 +51,14 @@ def test_landmarks_keep_the_map_while_a_class_is_added(digits: Rows, digit_label
 
 
 @pytest.mark.parametrize("supervision", ["cross_entropy", "triplet", "graph"])
-def test_labels_draw_classes_together(digits: Rows, digit_labels: Any, supervision: str) -> None:
-    """Two classes that look alike come further apart, relative to their own width."""
+def test_labels_separate_similar_classes(digits: Rows, digit_labels: Any, supervision: str) -> None:
+    """The gap between two similar classes grows relative to their widths."""
     which = np.isin(digit_labels, (3, 8))
     X, y = digits[which], digit_labels[which]
 
     def separation(labels: Any) -> float:
-        places = ParametricUMAP(supervision=supervision, **QUICK).fit(X, labels).embedding_
-        one, other = places[y == 3], places[y == 8]
+        points = ParametricUMAP(supervision=supervision, **QUICK).fit(X, labels).embedding_
+        one, other = points[y == 3], points[y == 8]
         gap = np.linalg.norm(one.mean(axis=0) - other.mean(axis=0))
         return float(gap / np.sqrt(one.var(axis=0).sum() + other.var(axis=0).sum()))
 

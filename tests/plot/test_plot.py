@@ -17,6 +17,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+import vicinal
 from vicinal import plot
 from vicinal.plot.diagnostic import local_density, local_quality, local_recall
 from vicinal.plot.palette import separation
@@ -246,9 +247,10 @@ def test_diagnostics_separate_preserved_from_scrambled_rows() -> None:
 
 def test_diagnostic_uses_the_rows_of_a_fitted_model() -> None:
     rows = np.random.default_rng(0).normal(size=(300, 5)).astype(np.float32)
-    model = SimpleNamespace(embedding_=MAP, map_=SimpleNamespace(data=SimpleNamespace(rows=rows)), metric="euclidean")
-    growing = SimpleNamespace(embedding_=MAP, rows_=np.concatenate([rows, rows[:9]]), metric="euclidean")
-    wanted = drawn(plot.diagnostic(MAP, rows))[1]
+    model = vicinal.UMAP(n_epochs=5, random_state=0).fit(rows)
+    positions = model.embedding_
+    growing = SimpleNamespace(embedding_=positions, rows_=np.concatenate([rows, rows[:9]]), metric="euclidean")
+    wanted = drawn(plot.diagnostic(positions, rows))[1]
     for fitted in (model, growing):
         assert np.array_equal(drawn(plot.diagnostic(fitted))[1], wanted)
 

@@ -179,7 +179,7 @@ def perplexity_scale(d2: Floats, perplexity: float) -> float:
 def entropic_conditionals(index: ArrayLike, distance: ArrayLike, perplexity: float) -> tuple[Floats, Floats]:
     """Return p_{j|i} of eq. 18 as a dense matrix (row i, column j), 0 outside the neighbor table, and sigma.
 
-    p_{i|i} = 0. Index -1 means no neighbor. If the perplexity is not below the number of neighbors, all are equally likely.
+    p_{i|i} = 0. Index -1 means no neighbor. With at most as many neighbors as the perplexity, all are equally likely.
     """
     neighbors = np.asarray(index, dtype=np.int64)
     squared = np.asarray(distance, dtype=np.float64) ** 2

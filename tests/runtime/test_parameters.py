@@ -1,4 +1,4 @@
-"""Declared constraints: what they accept, and what an error says."""
+"""Parameter constraints: accepted values, and the errors of others."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ACCEPTED = [
     ("random_state", np.random.RandomState(0)),
     ("array-like", [[1.0, 2.0]]),
 ]
-REFUSED = [
+REJECTED = [
     (Interval(Integral, 2, None, closed="left"), 1, r"an int in the range \[2, inf\)"),
     (Interval(Integral, 2, None, closed="left"), 2.0, "an int"),
     (Interval(Integral, 0, None, closed="left"), True, "an int"),
@@ -49,19 +49,19 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("constraint", "value"), ACCEPTED)
-def test_accepts(constraint: Any, value: Any) -> None:
+def test_valid_values_are_accepted(constraint: Any, value: Any) -> None:
     check_parameters("Model", {"p": value}, {"p": [constraint]})
 
 
-@pytest.mark.parametrize(("constraint", "value", "described"), REFUSED)
-def test_refuses_and_says_what_is_allowed(constraint: Any, value: Any, described: str) -> None:
+@pytest.mark.parametrize(("constraint", "value", "described"), REJECTED)
+def test_error_names_the_parameter_the_value_and_what_is_allowed(constraint: Any, value: Any, described: str) -> None:
     with pytest.raises(InvalidParameterError, match=described) as caught:
         check_parameters("Model", {"p": value}, {"p": [constraint]})
     assert "'p' parameter of Model" in str(caught.value)
     assert repr(value) in str(caught.value)
 
 
-def test_one_constraint_is_enough() -> None:
+def test_value_must_satisfy_one_of_the_constraints() -> None:
     constraints: dict[str, list[Any]] = {"p": [StrOptions({"auto"}), Interval(Real, 0, None), None]}
     for value in ("auto", 2.5, None):
         check_parameters("Model", {"p": value}, constraints)

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import vicinal
-import vicinal.backends._core
+from vicinal.backends import cpu
 
 COMPILERS = ("cc", "c++", "gcc", "g++", "clang", "clang++", "cmake", "ninja")
 # Run in processes that must not write anywhere: read-only file system, no home directory.
@@ -34,7 +34,7 @@ print("fitted")
 rows = np.random.default_rng(0).normal(size=(300, 8)).astype(np.float32)
 
 
-def is_installed_without_a_compiler() -> str:
+def is_installed_and_needs_no_compiler() -> str:
     where = Path(vicinal.__file__).resolve()
     assert "site-packages" in where.parts, where
     assert not any(shutil.which(name) for name in COMPILERS), os.environ["PATH"]
@@ -44,9 +44,9 @@ def is_installed_without_a_compiler() -> str:
 
 
 def starts_quickly() -> str:
-    begun = time.perf_counter()
+    start = time.perf_counter()
     subprocess.run([sys.executable, "-c", "import vicinal"], check=True)
-    return f"{time.perf_counter() - begun:.2f} s for an interpreter that imports it"
+    return f"{time.perf_counter() - start:.2f} s to start an interpreter and import vicinal"
 
 
 def every_estimator_fits_and_places_new_rows() -> str:
@@ -65,7 +65,7 @@ def every_estimator_fits_and_places_new_rows() -> str:
     return ", ".join(type(model).__name__ for model in models)
 
 
-def sparse_and_supervised_rows() -> str:
+def sparse_and_labelled_rows_are_fitted() -> str:
     from scipy.sparse import csr_matrix
 
     sparse = csr_matrix(np.maximum(rows, 0))
@@ -75,12 +75,12 @@ def sparse_and_supervised_rows() -> str:
     return "fitted, grown"
 
 
-def the_lowest_level_works_too() -> str:
+def lowest_instruction_level_works() -> str:
     lowest = {"x86_64": "v2", "AMD64": "v2"}.get(platform.machine(), "native")
     subprocess.run(
         [sys.executable, "-c", FIT], stdout=subprocess.DEVNULL, env=os.environ | {"VICINAL_LEVEL": lowest}, check=True
     )
-    return f"{lowest}; this machine's own is {vicinal.backends._core.active_level()}"
+    return f"{lowest}; this machine's level is {cpu.active_level()}"
 
 
 def models_are_saved_and_loaded() -> str:
@@ -94,7 +94,7 @@ def models_are_saved_and_loaded() -> str:
     return f"{size} bytes"
 
 
-def what_is_not_installed_says_so() -> str:
+def missing_packages_are_reported() -> str:
     said = []
     if not has("torch"):
         try:
@@ -116,7 +116,7 @@ def has(module: str) -> bool:
     return importlib.util.find_spec(module) is not None
 
 
-def works_where_nothing_can_be_written() -> str:
+def works_on_a_read_only_file_system() -> str:
     """Fit without HOME and TMPDIR on a read-only file system, by a mount or as a user without permissions."""
     bare = {"PATH": "/nonexistent"}
     fit = [sys.executable, "-c", FIT]
@@ -141,14 +141,14 @@ def works_where_nothing_can_be_written() -> str:
 
 
 CHECKS: tuple[Callable[[], str], ...] = (
-    is_installed_without_a_compiler,
+    is_installed_and_needs_no_compiler,
     starts_quickly,
     every_estimator_fits_and_places_new_rows,
-    sparse_and_supervised_rows,
-    the_lowest_level_works_too,
+    sparse_and_labelled_rows_are_fitted,
+    lowest_instruction_level_works,
     models_are_saved_and_loaded,
-    what_is_not_installed_says_so,
-    works_where_nothing_can_be_written,
+    missing_packages_are_reported,
+    works_on_a_read_only_file_system,
 )
 
 if __name__ == "__main__":

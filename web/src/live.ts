@@ -7,10 +7,10 @@ import type { Page } from "./main";
 
 const STAGES: Record<string, string> = {
   starting: "Starting",
-  neighbors: "Finding neighbours",
-  graph: "Weighing the graph",
-  initialize: "Making a first map",
-  layout: "Laying out",
+  neighbors: "Finding neighbors",
+  graph: "Building the graph",
+  initialize: "Initializing",
+  layout: "Optimizing the layout",
   train: "Training",
 };
 const FIRST_RETRY_MS = 300;
@@ -80,7 +80,7 @@ export class Feed {
       this.queue = drawn.catch(() => socket.close());
     };
     socket.onclose = () => {
-      this.parts.note.textContent = "Connection lost; trying again";
+      this.parts.note.textContent = "Connection lost; reconnecting";
       setTimeout(() => this.connect(), this.retry);
       this.retry = Math.min(LAST_RETRY_MS, this.retry * 2);
     };
@@ -211,7 +211,7 @@ function laidOut({ stage, epoch, n_epochs }: Status): Progress {
 function grown({ rows, total, placed }: Growth): Progress {
   const arriving = total === null || rows < total;
   return {
-    stage: arriving ? "Rows are arriving" : "Coming to rest",
+    stage: arriving ? "Rows are arriving" : "Settling the map",
     done: total === null ? null : placed / total,
     note: arriving ? "Larger points are the newest." : "",
   };
@@ -220,10 +220,10 @@ function grown({ rows, total, placed }: Growth): Progress {
 function counted({ rows, total, placed, pending, coverage, trustworthiness }: Growth): HTMLElement[] {
   const facts: [string, string, string][] = [
     ["read", total === null ? count(rows) : `${count(rows)} of ${count(total)}`, "Rows read from the file"],
-    ["placed", count(placed), "Rows that have a place in the map"],
-    ["pending", count(pending), "Rows that wait for neighbours, or still move"],
-    ["coverage", `${(100 * coverage).toFixed(1)} %`, "Rows whose neighbours are known and up to date"],
-    ["trustworthiness", trustworthiness === null ? "–" : trustworthiness.toFixed(3), "Whether neighbours in the map are neighbours in the data, on a sample of the rows so far"],
+    ["placed", count(placed), "Rows placed on the map"],
+    ["pending", count(pending), "Rows that wait for neighbors or still move"],
+    ["coverage", `${(100 * coverage).toFixed(1)} %`, "Rows whose neighbors are known and up to date"],
+    ["trustworthiness", trustworthiness === null ? "–" : trustworthiness.toFixed(3), "Whether neighbors in the map are neighbors in the data, on a sample of the rows so far"],
   ];
   return facts.flatMap(([name, value, title]) => [el("dt", { textContent: name, title }), el("dd", { textContent: value })]);
 }

@@ -3,16 +3,16 @@
 The functions and engines below do the numerical work of the stages, without policy: a stage decides which of them to
 call, with which options, and what to do if one does not apply. All of them guarantee:
 
-- the same bits for any ``n_jobs`` and any instruction-set level;
-- inputs are never written to, outputs are new arrays;
-- the GIL is released while they work, and any number of Python threads may call them;
-- a pending signal is answered within a fraction of a second, and an interrupted or failed call changes no state;
-- no threads remain after a call, so that a process may fork between calls;
-- malformed arrays raise TypeError or ValueError before any work.
+- the same bits for any ``n_jobs``;
+- inputs are never written to, unless the call says so (``SampledLayout.in_place``);
+- the GIL is released while they work, except during calls of a Python metric;
+- a pending signal is answered within a fraction of a second;
+- no threads remain after a call, so that the process may fork;
+- arrays of a wrong type or shape raise TypeError or ValueError before any work.
 
 Objects whose methods change them (``NeighborIndex.grow_forest``, ``OnlineNeighbors``, ``GrowingGraph``, the layouts)
-must be used by one thread at a time; all other methods may run at the same time. What each part computes beyond that is
-stated at its group below, and in ARCHITECTURE.md ("Backends").
+must be used by one thread at a time; everything else may be called by several threads at once. What each group
+guarantees beyond that is stated below, and in ARCHITECTURE.md ("Backends").
 """
 
 from __future__ import annotations
@@ -20,16 +20,15 @@ from __future__ import annotations
 from vicinal.backends import _core
 
 # Rows. scan_rows: the largest magnitude, and the first row with infinity or NaN. hash_rows, hash_sparse_rows: 64-bit
-# hashes that depend on the values of a row alone, equal for a dense row and the same row stored sparsely with or
-# without zeros.
+# hashes that depend on the values of a row alone: -0 equals 0, NaN equals NaN, stored zeros do not count.
 scan_rows = _core.scan_rows
 hash_rows = _core.hash_rows
 hash_sparse_rows = _core.hash_sparse_rows
 
 # Neighbors. Tables are sorted by (distance, index), a row's own entry first in a table of all rows; a pair has the same
-# rank in both directions; the seed decides which candidates an approximate search sees, and a query depends on its row
-# alone. search_exact and a query without trees return the true neighbors up to rounding in float32. Engines keep a
-# view of the rows and do not copy them. metrics lists the metrics, and whether each is evaluated by a PairMetric.
+# rank in both directions. search_exact, and a query without trees, return the true neighbors up to rounding in float32;
+# search_approximate is a function of (rows, metric, seed, options); a query depends on its own row alone, and on the
+# graph. Engines keep a view of the rows, not a copy. metrics lists the metrics, and whether they need a PairMetric.
 metrics = _core.metrics
 NeighborIndex = _core.NeighborIndex
 SparseIndex = _core.SparseIndex
@@ -53,10 +52,10 @@ SPLIT_COLUMNS = _core.SPLIT_COLUMNS
 ONLINE_LEAF_ROWS = _core.ONLINE_LEAF_ROWS
 HEAP_PAD = _core.HEAP_PAD
 
-# Graph. smooth_knn: rho and sigma, the root of eq. 3 to its tolerance. memberships: eq. 1, entries of missing neighbors
-# 0. perplexity_conditionals: eq. 18. symmetrize, symmetrize_mean: the symmetric graph in compressed sparse rows with
-# ascending columns, an edge in both directions with the same weight. GrowingGraph: the same edges as symmetrize, for
-# rows whose lists are replaced.
+# Graph. smooth_knn: rho and sigma, to a tolerance of 1e-5 in eq. 3. memberships: eq. 1, 0 for missing neighbors.
+# perplexity_conditionals: eq. 18. symmetrize, symmetrize_mean: the symmetric graph in compressed sparse rows with
+# ascending columns, both directions of an edge with the same weight. GrowingGraph: the same edges as symmetrize, for
+# some rows of a table whose rows are replaced.
 smooth_knn = _core.smooth_knn
 memberships = _core.memberships
 perplexity_conditionals = _core.perplexity_conditionals
@@ -69,15 +68,16 @@ GrowingGraph = _core.GrowingGraph
 chebyshev_filter = _core.chebyshev_filter
 coarsen = _core.coarsen
 
-# Layout. Random numbers are a function of (seed, sweep, row, draw), and a sweep reads the positions of the previous
-# sweep only: splitting the sweeps into calls makes no difference. SampledLayout: UMAP, LargeVis, densMAP. FullLayout:
-# t-SNE, exact or by a grid. edge_distances: the input distance of every edge, for densMAP.
+# Layout. Random numbers are a function of (seed, sweep, row, draw), and a sweep reads the points of the previous sweep
+# only: splitting the sweeps into calls makes no difference, bits are the same at every instruction-set level, and an
+# interrupted call leaves the points of the last complete sweep. SampledLayout: UMAP, LargeVis, densMAP. FullLayout:
+# t-SNE, exact or by a grid. edge_distances: the input distance of every edge, -1 if the table does not have it.
 LayoutOptions = _core.LayoutOptions
 SampledLayout = _core.SampledLayout
 FullLayout = _core.FullLayout
 edge_distances = _core.edge_distances
 
-# Losses. Sums over all pairs, edges or sampled pairs, accumulated in double precision in a fixed order.
+# Losses. Sums over all pairs, edges or sampled pairs, in a fixed order, with the same bits at every level.
 PairQuantity = _core.PairQuantity
 PairSums = _core.PairSums
 

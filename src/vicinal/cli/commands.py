@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vicinal.cli.fitting import INTERRUPTED, fit_rows
-from vicinal.cli.methods import ESTIMATORS, RESERVED, Method, estimator, make_recipe, signature
+from vicinal.cli.methods import ESTIMATORS, RESERVED, Method, estimator, make_spec, signature
 from vicinal.cli.options import (
     SEED,
     Array,
@@ -37,7 +37,7 @@ from vicinal.cli.options import (
     Seed,
     Source,
     SourceOrModel,
-    checked_recipe,
+    checked_spec,
     column_arguments,
 )
 from vicinal.cli.output_files import MODEL_SUFFIX, OutputFiles, RowMetadata
@@ -129,12 +129,12 @@ def embed(
     Ctrl-C during the layout stops it and writes the map as it is.
     """
     options = {"n_neighbors": n_neighbors, "min_dist": min_dist, "metric": metric, "n_epochs": n_epochs}
-    recipe = checked_recipe(method, options | {"n_components": n_components}, param, seed, jobs)
+    spec = checked_spec(method, options | {"n_components": n_components}, param, seed, jobs)
     outputs = OutputFiles(output, png, html, report, model)
     outputs.check(file, n_components, force)
     table = _read(file, columns, label, ids, hover, array)
-    result = fit_rows(table.X, table.labels, recipe, with_quality=report is not None, quiet=quiet)
-    outputs.write(result, RowMetadata(table.labels, table.extra, label, ids), file, table.X.shape, recipe)
+    result = fit_rows(table.X, table.labels, spec, with_quality=report is not None, quiet=quiet)
+    outputs.write(result, RowMetadata(table.labels, table.extra, label, ids), file, table.X.shape, spec)
     if not quiet:
         print_result(result)
         skipped = f", ignoring {len(table.ignored)} other column(s)" if table.ignored else ""
@@ -216,9 +216,9 @@ def serve(
     if file.suffix.lower() == MODEL_SUFFIX:
         server = model_server(_load(file), title=file.stem, port=port)
     else:
-        recipe = checked_recipe(method, options, param, seed, jobs)
+        spec = checked_spec(method, options, param, seed, jobs)
         table = _read(file, columns, label, ids, hover, array)
-        server = live_server(table, recipe, title=file.stem, label=label, ids=ids, port=port)
+        server = live_server(table, spec, title=file.stem, label=label, ids=ids, port=port)
         server.session.start()
     serve_until_interrupted(server, browser)
 
@@ -266,7 +266,7 @@ def methods(
         listing = Table("--param", "default")
         for name, parameter in signature(method).items():
             if name not in RESERVED:
-                listing.add_row(name, repr(ESTIMATORS[method][1].get(name, parameter.default)))
+                listing.add_row(name, repr(parameter.default))
     Console().print(listing)
 
 
@@ -280,17 +280,17 @@ def demo(
 
     if out.exists() and not out.is_dir():
         raise ValueError(f"--out {out} is a file, not a directory")
-    recipe = make_recipe(method, {}, [], seed=SEED, jobs=-1)
+    spec = make_spec(method, {}, [], seed=SEED, jobs=-1)
     out.mkdir(parents=True, exist_ok=True)
     X, labels, images = _bundled(dataset)
-    result = fit_rows(X, labels, recipe, with_quality=True, quiet=False)
+    result = fit_rows(X, labels, spec, with_quality=True, quiet=False)
     with StagedFiles() as staged:
         title = f"{dataset}: {X.shape[0]:,} rows of {X.shape[1]} columns"
         page = staged.path_for(out / "map.html")
         viewer.export(page, result.embedding, labels, images=images, title=TITLES[dataset])
         write_picture(staged.path_for(out / "map.png"), result.embedding, labels, title)
         write_map(staged.path_for(out / "embedding.csv"), result.embedding, labels)
-        write_report(staged.path_for(out / "report.json"), str(dataset), X.shape, recipe, result)
+        write_report(staged.path_for(out / "report.json"), str(dataset), X.shape, spec, result)
     print_result(result)
     print(f"wrote map.html, map.png, embedding.csv and report.json to {out}; open {out / 'map.html'} in a browser")
 

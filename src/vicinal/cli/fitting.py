@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from vicinal.cli.methods import Recipe
+from vicinal.cli.methods import EstimatorSpec
 from vicinal.cli.progress_bars import ProgressBars, one_line_warnings, stage_bars
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from vicinal.quality.measures import QualityReport
+    from vicinal.quality import QualityReport
 
 # Exit code of a program that was stopped by Ctrl-C.
 INTERRUPTED = 130
@@ -35,11 +35,11 @@ class FitResult:
 
 
 def fit_rows(
-    X: NDArray[np.float32], labels: NDArray[Any] | None, recipe: Recipe, *, with_quality: bool, quiet: bool
+    X: NDArray[np.float32], labels: NDArray[Any] | None, spec: EstimatorSpec, *, with_quality: bool, quiet: bool
 ) -> FitResult:
-    """Fit the recipe's estimator; Ctrl-C during the layout stops it and keeps the current map."""
+    """Fit the spec's estimator; Ctrl-C during the layout stops it and keeps the current map."""
     with stage_bars(quiet) as bars, one_line_warnings(quiet):
-        model = recipe.build(bars)
+        model = spec.build(bars)
         with stop_on_interrupt(bars, lambda: bars.stage == "layout"):
             model.fit(X)
         seconds = {stage: float(spent) for stage, spent in getattr(model, "stage_times_", {}).items()}

@@ -24,19 +24,19 @@ class Method(StrEnum):
     PROGRESSIVE = "progressive"
 
 
-# The class of each method, and parameters that differ from its defaults.
-ESTIMATORS: dict[Method, tuple[str, dict[str, Any]]] = {
-    Method.UMAP: ("UMAP", {}),
-    Method.DENSMAP: ("DensMAP", {}),
-    Method.TSNE: ("TSNE", {}),
-    Method.LARGEVIS: ("LargeVis", {}),
-    Method.PARAMETRIC: ("ParametricUMAP", {}),
-    Method.PROGRESSIVE: ("ProgressiveUMAP", {}),
+# The class of each method.
+ESTIMATORS = {
+    Method.UMAP: "UMAP",
+    Method.DENSMAP: "DensMAP",
+    Method.TSNE: "TSNE",
+    Method.LARGEVIS: "LargeVis",
+    Method.PARAMETRIC: "ParametricUMAP",
+    Method.PROGRESSIVE: "ProgressiveUMAP",
 }
 
 
 @dataclass(frozen=True)
-class Recipe:
+class EstimatorSpec:
     """A method and the parameters of its estimator."""
 
     method: Method
@@ -44,20 +44,20 @@ class Recipe:
 
     def build(self, callback: Any = None) -> Any:
         """Create the estimator; ``callback`` is passed if the estimator has one."""
-        made = estimator(self.method)
         watched = {"callback": callback} if callback is not None and "callback" in signature(self.method) else {}
-        return made(**self.parameters, **watched)
+        return estimator(self.method)(**self.parameters, **watched)
 
 
-def rebuild(method: Method, parameters: dict[str, Any], callback: Any) -> Any:
+def build_estimator(method: Method, parameters: dict[str, Any], callback: Any) -> Any:
     """Create the estimator of a method with these parameters."""
-    return Recipe(method, parameters).build(callback)
+    return EstimatorSpec(method, parameters).build(callback)
 
 
 def estimator(method: Method) -> Any:
+    """Return the class of a method."""
     import vicinal
 
-    name = ESTIMATORS[method][0]
+    name = ESTIMATORS[method]
     try:
         return getattr(vicinal, name)
     except AttributeError as error:
@@ -69,12 +69,12 @@ def signature(method: Method) -> Mapping[str, inspect.Parameter]:
     return inspect.signature(estimator(method)).parameters
 
 
-def make_recipe(
+def make_spec(
     method: Method, options: Mapping[str, Any], assignments: Sequence[str], *, seed: int, jobs: int
-) -> Recipe:
-    """Combine the given options and `--param name=value` assignments into a recipe."""
+) -> EstimatorSpec:
+    """Combine the given options and `--param name=value` assignments into an EstimatorSpec."""
     known = signature(method)
-    parameters = dict(ESTIMATORS[method][1])
+    parameters: dict[str, Any] = {}
     for name, value in options.items():
         if value is None:
             continue
@@ -97,7 +97,7 @@ def make_recipe(
         parameters["random_state"] = seed
     if "n_jobs" in known:
         parameters["n_jobs"] = jobs
-    return Recipe(method, parameters)
+    return EstimatorSpec(method, parameters)
 
 
 def _value(text: str) -> Any:

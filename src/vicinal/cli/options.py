@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from vicinal.cli.methods import Method, Recipe, make_recipe
+from vicinal.cli.methods import EstimatorSpec, Method, make_spec
 
 LARGEST_SEED = 2**32 - 1
 SEED = 42
@@ -52,14 +52,16 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="Print only errors.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 
 
-def checked_recipe(method: Method, options: Mapping[str, Any], param: list[str] | None, seed: int, jobs: int) -> Recipe:
-    """Check the options and return the recipe they describe."""
+def checked_spec(
+    method: Method, options: Mapping[str, Any], param: list[str] | None, seed: int, jobs: int
+) -> EstimatorSpec:
+    """Check the options and return the method and parameters that they describe."""
     for name, value in options.items():
         if isinstance(value, float) and not math.isfinite(value):
             raise ValueError(f"--{name.replace('_', '-')} must be finite, got {value}")
     if jobs < -1 or jobs == 0:
         raise ValueError(f"--jobs must be positive, or -1 for all cores, got {jobs}")
-    return make_recipe(method, options, param or [], seed=seed, jobs=jobs)
+    return make_spec(method, options, param or [], seed=seed, jobs=jobs)
 
 
 def column_arguments(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vicinal.cli.fitting import FitResult
-from vicinal.cli.methods import Recipe
+from vicinal.cli.methods import EstimatorSpec
 from vicinal.cli.writing import MAP_SUFFIXES, check_outputs, write_map, write_picture, write_report
 from vicinal.files.atomic import StagedFiles
 
@@ -65,7 +65,7 @@ class OutputFiles:
         check_outputs(outputs | others, [source], force)
 
     def write(
-        self, result: FitResult, metadata: RowMetadata, source: Path, shape: tuple[int, ...], recipe: Recipe
+        self, result: FitResult, metadata: RowMetadata, source: Path, shape: tuple[int, ...], spec: EstimatorSpec
     ) -> None:
         """Write all outputs, or none if one fails."""
         with StagedFiles() as staged:
@@ -78,7 +78,7 @@ class OutputFiles:
             if self.model is not None:
                 save_model(result.model, staged.path_for(self.model))
             if self.report is not None:
-                write_report(staged.path_for(self.report), str(source), shape, recipe, result)
+                write_report(staged.path_for(self.report), str(source), shape, spec, result)
 
     def listed(self) -> str:
         """Return the paths as a list for a message."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from vicinal.cli.methods import Recipe, rebuild, signature
+from vicinal.cli.methods import EstimatorSpec, build_estimator, signature
 
 if TYPE_CHECKING:
     from vicinal.cli.stream_fitting import StreamSource
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def live_server(
-    table: DataTable, recipe: Recipe, *, title: str, label: str | None, ids: str | None, port: int
+    table: DataTable, spec: EstimatorSpec, *, title: str, label: str | None, ids: str | None, port: int
 ) -> LiveServer:
     """Create a server that shows a fit of the table; its session is not started yet."""
     from vicinal.viewer.packing import Columns
@@ -28,8 +28,8 @@ def live_server(
     )
     session = Session(
         table.X,
-        partial(rebuild, recipe.method),
-        _adjustable(recipe),
+        partial(build_estimator, spec.method),
+        _adjustable(spec),
         columns=columns,
         title=title,
         label=label or "",
@@ -37,15 +37,15 @@ def live_server(
     return _server(session, port)
 
 
-def stream_server(source: StreamSource, recipe: Recipe, *, port: int) -> LiveServer:
+def stream_server(source: StreamSource, spec: EstimatorSpec, *, port: int) -> LiveServer:
     """Create a server that shows a growing map; raise if the first batch of the file is invalid."""
     from vicinal.viewer.stream_session import StreamSession
 
     next(source.tables())
     session = StreamSession(
         source.tables,
-        partial(rebuild, recipe.method),
-        _adjustable(recipe),
+        partial(build_estimator, spec.method),
+        _adjustable(spec),
         total=source.total(),
         ids=source.id_name,
         title=source.path.stem,
@@ -61,13 +61,13 @@ def model_server(model: Any, *, title: str, port: int) -> LiveServer:
     return _server(Session.of(model, title=title), port)
 
 
-def _adjustable(recipe: Recipe) -> dict[str, Any]:
-    """Return the recipe's parameters and the defaults of those that the page can change, without None values."""
+def _adjustable(spec: EstimatorSpec) -> dict[str, Any]:
+    """Return the spec's parameters and the defaults of those that the page can change, without None values."""
     from vicinal.viewer.session import ADJUSTABLE
 
-    known = signature(recipe.method)
+    known = signature(spec.method)
     defaults = {name: known[name].default for name in ADJUSTABLE if name in known}
-    return {name: value for name, value in (defaults | recipe.parameters).items() if value is not None}
+    return {name: value for name, value in (defaults | spec.parameters).items() if value is not None}
 
 
 def _server(session: Session, port: int) -> LiveServer:

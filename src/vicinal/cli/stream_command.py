@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vicinal.cli.fitting import INTERRUPTED
-from vicinal.cli.methods import Method, Recipe
+from vicinal.cli.methods import EstimatorSpec, Method
 from vicinal.cli.options import (
     SEED,
     Array,
@@ -34,7 +34,7 @@ from vicinal.cli.options import (
     SavedModel,
     Seed,
     Source,
-    checked_recipe,
+    checked_spec,
     column_arguments,
 )
 from vicinal.cli.output_files import MODEL_SUFFIX, OutputFiles
@@ -86,7 +86,7 @@ def stream(
     from vicinal.cli.stream_fitting import StreamSource
 
     options = {"n_neighbors": n_neighbors, "min_dist": min_dist, "metric": metric, "n_components": n_components}
-    recipe = checked_recipe(Method.PROGRESSIVE, options | {"batch_size": batch_rows}, param, seed, jobs)
+    spec = checked_spec(Method.PROGRESSIVE, options | {"batch_size": batch_rows}, param, seed, jobs)
     outputs = OutputFiles(output, png, html, report, model)
     # a run may save its state to the file that it resumes from
     state_to_check = None if save_state == resume else save_state
@@ -95,20 +95,20 @@ def stream(
     if not outputs.any:
         if save_state is not None or resume is not None:
             raise ValueError("--save-state and --resume require an output, such as --output map.parquet")
-        return _show(source, recipe, port, browser)
-    fitted = _resume(resume, recipe) if resume else recipe.build()
-    return _write(source, fitted, recipe, outputs, save_state, quiet)
+        return _show(source, spec, port, browser)
+    fitted = _resume(resume, spec) if resume else spec.build()
+    return _write(source, fitted, spec, outputs, save_state, quiet)
 
 
 def _write(
-    source: StreamSource, model: Any, recipe: Recipe, outputs: OutputFiles, state: Path | None, quiet: bool
+    source: StreamSource, model: Any, spec: EstimatorSpec, outputs: OutputFiles, state: Path | None, quiet: bool
 ) -> int:
     from vicinal.cli.stream_fitting import StreamFit
 
     fit = StreamFit(source, model, state)
     result = fit.run(with_quality=outputs.report is not None, quiet=quiet)
     shape = (len(result.embedding), model.n_features_in_)
-    outputs.write(result, source.metadata(fit.extra, len(result.embedding)), source.path, shape, recipe)
+    outputs.write(result, source.metadata(fit.extra, len(result.embedding)), source.path, shape, spec)
     if not quiet:
         print_result(result)
         first = fit.extra.first
@@ -117,19 +117,19 @@ def _write(
     return INTERRUPTED if result.interrupted else 0
 
 
-def _show(source: StreamSource, recipe: Recipe, port: int, browser: bool) -> int:
+def _show(source: StreamSource, spec: EstimatorSpec, port: int, browser: bool) -> int:
     from vicinal.cli.serving import serve_until_interrupted, stream_server
 
-    n_components = recipe.parameters["n_components"]
+    n_components = spec.parameters["n_components"]
     if n_components != 2:
         raise ValueError(f"the page shows maps of 2 dimensions, but --n-components is {n_components}")
-    server = stream_server(source, recipe, port=port)
+    server = stream_server(source, spec, port=port)
     server.session.start()
     serve_until_interrupted(server, browser)
     return 0
 
 
-def _resume(path: Path, recipe: Recipe) -> Any:
+def _resume(path: Path, spec: EstimatorSpec) -> Any:
     """Load the model of a saved state; its parameters cannot be changed."""
     import vicinal
 
@@ -139,8 +139,8 @@ def _resume(path: Path, recipe: Recipe) -> Any:
     if not isinstance(model, vicinal.ProgressiveUMAP):
         raise ValueError(f"--resume {path} contains a {type(model).__name__}; only a ProgressiveUMAP can be resumed")
     defaults = inspect.signature(type(model)).parameters
-    for name, value in recipe.parameters.items():
+    for name, value in spec.parameters.items():
         if name not in ("n_jobs", "random_state") and value not in (defaults[name].default, getattr(model, name)):
             raise ValueError(f"{name} cannot be changed: {path} was made with {getattr(model, name)!r}")
-    model.set_params(n_jobs=recipe.parameters["n_jobs"])
+    model.set_params(n_jobs=spec.parameters["n_jobs"])
     return model

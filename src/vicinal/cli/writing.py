@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vicinal.cli.fitting import FitResult, categories
-from vicinal.cli.methods import Recipe
+from vicinal.cli.methods import EstimatorSpec
 from vicinal.cli.progress_bars import STAGES
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from vicinal.quality.measures import QualityReport
+    from vicinal.quality import QualityReport
 
 MAP_SUFFIXES = (".npy", ".csv", ".parquet")
 
@@ -79,7 +79,7 @@ def write_picture(path: Path, embedding: NDArray[np.float32], labels: NDArray[An
     plot.save(path, plot.points(embedding, classes, values, ax=axes, title=title))
 
 
-def write_report(path: Path, source: str, shape: tuple[int, ...], recipe: Recipe, result: FitResult) -> None:
+def write_report(path: Path, source: str, shape: tuple[int, ...], spec: EstimatorSpec, result: FitResult) -> None:
     import vicinal
 
     document = {
@@ -87,8 +87,8 @@ def write_report(path: Path, source: str, shape: tuple[int, ...], recipe: Recipe
         "source": source,
         "rows": shape[0],
         "columns": shape[1],
-        "method": str(recipe.method),
-        "parameters": recipe.parameters,
+        "method": str(spec.method),
+        "parameters": spec.parameters,
         "seconds": {stage: round(spent, 4) for stage, spent in result.seconds.items()},
         "quality": None if result.quality is None else result.quality.as_dict(),
     }

@@ -1,8 +1,8 @@
-"""The functions of umap-learn's module level, with its signatures and return values, over the parts of this package.
+"""umap-learn's module-level functions, with its signatures and return values, over the parts of this package.
 
-Code written against ``umap.umap_`` (scanpy's, for one) runs with ``vicinal.umap_`` instead. Sparse results are SciPy
-matrices; inputs are never written to. Arguments that steer umap-learn's own search or compiler (``angular``,
-``low_memory``, ``use_pynndescent``, ``parallel``, ``n_iter``) are accepted and have no effect.
+Code written for ``umap.umap_`` (such as scanpy) runs with ``vicinal.umap_`` instead. Sparse results are SciPy matrices;
+inputs are never written to. Arguments that control umap-learn's own search or compiler (``angular``, ``low_memory``,
+``use_pynndescent``, ``parallel``, ``n_iter``) are accepted and have no effect.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vicinal.backends import cpu
 from vicinal.estimators.base import random_seed
-from vicinal.graph.fuzzy import fuzzy_graph
+from vicinal.graph.fuzzy import fuzzy_graph, membership_strengths, smooth_distances
 from vicinal.graph.graph import Graph
 from vicinal.graph.set_operations import intersect, reset_connectivity, unite
 from vicinal.graph.supervision import class_factors
@@ -51,7 +50,7 @@ __all__ = [
 
 
 def find_ab_params(spread: float, min_dist: float) -> tuple[float, float]:
-    """a and b of the kernel 1 / (1 + a d^{2b}) for a spread and a least distance."""
+    """Return a and b of the kernel 1 / (1 + a d^{2b}) for ``spread`` and ``min_dist``."""
     kernel = fit_ab(spread, min_dist)
     return kernel.a, kernel.b
 
@@ -68,9 +67,9 @@ def nearest_neighbors(
     n_jobs: int = -1,
     verbose: bool = False,
 ) -> tuple[NDArray[np.int32], NDArray[np.float32], None]:
-    """The ``n_neighbors`` nearest rows of every row (dense, sparse or distances), itself first: indices, distances.
+    """Return indices and distances of the nearest rows of every row (dense, sparse or distances), itself first.
 
-    The third value, umap-learn's search index, is None: nothing here needs one to place new rows.
+    The third value, umap-learn's search index, is None: it is not needed here to place new rows.
     """
     with Progress(verbose=verbose).stage("neighbors"):
         if isinstance(metric, str) and metric == PRECOMPUTED:
@@ -90,9 +89,9 @@ def nearest_neighbors(
 def smooth_knn_dist(
     distances: ArrayLike, k: float, n_iter: int = 64, local_connectivity: float = 1.0, bandwidth: float = 1.0
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """sigma and rho of a table of sorted distances (survey eq. 2, 3), in umap-learn's order."""
+    """Return sigma and rho of a table of sorted distances (survey eq. 2, 3), in umap-learn's order."""
     table = np.ascontiguousarray(distances, dtype=np.float32)
-    rho, sigma = cpu.smooth_knn(table, float(k), float(local_connectivity), float(bandwidth), False, -1)
+    rho, sigma = smooth_distances(table, k, local_connectivity, bandwidth)
     return sigma, rho
 
 
@@ -104,13 +103,13 @@ def compute_membership_strengths(
     return_dists: bool = False,
     bipartite: bool = False,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32], NDArray[np.float32] | None]:
-    """The directed memberships of eq. 1 as coordinates: rows, columns, values and, if asked for, distances.
+    """Return the directed memberships of eq. 1 as coordinates: rows, columns, values and, if asked for, distances.
 
-    A neighbour that is missing (-1) becomes an entry of 0 at (0, 0), a row's entry with itself one of 0.
+    A missing neighbor (-1) becomes an entry of 0 at (0, 0); the entry of a row with itself is 0.
     """
     table = Neighbors(np.asarray(knn_indices), np.asarray(knn_dists))
     rho, sigma = (np.ascontiguousarray(one, dtype=np.float32) for one in (rhos, sigmas))
-    values = cpu.memberships(table.index, table.distance, rho, sigma, bipartite, -1).reshape(-1)
+    values = membership_strengths(table, rho, sigma, bipartite=bipartite).reshape(-1)
     cols = table.index.reshape(-1)
     there = cols >= 0
     rows = np.repeat(np.arange(table.n, dtype=np.int32), table.k)
@@ -133,9 +132,9 @@ def fuzzy_simplicial_set(
     verbose: bool = False,
     return_dists: bool | None = None,
 ) -> tuple[Any, ...]:
-    """The fuzzy graph of ``X``, or of a neighbour table: (matrix, sigmas, rhos), and distances if asked for.
+    """Return the fuzzy graph of ``X`` or of a neighbor table: (matrix, sigmas, rhos), and distances if asked for.
 
-    With a table given, ``X`` only says how many rows there are. Without set operations the memberships stay
+    If a table is given, only the number of rows of ``X`` is used. Without set operations the memberships stay
     directed.
     """
     if knn_indices is None or knn_dists is None:
@@ -168,7 +167,7 @@ def _directed(table: Neighbors, graph: Graph) -> coo_matrix:
 
 
 def _edge_distances(table: Neighbors) -> Any:
-    """The distance of every pair of which at least one is in the other's list, as a dictionary of keys."""
+    """Return the distance of every pair in which one row is a neighbor of the other, as a dictionary of keys."""
     from scipy.sparse import coo_matrix
 
     there = table.index >= 0
@@ -180,17 +179,17 @@ def _edge_distances(table: Neighbors) -> Any:
 def general_simplicial_set_intersection(
     simplicial_set1: Any, simplicial_set2: Any, weight: float = 0.5, right_complement: bool = False
 ) -> coo_matrix:
-    """The fuzzy intersection of two graphs of the same rows; ``weight`` says how much the second one counts."""
+    """Return the fuzzy intersection of two graphs of the same rows; ``weight`` is that of the second one."""
     return intersect(simplicial_set1, simplicial_set2, weight, right_complement)
 
 
 def general_simplicial_set_union(simplicial_set1: Any, simplicial_set2: Any) -> coo_matrix:
-    """The fuzzy union of two graphs of the same rows."""
+    """Return the fuzzy union of two graphs of the same rows."""
     return unite(simplicial_set1, simplicial_set2)
 
 
 def reset_local_connectivity(simplicial_set: Any, reset_local_metric: bool = False) -> csr_matrix:
-    """Every row certain of at least one edge again, then the fuzzy union of both directions."""
+    """Set each row's strongest membership to 1, then return the fuzzy union of both directions."""
     return reset_connectivity(simplicial_set, reset_local_metric).astype(np.float32)
 
 
@@ -203,9 +202,9 @@ def discrete_metric_simplicial_set_intersection(
     metric_kws: Mapping[str, Any] | None = None,
     metric_scale: float = 1.0,
 ) -> csr_matrix:
-    """The graph intersected with classes (-1 = unknown): edges between classes fade by exp(-far_dist)."""
+    """Return the graph intersected with classes (-1 = unknown): edges between classes fade by exp(-far_dist)."""
     if metric is not None:
-        raise NotImplementedError(f"metric={metric!r}: only classes are intersected here; leave metric at None")
+        raise NotImplementedError(f"metric={metric!r}: only classes are supported here; leave metric at None")
     faded = simplicial_set.tocoo(copy=True)
     faded.data = faded.data * class_factors(faded.row, faded.col, np.asarray(discrete_space), unknown_dist, far_dist)
     faded.eliminate_zeros()
@@ -236,10 +235,10 @@ def simplicial_set_embedding(
     verbose: bool = False,
     tqdm_kwds: dict[str, Any] | None = None,
 ) -> tuple[NDArray[np.float32], dict[str, Any]]:
-    """A graph laid out in ``n_components`` dimensions, and a dictionary of what came with it.
+    """Lay out a graph in ``n_components`` dimensions; return the embedding and a dictionary of auxiliary data.
 
-    ``n_epochs`` may be a list of epochs whose embeddings are wanted: they come as ``aux_data["embedding_list"]``.
-    ``output_metric`` is a name, and counts if ``euclidean_output`` is false.
+    If ``n_epochs`` is a list, the embeddings at these epochs are in ``aux_data["embedding_list"]``. ``output_metric``
+    is a name, and is used if ``euclidean_output`` is false.
     """
     if densmap or output_dens:
         name = "densmap" if densmap else "output_dens"
@@ -272,7 +271,7 @@ def _start(init: Any, task: InitialTask) -> NDArray[np.float32]:
 
 
 def _dense(data: Any, n: int) -> NDArray[np.float32] | None:
-    """The rows if they are dense coordinates of the graph's rows: a start can do without them."""
+    """Return the rows if they are dense coordinates of the graph's rows, else None: a start does not require them."""
     if data is None or not hasattr(data, "shape") or hasattr(data, "tocsr"):
         return None
     rows = np.asarray(data, dtype=np.float32)

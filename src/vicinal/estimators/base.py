@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from vicinal.files.container import ModelFileError
+from vicinal.files.models import TRANSIENT, pickled, save
 from vicinal.neighbors.metrics import PRECOMPUTED, Rows, allows_nan, check_metric, is_sparse
 from vicinal.neighbors.rows import as_rows, check_rows
 from vicinal.neighbors.training_data import TrainingData, TrainingDistances, TrainingRows
@@ -188,14 +189,10 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Functions among the parameters are not in the file and have to be given again to ``load``; callbacks are left
         out.
         """
-        from vicinal.files.models import save
-
         save(self, path, include_data=include_data)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the bytes of the model file, and beside them what a file leaves out."""
-        from vicinal.files.models import pickled
-
         return pickled(self)
 
     def _state(self, include_data: bool) -> dict[str, Any]:
@@ -204,7 +201,8 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         state = {name: value for name, value in vars(self).items() if name not in params}
         if "_fit_params" in state:
             made_by = state.pop("_fit_params")
-            state["changed_params"] = {name: made_by[name] for name in made_by if made_by[name] is not params[name]}
+            changed = (name for name in made_by if made_by[name] is not params[name] and name not in TRANSIENT)
+            state["changed_params"] = {name: made_by[name] for name in changed}
         if self._result in state and not include_data:
             raise ModelFileError(
                 f"include_data=False is not possible for {type(self).__name__}: new rows are placed by comparing them "
@@ -218,7 +216,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             made_by = {**self.get_params(deep=False), **state.pop("changed_params")}
             type(self)(**made_by)._validate_params()
             state["_fit_params"] = made_by
-        vars(self).update(state)
+        self.__dict__.update(state)
 
 
 def require_fitted(model: Estimator) -> None:

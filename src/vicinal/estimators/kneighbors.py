@@ -119,7 +119,7 @@ class KNeighborsTransformer(Estimator):
         return self._graph(Neighbors(table.index[:, :k], table.distance[:, :k]), self._fit_params["mode"])
 
     def kneighbors(self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:
-        """Return distances and indices of the nearest fitted rows, for ``X`` or for each fitted row among the others."""
+        """Return distances and indices of the nearest fitted rows, by default of each fitted row among the others."""
         require_fitted(self)
         k = int(self._fit_params["n_neighbors"] if n_neighbors is None else n_neighbors)
         if k < 1:
@@ -183,7 +183,7 @@ class KNeighborsTransformer(Estimator):
         return None if self.metric == PRECOMPUTED else _keywords(self.get_params(deep=False))
 
     def _listed(self) -> int:
-        return int(self._fit_params["n_neighbors"]) + (self._fit_params["mode"] == "distance")
+        return int(self._fit_params["n_neighbors"]) + int(self._fit_params["mode"] == "distance")
 
     def _check_count(self, k: int) -> None:
         if k > self.n_samples_fit_:

@@ -108,10 +108,10 @@ class MapEstimator(Estimator):
 
     @property
     def embedding_list_(self) -> list[NDArray[np.float32]]:
-        snapshots = self._with_embedding("embedding_list_").report.snapshots
+        fitted = self._with_embedding("embedding_list_")
         if not isinstance(self._fit_params.get("n_epochs"), list | tuple):
             raise AttributeError("embedding_list_: n_epochs was no list of epochs")
-        return list(snapshots)
+        return list(fitted.report.snapshots) or [self.embedding_]
 
     @property
     def loss_history_(self) -> dict[str, list[Any]]:

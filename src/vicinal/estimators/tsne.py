@@ -67,7 +67,8 @@ class TSNE(MapEstimator):
     random_state : int, RandomState or None
         Seed of everything random.
     callbacks : callable or list of them, optional
-        ``f(iteration, kl_divergence, embedding)`` every ``callbacks_every_iters`` iterations; a true return value stops the layout.
+        ``f(iteration, kl_divergence, embedding)`` every ``callbacks_every_iters`` iterations; a true return value
+        stops the layout.
     callback : callable, optional
         ``f(stage, epoch, n_epochs, embedding)`` for every stage and iteration; a true return value
         stops the layout.

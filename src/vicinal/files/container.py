@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from vicinal.files.atomic import atomic_write
 
-FORMAT = 1
+FORMAT = 2
 MOST_HEADER = 1 << 24  # bytes; parsed JSON takes about 20 times its length: 350 MB at most
 MOST_DIMENSIONS = 8
 TYPES = {

@@ -156,7 +156,7 @@ def lay_out(
         task.progress.listen(history, history.every, last=True)
     snapshots = run_layout(layout, stops, task.progress, places)
     losses = None if history is None else {"epoch": history.epochs, "loss": history.values.tolist()}
-    report = FitReport(init_used, layout.epoch, task.progress.times, tuple(snapshots), losses)
+    report = FitReport(init_used, layout.epoch, task.progress.times, tuple(snapshots) if len(stops) > 1 else (), losses)
     density = None if radii is None else _fitted_density(radii, layout, task)
     return _with_left_out(task.finished(report, places(), density), selection)
 

@@ -53,8 +53,8 @@ class FittedDensity:
 class FitReport:
     """How a fit went.
 
-    ``snapshots`` holds the maps at the epochs that were asked for, ``losses`` the recorded losses by epoch,
-    ``divergence`` is t-SNE's loss of the finished map.
+    ``snapshots`` holds the maps at the epochs that were asked for if these are several, ``losses`` the recorded losses
+    by epoch, ``divergence`` is t-SNE's loss of the finished map.
     """
 
     init_used: str = ""

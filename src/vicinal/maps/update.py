@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -42,5 +41,4 @@ def update(
     schedule = plan.schedule(n_epochs, rate=PLACEMENT_RATE)
     with progress.stage("initialize"):
         start = prepared.selection.take(start)
-    updated = lay_out(task, start, fitted.report.init_used, schedule, [n_epochs])
-    return replace(updated, report=replace(updated.report, snapshots=()))
+    return lay_out(task, start, fitted.report.init_used, schedule, [n_epochs])

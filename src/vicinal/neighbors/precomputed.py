@@ -1,4 +1,4 @@
-"""Neighbour tables from distances or neighbours that somebody else computed."""
+"""Neighbor tables from precomputed distances or precomputed neighbors."""
 
 from __future__ import annotations
 
@@ -10,15 +10,25 @@ from numpy.typing import NDArray
 from vicinal.neighbors.metrics import is_sparse
 from vicinal.neighbors.table import Neighbors
 
-# Distances that are sorted at once: bounds the memory, and how long a signal waits.
+# Distances that are sorted per block: limits the memory, and the delay of a signal.
 _BLOCK_VALUES = 1 << 22
 
 
 def neighbors_from_distances(D: Any, k: int) -> Neighbors:
-    """The ``k`` nearest of every row by a square matrix of distances, the row itself first.
+    """Return the k nearest rows of every row, given all distances.
 
-    Of a sparse matrix only stored entries are distances: rows that are not stored are no neighbours, and a row with
-    fewer than ``k`` has -1 at the end. The matrix need not be symmetric; row i holds the distances of i.
+    Parameters
+    ----------
+    D : array-like or sparse matrix, shape (n, n)
+        Row i holds the distances of row i; the matrix need not be symmetric. Entries that a sparse matrix does not
+        store, and infinite distances, are not neighbors.
+    k : int
+        Number of neighbors, the row itself included.
+
+    Returns
+    -------
+    Neighbors
+        A table with the row itself in the first column, and -1 at the end of rows with fewer than k neighbors.
     """
     D = check_distances(D, square=True)
     n = D.shape[0]
@@ -30,7 +40,22 @@ def neighbors_from_distances(D: Any, k: int) -> Neighbors:
 
 
 def query_from_distances(D: Any, k: int, n: int | None = None) -> Neighbors:
-    """The ``k`` nearest known rows of every new row: D[i, j] is the distance of new row i to known row j (n in all)."""
+    """Return the k nearest known rows of every new row.
+
+    Parameters
+    ----------
+    D : array-like or sparse matrix, shape (m, n)
+        D[i, j] is the distance of new row i to known row j.
+    k : int
+        Number of neighbors.
+    n : int or None, default=None
+        Number of known rows, if D is to be checked against it.
+
+    Returns
+    -------
+    Neighbors
+        A table of m rows.
+    """
     D = check_distances(D)
     if n is not None and D.shape[1] != n:
         raise ValueError(f"X must hold a distance to each of the {n} rows of the fit, got shape {D.shape}")
@@ -40,10 +65,22 @@ def query_from_distances(D: Any, k: int, n: int | None = None) -> Neighbors:
 
 
 def neighbors_from_knn(precomputed_knn: Any, n: int, k: int) -> Neighbors:
-    """A table from umap-learn's triple (indices, distances, search index or None), cuML's pair (indices, distances),
-    or a sparse graph of distances, for ``n`` rows: the first ``k`` of each, the row itself first.
+    """Return the table of k neighbors per row from neighbors that were computed elsewhere.
 
-    A negative index means that there is no neighbour. Rows that do not start with themselves get themselves in front.
+    Parameters
+    ----------
+    precomputed_knn : tuple or sparse matrix
+        (indices, distances, search index or None) as in umap-learn, (indices, distances) as in cuML, or a sparse graph
+        of distances. A negative index means that there is no neighbor.
+    n : int
+        Number of rows.
+    k : int
+        Number of neighbors, the row itself included.
+
+    Returns
+    -------
+    Neighbors
+        A table with the row itself in the first column, also if it was not among its neighbors.
     """
     if is_sparse(precomputed_knn) or hasattr(precomputed_knn, "tocsr"):
         graph = precomputed_knn.tocsr()
@@ -57,9 +94,10 @@ def neighbors_from_knn(precomputed_knn: Any, n: int, k: int) -> Neighbors:
         )
     index, distance = _check_table(precomputed_knn[0], precomputed_knn[1], n)
     if index.shape[1] < k:
-        raise ValueError(f"precomputed_knn holds {index.shape[1]} neighbours a row, n_neighbors asks for {k}")
+        raise ValueError(f"precomputed_knn holds {index.shape[1]} neighbors per row, n_neighbors asks for {k}")
     own = np.arange(n)[:, None]
-    # Itself in front, then by (distance, index), what is missing last; a row that lacks itself loses its farthest.
+    # The row itself comes first, then the others by (distance, index), then missing ones. If the row itself was not
+    # among its neighbors, its farthest neighbor is dropped.
     distance = np.where(index < 0, np.inf, distance)
     itself = index == own
     index = np.hstack([own, np.where(itself, -1, index)])
@@ -70,7 +108,7 @@ def neighbors_from_knn(precomputed_knn: Any, n: int, k: int) -> Neighbors:
     named = np.sort(index, axis=1)
     twice = ((named[:, 1:] == named[:, :-1]) & (named[:, 1:] >= 0)).any(axis=1)
     if twice.any():
-        raise ValueError(f"precomputed_knn[0] names a neighbour twice, first in row {int(np.argmax(twice))}")
+        raise ValueError(f"precomputed_knn[0] names a neighbor twice, first in row {int(np.argmax(twice))}")
     return Neighbors(index.astype(np.int32), distance.astype(np.float32))
 
 
@@ -94,7 +132,7 @@ def _check_table(index: Any, distance: Any, n: int) -> tuple[NDArray[np.int64], 
 
 
 def check_distances(D: Any, *, square: bool = False) -> Any:
-    """A 2-D array or a sorted CSR matrix without NaN and negative numbers; infinity means no neighbour."""
+    """Convert to a 2-D array or a canonical CSR matrix; raise ValueError if it holds NaN or negative numbers."""
     sparse = hasattr(D, "tocsr")
     if sparse:
         D = D.tocsr()
@@ -108,7 +146,7 @@ def check_distances(D: Any, *, square: bool = False) -> Any:
     if square and D.shape[0] != D.shape[1]:
         raise ValueError(f"X must be square for metric='precomputed', got shape {D.shape}")
     values = D.data if sparse else D
-    if values.size and not values.min() >= 0:  # NaN is the smallest of any numbers it is among
+    if values.size and not values.min() >= 0:  # the minimum is NaN if any value is
         bad = ~(values >= 0)
         at = int(np.argmax(bad))
         row = int(np.searchsorted(D.indptr, at, side="right")) - 1 if sparse else at // D.shape[1]
@@ -117,7 +155,7 @@ def check_distances(D: Any, *, square: bool = False) -> Any:
 
 
 def _nearest_columns(D: NDArray[Any], k: int, square: bool) -> Neighbors:
-    """By (distance, column), the diagonal left out of a square matrix, infinite distances dropped."""
+    """Sort by (distance, column), without infinite distances and the diagonal of a square matrix."""
     n = D.shape[0]
     index, distance = np.empty((n, k), np.int32), np.empty((n, k), np.float32)
     n_rows = max(1, _BLOCK_VALUES // max(1, D.shape[1]))
@@ -127,7 +165,7 @@ def _nearest_columns(D: NDArray[Any], k: int, square: bool) -> Neighbors:
         if square:
             block[rows, begin + rows] = np.inf
         if 0 < k < block.shape[1]:
-            # Whoever ties with the k-th stays in the running, so that equal distances go by column.
+            # All columns that tie with the k-th are kept, so that ties are broken by column.
             last = np.partition(block, k - 1, axis=1)[:, k - 1 : k]
             width = int((block <= last).sum(axis=1).max())
             near = np.sort(np.argpartition(np.where(block <= last, -1.0, 1.0), width - 1, axis=1)[:, :width], axis=1)
@@ -148,9 +186,9 @@ def _nearest_stored(D: Any, k: int, square: bool) -> Neighbors:
     row, column, value = row[kept], column[kept], value[kept]
     order = np.lexsort((column, value, row))
     row, column, value = row[order], column[order], value[order]
-    place = np.arange(len(row)) - np.searchsorted(row, np.arange(n))[row]
-    near = place < k
+    rank = np.arange(len(row)) - np.searchsorted(row, np.arange(n))[row]
+    near = rank < k
     index, distance = np.full((n, k), -1, np.int32), np.full((n, k), np.inf, np.float32)
-    index[row[near], place[near]] = column[near]
-    distance[row[near], place[near]] = value[near]
+    index[row[near], rank[near]] = column[near]
+    distance[row[near], rank[near]] = value[near]
     return Neighbors(index, distance)

@@ -1,13 +1,15 @@
-"""Parametric UMAP's parts, on PyTorch (survey section 7, Algorithm 2): the only package that imports torch.
+"""Parametric UMAP's networks, losses and training on PyTorch (survey section 7, Algorithm 2).
 
-Nothing here needs the compiled core, so that training runs wherever torch and a stored graph are.
+Only this package imports torch. It does not use the compiled core: training needs torch, NumPy and a stored graph.
 """
 
 from __future__ import annotations
 
-from vicinal.runtime.interruption import imported
-
 try:
-    imported("torch")
+    import torch  # noqa: F401
 except ImportError as error:
     raise ImportError("ParametricUMAP needs PyTorch: pip install 'vicinal[torch]'") from error
+
+from vicinal.parametric.encoders import Shape as Shape
+from vicinal.parametric.encoders import register_decoder as register_decoder
+from vicinal.parametric.encoders import register_encoder as register_encoder

@@ -1,29 +1,30 @@
-"""UMAP's costs of pairs of embedded rows, with the gradients of the sampled layout (survey eq. 8, 9, 12, 13).
+"""UMAP's loss of pairs of points, with the gradients of the sampled layout (survey eq. 8, 9, 12, 13).
 
     attract   c = ln(1 + a d^{2b})         dc/dy_i =  2ab d^{2(b-1)} / (1 + a d^{2b})       (y_i - y_j)
     repel     c = ln(1 + 1/(a d^{2b}))     dc/dy_i = -2b / ((eps + d²)(1 + a d^{2b}))       (y_i - y_j)
 
-c = -ln q and -ln(1 - q) for q = 1/(1 + a d^{2b}). eps and the bound on each component of a gradient are those of
-the layout (`cpp/force.hpp`, Algorithm 1), so the gradients are written out instead of derived: automatic
-differentiation would give eq. 13 with eps = 0, and NaN where two rows coincide.
+These are -ln q and -ln(1 - q) with q = 1/(1 + a d^{2b}). The gradients use the eps and the component bound of the
+sampled layout (`cpp/layout/force.hpp`, Algorithm 1), so they are written out. Automatic differentiation would give
+eq. 13 with eps = 0, and NaN if two points coincide.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from vicinal.layout.kernel import Kernel
+if TYPE_CHECKING:
+    from vicinal.layout.kernel import Kernel
 
 REPULSION_EPSILON = 1e-3  # eq. 13
-SMALLEST_D2 = 1e-12  # d^{2(b-1)} stays finite; the difference it multiplies is 0 by then
-CLIP = 4.0  # of each component of a pair's gradient, as in the sampled layout
+SMALLEST_D2 = 1e-12  # keeps d^{2(b-1)} finite; it multiplies a difference near 0
+CLIP = 4.0  # bound of each component of a pair's gradient, as in the sampled layout
 
 
 class _PairCost(torch.autograd.Function):
-    """Cost of every difference [..., components]; one power serves the cost and its gradient."""
+    """Cost of each difference [..., components]. The forward pass computes the gradient too: both need d^{2b}."""
 
     @staticmethod
     def forward(ctx: Any, difference: Tensor, kernel: Kernel, attractive: bool) -> Tensor:
@@ -46,20 +47,20 @@ class _PairCost(torch.autograd.Function):
 
 
 def attract_cost(difference: Tensor, kernel: Kernel) -> Tensor:
-    """c^a of every y_i - y_j."""
+    """Return the attraction cost c^a of each difference y_i - y_j."""
     return _PairCost.apply(difference, kernel, True)  # type: ignore[no-any-return, no-untyped-call]
 
 
 def repel_cost(difference: Tensor, kernel: Kernel) -> Tensor:
-    """c^r of every y_i - y_j."""
+    """Return the repulsion cost c^r of each difference y_i - y_j."""
     return _PairCost.apply(difference, kernel, False)  # type: ignore[no-any-return, no-untyped-call]
 
 
 def umap_loss(head: Tensor, tail: Tensor, kernel: Kernel, negatives: int, repulsion: float = 1.0) -> Tensor:
-    """(c^a + c^r) of Algorithm 2 for a batch of edges, divided by their number.
+    """Return c^a + c^r of Algorithm 2 for a batch of edges, divided by the number of edges.
 
-    A head's negatives are the tails of the edges that follow it in the batch: edges are drawn independently, so
-    their order is already random, and a shift costs neither random numbers nor a scattered gradient.
+    The negatives of a head are the tails of the edges before it in the batch, cyclically. Edges are drawn
+    independently, so their order is random already, and a shift needs neither random numbers nor a scattered gradient.
     """
     loss = attract_cost(head - tail, kernel).mean()
     shifts = range(1, min(negatives, len(tail) - 1) + 1)
@@ -70,7 +71,7 @@ def umap_loss(head: Tensor, tail: Tensor, kernel: Kernel, negatives: int, repuls
 
 
 def correlation_loss(rows: Tensor, embedding: Tensor) -> Tensor:
-    """1 - Pearson's correlation of distances between rows of a batch and between their places."""
+    """Return 1 - Pearson's correlation between distances of consecutive rows and distances of their points."""
     with torch.no_grad():
         far = _consecutive_distances(rows.flatten(1))
         far = far - far.mean()
@@ -85,9 +86,10 @@ def _consecutive_distances(rows: Tensor) -> Tensor:
 
 
 def triplet_loss(embedding: Tensor, labels: Tensor, generator: torch.Generator, margin: float = 1.0) -> Tensor:
-    """Mean of max(0, |anchor - positive| - |anchor - negative| + margin) over one random triplet a row.
+    """Return the mean of max(0, |anchor - positive| - |anchor - negative| + margin) over one random triplet per row.
 
-    Positives share the anchor's label, negatives do not; both come from the batch. Rows without either are left out.
+    A positive has the anchor's label, a negative another one; both are drawn from the batch. Rows that lack a positive
+    or a negative are left out.
     """
     same = labels[:, None] == labels[None, :]
     other = ~same

@@ -1,4 +1,4 @@
-"""The terms of a training loss. Each is a callable of a batch of edges; what else it needs, it draws itself.
+"""The terms of the training loss. Each term is called with a batch of edges and draws any other rows it needs.
 
 loss = umap + w_r reconstruction + w_g correlation + w_l landmarks + w_s supervision
 """
@@ -7,47 +7,50 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 from torch import Tensor, nn
 
-from vicinal.layout.kernel import Kernel
 from vicinal.parametric.loss import correlation_loss, triplet_loss, umap_loss
-from vicinal.parametric.rows import Rows
+from vicinal.parametric.rows import DeviceRows
 from vicinal.parametric.sampler import EdgeSampler
-from vicinal.runtime.sharing import once
+
+if TYPE_CHECKING:
+    from vicinal.layout.kernel import Kernel
 
 PairLoss = Callable[[Tensor, Tensor], Tensor]
 
 
-class Batch:
-    """Edges of the graph: drawn, fetched and encoded when a term first asks, all rows in one pass."""
+class EdgeBatch:
+    """A batch of edges. It is drawn, fetched and encoded when a term first needs it, heads and tails in one pass."""
 
-    def __init__(self, encoder: nn.Module, rows: Rows, sampler: EdgeSampler, size: int) -> None:
+    def __init__(self, encoder: nn.Module, rows: DeviceRows, sampler: EdgeSampler, size: int) -> None:
         self._encoder, self._rows, self._sampler, self._size = encoder, rows, sampler, size
 
-    @once
+    @cached_property
     def rows(self) -> Tensor:
-        """Heads, then tails."""
+        """The rows of the heads, then those of the tails."""
         return self._rows.take(torch.cat(self._sampler.draw(self._size)))
 
-    @once
+    @cached_property
     def embedding(self) -> Tensor:
+        """The points of ``rows``."""
         return encode(self._encoder, self.rows)
 
     def ends(self) -> tuple[Tensor, Tensor]:
-        """Places of the heads and of the tails."""
+        """Return the points of the heads and of the tails."""
         return self.embedding[: self._size], self.embedding[self._size :]
 
 
 def encode(encoder: nn.Module, rows: Tensor) -> Tensor:
-    """Places of rows; mixed precision ends here, since costs of near pairs need all the digits."""
+    """Return the points of rows in the rows' type: the losses of close pairs need more digits than bfloat16 has."""
     return encoder(rows).to(rows.dtype)  # type: ignore[no-any-return]
 
 
 class Term(Protocol):
-    """``name`` is its key in the history, ``weight`` its factor in the sum."""
+    """A summand of the loss. ``name`` is its key in the history, ``weight`` its factor."""
 
     @property
     def name(self) -> str: ...
@@ -55,12 +58,12 @@ class Term(Protocol):
     @property
     def weight(self) -> float: ...
 
-    def __call__(self, batch: Batch) -> Tensor: ...
+    def __call__(self, batch: EdgeBatch) -> Tensor: ...
 
 
 @dataclass(frozen=True)
-class Umap:
-    """Algorithm 2's (c^a + c^r)."""
+class UmapTerm:
+    """UMAP's loss of the batch's edges and negatives: c^a + c^r of Algorithm 2."""
 
     kernel: Kernel
     negatives: int
@@ -68,24 +71,24 @@ class Umap:
     name: str = "umap"
     weight: float = 1.0
 
-    def __call__(self, batch: Batch) -> Tensor:
+    def __call__(self, batch: EdgeBatch) -> Tensor:
         return umap_loss(*batch.ends(), self.kernel, self.negatives, self.repulsion)
 
 
 @dataclass(frozen=True)
-class Correlation:
-    """Distances across the batch should correlate with those in the data."""
+class CorrelationTerm:
+    """1 - correlation between distances in the data and distances in the map, over the batch."""
 
     weight: float
     name: str = "correlation"
 
-    def __call__(self, batch: Batch) -> Tensor:
+    def __call__(self, batch: EdgeBatch) -> Tensor:
         return correlation_loss(batch.rows, batch.embedding)
 
 
 @dataclass(frozen=True)
-class Reconstruction:
-    """How far decoded places are from their rows. Detached, it trains the decoder only."""
+class ReconstructionTerm:
+    """The loss between decoded points and their rows. Unless ``joint``, it trains the decoder only."""
 
     decoder: nn.Module
     loss: PairLoss
@@ -93,64 +96,66 @@ class Reconstruction:
     joint: bool
     name: str = "reconstruction"
 
-    def __call__(self, batch: Batch) -> Tensor:
-        places = batch.embedding if self.joint else batch.embedding.detach()
-        return self.loss(self.decoder(places), batch.rows)
+    def __call__(self, batch: EdgeBatch) -> Tensor:
+        points = batch.embedding if self.joint else batch.embedding.detach()
+        return self.loss(self.decoder(points), batch.rows)
 
 
 @dataclass(frozen=True)
-class Landmarks:
-    """Some rows have places to keep."""
+class LandmarkTerm:
+    """The loss between the points of some rows and the positions where they should be."""
 
     encoder: nn.Module
-    rows: Rows
-    places: Tensor
+    rows: DeviceRows
+    positions: Tensor
     loss: PairLoss
     weight: float
     size: int
     generator: torch.Generator
     name: str = "landmarks"
 
-    def __call__(self, batch: Batch) -> Tensor:
-        index = draw(len(self.rows), self.size, self.generator)
-        return self.loss(encode(self.encoder, self.rows.take(index)), self.places[index.to(self.places.device)])
+    def __call__(self, batch: EdgeBatch) -> Tensor:
+        index = draw_index(len(self.rows), self.size, self.generator)
+        points = encode(self.encoder, self.rows.take(index))
+        return self.loss(points, self.positions[index.to(self.positions.device)])
 
 
 @dataclass(frozen=True)
-class Supervision:
-    """Classification of labelled rows from their places: cross-entropy through a head, or triplets without one."""
+class ClassTerm:
+    """The loss of classifying labeled rows by their points: cross-entropy with a class head, triplets without."""
 
     encoder: nn.Module
     head: nn.Module | None
-    rows: Rows
-    labelled: Tensor  # numbers of the rows that have a label
-    labels: Tensor  # their classes, on the device
+    rows: DeviceRows
+    labeled: Tensor  # numbers of the rows that have a label
+    labels: Tensor  # classes of those rows, on the training device
     weight: float
     size: int
     generator: torch.Generator
     name: str = "supervision"
 
-    def __call__(self, batch: Batch) -> Tensor:
-        chosen = draw(len(self.labelled), self.size, self.generator)
-        places = encode(self.encoder, self.rows.take(self.labelled[chosen]))
+    def __call__(self, batch: EdgeBatch) -> Tensor:
+        chosen = draw_index(len(self.labeled), self.size, self.generator)
+        points = encode(self.encoder, self.rows.take(self.labeled[chosen]))
         labels = self.labels[chosen.to(self.labels.device)]
         if self.head is None:
-            return triplet_loss(places, labels, self.generator)
-        return nn.functional.cross_entropy(self.head(places), labels)
+            return triplet_loss(points, labels, self.generator)
+        return nn.functional.cross_entropy(self.head(points), labels)
 
 
-def draw(n: int, size: int, generator: torch.Generator) -> Tensor:
-    """Row numbers: all of them if they are few, else ``size`` at random."""
+def draw_index(n: int, size: int, generator: torch.Generator) -> Tensor:
+    """Return ``size`` random numbers below ``n``, or all numbers below ``n`` if there are no more than ``size``."""
     if n <= size:
         return torch.arange(n, device=generator.device)
     return torch.randint(n, (size,), generator=generator, device=generator.device)
 
 
 def relative_squared_error(decoded: Tensor, rows: Tensor) -> Tensor:
-    """Relative to the variance of the batch's rows, so that its weight means the same for data of any scale."""
+    """Return the squared error divided by the variance of the batch's rows, which does not depend on their scale."""
     variance = (rows - rows.mean(0)).square().mean().clamp_min(torch.finfo(rows.dtype).tiny)
     return (decoded - rows).square().mean() / variance
 
 
-def squared_distance(places: Tensor, wanted: Tensor) -> Tensor:
-    return (places - wanted).square().sum(1).mean()
+def mean_squared_distance(points: Tensor, positions: Tensor) -> Tensor:
+    """Return the mean squared distance between points and their wanted positions."""
+    return (points - positions).square().sum(1).mean()

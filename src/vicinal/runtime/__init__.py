@@ -1,1 +1,1 @@
-"""What every stage may use: progress, declared parameters, memory sizes, interruption."""
+"""Used by every stage: progress, parameter constraints, memory sizes, threads, interruption, cached values."""

@@ -33,7 +33,7 @@ def resolve_n_jobs(n_jobs: Any) -> int:
     (-1, 1)
     """
     if n_jobs is None:
-        from joblib import effective_n_jobs  # type: ignore[import-untyped]
+        from joblib import effective_n_jobs
 
         return int(effective_n_jobs(None))
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral):

@@ -1,8 +1,8 @@
-"""Declared constraints on an estimator's parameters, checked before any work.
+"""Constraints on the parameters of estimators, checked before any work.
 
 A constraint is a type, ``None``, ``callable``, one of the words ``"boolean"``, ``"verbose"``, ``"random_state"`` and
-``"array-like"``, or an object with ``allows(value)`` and a readable ``str``. The spelling follows scikit-learn's own
-declarations; importing those would import scikit-learn, which takes longer than a small fit.
+``"array-like"``, or an object with ``allows(value)`` and a readable ``str``. The declarations and messages follow
+scikit-learn's own, which are private to it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import numpy as np
 
 
 class InvalidParameterError(ValueError, TypeError):
-    """A parameter has a value or a type that it must not have."""
+    """A parameter has an invalid value or type."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """Finite numbers of a kind (``Integral`` or ``Real``) between two bounds; ``None`` is no bound."""
+    """Accept finite numbers of a kind (``Integral`` or ``Real``) between two bounds; ``None`` means no bound."""
 
     kind: type
     low: float | None
@@ -45,7 +45,7 @@ class Interval:
 
 
 class StrOptions:
-    """One of some words."""
+    """Accept one of several words."""
 
     def __init__(self, options: Iterable[str]) -> None:
         self.options = frozenset(options)
@@ -58,7 +58,7 @@ class StrOptions:
 
 
 def _is_a(kind: type, value: Any) -> bool:
-    """Whether the value is of that kind; True and False are no numbers here."""
+    """Tell whether the value is of a kind; True and False do not count as numbers."""
     return isinstance(value, kind) and not (kind in (Integral, Real) and isinstance(value, bool | np.bool_))
 
 
@@ -82,7 +82,7 @@ def _is_verbosity(value: Any) -> bool:
     return _is_boolean(value) or Interval(Integral, 0, None).allows(value)
 
 
-# The words a constraint may be, with what they accept and how an error names it.
+# Constraints that are words: the check, and the description in errors
 WORDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "boolean": (_is_boolean, "a bool"),
     "verbose": (_is_verbosity, "a bool or an int >= 0"),
@@ -114,7 +114,7 @@ def _describe(constraint: Any) -> str:
 
 
 def check_parameters(owner: str, values: Mapping[str, Any], constraints: Mapping[str, list[Any]]) -> None:
-    """Raises for the first parameter that satisfies none of its constraints, naming it and the value it has."""
+    """Raise InvalidParameterError for the first parameter that satisfies none of its constraints."""
     for name, allowed in constraints.items():
         value = values[name]
         if not any(_allows(constraint, value) for constraint in allowed):

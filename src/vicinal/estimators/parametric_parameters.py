@@ -1,4 +1,4 @@
-"""ParametricUMAP's parameters: umap-learn's first, in its order; what they may be, and what follows from them."""
+"""Parameters of ParametricUMAP: the constructor, the allowed values, and the parts of a fit that follow from them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.estimators._base import Embedding
+from vicinal.estimators.base import Estimator
+from vicinal.estimators.settings import affinity_of, check_curve, given_knn, given_neighbors, kernel_of
+from vicinal.graph.supervision import Supervision
 from vicinal.initialize.start import INITIALIZERS
-from vicinal.layout.kernel import Kernel, fit_ab
-from vicinal.maps.memory import ByteSize, Ledger, Table, add_graph, add_search, add_start
-from vicinal.neighbors.metrics import ALIASES, METRICS
+from vicinal.layout.forces import Forces
+from vicinal.maps.memory import add_graph, add_search, add_start
+from vicinal.maps.plans import SampledPlan
+from vicinal.maps.recipe import Recipe
+from vicinal.neighbors.metrics import ALIASES, METRICS, Rows, check_metric, is_low_level
+from vicinal.neighbors.rows import as_rows
+from vicinal.neighbors.training_data import TrainingData, TrainingRows
+from vicinal.runtime.memory import ByteSize, InputShape, Ledger
 from vicinal.runtime.parameters import Interval, StrOptions
 
 if TYPE_CHECKING:
@@ -22,15 +29,16 @@ if TYPE_CHECKING:
     from vicinal.parametric.model import Model
     from vicinal.parametric.training import Plan
 
-# Edges in a batch. A GPU waits for small ones: 60,000 images on an H200, 512: 23 s, trustworthiness 0.974, accuracy
-# of new rows 0.748; 2,048: 7 s, 0.972, 0.745 (benchmarks/results/parametric_gpu.json).
+# Edges per batch. Small batches leave a GPU idle: with 60,000 images on an H200, 512 edges take 23 s (trustworthiness
+# 0.974, accuracy of new rows 0.748), 2,048 edges 7 s (0.972, 0.745); see benchmarks/results/parametric_gpu.json.
 BATCH_SIZE = {"cpu": 512, "cuda": 2048}
-STATISTICS_ROWS = 1 << 14  # looked at together, in float64
-Landmarks = tuple[NDArray[np.float32], NDArray[np.float32]]  # rows and their places
+# Rows whose statistics are computed together; vicinal.parametric.statistics has the same number, but imports torch.
+MEASURED_ROWS, MEASURED_SIZE = 1 << 14, 1 << 24
+LandmarkPairs = tuple[Rows, NDArray[np.float32]]  # rows and their positions
 
 
-class ParametricParameters(Embedding):
-    """The constructor of :class:`vicinal.ParametricUMAP`, and what follows from its arguments alone."""
+class ParametricParameters(Estimator):
+    """The constructor of :class:`vicinal.ParametricUMAP`, and the parts of a fit that depend on its arguments only."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "batch_size": [Interval(Integral, 1, None, closed="left"), None],
@@ -47,7 +55,8 @@ class ParametricParameters(Embedding):
         "landmark_loss_weight": [Interval(Real, 0, None, closed="left")],
         "n_neighbors": [Interval(Integral, 2, None, closed="left")],
         "n_components": [Interval(Integral, 1, None, closed="left")],
-        "metric": [StrOptions({*METRICS, *ALIASES})],
+        "metric": [StrOptions({*METRICS, *ALIASES}), callable, tuple],
+        "metric_kwds": [dict, None],
         "n_epochs": [Interval(Integral, 0, None, closed="left"), None],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "init": [StrOptions(set(INITIALIZERS))],
@@ -66,6 +75,7 @@ class ParametricParameters(Embedding):
         "verbose": ["verbose"],
         "tqdm_kwds": [dict, None],
         "disconnection_distance": [Interval(Real, 0, None, closed="neither"), None],
+        "precomputed_knn": [tuple, list, "array-like", None],
         "callback": [callable, None],
         "optimizer": [StrOptions({"adam", "adamw", "sgd"}), callable],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
@@ -96,7 +106,8 @@ class ParametricParameters(Embedding):
         *,
         n_neighbors: int = 15,
         n_components: int = 2,
-        metric: str = "euclidean",
+        metric: Any = "euclidean",
+        metric_kwds: dict[str, Any] | None = None,
         n_epochs: int | None = None,
         learning_rate: float = 0.006,
         init: str = "spectral",
@@ -115,6 +126,7 @@ class ParametricParameters(Embedding):
         verbose: bool = False,
         tqdm_kwds: dict[str, Any] | None = None,
         disconnection_distance: float | None = None,
+        precomputed_knn: Any = (None, None, None),
         callback: Any = None,
         optimizer: Any = "adam",
         weight_decay: float = 0.0,
@@ -142,6 +154,7 @@ class ParametricParameters(Embedding):
         self.n_neighbors = n_neighbors
         self.n_components = n_components
         self.metric = metric
+        self.metric_kwds = metric_kwds
         self.n_epochs = n_epochs
         self.learning_rate = learning_rate
         self.init = init
@@ -160,6 +173,7 @@ class ParametricParameters(Embedding):
         self.verbose = verbose
         self.tqdm_kwds = tqdm_kwds
         self.disconnection_distance = disconnection_distance
+        self.precomputed_knn = precomputed_knn
         self.callback = callback
         self.optimizer = optimizer
         self.weight_decay = weight_decay
@@ -172,28 +186,61 @@ class ParametricParameters(Embedding):
         self.supervision_weight = supervision_weight
         self.memory_limit = memory_limit
 
-    def _add_memory(self, ledger: Ledger, table: Table) -> None:
-        """What the graph takes and the pass over the rows; PyTorch's own memory is not counted."""
-        add_search(ledger, table, self.n_neighbors, metric=self.metric, approximate=self.force_approximation_algorithm)
-        edges = add_graph(ledger, table.n, min(self.n_neighbors, table.n))
-        add_start(ledger, self.init, table, self.n_components, edges)
-        ledger.use(16.0 * STATISTICS_ROWS * table.d)
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = False  # an encoder cannot read NaN, even if the metric can
+        return tags
+
+    def add_memory(self, ledger: Ledger, shape: InputShape) -> None:
+        """Add what the graph and the passes over the rows take, part by part; PyTorch's memory is not counted."""
+        recipe = self._recipe(0)
+        k = recipe.affinity.columns(shape.n)
+        if given_knn(self.precomputed_knn) is None:
+            add_search(ledger, shape, k, metric=self.metric, approximate=recipe.search == "approximate")
+        edges = add_graph(ledger, shape.n, k)
+        add_start(ledger, self.init, shape, self.n_components, edges)
+        values = MEASURED_ROWS * shape.d
+        ledger.use(16.0 * (values if shape.stored is None else min(values, max(shape.d, MEASURED_SIZE))))
 
     def _check_parameters(self) -> None:
+        """Raise, naming the parameter, for what is wrong with any data."""
         self._validate_params()
-        if self.min_dist > self.spread:
-            raise ValueError(f"min_dist must not exceed spread, got min_dist={self.min_dist}, spread={self.spread}")
-        if (self.a is None) != (self.b is None):
-            raise ValueError(f"a and b must be given together, got a={self.a}, b={self.b}")
+        if isinstance(self.metric, tuple) and not is_low_level(self.metric):
+            raise TypeError(f"metric must be a name, a function or a scipy.LowLevelCallable, got {self.metric!r}")
+        check_metric(self.metric, self.metric_kwds)
+        check_curve(self)
 
-    def _check_validation(self, n_features: int) -> NDArray[np.float32] | None:
+    def _check_validation(self, n_features: int) -> Rows | None:
+        """Return the rows of ``reconstruction_validation``, dense or sparse."""
         if self.reconstruction_validation is None:
             return None
         if not (self.parametric_reconstruction or self.autoencoder_loss or self.decoder is not None):
             raise ValueError("reconstruction_validation needs a decoder: set parametric_reconstruction=True")
-        return check_matrix("reconstruction_validation", self.reconstruction_validation, n_features)
+        return check_width("reconstruction_validation", as_rows(self.reconstruction_validation), n_features)
 
-    def _build(self, n_features: int, device: Any) -> Model:
+    def _training_data(self, rows: Rows, seed: int) -> TrainingData:
+        given = given_neighbors(self.precomputed_knn, rows, self.n_neighbors)
+        if given is None:
+            return super()._training_data(rows, seed)
+        return TrainingRows(rows, self.metric, self.metric_kwds, seed, self._jobs(), given)
+
+    def _recipe(self, seed: int) -> Recipe:
+        """Return how the rows become a graph and a start. Its plan has the kernel, but the layout is not run."""
+        supervision = None
+        if self.supervision == "graph":
+            supervision = Supervision(
+                weight=self.target_weight, n_neighbors=int(self.n_neighbors), seed=seed, n_jobs=self._jobs()
+            )
+        return Recipe(
+            affinity_of(self),
+            SampledPlan(Forces(kernel_of(self))),
+            int(self.n_components),
+            self.init,
+            search="approximate" if self.force_approximation_algorithm else "auto",
+            supervision=supervision,
+        )
+
+    def _build(self, n_features: int, device: torch.device) -> Model:
         import torch
 
         from vicinal.parametric.encoders import Shape
@@ -209,11 +256,11 @@ class ParametricParameters(Embedding):
         shape = Shape(n_features, int(self.n_components), dims)
         return Model.build(shape, "mlp" if self.encoder is None else self.encoder, decoder, device, dtype)
 
-    def _objective(self, classes: NDArray[np.int64] | None, landmarks: Landmarks | None) -> Objective:
+    def _objective(self, classes: NDArray[np.int64] | None, landmarks: LandmarkPairs | None) -> Objective:
         from vicinal.parametric.fitting import Objective
 
         return Objective(
-            fit_ab(self.spread, self.min_dist) if self.a is None or self.b is None else Kernel(self.a, self.b),
+            kernel_of(self),
             int(self.negative_sample_rate),
             self.repulsion_strength,
             self.global_correlation_loss_weight,
@@ -231,13 +278,13 @@ class ParametricParameters(Embedding):
     def _plan(self, data: Data, device: torch.device) -> Plan:
         import torch
 
-        from vicinal.parametric.fitting import default_epochs
+        from vicinal.parametric.fitting import training_epochs
         from vicinal.parametric.training import Plan
 
         return Plan(
             self.learning_rate,
             BATCH_SIZE.get(device.type, 512) if self.batch_size is None else int(self.batch_size),
-            default_epochs(data) if self.n_epochs is None else int(self.n_epochs),
+            training_epochs(data) if self.n_epochs is None else int(self.n_epochs),
             optimizer=self.optimizer,
             weight_decay=self.weight_decay,
             clip_norm=self.clip_norm,
@@ -247,8 +294,8 @@ class ParametricParameters(Embedding):
         )
 
 
-def check_matrix(name: str, values: Any, width: int) -> NDArray[np.float32]:
-    array = np.require(values, dtype=np.float32, requirements=["C", "A"])
-    if array.ndim != 2 or array.shape[1] != width:
-        raise ValueError(f"{name} must have shape [rows, {width}], got {array.shape}")
-    return array
+def check_width(name: str, rows: Rows, n_columns: int) -> Rows:
+    """Return a matrix, or raise ValueError if it does not have ``n_columns`` columns."""
+    if rows.ndim != 2 or rows.shape[1] != n_columns:
+        raise ValueError(f"{name} must have shape [rows, {n_columns}], got {rows.shape}")
+    return rows

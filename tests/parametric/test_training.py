@@ -1,0 +1,126 @@
+"""Training of parametric UMAP: the edge sampler, the losses and their terms, the learning rate, early stopping."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from vicinal.layout.kernel import Kernel  # noqa: E402
+from vicinal.parametric import loss, training  # noqa: E402
+from vicinal.parametric.rows import DeviceRows  # noqa: E402
+from vicinal.parametric.sampler import EdgeSampler  # noqa: E402
+from vicinal.parametric.terms import ClassTerm, EdgeBatch, UmapTerm, relative_squared_error  # noqa: E402
+
+KERNEL = Kernel(1.577, 0.8951)
+
+
+def graph(weights: list[float]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return the edges 0->1, 0->2, 1->0, 2->0 and an empty last row 3, in compressed sparse rows."""
+    return torch.tensor([0, 2, 3, 4, 4]), torch.tensor([1, 2, 0, 0], dtype=torch.int32), torch.tensor(weights)
+
+
+def test_edges_are_drawn_in_proportion_to_their_weights() -> None:
+    weights = [1.0, 0.25, 0.5, 0.05]
+    sampler = EdgeSampler(*graph(weights), torch.Generator().manual_seed(0))
+    heads, tails = sampler.draw(200_000)
+    found = dict.fromkeys(((0, 1), (0, 2), (1, 0), (2, 0)), 0)
+    pairs, counts = np.unique(np.stack([heads, tails], axis=1), axis=0, return_counts=True)
+    found |= {(int(i), int(j)): int(count) for (i, j), count in zip(pairs, counts, strict=True)}
+    assert len(found) == 4
+    np.testing.assert_allclose(np.array(list(found.values())) / 200_000, np.array(weights) / 1.8, atol=5e-3)
+
+
+def test_batch_sizes_do_not_change_the_stream_of_edges() -> None:
+    weights = [1.0, 0.25, 0.5, 0.05]
+    whole = EdgeSampler(*graph(weights), torch.Generator().manual_seed(3)).draw(1000)
+    sampler = EdgeSampler(*graph(weights), torch.Generator().manual_seed(3))
+    parts = [sampler.draw(size) for size in (1, 99, 900)]
+    for side in (0, 1):
+        assert torch.equal(torch.cat([part[side] for part in parts]), whole[side])
+
+
+def test_drawing_from_a_graph_without_edges_raises() -> None:
+    with pytest.raises(ValueError, match="no edge"):
+        EdgeSampler(*graph([0.0] * 4), torch.Generator()).draw(1)
+
+
+def test_umap_loss_is_the_mean_over_the_edges_of_a_batch() -> None:
+    head, tail = torch.randn(7, 2, dtype=torch.float64), torch.randn(7, 2, dtype=torch.float64)
+    expected = loss.attract_cost(head - tail, KERNEL).sum()
+    for e in range(7):
+        for s in (1, 2, 3):
+            expected = expected + 0.5 * loss.repel_cost(head[e] - tail[e - s], KERNEL)
+    torch.testing.assert_close(loss.umap_loss(head, tail, KERNEL, 3, 0.5), expected / 7)
+    assert loss.umap_loss(head[:1], tail[:1], KERNEL, 5).isfinite()
+    torch.testing.assert_close(loss.umap_loss(head, tail, KERNEL, 0), loss.attract_cost(head - tail, KERNEL).mean())
+
+
+def test_correlation_loss_is_zero_for_a_scaled_copy_and_finite_for_equal_points() -> None:
+    X = torch.randn(50, 2)
+    assert float(loss.correlation_loss(X, 3.0 * X + 1.0)) == pytest.approx(0.0, abs=1e-5)
+    points = torch.zeros(50, 2, requires_grad=True)
+    loss.correlation_loss(X, points).backward()
+    assert points.grad is not None
+    assert points.grad.isfinite().all()
+
+
+def test_triplet_loss_is_zero_when_classes_are_separated() -> None:
+    generator = torch.Generator().manual_seed(0)
+    labels = torch.tensor([0, 0, 0, 1, 1, 1])
+    apart = labels[:, None] * torch.tensor([[10.0, 0.0]])
+    assert float(loss.triplet_loss(apart, labels, generator)) == 0.0
+    assert float(loss.triplet_loss(torch.zeros(6, 2), labels, generator)) == pytest.approx(1.0)
+    assert float(loss.triplet_loss(apart, torch.zeros(6, dtype=torch.int64), generator)) == 0.0
+
+
+def test_patience_counts_epochs_without_a_relative_improvement() -> None:
+    patience = training.Patience(2, 0.1)
+    assert [patience.is_over(value) for value in (10.0, 8.0, 7.9, 7.0, 6.9, 6.9)] == [False] * 5 + [True]
+    assert not any(training.Patience(None, 0.1).is_over(1.0) for _ in range(10))
+
+
+def test_learning_rate_rises_briefly_and_falls_to_zero() -> None:
+    plan = training.Plan(0.1, 8, n_epochs=10, steps_per_epoch=10)
+    rates = [plan.rate(step) for step in range(100)]
+    assert rates[0] == pytest.approx(0.05)
+    assert max(rates) < 0.1
+    assert all(later < earlier for earlier, later in pairwise(rates[2:]))
+    assert rates[-1] == pytest.approx(0.001)
+
+
+def test_class_term_uses_labeled_rows_only() -> None:
+    encoder = torch.nn.Linear(3, 2)
+    X = torch.full((6, 3), torch.nan)
+    X[[1, 4]] = 1.0
+    generator = torch.Generator().manual_seed(0)
+    rows = DeviceRows(X.numpy(), torch.device("cpu"), torch.device("cpu"))
+    term = ClassTerm(encoder, None, rows, torch.tensor([1, 4]), torch.tensor([0, 1]), 1.0, 8, generator)
+    sampler = EdgeSampler(*graph([1.0] * 4), generator)
+    assert term(EdgeBatch(encoder, rows, sampler, 4)).isfinite()
+    assert UmapTerm(KERNEL, 2, 1.0)(EdgeBatch(encoder, rows, sampler, 4)).isnan()
+
+
+def test_a_batch_is_drawn_and_encoded_once_for_all_terms() -> None:
+    calls = []
+
+    class Counting(torch.nn.Linear):  # type: ignore[name-defined, misc]
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            calls.append(len(x))
+            return super().forward(x)
+
+    rows = DeviceRows(np.eye(4, 3, dtype=np.float32), torch.device("cpu"), torch.device("cpu"))
+    sampler = EdgeSampler(*graph([1.0] * 4), torch.Generator().manual_seed(0))
+    batch = EdgeBatch(Counting(3, 2), rows, sampler, 5)
+    assert torch.equal(torch.cat(batch.ends()), batch.embedding)
+    assert batch.rows.shape == (10, 3)
+    assert calls == [10]
+
+
+def test_reconstruction_error_is_relative_to_the_variance_of_the_rows() -> None:
+    X = torch.randn(1000, 4) * 50.0 + 100.0
+    assert float(relative_squared_error(X.mean(0).expand_as(X), X)) == pytest.approx(1.0, rel=1e-3)
+    assert float(relative_squared_error(X, X)) == 0.0
