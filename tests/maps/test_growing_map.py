@@ -13,7 +13,8 @@ from vicinal.graph.fuzzy import local_memberships
 from vicinal.graph.growing import GrowingGraph
 from vicinal.layout.sampled import PartialLayout
 from vicinal.maps.growing_array import GrowingArray
-from vicinal.maps.growing_map import FOUNDERS, GrowingMap, Growth
+from vicinal.maps.growing_map import FOUNDERS, GrowingMap
+from vicinal.maps.growth import Growth
 from vicinal.maps.online_graph import OnlineGraph
 from vicinal.neighbors.online import OnlineNeighbors
 
