@@ -154,7 +154,7 @@ class ParametricUMAP(ParametricParameters):
         from vicinal.parametric.rows import threads
 
         seed, progress = random_seed(self.random_state), self._progress()
-        data, recipe = self._training_data(rows, seed), self._recipe(seed)
+        data, recipe = self._training_rows(rows, seed), self._recipe(seed)
         with threads(self._jobs()):
             model = copy.deepcopy(self.map_.model) if continued else self._measured_model(rows, seed)
             prepared = prepare(data, recipe, RowFacts(labels), progress)

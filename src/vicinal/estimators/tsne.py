@@ -164,12 +164,10 @@ class TSNE(MapEstimator):
     def fit(self, X: Any, y: Any = None) -> TSNE:
         """Map the rows of ``X``; ``y`` is ignored."""
         self._check_parameters()
-        rows = self._check_data(X, reset=True)
-        n = int(rows.shape[0])
-        start = given_start(self.init, n, int(self.n_components), stretched=False)
         seed = random_seed(self.random_state)
-        data, recipe = self._training_data(rows, seed), self._recipe(n, seed)
-        inputs = FitInputs(data, recipe, start=start, seed=seed)
+        data = self._check_training_data(X, seed)
+        start = given_start(self.init, data.n, int(self.n_components), stretched=False)
+        inputs = FitInputs(data, self._recipe(data.n, seed), start=start, seed=seed)
         return self.adopt_map(fit(inputs, self._progress(), self._listeners()))
 
     @property
