@@ -47,7 +47,7 @@ def train_once(
 
     from vicinal.layout.kernel import Kernel
     from vicinal.parametric.encoders import Shape
-    from vicinal.parametric.fitting import Data, Objective, training_epochs, fit_model
+    from vicinal.parametric.fitting import Data, Objective, fit_model, training_epochs
     from vicinal.parametric.model import Model
     from vicinal.parametric.training import Plan, seeded
 

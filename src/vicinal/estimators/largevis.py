@@ -11,7 +11,7 @@ from vicinal.estimators.settings import epoch_stops, initializer_of
 from vicinal.initialize.start import INITIALIZERS, given_start
 from vicinal.layout.forces import Forces
 from vicinal.layout.kernel import Kernel
-from vicinal.maps.fit import FitInputs, fit
+from vicinal.maps.fitting import FitInputs, fit
 from vicinal.maps.plans import LargeVisPlan
 from vicinal.maps.recipe import EntropicAffinity, Recipe
 from vicinal.neighbors.metrics import check_metric

@@ -14,7 +14,7 @@ from vicinal.estimators.parametric_map import FILE_NAMES, ParametricMap
 from vicinal.estimators.parametric_parameters import LandmarkPairs, ParametricParameters, check_width
 from vicinal.files.container import ModelFileError
 from vicinal.graph.supervision import Supervision, class_codes
-from vicinal.maps.fit import Prepared, prepare
+from vicinal.maps.fitting import Prepared, prepare
 from vicinal.maps.recipe import Recipe
 from vicinal.maps.row_facts import RowFacts
 from vicinal.neighbors.metrics import Rows, check_metric, is_sparse

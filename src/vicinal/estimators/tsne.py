@@ -15,7 +15,7 @@ from vicinal.graph.graph import Graph
 from vicinal.initialize.start import INITIALIZERS, given_start
 from vicinal.layout.convolution import GRID_COMPONENTS
 from vicinal.layout.full import Phase
-from vicinal.maps.fit import FitInputs, Listeners, fit, map_divergence
+from vicinal.maps.fitting import FitInputs, Listeners, fit, map_divergence
 from vicinal.maps.plans import FullPlan
 from vicinal.maps.recipe import NEIGHBORS_PER_PERPLEXITY, EntropicAffinity, Recipe
 from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED

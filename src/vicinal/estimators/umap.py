@@ -23,14 +23,14 @@ from vicinal.graph.supervision import Supervision
 from vicinal.initialize.start import INITIALIZER_ALIASES, INITIALIZERS, given_start
 from vicinal.layout.forces import Forces
 from vicinal.layout.output_space import OutputSpace, output_space
-from vicinal.maps.fit import FitInputs, fit
-from vicinal.maps.inverse import inverse_rows
+from vicinal.maps.fitting import FitInputs, fit
+from vicinal.maps.inversion import inverse_rows
 from vicinal.maps.memory import add_map
-from vicinal.maps.place import memberships, place
+from vicinal.maps.placement import memberships, place
 from vicinal.maps.plans import SampledPlan
 from vicinal.maps.recipe import DensityPlan, Recipe
 from vicinal.maps.row_facts import RowFacts, check_pins, check_weights
-from vicinal.maps.update import update
+from vicinal.maps.updating import update
 from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED, Rows, check_metric, is_low_level
 from vicinal.neighbors.rows import as_rows
 from vicinal.neighbors.table import Neighbors
@@ -299,7 +299,7 @@ class UMAP(MapEstimator):
     def check_inputs(
         self, X: Any, y: Any = None, sample_weight: Any = None, fixed_mask: Any = None, fixed_positions: Any = None
     ) -> FitInputs:
-        """Check parameters and arguments as ``fit`` does; return the input of :func:`vicinal.maps.fit.fit`."""
+        """Check parameters and arguments as ``fit`` does; return the input of :func:`vicinal.maps.fit`."""
         self._check_parameters()
         seed = random_seed(self.random_state)
         data = self._check_training_data(X, seed)
