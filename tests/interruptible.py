@@ -1,14 +1,18 @@
-"""Work that takes far longer than a test, for the process that contract/test_cancellation.py interrupts.
+"""Stages that take far longer than a test, for the process that estimators/test_cancellation.py interrupts.
 
-Run as a program it reads names of ``STAGES``, one a line; of each it prepares the work, says "begun", works until it is
-interrupted, and says "interrupted" and when, or what was wrong with the model that was left.
+As a program it reads names of ``STAGES``, one per line. It prepares each stage, runs it, interrupts itself by SIGINT
+while the stage is at work, and prints one line of JSON: the CPU seconds between the signal and KeyboardInterrupt, and
+the attributes of the model that were changed.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import signal
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,19 +24,51 @@ from numpy.typing import NDArray
 import vicinal
 from vicinal import FullLayout, Graph, Layout, Neighbors, Phase, Schedule, find_neighbors, fit_ab, fuzzy_graph
 from vicinal.initialize.eigenmap import eigenmap
-from vicinal.initialize.pca import pca
+from vicinal.initialize.pca import pca_places
 from vicinal.initialize.task import InitialTask
 from vicinal.neighbors.index import NeighborIndex
 from vicinal.neighbors.precomputed import neighbors_from_distances
+from vicinal.quality.losses import effective_loss
+from vicinal.quality.measures import trustworthiness
+from vicinal.quality.quality_report import report
+
+# CPU seconds after which a call is taken to be at work. CPU time, unlike time, does not pass while other programs run.
+AT_WORK = 0.1
 
 Work = Callable[[], object]
-# What prepares the work; a model comes with the work that must leave it as it was.
+# Functions that prepare a stage and return the work; of a fit also the model, which an interrupt must not change.
 STAGES: dict[str, Callable[[], Work | tuple[Work, Any]]] = {}
 
 
 def stage(prepare: Callable[[], Any]) -> Callable[[], Any]:
     STAGES[prepare.__name__] = prepare
     return prepare
+
+
+@contextmanager
+def interrupt_at_work() -> Iterator[list[float]]:
+    """Send SIGINT to this process once the block has used ``AT_WORK`` seconds of CPU time.
+
+    Yields a list that receives the CPU time of the process at the signal.
+    """
+    sent: list[float] = []
+    left = threading.Event()
+    begun = time.process_time()
+
+    def send() -> None:
+        while time.process_time() - begun < AT_WORK:
+            if left.wait(0.001):
+                return
+        sent.append(time.process_time())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    try:
+        yield sent
+    finally:
+        left.set()
+        sender.join()
 
 
 def rows(n: int, d: int) -> NDArray[np.float32]:
@@ -53,43 +89,43 @@ def places(n: int) -> NDArray[np.float32]:
 
 
 @stage
-def approximate_neighbours() -> Work:
+def approximate_neighbors() -> Work:
     X = rows(60_000, 200)
     return lambda: find_neighbors(X, 15, method="approximate")
 
 
 @stage
-def approximate_neighbours_in_one_thread() -> Work:
+def approximate_neighbors_in_one_thread() -> Work:
     X = rows(60_000, 200)
     return lambda: find_neighbors(X, 15, method="approximate", n_jobs=1)
 
 
 @stage
-def exact_neighbours() -> Work:
+def exact_neighbors() -> Work:
     X = rows(30_000, 1000)
     return lambda: find_neighbors(X, 15, method="exact")
 
 
 @stage
-def exact_neighbours_of_wide_rows() -> Work:
+def exact_neighbors_of_wide_rows() -> Work:
     X = rows(2_000, 20_000)
     return lambda: find_neighbors(X, 15, metric="chebyshev", method="exact")
 
 
 @stage
-def neighbours_by_evaluated_pairs() -> Work:
+def neighbors_by_evaluated_pairs() -> Work:
     X = rows(20_000, 100)
     return lambda: find_neighbors(X, 15, metric="canberra")
 
 
 @stage
-def neighbours_by_a_python_function() -> Work:
+def neighbors_by_a_python_function() -> Work:
     X = rows(3_000, 10)
     return lambda: find_neighbors(X, 15, metric=lambda x, y: float(np.abs(x - y).sum()))
 
 
 @stage
-def sparse_neighbours() -> Work:
+def sparse_neighbors() -> Work:
     from scipy.sparse import random_array
 
     X = random_array((20_000, 2_000), density=0.02, format="csr", dtype=np.float32, rng=np.random.default_rng(0))
@@ -97,7 +133,7 @@ def sparse_neighbours() -> Work:
 
 
 @stage
-def neighbours_from_a_matrix_of_distances() -> Work:
+def neighbors_from_a_matrix_of_distances() -> Work:
     D = np.abs(rows(4_000, 4_000))
     return lambda: neighbors_from_distances(D, 15)
 
@@ -126,7 +162,7 @@ def spectral_start() -> Work:
 @stage
 def principal_components() -> Work:
     task = InitialTask(random_graph(2_500, 5), rows(2_500, 4_000), 2, 0)
-    return lambda: pca(task)
+    return lambda: pca_places(task)
 
 
 @stage
@@ -156,19 +192,19 @@ def full_layout_on_a_grid() -> Work:
 @stage
 def losses() -> Work:
     made, where = random_graph(20_000, 15), places(20_000)
-    return lambda: vicinal.quality.losses.effective_loss(made, where, fit_ab(), Schedule(10))
+    return lambda: effective_loss(made, where, fit_ab(), Schedule(10))
 
 
 @stage
 def quality() -> Work:
     X, where = rows(10_000, 300), places(10_000)
-    return lambda: vicinal.quality.measures.report(X, where)
+    return lambda: report(X, where)
 
 
 @stage
 def quality_by_another_metric() -> Work:
     X, where = rows(5_000, 500), places(5_000)
-    return lambda: vicinal.quality.measures.trustworthiness(X, where, metric="manhattan")
+    return lambda: trustworthiness(X, where, metric="manhattan")
 
 
 @stage
@@ -232,7 +268,7 @@ def fit_aligned() -> tuple[Work, Any]:
 
 @stage
 def fit_parametric() -> tuple[Work, Any]:
-    vicinal.ParametricUMAP(n_epochs=1, init="random").fit(rows(50, 20))  # torch is imported, and warm
+    vicinal.ParametricUMAP(n_epochs=1, init="random").fit(rows(50, 20))  # imports torch and starts its threads
     return unfitted(vicinal.ParametricUMAP(n_epochs=10_000, init="random"), rows(2_000, 20))
 
 
@@ -243,7 +279,7 @@ def fit_progressive() -> tuple[Work, Any]:
 
 @stage
 def fit_again() -> tuple[Work, Any]:
-    """A fitted model, to be fitted to other rows."""
+    """Fit a model that is fitted to other rows already."""
     model = vicinal.TSNE(max_iter=5).fit(rows(100, 4))
     return unfitted(model.set_params(max_iter=100_000), rows(3_000, 20))
 
@@ -256,29 +292,26 @@ def update() -> tuple[Work, Any]:
     return lambda: model.update(new), model
 
 
-@contextmanager
-def left_as_it_was(model: Any) -> Iterator[None]:
-    before = dict(vars(model))
-    yield
-    changed = [name for name in before.keys() | vars(model).keys() if before.get(name) is not vars(model).get(name)]
-    if changed:
-        print("changed", *changed, flush=True)
+def changed_attributes(model: Any, before: dict[str, Any]) -> list[str]:
+    names = before.keys() | vars(model).keys()
+    return sorted(name for name in names if name not in before or before[name] is not vars(model).get(name))
 
 
-def run(name: str) -> None:
+def run(name: str) -> dict[str, Any]:
+    """Run a stage, interrupt it and return what happened."""
     prepared = STAGES[name]()
-    work, model = prepared if isinstance(prepared, tuple) else (prepared, object.__new__(type("Nothing", (), {})))
-    with left_as_it_was(model):
-        try:
-            print("begun", flush=True)
-            while True:
+    work, model = prepared if isinstance(prepared, tuple) else (prepared, None)
+    before = {} if model is None else dict(vars(model))
+    try:
+        with interrupt_at_work() as sent:
+            while True:  # stages that are short are repeated
                 work()
-        except KeyboardInterrupt:
-            print("interrupted", time.monotonic(), flush=True)
-    print("done", flush=True)
+    except KeyboardInterrupt:
+        cpu_seconds = time.process_time() - sent[0]
+    return {"cpu_seconds": cpu_seconds, "changed": [] if model is None else changed_attributes(model, before)}
 
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a process started in the background may ignore it
     for line in sys.stdin:
-        run(line.strip())
+        print(json.dumps(run(line.strip())), flush=True)

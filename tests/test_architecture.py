@@ -19,7 +19,7 @@ ORDER = ["runtime", "backends", "neighbors", "graph", "initialize", "layout", "q
 BESIDE = {
     "backends": {"runtime"},
     "files": {"runtime"},
-    "parametric": {"runtime", "graph", "layout", "files"},
+    "parametric": {"runtime", "graph", "layout"},
     "estimators": {*ORDER, "parametric"} - {"backends"},
     "compat": set(ORDER) - {"backends"},
     "plot": set(ORDER) - {"backends"},

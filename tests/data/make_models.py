@@ -1,10 +1,15 @@
-"""Writes the model files of the present version to tests/data/models/<version>, with rows and where they are placed.
+"""Write a model file of every estimator, with new rows and the places that the models give them.
 
-Run once a release; files of earlier ones are never written again: tests/files/test_golden_models.py loads them all.
+    python tests/data/make_models.py [FOLDER]
+
+The default folder is tests/data/models/<version>: run this once per release. The files of a release are never written
+again; tests/files/test_golden_models.py loads those of all releases. Tests of the present format write to a folder of
+their own.
 """
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +26,13 @@ FAST: dict[str, Any] = {"n_neighbors": 6, "n_epochs": 20, "random_state": 0, "in
 
 
 def iris() -> tuple[np.ndarray, np.ndarray]:
-    """Every second row: the fitted ones, and new ones beside them."""
+    """Return rows to fit, and new rows close to others of the data."""
     rows = load_iris().data.astype(np.float32)[::2]
     return rows[:FITTED], rows[FITTED : FITTED + NEW] + np.float32(0.01)
 
 
 def models(X: np.ndarray) -> dict[str, Any]:
+    """Fit a small model of every estimator; the name of a model is that of its file."""
     names = np.array(["setosa", "other", None], dtype=object)[np.arange(FITTED) % 3]
     halves = [UMAP(**FAST).fit(X[:, :2]), UMAP(**FAST).fit(X[:, 2:])]
     return {
@@ -51,7 +57,7 @@ def models(X: np.ndarray) -> dict[str, Any]:
 
 
 def placed(name: str, model: Any, new: np.ndarray) -> np.ndarray:
-    """Where a model puts new rows, as one array whatever the model wants and returns."""
+    """Transform new rows with any of the models and return one dense array."""
     if name == "unfitted":
         return np.empty((0, 2), dtype=np.float32)
     if name == "aligned":
@@ -61,8 +67,8 @@ def placed(name: str, model: Any, new: np.ndarray) -> np.ndarray:
     return places.toarray() if sparse.issparse(places) else places
 
 
-def main() -> None:
-    folder = MODELS / vicinal.__version__
+def write(folder: Path) -> None:
+    """Write all models and ``expected.npz``, which holds the new rows and their places."""
     folder.mkdir(parents=True, exist_ok=True)
     X, new = iris()
     expected = {"new": new}
@@ -73,4 +79,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    write(Path(sys.argv[1]) if len(sys.argv) > 1 else MODELS / vicinal.__version__)

@@ -1,239 +1,130 @@
-"""Threads, forks and nested workers: all finish, and all agree."""
+"""Fits and transforms in many threads at once: all finish, with equal bits, and other threads go on running."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 import urllib.request
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 import joblib
 import numpy as np
 import pytest
+from interruptible import interrupt_at_work, random_graph
 from numpy.typing import NDArray
+from small_fits import ESTIMATORS, embed
 
-from vicinal import UMAP
+from vicinal import UMAP, Layout, Schedule, fit_ab
 
 THREADS = 8
-HANG_LIMIT = 600.0 if "VICINAL_SANITIZED" in os.environ else 60.0
+# Safety net against a deadlock; no assertion depends on it.
+HANG_LIMIT = 600.0 if "VICINAL_SANITIZED" in os.environ else 120.0
+
+Rows = NDArray[np.float32]
 
 
-def embed(X: NDArray[np.float32], n_jobs: int = 2) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def fit_and_transform(X: Rows, n_jobs: int = 2) -> tuple[Rows, Rows]:
     model = UMAP(random_state=0, n_epochs=30, n_jobs=n_jobs).fit(X)
     return model.embedding_, model.transform(X[:40] + 0.5)
 
 
-def test_fits_in_eight_threads_agree(digits: NDArray[np.float32]) -> None:
+def in_threads(work: Callable[[], Any]) -> list[Any]:
+    """Call a function in ``THREADS`` threads that start together, and return the results."""
+    barrier = threading.Barrier(THREADS)
+
+    def start(_: int) -> Any:
+        barrier.wait()
+        return work()
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        return list(pool.map(start, range(THREADS)))
+
+
+def test_fits_and_transforms_in_eight_threads_agree(digits: Rows) -> None:
     X = digits[:600]
-    expected = embed(X)
-    barrier = threading.Barrier(THREADS)
-
-    def work(_: int) -> Any:
-        barrier.wait()
-        return embed(X)
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        for result in pool.map(work, range(THREADS)):
-            np.testing.assert_array_equal(result[0], expected[0])
-            np.testing.assert_array_equal(result[1], expected[1])
-
-
-def test_one_model_transforms_in_eight_threads(grouped: Any) -> None:
-    """Past 6,000 rows the first transform grows the forest: threads must not do so at once."""
-    rows = grouped(6400, 20)
-    X, new = rows[:6200], rows[6200:]
-    fitted = UMAP(random_state=0, n_epochs=5, init="pca").fit(X)
-    expected = fitted.transform(new)
-    model = joblib.load(dump_to_memory(fitted))
-    barrier = threading.Barrier(THREADS)
-
-    def work(_: int) -> Any:
-        barrier.wait()
-        return model.transform(new)
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        for placed in pool.map(work, range(THREADS)):
-            np.testing.assert_array_equal(placed, expected)
-
-
-def dump_to_memory(model: UMAP) -> Any:
-    file = BytesIO()
-    joblib.dump(model, file)
-    file.seek(0)
-    return file
-
-
-def test_other_threads_run_during_a_fit(digits: NDArray[np.float32]) -> None:
-    """The GIL is released: a second thread counts while the layout runs in one call."""
-    counted, done = 0, threading.Event()
-
-    def count() -> None:
-        nonlocal counted
-        while not done.is_set():
-            counted += 1
-            time.sleep(0.001)
-
-    thread = threading.Thread(target=count)
-    thread.start()
-    try:
-        UMAP(random_state=0, n_epochs=600).fit(digits[:1000])
-    finally:
-        done.set()
-        thread.join()
-    assert counted >= 10
-
-
-# Every estimator as a function of rows that gives an array: short fits, but of all stages.
-EMBED = """
-import vicinal
-
-def embed(name, X, verbose=False):
-    common = dict(random_state=0, n_jobs=2, verbose=verbose)
-    if name == "KNeighborsTransformer":
-        return vicinal.KNeighborsTransformer(n_neighbors=5, n_jobs=2).fit_transform(X).toarray()
-    if name == "AlignedUMAP":
-        same = {row: row for row in range(len(X))}
-        return vicinal.AlignedUMAP(n_epochs=5, **common).fit_transform([X, X + 1], relations=[same])[1]
-    if name == "TSNE":
-        return vicinal.TSNE(max_iter=15, method="fft", **common).fit_transform(X)
-    if name == "ParametricUMAP":
-        return vicinal.ParametricUMAP(n_epochs=1, init="random", **common).fit_transform(X[:60])
-    if name == "sparse UMAP":
-        from scipy.sparse import csr_matrix
-
-        X = csr_matrix(X * (X > 0.5))
-    if name == "ProgressiveUMAP":
-        return vicinal.ProgressiveUMAP(polish_epochs=5, **common).fit_transform(X)
-    return getattr(vicinal, name.split()[-1])(n_epochs=10, **common).fit_transform(X)
-"""
-ESTIMATORS = (
-    "UMAP",
-    "sparse UMAP",
-    "DensMAP",
-    "TSNE",
-    "LargeVis",
-    "AlignedUMAP",
-    "KNeighborsTransformer",
-    "ProgressiveUMAP",
-)
-
-FORK = (
-    EMBED
-    + """
-import os, sys, threading, time
-import numpy as np
-
-name, when, verbose = sys.argv[1], sys.argv[2], sys.argv[3] == "verbose"
-n = 180 if name == "UMAP of few rows" else 700  # few rows start from a decomposition by LAPACK
-name = name.split(" of ")[0]
-X = np.random.default_rng(0).normal(size=(n, 10)).astype(np.float32)
-fit = lambda: embed(name, X, verbose)
-if when != "first":
-    fit()
-if when != "idle":
-    other = threading.Thread(target=fit)
-    other.start()
-children = []
-for _ in range(3):
-    time.sleep(0.02)
-    child = os.fork()
-    if child == 0:
-        np.save(f"{sys.argv[4]}/{os.getpid()}.npy", fit())
-        os._exit(0)
-    children.append(child)
-expected = fit()
-for child in children:
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert np.array_equal(np.load(f"{sys.argv[4]}/{child}.npy"), expected)
-"""
-)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform cannot fork")
-@pytest.mark.parametrize(
-    ("name", "when", "verbose"),
-    [
-        ("UMAP", "idle", ""),
-        *[(name, "during", "") for name in ESTIMATORS],
-        ("UMAP", "during", "verbose"),
-        ("UMAP", "first", ""),
-        ("TSNE", "first", "verbose"),
-        ("UMAP of few rows", "during", ""),
-    ],
-)
-def test_fit_fork_fit(name: str, when: str, verbose: str, child_environment: dict[str, str], tmp_path: Path) -> None:
-    """Children fork off an idle parent, or one whose other thread is in the middle of a fit, or of its very first."""
-    process = subprocess.Popen(
-        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORK, name, when, verbose, str(tmp_path)],
-        env=child_environment,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        _, errors = process.communicate(timeout=HANG_LIMIT)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        pytest.fail("fit hangs after fork")
-    assert process.returncode == 0, errors
+    expected = fit_and_transform(X)
+    for result in in_threads(lambda: fit_and_transform(X)):
+        np.testing.assert_array_equal(result[0], expected[0])
+        np.testing.assert_array_equal(result[1], expected[1])
 
 
 @pytest.mark.parametrize("name", [*ESTIMATORS, "ParametricUMAP"])
 def test_every_estimator_fits_in_eight_threads(name: str) -> None:
     if name == "ParametricUMAP":
         pytest.importorskip("torch")
-    defined: dict[str, Any] = {}
-    exec(EMBED, defined)
     X = np.random.default_rng(0).normal(size=(300, 10)).astype(np.float32)
-    expected = defined["embed"](name, X)
-    barrier = threading.Barrier(THREADS)
-
-    def work(_: int) -> Any:
-        barrier.wait()
-        return defined["embed"](name, X)
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        for result in pool.map(work, range(THREADS)):
-            np.testing.assert_array_equal(result, expected)
+    expected = embed(name, X)
+    for result in in_threads(lambda: embed(name, X)):
+        np.testing.assert_array_equal(result, expected)
 
 
-def test_fits_under_asyncio_agree_and_leave_the_loop_alone(iris: NDArray[np.float32]) -> None:
-    """Fits in the loop's executor; meanwhile the loop itself goes on turning."""
-    expected = embed(iris)
-    turns = 0
+def test_one_model_transforms_in_eight_threads(grouped: Any) -> None:
+    """Beyond 6,000 rows the first transform of a loaded model builds the search trees, here in all threads at once."""
+    rows = grouped(6400, 20)
+    X, new = rows[:6200], rows[6200:]
+    fitted = UMAP(random_state=0, n_epochs=5, init="pca").fit(X)
+    expected = fitted.transform(new)
+    file = BytesIO()
+    joblib.dump(fitted, file)
+    file.seek(0)
+    model = joblib.load(file)
+    for placed in in_threads(lambda: model.transform(new)):
+        np.testing.assert_array_equal(placed, expected)
 
-    async def turn() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0.001)
+
+@pytest.fixture
+def interrupts() -> Iterator[None]:
+    """Make SIGINT raise KeyboardInterrupt: a process started in the background may ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interrupts")
+def test_other_threads_run_while_the_core_works() -> None:
+    """Another thread ends a single long call of the core, which it could not if the call kept the GIL."""
+    start = np.random.default_rng(1).random((50, 2)).astype(np.float32)
+    layout = Layout(random_graph(50, 5), start, fit_ab(), Schedule(10**9))
+    with pytest.raises(KeyboardInterrupt), interrupt_at_work() as sent:
+        layout.step(10**6)
+    assert sent
+    assert layout.epoch < 10**6
+
+
+def test_event_loop_turns_during_fits_in_its_executor(iris: Rows) -> None:
+    expected = fit_and_transform(iris)
 
     async def main() -> list[Any]:
-        turning = asyncio.create_task(turn())
-        results = await asyncio.gather(*[asyncio.to_thread(embed, iris) for _ in range(6)])
-        turning.cancel()
-        return results
+        loop = asyncio.get_running_loop()
 
-    # In a thread of its own: the main one may be running a loop already.
+        def answered_by_the_loop(stage: str, epoch: int, n_epochs: int, embedding: Any) -> None:
+            if (stage, epoch) == ("layout", 1):
+                turned = threading.Event()
+                loop.call_soon_threadsafe(turned.set)
+                assert turned.wait(HANG_LIMIT), "the loop stands still during a fit"
+
+        def work() -> tuple[Rows, Rows]:
+            model = UMAP(random_state=0, n_epochs=30, n_jobs=2, callback=answered_by_the_loop).fit(iris)
+            return model.embedding_, model.transform(iris[:40] + 0.5)
+
+        return await asyncio.gather(*[asyncio.to_thread(work) for _ in range(6)])
+
+    # In another thread: the main one may be running a loop already.
     with ThreadPoolExecutor(1) as pool:
         results = pool.submit(lambda: asyncio.run(main())).result()
     for result in results:
         np.testing.assert_array_equal(result[0], expected[0])
         np.testing.assert_array_equal(result[1], expected[1])
-    assert turns >= 10
 
 
-def test_a_web_server_fits_and_transforms_for_many_clients(iris: NDArray[np.float32]) -> None:
-    """One fitted model shared by all requests, and requests that fit models of their own, over real sockets."""
+def test_web_server_fits_and_transforms_for_many_clients(iris: Rows) -> None:
+    """All requests share one fitted model, and some fit models of their own, over real sockets."""
     applications, responses = pytest.importorskip("starlette.applications"), pytest.importorskip("starlette.responses")
     routing, uvicorn = pytest.importorskip("starlette.routing"), pytest.importorskip("uvicorn")
     model = UMAP(random_state=0, n_epochs=30, n_jobs=2).fit(iris)
@@ -243,7 +134,7 @@ def test_a_web_server_fits_and_transforms_for_many_clients(iris: NDArray[np.floa
         return responses.Response(model.transform(iris[row : row + 1] + 0.5).tobytes())
 
     def fit(request: Any) -> Any:
-        return responses.Response(embed(iris)[0].tobytes())
+        return responses.Response(fit_and_transform(iris)[0].tobytes())
 
     routes = [routing.Route("/place/{row}", place), routing.Route("/fit", fit)]
     server = uvicorn.Server(uvicorn.Config(applications.Starlette(routes=routes), port=0, log_level="error"))
@@ -251,6 +142,7 @@ def test_a_web_server_fits_and_transforms_for_many_clients(iris: NDArray[np.floa
     thread.start()
     try:
         while not server.started:
+            assert thread.is_alive(), "the server did not start"
             time.sleep(0.01)
         port = server.servers[0].sockets[0].getsockname()[1]
 
@@ -261,27 +153,27 @@ def test_a_web_server_fits_and_transforms_for_many_clients(iris: NDArray[np.floa
 
         paths = [f"place/{row}" for row in range(20)] + ["fit"] * 4
         with ThreadPoolExecutor(THREADS) as pool:
-            answers = dict(zip(paths, pool.map(ask, paths), strict=True))
+            answers = list(zip(paths, pool.map(ask, paths), strict=True))
     finally:
         server.should_exit = True
         thread.join()
-    assert answers["fit"] == embed(iris)[0].tobytes()
-    for row in range(20):
-        assert answers[f"place/{row}"] == model.transform(iris[row : row + 1] + 0.5).tobytes()
+    fitted = fit_and_transform(iris)[0].tobytes()
+    for path, answer in answers:
+        row = int(path.partition("/")[2] or 0)
+        assert answer == (fitted if path == "fit" else model.transform(iris[row : row + 1] + 0.5).tobytes())
 
 
 @pytest.mark.parametrize("backend", ["loky", "threading"])
-def test_fits_nested_in_joblib_agree(iris: NDArray[np.float32], backend: str) -> None:
-    expected = embed(iris)
+def test_fits_nested_in_joblib_agree(iris: Rows, backend: str) -> None:
+    expected = fit_and_transform(iris)
     results = joblib.Parallel(n_jobs=2, backend=backend, timeout=HANG_LIMIT)(
-        joblib.delayed(embed)(iris, n_jobs) for n_jobs in (1, 2, -1, 4)
+        joblib.delayed(fit_and_transform)(iris, n_jobs) for n_jobs in (1, 2, -1, 4)
     )
     for embedding, placed in results:
         np.testing.assert_array_equal(embedding, expected[0])
         np.testing.assert_array_equal(placed, expected[1])
 
 
-def test_more_threads_than_work(iris: NDArray[np.float32]) -> None:
-    expected = embed(iris)
-    for n_jobs in (-1000, 64, 5000):
-        np.testing.assert_array_equal(embed(iris, n_jobs)[0], expected[0])
+@pytest.mark.parametrize("n_jobs", [-1000, 64, 5000])
+def test_more_threads_than_work_agree(iris: Rows, n_jobs: int) -> None:
+    np.testing.assert_array_equal(fit_and_transform(iris, n_jobs)[0], fit_and_transform(iris)[0])

@@ -10,10 +10,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from data.make_models import MODELS
+from data.make_models import MODELS, iris, models
 
 import vicinal
 from vicinal.files.readers import ReadError, read_table
@@ -39,6 +38,16 @@ def _model(content: bytes) -> None:
     path.write_bytes(content)
     with suppress(vicinal.ModelFileError):
         vicinal.load(path)
+
+
+def _models() -> list[bytes]:
+    """Return small model files of all releases and of this version."""
+    present = FOLDER / "present"
+    present.mkdir(exist_ok=True)
+    for name, model in models(iris()[0]).items():
+        model.save(present / f"{name}.vicinal")
+    files = [*sorted(MODELS.glob("*/*.vicinal")), *sorted(present.iterdir())]
+    return [file.read_bytes() for file in files if file.stat().st_size < 100_000]
 
 
 def _table(suffix: str) -> Callable[[bytes], None]:
@@ -116,7 +125,7 @@ def _annotated() -> list[bytes]:
 
 
 TARGETS: dict[str, Target] = {
-    "model": Target(lambda: [file.read_bytes() for file in _small_models()], _model),
+    "model": Target(_models, _model),
     "csv": Target(lambda: _delimited(","), _table(".csv")),
     "tsv": Target(lambda: _delimited("\t"), _table(".tsv")),
     "jsonl": Target(lambda: [*_frames("write_ndjson"), b'{"a": 1, "b": [1, 2]}\n{"a": null}\n'], _table(".jsonl")),
@@ -126,7 +135,3 @@ TARGETS: dict[str, Target] = {
     "feather": Target(lambda: _frames("write_ipc"), _table(".feather")),
     "h5ad": Target(_annotated, _table(".h5ad"), "HDF5's heap of variable-length texts"),
 }
-
-
-def _small_models() -> list[Any]:
-    return [file for file in sorted(MODELS.glob("*/*.vicinal")) if file.stat().st_size < 100_000]
