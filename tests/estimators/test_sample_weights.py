@@ -1,8 +1,6 @@
-"""Weights and pinned places: named arguments of fit, routed by pipelines, weight 0 included."""
+"""sample_weight of fit: weights of rows, routed by pipelines, weight 0 included."""
 
 from __future__ import annotations
-
-import inspect
 
 import numpy as np
 import pytest
@@ -13,9 +11,12 @@ from sklearn.datasets import load_digits
 from sklearn.pipeline import Pipeline
 
 from vicinal import UMAP
+from vicinal.quality.measures import trustworthiness
+
+Rows = NDArray[np.float32]
 
 
-def test_weights_are_routed_by_a_pipeline(iris: NDArray[np.float32]) -> None:
+def test_weights_are_routed_by_a_pipeline(iris: Rows) -> None:
     weight = np.random.default_rng(0).integers(1, 5, size=150)
     expected = UMAP(n_epochs=10, random_state=0).fit(iris, sample_weight=weight).embedding_
     plain = UMAP(n_epochs=10, random_state=0).fit(iris).embedding_
@@ -31,23 +32,8 @@ def test_weights_are_routed_by_a_pipeline(iris: NDArray[np.float32]) -> None:
             unrequested.fit(iris, sample_weight=weight)
 
 
-def test_pins_are_named_arguments_and_can_be_routed(iris: NDArray[np.float32]) -> None:
-    names = inspect.signature(UMAP.fit).parameters
-    assert [name for name, p in names.items() if p.kind is p.KEYWORD_ONLY] == [
-        "sample_weight",
-        "fixed_mask",
-        "fixed_positions",
-        "ensure_all_finite",
-    ]
-    mask, places = np.arange(150) < 5, np.random.default_rng(0).normal(size=(150, 2)).astype(np.float32)
-    with sklearn.config_context(enable_metadata_routing=True):
-        model = UMAP(n_epochs=5).set_fit_request(fixed_mask=True, fixed_positions=True)
-        steps = Pipeline([("umap", model)]).fit(iris, fixed_mask=mask, fixed_positions=places)
-    np.testing.assert_array_equal(steps["umap"].embedding_[:5], places[:5])
-
-
 @pytest.mark.parametrize("metric", ["euclidean", "precomputed"])
-def test_rows_of_weight_zero_are_placed_and_move_nobody(iris: NDArray[np.float32], metric: str) -> None:
+def test_rows_of_weight_zero_are_placed_and_do_not_affect_others(iris: Rows, metric: str) -> None:
     rng = np.random.default_rng(0)
     weight = rng.choice([0.0, 1.0, 2.5], size=150)
     weight[rng.integers(150)] = 2.5
@@ -65,14 +51,14 @@ def test_rows_of_weight_zero_are_placed_and_move_nobody(iris: NDArray[np.float32
         np.testing.assert_array_equal(whole.embedding_[dropped], without.transform(X[dropped]))
 
 
-def test_row_of_weight_zero_shares_the_place_of_an_equal_row(iris: NDArray[np.float32]) -> None:
+def test_row_of_weight_zero_shares_the_place_of_an_equal_row(iris: Rows) -> None:
     X = np.concatenate([iris[100:101], iris])
     weight = np.r_[0.0, np.linspace(1, 2, 150)]
     model = UMAP(n_epochs=10, random_state=0).fit(X, sample_weight=weight)
     np.testing.assert_array_equal(model.embedding_[0], model.embedding_[101])
 
 
-def test_weights_count_like_repeated_rows_on_average(digits: NDArray[np.float32]) -> None:
+def test_weights_count_like_repeated_rows_on_average(digits: Rows) -> None:
     """A cluster whose rows weigh 3 takes up about as much of the map as one whose rows occur three times."""
     labels = load_digits().target[:600]
     weight = np.where(labels == 0, 3, 1)
@@ -89,14 +75,35 @@ def test_weights_count_like_repeated_rows_on_average(digits: NDArray[np.float32]
     assert areas["copied"] > 1.15 * areas["plain"]
 
 
-def area_share(places: NDArray[np.float32], labels: NDArray[np.int64]) -> float:
-    """The spread of class 0 relative to that of the other classes."""
+def area_share(places: Rows, labels: NDArray[np.int64]) -> float:
+    """Return the spread of class 0 relative to that of the other classes."""
     spread = [np.sqrt(np.linalg.det(np.cov(places[labels == c].T))) for c in range(10)]
     return float(spread[0] / np.median(spread[1:]))
 
 
-def test_sample_weight_of_zero_everywhere_is_refused(iris: NDArray[np.float32]) -> None:
+def test_weights_all_zero_or_negative_are_refused(iris: Rows) -> None:
     with pytest.raises(ValueError, match="sample_weight must not be zero in all rows"):
         UMAP().fit(iris, sample_weight=np.zeros(150))
     with pytest.raises(ValueError, match="at least 0, but is not in row 7"):
         UMAP().fit(iris, sample_weight=np.where(np.arange(150) == 7, -1.0, 1.0))
+
+
+def test_class_of_larger_weight_takes_more_room(digits: Rows, digit_labels: NDArray[np.int64]) -> None:
+    """Heavy rows act like repeated rows."""
+
+    def radius(embedding: Rows, which: int) -> float:
+        places = embedding[digit_labels == which]
+        return float(np.median(np.linalg.norm(places - np.median(places, axis=0), axis=1)))
+
+    plain = UMAP(random_state=0).fit_transform(digits)
+    weight = np.where(digit_labels == 0, 4.0, 1.0)
+    heavy = UMAP(random_state=0).fit_transform(digits, sample_weight=weight)
+    assert radius(heavy, 0) > 1.4 * radius(plain, 0)
+    assert trustworthiness(digits, heavy) > 0.98
+
+
+def test_uniform_weights_are_treated_as_no_weights(digits: Rows) -> None:
+    expected = UMAP(n_epochs=20, random_state=0).fit_transform(digits[:200])
+    for weight in (np.ones(200), np.full(200, 7.5), [2] * 200):
+        actual = UMAP(n_epochs=20, random_state=0).fit_transform(digits[:200], sample_weight=weight)
+        np.testing.assert_array_equal(actual, expected)
