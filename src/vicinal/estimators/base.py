@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from vicinal.files.container import ModelFileError
 from vicinal.files.models import TRANSIENT, pickled, save
-from vicinal.neighbors.metrics import PRECOMPUTED, Rows, allows_nan, check_metric, is_sparse
+from vicinal.neighbors.metrics import PRECOMPUTED, Rows, allows_nan
 from vicinal.neighbors.rows import as_rows, check_rows
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingData, TrainingDistances, TrainingRows
@@ -130,7 +130,6 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _check_training_data(self, X: Any, seed: int) -> TrainingData:
         """Check rows or, with ``metric="precomputed"``, distances, and return them with what compares them."""
         rows = self._convert_rows(X, reset=True, sparse=True)
-        check_metric(self.metric, self._metric_keywords(), rows.shape[1], is_sparse(rows))
         if isinstance(self.metric, str) and self.metric == PRECOMPUTED:
             return TrainingDistances(rows, self._jobs())
         # One scan finds values that are not finite, and the scale at which rows are compared.
@@ -141,8 +140,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         given = self._given_neighbors(rows)
         keywords = self._metric_keywords()
         data = TrainingRows(rows, self.metric, keywords, seed, self._jobs(), given, largest=largest)
-        if given is None:
-            _ = data.index  # building the index checks the rows against the metric
+        _ = data.index  # making the index, which builds nothing yet, checks the metric and the rows
         return data
 
     def _given_neighbors(self, rows: Rows) -> Neighbors | None:
