@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BENCH_VENV := .venv-bench
+PACKAGE_VENV := .venv-package
 CLIENTS_VENV := .venv-clients
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml constraints.txt CMakeLists.txt $(shell find cpp -type f) \
@@ -121,6 +122,12 @@ $(BENCH_VENV)/.installed: benchmarks/requirements.txt
 	$(BENCH_VENV)/bin/python -m pip install --quiet -r benchmarks/requirements.txt
 	@touch $@
 
+# The package as a user installs it, without extras and developers' tools.
+$(PACKAGE_VENV)/.installed: $(SOURCES)
+	test -x $(PACKAGE_VENV)/bin/python || $(PYTHON) -m venv $(PACKAGE_VENV)
+	$(PACKAGE_VENV)/bin/python -m pip install --quiet .
+	@touch $@
+
 # Programs that use UMAP, unmodified, in an environment of their own: a line each.
 CLIENTS := $(wildcard examples/clients/*.py)
 $(CLIENTS_VENV)/.installed: examples/clients/requirements.txt $(SOURCES)
@@ -133,8 +140,8 @@ $(CLIENTS_VENV)/.installed: examples/clients/requirements.txt $(SOURCES)
 clients: $(CLIENTS_VENV)/.installed
 	@set -e; for client in $(CLIENTS); do $(CLIENTS_VENV)/bin/python -W ignore $$client; done
 
-bench: setup $(BENCH_VENV)/.installed
+bench: setup $(BENCH_VENV)/.installed $(PACKAGE_VENV)/.installed
 	$(BIN)/python benchmarks/run.py all
 
 clean:
-	rm -rf build dist out $(VENV) $(BENCH_VENV) $(CLIENTS_VENV) $(WHEEL_VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist out $(VENV) $(BENCH_VENV) $(PACKAGE_VENV) $(CLIENTS_VENV) $(WHEEL_VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -47,7 +47,7 @@ def train_once(
 
     from vicinal.layout.kernel import Kernel
     from vicinal.parametric.encoders import Shape
-    from vicinal.parametric.fitting import Data, Objective, default_epochs, fit_model
+    from vicinal.parametric.fitting import Data, Objective, fit_model, training_epochs
     from vicinal.parametric.model import Model
     from vicinal.parametric.training import Plan, seeded
 
@@ -59,7 +59,7 @@ def train_once(
         built = perf_counter()
         data = Data(X, graph["indptr"], graph["indices"], graph["weights"], graph["start"])
         plan = Plan(
-            arguments.learning_rate, arguments.batch_size, arguments.n_epochs or default_epochs(data), clip_norm=1.0
+            arguments.learning_rate, arguments.batch_size, arguments.n_epochs or training_epochs(data), clip_norm=1.0
         )
         history = fit_model(model, data, Objective(Kernel(1.577, 0.8951)), plan, seed=SEED)
     trained = perf_counter()

@@ -1,7 +1,8 @@
 """Run benchmark suites: `python benchmarks/run.py SUITE... [--repeats N] [--size N]`; SUITE may be `all`.
 
-Use the interpreter of the package's own environment. The environment of the other libraries is made from
-`requirements.txt` and expected in `.venv-bench` in the repository (or see --peer-python). Raw results go to
+The package is measured in `.venv-package`, which holds it and what it requires, the other libraries in `.venv-bench`,
+made from `requirements.txt` (`make bench` makes both; or see --own-python and --peer-python). Neither has further
+packages, because scikit-learn imports some of them, such as pandas, wherever it finds them. Raw results go to
 `results/SUITE.json`, the table to `RESULTS.md`. A trial run with --size writes to `.cache/trial/` instead; sizes above
 4,096 take the same code paths as the full data in every system.
 """
@@ -27,13 +28,14 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("suites", nargs="+", choices=[*SUITES, "all"], metavar="SUITE", help=", ".join(SUITES))
     parser.add_argument("--repeats", type=int, help="measurements per system (default: depends on the suite)")
     parser.add_argument("--size", type=int, help="trial run with only the first rows of every data set")
+    parser.add_argument("--own-python", type=Path, default=HERE.parent / ".venv-package" / "bin" / "python")
     parser.add_argument("--peer-python", type=Path, default=HERE.parent / ".venv-bench" / "bin" / "python")
     return parser.parse_args()
 
 
 def main() -> None:
     arguments = parse_arguments()
-    interpreters = {"own": Path(sys.executable), "peers": arguments.peer_python}
+    interpreters = {"own": arguments.own_python, "peers": arguments.peer_python}
     output = HERE if arguments.size is None else CACHE / "trial"
     results = output / "results"
     results.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ ORDER = ["runtime", "backends", "neighbors", "graph", "initialize", "layout", "q
 BESIDE = {
     "backends": {"runtime"},
     "files": {"runtime"},
-    "parametric": {"runtime", "graph", "layout", "files"},
+    "parametric": {"runtime", "graph", "layout"},
     "estimators": {*ORDER, "parametric"} - {"backends"},
     "compat": set(ORDER) - {"backends"},
     "plot": set(ORDER) - {"backends"},
@@ -77,10 +77,10 @@ def test_imports_go_one_way(path: Path) -> None:
     ("module", "line"),
     [
         ("neighbors/index.py", "from vicinal.graph.graph import Graph"),
-        ("layout/sampled.py", "def f():\n    import vicinal.maps.fit"),
+        ("layout/sampled.py", "def f():\n    import vicinal.maps.fitting"),
         ("estimators/umap.py", "from vicinal.viewer import notebook"),
         ("files/models.py", "from vicinal.estimators.umap import UMAP"),
-        ("maps/fit.py", "from vicinal import backends"),
+        ("maps/fitting.py", "from vicinal import backends"),
     ],
 )
 def test_backward_import_is_found(module: str, line: str) -> None:

@@ -15,11 +15,12 @@ namespace vicinal {
 
 namespace {
 
-// A read-only view of an array that may grow later; its memory lives as long as the view.
-Out<const float, 2> look_at(const GrowingArray<float>& array, Size rows, Size cols) {
+// A read-only view, of the given shape, of an array that may grow later; its memory lives as long as the view.
+template <class... Sizes>
+Out<const float, sizeof...(Sizes)> look_at(const GrowingArray<float>& array, Sizes... sizes) {
     using Held = std::shared_ptr<const MemoryBlock>;
     nb::capsule owner(new Held(array.block()), [](void* p) noexcept { delete static_cast<Held*>(p); });
-    return Out<const float, 2>(array.data(), {static_cast<std::size_t>(rows), static_cast<std::size_t>(cols)}, owner);
+    return Out<const float, sizeof...(Sizes)>(array.data(), {static_cast<std::size_t>(sizes)...}, owner);
 }
 
 // Elements are exported as words of 32 bits: floats as floats, anything else as unsigned integers.
@@ -31,6 +32,11 @@ constexpr std::size_t words = sizeof(T) / sizeof(Word<T>);
 
 struct StateWriter {
     nb::dict& out;
+
+    // A view: elements that never change need no copy.
+    void append_only(const char* name, const GrowingArray<float>& array) const {
+        out[name] = look_at(array, array.size());
+    }
 
     void operator()(const char* name, Size value) const { out[name] = value; }
     void operator()(const char* name, float value) const { out[name] = static_cast<double>(value); }
@@ -46,6 +52,8 @@ struct StateWriter {
 
 struct StateReader {
     const nb::dict& in;
+
+    void append_only(const char* name, GrowingArray<float>& array) const { (*this)(name, array); }
 
     void operator()(const char* name, Size& value) const { value = nb::cast<Size>(in[name]); }
     void operator()(const char* name, float& value) const { value = static_cast<float>(nb::cast<double>(in[name])); }

@@ -66,12 +66,13 @@ class OnlineNeighbors {
     Size ranked_cols() const { return by_pairs() ? pair_cols_ : cols_; }
     const GrowingArray<float>& ranked_rows() const { return by_pairs() ? pair_rows_ : rows_; }
 
-    // Calls visit(name, field) for all fields that a stream continues from. After a visitor has changed them,
-    // restore() checks them and rebuilds the rest; it throws std::invalid_argument.
+    // Calls visit(name, field) for all fields that a stream continues from, and visit.append_only(name, field) for
+    // those whose elements never change once they are there. After a visitor has changed them, restore() checks them
+    // and rebuilds the rest; it throws std::invalid_argument.
     template <class Visitor>
     void visit_state(Visitor&& visit) {
-        visit("rows", rows_);
-        visit("pair_rows", pair_rows_);
+        visit.append_only("rows", rows_);
+        visit.append_only("pair_rows", pair_rows_);
         visit("mean", sketcher_.mean());
         visit("basis", sketcher_.basis());
         visit("ranks", ranks_);

@@ -1,4 +1,4 @@
-"""Figures and tables of forces.md: what UMAP, LargeVis and t-SNE minimise, on digits and Fashion-MNIST.
+"""Make the figures and tables of forces.md: what UMAP, LargeVis and t-SNE minimize, on digits and Fashion-MNIST.
 
     python docs/guides/forces.py [loss negatives relatives]
 
@@ -18,9 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import vicinal
-from vicinal import losses, plot, quality
-from vicinal.graph.graph import Graph
-from vicinal.layout.kernel import Kernel
+from vicinal import Graph, Kernel, losses, plot, quality
 
 ROOT = Path(__file__).parents[2]
 IMAGES = ROOT / "docs" / "images"
@@ -67,7 +65,7 @@ def table(header: list[str], lines: list[list[str]]) -> None:
 
 
 def draw(path: str, data: Data, maps: dict[str, Map], columns: int) -> None:
-    """Small maps side by side, each filling its own frame."""
+    """Draw small maps side by side, each filling its own frame."""
     import matplotlib.pyplot as plt
 
     lines = -(-len(maps) // columns)
@@ -77,7 +75,7 @@ def draw(path: str, data: Data, maps: dict[str, Map], columns: int) -> None:
     figure.get_layout_engine().set(w_pad=0.12, h_pad=0.08)
     for ax, (title, embedding) in zip(np.ravel(axes), maps.items(), strict=False):
         plot.points(embedding, data.labels, ax=ax, legend=False)
-        # Square frames, so that titles stand in line.
+        # Frames are square, so that titles are aligned.
         low, high = embedding.min(axis=0), embedding.max(axis=0)
         half = 0.54 * float((high - low).max())
         ax.set_xlim(*((low + high)[0] / 2 + half * np.array([-1, 1])))
@@ -87,10 +85,10 @@ def draw(path: str, data: Data, maps: dict[str, Map], columns: int) -> None:
     plt.close(figure)
 
 
-def minimise(
+def minimize_cost(
     cost: Callable[[Map], losses.Loss], gradient: Callable[[Map], NDArray[np.float64]], start: Map, steps: int
 ) -> Map:
-    """The map that an ordinary optimiser, L-BFGS, makes of a cost and its gradient."""
+    """Return the map that a standard optimizer, L-BFGS, finds for a cost and its gradient."""
     from scipy.optimize import minimize
 
     def evaluate(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
@@ -104,18 +102,18 @@ def minimise(
 
 
 def which_loss(data: Data, steps: int = 250) -> None:
-    """The stated cost (eq. 7) and the effective one (eq. 29): what each of them, minimised, looks like."""
+    """Compare maps that minimize the stated cost (eq. 7) and the effective one (eq. 29)."""
     graph, kernel, moving = data.fuzzy, vicinal.fit_ab(), vicinal.Schedule(update_negatives=True)
     sampled = data.umap()
     model = vicinal.UMAP(n_neighbors=N_NEIGHBORS, random_state=SEED, n_epochs=0).fit(data.rows)
     start = model.embedding_
-    effective = minimise(
+    effective = minimize_cost(
         lambda y: losses.effective_loss(graph, y, kernel, moving),
         lambda y: losses.expected_gradient(graph, y, kernel, moving),
         start,
         steps,
     )
-    stated = minimise(
+    stated = minimize_cost(
         lambda y: losses.reduced_cross_entropy(graph, y, kernel),
         lambda y: losses.stated_gradient(graph, y, kernel),
         start,
@@ -155,7 +153,7 @@ def which_loss(data: Data, steps: int = 250) -> None:
 
 
 def compare_gradients(data: Data, embedding: Map, kernel: Kernel) -> None:
-    """Eq. 25 beside eq. 26 in the finished map, and the mean step of an epoch beside both."""
+    """Compare eq. 25 and eq. 26 in the finished map with the mean step of an epoch."""
     degree, n = data.fuzzy.degree(), data.fuzzy.n
     stated = losses.stated_gradient(data.fuzzy, embedding, kernel)
     expected = losses.expected_gradient(data.fuzzy, embedding, kernel)
@@ -170,9 +168,9 @@ def compare_gradients(data: Data, embedding: Map, kernel: Kernel) -> None:
         return float((x * y).sum() / np.sqrt((x * x).sum() * (y * y).sum()))
 
     size = [float(np.sqrt((g * g).sum(axis=1).mean())) for g in (moves, expected, stated)]
-    print(f"mean degree {degree.mean():.2f}: a pair repels by {degree.mean() * 5 / n:.2e} of what is stated")
+    print(f"mean degree {degree.mean():.2f}: the repulsion of a pair is {degree.mean() * 5 / n:.2e} of the stated one")
     table(
-        ["gradient in UMAP's map", "length a row", "cosine with the sampler's mean step"],
+        ["gradient in UMAP's map", "length per row", "cosine with the sampler's mean step"],
         [
             ["mean of 200 epochs", f"{size[0]:.3g}", "1"],
             ["expected, eq. 25", f"{size[1]:.3g}", f"{cosine(moves, expected):.3f}"],
@@ -182,7 +180,7 @@ def compare_gradients(data: Data, embedding: Map, kernel: Kernel) -> None:
 
 
 def histories(data: Data) -> None:
-    """Both losses along UMAP's epochs, relative to where they began."""
+    """Draw both losses along UMAP's epochs, relative to their smallest value."""
     import matplotlib.pyplot as plt
 
     kernel = vicinal.fit_ab()
@@ -198,9 +196,9 @@ def histories(data: Data) -> None:
 
     data.umap(callback=watch)
     figure, ax = plt.subplots(figsize=(5.2, 2.9), layout="constrained")
-    for (name, record), colour in zip(records.items(), plot.palette(2), strict=True):
+    for (name, record), color in zip(records.items(), plot.palette(2), strict=True):
         least = int(record.values.argmin())
-        ax.plot(record.epochs, record.values / record.values[least], color=colour, label=name)
+        ax.plot(record.epochs, record.values / record.values[least], color=color, label=name)
         at = {"first": 0, "least": least, "last": -1}
         told = (f"{when} {record.values[i]:,.0f} (epoch {record.epochs[i]})" for when, i in at.items())
         print(f"{data.name}, {name}: {', '.join(told)}")
@@ -214,7 +212,7 @@ def histories(data: Data) -> None:
 
 
 def negatives(data: Data) -> None:
-    """Maps and their balance for several negative sample rates, with and without moving negatives."""
+    """Compare maps of several negative sample rates, with and without moving negatives."""
     kernel = vicinal.fit_ab()
     maps, lines = {}, []
     for moving in (False, True):
@@ -238,17 +236,17 @@ def negatives(data: Data) -> None:
 
 
 def balancing_exaggeration(graph: Graph, embedding: Map, step: float = 0.01) -> float:
-    """The exaggeration at which t-SNE would neither blow this map up nor shrink it, at the map's best scale.
+    """Return the exaggeration at which t-SNE would neither expand nor shrink this map.
 
-    Scaled by s, a map's attraction A(s) and repulsion ln Z(s) (eq. 22) change; exaggeration rho balances them where
-    rho A'(s) + (ln Z)'(s) = 0.
+    If the map is scaled by s, its attraction A(s) and repulsion ln Z(s) (eq. 22) change. The exaggeration rho balances
+    them if rho A'(s) + (ln Z)'(s) = 0.
     """
     above, below = (losses.kl_divergence(graph, embedding * np.float32(1 + sign * step)) for sign in (1, -1))
     return -(above.repulsion - below.repulsion) / (above.attraction - below.attraction)
 
 
 def relatives(data: Data) -> None:
-    """t-SNE with growing exaggeration, LargeVis and UMAP, and how each of them balances its forces."""
+    """Compare the balance of forces of t-SNE with several exaggerations, LargeVis and UMAP."""
     tsne = {rho: vicinal.TSNE(perplexity=PERPLEXITY, exaggeration=rho, random_state=SEED) for rho in (1.0, 4.0, 12.0)}
     maps = {f"t-SNE, exaggeration {rho:g}": model.fit_transform(data.rows) for rho, model in tsne.items()}
     maps["LargeVis"] = vicinal.LargeVis(perplexity=PERPLEXITY, random_state=SEED).fit_transform(data.rows)
@@ -275,7 +273,7 @@ def main(sections: list[str]) -> None:
     for data in (Data.read("digits"), Data.read("fashion", FASHION_ROWS)):
         print(f"## {data.name}, {data.fuzzy.n} rows\n")
         if "loss" in wanted:
-            if data.name == "digits":  # every step of L-BFGS looks at all pairs
+            if data.name == "digits":  # every step of L-BFGS computes all pairs
                 which_loss(data)
             compare_gradients(data, data.umap(), vicinal.fit_ab())
             histories(data)

@@ -89,6 +89,10 @@ void tables_do_not_depend_on_threads_or_on_how_the_work_is_split() {
 
 struct Copy {
     template <class T>
+    void append_only(const char* name, T& field) {
+        (*this)(name, field);
+    }
+    template <class T>
     void operator()(const char*, T& field) {
         using Field = std::remove_reference_t<T>;
         if constexpr (requires { field.data(); }) {

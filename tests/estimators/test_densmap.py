@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from vicinal import UMAP, DensMAP
 from vicinal.files.models import load, save
-from vicinal.maps.place import place
+from vicinal.maps.placement import place
 from vicinal.quality.measures import neighbor_recall
 
 JOBS = (1, 2, 8)

@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 
 from vicinal import UMAP
 from vicinal.layout.kernel import fit_ab
-from vicinal.maps.inverse import inverse_rows
+from vicinal.maps.inversion import inverse_rows
 
 Rows = NDArray[np.float32]
 

@@ -144,7 +144,7 @@ def test_a_map_goes_on_after_interrupts_of_insert_step_run_and_polish(stream: li
     for trial in range(6):
         model = ProgressiveUMAP(n_neighbors=8, random_state=trial).insert(X[:60])
         while (n := model.n_rows_) < len(X):
-            calls = [
+            calls: list[Callable[[], object]] = [
                 functools.partial(model.insert, X[n : n + 60]),
                 functools.partial(model.step, n_ops=40),
                 functools.partial(model.step, budget_ms=5),

@@ -13,7 +13,8 @@ from vicinal.graph.fuzzy import local_memberships
 from vicinal.graph.growing import GrowingGraph
 from vicinal.layout.sampled import PartialLayout
 from vicinal.maps.growing_array import GrowingArray
-from vicinal.maps.growing_map import FOUNDERS, GrowingMap, Growth
+from vicinal.maps.growing_map import FOUNDERS, GrowingMap
+from vicinal.maps.growth import Growth
 from vicinal.maps.online_graph import OnlineGraph
 from vicinal.neighbors.online import OnlineNeighbors
 
@@ -145,7 +146,8 @@ def test_a_partial_layout_refuses_rows_that_do_not_exist(graph: Graph) -> None:
 def test_keeping_layouts_between_rounds_does_not_change_the_map(digits: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
     """With slices of 500 rows the first layouts are kept and the others are not."""
     monkeypatch.setattr("vicinal.maps.growing_map.SLICE", 500)
-    made, maps = [], []
+    made: list[int] = []
+    maps = []
     new = PartialLayout.__init__
 
     def counted(self: PartialLayout, *args: Any, **kwargs: Any) -> None:
@@ -230,7 +232,7 @@ def test_a_state_continues_bit_for_bit(digits: Rows) -> None:
 
 
 TOO_LARGE = 2**63 - 1
-BAD_NUMBERS = {
+BAD_NUMBERS: dict[str, list[Any]] = {
     "growth.n_components": [0, TOO_LARGE],
     "growth.negative_sample_rate": [-1, TOO_LARGE, 2.5],
     "growth.a": [float("nan"), -1.0],

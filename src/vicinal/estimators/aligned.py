@@ -12,7 +12,7 @@ from vicinal.estimators.base import Estimator, random_seed, require_fitted, whol
 from vicinal.estimators.legacy import upgraded
 from vicinal.estimators.umap import UMAP
 from vicinal.layout.alignment import check_relation, check_relations
-from vicinal.maps.align import AlignedMaps, AlignmentPlan, extend_aligned, fit_aligned
+from vicinal.maps.aligned import AlignedMaps, AlignmentPlan, extend_aligned, fit_aligned
 from vicinal.runtime.memory import ByteSize, InputShape, Ledger, check_limit
 from vicinal.runtime.parameters import Interval
 from vicinal.runtime.progress import Progress

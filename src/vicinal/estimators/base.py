@@ -15,8 +15,9 @@ from sklearn.utils.validation import validate_data
 
 from vicinal.files.container import ModelFileError
 from vicinal.files.models import TRANSIENT, pickled, save
-from vicinal.neighbors.metrics import PRECOMPUTED, Rows, allows_nan, check_metric, is_sparse
+from vicinal.neighbors.metrics import PRECOMPUTED, Rows, allows_nan
 from vicinal.neighbors.rows import as_rows, check_rows
+from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingData, TrainingDistances, TrainingRows
 from vicinal.runtime.jobs import resolve_n_jobs
 from vicinal.runtime.memory import InputShape, Ledger, check_limit
@@ -96,6 +97,13 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self, X: Any, *, reset: bool, sparse: bool = False, allow_nan: bool = False, check_finite: bool = True
     ) -> Rows:
         """Return ``X`` as C-contiguous float32 or CSR, without a copy if it is that already; name the first bad row."""
+        rows = self._convert_rows(X, reset=reset, sparse=sparse)
+        if check_finite:
+            check_rows(rows, self._jobs(), allow_nan=allow_nan)
+        return rows
+
+    def _convert_rows(self, X: Any, *, reset: bool, sparse: bool) -> Rows:
+        """Convert ``X`` to what the core takes, and check its shape, its columns and the memory limit."""
         shape = InputShape.of(X) if reset else None
         self._within_limit(shape)
         with np.errstate(over="ignore"):  # a value that float32 cannot hold becomes infinite, and is reported as such
@@ -113,30 +121,31 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             self._within_limit(InputShape.of(rows))
         if rows.shape[0] > MOST_ROWS:
             raise ValueError(f"X has {rows.shape[0]} rows; at most {MOST_ROWS} are possible")
-        if check_finite:
-            check_rows(rows, self._jobs(), allow_nan=allow_nan)
         return rows
 
     def _metric_keywords(self) -> dict[str, Any] | None:
         keywords: dict[str, Any] | None = self.metric_kwds
         return keywords
 
-    def _check_data(self, X: Any, *, reset: bool) -> Rows:
-        """Check rows or, with ``metric="precomputed"``, distances, dense or sparse, against the metric."""
-        pairwise = isinstance(self.metric, str) and self.metric == PRECOMPUTED
-        rows = self._check_rows(
-            X, reset=reset, sparse=True, allow_nan=allows_nan(self.metric), check_finite=not pairwise
-        )
-        check_metric(self.metric, self._metric_keywords(), rows.shape[1], is_sparse(rows))
-        return rows
-
-    def _training_data(self, rows: Rows, seed: int) -> TrainingData:
-        """Return the rows with what compares them; rows that cannot be compared are refused here."""
+    def _check_training_data(self, X: Any, seed: int) -> TrainingData:
+        """Check rows or, with ``metric="precomputed"``, distances, and return them with what compares them."""
+        rows = self._convert_rows(X, reset=True, sparse=True)
         if isinstance(self.metric, str) and self.metric == PRECOMPUTED:
             return TrainingDistances(rows, self._jobs())
-        data = TrainingRows(rows, self.metric, self._metric_keywords(), seed, self._jobs())
-        _ = data.index  # building the index checks the rows against the metric
+        # One scan finds values that are not finite, and the scale at which rows are compared.
+        return self._training_rows(rows, seed, check_rows(rows, self._jobs(), allow_nan=allows_nan(self.metric)))
+
+    def _training_rows(self, rows: Rows, seed: int, largest: float | None = None) -> TrainingRows:
+        """Return checked rows with what compares them; rows that cannot be compared are refused here."""
+        given = self._given_neighbors(rows)
+        keywords = self._metric_keywords()
+        data = TrainingRows(rows, self.metric, keywords, seed, self._jobs(), given, largest=largest)
+        _ = data.index  # making the index, which builds nothing yet, checks the metric and the rows
         return data
+
+    def _given_neighbors(self, rows: Rows) -> Neighbors | None:
+        """Return neighbors that replace a search, if the estimator accepts such."""
+        return None
 
     def _check_new_rows(self, X: Any, data: TrainingData) -> Rows:
         """Check rows against the data and the metric of a fit, whatever the parameters are by now."""

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from vicinal.estimators.base import Estimator, require_fitted
 from vicinal.estimators.legacy import upgraded
-from vicinal.maps.compose import OPERATIONS, ComposedMap, place_composed
-from vicinal.maps.compose import compose as compose_maps
+from vicinal.maps.composition import OPERATIONS, ComposedMap, place_composed
+from vicinal.maps.composition import compose as compose_maps
 from vicinal.maps.fitted import FittedMap
 
 

@@ -96,8 +96,7 @@ class KNeighborsTransformer(Estimator):
     def fit(self, X: Any, y: Any = None) -> KNeighborsTransformer:
         """Make the rows of ``X`` searchable; ``y`` is ignored."""
         self._validate_params()
-        rows = self._check_data(X, reset=True)
-        data = self._training_data(rows, random_seed(self.random_state))
+        data = self._check_training_data(X, random_seed(self.random_state))
         method: Any = self.algorithm
         neighbors = data.neighbors(min(max(self.n_neighbors + 1, SEARCH_NEIGHBORS), data.n), method)
         search_graph = fuzzy_graph(neighbors, n_jobs=self._jobs())

@@ -11,7 +11,7 @@ from vicinal.estimators.settings import epoch_stops, initializer_of
 from vicinal.initialize.start import INITIALIZERS, given_start
 from vicinal.layout.forces import Forces
 from vicinal.layout.kernel import Kernel
-from vicinal.maps.fit import FitInputs, fit
+from vicinal.maps.fitting import FitInputs, fit
 from vicinal.maps.plans import LargeVisPlan
 from vicinal.maps.recipe import EntropicAffinity, Recipe
 from vicinal.neighbors.metrics import check_metric
@@ -126,12 +126,11 @@ class LargeVis(MapEstimator):
         """Map the rows of ``X``; ``y`` is ignored."""
         self._validate_params()
         check_metric(self.metric, self.metric_kwds)
-        rows = self._check_data(X, reset=True)
-        n = int(rows.shape[0])
-        start = given_start(self.init, n, int(self.n_components))
         seed = random_seed(self.random_state)
-        data = self._training_data(rows, seed)
-        return self.adopt_map(fit(FitInputs(data, self._recipe(n, seed), start=start, seed=seed), self._progress()))
+        data = self._check_training_data(X, seed)
+        start = given_start(self.init, data.n, int(self.n_components))
+        inputs = FitInputs(data, self._recipe(data.n, seed), start=start, seed=seed)
+        return self.adopt_map(fit(inputs, self._progress()))
 
     def _recipe(self, n: int, seed: int) -> Recipe:
         plan = LargeVisPlan(

@@ -13,7 +13,7 @@ from vicinal.estimators.legacy import upgraded
 from vicinal.layout.density import finite_radii
 from vicinal.maps.fitted import FittedMap
 from vicinal.maps.memory import add_map
-from vicinal.maps.place import place
+from vicinal.maps.placement import place
 from vicinal.maps.plans import SampledPlan
 from vicinal.maps.recipe import Recipe
 from vicinal.neighbors.metrics import Rows

@@ -14,7 +14,7 @@ from vicinal.estimators.parametric_map import FILE_NAMES, ParametricMap
 from vicinal.estimators.parametric_parameters import LandmarkPairs, ParametricParameters, check_width
 from vicinal.files.container import ModelFileError
 from vicinal.graph.supervision import Supervision, class_codes
-from vicinal.maps.fit import Prepared, prepare
+from vicinal.maps.fitting import Prepared, prepare
 from vicinal.maps.recipe import Recipe
 from vicinal.maps.row_facts import RowFacts
 from vicinal.neighbors.metrics import Rows, check_metric, is_sparse
@@ -154,7 +154,7 @@ class ParametricUMAP(ParametricParameters):
         from vicinal.parametric.rows import threads
 
         seed, progress = random_seed(self.random_state), self._progress()
-        data, recipe = self._training_data(rows, seed), self._recipe(seed)
+        data, recipe = self._training_rows(rows, seed), self._recipe(seed)
         with threads(self._jobs()):
             model = copy.deepcopy(self.map_.model) if continued else self._measured_model(rows, seed)
             prepared = prepare(data, recipe, RowFacts(labels), progress)

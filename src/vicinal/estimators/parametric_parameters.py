@@ -18,7 +18,7 @@ from vicinal.maps.plans import SampledPlan
 from vicinal.maps.recipe import Recipe
 from vicinal.neighbors.metrics import ALIASES, METRICS, Rows, check_metric, is_low_level
 from vicinal.neighbors.rows import as_rows
-from vicinal.neighbors.training_data import TrainingData, TrainingRows
+from vicinal.neighbors.table import Neighbors
 from vicinal.runtime.memory import ByteSize, InputShape, Ledger
 from vicinal.runtime.parameters import Interval, StrOptions
 
@@ -218,11 +218,8 @@ class ParametricParameters(Estimator):
             raise ValueError("reconstruction_validation needs a decoder: set parametric_reconstruction=True")
         return check_width("reconstruction_validation", as_rows(self.reconstruction_validation), n_features)
 
-    def _training_data(self, rows: Rows, seed: int) -> TrainingData:
-        given = given_neighbors(self.precomputed_knn, rows, self.n_neighbors)
-        if given is None:
-            return super()._training_data(rows, seed)
-        return TrainingRows(rows, self.metric, self.metric_kwds, seed, self._jobs(), given)
+    def _given_neighbors(self, rows: Rows) -> Neighbors | None:
+        return given_neighbors(self.precomputed_knn, rows, self.n_neighbors)
 
     def _recipe(self, seed: int) -> Recipe:
         """Return how the rows become a graph and a start. Its plan has the kernel, but the layout is not run."""

@@ -22,7 +22,7 @@ from vicinal.maps.memory import add_growing_map, add_online_search
 from vicinal.neighbors.metrics import ALIASES, METRICS, check_metric
 from vicinal.neighbors.online import OnlineNeighbors
 from vicinal.runtime.memory import ByteSize, InputShape, Ledger
-from vicinal.runtime.parameters import Interval, StrOptions
+from vicinal.runtime.parameters import Interval, StrOptions, check_parameters
 from vicinal.runtime.progress import LAYOUT
 
 # Parameters that have the same meaning in UMAP.
@@ -31,6 +31,8 @@ SHARED = (
     "set_op_mix_ratio", "local_connectivity", "repulsion_strength", "negative_sample_rate", "a", "b", "random_state",
     "target_weight", "transform_seed", "verbose", "tqdm_kwds", "disconnection_distance", "callback",
 )  # fmt: skip
+# Parameters that can be changed between batches; the others are those of the first.
+PER_CALL = ("callback", "memory_limit", "tqdm_kwds", "verbose")
 
 
 class ProgressiveUMAP(Estimator):
@@ -42,7 +44,7 @@ class ProgressiveUMAP(Estimator):
     are computed, and epochs run, only for new rows and for those whose neighbors changed.
 
     The same calls with the same ``random_state`` give the same bits for any ``n_jobs``, unless they are bounded by
-    time. The parameters of the map are those of the first call; later changes take effect with the next ``fit``.
+    time. The parameters of the map are those of the first batch; later changes take effect with the next ``fit``.
 
     ``partial_fit`` takes effect completely or not at all, also if it is interrupted. An interrupted ``insert``,
     ``step``, ``run`` or ``polish`` leaves a map that can go on.
@@ -353,13 +355,16 @@ class ProgressiveUMAP(Estimator):
     def _check_batch(self, X: Any, y: Any, *, first: bool | None = None) -> tuple[NDArray[np.float32], Any]:
         """Check parameters, rows and labels; ``first`` says that the rows start a map, by default if there is none."""
         first = "_map" not in vars(self) if first is None else first
-        self._validate_params()
-        check_curve(self)
-        check_metric(self.metric, self.metric_kwds)
-        rows = self._check_rows(X, reset=first)
         if first:
+            self._validate_params()
+            check_curve(self)
+            check_metric(self.metric, self.metric_kwds)
+            rows = self._check_rows(X, reset=True)
             check_metric(self.metric, self.metric_kwds, rows.shape[1], False)
         else:
+            params = {name: getattr(self, name) for name in PER_CALL}
+            check_parameters(type(self).__name__, params, {name: self._parameter_constraints[name] for name in params})
+            rows = self._check_rows(X, reset=False)
             self._within_limit(InputShape(self.n_rows_ + len(rows), rows.shape[1]))
         return rows, None if y is None else Supervision().check(y, len(rows))
 

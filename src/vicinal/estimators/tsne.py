@@ -15,7 +15,7 @@ from vicinal.graph.graph import Graph
 from vicinal.initialize.start import INITIALIZERS, given_start
 from vicinal.layout.convolution import GRID_COMPONENTS
 from vicinal.layout.full import Phase
-from vicinal.maps.fit import FitInputs, Listeners, fit, map_divergence
+from vicinal.maps.fitting import FitInputs, Listeners, fit, map_divergence
 from vicinal.maps.plans import FullPlan
 from vicinal.maps.recipe import NEIGHBORS_PER_PERPLEXITY, EntropicAffinity, Recipe
 from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED
@@ -164,12 +164,10 @@ class TSNE(MapEstimator):
     def fit(self, X: Any, y: Any = None) -> TSNE:
         """Map the rows of ``X``; ``y`` is ignored."""
         self._check_parameters()
-        rows = self._check_data(X, reset=True)
-        n = int(rows.shape[0])
-        start = given_start(self.init, n, int(self.n_components), stretched=False)
         seed = random_seed(self.random_state)
-        data, recipe = self._training_data(rows, seed), self._recipe(n, seed)
-        inputs = FitInputs(data, recipe, start=start, seed=seed)
+        data = self._check_training_data(X, seed)
+        start = given_start(self.init, data.n, int(self.n_components), stretched=False)
+        inputs = FitInputs(data, self._recipe(data.n, seed), start=start, seed=seed)
         return self.adopt_map(fit(inputs, self._progress(), self._listeners()))
 
     @property

@@ -23,17 +23,18 @@ from vicinal.graph.supervision import Supervision
 from vicinal.initialize.start import INITIALIZER_ALIASES, INITIALIZERS, given_start
 from vicinal.layout.forces import Forces
 from vicinal.layout.output_space import OutputSpace, output_space
-from vicinal.maps.fit import FitInputs, fit
-from vicinal.maps.inverse import inverse_rows
+from vicinal.maps.fitting import FitInputs, fit
+from vicinal.maps.inversion import inverse_rows
 from vicinal.maps.memory import add_map
-from vicinal.maps.place import memberships, place
+from vicinal.maps.placement import memberships, place
 from vicinal.maps.plans import SampledPlan
 from vicinal.maps.recipe import DensityPlan, Recipe
 from vicinal.maps.row_facts import RowFacts, check_pins, check_weights
-from vicinal.maps.update import update
+from vicinal.maps.updating import update
 from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED, Rows, check_metric, is_low_level
 from vicinal.neighbors.rows import as_rows
-from vicinal.neighbors.training_data import TrainingData, TrainingRows
+from vicinal.neighbors.table import Neighbors
+from vicinal.neighbors.training_data import TrainingRows
 from vicinal.runtime.memory import ByteSize, InputShape, Ledger
 from vicinal.runtime.parameters import Interval, StrOptions
 
@@ -298,11 +299,11 @@ class UMAP(MapEstimator):
     def check_inputs(
         self, X: Any, y: Any = None, sample_weight: Any = None, fixed_mask: Any = None, fixed_positions: Any = None
     ) -> FitInputs:
-        """Check parameters and arguments as ``fit`` does; return the input of :func:`vicinal.maps.fit.fit`."""
+        """Check parameters and arguments as ``fit`` does; return the input of :func:`vicinal.maps.fit`."""
         self._check_parameters()
         seed = random_seed(self.random_state)
-        rows = self._check_data(X, reset=True)
-        data, n = self._training_data(rows, seed), int(rows.shape[0])
+        data = self._check_training_data(X, seed)
+        n = data.n
         recipe = self._recipe(n, seed)
         labels = None if y is None or recipe.supervision is None else recipe.supervision.check(y, n)
         pins = check_pins(fixed_mask, fixed_positions, n, recipe.n_components)
@@ -422,11 +423,8 @@ class UMAP(MapEstimator):
         kwds = dict(self.target_metric_kwds or {})
         return Supervision(self.target_metric, kwds, self.target_weight, int(k), seed, self._jobs())
 
-    def _training_data(self, rows: Rows, seed: int) -> TrainingData:
-        given = given_neighbors(self.precomputed_knn, rows, self.n_neighbors)
-        if given is None:
-            return super()._training_data(rows, seed)
-        return TrainingRows(rows, self.metric, self.metric_kwds, seed, self._jobs(), given)
+    def _given_neighbors(self, rows: Rows) -> Neighbors | None:
+        return given_neighbors(self.precomputed_knn, rows, self.n_neighbors)
 
     __mul__ = intersection
     __add__ = union

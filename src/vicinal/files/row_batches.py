@@ -1,7 +1,9 @@
 """Yield rows in batches from arrays, memory maps, files larger than memory, or iterables of arrays.
 
->>> for X, y in batches("rows.parquet", 1000, label="class"):
-...     model.partial_fit(X, y)
+::
+
+    for X, y in batches("rows.parquet", 1000, label="class"):
+        model.partial_fit(X, y)
 """
 
 from __future__ import annotations

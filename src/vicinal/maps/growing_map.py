@@ -32,8 +32,7 @@ from vicinal.layout.sampled import PartialLayout
 from vicinal.layout.schedule import default_epochs
 from vicinal.maps.growing_array import GrowingArray
 from vicinal.maps.growing_state import check_numbers
-from vicinal.maps.growth import FULL_EPOCHS
-from vicinal.maps.growth import Growth as Growth
+from vicinal.maps.growth import FULL_EPOCHS, Growth
 from vicinal.maps.online_graph import OnlineGraph
 from vicinal.maps.starting_places import places_near_neighbors
 from vicinal.neighbors.online import OnlineNeighbors

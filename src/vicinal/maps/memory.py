@@ -95,12 +95,14 @@ def add_online_search(ledger: Ledger, shape: InputShape, k: int, metric: str) ->
 
 
 def add_growing_map(ledger: Ledger, n: int, k: int, n_components: int) -> None:
-    """Add lists in both directions, the columns of a growing map, and the layouts of its slices (growing_map.py)."""
+    """Add a growing map's lists in both directions, its columns, the layouts of its slices and a snapshot."""
     ledger.keep(n * (8.0 * k + 24.0 + 6.0 * k + 28.0 + 4.0 * n_components))
     rows = min(n, SLICE)
     slices = min(MOST_LAYOUTS + 1, -(-n // SLICE))
     edges = EDGES * max(k - 1, 1)
-    ledger.use(slices * (8.0 * n * n_components + rows * (12.0 * edges + 12.0)) + rows * 90.0 * edges)
+    # A snapshot copies the lists and columns of all rows; the rows themselves are shared.
+    snapshot = n * (_heap(k - 1 + OnlineOptions().spare) + 8.0 * k + 40.0)
+    ledger.use(slices * rows * (12.0 * edges + 12.0) + rows * 90.0 * edges + snapshot)
 
 
 def add_graph(ledger: Ledger, n: int, k: int, *, normalized: bool = False) -> float:

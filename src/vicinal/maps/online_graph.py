@@ -28,8 +28,9 @@ from vicinal.runtime.interruption import deferred_interrupts
 
 # Initial estimate of seconds per row searched, including the refreshes that it causes.
 SECONDS_PER_SEARCH = 2e-4
-# Rows are searched for about this many seconds between two interrupts, in multiples of the core's chunk.
-SEARCH_SECONDS, CHUNK = 0.2, 128
+# Rows are searched for about this many seconds between two interrupts, in multiples of the core's chunk, and at most
+# this many at a time.
+SEARCH_SECONDS, CHUNK, MOST_SEARCHES = 0.2, 128, 1024
 
 COLUMNS = ("labels", "rho", "sigma", "first")
 
@@ -81,16 +82,18 @@ class OnlineGraph:
     def search(self, n_ops: int | None, budget_ms: float | None) -> None:
         """Search and refresh rows in pieces, each of which is completed before an interrupt is raised."""
         stop = np.inf if budget_ms is None else time.perf_counter() + budget_ms / 1e3
-        while (n_ops is None or n_ops > 0) and (waiting := self.neighbors.pending_):
+        while (n_ops is None or n_ops > 0) and self.neighbors.pending_:
             begin = time.perf_counter()
             if begin >= stop:
                 return
-            most = max(int(SEARCH_SECONDS / self.seconds_per_search) // CHUNK, 1) * CHUNK
-            n = most if n_ops is None else min(most, n_ops)
+            n = min(max(int(SEARCH_SECONDS / self.seconds_per_search) // CHUNK, 1) * CHUNK, MOST_SEARCHES)
+            n = n if n_ops is None else min(n, n_ops)
+            before = self.neighbors.n_searched
             with deferred_interrupts():
                 changed = self.neighbors.step(n, None if budget_ms is None else (stop - begin) * 1e3)
                 self._changed.append(changed.updated)
-            self.seconds_per_search = (time.perf_counter() - begin) / min(n, waiting)
+            if self.neighbors.n_searched > before:  # refreshes alone take less time
+                self.seconds_per_search = (time.perf_counter() - begin) / (self.neighbors.n_searched - before)
             n_ops = None if n_ops is None else n_ops - n
 
     def changes(self) -> GraphChange | None:

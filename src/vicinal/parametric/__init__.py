@@ -5,8 +5,11 @@ Only this package imports torch. It does not use the compiled core: training nee
 
 from __future__ import annotations
 
+from vicinal.runtime.interruption import deferred_interrupts
+
 try:
-    import torch  # noqa: F401
+    with deferred_interrupts():  # a process cannot import torch again after an import that Ctrl-C cut in two
+        import torch  # noqa: F401
 except ImportError as error:
     raise ImportError("ParametricUMAP needs PyTorch: pip install 'vicinal[torch]'") from error
 

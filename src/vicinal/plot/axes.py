@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 FIGURE_INCHES = (7.2, 6.0)
 DPI = 200
 LEGEND_ROWS = 24
-# Above this number of categories, neighbouring colours can no longer be distinguished.
+# Above this number of categories, neighboring colors can no longer be distinguished.
 LEGEND_MOST = 96
 # Fraction of the axes that the points would cover if none overlapped: shows shapes without filling the axes.
 INK = 0.13

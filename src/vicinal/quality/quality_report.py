@@ -51,7 +51,7 @@ class QualityReport:
         return {
             f"trustworthiness (k={k})": self.trustworthiness,
             f"continuity (k={k})": self.continuity,
-            f"neighbour recall @{k}": self.neighbor_recall,
+            f"neighbor recall @{k}": self.neighbor_recall,
             f"true {k} within {self.within}": self.neighbor_recall_within,
             "distance correlation": self.distance_correlation,
             "kNN accuracy of labels": self.knn_accuracy,

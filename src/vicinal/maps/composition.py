@@ -19,7 +19,7 @@ from vicinal.graph.set_operations import intersect, missing_weights, reset_conne
 from vicinal.initialize.start import initial_embedding
 from vicinal.initialize.task import InitialTask
 from vicinal.maps.fitted import FittedMap
-from vicinal.maps.place import memberships
+from vicinal.maps.placement import memberships
 from vicinal.maps.plans import Reference, SampledPlan
 from vicinal.maps.row_facts import RowFacts
 from vicinal.neighbors.training_data import recognize

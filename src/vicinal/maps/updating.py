@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.initialize.medoid import neighbor_medoid
-from vicinal.maps.fit import LayoutTask, lay_out, prepare
 from vicinal.maps.fitted import FittedMap
-from vicinal.maps.place import memberships
+from vicinal.maps.fitting import LayoutTask, lay_out, prepare
+from vicinal.maps.placement import memberships
 from vicinal.maps.plans import PLACEMENT_RATE, SampledPlan
 from vicinal.neighbors.metrics import Rows
 from vicinal.neighbors.training_data import TrainingDistances

@@ -14,7 +14,7 @@ from vicinal.layout.running import run_layout
 from vicinal.layout.sampled import Layout
 from vicinal.layout.schedule import SMALL_ROWS, Schedule
 from vicinal.maps.fitted import FitReport, FittedDensity, FittedMap
-from vicinal.maps.place import place_new
+from vicinal.maps.placement import place_new
 from vicinal.maps.plans import FullPlan, SampledPlan
 from vicinal.maps.recipe import Recipe
 from vicinal.maps.row_facts import RowFacts

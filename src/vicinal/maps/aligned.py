@@ -13,8 +13,8 @@ from vicinal.initialize.procrustes import aligned_to
 from vicinal.layout.alignment import AlignedLayouts, Alignment, link_slices, steps_per_epoch
 from vicinal.layout.running import run_layout
 from vicinal.layout.sampled import Layout
-from vicinal.maps.fit import FitInputs, fit
 from vicinal.maps.fitted import FittedMap
+from vicinal.maps.fitting import FitInputs, fit
 from vicinal.maps.plans import SampledPlan
 from vicinal.maps.row_facts import RowFacts
 from vicinal.runtime.progress import Progress
