@@ -127,3 +127,30 @@ def test_pair_of_fitted_rows_that_never_came_together_is_a_new_row(
     place = model.transform((parts[0][20:21], parts[1][21:22]))
     assert np.isfinite(place).all()
     assert not (model.embedding_ == place).all(axis=1).any()
+
+
+@pytest.mark.parametrize("selection", ["unique", "weights of zero"])
+def test_rows_that_were_not_laid_out_have_places(selection: str, parts: tuple[Rows, Rows], tmp_path: Path) -> None:
+    """Rows 7 and 8 equal row 3 in both parts; rows of weight 0 are placed as new rows are."""
+    left, right = (np.concatenate([part[7:9], part[20:100], part[:4]]) for part in parts)
+    options = {"unique": True} if selection == "unique" else {}
+    weight = None if selection == "unique" else np.where(np.arange(86) % 9 == 5, 0.0, 1.0)
+    models = [UMAP(n_epochs=10, random_state=0, **options).fit(part, sample_weight=weight) for part in (left, right)]
+    model = models[0] * models[1]
+    assert model.embedding_.shape == (86, 2)
+    assert model.graph_.shape == models[0].graph_.shape
+    assert model.graph_.shape[0] < 86
+    np.testing.assert_array_equal(model.transform((left, right)), model.embedding_)
+    np.testing.assert_array_equal(model.embedding_[:2], model.embedding_[[85, 85]])
+    model.save(tmp_path / "model.vicinal")
+    np.testing.assert_array_equal(vicinal.load(tmp_path / "model.vicinal").embedding_, model.embedding_)
+
+
+def test_models_that_lay_out_different_rows_are_refused(parts: tuple[Rows, Rows]) -> None:
+    first, last = np.arange(300) > 0, np.arange(300) < 299
+    models = [
+        UMAP(n_epochs=2, random_state=0).fit(part, sample_weight=weight)
+        for part, weight in zip(parts, (first, last), strict=True)
+    ]
+    with pytest.raises(ValueError, match="lay out different rows"):
+        models[0] * models[1]

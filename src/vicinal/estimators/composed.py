@@ -91,7 +91,7 @@ class ComposedUMAP(Estimator):
 
     @property
     def embedding_(self) -> NDArray[np.float32]:
-        return self.map_.embedding
+        return self.map_.places
 
     @property
     def graph_(self) -> Any:

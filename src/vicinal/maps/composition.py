@@ -38,7 +38,11 @@ HASH_MIX = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True)
 class ComposedMap:
-    """The map of two maps. ``missing`` are the weights that stand for edges which only one part has."""
+    """The map of two maps.
+
+    ``graph`` and ``embedding`` cover the rows that the parts laid out. ``missing`` are the weights that stand for edges
+    which only one part has.
+    """
 
     left: FittedMap | ComposedMap
     right: FittedMap | ComposedMap
@@ -60,6 +64,11 @@ class ComposedMap:
         """For every row the first one that equals it in both parts."""
         return _first_equal(first_rows(self.left), first_rows(self.right))
 
+    @cached
+    def places(self) -> NDArray[np.float32]:
+        """The places of all rows of the fit; rows that were not laid out are placed as new rows are."""
+        return self.embedding if leftmost(self).laid_out is None else place_composed(self, training_rows(self))
+
     def check(self) -> None:
         """Raise ValueError if the parts do not fit together: a model file may hold anything."""
         if self.operation not in OPERATIONS:
@@ -79,6 +88,11 @@ def compose(left: FittedMap | ComposedMap, right: FittedMap | ComposedMap, opera
     if p.shape != q.shape:
         raise ValueError(
             f"only models of the same rows can be composed, got one of {p.shape[0]} rows and one of {q.shape[0]}"
+        )
+    if not _lay_out_same_rows(left, right):
+        raise ValueError(
+            "only models of the same rows can be composed, but unique=True or weights of 0 make these models lay out "
+            "different rows"
         )
     missing = missing_weights(p, q, operation == "difference")
     base = leftmost(left)
@@ -113,6 +127,13 @@ def leftmost(fitted: FittedMap | ComposedMap) -> FittedMap:
     return leftmost(fitted.left) if isinstance(fitted, ComposedMap) else fitted
 
 
+def training_rows(fitted: FittedMap | ComposedMap) -> Any:
+    """Return the rows of the fit, of a composed map as a pair."""
+    if isinstance(fitted, ComposedMap):
+        return training_rows(fitted.left), training_rows(fitted.right)
+    return fitted.data.rows
+
+
 def first_rows(fitted: FittedMap | ComposedMap) -> NDArray[np.int64]:
     """Return for every row of the graph the first row that equals it."""
     return fitted.first if isinstance(fitted, ComposedMap) else fitted.searched.duplicates.first
@@ -126,6 +147,13 @@ def count_rows(fitted: FittedMap | ComposedMap) -> int:
 def take_rows(rows: Any, which: NDArray[np.int64]) -> Any:
     """Return some rows of a matrix, or of each part of a pair."""
     return tuple(take_rows(part, which) for part in rows) if isinstance(rows, tuple) else rows[which]
+
+
+def _lay_out_same_rows(left: FittedMap | ComposedMap, right: FittedMap | ComposedMap) -> bool:
+    one, other = leftmost(left), leftmost(right)
+    if one.laid_out is None or other.laid_out is None:
+        return one.laid_out is other.laid_out
+    return one.data.n == other.data.n and np.array_equal(one.laid_out, other.laid_out)
 
 
 def _first_equal(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
