@@ -13,8 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from data.make_models import FAST, MODELS, iris
+from scipy import sparse
 
 import vicinal
 from vicinal import ModelFileError
@@ -134,6 +136,16 @@ def test_newer_format_asks_for_an_update(number: int, tmp_path: Path) -> None:
     path.write_bytes(with_header(header, content[8 + length :]))
     with pytest.raises(ModelFileError, match="update vicinal"):
         vicinal.load(path)
+
+
+def test_sparse_matrix_with_decreasing_row_pointers_is_refused(tmp_path: Path) -> None:
+    """SciPy accepts row pointers that overflowed and would then write outside of its arrays."""
+    vicinal.UMAP(**FAST).fit(sparse.csr_matrix(iris()[0])).save(tmp_path / "whole")
+    arrays, document = container.read_file(tmp_path / "whole")
+    for pointers in (arrays["UMAP.map_.data.rows.indptr"].astype(np.int8), np.array([0, *[3] * 59, 0])):
+        container.write_file(tmp_path / "model", arrays | {"UMAP.map_.data.rows.indptr": pointers}, document)
+        with pytest.raises(ModelFileError, match="row pointers"):
+            vicinal.load(tmp_path / "model")
 
 
 @pytest.mark.parametrize("made", ["folder", "pipe"])

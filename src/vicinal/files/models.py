@@ -304,6 +304,9 @@ class _Decoder:
         from scipy.sparse import csr_matrix
 
         parts = [self.decode(tree["csr"][name], depth + 1) for name in CSR_PARTS]
+        # SciPy does not check this if the last entry is not positive.
+        if (np.diff(parts[-1].astype(np.int64)) < 0).any():
+            raise ModelFileError("the row pointers of a sparse matrix must not decrease")
         matrix = csr_matrix(tuple(parts), shape=tuple(tree["shape"]))
         matrix.check_format(full_check=True)
         return matrix
