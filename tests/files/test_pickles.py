@@ -21,7 +21,9 @@ import vicinal
 from vicinal import UMAP
 
 Rows = NDArray[np.float32]
-FILES = {file.stem: file for file in sorted((MODELS / vicinal.__version__).glob("*.vicinal"))}
+# The files of the last release; a version in development has none.
+RELEASE = max(MODELS.iterdir(), key=lambda folder: tuple(map(int, folder.name.split("."))))
+FILES = {file.stem: file for file in sorted(RELEASE.glob("*.vicinal"))}
 
 
 def by_pickle(model: Any) -> Any:
