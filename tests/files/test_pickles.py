@@ -21,7 +21,7 @@ import vicinal
 from vicinal import UMAP
 
 Rows = NDArray[np.float32]
-FILES = {file.stem: file for file in sorted((MODELS / vicinal.__version__).glob("*.vicinal"))}
+FILES = {file.stem: file for file in sorted((MODELS / "0.1.0").glob("*.vicinal"))}
 
 
 def by_pickle(model: Any) -> Any:
