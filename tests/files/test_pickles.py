@@ -21,9 +21,7 @@ import vicinal
 from vicinal import UMAP
 
 Rows = NDArray[np.float32]
-# The files of the last release; a version in development has none.
-RELEASE = max(MODELS.iterdir(), key=lambda folder: tuple(map(int, folder.name.split("."))))
-FILES = {file.stem: file for file in sorted(RELEASE.glob("*.vicinal"))}
+FILES = {file.stem: file for file in sorted((MODELS / "0.1.0").glob("*.vicinal"))}
 
 
 def by_pickle(model: Any) -> Any:

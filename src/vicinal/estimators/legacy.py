@@ -94,7 +94,7 @@ def _map(state: dict[str, Any], source: RowSource | DistanceSource) -> dict[str,
         raise TypeError("the model has no graph")
     graph = search_graph
     if "graph_" in state and "_search_graph" in state:
-        own = search_graph.with_weights(state["graph_"])
+        own = _own_graph(state["graph_"], search_graph)
         graph = search_graph if _equal(own, search_graph) else own
     neighbors = _neighbors(state, search_graph)
     everything, kept = state.get("_everything", source), state.get("_kept")
@@ -148,7 +148,7 @@ def _composed(model: Any, state: dict[str, Any]) -> dict[str, Any]:
     first = model.left
     while hasattr(first, "left"):
         first = first.left
-    graph = first.map_.search_graph.with_weights(state["graph_"])
+    graph = _own_graph(state["graph_"], first.map_.search_graph)
     missing = tuple(float(weight) for weight in state["_missing"])
     return {
         "missing": missing,
@@ -156,6 +156,18 @@ def _composed(model: Any, state: dict[str, Any]) -> dict[str, Any]:
         "embedding": state["embedding_"],
         "init_used": str(state.get("init_used_", "")),
     }
+
+
+def _own_graph(matrix: Any, search_graph: Graph) -> Graph:
+    """Return the graph of a matrix that was made from one, with rho and sigma of the search graph.
+
+    The arrays are used as they are: SciPy would sort malformed ones and crash.
+    """
+    indptr, indices = (np.ascontiguousarray(part, np.int64) for part in (matrix.indptr, matrix.indices))
+    weights = np.ascontiguousarray(matrix.data, np.float32)
+    graph = replace(search_graph, indptr=indptr, indices=indices.astype(np.int32), weights=weights)
+    graph.check()
+    return graph
 
 
 def _checked(neighbors: FittedNeighbors) -> FittedNeighbors:

@@ -304,6 +304,9 @@ class _Decoder:
         from scipy.sparse import csr_matrix
 
         parts = [self.decode(tree["csr"][name], depth + 1) for name in CSR_PARTS]
+        # SciPy takes these types for granted.
+        if any(part.ndim != 1 for part in parts) or any(part.dtype.kind != "i" for part in parts[1:]):
+            raise ModelFileError("a sparse matrix of the model is malformed")
         # SciPy does not check this if the last entry is not positive.
         if (np.diff(parts[-1].astype(np.int64)) < 0).any():
             raise ModelFileError("the row pointers of a sparse matrix must not decrease")
