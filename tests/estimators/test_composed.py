@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 import vicinal
-from vicinal import UMAP
+from vicinal import TSNE, UMAP, KNeighborsTransformer, LargeVis
 from vicinal.quality.measures import trustworthiness
 
 Rows = NDArray[np.float32]
@@ -154,3 +154,12 @@ def test_models_that_lay_out_different_rows_are_refused(parts: tuple[Rows, Rows]
     ]
     with pytest.raises(ValueError, match="lay out different rows"):
         models[0] * models[1]
+
+
+@pytest.mark.parametrize("cls", [TSNE, LargeVis, KNeighborsTransformer])
+def test_models_without_a_fuzzy_graph_are_refused(cls: Any, iris: Rows) -> None:
+    left, right = UMAP(n_epochs=2).fit(iris), cls().fit(iris)
+    with pytest.raises(TypeError, match=f"fuzzy graphs.*{cls.__name__}"):
+        left * right
+    with pytest.raises(TypeError):
+        right + left

@@ -12,6 +12,7 @@ from vicinal.estimators.legacy import upgraded
 from vicinal.maps.composition import OPERATIONS, ComposedMap, place_composed
 from vicinal.maps.composition import compose as compose_maps
 from vicinal.maps.fitted import FittedMap
+from vicinal.maps.recipe import FuzzyAffinity
 
 
 def compose(left: Any, right: Any, operation: str) -> ComposedUMAP:
@@ -22,8 +23,11 @@ def compose(left: Any, right: Any, operation: str) -> ComposedUMAP:
         if not isinstance(model, Estimator):
             raise TypeError(f"only fitted models can be composed, got {type(model).__name__}")
         require_fitted(model)
-        if not isinstance(getattr(model, "map_", None), FittedMap | ComposedMap):
-            raise TypeError(f"only models of one map can be composed, got {type(model).__name__}")
+        fitted = getattr(model, "map_", None)
+        if not isinstance(fitted, ComposedMap) and not (
+            isinstance(fitted, FittedMap) and isinstance(fitted.recipe.affinity, FuzzyAffinity)
+        ):
+            raise TypeError(f"only models of fuzzy graphs can be composed, got {type(model).__name__}")
     composed = ComposedUMAP(left, right, operation)
     composed.map_ = compose_maps(left.map_, right.map_, operation)
     return composed
