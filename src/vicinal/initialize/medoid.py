@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from vicinal.graph.graph import Graph
 
-BLOCK_ROWS = 4096  # rows whose neighbors are compared at a time, which bounds the memory
+BLOCK_PAIRS = 1 << 20  # pairs of neighbors that are compared at a time, which bounds the memory
 
 
 def neighbor_medoid(graph: Graph, reference: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -20,8 +20,9 @@ def neighbor_medoid(graph: Graph, reference: NDArray[np.float32]) -> NDArray[np.
     """
     lengths = np.diff(graph.indptr)
     out = np.empty((graph.n, reference.shape[1]), dtype=np.float32)
-    for begin in range(0, graph.n, BLOCK_ROWS):
-        block = slice(begin, begin + BLOCK_ROWS)
+    n_rows = max(1, BLOCK_PAIRS // max(1, int(lengths.max(initial=1))) ** 2)
+    for begin in range(0, graph.n, n_rows):
+        block = slice(begin, begin + n_rows)
         out[block] = _medoids(graph, reference, lengths, block)
     isolated = lengths == 0
     if isolated.any():
@@ -39,11 +40,14 @@ def _medoids(
     tails = np.where(present, graph.indices[edges] if graph.n_edges else 0, 0)
     weights = np.where(present, graph.weights[edges] if graph.n_edges else np.float32(0), np.float32(0))
     places = reference[tails]
-    # One neighbor and one component after the other: the order of a sum must not depend on the number of rows.
+    # One component and one neighbor after the other: the order of a sum must not depend on the number of rows.
+    d2 = np.square(places[:, None, :, 0] - places[:, :, None, 0])
+    for c in range(1, places.shape[2]):
+        d2 += np.square(places[:, None, :, c] - places[:, :, None, c])
+    pulls = weights[:, :, None] * np.sqrt(d2)
     total = np.where(present, np.float32(0), np.float32(np.inf))
     for slot in slots:
-        d2 = sum(np.square(places[:, :, c] - places[:, slot, None, c]) for c in range(places.shape[2]))
-        total += weights[:, slot, None] * np.sqrt(d2)
+        total += pulls[:, slot]
     nearest = np.argmin(total, axis=1)
     chosen: NDArray[np.float32] = reference[np.take_along_axis(tails, nearest[:, None], axis=1)[:, 0]]
     return chosen
