@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.graph.graph import Graph
-from vicinal.layout.density import embedding_radii
+from vicinal.layout.density import Radii
 from vicinal.maps.fitted import FitReport, FittedDensity, FittedNeighbors
 from vicinal.maps.row_facts import Pins, RowFacts
 from vicinal.neighbors.metrics import Rows
@@ -121,15 +121,14 @@ def _neighbors(state: dict[str, Any], graph: Graph) -> Neighbors:
 
 
 def _density(state: dict[str, Any]) -> FittedDensity | None:
-    fitted = state.get("_fitted_density")
-    if fitted is None or state.get("embedding_") is None:
+    """Return the radii, which ``densmap`` kept as an object and ``output_dens`` alone only as results."""
+    if "rad_emb_" not in state:
         return None
-    radii, summary = fitted
-    kept = state.get("_kept")
-    places = state["embedding_"] if kept is None else state["embedding_"][kept]
-    embedded = state["rad_emb_"] if kept is None else state["rad_emb_"][kept]
-    embedded = np.asarray(embedded, dtype=np.float64) if "rad_emb_" in state else embedding_radii(places, 15)
-    return FittedDensity(radii, embedded, float(state["radius_correlation_"]), tuple(summary))
+    kept = slice(None) if state.get("_kept") is None else state["_kept"]
+    original, embedded = (np.asarray(state[name][kept], dtype=np.float64) for name in ("rad_orig_", "rad_emb_"))
+    radii, summary = state["_fitted_density"] or (Radii(original, 0.0, 0.0, 0.0), None)
+    correlation = float(state["radius_correlation_"])
+    return FittedDensity(radii, embedded, correlation, None if summary is None else tuple(summary))
 
 
 def _report(state: dict[str, Any]) -> FitReport:
