@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from vicinal.estimators.base import Estimator, require_fitted
 from vicinal.estimators.legacy import upgraded
+from vicinal.estimators.settings import given_knn
 from vicinal.layout.density import finite_radii
 from vicinal.maps.fitted import FittedMap
 from vicinal.maps.memory import add_map
@@ -64,7 +65,8 @@ class MapEstimator(Estimator):
 
     def add_memory(self, ledger: Ledger, shape: InputShape) -> None:
         """Add what a fit takes, part by part."""
-        add_map(ledger, shape, self._recipe(shape.n, 0), self.metric, init=self.init)
+        searched = given_knn(getattr(self, "precomputed_knn", None)) is None
+        add_map(ledger, shape, self._recipe(shape.n, 0), self.metric, init=self.init, searched=searched)
 
     # Results
 
@@ -139,7 +141,7 @@ class MapEstimator(Estimator):
 
     def _radii(self, name: str, *, embedded: bool) -> NDArray[np.float32]:
         """Return logarithms of local radii of all rows, in the data or in the map."""
-        density, position = self._fitted(name).density, self._fitted(name).position
+        density, position = self._fitted(name).density, self._fitted(name).selection.position
         if density is None:
             raise AttributeError(f"{name}: radii are computed with densmap or output_dens only")
         radii = finite_radii(density.embedded if embedded else density.radii.log_radius)

@@ -25,7 +25,6 @@ from vicinal.layout.forces import Forces
 from vicinal.layout.output_space import OutputSpace, output_space
 from vicinal.maps.fitting import FitInputs, fit
 from vicinal.maps.inversion import inverse_rows
-from vicinal.maps.memory import add_map
 from vicinal.maps.placement import memberships, place
 from vicinal.maps.plans import SampledPlan
 from vicinal.maps.recipe import DensityPlan, Recipe
@@ -35,7 +34,7 @@ from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED, Rows, check
 from vicinal.neighbors.rows import as_rows
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingRows
-from vicinal.runtime.memory import ByteSize, InputShape, Ledger
+from vicinal.runtime.memory import ByteSize
 from vicinal.runtime.parameters import Interval, StrOptions
 
 
@@ -413,10 +412,6 @@ class UMAP(MapEstimator):
             record_loss=bool(self.compute_loss),
             output="graph" if self.transform_mode == "graph" else "embedding",
         )
-
-    def add_memory(self, ledger: Ledger, shape: InputShape) -> None:
-        searched = given_knn(self.precomputed_knn) is None
-        add_map(ledger, shape, self._recipe(shape.n, 0), self.metric, init=self.init, searched=searched)
 
     def _supervision(self, seed: int) -> Supervision:
         k = self.n_neighbors if self.target_n_neighbors == -1 else self.target_n_neighbors
