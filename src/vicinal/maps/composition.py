@@ -65,6 +65,11 @@ class ComposedMap:
         return _first_equal(first_rows(self.left), first_rows(self.right))
 
     @cached
+    def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Numbers that stand for the pairs of first equal rows in the parts, ascending, and the first row of each."""
+        return np.unique(_pair_numbers(first_rows(self.left), first_rows(self.right)), return_index=True)
+
+    @cached
     def places(self) -> NDArray[np.float32]:
         """The places of all rows of the fit; rows that were not laid out are placed as new rows are."""
         return self.embedding if leftmost(self).laid_out is None else place_composed(self, training_rows(self))
@@ -117,8 +122,8 @@ def place_composed(composed: ComposedMap, rows: Any) -> NDArray[np.float32]:
     new = np.flatnonzero(known < 0)
     if new.size:
         graph = _memberships(composed, take_rows(rows, new))
-        reference = Reference(composed.graph, composed.embedding, RowFacts())
-        places[new] = composed.plan.place(graph, reference, keys[new], n_jobs=leftmost(composed).data.n_jobs)
+        n_jobs = leftmost(composed).data.n_jobs
+        places[new] = composed.plan.place(graph, Reference(composed.embedding), keys[new], n_jobs=n_jobs)
     return places
 
 
@@ -156,9 +161,12 @@ def _lay_out_same_rows(left: FittedMap | ComposedMap, right: FittedMap | Compose
     return one.data.n == other.data.n and np.array_equal(one.laid_out, other.laid_out)
 
 
+def _pair_numbers(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
+    return left * len(left) + right
+
+
 def _first_equal(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
-    pairs = left * len(left) + right
-    _, first, inverse = np.unique(pairs, return_index=True, return_inverse=True)
+    _, first, inverse = np.unique(_pair_numbers(left, right), return_index=True, return_inverse=True)
     return np.asarray(first[inverse.reshape(-1)], dtype=np.int64)
 
 
@@ -173,14 +181,11 @@ def _recognize(fitted: FittedMap | ComposedMap, rows: Any) -> tuple[NDArray[np.i
 
 def _known_pair(fitted: ComposedMap, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the first row that equals row ``left`` of the left part and row ``right`` of the right one, or -1."""
-    firsts = first_rows(fitted.left), first_rows(fitted.right)
-    n = len(firsts[0])
-    known = firsts[0] * n + firsts[1]
-    order = np.argsort(known, kind="stable")
+    pairs, rows = fitted.pairs
+    n = count_rows(fitted)
     wanted = np.where((left >= 0) & (right >= 0), left * n + right, -1)
-    at = np.minimum(np.searchsorted(known[order], wanted), n - 1)
-    row = order[at]
-    return np.where(known[row] == wanted, row, -1)
+    at = np.minimum(np.searchsorted(pairs, wanted), len(pairs) - 1)
+    return np.where(pairs[at] == wanted, rows[at], -1)
 
 
 def _memberships(fitted: FittedMap | ComposedMap, rows: Any) -> Graph:

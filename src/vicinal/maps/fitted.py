@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from vicinal.graph.graph import Graph
 from vicinal.layout.density import Radii, Summary
-from vicinal.maps.plans import Reference
+from vicinal.maps.plans import Reference, SampledPlan
 from vicinal.maps.recipe import Recipe
 from vicinal.maps.row_facts import RowFacts
-from vicinal.maps.selection import select_rows
+from vicinal.maps.selection import Selection, select_rows
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingData
 from vicinal.runtime.cached import cached
@@ -93,19 +93,19 @@ class FittedMap:
         return self.data if self.laid_out is None else self.data.take(self.laid_out)
 
     @cached
-    def position(self) -> NDArray[np.int64]:
-        """For every row of the data the laid out row that has its place, or -1."""
-        return select_rows(self.data, self.facts, unique=self.recipe.unique).position
+    def selection(self) -> Selection:
+        """The rows that were laid out, and whose place every row of the data has."""
+        return select_rows(self.data, self.facts, unique=self.recipe.unique)
 
-    @property
+    @cached
     def reference(self) -> Reference:
         """The finished map that new rows are placed in."""
         if self.embedding is None:
             raise ValueError("there is no map: only the graph was asked for")
-        if self.laid_out is None:
-            return Reference(self.graph, self.embedding, self.facts)
-        facts = select_rows(self.data, self.facts, unique=self.recipe.unique).facts
-        return Reference(self.graph, self.embedding[self.laid_out], facts)
+        plan, places, facts = self.recipe.plan, self.embedding, self.facts
+        if self.laid_out is not None:
+            places, facts = places[self.laid_out], self.selection.facts
+        return Reference(places, plan.negative_weights(self.graph, facts) if isinstance(plan, SampledPlan) else None)
 
     def check(self) -> None:
         """Raise ValueError if the parts do not fit together: a model file may hold anything."""

@@ -25,8 +25,7 @@ def place_in(grown: GrowingMap, rows: NDArray[np.float32], placement_seed: int) 
         plan, affinity = grown.growth.plan(placement_seed), grown.growth.affinity(grown.search.k)
         neighbors = grown.search.query(rows[new], affinity.query_columns(len(places)))
         graph = affinity.graph_to_known(neighbors, len(places), n_jobs)
-        # Rows have no weights, so negatives do not depend on the graph of the reference.
-        found[new] = plan.place(graph, Reference(graph, places, RowFacts()), keys[new], n_jobs=n_jobs)
+        found[new] = plan.place(graph, Reference(places), keys[new], n_jobs=n_jobs)
     return found
 
 

@@ -34,11 +34,11 @@ TSNE_PLACEMENT = Phase(100, 1.5, 0.1, 0.8)
 
 @dataclass(frozen=True)
 class Reference:
-    """A finished map that new rows are placed in: its graph, its places, and the weights of its rows."""
+    """A finished map that new rows are placed in: its places, and in which proportion its rows are drawn as negatives
+    (None: uniformly)."""
 
-    graph: Graph
     places: NDArray[np.float32]
-    facts: RowFacts
+    negative_weights: NDArray[np.floating[Any]] | None = None
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class SampledPlan:
             seed=self.placement_seed,
             n_jobs=n_jobs,
             row_keys=keys,
-            negative_weights=self.negative_weights(reference.graph, reference.facts),
+            negative_weights=reference.negative_weights,
             density=density,
         )
         layout.step(n_epochs)
