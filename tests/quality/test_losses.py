@@ -24,7 +24,8 @@ LOSSES: dict[str, Evaluate] = {
     "kl_divergence": losses.kl_divergence,
     "negative_log_likelihood": losses.negative_log_likelihood,
     "density_cost": lambda g, y, **k: losses.density_cost(g, y, KERNEL, np.arange(g.n), **k),
-    "effective_loss": lambda g, y, **k: losses.effective_loss(g, y, KERNEL, **k),
+    "resting_negatives": lambda g, y, **k: losses.effective_loss(g, y, KERNEL, negatives="resting", **k),
+    "moving_negatives": lambda g, y, **k: losses.effective_loss(g, y, KERNEL, negatives="moving", **k),
 }
 
 
@@ -81,6 +82,19 @@ def test_repulsion_strength_and_negatives_multiply_the_repulsion(graph: Graph, e
     assert strong.repulsion == pytest.approx(6.0 * plain.repulsion)
 
 
+def test_effective_loss_has_half_the_repulsion_if_negatives_rest(graph: Graph, embedding: NDArray[np.float32]) -> None:
+    resting = losses.effective_loss(graph, embedding, KERNEL, negatives="resting")
+    moving = losses.effective_loss(graph, embedding, KERNEL, negatives="moving")
+    assert moving == losses.Loss(resting.attraction, 2.0 * resting.repulsion)
+
+
+def test_effective_loss_is_that_of_the_negatives_of_the_schedule(graph: Graph, embedding: NDArray[np.float32]) -> None:
+    for moves, kind, other in ((False, "resting", "moving"), (True, "moving", "resting")):
+        schedule = Schedule(update_negatives=moves)
+        named = {k: losses.effective_loss(graph, embedding, KERNEL, schedule, negatives=k) for k in (kind, other)}
+        assert losses.effective_loss(graph, embedding, KERNEL, schedule) == named[kind] != named[other]
+
+
 def test_effective_loss_uses_weights_relative_to_the_largest(graph: Graph, embedding: NDArray[np.float32]) -> None:
     """In the layout these are the probabilities of firing."""
     halved = graph.with_weights(graph.to_scipy() * np.float32(0.5))
@@ -122,6 +136,7 @@ def test_the_embedding_is_not_changed(graph: Graph, embedding: NDArray[np.float3
         (lambda g, y: losses.cross_entropy(g, y * 1e18, KERNEL), "first in row 0"),
         (lambda g, y: losses.cross_entropy(g, y, KERNEL, samples=0), "samples must be"),
         (lambda g, y: losses.cross_entropy(g, y, KERNEL, samples="all"), "samples must be"),
+        (lambda g, y: losses.effective_loss(g, y, KERNEL, negatives="both"), "negatives must be 'resting', 'moving'"),
         (lambda g, y: losses.kl_divergence(g, y, 0.0), "dof must be a positive number"),
         (lambda g, y: losses.kl_divergence(g.with_weights(g.to_scipy() * 0), y), "requires a graph with edges"),
         (lambda g, y: losses.density_cost(g, y, KERNEL, [1.0]), "log_radii must hold"),

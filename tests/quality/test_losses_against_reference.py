@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -55,13 +56,15 @@ def test_umap_costs_equal_the_reference(fuzzy: Graph, embedding: NDArray[np.floa
     found = [
         losses.cross_entropy(fuzzy, embedding, kernel),
         losses.reduced_cross_entropy(fuzzy, embedding, kernel),
-        losses.effective_loss(fuzzy, embedding, kernel, schedule),
+        losses.effective_loss(fuzzy, embedding, kernel, schedule, negatives="moving"),
+        losses.effective_loss(fuzzy, embedding, kernel, schedule, negatives="resting"),
         losses.density_cost(fuzzy, embedding, kernel, radii, 40.0),
     ]
     wanted = [
         reference.cross_entropy(p, embedding, *ab),
         reference.reduced_cross_entropy(p, embedding, *ab),
         reference_losses.effective_loss(p / p.max(), embedding, *ab, 7),
+        reference_losses.resting_loss(p / p.max(), embedding, *ab, 7),
         reference.densmap_cost(p, embedding, radii, *ab, 40.0),
     ]
     np.testing.assert_allclose([float(one) for one in found], wanted, rtol=1e-6)
@@ -132,6 +135,58 @@ def test_gradients_are_derivatives_of_the_losses(fuzzy: Graph, embedding: NDArra
     ):
         difference = (cost(spread + step * direction) - cost(spread - step * direction)) / (2 * step)
         assert (gradient * direction).sum() == pytest.approx(difference, rel=0.02)
+
+
+def central_differences(cost: Callable[[NDArray[np.float64]], Any], y: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the derivatives of a cost, or of a vector of them in the last axis, by the coordinates of y."""
+    step, out = 1e-5, []
+    for at in np.ndindex(y.shape):
+        shift = np.zeros_like(y)
+        shift[at] = step
+        out.append((np.asarray(cost(y + shift)) - np.asarray(cost(y - shift))) / (2 * step))
+    return np.array(out)
+
+
+def ring_and_star(n: int = 6) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the memberships of two graphs: in a ring all degrees are equal, in a star they are not."""
+    ring, star = np.zeros((n, n)), np.zeros((n, n))
+    for i in range(n):
+        ring[i, (i + 1) % n] = ring[(i + 1) % n, i] = 0.5
+        star[0, i] = star[i, 0] = 0.5 * (i > 0)
+    return ring, star
+
+
+def test_mean_step_of_resting_negatives_is_a_gradient_only_if_degrees_are_equal() -> None:
+    """The step is the gradient of J in a ring; in a star its derivatives are not symmetric, so no loss has it."""
+    y, ab, negatives = 3.0 * np.random.default_rng(8).normal(size=(6, 2)), (1.577, 0.8951), 5
+    for p, equal in zip(ring_and_star(), (True, False), strict=True):
+
+        def step(places: NDArray[np.float64], p: NDArray[np.float64] = p) -> NDArray[np.float64]:
+            return reference_losses.expected_gradient(p, places, *ab, negatives, eps=0.0).ravel()
+
+        def loss(places: NDArray[np.float64], p: NDArray[np.float64] = p) -> float:
+            return reference_losses.resting_loss(p, places, *ab, negatives)
+
+        slope, derivatives = central_differences(loss, y), central_differences(step, y)
+        asymmetry = np.abs(derivatives - derivatives.T).max() / np.abs(derivatives).max()
+        distance = np.abs(slope - step(y)).max() / np.abs(slope).max()
+        assert (asymmetry < 1e-6, distance < 1e-6) == (equal, equal)
+        assert equal or (asymmetry > 0.01 and distance > 0.01)
+
+
+def test_gradient_of_the_resting_loss_is_that_of_moving_negatives_with_half_the_repulsion(fuzzy: Graph) -> None:
+    spread = 40.0 * np.random.default_rng(1).normal(size=(ROWS, 2))
+    half = Schedule(update_negatives=True, repulsion_strength=0.5)
+    gradient = losses.expected_gradient(fuzzy, spread, KERNELS[0], half)
+    p, ab = dense(fuzzy), (KERNELS[0].a, KERNELS[0].b)
+    wanted = reference_losses.effective_gradient(p / p.max(), spread, *ab, 5)
+    attraction = reference_losses.effective_gradient(p / p.max(), spread, *ab, 0)
+    np.testing.assert_allclose(gradient, (wanted + attraction) / 2, rtol=0, atol=2e-5 * np.abs(wanted).max())
+    direction, step = np.random.default_rng(2).normal(size=spread.shape), 1e-3
+    above, below = (
+        reference_losses.resting_loss(p / p.max(), spread + sign * step * direction, *ab, 5) for sign in (1, -1)
+    )
+    assert (gradient * direction).sum() == pytest.approx((above - below) / (2 * step), rel=0.02)
 
 
 def test_the_mean_of_epoch_gradients_is_the_expected_gradient() -> None:

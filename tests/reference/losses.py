@@ -137,6 +137,17 @@ def effective_loss(p: ArrayLike, embedding: ArrayLike, a: float, b: float, negat
     return float(2.0 * (cost + weight * repel_cost(d2[first, second], a, b)).sum())
 
 
+def resting_loss(p: ArrayLike, embedding: ArrayLike, a: float, b: float, negatives: int) -> float:
+    """Return J: eq. 29 with half the repulsion, since of a pair that repels only the row that drew the other moves."""
+    member, d2 = np.asarray(p, dtype=np.float64), squared_distances(embedding)
+    total = 0.0
+    for i, degree in enumerate(member.sum(axis=1)):
+        others = np.arange(len(member)) != i
+        total += float((member[i, others] * attract_cost(d2[i, others], a, b)).sum())
+        total += 0.5 * degree * negatives / len(member) * float(repel_cost(d2[i, others], a, b).sum())
+    return total
+
+
 def effective_gradient(
     p: ArrayLike, embedding: ArrayLike, a: float, b: float, negatives: int, eps: float = EPS
 ) -> Floats:

@@ -102,7 +102,8 @@ class UMAP(MapEstimator):
     update_negatives : bool, default False
         Whether negative samples move too (the line of Algorithm 1 that "does not exist in original UMAP").
     compute_loss : bool, default False
-        Whether ``loss_history_`` records the loss of the sampler (survey eq. 29) along the layout.
+        Whether ``loss_history_`` records the expected loss of the sampler along the layout
+        (:func:`vicinal.losses.effective_loss`): survey eq. 29 if negatives move, with half its repulsion if they rest.
     memory_limit : int or str, optional
         Bytes, or a text such as "2GB". A fit that would take more memory beyond its input
         (:func:`vicinal.estimate_memory`) raises MemoryError before it allocates anything.

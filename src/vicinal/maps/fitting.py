@@ -199,7 +199,7 @@ def map_divergence(graph: Graph, places: NDArray[np.float32], dof: float, n_jobs
 
 
 def _loss_history(task: LayoutTask, schedule: Schedule) -> History:
-    """Record what the sampler minimizes (survey eq. 29) along the layout."""
+    """Record the expected loss of the schedule's negatives (:func:`effective_loss`) along the layout."""
     graph, plan, selection = task.prepared.graph, task.recipe.plan, task.prepared.selection
     assert isinstance(plan, SampledPlan)
     kernel, samples = plan.forces.kernel, None if graph.n <= SMALL_ROWS else LOSS_SAMPLES

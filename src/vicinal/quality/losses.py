@@ -1,13 +1,18 @@
-"""The survey's costs of a map, exact or sampled, and the loss that negative sampling minimises.
+"""The survey's costs of a map, exact or sampled, and the loss that negative sampling lowers.
 
     c1   cross_entropy             eq. 6, 17    UMAP's stated cost
     c2   reduced_cross_entropy     eq. 7-11     c1 without its constant
     c4   kl_divergence             eq. 22       t-SNE
     c5   negative_log_likelihood   eq. 23       LargeVis
     c6   density_cost              eq. 34       densMAP
-         effective_loss            eq. 29       loss that UMAP's sampler minimises if negatives move too
+         effective_loss            eq. 29       loss of UMAP's sampler, for resting or moving negatives
          stated_gradient           eq. 26       gradient of c2
-         expected_gradient         eq. 25, 27   mean gradient of the sampler
+         expected_gradient         eq. 25, 27   mean step of the sampler
+
+Let A be the attraction Σ p_ij c^a_ij over the edges and R the repulsion (m/n) Σ_i d_i Σ_j c^r_ij over all pairs, with
+d_i = Σ_j p_ij. Negatives that move give eq. 29, A + R. Negatives that rest, UMAP's default, give J = A + R/2: in a pair
+(i, j) both rows draw each other as negatives, but only the row that draws moves, so the pair is pushed apart half as
+much.
 
 Each cost is a sum over the edges of the graph plus a sum over all pairs of rows. The second sum is exact for up to
 EXACT_ROWS rows; for more rows it is estimated from SAMPLES random partners per row.
@@ -50,6 +55,9 @@ CAUCHY = Kernel(1.0, 1.0)
 
 Floats = NDArray[np.float64]
 Samples = int | Literal["auto"] | None
+Negatives = Literal["resting", "moving"]
+# The part of R, the repulsion of eq. 29, in the loss of each kind of negatives.
+REPULSION_SHARE = {"resting": 0.5, "moving": 1.0}
 
 
 @dataclass(frozen=True)
@@ -187,19 +195,37 @@ def effective_loss(
     kernel: Kernel,
     schedule: Schedule | None = None,
     *,
+    negatives: Negatives | None = None,
     samples: Samples = "auto",
     seed: int = 0,
     n_jobs: int = -1,
 ) -> Loss:
-    """Compute the loss that an epoch minimises on average if negatives move too (eq. 29).
+    """Compute the expected loss of an epoch of sampling: J = A + R/2 for resting, eq. 29 for moving negatives.
 
-    The schedule gives m of the equation (``negative_sample_rate``) and the strength of the repulsion. p_ij is the
-    weight of an edge relative to the largest weight, which is its probability to fire in an epoch of the layout.
+    p_ij is the weight of an edge relative to the largest weight, which is its probability to fire in an epoch of the
+    layout. The attraction is A = Σ p_ij c^a_ij over the edges. The repulsion is R = (m/n) Σ_i d_i Σ_j c^r_ij if
+    negatives move, and R/2 if they rest.
+
+    For moving negatives the gradient of this loss is :func:`expected_gradient`. For resting ones that is true only if
+    all degrees d_i are equal: row j pushes row i with weight d_i in the sampler, and with (d_i + d_j)/2 in J.
+
+    Parameters
+    ----------
+    schedule : Schedule, optional
+        Gives m (``negative_sample_rate``) and the strength of the repulsion.
+    negatives : {"resting", "moving"}, optional
+        Which negatives the loss is for, by default those of the schedule (``update_negatives``). Maps are compared by
+        the same loss, however they were made: J is ``negatives="resting"``, eq. 29 is ``negatives="moving"``.
+    graph, embedding, kernel, samples, seed, n_jobs
+        See the module.
     """
     schedule = schedule or Schedule()
+    kind = negatives or ("moving" if schedule.update_negatives else "resting")
+    if kind not in REPULSION_SHARE:
+        raise ValueError(f"negatives must be 'resting', 'moving' or None, got {negatives!r}")
     graph, degree = _firing(graph)
     pairs = _Pairs(graph, embedding, samples, seed, n_jobs)
-    share = schedule.repulsion_strength * schedule.negative_sample_rate / max(graph.n, 1)
+    share = REPULSION_SHARE[kind] * _draws_per_pair(schedule, graph.n)
     repulsion, error = pairs.over_all("repel_cost", kernel, degree)
     pull = pairs.over_edges("attract_cost", kernel)
     return Loss(pull, share * repulsion, standard_error=share * error)
@@ -223,15 +249,18 @@ def expected_gradient(
     rows: ArrayLike | None = None,
     n_jobs: int = -1,
 ) -> Floats:
-    """Compute the mean gradient of an epoch of the sampler (eq. 25), for ``rows`` or by default for all rows.
+    """Compute the mean step of an epoch of the sampler (eq. 25), for ``rows`` or by default for all rows.
 
-    With ``schedule.update_negatives`` it is the mean of eq. 27, which is the gradient of :func:`effective_loss`.
+    It is the mean displacement of a row in an epoch, divided by the negative learning rate. With
+    ``schedule.update_negatives`` it is the mean of eq. 27, which is the gradient of :func:`effective_loss`. For resting
+    negatives it is the gradient of no loss, unless all degrees are equal: row i pushes itself away from row j with
+    weight d_i, row j itself away from row i with weight d_j, so the matrix of its derivatives is not symmetric.
     Unlike in the layout, gradients are not clipped.
     """
     schedule = schedule or Schedule()
     graph, degree = _firing(graph)
     pairs = _Pairs(graph, embedding, None, 0, n_jobs, rows)
-    share = schedule.repulsion_strength * schedule.negative_sample_rate / max(graph.n, 1)
+    share = _draws_per_pair(schedule, graph.n)
     own = degree if pairs.rows is None else degree[pairs.rows]
     push = own[:, None] * pairs.forces("repel", kernel)
     if schedule.update_negatives:
@@ -359,6 +388,11 @@ def _checked_rows(rows: ArrayLike, n: int) -> NDArray[np.int32]:
     if given.ndim != 1 or not numbers or (given.size and (given.min() < 0 or given.max() >= n)):
         raise ValueError(f"rows must be row numbers below {n}, got {rows!r}")
     return np.ascontiguousarray(given, dtype=np.int32)
+
+
+def _draws_per_pair(schedule: Schedule, n: int) -> float:
+    """Return how often a firing edge draws a given row, m/n, times the strength of the repulsion."""
+    return schedule.repulsion_strength * schedule.negative_sample_rate / max(n, 1)
 
 
 def _firing(graph: Graph) -> tuple[Graph, Floats]:
