@@ -102,14 +102,16 @@ def minimize_cost(
 
 
 def which_loss(data: Data, steps: int = 250) -> None:
-    """Compare maps that minimize the stated cost (eq. 7) and the effective one (eq. 29)."""
-    graph, kernel, moving = data.fuzzy, vicinal.fit_ab(), vicinal.Schedule(update_negatives=True)
+    """Compare maps that minimize the stated cost (eq. 7) and J, the effective one of resting negatives."""
+    graph, kernel = data.fuzzy, vicinal.fit_ab()
+    # J is eq. 29 with half the repulsion.
+    halved = vicinal.Schedule(update_negatives=True, repulsion_strength=0.5)
     sampled = data.umap()
     model = vicinal.UMAP(n_neighbors=N_NEIGHBORS, random_state=SEED, n_epochs=0).fit(data.rows)
     start = model.embedding_
     effective = minimize_cost(
-        lambda y: losses.effective_loss(graph, y, kernel, moving),
-        lambda y: losses.expected_gradient(graph, y, kernel, moving),
+        lambda y: losses.effective_loss(graph, y, kernel, halved),
+        lambda y: losses.expected_gradient(graph, y, kernel, halved),
         start,
         steps,
     )
@@ -122,13 +124,14 @@ def which_loss(data: Data, steps: int = 250) -> None:
     maps = {
         "the spectral start": start,
         "UMAP's sampler": sampled,
-        "L-BFGS on the effective loss (eq. 29)": effective,
+        "L-BFGS on the effective loss J": effective,
         "L-BFGS on the stated loss (eq. 7)": stated,
     }
     draw(f"forces-loss-{data.name}.png", data, {name: maps[name] for name in list(maps)[1:]}, columns=3)
     lines = []
     for name, places in maps.items():
-        one, other = losses.reduced_cross_entropy(graph, places, kernel), losses.effective_loss(graph, places, kernel)
+        one = losses.reduced_cross_entropy(graph, places, kernel)
+        other = losses.effective_loss(graph, places, kernel, negatives="resting")
         lines.append(
             [
                 name,
@@ -144,7 +147,7 @@ def which_loss(data: Data, steps: int = 250) -> None:
             "stated repulsion",
             "c2 (eq. 7)",
             "effective repulsion",
-            "effective loss (eq. 29)",
+            "effective loss J",
             "recall@15",
             "10-NN accuracy",
         ],
@@ -168,7 +171,7 @@ def compare_gradients(data: Data, embedding: Map, kernel: Kernel) -> None:
         return float((x * y).sum() / np.sqrt((x * x).sum() * (y * y).sum()))
 
     size = [float(np.sqrt((g * g).sum(axis=1).mean())) for g in (moves, expected, stated)]
-    print(f"mean degree {degree.mean():.2f}: the repulsion of a pair is {degree.mean() * 5 / n:.2e} of the stated one")
+    print(f"mean degree {degree.mean():.2f}: the repulsion of a pair is {degree.mean() * 2.5 / n:.2e} of the stated one")
     table(
         ["gradient in UMAP's map", "length per row", "cosine with the sampler's mean step"],
         [
@@ -186,7 +189,7 @@ def histories(data: Data) -> None:
     kernel = vicinal.fit_ab()
     kinds = {
         "stated, eq. 7": lambda y: losses.reduced_cross_entropy(data.fuzzy, y, kernel),
-        "effective, eq. 29": lambda y: losses.effective_loss(data.fuzzy, y, kernel),
+        "effective, J": lambda y: losses.effective_loss(data.fuzzy, y, kernel, negatives="resting"),
     }
     records = {name: losses.History(loss, every=10) for name, loss in kinds.items()}
 
@@ -220,7 +223,7 @@ def negatives(data: Data) -> None:
             name = f"m = {rate}" + (", negatives move" if moving else "")
             places = data.umap(negative_sample_rate=rate, update_negatives=moving)
             maps[name] = places
-            common = losses.effective_loss(data.fuzzy, places, kernel)
+            common = losses.effective_loss(data.fuzzy, places, kernel, negatives="moving")
             extent = np.sqrt(((places - places.mean(axis=0)) ** 2).sum(axis=1).mean())
             lines.append(
                 [
