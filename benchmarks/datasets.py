@@ -1,17 +1,20 @@
 """The benchmark data as .npy files, so that every system reads the same float32 rows at the same cost.
 
-Fashion-MNIST comes from Debian's package `dataset-fashion-mnist` (60,000 training rows, then 10,000 test rows); digits
-and iris come with scikit-learn. Files are created once and cached in `.cache/`, which git ignores.
+Fashion-MNIST comes from Debian's package `dataset-fashion-mnist` (60,000 training rows, then 10,000 test rows); digits,
+iris, wine and breast cancer come with scikit-learn, the last two standardised; shapes.py makes the others. Files are
+created once and cached in `.cache/`, which git ignores.
 """
 
 from __future__ import annotations
 
 import gzip
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from shapes import METRICS, SHAPES
 
 CACHE = Path(__file__).parent / ".cache"
 FASHION_MNIST = Path("/usr/share/datasets/fashion-mnist")
@@ -22,16 +25,21 @@ IMAGE_HEADER, LABEL_HEADER = 16, 8
 SHIFTS = ((0, 0), (0, 1), (1, 0), (0, -1), (-1, 0), (1, 1), (-1, -1), (1, -1), (-1, 1), (0, 2))
 # A shift that is not among the copies, for rows that are close to the data but not in it.
 UNSEEN_SHIFT = (2, 0)
+SHUFFLE_SEED = 20240229
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """The first `rows` rows of a file; `key` identifies them in caches and results."""
+    """The first `rows` rows of a file; `key` identifies them in caches and results.
+
+    Data without classes has no `label_file`.
+    """
 
     name: str
     rows: int
     data_file: Path
-    label_file: Path
+    label_file: Path | None
+    metric: str = "euclidean"
 
     @property
     def key(self) -> str:
@@ -41,6 +49,8 @@ class Dataset:
         return read_rows(self.data_file, 0, self.rows)
 
     def labels(self) -> np.ndarray:
+        if self.label_file is None:
+            raise ValueError(f"{self.name} has no classes")
         return read_rows(self.label_file, 0, self.rows)
 
 
@@ -54,15 +64,27 @@ def read_rows(file: Path, start: int, stop: int) -> Any:
 
 
 def open_dataset(name: str, size: int | None = None) -> Dataset:
-    """Open `iris`, `digits` or `fashion`, or its first `size` rows."""
+    """Open one of SOURCES, or its first `size` rows."""
     data_file, label_file = CACHE / f"{name}.npy", CACHE / f"{name}-labels.npy"
-    if not (data_file.exists() and label_file.exists()):
+    if not data_file.exists():
         CACHE.mkdir(exist_ok=True)
         data, labels = SOURCES[name]()
+        # The file of the data is written last: if it exists, both are complete.
+        if labels is not None:
+            np.save(label_file, np.ascontiguousarray(labels, dtype=np.int64))
         np.save(data_file, np.ascontiguousarray(data, dtype=np.float32))
-        np.save(label_file, np.ascontiguousarray(labels, dtype=np.int64))
     rows = len(np.load(data_file, mmap_mode="r"))
-    return Dataset(name, min(rows, size or rows), data_file, label_file)
+    known = label_file if label_file.exists() else None
+    return Dataset(name, min(rows, size or rows), data_file, known, METRICS.get(name, "euclidean"))
+
+
+def open_shuffled(base: Dataset) -> Dataset:
+    """Open the rows of a data set without classes in random order."""
+    name = f"{base.key}-shuffled"
+    data_file = CACHE / f"{name}.npy"
+    if not data_file.exists():
+        np.save(data_file, np.random.default_rng(SHUFFLE_SEED).permutation(base.data()))
+    return Dataset(name, base.rows, data_file, None, base.metric)
 
 
 def open_topics(size: int | None = None) -> Dataset:
@@ -136,4 +158,20 @@ def read_iris() -> tuple[np.ndarray, np.ndarray]:
     return load_iris(return_X_y=True)
 
 
-SOURCES = {"fashion": read_fashion, "digits": read_digits, "iris": read_iris}
+def read_standardised(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Read scikit-learn's data set `load_{name}` with columns of mean 0 and variance 1."""
+    from sklearn import datasets
+    from sklearn.preprocessing import StandardScaler
+
+    data, labels = getattr(datasets, f"load_{name}")(return_X_y=True)
+    return StandardScaler().fit_transform(data), labels
+
+
+SOURCES = {
+    "fashion": read_fashion,
+    "digits": read_digits,
+    "iris": read_iris,
+    "wine": partial(read_standardised, "wine"),
+    "breast cancer": partial(read_standardised, "breast_cancer"),
+    **SHAPES,
+}

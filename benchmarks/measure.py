@@ -48,6 +48,10 @@ def input_bytes(data: Any) -> int:
     return data.data.nbytes + data.indices.nbytes + data.indptr.nbytes
 
 
+def metric_option(job: Job) -> dict[str, str]:
+    return {"metric": job["metric"]} if "metric" in job else {}
+
+
 def fit(job: Job, system: System) -> Report:
     """Import, read, fit, save, as a user's script does. The driver times the whole process."""
     start = perf_counter()
@@ -55,8 +59,7 @@ def fit(job: Job, system: System) -> Report:
     loaded = perf_counter()
     data = read_rows(job, 0, job["rows"])
     read, resident = perf_counter(), memory("VmRSS")
-    options = {"metric": job["metric"]} if "metric" in job else {}
-    model = system.fit(data, job["seed"], **options)
+    model = system.fit(data, job["seed"], **metric_option(job))
     done, peak = perf_counter(), memory("VmHWM")
     np.save(job["embedding"], model.embedding_)
     if "index" in job:
@@ -122,12 +125,31 @@ def time_single_rows(model: Any, rows: np.ndarray) -> list[float]:
 
 
 def seeds(job: Job, system: System) -> Report:
-    """Make one map per seed."""
+    """Make one map per seed and time each fit; with `warm_rows` after a fit that is not counted."""
     system.load()
     data = read_rows(job, 0, job["rows"])
-    maps = [system.fit(data, seed).embedding_ for seed in job["seeds"]]
+    options = metric_option(job)
+    if "warm_rows" in job:
+        system.fit(data[: job["warm_rows"]], job["seeds"][0], **options)
+    maps, seconds = [], []
+    for seed in job["seeds"]:
+        start = perf_counter()
+        maps.append(system.fit(data, seed, **options).embedding_)
+        seconds.append(perf_counter() - start)
     np.save(job["embedding"], np.stack(maps))
-    return {"seeds": job["seeds"]}
+    return {"seeds": job["seeds"], "seconds": seconds}
+
+
+def neighbors(job: Job, system: System) -> Report:
+    """Find the neighbors of all rows in a warm process."""
+    system.load()
+    system.find_neighbors(read_rows(job, 0, min(job["rows"], job["warm_rows"])), job["seed"])
+    data = read_rows(job, 0, job["rows"])
+    start = perf_counter()
+    index = system.find_neighbors(data, job["seed"])
+    seconds = perf_counter() - start
+    np.save(job["index"], index)
+    return {"neighbors": seconds}
 
 
 TASKS = {
@@ -135,6 +157,7 @@ TASKS = {
     "stages": stages,
     "transform": transform,
     "seeds": seeds,
+    "neighbors": neighbors,
     "progressive": progressive.progressive,
     "one_shot": progressive.one_shot,
 }

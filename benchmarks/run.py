@@ -1,4 +1,6 @@
-"""Run benchmark suites: `python benchmarks/run.py SUITE... [--repeats N] [--size N]`; SUITE may be `all`.
+"""Run benchmark suites: `python benchmarks/run.py SUITE... [--repeats N] [--size N]`.
+
+SUITE may be `all`, or `optimum`, which stands for all suites whose names begin with it.
 
 The package is measured in `.venv-package`, which holds it and what it requires, the other libraries in `.venv-bench`,
 made from `requirements.txt` (`make bench` makes both; or see --own-python and --peer-python). Neither has further
@@ -17,15 +19,20 @@ from pathlib import Path
 from datasets import CACHE
 from driver import Driver
 from machine import describe_machine, installed_versions
-from suites import SUITES
+from optimum import OPTIMUM
+from suites import SUITES as OTHERS
 from table import write_table
 
 HERE = Path(__file__).resolve().parent
+SUITES = OTHERS | OPTIMUM
+GROUPS = {"all": list(SUITES), "optimum": list(OPTIMUM)}
 
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("suites", nargs="+", choices=[*SUITES, "all"], metavar="SUITE", help=", ".join(SUITES))
+    parser.add_argument(
+        "suites", nargs="+", choices=[*SUITES, *GROUPS], metavar="SUITE", help=", ".join([*SUITES, *GROUPS])
+    )
     parser.add_argument("--repeats", type=int, help="measurements per system (default: depends on the suite)")
     parser.add_argument("--size", type=int, help="trial run with only the first rows of every data set")
     parser.add_argument("--own-python", type=Path, default=HERE.parent / ".venv-package" / "bin" / "python")
@@ -39,8 +46,7 @@ def main() -> None:
     output = HERE if arguments.size is None else CACHE / "trial"
     results = output / "results"
     results.mkdir(parents=True, exist_ok=True)
-    names = list(SUITES) if "all" in arguments.suites else arguments.suites
-    for name in names:
+    for name in [one for given in arguments.suites for one in GROUPS.get(given, [given])]:
         suite, repeats = SUITES[name]
         driver = Driver(interpreters, CACHE / "scratch", arguments.repeats or repeats, arguments.size, results)
         print(f"{name}: {driver.repeats} repeats", file=sys.stderr, flush=True)

@@ -1,7 +1,7 @@
 """Quality of a map on a sample of rows, the same rows for every system.
 
-The scores use NumPy, SciPy's k-d tree and brute force, not the package under test. Neighbors never include the row
-itself. Distances in the input are Euclidean.
+The scores use NumPy, SciPy's k-d tree and brute force, not the package under test; only the losses, sums over all
+pairs, are computed by its code, for every system on the same graph. Neighbors never include the row itself.
 """
 
 from __future__ import annotations
@@ -11,16 +11,19 @@ from pathlib import Path
 
 import numpy as np
 from datasets import CACHE, Dataset
+from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
-from scipy.spatial.distance import pdist
+from scipy.spatial.distance import cdist, pdist
 from scipy.stats import rankdata
 
 SAMPLE = 2000
 SAMPLE_SEED = 20240229
 NEIGHBORS = 15
 WIDE_NEIGHBORS = 100
-# Ranking by float32 |x|^2 + |y|^2 - 2xy may swap near ties; this many candidates are ranked again in float64.
+# Ranking by float32 |x|^2 + |y|^2 - 2xy may swap near ties; this many candidates are ranked again in float64. Rows with
+# few columns are ranked in float64 throughout.
 CANDIDATES = 64
+FEW_COLUMNS = 64
 BLOCK_ROWS = 250
 
 
@@ -43,30 +46,40 @@ def load_truth(dataset: Dataset) -> Truth:
     """Return the reference of a data set, cached in `.cache/`."""
     file = CACHE / f"truth-{dataset.key}.npz"
     if not file.exists():
-        truth = find_truth(dataset.data())
+        truth = find_truth(dataset.data(), dataset.metric)
         np.savez(file, rows=truth.rows, neighbors=truth.neighbors, pair_ranks=truth.pair_ranks)
     with np.load(file, allow_pickle=False) as arrays:
         return Truth(arrays["rows"], arrays["neighbors"], arrays["pair_ranks"])
 
 
-def find_truth(data: np.ndarray) -> Truth:
+def find_truth(data: np.ndarray, metric: str = "euclidean") -> Truth:
     rows = sample_rows(len(data))
     k = min(NEIGHBORS, len(data) - 1)
     neighbors = np.empty((len(rows), k), dtype=np.int64)
-    for start, ranking in ranking_blocks(data, rows):
+    # SciPy's Jaccard distance is of booleans.
+    exactly = data.astype(bool if metric == "jaccard" else np.float64)
+    for start, ranking in ranking_blocks(data, rows, metric):
         for offset, values in enumerate(ranking):
             row = rows[start + offset]
             width = min(CANDIDATES, len(data) - 1)
             near = np.argpartition(values, width)[: width + 1]
             near = np.sort(near[near != row])
-            exact = ((data[near].astype(np.float64) - data[row]) ** 2).sum(axis=1)
+            exact = cdist(exactly[near], exactly[[row]], metric)[:, 0]
             neighbors[start + offset] = near[np.argsort(exact, kind="stable")[:k]]
-    pair_ranks = rankdata(pdist(data[rows].astype(np.float64))).astype(np.float32)
+    pair_ranks = rankdata(pdist(exactly[rows], metric)).astype(np.float32)
     return Truth(rows, neighbors, pair_ranks)
 
 
-def ranking_blocks(data: np.ndarray, rows: np.ndarray):
-    """Yield (start, values): squared distances from sampled rows to all rows, up to a constant per row of `values`."""
+def ranking_blocks(data: np.ndarray, rows: np.ndarray, metric: str = "euclidean"):
+    """Yield (start, values): values that grow with the distances from sampled rows to all rows.
+
+    For Euclidean rows these are squared distances, up to a constant per row of `values`.
+    """
+    if data.shape[1] <= FEW_COLUMNS:
+        data = data.astype(np.float64)
+    if metric == "jaccard":
+        yield from jaccard_blocks(data, rows)
+        return
     norms = np.einsum("ij,ij->i", data, data)
     for start in range(0, len(rows), BLOCK_ROWS):
         block = data[rows[start : start + BLOCK_ROWS]]
@@ -74,6 +87,16 @@ def ranking_blocks(data: np.ndarray, rows: np.ndarray):
         values *= -2.0
         values += norms
         yield start, values
+
+
+def jaccard_blocks(data: np.ndarray, rows: np.ndarray):
+    """Yield (start, distances) of rows of 0 and 1."""
+    sizes = data.sum(axis=1)
+    for start in range(0, len(rows), BLOCK_ROWS):
+        block = rows[start : start + BLOCK_ROWS]
+        common = data[block] @ data.T
+        either = sizes[block, None] + sizes - common
+        yield start, 1.0 - np.divide(common, either, out=np.ones_like(common), where=either > 0)
 
 
 def map_neighbors(embedding: np.ndarray, rows: np.ndarray, k: int) -> np.ndarray:
@@ -97,11 +120,14 @@ def majority(votes: np.ndarray) -> np.ndarray:
     return counts.argmax(axis=1)
 
 
-def trustworthiness(data: np.ndarray, rows: np.ndarray, near: np.ndarray) -> float:
-    """Return Venna and Kaski's measure, which penalises map neighbors by how far beyond k they rank in the input."""
+def trustworthiness(data: np.ndarray, rows: np.ndarray, near: np.ndarray, metric: str = "euclidean") -> float:
+    """Return Venna and Kaski's measure, which penalises map neighbors by how far beyond k they rank in the input.
+
+    With the map as `data` and the true neighbors as `near` it is the continuity.
+    """
     n, k = len(data), near.shape[1]
     penalty = 0.0
-    for start, values in ranking_blocks(data, rows):
+    for start, values in ranking_blocks(data, rows, metric):
         block = near[start : start + len(values)]
         values[np.arange(len(values)), rows[start : start + len(values)]] = np.inf
         for slot in range(k):
@@ -112,21 +138,26 @@ def trustworthiness(data: np.ndarray, rows: np.ndarray, near: np.ndarray) -> flo
 
 
 def score_embedding(dataset: Dataset, embedding_file: Path) -> dict[str, float]:
-    """Return all scores of the map in a .npy file."""
+    """Return all scores of the map in a .npy file; accuracies only if the data has classes."""
     embedding = np.load(embedding_file).astype(np.float64)
     if embedding.shape[0] != dataset.rows or not np.isfinite(embedding).all():
         raise ValueError(f"expected a finite map of {dataset.rows} rows, got shape {embedding.shape}")
-    truth, data, labels = load_truth(dataset), dataset.data(), dataset.labels()
+    truth = load_truth(dataset)
     near = map_neighbors(embedding, truth.rows, min(WIDE_NEIGHBORS, dataset.rows - 1))
     map_ranks = rankdata(pdist(embedding[truth.rows]))
-    return {
+    scores = {
         "recall_15": overlap_share(truth.neighbors, near[:, :NEIGHBORS]),
         "true_15_in_100": overlap_share(truth.neighbors, near),
-        "accuracy_10nn": float((majority(labels[near[:, :10]]) == labels[truth.rows]).mean()),
-        "accuracy_5nn": float((majority(labels[near[:, :5]]) == labels[truth.rows]).mean()),
         "spearman": float(np.corrcoef(truth.pair_ranks, map_ranks)[0, 1]),
-        "trustworthiness_15": trustworthiness(data, truth.rows, near[:, :NEIGHBORS]),
+        "trustworthiness_15": trustworthiness(dataset.data(), truth.rows, near[:, :NEIGHBORS], dataset.metric),
+        "continuity_15": trustworthiness(embedding, truth.rows, truth.neighbors),
     }
+    if dataset.label_file is not None:
+        labels = dataset.labels()
+        for voters in (10, 5):
+            correct = majority(labels[near[:, :voters]]) == labels[truth.rows]
+            scores[f"accuracy_{voters}nn"] = float(correct.mean())
+    return scores
 
 
 def score_neighbors(dataset: Dataset, index_file: Path) -> float:
@@ -155,6 +186,36 @@ def score_sparse(dataset: Dataset, index_file: Path, embedding_file: Path) -> di
         "neighbor_recall": hits / (len(rows) * others),
         "accuracy_10nn": float((majority(labels[near]) == labels[rows]).mean()),
     }
+
+
+def largest_piece(places: np.ndarray, radius: float) -> int:
+    """Return the number of points in the largest group whose points are linked by steps of at most `radius`."""
+    tree = cKDTree(places)
+    linked = tree.sparse_distance_matrix(tree, radius, output_type="coo_matrix")
+    # Points that coincide have distance 0, which a sparse matrix would not count as a link.
+    linked.data[:] = 1.0
+    return int(np.bincount(connected_components(linked, directed=False)[1]).max())
+
+
+class SampledLoss:
+    """UMAP's expected loss of maps of a data set, computed by our code on one graph: J of resting negatives, eq. 29."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        from vicinal import find_neighbors, fit_ab, fuzzy_graph
+
+        neighbors = find_neighbors(dataset.data(), min(15, dataset.rows), metric=dataset.metric)
+        self.graph, self.kernel = fuzzy_graph(neighbors), fit_ab()
+
+    def score(self, embedding_file: Path) -> dict[str, float]:
+        from vicinal.quality.losses import effective_loss
+
+        resting = effective_loss(self.graph, np.load(embedding_file), self.kernel, negatives="resting", samples=None)
+        return {
+            "attraction": resting.attraction,
+            "repulsion": 2.0 * resting.repulsion,
+            "resting": resting.value,
+            "moving": resting.attraction + 2.0 * resting.repulsion,
+        }
 
 
 class Divergence:

@@ -54,6 +54,10 @@ class System:
         """Return the seconds per stage that the library reports for `fit`."""
         return {}
 
+    def find_neighbors(self, data: np.ndarray, seed: int) -> np.ndarray:
+        """Return the neighbor table of N_NEIGHBORS columns, the first of which is the row itself."""
+        raise NotImplementedError
+
     def stages(self, data: np.ndarray, seed: int) -> tuple[dict[str, float], dict[str, np.ndarray]]:
         """Time each stage alone; return seconds and results: `index` (neighbor table) and `embedding` (layout)."""
         raise NotImplementedError
@@ -76,6 +80,11 @@ class Vicinal(System):
 
     def stage_times(self, model: Any) -> dict[str, float]:
         return {stage: float(seconds) for stage, seconds in model.stage_times_.items()}
+
+    def find_neighbors(self, data: np.ndarray, seed: int) -> np.ndarray:
+        from vicinal.neighbors.index import find_neighbors
+
+        return find_neighbors(data, n_neighbors=N_NEIGHBORS, seed=seed).index
 
     def stages(self, data: np.ndarray, seed: int) -> tuple[dict[str, float], dict[str, np.ndarray]]:
         from vicinal.graph.fuzzy import fuzzy_graph
@@ -130,6 +139,30 @@ class VicinalLargeVis(Vicinal):
         import vicinal
 
         return vicinal.LargeVis(random_state=seed, n_jobs=-1).fit(data)
+
+
+class VicinalProgressive(Vicinal):
+    """A stream in batches of 1,000 rows, finished and polished."""
+
+    name = "vicinal Progressive"
+
+    def fit(self, data: np.ndarray, seed: int | None) -> Any:
+        import vicinal
+
+        return vicinal.ProgressiveUMAP(random_state=seed, n_jobs=-1).fit(data).polish()
+
+
+class VicinalAligned(Vicinal):
+    """Two slices with the same rows, each related to itself; the map is that of the first."""
+
+    name = "vicinal Aligned"
+
+    def fit(self, data: np.ndarray, seed: int | None) -> Any:
+        import vicinal
+
+        same = {row: row for row in range(len(data))}
+        model = vicinal.AlignedUMAP(random_state=seed, n_jobs=-1).fit([data, data], relations=[same])
+        return type("Map", (), {"embedding_": model.embeddings_[0]})
 
 
 class OpenTSNE(System):
@@ -222,9 +255,12 @@ class Pynndescent(System):
 
         return NNDescent(data, n_neighbors=N_NEIGHBORS, random_state=seed).neighbor_graph
 
+    def find_neighbors(self, data: np.ndarray, seed: int) -> np.ndarray:
+        return self.fit(data, seed)[0]
+
     def stages(self, data: np.ndarray, seed: int) -> tuple[dict[str, float], dict[str, np.ndarray]]:
         watch = Stopwatch()
-        index, _ = watch.time("neighbors", lambda: self.fit(data, seed))
+        index = watch.time("neighbors", lambda: self.find_neighbors(data, seed))
         return watch.seconds, {"index": index}
 
 
@@ -250,6 +286,8 @@ _ALL = (
     VicinalTSNE(),
     VicinalDensMAP(),
     VicinalLargeVis(),
+    VicinalProgressive(),
+    VicinalAligned(),
     UmapLearn(),
     UmapDensmap(),
     OpenTSNE(),

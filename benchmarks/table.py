@@ -14,6 +14,7 @@ from bars import (
     Documents,
     Record,
     all_bars,
+    mean,
     mean_quality,
     mebibytes,
     middle,
@@ -90,7 +91,11 @@ def groups(documents: Documents, suite: str, *keys: str) -> list[list[Record]]:
     found: dict[tuple[object, ...], list[Record]] = {}
     for record in select(documents, suite):
         found.setdefault(tuple(record.get(key) for key in keys), []).append(record)
-    return sorted(found.values(), key=lambda group: (group[0].get("rows", 0), group[0]["system"] != "vicinal"))
+
+    def place(group: list[Record]) -> tuple[int, str, bool]:
+        return group[0].get("rows", 0), group[0].get("case", ""), group[0]["system"] != "vicinal"
+
+    return sorted(found.values(), key=place)
 
 
 def process_section(suite: str, title: str) -> Callable[[Documents], list[str]]:
@@ -237,6 +242,67 @@ def quality_section(documents: Documents) -> list[str]:
     return ["## Digits, mean over seeds", "", documents["quality"]["description"], "", *rows(head, lines)]
 
 
+FIDELITY_COLUMNS = {
+    "trustworthiness_15": "trustworthiness",
+    "continuity_15": "continuity",
+    "spearman": "Spearman",
+    "recall_15": "recall@15",
+    "true_15_in_100": "true 15 in 100",
+}
+
+
+def optimum_section(suite: str, title: str) -> Callable[[Documents], list[str]]:
+    """Return a function that lists losses and neighborhoods by data and system, means over the seeds."""
+
+    def section(documents: Documents) -> list[str]:
+        lines = []
+        for group in groups(documents, suite, "case", "system"):
+            first = group[0]
+            losses = [f"{mean(group, 'loss', name):,.0f}" for name in ("resting", "attraction", "repulsion")]
+            whole = show(mean(group, "whole_rows"), "{:.1f}".format)
+            quality = [f"{mean_quality(group, name):.4f}" for name in FIDELITY_COLUMNS]
+            data = f"{first['case']} {first['rows']:,}"
+            fit = shown_seconds(middle(group, "fit"))
+            lines.append((data, first["system"], str(len(group)), *losses, whole, *quality, fit))
+        head = ("data", "system", "seeds", "J", "A", "R", "class 1 whole", *FIDELITY_COLUMNS.values(), "fit")
+        return [f"## {title}", "", documents[suite]["description"], "", *rows(head, lines)]
+
+    return section
+
+
+def order_section(documents: Documents) -> list[str]:
+    lines = []
+    for group in groups(documents, "optimum_order", "case", "system"):
+        where = {"case": group[0]["case"], "system": group[0]["system"]}
+        ordered, shuffled = (
+            mean(select(documents, "optimum_order", order=order, **where), "trustworthiness") or 0.0
+            for order in ("in order", "shuffled")
+        )
+        data = f"{where['case']} {group[0]['rows']:,}"
+        lines.append((data, where["system"], f"{ordered:.4f}", f"{shuffled:.4f}", f"{ordered - shuffled:+.4f}"))
+    head = ("data", "system", "in order", "shuffled", "difference")
+    return ["## Order of the rows", "", documents["optimum_order"]["description"], "", *rows(head, lines)]
+
+
+def start_section(documents: Documents) -> list[str]:
+    lines = []
+    for group in groups(documents, "optimum_start", "clusters"):
+        start, fit = middle(group, "stages", "initialize"), middle(group, "fit")
+        share = "" if start is None or not fit else f"{start / fit:.3f}"
+        lines.append((f"{group[0]['clusters']:,}", shown_seconds(fit), shown_seconds(start), share))
+    head = ("clusters", "fit", "of it start", "share")
+    return ["## Start of many pieces", "", documents["optimum_start"]["description"], "", *rows(head, lines)]
+
+
+def noise_section(documents: Documents) -> list[str]:
+    lines = [
+        (group[0]["system"], shown_seconds(middle(group, "neighbors")), f"{middle(group, 'neighbor_recall'):.4f}")
+        for group in groups(documents, "optimum_noise", "system")
+    ]
+    head = ("system", "neighbors", "neighbour recall")
+    return ["## Neighbours of noise", "", documents["optimum_noise"]["description"], "", *rows(head, lines)]
+
+
 SECTIONS = {
     "iris": process_section("iris", "Starting"),
     "fresh": process_section("fresh", "Fresh process"),
@@ -250,6 +316,12 @@ SECTIONS = {
     "progressive": progressive_section,
     "startup": startup_section,
     "quality": quality_section,
+    "optimum_small": optimum_section("optimum_small", "Loss, small data"),
+    "optimum_fashion": optimum_section("optimum_fashion", "Loss, Fashion-MNIST"),
+    "optimum_shapes": optimum_section("optimum_shapes", "Loss, known shapes"),
+    "optimum_order": order_section,
+    "optimum_start": start_section,
+    "optimum_noise": noise_section,
 }
 
 
