@@ -171,7 +171,8 @@ def compare_gradients(data: Data, embedding: Map, kernel: Kernel) -> None:
         return float((x * y).sum() / np.sqrt((x * x).sum() * (y * y).sum()))
 
     size = [float(np.sqrt((g * g).sum(axis=1).mean())) for g in (moves, expected, stated)]
-    print(f"mean degree {degree.mean():.2f}: the repulsion of a pair is {degree.mean() * 2.5 / n:.2e} of the stated one")
+    weight = 5 * degree.mean() / (2 * n)
+    print(f"mean degree {degree.mean():.2f}: the repulsion of a pair is {weight:.2e} of the stated one")
     table(
         ["gradient in UMAP's map", "length per row", "cosine with the sampler's mean step"],
         [
