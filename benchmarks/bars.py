@@ -12,6 +12,8 @@ Record = dict[str, Any]
 
 NO_LIMIT = float("inf")
 QUALITY_SLACK = 0.005
+# Twice the standard error of a recall that is measured on 2,000 rows.
+RECALL_SLACK = 0.002
 QUALITY_NAMES = {
     "recall_15": "recall@15",
     "true_15_in_100": "true 15 in 100",
@@ -118,6 +120,10 @@ def speed_bars(documents: Documents) -> list[Bar]:
         ("layout, 200 epochs, warm, against umap-learn without a seed", "layout", umap, 1 / 4, 1 / 8),
     ):
         bars += ratio(work, middle(ours, "stages", stage), middle(peer, "stages", stage), limit, aim)
+    found, wanted = middle(ours, "neighbor_recall"), middle(pynndescent, "neighbor_recall")
+    if found is not None and wanted is not None:
+        work = "neighbour graph, recall: difference from pynndescent"
+        bars.append(Bar(work, f"{found:.4f}", f"{wanted:.4f}", found - wanted, -RECALL_SLACK, kind="difference"))
     moved, moved_umap = (select(documents, "transform", system=name) for name in ("vicinal", "umap-learn"))
     if moved:
         work = f"transform of {moved[0]['many_rows']:,} unseen rows, warm, against umap-learn"
