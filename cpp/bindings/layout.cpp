@@ -68,7 +68,7 @@ void bind_layout(nb::module_& m) {
             [](SampledLayout* self, In<Size, 1> indptr, In<Index, 1> indices, In<float, 1> weights,
                In<float, 2> embedding, std::optional<In<float, 2>> reference,
                std::optional<In<std::uint64_t, 1>> row_key, const LayoutOptions& options,
-               std::optional<In<Index, 1>> head_row) {
+               std::optional<In<Index, 1>> head_row, int n_jobs) {
                 const Matrix places = view(embedding);
                 const Csr edges = view(indptr, indices, weights);
                 require(!row_key || static_cast<Size>(row_key->shape(0)) == edges.rows, "row_key has the wrong length");
@@ -80,24 +80,29 @@ void bind_layout(nb::module_& m) {
                 require(!(head_row && (reference || options.update_negatives)),
                         "head_row excludes a reference and moving negatives");
                 check_options(options, places.cols);
-                new (self)
-                    SampledLayout(edges, places, reference ? view(*reference) : Matrix{},
-                                  row_key ? row_key->data() : nullptr, options, head_row ? head_row->data() : nullptr);
+                run(n_jobs, [&](ThreadTeam& team) {
+                    new (self) SampledLayout(edges, places, reference ? view(*reference) : Matrix{},
+                                             row_key ? row_key->data() : nullptr, options, team,
+                                             head_row ? head_row->data() : nullptr);
+                    return 0;
+                });
             },
             "indptr"_a, "indices"_a, "weights"_a, "embedding"_a, "reference"_a.none(), "row_key"_a.none(), "options"_a,
-            "head_row"_a.none(), nb::keep_alive<1, 6>())
+            "head_row"_a.none(), "n_jobs"_a, nb::keep_alive<1, 6>())
         .def_static(
             "in_place",
             [](In<Size, 1> indptr, In<Index, 1> indices, In<float, 1> weights, InOut<float, 2> points,
-               const LayoutOptions& options, In<Index, 1> head_row) {
+               const LayoutOptions& options, In<Index, 1> head_row, int n_jobs) {
                 const Csr edges = view(indptr, indices, weights);
                 require(static_cast<Size>(head_row.shape(0)) == edges.rows, "head_row has the wrong length");
                 require(!options.update_negatives, "negatives cannot move if only some points do");
                 check_options(options, static_cast<Size>(points.shape(1)));
-                return SampledLayout::in_place(edges, points.data(), static_cast<Size>(points.shape(0)),
-                                               static_cast<Size>(points.shape(1)), options, head_row.data());
+                return run(n_jobs, [&](ThreadTeam& team) {
+                    return SampledLayout::in_place(edges, points.data(), static_cast<Size>(points.shape(0)),
+                                                   static_cast<Size>(points.shape(1)), options, head_row.data(), team);
+                });
             },
-            "indptr"_a, "indices"_a, "weights"_a, "points"_a.noconvert(), "options"_a, "head_row"_a,
+            "indptr"_a, "indices"_a, "weights"_a, "points"_a.noconvert(), "options"_a, "head_row"_a, "n_jobs"_a,
             nb::keep_alive<0, 4>())
         .def(
             "attach",

@@ -14,7 +14,7 @@ constexpr Size layout_block_rows = 256;
 constexpr double fixed_point_unit = 1.0 / (1 << 24);
 
 struct LayoutTask {
-    // Edges in the order of processing; layout_sweep.hpp explains rate and phase. Each array can be read most_lanes
+    // The edges of a row in a random order; layout_sweep.hpp explains rate and phase. Each array can be read most_lanes
     // beyond its end.
     const Size* indptr = nullptr;
     const Index* tails = nullptr;
@@ -86,23 +86,21 @@ struct LayoutItem {
     Index head, begin, end;
 };
 
-// State of the rows in the lanes; every array is aligned to 64 bytes.
-struct LaneState {
+// The rows of a block that have firing edges, sorted by their number. Capacity: layout_block_rows + most_lanes.
+struct LayoutRows {
     Index* head;
-    Index* own;  // the row of the reference that is the head
-    Index* cursor;
-    Index* stop;
+    Index* row;  // of the reference
+    Index* begin;
+    Index* end;
+    Index* cursor;  // the edge that comes first; behind the last one comes the one at begin
     std::uint32_t* key;
-    std::uint32_t* draw;
-    float* learning_rate;
-    float* place;  // [dim][lanes]
-    float* work;   // three vectors per component, used if dim is not a compile-time constant
 };
 
 struct LayoutScratch {
     Index* fired;  // capacity: the largest number of edges of a block, plus most_lanes
     LayoutItem* items;
-    LaneState lane_state;
+    LayoutRows rows;
+    float* work;  // three aligned vectors per component, used if dim is not a compile-time constant
 };
 
 }  // namespace vicinal

@@ -19,6 +19,20 @@ std::uint32_t firing_rate(float weight, float most, double firings_per_sweep) {
     return static_cast<std::uint32_t>(std::min(share, 4294967295.0));
 }
 
+constexpr Size edge_grain = 65536;
+
+struct Edge {
+    Index tail;
+    std::uint32_t rate, phase;
+};
+
+// The later of two pulls moves a row further than the earlier one, so an order by row numbers would make the map
+// depend on the order of the rows. A hash of the phase is independent of when the edge fires.
+bool in_random_order(const Edge& a, const Edge& b) {
+    const std::uint32_t key_a = finalize32(a.phase), key_b = finalize32(b.phase);
+    return key_a != key_b ? key_a < key_b : a.tail < b.tail;
+}
+
 std::uint32_t firing_phase(std::uint64_t key, std::uint64_t i, std::uint64_t j) {
     return row_key(key, mix64(std::min(i, j)) ^ std::max(i, j));
 }
@@ -28,80 +42,95 @@ std::uint32_t firing_phase(std::uint64_t key, std::uint64_t i, std::uint64_t j) 
 // Working memory of one worker.
 struct SampledLayout::Scratch {
     Scratch(Size edges, Size dim)
-        : fired(static_cast<std::size_t>(edges + most_lanes)), items(layout_block_rows),
-          lanes(static_cast<std::size_t>((7 + 4 * dim) * vector_bytes + vector_bytes)) {
+        : fired(static_cast<std::size_t>(edges + most_lanes)), items(layout_block_rows), rows(5 * capacity),
+          keys(capacity), work(static_cast<std::size_t>((3 * dim + 1) * most_lanes)) {
         // Aligned by hand, because std::vector aligns to 16 bytes only.
-        const auto address = reinterpret_cast<std::uintptr_t>(lanes.data());
-        std::byte* at = lanes.data() + (vector_bytes - address % vector_bytes);
-        const auto take = [&]<class T>(T*& array, Size vectors) {
-            array = reinterpret_cast<T*>(std::exchange(at, at + vectors * vector_bytes));
-        };
-        view.fired = fired.data();
-        view.items = items.data();
-        take(view.lane_state.head, 1);
-        take(view.lane_state.own, 1);
-        take(view.lane_state.cursor, 1);
-        take(view.lane_state.stop, 1);
-        take(view.lane_state.key, 1);
-        take(view.lane_state.draw, 1);
-        take(view.lane_state.learning_rate, 1);
-        take(view.lane_state.place, dim);
-        take(view.lane_state.work, 3 * dim);
+        constexpr std::uintptr_t vector_bytes = most_lanes * sizeof(float);
+        const auto address = reinterpret_cast<std::uintptr_t>(work.data());
+        const auto array = [&](std::size_t k) { return rows.data() + k * capacity; };
+        view = {.fired = fired.data(),
+                .items = items.data(),
+                .rows = {array(0), array(1), array(2), array(3), array(4), keys.data()},
+                .work = work.data() + (vector_bytes - address % vector_bytes) / sizeof(float)};
     }
-    static constexpr Size vector_bytes = most_lanes * 4;
+    static constexpr std::size_t capacity = layout_block_rows + most_lanes;
     std::vector<Index> fired;
     std::vector<LayoutItem> items;
-    std::vector<std::byte> lanes;
+    std::vector<Index> rows;
+    std::vector<std::uint32_t> keys;
+    std::vector<float> work;
     LayoutScratch view;
 };
 
 SampledLayout::SampledLayout(const Csr& graph, float* points, Size n, Size dim, Matrix reference,
-                             const std::uint64_t* row_key, const LayoutOptions& options, const Index* head_row)
+                             const std::uint64_t* row_key, const LayoutOptions& options, ThreadTeam& team,
+                             const Index* head_row)
     : options_(options), n_heads_(graph.rows), dim_(dim), sweep_(options.first_sweep), reference_(reference),
-      indptr_(graph.indptr, graph.indptr + graph.rows + 1),
-      tails_(graph.indices, graph.indices + graph.indptr[graph.rows]), points_(points), n_(n),
+      indptr_(graph.indptr, graph.indptr + graph.rows + 1), points_(points), n_(n),
       next_(static_cast<std::size_t>(graph.rows * dim)) {
     if (head_row != nullptr) head_row_.assign(head_row, head_row + n_heads_);
     if (head_row == nullptr && graph.rows != n) throw std::invalid_argument("graph and embedding differ in their rows");
     for (const Index row : head_row_)
         if (row < 0 || row >= n) throw std::invalid_argument("a head is no row");
-    const Size n_edges = graph.indptr[graph.rows];
-    for (const Index tail : tails_)
-        if (tail < 0 || tail >= n_reference()) throw std::invalid_argument("a tail is no row");
     if (row_key != nullptr) row_key_.assign(row_key, row_key + n_heads_);
     if (options.update_negatives) negative_moves_.assign(static_cast<std::size_t>(n * dim), 0);
+    add_edges(graph, team);
+}
 
-    // With a frozen reference, or if only some points move, weights are probabilities as they are: whether an edge
-    // fires must not depend on which other rows are in the same call.
-    float most = 0.0f;
-    for (Size e = 0; e < n_edges; ++e) most = std::max(most, graph.weights[e]);
-    if (reference.data != nullptr || head_row != nullptr || most <= 0.0f) most = 1.0f;
-    tails_.resize(static_cast<std::size_t>(n_edges + most_lanes), 0);
-    rate_.resize(tails_.size(), 0);
-    phase_.resize(tails_.size(), 0);
-    const std::uint64_t key = stream_key(options.seed, Stream::phase);
-    for (Size i = 0; i < n_heads_; ++i)
-        for (Size e = indptr_[i]; e < indptr_[i + 1]; ++e) {
-            rate_[e] = firing_rate(graph.weights[e], most, options.firings_per_sweep);
-            const Size row = head_row != nullptr ? head_row[i] : i;
-            phase_[e] = firing_phase(key, row_key != nullptr ? row_key[i] : static_cast<std::uint64_t>(row),
-                                     static_cast<std::uint64_t>(tails_[e]));
+// A frozen reference, or some moving points among others: weights are probabilities as they are, because whether an
+// edge fires must not depend on which other rows are in the same call.
+float SampledLayout::heaviest_edge(const Csr& graph, ThreadTeam& team) const {
+    if (reference_.data != nullptr || !head_row_.empty()) return 1.0f;
+    std::vector<float> most(static_cast<std::size_t>(team.size()), 0.0f);
+    team.parallel_for(graph.indptr[graph.rows], edge_grain, [&](Size begin, Size end, int worker) {
+        most[worker] = std::max(most[worker], *std::max_element(graph.weights + begin, graph.weights + end));
+    });
+    const float heaviest = *std::max_element(most.begin(), most.end());
+    return heaviest > 0.0f ? heaviest : 1.0f;
+}
+
+void SampledLayout::add_edges(const Csr& graph, ThreadTeam& team) {
+    const float heaviest = heaviest_edge(graph, team);
+    const std::uint64_t key = stream_key(options_.seed, Stream::phase);
+    const auto n_slots = static_cast<std::size_t>(graph.indptr[graph.rows] + most_lanes);
+    tails_.resize(n_slots);
+    rate_.resize(n_slots);
+    phase_.resize(n_slots);
+    team.parallel_for(n_heads_, layout_block_rows, [&](Size begin, Size end, int) {
+        std::vector<Edge> edges;
+        for (Size i = begin; i < end; ++i) {
+            const Size row = head_row_.empty() ? i : head_row_[i];
+            const std::uint64_t name = row_key_.empty() ? static_cast<std::uint64_t>(row) : row_key_[i];
+            edges.clear();
+            for (Size e = indptr_[i]; e < indptr_[i + 1]; ++e) {
+                const Index tail = graph.indices[e];
+                if (tail < 0 || tail >= n_reference()) throw std::invalid_argument("a tail is no row");
+                edges.push_back({tail, firing_rate(graph.weights[e], heaviest, options_.firings_per_sweep),
+                                 firing_phase(key, name, static_cast<std::uint64_t>(tail))});
+            }
+            std::sort(edges.begin(), edges.end(), in_random_order);
+            for (Size e = indptr_[i]; const Edge& edge : edges) {
+                tails_[e] = edge.tail;
+                rate_[e] = edge.rate;
+                phase_[e++] = edge.phase;
+            }
         }
+    });
     for (Size i = 0; i < n_heads_; i += layout_block_rows)
         most_block_edges_ =
             std::max(most_block_edges_, indptr_[std::min(i + layout_block_rows, n_heads_)] - indptr_[i]);
 }
 
 SampledLayout::SampledLayout(const Csr& graph, Matrix points, Matrix reference, const std::uint64_t* row_key,
-                             const LayoutOptions& options, const Index* head_row)
-    : SampledLayout(graph, nullptr, points.rows, points.cols, reference, row_key, options, head_row) {
+                             const LayoutOptions& options, ThreadTeam& team, const Index* head_row)
+    : SampledLayout(graph, nullptr, points.rows, points.cols, reference, row_key, options, team, head_row) {
     own_.assign(points.data, points.data + points.rows * points.cols);
     points_ = own_.data();
 }
 
 SampledLayout SampledLayout::in_place(const Csr& graph, float* points, Size n, Size dim, const LayoutOptions& options,
-                                      const Index* head_row) {
-    SampledLayout layout(graph, points, n, dim, {}, nullptr, options, head_row);
+                                      const Index* head_row, ThreadTeam& team) {
+    SampledLayout layout(graph, points, n, dim, {}, nullptr, options, team, head_row);
     layout.in_place_ = true;
     return layout;
 }

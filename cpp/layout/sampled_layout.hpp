@@ -31,12 +31,12 @@ class SampledLayout {
     // With `head_row` only these points move: edge weights are then firing probabilities as they are, and there are no
     // pins, no density term and no moving negatives.
     SampledLayout(const Csr& graph, Matrix points, Matrix reference, const std::uint64_t* row_key,
-                  const LayoutOptions& options, const Index* head_row = nullptr);
+                  const LayoutOptions& options, ThreadTeam& team, const Index* head_row = nullptr);
 
     // Moves the points `head_row` in the caller's array, which must outlive the layout. Neither making the layout nor a
     // sweep costs more for more points, only for more heads. A step that throws leaves the points unchanged.
     static SampledLayout in_place(const Csr& graph, float* points, Size n, Size dim, const LayoutOptions& options,
-                                  const Index* head_row);
+                                  const Index* head_row, ThreadTeam& team);
     // Continues in another array, which holds at least as many points.
     void attach(float* points, Size n);
 
@@ -66,7 +66,9 @@ class SampledLayout {
   private:
     struct Scratch;
     SampledLayout(const Csr& graph, float* points, Size n, Size dim, Matrix reference, const std::uint64_t* row_key,
-                  const LayoutOptions& options, const Index* head_row);
+                  const LayoutOptions& options, ThreadTeam& team, const Index* head_row);
+    float heaviest_edge(const Csr& graph, ThreadTeam& team) const;
+    void add_edges(const Csr& graph, ThreadTeam& team);
     void run_sweeps(Matrix learning_rates, ThreadTeam& team);
     void gather_heads(float* out) const;
     void scatter_heads(const float* from);

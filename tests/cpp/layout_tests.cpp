@@ -23,7 +23,7 @@ std::vector<float> points_after(const FuzzyGraph& graph, Size dim, const std::ve
     LayoutOptions options = layout_options();
     options.update_negatives = update_negatives;
     options.seed = 5;
-    SampledLayout layout(graph.view(), {start.data(), n, dim}, {}, nullptr, options);
+    SampledLayout layout(graph.view(), {start.data(), n, dim}, {}, nullptr, options, team);
     Size done = 0;
     for (Size part : parts) {
         std::vector<float> rates;
@@ -69,13 +69,13 @@ void rows_on_a_frozen_reference_do_not_affect_each_other() {
     const std::vector<float> rates(20, 0.25f);
 
     SampledLayout together({indptr.data(), tails.data(), weights.data(), n}, {start.data(), n, dim},
-                           {reference.data(), references, dim}, keys.data(), options);
+                           {reference.data(), references, dim}, keys.data(), options, team);
     together.step({rates.data(), 20, 1}, team);
     CHECK(reference == before);
     for (Size i : {0, 1, 333, 699}) {
         SampledLayout alone({indptr.data(), tails.data() + i * k, weights.data() + i * k, 1},
                             {start.data() + i * dim, 1, dim}, {reference.data(), references, dim}, keys.data() + i,
-                            options);
+                            options, team);
         alone.step({rates.data(), 20, 1}, team);
         for (Size c = 0; c < dim; ++c) CHECK(alone.embedding().row(0)[c] == together.embedding().row(i)[c]);
     }
@@ -102,10 +102,10 @@ void some_heads_move_as_if_the_others_were_pinned() {
     }
     ThreadTeam one(1), four(4);
     LayoutOptions options = layout_options();
-    SampledLayout pinned(all, {start.data(), n, dim}, {}, nullptr, options);
+    SampledLayout pinned(all, {start.data(), n, dim}, {}, nullptr, options, one);
     pinned.pin(fixed.get());
     SampledLayout some({indptr.data(), tails.data(), weights.data(), heads}, {start.data(), n, dim}, {}, nullptr,
-                       options, rows.data());
+                       options, four, rows.data());
     const std::vector<float> equal(10, 0.5f), by_head(static_cast<std::size_t>(10 * heads), 0.5f);
     pinned.step({equal.data(), 10, 1}, one);
     some.step({by_head.data(), 10, heads}, four);
@@ -114,7 +114,7 @@ void some_heads_move_as_if_the_others_were_pinned() {
     // In place, with a step that is interrupted between the others.
     std::vector<float> points = start;
     SampledLayout in_place = SampledLayout::in_place({indptr.data(), tails.data(), weights.data(), heads},
-                                                     points.data(), n, dim, options, rows.data());
+                                                     points.data(), n, dim, options, rows.data(), four);
     in_place.step({by_head.data(), 3, heads}, four);
     const std::vector<float> before = points;
     ThreadTeam interrupted(1, [] { return true; });
@@ -133,10 +133,11 @@ void some_heads_move_as_if_the_others_were_pinned() {
 void layout_rejects_arrays_that_do_not_fit() {
     const FuzzyGraph graph = small_graph(20, 4);
     std::vector<float> places(60, 0.0f);
+    ThreadTeam team(1);
     CHECK(throws<std::invalid_argument>(
-        [&] { SampledLayout(graph.view(), {places.data(), 19, 2}, {}, nullptr, layout_options()); }));
+        [&] { SampledLayout(graph.view(), {places.data(), 19, 2}, {}, nullptr, layout_options(), team); }));
     CHECK(throws<std::invalid_argument>([&] {
-        SampledLayout(graph.view(), {places.data(), 20, 2}, {places.data(), 3, 2}, nullptr, layout_options());
+        SampledLayout(graph.view(), {places.data(), 20, 2}, {places.data(), 3, 2}, nullptr, layout_options(), team);
     }));
 }
 
@@ -144,7 +145,7 @@ void empty_layout_counts_its_sweeps() {
     ThreadTeam team(2);
     const Size indptr = 0;
     const float rates[3] = {1.0f, 1.0f, 1.0f};
-    SampledLayout layout({&indptr, nullptr, nullptr, 0}, {nullptr, 0, 2}, {}, nullptr, layout_options());
+    SampledLayout layout({&indptr, nullptr, nullptr, 0}, {nullptr, 0, 2}, {}, nullptr, layout_options(), team);
     layout.step({rates, 3, 1}, team);
     CHECK(layout.sweep() == 3);
 }
@@ -157,7 +158,7 @@ void density_term_does_not_depend_on_threads() {
     const std::vector<float> rates(12, 0.5f);
     const auto start = random_points(2500, 2, 10.0f);
     CHECK(same_for_any_threads([&](ThreadTeam& team) {
-        SampledLayout layout(graph.view(), {start.data(), 2500, 2}, {}, nullptr, layout_options());
+        SampledLayout layout(graph.view(), {start.data(), 2500, 2}, {}, nullptr, layout_options(), team);
         layout.add_density(target.data(),
                            {.lambda = 2.0f, .variance_shift = 0.1, .first_sweep = 4, .every = 1, .fitted = {}});
         layout.step({rates.data(), 12, 1}, team);
@@ -174,7 +175,7 @@ void pinned_rows_stay_and_weighted_negatives_do_not_depend_on_threads() {
     const auto fixed = std::make_unique<bool[]>(2500);
     for (Size i = 0; i < 2500; i += 3) fixed[i] = true;
     CHECK(same_for_any_threads([&](ThreadTeam& team) {
-        SampledLayout layout(graph.view(), {start.data(), 2500, 2}, {}, nullptr, layout_options());
+        SampledLayout layout(graph.view(), {start.data(), 2500, 2}, {}, nullptr, layout_options(), team);
         layout.weigh_negatives(weights.data());
         layout.pin(fixed.get());
         layout.step({rates.data(), 12, 1}, team);
@@ -194,7 +195,7 @@ void layouts_run_concurrently() {
     for (auto& result : results)
         callers.emplace_back([&] {
             ThreadTeam team(2);
-            SampledLayout layout(graph.view(), {start.data(), 1200, 2}, {}, nullptr, layout_options());
+            SampledLayout layout(graph.view(), {start.data(), 1200, 2}, {}, nullptr, layout_options(), team);
             layout.step({rates.data(), 10, 1}, team);
             result = copied(layout.embedding());
         });
