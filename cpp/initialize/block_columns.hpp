@@ -24,9 +24,7 @@ VICINAL_INLINE void store_columns(T* to, const V& columns) {
     std::memcpy(to, &columns, sizeof columns);
 }
 
-VICINAL_INLINE Sums in_double(const float* from) {
-    return __builtin_convertvector(load_columns<Columns>(from), Sums);
-}
+VICINAL_INLINE Sums in_double(const float* from) { return __builtin_convertvector(load_columns<Columns>(from), Sums); }
 
 // sums[width] += the rows of the block, each times its factor.
 inline void add_weighted_rows(const float* block, const double* factor, Size begin, Size end, Size width,
@@ -67,8 +65,7 @@ inline void add_products(const float* x, const float* y, Size begin, Size end, S
 // One row times rotation[width][width], columns [at, at + block_columns).
 VICINAL_INLINE Sums rotated(const float* row, const double* rotation, Size width, Size at) {
     Sums sum{};
-    for (Size k = 0; k < width; ++k)
-        sum += load_columns<Sums>(rotation + k * width + at) * static_cast<double>(row[k]);
+    for (Size k = 0; k < width; ++k) sum += load_columns<Sums>(rotation + k * width + at) * static_cast<double>(row[k]);
     return sum;
 }
 

@@ -5,9 +5,7 @@
 namespace vicinal {
 
 ChebyshevFilter::ChebyshevFilter(const Csr& matrix, Size width)
-    : matrix_(matrix),
-      width_(width),
-      current_(make_floats(matrix.rows * width)),
+    : matrix_(matrix), width_(width), current_(make_floats(matrix.rows * width)),
       next_(make_floats(matrix.rows * width)) {}
 
 void ChebyshevFilter::apply(Floats& block, double cut, int degree, ThreadTeam& team) {

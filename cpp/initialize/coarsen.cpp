@@ -21,9 +21,8 @@ class Grouping {
             rank_[i] = static_cast<std::uint64_t>(edges) << 32 | row_key(0, static_cast<std::uint64_t>(i));
         });
         // Several rows may name the same row; all of them write the same value.
-        each_row(team, [&](Size i) {
-            std::atomic_ref<Index>(group_[named_by(i)]).store(0, std::memory_order_relaxed);
-        });
+        each_row(team,
+                 [&](Size i) { std::atomic_ref<Index>(group_[named_by(i)]).store(0, std::memory_order_relaxed); });
         for (Index& g : group_)
             if (g != no_group) g = count_++;
         std::vector<Index> joined(group_);
@@ -134,7 +133,8 @@ Coarse coarsen(const Csr& graph, ThreadTeam& team) {
     // Offsets within chunks become offsets of the whole.
     Size before = 0;
     for (Size c = 0; c < chunks; ++c) {
-        for (Size g = c * chunk_groups; g < std::min((c + 1) * chunk_groups, groups); ++g) coarse.indptr[g + 1] += before;
+        for (Size g = c * chunk_groups; g < std::min((c + 1) * chunk_groups, groups); ++g)
+            coarse.indptr[g + 1] += before;
         before += static_cast<Size>(indices[c].size());
     }
     coarse.indices.resize(static_cast<std::size_t>(before));

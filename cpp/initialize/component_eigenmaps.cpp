@@ -46,8 +46,7 @@ class Solver {
         std::vector<float> vectors(static_cast<std::size_t>(size(c) * wanted_));
         eigenmap(view, wanted_, seed_, vectors.data(), team);
         const Index* rows = components_.order.data() + components_.bounds[c];
-        for (Size i = 0; i < size(c); ++i)
-            std::copy_n(vectors.data() + i * wanted_, wanted_, out_ + rows[i] * wanted_);
+        for (Size i = 0; i < size(c); ++i) std::copy_n(vectors.data() + i * wanted_, wanted_, out_ + rows[i] * wanted_);
     }
 
     // The graph of one component, whose rows are numbered from 0.

@@ -19,15 +19,12 @@ constexpr Size sum_rows = 1024;  // rows of one partial sum
 // A block has at least this many vectors more than wanted, because the last vectors of a block converge slowly.
 constexpr Size guard_columns = 4;
 constexpr Size coarse_rows = 1000;  // with more rows the iteration starts from the vectors of a coarser graph
-constexpr double first_cut = 0.9;
+constexpr int most_filters = 6, most_degree = 24;
 // The polynomial at 1, the eigenvalue of the trivial vector, is limited: rounding errors along this vector grow by it.
 constexpr double most_gain = 1e5;
-
-struct Budget {
-    int filters, degree;
-    double tolerance;  // accepted residual relative to 1 - eigenvalue
-};
-constexpr Budget budget{.filters = 6, .degree = 24, .tolerance = 0.2};
+// Accepted residual relative to 1 - eigenvalue; small graphs are cheap, and the finer ones start from their vectors.
+constexpr double tolerance = 0.2, coarsest_tolerance = 0.02;
+constexpr double first_cut = 0.5;
 
 // Orthonormal vectors [rows][width], the smoothest first, and an upper bound of the eigenvalues beyond the block.
 struct Smooth {
@@ -67,13 +64,9 @@ std::vector<double> degree_roots(const Csr& graph, ThreadTeam& team) {
 class Level {
   public:
     Level(const Csr& graph, const std::vector<double>& root, Size wanted, Size width, ThreadTeam& team)
-        : rows_(graph.rows),
-          wanted_(wanted),
-          width_(width),
-          team_(team),
+        : rows_(graph.rows), wanted_(wanted), width_(width), team_(team),
           weights_(make_floats(graph.indptr[graph.rows])),
-          filter_({graph.indptr, graph.indices, weights_.get(), graph.rows}, width),
-          spare_(make_floats(rows_ * width)),
+          filter_({graph.indptr, graph.indices, weights_.get(), graph.rows}, width), spare_(make_floats(rows_ * width)),
           trivial_(root) {
         team.parallel_for(rows_, sum_rows, [&](Size begin, Size end, int) {
             for (Size i = begin; i < end; ++i)
@@ -87,11 +80,11 @@ class Level {
     }
 
     // Makes the columns of the block smooth.
-    void iterate(Smooth& smooth) {
-        for (int f = 0; f < budget.filters; ++f) {
+    void iterate(Smooth& smooth, double accepted) {
+        for (int f = 0; f < most_filters; ++f) {
             filter_.apply(smooth.block, smooth.cut, degree_for(smooth.cut), team_);
             orthonormalize(smooth.block);
-            if (rotate_to_eigenvectors(smooth)) return;
+            if (rotate_to_eigenvectors(smooth, accepted)) return;
         }
     }
 
@@ -104,7 +97,8 @@ class Level {
                 sum_over_rows(rows_, width_, team_, [&](Size begin, Size end, double* sums) {
                     kernels.add_weighted_rows(block.get(), trivial_.data(), begin, end, width_, sums);
                 });
-            rotate(block, whitening(sum_over_rows(rows_, width_ * width_, team_, [&](Size begin, Size end, double* sums) {
+            rotate(block,
+                   whitening(sum_over_rows(rows_, width_ * width_, team_, [&](Size begin, Size end, double* sums) {
                        kernels.subtract_multiples(block.get(), trivial_.data(), along.data(), begin, end, width_);
                        kernels.add_products(block.get(), block.get(), begin, end, width_, sums);
                    })));
@@ -114,7 +108,7 @@ class Level {
   private:
     static int degree_for(double cut) {
         const double at_one = (3.0 - cut) / (1.0 + cut);
-        return static_cast<int>(std::clamp(std::acosh(most_gain) / std::acosh(at_one), 1.0, budget.degree * 1.0));
+        return static_cast<int>(std::clamp(std::acosh(most_gain) / std::acosh(at_one), 1.0, double{most_degree}));
     }
 
     // R with (block R)^T (block R) = I, from the eigenvectors of the Gram matrix with its diagonal scaled to 1.
@@ -140,16 +134,16 @@ class Level {
     }
 
     // Rayleigh-Ritz; returns whether the wanted vectors are accurate enough.
-    bool rotate_to_eigenvectors(Smooth& smooth) {
+    bool rotate_to_eigenvectors(Smooth& smooth, double accepted) {
         const SpectralKernels& kernels = spectral_kernels();
         const float* block = smooth.block.get();
         filter_.multiply(smooth.block, spare_, team_);
-        const SymmetricEigen eigen = symmetric_eigen(
-            sum_over_rows(rows_, width_ * width_, team_,
-                          [&](Size begin, Size end, double* sums) {
-                              kernels.add_products(block, spare_.get(), begin, end, width_, sums);
-                          }),
-            width_);
+        const SymmetricEigen eigen =
+            symmetric_eigen(sum_over_rows(rows_, width_ * width_, team_,
+                                          [&](Size begin, Size end, double* sums) {
+                                              kernels.add_products(block, spare_.get(), begin, end, width_, sums);
+                                          }),
+                            width_);
         std::vector<double> rotation(eigen.vectors.size());
         for (Size k = 0; k < width_; ++k)
             for (Size l = 0; l < width_; ++l) rotation[k * width_ + l] = eigen.vectors[l * width_ + k];
@@ -161,7 +155,7 @@ class Level {
         rotate(smooth.block, rotation);
         smooth.cut = std::clamp(eigen.values.back(), 0.0, 1.0 - 1e-6);
         for (Size k = 0; k < wanted_; ++k)
-            if (!(std::sqrt(squares[k]) <= budget.tolerance * std::max(1.0 - eigen.values[k], 1e-4))) return false;
+            if (!(std::sqrt(squares[k]) <= accepted * std::max(1.0 - eigen.values[k], 1e-4))) return false;
         return true;
     }
 
@@ -201,14 +195,15 @@ Smooth smooth_vectors(const Csr& graph, Size wanted, Size width, std::uint64_t s
     Smooth out;
     if (graph.rows > coarse_rows) out = from_coarser(graph, root, wanted, width, seed, team);
     Level level(graph, root, wanted, width, team);
-    if (out.block == nullptr) {
+    const bool coarsest = out.block == nullptr;
+    if (coarsest) {
         out.block = make_floats(graph.rows * width);
         const std::uint64_t key = stream_key(seed, Stream::spectral);
         for (Size i = 0; i < graph.rows * width; ++i)
             out.block[i] = static_cast<float>(row_key(key, static_cast<std::uint64_t>(i))) * 0x1p-32f - 0.5f;
         level.orthonormalize(out.block);
     }
-    level.iterate(out);
+    level.iterate(out, coarsest ? coarsest_tolerance : tolerance);
     return out;
 }
 
@@ -232,8 +227,7 @@ void eigenmap(const Csr& graph, Size wanted, std::uint64_t seed, float* out, Thr
     const Size width = (wanted + guard_columns + block_columns - 1) / block_columns * block_columns;
     if (graph.rows <= 2 * width) return dense_eigenmap(graph, wanted, out, team);
     const Smooth found = smooth_vectors(graph, wanted, width, seed, team);
-    for (Size i = 0; i < graph.rows; ++i)
-        std::copy_n(found.block.get() + i * width, wanted, out + i * wanted);
+    for (Size i = 0; i < graph.rows; ++i) std::copy_n(found.block.get() + i * width, wanted, out + i * wanted);
 }
 
 }  // namespace vicinal

@@ -10,8 +10,7 @@ struct SpectralKernels {
     void (*chebyshev_step)(const Csr& m, const float* x, const float* previous, Size width, ChebyshevStep step,
                            float* next, ThreadTeam& team);
     // The functions of block_columns.hpp, on the rows [begin, end).
-    void (*add_weighted_rows)(const float* block, const double* factor, Size begin, Size end, Size width,
-                              double* sums);
+    void (*add_weighted_rows)(const float* block, const double* factor, Size begin, Size end, Size width, double* sums);
     void (*subtract_multiples)(float* block, const double* factor, const double* amounts, Size begin, Size end,
                                Size width);
     void (*add_products)(const float* x, const float* y, Size begin, Size end, Size width, double* products);

@@ -82,8 +82,9 @@ class Tridiagonal {
     // The last position that is coupled to `first`.
     Size end_of_block(Size first) const {
         Size last = first;
-        while (last + 1 < n_ && std::fabs(beside_[last]) > std::numeric_limits<double>::epsilon() *
-                                                               (std::fabs(diagonal_[last]) + std::fabs(diagonal_[last + 1])))
+        while (last + 1 < n_ &&
+               std::fabs(beside_[last]) > std::numeric_limits<double>::epsilon() *
+                                              (std::fabs(diagonal_[last]) + std::fabs(diagonal_[last + 1])))
             ++last;
         return last;
     }
