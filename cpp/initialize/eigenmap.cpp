@@ -19,11 +19,16 @@ constexpr Size sum_rows = 1024;  // rows of one partial sum
 // A block has at least this many vectors more than wanted, because the last vectors of a block converge slowly.
 constexpr Size guard_columns = 4;
 constexpr Size coarse_rows = 1000;  // with more rows the iteration starts from the vectors of a coarser graph
-constexpr int most_filters = 6, most_degree = 24;
+constexpr int most_degree = 24;
 // The polynomial at 1, the eigenvalue of the trivial vector, is limited: rounding errors along this vector grow by it.
 constexpr double most_gain = 1e5;
-// Accepted residual relative to 1 - eigenvalue; small graphs are cheap, and the finer ones start from their vectors.
-constexpr double tolerance = 0.2, coarsest_tolerance = 0.02;
+
+struct Budget {
+    int filters;
+    double tolerance;  // accepted residual relative to 1 - eigenvalue
+};
+// A small graph is cheap, and the finer ones start from its vectors.
+constexpr Budget coarsest{.filters = 24, .tolerance = 0.02}, finer{.filters = 6, .tolerance = 0.2};
 constexpr double first_cut = 0.5;
 
 // Orthonormal vectors [rows][width], the smoothest first, and an upper bound of the eigenvalues beyond the block.
@@ -80,11 +85,11 @@ class Level {
     }
 
     // Makes the columns of the block smooth.
-    void iterate(Smooth& smooth, double accepted) {
-        for (int f = 0; f < most_filters; ++f) {
+    void iterate(Smooth& smooth, const Budget& budget) {
+        for (int f = 0; f < budget.filters; ++f) {
             filter_.apply(smooth.block, smooth.cut, degree_for(smooth.cut), team_);
             orthonormalize(smooth.block);
-            if (rotate_to_eigenvectors(smooth, accepted)) return;
+            if (rotate_to_eigenvectors(smooth, budget.tolerance)) return;
         }
     }
 
@@ -134,7 +139,7 @@ class Level {
     }
 
     // Rayleigh-Ritz; returns whether the wanted vectors are accurate enough.
-    bool rotate_to_eigenvectors(Smooth& smooth, double accepted) {
+    bool rotate_to_eigenvectors(Smooth& smooth, double tolerance) {
         const SpectralKernels& kernels = spectral_kernels();
         const float* block = smooth.block.get();
         filter_.multiply(smooth.block, spare_, team_);
@@ -155,7 +160,7 @@ class Level {
         rotate(smooth.block, rotation);
         smooth.cut = std::clamp(eigen.values.back(), 0.0, 1.0 - 1e-6);
         for (Size k = 0; k < wanted_; ++k)
-            if (!(std::sqrt(squares[k]) <= accepted * std::max(1.0 - eigen.values[k], 1e-4))) return false;
+            if (!(std::sqrt(squares[k]) <= tolerance * std::max(1.0 - eigen.values[k], 1e-4))) return false;
         return true;
     }
 
@@ -195,15 +200,15 @@ Smooth smooth_vectors(const Csr& graph, Size wanted, Size width, std::uint64_t s
     Smooth out;
     if (graph.rows > coarse_rows) out = from_coarser(graph, root, wanted, width, seed, team);
     Level level(graph, root, wanted, width, team);
-    const bool coarsest = out.block == nullptr;
-    if (coarsest) {
+    const bool extended = out.block != nullptr;
+    if (!extended) {
         out.block = make_floats(graph.rows * width);
         const std::uint64_t key = stream_key(seed, Stream::spectral);
         for (Size i = 0; i < graph.rows * width; ++i)
             out.block[i] = static_cast<float>(row_key(key, static_cast<std::uint64_t>(i))) * 0x1p-32f - 0.5f;
         level.orthonormalize(out.block);
     }
-    level.iterate(out, coarsest ? coarsest_tolerance : tolerance);
+    level.iterate(out, extended ? finer : coarsest);
     return out;
 }
 

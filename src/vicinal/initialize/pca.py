@@ -30,9 +30,7 @@ def principal_scores(rows: NDArray[np.floating], n_components: int) -> NDArray[n
     return np.concatenate([(rows[block] - mean) @ axes for block in _blocks(len(rows))])
 
 
-def principal_axes(
-    rows: NDArray[np.floating], n_components: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def principal_axes(rows: NDArray[np.floating], n_components: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the mean of the rows and their leading principal axes [columns, n_components].
 
     Axes are divided by the largest deviation from the mean, which keeps scores of extreme data finite; those beyond the
