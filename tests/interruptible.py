@@ -20,10 +20,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import block_diag
 
 import vicinal
 from vicinal import FullLayout, Graph, Layout, Neighbors, Phase, Schedule, find_neighbors, fit_ab, fuzzy_graph
-from vicinal.initialize.eigenmap import eigenmap
+from vicinal.initialize.eigenmap import component_maps
 from vicinal.initialize.pca import pca_places
 from vicinal.initialize.task import InitialTask
 from vicinal.neighbors.index import NeighborIndex
@@ -156,7 +157,15 @@ def graph() -> Work:
 @stage
 def spectral_start() -> Work:
     made = random_graph(200_000, 15)
-    return lambda: eigenmap(made, 2)
+    return lambda: component_maps(made, 2)
+
+
+@stage
+def eigenmaps_of_components() -> Work:
+    """Components as large as one thread takes alone, more than enough for all threads."""
+    one = random_graph(4_000, 15).to_scipy()
+    made = Graph.from_scipy(block_diag([one] * 100).tocsr())
+    return lambda: component_maps(made, 2)
 
 
 @stage

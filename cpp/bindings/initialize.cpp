@@ -1,40 +1,53 @@
 // Bindings of the spectral initialization.
 #include "bindings/binding.hpp"
-#include "initialize/chebyshev.hpp"
-#include "initialize/coarsen.hpp"
-
-#include <algorithm>
+#include "initialize/component_eigenmaps.hpp"
+#include "initialize/segment_means.hpp"
 
 namespace vicinal {
 
+namespace {
+
+void check_sets(const RowSets& sets, Size positions, Size rows) {
+    for (Size p = 0; p < positions; ++p) require(sets.order[p] >= 0 && sets.order[p] < rows, "order names no row");
+    for (Size s = 0; s < sets.count; ++s)
+        require(0 <= sets.begin[s] && sets.begin[s] < sets.end[s] && sets.end[s] <= positions,
+                "a set is empty or out of range");
+}
+
+}  // namespace
+
 void bind_initialize(nb::module_& m) {
     m.def(
-        "coarsen",
-        [](In<Size, 1> indptr, In<Index, 1> indices, In<float, 1> weights, int n_jobs) {
-            const Csr graph = view(indptr, indices, weights);
-            check_edges(graph);
-            Coarse coarse = run(n_jobs, [&](ThreadTeam& team) { return coarsen(graph, team); });
-            return nb::make_tuple(own(std::move(coarse.group)), own_graph(std::move(coarse.graph)));
-        },
-        "indptr"_a, "indices"_a, "weights"_a, "n_jobs"_a);
-    m.def(
-        "chebyshev_filter",
-        [](In<Size, 1> indptr, In<Index, 1> indices, In<float, 1> weights, In<float, 2> block, double cut, int degree,
+        "component_eigenmaps",
+        [](In<Size, 1> indptr, In<Index, 1> indices, In<float, 1> weights, Size n_components, std::uint64_t seed,
            int n_jobs) {
-            const Csr matrix = view(indptr, indices, weights);
-            const Matrix from = view(block);
-            require(from.rows == matrix.rows && from.cols % block_columns == 0, "the block does not fit the matrix");
-            require(degree >= 1 && cut > -1.0, "degree or cut out of range");
-            check_edges(matrix);
-            auto out = make<float>(from.rows, from.cols);
-            std::copy(from.data, from.data + from.rows * from.cols, out.data());
+            const Csr graph = view(indptr, indices, weights);
+            require(n_components >= 1, "n_components must be positive");
+            check_edges(graph);
+            auto vectors = make<float>(graph.rows, n_components);
+            Components components = run(n_jobs, [&](ThreadTeam& team) {
+                Components found = connected_components(graph, team);
+                component_eigenmaps(graph, found, n_components, seed, vectors.data(), team);
+                return found;
+            });
+            return nb::make_tuple(own(std::move(components.order)), own(std::move(components.bounds)), vectors);
+        },
+        "indptr"_a, "indices"_a, "weights"_a, "n_components"_a, "seed"_a, "n_jobs"_a);
+    m.def(
+        "segment_means",
+        [](In<float, 2> rows, In<Index, 1> order, In<Size, 1> begin, In<Size, 1> end, Size most_rows, int n_jobs) {
+            const Matrix from = view(rows);
+            require(begin.shape(0) == end.shape(0) && most_rows >= 1, "begin and end differ in length");
+            const RowSets sets{order.data(), begin.data(), end.data(), static_cast<Size>(begin.shape(0))};
+            check_sets(sets, static_cast<Size>(order.shape(0)), from.rows);
+            auto means = make<double>(sets.count, from.cols);
             run(n_jobs, [&](ThreadTeam& team) {
-                chebyshev_filter(matrix, out.data(), from.cols, cut, degree, team);
+                segment_means(from, sets, most_rows, means.data(), team);
                 return 0;
             });
-            return out;
+            return means;
         },
-        "indptr"_a, "indices"_a, "weights"_a, "block"_a, "cut"_a, "degree"_a, "n_jobs"_a);
+        "rows"_a, "order"_a, "begin"_a, "end"_a, "most_rows"_a, "n_jobs"_a);
 }
 
 }  // namespace vicinal

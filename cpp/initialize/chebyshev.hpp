@@ -10,6 +10,8 @@
 
 #include "base/parallel.hpp"
 
+#include <memory>
+
 namespace vicinal {
 
 struct ChebyshevStep {
@@ -18,8 +20,28 @@ struct ChebyshevStep {
 
 // Vectors of a block that are processed together.
 constexpr Size block_columns = 8;
+// Rows of a step that a thread takes at a time.
+constexpr Size step_rows = 256;
 
-// Replaces the block [rows][width] by the result. width is a multiple of block_columns; degree >= 1.
-void chebyshev_filter(const Csr& m, float* block, Size width, double cut, int degree, ThreadTeam& team);
+// Uninitialized floats. Their first writers are the threads that use them, which spreads the page faults.
+using Floats = std::unique_ptr<float[]>;
+inline Floats make_floats(Size n) { return std::make_unique_for_overwrite<float[]>(static_cast<std::size_t>(n)); }
+
+class ChebyshevFilter {
+  public:
+    // The arrays of the matrix must live as long as the filter. width is a multiple of block_columns.
+    ChebyshevFilter(const Csr& matrix, Size width);
+
+    // Replaces the block [rows][width] by T_degree times the block; degree >= 1.
+    void apply(Floats& block, double cut, int degree, ThreadTeam& team);
+
+    // Writes M times the block.
+    void multiply(const Floats& block, Floats& image, ThreadTeam& team) const;
+
+  private:
+    Csr matrix_;
+    Size width_;
+    Floats current_, next_;
+};
 
 }  // namespace vicinal

@@ -2,28 +2,21 @@
 // the number of threads; nothing is fused, so it does not depend on the level.
 #pragma once
 
-#include "initialize/chebyshev.hpp"
-
-#include <cstring>
+#include "initialize/block_columns.hpp"
 
 namespace vicinal::VICINAL_LEVEL {
 
-typedef float Columns __attribute__((vector_size(block_columns * sizeof(float))));
-
 inline void chebyshev_step(const Csr& m, const float* x, const float* previous, Size width, ChebyshevStep step,
                            float* next, ThreadTeam& team) {
-    team.parallel_for(m.rows, 1024, [&](Size begin, Size end, int) {
+    team.parallel_for(m.rows, step_rows, [&](Size begin, Size end, int) {
         for (Size i = begin; i < end; ++i)
             for (Size at = 0; at < width; at += block_columns) {
                 const auto load = [&](const float* block, Size row) {
-                    Columns columns;
-                    std::memcpy(&columns, block + row * width + at, sizeof columns);
-                    return columns;
+                    return load_columns<Columns>(block + row * width + at);
                 };
                 Columns sum = load(x, i) * -step.center;
                 for (Size e = m.indptr[i]; e < m.indptr[i + 1]; ++e) sum += load(x, m.indices[e]) * m.weights[e];
-                sum = sum * step.scale - load(previous, i) * step.keep;
-                std::memcpy(next + i * width + at, &sum, sizeof sum);
+                store_columns(next + i * width + at, sum * step.scale - load(previous, i) * step.keep);
             }
     });
 }

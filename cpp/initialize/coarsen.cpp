@@ -1,57 +1,71 @@
 #include "initialize/coarsen.hpp"
 
+#include "base/rng.hpp"
+
+#include <algorithm>
+#include <atomic>
+
 namespace vicinal {
 
 namespace {
 
 constexpr Index no_group = -1;
+constexpr Size chunk_rows = 1024, chunk_groups = 64;
 
-// Groups are numbered in the order of their first rows, so groups are as local in memory as rows are.
 class Grouping {
   public:
-    explicit Grouping(const Csr& graph) : graph_(graph), group_(static_cast<std::size_t>(graph.rows), no_group) {}
-
-    std::vector<Index> run(ThreadTeam& team) {
-        for (Size i = 0; i < graph_.rows; ++i) {
-            if (i % 65536 == 0) team.check_interrupt();
-            if (group_[i] == no_group && is_free(i)) found(i);
-        }
-        const std::vector<Index> seeds = group_;  // remaining rows do not join each other
-        for (Size i = 0; i < graph_.rows; ++i) {
-            if (i % 65536 == 0) team.check_interrupt();
-            if (seeds[i] == no_group) join(i, seeds);
-        }
-        return std::move(group_);
+    Grouping(const Csr& graph, ThreadTeam& team)
+        : graph_(graph), rank_(static_cast<std::size_t>(graph.rows)), group_(rank_.size(), no_group) {
+        each_row(team, [&](Size i) {
+            const Size edges = graph_.indptr[i + 1] - graph_.indptr[i];
+            rank_[i] = static_cast<std::uint64_t>(edges) << 32 | row_key(0, static_cast<std::uint64_t>(i));
+        });
+        // Several rows may name the same row; all of them write the same value.
+        each_row(team,
+                 [&](Size i) { std::atomic_ref<Index>(group_[named_by(i)]).store(0, std::memory_order_relaxed); });
+        for (Index& g : group_)
+            if (g != no_group) g = count_++;
+        std::vector<Index> joined(group_);
+        each_row(team, [&](Size i) {
+            if (group_[i] == no_group) joined[i] = group_[heaviest_named(i)];
+        });
+        group_ = std::move(joined);
     }
 
-    Size count() const { return next_; }
+    std::vector<Index>& group() { return group_; }
+    Size count() const { return count_; }
 
   private:
-    bool is_free(Size i) const {
+    template <class F>
+    void each_row(ThreadTeam& team, const F& f) const {
+        team.parallel_for(graph_.rows, chunk_rows, [&](Size begin, Size end, int) {
+            for (Size i = begin; i < end; ++i) f(i);
+        });
+    }
+
+    Size named_by(Size i) const {
+        Size best = i;
         for (Size e = graph_.indptr[i]; e < graph_.indptr[i + 1]; ++e)
-            if (group_[graph_.indices[e]] != no_group) return false;
-        return true;
+            if (rank_[graph_.indices[e]] > rank_[best]) best = graph_.indices[e];
+        return best;
     }
 
-    void found(Size i) {
-        group_[i] = next_;
-        for (Size e = graph_.indptr[i]; e < graph_.indptr[i + 1]; ++e) group_[graph_.indices[e]] = next_;
-        ++next_;
-    }
-
-    // A row that could not start a group has a neighbor in one.
-    void join(Size i, const std::vector<Index>& seeds) {
+    // A row that was not named named a neighbor.
+    Size heaviest_named(Size i) const {
+        Size best = i;
         float heaviest = -1.0f;
         for (Size e = graph_.indptr[i]; e < graph_.indptr[i + 1]; ++e)
-            if (seeds[graph_.indices[e]] != no_group && graph_.weights[e] > heaviest) {
+            if (group_[graph_.indices[e]] != no_group && graph_.weights[e] > heaviest) {
                 heaviest = graph_.weights[e];
-                group_[i] = seeds[graph_.indices[e]];
+                best = graph_.indices[e];
             }
+        return best;
     }
 
     const Csr& graph_;
+    std::vector<std::uint64_t> rank_;
     std::vector<Index> group_;
-    Index next_ = 0;
+    Index count_ = 0;
 };
 
 // The rows of every group, in ascending order.
@@ -70,63 +84,66 @@ struct Members {
 // The sums of weights from one group to every other, in the order of first occurrence.
 class Sums {
   public:
-    void resize(Size groups) {
-        place_.assign(groups, -1);
-        to_.clear();
-    }
+    explicit Sums(Size groups) : place_(groups, -1) {}
 
-    void add(const Csr& graph, const Members& members, const std::vector<Index>& group, Size g) {
-        for (Index other : to_) place_[other] = -1;
-        to_.clear();
+    // Appends the edges of group g.
+    void add(const Csr& graph, const Members& members, const std::vector<Index>& group, Size g,
+             std::vector<Index>& indices, std::vector<float>& weights) {
         sum_.clear();
+        const std::size_t first = indices.size();
         for (Size m = members.start[g]; m < members.start[g + 1]; ++m)
             for (Size e = graph.indptr[members.row[m]]; e < graph.indptr[members.row[m] + 1]; ++e) {
                 const Index other = group[graph.indices[e]];
                 if (place_[other] < 0) {
-                    place_[other] = static_cast<Index>(to_.size());
-                    to_.push_back(other);
+                    place_[other] = static_cast<Index>(sum_.size());
+                    indices.push_back(other);
                     sum_.push_back(0.0);
                 }
                 sum_[place_[other]] += graph.weights[e];
             }
+        for (double sum : sum_) weights.push_back(static_cast<float>(sum));
+        for (std::size_t e = first; e < indices.size(); ++e) place_[indices[e]] = -1;
     }
 
-    const std::vector<Index>& to() const { return to_; }
-    const std::vector<double>& sum() const { return sum_; }
-
   private:
-    std::vector<Index> place_, to_;
+    std::vector<Index> place_;
     std::vector<double> sum_;
 };
 
 }  // namespace
 
 Coarse coarsen(const Csr& graph, ThreadTeam& team) {
+    Grouping grouping(graph, team);
+    const Size groups = grouping.count(), chunks = (groups + chunk_groups - 1) / chunk_groups;
     Coarse out;
-    Grouping grouping(graph);
-    out.group = grouping.run(team);
-    const Size groups = grouping.count();
-    const Members members(out.group, groups);
-    std::vector<Sums> sums(static_cast<std::size_t>(team.size()));
-    for (Sums& one : sums) one.resize(groups);
-    const auto each_group = [&](const auto& use) {
-        team.parallel_for(groups, 64, [&](Size begin, Size end, int worker) {
-            for (Size g = begin; g < end; ++g) {
-                sums[worker].add(graph, members, out.group, g);
-                use(g, sums[worker]);
-            }
-        });
-    };
+    out.group = std::move(grouping.group());
     OwnedCsr& coarse = out.graph;
     coarse.indptr.assign(groups + 1, 0);
-    each_group([&](Size g, const Sums& one) { coarse.indptr[g + 1] = static_cast<Size>(one.to().size()); });
-    for (Size g = 0; g < groups; ++g) coarse.indptr[g + 1] += coarse.indptr[g];
-    coarse.indices.resize(static_cast<std::size_t>(coarse.indptr[groups]));
+    const Members members(out.group, groups);
+    std::vector<Sums> sums(static_cast<std::size_t>(team.size()), Sums(groups));
+    std::vector<std::vector<Index>> indices(static_cast<std::size_t>(chunks));
+    std::vector<std::vector<float>> weights(indices.size());
+    team.parallel_for(chunks, 1, [&](Size begin, Size end, int worker) {
+        for (Size c = begin; c < end; ++c)
+            for (Size g = c * chunk_groups; g < std::min((c + 1) * chunk_groups, groups); ++g) {
+                sums[worker].add(graph, members, out.group, g, indices[c], weights[c]);
+                coarse.indptr[g + 1] = static_cast<Size>(indices[c].size());
+            }
+    });
+    // Offsets within chunks become offsets of the whole.
+    Size before = 0;
+    for (Size c = 0; c < chunks; ++c) {
+        for (Size g = c * chunk_groups; g < std::min((c + 1) * chunk_groups, groups); ++g)
+            coarse.indptr[g + 1] += before;
+        before += static_cast<Size>(indices[c].size());
+    }
+    coarse.indices.resize(static_cast<std::size_t>(before));
     coarse.weights.resize(coarse.indices.size());
-    each_group([&](Size g, const Sums& one) {
-        for (std::size_t e = 0; e < one.to().size(); ++e) {
-            coarse.indices[coarse.indptr[g] + e] = one.to()[e];
-            coarse.weights[coarse.indptr[g] + e] = static_cast<float>(one.sum()[e]);
+    team.parallel_for(chunks, 16, [&](Size begin, Size end, int) {
+        for (Size c = begin; c < end; ++c) {
+            const Size at = coarse.indptr[c * chunk_groups];
+            std::copy(indices[c].begin(), indices[c].end(), coarse.indices.begin() + at);
+            std::copy(weights[c].begin(), weights[c].end(), coarse.weights.begin() + at);
         }
     });
     return out;

@@ -1,9 +1,10 @@
 // Coarsens a graph: nearby rows are merged into groups.
 //
-// A row without grouped neighbors starts a group with all its neighbors; a remaining row joins the group of its
-// heaviest grouped neighbor. The weight between two groups (or within one) is the sum of the weights between their
-// rows. So the degree of a group is the sum of the degrees of its rows, and the coarse graph of a connected graph is
-// connected. Its smooth vectors, copied to the rows, approximate those of the graph.
+// Every row names the row of most edges among itself and its neighbors (of equal ones, that of the highest hash). A
+// named row starts a group, and a row that nobody named joins the group of its heaviest named neighbor. The weight
+// between two groups (or within one) is the sum of the weights between their rows. So the degree of a group is the sum
+// of the degrees of its rows, and the coarse graph of a connected graph is connected. Its smooth vectors, copied to the
+// rows, approximate those of the graph.
 #pragma once
 
 #include "base/parallel.hpp"
@@ -14,7 +15,7 @@
 namespace vicinal {
 
 struct Coarse {
-    std::vector<Index> group;  // group of every row
+    std::vector<Index> group;  // group of every row, numbered in the order of the rows that start them
     OwnedCsr graph;            // graph of the groups
 };
 

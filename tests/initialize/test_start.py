@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from vicinal import UMAP, Graph, find_neighbors, fuzzy_graph
+from vicinal.initialize import spectral
 from vicinal.initialize.medoid import neighbor_medoid
 from vicinal.initialize.pca import pca_places
 from vicinal.initialize.start import INITIALIZERS, initial_embedding
@@ -101,6 +103,68 @@ def test_connected_components_do_not_overlap() -> None:
     middle = groups.mean(axis=1)
     nearest = np.argmin(np.linalg.norm(places[:, None] - middle[None], axis=2), axis=1)
     assert np.mean(nearest == np.repeat(np.arange(4), 40)) > 0.9
+
+
+def clusters(count: int, size: int, columns: int = 6) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Return far-apart clusters of up to ``size`` rows in random order, and the cluster of each row."""
+    rng = np.random.default_rng(3)
+    label = rng.permutation(np.repeat(np.arange(count), rng.integers(size // 2, size + 1, count)))
+    X = 1000 * rng.normal(size=(count, columns))[label] * np.geomspace(1, 0.01, columns)
+    return (X + rng.normal(size=X.shape)).astype(np.float32), label
+
+
+@pytest.mark.parametrize(("count", "size"), [(12, 400), (60, 40), (700, 12)])
+def test_components_lie_at_the_principal_components_of_their_centroids(count: int, size: int) -> None:
+    X, label = clusters(count, size)
+    places, used = initial_embedding("spectral", make_task(X, k=4))
+    assert used == "spectral"
+    members = np.bincount(label)[:, None]
+    middle, centroid = (
+        np.stack([np.bincount(label, axis) for axis in values.T], axis=1) / members for values in (places, X)
+    )
+    centred = centroid - centroid.mean(axis=0)
+    scores = centred @ np.linalg.svd(centred, full_matrices=False)[2][:2].T
+    for axis in range(2):
+        assert abs(np.corrcoef(middle[:, axis], scores[:, axis])[0, 1]) > 0.97
+
+
+@pytest.mark.parametrize("n_components", [1, 2, 5])
+def test_components_have_the_same_places_for_any_number_of_threads(n_components: int) -> None:
+    X, _ = clusters(80, 60)
+    one, many = (
+        initial_embedding("spectral", replace(make_task(X, n_components, k=5), n_jobs=n_jobs))[0] for n_jobs in (1, 4)
+    )
+    np.testing.assert_array_equal(one, many)
+
+
+def test_components_without_coordinates_have_random_centers() -> None:
+    X, label = clusters(40, 30)
+    places, used = initial_embedding("spectral", replace(make_task(X, k=5), X=None))
+    assert used == "spectral"
+    assert np.isfinite(places).all()
+    spread = np.array([np.ptp(places[label == c], axis=0).max() for c in range(40)])
+    assert np.median(spread) < EXTENT / 4
+
+
+def test_isolated_rows_and_pairs_are_placed(iris: NDArray[np.float32]) -> None:
+    """A graph without edges has as many components as rows."""
+    places, used = initial_embedding("spectral", InitialTask(Graph.without_edges(150), iris, 2, 0))
+    assert used == "spectral"
+    expected = to_extent(pca_places(make_task(iris)))
+    assert np.abs(places - expected).max() < 1.0  # half of the distance to the nearest row
+    pairs = np.arange(150).reshape(-1, 2)[:, ::-1].reshape(-1).astype(np.int32)
+    zeros = np.zeros(150, dtype=np.float32)
+    graph = Graph(np.arange(151), pairs, np.ones(150, dtype=np.float32), 150, zeros, zeros)
+    assert np.isfinite(initial_embedding("spectral", InitialTask(graph, iris, 2, 0))[0]).all()
+
+
+def test_centers_of_many_wide_components_need_a_sample_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, _ = clusters(300, 8)
+    whole, _ = initial_embedding("spectral", make_task(X, k=3))
+    monkeypatch.setattr(spectral, "AXES_WORK", 6 * 100.0**2)
+    sampled, _ = initial_embedding("spectral", make_task(X, k=3))
+    for axis in range(2):
+        assert abs(np.corrcoef(whole[:, axis], sampled[:, axis])[0, 1]) > 0.98
 
 
 def test_to_extent_keeps_flat_axes_in_the_middle() -> None:

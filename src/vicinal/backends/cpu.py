@@ -63,10 +63,11 @@ symmetrize = _core.symmetrize
 symmetrize_mean = _core.symmetrize_mean
 GrowingGraph = _core.GrowingGraph
 
-# Initialization. chebyshev_filter: a polynomial of the normalized graph times a block of vectors, each row summed in
-# the order of its edges. coarsen: groups of rows and the graph between the groups, a function of the graph alone.
-chebyshev_filter = _core.chebyshev_filter
-coarsen = _core.coarsen
+# Initialization. component_eigenmaps: rows sorted by connected component, the bounds of the components, and the
+# smoothest nontrivial eigenvectors of each component's normalized Laplacian, in the order of the rows. segment_means:
+# means of sets of rows, each from a limited number of its rows.
+component_eigenmaps = _core.component_eigenmaps
+segment_means = _core.segment_means
 
 # Layout. Random numbers are a function of (seed, sweep, row, draw), and a sweep reads the points of the previous sweep
 # only: splitting the sweeps into calls makes no difference, bits are the same at every instruction-set level, and an

@@ -26,22 +26,33 @@ def pca_places(task: InitialTask) -> NDArray[np.float64]:
 
 def principal_scores(rows: NDArray[np.floating], n_components: int) -> NDArray[np.float64]:
     """Return coordinates along the leading principal axes; axes beyond the rank of the data are zero."""
+    mean, axes = principal_axes(rows, n_components)
+    return np.concatenate([(rows[block] - mean) @ axes for block in _blocks(len(rows))])
+
+
+def principal_axes(rows: NDArray[np.floating], n_components: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the mean of the rows and their leading principal axes [columns, n_components].
+
+    Axes are divided by the largest deviation from the mean, which keeps scores of extreme data finite; those beyond the
+    rank of the data are zero.
+    """
     n, d = rows.shape
     mean = rows.mean(axis=0, dtype=np.float64)
-    blocks = [slice(begin, begin + BLOCK_ROWS) for begin in range(0, n, BLOCK_ROWS)]
-    largest = max((np.abs(rows[block] - mean).max(initial=0.0) for block in blocks), default=0.0)
+    largest = max((np.abs(rows[block] - mean).max(initial=0.0) for block in _blocks(n)), default=0.0)
     scale = 1.0 / largest if largest > 0 else 1.0
 
-    def scores() -> NDArray[np.float64]:
+    def axes() -> NDArray[np.float64]:
         if n <= d:
-            u, s, _ = np.linalg.svd((rows - mean) * scale, full_matrices=False)
-            return np.asarray(u * s)[:, :n_components]
+            return np.asarray(np.linalg.svd((rows - mean) * scale, full_matrices=False)[2].T)
         gram = np.zeros((d, d))
-        for block in blocks:
+        for block in _blocks(n):
             centred = (rows[block] - mean) * scale
             gram += centred.T @ centred
-        axes = np.linalg.eigh(gram)[1][:, ::-1][:, :n_components]
-        return np.concatenate([((rows[block] - mean) * scale) @ axes for block in blocks])
+        return np.asarray(np.linalg.eigh(gram)[1][:, ::-1])
 
-    found = interruptible(scores, float(n) * d * min(n, d))
-    return np.pad(found, ((0, 0), (0, n_components - found.shape[1])))
+    found = interruptible(axes, float(n) * d * min(n, d))[:, :n_components] * scale
+    return mean, np.pad(found, ((0, 0), (0, n_components - found.shape[1])))
+
+
+def _blocks(n: int) -> list[slice]:
+    return [slice(begin, begin + BLOCK_ROWS) for begin in range(0, n, BLOCK_ROWS)]

@@ -5,68 +5,61 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.graph.graph import Graph
-from vicinal.initialize.eigenmap import eigenmap
-from vicinal.initialize.pca import principal_scores
+from vicinal.backends import cpu
+from vicinal.initialize.eigenmap import ComponentMaps, component_maps
+from vicinal.initialize.pca import principal_axes
 from vicinal.initialize.task import EXTENT, NOISE, InitialTask, to_extent
+from vicinal.neighbors.points import nearest_points
 
-BLOCK_COMPONENTS = 1024  # component centres compared with all others at a time
+SAMPLE_ROWS = 256  # rows of a component whose mean stands for its centroid
+BLOCK_COMPONENTS = 1024  # centroids in memory at a time
+AXES_WORK = 4e9  # multiplications for the principal axes of the centroids; of more components a sample is used
 
 
 def spectral_places(task: InitialTask) -> NDArray[np.float64]:
     """Compute the eigenmap of the graph, or one per component if the graph is disconnected."""
-    from scipy.sparse.csgraph import connected_components
-
-    n_components, component = connected_components(task.graph.to_scipy(), directed=False)
-    if n_components > 1:
-        return _per_component(task, n_components, component)
-    return eigenmap(task.graph, task.n_components, seed=task.seed, n_jobs=task.n_jobs)
+    maps = component_maps(task.graph, task.n_components, seed=task.seed, n_jobs=task.n_jobs)
+    if maps.count <= 1:
+        return maps.vectors.astype(np.float64)
+    return _side_by_side(task, maps)
 
 
-def _per_component(task: InitialTask, count: int, component: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Give every component its own eigenmap, in a box as wide as the distance to the nearest other centre."""
-    centres, width = _component_centres(task, count, component)
-    out = centres[component]
-    matrix = task.graph.to_scipy()
-    order = np.argsort(component, kind="stable")
-    bounds = np.searchsorted(component[order], np.arange(count + 1))
+def _side_by_side(task: InitialTask, maps: ComponentMaps) -> NDArray[np.float64]:
+    """Put every component into a box as wide as the distance to the nearest other centre."""
+    centres = _component_centres(task, maps)
+    width = nearest_points(centres, centres, 2, task.n_jobs).distance[:, 1]
+    inside = maps.boxed()
     # Components too small for an eigenmap: random places in their box.
-    sizes = np.diff(bounds)
-    smallest = max(task.n_components + 1, 4)
-    tiny = sizes[component] <= smallest
-    out[tiny] += (task.rng.uniform(-0.5, 0.5, size=out.shape) * width[component, None])[tiny]
-    for c in np.flatnonzero(sizes > smallest):
-        rows = order[bounds[c] : bounds[c + 1]]
-        inner = task.graph.with_weights(matrix[rows][:, rows])
-        inner = Graph(inner.indptr, inner.indices, inner.weights, len(rows), inner.rho, inner.sigma)
-        local = eigenmap(inner, task.n_components, seed=task.seed, n_jobs=task.n_jobs)
-        out[rows] += (to_extent(local) / EXTENT - 0.5) * width[c]
+    tiny = np.repeat(maps.sizes <= max(task.n_components + 1, 4), maps.sizes)
+    inside[tiny] = task.rng.uniform(-0.5, 0.5, size=inside.shape)[tiny]
+    out = np.empty_like(inside)
+    out[maps.order] = np.repeat(centres, maps.sizes, axis=0) + inside * np.repeat(width, maps.sizes)[:, None]
     return out
 
 
-def _component_centres(
-    task: InitialTask, count: int, component: NDArray[np.int32]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Place the components (principal components of their centroids, else at random); the width of each one's box."""
-    centres = task.rng.uniform(size=(count, task.n_components)) * EXTENT
+def _component_centres(task: InitialTask, maps: ComponentMaps) -> NDArray[np.float64]:
+    """Place the components: principal components of their centroids, or at random if there are no coordinates."""
+    centres = task.rng.uniform(size=(maps.count, task.n_components)) * EXTENT
     if task.X is not None:
-        sums = np.zeros((count, task.X.shape[1]))
-        np.add.at(sums, component, task.X)
-        centroids = sums / np.bincount(component, minlength=count)[:, None]
-        scores = principal_scores(centroids, task.n_components)
+        scores = _centroid_scores(task, maps)
         if np.ptp(scores, axis=0).max() > 0:
             centres = to_extent(scores) + task.rng.normal(scale=NOISE, size=centres.shape)
-    return centres, _distance_to_nearest(centres)
+    return centres
 
 
-def _distance_to_nearest(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the distance of each point to the nearest other one."""
-    nearest = np.empty(len(points))
-    for begin in range(0, len(points), BLOCK_COMPONENTS):
-        block = slice(begin, begin + BLOCK_COMPONENTS)
-        d2 = np.zeros((len(points[block]), len(points)))
-        for axis in range(points.shape[1]):
-            d2 += np.square(points[block, axis, None] - points[None, :, axis])
-        d2[np.arange(len(d2)), begin + np.arange(len(d2))] = np.inf
-        nearest[block] = np.sqrt(d2.min(axis=1))
-    return nearest
+def _centroid_scores(task: InitialTask, maps: ComponentMaps) -> NDArray[np.float64]:
+    assert task.X is not None
+    rows = np.ascontiguousarray(task.X, dtype=np.float32)
+    begin, end = maps.bounds[:-1].copy(), maps.bounds[1:].copy()
+
+    def centroids(which: slice | NDArray[np.int64]) -> NDArray[np.float64]:
+        return cpu.segment_means(rows, maps.order, begin[which], end[which], SAMPLE_ROWS, task.n_jobs)
+
+    columns = rows.shape[1]
+    most = maps.count
+    if float(most) * columns * min(most, columns) > AXES_WORK:
+        most = min(most, max(int(np.sqrt(AXES_WORK / columns)), 64))
+    sample = np.arange(most) * maps.count // most
+    mean, axes = principal_axes(centroids(sample), task.n_components)
+    blocks = (slice(first, first + BLOCK_COMPONENTS) for first in range(0, maps.count, BLOCK_COMPONENTS))
+    return np.concatenate([(centroids(block) - mean) @ axes for block in blocks])

@@ -38,7 +38,9 @@ def to_extent(places: NDArray[np.floating]) -> NDArray[np.float64]:
     out: NDArray[np.float64] = np.array(places, dtype=np.float64)
     if out.shape[0] == 0:
         return out
-    low, width = out.min(axis=0), np.ptp(out, axis=0)
+    # One axis at a time: NumPy reduces the long side of a narrow array slowly.
+    low = np.array([axis.min() for axis in out.T])
+    width = np.array([axis.max() for axis in out.T]) - low
     flat = ~(width > 0)
     out = EXTENT * (out - low) / np.where(flat, 1.0, width)
     out[:, flat] = EXTENT / 2

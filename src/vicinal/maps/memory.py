@@ -122,8 +122,9 @@ def add_start(ledger: Ledger, init: Any, shape: InputShape, n_components: int, e
     if isinstance(init, str) and init == "pca":
         ledger.use(3 * 8.0 * min(n, PCA_ROWS) * d + 3 * 8.0 * d * d + 24.0 * n * n_components + min(BLAS, 16.0 * n * d))
     elif isinstance(init, str) and init != "random":
-        width = -(-(n_components + 4) // 8) * 8  # a block of vectors, in float64 and float32 (eigenmap.py)
-        ledger.use(max(30.0 * edges, 4.0 * edges + 56.0 * n * width))
+        # Normalized weights, coarser graphs, four blocks of vectors, numbers per row (cpp/initialize/eigenmap.cpp).
+        width = -(-(n_components + 4) // 8) * 8
+        ledger.use(7.0 * edges + 16.0 * n * width + 70.0 * n)
     ledger.keep(4.0 * n * n_components)
 
 
