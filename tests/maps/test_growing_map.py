@@ -1,4 +1,4 @@
-"""Parts of a growing map: arrays, the graph of some rows, a layout of some heads, saved states, rollback."""
+"""Parts of a growing map: the graph of some rows, a layout of some heads, saved states, rollback."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from vicinal import Graph, Kernel, Layout, Neighbors, Schedule, find_neighbors, 
 from vicinal.graph.fuzzy import local_memberships
 from vicinal.graph.growing import GrowingGraph
 from vicinal.layout.sampled import PartialLayout
-from vicinal.maps.growing_array import GrowingArray
 from vicinal.maps.growing_map import FOUNDERS, GrowingMap
 from vicinal.maps.growth import Growth
 from vicinal.maps.online_graph import OnlineGraph
@@ -20,18 +19,6 @@ from vicinal.neighbors.online import OnlineNeighbors
 
 KERNEL = Kernel(1.577, 0.8951)
 Rows = NDArray[np.float32]
-
-
-def test_a_growing_array_keeps_its_rows_and_can_be_written() -> None:
-    grown, whole = GrowingArray(np.zeros((0, 3), np.float32)), np.empty((0, 3), np.float32)
-    for n in (1, 0, 5, 40, 3):
-        part = np.random.default_rng(n).normal(size=(n, 3)).astype(np.float32)
-        grown.append(part)
-        whole = np.concatenate([whole, part])
-        np.testing.assert_array_equal(grown.view, whole)
-    grown.view[3] = 7.0
-    assert len(grown) == 49
-    np.testing.assert_array_equal(grown.view[3], 7.0)
 
 
 def lists_of(rows: NDArray[np.int32], table: Neighbors) -> tuple[NDArray[np.int32], Rows]:
