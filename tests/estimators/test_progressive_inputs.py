@@ -96,6 +96,26 @@ def test_a_function_that_fails_changes_nothing(digits: Rows) -> None:
     assert same_bits(model, other)
 
 
+def test_a_function_that_fails_for_one_row_of_a_large_map_changes_nothing(
+    digits: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vicinal.maps.growing_map.FOUNDERS", 100)
+    fails = [False]
+
+    def sometimes(x: Rows, y: Rows) -> float:
+        if fails[0]:
+            raise ArithmeticError("no distance")
+        return float(np.abs(x - y).sum())
+
+    model = grown(digits[:300], 150, metric=sometimes).run()
+    before, fails[0] = model.embedding_, True
+    with pytest.raises(ArithmeticError, match="no distance"):
+        model.partial_fit(digits[300:301])
+    np.testing.assert_array_equal(model.embedding_, before)
+    fails[0] = False
+    assert model.partial_fit(digits[300:301]).n_rows_ == 301
+
+
 def test_rows_of_another_kind_and_precomputed_distances_are_refused(digits: Rows, tmp_path: Path) -> None:
     model = grown(digits[:100], 100)
     for call in (model.partial_fit, model.transform, model.insert):

@@ -143,6 +143,9 @@ class GrowingMap:
 
     def _is_short(self, n_new: int) -> bool:
         """Return whether adding ``n_new`` rows takes little time, and a snapshot would be a large part of it."""
+        # A function of the user may raise anything, and then the map must be what it was.
+        if not isinstance(self.search.metric, str):
+            return False
         if n_new * SNAPSHOT_RATIO >= self.n_placed or self.founders < FOUNDERS:
             return False
         # A new row changes the neighbors of about k others.
