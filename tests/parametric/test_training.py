@@ -56,9 +56,7 @@ def test_tails_weighted_by_inverse_degrees_are_uniform_over_the_rows_with_edges(
     np.testing.assert_allclose(weight, [1 / 3, 1 / 3, 1 / 3, 0.0], atol=5e-3)
 
 
-def umap_loss(
-    head: torch.Tensor, tail: torch.Tensor, number: int, edges: Any = None, weight: Any = None
-) -> Any:
+def umap_loss(head: torch.Tensor, tail: torch.Tensor, number: int, edges: Any = None, weight: Any = None) -> Any:
     """Return the loss with repulsion 0.5, of edges between different rows and tails of weight 1 unless given."""
     n = len(head)
     heads, tails = edges or (torch.arange(n), torch.arange(n, 2 * n))

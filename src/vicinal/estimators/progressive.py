@@ -19,9 +19,11 @@ from vicinal.maps.growing_progress import Step, last_epoch, reporter
 from vicinal.maps.grown import as_fitted, place_in
 from vicinal.maps.growth import Growth
 from vicinal.maps.memory import add_growing_map, add_online_search
+from vicinal.maps.online_graph import Batch
 from vicinal.maps.online_targets import TARGET_METRICS
 from vicinal.neighbors.metrics import ALIASES, METRICS, Rows, check_metric, is_sparse
 from vicinal.neighbors.online import OnlineNeighbors
+from vicinal.neighbors.rows import check_rows
 from vicinal.runtime.memory import ByteSize, InputShape, Ledger
 from vicinal.runtime.parameters import Interval, StrOptions, check_parameters
 from vicinal.runtime.progress import LAYOUT
@@ -189,8 +191,7 @@ class ProgressiveUMAP(Estimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = isinstance(self.metric, str)
-        tags.input_tags.allow_nan = False
+        tags.input_tags.sparse, tags.input_tags.allow_nan = isinstance(self.metric, str), False
         return tags
 
     @whole_or_nothing
@@ -203,8 +204,8 @@ class ProgressiveUMAP(Estimator):
         y : array [rows] or [rows, numbers], optional
             Classes or numbers, as ``target_metric`` says. NaN, and for classes -1 and None, mean unknown.
         """
-        rows, labels = self._check_batch(X, y)
-        self._map_or_new().insert(rows, labels)
+        batch = self._check_batch(X, y)
+        self._map_or_new().insert(batch)
         return self
 
     def step(self, budget_ms: float | None = None, n_ops: int | None = None) -> Step:
@@ -239,10 +240,10 @@ class ProgressiveUMAP(Estimator):
         y : array [rows] or [rows, numbers], optional
             Classes or numbers, as ``target_metric`` says. NaN, and for classes -1 and None, mean unknown.
         """
-        rows, labels = self._check_batch(X, y)
+        batch = self._check_batch(X, y)
         grown = self._map_or_new()
         watched = self.callback is not None or bool(self.verbose)
-        grown.add(rows, labels, reporter(grown, self._progress()) if watched else None)
+        grown.add(batch, reporter(grown, self._progress()) if watched else None)
         return self
 
     def run(self) -> ProgressiveUMAP:
@@ -267,12 +268,12 @@ class ProgressiveUMAP(Estimator):
         y : array [rows] or [rows, numbers], optional
             Classes or numbers, as ``target_metric`` says. NaN, and for classes -1 and None, mean unknown.
         """
-        rows, labels = self._check_batch(X, y, first=True)
+        given = self._check_batch(X, y, first=True)
         grown = self._new_map()
         report = reporter(grown, self._progress())
-        for begin in range(0, rows.shape[0], self.batch_size):
-            batch = slice(begin, begin + self.batch_size)
-            grown.insert(rows[batch], None if labels is None else labels[batch])
+        for begin in range(0, given.rows.shape[0], self.batch_size):
+            part = slice(begin, begin + self.batch_size)
+            grown.insert(Batch(given.rows[part], None if given.y is None else given.y[part]))
             grown.advance(report=report)
         self._run(grown)
         grown.wake(int(self.polish_epochs))
@@ -287,7 +288,8 @@ class ProgressiveUMAP(Estimator):
     def transform(self, X: Any) -> Any:
         """Return the places of rows in the map as it is, which they do not change; rows of the map have their own."""
         require_fitted(self)
-        return place_in(self._map, self._check_like_map(X), self._placement_seed())
+        check_rows(rows := self._convert_like_map(X), self._jobs())
+        return place_in(self._map, rows, self._placement_seed())
 
     def to_umap(self) -> UMAP:
         """Return an ordinary fitted model of the rows placed so far, which shares nothing with this one."""
@@ -303,8 +305,6 @@ class ProgressiveUMAP(Estimator):
         """Add what a map of so many rows takes, part by part."""
         add_online_search(ledger, shape, int(self.n_neighbors), self.metric)
         add_growing_map(ledger, shape.n, int(self.n_neighbors), int(self.n_components))
-
-    # Results
 
     @property
     def embedding_(self) -> NDArray[np.float32]:
@@ -359,28 +359,28 @@ class ProgressiveUMAP(Estimator):
             raise NotFittedError(f"This {type(self).__name__} instance has no rows yet. Call 'insert' or 'fit' first.")
         return self._map
 
-    def _check_batch(self, X: Any, y: Any, *, first: bool | None = None) -> tuple[Rows, Any]:
+    def _check_batch(self, X: Any, y: Any, *, first: bool | None = None) -> Batch:
         """Check parameters, rows and labels; ``first`` says that the rows start a map, by default if there is none."""
         first = "_map" not in vars(self) if first is None else first
         if first:
             self._validate_params()
             check_curve(self)
             check_metric(self.metric, self.metric_kwds)
-            rows = self._check_rows(X, reset=True, sparse=True)
+            rows = self._convert_rows(X, reset=True, sparse=True)
             check_metric(self.metric, self.metric_kwds, rows.shape[1], is_sparse(rows))
         else:
             params = {name: getattr(self, name) for name in PER_CALL}
             check_parameters(type(self).__name__, params, {name: self._parameter_constraints[name] for name in params})
-            rows = self._check_like_map(X)
+            rows = self._convert_like_map(X)
             stored = rows.nnz + self.rows_.nnz if is_sparse(rows) else None
             self._within_limit(InputShape(self.n_rows_ + rows.shape[0], rows.shape[1], stored))
         metric = self.target_metric if first else self._map.growth.target_metric
-        return rows, None if y is None else Supervision(metric).check(y, rows.shape[0])
+        largest = check_rows(rows, self._jobs())
+        return Batch(rows, None if y is None else Supervision(metric).check(y, rows.shape[0]), largest)
 
-    def _check_like_map(self, X: Any) -> Rows:
-        """Check rows against those of the map."""
-        rows = self._check_rows(X, reset=False, sparse=True)
-        if is_sparse(rows) != is_sparse(self.rows_):
+    def _convert_like_map(self, X: Any) -> Rows:
+        """Convert rows, which must be of the kind of those of the map."""
+        if is_sparse(rows := self._convert_rows(X, reset=False, sparse=True)) != is_sparse(self.rows_):
             raise TypeError(f"X must be {'dense' if is_sparse(rows) else 'sparse'} like the first rows of this map")
         return rows
 

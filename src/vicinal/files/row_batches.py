@@ -30,7 +30,7 @@ def batches(source: Any, size: int = 1000, y: Any = None, **reading: Any) -> Ite
     Parameters
     ----------
     source : array, sparse matrix, path or iterable
-        An array or memory map, or a sparse matrix; the path of a file; or an iterable of arrays or of pairs (array, labels).
+        An array, memory map or sparse matrix; the path of a file; or an iterable of those or of pairs (rows, labels).
     size : int, default=1000
         Maximum number of rows per batch.
     y : array-like, optional

@@ -32,9 +32,9 @@ from vicinal.layout.sampled import PartialLayout
 from vicinal.layout.schedule import default_epochs
 from vicinal.maps.growing_state import check_numbers
 from vicinal.maps.growth import FULL_EPOCHS, Growth
-from vicinal.maps.online_graph import OnlineGraph
+from vicinal.maps.online_graph import Batch, OnlineGraph
 from vicinal.maps.starting_places import places_near_neighbors
-from vicinal.neighbors.metrics import Rows, is_sparse
+from vicinal.neighbors.metrics import is_sparse
 from vicinal.neighbors.online import OnlineNeighbors
 from vicinal.neighbors.training_data import TrainingRows
 from vicinal.runtime.growing_array import GrowingArray
@@ -105,7 +105,7 @@ class GrowingMap:
         unplaced = self.search.n_searched - self.n_placed if self.founders or self._first_map_is_due() else 0
         return int(self.search.pending_) + unplaced + self.n_moving
 
-    def add(self, rows: Rows, labels: NDArray[Any] | None = None, report: Report | None = None) -> None:
+    def add(self, batch: Batch, report: Report | None = None) -> None:
         """Insert rows and do the work that follows, completely or not at all.
 
         In general the map is rolled back to a snapshot if anything is raised meanwhile, by an interrupt or by
@@ -113,9 +113,9 @@ class GrowingMap:
         and there is no ``report``, interrupts wait until the call is complete instead. If such a call runs out of
         memory, the map is damaged, and says so whenever it is used.
         """
-        if report is None and self._is_short(rows.shape[0]):
+        if report is None and self._is_short(batch.rows.shape[0]):
             with deferred_interrupts():
-                self.insert(rows, labels)
+                self.insert(batch)
                 try:
                     self.advance()
                 except BaseException as error:
@@ -124,7 +124,7 @@ class GrowingMap:
             return
         snapshot = self.state()
         try:
-            self.insert(rows, labels)
+            self.insert(batch)
             self.advance(report=report or _go_on)
         except BaseException:
             self.__dict__ = {"_snapshot": snapshot}
@@ -154,9 +154,9 @@ class GrowingMap:
         searches = n_new + self.search.pending_
         return searches * self.graph.seconds_per_search + turns * self._seconds_per_row <= SHORT_SECONDS
 
-    def insert(self, rows: Rows, labels: NDArray[Any] | None = None) -> None:
-        """Queue rows with labels as ``Supervision.check`` returns them, or without."""
-        self.graph.insert(rows, labels)
+    def insert(self, batch: Batch) -> None:
+        """Queue rows."""
+        self.graph.insert(batch)
 
     def find(self, n_ops: int | None = None, budget_ms: float | None = None) -> None:
         """Find and refresh neighbors, compute the edges that follow, and place the rows that have no place."""

@@ -37,6 +37,18 @@ COLUMNS = ("rho", "sigma", "first")
 
 
 @dataclass(frozen=True)
+class Batch:
+    """Rows with labels as ``Supervision.check`` returns them, or without.
+
+    ``largest`` is what ``check_rows`` returned for the rows; with None they are checked when they are inserted.
+    """
+
+    rows: Rows
+    y: NDArray[Any] | None = None
+    largest: float | None = None
+
+
+@dataclass(frozen=True)
 class GraphChange:
     """Lists of ``rows``: the first ``n_new`` are not in the graph yet, the others, ``updated``, are replaced."""
 
@@ -70,11 +82,14 @@ class OnlineGraph:
         """Number of rows with edges, which are the first of those inserted."""
         return int(self.lists.n)
 
-    def insert(self, rows: Rows, y: NDArray[Any] | None = None) -> None:
-        """Queue rows with labels as ``Supervision.check`` returns them, or without."""
-        extension = self.targets.extended(y, rows.shape[0])
+    def insert(self, batch: Batch) -> None:
+        """Queue rows."""
+        extension = self.targets.extended(batch.y, batch.rows.shape[0])
         with deferred_interrupts():
-            self.neighbors.insert(rows)
+            if batch.largest is None:
+                self.neighbors.insert(batch.rows)
+            else:
+                self.neighbors.insert_checked(batch.rows, batch.largest)
             self.targets.append(extension)
 
     def search(self, n_ops: int | None, budget_ms: float | None) -> None:

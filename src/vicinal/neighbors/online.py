@@ -203,7 +203,10 @@ class OnlineNeighbors:
         range
             The numbers of the rows.
         """
-        rows, largest = self._check(X, "X")
+        return self.insert_checked(*self._check(X, "X"))
+
+    def insert_checked(self, rows: Rows, largest: float) -> range:
+        """Store rows that ``as_rows`` converted and ``check_rows`` accepted, which returned ``largest``."""
         with self._lock:
             first = self.n
             if not rows.shape[0]:
