@@ -261,9 +261,9 @@ void OnlineNeighbors::explore_rows(Size n, ThreadTeam& team) {
         task.tags = staged_tags_.data() + staged;
     }
     task.rows = rows.data();
-    std::vector<Offer> offers(static_cast<std::size_t>(n * most_offers));
+    found_.resize(n * most_offers);
     std::vector<Size> n_offers(static_cast<std::size_t>(n)), compared(static_cast<std::size_t>(n));
-    task.offers = offers.data();
+    task.offers = found_.data();
     task.n_offers = n_offers.data();
     task.compared = compared.data();
     const OnlineView all = view();
@@ -273,7 +273,7 @@ void OnlineNeighbors::explore_rows(Size n, ThreadTeam& team) {
     chunk_.append(rows.data(), n);
     offers_.reserve(offers_.size() + std::accumulate(n_offers.begin(), n_offers.end(), Size{0}));
     for (Size i = 0; i < n; ++i) {
-        offers_.append(offers.data() + i * most_offers, n_offers[i]);
+        offers_.append(found_.data() + i * most_offers, n_offers[i]);
         compared_ += compared[i];
         if (task.unsearched) worst_[rows[i]] = task.ranks[i * stride_ + listed() - 1];
     }
