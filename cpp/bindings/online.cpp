@@ -2,6 +2,7 @@
 #include "bindings/binding.hpp"
 #include "neighbors/neighbor_index.hpp"
 #include "neighbors/online_neighbors.hpp"
+#include "neighbors/sparse_pairs.hpp"
 
 #include <nanobind/stl/string.h>
 
@@ -29,6 +30,16 @@ using Word = std::conditional_t<std::is_same_v<T, float>, float, std::uint32_t>;
 
 template <class T>
 constexpr std::size_t words = sizeof(T) / sizeof(Word<T>);
+
+// Ranks pairs by `pairs` during one call.
+struct RankedBy {
+    RankedBy(OnlineNeighbors& online, const PairMetric* pairs) : online(online) {
+        require((pairs != nullptr) == online.ranked_by_caller(), "pairs must rank the rows, or be None");
+        online.rank_by(pairs);
+    }
+    ~RankedBy() { online.rank_by(nullptr); }
+    OnlineNeighbors& online;
+};
 
 struct StateWriter {
     nb::dict& out;
@@ -76,7 +87,7 @@ void bind_online(nb::module_& m) {
             [](OnlineNeighbors* self, Size cols, Size pair_cols, const std::string& metric, double power,
                std::uint64_t seed, Size k, Size spare, Size trees, Size refresh_after, Size exact_rows) {
                 const MetricRule& rule = find_metric(metric);
-                require(cols >= 1 && (pair_cols > 0) == (rule.ranking == Ranking::pairs),
+                require(cols >= 1 && pair_cols >= 0 && (pair_cols == 0 || rule.ranking == Ranking::pairs),
                         "cols or pair_cols out of range");
                 require(k >= 2 && spare >= 0 && trees >= 1 && refresh_after >= 1 && exact_rows >= 0,
                         "an option is out of range");
@@ -109,7 +120,8 @@ void bind_online(nb::module_& m) {
             "rows"_a, "pair_rows"_a, "n_jobs"_a)
         .def(
             "adopt",
-            [](OnlineNeighbors& self, In<Index, 2> index, int n_jobs) {
+            [](OnlineNeighbors& self, In<Index, 2> index, int n_jobs, const PairMetric* pairs) {
+                const RankedBy ranked(self, pairs);
                 require(static_cast<Size>(index.shape(0)) == self.rows() && self.searched() == 0,
                         "only a table of all rows can be adopted, before any row is searched");
                 for (std::size_t e = 0; e < index.size(); ++e)
@@ -119,7 +131,7 @@ void bind_online(nb::module_& m) {
                     return 0;
                 });
             },
-            "index"_a, "n_jobs"_a)
+            "index"_a, "n_jobs"_a, "pairs"_a.none() = nb::none())
         .def("state",
              [](OnlineNeighbors& self) {
                  nb::dict out;
@@ -138,11 +150,12 @@ void bind_online(nb::module_& m) {
             "state"_a, "n_jobs"_a)
         .def(
             "step",
-            [](OnlineNeighbors& self, Size ops, double seconds, int n_jobs) {
+            [](OnlineNeighbors& self, Size ops, double seconds, int n_jobs, const PairMetric* pairs) {
+                const RankedBy ranked(self, pairs);
                 OnlineChange change = run(n_jobs, [&](ThreadTeam& team) { return self.step(ops, seconds, team); });
                 return nb::make_tuple(change.first_new, change.last_new, own(std::move(change.updated)));
             },
-            "ops"_a, "seconds"_a, "n_jobs"_a)
+            "ops"_a, "seconds"_a, "n_jobs"_a, "pairs"_a.none() = nb::none())
         .def(
             "table",
             [](const OnlineNeighbors& self, In<Size, 1> rows) {
@@ -157,7 +170,9 @@ void bind_online(nb::module_& m) {
             "rows"_a)
         .def(
             "query",
-            [](const OnlineNeighbors& self, In<float, 2> queries, In<float, 2> pair_queries, Size k, int n_jobs) {
+            [](const OnlineNeighbors& self, In<float, 2> queries, In<float, 2> pair_queries, Size k, int n_jobs,
+               const PairMetric* pairs) {
+                require((pairs != nullptr) == self.ranked_by_caller(), "pairs must rank the queries, or be None");
                 require(static_cast<Size>(queries.shape(1)) == self.cols(),
                         "queries and rows differ in their number of columns");
                 require(queries.shape(0) == pair_queries.shape(0), "rows and pair_rows differ in number");
@@ -165,12 +180,41 @@ void bind_online(nb::module_& m) {
                 auto index = make<Index>(static_cast<Size>(queries.shape(0)), k);
                 auto distance = make<float>(static_cast<Size>(queries.shape(0)), k);
                 run(n_jobs, [&](ThreadTeam& team) {
-                    self.query(view(queries), view(pair_queries), k, index.data(), distance.data(), team);
+                    self.query(view(queries), view(pair_queries), pairs, k, index.data(), distance.data(), team);
                     return 0;
                 });
                 return nb::make_tuple(index, distance);
             },
-            "queries"_a, "pair_queries"_a, "k"_a, "n_jobs"_a);
+            "queries"_a, "pair_queries"_a, "k"_a, "n_jobs"_a, "pairs"_a.none() = nb::none());
+
+    nb::class_<GrowingSparseRows>(m, "GrowingSparseRows")
+        .def(
+            "__init__",
+            [](GrowingSparseRows* self, Size cols, const std::string& metric) {
+                new (self) GrowingSparseRows(cols, find_metric(metric));
+            },
+            "cols"_a, "metric"_a)
+        .def_prop_ro("n", &GrowingSparseRows::rows)
+        .def(
+            "append",
+            [](GrowingSparseRows& self, In<Size, 1> indptr, In<Index, 1> indices, In<float, 1> values, Size cols) {
+                require(cols == self.cols(), "rows have the wrong number of columns");
+                const Csr rows = view(indptr, indices, values);
+                for (Size e = 0; e < rows.indptr[rows.rows]; ++e)
+                    require(rows.indices[e] >= 0 && rows.indices[e] < cols, "a column is out of range");
+                self.append(rows);
+            },
+            "indptr"_a, "indices"_a, "values"_a, "cols"_a)
+        .def(
+            "truncate",
+            [](GrowingSparseRows& self, Size n) {
+                require(n >= 0, "n must be at least 0");
+                self.truncate(n);
+            },
+            "n"_a);
+    nb::class_<SparsePairs, PairMetric>(m, "SparsePairs")
+        .def(nb::init<const GrowingSparseRows&, const GrowingSparseRows&, double>(), "heads"_a, "tails"_a, "power"_a,
+             nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>());
 }
 
 }  // namespace vicinal

@@ -12,14 +12,12 @@ namespace vicinal {
 
 namespace {
 
-// Rows per chunk. They are compared with each other when the chunk is closed, by one join.
-constexpr Size chunk_rows = 128;
 // Operations between two checks of the clock.
 constexpr Size timed_rows = 32;
 // The basis of the sketches is fitted again whenever the number of rows has tripled, up to this many rows.
 constexpr Size enough_to_fit = 6000;
 
-static_assert(chunk_rows <= most_tails);
+static_assert(OnlineNeighbors::chunk_rows <= most_tails);
 
 Size padded(Size width) { return (width + heap_pad - 1) / heap_pad * heap_pad; }
 
@@ -32,29 +30,41 @@ OnlineNeighbors::OnlineNeighbors(Size cols, Size pair_cols, const MetricRule& me
     clear_forest();
 }
 
+// Everything that may throw comes first.
 void OnlineNeighbors::insert(Matrix rows, Matrix pair_rows, ThreadTeam& team) {
     const Size n = n_ + rows.rows;
-    rows_.append(rows.data, rows.rows * cols_);
-    if (by_pairs()) pair_rows_.append(pair_rows.data, rows.rows * pair_cols_);
     if (sketcher_.prepares()) {
         scale_.resize(n);
         sketcher_.prepare(rows, scale_.data() + n_, team);
     }
+    rows_.reserve(n * cols_);
+    if (by_pairs()) {
+        pair_rows_.reserve(n * pair_cols_);
+        pairs_ = std::make_unique<DensePairs>(Matrix{pair_rows_.data(), n, pair_cols_},
+                                              Matrix{pair_rows_.data(), n, pair_cols_}, metric_, power_);
+    }
+    ranks_.reserve(n * stride_);
+    tags_.reserve(n * stride_);
+    changes_.reserve(n);
+    resize_table(n);
+    rows_.append(rows.data, rows.rows * cols_);
+    if (by_pairs()) pair_rows_.append(pair_rows.data, rows.rows * pair_cols_);
     ranks_.resize(n * stride_);
     tags_.resize(n * stride_);
     changes_.resize(n, 0);
-    resize_table(n);
     heap(n).clear(n_, n);
     n_ = n;
-    if (by_pairs()) pairs_ = std::make_unique<DensePairs>(pair_matrix(), pair_matrix(), metric_, power_);
 }
 
+// Values beyond the present rows may remain from an insertion that failed.
 void OnlineNeighbors::resize_table(Size n) {
     sketch_.resize(n * sketcher_.stride());
+    worst_.resize(std::min(worst_.size(), n_));
     worst_.resize(n, no_rank);
-    locks_.resize(n, 0);
-    queued_.resize(n, 0);
-    marked_.resize(n, 0);
+    for (GrowingArray<std::uint8_t>* flags : {&locks_, &queued_, &marked_}) {
+        flags->resize(std::min(flags->size(), n_));
+        flags->resize(n, 0);
+    }
 }
 
 void OnlineNeighbors::adopt(const Index* index, Size k, ThreadTeam& team) {
@@ -89,7 +99,7 @@ SearchSpace OnlineNeighbors::space() const {
     SearchSpace space = sketcher_.space();
     space.rows = row_matrix();
     space.scale = sketcher_.prepares() ? scale_.data() : nullptr;
-    space.pairs = pairs_.get();
+    space.pairs = by_pairs() ? static_cast<const PairMetric*>(pairs_.get()) : &ordered_;
     space.sketch = sketch_.data();
     space.slack = sketch_slack(metric_.ranking, longest2_);
     return space;
@@ -119,10 +129,19 @@ void OnlineNeighbors::fit_sketches(ThreadTeam& team) {
 
 void OnlineNeighbors::fit_basis(ThreadTeam& team) {
     if (!sketcher_.projects()) return;
-    sketcher_.fit(space(), seed_, team);
-    share_rows_ = sketched_ = 0;
-    longest2_ = 0.0f;
-    sketch_until(merged_, team);
+    RowSketcher fitted = sketcher_;
+    fitted.fit(space(), seed_, team);
+    GrowingArray<float> sketch;
+    sketch.resize(n_ * fitted.stride());
+    const RowScale* scale = fitted.prepares() ? scale_.data() : nullptr;
+    const float longest2 =
+        merged_ > 0 ? fitted.sketch({rows_.data(), merged_, cols_}, scale, sketch.data(), team) : 0.0f;
+    std::swap(sketcher_.mean(), fitted.mean());
+    std::swap(sketcher_.basis(), fitted.basis());
+    sketch_ = std::move(sketch);
+    longest2_ = longest2;
+    sketched_ = merged_;
+    share_rows_ = 0;
     clear_forest();
     plant_rows(0, merged_);
     fitted_rows_ = n_;
@@ -135,12 +154,16 @@ void OnlineNeighbors::clear_forest() {
     for (Size tree = 0; tree < forest_.trees; ++tree) nodes_[tree] = {.leaf = static_cast<Index>(tree)};
 }
 
-void OnlineNeighbors::plant_rows(Size begin, Size end, const Index* above) {
-    // A row causes at most one split per tree.
+// Allocates what planting these rows takes: a row causes at most one split per tree.
+void OnlineNeighbors::reserve_rows(Size begin, Size end) {
     const Size splits = options_.trees * (end - begin);
     nodes_.resize(forest_.n_nodes + 2 * splits);
     normals_.resize((forest_.n_nodes + 2 * splits) * split_columns);
     members_.resize((forest_.n_leaves + splits) * online_leaf_rows);
+}
+
+void OnlineNeighbors::plant_rows(Size begin, Size end, const Index* above) {
+    reserve_rows(begin, end);
     forest_.nodes = nodes_.data();
     forest_.normals = normals_.data();
     forest_.members = members_.data();
@@ -178,7 +201,7 @@ OnlineChange OnlineNeighbors::step(Size ops, double seconds, ThreadTeam& team) {
     const Size slice = seconds < std::numeric_limits<double>::infinity() ? timed_rows : chunk_rows;
     while (ops > 0 && !is_late()) {
         // Rows that arrived in the meantime come first.
-        if (kind_ == Kind::refresh && searched_ < n_) close();
+        if (closing_ || (kind_ == Kind::refresh && searched_ < n_)) close();
         if (kind_ == Kind::none) {
             if (searched_ < n_) fit_sketches(team);
             if (!open()) break;
@@ -196,7 +219,22 @@ OnlineChange OnlineNeighbors::step(Size ops, double seconds, ThreadTeam& team) {
     return change;
 }
 
+// Explores the next rows of the chunk; if this fails, they are not part of it.
 void OnlineNeighbors::explore(Size n, ThreadTeam& team) {
+    const Size rows = chunk_.size(), leaves = leaves_.size(), offers = offers_.size(), staged = staged_ranks_.size();
+    try {
+        explore_rows(n, team);
+    } catch (...) {
+        chunk_.resize(rows);
+        leaves_.resize(leaves);
+        offers_.resize(offers);
+        staged_ranks_.resize(staged);
+        staged_tags_.resize(staged);
+        throw;
+    }
+}
+
+void OnlineNeighbors::explore_rows(Size n, ThreadTeam& team) {
     Exploration task;
     task.n = n;
     task.unsearched = kind_ == Kind::search;
@@ -223,9 +261,9 @@ void OnlineNeighbors::explore(Size n, ThreadTeam& team) {
         task.tags = staged_tags_.data() + staged;
     }
     task.rows = rows.data();
-    std::vector<Offer> offers(static_cast<std::size_t>(n * most_offers));
+    found_.resize(n * most_offers);
     std::vector<Size> n_offers(static_cast<std::size_t>(n)), compared(static_cast<std::size_t>(n));
-    task.offers = offers.data();
+    task.offers = found_.data();
     task.n_offers = n_offers.data();
     task.compared = compared.data();
     const OnlineView all = view();
@@ -233,8 +271,9 @@ void OnlineNeighbors::explore(Size n, ThreadTeam& team) {
     online_kernels().explore(all, task, team);
 
     chunk_.append(rows.data(), n);
+    offers_.reserve(offers_.size() + std::accumulate(n_offers.begin(), n_offers.end(), Size{0}));
     for (Size i = 0; i < n; ++i) {
-        offers_.append(offers.data() + i * most_offers, n_offers[i]);
+        offers_.append(found_.data() + i * most_offers, n_offers[i]);
         compared_ += compared[i];
         if (task.unsearched) worst_[rows[i]] = task.ranks[i * stride_ + listed() - 1];
     }
@@ -242,18 +281,23 @@ void OnlineNeighbors::explore(Size n, ThreadTeam& team) {
 }
 
 void OnlineNeighbors::close() {
+    closing_ = true;
     if (kind_ == Kind::search)
         close_search();
     else
         close_refresh();
     kind_ = Kind::none;
+    closing_ = false;
 }
 
+// Can be repeated after an exception: a pair that is listed already is not listed again.
 void OnlineNeighbors::close_search() {
     merge_offers();
     OnlineView all = view();
     all.heap.rows = searched_;
     online_kernels().compare_chunk(all, listed(), chunk_.data(), chunk_.size());
+    reserve_changes(chunk_.size());
+    reserve_rows(merged_, searched_);
     for (const Index row : chunk_)
         for (Size e = 0; e < listed(); ++e)
             if (const std::uint32_t tag = tags_[row * stride_ + e]; tag != no_tag && (tag & 1) != 0) note_change(row);
@@ -262,6 +306,7 @@ void OnlineNeighbors::close_search() {
 }
 
 void OnlineNeighbors::close_refresh() {
+    reserve_changes(chunk_.size());
     for (Size i = 0; i < chunk_.size(); ++i) {
         const Size row = chunk_[i];
         const std::uint32_t* found = staged_tags_.data() + i * stride_;
@@ -285,9 +330,18 @@ void OnlineNeighbors::close_refresh() {
 
 void OnlineNeighbors::merge_offers() {
     std::vector<Outcome> outcome(static_cast<std::size_t>(offers_.size()));
+    reserve_changes(offers_.size());
     online_kernels().accept(view(), listed(), offers_.data(), offers_.size(), outcome.data());
     for (Size e = 0; e < offers_.size(); ++e)
         if (outcome[e] == Outcome::listed) note_change(offers_[e].row);
+    offers_.clear();
+}
+
+// Allocates what noting the changes of at most so many rows takes.
+void OnlineNeighbors::reserve_changes(Size rows) {
+    const std::size_t updated = updated_.size() + static_cast<std::size_t>(std::min(rows, first_new_));
+    if (updated > updated_.capacity()) updated_.reserve(std::max(updated, 2 * updated_.capacity()));
+    queue_.reserve(queue_.size() + std::min(rows, n_));
 }
 
 void OnlineNeighbors::note_change(Size row) {
@@ -298,50 +352,6 @@ void OnlineNeighbors::note_change(Size row) {
     if (++changes_[row] < static_cast<std::uint32_t>(options_.refresh_after) || queued_[row] != 0) return;
     queued_[row] = 1;
     queue_.push(static_cast<Index>(row));
-}
-
-void OnlineNeighbors::restore(ThreadTeam& team) {
-    n_ = rows_.size() / cols_;
-    check_state();
-    resize_table(n_);
-    if (sketcher_.prepares()) {
-        scale_.resize(n_);
-        sketcher_.prepare(row_matrix(), scale_.data(), team);
-    }
-    if (by_pairs()) pairs_ = std::make_unique<DensePairs>(pair_matrix(), pair_matrix(), metric_, power_);
-    const Size sketched = std::exchange(sketched_, 0);
-    if (sketched > 0) sketch_until(sketched, team);
-    for (Size i = 0; i < searched_; ++i) worst_[i] = ranks_[i * stride_ + listed() - 1];
-    for (Size e = queue_head_; e < queue_.size(); ++e) queued_[queue_[e]] = 1;
-    if (kind_ == Kind::refresh)
-        for (const Index row : chunk_) queued_[row] = 1;
-    // A tree depends on its rows and their order only.
-    clear_forest();
-    plant_rows(0, merged_);
-    leaves_.clear();
-    start_at_roots(kind_ == Kind::search ? chunk_.size() : 0);
-}
-
-void OnlineNeighbors::check_state() const {
-    const auto require = [](bool holds) {
-        if (!holds) throw std::invalid_argument("the state does not fit this search");
-    };
-    const auto known = [&](Index row, Size below) { return row >= 0 && row < below; };
-    const Size n = n_, staged = kind_ == Kind::refresh ? chunk_.size() * stride_ : 0;
-    require(rows_.size() == n * cols_ && pair_rows_.size() == n * pair_cols_ &&
-            n < std::numeric_limits<Index>::max() / 2);
-    require(ranks_.size() == n * stride_ && tags_.size() == n * stride_ && changes_.size() == n);
-    require(0 <= merged_ && merged_ <= searched_ && searched_ <= sketched_ && sketched_ <= n);
-    require(0 <= first_new_ && first_new_ <= searched_ && 0 <= queue_head_ && queue_head_ <= queue_.size());
-    require(kind_ >= Kind::none && kind_ <= Kind::refresh && fitted_rows_ >= 0 && share_rows_ >= 0);
-    require(sketched_ == 0 || sketcher_.fitted());
-    require(kind_ == Kind::search ? searched_ - merged_ == chunk_.size() : searched_ == merged_);
-    require(chunk_.size() <= chunk_rows && staged_ranks_.size() >= staged && staged_tags_.size() >= staged);
-    for (const std::uint32_t tag : tags_) require(tag == no_tag || known(index_of(tag), searched_));
-    for (const std::uint32_t tag : staged_tags_) require(tag == no_tag || known(index_of(tag), merged_));
-    for (const Index row : queue_) require(known(row, merged_));
-    for (const Index row : chunk_) require(known(row, searched_));
-    for (const Offer& offer : offers_) require(known(offer.row, merged_) && known(offer.candidate, searched_));
 }
 
 void OnlineNeighbors::table(const Size* rows, Size n, Index* index, float* distance) const {
@@ -357,10 +367,10 @@ void OnlineNeighbors::table(const Size* rows, Size n, Index* index, float* dista
     }
 }
 
-void OnlineNeighbors::query(Matrix queries, Matrix pair_queries, Size k, Index* index, float* distance,
-                            ThreadTeam& team) const {
+void OnlineNeighbors::query(Matrix queries, Matrix pair_queries, const PairMetric* pairs, Size k, Index* index,
+                            float* distance, ThreadTeam& team) const {
     const auto n = static_cast<std::size_t>(queries.rows);
-    const DensePairs pairs(pair_queries, pair_matrix(), metric_, power_);
+    const DensePairs dense(pair_queries, pair_matrix(), metric_, power_);
     std::vector<RowScale> scale(sketcher_.prepares() ? n : 0);
     sketcher_.prepare(queries, scale.data(), team);
     std::vector<float> sketch(n * static_cast<std::size_t>(sketcher_.stride()));
@@ -368,7 +378,7 @@ void OnlineNeighbors::query(Matrix queries, Matrix pair_queries, Size k, Index* 
     task.heads = sketcher_.space();
     task.heads.rows = queries;
     task.heads.scale = sketcher_.prepares() ? scale.data() : nullptr;
-    task.heads.pairs = by_pairs() ? &pairs : nullptr;
+    task.heads.pairs = by_pairs() ? &dense : pairs;
     OnlineView all = view();
     const float longest2 = sketcher_.sketch(queries, task.heads.scale, sketch.data(), team);
     all.space.slack = sketch_slack(metric_.ranking, std::max(longest2, longest2_));

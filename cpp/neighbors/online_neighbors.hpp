@@ -8,12 +8,17 @@
 //
 // Searches come before refreshes, in the order of insertion. A row is refreshed when `refresh_after` of its entries
 // are new.
+//
+// Exceptions (interrupts, errors of a metric function, memory): insert() adds all rows or none. A step() that throws
+// keeps the operations that were complete, including what it would have returned; the next step() continues with the
+// same results as if nothing had happened.
 #pragma once
 
 #include "base/growing_array.hpp"
 #include "neighbors/online_task.hpp"
 #include "neighbors/row_sketcher.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <vector>
@@ -35,11 +40,19 @@ struct OnlineChange {
 
 class OnlineNeighbors {
   public:
-    // `pair_cols` is nonzero for a metric that ranks by pairs: the pair rows are ranked, the others sketched.
+    // Rows per chunk. They are compared with each other when the chunk is closed, by one join.
+    static constexpr Size chunk_rows = 128;
+
+    // For a metric that ranks by pairs, rows are only sketched, and the pair rows of `pair_cols` columns are ranked.
+    // If `pair_cols` is 0, the caller ranks the pairs (rank_by).
     OnlineNeighbors(Size cols, Size pair_cols, const MetricRule& metric, double power, std::uint64_t seed,
                     OnlineOptions options);
 
     void insert(Matrix rows, Matrix pair_rows, ThreadTeam& team);
+
+    // Sets the ranks of all pairs of rows, by row number, for the following calls; null for a metric of the core. The
+    // lower row number is the first argument.
+    void rank_by(const PairMetric* pairs) { ordered_ = OrderedPairs{pairs}; }
 
     // Takes over the table of all present rows, [rows][k] with the row itself first, instead of searching them.
     void adopt(const Index* index, Size k, ThreadTeam& team);
@@ -58,8 +71,11 @@ class OnlineNeighbors {
     void table(const Size* rows, Size n, Index* index, float* distance) const;
 
     // The neighbors of unseen rows among the searched rows, [queries][k].
-    void query(Matrix queries, Matrix pair_queries, Size k, Index* index, float* distance, ThreadTeam& team) const;
+    // `pairs` ranks queries and rows if the caller ranks the pairs.
+    void query(Matrix queries, Matrix pair_queries, const PairMetric* pairs, Size k, Index* index, float* distance,
+               ThreadTeam& team) const;
 
+    bool ranked_by_caller() const { return metric_.ranking == Ranking::pairs && pair_cols_ == 0; }
     Size cols() const { return cols_; }
     Size pair_cols() const { return pair_cols_; }
     // The rows that are ranked, as they were inserted.
@@ -99,7 +115,16 @@ class OnlineNeighbors {
   private:
     enum Kind : Size { none, search, refresh };
 
-    bool by_pairs() const { return metric_.ranking == Ranking::pairs; }
+    // A function of two rows need not be symmetric, but the two rows must agree on their rank.
+    struct OrderedPairs final : PairMetric {
+        explicit OrderedPairs(const PairMetric* pairs = nullptr) : pairs(pairs) {}
+        float rank(Size head, Size tail) const override {
+            return pairs->rank(std::min(head, tail), std::max(head, tail));
+        }
+        const PairMetric* pairs;
+    };
+
+    bool by_pairs() const { return pair_cols_ > 0; }
     Size listed() const { return options_.k - 1; }
     Size waiting() const { return queue_.size() - queue_head_ + (kind_ == Kind::refresh ? chunk_.size() : 0); }
     Matrix row_matrix() const { return {rows_.data(), n_, cols_}; }
@@ -114,12 +139,15 @@ class OnlineNeighbors {
     void fit_basis(ThreadTeam& team);
     void sketch_until(Size end, ThreadTeam& team);
     void clear_forest();
+    void reserve_rows(Size begin, Size end);
+    void reserve_changes(Size rows);
     void plant_rows(Size begin, Size end, const Index* above = nullptr);
 
     Index* start_at_roots(Size n);
     bool open();  // returns false if nothing is pending
     Size available() const;
     void explore(Size n, ThreadTeam& team);
+    void explore_rows(Size n, ThreadTeam& team);
     void close();
     void close_search();
     void close_refresh();
@@ -139,6 +167,7 @@ class OnlineNeighbors {
     GrowingArray<float> rows_, pair_rows_, sketch_;
     GrowingArray<RowScale> scale_;
     std::unique_ptr<DensePairs> pairs_;
+    OrderedPairs ordered_;
     Size fitted_rows_ = 0, share_rows_ = 0;
     float longest2_ = 0.0f, share_ = 1.0f;
 
@@ -154,11 +183,14 @@ class OnlineNeighbors {
     GrowingArray<Index> queue_;  // rows to refresh
     Size queue_head_ = 0;
     Size kind_ = Kind::none;
+    bool closing_ = false;              // an exception interrupted the closing of the chunk
     GrowingArray<Index> chunk_;         // rows explored since the chunk was opened
     GrowingArray<Index> leaves_;        // the nodes where their searches began
     GrowingArray<float> staged_ranks_;  // results of refreshes
     GrowingArray<std::uint32_t> staged_tags_;
     GrowingArray<Offer> offers_;
+    GrowingArray<Offer>
+        found_;  // offers of the explorations in progress, [rows][most_offers]; kept to save the allocation
 
     Size first_new_ = 0;  // rows before it have been reported
     std::vector<Size> updated_;

@@ -10,6 +10,7 @@ namespace vicinal {
 
 struct PairKernels {
     float (*rank_dense)(const float* x, const float* y, const PairRule& rule);
+    float (*rank_sparse)(const SparseView& heads, Size head, const SparseView& tails, Size tail, const PairRule& rule);
     void (*sparse_nearest)(const Postings& postings, const SparseTask& task, ThreadTeam& team);
     void (*sum_alone)(const SparseView& rows, const PairRule& rule, double* out, ThreadTeam& team);
 };

@@ -181,7 +181,7 @@ void tables_and_queries_do_not_depend_on_threads() {
         for (Size i = 0; i < n; ++i) rows[static_cast<std::size_t>(i)] = i;
         Table table(n, k), asked(500, k);
         online.table(rows.data(), n, table.index.data(), table.distance.data());
-        online.query({data.data(), 500, d}, {}, k, asked.index.data(), asked.distance.data(), team);
+        online.query({data.data(), 500, d}, {}, nullptr, k, asked.index.data(), asked.distance.data(), team);
         std::vector<float> out(table.distance);
         out.insert(out.end(), table.index.begin(), table.index.end());
         out.insert(out.end(), asked.distance.begin(), asked.distance.end());

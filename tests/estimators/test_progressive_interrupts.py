@@ -76,7 +76,7 @@ def check_consistent(model: ProgressiveUMAP, labelled: bool = False) -> None:
     grown = model._map
     edges = model.graph_
     grown.check()
-    assert len(grown.graph.labels) == model.n_rows_ == len(model.rows_)
+    assert len(grown.graph.targets) == model.n_rows_ == len(model.rows_)
     assert (edges != edges.T).nnz == 0
     if not labelled:
         assert (edges != fuzzy_graph(grown.search.table()).to_scipy()).nnz == 0

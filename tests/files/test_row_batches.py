@@ -101,3 +101,14 @@ def test_invalid_combinations_of_arguments_are_refused(iris: Rows, tmp_path: Pat
         batches(iris, label="kind")
     with pytest.raises(ReadError, match="does not exist"):
         batches(tmp_path / "nothing.csv")
+
+
+def test_sparse_rows_are_split_too(iris: NDArray[np.float32]) -> None:
+    from scipy.sparse import coo_matrix, csr_matrix
+
+    for source in (coo_matrix(iris), [csr_matrix(iris[:70]), csr_matrix(iris[70:])]):
+        found = [rows for rows, _ in batches(source, 40)]
+        assert max(rows.shape[0] for rows in found) == 40
+        np.testing.assert_array_equal(np.concatenate([rows.toarray() for rows in found]), iris)
+    labels = [part for _, part in batches(csr_matrix(iris), 40, np.arange(150))]
+    np.testing.assert_array_equal(np.concatenate(labels), np.arange(150))

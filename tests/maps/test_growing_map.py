@@ -1,4 +1,4 @@
-"""Parts of a growing map: arrays, the graph of some rows, a layout of some heads, saved states, rollback."""
+"""Parts of a growing map: the graph of some rows, a layout of some heads, saved states, rollback."""
 
 from __future__ import annotations
 
@@ -12,26 +12,13 @@ from vicinal import Graph, Kernel, Layout, Neighbors, Schedule, find_neighbors, 
 from vicinal.graph.fuzzy import local_memberships
 from vicinal.graph.growing import GrowingGraph
 from vicinal.layout.sampled import PartialLayout
-from vicinal.maps.growing_array import GrowingArray
 from vicinal.maps.growing_map import FOUNDERS, GrowingMap
 from vicinal.maps.growth import Growth
-from vicinal.maps.online_graph import OnlineGraph
+from vicinal.maps.online_graph import Batch, OnlineGraph
 from vicinal.neighbors.online import OnlineNeighbors
 
 KERNEL = Kernel(1.577, 0.8951)
 Rows = NDArray[np.float32]
-
-
-def test_a_growing_array_keeps_its_rows_and_can_be_written() -> None:
-    grown, whole = GrowingArray(np.zeros((0, 3), np.float32)), np.empty((0, 3), np.float32)
-    for n in (1, 0, 5, 40, 3):
-        part = np.random.default_rng(n).normal(size=(n, 3)).astype(np.float32)
-        grown.append(part)
-        whole = np.concatenate([whole, part])
-        np.testing.assert_array_equal(grown.view, whole)
-    grown.view[3] = 7.0
-    assert len(grown) == 49
-    np.testing.assert_array_equal(grown.view[3], 7.0)
 
 
 def lists_of(rows: NDArray[np.int32], table: Neighbors) -> tuple[NDArray[np.int32], Rows]:
@@ -169,7 +156,7 @@ def test_keeping_layouts_between_rounds_does_not_change_the_map(digits: Rows, mo
 def grown(X: Rows, size: int = 300) -> GrowingMap:
     made = GrowingMap(OnlineNeighbors(8, seed=0), Growth(KERNEL.a, KERNEL.b))
     for begin in range(0, len(X), size):
-        made.add(X[begin : begin + size])
+        made.add(Batch(X[begin : begin + size]))
     return made
 
 
@@ -193,11 +180,11 @@ def test_an_addition_that_fails_leaves_the_map_as_it_was(
     with monkeypatch.context() as patch:
         patch.setattr(owner, name, out_of_memory)
         with pytest.raises(MemoryError):
-            one.add(digits[400:900])
+            one.add(Batch(digits[400:900]))
     assert (one.search.n, one.n_placed) == (400, 400)
     one.check()
     for made in (one, other):
-        made.add(digits[400:900])
+        made.add(Batch(digits[400:900]))
     np.testing.assert_array_equal(one.embedding, other.embedding)
 
 
@@ -208,26 +195,26 @@ def test_a_map_that_fails_without_a_snapshot_says_that_it_is_damaged(
     made = grown(digits[:1300])
     assert made.founders >= FOUNDERS
     with pytest.raises(ValueError, match="columns"):
-        made.add(digits[:1, :10])
+        made.add(Batch(digits[:1, :10]))
     made.check()
     with monkeypatch.context() as patch:
         patch.setattr(GrowingMap, "state", None)
-        made.add(digits[1300:1301])
+        made.add(Batch(digits[1300:1301]))
         patch.setattr(PartialLayout, "step", None)
         with pytest.raises(TypeError):
-            made.add(digits[1301:1302])
+            made.add(Batch(digits[1301:1302]))
     with pytest.raises(RuntimeError, match="damaged"):
         _ = made.embedding
 
 
 def test_a_state_continues_bit_for_bit(digits: Rows) -> None:
     one = grown(digits[:700])
-    one.insert(digits[700:900])
+    one.insert(Batch(digits[700:900]))
     one.advance(n_ops=70)
     other = GrowingMap.from_state(one.state())
     for made in (one, other):
         made.advance()
-        made.add(digits[900:1000])
+        made.add(Batch(digits[900:1000]))
     np.testing.assert_array_equal(one.embedding, other.embedding)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -48,15 +49,47 @@ def test_drawing_from_a_graph_without_edges_raises() -> None:
         EdgeSampler(*graph([0.0] * 4), torch.Generator()).draw(1)
 
 
+def test_tails_weighted_by_inverse_degrees_are_uniform_over_the_rows_with_edges() -> None:
+    sampler = EdgeSampler(*graph([1.0, 0.25, 0.5, 0.05]), torch.Generator().manual_seed(0))
+    _, tails = sampler.draw(200_000)
+    weight = torch.bincount(tails, sampler.uniform_weights(tails), minlength=4) / 200_000
+    np.testing.assert_allclose(weight, [1 / 3, 1 / 3, 1 / 3, 0.0], atol=5e-3)
+
+
+def umap_loss(head: torch.Tensor, tail: torch.Tensor, number: int, edges: Any = None, weight: Any = None) -> Any:
+    """Return the loss with repulsion 0.5, of edges between different rows and tails of weight 1 unless given."""
+    n = len(head)
+    heads, tails = edges or (torch.arange(n), torch.arange(n, 2 * n))
+    negatives = loss.Negatives(number, 0.5, heads, tails, torch.ones(n) if weight is None else weight)
+    return loss.umap_loss(head, tail, KERNEL, negatives)
+
+
 def test_umap_loss_is_the_mean_over_the_edges_of_a_batch() -> None:
     head, tail = torch.randn(7, 2, dtype=torch.float64), torch.randn(7, 2, dtype=torch.float64)
     expected = loss.attract_cost(head - tail, KERNEL).sum()
     for e in range(7):
         for s in (1, 2, 3):
             expected = expected + 0.5 * loss.repel_cost(head[e] - tail[e - s], KERNEL)
-    torch.testing.assert_close(loss.umap_loss(head, tail, KERNEL, 3, 0.5), expected / 7)
-    assert loss.umap_loss(head[:1], tail[:1], KERNEL, 5).isfinite()
-    torch.testing.assert_close(loss.umap_loss(head, tail, KERNEL, 0), loss.attract_cost(head - tail, KERNEL).mean())
+    torch.testing.assert_close(umap_loss(head, tail, 3), expected / 7)
+    assert umap_loss(head[:1], tail[:1], 5).isfinite()
+    torch.testing.assert_close(umap_loss(head, tail, 0), loss.attract_cost(head - tail, KERNEL).mean())
+
+
+def test_a_row_is_not_its_own_negative_and_negatives_are_weighted() -> None:
+    points = torch.randn(6, 2, dtype=torch.float64)
+    heads, tails = torch.tensor([0, 1, 2, 3, 0]), torch.tensor([1, 0, 0, 5, 2])
+    weight = torch.tensor([1.0, 2.0, 0.5, 3.0, 1.0])
+    cost, total = 0.0, 0.0
+    for e in range(5):
+        for s in (1, 2):
+            if tails[e - s] != heads[e]:
+                cost += float(weight[e - s] * loss.repel_cost(points[heads[e]] - points[tails[e - s]], KERNEL))
+                total += float(weight[e - s])
+    found = umap_loss(points[heads], points[tails], 2, (heads, tails), weight)
+    attraction = loss.attract_cost(points[heads] - points[tails], KERNEL).mean()
+    assert float(found) == pytest.approx(float(attraction) + 0.5 * 2 * cost / total)
+    same = torch.zeros(3, dtype=torch.int64)
+    assert float(umap_loss(points[same], points[same], 2, (same, same))) == pytest.approx(0.0, abs=1e-6)
 
 
 def test_correlation_loss_is_zero_for_a_scaled_copy_and_finite_for_equal_points() -> None:

@@ -37,8 +37,11 @@ DensePairs = _core.DensePairs
 ForeignPairs = _core.ForeignPairs
 PythonPairs = _core.PythonPairs
 # Rows that arrive over time: the result depends on the calls and the number of operations, not on how these are split
-# into calls of step; state and restore continue with the same bits.
+# into calls of step; state and restore continue with the same bits. A call that is interrupted or fails adds all rows
+# or none, and keeps complete operations. Sparse rows are ranked outside, by SparsePairs of copies that grow with them.
 OnlineNeighbors = _core.OnlineNeighbors
+GrowingSparseRows = _core.GrowingSparseRows
+SparsePairs = _core.SparsePairs
 # Points of a map: exact neighbors, distances in double precision rounded to float32, ties to the lower row.
 PointTree = _core.PointTree
 # Sizes of what the searches allocate, for estimates of memory: columns of a sketch; bounds of the sample of rows that a

@@ -19,8 +19,11 @@ from vicinal.maps.growing_progress import Step, last_epoch, reporter
 from vicinal.maps.grown import as_fitted, place_in
 from vicinal.maps.growth import Growth
 from vicinal.maps.memory import add_growing_map, add_online_search
-from vicinal.neighbors.metrics import ALIASES, METRICS, check_metric
+from vicinal.maps.online_graph import Batch
+from vicinal.maps.online_targets import TARGET_METRICS
+from vicinal.neighbors.metrics import ALIASES, METRICS, Rows, check_metric, is_sparse
 from vicinal.neighbors.online import OnlineNeighbors
+from vicinal.neighbors.rows import check_rows
 from vicinal.runtime.memory import ByteSize, InputShape, Ledger
 from vicinal.runtime.parameters import Interval, StrOptions, check_parameters
 from vicinal.runtime.progress import LAYOUT
@@ -29,7 +32,7 @@ from vicinal.runtime.progress import LAYOUT
 SHARED = (
     "n_neighbors", "n_components", "metric", "metric_kwds", "learning_rate", "min_dist", "spread", "n_jobs",
     "set_op_mix_ratio", "local_connectivity", "repulsion_strength", "negative_sample_rate", "a", "b", "random_state",
-    "target_weight", "transform_seed", "verbose", "tqdm_kwds", "disconnection_distance", "callback",
+    "target_metric", "target_weight", "transform_seed", "verbose", "tqdm_kwds", "disconnection_distance", "callback",
 )  # fmt: skip
 # Parameters that can be changed between batches; the others are those of the first.
 PER_CALL = ("callback", "memory_limit", "tqdm_kwds", "verbose")
@@ -54,7 +57,10 @@ class ProgressiveUMAP(Estimator):
     n_neighbors, n_components, metric, metric_kwds, learning_rate, min_dist, spread, n_jobs, set_op_mix_ratio,
     local_connectivity, repulsion_strength, negative_sample_rate, a, b, target_weight, transform_seed,
     disconnection_distance, random_state, verbose, tqdm_kwds
-        As in :class:`vicinal.UMAP`. The metric is the name of a metric of dense rows.
+        As in :class:`vicinal.UMAP`, without ``metric="precomputed"``.
+    target_metric : {"categorical", "ordinal", "euclidean", "manhattan", "chebyshev"}, default "categorical"
+        How labels are compared: as classes, as levels (one number per row), or as numbers (one or several per row).
+        Numbers four standard deviations apart, as the first batch has them, count as much as two classes.
     init : {"spectral", "pca", "random"}, default "spectral"
         Where the first rows start.
     move : {"active", "all"}, default "active"
@@ -77,7 +83,7 @@ class ProgressiveUMAP(Estimator):
     embedding_ : array [rows placed so far, n_components]
     n_rows_ : int
         Number of rows inserted so far.
-    rows_ : array [n_rows_, columns]
+    rows_ : array or sparse matrix [n_rows_, columns]
         These rows: a view, not to be written to.
     age_ : array [rows placed so far]
         Epochs that each row has moved for.
@@ -104,7 +110,8 @@ class ProgressiveUMAP(Estimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{name: UMAP._parameter_constraints[name] for name in SHARED},
-        "metric": [StrOptions({*METRICS, *ALIASES})],
+        "metric": [StrOptions({*METRICS, *ALIASES}), callable, tuple],
+        "target_metric": [StrOptions(set(TARGET_METRICS))],
         "init": [StrOptions({*INITIALIZERS, *INITIALIZER_ALIASES})],
         "move": [StrOptions({"active", "all"})],
         "new_epochs": [Interval(Integral, 0, None, closed="left")],
@@ -120,7 +127,7 @@ class ProgressiveUMAP(Estimator):
         self,
         n_neighbors: int = 15,
         n_components: int = 2,
-        metric: str = "euclidean",
+        metric: Any = "euclidean",
         metric_kwds: dict[str, Any] | None = None,
         learning_rate: float = 1.0,
         init: str = "spectral",
@@ -140,6 +147,7 @@ class ProgressiveUMAP(Estimator):
         a: float | None = None,
         b: float | None = None,
         random_state: Any = None,
+        target_metric: str = "categorical",
         target_weight: float = 0.5,
         transform_seed: int = 42,
         disconnection_distance: float | None = None,
@@ -169,6 +177,7 @@ class ProgressiveUMAP(Estimator):
         self.a = a
         self.b = b
         self.random_state = random_state
+        self.target_metric = target_metric
         self.target_weight = target_weight
         self.transform_seed = transform_seed
         self.disconnection_distance = disconnection_distance
@@ -182,7 +191,7 @@ class ProgressiveUMAP(Estimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = tags.input_tags.allow_nan = False
+        tags.input_tags.sparse, tags.input_tags.allow_nan = isinstance(self.metric, str), False
         return tags
 
     @whole_or_nothing
@@ -191,12 +200,12 @@ class ProgressiveUMAP(Estimator):
 
         Parameters
         ----------
-        X : array [rows, columns]
-        y : array [rows], optional
-            Classes; -1, NaN or None if the class of a row is unknown.
+        X : array or sparse matrix [rows, columns]
+        y : array [rows] or [rows, numbers], optional
+            Classes or numbers, as ``target_metric`` says. NaN, and for classes -1 and None, mean unknown.
         """
-        rows, labels = self._check_batch(X, y)
-        self._map_or_new().insert(rows, labels)
+        batch = self._check_batch(X, y)
+        self._map_or_new().insert(batch)
         return self
 
     def step(self, budget_ms: float | None = None, n_ops: int | None = None) -> Step:
@@ -216,9 +225,10 @@ class ProgressiveUMAP(Estimator):
             stages.append(stage)
             return report(stage)
 
-        moved = grown.advance(n_ops, budget_ms, listen)
-        search = grown.search
-        return Step(search.n, grown.n_placed, grown.pending, search.coverage_, moved, stages[-1])
+        known, search = grown.n_placed, grown.search
+        n_moved, moved = grown.advance_and_record(n_ops, budget_ms, listen)
+        new = np.arange(known, grown.n_placed)
+        return Step(search.n, grown.n_placed, grown.pending, search.coverage_, n_moved, stages[-1], new, moved)
 
     @whole_or_nothing
     def partial_fit(self, X: Any, y: Any = None) -> ProgressiveUMAP:
@@ -226,14 +236,14 @@ class ProgressiveUMAP(Estimator):
 
         Parameters
         ----------
-        X : array [rows, columns]
-        y : array [rows], optional
-            Classes; -1, NaN or None if the class of a row is unknown.
+        X : array or sparse matrix [rows, columns]
+        y : array [rows] or [rows, numbers], optional
+            Classes or numbers, as ``target_metric`` says. NaN, and for classes -1 and None, mean unknown.
         """
-        rows, labels = self._check_batch(X, y)
+        batch = self._check_batch(X, y)
         grown = self._map_or_new()
         watched = self.callback is not None or bool(self.verbose)
-        grown.add(rows, labels, reporter(grown, self._progress()) if watched else None)
+        grown.add(batch, reporter(grown, self._progress()) if watched else None)
         return self
 
     def run(self) -> ProgressiveUMAP:
@@ -254,16 +264,16 @@ class ProgressiveUMAP(Estimator):
 
         Parameters
         ----------
-        X : array [rows, columns]
-        y : array [rows], optional
-            Classes; -1, NaN or None if the class of a row is unknown.
+        X : array or sparse matrix [rows, columns]
+        y : array [rows] or [rows, numbers], optional
+            Classes or numbers, as ``target_metric`` says. NaN, and for classes -1 and None, mean unknown.
         """
-        rows, labels = self._check_batch(X, y, first=True)
+        given = self._check_batch(X, y, first=True)
         grown = self._new_map()
         report = reporter(grown, self._progress())
-        for begin in range(0, len(rows), self.batch_size):
-            batch = slice(begin, begin + self.batch_size)
-            grown.insert(rows[batch], None if labels is None else labels[batch])
+        for begin in range(0, given.rows.shape[0], self.batch_size):
+            part = slice(begin, begin + self.batch_size)
+            grown.insert(Batch(given.rows[part], None if given.y is None else given.y[part]))
             grown.advance(report=report)
         self._run(grown)
         grown.wake(int(self.polish_epochs))
@@ -278,7 +288,8 @@ class ProgressiveUMAP(Estimator):
     def transform(self, X: Any) -> Any:
         """Return the places of rows in the map as it is, which they do not change; rows of the map have their own."""
         require_fitted(self)
-        return place_in(self._map, self._check_rows(X, reset=False), self._placement_seed())
+        check_rows(rows := self._convert_like_map(X), self._jobs())
+        return place_in(self._map, rows, self._placement_seed())
 
     def to_umap(self) -> UMAP:
         """Return an ordinary fitted model of the rows placed so far, which shares nothing with this one."""
@@ -295,8 +306,6 @@ class ProgressiveUMAP(Estimator):
         add_online_search(ledger, shape, int(self.n_neighbors), self.metric)
         add_growing_map(ledger, shape.n, int(self.n_neighbors), int(self.n_components))
 
-    # Results
-
     @property
     def embedding_(self) -> NDArray[np.float32]:
         if not self.__sklearn_is_fitted__():
@@ -312,7 +321,7 @@ class ProgressiveUMAP(Estimator):
         return int(self._map_of("n_rows_").search.n)
 
     @property
-    def rows_(self) -> NDArray[np.float32]:
+    def rows_(self) -> Rows:
         return self._map_of("rows_").search.rows
 
     @property
@@ -350,23 +359,30 @@ class ProgressiveUMAP(Estimator):
             raise NotFittedError(f"This {type(self).__name__} instance has no rows yet. Call 'insert' or 'fit' first.")
         return self._map
 
-    # The map
-
-    def _check_batch(self, X: Any, y: Any, *, first: bool | None = None) -> tuple[NDArray[np.float32], Any]:
+    def _check_batch(self, X: Any, y: Any, *, first: bool | None = None) -> Batch:
         """Check parameters, rows and labels; ``first`` says that the rows start a map, by default if there is none."""
         first = "_map" not in vars(self) if first is None else first
         if first:
             self._validate_params()
             check_curve(self)
             check_metric(self.metric, self.metric_kwds)
-            rows = self._check_rows(X, reset=True)
-            check_metric(self.metric, self.metric_kwds, rows.shape[1], False)
+            rows = self._convert_rows(X, reset=True, sparse=True)
+            check_metric(self.metric, self.metric_kwds, rows.shape[1], is_sparse(rows))
         else:
             params = {name: getattr(self, name) for name in PER_CALL}
             check_parameters(type(self).__name__, params, {name: self._parameter_constraints[name] for name in params})
-            rows = self._check_rows(X, reset=False)
-            self._within_limit(InputShape(self.n_rows_ + len(rows), rows.shape[1]))
-        return rows, None if y is None else Supervision().check(y, len(rows))
+            rows = self._convert_like_map(X)
+            stored = rows.nnz + self.rows_.nnz if is_sparse(rows) else None
+            self._within_limit(InputShape(self.n_rows_ + rows.shape[0], rows.shape[1], stored))
+        metric = self.target_metric if first else self._map.growth.target_metric
+        largest = check_rows(rows, self._jobs())
+        return Batch(rows, None if y is None else Supervision(metric).check(y, rows.shape[0]), largest)
+
+    def _convert_like_map(self, X: Any) -> Rows:
+        """Convert rows, which must be of the kind of those of the map."""
+        if is_sparse(rows := self._convert_rows(X, reset=False, sparse=True)) != is_sparse(self.rows_):
+            raise TypeError(f"X must be {'dense' if is_sparse(rows) else 'sparse'} like the first rows of this map")
+        return rows
 
     def _map_or_new(self) -> GrowingMap:
         if "_map" not in vars(self):
@@ -393,6 +409,7 @@ class ProgressiveUMAP(Estimator):
             move_all=self.move == "all",
             seed=seed,
             n_jobs=n_jobs,
+            target_metric=self.target_metric,
         )
         search = OnlineNeighbors(
             int(self.n_neighbors), self.metric, metric_kwds=self.metric_kwds, seed=seed, n_jobs=n_jobs
@@ -413,14 +430,21 @@ class ProgressiveUMAP(Estimator):
             while grown.pending and not progress.stopped:
                 grown.advance(report=report)
 
-    # Files
-
     def _state(self, include_data: bool) -> dict[str, Any]:
         state = super()._state(include_data)
-        return state | {"_map": self._map.state()} if "_map" in state else state
+        if "_map" not in state:
+            return state
+        grown = self._map.state()
+        if not isinstance(grown["search"]["metric"], str):
+            grown["search"]["metric"] = None  # a function is one of the parameters, and given to `load` again
+        return state | {"_map": grown}
 
     def _restore(self, state: dict[str, Any]) -> None:
         if "_map" in state:
             # A file of version 0.1 does not know which parameters were changed after the first rows.
-            state = {"changed_params": {}} | state | {"_map": GrowingMap.from_state(state["_map"])}
+            state = {"changed_params": {}} | state
+            search = state["_map"]["search"]
+            if search["metric"] is None:
+                search["metric"] = state["changed_params"].get("metric", self.metric)
+            state["_map"] = GrowingMap.from_state(state["_map"])
         super()._restore(state)

@@ -29,8 +29,8 @@ def batches(source: Any, size: int = 1000, y: Any = None, **reading: Any) -> Ite
 
     Parameters
     ----------
-    source : array, path or iterable
-        An array or memory map; the path of a file; or an iterable of arrays or of pairs (array, labels).
+    source : array, sparse matrix, path or iterable
+        An array, memory map or sparse matrix; the path of a file; or an iterable of those or of pairs (rows, labels).
     size : int, default=1000
         Maximum number of rows per batch.
     y : array-like, optional
@@ -46,8 +46,8 @@ def batches(source: Any, size: int = 1000, y: Any = None, **reading: Any) -> Ite
         return ((table.X, table.labels) for table in read_batches(Path(source), size, **reading))
     if reading:
         raise TypeError(f"{sorted(reading)} apply only to files, but source is a {type(source).__name__}")
-    if isinstance(source, np.ndarray):
-        return _split(source, y, size)
+    if isinstance(source, np.ndarray) or hasattr(source, "tocsr"):
+        return _split(source.tocsr() if hasattr(source, "tocsr") else source, y, size)
     if y is not None:
         raise ValueError("y can be given only with an array; an iterable must yield pairs (rows, labels)")
     return _split_all(source, size)
@@ -57,12 +57,12 @@ def _split(rows: NDArray[Any], y: Any, size: int) -> Iterator[Batch]:
     if y is None:
         return ((part, None) for part in split_rows(rows, size))
     labels = np.asarray(y)
-    if len(labels) != len(rows):
-        raise ValueError(f"y must have one label for each of the {len(rows)} rows of source, got {len(labels)}")
+    if len(labels) != rows.shape[0]:
+        raise ValueError(f"y must have one label for each of the {rows.shape[0]} rows of source, got {len(labels)}")
     return zip(split_rows(rows, size), split_rows(labels, size), strict=True)
 
 
 def _split_all(source: Iterable[Any], size: int) -> Iterator[Batch]:
     for item in source:
         rows, labels = item if isinstance(item, tuple) else (item, None)
-        yield from _split(np.asarray(rows), labels, size)
+        yield from _split(rows.tocsr() if hasattr(rows, "tocsr") else np.asarray(rows), labels, size)

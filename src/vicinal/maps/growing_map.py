@@ -30,13 +30,14 @@ from vicinal.initialize.start import initial_embedding
 from vicinal.initialize.task import InitialTask
 from vicinal.layout.sampled import PartialLayout
 from vicinal.layout.schedule import default_epochs
-from vicinal.maps.growing_array import GrowingArray
 from vicinal.maps.growing_state import check_numbers
 from vicinal.maps.growth import FULL_EPOCHS, Growth
-from vicinal.maps.online_graph import OnlineGraph
+from vicinal.maps.online_graph import Batch, OnlineGraph
 from vicinal.maps.starting_places import places_near_neighbors
+from vicinal.neighbors.metrics import is_sparse
 from vicinal.neighbors.online import OnlineNeighbors
 from vicinal.neighbors.training_data import TrainingRows
+from vicinal.runtime.growing_array import GrowingArray
 from vicinal.runtime.interruption import deferred_interrupts
 from vicinal.runtime.progress import LAYOUT
 
@@ -78,6 +79,7 @@ class GrowingMap:
         self.init_used = ""
         self.founders = 0  # rows of the first map
         self.round = self.cursor = 0  # turns of all moving rows so far, and the next row to move
+        self._moved: list[NDArray[np.int32]] | None = None  # rows that moved, while someone records them
         self._seconds_per_row = SECONDS_PER_ROW
         self._placed_rows: TrainingRows | None = None
         self._layouts: dict[int, PartialLayout] = {}
@@ -103,7 +105,7 @@ class GrowingMap:
         unplaced = self.search.n_searched - self.n_placed if self.founders or self._first_map_is_due() else 0
         return int(self.search.pending_) + unplaced + self.n_moving
 
-    def add(self, rows: NDArray[np.float32], labels: NDArray[Any] | None = None, report: Report | None = None) -> None:
+    def add(self, batch: Batch, report: Report | None = None) -> None:
         """Insert rows and do the work that follows, completely or not at all.
 
         In general the map is rolled back to a snapshot if anything is raised meanwhile, by an interrupt or by
@@ -111,9 +113,9 @@ class GrowingMap:
         and there is no ``report``, interrupts wait until the call is complete instead. If such a call runs out of
         memory, the map is damaged, and says so whenever it is used.
         """
-        if report is None and self._is_short(len(rows)):
+        if report is None and self._is_short(batch.rows.shape[0]):
             with deferred_interrupts():
-                self.insert(rows, labels)
+                self.insert(batch)
                 try:
                     self.advance()
                 except BaseException as error:
@@ -122,7 +124,7 @@ class GrowingMap:
             return
         snapshot = self.state()
         try:
-            self.insert(rows, labels)
+            self.insert(batch)
             self.advance(report=report or _go_on)
         except BaseException:
             self.__dict__ = {"_snapshot": snapshot}
@@ -141,6 +143,9 @@ class GrowingMap:
 
     def _is_short(self, n_new: int) -> bool:
         """Return whether adding ``n_new`` rows takes little time, and a snapshot would be a large part of it."""
+        # A function of the user may raise anything, and then the map must be what it was.
+        if not isinstance(self.search.metric, str):
+            return False
         if n_new * SNAPSHOT_RATIO >= self.n_placed or self.founders < FOUNDERS:
             return False
         # A new row changes the neighbors of about k others.
@@ -149,9 +154,9 @@ class GrowingMap:
         searches = n_new + self.search.pending_
         return searches * self.graph.seconds_per_search + turns * self._seconds_per_row <= SHORT_SECONDS
 
-    def insert(self, rows: NDArray[np.float32], labels: NDArray[Any] | None = None) -> None:
-        """Queue rows. A label of -1, NaN or None means that the class is unknown."""
-        self.graph.insert(rows, labels)
+    def insert(self, batch: Batch) -> None:
+        """Queue rows."""
+        self.graph.insert(batch)
 
     def find(self, n_ops: int | None = None, budget_ms: float | None = None) -> None:
         """Find and refresh neighbors, compute the edges that follow, and place the rows that have no place."""
@@ -193,6 +198,7 @@ class GrowingMap:
             elif len(self._layouts) < MOST_LAYOUTS:
                 self._layouts[int(rows[0])] = layout
             self.age.view[rows] += turns * TURN
+            self._note_moved(rows)
             self.cursor, self.round = int(rows[-1]) + 1, self.round + turns - 1
         moved = turns * len(rows)
         self._seconds_per_row = (time.perf_counter() - begin) / max(moved, LEAST_ROWS)
@@ -261,6 +267,28 @@ class GrowingMap:
             moved += rows
             if not rows or report(LAYOUT):
                 return moved
+
+    def advance_and_record(
+        self, n_ops: int | None, budget_ms: float | None, report: Report
+    ) -> tuple[int, NDArray[np.int64]]:
+        """Do the same as ``advance``. Return also the rows whose places may have changed, in ascending order."""
+        self._moved, known = [], self.n_placed
+        try:
+            n_moved = self.advance(n_ops, budget_ms, report)
+            moved = np.unique(np.concatenate([np.empty(0, np.int64), *self._moved]))
+        finally:
+            self._moved = None
+        if moved.size and self.graph.n_equal:  # a row that equals an earlier one is where that one is
+            is_moved = np.zeros(self.n_placed, dtype=bool)
+            is_moved[moved] = True
+            is_moved = is_moved[self.graph.first.view[: self.n_placed]]
+            is_moved[known:] = True
+            moved = np.flatnonzero(is_moved)
+        return n_moved, moved
+
+    def _note_moved(self, rows: NDArray[np.int32]) -> None:
+        if self._moved is not None:
+            self._moved.append(rows)
 
     def _turns_left(self) -> int:
         left = self.left.view[np.flatnonzero(self.left.view)]
@@ -352,8 +380,9 @@ class GrowingMap:
     def _make_first_map(self) -> None:
         """Give all rows a starting place as a fit does. If there was a map, the places are aligned to it."""
         n, growth = self.graph.n, self.growth
-        rows = self.search.rows[:n]
-        task = InitialTask(self.graph.whole(), rows, growth.n_components, growth.seed, growth.n_jobs)
+        rows = self.search.rows
+        coordinates = None if is_sparse(rows) else rows[:n]
+        task = InitialTask(self.graph.whole(), coordinates, growth.n_components, growth.seed, growth.n_jobs)
         places, init_used = initial_embedding(growth.init, task)
         if self.founders:
             known = np.arange(self.n_placed)
@@ -363,6 +392,7 @@ class GrowingMap:
             self._append(places[self.n_placed :])
             self.places.view[:] = places
             self.founders, self.init_used = n, init_used
+            self._note_moved(np.arange(n, dtype=np.int32))
             self.wake(default_epochs(n))
 
     def _place_new(self) -> None:
@@ -372,10 +402,11 @@ class GrowingMap:
             return
         rng = np.random.default_rng([self.growth.seed, known])
         index = self.search.table_of(np.arange(known, n))[0]
-        places = places_near_neighbors(index, self.places.view, rng)
+        places = places_near_neighbors(index, self.places.view, rng, self.growth.gap)
         self._reserve_places(n)
         with deferred_interrupts():
             self._append(places)
+            self._note_moved(np.arange(known, n, dtype=np.int32))
             if self.growth.move_all:
                 self.wake(self.growth.updated_epochs)
 
@@ -393,4 +424,6 @@ class GrowingMap:
 def _bytes_of(value: Any) -> int:
     if isinstance(value, dict):
         return sum(_bytes_of(item) for item in value.values())
+    if is_sparse(value):
+        return _bytes_of({"data": value.data, "indices": value.indices, "indptr": value.indptr})
     return int(value.nbytes) if isinstance(value, np.ndarray) else 0

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from vicinal.maps.growing_map import NEIGHBORS, TURN, GrowingMap
 from vicinal.runtime.progress import Progress
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Step:
-    """The progress of a map after some work.
+    """The progress of a map after some work, and which rows it placed and moved, as Algorithm 3 returns them.
 
     Attributes
     ----------
@@ -25,6 +28,10 @@ class Step:
         Rows that moved for a turn.
     stage : str
         The last stage that was worked on: "neighbors", "layout", or "idle" if there was nothing to do.
+    new_rows, moved_rows : array of int64
+        Numbers of the rows that got their first place, and of all rows whose places may have changed, the new ones
+        included, in ascending order. Their places are ``embedding_[moved_rows]``; all other rows are where they were
+        before the step.
     """
 
     n_rows: int
@@ -33,6 +40,8 @@ class Step:
     coverage: float
     moved: int
     stage: str
+    new_rows: NDArray[np.int64]
+    moved_rows: NDArray[np.int64]
 
 
 def reporter(grown: GrowingMap, progress: Progress) -> Callable[[str], bool]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from vicinal.initialize.start import INITIALIZERS
 from vicinal.maps.growth import Growth
+from vicinal.maps.online_targets import TARGET_METRICS
 from vicinal.neighbors.online import OnlineOptions
 from vicinal.runtime.parameters import Interval, StrOptions
 
@@ -50,7 +51,9 @@ _GROWTH = {
     "updated_epochs": _integer(0, _INT32),
     "seed": _SEED,
     "n_jobs": _integer(-_INT32, _INT32),
+    "target_metric": StrOptions(set(TARGET_METRICS)),
 }
+ADDED = {"target_metric"}
 _SEARCH = {"k": _integer(2, _INT32), "seed": _SEED}
 _OPTIONS = {
     "spare": _integer(0, _PER_ROW),
@@ -78,9 +81,11 @@ _CORE = {
 def check_numbers(state: Mapping[str, Any]) -> None:
     """Raise ValueError if a number of a growing map's state is outside of the range that the core accepts."""
     growth, search = state["growth"], state["search"]
-    if set(growth) != {field.name for field in fields(Growth)} or not isinstance(growth["move_all"], bool):
+    known = {field.name for field in fields(Growth)}
+    # Files of version 0.1 do not have the parameters that have been added since.
+    if not known - ADDED <= set(growth) <= known or not isinstance(growth["move_all"], bool):
         raise ValueError("the state of a growing map has other parameters")
-    _check("growth", growth, _GROWTH)
+    _check("growth", {**{name: Growth.__dataclass_fields__[name].default for name in ADDED}, **growth}, _GROWTH)
     if growth["disconnection_distance"] is not None:
         _check("growth", growth, {"disconnection_distance": _POSITIVE})
     _check("search", search, _SEARCH)

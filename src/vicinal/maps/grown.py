@@ -11,10 +11,11 @@ from vicinal.maps.fitted import FitReport, FittedMap
 from vicinal.maps.growing_map import GrowingMap
 from vicinal.maps.plans import Reference
 from vicinal.maps.row_facts import RowFacts
+from vicinal.neighbors.metrics import Rows
 from vicinal.neighbors.training_data import recognize
 
 
-def place_in(grown: GrowingMap, rows: NDArray[np.float32], placement_seed: int) -> NDArray[np.float32]:
+def place_in(grown: GrowingMap, rows: Rows, placement_seed: int) -> NDArray[np.float32]:
     """Return the places of rows in the map as it is; rows of the map have their own."""
     grown.complete()
     places, n_jobs = grown.embedding, grown.growth.n_jobs
@@ -38,9 +39,9 @@ def as_fitted(grown: GrowingMap, placement_seed: int) -> FittedMap:
     return FittedMap(
         data=replace(rows, rows=rows.rows.copy()),
         recipe=recipe,
-        facts=RowFacts(grown.graph.given_labels(grown.n_placed)),
+        facts=RowFacts(grown.graph.targets.given(grown.n_placed)),
         neighbors=neighbors,
-        search_graph=recipe.affinity.graph(neighbors, n_jobs) if grown.graph.classes else graph,
+        search_graph=recipe.affinity.graph(neighbors, n_jobs) if grown.graph.targets.is_known else graph,
         graph=graph,
         embedding=grown.embedding,
         seed=rows.seed,

@@ -40,10 +40,16 @@ class Growth:
     move_all: bool = False
     seed: int = 0
     n_jobs: int = -1
+    target_metric: str = "categorical"
 
     @property
     def kernel(self) -> Kernel:
         return Kernel(self.a, self.b)
+
+    @property
+    def gap(self) -> float:
+        """Distance between pieces of a map that nothing connects: four times that at which q of eq. 5 is 1/2."""
+        return float(4.0 * self.a ** (-0.5 / self.b))
 
     @property
     def schedule(self) -> Schedule:
@@ -65,7 +71,9 @@ class Growth:
 
     def recipe(self, k: int, placement_seed: int) -> Recipe:
         """Return the recipe of a fit to all rows at once, with ``k`` neighbors per row."""
-        labels = Supervision(weight=self.target_weight, n_neighbors=k, seed=self.seed, n_jobs=self.n_jobs)
+        labels = Supervision(
+            self.target_metric, weight=self.target_weight, n_neighbors=k, seed=self.seed, n_jobs=self.n_jobs
+        )
         return Recipe(self.affinity(k), self.plan(placement_seed), self.n_components, self.init, supervision=labels)
 
     def shared_epochs(self, n_new: int, n: int) -> int:

@@ -81,13 +81,19 @@ def add_search(
     ledger.keep(table)
 
 
-def add_online_search(ledger: Ledger, shape: InputShape, k: int, metric: str) -> None:
+def add_online_search(ledger: Ledger, shape: InputShape, k: int, metric: Any) -> None:
     """Add rows that arrive over time, with their sketches, lists and trees (cpp/neighbors/online_neighbors.hpp)."""
-    n, d, options = shape.n, shape.d, OnlineOptions()
-    ledger.keep(4.0 * n * d * (1 + (METRICS[ALIASES.get(metric, metric)].prepare is not None)))
-    ledger.keep(4.0 * n * (SKETCH_WIDTH if d > SKETCH_WIDTH else _padded(d)))
-    # Batches that are being inserted, and samples: many small pieces, which the allocator keeps.
-    ledger.keep(12.0 * min(n, 1000) * d + (2 * _sample(n, d) if d > SKETCH_WIDTH else 0.0))
+    n, d, options = shape.n, shape.d, OnlineOptions.of(metric)
+    short = SKETCH_WIDTH if d > SKETCH_WIDTH else _padded(d)
+    ledger.keep(4.0 * n * short)
+    if shape.stored is not None:
+        # Twice, as given and as prepared, and short dense rows in place of them (stream_rows.py).
+        ledger.keep(16.0 * shape.stored + 20.0 * n + 4.0 * n * min(d, SKETCH_WIDTH))
+    else:
+        twice = not isinstance(metric, str) or METRICS[ALIASES.get(metric, metric)].prepare is not None
+        ledger.keep(4.0 * n * d * (1 + twice))
+        # Batches that are being inserted, and samples: many small pieces, which the allocator keeps.
+        ledger.keep(12.0 * min(n, 1000) * d + (2 * _sample(n, d) if d > SKETCH_WIDTH else 0.0))
     # Leaves are two thirds full, and as many nodes lie above them; a row has its number in a leaf of each tree.
     node = 16.0 + 4.0 * SPLIT_COLUMNS
     trees = options.trees * 1.5 * (4.0 + 2.0 * node / ONLINE_LEAF_ROWS)
@@ -96,7 +102,7 @@ def add_online_search(ledger: Ledger, shape: InputShape, k: int, metric: str) ->
 
 def add_growing_map(ledger: Ledger, n: int, k: int, n_components: int) -> None:
     """Add a growing map's lists in both directions, its columns, the layouts of its slices and a snapshot."""
-    ledger.keep(n * (8.0 * k + 24.0 + 6.0 * k + 28.0 + 4.0 * n_components))
+    ledger.keep(n * (8.0 * k + 24.0 + 6.0 * k + 40.0 + 4.0 * n_components))
     rows = min(n, SLICE)
     slices = min(MOST_LAYOUTS + 1, -(-n // SLICE))
     edges = EDGES * max(k - 1, 1)

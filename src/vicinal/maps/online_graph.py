@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 from vicinal.graph.fuzzy import local_memberships
 from vicinal.graph.graph import Graph
 from vicinal.graph.growing import GrowingGraph
-from vicinal.graph.supervision import UNKNOWN_DISTANCE, UNLABELLED, class_code, code_factors, far_distance
-from vicinal.maps.growing_array import GrowingArray
 from vicinal.maps.growth import Growth
-from vicinal.maps.row_facts import unlabeled
+from vicinal.maps.online_targets import online_targets
+from vicinal.neighbors.equal_rows import FirstEqualRows, Hashes
+from vicinal.neighbors.metrics import Rows
 from vicinal.neighbors.online import OnlineNeighbors
-from vicinal.neighbors.rows import equal_rows
+from vicinal.neighbors.rows import hash_rows
 from vicinal.neighbors.table import Neighbors
+from vicinal.runtime.growing_array import GrowingArray
 from vicinal.runtime.interruption import deferred_interrupts
 
 # Initial estimate of seconds per row searched, including the refreshes that it causes.
@@ -32,7 +33,19 @@ SECONDS_PER_SEARCH = 2e-4
 # this many at a time.
 SEARCH_SECONDS, CHUNK, MOST_SEARCHES = 0.2, 128, 1024
 
-COLUMNS = ("labels", "rho", "sigma", "first")
+COLUMNS = ("rho", "sigma", "first")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows with labels as ``Supervision.check`` returns them, or without.
+
+    ``largest`` is what ``check_rows`` returned for the rows; with None they are checked when they are inserted.
+    """
+
+    rows: Rows
+    y: NDArray[Any] | None = None
+    largest: float | None = None
 
 
 @dataclass(frozen=True)
@@ -47,6 +60,7 @@ class GraphChange:
     rho: NDArray[np.float32]
     sigma: NDArray[np.float32]
     first: NDArray[np.int32]
+    hashes: Hashes
 
 
 class OnlineGraph:
@@ -55,10 +69,11 @@ class OnlineGraph:
     def __init__(self, search: OnlineNeighbors, growth: Growth) -> None:
         self.neighbors, self.growth = search, growth
         self.lists = GrowingGraph(search.k, growth.set_op_mix_ratio)
-        self.labels = GrowingArray(np.empty(0, np.int64))
-        self.classes: dict[Any, int] = {}
+        self.targets = online_targets(growth.target_metric, growth.target_weight)
         self.rho, self.sigma = GrowingArray(np.empty(0, np.float32)), GrowingArray(np.empty(0, np.float32))
         self.first = GrowingArray(np.empty(0, np.int32))  # the first row with the same content, often the row itself
+        self.n_equal = 0  # rows that equal an earlier one
+        self._first_equal = FirstEqualRows()
         self.seconds_per_search = SECONDS_PER_SEARCH
         self._changed: list[NDArray[np.int64]] = []  # rows whose neighbors changed after their edges were computed
 
@@ -67,17 +82,15 @@ class OnlineGraph:
         """Number of rows with edges, which are the first of those inserted."""
         return int(self.lists.n)
 
-    def insert(self, rows: NDArray[np.float32], labels: NDArray[Any] | None = None) -> None:
-        """Queue rows. A label of -1, NaN or None means that the class is unknown."""
-        classes, codes = self.classes, np.full(len(rows), UNLABELLED, dtype=np.int64)
-        if labels is not None:
-            classes = dict(classes)
-            codes[:] = [class_code(label, classes) for label in labels.tolist()]
-        self.labels.reserve(len(self.labels) + len(rows))
+    def insert(self, batch: Batch) -> None:
+        """Queue rows."""
+        extension = self.targets.extended(batch.y, batch.rows.shape[0])
         with deferred_interrupts():
-            self.neighbors.insert(rows)
-            self.labels.append(codes)
-            self.classes = classes
+            if batch.largest is None:
+                self.neighbors.insert(batch.rows)
+            else:
+                self.neighbors.insert_checked(batch.rows, batch.largest)
+            self.targets.append(extension)
 
     def search(self, n_ops: int | None, budget_ms: float | None) -> None:
         """Search and refresh rows in pieces, each of which is completed before an interrupt is raised."""
@@ -90,7 +103,11 @@ class OnlineGraph:
             n = n if n_ops is None else min(n, n_ops)
             before = self.neighbors.n_searched
             with deferred_interrupts():
-                changed = self.neighbors.step(n, None if budget_ms is None else (stop - begin) * 1e3)
+                try:
+                    changed = self.neighbors.step(n, None if budget_ms is None else (stop - begin) * 1e3)
+                except BaseException:
+                    self._changed.append(self.neighbors.step(0).updated)  # what was complete before the error
+                    raise
                 self._changed.append(changed.updated)
             if self.neighbors.n_searched > before:  # refreshes alone take less time
                 self.seconds_per_search = (time.perf_counter() - begin) / (self.neighbors.n_searched - before)
@@ -115,10 +132,11 @@ class OnlineGraph:
             disconnection_distance=growth.disconnection_distance,
             n_jobs=growth.n_jobs,
         )
-        if self.classes:
+        if self.targets.is_known:
             membership = self._intersected(rows, index, membership)
-        first = self._first_equal(rows[: n - known], neighbors)
-        return GraphChange(rows, n - known, updated, index, membership, rho, sigma, first)
+        content = self.neighbors.rows
+        first, hashes = self._first_equal.find(content[known:n], known, lambda which: content[which], growth.n_jobs)
+        return GraphChange(rows, n - known, updated, index, membership, rho, sigma, first, hashes)
 
     def apply(self, change: GraphChange) -> None:
         """Write a change to the graph. To be called under ``deferred_interrupts``."""
@@ -131,6 +149,8 @@ class OnlineGraph:
             column.append(values[:n_new])
             column.view[change.updated] = values[n_new:]
         self.first.append(change.first)
+        self._first_equal.add(change.hashes, n - n_new)
+        self.n_equal += int(np.count_nonzero(change.first < change.rows[:n_new]))
         self._changed = []
 
     def edges(self, rows: NDArray[np.int32]) -> Graph:
@@ -141,21 +161,11 @@ class OnlineGraph:
     def whole(self) -> Graph:
         return self.edges(np.arange(self.n, dtype=np.int32))
 
-    def given_labels(self, n: int) -> NDArray[Any] | None:
-        """Return the labels of the first ``n`` rows as they were given, or None if all are unknown."""
-        if not self.classes:
-            return None
-        classes = np.array(list(self.classes))
-        missing = unlabeled(1, classes)
-        known = classes.astype(object) if missing.dtype.kind == "O" else classes
-        labels: NDArray[Any] = np.concatenate([known, missing])[self.labels.view[:n]]
-        return labels
-
     def state(self) -> dict[str, Any]:
         index, membership = self.lists.lists()
         return {
             "search": self.neighbors.state(),
-            "classes": list(self.classes),
+            **self.targets.state(),
             "index": index,
             "membership": membership,
             **{name: getattr(self, name).view.copy() for name in COLUMNS},
@@ -167,9 +177,13 @@ class OnlineGraph:
         index = state["index"]
         graph.lists.extend(len(index))
         graph.lists.replace(np.arange(len(index), dtype=np.int32), index, state["membership"])
-        graph.classes = {label: number for number, label in enumerate(state["classes"])}
+        graph.targets.restore(state)
         for name in COLUMNS:
             setattr(graph, name, getattr(graph, name).replaced(name, state[name]))
+        if graph.n:
+            rows = graph.neighbors.rows[: graph.n]
+            graph._first_equal.add(hash_rows(rows, growth.n_jobs), 0)
+            graph.n_equal = int(np.count_nonzero(graph.first.view < np.arange(len(graph.first))))
         return graph
 
     def check(self) -> None:
@@ -177,34 +191,17 @@ class OnlineGraph:
         lengths = [len(column) for column in (self.rho, self.sigma, self.first)]
         if lengths != [self.n] * 3 or self.n != self.neighbors.n_searched:
             raise ValueError(f"a growing map has edges of {self.n} rows, but columns of {lengths}")
-        if len(self.labels) != self.neighbors.n:
-            raise ValueError(f"a growing map has {self.neighbors.n} rows, but {len(self.labels)} labels")
+        if len(self.targets) != self.neighbors.n:
+            raise ValueError(f"a growing map has {self.neighbors.n} rows, but {len(self.targets)} labels")
+        self.targets.check()
         if self.n and not 0 <= int(self.first.view.min()) <= int(self.first.view.max()) < self.n:
             raise ValueError("a growing map has rows that equal a row which does not exist")
-        if self.labels.view.max(initial=-1) >= len(self.classes) or self.labels.view.min(initial=-1) < UNLABELLED:
-            raise ValueError("a growing map has labels that are no classes")
-
-    def _first_equal(self, rows: NDArray[np.int32], neighbors: Neighbors) -> NDArray[np.int32]:
-        """Return the first row equal to each of the new rows: an earlier one is a neighbor at distance 0."""
-        first = rows.copy()
-        index, distance = neighbors.index[: len(rows)], neighbors.distance[: len(rows)]
-        earlier = (distance == 0) & (index >= 0) & (index < rows[:, None])
-        some = np.flatnonzero(earlier.any(axis=1))
-        if some.size:
-            lowest = np.where(earlier[some], index[some], rows[some, None]).min(axis=1)
-            content, known = self.neighbors.rows, int(rows[0])
-            same = equal_rows(content[lowest], content[rows[some]])
-            for row, other in zip(rows[some][same], lowest[same], strict=True):
-                first[row - known] = self.first.view[other] if other < known else first[other - known]
-        return first
 
     def _intersected(
         self, rows: NDArray[np.int32], index: NDArray[np.int32], membership: NDArray[np.float32]
     ) -> NDArray[np.float32]:
-        """Reduce memberships between classes, and scale the strongest one of each row to 1 (survey section 2.5)."""
-        labels = self.labels.view
-        far = far_distance(self.growth.target_weight)
-        reduced = membership * code_factors(labels[rows][:, None], labels[index], UNKNOWN_DISTANCE, far)
+        """Reduce memberships of different labels, and scale the strongest one of each row to 1 (survey section 2.5)."""
+        reduced = membership * self.targets.factors(rows, index)
         strongest = reduced.max(axis=1, keepdims=True, initial=0.0)
         return (reduced / np.where(strongest > 0, strongest, 1.0)).astype(np.float32)
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
 # Standard deviation of the noise around the nearest neighbor's place, in units of the map.
 NOISE = 0.05
-# Distance of a row without placed neighbors from the center of the map, in half widths of the map.
-OUTSIDE = 1.2
+# Room for pieces is sought in the first components only: two are enough, and cells of more would be too many.
+AXES = 2
+# Cells are numbered up to this distance from the middle of a map; points beyond it count as there.
+FARTHEST = 2**30
 
 
 def places_near_neighbors(
-    index: NDArray[np.int32], places: NDArray[np.float32], rng: np.random.Generator
+    index: NDArray[np.int32], places: NDArray[np.float32], rng: np.random.Generator, gap: float
 ) -> NDArray[np.float32]:
     """Place rows at their nearest neighbor that has a place, plus Gaussian noise.
 
@@ -23,15 +27,19 @@ def places_near_neighbors(
     places : array [n_placed, n_components]
         The places of all earlier rows.
     rng : numpy.random.Generator
+    gap : float
+        Distance from the rest of the map at which a row starts if none of its neighbors can be placed.
 
     Returns
     -------
     array [n_new, n_components]
-        A row none of whose neighbors can be placed starts outside of the map, in a random direction.
+        Rows without placed neighbors start in free room, as near to the middle of the map as there is any: the width of
+        a map of many pieces grows with the square root of their number.
     """
     known = len(places)
     new = np.full((len(index), places.shape[1]), np.nan, np.float32)
     waiting = np.arange(len(index))
+    free: Iterator[NDArray[np.float64]] | None = None
     while waiting.size:
         tails = index[waiting]
         is_placed = (tails >= 0) & ((tails < known) | np.isfinite(new[np.maximum(tails - known, 0), 0]))
@@ -42,15 +50,36 @@ def places_near_neighbors(
         new[waiting[found]] = np.where(is_old, places[np.minimum(tail, known - 1)], new[np.maximum(tail - known, 0)])
         waiting = waiting[~found]
         if waiting.size and not found.any():
-            new[waiting[0]] = _outside(places, rng)
+            free = free or free_places(places, rng, gap)
+            new[waiting[0]] = next(free)
             waiting = waiting[1:]
     new += rng.normal(scale=NOISE, size=new.shape)
     return new
 
 
-def _outside(places: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.float64]:
-    """Return a place outside of a map, in a random direction."""
-    low, high = places.min(axis=0), places.max(axis=0)
-    direction = rng.normal(size=places.shape[1:])
-    direction /= np.linalg.norm(direction)
-    return np.asarray((low + high) / 2 + OUTSIDE * direction * max(float((high - low).max()) / 2, 1.0))
+def free_places(places: NDArray[np.float32], rng: np.random.Generator, gap: float) -> Iterator[NDArray[np.float64]]:
+    """Yield places that are about ``gap`` or more apart from all points of a map and from each other.
+
+    They are centers of cells of a square grid whose own and adjacent cells are empty, those near the median of the map
+    first, in a random order among cells that are about as near.
+    """
+    middle = np.median(places, axis=0).astype(np.float64)
+    axes = min(AXES, places.shape[1])
+    cells = np.clip(np.rint((places[:, :axes] - middle[:axes]) / gap), -FARTHEST, FARTHEST).astype(np.int64)
+    _, one_each = np.unique(cells @ (2 * FARTHEST + 1) ** np.arange(axes), return_index=True)
+    around = np.stack(np.meshgrid(*[[-1, 0, 1]] * axes, indexing="ij"), axis=-1).reshape(-1, axes)
+    full = {tuple(cell) for cell in (cells[one_each][:, None, :] + around).reshape(-1, axes).tolist()}
+    inner, outer = -1.0, 4.0
+    while True:
+        # The cells of a ring, twice as wide each time.
+        side = np.arange(-int(outer), int(outer) + 1)
+        cells = np.stack(np.meshgrid(*[side] * axes, indexing="ij"), axis=-1).reshape(-1, axes)
+        distance = np.linalg.norm(cells, axis=1)
+        cells = cells[(distance > inner) & (distance <= outer)]
+        order = np.argsort(np.linalg.norm(cells, axis=1) + rng.random(len(cells)), kind="stable")
+        for cell in cells[order]:
+            if tuple(cell.tolist()) not in full:
+                place = middle.copy()
+                place[:axes] += gap * cell
+                yield place
+        inner, outer = outer, 2.0 * outer

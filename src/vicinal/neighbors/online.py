@@ -11,9 +11,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends import cpu
-from vicinal.neighbors.metrics import PRECOMPUTED, FittedMetric, allows_nan, check_metric, fit_metric, resolve_metric
+from vicinal.neighbors.metrics import (
+    PRECOMPUTED,
+    FittedMetric,
+    Rows,
+    allows_nan,
+    check_metric,
+    fit_metric,
+    is_low_level,
+    is_sparse,
+    resolve_metric,
+)
+from vicinal.neighbors.policy import EXACT_CALLED_ROWS
 from vicinal.neighbors.preparation import Preparation
 from vicinal.neighbors.rows import as_rows, check_rows
+from vicinal.neighbors.stream_rows import (
+    GivenDense,
+    GivenRows,
+    GivenSparse,
+    StreamPairs,
+    sparse_likeness,
+    stream_pairs,
+)
 from vicinal.neighbors.table import Neighbors
 from vicinal.runtime.jobs import resolve_n_jobs
 
@@ -50,6 +69,12 @@ class OnlineOptions:
     refresh_after: int = 5
     exact_rows: int = 2048
 
+    @classmethod
+    def of(cls, metric: Any) -> OnlineOptions:
+        """Return the options for a metric: calls of a Python function take most of the time of a search."""
+        is_called = callable(metric) and not is_low_level(metric)
+        return cls(trees=4, exact_rows=EXACT_CALLED_ROWS) if is_called else cls()
+
 
 def _require_number(name: str, value: Any, kind: Any, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, kind) or not value >= least:
@@ -66,14 +91,17 @@ class OnlineNeighbors:
     ``step(100); step(200)`` equals ``step(300)``.
 
     Quantities that a metric derives from the data (``V``, ``VI``, means for missing values, the scale of extreme
-    numbers) are computed from the rows of the first ``insert``.
+    numbers) are computed from the rows of the first ``insert``, which are dense or sparse as all later ones must be.
+
+    If ``insert`` is interrupted or fails, no row is added. If ``step`` is, the operations that were complete are kept,
+    and the next ``step`` continues and reports what the other would have reported.
 
     Parameters
     ----------
     k : int
         Number of neighbors per row, the row itself included; at least 2.
-    metric : str, default="euclidean"
-        Name of a metric of dense rows.
+    metric : str, callable or scipy.LowLevelCallable, default="euclidean"
+        As for ``NeighborIndex``. Sparse rows need the name of a metric of sparse rows.
     metric_kwds : dict or None, default=None
         Keywords of the metric.
     seed : int, default=0
@@ -99,7 +127,7 @@ class OnlineNeighbors:
     def __init__(
         self,
         k: int,
-        metric: str = "euclidean",
+        metric: Any = "euclidean",
         *,
         metric_kwds: dict[str, Any] | None = None,
         seed: int = 0,
@@ -107,18 +135,21 @@ class OnlineNeighbors:
         options: OnlineOptions | None = None,
     ) -> None:
         _require_number("k", k, Integral, 2)
-        if not isinstance(metric, str) or metric == PRECOMPUTED:
-            raise TypeError(f"metric must be the name of a metric of dense rows, got {metric!r}")
+        if isinstance(metric, str) and metric == PRECOMPUTED:
+            raise ValueError(f"metric must compare rows, got {metric!r}: distances to later rows are not known")
         check_metric(metric, metric_kwds)
         self.k = int(k)
         self.metric = metric
         self.metric_kwds = metric_kwds
         self.seed = seed
-        self.n_jobs = resolve_n_jobs(n_jobs)
-        self.options = options or OnlineOptions()
+        # A Python function is called by one thread.
+        self.n_jobs = 1 if callable(metric) and not is_low_level(metric) else resolve_n_jobs(n_jobs)
+        self.options = options or OnlineOptions.of(metric)
+        self._sparse = False
         self._preparation: Preparation | None = None
         self._engine: cpu.OnlineNeighbors | None = None
-        self._given: list[NDArray[np.float32]] = []
+        self._given: GivenRows | None = None  # None: they are the rows of the engine
+        self._pairs = StreamPairs()
         self._lock = threading.RLock()
 
     @property
@@ -152,23 +183,19 @@ class OnlineNeighbors:
         return 1.0 if self._engine is None else self._engine.share
 
     @property
-    def rows(self) -> NDArray[np.float32]:
-        """The inserted rows, shape (n, d). Later insertions do not change the returned array."""
+    def rows(self) -> Rows:
+        """The inserted rows, shape (n, d), a CSR matrix if they are sparse. Later insertions do not change it."""
         with self._lock:
             if self._engine is None:
                 raise ValueError("there are no rows yet")
-            if not self._given:
-                return self._engine.rows()
-            if len(self._given) > 1:
-                self._given = [np.concatenate(self._given)]
-            return self._given[0]
+            return self._engine.rows() if self._given is None else self._given.first(self.n)
 
     def insert(self, X: Any) -> range:
         """Store rows, to be searched by ``step``.
 
         Parameters
         ----------
-        X : array-like, shape (m, d)
+        X : array-like or sparse matrix, shape (m, d)
             The rows, which are copied.
 
         Returns
@@ -176,25 +203,56 @@ class OnlineNeighbors:
         range
             The numbers of the rows.
         """
-        rows, largest = self._check(X, "X")
+        return self.insert_checked(*self._check(X, "X"))
+
+    def insert_checked(self, rows: Rows, largest: float) -> range:
+        """Store rows that ``as_rows`` converted and ``check_rows`` accepted, which returned ``largest``."""
         with self._lock:
             first = self.n
             if not rows.shape[0]:
                 return range(first, first)
-            if self._preparation is None or self._engine is None:
+            if not first or self._preparation is None:
                 metric = fit_metric(self.metric, self.metric_kwds, rows)
                 metric.check_domain(rows)
-                self._preparation, prepared = Preparation.of(metric, rows, self.n_jobs, largest)
+                preparation, prepared = Preparation.of(metric, rows, self.n_jobs, largest)
+                self._start(preparation, rows.shape[1], is_sparse(rows), kept=prepared is rows)
             else:
                 self._preparation.metric.check_domain(rows)
                 prepared = self._preparation.rows(rows, largest)
-            likeness = self._preparation.likeness(prepared)
-            if self._engine is None:
-                self._engine = self._build_engine(likeness.shape[1], prepared.shape[1])
-            self._engine.insert(likeness, prepared, self.n_jobs)
-            if prepared is not rows:
-                self._given.append(rows.copy())
-            return range(first, self._engine.n)
+            self._store(rows, prepared)
+            return range(first, self.n)
+
+    def _start(self, preparation: Preparation, columns: int, sparse: bool, *, kept: bool) -> None:
+        """Set how rows are prepared, stored and ranked; ``kept`` if the engine keeps the rows as they are given."""
+        self._preparation, self._sparse, self._engine = preparation, sparse, None
+        self._pairs = stream_pairs(preparation.metric, columns, sparse)
+        self._given = GivenSparse(columns) if sparse else None if kept else GivenDense(columns)
+
+    def _store(self, rows: Rows, prepared: Rows) -> None:
+        """Add rows to the stores, then to the engine, whose number of rows is the one that counts."""
+        n, likeness = self.n, self._likeness(prepared)
+        if self._engine is None:
+            self._engine = self._build_engine(likeness.shape[1], prepared.shape[1])
+        if self._given is None and prepared is not rows:
+            # Rows of a later batch are out of the range of the first ones, and were clipped.
+            self._given = GivenDense(rows.shape[1])
+            self._given.append(self._engine.rows())
+        if self._given is not None:
+            self._given.truncate(n)
+            self._given.append(rows)
+        self._pairs.truncate(n)
+        self._pairs.append(prepared)
+        self._engine.insert(likeness, self._pair_rows(prepared, likeness), self.n_jobs)
+
+    def _likeness(self, prepared: Rows) -> NDArray[np.float32]:
+        assert self._preparation is not None
+        if self._sparse:
+            return sparse_likeness(self._preparation.metric, prepared)
+        return self._preparation.likeness(prepared)
+
+    def _pair_rows(self, prepared: Rows, likeness: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the rows that the engine ranks in pairs; it ignores them if it ranks no pairs."""
+        return likeness if self._sparse else prepared
 
     @classmethod
     def from_neighbors(cls, X: Any, neighbors: Neighbors, metric: str = "euclidean", **more: Any) -> OnlineNeighbors:
@@ -223,7 +281,7 @@ class OnlineNeighbors:
         if neighbors.index.min(initial=-1) < -1 or neighbors.index.max(initial=-1) >= n:
             raise ValueError(f"neighbors must name rows of X, 0 to {n - 1}, or -1")
         if online._engine is not None:
-            online._engine.adopt(neighbors.index, online.n_jobs)
+            online._engine.adopt(neighbors.index, online.n_jobs, online._pairs.of_rows())
         return online
 
     def state(self) -> dict[str, Any]:
@@ -239,7 +297,7 @@ class OnlineNeighbors:
             if self._engine is None or self._preparation is None:
                 return state
             keywords, scale = dict(self._preparation.metric.keywords), self._preparation.scale
-            given = np.concatenate(self._given) if self._given else None
+            given = None if self._given is None else self._given.first(self.n)
             return state | {"keywords": keywords, "scale": scale, "given": given, "core": self._engine.state()}
 
     @classmethod
@@ -254,26 +312,36 @@ class OnlineNeighbors:
         n = len(core["changes"])
         if n == 0:
             raise ValueError("the state has no rows")
+        if given is not None:
+            given = _checked_given(given, n)
         columns, pair_columns = core["rows"].size // n, core["pair_rows"].size // n
-        # Keywords that were computed from the first rows are restored as they were; "mean" is not a user's keyword.
-        keywords = state["keywords"]
-        known = {name: value for name, value in keywords.items() if name != "mean"}
         n_features = int(given.shape[1]) if given is not None else pair_columns or columns
-        facts = resolve_metric(online.metric, known, n_features).facts
-        online._preparation = Preparation(FittedMetric(facts, keywords), float(state["scale"]), online.n_jobs)
-        online._given = [] if given is None else [given]
+        # Keywords that were computed from the first rows are restored as they were; "mean" is not a user's keyword.
+        keywords, sparse = state["keywords"], is_sparse(given)
+        known = {name: value for name, value in keywords.items() if name != "mean"}
+        resolved = resolve_metric(online.metric, known, n_features, sparse)
+        metric = FittedMetric(resolved.facts, keywords, resolved.function)
+        preparation = Preparation(metric, float(state["scale"]), online.n_jobs)
+        online._start(preparation, n_features, sparse, kept=given is None)
+        if online._given is not None:
+            online._given.append(given)
         online._engine = online._build_engine(columns, pair_columns)
         online._engine.restore(core, online.n_jobs)
+        if sparse or metric.function is not None:
+            online._pairs.append(online._engine.rows() if given is None else preparation.rows(given))
         return online
 
     def _build_engine(self, columns: int, pair_columns: int) -> cpu.OnlineNeighbors:
         preparation, options = self._preparation, self.options
         assert preparation is not None
+        metric = preparation.metric
+        # Sparse rows and functions are ranked outside of the engine.
+        ranked = metric.by_pairs and metric.function is None and not self._sparse
         return cpu.OnlineNeighbors(
             columns,
-            pair_columns if preparation.metric.by_pairs else 0,
-            preparation.metric.core,
-            preparation.metric.power,
+            pair_columns if ranked else 0,
+            "function" if self._sparse else metric.core,
+            metric.power,
             self.seed,
             self.k,
             options.spare,
@@ -306,7 +374,7 @@ class OnlineNeighbors:
                 return Changed(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
             ops = _UNLIMITED if n_ops is None else int(n_ops)
             seconds = np.inf if budget_ms is None else float(budget_ms) / 1000.0
-            first, last, updated = self._engine.step(ops, seconds, self.n_jobs)
+            first, last, updated = self._engine.step(ops, seconds, self.n_jobs, self._pairs.of_rows())
             return Changed(np.arange(first, last, dtype=np.int64), updated)
 
     def table(self) -> Neighbors:
@@ -349,19 +417,29 @@ class OnlineNeighbors:
             assert self._preparation is not None
             self._preparation.metric.check_domain(queries)
             prepared = self._preparation.rows(queries, largest)
-            index, distance = self._engine.query(self._preparation.likeness(prepared), prepared, k, self.n_jobs)
+            likeness, pairs = self._likeness(prepared), self._pairs.of_queries(prepared)
+            pair_rows = self._pair_rows(prepared, likeness)
+            index, distance = self._engine.query(likeness, pair_rows, k, self.n_jobs, pairs)
             return Neighbors(index, self._preparation.distances(index, distance))
 
-    def _check(self, X: Any, name: str) -> tuple[NDArray[np.float32], float]:
+    def _check(self, X: Any, name: str) -> tuple[Rows, float]:
         """Return the converted rows and their largest magnitude."""
-        if hasattr(X, "tocsr"):
-            raise TypeError(f"{name} must be dense: only find_neighbors and NeighborIndex accept sparse rows")
-        rows: NDArray[np.float32] = as_rows(X)
+        rows = as_rows(X)
         if rows.ndim != 2 or not rows.shape[1]:
             raise ValueError(f"{name} must be 2-D with at least one column, got shape {rows.shape}")
-        if self._preparation is not None and rows.shape[1] != self._columns():
+        if self.n and is_sparse(rows) != self._sparse:
+            raise TypeError(f"{name} must be {'sparse' if self._sparse else 'dense'} like the first rows")
+        if self.n and rows.shape[1] != self._columns():
             raise ValueError(f"{name} must have the {self._columns()} columns of the first rows, got {rows.shape[1]}")
         return rows, check_rows(rows, self.n_jobs, allow_nan=allows_nan(self.metric), name=name)
 
     def _columns(self) -> int:
         return int(self.rows.shape[1])
+
+
+def _checked_given(given: Any, n: int) -> Rows:
+    """Return the given rows of a state, or raise ValueError if they are not ``n`` rows of float32."""
+    rows = as_rows(given)
+    if rows.ndim != 2 or rows.shape[0] != n:
+        raise ValueError(f"the state must hold {n} given rows, got shape {rows.shape}")
+    return rows

@@ -10,6 +10,7 @@ eq. 13 with eps = 0, and NaN if two points coincide.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -56,17 +57,45 @@ def repel_cost(difference: Tensor, kernel: Kernel) -> Tensor:
     return _PairCost.apply(difference, kernel, False)  # type: ignore[no-any-return, no-untyped-call]
 
 
-def umap_loss(head: Tensor, tail: Tensor, kernel: Kernel, negatives: int, repulsion: float = 1.0) -> Tensor:
+@dataclass(frozen=True)
+class Negatives:
+    """How many negatives each head has, and what the tails of a batch count as such.
+
+    Parameters
+    ----------
+    number : int
+        Negatives per head.
+    strength : float
+        Factor on the repulsion.
+    heads, tails : Tensor of int64
+        Row numbers of the edges of the batch.
+    weight : Tensor
+        Weight of each tail as a negative.
+    """
+
+    number: int
+    strength: float
+    heads: Tensor
+    tails: Tensor
+    weight: Tensor
+
+
+def umap_loss(head: Tensor, tail: Tensor, kernel: Kernel, negatives: Negatives) -> Tensor:
     """Return c^a + c^r of Algorithm 2 for a batch of edges, divided by the number of edges.
 
     The negatives of a head are the tails of the edges before it in the batch, cyclically. Edges are drawn
     independently, so their order is random already, and a shift needs neither random numbers nor a scattered gradient.
+    A row is not its own negative. The cost of a head's negatives is their number times the weighted mean.
     """
     loss = attract_cost(head - tail, kernel).mean()
-    shifts = range(1, min(negatives, len(tail) - 1) + 1)
+    shifts = range(1, min(negatives.number, len(tail) - 1) + 1)
     if shifts:
         others = torch.stack([tail.roll(shift, 0) for shift in shifts])
-        loss = loss + repulsion * negatives * repel_cost(head - others, kernel).mean()
+        is_other = torch.stack([negatives.heads != negatives.tails.roll(shift, 0) for shift in shifts])
+        weight = torch.stack([negatives.weight.roll(shift, 0) for shift in shifts]) * is_other
+        cost = repel_cost(head - others, kernel)
+        mean = (cost * weight.to(cost.dtype)).sum() / weight.sum().clamp_min(torch.finfo(torch.float32).tiny)
+        loss = loss + negatives.strength * negatives.number * mean
     return loss
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import torch
 from torch import Tensor, nn
 
-from vicinal.parametric.loss import correlation_loss, triplet_loss, umap_loss
+from vicinal.parametric.loss import Negatives, correlation_loss, triplet_loss, umap_loss
 from vicinal.parametric.rows import DeviceRows
 from vicinal.parametric.sampler import EdgeSampler
 
@@ -30,9 +30,14 @@ class EdgeBatch:
         self._encoder, self._rows, self._sampler, self._size = encoder, rows, sampler, size
 
     @cached_property
+    def edges(self) -> tuple[Tensor, Tensor]:
+        """The row numbers of the heads and of the tails."""
+        return self._sampler.draw(self._size)
+
+    @cached_property
     def rows(self) -> Tensor:
         """The rows of the heads, then those of the tails."""
-        return self._rows.take(torch.cat(self._sampler.draw(self._size)))
+        return self._rows.take(torch.cat(self.edges))
 
     @cached_property
     def embedding(self) -> Tensor:
@@ -42,6 +47,13 @@ class EdgeBatch:
     def ends(self) -> tuple[Tensor, Tensor]:
         """Return the points of the heads and of the tails."""
         return self.embedding[: self._size], self.embedding[self._size :]
+
+    def negatives(self, number: int, strength: float) -> Negatives:
+        """Return how the tails count as negatives: as if they were drawn uniformly from all rows."""
+        heads, tails = self.edges
+        device = self.embedding.device
+        weight = self._sampler.uniform_weights(tails)
+        return Negatives(number, strength, heads.to(device), tails.to(device), weight.to(device))
 
 
 def encode(encoder: nn.Module, rows: Tensor) -> Tensor:
@@ -72,7 +84,7 @@ class UmapTerm:
     weight: float = 1.0
 
     def __call__(self, batch: EdgeBatch) -> Tensor:
-        return umap_loss(*batch.ends(), self.kernel, self.negatives, self.repulsion)
+        return umap_loss(*batch.ends(), self.kernel, batch.negatives(self.negatives, self.repulsion))
 
 
 @dataclass(frozen=True)

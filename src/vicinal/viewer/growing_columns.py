@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.maps.growing_array import GrowingArray
 from vicinal.plot.annotations import is_continuous
 from vicinal.quality.measures import missing_labels
+from vicinal.runtime.growing_array import GrowingArray
 from vicinal.viewer.packing import MOST_CLASSES, Packed, colouring_meta, compressed, compressed_texts, texts_of
 
 UNLABELLED = -1

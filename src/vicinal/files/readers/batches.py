@@ -51,7 +51,7 @@ def read_batches(
 
 def split_rows(rows: NDArray[Any], size: int) -> Iterator[NDArray[Any]]:
     """Yield consecutive parts of an array, at most ``size`` rows each."""
-    return (rows[begin : begin + size] for begin in range(0, len(rows), size))
+    return (rows[begin : begin + size] for begin in range(0, rows.shape[0], size))
 
 
 def _tables(path: Path, parts: Iterator[pl.DataFrame], selection: ColumnSelection) -> Iterator[DataTable]:

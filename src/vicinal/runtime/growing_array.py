@@ -38,6 +38,10 @@ class GrowingArray:
             room[: self._n] = self.view
             self._room = room
 
+    def truncate(self, n: int) -> None:
+        """Remove all rows from row ``n`` on."""
+        self._n = min(self._n, n)
+
     def append(self, values: NDArray[Any]) -> None:
         n = self._n + len(values)
         self.reserve(n)
