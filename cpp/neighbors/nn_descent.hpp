@@ -130,10 +130,9 @@ void rank_again(const SearchSpace& space, const NeighborHeap& found, const Neigh
     });
 }
 
-// The share of a neighbor's rank that its sketch shows, over the neighbors of a sample of rows: mean plus one standard
-// deviation. A pair whose sketch exceeds this share of a row's k-th rank is unlikely to be a neighbor. If rests are
-// included, the mean is enough: for 70,000 images, a standard deviation more takes a tenth more time for 0.003 of
-// recall.
+// The share of a neighbor's rank that its sketch shows: mean plus one standard deviation over the neighbors of a
+// sample of rows. A pair whose sketch exceeds this share of a row's k-th rank is unlikely to be a neighbor. (The mean
+// alone saves 4 % of the search of 70,000 images and loses 0.008 of the recall.)
 template <class Rank>
 float sketch_share(const SearchSpace& space, const NeighborHeap& heap) {
     constexpr Size sample_rows = 2048;
@@ -150,7 +149,6 @@ float sketch_share(const SearchSpace& space, const NeighborHeap& heap) {
         }
     if (n == 0.0) return 1.0f;
     const double mean = sum / n, variance = squares / n - mean * mean;
-    if (space.rest_weight > 0.0f) return static_cast<float>(mean);
     return static_cast<float>(mean + std::sqrt(variance > 0.0 ? variance : 0.0));
 }
 
