@@ -217,23 +217,23 @@ void bind_neighbors(nb::module_& m) {
             "k"_a, "n_jobs"_a)
         .def(
             "search_approximate",
-            [](NeighborIndex& self, Size k, Size trees, Size leaf_rows, Size candidates, Size spare, Size rounds,
-               double coarse, double fine, double final, int n_jobs) {
+            [](NeighborIndex& self, Size k, Size trees, Size leaf_rows, Size node_rows, Size candidates, Size spare,
+               Size rounds, double coarse, double fine, double final, double structureless, int n_jobs) {
                 const Size n = self.rows().rows;
                 require(k >= 2 && k <= n, "k must lie between 2 and the number of rows");
                 require(trees >= 1 && leaf_rows >= 2 && leaf_rows < most_tails, "trees or leaf_rows out of range");
                 require(candidates >= 1 && 2 * candidates <= most_tails, "candidates out of range");
                 auto index = make<Index>(n, k);
                 auto distance = make<float>(n, k);
-                const float share = run(n_jobs, [&](ThreadTeam& team) {
-                    return self.search_approximate(k,
-                                                   {trees, leaf_rows, candidates, spare, rounds, coarse, fine, final},
-                                                   index.data(), distance.data(), team);
+                const SearchResult result = run(n_jobs, [&](ThreadTeam& team) {
+                    return self.search_approximate(
+                        k, {trees, leaf_rows, node_rows, candidates, spare, rounds, coarse, fine, final, structureless},
+                        index.data(), distance.data(), team);
                 });
-                return nb::make_tuple(index, distance, share);
+                return nb::make_tuple(index, distance, result.share, result.structured);
             },
-            "k"_a, "trees"_a, "leaf_rows"_a, "candidates"_a, "spare"_a, "rounds"_a, "coarse"_a, "fine"_a, "final"_a,
-            "n_jobs"_a)
+            "k"_a, "trees"_a, "leaf_rows"_a, "node_rows"_a, "candidates"_a, "spare"_a, "rounds"_a, "coarse"_a, "fine"_a,
+            "final"_a, "structureless"_a, "n_jobs"_a)
         .def(
             "grow_forest",
             [](NeighborIndex& self, Size trees, Size leaf_rows, int n_jobs) {

@@ -13,9 +13,9 @@
 
 namespace vicinal::VICINAL_LEVEL {
 
-// Floats of working memory per worker: transposed sketches, ranks of four heads, bounds of the tails.
+// Floats of working memory per worker: transposed sketches, ranks of four heads, bounds and rests of the tails.
 constexpr Size padded_columns(Size sketch_dim) { return (sketch_dim + 3) / 4 * 4; }
-constexpr Size join_scratch_floats(Size sketch_dim) { return (padded_columns(sketch_dim) + 4 + 1) * most_tails; }
+constexpr Size join_scratch_floats(Size sketch_dim) { return (padded_columns(sketch_dim) + 4 + 2) * most_tails; }
 
 // Pairs are ranked by their sketches and compared with the k-th entries of both rows. Exact if the sketches are.
 struct SketchLimit {
@@ -51,7 +51,8 @@ class Join {
   public:
     Join(const SearchSpace& space, const NeighborHeap& heap, const Limit& limit, float* scratch)
         : space_(space), heap_(heap), limit_(limit), columns_(scratch),
-          ranks_(columns_ + padded_columns(space.sketch_dim) * most_tails), bounds_(ranks_ + 4 * most_tails) {}
+          ranks_(columns_ + padded_columns(space.sketch_dim) * most_tails), bounds_(ranks_ + 4 * most_tails),
+          rests_(bounds_ + most_tails) {}
 
     // Compares every head with every tail. With `overlap`, the first n_heads tails are the heads themselves, and each
     // pair among them is compared once.
@@ -68,6 +69,21 @@ class Join {
         }
     }
 
+    // Compares all rows with each other, for rows whose lists no other thread writes to: each head takes its best tails
+    // without a lock, so pairs are compared from both sides.
+    void run_owned(const Index* rows, Size n) {
+        const Size cuts = (n + most_tails - 1) / most_tails;
+        for (Size part = 0; part < cuts; ++part) {
+            const Size begin = n * part / cuts, end = n * (part + 1) / cuts;
+            pack(rows + begin, end - begin);
+            for (Size h = 0; h < n; h += 4) {
+                const Size heads = n - h < 4 ? n - h : 4;
+                rank_sketches(rows + h, heads, 0);
+                for (Size r = 0; r < heads; ++r) take(rows[h + r], rows + begin, end - begin, ranks_ + r * most_tails);
+            }
+        }
+    }
+
   private:
     // Prefetches what the join needs, and transposes the sketches of the tails.
     void pack(const Index* tails, Size n) {
@@ -77,7 +93,10 @@ class Join {
             prefetch(heap_.row(tails[j]).tag, heap_.k * static_cast<Size>(sizeof(float)));
         }
         padded_ = (n + 2 * lanes - 1) / (2 * lanes) * (2 * lanes);
-        for (Size j = 0; j < padded_; ++j) bounds_[j] = j < n ? limit_(tails[j]) : -1.0f;
+        for (Size j = 0; j < padded_; ++j) {
+            bounds_[j] = j < n ? limit_(tails[j]) : -1.0f;
+            rests_[j] = j < n ? space_.weighted_rest(tails[j]) : 0.0f;
+        }
         for (Size j = 0; j < padded_; j += 4) {
             const float* sketch[4];
             for (Size r = 0; r < 4; ++r) sketch[r] = space_.sketch_row(tails[j + r < n ? j + r : 0]);
@@ -102,9 +121,18 @@ class Join {
 
     VICINAL_INLINE void rank_sketches(const Index* heads, Size rows, Size from) {
         const float* x[4];
-        for (Size r = 0; r < 4; ++r) x[r] = space_.sketch_row(heads[r < rows ? r : 0]);
+        Float rest[4];
+        for (Size r = 0; r < 4; ++r) {
+            const Index head = heads[r < rows ? r : 0];
+            x[r] = space_.sketch_row(head);
+            rest[r] = splat<Float>(space_.weighted_rest(head));
+        }
         for (Size j = from / (2 * lanes) * (2 * lanes); j < padded_; j += 2 * lanes) {
-            Float sum[4][2] = {};
+            Float sum[4][2];
+            for (int r = 0; r < 4; ++r) {
+                sum[r][0] = rest[r] + load<Float>(rests_ + j);
+                sum[r][1] = rest[r] + load<Float>(rests_ + j + lanes);
+            }
             const float* column = columns_ + j;
             for (Size k = 0; k < space_.sketch_dim; ++k, column += padded_) {
                 const Float y0 = load<Float>(column), y1 = load<Float>(column + lanes);
@@ -135,6 +163,22 @@ class Join {
         }
     }
 
+    VICINAL_INLINE void take(Index head, const Index* tails, Size n, const float* ranks) {
+        const HeapRow row = heap_.row(head);
+        float worst = heap_.worst[head];
+        for (Size j = 0; j < n; j += lanes) {
+            std::uint32_t pass = bits_of(load<Float>(ranks + j) <= worst);
+            if (n - j < lanes) pass &= (1u << (n - j)) - 1u;
+            for (; pass != 0; pass &= pass - 1) {
+                const Size at = j + std::countr_zero(pass);
+                if (ranks[at] > worst || tails[at] == head) continue;
+                insert_sorted(row, heap_.k, ranks[at], tails[at]);
+                worst = row.rank[heap_.k - 1];
+            }
+        }
+        heap_.worst[head] = worst;
+    }
+
     VICINAL_INLINE void compare(Index head, Index tail, float rank) {
         if (head == tail) return;
         if constexpr (!Limit::final) {
@@ -152,6 +196,7 @@ class Join {
     float* columns_;
     float* ranks_;
     float* bounds_;
+    float* rests_;
     Size padded_ = 0;
 };
 

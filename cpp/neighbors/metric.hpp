@@ -101,6 +101,13 @@ VICINAL_INLINE float rank_rows(const SearchSpace& space, Size x, Size y) {
     return rank_rows<Rank, source>(space, swap ? y : x, space, swap ? x : y);
 }
 
+// The rank of the sketches of two rows, with the expected part of what they leave out.
+template <class Rank>
+VICINAL_INLINE float rank_sketches(const SearchSpace& space, Size x, Size y) {
+    return rank_pair<Rank, false>(space.sketch_row(x), {}, space.sketch_row(y), {}, space.sketch_stride) +
+           (space.weighted_rest(x) + space.weighted_rest(y));
+}
+
 // Calls f.template operator()<Rank, source>() for the ranking of the space. The sketches of a space that is ranked by
 // pairs are compared as vectors.
 template <class F>

@@ -61,50 +61,67 @@ void NeighborIndex::prepare_rows(Matrix rows, const PairMetric* pairs, Sketched&
 void NeighborIndex::sketch_rows(Sketched& out, ThreadTeam& team) const {
     SearchSpace& space = out.space;
     out.sketch.resize(static_cast<std::size_t>(space.rows.rows * space.sketch_stride));
-    const float longest2 = sketcher_.sketch(space.rows, space.scale, out.sketch.data(), team);
+    if (sketcher_.projects()) out.rest.resize(static_cast<std::size_t>(space.rows.rows));
+    const float longest2 = sketcher_.sketch(space.rows, space.scale, out.sketch.data(), out.rest.data(), team);
     space.slack = sketch_slack(metric_.ranking, longest2);
     space.sketch = out.sketch.data();
+    if (sketcher_.projects()) space.rest = out.rest.data();
 }
 
-void NeighborIndex::write_table(const NeighborHeap& heap, Size wanted, Index* index, float* distance) const {
+void NeighborIndex::write_table(const NeighborHeap& heap, Size wanted, Index* index, float* distance,
+                                ThreadTeam& team) const {
     const Size k = wanted + 1;
-    for (Size i = 0; i < heap.rows; ++i) {
-        index[i * k] = static_cast<Index>(i);
-        distance[i * k] = 0.0f;
-        for (Size e = 0; e < wanted; ++e) {
+    team.parallel_for(heap.rows, 1024, [&](Size begin, Size end, int) {
+        for (Size i = begin; i < end; ++i) {
             const HeapRow row = heap.row(i);
-            const bool known = row.rank[e] < no_rank;
-            index[i * k + e + 1] = known ? row.index(e) : -1;
-            distance[i * k + e + 1] = known ? finish_distance(metric_.finish, row.rank[e]) : no_rank;
+            index[i * k] = static_cast<Index>(i);
+            distance[i * k] = 0.0f;
+            for (Size e = 0; e < wanted; ++e) {
+                const bool known = row.rank[e] < no_rank;
+                index[i * k + e + 1] = known ? row.index(e) : -1;
+                distance[i * k + e + 1] = known ? finish_distance(metric_.finish, row.rank[e]) : no_rank;
+            }
         }
-    }
+    });
 }
 
 void NeighborIndex::search_exact(Size k, Index* index, float* distance, ThreadTeam& team) {
     const HeapStorage storage(space_.rows.rows, k - 1, team);
     if (k > 1) search_kernels().compare_all(space_, storage.heap(), team);
-    write_table(storage.heap(), k - 1, index, distance);
+    write_table(storage.heap(), k - 1, index, distance, team);
 }
 
-float NeighborIndex::search_approximate(Size k, const SearchOptions& options, Index* index, float* distance,
-                                        ThreadTeam& team) {
+SearchResult NeighborIndex::search_approximate(Size k, const SearchOptions& options, Index* index, float* distance,
+                                               ThreadTeam& team) {
     grow_forest(options.trees, options.leaf_rows, team);
     const Size n = space_.rows.rows, wanted = k - 1;
+    Size level = 0;
+    while (level < forest_.depth && (n >> level) > options.node_rows) ++level;
+    SearchSpace space = space_;
+    const NodeSample sample = search_kernels().sample_nodes(space, forest_, level, team);
+    space.rest_weight = sample.rest_weight;
+    if (sample.contrast > options.structureless && wanted < most_tails / 4) {
+        const HeapStorage best(n, wanted, team);
+        const float share = search_kernels().compare_central(space, best.heap(), team);
+        write_table(best.heap(), wanted, index, distance, team);
+        return {share, false};
+    }
     const HeapStorage fresh(n, options.candidates, team), old(n, options.candidates, team);
     const CandidateTables tables{fresh.heap(), old.heap()};
     const Size sought = std::min(wanted + options.spare, n - 1);
     const HeapStorage found(n, sought, team);
     const double enough = space_.sketch_exact ? options.final : options.coarse;
-    search_kernels().descend_sketches(space_, found.heap(), tables, forest_, {seed_, options.rounds, enough}, team);
+    search_kernels().descend_sketches(space, found.heap(), tables, forest_, level, {seed_, options.rounds, enough},
+                                      team);
     if (space_.sketch_exact) {
-        write_table(found.heap(), wanted, index, distance);
-        return 1.0f;
+        write_table(found.heap(), wanted, index, distance, team);
+        return {1.0f, true};
     }
     const HeapStorage best(n, wanted, team);
-    const float share = search_kernels().descend_rows(space_, found.heap(), best.heap(), tables, forest_.order,
+    const float share = search_kernels().descend_rows(space, found.heap(), best.heap(), tables, forest_.order,
                                                       {mix64(seed_), options.rounds, options.fine}, team);
-    write_table(best.heap(), wanted, index, distance);
-    return share;
+    write_table(best.heap(), wanted, index, distance, team);
+    return {share, true};
 }
 
 void NeighborIndex::grow_forest(Size trees, Size leaf_rows, ThreadTeam& team) {

@@ -13,12 +13,19 @@ namespace vicinal {
 struct SearchOptions {
     Size trees;
     Size leaf_rows;
-    Size candidates;  // per row and round, NN-descent compares at most this many new and as many old neighbors
-    Size spare;       // additional neighbors searched for on the sketches
-    Size rounds;      // the most rounds of each stage
-    double coarse;    // rounds on sketches end when less than this share of the table is new
-    double fine;      // the same for rounds on rows, which follow those on sketches
-    double final;     // the same for rounds on sketches that are the rows themselves
+    Size node_rows;        // nodes of at most this many rows (or leaves) are compared as blocks
+    Size candidates;       // per row and round, NN-descent compares at most this many new and as many old neighbors
+    Size spare;            // additional neighbors searched for on the sketches
+    Size rounds;           // the most rounds of each stage
+    double coarse;         // rounds on sketches end when less than this share of the table is new
+    double fine;           // the same for rounds on rows, which follow those on sketches
+    double final;          // the same for rounds on sketches that are the rows themselves
+    double structureless;  // contrast (node_sample.hpp) beyond which the data has no structure that a search can use
+};
+
+struct SearchResult {
+    float share;      // of a neighbor's rank that its sketch shows (nn_descent.hpp)
+    bool structured;  // otherwise more effort would not find more
 };
 
 struct QueryOptions {
@@ -38,9 +45,9 @@ class NeighborIndex {
 
     // Writes the k nearest rows of every row, itself first, [rows][k]; exact.
     void search_exact(Size k, Index* index, float* distance, ThreadTeam& team);
-    // The same by a forest and NN-descent. Returns the share of a neighbor's rank that its sketch shows
-    // (nn_descent.hpp).
-    float search_approximate(Size k, const SearchOptions& options, Index* index, float* distance, ThreadTeam& team);
+    // The same by a forest and NN-descent, or by central rows if the data has no structure.
+    SearchResult search_approximate(Size k, const SearchOptions& options, Index* index, float* distance,
+                                    ThreadTeam& team);
 
     // Builds the trees that searches of unseen rows start from; without them, a query is compared with every row.
     void grow_forest(Size trees, Size leaf_rows, ThreadTeam& team);
@@ -55,13 +62,13 @@ class NeighborIndex {
   private:
     struct Sketched {
         std::vector<RowScale> scale;
-        std::vector<float> sketch;
+        std::vector<float> sketch, rest;
         SearchSpace space;
     };
 
     void prepare_rows(Matrix rows, const PairMetric* pairs, Sketched& out, ThreadTeam& team) const;
     void sketch_rows(Sketched& out, ThreadTeam& team) const;
-    void write_table(const NeighborHeap& heap, Size wanted, Index* index, float* distance) const;
+    void write_table(const NeighborHeap& heap, Size wanted, Index* index, float* distance, ThreadTeam& team) const;
 
     const MetricRule& metric_;
     const std::uint64_t seed_;

@@ -12,6 +12,7 @@
 #include "base/rng.hpp"
 #include "base/scratch.hpp"
 #include "neighbors/join.hpp"
+#include "neighbors/rp_forest.hpp"
 
 #include <cmath>
 
@@ -97,17 +98,16 @@ void descend(const SearchSpace& space, const NeighborHeap& heap, const Candidate
 // The neighbors by sketch: leaves of the forest, then rounds of NN-descent.
 template <class Rank>
 void descend_sketches(const SearchSpace& space, const NeighborHeap& heap, const CandidateTables& tables,
-                      const ForestView& forest, const DescentOptions& options, ThreadTeam& team) {
+                      const ForestView& forest, Size level, const DescentOptions& options, ThreadTeam& team) {
     using SketchJoin = Join<Rank, Source::plain, SketchLimit>;
     const SketchLimit limit{heap};
     Scratch<float> scratch(team.size() * join_scratch_floats(space.sketch_dim));
     for (Size tree = 0; tree < forest.trees; ++tree)
-        team.parallel_for(forest.leaves(), 4, [&](Size begin, Size end, int worker) {
+        team.parallel_for(Size{1} << level, 1, [&](Size begin, Size end, int worker) {
             SketchJoin join(space, heap, limit, scratch.data() + worker * join_scratch_floats(space.sketch_dim));
-            for (Size leaf = begin; leaf < end; ++leaf) {
-                const Size first = forest.begin_of(forest.depth, leaf), last = forest.begin_of(forest.depth, leaf + 1);
-                const Index* rows = forest.order + tree * forest.rows + first;
-                join.run(rows, last - first, rows, last - first, true);
+            for (Size node = begin; node < end; ++node) {
+                const Size first = forest.begin_of(level, node), last = forest.begin_of(level, node + 1);
+                join.run_owned(forest.order + tree * forest.rows + first, last - first);
             }
         });
     descend<Rank, Source::plain>(space, heap, tables, forest.order, options, limit, [] {}, team);
@@ -131,7 +131,8 @@ void rank_again(const SearchSpace& space, const NeighborHeap& found, const Neigh
 }
 
 // The share of a neighbor's rank that its sketch shows: mean plus one standard deviation over the neighbors of a
-// sample of rows. A pair whose sketch exceeds this share of a row's k-th rank is unlikely to be a neighbor.
+// sample of rows. A pair whose sketch exceeds this share of a row's k-th rank is unlikely to be a neighbor. (The mean
+// alone saves 4 % of the search of 70,000 images and loses 0.008 of the recall.)
 template <class Rank>
 float sketch_share(const SearchSpace& space, const NeighborHeap& heap) {
     constexpr Size sample_rows = 2048;
@@ -141,9 +142,7 @@ float sketch_share(const SearchSpace& space, const NeighborHeap& heap) {
         for (Size e = 0; e < heap.k && heap.row(i).holds(e); ++e) {
             const float rank = heap.row(i).rank[e];
             if (!(rank > 0.0f)) continue;
-            const float* other = space.sketch_row(heap.row(i).index(e));
-            const double share = rank_pair<Rank, false>(space.sketch_row(i), {}, other, {}, space.sketch_stride) /
-                                 static_cast<double>(rank);
+            const double share = rank_sketches<Rank>(space, i, heap.row(i).index(e)) / static_cast<double>(rank);
             n += 1.0;
             sum += share;
             squares += share * share;
@@ -175,8 +174,7 @@ template <class Rank>
 float farthest_sketch(const SearchSpace& space, const NeighborHeap& heap, Size i) {
     float farthest = 0.0f;
     for (Size e = 0; e < heap.k && heap.row(i).holds(e); ++e) {
-        const float* other = space.sketch_row(heap.row(i).index(e));
-        const float rank = rank_pair<Rank, false>(space.sketch_row(i), {}, other, {}, space.sketch_stride);
+        const float rank = rank_sketches<Rank>(space, i, heap.row(i).index(e));
         farthest = rank > farthest ? rank : farthest;
     }
     return farthest;
@@ -197,7 +195,10 @@ float descend_rows(const SearchSpace& space, const NeighborHeap& found, const Ne
         });
     };
     descend<Rank, source>(space, heap, tables, order, options, FixedLimit{limit.data()}, refresh, team);
-    return share;
+    if (source == Source::pairs || space.rest_weight == 0.0f) return share;
+    SearchSpace plain = space;
+    plain.rest_weight = 0.0f;
+    return sketch_share<Rank>(plain, heap);
 }
 
 }  // namespace vicinal::VICINAL_LEVEL

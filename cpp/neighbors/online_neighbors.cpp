@@ -115,7 +115,7 @@ void OnlineNeighbors::sketch_until(Size end, ThreadTeam& team) {
     const Matrix rows{rows_.data() + sketched_ * cols_, end - sketched_, cols_};
     const RowScale* scale = sketcher_.prepares() ? scale_.data() + sketched_ : nullptr;
     float* out = sketch_.data() + sketched_ * sketcher_.stride();
-    longest2_ = std::max(longest2_, sketcher_.sketch(rows, scale, out, team));
+    longest2_ = std::max(longest2_, sketcher_.sketch(rows, scale, out, nullptr, team));
     sketched_ = end;
 }
 
@@ -380,7 +380,7 @@ void OnlineNeighbors::query(Matrix queries, Matrix pair_queries, const PairMetri
     task.heads.scale = sketcher_.prepares() ? scale.data() : nullptr;
     task.heads.pairs = by_pairs() ? &dense : pairs;
     OnlineView all = view();
-    const float longest2 = sketcher_.sketch(queries, task.heads.scale, sketch.data(), team);
+    const float longest2 = sketcher_.sketch(queries, task.heads.scale, sketch.data(), nullptr, team);
     all.space.slack = sketch_slack(metric_.ranking, std::max(longest2, longest2_));
     task.heads.sketch = sketch.data();
     task.n = queries.rows;

@@ -26,8 +26,9 @@ class RowSketcher {
 
     void prepare(Matrix rows, RowScale* out, ThreadTeam& team) const;
     void fit(const SearchSpace& space, std::uint64_t seed, ThreadTeam& team);
-    // Writes sketches of rows, [rows][stride]. Returns the largest squared distance to the mean (sketch_slack).
-    float sketch(Matrix rows, const RowScale* scale, float* out, ThreadTeam& team) const;
+    // Writes sketches of rows, [rows][stride], and what they leave out (SearchSpace::rest), if that is wanted and the
+    // rows are projected. Returns the largest squared distance to the mean (sketch_slack).
+    float sketch(Matrix rows, const RowScale* scale, float* out, float* rest, ThreadTeam& team) const;
 
     std::vector<float>& mean() { return mean_; }
     std::vector<float>& basis() { return basis_; }

@@ -1,13 +1,16 @@
 // Compiled once per level with VICINAL_LEVEL set.
 #include "neighbors/search_kernels.hpp"
 
+#include "neighbors/central_rows.hpp"
 #include "neighbors/exact_neighbors.hpp"
 #include "neighbors/graph_search.hpp"
 #include "neighbors/nn_descent.hpp"
+#include "neighbors/node_sample.hpp"
 #include "neighbors/rp_forest.hpp"
 #include "neighbors/sketch.hpp"
 
 #include <cmath>
+#include <type_traits>
 
 namespace vicinal::VICINAL_LEVEL {
 
@@ -42,10 +45,32 @@ void compare_all_any(const SearchSpace& space, const NeighborHeap& heap, ThreadT
 }
 
 void descend_sketches_any(const SearchSpace& space, const NeighborHeap& heap, const CandidateTables& tables,
-                          const ForestView& forest, const DescentOptions& options, ThreadTeam& team) {
+                          const ForestView& forest, Size level, const DescentOptions& options, ThreadTeam& team) {
     with_ranking(space, [&]<class Rank, Source source>() {
-        descend_sketches<Rank>(space, heap, tables, forest, options, team);
+        descend_sketches<Rank>(space, heap, tables, forest, level, options, team);
     });
+}
+
+// Calls f for squared distances of rows that are longer than their sketches; only they have rests.
+template <class F>
+void with_rests(const SearchSpace& space, const F& f) {
+    if (space.rest == nullptr) return;
+    with_ranking(space, [&]<class Rank, Source source>() {
+        if constexpr (std::is_same_v<Rank, Squared> && source != Source::pairs) f.template operator()<Rank, source>();
+    });
+}
+
+NodeSample sample_nodes_any(const SearchSpace& space, const ForestView& forest, Size level, ThreadTeam& team) {
+    NodeSample sample;
+    with_rests(space,
+               [&]<class Rank, Source source>() { sample = sample_nodes<Rank, source>(space, forest, level, team); });
+    return sample;
+}
+
+float compare_central_any(const SearchSpace& space, const NeighborHeap& heap, ThreadTeam& team) {
+    float share = 1.0f;
+    with_rests(space, [&]<class Rank, Source source>() { share = compare_central<Rank, source>(space, heap, team); });
+    return share;
 }
 
 float descend_rows_any(const SearchSpace& space, const NeighborHeap& found, const NeighborHeap& heap,
@@ -84,7 +109,9 @@ void query_any(const SearchSpace& space, const ForestView& forest, const QueryTa
     Scratch<QueryLeaf> order(task.queries.rows.rows);
     order_queries(space, forest, task, order.data(), team);
     with_ranking(space, [&]<class Rank, Source source>() {
-        team.parallel_for(task.queries.rows.rows, 64, [&](Size begin, Size end, int) {
+        // Few queries are shared among all threads too, for example those that check a search.
+        const Size n = task.queries.rows.rows, grain = std::clamp<Size>(n / (4 * team.size()), 1, 64);
+        team.parallel_for(n, grain, [&](Size begin, Size end, int) {
             Searcher<Rank, source> searcher(space, forest, task);
             for (Size i = begin; i < end; ++i) searcher.run(order[i].query);
         });
@@ -99,6 +126,8 @@ const SearchKernels search_kernels{
     .project = project,
     .grow_forest = grow_forest,
     .compare_all = compare_all_any,
+    .sample_nodes = sample_nodes_any,
+    .compare_central = compare_central_any,
     .descend_sketches = descend_sketches_any,
     .descend_rows = descend_rows_any,
     .query = query_any,

@@ -10,11 +10,14 @@ namespace vicinal {
 struct SearchKernels {
     void (*prepare_rows)(Matrix rows, Preparation preparation, RowScale* out, ThreadTeam& team);
     void (*fit_sketch)(const SearchSpace& space, std::uint64_t seed, const SketchBasis& out, ThreadTeam& team);
-    void (*project)(const SearchSpace& space, const SketchBasis& basis, float* out, float* length2, ThreadTeam& team);
+    void (*project)(const SearchSpace& space, const SketchBasis& basis, float* out, float* length2, float* rest,
+                    ThreadTeam& team);
     void (*grow_forest)(const SearchSpace& space, std::uint64_t seed, const ForestView& forest, ThreadTeam& team);
     void (*compare_all)(const SearchSpace& space, const NeighborHeap& heap, ThreadTeam& team);
+    NodeSample (*sample_nodes)(const SearchSpace& space, const ForestView& forest, Size level, ThreadTeam& team);
+    float (*compare_central)(const SearchSpace& space, const NeighborHeap& heap, ThreadTeam& team);
     void (*descend_sketches)(const SearchSpace& space, const NeighborHeap& heap, const CandidateTables& tables,
-                             const ForestView& forest, const DescentOptions& options, ThreadTeam& team);
+                             const ForestView& forest, Size level, const DescentOptions& options, ThreadTeam& team);
     float (*descend_rows)(const SearchSpace& space, const NeighborHeap& found, const NeighborHeap& heap,
                           const CandidateTables& tables, const Index* order, const DescentOptions& options,
                           ThreadTeam& team);

@@ -35,8 +35,15 @@ struct SearchSpace {
     bool sketch_exact = false;
     float slack = 0.0f;  // rounding error of the rank of a sketch, see relaxed()
 
+    // What a sketch leaves out: the squared length of the rest of each row (null if nothing is known about it), and the
+    // share of both rests that separates neighbors on average (node_sample.hpp). Added to the rank of two sketches, it
+    // makes an estimate of the rank of the rows, which is no lower bound.
+    const float* rest = nullptr;
+    float rest_weight = 0.0f;
+
     VICINAL_INLINE const float* sketch_row(Size i) const { return sketch + i * sketch_stride; }
     VICINAL_INLINE RowScale scale_of(Size i) const { return scale != nullptr ? scale[i] : RowScale{}; }
+    VICINAL_INLINE float weighted_rest(Size i) const { return rest_weight > 0.0f ? rest_weight * rest[i] : 0.0f; }
 
     // The largest sketch rank of a pair that may still rank at or below `rank`.
     VICINAL_INLINE float relaxed(float rank) const { return sketch_exact ? rank : rank * 1.002f + slack; }
@@ -81,6 +88,12 @@ struct DescentOptions {
     Size rounds;
     // Rounds end after one that changes less than this share of all entries.
     double enough;
+};
+
+// What a sample of rows tells about the data (node_sample.hpp).
+struct NodeSample {
+    float rest_weight = 0.0f;
+    float contrast = 0.0f;
 };
 
 struct GraphView {

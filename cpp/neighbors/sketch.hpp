@@ -134,17 +134,28 @@ inline void fit_sketch(const SearchSpace& space, std::uint64_t seed, const Sketc
     }
 }
 
-// Writes the sketches of all rows of `space.rows` and their squared distances to the mean, which bound the rounding
-// error. The mean cancels in differences; subtracting it keeps numbers small.
-inline void project(const SearchSpace& space, const SketchBasis& basis, float* out, float* length2, ThreadTeam& team) {
+// Writes the sketches of all rows of `space.rows`, their squared distances to the mean, which bound the rounding error,
+// and, unless `rest` is null, what a sketch leaves out of that distance. The mean cancels in differences; subtracting
+// it keeps numbers small.
+inline void project(const SearchSpace& space, const SketchBasis& basis, float* out, float* length2, float* rest,
+                    ThreadTeam& team) {
     const Size d = space.rows.cols;
     const auto value = [&](Size i, Size k) { return prepared_value(space, i, k) - basis.mean[k]; };
     team.parallel_for(space.rows.rows, 64, [&](Size begin, Size end, int) {
         project_rows(begin, end, d, basis.basis, out, sketch_width, value);
         for (Size i = begin; i < end; ++i) {
-            float sum = 0.0f;
-            for (Size k = 0; k < d; ++k) sum += value(i, k) * value(i, k);
-            length2[i] = sum;
+            float sum[block_lanes] = {}, shown[block_lanes] = {};
+            for (Size k = 0; k < d; ++k) sum[k % block_lanes] += value(i, k) * value(i, k);
+            for (Size k = 0; k < sketch_width; ++k) {
+                const float x = out[i * sketch_width + k];
+                shown[k % block_lanes] += x * x;
+            }
+            for (int l = 1; l < block_lanes; ++l) {
+                sum[0] += sum[l];
+                shown[0] += shown[l];
+            }
+            length2[i] = sum[0];
+            if (rest != nullptr) rest[i] = sum[0] > shown[0] ? sum[0] - shown[0] : 0.0f;
         }
     });
 }

@@ -95,12 +95,14 @@ inline FuzzyGraph small_graph(Size n, Size k) {
 inline SearchOptions search_options() {
     return {.trees = 8,
             .leaf_rows = 96,
+            .node_rows = 300,
             .candidates = 16,
             .spare = 16,
             .rounds = 12,
             .coarse = 0.55,
             .fine = 0.37,
-            .final = 0.02};
+            .final = 0.02,
+            .structureless = 0.8};
 }
 
 inline ForceParameters umap_force() { return {ForceKind::umap, 1.577f, 0.895f, 1.0f}; }

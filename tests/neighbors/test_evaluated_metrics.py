@@ -14,6 +14,7 @@ from scipy import LowLevelCallable, sparse
 from vicinal import Neighbors, find_neighbors, fuzzy_graph
 from vicinal.neighbors import policy
 from vicinal.neighbors.index import NeighborIndex
+from vicinal.neighbors.policy import SearchOptions
 
 JOBS = (1, 2, 8)
 
@@ -202,11 +203,27 @@ def test_poor_recall_repeats_the_search(exact_later: float, monkeypatch: pytest.
     monkeypatch.setattr(policy, "EXACT_LATER", exact_later)
     X = np.random.default_rng(0).normal(size=(2500, 180)).astype(np.float32)
     index = NeighborIndex(X)
-    plain = index._dense.search_approximate(10, index._dense.options)
+    plain, structured = index._dense.search_approximate(10, index._dense.options)
+    assert structured
     assert index._sample_recall(plain) < 0.9
     true = find_neighbors(X, 10, method="exact").index
     found = index.search(10)
     assert recall(found.index, true) >= (0.999 if exact_later else recall(plain.index, true) + 0.05)
+
+
+def test_noise_is_compared_with_central_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(policy, "EXACT_ROWS", 1000)
+    X = np.random.default_rng(0).normal(size=(9000, 500)).astype(np.float32)
+    tables = [NeighborIndex(X, n_jobs=n_jobs).search(10, "approximate") for n_jobs in (1, 3)]
+    np.testing.assert_array_equal(tables[0].index, tables[1].index)
+    np.testing.assert_array_equal(tables[0].distance, tables[1].distance)
+    table, structured = NeighborIndex(X)._dense.search_approximate(10, SearchOptions())
+    assert not structured
+    np.testing.assert_array_equal(table.index, tables[0].index)
+    assert recall(table.index[:, 1:], find_neighbors(X, 10, method="exact").index[:, 1:]) > 0.3
+    # Structure in some directions is found, and NN-descent is used.
+    spread = np.linspace(6.0, 0.1, 500, dtype=np.float32) ** 2
+    assert NeighborIndex(X * spread)._dense.search_approximate(10, SearchOptions())[1]
 
 
 def test_sampled_recall_equals_recall(grouped: Any) -> None:

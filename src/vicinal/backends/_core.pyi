@@ -63,14 +63,16 @@ class NeighborIndex:
         k: int,
         trees: int,
         leaf_rows: int,
+        node_rows: int,
         candidates: int,
         spare: int,
         rounds: int,
         coarse: float,
         fine: float,
         final: float,
+        structureless: float,
         n_jobs: int,
-    ) -> tuple[_I32, _F32, float]: ...
+    ) -> tuple[_I32, _F32, float, bool]: ...
     def grow_forest(self, trees: int, leaf_rows: int, n_jobs: int) -> None: ...
     def query(
         self,

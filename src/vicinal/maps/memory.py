@@ -67,7 +67,7 @@ def add_search(
         wide = d > SKETCH_WIDTH
         if isinstance(metric, str) and METRICS[ALIASES.get(metric, metric)].prepare is not None:
             ledger.keep(4.0 * n * d)
-        ledger.keep(4.0 * n * (SKETCH_WIDTH + 1 if wide else _padded(d)))
+        ledger.keep(4.0 * n * (SKETCH_WIDTH + 2 if wide else _padded(d)))
         if wide:
             ledger.use(_sample(n, d))
         if approximate or not compares_all_sketches(n, d, k):

@@ -64,21 +64,27 @@ class DenseEngine(_Engine):
         """Compare all pairs of rows."""
         return self._table(self._any_index.search_exact(k, self.n_jobs))
 
-    def search_approximate(self, k: int, options: SearchOptions) -> Neighbors:
-        """Search by random projection trees and NN-descent. ``options`` must have the trees of ``self.options``."""
-        index, distance, share = self._index_with_trees.search_approximate(
+    def search_approximate(self, k: int, options: SearchOptions) -> tuple[Neighbors, bool]:
+        """Search by random projection trees and NN-descent. ``options`` must have the trees of ``self.options``.
+
+        Return the table, and whether the data has structure: otherwise rows were compared with the central rows, and
+        more effort would not find more.
+        """
+        index, distance, share, structured = self._index_with_trees.search_approximate(
             k,
             options.trees,
             options.leaf_rows,
+            options.node_rows,
             options.candidates,
             max(options.spare, k // 3),
             options.rounds,
             options.coarse,
             options.evaluated if self.metric.by_pairs else options.fine,
             options.final,
+            options.structureless,
             self.n_jobs,
         )
-        return self._table((index, distance), share)
+        return self._table((index, distance), share), structured
 
     def query_all(self, prepared: NDArray[np.float32], k: int, pool: int) -> Neighbors:
         """Return the nearest rows of prepared rows, by comparing them with all rows."""

@@ -140,12 +140,12 @@ class NeighborIndex:
         if exact:
             return self._dense.search_exact(k)
         options = self._dense.options
-        found = self._dense.search_approximate(k, options.for_table(k))
+        found, structured = self._dense.search_approximate(k, options.for_table(k))
         if self._metric.calls_python or policy.is_good_recall(self._sample_recall(found)):
             return found
         if method == "auto" and policy.can_repeat_exactly(n, d):
             return replace(self._dense.search_exact(k), share=found.share)
-        return self._dense.search_approximate(k, options.harder())
+        return self._dense.search_approximate(k, options.harder())[0] if structured else found
 
     def query(self, Q: Any, k: int, graph: SearchGraph, share: float = 1.0) -> Neighbors:
         """Find the k nearest rows of unseen rows, each independently of the others in Q.

@@ -31,10 +31,10 @@ EXACT_SPARSE_WORK, SPARSE_BUDGET, SPARSE_POOL = 1e10, 50_000, 128
 
 FOREST_ROWS = 70_000
 
-# Noise without structure defeats NN-descent, and its rounds do not show how much it found. So the neighbors of
+# The rounds of NN-descent do not show how much they found. So the neighbors of
 # RECALL_SAMPLE rows are searched among all rows (3 % of the search time for 30,000 images). If the recall is below
 # GOOD_RECALL, all pairs are compared if that takes at most EXACT_LATER multiplications; otherwise the search is
-# repeated with more candidates.
+# repeated with more candidates, unless the data has no structure that a search can use.
 RECALL_SAMPLE, GOOD_RECALL, EXACT_LATER = 24, 0.9, 4e11
 
 # A query starts from the leaves of QUERY_TREES trees: one tree finds 0.975 of the neighbors of Fashion-MNIST images,
@@ -46,14 +46,15 @@ QUERY_TREES = 2
 class SearchOptions:
     """Options of the approximate search of all rows.
 
-    The defaults reach a recall of 0.973 on 70,000 images of 784 pixels in 3/4 of the time that pynndescent takes with
-    its own defaults, and in half of the time that it takes as umap-learn calls it (benchmarks/RESULTS.md);
-    ``fine=0.1`` reaches 0.985 in a third more time.
+    The defaults reach a recall of 0.98 on 70,000 images of 784 pixels in 3/4 of the time that pynndescent takes with
+    its own defaults (benchmarks/RESULTS.md).
 
     Parameters
     ----------
     trees, leaf_rows : int
         Number of random projection trees, and the most rows per leaf.
+    node_rows : int
+        The rows of a node of at most this many rows are compared with each other.
     candidates : int
         New neighbors, and as many old ones, that a row introduces to each other per round.
     spare : int
@@ -63,16 +64,21 @@ class SearchOptions:
     coarse, fine, final, evaluated : float
         A stage ends when less than this fraction of the table changes in a round: the stage on sketches, on rows after
         sketches, on sketches that hold the whole row, and on evaluated pairs.
+    structureless : float
+        If the nearest row of a sample is on average farther than this fraction of the mean distance (both squared),
+        rows are compared with the most central rows instead: 0.86 for normal noise in 500 dimensions, 0.33 for images.
     """
 
-    trees: int = 8
+    trees: int = 5
     leaf_rows: int = 96
+    node_rows: int = 300
     candidates: int = 16
     spare: int = 16
     rounds: int = 12
     coarse: float = 0.55
     fine: float = 0.37
     final: float = 0.02
+    structureless: float = 0.8
     evaluated: float = 0.1
 
     def for_rows(self, n: int) -> SearchOptions:
