@@ -135,7 +135,7 @@ void OnlineNeighbors::fit_basis(ThreadTeam& team) {
     sketch.resize(n_ * fitted.stride());
     const RowScale* scale = fitted.prepares() ? scale_.data() : nullptr;
     const float longest2 =
-        merged_ > 0 ? fitted.sketch({rows_.data(), merged_, cols_}, scale, sketch.data(), team) : 0.0f;
+        merged_ > 0 ? fitted.sketch({rows_.data(), merged_, cols_}, scale, sketch.data(), nullptr, team) : 0.0f;
     std::swap(sketcher_.mean(), fitted.mean());
     std::swap(sketcher_.basis(), fitted.basis());
     sketch_ = std::move(sketch);
