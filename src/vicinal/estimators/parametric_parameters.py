@@ -216,7 +216,8 @@ class ParametricParameters(Estimator):
             return None
         if not (self.parametric_reconstruction or self.autoencoder_loss or self.decoder is not None):
             raise ValueError("reconstruction_validation needs a decoder: set parametric_reconstruction=True")
-        return check_width("reconstruction_validation", as_rows(self.reconstruction_validation), n_features)
+        name = "reconstruction_validation"
+        return check_width(name, as_rows(self.reconstruction_validation, name), n_features)
 
     def _given_neighbors(self, rows: Rows) -> Neighbors | None:
         return given_neighbors(self.precomputed_knn, rows, self.n_neighbors)

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from vicinal.files.container import ModelFileError as ModelFileError
 from vicinal.files.container import packed, read_file, unpacked, write_file
+from vicinal.runtime.sparse_structure import check_structure
 
 MOST_DEPTH = 64
 
@@ -307,11 +308,8 @@ class _Decoder:
         # SciPy takes these types for granted.
         if any(part.ndim != 1 for part in parts) or any(part.dtype.kind != "i" for part in parts[1:]):
             raise ModelFileError("a sparse matrix of the model is malformed")
-        # SciPy does not check this if the last entry is not positive.
-        if (np.diff(parts[-1].astype(np.int64)) < 0).any():
-            raise ModelFileError("the row pointers of a sparse matrix must not decrease")
         matrix = csr_matrix(tuple(parts), shape=tuple(tree["shape"]))
-        matrix.check_format(full_check=True)
+        check_structure(matrix, "a sparse matrix of the model")
         return matrix
 
     def _param(self, key: str, tree: Any, depth: int) -> Any:

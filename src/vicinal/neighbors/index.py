@@ -166,7 +166,7 @@ class NeighborIndex:
         Neighbors
             A table of m rows.
         """
-        queries = as_rows(Q)
+        queries = as_rows(Q, "Q")
         n, d = self.X.shape
         if queries.ndim != 2 or queries.shape[1] != d:
             raise ValueError(f"queries must have the {d} columns of the rows, got shape {queries.shape}")

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.files.readers.data_table import ReadError, check_matrix, first_line, listed
+from vicinal.runtime.sparse_structure import check_structure
 
 Matrix = tuple[NDArray[Any], dict[str, NDArray[Any]]]
 # Single-cell tools embed the principal components, if there are any, instead of all genes.
@@ -123,7 +124,7 @@ def _dense(path: Path, stored: Any) -> NDArray[Any]:
         raise ReadError(f"{path}: {stored.name} is stored as {kind or 'a group'}, not as a matrix")
     parts = tuple(stored[part][()] for part in ("data", "indices", "indptr"))
     matrix = kinds[kind](parts, shape=tuple(stored.attrs["shape"]))
-    matrix.check_format(full_check=True)  # toarray would write outside its memory for invalid indices
+    check_structure(matrix, stored.name)  # toarray would write outside its memory for invalid indices
     return np.asarray(matrix.toarray())
 
 
