@@ -36,7 +36,7 @@ class NeighborIndex {
     // outlive the index too; the rows then only provide sketches that suggest likely neighbors.
     NeighborIndex(Matrix rows, const MetricRule& metric, std::uint64_t seed, const PairMetric* pairs, ThreadTeam& team);
 
-    // Writes the k nearest rows of every row, itself first, [rows][k]; exact.
+    // Writes the k nearest rows of every row, itself first, [rows][k]; exact. Few rows are compared without sketches.
     void search_exact(Size k, Index* index, float* distance, ThreadTeam& team);
     // The same by a forest and NN-descent. Returns the share of a neighbor's rank that its sketch shows
     // (nn_descent.hpp).
@@ -61,6 +61,7 @@ class NeighborIndex {
 
     void prepare_rows(Matrix rows, const PairMetric* pairs, Sketched& out, ThreadTeam& team) const;
     void sketch_rows(Sketched& out, ThreadTeam& team) const;
+    void fit_sketches(ThreadTeam& team);
     void write_table(const NeighborHeap& heap, Size wanted, Index* index, float* distance) const;
 
     const MetricRule& metric_;
