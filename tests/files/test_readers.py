@@ -159,3 +159,10 @@ def test_h5ad_with_links_inside_is_read(tmp_path: Path) -> None:
         file["X"] = h5py.SoftLink("/layers/counts")
         file["obsm/X_other"] = file["layers/counts"]
     np.testing.assert_array_equal(read_table(path).X, np.eye(3, 2, dtype=np.float32))
+
+
+def test_columns_of_bytes_are_text(tmp_path: Path) -> None:
+    np.savez(tmp_path / "data.npz", X=ROWS[:3], name=np.array([b"a", b"b\xff", b""]))
+    table = readers.read_table(tmp_path / "data.npz", label="name", extra=["name"])
+    assert table.labels is not None
+    assert table.labels.tolist() == table.extra["name"].tolist() == ["a", "b\ufffd", ""]

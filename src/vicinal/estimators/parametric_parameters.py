@@ -20,7 +20,7 @@ from vicinal.neighbors.metrics import ALIASES, METRICS, Rows, check_metric, is_l
 from vicinal.neighbors.rows import as_rows
 from vicinal.neighbors.table import Neighbors
 from vicinal.runtime.memory import ByteSize, InputShape, Ledger
-from vicinal.runtime.parameters import Interval, StrOptions
+from vicinal.runtime.parameters import LEARNING_RATE, Interval, StrOptions
 
 if TYPE_CHECKING:
     import torch
@@ -58,7 +58,7 @@ class ParametricParameters(Estimator):
         "metric": [StrOptions({*METRICS, *ALIASES}), callable, tuple],
         "metric_kwds": [dict, None],
         "n_epochs": [Interval(Integral, 0, None, closed="left"), None],
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "learning_rate": [LEARNING_RATE],
         "init": [StrOptions(set(INITIALIZERS))],
         "min_dist": [Interval(Real, 0, None, closed="left")],
         "spread": [Interval(Real, 0, None, closed="neither")],

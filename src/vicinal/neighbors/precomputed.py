@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from vicinal.neighbors.metrics import is_sparse
 from vicinal.neighbors.table import Neighbors
-from vicinal.runtime.sparse_structure import check_structure
+from vicinal.runtime.inputs import check_input
 
 # Distances that are sorted per block: limits the memory, and the delay of a signal.
 _BLOCK_VALUES = 1 << 22
@@ -84,7 +84,7 @@ def neighbors_from_knn(precomputed_knn: Any, n: int, k: int) -> Neighbors:
         A table with the row itself in the first column, also if it was not among its neighbors.
     """
     if is_sparse(precomputed_knn) or hasattr(precomputed_knn, "tocsr"):
-        check_structure(precomputed_knn, "precomputed_knn")
+        check_input(precomputed_knn, "precomputed_knn")
         graph = precomputed_knn.tocsr()
         if graph.shape != (n, n):
             raise ValueError(f"precomputed_knn must have shape {(n, n)} as a graph, got {graph.shape}")
@@ -136,8 +136,8 @@ def _check_table(index: Any, distance: Any, n: int) -> tuple[NDArray[np.int64], 
 def check_distances(D: Any, *, square: bool = False) -> Any:
     """Convert to a 2-D array or a canonical CSR matrix; raise ValueError if it holds NaN or negative numbers."""
     sparse = hasattr(D, "tocsr")
+    check_input(D)
     if sparse:
-        check_structure(D)
         D = D.tocsr()
         if not D.has_canonical_format:
             D = D.copy()

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from vicinal.backends import cpu
 from vicinal.neighbors.metrics import Rows, is_sparse
-from vicinal.runtime.sparse_structure import check_structure
+from vicinal.runtime.inputs import check_input
 
 
 def as_rows(X: Any, name: str = "X") -> Rows:
@@ -17,7 +17,7 @@ def as_rows(X: Any, name: str = "X") -> Rows:
 
     Malformed sparse rows raise ValueError; ``name`` is the name of the argument in its message.
     """
-    check_structure(X, name)
+    check_input(X, name)
     if not hasattr(X, "tocsr"):
         return np.require(X, dtype=np.float32, requirements=["C", "A"])
     rows = X.tocsr()
