@@ -308,6 +308,8 @@ class UMAP(MapEstimator):
         labels = None if y is None or recipe.supervision is None else recipe.supervision.check(y, n)
         pins = check_pins(fixed_mask, fixed_positions, n, recipe.n_components)
         facts = RowFacts(labels, check_weights(sample_weight, n), pins)
+        if pins is not None:
+            facts = facts.with_equal_rows_pinned(data.duplicates.first)
         return FitInputs(data, recipe, facts, given_start(self.init, n, recipe.n_components), seed)
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
