@@ -17,9 +17,6 @@ const MetricRule& find_metric(const std::string& name) {
 
 namespace {
 
-// Up to so many rows, comparing all pairs is faster than fitting a basis for their sketches, whatever their width.
-constexpr Size rows_without_basis = 512;
-
 // Owns the arrays of a NeighborHeap.
 class HeapStorage {
   public:

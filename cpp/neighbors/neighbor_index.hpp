@@ -28,6 +28,9 @@ struct QueryOptions {
     float share;  // of a neighbor's rank that its sketch shows (nn_descent.hpp); 1 makes the filter exact
 };
 
+// Up to so many rows, comparing all pairs is faster than fitting a basis for their sketches, whatever their width.
+constexpr Size rows_without_basis = 512;
+
 const MetricRule& find_metric(const std::string& name);  // throws std::invalid_argument
 
 class NeighborIndex {

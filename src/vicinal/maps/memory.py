@@ -21,10 +21,18 @@ from vicinal.maps.recipe import EntropicAffinity, Recipe
 from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED
 from vicinal.neighbors.online import OnlineOptions
 from vicinal.neighbors.policy import SearchOptions, compares_all_sketches
-from vicinal.neighbors.sizes import HEAP_PAD, ONLINE_LEAF_ROWS, SKETCH_WIDTH, SPLIT_COLUMNS, sketch_sample_rows
+from vicinal.neighbors.sizes import (
+    HEAP_PAD,
+    ONLINE_LEAF_ROWS,
+    ROWS_WITHOUT_BASIS,
+    SKETCH_WIDTH,
+    SPLIT_COLUMNS,
+    sketch_sample_rows,
+)
 from vicinal.runtime.memory import InputShape, Ledger
 
 EDGES = 1.6
+FEW_COLUMNS = 1 << 16  # up to so many columns of sparse rows, every column has a list
 DUPLICATES = 32  # hashes of the rows, sorted, their order, and the first equal row: 8 bytes each (duplicates.py)
 GRID = 3e7  # t-SNE's grid: the transforms of the kernel and of the density, for maps of typical width
 BLAS = 3.5e7  # OpenBLAS' own buffers for large products
@@ -61,15 +69,19 @@ def add_search(
     if isinstance(metric, str) and metric == PRECOMPUTED:
         ledger.use(3 * table + 16.0 * 1024 * d)
     elif shape.stored is not None:
-        ledger.keep(12.0 * shape.stored + 8.0 * (n + d))  # the rows listed by column
-        ledger.use(2 * table)
+        # The rows listed by column, or by stored column if there are far more columns (cpp/neighbors/sparse_index.hpp).
+        lists = d if d <= max(FEW_COLUMNS, 8 * shape.stored) else min(d, shape.stored)
+        ledger.keep(12.0 * shape.stored + 8.0 * lists + 48.0 * n)
+        ledger.use(max(2 * table, 8.0 * lists))
     else:
         wide = d > SKETCH_WIDTH
         if isinstance(metric, str) and METRICS[ALIASES.get(metric, metric)].prepare is not None:
             ledger.keep(4.0 * n * d)
         ledger.keep(4.0 * n * (SKETCH_WIDTH + 1 if wide else _padded(d)))
-        if wide:
-            ledger.use(_sample(n, d))
+        if wide and n > ROWS_WITHOUT_BASIS:
+            basis = 4.0 * d * (SKETCH_WIDTH + 1)
+            ledger.use(basis + _sample(n, d) + 8.0 * d)
+            ledger.keep(basis)
         if approximate or not compares_all_sketches(n, d, k):
             options = SearchOptions().for_rows(n).for_table(k)
             sought = min(k - 1 + max(options.spare, k // 3), n - 1)
