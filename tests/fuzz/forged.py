@@ -2,11 +2,12 @@
 
     python tests/fuzz/forged.py [--files 20000] [--matrices 5000] [--seed 0] [--piece 500]
 
-A forged file must raise ModelFileError or load; what loads is used, and may raise any exception then. A forged matrix
-must raise ValueError or TypeError, or be valid. Each piece runs in a process of its own, so that a crash ends the piece
-only; a call that takes more than SLOWEST seconds ends it as well. Loading may take ``MOST_EXPANSION`` times the size of
-the file, plus SPARE bytes; using a model or a matrix is limited by MOST_USED. Prints one line of JSON with the counts,
-the slowest call and the largest memory; the exit status is not 0 after a failure, and the input is kept.
+A forged file must raise ModelFileError or load; what loads is used, and may raise any exception then. It may ask for a
+long computation (a trillion epochs), which must be interruptible: it is interrupted after PATIENCE seconds. A forged
+matrix must raise ValueError or TypeError, or be valid. Each piece runs in a process of its own, so that a crash ends the
+piece only; a call that takes more than SLOWEST seconds ends it as well. Loading may take ``MOST_EXPANSION`` times the
+size of the file, plus SPARE bytes; using a model or a matrix is limited by MOST_USED. Prints one line of JSON with the
+counts, the slowest call and the largest memory; the exit status is not 0 after a failure, and the input is kept.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import json
 import os
 import random
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -38,6 +40,7 @@ import vicinal
 from vicinal.files.container import MOST_EXPANSION, read_file, write_file
 
 SLOWEST = 10.0
+PATIENCE = 1.0
 # Bytes that loading may take beyond the multiple of the file's size: blocks that libraries reserve.
 SPARE = 64e6
 # Bytes of address space that using a forged model or matrix may take.
@@ -51,6 +54,14 @@ def memory(field: str) -> int:
 
 def reset_peak() -> None:
     Path("/proc/self/clear_refs").write_text("5")
+
+
+class Impatient(BaseException):
+    """Raised by a signal, as KeyboardInterrupt is."""
+
+
+def interrupt(*_: object) -> None:
+    raise Impatient
 
 
 class Piece:
@@ -114,13 +125,18 @@ class Files(Piece):
         return "refused" if model is None else self._used(name, model)
 
     def _used(self, name: str, model: Any) -> str:
+        signal.setitimer(signal.ITIMER_REAL, PATIENCE)
         try:
             placed(name, model, self.new)
-            for method in ("update", "partial_fit"):
-                if hasattr(model, method):
-                    getattr(model, method)(self.new)
+            method = self.rng.choice(("update", "partial_fit", "transform"))
+            if method != "transform" and hasattr(model, method):
+                getattr(model, method)(self.new)
+        except Impatient:
+            return "long"
         except Exception:
             return "unusable"
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
         return "usable"
 
 
@@ -163,6 +179,7 @@ PIECES: dict[str, type[Files] | type[Matrices]] = {"files": Files, "matrices": M
 def run_piece(kind: str, n_trials: int, seed: int) -> None:
     """Run trials in this process and print what was found; keep the last file if one fails."""
     warnings.simplefilter("ignore")
+    signal.signal(signal.SIGALRM, interrupt)
     with tempfile.TemporaryDirectory() as folder:
         piece = PIECES[kind](Path(folder), seed)
         # A crash leaves no time to copy the file, so the parent names the folder where it lies.

@@ -21,6 +21,7 @@ from vicinal.maps.recipe import EntropicAffinity, Recipe
 from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED
 from vicinal.neighbors.online import OnlineOptions
 from vicinal.neighbors.policy import SearchOptions, compares_all_sketches
+from vicinal.neighbors.precomputed import BLOCK_VALUES as DISTANCES
 from vicinal.neighbors.sizes import (
     HEAP_PAD,
     ONLINE_LEAF_ROWS,
@@ -32,6 +33,7 @@ from vicinal.neighbors.sizes import (
 from vicinal.runtime.memory import InputShape, Ledger
 
 EDGES = 1.6
+COMPONENTS = 20  # of a graph: depends on the data, and matters only if there are very many columns
 FEW_COLUMNS = 1 << 16  # up to so many columns of sparse rows, every column has a list
 DUPLICATES = 32  # hashes of the rows, sorted, their order, and the first equal row: 8 bytes each (duplicates.py)
 GRID = 3e7  # t-SNE's grid: the transforms of the kernel and of the density, for maps of typical width
@@ -67,7 +69,8 @@ def add_search(
     table = 8.0 * n * k  # index, distance
     ledger.keep(DUPLICATES * n)
     if isinstance(metric, str) and metric == PRECOMPUTED:
-        ledger.use(3 * table + 16.0 * 1024 * d)
+        # A block of distances, its partition, the order and the marks of its columns (precomputed.py).
+        ledger.use(3 * table + (26.0 * min(n * d, DISTANCES) if shape.stored is None else 60.0 * shape.stored))
     elif shape.stored is not None:
         # The rows listed by column, or by stored column if there are far more columns (cpp/neighbors/sparse_index.hpp).
         lists = d if d <= max(FEW_COLUMNS, 8 * shape.stored) else min(d, shape.stored)
@@ -132,10 +135,12 @@ def add_start(ledger: Ledger, init: Any, shape: InputShape, n_components: int, e
     """Add the first places."""
     n, d = shape.n, shape.d
     if isinstance(init, str) and init == "pca":
-        ledger.use(3 * 8.0 * min(n, PCA_ROWS) * d + 3 * 8.0 * d * d + 24.0 * n * n_components + min(BLAS, 16.0 * n * d))
+        ledger.use(3 * 8.0 * min(n, PCA_ROWS) * d + 5 * 8.0 * d * d + 24.0 * n * n_components + min(BLAS, 16.0 * n * d))
     elif isinstance(init, str) and init != "random":
         width = -(-(n_components + 4) // 8) * 8  # a block of vectors, in float64 and float32 (eigenmap.py)
-        ledger.use(max(30.0 * edges, 4.0 * edges + 56.0 * n * width))
+        # Centroids of the graph's components and their principal components, six times (spectral.py).
+        centroids = 48.0 * min(COMPONENTS, n / 15) * d if shape.stored is None else 0.0
+        ledger.use(max(30.0 * edges, 4.0 * edges + 50.0 * n * width, centroids))
     ledger.keep(4.0 * n * n_components)
 
 

@@ -12,7 +12,7 @@ from vicinal.neighbors.table import Neighbors
 from vicinal.runtime.inputs import check_input
 
 # Distances that are sorted per block: limits the memory, and the delay of a signal.
-_BLOCK_VALUES = 1 << 22
+BLOCK_VALUES = 1 << 22
 
 
 def neighbors_from_distances(D: Any, k: int) -> Neighbors:
@@ -161,7 +161,7 @@ def _nearest_columns(D: NDArray[Any], k: int, square: bool) -> Neighbors:
     """Sort by (distance, column), without infinite distances and the diagonal of a square matrix."""
     n = D.shape[0]
     index, distance = np.empty((n, k), np.int32), np.empty((n, k), np.float32)
-    n_rows = max(1, _BLOCK_VALUES // max(1, D.shape[1]))
+    n_rows = max(1, BLOCK_VALUES // max(1, D.shape[1]))
     for begin in range(0, n, n_rows):
         block = np.array(D[begin : begin + n_rows], dtype=np.float32)
         rows = np.arange(len(block))
