@@ -4,8 +4,8 @@
 
 A forged file must raise ModelFileError or load; what loads is used, and may raise any exception then. It may ask for a
 long computation (a trillion epochs), which must be interruptible: it is interrupted after PATIENCE seconds. A forged
-matrix must raise ValueError or TypeError, or be valid. Each piece runs in a process of its own, so that a crash ends the
-piece only; a call that takes more than SLOWEST seconds ends it as well. Loading may take ``MOST_EXPANSION`` times the
+matrix must raise ValueError or TypeError, or be valid. Each piece runs in a process of its own, so that a crash ends it
+alone; a call that takes more than SLOWEST seconds ends it as well. Loading may take ``MOST_EXPANSION`` times the
 size of the file, plus SPARE bytes; using a model or a matrix is limited by MOST_USED. Prints one line of JSON with the
 counts, the slowest call and the largest memory; the exit status is not 0 after a failure, and the input is kept.
 """
