@@ -10,7 +10,7 @@ SOURCES := pyproject.toml constraints.txt CMakeLists.txt $(shell find cpp -type 
 CXX_TESTS := $(patsubst tests/cpp/%.cpp,%,$(wildcard tests/cpp/*_tests.cpp))
 CXX_FILES := $(shell find cpp tests/cpp -name '*.[ch]pp')
 
-.PHONY: demo test bench clients lint format sanitize tsan corrupted fuzz clean setup web browser soak wheel
+.PHONY: demo test bench clients lint format sanitize assertions tsan corrupted fuzz clean setup web browser soak wheel
 
 setup: $(VENV)/.installed
 
@@ -63,10 +63,10 @@ comma := ,
 SANITIZED_TESTS := tests/neighbors tests/graph tests/layout tests/quality tests/compat tests/files/test_model_files.py \
     $(addprefix tests/estimators/test_,callback.py errors.py input.py refusals.py transform.py)
 configure_checked = $(BIN)/cmake -S . -B $(1) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
-    -DVICINAL_SANITIZE=$(2) -DVICINAL_LEVELS=v3 -DVICINAL_CORE_TESTS=ON -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python \
+    $(2) -DVICINAL_LEVELS=v3 -DVICINAL_CORE_TESTS=ON -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python \
     -Dnanobind_DIR=$$($(BIN)/python -m nanobind --cmake_dir) > /dev/null
 sanitize: setup
-	$(call configure_checked,$(SANITIZED)/build,address$(comma)undefined)
+	$(call configure_checked,$(SANITIZED)/build,-DVICINAL_SANITIZE=address$(comma)undefined)
 	$(BIN)/cmake --build $(SANITIZED)/build
 	for tests in $(CXX_TESTS); do $(SANITIZED)/build/$$tests || exit 1; done
 	rm -rf $(SANITIZED)/site && mkdir -p $(SANITIZED)/site && cp -r src/vicinal $(SANITIZED)/site/
@@ -75,26 +75,39 @@ sanitize: setup
 	    ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=$(SANITIZED)/site VICINAL_SANITIZED=1 \
 	    $(BIN)/python -m pytest -p no:cacheprovider $(SANITIZED_TESTS)
 
+# The C++ tests on optimized code that checks the bounds of its containers: what the optimizer makes of the hot paths.
+assertions: setup
+	$(call configure_checked,build/assertions,-DVICINAL_ASSERTIONS=ON)
+	$(BIN)/cmake --build build/assertions --target $(CXX_TESTS)
+	for tests in $(CXX_TESTS); do build/assertions/$$tests || exit 1; done
+
 # The C++ tests on a core built with ThreadSanitizer.
 tsan: setup
-	$(call configure_checked,build/tsan,thread)
+	$(call configure_checked,build/tsan,-DVICINAL_SANITIZE=thread)
 	$(BIN)/cmake --build build/tsan --target $(CXX_TESTS)
 	for tests in $(CXX_TESTS); do build/tsan/$$tests || exit 1; done
 
-# What reads files, fuzzed: models and every kind of table.
+# What reads files, fuzzed: models and every kind of table. Then values forged inside valid model files, and sparse
+# matrices with a forged structure (tests/fuzz/forged.py).
+FORGED_FILES ?= 1000
+FORGED_MATRICES ?= 1000
 fuzz: setup
 	$(BIN)/python tests/fuzz/run.py --seconds $(or $(SECONDS),300)
+	$(BIN)/python tests/fuzz/forged.py --files $(FORGED_FILES) --matrices $(FORGED_MATRICES)
 
 # Corrupted model files: each is refused or loads as it was saved (tests/fuzz/corrupted_models.py).
 FILES ?= 10000
 corrupted: setup
 	$(BIN)/python tests/fuzz/corrupted_models.py --files $(FILES)
 
-# Longer than in `make test`: random fits over all estimators, then mixed use from four threads with its memory curve.
+# Longer than in `make test`: random fits over all estimators, then mixed use from four threads with its memory curve,
+# then interrupts at random moments of all calls that change a model or a file.
 FITS ?= 1000
+INTERRUPTS ?= 1000
 soak: setup
 	$(BIN)/python -W ignore tests/soak/random_fits.py $(FITS)
 	$(BIN)/python -W ignore tests/soak/mixed_use.py $(or $(SECONDS),1800)
+	$(BIN)/python -W ignore tests/soak/random_interrupts.py --interrupts $(INTERRUPTS)
 
 # An sdist, and a wheel built from it for each of PYTHONS, tagged with the oldest glibc it runs on, in dist/. Each wheel
 # is installed into an environment of its own, where no compiler can be found, and tried there.

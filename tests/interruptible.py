@@ -114,6 +114,18 @@ def exact_neighbors_of_wide_rows() -> Work:
 
 
 @stage
+def exact_neighbors_by_sketches_of_very_wide_rows() -> Work:
+    X = rows(600, 60_000)
+    return lambda: find_neighbors(X, 15, method="exact")
+
+
+@stage
+def neighbors_of_few_rows_with_a_million_columns() -> Work:
+    X = rows(30, 1_000_000)
+    return lambda: find_neighbors(X, 15)
+
+
+@stage
 def neighbors_by_evaluated_pairs() -> Work:
     X = rows(20_000, 100)
     return lambda: find_neighbors(X, 15, metric="canberra")

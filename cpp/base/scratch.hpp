@@ -23,14 +23,27 @@ class Scratch {
 
     void resize(Size n) {
         release();
+#if defined(_GLIBCXX_ASSERTIONS)
+        size_ = n;
+#endif
         data_ = static_cast<T*>(::operator new(static_cast<std::size_t>(n) * sizeof(T) + 64, std::align_val_t{64}));
     }
     VICINAL_INLINE T* data() { return data_; }
     VICINAL_INLINE const T* data() const { return data_; }
-    VICINAL_INLINE T& operator[](Size i) { return data_[i]; }
-    VICINAL_INLINE const T& operator[](Size i) const { return data_[i]; }
+    VICINAL_INLINE T& operator[](Size i) { return data_[checked(i)]; }
+    VICINAL_INLINE const T& operator[](Size i) const { return data_[checked(i)]; }
 
   private:
+    // Builds with assertions check every index (make assertions, make sanitize).
+#if defined(_GLIBCXX_ASSERTIONS)
+    VICINAL_INLINE Size checked(Size i) const {
+        if (i < 0 || i >= size_) __builtin_trap();
+        return i;
+    }
+    Size size_ = 0;
+#else
+    VICINAL_INLINE static Size checked(Size i) { return i; }
+#endif
     void release() {
         if (data_ != nullptr) ::operator delete(data_, std::align_val_t{64});
         data_ = nullptr;

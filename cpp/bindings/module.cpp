@@ -1,6 +1,7 @@
 // The Python module: everything that Python sees of the core is bound in this folder.
 #include "base/level.hpp"
 #include "bindings/binding.hpp"
+#include "neighbors/neighbor_index.hpp"
 #include "neighbors/online_task.hpp"
 
 #include <nanobind/stl/string.h>
@@ -16,6 +17,7 @@ void export_constants(nb::module_& m) {
     m.attr("SKETCH_SAMPLE_FLOATS") = sketch_sample_floats;
     m.attr("SKETCH_SAMPLE_LEAST_ROWS") = least_sketch_sample_rows;
     m.attr("SKETCH_SAMPLE_MOST_ROWS") = most_sketch_sample_rows;
+    m.attr("ROWS_WITHOUT_BASIS") = rows_without_basis;
     m.attr("SPLIT_COLUMNS") = split_columns;
     m.attr("ONLINE_LEAF_ROWS") = online_leaf_rows;
     m.attr("HEAP_PAD") = heap_pad;

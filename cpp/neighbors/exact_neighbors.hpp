@@ -10,10 +10,12 @@
 
 namespace vicinal::VICINAL_LEVEL {
 
-constexpr Size exact_block = 128;
+// Rows per block. Blocks of very long rows are small, so that an interrupt is answered soon.
+constexpr Size exact_block_rows(Size cols) { return cols <= (Size{1} << 14) ? 128 : 16; }
 
 template <class Rank, Source source, class Limit>
 void compare_all(const SearchSpace& space, const NeighborHeap& heap, const Limit& limit, ThreadTeam& team) {
+    const Size exact_block = exact_block_rows(space.rows.cols);
     const Size n = heap.rows, n_blocks = (n + exact_block - 1) / exact_block;
     Scratch<float> scratch(team.size() * join_scratch_floats(space.sketch_dim));
     Scratch<Index> ids(n);

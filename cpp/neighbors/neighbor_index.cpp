@@ -44,7 +44,14 @@ NeighborIndex::NeighborIndex(Matrix rows, const MetricRule& metric, std::uint64_
                              ThreadTeam& team)
     : metric_(metric), seed_(seed), sketcher_(metric, rows.cols) {
     prepare_rows(rows, pairs, own_, team);
-    if (sketcher_.projects()) sketcher_.fit(space_, seed, team);
+    if (sketcher_.fitted() || rows.rows <= rows_without_basis)
+        sketch_rows(own_, team);
+    else
+        fit_sketches(team);
+}
+
+void NeighborIndex::fit_sketches(ThreadTeam& team) {
+    sketcher_.fit(space_, seed_, team);
     sketch_rows(own_, team);
 }
 
@@ -129,6 +136,7 @@ void NeighborIndex::grow_forest(Size trees, Size leaf_rows, ThreadTeam& team) {
     Size depth = 0;
     while ((n >> depth) > leaf_rows) ++depth;
     if (forest_.trees == trees && forest_.depth == depth) return;
+    if (!sketcher_.fitted()) fit_sketches(team);
     // Built separately, so that an interruption leaves the previous forest.
     ForestView grown{.trees = trees, .depth = depth, .rows = n};
     std::vector<Index> order(static_cast<std::size_t>(trees * n));

@@ -35,6 +35,9 @@ struct QueryOptions {
     float share;  // of a neighbor's rank that its sketch shows (nn_descent.hpp); 1 makes the filter exact
 };
 
+// Up to so many rows, comparing all pairs is faster than fitting a basis for their sketches, whatever their width.
+constexpr Size rows_without_basis = 512;
+
 const MetricRule& find_metric(const std::string& name);  // throws std::invalid_argument
 
 class NeighborIndex {
@@ -43,7 +46,7 @@ class NeighborIndex {
     // outlive the index too; the rows then only provide sketches that suggest likely neighbors.
     NeighborIndex(Matrix rows, const MetricRule& metric, std::uint64_t seed, const PairMetric* pairs, ThreadTeam& team);
 
-    // Writes the k nearest rows of every row, itself first, [rows][k]; exact.
+    // Writes the k nearest rows of every row, itself first, [rows][k]; exact. Few rows are compared without sketches.
     void search_exact(Size k, Index* index, float* distance, ThreadTeam& team);
     // The same by a forest and NN-descent, or by central rows if the data has no structure.
     SearchResult search_approximate(Size k, const SearchOptions& options, Index* index, float* distance,
@@ -68,6 +71,7 @@ class NeighborIndex {
 
     void prepare_rows(Matrix rows, const PairMetric* pairs, Sketched& out, ThreadTeam& team) const;
     void sketch_rows(Sketched& out, ThreadTeam& team) const;
+    void fit_sketches(ThreadTeam& team);
     void write_table(const NeighborHeap& heap, Size wanted, Index* index, float* distance, ThreadTeam& team) const;
 
     const MetricRule& metric_;

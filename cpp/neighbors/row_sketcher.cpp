@@ -36,6 +36,10 @@ float RowSketcher::sketch(Matrix rows, const RowScale* scale, float* out, float*
     SearchSpace space = this->space();
     space.rows = rows;
     space.scale = scale;
+    if (!fitted()) {
+        std::fill(out, out + rows.rows * stride_, 0.0f);
+        return 0.0f;
+    }
     if (projects()) {
         std::vector<float> length2(static_cast<std::size_t>(rows.rows));
         const SketchBasis basis{const_cast<float*>(mean_.data()), const_cast<float*>(basis_.data())};
@@ -44,6 +48,7 @@ float RowSketcher::sketch(Matrix rows, const RowScale* scale, float* out, float*
     }
     std::fill(out, out + rows.rows * stride_, 0.0f);
     for (Size i = 0; i < rows.rows; ++i) {
+        if (i % 4096 == 0) team.check_interrupt();
         const RowScale own = space.scale_of(i);
         for (Size k = 0; k < rows.cols; ++k) out[i * stride_ + k] = (rows.row(i)[k] - own.shift) * own.scale;
         if (scale != nullptr) out[i * stride_ + rows.cols] = own.scale == 0.0f ? 1.0f : 0.0f;

@@ -20,23 +20,28 @@ namespace vicinal::VICINAL_LEVEL {
 
 constexpr int subspace_iterations = 3;
 
+// Rows of d columns that are projected between two checks for an interrupt.
+constexpr Size rows_at_a_time(Size d) { return d <= (Size{1} << 16) ? 64 : 4; }
+
 VICINAL_INLINE float prepared_value(const SearchSpace& space, Size row, Size k) {
     const RowScale s = space.scale_of(row);
     return (space.rows.row(row)[k] - s.shift) * s.scale;
 }
 
 // Draws rows at regular intervals and centers them; also sets the mean.
-inline Size draw_sample(const SearchSpace& space, float* mean, Scratch<float>& sample) {
+inline Size draw_sample(const SearchSpace& space, float* mean, Scratch<float>& sample, ThreadTeam& team) {
     const Size n = space.rows.rows, d = space.rows.cols;
     const Size m = std::min(n, std::clamp(sketch_sample_floats / d, least_sketch_sample_rows, most_sketch_sample_rows));
     sample.resize(m * d);
     Scratch<double> total(d);
     for (Size k = 0; k < d; ++k) total[k] = 0.0;
-    for (Size i = 0; i < m; ++i)
+    for (Size i = 0; i < m; ++i) {
+        team.check_interrupt();
         for (Size k = 0; k < d; ++k) {
             sample[i * d + k] = prepared_value(space, i * n / m, k);
             total[k] += sample[i * d + k];
         }
+    }
     for (Size k = 0; k < d; ++k) mean[k] = static_cast<float>(total[k] / static_cast<double>(m));
     for (Size i = 0; i < m; ++i)
         for (Size k = 0; k < d; ++k) sample[i * d + k] -= mean[k];
@@ -44,8 +49,16 @@ inline Size draw_sample(const SearchSpace& space, float* mean, Scratch<float>& s
 }
 
 // Gram-Schmidt on the columns of q [d][sketch_width], twice; a column that vanishes stays zero.
-inline void orthonormalize(float* q, Size d) {
+inline void orthonormalize(float* q, Size d, ThreadTeam& team) {
+    // Rows of q between two checks for an interrupt: a fraction of a second.
+    constexpr Size polled_rows = Size{1} << 17;
     Scratch<double> column(d);
+    const auto each_row = [&](const auto& body) {
+        for (Size begin = 0; begin < d; begin += polled_rows) {
+            team.check_interrupt();
+            for (Size k = begin; k < std::min(begin + polled_rows, d); ++k) body(k);
+        }
+    };
     for (Size c = 0; c < sketch_width; ++c) {
         double before = 0.0, after = 0.0;
         for (Size k = 0; k < d; ++k) {
@@ -55,10 +68,12 @@ inline void orthonormalize(float* q, Size d) {
         double dots[sketch_width];
         for (int pass = 0; pass < 2; ++pass) {
             for (Size e = 0; e < c; ++e) dots[e] = 0.0;
-            for (Size k = 0; k < d; ++k)
+            each_row([&](Size k) {
                 for (Size e = 0; e < c; ++e) dots[e] += column[k] * q[k * sketch_width + e];
-            for (Size k = 0; k < d; ++k)
+            });
+            each_row([&](Size k) {
                 for (Size e = 0; e < c; ++e) column[k] -= dots[e] * q[k * sketch_width + e];
+            });
         }
         for (Size k = 0; k < d; ++k) after += column[k] * column[k];
         const double inverse = after > 1e-12 * before ? 1.0 / std::sqrt(after) : 0.0;
@@ -94,13 +109,13 @@ VICINAL_INLINE void project_rows(Size begin, Size end, Size d, const float* basi
 inline void iterate_subspace(const Scratch<float>& sample, Size m, Size d, float* q, ThreadTeam& team) {
     Scratch<float> y(m * sketch_width);
     const float* s = sample.data();
-    team.parallel_for(m, 64, [&](Size begin, Size end, int) {
+    team.parallel_for(m, rows_at_a_time(d), [&](Size begin, Size end, int) {
         project_rows(begin, end, d, q, y.data(), sketch_width, [&](Size i, Size k) { return s[i * d + k]; });
     });
     team.parallel_for(d, 16, [&](Size begin, Size end, int) {
         project_rows(begin, end, m, y.data(), q, sketch_width, [&](Size k, Size i) { return s[i * d + k]; });
     });
-    orthonormalize(q, d);
+    orthonormalize(q, d, team);
 }
 
 inline void choose_columns(const Scratch<float>& sample, Size m, Size d, float* q) {
@@ -119,13 +134,14 @@ inline void choose_columns(const Scratch<float>& sample, Size m, Size d, float* 
 inline void fit_sketch(const SearchSpace& space, std::uint64_t seed, const SketchBasis& out, ThreadTeam& team) {
     const Size d = space.rows.cols;
     Scratch<float> sample;
-    const Size m = draw_sample(space, out.mean, sample);
+    const Size m = draw_sample(space, out.mean, sample, team);
     std::fill(out.basis, out.basis + d * sketch_width, 0.0f);
     if (space.ranking == Ranking::absolute || space.ranking == Ranking::maximum) {
         choose_columns(sample, m, d, out.basis);
         return;
     }
     const std::uint64_t key = stream_key(seed, Stream::sketch);
+    team.check_interrupt();
     for (Size e = 0; e < d * sketch_width; ++e)
         out.basis[e] = (row_key(key, static_cast<std::uint64_t>(e)) & 1) != 0 ? 1.0f : -1.0f;
     for (int t = 0; t < subspace_iterations; ++t) {
@@ -141,7 +157,7 @@ inline void project(const SearchSpace& space, const SketchBasis& basis, float* o
                     ThreadTeam& team) {
     const Size d = space.rows.cols;
     const auto value = [&](Size i, Size k) { return prepared_value(space, i, k) - basis.mean[k]; };
-    team.parallel_for(space.rows.rows, 64, [&](Size begin, Size end, int) {
+    team.parallel_for(space.rows.rows, rows_at_a_time(d), [&](Size begin, Size end, int) {
         project_rows(begin, end, d, basis.basis, out, sketch_width, value);
         for (Size i = begin; i < end; ++i) {
             float sum[block_lanes] = {}, shown[block_lanes] = {};

@@ -4,6 +4,21 @@
 
 namespace vicinal {
 
+namespace {
+
+// Up to this many columns per entry, every column has a list.
+constexpr Size most_columns_per_entry = 8, few_columns = Size{1} << 16;
+
+// The columns that some row stores, ascending.
+std::vector<Index> stored_columns(const Csr& csr) {
+    std::vector<Index> columns(csr.indices, csr.indices + csr.indptr[csr.rows]);
+    std::sort(columns.begin(), columns.end());
+    columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
+    return columns;
+}
+
+}  // namespace
+
 SparseRows::SparseRows(SparseMatrix rows, Preparation preparation) : view_{rows.rows, rows.cols} {
     if (preparation == Preparation::none) return;
     const Csr& csr = rows.rows;
@@ -32,21 +47,28 @@ SparseIndex::SparseIndex(SparseMatrix rows, const MetricRule& metric, double pow
     : metric_(metric), rule_{metric.terms, power, rows.cols}, rows_(rows, metric.preparation) {
     const Csr& csr = rows_.view().csr;
     const Size n = csr.rows, entries = csr.indptr[n];
-    begin_.assign(static_cast<std::size_t>(rows.cols + 1), 0);
-    for (Size e = 0; e < entries; ++e) ++begin_[csr.indices[e] + 1];
-    for (Size c = 0; c < rows.cols; ++c) begin_[c + 1] += begin_[c];
+    const bool compact = rows.cols > few_columns && rows.cols / most_columns_per_entry > entries;
+    if (compact) column_ = stored_columns(csr);
+    const Size lists = compact ? static_cast<Size>(column_.size()) : rows.cols;
+    const auto list_of = [&](Index column) -> Size {
+        return compact ? std::lower_bound(column_.begin(), column_.end(), column) - column_.begin() : column;
+    };
+    begin_.assign(static_cast<std::size_t>(lists + 1), 0);
+    for (Size e = 0; e < entries; ++e) ++begin_[list_of(csr.indices[e]) + 1];
+    for (Size c = 0; c < lists; ++c) begin_[c + 1] += begin_[c];
     row_.resize(static_cast<std::size_t>(entries));
     value_.resize(static_cast<std::size_t>(entries));
     std::vector<Size> next(begin_.begin(), begin_.end() - 1);
     for (Size i = 0; i < n; ++i)
         for (Size e = csr.indptr[i]; e < csr.indptr[i + 1]; ++e) {
-            const Size at = next[csr.indices[e]]++;
+            const Size at = next[list_of(csr.indices[e])]++;
             row_[at] = static_cast<Index>(i);
             value_[at] = csr.weights[e];
         }
     alone_.assign(static_cast<std::size_t>(n * most_sums), 0.0);
     pair_kernels().sum_alone(rows_.view(), rule_, alone_.data(), team);
-    postings_ = {begin_.data(), row_.data(), value_.data(), alone_.data(), n};
+    postings_ = {
+        begin_.data(), compact ? column_.data() : nullptr, lists, row_.data(), value_.data(), alone_.data(), n};
 }
 
 bool SparseIndex::additive() const { return metric_.terms != Terms::maximum && metric_.terms != Terms::power; }

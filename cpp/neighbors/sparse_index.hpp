@@ -4,6 +4,7 @@
 #include "base/parallel.hpp"
 #include "neighbors/pair_metric.hpp"
 
+#include <algorithm>
 #include <vector>
 
 namespace vicinal {
@@ -37,13 +38,29 @@ class SparseRows {
 
 constexpr int most_sums = 5;  // of any metric (pair_terms.hpp)
 
-// For every column, the rows that store it, ascending, with their values.
+// For every column, the rows that store it, ascending, with their values. If there are far more columns than entries,
+// only the columns that some row stores have a list: memory depends on the entries, not on the width.
 struct Postings {
-    const Size* begin = nullptr;  // [cols + 1]
+    const Size* begin = nullptr;    // [lists + 1]
+    const Index* column = nullptr;  // [lists], ascending; null if list c is that of column c
+    Size lists = 0;
     const Index* row = nullptr;
     const float* value = nullptr;
     const double* alone = nullptr;  // [rows][most_sums]: the part of a row where the other row is 0
     Size rows = 0;
+
+    struct List {
+        Size begin, end;
+        VICINAL_INLINE Size length() const { return end - begin; }
+    };
+    VICINAL_INLINE List list(Index wanted) const {
+        Size at = wanted;
+        if (column != nullptr) {
+            at = std::lower_bound(column, column + lists, wanted) - column;
+            if (at == lists || column[at] != wanted) return {0, 0};
+        }
+        return {begin[at], begin[at + 1]};
+    }
 };
 
 struct SparseTask {
@@ -82,7 +99,7 @@ class SparseIndex {
     const PairRule rule_;
     const SparseRows rows_;
     std::vector<Size> begin_;
-    std::vector<Index> row_;
+    std::vector<Index> column_, row_;
     std::vector<float> value_;
     std::vector<double> alone_;
     Postings postings_;

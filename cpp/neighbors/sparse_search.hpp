@@ -89,7 +89,8 @@ class SparseSearcher {
         const double x = row_.value[e];
         double x_alone[Sums::sums] = {};
         Sums::step(x, 0.0, x_alone, task_.rule);
-        for (Size p = postings_.begin[row_.column[e]]; p < postings_.begin[row_.column[e] + 1]; ++p) {
+        const Postings::List list = postings_.list(row_.column[e]);
+        for (Size p = list.begin; p < list.end; ++p) {
             const double y = postings_.value[p];
             double both[Sums::sums] = {}, y_alone[Sums::sums] = {};
             Sums::step(x, y, both, task_.rule);
@@ -132,10 +133,12 @@ class SparseSearcher {
         double own[Sums::sums] = {};
         sum_own(own);
         order_.resize(row_.n);
-        for (Size e = 0; e < row_.n; ++e) order_[e] = e;
-        const auto length = [&](Size e) {
-            return postings_.begin[row_.column[e] + 1] - postings_.begin[row_.column[e]];
-        };
+        length_.resize(row_.n);
+        for (Size e = 0; e < row_.n; ++e) {
+            order_[e] = e;
+            length_[e] = postings_.list(row_.column[e]).length();
+        }
+        const auto length = [&](Size e) { return length_[e]; };
         std::sort(order_.data(), order_.data() + row_.n,
                   [&](Size x, Size y) { return length(x) < length(y) || (length(x) == length(y) && x < y); });
         Size touched = 0, spent = 0;
@@ -163,7 +166,7 @@ class SparseSearcher {
     Scratch<double> shared_;
     Scratch<Index> touched_;
     Scratch<std::uint8_t> is_touched_;
-    Scratch<Size> order_;
+    Scratch<Size> order_, length_;
     Best best_, pool_;
     Size head_ = 0;
     SparseRow row_{};

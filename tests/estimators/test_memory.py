@@ -46,6 +46,28 @@ def test_estimates_are_near_the_peak(estimator: str, sizes: list[int], child_env
         assert 0.75 < found["estimate"] / found["peak"] < 1.25, found
 
 
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak of the memory is read from /proc")
+@pytest.mark.parametrize(
+    ("n", "d", "unusual"),
+    [
+        (400, 50_000, {}),
+        (5_000, 1 << 24, {"density": 1e-6}),
+        (4_000, 4_000, {"metric": "precomputed"}),
+        (10_000, 300, {"metric": "seuclidean", "dtype": "float64"}),
+    ],
+)
+def test_estimates_of_unusual_shapes_are_near_the_peak(
+    n: int, d: int, unusual: dict[str, Any], child_environment: dict[str, str]
+) -> None:
+    """benchmarks/memory_estimate.py --odd measures more of them."""
+    command = [sys.executable, str(MEASURE), "--estimator", "UMAP", "--rows", str(n), "--columns", str(d)]
+    command += ["--unusual", json.dumps(unusual)]
+    done = subprocess.run(command, env=child_environment, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert 0.75 < found["estimate"] / found["peak"] < 1.35, found
+
+
 class TestLimit:
     @pytest.mark.parametrize("cls", ALL)
     def test_fit_beyond_the_limit_is_refused_before_allocating(self, cls: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import h5py
@@ -10,6 +11,7 @@ import polars as pl
 import pytest
 
 from vicinal.files import readers
+from vicinal.files.readers import ReadError, read_table
 
 ROWS = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
 
@@ -99,3 +101,68 @@ def test_h5ad_with_sparse_matrix_and_components(tmp_path: Path) -> None:
     assert table.labels[:3].tolist() == ["T", "B", None]
     assert table.extra["depth"].tolist() == list(range(60))
     assert np.array_equal(readers.read_table(path, array="X").X, sparse.toarray())
+
+
+def _external_link(file: h5py.File, folder: Path) -> None:
+    file["obs/name"] = h5py.ExternalLink(str(folder / "other.h5"), "secret")
+
+
+def _soft_link_to_an_external_link(file: h5py.File, folder: Path) -> None:
+    file["uns/hidden"] = h5py.ExternalLink(str(folder / "other.h5"), "/")
+    file["obs/name"] = h5py.SoftLink("/uns/hidden/secret")
+
+
+def _external_group(file: h5py.File, folder: Path) -> None:
+    file["obsm"] = h5py.ExternalLink(str(folder / "other.h5"), "/")
+
+
+def _external_storage(file: h5py.File, folder: Path) -> None:
+    file["obs"].create_dataset("name", (3,), "S4", external=[(str(folder / "secret.txt"), 0, 12)])
+
+
+def _external_matrix(file: h5py.File, folder: Path) -> None:
+    del file["X"]
+    file.create_dataset("X", (3, 2), "u1", external=[(str(folder / "secret.txt"), 0, 6)])
+
+
+def _virtual_dataset(file: h5py.File, folder: Path) -> None:
+    layout = h5py.VirtualLayout((3,), "S4")
+    layout[:] = h5py.VirtualSource(str(folder / "other.h5"), "secret", (3,))
+    file["obs"].create_virtual_dataset("name", layout)
+
+
+@pytest.mark.parametrize(
+    "refer",
+    [
+        _external_link, _soft_link_to_an_external_link, _external_group, _external_storage, _external_matrix,
+        _virtual_dataset,
+    ],
+    ids=lambda one: one.__name__,
+)  # fmt: skip
+def test_h5ad_that_refers_to_another_file_is_refused(refer: Callable[[h5py.File, Path], None], tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_bytes(b"do not read!")
+    with h5py.File(tmp_path / "other.h5", "w") as other:
+        other["secret"] = np.array([b"do", b"not", b"read"], "S4")
+    path = tmp_path / "data.h5ad"
+    with h5py.File(path, "w") as file:
+        file["X"] = np.eye(3, 2, dtype=np.float32)
+        file.create_group("obs")
+        refer(file, tmp_path)
+    with pytest.raises(ReadError, match="other file"):
+        read_table(path)
+
+
+def test_h5ad_with_links_inside_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "data.h5ad"
+    with h5py.File(path, "w") as file:
+        file["layers/counts"] = np.eye(3, 2, dtype=np.float32)
+        file["X"] = h5py.SoftLink("/layers/counts")
+        file["obsm/X_other"] = file["layers/counts"]
+    np.testing.assert_array_equal(read_table(path).X, np.eye(3, 2, dtype=np.float32))
+
+
+def test_columns_of_bytes_are_text(tmp_path: Path) -> None:
+    np.savez(tmp_path / "data.npz", X=ROWS[:3], name=np.array([b"a", b"b\xff", b""]))
+    table = readers.read_table(tmp_path / "data.npz", label="name", extra=["name"])
+    assert table.labels is not None
+    assert table.labels.tolist() == table.extra["name"].tolist() == ["a", "b\ufffd", ""]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ import pytest
 import vicinal
 from vicinal import UMAP
 from vicinal.files import atomic
-from vicinal.files.atomic import UNFINISHED, atomic_write
+from vicinal.files.atomic import UNFINISHED, StagedFiles, atomic_write
 
 NEEDS_FORK = pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform cannot fork")
 
@@ -200,3 +201,50 @@ def test_symbolic_links_are_followed_and_the_umask_is_applied(tmp_path: Path) ->
         os.umask(mask)
     assert link.is_symlink()
     assert target.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the platform has no pipes with names")
+def test_pipes_devices_and_directories_are_refused(tmp_path: Path) -> None:
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    for path, message in ((pipe, "pipe"), (link, "pipe"), (Path(os.devnull), "device"), (tmp_path, "directory")):
+        with pytest.raises(OSError, match=f"is a {message}, not"):
+            UMAP().save(path)
+        with StagedFiles() as staged, pytest.raises(OSError, match=f"is a {message}, not"):
+            staged.path_for(path)
+    assert pipe.is_fifo()
+    assert sorted(tmp_path.iterdir()) == [link, pipe]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
+def test_a_replaced_file_keeps_its_permissions(mode: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, page = tmp_path / "model", tmp_path / "page.html"
+    for one in (path, page):
+        one.touch()
+        one.chmod(mode)
+    seen: list[int] = []
+    write = atomic.os.fsync
+
+    def fsync(descriptor: int) -> None:
+        unfinished = [one for one in tmp_path.iterdir() if one.name.endswith(UNFINISHED)]
+        seen.extend(stat.S_IMODE(one.stat().st_mode) for one in unfinished)
+        write(descriptor)
+
+    monkeypatch.setattr(atomic.os, "fsync", fsync)
+    UMAP().save(path)
+    with StagedFiles() as staged:
+        temporary = staged.path_for(page)
+        temporary.write_text("text")
+        seen.append(stat.S_IMODE(temporary.stat().st_mode))
+    assert [stat.S_IMODE(one.stat().st_mode) for one in (path, page)] == [mode, mode]
+    assert len(seen) == 2
+    assert all(other & ~mode == 0 for other in seen), "others could read the file before it was complete"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
+def test_a_file_that_is_made_has_the_usual_permissions(tmp_path: Path) -> None:
+    (tmp_path / "plain").touch()
+    UMAP().save(tmp_path / "model")
+    assert (tmp_path / "model").stat().st_mode == (tmp_path / "plain").stat().st_mode

@@ -196,6 +196,31 @@ def test_feed_sends_status_and_final_positions_to_every_client(live: LiveServer)
             assert "cannot be changed" in json.loads(opened.recv(timeout=LONG_S))["message"]
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "{", "", "[1]", '"drawn"', b"\x00\xff", "[" * 100_000, "{}", '{"type": "stop"}', '{"type": ["drawn"]}',
+        '{"type": "select", "rows": "all"}', '{"type": "select", "rows": [1.5]}', '{"type": "select", "rows": 7}',
+        '{"type": "rerun"}', '{"type": "rerun", "parameters": []}',
+    ],
+    ids=lambda message: message[:40] if isinstance(message, str) else "bytes",
+)  # fmt: skip
+def test_malformed_message_is_answered_and_the_feed_goes_on(
+    message: str | bytes, live: LiveServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    with connect(feed(live), origin=origin(live)) as opened:  # type: ignore[arg-type]
+        opened.recv(timeout=LONG_S)
+        opened.recv(timeout=LONG_S)
+        opened.send(message)
+        answer = json.loads(opened.recv(timeout=LONG_S))
+        assert answer["type"] == "status"
+        assert "must" in answer["message"]
+        opened.send(json.dumps({"type": "select", "rows": [1, 2]}))
+        until(lambda: live.session.selection == [1, 2])
+        live.session.selection = []
+    assert not [record for record in caplog.records if record.exc_info]
+
+
 def test_slow_client_gets_fewer_frames_but_the_newest() -> None:
     watched = session(n_epochs=1_000_000)
     running = LiveServer(watched).start()

@@ -16,6 +16,7 @@ SKETCH_WIDTH: int  # columns of a sketch
 SKETCH_SAMPLE_FLOATS: int  # floats of the sample of rows that a sketch is fitted to
 SKETCH_SAMPLE_LEAST_ROWS: int  # bounds of the rows of that sample
 SKETCH_SAMPLE_MOST_ROWS: int
+ROWS_WITHOUT_BASIS: int  # most rows that are compared without sketches
 SPLIT_COLUMNS: int  # columns of a sketch that split a tree node
 ONLINE_LEAF_ROWS: int  # capacity of a leaf of the trees of OnlineNeighbors
 HEAP_PAD: int  # entries per row of a neighbor heap are a multiple of this

@@ -45,12 +45,13 @@ SparsePairs = _core.SparsePairs
 # Points of a map: exact neighbors, distances in double precision rounded to float32, ties to the lower row.
 PointTree = _core.PointTree
 # Sizes of what the searches allocate, for estimates of memory: columns of a sketch; bounds of the sample of rows that a
-# sketch is fitted to; columns that split a tree node; rows per leaf of OnlineNeighbors; the multiple to which the rows
-# of a neighbor heap are padded.
+# sketch is fitted to; most rows that need no sketches; columns that split a tree node; rows per leaf of
+# OnlineNeighbors; the multiple to which the rows of a neighbor heap are padded.
 SKETCH_WIDTH = _core.SKETCH_WIDTH
 SKETCH_SAMPLE_FLOATS = _core.SKETCH_SAMPLE_FLOATS
 SKETCH_SAMPLE_LEAST_ROWS = _core.SKETCH_SAMPLE_LEAST_ROWS
 SKETCH_SAMPLE_MOST_ROWS = _core.SKETCH_SAMPLE_MOST_ROWS
+ROWS_WITHOUT_BASIS = _core.ROWS_WITHOUT_BASIS
 SPLIT_COLUMNS = _core.SPLIT_COLUMNS
 ONLINE_LEAF_ROWS = _core.ONLINE_LEAF_ROWS
 HEAP_PAD = _core.HEAP_PAD

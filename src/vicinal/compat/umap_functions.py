@@ -31,6 +31,7 @@ from vicinal.neighbors.metrics import PRECOMPUTED
 from vicinal.neighbors.precomputed import neighbors_from_distances
 from vicinal.neighbors.table import Neighbors
 from vicinal.runtime.progress import Progress
+from vicinal.runtime.sparse_structure import check_structure
 
 if TYPE_CHECKING:
     from scipy.sparse import coo_matrix, csr_matrix
@@ -180,16 +181,21 @@ def general_simplicial_set_intersection(
     simplicial_set1: Any, simplicial_set2: Any, weight: float = 0.5, right_complement: bool = False
 ) -> coo_matrix:
     """Return the fuzzy intersection of two graphs of the same rows; ``weight`` is that of the second one."""
+    check_structure(simplicial_set1, "simplicial_set1")
+    check_structure(simplicial_set2, "simplicial_set2")
     return intersect(simplicial_set1, simplicial_set2, weight, right_complement)
 
 
 def general_simplicial_set_union(simplicial_set1: Any, simplicial_set2: Any) -> coo_matrix:
     """Return the fuzzy union of two graphs of the same rows."""
+    check_structure(simplicial_set1, "simplicial_set1")
+    check_structure(simplicial_set2, "simplicial_set2")
     return unite(simplicial_set1, simplicial_set2)
 
 
 def reset_local_connectivity(simplicial_set: Any, reset_local_metric: bool = False) -> csr_matrix:
     """Set each row's strongest membership to 1, then return the fuzzy union of both directions."""
+    check_structure(simplicial_set, "simplicial_set")
     return reset_connectivity(simplicial_set, reset_local_metric).astype(np.float32)
 
 
@@ -205,6 +211,7 @@ def discrete_metric_simplicial_set_intersection(
     """Return the graph intersected with classes (-1 = unknown): edges between classes fade by exp(-far_dist)."""
     if metric is not None:
         raise NotImplementedError(f"metric={metric!r}: only classes are supported here; leave metric at None")
+    check_structure(simplicial_set, "simplicial_set")
     faded = simplicial_set.tocoo(copy=True)
     faded.data = faded.data * class_factors(faded.row, faded.col, np.asarray(discrete_space), unknown_dist, far_dist)
     faded.eliminate_zeros()

@@ -19,6 +19,7 @@ from vicinal.neighbors.metrics import PRECOMPUTED, Rows, allows_nan
 from vicinal.neighbors.rows import as_rows, check_rows
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingData, TrainingDistances, TrainingRows
+from vicinal.runtime.inputs import check_input
 from vicinal.runtime.jobs import resolve_n_jobs
 from vicinal.runtime.memory import InputShape, Ledger, check_limit
 from vicinal.runtime.parameters import check_parameters
@@ -104,6 +105,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _convert_rows(self, X: Any, *, reset: bool, sparse: bool) -> Rows:
         """Convert ``X`` to what the core takes, and check its shape, its columns and the memory limit."""
+        check_input(X)
         shape = InputShape.of(X) if reset else None
         self._within_limit(shape)
         with np.errstate(over="ignore"):  # a value that float32 cannot hold becomes infinite, and is reported as such

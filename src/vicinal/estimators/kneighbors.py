@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from vicinal.estimators.base import Estimator, random_seed, require_fitted, whole_or_nothing
@@ -15,6 +16,7 @@ from vicinal.maps.fitted import FittedNeighbors
 from vicinal.maps.memory import add_graph, add_search
 from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED
 from vicinal.neighbors.table import Neighbors
+from vicinal.neighbors.training_data import recognize
 from vicinal.runtime.memory import ByteSize, InputShape, Ledger
 from vicinal.runtime.parameters import Interval, StrOptions
 
@@ -98,24 +100,26 @@ class KNeighborsTransformer(Estimator):
         self._validate_params()
         data = self._check_training_data(X, random_seed(self.random_state))
         method: Any = self.algorithm
-        neighbors = data.neighbors(min(max(self.n_neighbors + 1, SEARCH_NEIGHBORS), data.n), method)
+        neighbors = data.neighbors(_columns(self.n_neighbors, data.n), method)
         search_graph = fuzzy_graph(neighbors, n_jobs=self._jobs())
         self._fit_params = self.get_params(deep=False)
         self.neighbors_ = FittedNeighbors(data, neighbors, search_graph)
         return self
 
     def transform(self, X: Any) -> csr_matrix:
-        """Return the graph [rows of X, fitted rows], entries sorted by distance."""
+        """Return the graph [rows of X, fitted rows], entries sorted by distance, then by row.
+
+        A row that equals a fitted row has the list of that row, and itself in it.
+        """
         require_fitted(self)
         return self._graph(self._query(X, self._listed()), self._fit_params["mode"])
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> csr_matrix:
-        """Fit and return the graph of the fitted rows; every row lists itself first."""
+        """Fit and return the graph of the fitted rows, which ``transform`` returns for the same rows."""
         self.fit(X, y, **fit_params)
         k = self._listed()
         self._check_count(k)
-        table = self.neighbors_.neighbors
-        return self._graph(Neighbors(table.index[:, :k], table.distance[:, :k]), self._fit_params["mode"])
+        return self._graph(self._own_lists(self.neighbors_.data.duplicates.first, k), self._fit_params["mode"])
 
     def kneighbors(self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:
         """Return distances and indices of the nearest fitted rows, by default of each fitted row among the others."""
@@ -162,7 +166,7 @@ class KNeighborsTransformer(Estimator):
 
     def add_memory(self, ledger: Ledger, shape: InputShape) -> None:
         """Add what a fit takes, part by part."""
-        k = min(max(self.n_neighbors + 1, SEARCH_NEIGHBORS), shape.n)
+        k = _columns(self.n_neighbors, shape.n)
         add_search(ledger, shape, k, metric=self.metric, approximate=self.algorithm == "approximate")
         add_graph(ledger, shape.n, k)
 
@@ -192,13 +196,40 @@ class KNeighborsTransformer(Estimator):
         fitted = self.neighbors_
         rows = self._check_new_rows(X, fitted.data)
         self._check_count(k)
-        return fitted.data.query(rows, k, fitted.search_graph, fitted.neighbors.share)
+        known, _ = recognize(fitted.data, rows)
+        new = np.flatnonzero(known < 0)
+        if new.size == len(known):
+            return fitted.data.query(rows, k, fitted.search_graph, fitted.neighbors.share)
+        lists = self._own_lists(np.maximum(known, 0), k)
+        if new.size:
+            found = fitted.data.query(rows[new], k, fitted.search_graph, fitted.neighbors.share)
+            lists.index[new], lists.distance[new] = found.index, found.distance
+        return lists
+
+    def _own_lists(self, rows: NDArray[np.int64], k: int) -> Neighbors:
+        """Return the k nearest fitted rows of some fitted rows, these included, by (distance, row).
+
+        Equal rows have equal lists if ``rows`` names the first of them.
+        """
+        data, table = self.neighbors_.data, self.neighbors_.neighbors
+        # A row is in its own list. If more than k rows equal it, the first k of them are listed, and it may not be one.
+        if k >= table.k and table.k < data.n:
+            method: Any = self._fit_params["algorithm"]
+            table = data.neighbors(min(k + 1, data.n), method)
+        index, distance = table.index[rows], table.distance[rows]
+        order = np.lexsort((index, distance), axis=1)[:, :k]
+        return Neighbors(np.take_along_axis(index, order, axis=1), np.take_along_axis(distance, order, axis=1))
 
     def _graph(self, table: Neighbors, mode: str) -> csr_matrix:
         present = table.index >= 0  # a sparse matrix of distances may know fewer neighbors than were asked for
         weights = table.distance if mode == "distance" else np.ones_like(table.distance)
         indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
         return csr_matrix((weights[present], table.index[present], indptr), shape=(table.n, self.n_samples_fit_))
+
+
+def _columns(n_neighbors: int, n: int) -> int:
+    """Return the length of the lists that a fit searches: a row itself, its neighbors, and one more (`_own_lists`)."""
+    return min(max(n_neighbors + 2, SEARCH_NEIGHBORS), n)
 
 
 def _keywords(params: dict[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from vicinal.maps.plans import LargeVisPlan
 from vicinal.maps.recipe import EntropicAffinity, Recipe
 from vicinal.neighbors.metrics import check_metric
 from vicinal.runtime.memory import ByteSize
-from vicinal.runtime.parameters import Interval, StrOptions
+from vicinal.runtime.parameters import LEARNING_RATE, SEED, Interval, StrOptions
 
 CAUCHY = Kernel(1.0, 1.0)  # eq. 21
 
@@ -74,10 +74,10 @@ class LargeVis(MapEstimator):
         "metric_kwds": [dict, None],
         "n_epochs": [Interval(Integral, 0, None, closed="left"), None],
         "negative_sample_rate": [Interval(Integral, 0, None, closed="left")],
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "learning_rate": [LEARNING_RATE],
         "init": [StrOptions(set(INITIALIZERS)), "array-like"],
         "random_state": ["random_state"],
-        "transform_seed": [Interval(Integral, 0, None, closed="left")],
+        "transform_seed": [SEED],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
         "tqdm_kwds": [dict, None],

@@ -19,6 +19,7 @@ from vicinal.maps.recipe import Recipe
 from vicinal.maps.row_facts import RowFacts
 from vicinal.neighbors.metrics import Rows, check_metric, is_sparse
 from vicinal.neighbors.rows import check_rows, stack_rows
+from vicinal.runtime.inputs import check_input
 from vicinal.runtime.progress import LAYOUT, Progress
 
 if TYPE_CHECKING:
@@ -221,6 +222,7 @@ class ParametricUMAP(ParametricParameters):
         model = self.map_.model
         if "decoder" not in model.networks:
             raise AttributeError("this model has no decoder; fit it with parametric_reconstruction=True")
+        check_input(X)
         points = check_width("X", np.require(X, np.float32, ["C", "A"]), model.shape.n_components)
         check_rows(points, self._jobs())
         from vicinal.parametric.rows import threads

@@ -20,7 +20,7 @@ from vicinal.neighbors.metrics import ALIASES, METRICS, Rows, check_metric, is_l
 from vicinal.neighbors.rows import as_rows
 from vicinal.neighbors.table import Neighbors
 from vicinal.runtime.memory import ByteSize, InputShape, Ledger
-from vicinal.runtime.parameters import Interval, StrOptions
+from vicinal.runtime.parameters import LEARNING_RATE, Interval, StrOptions
 
 if TYPE_CHECKING:
     import torch
@@ -58,7 +58,7 @@ class ParametricParameters(Estimator):
         "metric": [StrOptions({*METRICS, *ALIASES}), callable, tuple],
         "metric_kwds": [dict, None],
         "n_epochs": [Interval(Integral, 0, None, closed="left"), None],
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "learning_rate": [LEARNING_RATE],
         "init": [StrOptions(set(INITIALIZERS))],
         "min_dist": [Interval(Real, 0, None, closed="left")],
         "spread": [Interval(Real, 0, None, closed="neither")],
@@ -216,7 +216,8 @@ class ParametricParameters(Estimator):
             return None
         if not (self.parametric_reconstruction or self.autoencoder_loss or self.decoder is not None):
             raise ValueError("reconstruction_validation needs a decoder: set parametric_reconstruction=True")
-        return check_width("reconstruction_validation", as_rows(self.reconstruction_validation), n_features)
+        name = "reconstruction_validation"
+        return check_width(name, as_rows(self.reconstruction_validation, name), n_features)
 
     def _given_neighbors(self, rows: Rows) -> Neighbors | None:
         return given_neighbors(self.precomputed_knn, rows, self.n_neighbors)

@@ -20,7 +20,7 @@ from vicinal.maps.plans import FullPlan
 from vicinal.maps.recipe import NEIGHBORS_PER_PERPLEXITY, EntropicAffinity, Recipe
 from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED
 from vicinal.runtime.memory import ByteSize
-from vicinal.runtime.parameters import Interval, StrOptions
+from vicinal.runtime.parameters import LEARNING_RATE, Interval, StrOptions
 from vicinal.runtime.progress import Callback
 
 EARLY_EXAGGERATION = 12.0
@@ -93,7 +93,7 @@ class TSNE(MapEstimator):
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "perplexity": [Interval(Real, 0, None, closed="neither")],
         "early_exaggeration": [StrOptions({"auto"}), Interval(Real, 1, None, closed="left")],
-        "learning_rate": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "learning_rate": [StrOptions({"auto"}), LEARNING_RATE],
         "max_iter": [Interval(Integral, 0, None, closed="left")],
         "early_exaggeration_iter": [Interval(Integral, 0, None, closed="left")],
         "n_iter": [Interval(Integral, 0, None, closed="left"), None],

@@ -34,8 +34,9 @@ from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED, Rows, check
 from vicinal.neighbors.rows import as_rows
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingRows
+from vicinal.runtime.inputs import check_input
 from vicinal.runtime.memory import ByteSize
-from vicinal.runtime.parameters import Interval, StrOptions
+from vicinal.runtime.parameters import LEARNING_RATE, SEED, Interval, StrOptions
 
 
 class UMAP(MapEstimator):
@@ -136,7 +137,7 @@ class UMAP(MapEstimator):
         "output_metric": [str, callable],
         "output_metric_kwds": [dict, None],
         "n_epochs": [Interval(Integral, 0, None, closed="left"), list, tuple, None],
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "learning_rate": [LEARNING_RATE],
         "init": [StrOptions({*INITIALIZERS, *INITIALIZER_ALIASES}), "array-like"],
         "min_dist": [Interval(Real, 0, None, closed="left")],
         "spread": [Interval(Real, 0, None, closed="neither")],
@@ -155,7 +156,7 @@ class UMAP(MapEstimator):
         "target_metric": [str, callable],
         "target_metric_kwds": [dict, None],
         "target_weight": [Interval(Real, 0, 1, closed="both")],
-        "transform_seed": [Interval(Integral, 0, None, closed="left")],
+        "transform_seed": [SEED],
         "transform_mode": [StrOptions({"embedding", "graph"})],
         "force_approximation_algorithm": ["boolean"],
         "verbose": ["verbose"],
@@ -308,6 +309,8 @@ class UMAP(MapEstimator):
         labels = None if y is None or recipe.supervision is None else recipe.supervision.check(y, n)
         pins = check_pins(fixed_mask, fixed_positions, n, recipe.n_components)
         facts = RowFacts(labels, check_weights(sample_weight, n), pins)
+        if pins is not None:
+            facts = facts.with_equal_rows_pinned(data.duplicates.first)
         return FitInputs(data, recipe, facts, given_start(self.init, n, recipe.n_components), seed)
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
@@ -337,6 +340,7 @@ class UMAP(MapEstimator):
             raise ValueError("inverse_transform needs rows: a model of precomputed distances has none")
         if self.map_.embedding is None:
             raise ValueError("inverse_transform needs a map: this model was fitted with transform_mode='graph'")
+        check_input(X)
         plan, k = self.map_.recipe.plan, self.map_.recipe.affinity.columns(data.n)
         assert isinstance(plan, SampledPlan)
         places, kernel = self.map_.reference.places, plan.forces.kernel

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,10 +26,12 @@ UNFINISHED = ".unfinished"
 def atomic_write(path: Path) -> Iterator[BinaryIO]:
     """Open a temporary file for writing and, on success, flush it to disk and rename it to ``path``.
 
-    If anything fails, ``path`` keeps its old content. A killed process leaves its unfinished file beside ``path``; the
-    next write to the same path deletes it. Each writer locks its own file, so that no writer deletes another's.
+    If anything fails, ``path`` keeps its old content; if a file is replaced, the new one has its permissions. What is
+    not a regular file (a pipe, a device, a directory) is refused: renaming would replace it. A killed process leaves
+    its unfinished file beside ``path``; the next write to the same path deletes it. Each writer locks its own file, so
+    that no writer deletes another's.
     """
-    final = path.resolve()  # renaming onto a symbolic link would replace the link instead of its target
+    final = replaceable(path)
     _remove_abandoned(final)
     temporary, file = _open_locked(final)
     try:
@@ -35,6 +39,7 @@ def atomic_write(path: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
+            _keep_mode(temporary, final)
             temporary.replace(final)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -47,6 +52,37 @@ def atomic_write(path: Path) -> Iterator[BinaryIO]:
             os.close(folder)
 
 
+def replaceable(path: Path) -> Path:
+    """Return the file that writing to ``path`` replaces or makes; raise OSError if it is not a regular file.
+
+    That is the target of a symbolic link: renaming onto the link would replace the link itself.
+    """
+    final = path.resolve()
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return final
+    if not stat.S_ISREG(mode):
+        kinds = {stat.S_IFIFO: "a pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFSOCK: "a socket"}
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, "the path is a directory, not a file", str(path))
+        kind = kinds.get(stat.S_IFMT(mode), "of another kind")
+        raise OSError(errno.EINVAL, f"the path is {kind}, not a regular file, and would be replaced", str(path))
+    return final
+
+
+def _create(temporary: Path, final: Path) -> int:
+    """Create a file that others may read only if they may read the file that it replaces; return its descriptor."""
+    mode = stat.S_IMODE(final.stat().st_mode) if final.exists() else 0o666
+    return os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
+
+
+def _keep_mode(temporary: Path, final: Path) -> None:
+    """Give the new file the permissions of the file that it replaces, if there is one."""
+    with suppress(FileNotFoundError):
+        temporary.chmod(stat.S_IMODE(final.stat().st_mode))
+
+
 def _open_locked(final: Path) -> tuple[Path, BinaryIO]:
     """Create a temporary file beside ``final`` and lock it.
 
@@ -54,7 +90,7 @@ def _open_locked(final: Path) -> tuple[Path, BinaryIO]:
     """
     while True:
         temporary = final.with_name(f".{final.name}.{secrets.token_hex(6)}{UNFINISHED}")
-        file = temporary.open("xb")
+        file = os.fdopen(_create(temporary, final), "wb")
         if fcntl is not None:
             with suppress(OSError):  # some network file systems do not support locks
                 fcntl.flock(file, fcntl.LOCK_EX)
@@ -85,8 +121,10 @@ class StagedFiles:
 
         It is in the same directory, because a rename cannot cross file systems.
         """
-        final = path.resolve()  # the target of a symbolic link, not the link
+        final = replaceable(path)
         temporary = final.with_name(f".{secrets.token_hex(6)}{final.suffix}")
+        if final.exists():
+            os.close(_create(temporary, final))
         self.pending[temporary] = final
         return temporary
 
@@ -98,6 +136,7 @@ class StagedFiles:
     ) -> None:
         for temporary, final in self.pending.items():
             if kind is None:
+                _keep_mode(temporary, final)
                 temporary.replace(final)
             else:
                 temporary.unlink(missing_ok=True)

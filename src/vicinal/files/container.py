@@ -5,10 +5,11 @@
     data      the arrays, one after the other, without gaps
 
 The metadata contain the document and a SHA-256 checksum of everything else. Nothing is allocated before the header has
-been checked against the size of the file: the header has at most ``MOST_HEADER`` bytes and the arrays must fill the
-data exactly, so that reading takes a small multiple of the file's size, whatever the file claims. The safetensors
-package can read these files; it is not used here because it cannot read metadata from memory and cannot write without
-a second copy of the arrays.
+been checked against the size of the file: the header has at most ``MOST_HEADER`` bytes, the arrays must fill the data
+exactly, and an array without values is not long either, so that reading takes at most ``MOST_EXPANSION`` times the
+file's size, whatever the file claims. Most of this is the parsed JSON of the header; arrays are read in place. The
+safetensors package can read these files; it is not used here because it cannot read metadata from memory and cannot
+write without a second copy of the arrays.
 """
 
 from __future__ import annotations
@@ -30,6 +31,10 @@ from vicinal.files.atomic import atomic_write
 FORMAT = 2
 MOST_HEADER = 1 << 24  # bytes; parsed JSON takes about 20 times its length: 350 MB at most
 MOST_DIMENSIONS = 8
+# The most memory that reading a file takes, as a multiple of its size. Parsed JSON takes up to 40 times its length.
+MOST_EXPANSION = 64
+# Dimensions of an array without values cost nothing in the file: at most the size of the file, or this.
+LONGEST_EMPTY = 1 << 16
 TYPES = {
     "BOOL": "|b1", "U8": "|u1", "I8": "|i1", "U16": "<u2", "I16": "<i2", "F16": "<f2", "U32": "<u4", "I32": "<i4",
     "F32": "<f4", "U64": "<u8", "I64": "<i8", "F64": "<f8",
@@ -131,6 +136,8 @@ def _header(written: bytes, size: int, where: str) -> _Header:
     parts = sorted((place.begin, place.end) for place in places.values())
     if [0, *(end for _, end in parts)] != [*(begin for begin, _ in parts), size - 8 - len(written)]:
         raise ModelFileError(f"{where} is not a complete model file: its arrays do not match its size")
+    if any(place.begin == place.end and max(place.shape) > max(size, LONGEST_EMPTY) for place in places.values()):
+        raise ModelFileError(f"{where} is not a complete model file: an array without values is too long")
     _check_format(metadata["format"], where)
     return _Header(metadata, places)
 

@@ -24,10 +24,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vicinal.files.container import MOST_EXPANSION, packed, read_file, unpacked, write_file
 from vicinal.files.container import ModelFileError as ModelFileError
-from vicinal.files.container import packed, read_file, unpacked, write_file
+from vicinal.runtime.sparse_structure import check_structure
 
 MOST_DEPTH = 64
+# Bytes per text up to which texts are an array of fixed width, as NumPy has them: 16 times those of their codes.
+WIDEST_TEXT = 64
 
 # The modules of the classes that a file may name. The last ones are in files of version 0.1.
 CLASSES = {
@@ -80,7 +83,7 @@ def load(path: str | os.PathLike[str], **params: Any) -> Any:
     """
     arrays, document = read_file(path)
     try:
-        model = _Decoder(arrays, params).decode(document["model"])
+        model = _Decoder(arrays, params, budget=MOST_EXPANSION // 2 * os.path.getsize(path)).decode(document["model"])
     except ModelFileError:
         raise
     except MALFORMED as error:
@@ -241,12 +244,19 @@ class _Encoder:
 
 
 class _Decoder:
+    """JSON to values. Arrays that are not in the file as they are take at most ``budget`` bytes together."""
+
     def __init__(
-        self, arrays: Mapping[str, NDArray[Any]], given: Mapping[str, Any], rest: Mapping[str, Any] | None = None
+        self,
+        arrays: Mapping[str, NDArray[Any]],
+        given: Mapping[str, Any],
+        rest: Mapping[str, Any] | None = None,
+        budget: float = np.inf,
     ) -> None:
         self.arrays = arrays
         self.given = given
         self.rest = rest
+        self.budget = budget
         self.made: dict[str, Any] = {}
 
     def decode(self, tree: Any, depth: int = 0) -> Any:
@@ -295,10 +305,26 @@ class _Decoder:
         return made
 
     def _coded(self, tree: dict[str, Any], depth: int) -> NDArray[Any]:
+        """Return texts and mixed values; texts of very different lengths stay Python strings, which share memory."""
         values = np.empty(len(tree["coded"]), dtype=object)
         values[:] = [self.decode(item, depth + 1) for item in tree["coded"]]
-        out: NDArray[Any] = values[self.decode(tree["codes"], depth + 1)]
-        return out.astype(str) if tree["text"] else out
+        codes = self.decode(tree["codes"], depth + 1)
+        if codes.dtype != np.int32 or codes.min(initial=0) < 0:
+            raise ModelFileError("the codes of texts in a model file must be whole numbers from 0 on")
+        self._spend(8 * codes.size)
+        out: NDArray[Any] = values[codes]
+        if not tree["text"]:
+            return out
+        longest = max((len(str(item)) for item in values), default=0)
+        if 4 * longest > WIDEST_TEXT:
+            return out
+        self._spend(4 * longest * codes.size)
+        return out.astype(str)
+
+    def _spend(self, size: int) -> None:
+        self.budget -= size
+        if self.budget < 0:
+            raise ModelFileError("the texts of the model would take far more memory than its file")
 
     def _csr(self, tree: dict[str, Any], depth: int) -> Any:
         from scipy.sparse import csr_matrix
@@ -307,11 +333,8 @@ class _Decoder:
         # SciPy takes these types for granted.
         if any(part.ndim != 1 for part in parts) or any(part.dtype.kind != "i" for part in parts[1:]):
             raise ModelFileError("a sparse matrix of the model is malformed")
-        # SciPy does not check this if the last entry is not positive.
-        if (np.diff(parts[-1].astype(np.int64)) < 0).any():
-            raise ModelFileError("the row pointers of a sparse matrix must not decrease")
         matrix = csr_matrix(tuple(parts), shape=tuple(tree["shape"]))
-        matrix.check_format(full_check=True)
+        check_structure(matrix, "a sparse matrix of the model")
         return matrix
 
     def _param(self, key: str, tree: Any, depth: int) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.neighbors.table import Neighbors
+from vicinal.runtime.sparse_structure import check_structure
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -105,6 +106,7 @@ class Graph:
     @classmethod
     def from_scipy(cls, matrix: Any) -> Graph:
         """Build a graph from a square SciPy matrix; rho and sigma are 0."""
+        check_structure(matrix, "graph")
         n = int(matrix.shape[0])
         if matrix.shape != (n, n):
             raise ValueError(f"graph must be square, got shape {matrix.shape}")

@@ -18,6 +18,7 @@ from vicinal.graph.graph import Graph
 from vicinal.graph.set_operations import intersect, reset_connectivity
 from vicinal.neighbors.index import NeighborIndex
 from vicinal.neighbors.metrics import check_metric
+from vicinal.runtime.inputs import check_input, is_missing
 
 UNLABELLED = -1
 UNKNOWN_DISTANCE = 1.0  # an edge of an unlabelled row keeps exp(-1) of its weight
@@ -117,15 +118,21 @@ class Supervision:
 
     def check(self, y: Any, n: int) -> NDArray[Any]:
         """Return ``y`` as labels of shape (n,) or numbers of shape (n, columns), or raise ValueError."""
-        values = np.asarray(y)
+        check_input(y, "y")
+        try:
+            values = np.asarray(y)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"y must hold one label or number per row: {error}") from error
+        if values.dtype.kind == "c":
+            raise ValueError("y must hold labels or real numbers, got complex numbers")
         if values.ndim == 2 and values.shape[1] == 1:
             values = values.reshape(-1)
         if values.shape[:1] != (n,) or values.ndim > 2:
             raise ValueError(f"y must have {n} rows like X, got shape {np.shape(y)}")
         if self.metric == "categorical" and values.ndim != 1:
             raise ValueError(f"y must hold one label per row for target_metric='categorical', got shape {np.shape(y)}")
-        if self.metric == "categorical" and values.dtype.kind not in "fc":
-            return values
+        if self.metric == "categorical" and values.dtype.kind != "f":
+            return _comparable(values) if values.dtype.kind == "O" else values
         try:
             numbers = values.astype(np.float64)
         except (TypeError, ValueError) as error:
@@ -155,6 +162,20 @@ class Supervision:
         return intersect_graphs(graph, other, known, self.weight)
 
 
+def _comparable(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return labels of any type, with None for missing ones; raise ValueError if two of them could not be compared."""
+    found = np.empty(len(labels), dtype=object)
+    for i, label in enumerate(labels.tolist()):
+        try:
+            hash(label)
+        except TypeError as error:
+            raise ValueError(
+                f"y has a label that cannot be compared, {type(label).__name__} {label!r}, first in row {i}"
+            ) from error
+        found[i] = None if is_missing(label) else label
+    return found
+
+
 def class_codes(labels: NDArray[Any]) -> NDArray[np.int64]:
     """Return the class number of each row, -1 for unlabelled rows."""
     labels = np.asarray(labels).reshape(-1)
@@ -170,6 +191,6 @@ def class_codes(labels: NDArray[Any]) -> NDArray[np.int64]:
 
 def class_code(label: Any, numbers: dict[Any, int]) -> int:
     """Return the number of a class, or -1 for unlabelled. Classes that are not in ``numbers`` are added to it."""
-    if label is None or label != label or label == UNLABELLED:
+    if is_missing(label) or label == UNLABELLED:
         return UNLABELLED
     return numbers.setdefault(label, len(numbers))

@@ -7,7 +7,8 @@ and 2, is typical of images, text vectors and digits.
 
 Estimate divided by the measured peak of resident memory, Fashion-MNIST in fresh processes
 (benchmarks/memory_estimate.py), at 10,000, 35,000 and 70,000 rows: UMAP 0.91, 0.96, 0.96; densMAP 0.97, -, 1.01; t-SNE
-0.88, 0.92, 1.06; LargeVis 1.00, 0.94, 0.99; progressive UMAP 0.99, 0.99, 1.02.
+0.88, 0.92, 1.06; LargeVis 1.00, 0.94, 0.99; progressive UMAP 0.99, 0.99, 1.02. On 14 unusual shapes and parameters
+(``--odd``): 0.82 to 1.25.
 """
 
 from __future__ import annotations
@@ -21,10 +22,19 @@ from vicinal.maps.recipe import EntropicAffinity, Recipe
 from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED
 from vicinal.neighbors.online import OnlineOptions
 from vicinal.neighbors.policy import SearchOptions, compares_all_sketches
-from vicinal.neighbors.sizes import HEAP_PAD, ONLINE_LEAF_ROWS, SKETCH_WIDTH, SPLIT_COLUMNS, sketch_sample_rows
+from vicinal.neighbors.precomputed import BLOCK_VALUES as DISTANCES
+from vicinal.neighbors.sizes import (
+    HEAP_PAD,
+    ONLINE_LEAF_ROWS,
+    ROWS_WITHOUT_BASIS,
+    SKETCH_WIDTH,
+    SPLIT_COLUMNS,
+    sketch_sample_rows,
+)
 from vicinal.runtime.memory import InputShape, Ledger
 
 EDGES = 1.6
+FEW_COLUMNS = 1 << 16  # up to so many columns of sparse rows, every column has a list
 DUPLICATES = 32  # hashes of the rows, sorted, their order, and the first equal row: 8 bytes each (duplicates.py)
 GRID = 3e7  # t-SNE's grid: the transforms of the kernel and of the density, for maps of typical width
 BLAS = 3.5e7  # OpenBLAS' own buffers for large products
@@ -59,17 +69,22 @@ def add_search(
     table = 8.0 * n * k  # index, distance
     ledger.keep(DUPLICATES * n)
     if isinstance(metric, str) and metric == PRECOMPUTED:
-        ledger.use(3 * table + 16.0 * 1024 * d)
+        # A block of distances, its partition, the order and the marks of its columns (precomputed.py).
+        ledger.use(3 * table + (26.0 * min(n * d, DISTANCES) if shape.stored is None else 60.0 * shape.stored))
     elif shape.stored is not None:
-        ledger.keep(12.0 * shape.stored + 8.0 * (n + d))  # the rows listed by column
-        ledger.use(2 * table)
+        # The rows listed by column, or by stored column if there are far more columns (cpp/neighbors/sparse_index.hpp).
+        lists = d if d <= max(FEW_COLUMNS, 8 * shape.stored) else min(d, shape.stored)
+        ledger.keep(12.0 * shape.stored + 8.0 * lists + 48.0 * n)
+        ledger.use(max(2 * table, 8.0 * lists))
     else:
         wide = d > SKETCH_WIDTH
         if isinstance(metric, str) and METRICS[ALIASES.get(metric, metric)].prepare is not None:
             ledger.keep(4.0 * n * d)
         ledger.keep(4.0 * n * (SKETCH_WIDTH + 2 if wide else _padded(d)))
-        if wide:
-            ledger.use(_sample(n, d))
+        if wide and n > ROWS_WITHOUT_BASIS:
+            basis = 4.0 * d * (SKETCH_WIDTH + 1)
+            ledger.use(basis + _sample(n, d) + 8.0 * d)
+            ledger.keep(basis)
         if approximate or not compares_all_sketches(n, d, k):
             options = SearchOptions().for_rows(n).for_table(k)
             sought = min(k - 1 + max(options.spare, k // 3), n - 1)
@@ -126,7 +141,7 @@ def add_start(ledger: Ledger, init: Any, shape: InputShape, n_components: int, e
     """Add the first places."""
     n, d = shape.n, shape.d
     if isinstance(init, str) and init == "pca":
-        ledger.use(3 * 8.0 * min(n, PCA_ROWS) * d + 3 * 8.0 * d * d + 24.0 * n * n_components + min(BLAS, 16.0 * n * d))
+        ledger.use(3 * 8.0 * min(n, PCA_ROWS) * d + 5 * 8.0 * d * d + 24.0 * n * n_components + min(BLAS, 16.0 * n * d))
     elif isinstance(init, str) and init != "random":
         # Normalized weights, coarser graphs, four blocks of vectors, numbers per row (cpp/initialize/eigenmap.cpp).
         width = -(-(n_components + 4) // 8) * 8

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,28 @@ class RowFacts:
     y: NDArray[Any] | None = None
     weight: NDArray[np.float32] | None = None
     pins: Pins | None = None
+
+    def with_equal_rows_pinned(self, first: NDArray[np.int64]) -> RowFacts:
+        """Return the facts with every row pinned that equals a pinned one: equal rows share one place.
+
+        ``first`` names for every row the first one that equals it. Raise ValueError if equal rows are pinned at
+        different places.
+        """
+        if self.pins is None:
+            return self
+        mask, places = self.pins.mask, self.pins.places
+        pinned = np.flatnonzero(mask)
+        leader = np.full(len(first), -1, dtype=np.int64)
+        leader[first[pinned[::-1]]] = pinned[::-1]  # the first pinned row of every group of equal rows
+        leader = leader[first]
+        differs = (places[pinned] != places[leader[pinned]]).any(axis=1)
+        if differs.any():
+            row = int(pinned[np.argmax(differs)])
+            raise ValueError(
+                f"fixed_positions has different places for rows {int(leader[row])} and {row}, which are equal"
+            )
+        shared = np.where((leader >= 0)[:, None], places[np.maximum(leader, 0)], np.float32(0))
+        return replace(self, pins=Pins(leader >= 0, shared))
 
     def pinned(self, places: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the places with pinned rows exactly at theirs."""

@@ -31,6 +31,8 @@ def update(
     progress = Progress() if progress is None else progress
     data = fitted.data.extended(rows)
     facts = fitted.facts.extended(n, m, labels)
+    if facts.pins is not None:
+        facts = facts.with_equal_rows_pinned(data.duplicates.first)
     to_known = memberships(fitted, rows[:, :n] if isinstance(fitted.data, TrainingDistances) else rows)
     start = np.concatenate([fitted.embedding, neighbor_medoid(to_known, fitted.reference.places)])
     given = getattr(fitted.data, "given", None)

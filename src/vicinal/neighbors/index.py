@@ -17,6 +17,7 @@ from vicinal.neighbors.table import Neighbors as Neighbors
 from vicinal.neighbors.table import SearchGraph
 from vicinal.runtime.cached import cached, uncached_state
 from vicinal.runtime.jobs import resolve_n_jobs
+from vicinal.runtime.parameters import SEED
 
 
 class NeighborIndex:
@@ -98,6 +99,8 @@ class NeighborIndex:
         return index
 
     def _set(self, rows: Rows, metric: Any, metric_kwds: Any, seed: int, n_jobs: int, largest: float | None) -> None:
+        if not SEED.allows(seed):
+            raise ValueError(f"seed must be {SEED}, got {seed!r}")
         self.X = rows
         self.metric = metric
         self.metric_kwds = metric_kwds
@@ -166,7 +169,7 @@ class NeighborIndex:
         Neighbors
             A table of m rows.
         """
-        queries = as_rows(Q)
+        queries = as_rows(Q, "Q")
         n, d = self.X.shape
         if queries.ndim != 2 or queries.shape[1] != d:
             raise ValueError(f"queries must have the {d} columns of the rows, got shape {queries.shape}")

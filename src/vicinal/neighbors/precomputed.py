@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from vicinal.neighbors.metrics import is_sparse
 from vicinal.neighbors.table import Neighbors
+from vicinal.runtime.inputs import check_input
 
 # Distances that are sorted per block: limits the memory, and the delay of a signal.
-_BLOCK_VALUES = 1 << 22
+BLOCK_VALUES = 1 << 22
 
 
 def neighbors_from_distances(D: Any, k: int) -> Neighbors:
@@ -83,6 +84,7 @@ def neighbors_from_knn(precomputed_knn: Any, n: int, k: int) -> Neighbors:
         A table with the row itself in the first column, also if it was not among its neighbors.
     """
     if is_sparse(precomputed_knn) or hasattr(precomputed_knn, "tocsr"):
+        check_input(precomputed_knn, "precomputed_knn")
         graph = precomputed_knn.tocsr()
         if graph.shape != (n, n):
             raise ValueError(f"precomputed_knn must have shape {(n, n)} as a graph, got {graph.shape}")
@@ -134,6 +136,7 @@ def _check_table(index: Any, distance: Any, n: int) -> tuple[NDArray[np.int64], 
 def check_distances(D: Any, *, square: bool = False) -> Any:
     """Convert to a 2-D array or a canonical CSR matrix; raise ValueError if it holds NaN or negative numbers."""
     sparse = hasattr(D, "tocsr")
+    check_input(D)
     if sparse:
         D = D.tocsr()
         if not D.has_canonical_format:
@@ -158,7 +161,7 @@ def _nearest_columns(D: NDArray[Any], k: int, square: bool) -> Neighbors:
     """Sort by (distance, column), without infinite distances and the diagonal of a square matrix."""
     n = D.shape[0]
     index, distance = np.empty((n, k), np.int32), np.empty((n, k), np.float32)
-    n_rows = max(1, _BLOCK_VALUES // max(1, D.shape[1]))
+    n_rows = max(1, BLOCK_VALUES // max(1, D.shape[1]))
     for begin in range(0, n, n_rows):
         block = np.array(D[begin : begin + n_rows], dtype=np.float32)
         rows = np.arange(len(block))

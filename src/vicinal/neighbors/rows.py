@@ -9,10 +9,15 @@ from numpy.typing import NDArray
 
 from vicinal.backends import cpu
 from vicinal.neighbors.metrics import Rows, is_sparse
+from vicinal.runtime.inputs import check_input
 
 
-def as_rows(X: Any) -> Rows:
-    """Convert to C-contiguous float32, or to CSR of float32 with ascending columns; no copy if X is that already."""
+def as_rows(X: Any, name: str = "X") -> Rows:
+    """Convert to C-contiguous float32, or to CSR of float32 with ascending columns; no copy if X is that already.
+
+    Malformed sparse rows raise ValueError; ``name`` is the name of the argument in its message.
+    """
+    check_input(X, name)
     if not hasattr(X, "tocsr"):
         return np.require(X, dtype=np.float32, requirements=["C", "A"])
     rows = X.tocsr()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import warnings
 from collections.abc import Iterator
@@ -112,6 +113,7 @@ def apply_rows(module: nn.Module, X: InputRows, device: torch.device, dtype: tor
     return np.ascontiguousarray(torch.cat(parts).numpy())
 
 
+MOST_THREADS = max(64, os.cpu_count() or 1)
 _requested: list[int] = []  # numbers of threads requested by callers that are inside `threads`
 _default_threads = torch.get_num_threads()
 _counting = threading.RLock()
@@ -121,6 +123,8 @@ _counting = threading.RLock()
 def threads(n_jobs: int) -> Iterator[None]:
     """Limit torch to ``n_jobs`` threads inside the block; a number below 1 leaves torch's setting as it is.
 
+    More threads than MOST_THREADS are not started: the library behind torch ends the process if it cannot.
+
     The setting belongs to the whole process. If several Python threads are inside, the last one to enter decides, and
     the last one to leave restores torch's setting.
     """
@@ -128,6 +132,7 @@ def threads(n_jobs: int) -> Iterator[None]:
     if n_jobs <= 0:
         yield
         return
+    n_jobs = min(n_jobs, MOST_THREADS)
     with _counting:
         if not _requested:
             _default_threads = torch.get_num_threads()

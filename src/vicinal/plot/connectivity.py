@@ -12,6 +12,7 @@ from vicinal.plot.axes import bare_axes, fit_window
 from vicinal.plot.palette import check_theme, rgb
 from vicinal.plot.points import points
 from vicinal.plot.raster import Raster
+from vicinal.runtime.sparse_structure import check_structure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,6 +53,7 @@ def connectivity(
     matrix = getattr(model, "graph_", None) if graph is None else graph
     if matrix is None:
         raise ValueError("model must be a fitted model with graph_, or graph must be given")
+    check_structure(matrix, "graph")
     edges = (matrix.to_scipy() if hasattr(matrix, "to_scipy") else matrix).tocoo()
     if edges.shape != (len(xy), len(xy)):
         raise ValueError(f"graph must have shape {(len(xy), len(xy))}, got {edges.shape}")

@@ -44,6 +44,11 @@ class Interval:
         return f"{'an int' if self.kind is Integral else 'a float'} in the range {opening}{low}, {high}{closing}"
 
 
+# The seeds that the core takes. Larger steps than this move points out of the range of float32.
+SEED = Interval(Integral, 0, 2**64 - 1, closed="both")
+LEARNING_RATE = Interval(Real, 0, 1e6, closed="right")
+
+
 class StrOptions:
     """Accept one of several words."""
 

@@ -158,28 +158,48 @@ class LiveServer:
             await asyncio.sleep(LOOK_S)
 
     async def _listen(self, websocket: WebSocket, drawn: asyncio.Event) -> None:
+        """Do what messages of the client ask for; a malformed message is answered by a status that says so."""
         while True:
-            said = json.loads(await websocket.receive_text())
-            kind = said.get("type") if isinstance(said, dict) else None
-            if kind == "drawn":
-                drawn.set()
-            elif kind == "pause":
-                self.session.pause()
-            elif kind == "resume":
-                self.session.resume()
-            elif kind == "rerun":
-                await self._rerun(websocket, said.get("parameters"))
-            elif kind == "select":
-                self.session.selection = [int(row) for row in said.get("rows", [])]
+            try:
+                self._obey(await _message(websocket), drawn)
+            except ValueError as error:
+                failed = replace(self.session.status, message=str(error))
+                await websocket.send_text(json.dumps({"type": "status", **asdict(failed)}))
 
-    async def _rerun(self, websocket: WebSocket, parameters: Any) -> None:
-        try:
-            if not isinstance(parameters, dict):
+    def _obey(self, said: dict[str, Any], drawn: asyncio.Event) -> None:
+        kind = said.get("type")
+        if kind == "drawn":
+            drawn.set()
+        elif kind == "pause":
+            self.session.pause()
+        elif kind == "resume":
+            self.session.resume()
+        elif kind == "rerun":
+            if not isinstance(said.get("parameters"), dict):
                 raise ValueError("parameters must be a mapping of names to numbers")
-            self.session.start(parameters)
-        except ValueError as error:
-            failed = replace(self.session.status, message=str(error))
-            await websocket.send_text(json.dumps({"type": "status", **asdict(failed)}))
+            self.session.start(said["parameters"])
+        elif kind == "select":
+            rows = said.get("rows", [])
+            if not isinstance(rows, list) or not all(type(row) is int for row in rows):
+                raise ValueError("rows must be a list of row numbers")
+            self.session.selection = rows
+        else:
+            raise ValueError(f"a message must have a known type, got {str(kind)[:40]!r}")
+
+
+async def _message(websocket: WebSocket) -> dict[str, Any]:
+    """Return the next message of the client; raise ValueError if it is not an object of JSON."""
+    received = await websocket.receive()
+    if received["type"] == "websocket.disconnect":
+        raise WebSocketDisconnect(received.get("code", 1000))
+    text = received.get("text")
+    try:
+        said = None if text is None else json.loads(text)
+    except (RecursionError, ValueError) as error:
+        raise ValueError(f"a message must be JSON: {type(error).__name__}") from error
+    if not isinstance(said, dict):
+        raise ValueError("a message must be a JSON object")
+    return said
 
 
 @contextlib.asynccontextmanager

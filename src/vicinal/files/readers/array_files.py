@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.files.readers.data_table import ReadError, check_matrix, first_line, listed
+from vicinal.runtime.sparse_structure import check_structure
 
 Matrix = tuple[NDArray[Any], dict[str, NDArray[Any]]]
 # Single-cell tools embed the principal components, if there are any, instead of all genes.
@@ -62,6 +63,7 @@ def read_h5ad(path: Path, array: str | None) -> Matrix:
         raise ReadError(f"{path} needs h5py: pip install h5py") from error
     try:
         with h5py.File(path, "r") as file:
+            _require_own_data(path, file)
             names = [*(["X"] if "X" in file else []), *_members(file, "layers"), *_members(file, "obsm")]
             first = next((name for name in H5AD_FIRST if name in names), None)
             name = _named(path, array, names, [first] if first else names)
@@ -74,6 +76,31 @@ def read_h5ad(path: Path, array: str | None) -> Matrix:
         raise ReadError(f"{path} does not fit into memory") from error
     except Exception as error:
         raise ReadError(f"{path} is not a valid h5ad file ({first_line(error)})") from error
+
+
+def _require_own_data(path: Path, file: Any) -> None:
+    """Raise ReadError if anything in an HDF5 file refers to another file, whose content would be read as data.
+
+    External links, datasets in external storage and virtual datasets are refused wherever they are: a soft link may
+    lead to any of them.
+    """
+    import h5py
+
+    # A visit ends with the first value that is not None; HDF5 cannot pass exceptions on.
+    def check_link(name: bytes, info: Any) -> str | None:
+        inside = info.type in (h5py.h5l.TYPE_HARD, h5py.h5l.TYPE_SOFT)
+        return None if inside else f"{name.decode(errors='replace')!r} is a link to another file, which is not followed"
+
+    def check_object(name: str, stored: Any) -> str | None:
+        if not isinstance(stored, h5py.Dataset):
+            return None
+        if stored.external is not None:
+            return f"{name!r} has its values in another file, which is not read"
+        return f"{name!r} is a virtual dataset of another file, which is not read" if stored.is_virtual else None
+
+    found = file.id.links.visit(check_link, info=True) or file.visititems(check_object)
+    if found is not None:
+        raise ReadError(f"{path}: {found}")
 
 
 def _one_array(path: Path, loaded: Any) -> NDArray[Any]:
@@ -123,7 +150,7 @@ def _dense(path: Path, stored: Any) -> NDArray[Any]:
         raise ReadError(f"{path}: {stored.name} is stored as {kind or 'a group'}, not as a matrix")
     parts = tuple(stored[part][()] for part in ("data", "indices", "indptr"))
     matrix = kinds[kind](parts, shape=tuple(stored.attrs["shape"]))
-    matrix.check_format(full_check=True)  # toarray would write outside its memory for invalid indices
+    check_structure(matrix, stored.name)  # toarray would write outside its memory for invalid indices
     return np.asarray(matrix.toarray())
 
 

@@ -138,9 +138,20 @@ def _build_table(
     selection: ColumnSelection,
     values: Callable[[str], NDArray[Any]],
 ) -> DataTable:
-    labels = None if selection.label is None else values(selection.label)
+    labels = None if selection.label is None else _without_bytes(values(selection.label))
     ignored = tuple(name for name in names if name not in {*chosen, *selection.not_features})
-    return DataTable(X, tuple(chosen), labels, {name: values(name) for name in selection.extra}, ignored)
+    extra = {name: _without_bytes(values(name)) for name in selection.extra}
+    return DataTable(X, tuple(chosen), labels, extra, ignored)
+
+
+def _without_bytes(values: NDArray[Any]) -> NDArray[Any]:
+    """Return texts that a file holds as bytes as text, which every output can contain."""
+    if values.dtype.kind not in "SO":
+        return values
+    texts = [one.decode(errors="replace") if isinstance(one, bytes) else one for one in values.tolist()]
+    out = np.empty(len(texts), dtype=object)
+    out[:] = texts
+    return out
 
 
 def _column_values(series: pl.Series) -> NDArray[Any]:
