@@ -25,7 +25,7 @@ from vicinal.layout.kernel import Kernel, fit_ab
 from vicinal.layout.output_space import output_space
 from vicinal.layout.running import run_layout
 from vicinal.layout.sampled import Layout
-from vicinal.layout.schedule import Schedule, default_epochs
+from vicinal.layout.schedule import Schedule, default_epochs, default_sweeps
 from vicinal.neighbors.index import find_neighbors
 from vicinal.neighbors.metrics import PRECOMPUTED
 from vicinal.neighbors.precomputed import neighbors_from_distances
@@ -261,7 +261,7 @@ def simplicial_set_embedding(
     progress = Progress(verbose=verbose, tqdm_kwds=tqdm_kwds)
     with progress.stage("initialize"):
         start = space.start(_start(init, InitialTask(edges, _dense(data, edges.n), n_components, seed, -1)))
-    schedule = Schedule(last, initial_alpha, int(negative_sample_rate), gamma)
+    schedule = Schedule(last, initial_alpha, int(negative_sample_rate), gamma, sweeps=default_sweeps(edges.n))
     layout = Layout(edges, start, Forces(Kernel(float(a), float(b)), space=space), schedule, seed=seed)
     listed = run_layout(layout, stops, progress, lambda: layout.embedding)
     return layout.embedding, {"embedding_list": listed} if isinstance(n_epochs, list | tuple) else {}

@@ -157,7 +157,9 @@ class Layout(_SampledLayout):
     ) -> None:
         places, forces = _as_places(graph, embedding), _as_forces(forces)
         options = _options(forces, schedule, places.shape[1], seed)
-        engine = cpu.SampledLayout(graph.indptr, graph.indices, graph.weights, places, None, None, options, None, n_jobs)
+        engine = cpu.SampledLayout(
+            graph.indptr, graph.indices, graph.weights, places, None, None, options, None, n_jobs
+        )
         super().__init__(engine, places.shape, forces, schedule, n_jobs)
         self._set_density(density)
         if fixed is not None:
@@ -272,7 +274,9 @@ class PartialLayout(_SampledLayout):
         forces = _as_forces(forces)
         options = _options(forces, schedule, embedding.shape[1], seed)
         options.first_sweep = first_epoch * schedule.sweeps
-        engine = cpu.SampledLayout.in_place(graph.indptr, graph.indices, graph.weights, embedding, options, heads, n_jobs)
+        engine = cpu.SampledLayout.in_place(
+            graph.indptr, graph.indices, graph.weights, embedding, options, heads, n_jobs
+        )
         super().__init__(engine, embedding.shape, forces, schedule, n_jobs)
         self.first_epoch, self.heads, self.ages = first_epoch, heads, ages
 

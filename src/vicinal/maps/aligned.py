@@ -118,7 +118,9 @@ def _steps(fitted: FittedMap) -> NDArray[np.float64]:
 
 def _layout(fitted: FittedMap, start: NDArray[np.float32], plan: AlignmentPlan, seed: int) -> Layout:
     own = _sampled(fitted)
-    return own.layout(fitted.graph, start, RowFacts(), own.schedule(plan.epochs), seed=seed, n_jobs=fitted.data.n_jobs)
+    return own.layout(
+        fitted.graph, start, RowFacts(), own.schedule(plan.epochs, fitted.graph.n), seed=seed, n_jobs=fitted.data.n_jobs
+    )
 
 
 def _finished(fitted: FittedMap, layout: Layout, plan: AlignmentPlan) -> FittedMap:

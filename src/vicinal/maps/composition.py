@@ -108,7 +108,12 @@ def compose(left: FittedMap | ComposedMap, right: FittedMap | ComposedMap, opera
     start, init_used = initial_embedding(recipe.init, InitialTask(graph, None, recipe.n_components, base.seed, n_jobs))
     n_epochs = plan.epoch_stops(graph)[-1]
     layout = plan.layout(
-        graph, plan.forces.space.start(start), RowFacts(), plan.schedule(n_epochs), seed=base.seed, n_jobs=n_jobs
+        graph,
+        plan.forces.space.start(start),
+        RowFacts(),
+        plan.schedule(n_epochs, graph.n),
+        seed=base.seed,
+        n_jobs=n_jobs,
     )
     layout.step(n_epochs)
     first = _first_equal(first_rows(left), first_rows(right))

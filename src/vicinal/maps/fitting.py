@@ -115,7 +115,7 @@ def fit(inputs: FitInputs, progress: Progress | None = None, listeners: Listener
     if isinstance(recipe.plan, FullPlan):
         return _lay_out_fully(task, recipe.plan, start, init_used)
     stops = recipe.plan.epoch_stops(prepared.graph)
-    return lay_out(task, start, init_used, recipe.plan.schedule(stops[-1]), stops)
+    return lay_out(task, start, init_used, recipe.plan.schedule(stops[-1], prepared.graph.n), stops)
 
 
 def prepare(

@@ -5,7 +5,7 @@ A plan builds the layout of a fit (`layout`) and places new rows in a finished m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from vicinal.layout.density import DensityTerm
 from vicinal.layout.forces import Forces
 from vicinal.layout.full import FullLayout, Phase, Repulsion
 from vicinal.layout.sampled import Layout, Placement
-from vicinal.layout.schedule import SMALL_ROWS, Schedule, default_epochs
+from vicinal.layout.schedule import SMALL_ROWS, Schedule, default_epochs, default_sweeps
 from vicinal.maps.row_facts import RowFacts
 
 # New rows move among others that stay: fewer epochs, and a smaller learning rate.
@@ -27,6 +27,7 @@ LARGEVIS_PLACEMENT_EPOCHS = 50
 NEGATIVE_POWER = 0.75  # LargeVis draws negatives in proportion to degree^0.75, as word2vec does
 # How many edge samples a row of LargeVis needs does not depend on the perplexity.
 SAMPLES_PER_ROW, LEAST_EPOCHS = 4_000, 100
+LARGEVIS_SWEEPS = 2
 
 # t-SNE's new rows: each moves in the fixed landscape of the map.
 TSNE_PLACEMENT = Phase(100, 1.5, 0.1, 0.8)
@@ -70,15 +71,20 @@ class SampledPlan:
             return self.stops[-1] // 3
         return PLACEMENT_EPOCHS_SMALL if n <= SMALL_ROWS else PLACEMENT_EPOCHS_LARGE
 
-    def schedule(self, n_epochs: int, *, rate: float = 1.0, moving: bool = True) -> Schedule:
-        """Return the schedule of so many epochs, ``rate`` times the learning rate."""
+    def schedule(self, n_epochs: int, n: int, *, rate: float = 1.0) -> Schedule:
+        """Return the schedule of so many epochs for ``n`` rows that move, ``rate`` times the learning rate."""
         return Schedule(
             n_epochs,
             self.learning_rate * rate,
             self.negative_sample_rate,
             self.repulsion_strength,
-            self.update_negatives and moving,
+            self.update_negatives,
+            self.sweeps(n),
         )
+
+    def sweeps(self, n: int) -> int:
+        """Return the number of sweeps per epoch for ``n`` rows that move."""
+        return default_sweeps(n)
 
     def negative_weights(self, graph: Graph, facts: RowFacts) -> NDArray[np.floating[Any]] | None:
         """Return in which proportion rows are drawn as negatives; None if uniformly."""
@@ -129,7 +135,8 @@ class SampledPlan:
             neighbor_medoid(graph, reference.places),
             reference.places,
             self.forces,
-            self.schedule(n_epochs, rate=PLACEMENT_RATE, moving=False),
+            # One sweep per epoch: the points that pull and push a new row do not move.
+            replace(self.schedule(n_epochs, 0, rate=PLACEMENT_RATE), update_negatives=False, sweeps=1),
             seed=self.placement_seed,
             n_jobs=n_jobs,
             row_keys=keys,
@@ -156,6 +163,9 @@ class LargeVisPlan(SampledPlan):
 
     def short_epochs(self, n: int) -> int:
         return LARGEVIS_PLACEMENT_EPOCHS
+
+    def sweeps(self, n: int) -> int:
+        return LARGEVIS_SWEEPS
 
     def negative_weights(self, graph: Graph, facts: RowFacts) -> NDArray[np.floating[Any]] | None:
         weights = graph.degree() ** NEGATIVE_POWER
