@@ -45,7 +45,7 @@ BAD: list[tuple[str, str, str | bytes | Callable[[str], None] | None, str, str]]
     ("a long row", "data.csv", GOOD + "1,2,3,4,5\n", "", "line 62 has 5"),
     ("a short row", "data.csv", GOOD + "1,2\n", "", "line 62 has 2"),
     ("no numeric column", "data.csv", "a,b\nx,y\nz,w\n", "", "no numeric column"),
-    ("wrong separator", "data.csv", "a;b\n1;2\n", "", "'a;b'"),
+    ("an unknown separator", "data.csv", "a:b\n1:2\n", "", "'a:b'"),
     ("bytes, not text", "data.csv", bytes(range(256)), "", "data.csv"),
     ("a missing value", "data.csv", GOOD + "1,,3,4\n", "", "row 60 has no value in column 'b'"),
     ("NaN in csv", "data.csv", GOOD + "1,NaN,3,4\n", "", "row 60"),

@@ -118,11 +118,17 @@ class LiveServer:
         name = PurePosixPath(request.query_params.get("name", "").replace("\\", "/")).name[:80]
         try:
             async with _uploaded(request, PurePosixPath(name).suffix.lower()) as path:
-                rows = await asyncio.to_thread(_rows_of, path, name)
+                rows = await asyncio.to_thread(self._rows_of, path, name)
                 placed = await asyncio.to_thread(self.session.project, name, rows)
         except ValueError as error:
             return JSONResponse({"error": " ".join(str(error).split())}, status_code=400)
         return JSONResponse({"placed": placed})
+
+    def _rows_of(self, path: Path, name: str) -> Any:
+        try:
+            return self.session.read(path)
+        except ValueError as error:
+            raise ValueError(str(error).replace(str(path), name)) from error
 
     async def _feed(self, websocket: WebSocket) -> None:
         refusal = self._refusal(websocket, own_page=True)
@@ -199,12 +205,3 @@ async def _uploaded(request: Request, suffix: str) -> AsyncIterator[Path]:
                     raise ValueError(f"the file is larger than {MOST_UPLOADED // 2**20} MiB")
                 file.write(part)
         yield path
-
-
-def _rows_of(path: Path, name: str) -> Any:
-    from vicinal.files.readers import read_table
-
-    try:
-        return read_table(path).X
-    except ValueError as error:
-        raise ValueError(str(error).replace(str(path), name)) from error

@@ -5,11 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vicinal.files.readers import read_table
+from vicinal.files.readers.source_columns import SourceColumns
 from vicinal.viewer.frame_encoding import Snapshot
 from vicinal.viewer.growing_columns import GrowingColumns
 from vicinal.viewer.packing import Columns, Packed, pack
@@ -54,7 +57,10 @@ class Growth:
 
 
 class Session:
-    """One map of given rows; ``build`` creates its estimator and ``columns`` has the data of the rows."""
+    """One map of given rows; ``build`` creates its estimator and ``columns`` has the data of the rows.
+
+    ``source`` describes the file of the rows, so that files of the same layout can be placed on the map.
+    """
 
     def __init__(
         self,
@@ -65,8 +71,10 @@ class Session:
         columns: Columns | None = None,
         title: str = "",
         label: str = "",
+        source: SourceColumns | None = None,
     ) -> None:
         self.X, self.columns, self.title, self.label = X, columns or Columns(), title, label
+        self.source = source
         self.model: Any = None
         self.selection: list[int] = []
         self.parameters = dict(parameters)
@@ -83,6 +91,7 @@ class Session:
     @classmethod
     def of(cls, model: Any, **described: Any) -> Session:
         """Create a session that shows a fitted model."""
+        described = {"source": SourceColumns.of_model(model), **described}
         session = cls(model.embedding_, lambda parameters, callback: model, {}, **described)
         session.model = model
         session._status = Status("done")
@@ -146,6 +155,10 @@ class Session:
             for name, (low, high, step) in ADJUSTABLE.items()
             if isinstance(self.parameters.get(name), (int, float))
         ]
+
+    def read(self, path: Path) -> NDArray[np.float32]:
+        """Read rows to place from a file of the layout of the data, if that came from a file."""
+        return read_table(path).X if self.source is None else self.source.read(path).X
 
     def project(self, name: str, rows: NDArray[np.float32]) -> int:
         """Place new rows on the finished map, where they are shown until the next run; return their number."""

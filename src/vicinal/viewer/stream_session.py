@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from vicinal import quality
 from vicinal.files.incremental_fit import fit_in_pieces
 from vicinal.files.readers.data_table import DataTable
+from vicinal.files.readers.source_columns import SourceColumns
 from vicinal.viewer.frame_encoding import Snapshot
 from vicinal.viewer.growing_columns import GrowingColumns
 from vicinal.viewer.packing import Packed, pack_empty
@@ -36,8 +37,9 @@ class StreamSession(Session):
         ids: str | None = None,
         title: str = "",
         label: str = "",
+        source: SourceColumns | None = None,
     ) -> None:
-        super().__init__(np.empty((0, 2), np.float32), build, parameters, title=title, label=label)
+        super().__init__(np.empty((0, 2), np.float32), build, parameters, title=title, label=label, source=source)
         self._tables, self._total, self._ids = tables, total, ids
         self._begin(None)
 
