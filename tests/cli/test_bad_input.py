@@ -96,7 +96,7 @@ BAD: list[tuple[str, str, str | bytes | Callable[[str], None] | None, str, str]]
     ("unknown id", "data.csv", GOOD, "--id q", "no column 'q'"),
     ("unknown hover", "data.csv", GOOD, "--hover a,q", "no column 'q'"),
     ("array of a table", "data.csv", GOOD, "--array X", "applies only to .npz and .h5ad"),
-    ("page of 3-D", "data.csv", GOOD, "--n-components 3 --html map.html", "--html"),
+    ("page of 4-D", "data.csv", GOOD, "--n-components 4 --html map.html", "--html"),
     ("page suffix", "data.csv", GOOD, "--html map.txt", ".html"),
     ("text as feather", "data.feather", GOOD, "", "not a valid feather"),
     ("text as jsonl", "data.jsonl", "hello\n", "", "data.jsonl"),

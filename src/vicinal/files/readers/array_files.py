@@ -56,7 +56,7 @@ def read_npz(path: Path, array: str | None) -> Matrix:
 
 
 def read_h5ad(path: Path, array: str | None) -> Matrix:
-    """Read a matrix of an AnnData file: "X", "layers/NAME" or "obsm/NAME"; "obs" has the named columns and the names of the cells."""
+    """Read a matrix of an AnnData file: "X", "layers/NAME" or "obsm/NAME"; "obs" has named columns and cell names."""
     try:
         import h5py
     except ModuleNotFoundError as error:
@@ -69,7 +69,7 @@ def read_h5ad(path: Path, array: str | None) -> Matrix:
             matrix = _dense(path, file[name])
             check_matrix(path, matrix)
             columns = _observations(file, len(matrix))
-            index = file["obs"].attrs.get("_index", "_index") if "obs" in file else None
+            index = str(file["obs"].attrs.get("_index", "_index")) if "obs" in file else ""
             return matrix, columns, columns.pop(index, None)
     except ReadError:
         raise

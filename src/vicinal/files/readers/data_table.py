@@ -71,7 +71,6 @@ def frame_table(path: Path, frame: pl.DataFrame, selection: ColumnSelection, fir
 
     ``first`` is the number of the frame's first row within its file, for error messages.
     """
-    import polars as pl
 
     if frame.height == 0:
         raise ReadError(f"{path} has no rows")
@@ -145,7 +144,7 @@ def _scalars(path: Path, frame: pl.DataFrame, selection: ColumnSelection) -> tup
             raise ReadError(f"{path}: column {name!r} is not numeric ({frame.schema[name]})")
     if selection.columns is None and len(chosen) == 1 and _are_distinct_integers(frame[chosen[0]]):
         raise ReadError(
-            f"{path}: the only numeric column, {chosen[0]!r}, contains distinct whole numbers, which look like row ids; "
+            f"{path}: the only numeric column, {chosen[0]!r}, has distinct whole numbers, which look like row ids; "
             f"use --columns {chosen[0]} to embed it"
         )
     X = np.empty((frame.height, len(chosen)), dtype=np.float32)

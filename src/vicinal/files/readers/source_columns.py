@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vicinal.files.readers import ARRAY_READERS, TABULAR_READERS, check_file
 from vicinal.files.readers.data_table import (
@@ -42,17 +43,16 @@ class SourceColumns:
     def of_model(cls, model: Any) -> SourceColumns | None:
         """Return the source columns of a model, or None if it was not fitted to a file."""
         kept = getattr(model, ATTRIBUTE, None)
-        if not isinstance(kept, dict) or len(kept.get("features", ())) != model.n_features_in_:
-            return None  # a later fit to other data makes the names of an earlier one invalid
-        names = {name: kept[name] for name in cls.__dataclass_fields__ if name in kept}
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in names.items()})
+        if not isinstance(kept, dict) or not kept.get("features"):
+            return None
+        names: dict[str, Any] = {name: kept[name] for name in cls.__dataclass_fields__ if name in kept}
+        names |= {name: tuple(value) for name, value in names.items() if isinstance(value, list)}
+        return cls(**names)
 
     def keep_in(self, model: Any) -> None:
-        """Store the columns in a fitted model, and the names of the features as scikit-learn does."""
+        """Store the columns in a fitted model."""
         kept = asdict(self)
         setattr(model, ATTRIBUTE, {name: list(v) if isinstance(v, tuple) else v for name, v in kept.items()})
-        if self.named and self.vectors is None:
-            model.feature_names_in_ = np.array(self.features, dtype=object)
 
     @property
     def named(self) -> bool:
@@ -67,6 +67,10 @@ class SourceColumns:
         with local_file(path) as local:
             return self._read(local, changes)
 
+    def read_rows(self, path: Path) -> NDArray[np.float32]:
+        """Read only the features of a file of the same layout."""
+        return self.read(path).X
+
     def _read(self, path: Path, changes: dict[str, Any]) -> DataTable:
         suffix = check_file(path)
         source = replace(self, **{name: value for name, value in changes.items() if value})
@@ -78,9 +82,7 @@ class SourceColumns:
         frame = TABULAR_READERS[suffix](path)
         return frame_table(path, frame, source._selection(path, frame.columns, [], changes))
 
-    def _selection(
-        self, path: Path, names: list[str], beside: list[str], changes: dict[str, Any]
-    ) -> ColumnSelection:
+    def _selection(self, path: Path, names: list[str], beside: list[str], changes: dict[str, Any]) -> ColumnSelection:
         known = {*names, *beside}
         label, ids = (name if name in known or name in changes.values() else None for name in (self.label, self.ids))
         asked = set(changes.get("extra") or ())
