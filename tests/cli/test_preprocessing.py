@@ -14,7 +14,9 @@ from cli.command_inputs import ROWS, Run, csv_of, write
 from sklearn.decomposition import PCA
 
 import vicinal
-from vicinal.cli.preprocessing import Impute, Preprocessing, Scale, Steps
+from vicinal.cli.preprocessing import Impute, Preprocessing, Scale
+from vicinal.files.preparation import Steps
+from vicinal.viewer.session import Session
 
 COUNTS = np.random.default_rng(0).poisson(np.random.default_rng(1).gamma(1, 2, size=3000), size=(80, 3000)).astype("f4")
 
@@ -87,6 +89,15 @@ def test_saved_model_prepares_new_rows_in_the_same_way(run: Run) -> None:
     assert run("transform", "m.vicinal", "data.csv", "-o", "again.npy")[0] == 0
     assert np.array_equal(np.load("again.npy"), np.load("map.npy"))
     assert set(Steps.of_model(vicinal.load("m.vicinal")).learned) == {"log1p", "center", "factor", "mean", "components"}
+
+
+def test_live_page_of_a_saved_model_prepares_uploads(run: Run) -> None:
+    write("data.csv", csv_of(ROWS * [1, 100, 1000, 0.1]))
+    assert run("embed", "data.csv", "-o", "map.npy", "--scale", "standard", "--model", "m.vicinal", "--quiet")[0] == 0
+    session = Session.of(vicinal.load("m.vicinal"))
+    placed = session.project("data.csv", session.read(Path("data.csv")))
+    assert placed == 60
+    assert np.array_equal(session.snapshot.positions[60:], np.load("map.npy"))
 
 
 def test_missing_values_are_filled_in_or_compared(run: Run) -> None:

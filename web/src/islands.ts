@@ -16,7 +16,9 @@ export interface Spot {
   radius: number;
 }
 
-const CELLS = 64;
+// Cells along each side of the map: fewer if there are few points, whose gaps would divide an area.
+const MOST_CELLS = 64;
+const FEWEST_CELLS = 10;
 const SAMPLE = 300_000;
 // An area is named if it has this share of its class, or this share of all rows.
 const SHARE_OF_CLASS = 0.08;
@@ -27,13 +29,14 @@ const FEWEST = 6;
 export function islands({ x, y, z }: Places, codes: Codes, names: string[]): Spot[] {
   const n = x.length;
   const step = Math.max(1, Math.floor(n / SAMPLE));
-  const cell = (at: number) => Math.min(CELLS - 1, Math.max(0, Math.floor(((at + 1) / 2) * CELLS)));
+  const cellCount = Math.min(MOST_CELLS, Math.max(FEWEST_CELLS, Math.round(Math.sqrt(n) * 0.9)));
+  const cell = (at: number) => Math.min(cellCount - 1, Math.max(0, Math.floor(((at + 1) / 2) * cellCount)));
   const cells = new Map<number, number[]>(names.map((_, code) => [code, []]));
   for (let row = 0; row < n; row += step) cells.get(codes[row]!)?.push(row);
   const spots: Spot[] = [];
   for (const [code, rows] of cells) {
     const least = Math.max(Math.min(FEWEST, rows.length), Math.min(SHARE_OF_CLASS * rows.length, (SHARE_OF_ALL * n) / step));
-    const groups = z ? [rows] : connected(rows, (row) => cell(y[row]!) * CELLS + cell(x[row]!));
+    const groups = z ? [rows] : connected(rows, cellCount, (row) => cell(y[row]!) * cellCount + cell(x[row]!));
     groups.sort((a, b) => b.length - a.length);
     groups.forEach((group, rank) => {
       if (group.length === 0 || (rank > 0 && group.length < least)) return;
@@ -52,7 +55,7 @@ export function clusterSpots(clusters: Cluster[], box: number[]): Spot[] {
 }
 
 /** Groups rows whose cells touch; cells with very few rows, the haze between areas, connect nothing. */
-function connected(rows: number[], cellOf: (row: number) => number): number[][] {
+function connected(rows: number[], cellCount: number, cellOf: (row: number) => number): number[][] {
   const members = new Map<number, number[]>();
   for (const row of rows) {
     const at = cellOf(row);
@@ -69,17 +72,17 @@ function connected(rows: number[], cellOf: (row: number) => number): number[][] 
     while (open.length) {
       const at = open.pop()!;
       for (const row of members.get(at)!) group.push(row);
-      for (const other of around(at)) if (dense.delete(other)) open.push(other);
+      for (const other of around(at, cellCount)) if (dense.delete(other)) open.push(other);
     }
     groups.push(group);
   }
   return groups;
 }
 
-function* around(at: number): Generator<number> {
-  const [cx, cy] = [at % CELLS, Math.floor(at / CELLS)];
+function* around(at: number, cellCount: number): Generator<number> {
+  const [cx, cy] = [at % cellCount, Math.floor(at / cellCount)];
   for (let y = cy - 1; y <= cy + 1; y++) {
-    for (let x = cx - 1; x <= cx + 1; x++) if (x >= 0 && y >= 0 && x < CELLS && y < CELLS) yield y * CELLS + x;
+    for (let x = cx - 1; x <= cx + 1; x++) if (x >= 0 && y >= 0 && x < cellCount && y < cellCount) yield y * cellCount + x;
   }
 }
 

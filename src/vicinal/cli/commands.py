@@ -48,7 +48,7 @@ from vicinal.cli.options import (
 from vicinal.cli.output_files import OutputFiles
 from vicinal.cli.page_commands import compare, page, serve
 from vicinal.cli.preprocessing import Preprocessing
-from vicinal.cli.rows import ColumnOptions, PreparedSource, load_rows, metadata_of, names_of
+from vicinal.cli.rows import ColumnOptions, load_rows, metadata_of, names_of
 from vicinal.cli.stream_command import stream
 from vicinal.cli.writing import (
     MAP_SUFFIXES,
@@ -175,6 +175,7 @@ def transform(
     Columns are found by the names that the model was fitted to, in any order.
     """
     from vicinal.files.readers.data_table import listed
+    from vicinal.files.readers.prepared_source import PreparedSource
 
     check_outputs({"--output": (output, MAP_SUFFIXES)}, [model, file], force)
     fitted = _load(model)

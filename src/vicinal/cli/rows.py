@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vicinal.cli.preprocessing import Preprocessing, Steps
+from vicinal.cli.preprocessing import Preprocessing
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from vicinal.files.readers import DataTable
-    from vicinal.files.readers.source_columns import SourceColumns
+    from vicinal.files.readers.prepared_source import PreparedSource
     from vicinal.viewer.columns import Columns
 
 # The column of cell names, which an .h5ad file has without asking.
@@ -88,38 +88,6 @@ class RowMetadata:
 
 
 @dataclass(frozen=True)
-class PreparedSource:
-    """How the rows of a fit were read and prepared, to read and prepare others in the same way."""
-
-    columns: SourceColumns | None
-    steps: Steps
-
-    @classmethod
-    def of_model(cls, model: Any) -> PreparedSource:
-        from vicinal.files.readers.source_columns import SourceColumns
-
-        return cls(SourceColumns.of_model(model), Steps.of_model(model))
-
-    def read(self, path: Path, **changes: Any) -> DataTable:
-        """Read rows to place; ``changes`` replaces column arguments."""
-        from vicinal.files.readers import read_table
-
-        if self.columns is None:
-            return read_table(path, **changes)
-        return self.columns.read(path, **{name: value for name, value in changes.items() if value})
-
-    def read_rows(self, path: Path) -> NDArray[np.float32]:
-        """Read rows to place and prepare them."""
-        return self.steps.apply(self.read(path).X)
-
-    def keep_in(self, model: Any) -> None:
-        """Store all of it in a fitted model."""
-        self.steps.keep_in(model)
-        if self.columns is not None:
-            self.columns.keep_in(model)
-
-
-@dataclass(frozen=True)
 class LoadedRows:
     """A table, its prepared rows, and how to prepare others."""
 
@@ -141,6 +109,7 @@ def load_rows(
 ) -> LoadedRows:
     """Read a file and prepare its rows; missing values are accepted if they are filled in or the metric allows them."""
     from vicinal.files.readers import read_table
+    from vicinal.files.readers.prepared_source import PreparedSource
     from vicinal.files.readers.source_columns import SourceColumns
     from vicinal.neighbors.metrics import allows_nan
 

@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from vicinal.cli.methods import EstimatorSpec, build_estimator, signature
-from vicinal.cli.rows import PreparedSource
 
 if TYPE_CHECKING:
     from vicinal.cli.rows import LoadedRows
@@ -53,7 +52,7 @@ def model_server(model: Any, *, title: str, port: int) -> LiveServer:
     """Create a server that shows a fitted model and places the rows of uploaded files on it."""
     from vicinal.viewer.session import Session
 
-    return _server(Session.of(model, title=title, source=PreparedSource.of_model(model)), port)
+    return _server(Session.of(model, title=title), port)
 
 
 def _adjustable(spec: EstimatorSpec) -> dict[str, Any]:

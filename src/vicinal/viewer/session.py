@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.files.readers import read_table
-from vicinal.files.readers.source_columns import SourceColumns
+from vicinal.files.readers.prepared_source import PreparedSource
 from vicinal.plot.annotations import is_continuous, label_names, unlabelled_rows
 from vicinal.viewer.columns import Columns, named_columns
 from vicinal.viewer.frame_encoding import Snapshot
@@ -110,7 +110,7 @@ class Session:
     @classmethod
     def of(cls, model: Any, **described: Any) -> Session:
         """Create a session that shows a fitted model."""
-        described = {"source": SourceColumns.of_model(model), **described}
+        described = {"source": PreparedSource.of_model(model), **described}
         shown = {"n_components": model.embedding_.shape[1]}
         session = cls(model.embedding_, lambda parameters, callback: model, shown, **described)
         session.model = model

@@ -96,8 +96,15 @@ def _wait_for(address: str, server: Any, log: Path) -> None:
 
 
 def run_cell(page: Any, number: int) -> None:
-    page.locator(".jp-CodeCell .cm-content").nth(number).click()
-    page.keyboard.press("Control+Enter")
+    """Run a cell; a key that comes before the kernel is connected is lost, so it is pressed until the cell runs."""
+    started = "number => document.querySelectorAll('.jp-InputPrompt')[number].textContent.trim() !== '[ ]:'"
+    for _ in range(20):
+        page.locator(".jp-CodeCell .cm-content").nth(number).click()
+        page.keyboard.press("Control+Enter")
+        page.wait_for_timeout(1500)
+        if page.evaluate(started, number):
+            return
+    pytest.fail(f"cell {number} did not run")
 
 
 @pytest.mark.timeout(300)

@@ -317,7 +317,7 @@ async function C(e) {
 	return new Response(new Blob([e]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer();
 }
 // src/keys.ts
-var ce = .12, le = [
+var ce = .12, w = [
 	{
 		keys: ["?"],
 		text: "Show or hide this list",
@@ -444,8 +444,8 @@ var ce = .12, le = [
 		act: (e) => e.escape()
 	}
 ];
-function ue(e) {
-	let t = new Map(le.flatMap((e) => e.keys.map((t) => [t, e])));
+function le(e) {
+	let t = new Map(w.flatMap((e) => e.keys.map((t) => [t, e])));
 	e.dom.page.tabIndex = -1, (e.dom.root instanceof Document ? e.dom.root : e.dom.page).addEventListener("keydown", (n) => {
 		let [r] = n.composedPath();
 		if (r?.matches?.("input, select, textarea") || n.ctrlKey || n.metaKey || n.altKey || e.dom.page.querySelector("dialog[open]:not(#help-dialog)")) return;
@@ -453,7 +453,7 @@ function ue(e) {
 		!i || i.onMap && !r?.matches?.(".map") || (n.preventDefault(), i.act(e));
 	});
 }
-function de(t) {
+function ue(t) {
 	let n = {
 		ArrowLeft: "←",
 		ArrowRight: "→",
@@ -464,7 +464,7 @@ function de(t) {
 		className: "keys",
 		tabIndex: 0
 	});
-	for (let { keys: i, text: a } of le) {
+	for (let { keys: i, text: a } of w) {
 		if (i[0] === "m" && !t) continue;
 		let o = i.slice(0, 1).map((t) => e("kbd", { textContent: n[t] ?? (t.length === 1 ? t.toUpperCase() : t) }));
 		r.append(e("dt", {}, ...o), e("dd", { textContent: a }));
@@ -477,8 +477,8 @@ function de(t) {
 	return r;
 }
 // src/paint.ts
-var w = 256, fe = w, pe = .005, me = 2e5;
-function T(e, t) {
+var T = 256, de = T, fe = .005, pe = 2e5;
+function me(e, t) {
 	return {
 		column: null,
 		codes: new Uint8Array(e),
@@ -523,9 +523,9 @@ function _e(e, t, n) {
 	};
 	for (let e = 0; e < r.length; e++) {
 		let t = r[e];
-		Number.isNaN(t) ? (c[e] = fe, l.missing++) : (t < o ? l.below++ : t > s && l.above++, c[e] = Math.round(Math.min(1, Math.max(0, i(t))) * 255));
+		Number.isNaN(t) ? (c[e] = de, l.missing++) : (t < o ? l.below++ : t > s && l.above++, c[e] = Math.round(Math.min(1, Math.max(0, i(t))) * 255));
 	}
-	let u = Array.from({ length: w }, (e, t) => De(n.values, t / 255));
+	let u = Array.from({ length: T }, (e, t) => Ee(n.values, t / 255));
 	return {
 		column: e,
 		codes: c,
@@ -577,12 +577,12 @@ function xe(e, t) {
 		low: n[0],
 		high: n.at(-1)
 	};
-	let i = t === "log" ? Math.log10 : (e) => e, [a, s] = [n[0], n.at(-1)], c = [r(pe), r(.995)];
+	let i = t === "log" ? Math.log10 : (e) => e, [a, s] = [n[0], n.at(-1)], c = [r(fe), r(.995)];
 	i(c[1]) - i(c[0]) < .5 * (i(s) - i(a)) && c[1] > c[0] && ([a, s] = c);
 	let l = i(s) - i(a), u = (e) => l > 0 ? (i(e) - i(a)) / l : .5;
 	return {
 		place: u,
-		ticks: (t === "log" ? Ee(a, s) : Te(a, s)).map((e) => ({
+		ticks: (t === "log" ? Te(a, s) : we(a, s)).map((e) => ({
 			at: u(e),
 			text: o(e)
 		})),
@@ -591,7 +591,7 @@ function xe(e, t) {
 	};
 }
 function Se(e) {
-	let t = Math.max(1, Math.floor(e.length / me)), n = [], [r, i] = [Infinity, -Infinity];
+	let t = Math.max(1, Math.floor(e.length / pe)), n = [], [r, i] = [Infinity, -Infinity];
 	for (let a = 0; a < e.length; a++) {
 		let o = e[a];
 		Number.isNaN(o) || (o < r && (r = o), o > i && (i = o), a % t === 0 && n.push(o));
@@ -599,9 +599,9 @@ function Se(e) {
 	return r <= i && n.push(r, i), Float32Array.from(n).sort();
 }
 function Ce(e, t) {
-	return (we(e, t, !1) + we(e, t, !0)) / 2 / e.length;
+	return (O(e, t, !1) + O(e, t, !0)) / 2 / e.length;
 }
-function we(e, t, n) {
+function O(e, t, n) {
 	let [r, i] = [0, e.length];
 	for (; r < i;) {
 		let a = r + i >> 1;
@@ -609,7 +609,7 @@ function we(e, t, n) {
 	}
 	return r;
 }
-function Te(e, t) {
+function we(e, t) {
 	if (!(t > e)) return [e];
 	let n = 10 ** Math.floor(Math.log10((t - e) / 4)), r = [
 		1,
@@ -621,13 +621,13 @@ function Te(e, t) {
 	for (let n = Math.ceil(e / r - 1e-9); n * r <= t + 1e-9 * r; n++) i.push(Number((n * r).toPrecision(12)));
 	return i;
 }
-function Ee(e, t) {
+function Te(e, t) {
 	let n = [];
 	for (let r = Math.ceil(Math.log10(e)); 10 ** r <= t; r++) n.push(Number((10 ** r).toPrecision(12)));
 	let r = Math.ceil(n.length / 6);
 	return n.length >= 2 ? n.filter((e, t) => t % r === 0) : [e, t];
 }
-function De(e, t) {
+function Ee(e, t) {
 	let n = t * (e.length - 1), r = Math.min(e.length - 2, Math.floor(n));
 	return `#${[
 		1,
@@ -639,8 +639,8 @@ function De(e, t) {
 	}).join("")}`;
 }
 // src/legend.ts
-var Oe = "";
-function ke(e, t) {
+var De = "";
+function Oe(e, t) {
 	let n = "", r = () => {}, i = () => {
 		let { column: i, scale: a } = t.paint, o = JSON.stringify([
 			i?.name,
@@ -648,7 +648,7 @@ function ke(e, t) {
 			a,
 			t.data.columns.map((e) => [e.name, e.kind])
 		]);
-		o !== n && (r = Ae(e, t)), n = o, r();
+		o !== n && (r = ke(e, t)), n = o, r();
 	};
 	for (let e of [
 		"rows",
@@ -658,10 +658,10 @@ function ke(e, t) {
 	]) t.listen(e, i);
 	i();
 }
-function Ae(t, n) {
+function ke(t, n) {
 	let r = t.get("legend"), o = n.data.columns.filter((e) => e.kind !== "texts");
 	if (r.replaceChildren(), r.hidden = o.length === 0, r.hidden) return () => {};
-	if (r.append(je(n, o.map(({ name: e }) => e))), n.paint.scale) return r.append(Ne(n, n.paint.scale)), () => {};
+	if (r.append(Ae(n, o.map(({ name: e }) => e))), n.paint.scale) return r.append(Me(n, n.paint.scale)), () => {};
 	if (!n.paint.classes) return () => {};
 	let s = e("button", {
 		className: "link",
@@ -671,8 +671,8 @@ function Ae(t, n) {
 	});
 	s.onclick = () => n.showAll();
 	let c = e("ul", { className: "classes" });
-	n.names.forEach((e, t) => c.append(Me(n, e, t)));
-	let l = O(a(n.paint.classes.names.length, "class", "classes"));
+	n.names.forEach((e, t) => c.append(je(n, e, t)));
+	let l = k(a(n.paint.classes.names.length, "class", "classes"));
 	return l.append(s), r.append(l, c), () => {
 		s.disabled = !n.filtered;
 		let e = n.paint.colours(n.themeName);
@@ -681,17 +681,17 @@ function Ae(t, n) {
 		});
 	};
 }
-function O(t, n = "") {
+function k(t, n = "") {
 	return e("h2", {}, e("span", {
 		className: "name",
 		textContent: t,
 		title: t
 	}), e("small", { textContent: n }));
 }
-function je(t, n) {
+function Ae(t, n) {
 	let r = t.paint.column, i = e("select", { id: "color-by" });
 	i.setAttribute("aria-label", "Color by"), i.append(e("option", {
-		value: Oe,
+		value: De,
 		textContent: "nothing",
 		selected: !r
 	}));
@@ -700,7 +700,7 @@ function je(t, n) {
 		textContent: t,
 		selected: t === r?.name
 	}));
-	i.onchange = () => t.colourBy(i.value === Oe ? null : i.value);
+	i.onchange = () => t.colourBy(i.value === De ? null : i.value);
 	let a = e("div", { className: "chooser" }, e("label", {
 		htmlFor: "color-by",
 		textContent: "Color by"
@@ -744,7 +744,7 @@ function je(t, n) {
 	}
 	return c;
 }
-function Me(t, n, r) {
+function je(t, n, r) {
 	let i = e("button", {
 		className: "class",
 		title: n
@@ -763,7 +763,7 @@ function Me(t, n, r) {
 		t.show((t) => Number(e || t === r));
 	}, e("li", {}, i, a);
 }
-function Ne(t, n) {
+function Me(t, n) {
 	let r = t.paint.colours(t.themeName), o = e("div", {
 		className: "bar",
 		style: `background:linear-gradient(90deg,${r.slice(0, 256).filter((e, t) => t % 15 == 0).join(",")})`
@@ -800,18 +800,18 @@ function Ne(t, n) {
 	return c;
 }
 // src/frames.ts
-var k = 40, Pe = 1, A = 2, Fe = 3, Ie = class {
+var A = 40, Ne = 1, j = 2, Pe = 3, Fe = class {
 	steps = /* @__PURE__ */ new Uint16Array();
 	async decode(e) {
-		let t = new DataView(e, 0, k), n = t.getUint8(0);
-		if (n === Fe) return Le(e);
-		let r = t.getUint8(1), i = await C(e.slice(k)), a = {
+		let t = new DataView(e, 0, A), n = t.getUint8(0);
+		if (n === Pe) return Ie(e);
+		let r = t.getUint8(1), i = await C(e.slice(A)), a = {
 			run: t.getUint32(4, !0),
 			epoch: t.getUint32(8, !0),
 			epochs: t.getUint32(12, !0),
-			exact: n === A
+			exact: n === j
 		};
-		if (n === A) {
+		if (n === j) {
 			let e = new Float32Array(i), t = e.length / r, [n, o, s] = [
 				0,
 				1,
@@ -825,7 +825,7 @@ var k = 40, Pe = 1, A = 2, Fe = 3, Ie = class {
 			};
 		}
 		let o = new Uint16Array(i), s = o.length / r;
-		if (n === Pe) {
+		if (n === Ne) {
 			let e = this.steps.length / r;
 			for (let t = 0; t < r; t++) for (let n = 0; n < e; n++) o[t * s + n] = o[t * s + n] + this.steps[t * e + n];
 		}
@@ -846,8 +846,8 @@ var k = 40, Pe = 1, A = 2, Fe = 3, Ie = class {
 		};
 	}
 };
-async function Le(e) {
-	let t = new DataView(e).getUint32(k, !0), n = 44 + t, { begin: r, meta: i, sections: a } = JSON.parse(new TextDecoder().decode(new Uint8Array(e, 44, t))), o = {};
+async function Ie(e) {
+	let t = new DataView(e).getUint32(A, !0), n = 44 + t, { begin: r, meta: i, sections: a } = JSON.parse(new TextDecoder().decode(new Uint8Array(e, 44, t))), o = {};
 	for (let [t, r] of Object.entries(a)) o[t] = await C(e.slice(n, n + r)), n += r;
 	return {
 		begin: r,
@@ -855,7 +855,7 @@ async function Le(e) {
 		sections: o
 	};
 }
-function Re(e, t) {
+function Le(e, t) {
 	let n = [
 		["x", e.x],
 		["y", e.y],
@@ -867,14 +867,14 @@ function Re(e, t) {
 	});
 }
 // src/live.ts
-var ze = {
+var Re = {
 	starting: "Starting",
 	neighbors: "Finding neighbors",
 	graph: "Building the graph",
 	initialize: "Initializing",
 	layout: "Optimizing the layout",
 	train: "Training"
-}, j = 300, Be = 5e3, Ve = 5e4, He = 8, Ue = 3e3, We = class {
+}, ze = 300, Be = 5e3, Ve = 5e4, He = 8, Ue = 3e3, We = class {
 	page;
 	live;
 	frames = 0;
@@ -889,7 +889,7 @@ var ze = {
 	};
 	socket = null;
 	unsaid = [];
-	retry = j;
+	retry = ze;
 	touched = !1;
 	queue = Promise.resolve();
 	arrivals = [];
@@ -920,9 +920,9 @@ var ze = {
 	connect() {
 		let e = new URL(this.live.feed, location.href);
 		e.protocol = "ws:";
-		let t = new WebSocket(e), n = new Ie();
+		let t = new WebSocket(e), n = new Fe();
 		t.binaryType = "arraybuffer", t.onopen = () => {
-			this.retry = j;
+			this.retry = ze;
 			for (let e of this.unsaid.splice(0)) this.say(e);
 		}, t.onmessage = ({ data: e }) => {
 			if (typeof e == "string") return this.told(JSON.parse(e));
@@ -942,7 +942,7 @@ var ze = {
 		let { state: n, view: r, names: i, card: a } = this.page, o = await t.decode(e);
 		if ("begin" in o) return this.take(o);
 		if (o.x.length !== n.data.n) return location.reload();
-		Re(o, n.data.maps[0]), this.frames++, this.exact = o.exact ? o : null, this.page.dom.get("busy").hidden = !0, r.fresh &&= this.freshness(o.exact), this.grown || r.fresh || this.frames === 1 ? r.redraw() : r.moved(), this.grown = !1, await new Promise((e) => requestAnimationFrame(e)), a.place(), (o.exact || n.data.n <= Ve || this.frames % He === 1) && (r.settle(), i.locate(), this.page.panes[0].density.outdated(), this.touched || r.fit(!1)), this.socket?.readyState === WebSocket.OPEN && this.say({ type: "drawn" });
+		Le(o, n.data.maps[0]), this.frames++, this.exact = o.exact ? o : null, this.page.dom.get("busy").hidden = !0, r.fresh &&= this.freshness(o.exact), this.grown || r.fresh || this.frames === 1 ? r.redraw() : r.moved(), this.grown = !1, await new Promise((e) => requestAnimationFrame(e)), a.place(), (o.exact || n.data.n <= Ve || this.frames % He === 1) && (r.settle(), i.locate(), this.page.panes[0].density.outdated(), this.touched || r.fit(!1)), this.socket?.readyState === WebSocket.OPEN && this.say({ type: "drawn" });
 	}
 	take(e) {
 		let { state: t, view: n } = this.page, r = t.data.n;
@@ -971,7 +971,7 @@ var ze = {
 			});
 		};
 		let r = e("div", { className: "actions" }, this.parts.pause, this.parts.again);
-		this.live.projects && r.append(this.upload()), this.live.saves && r.append(this.saver("map", "Save map", "map.csv"), this.saver("model", "Save model", "map.vicinal")), t.append(O("Layout"), e("div", { className: "stage" }, this.parts.title, this.parts.bar, this.parts.note, this.parts.facts), e("div", { className: "parameters" }, ...n), r), this.live.parameters.length === 0 && (this.parts.again.hidden = !0);
+		this.live.projects && r.append(this.upload()), this.live.saves && r.append(this.saver("map", "Save map", "map.csv"), this.saver("model", "Save model", "map.vicinal")), t.append(k("Layout"), e("div", { className: "stage" }, this.parts.title, this.parts.bar, this.parts.note, this.parts.facts), e("div", { className: "parameters" }, ...n), r), this.live.parameters.length === 0 && (this.parts.again.hidden = !0);
 	}
 	saver(t, n, r) {
 		let i = e("button", {
@@ -1017,7 +1017,7 @@ var ze = {
 function Ge({ stage: e, epoch: t, n_epochs: n }) {
 	let r = n > 1;
 	return {
-		stage: ze[e] ?? e,
+		stage: Re[e] ?? e,
 		done: r ? t / n : null,
 		note: r ? `Epoch ${i(t)} of ${i(n)}` : ""
 	};
@@ -1266,18 +1266,18 @@ function st(e) {
 	};
 }
 // src/islands.ts
-var I = 64, ct = 3e5, lt = .08, ut = .004, dt = 6;
-function ft({ x: e, y: t, z: n }, r, i) {
-	let a = e.length, o = Math.max(1, Math.floor(a / ct)), s = (e) => Math.min(63, Math.max(0, Math.floor((e + 1) / 2 * I))), c = new Map(i.map((e, t) => [t, []]));
-	for (let e = 0; e < a; e += o) c.get(r[e])?.push(e);
-	let l = [];
-	for (let [r, u] of c) {
-		let c = Math.max(Math.min(dt, u.length), Math.min(lt * u.length, ut * a / o)), d = n ? [u] : mt(u, (n) => s(t[n]) * I + s(e[n]));
-		d.sort((e, t) => t.length - e.length), d.forEach((a, s) => {
-			a.length === 0 || s > 0 && a.length < c || l.push({
+var ct = 64, lt = 10, ut = 3e5, dt = .08, ft = .004, pt = 6;
+function mt({ x: e, y: t, z: n }, r, i) {
+	let a = e.length, o = Math.max(1, Math.floor(a / ut)), s = Math.min(ct, Math.max(lt, Math.round(Math.sqrt(a) * .9))), c = (e) => Math.min(s - 1, Math.max(0, Math.floor((e + 1) / 2 * s))), l = new Map(i.map((e, t) => [t, []]));
+	for (let e = 0; e < a; e += o) l.get(r[e])?.push(e);
+	let u = [];
+	for (let [r, d] of l) {
+		let l = Math.max(Math.min(pt, d.length), Math.min(dt * d.length, ft * a / o)), f = n ? [d] : gt(d, s, (n) => c(t[n]) * s + c(e[n]));
+		f.sort((e, t) => t.length - e.length), f.forEach((a, s) => {
+			a.length === 0 || s > 0 && a.length < l || u.push({
 				text: i[r],
 				code: r,
-				...gt({
+				...vt({
 					name: "",
 					x: e,
 					y: t,
@@ -1288,9 +1288,9 @@ function ft({ x: e, y: t, z: n }, r, i) {
 			});
 		});
 	}
-	return l.sort((e, t) => e.level - t.level || t.size - e.size);
+	return u.sort((e, t) => e.level - t.level || t.size - e.size);
 }
-function pt(e, t) {
+function ht(e, t) {
 	return e.map(({ name: e, place: n, size: r, level: i }) => {
 		let [a, o] = oe(n, t);
 		return {
@@ -1305,30 +1305,30 @@ function pt(e, t) {
 		};
 	}).sort((e, t) => e.level - t.level || t.size - e.size);
 }
-function mt(e, t) {
-	let n = /* @__PURE__ */ new Map();
-	for (let r of e) {
-		let e = t(r);
-		n.has(e) ? n.get(e).push(r) : n.set(e, [r]);
+function gt(e, t, n) {
+	let r = /* @__PURE__ */ new Map();
+	for (let t of e) {
+		let e = n(t);
+		r.has(e) ? r.get(e).push(t) : r.set(e, [t]);
 	}
-	let r = e.length / n.size / 4, i = new Set([...n].filter(([, e]) => e.length >= r).map(([e]) => e)), a = [];
-	for (let e of i) {
-		i.delete(e);
-		let t = [], r = [e];
-		for (; r.length;) {
-			let e = r.pop();
-			for (let r of n.get(e)) t.push(r);
-			for (let t of ht(e)) i.delete(t) && r.push(t);
+	let i = e.length / r.size / 4, a = new Set([...r].filter(([, e]) => e.length >= i).map(([e]) => e)), o = [];
+	for (let e of a) {
+		a.delete(e);
+		let n = [], i = [e];
+		for (; i.length;) {
+			let e = i.pop();
+			for (let t of r.get(e)) n.push(t);
+			for (let n of _t(e, t)) a.delete(n) && i.push(n);
 		}
-		a.push(t);
+		o.push(n);
 	}
-	return a;
+	return o;
 }
-function* ht(e) {
-	let [t, n] = [e % I, Math.floor(e / I)];
-	for (let e = n - 1; e <= n + 1; e++) for (let n = t - 1; n <= t + 1; n++) n >= 0 && e >= 0 && n < I && e < I && (yield e * I + n);
+function* _t(e, t) {
+	let [n, r] = [e % t, Math.floor(e / t)];
+	for (let e = r - 1; e <= r + 1; e++) for (let r = n - 1; r <= n + 1; r++) r >= 0 && e >= 0 && r < t && e < t && (yield e * t + r);
 }
-function gt({ x: e, y: t, z: n }, r) {
+function vt({ x: e, y: t, z: n }, r) {
 	let i = [
 		e,
 		t,
@@ -1350,11 +1350,11 @@ function gt({ x: e, y: t, z: n }, r) {
 	};
 }
 // src/names.ts
-var _t = 400, vt = 100, yt = 14e3, bt = 90, xt = 6, St = [
+var yt = 400, bt = 100, xt = 14e3, St = 90, Ct = 6, wt = [
 	26,
 	44,
 	64
-], Ct = [
+], Tt = [
 	-90,
 	90,
 	-45,
@@ -1363,7 +1363,7 @@ var _t = 400, vt = 100, yt = 14e3, bt = 90, xt = 6, St = [
 	135,
 	0,
 	180
-].map((e) => e * Math.PI / 180), wt = 3, Tt = class {
+].map((e) => e * Math.PI / 180), Et = 3, Dt = class {
 	layer;
 	lines;
 	state;
@@ -1383,7 +1383,7 @@ var _t = 400, vt = 100, yt = 14e3, bt = 90, xt = 6, St = [
 	}
 	locate() {
 		let { data: t, paint: n } = this.state, { classes: r } = n, i = [];
-		t.n >= vt && (r && r.names.length <= _t ? i = ft(this.view.places, r.codes, r.names) : this.view.places === t.maps[0] && (i = pt(t.meta.clusters, t.meta.maps[0].box))), this.layer.replaceChildren(), this.spots = i.slice(0, 360).map((t) => {
+		t.n >= bt && (r && r.names.length <= yt ? i = mt(this.view.places, r.codes, r.names) : this.view.places === t.maps[0] && (i = ht(t.meta.clusters, t.meta.maps[0].box))), this.layer.replaceChildren(), this.spots = i.slice(0, 360).map((t) => {
 			let n = e("span", {
 				textContent: t.text,
 				className: `level${Math.min(2, t.level)}`
@@ -1402,7 +1402,7 @@ var _t = 400, vt = 100, yt = 14e3, bt = 90, xt = 6, St = [
 		this.layer.style.display = this.lines.style.display = this.wanted ? "" : "none", this.placed = [];
 		let e = [];
 		if (this.wanted) {
-			let { width: n, height: r } = this.view.eye, i = Math.min(bt, Math.max(6, n * r / yt));
+			let { width: n, height: r } = this.view.eye, i = Math.min(St, Math.max(6, n * r / xt));
 			for (let a of this.spots) {
 				let o = this.placed.length < i ? this.fit(a, n, r) : null;
 				if (a.element.style.visibility = o ? "visible" : "hidden", o && (this.placed.push(o), a.element.style.transform = `translate(${Math.round(o.left)}px, ${Math.round(o.top)}px)`, o.line)) {
@@ -1423,7 +1423,7 @@ var _t = 400, vt = 100, yt = 14e3, bt = 90, xt = 6, St = [
 		this.lines.replaceChildren(...e);
 	}
 	fit(e, t, n) {
-		if (e.code >= 0 && this.state.shown[e.code] !== 1 || e.level > 0 && e.radius * this.view.eye.unit < xt) return null;
+		if (e.code >= 0 && this.state.shown[e.code] !== 1 || e.level > 0 && e.radius * this.view.eye.unit < Ct) return null;
 		let [r, i] = this.view.project(e.x, e.y, e.z);
 		if (r < 0 || i < 0 || r > t || i > n) return null;
 		let a = (t, n) => ({
@@ -1431,7 +1431,7 @@ var _t = 400, vt = 100, yt = 14e3, bt = 90, xt = 6, St = [
 			right: t + e.width / 2,
 			top: n - e.height / 2,
 			bottom: n + e.height / 2
-		}), o = (e) => e.left >= 2 && e.top >= 2 && e.right <= t - 2 && e.bottom <= n - 2 && this.placed.every((t) => Et(e, t) && (!t.line || !Dt(e, t.line))), s = a(r, i);
+		}), o = (e) => e.left >= 2 && e.top >= 2 && e.right <= t - 2 && e.bottom <= n - 2 && this.placed.every((t) => Ot(e, t) && (!t.line || !kt(e, t.line))), s = a(r, i);
 		if (o(s)) return {
 			...s,
 			text: e.text,
@@ -1439,14 +1439,14 @@ var _t = 400, vt = 100, yt = 14e3, bt = 90, xt = 6, St = [
 			line: null
 		};
 		if (e.level > 0) return null;
-		for (let t of St) for (let n of Ct) {
+		for (let t of wt) for (let n of Tt) {
 			let [s, c] = [r + Math.cos(n) * (t + e.width / 3), i + Math.sin(n) * t], l = a(s, c), u = [
 				r,
 				i,
 				Math.min(l.right, Math.max(l.left, r)),
 				Math.min(l.bottom, Math.max(l.top, i))
 			];
-			if (o(l) && this.placed.every((e) => !Dt(e, u))) return {
+			if (o(l) && this.placed.every((e) => !kt(e, u))) return {
 				...l,
 				text: e.text,
 				level: e.level,
@@ -1456,10 +1456,10 @@ var _t = 400, vt = 100, yt = 14e3, bt = 90, xt = 6, St = [
 		return null;
 	}
 };
-function Et(e, t) {
-	return e.left > t.right + wt || e.right < t.left - wt || e.top > t.bottom || e.bottom < t.top;
+function Ot(e, t) {
+	return e.left > t.right + Et || e.right < t.left - Et || e.top > t.bottom || e.bottom < t.top;
 }
-function Dt(e, [t, n, r, i]) {
+function kt(e, [t, n, r, i]) {
 	for (let a = 0; a <= 1; a += .125) {
 		let [o, s] = [t + (r - t) * a, n + (i - n) * a];
 		if (o > e.left && o < e.right && s > e.top && s < e.bottom) return !0;
@@ -1467,7 +1467,7 @@ function Dt(e, [t, n, r, i]) {
 	return !1;
 }
 // src/camera.ts
-var Ot = .22, kt = 1e-4, At = 20, jt = class {
+var At = .22, jt = 1e-4, Mt = 20, Nt = class {
 	width;
 	height;
 	deep;
@@ -1495,13 +1495,13 @@ var Ot = .22, kt = 1e-4, At = 20, jt = class {
 			turn: Float32Array.from(this.turned),
 			centre: this.centre,
 			distance: this.distance,
-			perspective: this.deep ? Ot : 0
+			perspective: this.deep ? At : 0
 		};
 	}
 	project(e, t, n = 0) {
 		let [r, i] = [e, t];
 		if (this.deep) {
-			let a = this.turned, o = 1 - (a[2] * e + a[5] * t + a[8] * n) * Ot;
+			let a = this.turned, o = 1 - (a[2] * e + a[5] * t + a[8] * n) * At;
 			r = (a[0] * e + a[3] * t + a[6] * n) / o, i = (a[1] * e + a[4] * t + a[7] * n) / o;
 		}
 		return [this.width / 2 + (r - this.centre[0]) * this.unit, this.height / 2 - (i - this.centre[1]) * this.unit];
@@ -1524,7 +1524,7 @@ var Ot = .22, kt = 1e-4, At = 20, jt = class {
 	}
 	zoom(e, t = this.width / 2, n = this.height / 2) {
 		let [r, i] = this.unproject(t, n);
-		this.distance = Math.min(At, Math.max(kt, this.distance / e));
+		this.distance = Math.min(Mt, Math.max(jt, this.distance / e));
 		let [a, o] = this.unproject(t, n);
 		this.centre = [this.centre[0] + r - a, this.centre[1] + i - o];
 	}
@@ -1535,7 +1535,7 @@ var Ot = .22, kt = 1e-4, At = 20, jt = class {
 			Math.cos(t),
 			Math.sin(t)
 		];
-		this.turned = L([
+		this.turned = I([
 			1,
 			0,
 			0,
@@ -1545,7 +1545,7 @@ var Ot = .22, kt = 1e-4, At = 20, jt = class {
 			0,
 			-a,
 			i
-		], L([
+		], I([
 			n,
 			0,
 			-r,
@@ -1564,12 +1564,12 @@ var Ot = .22, kt = 1e-4, At = 20, jt = class {
 		e.length === 9 && e.every(Number.isFinite) && (this.turned = e);
 	}
 };
-function L(e, t) {
+function I(e, t) {
 	let n = [];
 	for (let r = 0; r < 3; r++) for (let i = 0; i < 3; i++) n.push(e[i] * t[3 * r] + e[3 + i] * t[3 * r + 1] + e[6 + i] * t[3 * r + 2]);
 	return n;
 }
-function R({ x: e, y: t, z: n }, r, i) {
+function L({ x: e, y: t, z: n }, r, i) {
 	if (n) {
 		let r = Math.max(...[
 			e,
@@ -1583,7 +1583,7 @@ function R({ x: e, y: t, z: n }, r, i) {
 			height: 2.4 * r
 		};
 	}
-	let [[a, o], [s, c]] = [e, t].map((e) => Mt(i ? Float32Array.from(i, (t) => e[t]) : e, r));
+	let [[a, o], [s, c]] = [e, t].map((e) => Pt(i ? Float32Array.from(i, (t) => e[t]) : e, r));
 	return {
 		x: (a + o) / 2,
 		y: (s + c) / 2,
@@ -1591,7 +1591,7 @@ function R({ x: e, y: t, z: n }, r, i) {
 		height: c - s || .001
 	};
 }
-function Mt(e, t) {
+function Pt(e, t) {
 	if (t === 0) {
 		let [t, n] = [Infinity, -Infinity];
 		for (let r of e) r < t && (t = r), r > n && (n = r);
@@ -1601,7 +1601,7 @@ function Mt(e, t) {
 	return [n[r], n[n.length - 1 - r]];
 }
 // src/renderer.ts
-var Nt = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nuniform mat3 turn;\nuniform vec2 centre;\nuniform vec2 extent;\nuniform float perspective;\nuniform float size;\nuniform float levels[3];\nuniform sampler2D colours;\nuniform vec4 single;\nout vec4 colour;\nflat out float radius;\nvoid main() {\n  vec3 turned = turn * place;\n  float w = 1.0 - turned.z * perspective;\n  gl_Position = vec4((turned.xy - centre * w) / extent, -turned.z * 0.3 * w, w);\n  float diameter = size * levels[int(level)] / (perspective > 0.0 ? w : 1.0);\n  radius = diameter / 2.0;\n  // room for the smooth edge\n  gl_PointSize = diameter + 2.0;\n  int at = int(code);\n  colour = single.a > 0.0 ? single : texelFetch(colours, ivec2(at % 256, at / 256), 0);\n}", Pt = "#version 300 es\nprecision highp float;\nin vec4 colour;\nflat in float radius;\nuniform float opacity;\nuniform float ring;\nuniform bool solid;\nout vec4 painted;\nvoid main() {\n  float from = length(gl_PointCoord - 0.5) * (2.0 * radius + 2.0);\n  float cover = clamp(radius - from + 0.5, 0.0, 1.0);\n  if (ring > 0.0) cover *= clamp(from - radius + ring + 0.5, 0.0, 1.0);\n  if (solid && cover < 0.5) discard;\n  float alpha = cover * opacity * colour.a;\n  painted = vec4(colour.rgb * alpha, alpha);\n}", Ft = 12345, It = class {
+var Ft = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nuniform mat3 turn;\nuniform vec2 centre;\nuniform vec2 extent;\nuniform float perspective;\nuniform float size;\nuniform float levels[3];\nuniform sampler2D colours;\nuniform vec4 single;\nout vec4 colour;\nflat out float radius;\nvoid main() {\n  vec3 turned = turn * place;\n  float w = 1.0 - turned.z * perspective;\n  gl_Position = vec4((turned.xy - centre * w) / extent, -turned.z * 0.3 * w, w);\n  float diameter = size * levels[int(level)] / (perspective > 0.0 ? w : 1.0);\n  radius = diameter / 2.0;\n  // room for the smooth edge\n  gl_PointSize = diameter + 2.0;\n  int at = int(code);\n  colour = single.a > 0.0 ? single : texelFetch(colours, ivec2(at % 256, at / 256), 0);\n}", It = "#version 300 es\nprecision highp float;\nin vec4 colour;\nflat in float radius;\nuniform float opacity;\nuniform float ring;\nuniform bool solid;\nout vec4 painted;\nvoid main() {\n  float from = length(gl_PointCoord - 0.5) * (2.0 * radius + 2.0);\n  float cover = clamp(radius - from + 0.5, 0.0, 1.0);\n  if (ring > 0.0) cover *= clamp(from - radius + ring + 0.5, 0.0, 1.0);\n  if (solid && cover < 0.5) discard;\n  float alpha = cover * opacity * colour.a;\n  painted = vec4(colour.rgb * alpha, alpha);\n}", Lt = 12345, Rt = class {
 	canvas;
 	gl;
 	program;
@@ -1621,12 +1621,12 @@ var Nt = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nunif
 			powerPreference: "high-performance"
 		});
 		if (!t) throw Error("this browser has no WebGL 2, which draws the points; allow hardware acceleration in its settings or use another browser");
-		this.gl = t, this.program = Lt(t), this.places = t.createBuffer(), this.codes = t.createBuffer(), this.levels = t.createBuffer(), this.colours = t.createTexture(), t.useProgram(this.program), t.enable(t.BLEND), t.blendFunc(t.ONE, t.ONE_MINUS_SRC_ALPHA);
+		this.gl = t, this.program = zt(t), this.places = t.createBuffer(), this.codes = t.createBuffer(), this.levels = t.createBuffer(), this.colours = t.createTexture(), t.useProgram(this.program), t.enable(t.BLEND), t.blendFunc(t.ONE, t.ONE_MINUS_SRC_ALPHA);
 	}
 	setPlaces(e, t, n) {
 		let r = e.length, i = new Float32Array(3 * r);
 		for (let a = 0; a < r; a++) i[3 * a] = e[a], i[3 * a + 1] = t[a], n && (i[3 * a + 2] = n[a]);
-		this.deep = n !== null, this.fill("place", this.places, i, 3, this.gl.FLOAT), this.order.length !== r && (this.order = Rt(r));
+		this.deep = n !== null, this.fill("place", this.places, i, 3, this.gl.FLOAT), this.order.length !== r && (this.order = Bt(r));
 	}
 	setCodes(e) {
 		this.fill("code", this.codes, e, 1, e instanceof Uint8Array ? this.gl.UNSIGNED_BYTE : this.gl.UNSIGNED_SHORT);
@@ -1636,7 +1636,7 @@ var Nt = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nunif
 	}
 	setColours(e) {
 		let { gl: t } = this, n = Math.max(1, Math.ceil(e.length / 256)), r = new Uint8Array(256 * n * 4);
-		e.forEach((e, t) => r.set([...z(e).map((e) => Math.round(e * 255)), 255], 4 * t)), t.bindTexture(t.TEXTURE_2D, this.colours), t.texImage2D(t.TEXTURE_2D, 0, t.RGBA, 256, n, 0, t.RGBA, t.UNSIGNED_BYTE, r), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MIN_FILTER, t.NEAREST), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MAG_FILTER, t.NEAREST);
+		e.forEach((e, t) => r.set([...R(e).map((e) => Math.round(e * 255)), 255], 4 * t)), t.bindTexture(t.TEXTURE_2D, this.colours), t.texImage2D(t.TEXTURE_2D, 0, t.RGBA, 256, n, 0, t.RGBA, t.UNSIGNED_BYTE, r), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MIN_FILTER, t.NEAREST), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MAG_FILTER, t.NEAREST);
 	}
 	setShown(e) {
 		this.index("shown", e ? this.order.filter(e) : this.order);
@@ -1650,7 +1650,7 @@ var Nt = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nunif
 	draw(e, t, n) {
 		let { gl: r, canvas: i } = this;
 		r.viewport(0, 0, i.width, i.height);
-		let [a, o, s] = z(t);
+		let [a, o, s] = R(t);
 		r.clearColor(a, o, s, 1), r.clear(r.COLOR_BUFFER_BIT | r.DEPTH_BUFFER_BIT), r.uniformMatrix3fv(this.uniform("turn"), !1, e.turn), r.uniform2f(this.uniform("centre"), ...e.centre), r.uniform2f(this.uniform("extent"), e.distance * i.width / i.height, e.distance), r.uniform1f(this.uniform("perspective"), e.perspective), r.uniform1fv(this.uniform("levels"), [
 			1,
 			1.4,
@@ -1662,7 +1662,7 @@ var Nt = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nunif
 		let { gl: o } = this, s = this.indices.get(e);
 		if (!s?.n) return;
 		let c = this.deep && e === "shown";
-		c ? o.enable(o.DEPTH_TEST) : o.disable(o.DEPTH_TEST), o.uniform1i(this.uniform("solid"), Number(c)), o.uniform1f(this.uniform("size"), t), o.uniform1f(this.uniform("opacity"), c ? Math.max(n, .9) : n), o.uniform1f(this.uniform("ring"), i ?? 0), o.uniform4fv(this.uniform("single"), r ? [...z(r), 1] : [
+		c ? o.enable(o.DEPTH_TEST) : o.disable(o.DEPTH_TEST), o.uniform1i(this.uniform("solid"), Number(c)), o.uniform1f(this.uniform("size"), t), o.uniform1f(this.uniform("opacity"), c ? Math.max(n, .9) : n), o.uniform1f(this.uniform("ring"), i ?? 0), o.uniform4fv(this.uniform("single"), r ? [...R(r), 1] : [
 			0,
 			0,
 			0,
@@ -1687,16 +1687,16 @@ var Nt = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nunif
 		return this.uniforms.has(e) || this.uniforms.set(e, this.gl.getUniformLocation(this.program, e)), this.uniforms.get(e);
 	}
 };
-function z(e) {
+function R(e) {
 	return [
 		1,
 		3,
 		5
 	].map((t) => parseInt(e.slice(t, t + 2), 16) / 255);
 }
-function Lt(e) {
+function zt(e) {
 	let t = e.createProgram();
-	for (let [n, r] of [[e.VERTEX_SHADER, Nt], [e.FRAGMENT_SHADER, Pt]]) {
+	for (let [n, r] of [[e.VERTEX_SHADER, Ft], [e.FRAGMENT_SHADER, It]]) {
 		let i = e.createShader(n);
 		if (e.shaderSource(i, r), e.compileShader(i), !e.getShaderParameter(i, e.COMPILE_STATUS)) throw Error(`the points cannot be drawn here: ${e.getShaderInfoLog(i) ?? ""}`);
 		e.attachShader(t, i);
@@ -1704,8 +1704,8 @@ function Lt(e) {
 	if (e.linkProgram(t), !e.getProgramParameter(t, e.LINK_STATUS)) throw Error(`the points cannot be drawn here: ${e.getProgramInfoLog(t) ?? ""}`);
 	return t;
 }
-function Rt(e) {
-	let t = Uint32Array.from({ length: e }, (e, t) => t), n = Ft;
+function Bt(e) {
+	let t = Uint32Array.from({ length: e }, (e, t) => t), n = Lt;
 	for (let r = e - 1; r > 0; r--) {
 		n = Math.imul(n, 1664525) + 1013904223 >>> 0;
 		let e = Math.floor(n / 2 ** 32 * (r + 1));
@@ -1714,13 +1714,13 @@ function Rt(e) {
 	return t;
 }
 // src/state.ts
-var B = {
+var z = {
 	light: "#fcfcfb",
 	dark: "#14171c"
-}, V = {
+}, B = {
 	light: "#16181d",
 	dark: "#ffffff"
-}, zt = class {
+}, Vt = class {
 	data;
 	selected = [];
 	query = "";
@@ -1736,13 +1736,13 @@ var B = {
 	mask = null;
 	listeners = /* @__PURE__ */ new Map();
 	constructor(e) {
-		this.data = e, this.themeName = Vt(e.meta.theme), this.paint = T(e.n, e.meta.palette), this.colourBy(e.meta.color);
+		this.data = e, this.themeName = Ht(e.meta.theme), this.paint = me(e.n, e.meta.palette), this.colourBy(e.meta.color);
 	}
 	colourBy(e, t, n = this.scaleKind) {
 		let r = this.data.column(e), { palette: i } = this.data.meta;
 		this.scaleKind = n;
 		let a = r && D(r) && (t === "scale" || !(t === "classes" && E(r))) && (t === "scale" || !(r instanceof v));
-		this.paint = !r || r.kind === "texts" ? T(this.data.n, i) : a ? _e(r, n, i) : ge(r, i), this.describe(), this.changed("paint");
+		this.paint = !r || r.kind === "texts" ? me(this.data.n, i) : a ? _e(r, n, i) : ge(r, i), this.describe(), this.changed("paint");
 	}
 	get mode() {
 		return this.paint.classes ? "classes" : this.paint.scale ? "scale" : null;
@@ -1755,7 +1755,7 @@ var B = {
 		let { classes: e } = this.paint;
 		this.names = e ? [...e.names, ...e.missing ? ["unlabelled"] : []] : [];
 		let t = this.filters.get(this.paint.column?.name ?? "")?.names;
-		this.shown = Uint8Array.from(this.names, (e) => +!t?.has(e)), this.counts = Bt(e?.codes ?? null, this.names.length);
+		this.shown = Uint8Array.from(this.names, (e) => +!t?.has(e)), this.counts = V(e?.codes ?? null, this.names.length);
 	}
 	show(e) {
 		this.shown.forEach((t, n) => this.shown[n] = e(n));
@@ -1823,18 +1823,18 @@ var B = {
 		this.themeName = e, this.changed("theme");
 	}
 };
-function Bt(e, t, n) {
+function V(e, t, n) {
 	let r = new Uint32Array(t);
 	if (e === null) return r;
 	if (n) for (let t of n) r[e[t]]++;
 	else for (let t = 0; t < e.length; t++) r[e[t]]++;
 	return r;
 }
-function Vt(e) {
+function Ht(e) {
 	return e === "auto" ? matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light" : e;
 }
 // src/view.ts
-var Ht = .8, Ut = 48, Wt = 1.3, Gt = 11, Kt = .12, qt = 2e5, Jt = 250, Yt = 900, Xt = 25e4, Zt = 140, Qt = 1.1, $t = 56, en = .6, tn = 4, nn = 400, rn = class {
+var Ut = .8, Wt = 48, Gt = 1.3, Kt = 11, qt = .12, Jt = 2e5, Yt = 250, Xt = 900, Zt = 25e4, Qt = 140, $t = 1.1, en = 56, tn = .6, nn = 4, rn = 400, an = class {
 	canvas;
 	state;
 	renderer;
@@ -1847,7 +1847,7 @@ var Ht = .8, Ut = 48, Wt = 1.3, Gt = 11, Kt = .12, qt = 2e5, Jt = 250, Yt = 900,
 	moving = 0;
 	listeners = [];
 	constructor(e, t, n = 0) {
-		this.canvas = e, this.state = t, this.places = t.data.maps[n], this.renderer = new It(e), this.eye = new jt(1, 1, this.places.z !== null), this.resize(), e.addEventListener("webglcontextlost", (e) => e.preventDefault()), e.addEventListener("webglcontextrestored", () => location.reload());
+		this.canvas = e, this.state = t, this.places = t.data.maps[n], this.renderer = new Rt(e), this.eye = new Nt(1, 1, this.places.z !== null), this.resize(), e.addEventListener("webglcontextlost", (e) => e.preventDefault()), e.addEventListener("webglcontextrestored", () => location.reload());
 		let r = {
 			selected: () => t.selected,
 			found: () => t.found,
@@ -1858,7 +1858,7 @@ var Ht = .8, Ut = 48, Wt = 1.3, Gt = 11, Kt = .12, qt = 2e5, Jt = 250, Yt = 900,
 		t.listen("selected", i("selected")), t.listen("found", i("found")), t.listen("hover", i("hovered")), t.listen("paint", () => this.colour()), t.listen("theme", () => this.colour()), t.listen("shown", () => this.filter());
 	}
 	get animated() {
-		return this.state.data.n <= qt && !matchMedia("(prefers-reduced-motion: reduce)").matches;
+		return this.state.data.n <= Jt && !matchMedia("(prefers-reduced-motion: reduce)").matches;
 	}
 	onView(e) {
 		this.listeners.push(e);
@@ -1880,7 +1880,7 @@ var Ht = .8, Ut = 48, Wt = 1.3, Gt = 11, Kt = .12, qt = 2e5, Jt = 250, Yt = 900,
 		this.renderer.setShown(this.state.filtered ? (e) => this.state.visible(e) : null), this.request();
 	}
 	settle() {
-		this.ground = on(this.places), this.request();
+		this.ground = sn(this.places), this.request();
 	}
 	resizePoints(e) {
 		this.scale = Math.min(8, Math.max(.25, this.scale * e)), this.request();
@@ -1903,13 +1903,13 @@ var Ht = .8, Ut = 48, Wt = 1.3, Gt = 11, Kt = .12, qt = 2e5, Jt = 250, Yt = 900,
 	paint(e = this.canvas.width / this.eye.width, t = !1) {
 		let { state: n, renderer: r } = this;
 		if (n.data.n === 0) return;
-		let i = this.pointSize(), a = this.opacity(i), o = V[n.themeName], s = r.count("selected") > 0 || r.count("found") > 0, c = Math.max(tn, 1.25 * i) * e, l = this.moving && !t ? Xt : Infinity, u = [{
+		let i = this.pointSize(), a = this.opacity(i), o = B[n.themeName], s = r.count("selected") > 0 || r.count("found") > 0, c = Math.max(nn, 1.25 * i) * e, l = this.moving && !t ? Zt : Infinity, u = [{
 			rows: "shown",
 			size: i * e,
 			opacity: s ? .22 * a : a,
 			limit: l
 		}];
-		for (let t of ["selected", "found"]) r.count(t) <= nn && u.push({
+		for (let t of ["selected", "found"]) r.count(t) <= rn && u.push({
 			rows: t,
 			size: c + 2 * e,
 			opacity: .9,
@@ -1917,7 +1917,7 @@ var Ht = .8, Ut = 48, Wt = 1.3, Gt = 11, Kt = .12, qt = 2e5, Jt = 250, Yt = 900,
 		}), u.push({
 			rows: t,
 			size: c,
-			opacity: r.count(t) <= nn ? 1 : Math.max(.6, a)
+			opacity: r.count(t) <= rn ? 1 : Math.max(.6, a)
 		});
 		let [d, f] = [Math.max(8, 1.8 * i) * e, 2 * e];
 		u.push({
@@ -1930,7 +1930,7 @@ var Ht = .8, Ut = 48, Wt = 1.3, Gt = 11, Kt = .12, qt = 2e5, Jt = 250, Yt = 900,
 			opacity: 1,
 			single: o,
 			ring: f
-		}), r.draw(this.eye.camera, B[n.themeName], u);
+		}), r.draw(this.eye.camera, z[n.themeName], u);
 	}
 	project(e, t, n = 0) {
 		return this.eye.project(e, t, n);
@@ -1986,16 +1986,16 @@ var Ht = .8, Ut = 48, Wt = 1.3, Gt = 11, Kt = .12, qt = 2e5, Jt = 250, Yt = 900,
 	moves() {
 		clearTimeout(this.moving), this.moving = window.setTimeout(() => {
 			this.moving = 0, this.request();
-		}, Zt), this.changed();
+		}, Qt), this.changed();
 	}
 	async fit(e = !0) {
 		if (this.state.data.n === 0) return;
-		let t = R(this.places, 0), n = R(this.places, .001), r = Math.max(n.width / t.width, n.height / t.height);
-		await this.frame(r < en ? n : t, e);
+		let t = L(this.places, 0), n = L(this.places, .001), r = Math.max(n.width / t.width, n.height / t.height);
+		await this.frame(r < tn ? n : t, e);
 	}
 	async zoomTo(e) {
 		if (this.eye.deep) return this.look(this.centreOf(e), Math.min(this.eye.distance, .5));
-		let t = R(this.places, 0, e), n = this.eye.distance < .15 ? .02 : .15;
+		let t = L(this.places, 0, e), n = this.eye.distance < .15 ? .02 : .15;
 		await this.frame({
 			...t,
 			width: Math.max(t.width, n),
@@ -2011,7 +2011,7 @@ var Ht = .8, Ut = 48, Wt = 1.3, Gt = 11, Kt = .12, qt = 2e5, Jt = 250, Yt = 900,
 		return [t[0], t[1]];
 	}
 	async frame(e, t) {
-		let { width: n, height: r } = this.eye, i = Math.max(.5, 1 - $t / r), a = Math.max(e.height / i, e.width * r / n) / 2 * Qt || 1;
+		let { width: n, height: r } = this.eye, i = Math.max(.5, 1 - en / r), a = Math.max(e.height / i, e.width * r / n) / 2 * $t || 1;
 		await this.look([e.x, e.y - a * (1 - i)], a, t);
 	}
 	async look(e, t, n = !0) {
@@ -2022,7 +2022,7 @@ var Ht = .8, Ut = 48, Wt = 1.3, Gt = 11, Kt = .12, qt = 2e5, Jt = 250, Yt = 900,
 			centre: e,
 			distance: t
 		}];
-		await this.animate(n && this.animated ? Jt : 0, (e) => {
+		await this.animate(n && this.animated ? Yt : 0, (e) => {
 			this.eye.distance = e === 1 ? i.distance : r.distance * (i.distance / r.distance) ** e, this.eye.centre = [0, 1].map((t) => r.centre[t] + (i.centre[t] - r.centre[t]) * e), this.changed();
 		});
 	}
@@ -2035,12 +2035,12 @@ var Ht = .8, Ut = 48, Wt = 1.3, Gt = 11, Kt = .12, qt = 2e5, Jt = 250, Yt = 900,
 			y: t.y.slice(),
 			z: t.z?.slice() ?? null
 		};
-		await this.animate(this.animated ? Yt : 0, (e) => {
+		await this.animate(this.animated ? Xt : 0, (e) => {
 			if (this.places = e === 1 ? n : r, e < 1) for (let i of [
 				"x",
 				"y",
 				"z"
-			]) an(t[i], n[i], e, r[i]);
+			]) on(t[i], n[i], e, r[i]);
 			this.moved();
 		}), this.settle();
 	}
@@ -2056,24 +2056,24 @@ var Ht = .8, Ut = 48, Wt = 1.3, Gt = 11, Kt = .12, qt = 2e5, Jt = 250, Yt = 900,
 		});
 	}
 	pointSize() {
-		let { width: e, height: t } = this.eye, n = this.ground * Math.min(e, t) ** 2, r = Math.max(.4, 1.1 / this.eye.distance) ** .6, i = Math.sqrt(Ht * n * 4 / Math.PI / Math.max(1, this.state.data.n)) * r;
-		return Math.min(Gt, Math.max(Wt, i)) * this.scale;
+		let { width: e, height: t } = this.eye, n = this.ground * Math.min(e, t) ** 2, r = Math.max(.4, 1.1 / this.eye.distance) ** .6, i = Math.sqrt(Ut * n * 4 / Math.PI / Math.max(1, this.state.data.n)) * r;
+		return Math.min(Kt, Math.max(Gt, i)) * this.scale;
 	}
 	opacity(e) {
 		let t = this.ground * (2 * this.eye.unit) ** 2, n = this.state.data.n * Math.PI * e * e / 4 / t;
-		return Math.min(.92, Math.max(Kt, .92 / Math.max(1, n) ** .55));
+		return Math.min(.92, Math.max(qt, .92 / Math.max(1, n) ** .55));
 	}
 };
-function an(e, t, n, r) {
+function on(e, t, n, r) {
 	if (e && t && r) for (let i = 0; i < e.length; i++) r[i] = e[i] + (t[i] - e[i]) * n;
 }
-function on({ x: e, y: t }) {
-	let n = /* @__PURE__ */ new Uint8Array(2304), r = (e) => Math.min(47, Math.max(0, Math.floor((e + 1) / 2 * Ut)));
-	for (let i = 0; i < e.length; i++) n[r(t[i]) * Ut + r(e[i])] = 1;
+function sn({ x: e, y: t }) {
+	let n = /* @__PURE__ */ new Uint8Array(2304), r = (e) => Math.min(47, Math.max(0, Math.floor((e + 1) / 2 * Wt)));
+	for (let i = 0; i < e.length; i++) n[r(t[i]) * Wt + r(e[i])] = 1;
 	return n.reduce((e, t) => e + t, 0) / n.length;
 }
 // src/pane.ts
-var sn = "Map of points. Arrow keys move, plus and minus zoom, 0 shows everything, L draws a lasso, Enter inspects the point in the middle, question mark lists all keys.", cn = class {
+var cn = "Map of points. Arrow keys move, plus and minus zoom, 0 shows everything, L draws a lasso, Enter inspects the point in the middle, question mark lists all keys.", ln = class {
 	map;
 	element;
 	view;
@@ -2088,7 +2088,7 @@ var sn = "Map of points. Arrow keys move, plus and minus zoom, 0 shows everythin
 			className: "map",
 			tabIndex: 0
 		});
-		n.get("map") || (o.id = "map"), o.setAttribute("role", "application"), o.setAttribute("aria-label", sn);
+		n.get("map") || (o.id = "map"), o.setAttribute("role", "application"), o.setAttribute("aria-label", cn);
 		let s = e("canvas", {
 			className: "contours",
 			hidden: !0
@@ -2099,11 +2099,11 @@ var sn = "Map of points. Arrow keys move, plus and minus zoom, 0 shows everythin
 			class: "lasso",
 			"aria-hidden": "true"
 		}, this.path), u = e("div", { className: "names" });
-		u.setAttribute("aria-hidden", "true"), this.element = e("div", { className: "pane" }, o, s, c, u, l, this.title), n.get("panes").append(this.element), this.view = new rn(o, r, i), this.names = new Tt(u, c, r, this.view), this.density = new Qe(s, r, this.view), this.gestures = new ot(this.view, {
+		u.setAttribute("aria-hidden", "true"), this.element = e("div", { className: "pane" }, o, s, c, u, l, this.title), n.get("panes").append(this.element), this.view = new an(o, r, i), this.names = new Dt(u, c, r, this.view), this.density = new Qe(s, r, this.view), this.gestures = new ot(this.view, {
 			hover: (e) => a.hover(e, this),
 			pick: (e, t) => this.pick(r, e, t, a),
 			lasso: (e, t) => {
-				r.select(ln(r.selected, this.view.within(e), t)), a.lassoEnd();
+				r.select(un(r.selected, this.view.within(e), t)), a.lassoEnd();
 			},
 			drawing: (e) => this.path.setAttribute("d", e.length ? `M${e.map(([e, t]) => `${e.toFixed(1)} ${t.toFixed(1)}`).join("L")}Z` : ""),
 			moved: a.moved
@@ -2112,7 +2112,7 @@ var sn = "Map of points. Arrow keys move, plus and minus zoom, 0 shows everythin
 		}), this.entitle(r);
 	}
 	pick(e, t, n, r) {
-		r.hover(t, this), t >= 0 ? e.select(ln(e.selected, [t], n)) : n === "replace" && e.selected.length && e.select([]);
+		r.hover(t, this), t >= 0 ? e.select(un(e.selected, [t], n)) : n === "replace" && e.selected.length && e.select([]);
 	}
 	entitle(e) {
 		this.title.textContent = e.data.maps[this.map].name, this.title.hidden = e.data.maps.length < 2;
@@ -2124,14 +2124,14 @@ var sn = "Map of points. Arrow keys move, plus and minus zoom, 0 shows everythin
 		await this.view.draw(), this.names.locate();
 	}
 };
-function ln(e, t, n) {
+function un(e, t, n) {
 	if (n === "replace") return t;
 	let r = new Set(t);
 	return n === "add" ? [.../* @__PURE__ */ new Set([...e, ...t])] : e.filter((e) => !r.has(e));
 }
 // src/picture.ts
-var H = 210, U = 20, un = 20, W = 48, G = 40, dn = 24, K = "Inter, \"Segoe UI\", system-ui, -apple-system, \"Helvetica Neue\", Arial, sans-serif", fn = 4e4;
-function pn(t) {
+var H = 210, U = 20, dn = 20, W = 48, G = 40, fn = 24, K = "Inter, \"Segoe UI\", system-ui, -apple-system, \"Helvetica Neue\", Arial, sans-serif", pn = 4e4;
+function mn(t) {
 	let n = t.dom.get("picture-dialog"), r = [
 		[
 			"PNG, 1×",
@@ -2151,7 +2151,7 @@ function pn(t) {
 		[
 			"SVG",
 			"svg",
-			() => hn(t)
+			() => gn(t)
 		]
 	].map(([t, r, i]) => {
 		let a = e("button", {
@@ -2171,21 +2171,21 @@ function pn(t) {
 	}), e("div", { className: "actions" }, ...r, i)), n.showModal();
 }
 async function q(t, n) {
-	let { width: r, height: i, panes: a } = _n(t), o = e("canvas", {
+	let { width: r, height: i, panes: a } = vn(t), o = e("canvas", {
 		width: Math.round(r * n),
 		height: Math.round(i * n)
 	}), s = o.getContext("2d");
-	s.scale(n, n), s.fillStyle = B[t.state.themeName], s.fillRect(0, 0, r, i);
+	s.scale(n, n), s.fillStyle = z[t.state.themeName], s.fillRect(0, 0, r, i);
 	for (let { pane: e, x: r, y: i } of a) {
 		let { eye: a } = e.view;
-		s.drawImage(mn(e, n), r, i, a.width, a.height), e.density.wanted && En(s, t, e, r, i);
-		for (let n of e.names.placed) Cn(s, t, n, r, i);
+		s.drawImage(hn(e, n), r, i, a.width, a.height), e.density.wanted && Dn(s, t, e, r, i);
+		for (let n of e.names.placed) wn(s, t, n, r, i);
 	}
-	for (let e of yn(t, r)) Sn(s, t, e);
+	for (let e of bn(t, r)) Cn(s, t, e);
 	let c = await new Promise((e) => o.toBlob(e, "image/png"));
-	c && l(`${Dn(t)}.png`, c);
+	c && l(`${On(t)}.png`, c);
 }
-function mn(t, n) {
+function hn(t, n) {
 	let { canvas: r, eye: i } = t.view, a = [r.width, r.height];
 	[r.width, r.height] = [Math.round(i.width * n), Math.round(i.height * n)], t.view.paint(n, !0);
 	let o = e("canvas", {
@@ -2194,8 +2194,8 @@ function mn(t, n) {
 	});
 	return o.getContext("2d").drawImage(r, 0, 0), [r.width, r.height] = a, t.view.paint(), o;
 }
-function hn(e) {
-	let { width: n, height: r, panes: i } = _n(e), { state: a } = e, o = t("svg", {
+function gn(e) {
+	let { width: n, height: r, panes: i } = vn(e), { state: a } = e, o = t("svg", {
 		xmlns: "http://www.w3.org/2000/svg",
 		width: n,
 		height: r,
@@ -2206,7 +2206,7 @@ function hn(e) {
 	o.append(t("title", {}, a.data.meta.title), t("rect", {
 		width: n,
 		height: r,
-		fill: B[a.themeName]
+		fill: z[a.themeName]
 	})), i.forEach(({ pane: n, x: r, y: i }, s) => {
 		let { eye: c } = n.view, l = t("clipPath", { id: `pane${s}` }, t("rect", {
 			width: c.width,
@@ -2215,29 +2215,29 @@ function hn(e) {
 			transform: `translate(${r} ${i})`,
 			"clip-path": `url(#pane${s})`
 		}, l);
-		if (u.append(gn(e, n)), n.density.wanted) for (let e of n.density.contours) u.append(t("path", {
-			d: Tn(n, e),
+		if (u.append(_n(e, n)), n.density.wanted) for (let e of n.density.contours) u.append(t("path", {
+			d: En(n, e),
 			fill: "none",
 			stroke: P(a),
 			"stroke-opacity": .6
 		}));
-		for (let t of n.names.placed) u.append(...wn(e, t));
+		for (let t of n.names.placed) u.append(...Tn(e, t));
 		o.append(u);
 	});
-	for (let t of yn(e, n)) o.append(xn(e, t));
+	for (let t of bn(e, n)) o.append(Sn(e, t));
 	let s = new XMLSerializer().serializeToString(o);
-	l(`${Dn(e)}.svg`, new Blob([`<?xml version="1.0" encoding="UTF-8"?>\n${s}`], { type: "image/svg+xml" }));
+	l(`${On(e)}.svg`, new Blob([`<?xml version="1.0" encoding="UTF-8"?>\n${s}`], { type: "image/svg+xml" }));
 }
-function gn(e, n) {
+function _n(e, n) {
 	let { state: r } = e, { eye: i } = n.view, a = i.projectAll(n.view.places), o = n.view.pointSize() / 2, s = [];
 	for (let e = 0; e < r.data.n; e++) {
 		let [t, n] = [a[2 * e], a[2 * e + 1]];
 		t > -o && n > -o && t < i.width + o && n < i.height + o && r.visible(e) && s.push(e);
 	}
-	if (s.length > fn) return t("image", {
+	if (s.length > pn) return t("image", {
 		width: i.width,
 		height: i.height,
-		href: mn(n, 2).toDataURL("image/png")
+		href: hn(n, 2).toDataURL("image/png")
 	});
 	let c = new Set(r.selected), l = t("g", { "fill-opacity": .85 });
 	for (let e of s) {
@@ -2251,7 +2251,7 @@ function gn(e, n) {
 	}
 	return l;
 }
-function _n(e) {
+function vn(e) {
 	let t = e.dom.get("panes").getBoundingClientRect(), n = e.panes.map((e) => {
 		let { left: n, top: r } = e.element.getBoundingClientRect();
 		return {
@@ -2259,14 +2259,14 @@ function _n(e) {
 			x: n - t.left,
 			y: r - t.top + W
 		};
-	}), r = vn(e).length, i = Math.max(t.height + W, 68 + r * un + U);
+	}), r = yn(e).length, i = Math.max(t.height + W, 68 + r * dn + U);
 	return {
 		width: t.width + (r ? H : 0),
 		height: i,
 		panes: n
 	};
 }
-function vn(e) {
+function yn(e) {
 	let { state: t } = e, n = t.paint.colours(t.themeName);
 	if (t.paint.scale) return [...Array.from({ length: 4 }, () => ({
 		text: "",
@@ -2290,7 +2290,7 @@ function vn(e) {
 		shown: !0
 	}), a;
 }
-function yn(e, t) {
+function bn(e, t) {
 	let { state: n } = e, r = [{
 		kind: "text",
 		x: U,
@@ -2305,7 +2305,7 @@ function yn(e, t) {
 		kind: "text",
 		x: s,
 		y: 31,
-		text: bn(a.name),
+		text: xn(a.name),
 		bold: !0
 	}), o) {
 		r.push({
@@ -2322,9 +2322,9 @@ function yn(e, t) {
 			size: 11
 		});
 	}
-	return vn(e).forEach(({ text: e, colour: n, n: a }, o) => {
+	return yn(e).forEach(({ text: e, colour: n, n: a }, o) => {
 		if (!e) return;
-		let c = 54 + o * un;
+		let c = 54 + o * dn;
 		n && r.push({
 			kind: "disc",
 			x: s + 5,
@@ -2334,7 +2334,7 @@ function yn(e, t) {
 			kind: "text",
 			x: s + (n ? 18 : 0),
 			y: c + 4.5,
-			text: bn(e)
+			text: xn(e)
 		}), a && r.push({
 			kind: "text",
 			x: t - U,
@@ -2344,10 +2344,10 @@ function yn(e, t) {
 		});
 	}), r;
 }
-function bn(e) {
-	return e.length > dn ? `${e.slice(0, 23)}…` : e;
+function xn(e) {
+	return e.length > fn ? `${e.slice(0, 23)}…` : e;
 }
-function xn(e, { kind: n, x: r, y: i, text: a, colour: o, bold: s, size: c, anchor: l }) {
+function Sn(e, { kind: n, x: r, y: i, text: a, colour: o, bold: s, size: c, anchor: l }) {
 	if (n === "disc") return t("circle", {
 		cx: r,
 		cy: i,
@@ -2368,24 +2368,24 @@ function xn(e, { kind: n, x: r, y: i, text: a, colour: o, bold: s, size: c, anch
 	return t("text", {
 		x: r,
 		y: i,
-		fill: V[e.state.themeName],
+		fill: B[e.state.themeName],
 		"font-weight": s ? 600 : 400,
 		"font-size": c ?? 12.5,
 		"text-anchor": l ?? "start"
 	}, a);
 }
-function Sn(e, t, { kind: n, x: r, y: i, text: a, colour: o, bold: s, size: c, anchor: l }) {
+function Cn(e, t, { kind: n, x: r, y: i, text: a, colour: o, bold: s, size: c, anchor: l }) {
 	n === "disc" ? (e.fillStyle = o, e.beginPath(), e.arc(r, i, 5, 0, 2 * Math.PI), e.fill()) : n === "bar" ? t.state.paint.colours(t.state.themeName).slice(0, 256).forEach((t, n) => {
 		e.fillStyle = t, e.fillRect(r + n * .6640625, i - 2, 1.1640625, 10);
-	}) : (e.font = `${s ? 600 : 400} ${c ?? 12.5}px ${K}`, e.fillStyle = V[t.state.themeName], e.textAlign = l === "end" ? "right" : l === "middle" ? "center" : "left", e.fillText(a, r, i));
+	}) : (e.font = `${s ? 600 : 400} ${c ?? 12.5}px ${K}`, e.fillStyle = B[t.state.themeName], e.textAlign = l === "end" ? "right" : l === "middle" ? "center" : "left", e.fillText(a, r, i));
 }
-function Cn(e, t, n, r, i) {
-	e.font = `600 ${n.level ? 11.5 : 12.5}px ${K}`, e.textAlign = "center", e.lineJoin = "round", n.line && (e.strokeStyle = V[t.state.themeName], e.lineWidth = .8, e.beginPath(), e.moveTo(r + n.line[0], i + n.line[1]), e.lineTo(r + n.line[2], i + n.line[3]), e.stroke());
+function wn(e, t, n, r, i) {
+	e.font = `600 ${n.level ? 11.5 : 12.5}px ${K}`, e.textAlign = "center", e.lineJoin = "round", n.line && (e.strokeStyle = B[t.state.themeName], e.lineWidth = .8, e.beginPath(), e.moveTo(r + n.line[0], i + n.line[1]), e.lineTo(r + n.line[2], i + n.line[3]), e.stroke());
 	let [a, o] = [r + (n.left + n.right) / 2, i + (n.top + n.bottom) / 2 + 4.2];
-	e.strokeStyle = B[t.state.themeName], e.lineWidth = 4, e.strokeText(n.text, a, o), e.fillStyle = V[t.state.themeName], e.fillText(n.text, a, o);
+	e.strokeStyle = z[t.state.themeName], e.lineWidth = 4, e.strokeText(n.text, a, o), e.fillStyle = B[t.state.themeName], e.fillText(n.text, a, o);
 }
-function wn(e, n) {
-	let r = [], i = V[e.state.themeName];
+function Tn(e, n) {
+	let r = [], i = B[e.state.themeName];
 	if (n.line) {
 		let [e, a, o, s] = n.line.map((e) => e.toFixed(1));
 		r.push(t("line", {
@@ -2402,7 +2402,7 @@ function wn(e, n) {
 		y: ((n.top + n.bottom) / 2 + 4.2).toFixed(1)
 	}, o = {
 		fill: i,
-		stroke: B[e.state.themeName],
+		stroke: z[e.state.themeName],
 		"stroke-width": 3.5,
 		"stroke-linejoin": "round",
 		"paint-order": "stroke",
@@ -2415,32 +2415,32 @@ function wn(e, n) {
 		"font-size": n.level ? 11.5 : 12.5
 	}, n.text)), r;
 }
-function Tn(e, t) {
+function En(e, t) {
 	let n = (t, n) => e.view.project(t, n).map((e) => e.toFixed(1)).join(" ");
 	return t.map(([e, t, r, i]) => `M${n(e, t)}L${n(r, i)}`).join("");
 }
-function En(e, t, n, r, i) {
+function Dn(e, t, n, r, i) {
 	e.save(), e.translate(r, i), e.strokeStyle = P(t.state), e.globalAlpha = .6;
-	for (let t of n.density.contours) e.stroke(new Path2D(Tn(n, t)));
+	for (let t of n.density.contours) e.stroke(new Path2D(En(n, t)));
 	e.restore();
 }
-function Dn(e) {
+function On(e) {
 	return e.state.data.meta.title.replace(/[^\p{L}\p{N}._ -]+/gu, "").trim().slice(0, 80) || "map";
 }
 // src/search.ts
-var J = 50, On = 120;
-function kn(e, t, n) {
+var J = 50, kn = 120;
+function An(e, t, n) {
 	let r = e.get("query"), i = e.get("found");
 	e.page.querySelector(".search .glyph").append(c("search"));
 	let a = 0, o = [], s = () => {
 		let e = r.value.trim().toLowerCase();
-		o = e ? An(t, e) : [], t.found = o, t.changed("found"), i.hidden = !e, i.replaceChildren(...e ? jn(t, o, n, () => l()) : []);
+		o = e ? jn(t, e) : [], t.found = o, t.changed("found"), i.hidden = !e, i.replaceChildren(...e ? Mn(t, o, n, () => l()) : []);
 	}, l = () => {
 		let e = r.value.trim(), n = o;
 		t.found = [], t.changed("found"), t.select(n, e);
 	};
 	r.oninput = () => {
-		clearTimeout(a), a = window.setTimeout(s, On);
+		clearTimeout(a), a = window.setTimeout(s, kn);
 	}, r.onkeydown = (e) => {
 		e.key === "Enter" ? (clearTimeout(a), s(), o.length && l()) : e.key === "ArrowDown" ? (e.preventDefault(), i.querySelector("ul button")?.focus()) : e.key === "Escape" && (e.stopPropagation(), r.value = "", s(), r.blur());
 	}, i.onkeydown = (e) => {
@@ -2454,7 +2454,7 @@ function kn(e, t, n) {
 		n ? n.querySelector("button").focus() : e.key === "ArrowUp" && r.focus();
 	}, t.listen("shown", () => r.value && s());
 }
-function An(e, t) {
+function jn(e, t) {
 	let { data: n } = e, r = new Uint8Array(n.n);
 	n.ids.mark(t, r);
 	for (let e of n.columns) e.mark(t, r);
@@ -2462,7 +2462,7 @@ function An(e, t) {
 	for (let t = 0; t < n.n; t++) r[t] && e.visible(t) && i.push(t);
 	return i;
 }
-function jn(t, n, r, i) {
+function Mn(t, n, r, i) {
 	let { data: o } = t, s = e("p", { className: "summary" }, e("span", { textContent: n.length ? a(n.length, "match", "matches") : "No match" }));
 	if (n.length === 0) return [s];
 	s.append(e("button", {
@@ -2490,8 +2490,8 @@ function jn(t, n, r, i) {
 }
 // src/statistics.ts
 var Y = 24;
-function Mn(e, t) {
-	let n = In(e.values, t, 1), r = In(e.values, t, 0);
+function Nn(e, t) {
+	let n = Ln(e.values, t, 1), r = Ln(e.values, t, 0);
 	if (n.n === 0 || r.n === 0) return null;
 	let i = Math.sqrt((n.variance * n.n + r.variance * r.n) / (n.n + r.n));
 	return {
@@ -2501,7 +2501,7 @@ function Mn(e, t) {
 		meanOfRest: r.mean
 	};
 }
-function Nn(e, t) {
+function Pn(e, t) {
 	let n = [new Uint32Array(e.names.length + 1), new Uint32Array(e.names.length + 1)], r = [0, 0];
 	for (let i = 0; i < e.codes.length; i++) {
 		let a = +!!t[i];
@@ -2520,10 +2520,10 @@ function Nn(e, t) {
 		});
 	}), i;
 }
-function Pn(e, t) {
-	return e.map((e) => e instanceof y ? Mn(e, t) : e instanceof v ? Nn(e, t) : null).filter((e) => e !== null && Math.abs(e.effect) >= .2).sort((e, t) => Math.abs(t.effect) - Math.abs(e.effect));
+function Fn(e, t) {
+	return e.map((e) => e instanceof y ? Nn(e, t) : e instanceof v ? Pn(e, t) : null).filter((e) => e !== null && Math.abs(e.effect) >= .2).sort((e, t) => Math.abs(t.effect) - Math.abs(e.effect));
 }
-function Fn({ values: e, low: t, high: n }, r) {
+function In({ values: e, low: t, high: n }, r) {
 	let i = [Array(Y).fill(0), Array(Y).fill(0)], a = [0, 0];
 	for (let o = 0; o < e.length; o++) {
 		let s = e[o];
@@ -2539,7 +2539,7 @@ function Fn({ values: e, low: t, high: n }, r) {
 		rest: o(0)
 	};
 }
-function In(e, t, n) {
+function Ln(e, t, n) {
 	let [r, i, a] = [
 		0,
 		0,
@@ -2560,9 +2560,9 @@ function In(e, t, n) {
 }
 // src/table.ts
 var X = 500;
-function Ln(t, n, r, o) {
+function Rn(t, n, r, o) {
 	let s = t.get("table-dialog"), { data: c } = n, u = e("tbody"), [d, f] = [-1, 1], p = ["id", ...c.columns.map(({ name: e }) => e)], m = e("tr"), h = () => {
-		u.replaceChildren(...zn(c, r, d, f).slice(0, X).map((e) => Rn(c, e, o))), [...m.children].forEach((e, t) => e.setAttribute("aria-sort", t === d + 1 ? f > 0 ? "ascending" : "descending" : "none"));
+		u.replaceChildren(...Bn(c, r, d, f).slice(0, X).map((e) => zn(c, e, o))), [...m.children].forEach((e, t) => e.setAttribute("aria-sort", t === d + 1 ? f > 0 ? "ascending" : "descending" : "none"));
 	};
 	p.forEach((t, n) => {
 		let r = e("button", {
@@ -2597,7 +2597,7 @@ function Ln(t, n, r, o) {
 	}, e("table", {}, e("thead", {}, m), u));
 	b.setAttribute("role", "region"), b.setAttribute("aria-label", "Selected rows"), s.replaceChildren(e("header", {}, e("h2", { textContent: "Selected rows" }), e("small", { textContent: v })), b, e("div", { className: "actions" }, _, g, y)), h(), s.open || s.showModal();
 }
-function Rn(t, n, r) {
+function zn(t, n, r) {
 	let i = t.columns.map((t) => e("td", {
 		textContent: t.text(n),
 		className: t instanceof y ? "number" : ""
@@ -2607,7 +2607,7 @@ function Rn(t, n, r) {
 	}), ...i);
 	return a.onmouseenter = () => r(n), a;
 }
-function zn(e, t, n, r) {
+function Bn(e, t, n, r) {
 	if (n < -1 || n === -1 && r === 1) return t;
 	let i = e.columns[n];
 	if (i instanceof y) {
@@ -2628,19 +2628,19 @@ function Z(e, t, n) {
 		return [
 			e.ids.at(t),
 			...i,
-			...Bn(e, t)
+			...Vn(e, t)
 		].map(r).join(n);
 	});
 	return `${[i.map(r).join(n), ...a].join("\n")}\n`;
 }
-function Bn(e, t) {
+function Vn(e, t) {
 	let n = e.meta.maps[0].box, r = n.length / 2, i = Array.from({ length: r }, (e, t) => n[r + t] - n[t]), a = Math.max(...i) || 1;
 	return [e.x, e.y].map((e, i) => String(Number((e[t] * a / 2 + (n[i] + n[r + i]) / 2).toPrecision(7))));
 }
 // src/selection.ts
-var Vn = 8, Hn = 24, Un = 5, Wn = 4;
-function Gn(e, t, n) {
-	let r = e.get("selection"), i = () => r.replaceChildren(...t.selected.length ? Jn(e, t, n) : qn(n));
+var Hn = 8, Un = 24, Wn = 5, Gn = 4;
+function Kn(e, t, n) {
+	let r = e.get("selection"), i = () => r.replaceChildren(...t.selected.length ? Yn(e, t, n) : Jn(n));
 	for (let e of [
 		"selected",
 		"theme",
@@ -2648,31 +2648,31 @@ function Gn(e, t, n) {
 	]) t.listen(e, i);
 	t.listen("selected", () => e.say(t.selected.length ? `${a(t.selected.length, "point")} selected` : "")), i();
 }
-function Kn(e) {
+function qn(e) {
 	return Q(e).map((t) => e.data.ids.at(t));
 }
 function Q(e) {
 	return [...e.selected].sort((e, t) => e - t);
 }
-function qn(t) {
+function Jn(t) {
 	let n = e("button", {
 		className: "link",
 		textContent: "Select all shown",
 		id: "select-shown",
 		onclick: t.all
-	}), r = O("Selection");
+	}), r = k("Selection");
 	r.append(n);
 	let i = e("p", { className: "hint" });
 	return i.append("Click a point. Hold ", e("kbd", { textContent: "Shift" }), " and drag, or press ", e("kbd", { textContent: "L" }), ", to draw around points."), [r, i];
 }
-function Jn(t, n, r) {
+function Yn(t, n, r) {
 	let a = n.selected, o = e("button", {
 		className: "link",
 		textContent: "Clear",
 		title: "Clear (Esc)",
 		id: "clear",
 		onclick: () => n.select([])
-	}), s = O("Selection");
+	}), s = k("Selection");
 	s.append(o);
 	let c = 100 * a.length / n.data.n, l = e("p", { className: "size" }, e("strong", {
 		id: "selected-count",
@@ -2680,17 +2680,17 @@ function Jn(t, n, r) {
 	}));
 	l.append(a.length === 1 ? " point" : ` points · ${c < .1 ? "< 0.1" : c.toFixed(1)} %`);
 	let u = [s, l];
-	return n.paint.classes && u.push(Yn(n, a)), a.length > 1 && a.length < n.data.n && u.push(...Xn(n, a)), n.data.image && u.push($n(n, a, r)), u.push(er(t, n, r)), u;
+	return n.paint.classes && u.push(Xn(n, a)), a.length > 1 && a.length < n.data.n && u.push(...Zn(n, a)), n.data.image && u.push(er(n, a, r)), u.push(tr(t, n, r)), u;
 }
-function Yn(t, n) {
-	let r = [...Bt(t.paint.codes, t.names.length, n)].map((e, t) => ({
+function Xn(t, n) {
+	let r = [...V(t.paint.codes, t.names.length, n)].map((e, t) => ({
 		n: e,
 		code: t
 	})).filter(({ n: e }) => e > 0).sort((e, t) => t.n - e.n), o = e("ul", {
 		className: "breakdown",
 		id: "breakdown"
 	});
-	for (let { n, code: a } of r.slice(0, Vn)) {
+	for (let { n, code: a } of r.slice(0, Hn)) {
 		let s = e("span", {
 			className: "share",
 			style: `width:${100 * n / r[0].n}%;background:${t.colour(a)}`
@@ -2703,7 +2703,7 @@ function Yn(t, n) {
 			textContent: i(n)
 		}), s));
 	}
-	let s = r.slice(Vn);
+	let s = r.slice(Hn);
 	if (s.length) {
 		let t = s.reduce((e, t) => e + t.n, 0);
 		o.append(e("li", {
@@ -2713,17 +2713,17 @@ function Yn(t, n) {
 	}
 	return o;
 }
-function Xn(t, n) {
+function Zn(t, n) {
 	let r = new Uint8Array(t.data.n);
 	for (let e of n) r[e] = 1;
-	let i = Pn(t.data.columns.filter((e) => e !== t.paint.column || e instanceof y), r);
+	let i = Fn(t.data.columns.filter((e) => e !== t.paint.column || e instanceof y), r);
 	if (i.length === 0) return [];
 	let a = e("ul", {
 		className: "apart",
 		id: "apart"
 	});
-	for (let n of i.slice(0, Un)) {
-		let i = n.column instanceof y, s = i ? n.column.name : `${n.column.name}: ${n.name}`, c = n, l = n, u = i ? `${o(c.mean)} vs ${o(c.meanOfRest)}` : `${Zn(l.share)} vs ${Zn(l.shareOfRest)}`, d = e("li", {}, e("button", {
+	for (let n of i.slice(0, Wn)) {
+		let i = n.column instanceof y, s = i ? n.column.name : `${n.column.name}: ${n.name}`, c = n, l = n, u = i ? `${o(c.mean)} vs ${o(c.meanOfRest)}` : `${Qn(l.share)} vs ${Qn(l.shareOfRest)}`, d = e("li", {}, e("button", {
 			className: "name",
 			textContent: s,
 			title: `Color by ${n.column.name}`,
@@ -2732,7 +2732,7 @@ function Xn(t, n) {
 		d.append(e("span", {
 			className: "n",
 			textContent: u
-		})), i && a.querySelectorAll("svg").length < Wn && d.append(Qn(t, n.column, r)), a.append(d);
+		})), i && a.querySelectorAll("svg").length < Gn && d.append($n(t, n.column, r)), a.append(d);
 	}
 	let s = i.some(({ column: e }) => e instanceof v) ? "shares" : "means";
 	return [
@@ -2744,11 +2744,11 @@ function Xn(t, n) {
 		})
 	];
 }
-function Zn(e) {
+function Qn(e) {
 	return `${(100 * e).toFixed(+(e < .1))} %`;
 }
-function Qn(e, n, r) {
-	let { selected: i, rest: a, low: s, high: c } = Fn(n, r), l = Math.max(...i, ...a) || 1, [u, d] = [240, 34], f = u / i.length, p = (e) => d - e / l * (d - 2), m = i.map((e, n) => t("rect", {
+function $n(e, n, r) {
+	let { selected: i, rest: a, low: s, high: c } = In(n, r), l = Math.max(...i, ...a) || 1, [u, d] = [240, 34], f = u / i.length, p = (e) => d - e / l * (d - 2), m = i.map((e, n) => t("rect", {
 		x: (n * f + .5).toFixed(1),
 		y: p(e).toFixed(1),
 		width: (f - 1).toFixed(1),
@@ -2761,28 +2761,28 @@ function Qn(e, n, r) {
 	});
 	return g.setAttribute("aria-label", `${n.name} from ${o(s)} to ${o(c)}: selected rows as bars, the rest as a line`), g.append(...m, t("path", { d: h })), g.style.color = e.themeName === "dark" ? "#6db3f2" : "#0b63a5", g;
 }
-function $n(t, n, r) {
-	let i = e("div", { className: "sheet" }), a = Math.max(1, n.length / Hn);
-	for (let e = 0; e < Math.min(Hn, n.length); e++) {
+function er(t, n, r) {
+	let i = e("div", { className: "sheet" }), a = Math.max(1, n.length / Un);
+	for (let e = 0; e < Math.min(Un, n.length); e++) {
 		let o = n[Math.floor(e * a)], s = m(t.data, o, 26);
 		s.title = p(t.data, o), s.onmouseenter = () => r.point(o), i.append(s);
 	}
 	return i;
 }
-function er(t, n, r) {
+function tr(t, n, r) {
 	let i = e("button", {
 		className: "primary",
 		textContent: "Download ids",
 		id: "download"
 	});
-	i.onclick = () => l("ids.txt", new Blob([`${Kn(n).join("\n")}\n`], { type: "text/plain" }));
+	i.onclick = () => l("ids.txt", new Blob([`${qn(n).join("\n")}\n`], { type: "text/plain" }));
 	let a = e("button", {
 		textContent: "Copy",
 		id: "copy",
 		title: "Copy the ids"
 	});
 	a.onclick = async () => {
-		await navigator.clipboard.writeText(Kn(n).join("\n")), a.textContent = "Copied", setTimeout(() => a.textContent = "Copy", 1200);
+		await navigator.clipboard.writeText(qn(n).join("\n")), a.textContent = "Copied", setTimeout(() => a.textContent = "Copy", 1200);
 	};
 	let o = e("button", {
 		textContent: "Zoom",
@@ -2793,7 +2793,7 @@ function er(t, n, r) {
 		textContent: "Table",
 		title: "Show the rows in a table (T)",
 		id: "table",
-		onclick: () => Ln(t, n, Q(n), r.point)
+		onclick: () => Rn(t, n, Q(n), r.point)
 	}), c = e("button", {
 		textContent: "CSV",
 		title: "Download the rows with all columns",
@@ -2802,7 +2802,7 @@ function er(t, n, r) {
 	return c.onclick = () => l("rows.csv", new Blob([Z(n.data, Q(n), ",")], { type: "text/csv" })), e("div", { className: "actions" }, i, a, o, s, c);
 }
 // src/app.ts
-var $ = "together", tr = 700, nr = class {
+var $ = "together", nr = 700, rr = class {
 	dom;
 	state;
 	panes = [];
@@ -2813,7 +2813,7 @@ var $ = "together", tr = 700, nr = class {
 	namesOn = !0;
 	mapListeners = [];
 	constructor(e, t) {
-		this.dom = e, this.state = t, this.card = new d(e.get("card"), t), this.firstMaps = t.data.maps.length > 1 && e.get("stage").clientWidth >= tr ? $ : "0", this.shownMaps = this.firstMaps;
+		this.dom = e, this.state = t, this.card = new d(e.get("card"), t), this.firstMaps = t.data.maps.length > 1 && e.get("stage").clientWidth >= nr ? $ : "0", this.shownMaps = this.firstMaps;
 	}
 	shownMaps;
 	firstMaps;
@@ -2832,7 +2832,7 @@ var $ = "together", tr = 700, nr = class {
 		let { maps: e } = this.state.data, t = this.shownMaps === $ ? e.map((e, t) => t) : [Number(this.shownMaps)];
 		for (this.dom.get("panes").style.gridTemplateColumns = `repeat(${Math.min(2, t.length)}, minmax(0, 1fr))`; this.panes.length > t.length;) this.panes.pop().element.remove();
 		for (let e of t.slice(this.panes.length)) {
-			let t = new cn(this.dom, this.state, e, {
+			let t = new ln(this.dom, this.state, e, {
 				hover: (e, t) => this.hover(e, t.view),
 				moved: () => this.card.place(),
 				lassoEnd: () => this.lasso(!1)
@@ -2873,12 +2873,12 @@ var $ = "together", tr = 700, nr = class {
 	}
 	connect() {
 		let { dom: e, state: t } = this;
-		ke(e, t);
+		Oe(e, t);
 		let n = (e) => this.point(e);
-		kn(e, t, {
+		An(e, t, {
 			point: n,
 			visit: (e) => void this.view.zoomTo([e]).then(() => n(e))
-		}), Gn(e, t, {
+		}), Kn(e, t, {
 			zoom: () => this.zoomToSelection(),
 			all: () => t.select(t.visibleRows() ?? Array.from({ length: t.data.n }, (e, t) => t)),
 			point: n
@@ -2891,7 +2891,7 @@ var $ = "together", tr = 700, nr = class {
 		};
 		for (let e of ["shown", "rows"]) t.listen(e, r);
 		for (let e of ["paint", "rows"]) t.listen(e, a);
-		t.listen("theme", () => e.page.dataset.theme = t.themeName), a(), this.bindTools(), ue(this), new ResizeObserver(() => {
+		t.listen("theme", () => e.page.dataset.theme = t.themeName), a(), this.bindTools(), le(this), new ResizeObserver(() => {
 			for (let { view: e } of this.panes) e.resize();
 			this.card.place();
 		}).observe(e.get("stage"));
@@ -2938,7 +2938,7 @@ var $ = "together", tr = 700, nr = class {
 		this.dom.get("panel-toggle").setAttribute("aria-expanded", String(!e));
 	}
 	savePicture() {
-		pn(this);
+		mn(this);
 	}
 	help() {
 		let e = this.dom.get("help-dialog");
@@ -2946,10 +2946,10 @@ var $ = "together", tr = 700, nr = class {
 		let t = document.createElement("button");
 		t.textContent = "Close", t.onclick = () => e.close();
 		let n = document.createElement("h2");
-		n.textContent = "Keys and gestures", e.replaceChildren(n, de(this.state.data.maps.length > 1), t), e.showModal();
+		n.textContent = "Keys and gestures", e.replaceChildren(n, ue(this.state.data.maps.length > 1), t), e.showModal();
 	}
 	table() {
-		this.state.selected.length && Ln(this.dom, this.state, [...this.state.selected].sort((e, t) => e - t), (e) => this.point(e));
+		this.state.selected.length && Rn(this.dom, this.state, [...this.state.selected].sort((e, t) => e - t), (e) => this.point(e));
 	}
 	nextColumn() {
 		let e = this.state.data.columns.filter(({ kind: e }) => e !== "texts").map(({ name: e }) => e);
@@ -2964,37 +2964,37 @@ var $ = "together", tr = 700, nr = class {
 		this.state.hover(-1), this.card.hide(), this.lasso(!1), this.state.found = [], this.state.changed("found"), this.state.select([]);
 	}
 };
-async function rr(e, t) {
+async function ir(e, t) {
 	let r = new n(e), { meta: a } = t, o = a.theme === "dark" || a.theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches;
 	r.page.dataset.theme = o ? "dark" : "light", r.get("title").textContent = a.title, r.get("count").textContent = a.n ? `${i(a.n)} points` : "";
 	for (let e of r.all("#tools button")) e.append(c(e.id));
 	try {
 		let e = await ie(t);
 		r.get("busy-text").textContent = "Drawing";
-		let n = new nr(r, new zt(e));
+		let n = new rr(r, new Vt(e));
 		return await n.draw(), document.hidden || await new Promise((e) => requestAnimationFrame(() => setTimeout(e))), r.get("busy").hidden = a.live === null, a.live && (n.feed = new We(n, a.live)), n;
 	} catch (e) {
 		throw r.get("busy").hidden = !1, r.get("busy").classList.add("failed"), r.get("busy-text").textContent = `This map cannot be shown here: ${e instanceof Error ? e.message : String(e)}.`, e;
 	}
 }
 // src/widget.ts
-async function ir({ model: e, el: t }) {
+async function ar({ model: e, el: t }) {
 	let n = document.createElement("div");
 	n.style.cssText = `height:${Number(e.get("height"))}px;border:1px solid #8884;border-radius:8px;overflow:hidden`, t.append(n);
 	let r = n.attachShadow({ mode: "open" });
 	r.innerHTML = "<style>.vicinal{--ground:#fcfcfb;--panel:#fff;--ink:#1b1e24;--quiet:#5a626d;--faint:#6c7480;--line:#e6e7e9;--hover:#f2f3f4;--accent:#0b63a5;--on-accent:#fff;--shadow:0 1px 2px #14181e0f, 0 6px 20px #14181e17;--radius:10px;--lightningcss-light:initial;--lightningcss-dark: ;color-scheme:light;font:13.5px/1.45 Inter,Segoe UI,system-ui,-apple-system,Helvetica Neue,Arial,sans-serif}.vicinal[data-theme=dark]{--ground:#14171c;--panel:#191d23;--ink:#e9ebee;--quiet:#a8afba;--faint:#939ba7;--line:#2b3038;--hover:#232830;--accent:#6db3f2;--on-accent:#0d1116;--shadow:0 1px 2px #0006, 0 6px 24px #0006;--lightningcss-light: ;--lightningcss-dark:initial;color-scheme:dark}.vicinal *,.vicinal :before,.vicinal :after{box-sizing:border-box}.vicinal [hidden]{display:none!important}.vicinal{width:100%;height:100%;color:var(--ink);background:var(--ground);-webkit-font-smoothing:antialiased;outline:none;position:relative;overflow:hidden;container-type:size}.layout{grid-template:minmax(0,1fr)/minmax(0,1fr) 300px;width:100%;height:100%;display:grid}.closed .layout{grid-template:minmax(0,1fr)/minmax(0,1fr)}button,input,select{font:inherit;color:inherit}button{cursor:pointer;background:0 0;border:0}button:disabled{visibility:hidden}:focus-visible{outline:2px solid var(--accent);outline-offset:1px}#stage{min-width:0;height:100%;position:relative;overflow:hidden}#panes{background:var(--line);grid-auto-rows:minmax(0,1fr);gap:1px;display:grid;position:absolute;inset:0}.pane{background:var(--ground);min-width:0;position:relative;overflow:hidden}.map-name{white-space:nowrap;text-overflow:ellipsis;pointer-events:none;max-width:calc(100% - 28px);margin:0;font-size:14px;font-weight:600;position:absolute;top:12px;left:16px;overflow:hidden}.map{cursor:default;touch-action:none;width:100%;height:100%;display:block}.map:focus-visible{outline-offset:-3px}.map.drawing{cursor:crosshair}.contours,.lines,.lasso,.names{pointer-events:none;width:100%;height:100%;position:absolute;inset:0;overflow:hidden}.lines line{stroke:var(--ink);stroke-width:.8px;opacity:.7}.lines circle{fill:var(--ink);stroke:none}.lasso path{fill:color-mix(in srgb, var(--accent) 12%, transparent);stroke:var(--accent);stroke-width:1.6px;stroke-dasharray:5 3}.names span{letter-spacing:.005em;white-space:nowrap;text-overflow:ellipsis;max-width:200px;color:var(--ink);paint-order:stroke fill;-webkit-text-stroke:3px color-mix(in srgb, var(--ground) 85%, transparent);padding:0 4px;font-size:12.5px;font-weight:600;position:absolute;top:0;left:0;overflow:hidden}.names .level1{font-size:11.5px;font-weight:550}.names .level2{font-size:11px;font-weight:500}#maps{border:1px solid var(--line);border-radius:var(--radius);background:var(--panel);max-width:calc(100% - 24px);box-shadow:var(--shadow);gap:2px;padding:3px;display:flex;position:absolute;top:12px;right:12px;overflow:auto}#maps button{white-space:nowrap;color:var(--quiet);border-radius:7px;padding:4px 10px}#maps button:hover{background:var(--hover)}#maps button[aria-pressed=true]{color:var(--accent);background:color-mix(in srgb, var(--accent) 12%, transparent)}#tools{border:1px solid var(--line);border-radius:var(--radius);background:var(--panel);box-shadow:var(--shadow);align-items:center;gap:2px;padding:4px;display:flex;position:absolute;bottom:16px;left:16px}#tools button{width:30px;height:30px;color:var(--quiet);border-radius:7px;place-items:center;display:grid}#tools button:hover{background:var(--hover);color:var(--ink)}#tools button[aria-pressed=true]{color:var(--accent);background:color-mix(in srgb, var(--accent) 12%, transparent)}#tools hr{background:var(--line);border:0;width:1px;height:18px;margin:0 4px}.icon{fill:none;stroke:currentColor;stroke-width:1.4px;stroke-linecap:round;stroke-linejoin:round;width:16px;height:16px}#card{z-index:3;border:1px solid var(--line);border-radius:var(--radius);background:var(--panel);max-width:340px;box-shadow:var(--shadow);pointer-events:none;gap:12px;padding:10px 12px;display:flex;position:absolute;top:0;left:0}#card .texts{min-width:0}#card .id{overflow-wrap:anywhere;font-weight:600}#card .label{color:var(--quiet);align-items:center;gap:6px;margin-top:2px;display:flex}#card .label .name{overflow-wrap:anywhere}#card dl{grid-template-columns:auto 1fr;gap:1px 10px;margin:6px 0 0;font-size:12.5px;display:grid}#card dt{color:var(--faint)}#card dd{overflow-wrap:anywhere;white-space:pre-line;-webkit-line-clamp:5;-webkit-box-orient:vertical;margin:0;display:-webkit-box;overflow:hidden}.thumbnail{image-rendering:pixelated;background:#000;border-radius:5px;flex:none}.swatch{border-radius:50%;flex:none;width:10px;height:10px}#busy{color:var(--quiet);background:var(--ground);justify-content:center;align-items:center;gap:10px;display:flex;position:absolute;inset:0}#busy.failed{text-align:center;padding:0 15%}#busy.failed .spinner{display:none}.spinner{border:2px solid var(--line);border-top-color:var(--accent);border-radius:50%;width:14px;height:14px;animation:.8s linear infinite turn}@keyframes turn{to{transform:rotate(1turn)}}@media (prefers-reduced-motion:reduce){.spinner{animation:none}}#panel{border-left:1px solid var(--line);background:var(--panel);flex-direction:column;min-width:0;height:100%;display:flex;overflow:hidden auto}.closed #panel{display:none}#panel>header{padding:22px 20px 14px}h1{letter-spacing:-.012em;overflow-wrap:anywhere;margin:0;font-size:18px;font-weight:650;line-height:1.25}#count{color:var(--quiet);font-variant-numeric:tabular-nums;margin:3px 0 0}#panel>*{flex:none}#panel>section{border-top:1px solid var(--line);padding:14px 20px}#panel>#find{border-top:0;padding-top:0}h2{align-items:baseline;gap:8px;margin:0 0 8px;font-size:13px;font-weight:600;display:flex}h2 .name{text-overflow:ellipsis;white-space:nowrap;overflow:hidden}h2 small{color:var(--faint);flex:none;font-weight:400}h2 .link{flex:none;margin-left:auto}.link{color:var(--accent);padding:0;font-weight:500}.link:hover{text-underline-offset:2px;text-decoration:underline}.hint{color:var(--quiet);margin:0}kbd{border:1px solid var(--line);color:var(--quiet);background:var(--ground);border-bottom-width:2px;border-radius:4px;padding:0 5px;font:11.5px/1.5 ui-monospace,SFMono-Regular,Menlo,monospace}.search{border:1px solid var(--line);background:var(--ground);border-radius:8px;align-items:center;gap:8px;padding:0 8px 0 10px;display:flex}.search:focus-within{border-color:var(--accent)}.search .glyph{color:var(--faint);display:grid}.search input{background:0 0;border:0;outline:0;flex:1;min-width:0;height:34px}.search input::placeholder{color:var(--faint)}.search input::-webkit-search-cancel-button{display:none}ul{margin:0;padding:0;list-style:none}.summary{color:var(--quiet);justify-content:space-between;margin:10px 0 4px;display:flex}.results{max-height:220px;margin:0 -8px;overflow:auto}.results button{text-align:left;border-radius:6px;align-items:center;gap:8px;width:100%;padding:4px 8px;display:flex}.results button:hover,.results button:focus-visible{background:var(--hover)}.results .name{text-overflow:ellipsis;white-space:nowrap;overflow:hidden}.results small{text-overflow:ellipsis;white-space:nowrap;text-align:right;min-width:0;color:var(--faint);flex:1;overflow:hidden}#panel>#legend{flex-direction:column;display:flex}#panel>#legend:has(li:nth-child(6)){flex:0 auto;min-height:210px}.classes{min-height:0;margin:0 -8px;overflow:hidden auto}.classes li{display:flex;position:relative}.class{text-align:left;border-radius:6px;flex:1;align-items:center;gap:10px;min-width:0;padding:4px 8px 5px;display:flex;position:relative}.classes li:hover .class{background:var(--hover)}.class .name{overflow-wrap:anywhere;-webkit-line-clamp:2;-webkit-box-orient:vertical;flex:1;line-height:1.3;display:-webkit-box;overflow:hidden}.n{color:var(--quiet);font-variant-numeric:tabular-nums;flex:none}.class[aria-pressed=false]{color:var(--faint)}.class[aria-pressed=false] .swatch{opacity:.3}.class[aria-pressed=false] .name{text-decoration:line-through;-webkit-text-decoration-color:var(--faint);text-decoration-color:var(--faint)}.only{opacity:0;color:var(--accent);background:var(--hover);border-radius:5px;padding:0 8px;font-size:12.5px;position:absolute;top:2px;bottom:2px;right:4px}.classes li:hover .only,.only:focus-visible{opacity:1}.chooser{align-items:center;gap:10px;margin-bottom:10px;display:flex}.chooser label{flex:none;font-size:13px;font-weight:600}.chooser select,.parameters select{border:1px solid var(--line);min-width:0;height:30px;color:var(--ink);background:var(--ground);border-radius:7px;flex:1;padding:0 6px}.kinds{background:var(--hover);border-radius:8px;gap:2px;margin-bottom:12px;padding:2px;display:flex}.kinds button{color:var(--quiet);border-radius:6px;flex:1;padding:2px 6px;font-size:12.5px}.kinds button[aria-pressed=true]{color:var(--ink);background:var(--panel);box-shadow:0 1px 2px #0000001f}.scale .bar{border-radius:5px;height:10px}.ticks{height:20px;color:var(--quiet);font-variant-numeric:tabular-nums;margin-top:4px;font-size:12.5px;position:relative}.tick{white-space:nowrap;position:absolute;transform:translate(-50%)}.tick.first{transform:none}.tick.last{transform:translate(-100%)}.missing{align-items:center;gap:10px;margin:6px 0 0;display:flex}.missing .name{flex:1}.small{margin-top:2px;font-size:12px}.size{color:var(--quiet);margin:0 0 8px}.size strong{letter-spacing:-.02em;color:var(--ink);font-variant-numeric:tabular-nums;font-size:22px;font-weight:650}.breakdown li{grid-template-columns:minmax(0,1fr) auto;gap:0 10px;padding:2px 0 5px;display:grid}.breakdown .name{text-overflow:ellipsis;white-space:nowrap;overflow:hidden}.breakdown .share{border-radius:2px;grid-column:1/-1;min-width:3px;height:3px}.breakdown .rest{color:var(--faint)}h3{margin:12px 0 4px;font-size:12.5px;font-weight:600}.apart li{grid-template-columns:minmax(0,1fr) auto;gap:1px 10px;padding:2px 0 4px;display:grid}.apart .name{text-align:left;text-overflow:ellipsis;white-space:nowrap;padding:0;overflow:hidden}.apart .name:hover{color:var(--accent)}.histogram{grid-column:1/-1;width:100%;height:34px}.histogram rect{fill:currentColor;opacity:.75}.histogram path{fill:none;stroke:var(--ink);stroke-width:1.2px;vector-effect:non-scaling-stroke}.sheet{flex-wrap:wrap;gap:4px;margin-top:10px;display:flex}.sheet .thumbnail{border-radius:3px}.actions{flex-wrap:wrap;gap:6px;margin-top:12px;display:flex}.actions button{white-space:nowrap;border:1px solid var(--line);border-radius:8px;height:32px;padding:0 10px;font-weight:500}.actions button:hover{background:var(--hover)}.actions .primary{color:var(--on-accent);background:var(--accent);border-color:#0000;flex:1}.actions .primary:hover{background:color-mix(in srgb, var(--accent) 88%, var(--ink))}.stage strong{font-weight:600}progress{background:var(--line);width:100%;height:4px;accent-color:var(--accent);border:0;border-radius:2px;margin:8px 0;display:block;overflow:hidden}progress::-webkit-progress-bar{background:var(--line)}progress::-webkit-progress-value{background:var(--accent);transition:width .15s}.facts{color:var(--quiet);grid-template-columns:1fr auto;gap:2px 10px;margin:8px 0 0;display:grid}.facts dd{text-align:right;color:var(--ink);font-variant-numeric:tabular-nums;margin:0}.parameters{gap:4px;margin-top:10px;display:grid}.parameters label{color:var(--quiet);grid-template-columns:1fr 90px;align-items:center;display:grid}.parameters input{border:1px solid var(--line);background:var(--ground);height:28px;color:var(--ink);border-radius:6px;padding:0 8px}#live .actions button{align-items:center;gap:5px;padding:0 8px;display:inline-flex}#live .actions svg{width:12px;height:12px}.unseen{clip-path:inset(50%);width:1px;height:1px;position:absolute;overflow:hidden}dialog{border:1px solid var(--line);max-width:min(820px,92%);max-height:86%;color:var(--ink);background:var(--panel);box-shadow:var(--shadow);border-radius:12px;padding:20px 22px}dialog[open]{flex-direction:column;display:flex}dialog::backdrop{background:#00000059}dialog h2{font-size:16px}dialog>header{align-items:baseline;gap:12px;display:flex}dialog>header small{color:var(--quiet)}dialog>button{border:1px solid var(--line);border-radius:8px;align-self:flex-end;height:32px;margin-top:12px;padding:0 12px}.keys{grid-template-columns:repeat(2,auto minmax(0,1fr));gap:5px 12px;margin:4px 0 0;display:grid;overflow:auto}.keys dt{text-align:right}.keys dd{margin:0;padding-right:12px}.scroll{border:1px solid var(--line);border-radius:8px;min-height:0;overflow:auto}table{border-collapse:collapse;font-size:12.5px}th,td{text-align:left;text-overflow:ellipsis;white-space:nowrap;border-bottom:1px solid var(--line);max-width:320px;padding:4px 10px;overflow:hidden}th{font-weight:500}thead th{background:var(--panel);position:sticky;top:0}thead button{padding:0;font-weight:600}th[aria-sort=ascending] button:after{content:\" ↑\"}th[aria-sort=descending] button:after{content:\" ↓\"}td.number{text-align:right;font-variant-numeric:tabular-nums}tbody tr:hover{background:var(--hover)}@container (width<=720px){.layout{grid-template:minmax(0,1fr) 42cqh/minmax(0,1fr)}.closed .layout{grid-template:minmax(0,1fr)/minmax(0,1fr)}#panel{border-top:1px solid var(--line);border-left:0}#tools{justify-content:center;bottom:8px;left:8px;right:8px;overflow:auto}#tools hr,#tools #smaller,#tools #larger{display:none}#tools button{flex:none;width:34px;height:34px}.keys{grid-template-columns:auto minmax(0,1fr)}}</style><div class=\"vicinal\" data-theme=\"light\">\n<div class=\"layout\">\n<main id=\"stage\">\n  <div id=\"panes\"></div>\n  <div id=\"card\" role=\"status\" hidden></div>\n  <div id=\"busy\" role=\"status\"><span class=\"spinner\"></span><span id=\"busy-text\">Loading</span></div>\n  <div id=\"maps\" role=\"group\" aria-label=\"Maps\" hidden></div>\n  <div id=\"tools\" role=\"toolbar\" aria-label=\"Map tools\">\n    <button id=\"zoom-in\" title=\"Zoom in (+)\" aria-label=\"Zoom in\"></button>\n    <button id=\"zoom-out\" title=\"Zoom out (−)\" aria-label=\"Zoom out\"></button>\n    <button id=\"fit\" title=\"Show everything (0)\" aria-label=\"Show everything\"></button>\n    <hr>\n    <button id=\"lasso\" title=\"Lasso (L, or hold Shift and drag)\" aria-label=\"Lasso\" aria-pressed=\"false\"></button>\n    <button id=\"show-names\" title=\"Names on the map (N)\" aria-label=\"Names on the map\" aria-pressed=\"true\"></button>\n    <button id=\"density\" title=\"Contours of the density (C)\" aria-label=\"Contours of the density\" aria-pressed=\"false\"></button>\n    <hr>\n    <button id=\"smaller\" title=\"Smaller points ([)\" aria-label=\"Smaller points\"></button>\n    <button id=\"larger\" title=\"Larger points (])\" aria-label=\"Larger points\"></button>\n    <hr>\n    <button id=\"save\" title=\"Save a picture (S)\" aria-label=\"Save a picture\"></button>\n    <button id=\"theme\" title=\"Dark or light (D)\" aria-label=\"Dark or light\"></button>\n    <button id=\"help\" title=\"Keys (?)\" aria-label=\"Keys and gestures\"></button>\n    <button id=\"panel-toggle\" title=\"Panel (P)\" aria-label=\"Panel\" aria-expanded=\"true\"></button>\n  </div>\n</main>\n<aside id=\"panel\" aria-label=\"About the map\">\n  <header>\n    <h1 id=\"title\"></h1>\n    <p id=\"count\" aria-live=\"polite\"></p>\n  </header>\n  <section id=\"live\" aria-label=\"Layout\" hidden></section>\n  <section id=\"find\" aria-label=\"Search\">\n    <label class=\"search\"><span class=\"glyph\"></span><input id=\"query\" type=\"search\" placeholder=\"Search\" autocomplete=\"off\" spellcheck=\"false\" aria-label=\"Search ids, text and classes\"><kbd>/</kbd></label>\n    <div id=\"found\" hidden></div>\n  </section>\n  <section id=\"legend\" aria-label=\"Legend\" hidden></section>\n  <section id=\"selection\" aria-label=\"Selection\"></section>\n</aside>\n</div>\n<div id=\"said\" class=\"unseen\" aria-live=\"polite\"></div>\n<dialog id=\"help-dialog\" aria-label=\"Keys and gestures\"></dialog>\n<dialog id=\"table-dialog\" aria-label=\"Selected rows\"></dialog>\n<dialog id=\"picture-dialog\" aria-label=\"Save a picture\"></dialog>\n</div>\n", n.addEventListener("keydown", (e) => e.stopPropagation());
-	let i = e.get("_sections"), a = await rr(r, {
+	let i = e.get("_sections"), a = await ir(r, {
 		meta: JSON.parse(String(e.get("_meta"))),
 		section: async (e) => {
 			let t = i[e];
 			return t ? C(new Uint8Array(t.buffer, t.byteOffset, t.byteLength).slice()) : null;
 		}
-	}), o = ar(a, e);
+	}), o = or(a, e);
 	return n.dataset.ready = "true", Object.assign(n, { vicinalApp: a }), () => {
 		o(), n.remove();
 	};
 }
-function ar({ state: e, panes: t }, n) {
+function or({ state: e, panes: t }, n) {
 	let r = !1, i = (e, t) => {
 		r || (n.set(e, t), n.save_changes());
 	}, a = (e) => () => {
@@ -3006,7 +3006,7 @@ function ar({ state: e, panes: t }, n) {
 		}
 	}, o = () => {
 		let t = n.get("_selected");
-		JSON.stringify(t) !== JSON.stringify(or(e.selected)) && e.select(t);
+		JSON.stringify(t) !== JSON.stringify(sr(e.selected)) && e.select(t);
 	}, s = () => {
 		let t = n.get("color_by");
 		t !== (e.paint.column?.name ?? null) && e.colourBy(t);
@@ -3019,12 +3019,12 @@ function ar({ state: e, panes: t }, n) {
 		})]
 	];
 	for (let [e, t] of c) n.on(e, t);
-	return a(o)(), a(s)(), e.listen("selected", () => i("_selected", or(e.selected))), e.listen("paint", () => i("color_by", e.paint.column?.name ?? null)), () => {
+	return a(o)(), a(s)(), e.listen("selected", () => i("_selected", sr(e.selected))), e.listen("paint", () => i("color_by", e.paint.column?.name ?? null)), () => {
 		for (let [e, t] of c) n.off(e, t);
 	};
 }
-function or(e) {
+function sr(e) {
 	return [...e].sort((e, t) => e - t);
 }
-var sr = { render: ir };
-export { sr as default };
+var cr = { render: ar };
+export { cr as default };
