@@ -215,6 +215,7 @@ export class App {
     if (dialog.open) return dialog.close();
     const close = document.createElement("button");
     close.textContent = "Close";
+    close.autofocus = true;
     close.onclick = () => dialog.close();
     const title = document.createElement("h2");
     title.textContent = "Keys and gestures";

@@ -3,7 +3,7 @@ import type { Places } from "./data";
 import type { State } from "./state";
 import type { View } from "./view";
 
-const CELLS = 180;
+const CELLS = 240;
 const EDGE = 1.15;
 const BLUR = 2;
 const PASSES = 3;

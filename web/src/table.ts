@@ -36,7 +36,7 @@ export function openTable(dom: Dom, state: State, rows: number[], point: (row: n
   const save = el("button", { className: "primary", textContent: "Download CSV", id: "download-table" });
   save.onclick = () => download("rows.csv", new Blob([asText(data, rows, ",")], { type: "text/csv" }));
   const note = rows.length > LISTED ? `${count(rows.length)} rows, the first ${LISTED} in this order are listed` : plural(rows.length, "row");
-  const close = el("button", { textContent: "Close", onclick: () => dialog.close() });
+  const close = el("button", { textContent: "Close", autofocus: true, onclick: () => dialog.close() });
   const scroll = el("div", { className: "scroll", tabIndex: 0 }, el("table", {}, el("thead", {}, head), body));
   scroll.setAttribute("role", "region");
   scroll.setAttribute("aria-label", "Selected rows");

@@ -121,6 +121,7 @@ def test_widget_is_shown_and_shares_its_selection(browser: Any, lab: str, tmp_pa
     assert page.evaluate(f"{app}.state.data.n") == 300
     assert page.inner_text("#legend .classes >> nth=0").split()[0] == "ant"
     if shot := os.environ.get("VICINAL_SCREENSHOTS"):
+        page.get_by_role("button", name="No", exact=True).click()
         page.wait_for_timeout(500)
         page.screenshot(path=Path(shot) / "notebook.png")
     # from Python to the page
