@@ -19,6 +19,7 @@ const WIDE = 700;
 
 export class App {
   readonly panes: Pane[] = [];
+  private readonly spares: Pane[] = [];
   readonly card: Card;
   feed: Feed | null = null;
   themeChanged = false;
@@ -55,8 +56,19 @@ export class App {
     const { maps } = this.state.data;
     const wanted = this.shownMaps === TOGETHER ? maps.map((_, a) => a) : [Number(this.shownMaps)];
     this.dom.get("panes").style.gridTemplateColumns = `repeat(${Math.min(2, wanted.length)}, minmax(0, 1fr))`;
-    while (this.panes.length > wanted.length) this.panes.pop()!.element.remove();
+    while (this.panes.length > wanted.length) {
+      // browsers limit the number of graphics contexts, so a pane is kept for later
+      const spare = this.panes.pop()!;
+      spare.element.remove();
+      this.spares.push(spare);
+    }
     for (const map of wanted.slice(this.panes.length)) {
+      const spare = this.spares.pop();
+      if (spare) {
+        spare.reuse(this.dom, this.state, map);
+        this.panes.push(spare);
+        continue;
+      }
       const pane = new Pane(this.dom, this.state, map, {
         hover: (row, which) => this.hover(row, which.view),
         moved: () => this.card.place(),

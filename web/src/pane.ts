@@ -76,6 +76,14 @@ export class Pane {
     this.density.outdated();
   }
 
+  /** Puts the pane back on the stage, with a map. */
+  reuse(dom: Dom, state: State, map: number): void {
+    this.map = map;
+    this.view.places = state.data.maps[map]!;
+    this.entitle(state);
+    dom.get("panes").append(this.element);
+  }
+
   async draw(): Promise<void> {
     await this.view.draw();
     this.names.locate();

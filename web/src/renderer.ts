@@ -71,11 +71,11 @@ export interface Layer {
 
 export class Renderer {
   private readonly gl: WebGL2RenderingContext;
-  private readonly program: WebGLProgram;
-  private readonly places: WebGLBuffer;
-  private readonly codes: WebGLBuffer;
-  private readonly levels: WebGLBuffer;
-  private readonly colours: WebGLTexture;
+  private program!: WebGLProgram;
+  private places!: WebGLBuffer;
+  private codes!: WebGLBuffer;
+  private levels!: WebGLBuffer;
+  private colours!: WebGLTexture;
   private readonly indices = new Map<Layer["rows"], { buffer: WebGLBuffer; n: number }>();
   private readonly uniforms = new Map<string, WebGLUniformLocation | null>();
   private order = new Uint32Array(0);
@@ -85,6 +85,14 @@ export class Renderer {
     const gl = canvas.getContext("webgl2", { antialias: false, alpha: false, powerPreference: "high-performance" });
     if (!gl) throw new Error("this browser has no WebGL 2, which draws the points; allow hardware acceleration in its settings or use another browser");
     this.gl = gl;
+    this.begin();
+  }
+
+  /** Creates everything that lives on the graphics card; again after its loss. */
+  begin(): void {
+    const { gl } = this;
+    this.indices.clear();
+    this.uniforms.clear();
     this.program = linked(gl);
     this.places = gl.createBuffer();
     this.codes = gl.createBuffer();

@@ -45,7 +45,10 @@ export class View {
     this.eye = new Eye(1, 1, this.places.z !== null);
     this.resize();
     canvas.addEventListener("webglcontextlost", (event) => event.preventDefault());
-    canvas.addEventListener("webglcontextrestored", () => location.reload());
+    canvas.addEventListener("webglcontextrestored", () => {
+      this.renderer.begin();
+      this.redraw();
+    });
     const marks = { selected: () => state.selected, found: () => state.found, hovered: () => (state.hovered < 0 ? [] : [state.hovered]) };
     const mark = (rows: keyof typeof marks) => () => {
       this.renderer.setRows(rows, marks[rows]());
@@ -84,6 +87,7 @@ export class View {
     this.colour();
     this.filter();
     this.renderer.setRows("selected", this.state.selected);
+    this.renderer.setRows("found", this.state.found);
   }
 
   /** Updates the places only: points have moved. */

@@ -20,8 +20,14 @@ async function render({ model, el: host }: { model: Model; el: HTMLElement }): P
   host.append(frame);
   const root = frame.attachShadow({ mode: "open" });
   root.innerHTML = `<style>${mapStyle}${panelStyle}</style>${body}`;
-  // keys of the notebook must not act while the map is used
-  frame.addEventListener("keydown", (event) => event.stopPropagation());
+  // Keys of the notebook must not act while the map is used. JupyterLab listens after the map, or before everything else
+  // and then looks for an attribute. Keys with Ctrl or Cmd, such as saving, still belong to the notebook.
+  const guard = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.metaKey) delete frame.dataset["lmSuppressShortcuts"];
+    else frame.dataset["lmSuppressShortcuts"] = "true";
+  };
+  window.addEventListener("keydown", guard, { capture: true });
+  frame.addEventListener("keydown", (event) => event.ctrlKey || event.metaKey || event.stopPropagation());
   const sections = model.get("_sections") as Record<string, DataView>;
   const section = async (name: string) => {
     const content = sections[name];
@@ -33,6 +39,7 @@ async function render({ model, el: host }: { model: Model; el: HTMLElement }): P
   Object.assign(frame, { vicinalApp: app });
   return () => {
     off();
+    window.removeEventListener("keydown", guard, { capture: true });
     frame.remove();
   };
 }

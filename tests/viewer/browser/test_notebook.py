@@ -134,6 +134,11 @@ def test_widget_is_shown_and_shares_its_selection(browser: Any, lab: str, tmp_pa
     run_cell(page, 2)
     page.wait_for_selector("text=SELECTED", timeout=WAIT_MS)
     page.wait_for_function("document.body.innerText.includes(\"SELECTED ['row-7', 'row-11'] END\")", timeout=WAIT_MS)
+    # keys on the map are the map's, not the notebook's, where B adds a cell
+    page.locator(".map").first.click(position={"x": 5, "y": 5})
+    page.keyboard.press("b")
+    page.wait_for_function(f"{app}.state.paint.column?.name === 'class'", timeout=WAIT_MS)
+    assert page.locator(".jp-CodeCell").count() == len(CELLS)
     # the saved notebook contains the whole page
     page.keyboard.press("Control+s")
     page.wait_for_timeout(1500)

@@ -164,6 +164,27 @@ def test_points_move_from_one_map_to_the_other(open_page: Open, compared: Path) 
     page.wait_for_function("vicinalPage.app.panes.length === 2", timeout=WAIT_MS)
 
 
+def test_maps_can_be_switched_many_times(open_page: Open, compared: Path) -> None:
+    page = open_page(compared)
+    for _ in range(24):
+        page.evaluate("vicinalPage.app.showMaps('0').then(() => vicinalPage.app.showMaps('together'))")
+    assert page.locator(".pane").count() == 2
+    assert page.locator(".map-name").all_inner_texts() == ["first", "second"]
+    for pane in (0, 1):
+        assert near(pixels(page, f".pane:nth-child({pane + 1}) .map"), rgb(palette(3)[0])) > 50
+
+
+def test_lost_graphics_are_restored(open_page: Open, exported: Path) -> None:
+    page = open_page(exported)
+    page.evaluate("window.lost = vicinalPage.view.renderer.gl.getExtension('WEBGL_lose_context'); lost.loseContext()")
+    page.wait_for_timeout(300)
+    page.evaluate("lost.restoreContext()")
+    page.wait_for_timeout(600)
+    assert page.evaluate("vicinalPage.view.renderer.gl.isContextLost()") is False
+    for colour in palette(3):
+        assert near(pixels(page), rgb(colour)) > 300
+
+
 @pytest.fixture(scope="module")
 def in_space(tmp_path_factory: pytest.TempPathFactory) -> Path:
     corners = np.array([[-5, 0, 0], [5, 0, 0], [0, 5, 5]])
