@@ -225,4 +225,4 @@ def test_stream_command_prints_the_address(
     (running,) = seen
     assert running.address in capsys.readouterr().out
     values: dict[str, NDArray[Any]] = {one["name"]: one["value"] for one in running.session.adjustable()}
-    assert values == {"n_neighbors": 7, "min_dist": 0.1, "random_state": 42}
+    assert values == {"n_neighbors": 7, "min_dist": 0.1, "random_state": 42, "metric": "euclidean"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -135,7 +136,9 @@ def metadata_of(table: DataTable, options: ColumnOptions) -> RowMetadata:
     columns, ids = dict(table.extra), options.ids
     if ids is None and table.row_names is not None:
         columns, ids = {CELLS: table.row_names, **columns}, CELLS
-    few = 0 < table.X.shape[1] <= MOST_FEATURES and not table.feature_names[0].isdigit()
+    # numbers of a matrix or of vectors have no names that mean anything
+    named = not re.fullmatch(r"\d+|.*\[0\]", table.feature_names[0])
+    few = named and table.X.shape[1] <= MOST_FEATURES
     features = {name: table.X[:, a] for a, name in enumerate(table.feature_names)} if few else {}
     features = {name: column for name, column in features.items() if name not in columns}
     return RowMetadata(table.labels, columns, options.label, ids, tuple(options.values), features)
