@@ -18,8 +18,8 @@ void main() {
   gl_Position = vec4((turned.xy - centre * w) / extent, -turned.z * 0.3 * w, w);
   float diameter = size * levels[int(level)] / (perspective > 0.0 ? w : 1.0);
   radius = diameter / 2.0;
-  // room for the smooth edge
-  gl_PointSize = diameter + 2.0;
+  // half a pixel on each side for the smooth edge
+  gl_PointSize = diameter + 1.0;
   int at = int(code);
   colour = single.a > 0.0 ? single : texelFetch(colours, ivec2(at % 256, at / 256), 0);
 }`,Jt=`#version 300 es
@@ -31,7 +31,7 @@ uniform float ring;
 uniform bool solid;
 out vec4 painted;
 void main() {
-  float from = length(gl_PointCoord - 0.5) * (2.0 * radius + 2.0);
+  float from = length(gl_PointCoord - 0.5) * (2.0 * radius + 1.0);
   float cover = clamp(radius - from + 0.5, 0.0, 1.0);
   if (ring > 0.0) cover *= clamp(from - radius + ring + 0.5, 0.0, 1.0);
   if (solid && cover < 0.5) discard;
