@@ -28,7 +28,7 @@ CLASSES = 20
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--use-gl=angle", "--use-angle=swiftshader"]
 ARGUMENTS += ["--enable-unsafe-swiftshader", "--disable-background-networking"]
 PATIENCE_MS = 120_000
-ZOOMED = "before => vicinalPage.view.distance() < before"
+ZOOMED = "before => vicinalPage.view.eye.distance < before"
 
 
 def processor_seconds(root: int) -> float:
@@ -57,7 +57,7 @@ def open_page(page: Page, path: Path) -> dict[str, float]:
     page.goto(path.as_uri())
     page.wait_for_selector("html[data-ready]", timeout=PATIENCE_MS)
     drawn, drawn_cpu = time.perf_counter() - start, processor_seconds(os.getpid()) - before
-    distance = page.evaluate("vicinalPage.view.distance()")
+    distance = page.evaluate("vicinalPage.view.eye.distance")
     page.keyboard.press("+")
     page.wait_for_function(ZOOMED, arg=distance, timeout=PATIENCE_MS)
     return {

@@ -22,21 +22,19 @@ function stamp() {
   };
 }
 
-// One classic script and one style sheet, which the exporter writes into the page: modules cannot load from file://.
-export default defineConfig({
-  publicDir: "public",
-  plugins: [stamp()],
+// The page is one classic script and one style sheet, which the exporter writes into the page: modules cannot load from
+// file://. The widget of notebooks is one module that contains its styles.
+const PAGE = { entry: "src/main.ts", formats: ["iife"], name: "vicinal", fileName: () => "page.js", cssFileName: "page" };
+const WIDGET = { entry: "src/widget.ts", formats: ["es"], fileName: () => "widget.js" };
+
+export default defineConfig(({ mode }) => ({
+  publicDir: mode === "widget" ? false : "public",
+  plugins: mode === "widget" ? [stamp()] : [],
   build: {
     outDir: OUT,
-    emptyOutDir: true,
+    emptyOutDir: mode !== "widget",
     target: "es2022",
     sourcemap: false,
-    lib: {
-      entry: "src/main.ts",
-      formats: ["iife"],
-      name: "vicinal",
-      fileName: () => "page.js",
-      cssFileName: "page",
-    },
+    lib: mode === "widget" ? WIDGET : PAGE,
   },
-});
+}));

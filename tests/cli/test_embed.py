@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -109,7 +110,9 @@ def test_embed_accepts_any_parameter_and_writes_a_page(run: Run) -> None:
     written = pl.read_csv("map.csv")
     assert written.columns == ["name", "note", "d", "x", "y"]
     page = Path("map.html").read_text()
-    assert '"fields": ["note", "d"]' in page
+    meta = json.loads(re.search(r'id="vicinal-meta">(.*?)</script>', page)[1])  # type: ignore[index]
+    # the features travel too
+    assert [one["name"] for one in meta["columns"]] == ["note", "d", "a", "b", "c"]
     assert 'id="vicinal-ids"' in page
 
 

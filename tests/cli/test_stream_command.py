@@ -72,7 +72,7 @@ def test_all_outputs_are_written_and_the_model_places_rows(run: Run, frame: pl.D
     assert (report["rows"], report["columns"], report["method"]) == (500, 63, "progressive")
     assert report["quality"]["trustworthiness"] > 0.95
     assert set(report["seconds"]) >= {"read", "polish", "quality"}
-    assert '"fields": ["p1"]' in Path("map.html").read_text()
+    assert '"name": "p1", "kind": "values"' in Path("map.html").read_text()
     assert Path("map.png").read_bytes().startswith(b"\x89PNG")
     frame.head(9).write_csv("some.csv")
     assert (

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -12,6 +14,9 @@ import pytest
 
 from vicinal.files import readers
 from vicinal.files.readers import ReadError, read_table
+from vicinal.files.readers.batches import read_batches
+from vicinal.files.readers.row_counts import row_count
+from vicinal.files.readers.source_columns import SourceColumns
 
 ROWS = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
 
@@ -48,7 +53,7 @@ def test_missing_labels_are_none(tmp_path: Path) -> None:
     assert table.labels is not None
     assert table.labels.tolist() == ["x", None, "y"]
     assert table.feature_names == ("a", "size")
-    sizes = readers.read_table(path, label="size")
+    sizes = readers.read_table(path, columns=["a"], label="size")
     assert sizes.labels is not None
     assert sizes.labels.tolist() == [3, 4, 5]
     assert sizes.ignored == ("kind",)
@@ -166,3 +171,142 @@ def test_columns_of_bytes_are_text(tmp_path: Path) -> None:
     table = readers.read_table(tmp_path / "data.npz", label="name", extra=["name"])
     assert table.labels is not None
     assert table.labels.tolist() == table.extra["name"].tolist() == ["a", "b\ufffd", ""]
+
+
+def test_missing_numbers_stay_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text("a,b,age\n1,2,30\n2,3,\n3,5,41\n")
+    table = readers.read_table(path, label="age")
+    assert table.labels is not None
+    assert table.labels.dtype.kind == "f"
+    assert table.labels[[0, 2]].tolist() == [30, 41]
+    assert np.isnan(table.labels[1])
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet", ".feather"])
+def test_vectors_are_the_features(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"data{suffix}"
+    frame = pl.DataFrame({"id": range(60), "embedding": ROWS.tolist(), "other": np.arange(60) / 7})
+    {".jsonl": frame.write_ndjson, ".parquet": frame.write_parquet, ".feather": frame.write_ipc}[suffix](path)
+    for asked in (None, "embedding"):
+        table = readers.read_table(path, vectors=asked, extra=["id"])
+        assert pytest.approx(ROWS) == table.X
+        assert table.feature_names[:2] == ("embedding[0]", "embedding[1]")
+        assert table.ignored == ("other",)
+        assert table.extra["id"].tolist() == list(range(60))
+
+
+def test_array_columns_of_parquet_are_vectors(tmp_path: Path) -> None:
+    path = tmp_path / "data.parquet"
+    pl.DataFrame({"v": pl.Series(ROWS.tolist(), dtype=pl.Array(pl.Float32, 4))}).write_parquet(path)
+    assert np.array_equal(readers.read_table(path).X, ROWS)
+    assert np.array_equal(np.vstack([one.X for one in read_batches(path, 25)]), ROWS)
+
+
+@pytest.mark.parametrize(
+    ("columns", "arguments", "message"),
+    [
+        ({"id": [1, 2, 3]}, {}, "look like row ids"),
+        ({"v": [[1.0], [1.0, 2.0], [1.0, 2.0]]}, {}, "row 0 has a vector of 1 numbers in column 'v', others have 2"),
+        ({"v": [[1.0], None, [2.0]]}, {}, "row 1 has no vector in column 'v'"),
+        ({"v": [[1.0], [float("nan")], [2.0]]}, {}, r"row 1 has nan in column 'v\[0\]'"),
+        ({"v": [[1.0]] * 3, "w": [[1.0]] * 3}, {}, "choose one with --vectors: 'v', 'w'"),
+        ({"a": [0.5] * 3}, {"vectors": "a"}, "does not contain lists of numbers"),
+        ({"a": [0.5] * 3}, {"vectors": "b"}, "has no column 'b'"),
+        ({"v": [[1.0]] * 3, "a": [0.5] * 3}, {"vectors": "v", "columns": ["a"]}, "cannot be used together"),
+    ],
+)
+def test_invalid_vectors_are_named(tmp_path: Path, columns: Any, arguments: Any, message: str) -> None:
+    path = tmp_path / "data.parquet"
+    pl.DataFrame(columns).write_parquet(path)
+    with pytest.raises(readers.ReadError, match=message):
+        readers.read_table(path, **arguments)
+
+
+def test_id_columns_are_no_features_unless_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text("user_id,a,b\n7,1,2\n8,3,4\n9,5,7\n")
+    table = readers.read_table(path)
+    assert table.feature_names == ("a", "b")
+    assert table.ignored == ("user_id",)
+    assert readers.read_table(path, columns=["user_id", "a"]).feature_names == ("user_id", "a")
+
+
+def test_missing_features_are_accepted_if_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text("a,b\n1,2\n,4\n5,7\n")
+    with pytest.raises(readers.ReadError, match="row 1 has no value in column 'a'"):
+        readers.read_table(path)
+    assert np.isnan(readers.read_table(path, missing=True).X).tolist() == [[False] * 2, [True, False], [False] * 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("größe;b\n1,5;2\n3,25;4\n", "utf-8"),
+        ("größe\tb\n1.5\t2\n3.25\t4\n", "latin-1"),
+        ("größe|b\n1.5|2\n3.25|4\n", "utf-16"),
+        ('größe,b\n1.5,"2"\n3.25,4\n', "cp1252"),
+    ],
+)
+def test_separator_and_encoding_are_detected(tmp_path: Path, text: str, encoding: str) -> None:
+    path = tmp_path / "data.csv"
+    path.write_bytes(text.encode(encoding))
+    for table in (readers.read_table(path), next(read_batches(path, 10))):
+        assert table.feature_names == ("größe", "b")
+        assert table.X.tolist() == [[1.5, 2], [3.25, 4]]
+    assert row_count(path) == (None if encoding == "utf-16" else 2)
+
+
+@pytest.mark.parametrize("name", ["data.csv.gz", "data.npy.gz", "data.parquet.gz"])
+def test_compressed_files_are_unpacked(tmp_path: Path, name: str) -> None:
+    plain = tmp_path / name.removesuffix(".gz")
+    frame = pl.DataFrame(ROWS, schema=list("abcd"))
+    {".csv": frame.write_csv, ".parquet": frame.write_parquet, ".npy": lambda path: np.save(path, ROWS)}[plain.suffix](
+        plain
+    )
+    (tmp_path / name).write_bytes(gzip.compress(plain.read_bytes()))
+    assert pytest.approx(ROWS) == readers.read_table(tmp_path / name).X
+    assert pytest.approx(ROWS) == np.vstack([one.X for one in read_batches(tmp_path / name, 25)])
+
+
+def test_messages_name_the_compressed_file(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv.gz"
+    path.write_bytes(gzip.compress(b"a,b\nx,y\n"))
+    with pytest.raises(readers.ReadError, match=rf"^{path} has no numeric column"):
+        readers.read_table(path)
+    path.write_bytes(gzip.compress(b"a,b\n1,2\n" * 100)[:20])
+    with pytest.raises(readers.ReadError, match="is not a complete gzip file"):
+        readers.read_table(path)
+
+
+def test_cell_names_of_h5ad_are_row_names(tmp_path: Path) -> None:
+    path = tmp_path / "cells.h5ad"
+    with h5py.File(path, "w") as file:
+        file["X"] = ROWS
+        file["obs/barcode"] = np.array([f"AC{a}" for a in range(60)], dtype=h5py.string_dtype())
+        file["obs"].attrs["_index"] = "barcode"
+    table = readers.read_table(path)
+    assert table.row_names is not None
+    assert table.row_names[:2].tolist() == ["AC0", "AC1"]
+
+
+def test_source_columns_are_matched_by_name(tmp_path: Path) -> None:
+    names = ["a", "b", "c", "d"]
+    frame = pl.DataFrame(ROWS, schema=names).with_columns(pl.Series("kind", ["x"] * 60))
+    source = SourceColumns(tuple(names), label="kind", ids="name", extra=("note",))
+    frame.select("d", "kind", "c", "b", "a").with_columns(more=pl.lit(1.0)).write_csv(tmp_path / "new.csv")
+    table = source.read(tmp_path / "new.csv")
+    assert pytest.approx(ROWS) == table.X
+    assert table.ignored == ("more",)
+    assert table.labels is not None
+    np.save(tmp_path / "new.npy", ROWS)
+    assert np.array_equal(source.read(tmp_path / "new.npy").X, ROWS)
+    np.save(tmp_path / "narrow.npy", ROWS[:, :3])
+    with pytest.raises(readers.ReadError, match="has 3 features, but the model was fitted to 4"):
+        source.read(tmp_path / "narrow.npy")
+    frame.rename({"b": "B"}).write_csv(tmp_path / "other.csv")
+    with pytest.raises(readers.ReadError, match="has no column 'b'; the model was fitted to 'a', 'b'"):
+        source.read(tmp_path / "other.csv")
+    with pytest.raises(readers.ReadError, match="no column 'sort'"):
+        source.read(tmp_path / "new.csv", label="sort")

@@ -297,3 +297,38 @@ def unit_graph(n: int) -> Any:
     from scipy.sparse import identity
 
     return identity(n, format="csr")
+
+
+def test_long_names_of_many_classes_do_not_shrink_the_map() -> None:
+    def size(ax: Axes) -> Array:
+        ax.figure.canvas.draw()
+        return ax.get_window_extent().size / ax.figure.dpi
+
+    names = np.array([f"a class with a very long name indeed, number {a}" for a in range(60)])
+    plain = size(plot.points(MAP))
+    assert size(plot.points(MAP, names[np.arange(300) % 60])) == pytest.approx(plain, rel=0.06)
+    two = plot.compare([MAP, MAP], names[np.arange(300) % 60])
+    assert size(two[0]) == pytest.approx(size(plot.compare([MAP, MAP])[0]), rel=0.06)
+    texts = [text.get_text() for text in two[-1].get_legend().get_texts()]
+    assert max(map(len, texts)) <= 28
+
+
+def test_compared_maps_can_be_saved(tmp_path: Path) -> None:
+    plot.save(tmp_path / "two.png", plot.compare([MAP, MAP]))
+    assert (tmp_path / "two.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(ValueError, match="at least one"):
+        plot.save(tmp_path / "none.png", [])
+
+
+def test_loss_without_a_history_is_refused(digits: Array) -> None:
+    model = vicinal.UMAP(n_epochs=5).fit(digits[:60])
+    with pytest.raises(ValueError, match="this UMAP has no loss history: fit it with compute_loss=True"):
+        plot.loss(model)
+
+
+def test_minus_one_is_drawn_as_unlabelled_and_classes_are_in_natural_order() -> None:
+    ax = plot.points(MAP, np.arange(300) % 12 - 1)
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert names == [*map(str, range(11)), "unlabelled"]
+    grey = to_rgb(plot.THEMES["light"].faint)
+    assert int((np.abs(scatter(ax).get_facecolors()[:, :3] - grey).max(axis=1) < 1e-6).sum()) == 25

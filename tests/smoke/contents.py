@@ -8,7 +8,7 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-BUNDLE = [f"vicinal/viewer/static/{name}" for name in ("page.css", "page.html", "page.js")]
+BUNDLE = [f"vicinal/viewer/static/{name}" for name in ("body.html", "page.css", "page.html", "page.js", "widget.js")]
 IN_WHEEL = ["vicinal/__init__.py", "vicinal/backends/_core.pyi", "vicinal/py.typed", *BUNDLE]
 IN_SDIST = [
     *[f"src/{name}" for name in IN_WHEEL],

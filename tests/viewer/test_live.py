@@ -17,9 +17,10 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 import vicinal
+from vicinal.files.readers.source_columns import SourceColumns
 from vicinal.viewer import server as serving
+from vicinal.viewer.columns import Columns
 from vicinal.viewer.frame_encoding import DELTA, EXACT, HEADER, KEY, FrameEncoder, Snapshot
-from vicinal.viewer.packing import Columns
 from vicinal.viewer.server import LiveServer
 from vicinal.viewer.session import Session
 
@@ -41,13 +42,13 @@ class Reader:
         self.steps: NDArray[np.uint16] | None = None
 
     def read(self, frame: bytes) -> tuple[int, NDArray[np.float64]]:
-        kind, _, _, _, *box = HEADER.unpack_from(frame)
+        kind, _, _, _, _, *box = HEADER.unpack_from(frame)
         content = zlib.decompress(frame[HEADER.size :])
         if kind == EXACT:
             return kind, np.frombuffer(content, "<f4").reshape(2, -1).T.astype(np.float64)
         steps = np.frombuffer(content, "<u2").reshape(2, -1)
         self.steps = steps if kind == KEY else self.steps + steps
-        low, high = np.array(box[:2]), np.array(box[2:])
+        low, high = np.array(box[:2]), np.array(box[3:5])
         return kind, low + self.steps.T / 65535 * (high - low)  # type: ignore[union-attr]
 
 
@@ -232,7 +233,7 @@ def test_slow_client_gets_fewer_frames_but_the_newest() -> None:
                 while True:
                     message = opened.recv(timeout=LONG_S)
                     if isinstance(message, bytes):
-                        return int(HEADER.unpack_from(message)[2])
+                        return int(HEADER.unpack_from(message)[3])
 
             first = frame()
             until(lambda: watched.snapshot.epoch > first + 50)
@@ -266,7 +267,7 @@ def test_uploaded_rows_are_placed_and_invalid_uploads_refused(
     assert (status, json.loads(text)) == (200, {"placed": 7})
     meta = live.session.packed.meta
     assert meta["n"] == 207
-    assert meta["categories"][-1] == "new: new.csv"
+    assert meta["columns"][0]["names"][-1] == "new: new.csv"
     monkeypatch.setattr(serving, "MOST_UPLOADED", 50)
     status, text = get(live, address + "new.csv", "POST", rows.encode(), **own)
     assert status == 400
@@ -289,3 +290,67 @@ def test_serve_prints_the_address_and_refuses_invalid_input(
     for arguments, word in (("none.csv", "does not exist"), (f"{tmp_path / 'data.npy'} --port 99999", "--port")):
         assert cli.main(["serve", *arguments.split(), "--no-browser"]) == 2
         assert word in capsys.readouterr().err
+
+
+def test_finished_map_and_model_can_be_saved(tmp_path: Path) -> None:
+    watched = Session(
+        X, build, {"n_neighbors": 10, "n_epochs": 20, "metric": "euclidean"}, columns=Columns(ids=range(200))
+    )
+    running = LiveServer(watched).start()
+    try:
+        for what in ("map", "model"):
+            status, text = get(running, f"/{running.token}/{what}", "GET", b"")
+            assert status == 409
+            assert "wait until it is done" in text
+            assert get(running, f"/wrong/{what}", "GET", b"")[0] == 403
+        watched.start({"metric": "cosine"})
+        watched.wait(LONG_S)
+        assert watched.model.metric == "cosine"
+        text = get(running, f"/{running.token}/map", "GET", b"")[1]
+        assert text.startswith("id,x,y\n0,")
+        assert np.loadtxt(text.splitlines(), delimiter=",", skiprows=1)[:, 1:] == pytest.approx(
+            watched.model.embedding_
+        )
+        answer = http.client.HTTPConnection("127.0.0.1", running.port)
+        answer.request("GET", f"/{running.token}/model")
+        (tmp_path / "m.vicinal").write_bytes(answer.getresponse().read())
+        assert np.array_equal(vicinal.load(tmp_path / "m.vicinal").embedding_, watched.model.embedding_)
+    finally:
+        running.close()
+
+
+def test_metric_is_one_of_the_choices() -> None:
+    watched = Session(X, build, {"metric": "yule"})
+    (metric,) = watched.adjustable()
+    assert metric["choices"][:2] == ["yule", "euclidean"]
+    with pytest.raises(ValueError, match="metric must be one of"):
+        watched.start({"metric": "nonsense"})
+
+
+def test_map_in_space_is_watched() -> None:
+    watched = Session(X, build, {"n_neighbors": 10, "n_epochs": 20, "n_components": 3})
+    watched.start()
+    watched.wait(LONG_S)
+    assert watched.snapshot.positions.shape == (200, 3)
+    assert len(watched.packed.meta["maps"][0]["box"]) == 6
+    frames = FrameEncoder()
+    assert HEADER.unpack_from(frames.encode(Snapshot(1, 3, 9, watched.snapshot.positions)))[:2] == (KEY, 3)
+    with pytest.raises(ValueError, match="2 or 3 dimensions"):
+        Session(X, build, {"n_components": 5})
+
+
+def test_uploads_are_read_like_the_data() -> None:
+    source = SourceColumns(("a", "b", "c", "d", "e"), label="kind")
+    watched = session(source=source)
+    running = LiveServer(watched).start()
+    try:
+        watched.start()
+        watched.wait(LONG_S)
+        lines = ["kind,e,d,c,b,a", *(f"7,{','.join(map(str, row[::-1]))}" for row in X[:3].tolist())]
+        answer = get(
+            running, f"/{running.token}/project?name=new.csv", "POST", "\n".join(lines).encode(), Origin=origin(running)
+        )
+        assert json.loads(answer[1]) == {"placed": 3}
+        assert np.array_equal(watched.snapshot.positions[200:], watched.model.embedding_[:3])
+    finally:
+        running.close()

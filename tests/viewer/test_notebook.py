@@ -1,7 +1,8 @@
-"""vicinal.viewer.explore: the page in a notebook, whose selection is available in Python."""
+"""vicinal.viewer.explore: the map in a notebook, whose selection is available in Python."""
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import threading
 from types import SimpleNamespace
@@ -24,6 +25,13 @@ def model(digits: Any) -> vicinal.UMAP:
     return vicinal.UMAP(n_neighbors=7, n_epochs=30, random_state=1).fit(digits[:300])
 
 
+@pytest.fixture
+def without_widgets(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "anywidget" else real(name))
+
+
+@pytest.mark.usefixtures("without_widgets")
 def test_selection_is_returned_as_ids(model: vicinal.UMAP, monkeypatch: pytest.MonkeyPatch) -> None:
     selected = threading.Event()
 
@@ -36,7 +44,11 @@ def test_selection_is_returned_as_ids(model: vicinal.UMAP, monkeypatch: pytest.M
     monkeypatch.setattr("vicinal.viewer.session.Session", WatchedSession)
     view = explore(model, np.arange(300) % 2, ids=[f"r{a}" for a in range(300)])
     try:
-        assert f'<iframe src="{view.address}"' in view._repr_html_()
+        shown = view._repr_html_()
+        assert f'data-address="{view.address}"' in shown
+        # a saved notebook shows the stored page when the server is gone
+        assert "<iframe srcdoc=" in shown
+        assert "vicinal-xy0" in shown
         assert view.selection == []
         _, _, own, token, _ = view.address.split("/")
         with connect(f"ws://{own}/{token}/feed", origin=f"http://{own}") as feed:  # type: ignore[arg-type]
@@ -50,15 +62,53 @@ def test_selection_is_returned_as_ids(model: vicinal.UMAP, monkeypatch: pytest.M
 def test_offline_page_is_stored_in_the_notebook(model: vicinal.UMAP) -> None:
     text = explore(model, live=False)._repr_html_()
     assert text.startswith("<iframe srcdoc=")
-    assert "vicinal-xy" in text
+    assert "vicinal-xy0" in text
     assert model.explore(live=False)._repr_html_() == text
 
 
 def test_only_the_embedding_of_a_model_is_needed() -> None:
-    other = SimpleNamespace(embedding_=np.random.default_rng(0).normal(size=(9, 2)))
-    assert "vicinal-xy" in explore(other, live=False)._repr_html_()
+    for width in (2, 3):
+        other = SimpleNamespace(embedding_=np.random.default_rng(0).normal(size=(9, width)))
+        assert "vicinal-xy0" in explore(other, live=False)._repr_html_()
+    with pytest.raises(ValueError, match=r"shape \(n, 2\) or \(n, 3\), got float64 of shape \(9, 5\)"):
+        explore(SimpleNamespace(embedding_=np.zeros((9, 5))))
 
 
 def test_unfitted_model_is_refused() -> None:
     with pytest.raises(NotFittedError, match="not fitted"):
         explore(vicinal.UMAP())
+
+
+def test_widget_shares_selection_colors_and_view(model: vicinal.UMAP) -> None:
+    pytest.importorskip("anywidget", reason="anywidget is not installed: pip install 'vicinal[notebook]'")
+    ids = [f"r{a}" for a in range(300)]
+    widget = explore(model, np.arange(300) % 2, values=np.arange(300) / 7, label="kind", ids=ids)
+    widget._selected = [4, 9]  # as the page sets it
+    assert widget.selection == ["r4", "r9"]
+    widget.selection = ["r7", "r2"]
+    assert widget._selected == [2, 7]
+    with pytest.raises(ValueError, match="no row with the id 'r300'"):
+        widget.selection = ["r300"]
+    assert widget.color_by == "kind"
+    widget.color_by = "value"
+    with pytest.raises(ValueError, match="color_by must be one of kind, value, got 'size'"):
+        widget.color_by = "size"
+    widget.zoom_to(["r1"])
+    first = widget._zoom
+    widget.zoom_to(["r1"])
+    assert widget._zoom != first, "the same rows can be asked for twice"
+    assert widget._zoom["rows"] == [1]
+    other = explore(model)
+    link = widget.link(other)
+    other.selection = [3]
+    assert widget.selection == ["r3"]
+    link.unlink()
+    with pytest.raises(ValueError, match="same rows, got 300 and 9"):
+        widget.link(explore(SimpleNamespace(embedding_=np.random.default_rng(0).normal(size=(9, 2)))))
+
+
+def test_widget_is_stored_as_a_page_too(model: vicinal.UMAP) -> None:
+    pytest.importorskip("anywidget", reason="anywidget is not installed: pip install 'vicinal[notebook]'")
+    data, _ = explore(model)._repr_mimebundle_()
+    assert "application/vnd.jupyter.widget-view+json" in data
+    assert data["text/html"].startswith("<iframe srcdoc=")

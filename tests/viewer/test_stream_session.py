@@ -28,12 +28,12 @@ class Reader:
         self.kinds: list[int] = []
         self.steps = np.zeros((2, 0), np.uint16)
         self.meta: dict[str, Any] = {"n": 0}
-        self.codes = np.zeros(0, np.uint16)
+        self.codes = np.zeros(0, np.uint8)
         self.ids: list[str] = []
         self.positions = np.zeros((0, 2))
 
     def read(self, frame: bytes) -> None:
-        kind, _, _, _, *box = HEADER.unpack_from(frame)
+        kind, _, _, _, _, *box = HEADER.unpack_from(frame)
         self.kinds.append(kind)
         if kind == ROWS:
             return self._take_rows(frame[HEADER.size :])
@@ -45,7 +45,7 @@ class Reader:
         if kind == DELTA:
             steps[:, : self.steps.shape[1]] += self.steps
         self.steps = steps
-        low, high = np.array(box[:2]), np.array(box[2:])
+        low, high = np.array(box[:2]), np.array(box[3:5])
         self.positions = low + steps.T / 65535 * (high - low)
         assert len(self.positions) == self.meta["n"]
         return None
@@ -60,8 +60,8 @@ class Reader:
         assert at == len(content)
         assert told["begin"] <= self.meta["n"]
         self.meta = told["meta"]
-        if "codes" in parts:
-            self.codes = np.concatenate([self.codes[: told["begin"]], np.frombuffer(parts["codes"], "<u2")])
+        if "column0" in parts and self.meta["columns"][0]["kind"] == "classes":
+            self.codes = np.concatenate([self.codes[: told["begin"]], np.frombuffer(parts["column0"], np.uint8)])
         if "ids" in parts:
             self.ids = [*self.ids[: told["begin"]], *parts["ids"].decode().split("\x1e")[:-1]]
 
@@ -82,13 +82,15 @@ def test_frames_of_a_growing_map_send_changes_and_each_row_once() -> None:
             reader.read(frame)
         kinds.append([frame[0] for frame in frames])
         assert np.abs(reader.positions - everything[:n]).max() < 1.6 * 2 / 65535
-        assert [reader.meta["categories"][code] for code in reader.codes] == [str(label) for label in labels[:n]]
+        assert [reader.meta["columns"][0]["names"][code] for code in reader.codes] == [
+            str(label) for label in labels[:n]
+        ]
         assert reader.ids == [str(a) for a in range(n)]
-        assert reader.meta["fields"] == ["note"]
+        assert [one["name"] for one in reader.meta["columns"]] == ["class", "note"]
         everything = everything * np.float32(0.99)
     assert kinds == [[ROWS, KEY], [ROWS, DELTA], [ROWS, DELTA], [DELTA], [ROWS, DELTA]]
     # a new class changes the order of the others: 10 comes after 9
-    assert reader.meta["categories"] == ["7", "8", "9", "10"]
+    assert reader.meta["columns"][0]["names"] == ["7", "8", "9", "10"]
     # another connection receives all rows
     later = Reader()
     for frame in FrameEncoder().frames(Snapshot(1, 400, 400, everything, final=True, columns=columns)):
@@ -100,24 +102,30 @@ def test_frames_of_a_growing_map_send_changes_and_each_row_once() -> None:
 def test_growing_columns_with_missing_values_and_projected_rows() -> None:
     columns = GrowingColumns()
     columns.append(2, np.array([1.5, 2.0]), {})
-    first = columns.colours(2)
+    before = columns.colours(2)
     columns.append(2, np.array(["x", None], dtype=object), {"note": np.array(["a", "b"])})
-    assert columns.colours(4) == first
+    first = columns.colours(4)
+    assert first != before, "a page must receive all rows of a column that it does not know"
+    columns.append(1, np.array([1.75]), {})
+    assert columns.colours(5) == first
     columns.append(1, np.array([3.5]), {})
-    assert columns.colours(5) != first
-    packed = columns.packed(0, 5)
-    assert packed.meta["values"] == {"low": 1.5, "high": 3.5}
-    assert np.frombuffer(zlib.decompress(packed.sections["values"]), "<f4").tolist() == [0.0, 0.25, 0.0, 0.0, 1.0]
-    assert zlib.decompress(packed.sections["field0"]).decode().split("\x1e") == ["", "", "a", "b", "", ""]
+    assert columns.colours(6) != first
+    packed = columns.packed(0, 6)
+    meta = packed.meta["columns"][0]
+    assert (meta["kind"], meta["low"], meta["high"], meta["missing"]) == ("values", 1.5, 3.5, 2)
+    found = np.frombuffer(zlib.decompress(packed.sections["column0"]), "<f4")
+    assert np.array_equal(found, [1.5, 2.0, np.nan, np.nan, 1.75, 3.5], equal_nan=True)
+    assert zlib.decompress(packed.sections["column1"]).decode().split("\x1e") == ["", "", "a", "b", "", "", ""]
 
     plain = GrowingColumns("id")
     plain.append(3, None, {"id": np.arange(3)})
-    assert "codes" not in plain.packed(0, 3).sections
+    assert set(plain.packed(0, 3).sections) == {"ids"}
     longer = plain.with_class("new.csv", 2)
     assert (plain.n, longer.n) == (3, 5)
     packed = longer.packed(0, 5)
-    assert (packed.meta["categories"], packed.meta["unlabelled"]) == (["new: new.csv"], True)
-    assert np.frombuffer(zlib.decompress(packed.sections["codes"]), "<u2").tolist() == [1, 1, 1, 0, 0]
+    meta = packed.meta["columns"][0]
+    assert (meta["names"], meta["missing"]) == (["new: new.csv"], 3)
+    assert list(zlib.decompress(packed.sections["column0"])) == [1, 1, 1, 0, 0]
     assert zlib.decompress(packed.sections["ids"]).decode().split("\x1e")[3:5] == ["new.csv:0", "new.csv:1"]
 
 
@@ -160,7 +168,9 @@ def test_stream_ends_with_the_positions_and_columns_of_the_model(digits: Any, di
     plain = vicinal.ProgressiveUMAP(n_neighbors=10, random_state=1, batch_size=100).fit(digits[:600])
     assert np.array_equal(reader.positions, plain.embedding_)
     assert max(sizes) == 600
-    assert [reader.meta["categories"][code] for code in reader.codes] == digit_labels[:600].astype(str).tolist()
+    assert [reader.meta["columns"][0]["names"][code] for code in reader.codes] == digit_labels[:600].astype(
+        str
+    ).tolist()
     assert reader.ids == [str(a) for a in range(600)]
     told = watched.status.growth
     assert told is not None
@@ -215,4 +225,4 @@ def test_stream_command_prints_the_address(
     (running,) = seen
     assert running.address in capsys.readouterr().out
     values: dict[str, NDArray[Any]] = {one["name"]: one["value"] for one in running.session.adjustable()}
-    assert values == {"n_neighbors": 7, "min_dist": 0.1, "random_state": 42}
+    assert values == {"n_neighbors": 7, "min_dist": 0.1, "random_state": 42, "metric": "euclidean"}

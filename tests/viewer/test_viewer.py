@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 import re
@@ -17,8 +18,9 @@ import polars as pl
 import pytest
 
 import vicinal
-from vicinal.viewer import export
-from vicinal.viewer.packing import Columns, bounding_box, pack, quantized
+from vicinal.viewer import compare, export
+from vicinal.viewer.columns import Columns
+from vicinal.viewer.packing import Packed, bounding_box, pack, quantized
 
 ROOT = Path(__file__).parents[2]
 POSITIONS = np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32)
@@ -36,7 +38,7 @@ def test_page_is_one_file_without_external_addresses(tmp_path: Path) -> None:
     assert not re.search(r"""(src|href)=["']?https?:|@import|url\(https?:""", page)
     meta = json.loads(re.search(r'id="vicinal-meta">(.*?)</script>', page)[1])  # type: ignore[index]
     assert meta["title"] == "</title><script>alert(1)</script>"
-    packed = re.search(r'id="vicinal-xy">(.*?)</script>', page)[1]  # type: ignore[index]
+    packed = re.search(r'id="vicinal-xy0">(.*?)</script>', page)[1]  # type: ignore[index]
     steps = np.frombuffer(zlib.decompress(base64.b64decode(packed)), dtype="<u2")
     assert np.array_equal(steps, quantized(POSITIONS, bounding_box(POSITIONS)).ravel())
 
@@ -52,46 +54,134 @@ def test_page_of_a_million_points_is_below_25_megabytes(tmp_path: Path) -> None:
     assert path.stat().st_size < 25_000_000
 
 
+def column(packed: Packed, name: str) -> tuple[dict[str, Any], bytes]:
+    (found,) = [(a, one) for a, one in enumerate(packed.meta["columns"]) if one["name"] == name]
+    return found[1], zlib.decompress(packed.sections[f"column{found[0]}"])
+
+
+def values(packed: Packed, name: str) -> list[float]:
+    return np.frombuffer(column(packed, name)[1], dtype="<f4").tolist()
+
+
 def test_classes_are_numbered_and_unlabelled_rows_come_last() -> None:
-    packed = pack(POSITIONS, Columns(labels=[None, "b", "a", "b"] * 10), title="")
-    assert packed.meta["categories"] == ["a", "b"]
-    assert packed.meta["unlabelled"]
-    assert len(packed.meta["palette"]["light"]) == 3
-    assert list(zlib.decompress(packed.sections["codes"])[:4]) == [2, 1, 0, 1]
+    packed = pack(POSITIONS, Columns(labels=[None, "b", "a", "b"] * 10), title="", label="kind")
+    meta, codes = column(packed, "kind")
+    assert (meta["kind"], meta["names"], meta["missing"]) == ("classes", ["a", "b"], 10)
+    assert list(codes[:4]) == [2, 1, 0, 1]
+    assert packed.meta["color"] == "kind"
 
 
-def test_many_classes_take_two_bytes_and_repeat_colours() -> None:
-    packed = pack(np.repeat(POSITIONS, 10, axis=0), Columns(labels=np.arange(400)), title="")
-    assert len(zlib.decompress(packed.sections["codes"])) == 800
-    light = packed.meta["palette"]["light"]
-    assert len(light) == 400
-    assert light[0] == light[96]
-
-
-def test_labels_with_fractions_are_values() -> None:
-    measured = np.linspace(2.0, 4.0, 40)
-    packed = pack(POSITIONS, Columns(labels=measured), title="")
-    assert packed.meta["values"] == {"low": 2.0, "high": 4.0}
-    found = np.frombuffer(zlib.decompress(packed.sections["values"]), dtype="<f4")
-    assert found == pytest.approx((measured - 2) / 2, abs=1e-6)
-    assert len(packed.meta["palette"]["values"]) == 256
+def test_classes_are_in_natural_order() -> None:
+    packed = pack(POSITIONS, Columns(labels=["c10", "c2", "C1", "b"] * 10), title="")
+    assert column(packed, "class")[0]["names"] == ["b", "C1", "c2", "c10"]
+    packed = pack(POSITIONS, Columns(labels=np.array([10.0, 2.0, np.nan, 3.0] * 10)), title="")
+    assert column(packed, "class")[0]["names"] == ["2", "3", "10"]
 
 
 @pytest.mark.parametrize(
-    "hover",
+    ("labels", "names", "missing"),
     [
-        {"name": [f"r{a}" for a in range(40)], "size": [0.5, None] * 20},
-        pd.DataFrame({"name": [f"r{a}" for a in range(40)], "size": [0.5, None] * 20}),
-        pl.DataFrame({"name": [f"r{a}" for a in range(40)], "size": [0.5, None] * 20}),
+        ([-1, 0, 1, 2], ["0", "1", "2"], 10),
+        (["-1", "0", "1", "2"], ["0", "1", "2"], 10),
+        ([-1.0, 5.0, float("nan"), 5.0], ["5"], 20),
+        ([-1, 1, 1, -1], ["-1", "1"], 0),
+        ([-1, -2, 0, 1], ["-2", "-1", "0", "1"], 0),
+        (["-1", "a", "b", "c"], ["-1", "a", "b", "c"], 0),
     ],
-    ids=["mapping", "pandas", "polars"],
 )
-def test_hover_accepts_mappings_and_data_frames(hover: Any) -> None:
-    packed = pack(POSITIONS, Columns(hover=hover, ids=range(100, 140)), title="")
-    assert packed.meta["fields"] == ["name", "size"]
-    assert texts(packed.sections["field0"]) == [f"r{a}" for a in range(40)]
-    assert texts(packed.sections["field1"]) == ["0.5", ""] * 20
+def test_minus_one_is_unlabelled_among_whole_numbers(labels: list[Any], names: list[str], missing: int) -> None:
+    meta, _ = column(pack(POSITIONS, Columns(labels=np.array(labels * 10)), title=""), "class")
+    assert (meta["names"], meta["missing"]) == (names, missing)
+
+
+def test_many_classes_take_two_bytes() -> None:
+    packed = pack(np.repeat(POSITIONS, 10, axis=0), Columns(labels=[f"c{a}" for a in range(400)]), title="")
+    meta, codes = column(packed, "class")
+    assert (meta["wide"], len(codes)) == (True, 800)
+
+
+def test_labels_with_fractions_or_many_numbers_are_values() -> None:
+    measured = np.linspace(2.0, 4.0, 40)
+    packed = pack(POSITIONS, Columns(labels=measured), title="", label="depth")
+    meta, _ = column(packed, "depth")
+    assert (meta["kind"], meta["low"], meta["high"], meta["missing"]) == ("values", 2.0, 4.0, 0)
+    assert values(packed, "depth") == pytest.approx(measured, abs=1e-6)
+    many = pack(np.repeat(POSITIONS, 3, axis=0), Columns(labels=np.arange(120) + 1900), title="", label="year")
+    assert column(many, "year")[0]["kind"] == "values"
+    few = pack(POSITIONS, Columns(labels=np.arange(40) % 10), title="")
+    assert column(few, "class")[0]["kind"] == "classes"
+
+
+def test_values_that_are_not_finite_are_missing() -> None:
+    numbers = np.arange(40, dtype=np.float64)
+    numbers[[0, 7]] = [np.nan, np.inf]
+    packed = pack(POSITIONS, Columns(values=numbers), title="")
+    meta, _ = column(packed, "value")
+    assert (meta["low"], meta["high"], meta["missing"]) == (1.0, 39.0, 2)
+    found = np.array(values(packed, "value"))
+    assert np.isnan(found[[0, 7]]).all()
+    assert np.isfinite(np.delete(found, [0, 7])).all()
+
+
+@pytest.mark.parametrize("frame", [dict, pd.DataFrame, pl.DataFrame], ids=["mapping", "pandas", "polars"])
+def test_several_columns_travel(frame: Any) -> None:
+    hover = frame({"name": [f"r{a}" for a in range(40)], "size": [0.5, None] * 20, "kind": ["x", "y"] * 20})
+    labels = frame({"a": [1, 2] * 20, "b": ["u", "v"] * 20})
+    packed = pack(POSITIONS, Columns(labels, frame({"v": np.arange(40) / 3}), hover, ids=range(100, 140)), title="")
+    kinds = {one["name"]: one["kind"] for one in packed.meta["columns"]}
+    assert kinds == {
+        "a": "classes",
+        "b": "classes",
+        "v": "values",
+        "name": "texts",
+        "size": "values",
+        "kind": "classes",
+    }
+    assert packed.meta["color"] == "a"
+    assert pack(POSITIONS, Columns(labels), title="", color_by="b").meta["color"] == "b"
+    assert column(packed, "name")[1].decode().split("\x1e")[:2] == ["r0", "r1"]
+    assert column(packed, "size")[0]["missing"] == 20
     assert texts(packed.sections["ids"]) == [str(a) for a in range(100, 140)]
+
+
+def test_maps_in_space_have_three_coordinates() -> None:
+    places = np.random.default_rng(0).normal(size=(40, 3))
+    packed = pack(places, Columns(), title="")
+    assert len(packed.meta["maps"][0]["box"]) == 6
+    steps = np.frombuffer(zlib.decompress(packed.sections["xy0"]), dtype="<u2")
+    assert np.array_equal(steps, quantized(places, bounding_box(places)).ravel())
+
+
+def test_compared_maps_are_aligned_and_packed_together(tmp_path: Path) -> None:
+    turned = POSITIONS[:, ::-1] * 3 + 7
+    page = compare(tmp_path / "two.html", {"one": POSITIONS, "other": turned}, np.arange(40) % 2).read_text()
+    meta = json.loads(re.search(r'id="vicinal-meta">(.*?)</script>', page)[1])  # type: ignore[index]
+    assert [one["name"] for one in meta["maps"]] == ["one", "other"]
+    assert meta["maps"][0]["box"] == pytest.approx(meta["maps"][1]["box"], abs=1e-5)
+    with pytest.raises(ValueError, match="at least two maps"):
+        compare(tmp_path / "one.html", [POSITIONS])
+    with pytest.raises(ValueError, match=r"'other' has shape \(20, 2\)"):
+        compare(tmp_path / "one.html", {"one": POSITIONS, "other": POSITIONS[:20]})
+
+
+def test_areas_of_a_map_are_named_by_their_words() -> None:
+    rng = np.random.default_rng(0)
+    topics = np.array([["cat", "dog", "bird", "fish", "mouse"], ["road", "wheel", "engine", "seat", "brake"]])
+    codes = np.arange(1000) % 2
+    notes = [" ".join(["a story about", *rng.choice(topics[code], 3)]) for code in codes]
+    places = np.array([[-5, 0], [5, 0]])[codes] + rng.normal(size=(1000, 2))
+    clusters = pack(places, Columns(hover={"note": notes}), title="").meta["clusters"]
+    coarse = [one for one in clusters if one["level"] == 0]
+    assert len(coarse) == 2
+    for one in coarse:
+        words = set(one["name"].split(", "))
+        assert words <= set(topics[int(one["place"][0] > 0)])
+        assert len(words) == 3
+    described = pack(places, Columns(hover={"kind": np.array(["left", "right"])[codes]}), title="").meta["clusters"]
+    assert {one["name"] for one in described} == {"left", "right"}
+    numbers = pack(places, Columns(hover={"height": codes + rng.normal(size=1000) / 9}), title="").meta["clusters"]
+    assert {one["name"] for one in numbers} == {"low height", "high height"}
+    assert pack(places, Columns(labels=codes, hover={"note": notes}), title="").meta["clusters"] == []
 
 
 @pytest.mark.parametrize("shape", [(40, 5, 4), (40, 5, 4, 3)])
@@ -108,7 +198,8 @@ def test_images_are_scaled_to_bytes_in_blocks(monkeypatch: pytest.MonkeyPatch, s
     ("arguments", "message"),
     [
         ({"labels": [1, 2]}, "labels must be one-dimensional with 40"),
-        ({"labels": [1] * 40, "values": [1] * 40}, "labels and values"),
+        ({"labels": {"a": [1]}}, "labels must be one-dimensional with 40"),
+        ({"color_by": "other", "labels": [1] * 40}, "color_by must be one of class, got 'other'"),
         ({"values": ["a"] * 40}, "values must be 40 numbers"),
         ({"hover": ["a"]}, "hover column 'text' must have 40"),
         ({"hover": {"x": ["a"]}}, "hover column 'x' must have 40"),
@@ -125,8 +216,21 @@ def test_invalid_argument_is_named_and_nothing_is_written(
     with pytest.raises(ValueError, match=message):
         export(tmp_path / "map.html", POSITIONS, **arguments)
     with pytest.raises(ValueError, match="embedding must be"):
-        export(tmp_path / "map.html", np.zeros((4, 3)))
+        export(tmp_path / "map.html", np.zeros((4, 4)))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_unwritable_path_is_named(tmp_path: Path) -> None:
+    for path in (tmp_path / "no" / "map.html", Path("/proc/map.html")):
+        with pytest.raises(OSError, match=r"/map\.html"):
+            export(path, POSITIONS)
+
+
+def test_bundle_is_small() -> None:
+    static = Path(vicinal.__file__).parent / "viewer" / "static"
+    for names in (("page.js", "page.css", "body.html", "page.html"), ("widget.js",)):
+        content = b"".join((static / name).read_bytes() for name in names)
+        assert len(gzip.compress(content)) < 400_000
 
 
 def test_bundle_was_built_from_the_sources() -> None:

@@ -1,6 +1,6 @@
-// The data of one row (picture, id, class, texts), shown beside the point under the pointer or chosen by a key.
+// The data of one row (picture, id, columns), shown beside the point under the pointer or chosen by a key.
 import type { MapData } from "./data";
-import { el, short } from "./element";
+import { el } from "./element";
 import type { State } from "./state";
 import type { View } from "./view";
 
@@ -8,11 +8,13 @@ const GAP = 14;
 
 export class Card {
   private row = -1;
+  private view: View | null = null;
 
-  constructor(private readonly element: HTMLElement, private readonly state: State, private readonly view: View) {}
+  constructor(private readonly element: HTMLElement, private readonly state: State) {}
 
-  show(row: number): void {
+  show(row: number, view: View): void {
     this.row = row;
+    this.view = view;
     this.element.replaceChildren(...facts(this.state, row));
     this.element.hidden = false;
     this.place();
@@ -25,49 +27,40 @@ export class Card {
 
   /** Places the card beside the point, on the side with room. */
   place(): void {
-    if (this.row < 0) return;
-    const { x, y } = this.state.data;
-    const [px, py] = this.view.project(x[this.row]!, y[this.row]!);
+    if (this.row < 0 || !this.view) return;
     const stage = this.element.parentElement!;
+    const [pane, whole] = [this.view.canvas.getBoundingClientRect(), stage.getBoundingClientRect()];
+    const [x, y] = this.view.projectRow(this.row);
+    const [px, py] = [x + pane.left - whole.left, y + pane.top - whole.top];
     const { offsetWidth: width, offsetHeight: height } = this.element;
     const left = px + GAP + width > stage.clientWidth - 8 ? px - GAP - width : px + GAP;
     const top = Math.min(Math.max(8, py - height / 2), stage.clientHeight - height - 8);
-    this.element.style.transform = `translate(${Math.round(Math.max(8, left))}px, ${Math.round(top)}px)`;
+    this.element.style.transform = `translate(${Math.round(Math.max(8, left))}px, ${Math.round(Math.max(8, top))}px)`;
   }
 }
 
 function facts(state: State, row: number): HTMLElement[] {
-  const { data } = state;
-  const parts: HTMLElement[] = [];
-  if (data.image) parts.push(thumbnail(data, row, 96));
+  const { data, paint } = state;
   const texts = el("div", { className: "texts" });
   texts.append(el("div", { className: "id", textContent: title(data, row) }));
-  if (data.codes) {
-    const code = data.codes[row]!;
-    const swatch = el("span", { className: "swatch", style: `background:${state.colour(code)}` });
-    texts.append(el("div", { className: "label" }, swatch, el("span", { className: "name", textContent: state.names[code]! })));
-  } else if (data.values) {
-    texts.append(el("div", { className: "label", textContent: `${data.meta.label || "value"} ${valueText(data, row)}` }));
+  if (paint.column) {
+    const swatch = el("span", { className: "swatch", style: `background:${state.colourOf(row)}` });
+    const value = paint.classes ? state.names[paint.codes[row]!]! : paint.column.text(row);
+    const text = paint.classes ? value : `${paint.column.name} ${value}`;
+    texts.append(el("div", { className: "label" }, swatch, el("span", { className: "name", textContent: text })));
   }
-  if (data.fields.length) {
-    const list = el("dl");
-    for (const { name, texts: column } of data.fields) {
-      list.append(el("dt", { textContent: name }), el("dd", { textContent: column.at(row) }));
-    }
-    texts.append(list);
+  const list = el("dl");
+  for (const column of data.columns) {
+    const text = column === paint.column ? "" : column.text(row);
+    if (text) list.append(el("dt", { textContent: column.name }), el("dd", { textContent: text }));
   }
-  return [...parts, texts];
+  if (list.childElementCount) texts.append(list);
+  return data.image ? [thumbnail(data, row, 96), texts] : [texts];
 }
 
 export function title(data: MapData, row: number): string {
   const id = data.ids.at(row);
-  return data.meta.fields.length || !/^\d+$/.test(id) ? id : `row ${id}`;
-}
-
-/** Formats a value; numbers scaled to 0..1 are converted back to the original scale. */
-function valueText(data: MapData, row: number): string {
-  const { low, high } = data.meta.values!;
-  return short(low + data.values![row]! * (high - low));
+  return data.hasIds ? id : `row ${id}`;
 }
 
 /** Creates a canvas that is filled when its block of pictures has been decompressed. */

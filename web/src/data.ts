@@ -1,200 +1,160 @@
-// Decodes the data of a page: `vicinal-meta`, a JSON text, and one section per column, base64 of zlib.
+// Decodes the data of a page: a description in JSON, and one compressed section per column.
 // The encoder is src/vicinal/viewer/packing.py.
+import { type Column, type ColumnMeta, columnOf, decode, extend, resized, RowNumbers, Texts } from "./columns";
 
 export interface Meta {
   version: number;
   n: number;
   title: string;
   theme: "auto" | "light" | "dark";
-  box: [number, number, number, number];
-  label: string;
-  categories: string[];
-  unlabelled: boolean;
-  palette: { light: string[]; dark: string[]; values: string[] };
-  values: { low: number; high: number } | null;
-  fields: string[];
+  maps: { name: string; box: number[] }[];
+  columns: ColumnMeta[];
+  color: string | null;
+  palette: Palette;
+  clusters: Cluster[];
   images: { height: number; width: number; channels: number; block: number } | null;
   live: Live | null;
+}
+
+export interface Palette {
+  light: string[];
+  dark: string[];
+  values: string[];
+  missing: { light: string; dark: string };
+  plain: string;
+}
+
+/** A named area of the first map, in its own coordinates. */
+export interface Cluster {
+  name: string;
+  place: number[];
+  size: number;
+  level: number;
 }
 
 export interface Live {
   feed: string;
   parameters: Parameter[];
   projects: boolean;
+  saves: boolean;
 }
 
-export interface Parameter {
+export type Parameter =
+  | { name: string; value: number; low: number; high: number; step: number }
+  | { name: string; value: string; choices: string[] };
+
+/** Where the data of a page comes from: elements of the document, or a widget. */
+export interface Source {
+  meta: Meta;
+  /** Returns the decompressed bytes of a section, or null if there is none. */
+  section: (name: string) => Promise<ArrayBuffer | null>;
+}
+
+/** Positions in a square (cube) of side 2 around the origin, equal scales on all axes. */
+export interface Places {
   name: string;
-  value: number;
-  low: number;
-  high: number;
-  step: number;
-}
-
-/** Texts of all rows in one string: needs little memory, and one scan finds a word in any of them. */
-export class Texts {
-  private joined = "";
-  private ends = new Uint32Array(0);
-  private folded: string | null = null;
-
-  constructor(joined: string, n: number) {
-    this.append(joined, 0, n);
-  }
-
-  /** Replaces the texts of the rows from `begin` to `n`. */
-  append(joined: string, begin: number, n: number): void {
-    let from = begin === 0 ? 0 : this.ends[begin - 1]! + 1;
-    this.joined = this.joined.slice(0, from) + joined;
-    this.ends = resized(this.ends, n);
-    this.folded = null;
-    for (let row = begin; row < n; row++) {
-      const end = this.joined.indexOf(SEPARATOR, from);
-      this.ends[row] = end;
-      from = end + 1;
-    }
-  }
-
-  at(row: number): string {
-    return this.joined.slice(row === 0 ? 0 : this.ends[row - 1]! + 1, this.ends[row]);
-  }
-
-  /** Marks the rows whose text contains `word`, which is in lower case. */
-  mark(word: string, found: Uint8Array): void {
-    this.folded ??= fold(this.joined);
-    let row = 0;
-    for (let at = this.folded.indexOf(word); at >= 0; ) {
-      row = this.rowOf(at, row);
-      found[row] = 1;
-      at = this.folded.indexOf(word, this.ends[row]! + 1);
-    }
-  }
-
-  private rowOf(at: number, from: number): number {
-    let low = from;
-    let high = this.ends.length - 1;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.ends[middle]! < at) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  }
-}
-
-/** Row numbers from 0, without a string for each. */
-export class RowNumbers {
-  at(row: number): string {
-    return String(row);
-  }
-
-  mark(word: string, found: Uint8Array): void {
-    const row = Number(word);
-    if (/^\d+$/.test(word) && row < found.length) found[row] = 1;
-  }
+  x: Float32Array;
+  y: Float32Array;
+  /** Null for a flat map. */
+  z: Float32Array | null;
 }
 
 /** The data of new rows, which arrive before their positions; replaces the rows from `begin` on. */
 export interface NewRows {
   begin: number;
-  meta: Pick<Meta, "n" | "categories" | "unlabelled" | "palette" | "values" | "fields">;
+  meta: Pick<Meta, "n" | "columns" | "color">;
   sections: Record<string, ArrayBuffer>;
 }
 
-export interface MapData {
-  meta: Meta;
-  n: number;
-  /** Positions in a square of side 2 around the origin, equal scales on both axes. */
-  x: Float32Array;
-  y: Float32Array;
-  codes: Uint8Array | Uint16Array | null;
-  values: Float32Array | null;
-  ids: Texts | RowNumbers;
-  fields: { name: string; texts: Texts }[];
-  image: ((row: number) => Promise<ImageData>) | null;
-}
+export class MapData {
+  image: ((row: number) => Promise<ImageData>) | null = null;
 
-const SEPARATOR = "\u001e";
+  constructor(public meta: Meta, public n: number, readonly maps: Places[], public columns: Column[], public ids: Texts | RowNumbers) {}
 
-/** Converts to lower case of the same length: a few letters become longer and would shift the ends of all rows. */
-function fold(text: string): string {
-  const folded = text.toLowerCase();
-  return folded.length === text.length ? folded : Array.from(text, (c) => (c.toLowerCase().length === c.length ? c.toLowerCase() : c)).join("");
-}
-
-export function readMeta(): Meta {
-  return JSON.parse(document.getElementById("vicinal-meta")!.textContent!) as Meta;
-}
-
-export async function readData(meta: Meta): Promise<MapData> {
-  const xy = new Uint16Array(await section("xy"));
-  const [x, y] = places(xy, meta.box);
-  const codes = await optional("codes");
-  const values = await optional("values");
-  const ids = await optional("ids");
-  const fields = [];
-  for (const [a, name] of meta.fields.entries()) {
-    fields.push({ name, texts: new Texts(decode(await section(`field${a}`)), meta.n) });
+  get x(): Float32Array {
+    return this.maps[0]!.x;
   }
-  const wide = meta.categories.length + Number(meta.unlabelled) > 256;
-  return {
-    meta,
-    n: meta.n,
-    x,
-    y,
-    codes: codes && (wide ? new Uint16Array(codes) : new Uint8Array(codes)),
-    values: values && new Float32Array(values),
-    ids: ids ? new Texts(decode(ids), meta.n) : new RowNumbers(),
-    fields,
-    image: meta.images && imageReader(meta.images),
+
+  get y(): Float32Array {
+    return this.maps[0]!.y;
+  }
+
+  get hasIds(): boolean {
+    return this.ids instanceof Texts;
+  }
+
+  column(name: string | null): Column | null {
+    return this.columns.find((one) => one.name === name) ?? null;
+  }
+
+  /** Adds new rows with their data; their positions are set later. */
+  takeRows({ begin, meta, sections }: NewRows): void {
+    const { n } = meta;
+    this.meta = { ...this.meta, ...meta };
+    this.n = n;
+    for (const map of this.maps) {
+      map.x = resized(map.x, n);
+      map.y = resized(map.y, n);
+      if (map.z) map.z = resized(map.z, n);
+    }
+    if (sections["ids"]) {
+      if (begin === 0) this.ids = new Texts("", 0);
+      (this.ids as Texts).append(decode(sections["ids"]), begin, n);
+    }
+    if (begin === 0) this.columns = meta.columns.map((one, a) => columnOf(one, sections[`column${a}`]!, n));
+    else meta.columns.forEach((one, a) => extend(this.columns[a]!, one, sections[`column${a}`]!, begin, n));
+  }
+}
+
+/** Returns the source whose data is in the elements of a document. */
+export function documentSource(): Source {
+  const meta = JSON.parse(document.getElementById("vicinal-meta")!.textContent!) as Meta;
+  const section = async (name: string) => {
+    const element = document.getElementById(`vicinal-${name}`);
+    return element && inflate(fromBase64(element.textContent!));
   };
+  return { meta, section };
 }
 
-/** Adds new rows with their data; their positions are set later. */
-export function takeRows(data: MapData, { begin, meta, sections }: NewRows): void {
-  const { n } = meta;
-  const { codes, values, ids } = sections;
-  data.meta = { ...data.meta, ...meta };
-  data.n = n;
-  data.x = resized(data.x, n);
-  data.y = resized(data.y, n);
-  if (codes) (data.codes = resized((data.codes as Uint16Array | null) ?? new Uint16Array(0), n)).set(new Uint16Array(codes), begin);
-  if (values) (data.values = resized(data.values ?? new Float32Array(0), n)).set(new Float32Array(values), begin);
-  if (ids) {
-    if (begin === 0) data.ids = new Texts("", 0);
-    (data.ids as Texts).append(decode(ids), begin, n);
-  }
-  if (begin === 0) data.fields = meta.fields.map((name) => ({ name, texts: new Texts("", 0) }));
-  for (const [a, { texts }] of data.fields.entries()) texts.append(decode(sections[`field${a}`]!), begin, n);
+export async function readData({ meta, section }: Source): Promise<MapData> {
+  if (meta.version !== 2) throw new Error(`this program reads pages of format 2, not ${meta.version}`);
+  const maps = await Promise.all(meta.maps.map(async ({ name, box }, a) => ({ name, ...places(new Uint16Array((await section(`xy${a}`))!), box) })));
+  const columns = await Promise.all(meta.columns.map(async (one, a) => columnOf(one, (await section(`column${a}`))!, meta.n)));
+  const ids = await section("ids");
+  const data = new MapData(meta, meta.n, maps, columns, ids ? new Texts(decode(ids), meta.n) : new RowNumbers());
+  if (meta.images) data.image = imageReader(meta.images, section);
+  return data;
 }
 
-/** Returns a longer or shorter copy. */
-function resized<T extends Float32Array | Uint16Array | Uint32Array>(array: T, n: number): T {
-  const copy = new (array.constructor as new (n: number) => T)(n);
-  copy.set(array.subarray(0, n));
-  return copy;
-}
-
-/** Converts steps of a 16-bit grid over the box to the page's square: the longer side of the box becomes 2. */
-export function places(xy: Uint16Array, box: Meta["box"]): [Float32Array, Float32Array] {
-  const n = xy.length / 2;
-  const [left, bottom, right, top] = box;
-  const longest = Math.max(right - left, top - bottom) || 1;
-  const axis = (from: number, extent: number) => {
+/** Converts steps of a 16-bit grid over the box to the page's square: the longest side of the box becomes 2. */
+export function places(steps: Uint16Array, box: number[]): Omit<Places, "name"> {
+  const width = box.length / 2;
+  const n = steps.length / width;
+  const extents = Array.from({ length: width }, (_, a) => box[width + a]! - box[a]!);
+  const longest = Math.max(...extents) || 1;
+  const axes = extents.map((extent, a) => {
     const out = new Float32Array(n);
     const step = (2 * extent) / longest / 65535;
     const shift = -extent / longest;
-    for (let row = 0; row < n; row++) out[row] = xy[from + row]! * step + shift;
+    for (let row = 0; row < n; row++) out[row] = steps[a * n + row]! * step + shift;
     return out;
-  };
-  return [axis(0, right - left), axis(n, top - bottom)];
+  });
+  return { x: axes[0]!, y: axes[1]!, z: axes[2] ?? null };
 }
 
-function imageReader(shape: NonNullable<Meta["images"]>): (row: number) => Promise<ImageData> {
+/** Converts a point of the map's own coordinates to the page's square. */
+export function toSquare(place: number[], box: number[]): number[] {
+  const width = box.length / 2;
+  const longest = Math.max(...place.map((_, a) => box[width + a]! - box[a]!)) || 1;
+  return place.map((side, a) => ((side - (box[a]! + box[width + a]!) / 2) * 2) / longest);
+}
+
+function imageReader(shape: NonNullable<Meta["images"]>, section: Source["section"]): (row: number) => Promise<ImageData> {
   const blocks = new Map<number, Promise<Uint8Array>>();
   const size = shape.height * shape.width;
   return async (row) => {
     const block = Math.floor(row / shape.block);
-    if (!blocks.has(block)) blocks.set(block, section(`images${block}`).then((buffer) => new Uint8Array(buffer)));
+    if (!blocks.has(block)) blocks.set(block, section(`images${block}`).then((buffer) => new Uint8Array(buffer!)));
     const bytes = await blocks.get(block)!;
     const from = (row % shape.block) * size * shape.channels;
     const image = new ImageData(shape.width, shape.height);
@@ -208,15 +168,8 @@ function imageReader(shape: NonNullable<Meta["images"]>): (row: number) => Promi
   };
 }
 
-async function optional(name: string): Promise<ArrayBuffer | null> {
-  return document.getElementById(`vicinal-${name}`) ? section(name) : null;
-}
-
-async function section(name: string): Promise<ArrayBuffer> {
-  const element = document.getElementById(`vicinal-${name}`)!;
-  const bytes = fromBase64(element.textContent!);
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Response(stream).arrayBuffer();
+export async function inflate(bytes: BlobPart): Promise<ArrayBuffer> {
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer();
 }
 
 function fromBase64(text: string): Uint8Array<ArrayBuffer> {
@@ -226,8 +179,4 @@ function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(binary.length);
   for (let a = 0; a < binary.length; a++) bytes[a] = binary.charCodeAt(a);
   return bytes;
-}
-
-function decode(buffer: ArrayBuffer): string {
-  return new TextDecoder().decode(buffer);
 }

@@ -1,7 +1,7 @@
 // Decode frames of a moving map; the encoder is src/vicinal/viewer/frame_encoding.py.
-import type { NewRows } from "./data";
+import { inflate, type NewRows, type Places } from "./data";
 
-const HEAD_BYTES = 32;
+const HEAD_BYTES = 40;
 const DELTA = 1;
 const EXACT = 2;
 const ROWS = 3;
@@ -13,6 +13,7 @@ export interface Frame {
   exact: boolean;
   x: Float32Array;
   y: Float32Array;
+  z: Float32Array | null;
 }
 
 export class Decoder {
@@ -22,26 +23,30 @@ export class Decoder {
     const head = new DataView(message, 0, HEAD_BYTES);
     const kind = head.getUint8(0);
     if (kind === ROWS) return newRows(message);
+    const width = head.getUint8(1);
     const content = await inflate(message.slice(HEAD_BYTES));
     const shared = { run: head.getUint32(4, true), epoch: head.getUint32(8, true), epochs: head.getUint32(12, true), exact: kind === EXACT };
     if (kind === EXACT) {
-      const places = new Float32Array(content);
-      return { ...shared, x: places.slice(0, places.length / 2), y: places.slice(places.length / 2) };
+      const joined = new Float32Array(content);
+      const n = joined.length / width;
+      const [x, y, z] = [0, 1, 2].map((a) => joined.slice(a * n, (a + 1) * n));
+      return { ...shared, x: x!, y: y!, z: width > 2 ? z! : null };
     }
     const steps = new Uint16Array(content);
-    const n = steps.length / 2;
+    const n = steps.length / width;
     if (kind === DELTA) {
       // new rows of this feed start at step 0
-      const known = this.steps.length / 2;
-      for (let row = 0; row < known; row++) {
-        steps[row] = steps[row]! + this.steps[row]!;
-        steps[n + row] = steps[n + row]! + this.steps[known + row]!;
+      const known = this.steps.length / width;
+      for (let a = 0; a < width; a++) {
+        for (let row = 0; row < known; row++) steps[a * n + row] = steps[a * n + row]! + this.steps[a * known + row]!;
       }
     }
     this.steps = steps;
-    const [left, bottom, right, top] = [16, 20, 24, 28].map((at) => head.getFloat32(at, true)) as [number, number, number, number];
-    const axis = (from: number, low: number, high: number) => Float32Array.from({ length: n }, (_, row) => low + (steps[from + row]! / 65535) * (high - low));
-    return { ...shared, x: axis(0, left, right), y: axis(n, bottom, top) };
+    const [x, y, z] = [0, 1, 2].map((a) => {
+      const [low, high] = [head.getFloat32(16 + 4 * a, true), head.getFloat32(28 + 4 * a, true)];
+      return Float32Array.from({ length: a < width ? n : 0 }, (_, row) => low + (steps[a * n + row]! / 65535) * (high - low));
+    });
+    return { ...shared, x: x!, y: y!, z: width > 2 ? z! : null };
   }
 }
 
@@ -59,18 +64,14 @@ async function newRows(message: ArrayBuffer): Promise<NewRows> {
   return { begin, meta, sections };
 }
 
-async function inflate(bytes: ArrayBuffer): Promise<ArrayBuffer> {
-  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer();
-}
-
-/** Converts positions to the page's square: the longer side of their box becomes 2. */
-export function centred(x: Float32Array, y: Float32Array, intoX: Float32Array, intoY: Float32Array): void {
-  const ends = [x, y].map((axis) => axis.reduce(([low, high], value) => [Math.min(low!, value), Math.max(high!, value)], [Infinity, -Infinity]));
+/** Converts positions to the page's square: the longest side of their box becomes 2. */
+export function centred(frame: Frame, into: Places): void {
+  const axes = ([["x", frame.x], ["y", frame.y], ["z", frame.z]] as const).filter(([, axis]) => axis !== null);
+  const ends = axes.map(([, axis]) => axis!.reduce(([low, high], value) => [Math.min(low!, value), Math.max(high!, value)], [Infinity, -Infinity]));
   const longest = Math.max(...ends.map(([low, high]) => high! - low!)) || 1;
-  for (const [axis, into, [low, high]] of [
-    [x, intoX, ends[0]!],
-    [y, intoY, ends[1]!],
-  ] as const) {
-    for (let row = 0; row < axis.length; row++) into[row] = ((axis[row]! - (low! + high!) / 2) * 2) / longest;
-  }
+  axes.forEach(([name, axis], a) => {
+    const [low, high] = ends[a] as [number, number];
+    const out = into[name];
+    if (out) for (let row = 0; row < axis!.length; row++) out[row] = ((axis![row]! - (low + high) / 2) * 2) / longest;
+  });
 }

@@ -1,56 +1,91 @@
-// The legend: classes to show and hide, or the scale of values.
-import { byId, count, el, short } from "./element";
-import type { State } from "./state";
+// The legend: what colours the points, classes to show and hide, or the scale of values.
+import { count, type Dom, el, plural } from "./element";
+import { canBeClasses, canBeLog, canBeScale, type Scale, type ScaleKind } from "./paint";
+import type { Mode, State } from "./state";
 
-export function buildLegend(state: State): void {
+const PLAIN = "";
+
+export function buildLegend(dom: Dom, state: State): void {
   let listed = "";
   let update = () => {};
   const draw = () => {
     // the list is rebuilt only if it has changed: the pointer may be on it
-    const known = JSON.stringify([state.names, state.data.meta.values]);
-    if (known !== listed) update = listing(state);
+    const { column, scale } = state.paint;
+    const known = JSON.stringify([column?.name, state.names, scale, state.data.columns.map((one) => [one.name, one.kind])]);
+    if (known !== listed) update = listing(dom, state);
     listed = known;
     update();
   };
-  for (const event of ["rows", "shown", "theme"] as const) state.listen(event, draw);
+  for (const event of ["rows", "shown", "theme", "paint"] as const) state.listen(event, draw);
   draw();
 }
 
 /** Fills the section and returns a function that updates it. */
-function listing(state: State): () => void {
-  const section = byId("legend");
-  const { meta } = state.data;
+function listing(dom: Dom, state: State): () => void {
+  const section = dom.get("legend");
+  const able = state.data.columns.filter((one) => one.kind !== "texts");
   section.replaceChildren();
-  section.hidden = !meta.values && state.names.length === 0;
-  if (meta.values) {
-    section.append(heading(meta.label || "Value"), scale(meta.palette.values, meta.values));
+  section.hidden = able.length === 0;
+  if (section.hidden) return () => {};
+  section.append(chooser(state, able.map(({ name }) => name)));
+  if (state.paint.scale) {
+    section.append(scaleBar(state, state.paint.scale));
     return () => {};
   }
-  if (section.hidden) return () => {};
-  const all = el("button", { className: "link", textContent: "Show all", title: "Show all classes (A)", id: "show-all" });
-  all.onclick = () => show(state, () => 1);
+  if (!state.paint.classes) return () => {};
+  const all = el("button", { className: "link", textContent: "Show all", title: "Show all points (A)", id: "show-all" });
+  all.onclick = () => state.showAll();
   const list = el("ul", { className: "classes" });
   state.names.forEach((name, code) => list.append(row(state, name, code)));
-  const title = heading(meta.label || "Classes", count(meta.categories.length));
+  const title = heading(plural(state.paint.classes.names.length, "class", "classes"));
   title.append(all);
   section.append(title, list);
   return () => {
-    all.disabled = state.shown.every((flag) => flag === 1);
+    all.disabled = !state.filtered;
+    const colours = state.paint.colours(state.themeName);
     [...list.children].forEach((item, code) => {
       item.querySelector(".class")!.setAttribute("aria-pressed", String(state.shown[code] === 1));
       item.querySelector(".n")!.textContent = count(state.counts[code]!);
-      (item.querySelector(".swatch") as HTMLElement).style.background = state.colour(code);
+      (item.querySelector(".swatch") as HTMLElement).style.background = colours[code]!;
     });
   };
 }
 
-export function show(state: State, flag: (code: number) => number): void {
-  state.shown.forEach((_, code) => (state.shown[code] = flag(code)));
-  state.changed("shown");
-}
-
 export function heading(text: string, note = ""): HTMLElement {
   return el("h2", {}, el("span", { className: "name", textContent: text, title: text }), el("small", { textContent: note }));
+}
+
+/** Creates the controls that choose a column and how it colours the points. */
+function chooser(state: State, names: string[]): HTMLElement {
+  const chosen = state.paint.column;
+  const select = el("select", { id: "color-by" });
+  select.setAttribute("aria-label", "Color by");
+  select.append(el("option", { value: PLAIN, textContent: "nothing", selected: !chosen }));
+  for (const name of names) select.append(el("option", { value: name, textContent: name, selected: name === chosen?.name }));
+  select.onchange = () => state.colourBy(select.value === PLAIN ? null : select.value);
+  const line = el("div", { className: "chooser" }, el("label", { htmlFor: "color-by", textContent: "Color by" }), select);
+  if (!chosen) return line;
+  const kinds: [string, string, () => void, boolean][] = [];
+  const as = (mode: Mode, kind?: ScaleKind) => () => state.colourBy(chosen.name, mode, kind);
+  if (canBeScale(chosen)) {
+    kinds.push(["linear", "Linear", as("scale", "linear"), state.mode === "scale" && state.scaleKind === "linear"]);
+    kinds.push(["quantile", "Quantiles", as("scale", "quantile"), state.mode === "scale" && state.scaleKind === "quantile"]);
+    if (canBeLog(chosen)) kinds.push(["log", "Log", as("scale", "log"), state.mode === "scale" && state.scaleKind === "log"]);
+  }
+  if (canBeClasses(chosen)) kinds.push(["classes", "Classes", as("classes"), state.mode === "classes"]);
+  const block = el("div", {}, line);
+  if (kinds.length > 1) {
+    const group = el("div", { className: "kinds" });
+    group.setAttribute("role", "group");
+    group.setAttribute("aria-label", "Scale of the colors");
+    for (const [id, text, act, on] of kinds) {
+      const button = el("button", { textContent: text, id: `as-${id}`, onclick: act });
+      button.setAttribute("aria-pressed", String(on));
+      group.append(button);
+    }
+    block.append(group);
+  }
+  return block;
 }
 
 function row(state: State, name: string, code: number): HTMLElement {
@@ -61,25 +96,31 @@ function row(state: State, name: string, code: number): HTMLElement {
     el("span", { className: "name", textContent: name }),
     el("span", { className: "n" }),
   );
-  toggle.onclick = () => {
-    state.shown[code] = 1 - state.shown[code]!;
-    state.changed("shown");
-  };
+  toggle.onclick = () => state.show((other) => (other === code ? 1 - state.shown[code]! : state.shown[other]!));
   const only = el("button", { className: "only", textContent: "only", title: `Show only ${name}` });
   only.setAttribute("aria-label", `Show only ${name}`);
   only.onclick = () => {
     const alone = state.shown[code] === 1 && state.shown.reduce((sum, flag) => sum + flag, 0) === 1;
-    show(state, (other) => Number(alone || other === code));
+    state.show((other) => Number(alone || other === code));
   };
   return el("li", {}, toggle, only);
 }
 
-function scale(colours: string[], { low, high }: { low: number; high: number }): HTMLElement {
-  const steps = colours.filter((_, a) => a % 16 === 0 || a === colours.length - 1).join(",");
-  return el(
-    "div",
-    { className: "scale" },
-    el("div", { className: "bar", style: `background:linear-gradient(90deg,${steps})` }),
-    el("div", { className: "ends" }, el("span", { textContent: short(low) }), el("span", { textContent: short((low + high) / 2) }), el("span", { textContent: short(high) })),
-  );
+function scaleBar(state: State, scale: Scale): HTMLElement {
+  const colours = state.paint.colours(state.themeName);
+  const steps = colours.slice(0, 256).filter((_, a) => a % 15 === 0);
+  const bar = el("div", { className: "bar", style: `background:linear-gradient(90deg,${steps.join(",")})` });
+  const ticks = el("div", { className: "ticks" });
+  for (const { at, text } of scale.ticks) {
+    const edge = at < 0.08 ? " first" : at > 0.92 ? " last" : "";
+    ticks.append(el("span", { textContent: text, className: `tick${edge}`, style: `left:${(100 * at).toFixed(2)}%` }));
+  }
+  const block = el("div", { className: "scale" }, bar, ticks);
+  const beyond = scale.below + scale.above;
+  if (beyond) block.append(el("p", { className: "hint", id: "clipped", textContent: `${plural(beyond, "point")} beyond the ends of the scale` }));
+  if (scale.missing) {
+    const swatch = el("span", { className: "swatch", style: `background:${colours[256]!}` });
+    block.append(el("p", { className: "missing", id: "missing" }, swatch, el("span", { className: "name", textContent: "missing" }), el("span", { className: "n", textContent: count(scale.missing) })));
+  }
+  return block;
 }

@@ -1,9 +1,9 @@
 // The live part of the page: positions that arrive over a websocket, and the controls of the fit that sends them.
-import { type Live, type NewRows, takeRows } from "./data";
-import { byId, count, el, icon } from "./element";
+import type { App } from "./app";
+import type { Live, NewRows, Parameter } from "./data";
+import { count, download, el, icon } from "./element";
 import { centred, Decoder, type Frame } from "./frames";
 import { heading } from "./legend";
-import type { Page } from "./main";
 
 const STAGES: Record<string, string> = {
   starting: "Starting",
@@ -55,10 +55,10 @@ export class Feed {
   private grown = false;
   private readonly parts = { title: el("strong"), bar: el("progress", { max: 1 }), note: el("p", { className: "hint" }), facts: el("dl", { className: "facts", hidden: true }), pause: el("button"), again: el("button", { textContent: "Run again" }) };
 
-  constructor(private readonly page: Page, private readonly live: Live) {
+  constructor(private readonly page: App, private readonly live: Live) {
     this.build();
     this.connect();
-    for (const event of ["wheel", "pointerdown", "keydown"]) byId("map").addEventListener(event, () => (this.touched = true), { passive: true });
+    for (const event of ["wheel", "pointerdown", "keydown"]) page.dom.get("map").addEventListener(event, () => (this.touched = true), { passive: true });
     page.state.listen("selected", () => this.say({ type: "select", rows: page.state.selected }));
   }
 
@@ -103,17 +103,21 @@ export class Feed {
     const frame = await decoder.decode(message);
     if ("begin" in frame) return this.take(frame);
     if (frame.x.length !== state.data.n) return location.reload();
-    centred(frame.x, frame.y, state.data.x, state.data.y);
+    centred(frame, state.data.maps[0]!);
     this.frames++;
     this.exact = frame.exact ? frame : null;
-    byId("busy").hidden = true;
+    this.page.dom.get("busy").hidden = true;
     if (view.fresh) view.fresh = this.freshness(frame.exact);
-    await view.redraw(this.grown ? state.visibleRows() : null);
+    if (this.grown || view.fresh || this.frames === 1) view.redraw();
+    else view.moved();
     this.grown = false;
+    // the next frame is asked for when this one has been drawn
+    await new Promise((drawn) => requestAnimationFrame(drawn));
     card.place();
     if (frame.exact || state.data.n <= SMALL || this.frames % SETTLE_FRAMES === 1) {
       view.settle();
       names.locate();
+      this.page.panes[0]!.density.outdated();
       // the extent of a growing map changes; the camera stays if the reader has moved it
       if (!this.touched) void view.fit(false);
     }
@@ -124,10 +128,10 @@ export class Feed {
   private take(rows: NewRows): void {
     const { state, view } = this.page;
     const before = state.data.n;
-    takeRows(state.data, rows);
-    state.takeRows();
+    state.data.takeRows(rows);
+    // places come with the next frame: nothing is drawn before it
     view.fresh = new Uint8Array(state.data.n);
-    view.setTheme(state.theme);
+    state.takeRows();
     this.grown = true;
     // a new run starts over; rows present when the page opens are not highlighted
     if (state.data.n < before) this.arrivals = [];
@@ -145,22 +149,32 @@ export class Feed {
   }
 
   private build(): void {
-    const section = byId("live");
+    const section = this.page.dom.get("live");
     section.hidden = false;
     this.parts.pause.onclick = () => this.say({ type: this.status.state === "paused" ? "resume" : "pause" });
-    const inputs = this.live.parameters.map(({ name, value, low, high, step }) => {
-      const input = el("input", { type: "number", name, value: String(value), min: String(low), max: String(high), step: String(step) });
-      return el("label", {}, el("span", { textContent: name.replaceAll("_", " ") }), input);
-    });
+    const inputs = this.live.parameters.map((one) => el("label", {}, el("span", { textContent: one.name.replaceAll("_", " ") }), field(one)));
     this.parts.again.onclick = () => {
-      const parameters: Record<string, number> = {};
+      const parameters: Record<string, number | string> = {};
       for (const input of section.querySelectorAll<HTMLInputElement>("input[type=number]")) parameters[input.name] = input.valueAsNumber;
+      for (const choice of section.querySelectorAll("select")) parameters[choice.name] = choice.value;
       this.say({ type: "rerun", parameters });
     };
     const actions = el("div", { className: "actions" }, this.parts.pause, this.parts.again);
     if (this.live.projects) actions.append(this.upload());
+    if (this.live.saves) actions.append(this.saver("map", "Save map", "map.csv"), this.saver("model", "Save model", "map.vicinal"));
     section.append(heading("Layout"), el("div", { className: "stage" }, this.parts.title, this.parts.bar, this.parts.note, this.parts.facts), el("div", { className: "parameters" }, ...inputs), actions);
     if (this.live.parameters.length === 0) this.parts.again.hidden = true;
+  }
+
+  /** Creates a button that downloads the finished map or its model. */
+  private saver(what: string, text: string, name: string): HTMLElement {
+    const button = el("button", { textContent: text, id: `save-${what}` });
+    button.onclick = async () => {
+      const answer = await fetch(what);
+      if (answer.ok) download(name, await answer.blob());
+      else this.parts.note.textContent = ((await answer.json()) as { error: string }).error;
+    };
+    return button;
   }
 
   private upload(): HTMLElement {
@@ -185,7 +199,7 @@ export class Feed {
     const running = status.state === "running" || status.state === "paused";
     const { done, note: said, stage } = status.growth ? grown(status.growth) : laidOut(status);
     title.textContent = running ? (status.state === "paused" ? "Paused" : stage) : { done: "Done", failed: "Failed", waiting: "Waiting" }[status.state as "done"];
-    byId("busy-text").textContent = title.textContent!;
+    this.page.dom.get("busy-text").textContent = title.textContent!;
     note.textContent = status.message || (running || !status.growth ? said : "");
     facts.hidden = !status.growth;
     if (status.growth) facts.replaceChildren(...counted(status.growth));
@@ -226,4 +240,14 @@ function counted({ rows, total, placed, pending, coverage, trustworthiness }: Gr
     ["trustworthiness", trustworthiness === null ? "–" : trustworthiness.toFixed(3), "Whether neighbors in the map are neighbors in the data, on a sample of the rows so far"],
   ];
   return facts.flatMap(([name, value, title]) => [el("dt", { textContent: name, title }), el("dd", { textContent: value })]);
+}
+
+/** Creates the input of a parameter: a number, or one of several choices. */
+function field(one: Parameter): HTMLElement {
+  if ("choices" in one) {
+    const select = el("select", { name: one.name });
+    select.append(...one.choices.map((choice) => el("option", { value: choice, textContent: choice, selected: choice === one.value })));
+    return select;
+  }
+  return el("input", { type: "number", name: one.name, value: String(one.value), min: String(one.low), max: String(one.high), step: String(one.step) });
 }

@@ -1,45 +1,49 @@
-// Names of classes on the map, each at the densest spot of its class; if two collide, the larger class is shown.
-import { el } from "./element";
+// Names on the map: as many as fit at the present zoom, none over another, with a line to the area of a displaced name.
+import { el, svg } from "./element";
+import { clusterSpots, islands, type Spot } from "./islands";
 import type { State } from "./state";
 import type { View } from "./view";
 
-const MOST = 60;
+const MOST_CLASSES = 400;
 // On a map with few points a name would hide its points.
 const FEWEST_POINTS = 100;
-const CELLS = 32;
-const SAMPLE = 200_000;
+// One name per this area of the canvas, in square pixels.
+const AREA = 14_000;
+const MOST = 90;
+// A further area of a class is named when it is this large on the screen, in pixels.
+const WORTH_NAMING = 6;
+const DISPLACEMENTS = [26, 44, 64];
+const DIRECTIONS = [-90, 90, -45, -135, 45, 135, 0, 180].map((angle) => (angle * Math.PI) / 180);
+const GAP = 3;
 
-interface Name {
-  code: number;
-  x: number;
-  y: number;
-  element: HTMLElement;
+interface Box {
+  left: number;
+  right: number;
+  top: number;
+  bottom: number;
+}
+
+/** A name that is shown, for exports. */
+export interface Placed extends Box {
+  text: string;
+  level: number;
+  line: [number, number, number, number] | null;
 }
 
 export class Names {
-  private names: Name[] = [];
+  placed: Placed[] = [];
+  private spots: (Spot & { element: HTMLElement; width: number; height: number })[] = [];
   private wanted = true;
 
-  constructor(private readonly layer: HTMLElement, private readonly state: State, private readonly view: View) {
-    this.name();
+  constructor(private readonly layer: HTMLElement, private readonly lines: SVGSVGElement, private readonly state: State, private readonly view: View) {
     this.locate();
     state.listen("theme", () => this.place());
     state.listen("shown", () => this.place());
-    state.listen("rows", () => this.name());
-  }
-
-  /** Creates an element for each class, larger ones first; `locate` positions them. */
-  private name(): void {
-    const { data, names, counts } = this.state;
-    const few = data.n < FEWEST_POINTS || data.meta.categories.length > MOST;
-    const bySize = few ? [] : data.meta.categories.map((_, code) => code).sort((a, b) => counts[b]! - counts[a]!);
-    const before = new Map(this.names.map((one) => [one.element.textContent!, one]));
-    this.names = bySize.map((code) => ({ x: NaN, y: NaN, element: el("span", { textContent: names[code]! }), ...before.get(names[code]!), code }));
-    this.layer.replaceChildren(...this.names.map(({ element }) => element));
+    for (const event of ["rows", "paint"] as const) state.listen(event, () => this.locate());
   }
 
   get any(): boolean {
-    return this.names.length > 0;
+    return this.spots.length > 0;
   }
 
   toggle(): boolean {
@@ -48,63 +52,83 @@ export class Names {
     return this.wanted;
   }
 
-  /** Finds the densest spot of each class; call it when points have moved. */
+  /** Finds the areas to name; call it when points have moved. */
   locate(): void {
-    const { x, y, codes, n } = this.state.data;
-    if (!this.any || codes === null) return;
-    const grids = this.state.names.map(() => new Uint32Array(CELLS * CELLS));
-    const cell = (at: number) => Math.min(CELLS - 1, Math.max(0, Math.floor(((at + 1) / 2) * CELLS)));
-    const step = Math.max(1, Math.floor(n / SAMPLE));
-    for (let row = 0; row < n; row += step) grids[codes[row]!]![cell(y[row]!) * CELLS + cell(x[row]!)]!++;
-    const sums = this.state.names.map(() => ({ x: 0, y: 0, n: 0 }));
-    const best = grids.map(densest);
-    for (let row = 0; row < n; row += step) {
-      const code = codes[row]!;
-      const [bx, by] = best[code]!;
-      if (Math.abs(cell(x[row]!) - bx) > 1 || Math.abs(cell(y[row]!) - by) > 1) continue;
-      sums[code]!.x += x[row]!;
-      sums[code]!.y += y[row]!;
-      sums[code]!.n++;
+    const { data, paint } = this.state;
+    const { classes } = paint;
+    let spots: Spot[] = [];
+    if (data.n >= FEWEST_POINTS) {
+      if (classes && classes.names.length <= MOST_CLASSES) spots = islands(this.view.places, classes.codes, classes.names);
+      else if (this.view.places === data.maps[0]) spots = clusterSpots(data.meta.clusters, data.meta.maps[0]!.box);
     }
-    for (const name of this.names) {
-      const sum = sums[name.code]!;
-      name.x = sum.x / sum.n;
-      name.y = sum.y / sum.n;
-    }
+    this.layer.replaceChildren();
+    this.spots = spots.slice(0, 4 * MOST).map((spot) => {
+      const element = el("span", { textContent: spot.text, className: `level${Math.min(2, spot.level)}` });
+      this.layer.append(element);
+      return { ...spot, element, width: 0, height: 0 };
+    });
+    // all sizes at once, so that the browser lays them out once
+    for (const spot of this.spots) [spot.width, spot.height] = [spot.element.offsetWidth, spot.element.offsetHeight];
     this.place();
   }
 
   place(): void {
-    this.layer.hidden = !this.wanted;
-    if (!this.wanted) return;
-    const taken: { left: number; right: number; top: number; bottom: number }[] = [];
-    for (const { code, x, y, element } of this.names) {
-      const [px, py] = this.view.project(x, y);
-      const width = element.offsetWidth;
-      const height = element.offsetHeight;
-      const box = { left: px - width / 2, right: px + width / 2, top: py - height / 2, bottom: py + height / 2 };
-      const clear = taken.every((other) => box.left > other.right || box.right < other.left || box.top > other.bottom || box.bottom < other.top);
-      const visible = this.state.shown[code] === 1 && Number.isFinite(x) && clear;
-      element.style.visibility = visible ? "visible" : "hidden";
-      if (!visible) continue;
-      taken.push(box);
-      element.style.transform = `translate(${Math.round(box.left)}px, ${Math.round(box.top)}px)`;
+    this.layer.style.display = this.lines.style.display = this.wanted ? "" : "none";
+    this.placed = [];
+    const marks: SVGElement[] = [];
+    if (this.wanted) {
+      const { width, height } = this.view.eye;
+      const most = Math.min(MOST, Math.max(6, (width * height) / AREA));
+      for (const spot of this.spots) {
+        const placed = this.placed.length < most ? this.fit(spot, width, height) : null;
+        spot.element.style.visibility = placed ? "visible" : "hidden";
+        if (!placed) continue;
+        this.placed.push(placed);
+        spot.element.style.transform = `translate(${Math.round(placed.left)}px, ${Math.round(placed.top)}px)`;
+        if (placed.line) {
+          const [x1, y1, x2, y2] = placed.line;
+          marks.push(svg("line", { x1, y1, x2, y2 }), svg("circle", { cx: x1, cy: y1, r: 2 }));
+        }
+      }
     }
+    this.lines.replaceChildren(...marks);
+  }
+
+  /** Returns where a name fits: on its area, or beside it with a line; null if nowhere. */
+  private fit(spot: (typeof this.spots)[number], width: number, height: number): Placed | null {
+    if (spot.code >= 0 && this.state.shown[spot.code] !== 1) return null;
+    if (spot.level > 0 && spot.radius * this.view.eye.unit < WORTH_NAMING) return null;
+    const [px, py] = this.view.project(spot.x, spot.y, spot.z);
+    if (px < 0 || py < 0 || px > width || py > height) return null;
+    const about = (x: number, y: number): Box => ({ left: x - spot.width / 2, right: x + spot.width / 2, top: y - spot.height / 2, bottom: y + spot.height / 2 });
+    const free = (box: Box) =>
+      box.left >= 2 && box.top >= 2 && box.right <= width - 2 && box.bottom <= height - 2 && this.placed.every((other) => apart(box, other) && (!other.line || !crosses(box, other.line)));
+    const own = about(px, py);
+    if (free(own)) return { ...own, text: spot.text, level: spot.level, line: null };
+    // finer names wait for more room instead of pointing from afar
+    if (spot.level > 0) return null;
+    for (const distance of DISPLACEMENTS) {
+      for (const angle of DIRECTIONS) {
+        const [x, y] = [px + Math.cos(angle) * (distance + spot.width / 3), py + Math.sin(angle) * distance];
+        const box = about(x, y);
+        const end: [number, number] = [Math.min(box.right, Math.max(box.left, px)), Math.min(box.bottom, Math.max(box.top, py))];
+        const line: [number, number, number, number] = [px, py, ...end];
+        if (free(box) && this.placed.every((other) => !crosses(other, line))) return { ...box, text: spot.text, level: spot.level, line };
+      }
+    }
+    return null;
   }
 }
 
-/** Returns the cell with the most points in it and its eight neighbors. */
-function densest(grid: Uint32Array): [number, number] {
-  let best: [number, number] = [0, 0];
-  let most = -1;
-  for (let cy = 0; cy < CELLS; cy++) {
-    for (let cx = 0; cx < CELLS; cx++) {
-      let sum = 0;
-      for (let y = Math.max(0, cy - 1); y <= Math.min(CELLS - 1, cy + 1); y++) {
-        for (let x = Math.max(0, cx - 1); x <= Math.min(CELLS - 1, cx + 1); x++) sum += grid[y * CELLS + x]!;
-      }
-      if (sum > most) [best, most] = [[cx, cy], sum];
-    }
+function apart(a: Box, b: Box): boolean {
+  return a.left > b.right + GAP || a.right < b.left - GAP || a.top > b.bottom || a.bottom < b.top;
+}
+
+/** Returns whether a line passes through a box, tested at a few points along it. */
+function crosses(box: Box, [x1, y1, x2, y2]: [number, number, number, number]): boolean {
+  for (let share = 0; share <= 1; share += 0.125) {
+    const [x, y] = [x1 + (x2 - x1) * share, y1 + (y2 - y1) * share];
+    if (x > box.left && x < box.right && y > box.top && y < box.bottom) return true;
   }
-  return best;
+  return false;
 }

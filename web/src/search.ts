@@ -1,6 +1,6 @@
-// Search in ids, texts and class names: a list of matches, which can also be selected.
+// Search in ids, texts and classes: matches are highlighted while typing, listed, and can be selected.
 import { thumbnail, title } from "./card";
-import { byId, el, icon, plural } from "./element";
+import { type Dom, el, icon, plural } from "./element";
 import type { State } from "./state";
 
 const LISTED = 50;
@@ -9,20 +9,28 @@ const DELAY_MS = 120;
 export interface SearchActions {
   point: (row: number) => void;
   visit: (row: number) => void;
-  select: (rows: number[]) => void;
 }
 
-export function buildSearch(state: State, actions: SearchActions): void {
-  const input = byId<HTMLInputElement>("query");
-  const found = byId("found");
-  document.querySelector(".search .glyph")!.append(icon("search"));
+export function buildSearch(dom: Dom, state: State, actions: SearchActions): void {
+  const input = dom.get<HTMLInputElement>("query");
+  const found = dom.get("found");
+  dom.page.querySelector(".search .glyph")!.append(icon("search"));
   let timer = 0;
   let matches: number[] = [];
   const update = () => {
     const word = input.value.trim().toLowerCase();
     matches = word ? search(state, word) : [];
+    state.found = matches;
+    state.changed("found");
     found.hidden = !word;
-    found.replaceChildren(...(word ? results(state, matches, actions) : []));
+    found.replaceChildren(...(word ? results(state, matches, actions, () => select()) : []));
+  };
+  const select = () => {
+    const query = input.value.trim();
+    const rows = matches;
+    state.found = [];
+    state.changed("found");
+    state.select(rows, query);
   };
   input.oninput = () => {
     clearTimeout(timer);
@@ -32,11 +40,12 @@ export function buildSearch(state: State, actions: SearchActions): void {
     if (event.key === "Enter") {
       clearTimeout(timer);
       update();
-      if (matches.length) actions.select(matches);
+      if (matches.length) select();
     } else if (event.key === "ArrowDown") {
       event.preventDefault();
       found.querySelector<HTMLElement>("ul button")?.focus();
     } else if (event.key === "Escape") {
+      event.stopPropagation();
       input.value = "";
       update();
       input.blur();
@@ -56,36 +65,28 @@ export function buildSearch(state: State, actions: SearchActions): void {
   state.listen("shown", () => input.value && update());
 }
 
-/** Returns the shown rows whose id, texts or class contain the word. */
-function search(state: State, word: string): number[] {
+/** Returns the shown rows whose id, texts or classes contain the word. */
+export function search(state: State, word: string): number[] {
   const { data } = state;
   const mask = new Uint8Array(data.n);
   data.ids.mark(word, mask);
-  for (const { texts } of data.fields) texts.mark(word, mask);
-  const classes = state.names.map((name) => Number(name.toLowerCase().includes(word)));
+  for (const column of data.columns) column.mark(word, mask);
   const rows: number[] = [];
-  for (let row = 0; row < data.n; row++) {
-    const matched = mask[row] || (data.codes !== null && classes[data.codes[row]!]);
-    if (matched && state.visible(row)) rows.push(row);
-  }
+  for (let row = 0; row < data.n; row++) if (mask[row] && state.visible(row)) rows.push(row);
   return rows;
 }
 
-function results(state: State, rows: number[], actions: SearchActions): HTMLElement[] {
+function results(state: State, rows: number[], actions: SearchActions, select: () => void): HTMLElement[] {
   const { data } = state;
   const summary = el("p", { className: "summary" }, el("span", { textContent: rows.length ? plural(rows.length, "match", "matches") : "No match" }));
   if (rows.length === 0) return [summary];
-  const all = el("button", { className: "link", textContent: "Select all", id: "select-matches" });
-  all.onclick = () => actions.select(rows);
-  summary.append(all);
+  summary.append(el("button", { className: "link", textContent: "Select all", id: "select-matches", onclick: select }));
   const list = el("ul", { className: "results" });
+  const noted = data.columns.find((one) => one.kind === "texts") ?? data.columns.find((one) => one.kind === "classes");
   for (const row of rows.slice(0, LISTED)) {
     const button = el("button", {});
-    if (data.image) button.append(thumbnail(data, row, 20));
-    else if (data.codes) button.append(el("span", { className: "swatch", style: `background:${state.colour(data.codes[row]!)}` }));
-    button.append(el("span", { className: "name", textContent: title(data, row) }));
-    const note = data.fields[0]?.texts.at(row) ?? (data.codes ? state.names[data.codes[row]!]! : "");
-    button.append(el("small", { textContent: note }));
+    button.append(data.image ? thumbnail(data, row, 20) : el("span", { className: "swatch", style: `background:${state.colourOf(row)}` }));
+    button.append(el("span", { className: "name", textContent: title(data, row) }), el("small", { textContent: noted?.text(row) ?? "" }));
     button.onclick = () => actions.visit(row);
     button.onfocus = button.onmouseenter = () => actions.point(row);
     list.append(el("li", {}, button));

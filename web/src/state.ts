@@ -1,82 +1,176 @@
-// The shared state of the page: shown classes, selected rows, theme.
+// The shared state of the page: colours, shown classes, selected rows, theme.
+import { ClassColumn, type Codes } from "./columns";
 import type { MapData, Meta } from "./data";
-import type { Theme } from "./view";
+import { canBeClasses, canBeScale, classPaint, type Paint, plainPaint, type ScaleKind, scalePaint, type ThemeName } from "./paint";
 
-const GROUNDS = { light: "#fcfcfb", dark: "#14171c" };
-const MARKS = { light: "#16181d", dark: "#ffffff" };
+export const GROUNDS = { light: "#fcfcfb", dark: "#14171c" };
+export const MARKS = { light: "#16181d", dark: "#ffffff" };
 
-type Change = "shown" | "selected" | "theme" | "rows";
+export type Change = "shown" | "selected" | "theme" | "rows" | "paint" | "hover" | "found";
+export type Mode = "classes" | "scale";
+
+/** Classes of a column that are hidden. */
+interface Filter {
+  names: Set<string>;
+}
 
 export class State {
+  /** Selected rows in the order of selection, and what selected them, if that can be repeated. */
   selected: number[] = [];
-  /** One flag per class; the last is for rows without a label. */
+  query = "";
+  /** Rows that the search finds while its text is being typed. */
+  found: number[] = [];
+  hovered = -1;
+  paint: Paint;
+  scaleKind: ScaleKind = "linear";
+  /** One flag per class of the paint; the last is for rows without a label. */
   shown: Uint8Array = new Uint8Array(0);
   counts: Uint32Array = new Uint32Array(0);
   names: string[] = [];
-  themeName: "light" | "dark";
-  private readonly listeners: Record<Change, (() => void)[]> = { shown: [], selected: [], theme: [], rows: [] };
+  themeName: ThemeName;
+  private readonly filters = new Map<string, Filter>();
+  private mask: Uint8Array | null = null;
+  private readonly listeners = new Map<Change, (() => void)[]>();
 
   constructor(readonly data: MapData) {
     this.themeName = preferred(data.meta.theme);
-    this.takeRows();
+    this.paint = plainPaint(data.n, data.meta.palette);
+    this.colourBy(data.meta.color);
+  }
+
+  /** Colours the points by a column; without a name all alike. */
+  colourBy(name: string | null, mode?: Mode, kind: ScaleKind = this.scaleKind): void {
+    const column = this.data.column(name);
+    const { palette } = this.data.meta;
+    this.scaleKind = kind;
+    const scale = column && canBeScale(column) && (mode === "scale" || !(mode === "classes" && canBeClasses(column))) && (mode === "scale" || !(column instanceof ClassColumn));
+    if (!column || column.kind === "texts") this.paint = plainPaint(this.data.n, palette);
+    else this.paint = scale ? scalePaint(column, kind, palette) : classPaint(column, palette);
+    this.describe();
+    this.changed("paint");
+  }
+
+  get mode(): Mode | null {
+    return this.paint.classes ? "classes" : this.paint.scale ? "scale" : null;
   }
 
   /** Updates the state after rows in `data` have changed; classes stay shown or hidden by name. */
   takeRows(): void {
-    const { meta, codes } = this.data;
-    const flags = new Map(this.names.map((name, code) => [name, this.shown[code]!]));
-    this.names = [...meta.categories, ...(meta.unlabelled ? ["unlabelled"] : [])];
-    this.shown = Uint8Array.from(this.names, (name) => flags.get(name) ?? 1);
-    this.counts = tally(codes, this.names.length);
+    const name = this.paint.column?.name ?? this.data.meta.color;
+    this.colourBy(name, this.mode ?? undefined);
+    this.filter();
     this.changed("rows");
   }
 
-  get theme(): Theme {
-    return {
-      name: this.themeName,
-      background: GROUNDS[this.themeName],
-      colours: colours(this.data.meta, this.themeName),
-      marked: MARKS[this.themeName],
-    };
+  private describe(): void {
+    const { classes } = this.paint;
+    this.names = classes ? [...classes.names, ...(classes.missing ? ["unlabelled"] : [])] : [];
+    const hidden = this.filters.get(this.paint.column?.name ?? "")?.names;
+    this.shown = Uint8Array.from(this.names, (one) => (hidden?.has(one) ? 0 : 1));
+    this.counts = tally(classes?.codes ?? null, this.names.length);
+  }
+
+  /** Shows the classes whose flag is 1. */
+  show(flag: (code: number) => number): void {
+    this.shown.forEach((_, code) => (this.shown[code] = flag(code)));
+    const names = new Set(this.names.filter((_, code) => !this.shown[code]));
+    const column = this.paint.column?.name ?? "";
+    if (names.size) this.filters.set(column, { names });
+    else this.filters.delete(column);
+    this.filter();
+    this.changed("shown");
+  }
+
+  /** Shows all rows, also those hidden by classes of another column. */
+  showAll(): void {
+    this.filters.clear();
+    this.show(() => 1);
+  }
+
+  get filtered(): boolean {
+    return this.mask !== null;
+  }
+
+  /** Names of hidden classes by column. */
+  get hidden(): [string, string[]][] {
+    return [...this.filters].map(([column, { names }]) => [column, [...names]]);
+  }
+
+  hide(hidden: [string, string[]][]): void {
+    this.filters.clear();
+    for (const [column, names] of hidden) this.filters.set(column, { names: new Set(names) });
+    this.filter();
+    this.describe();
+    this.changed("shown");
+  }
+
+  private filter(): void {
+    const { n, meta } = this.data;
+    this.mask = null;
+    for (const [name, { names }] of this.filters) {
+      const column = this.data.column(name);
+      if (!column || !canBeClasses(column)) continue;
+      const { codes, names: all } = classPaint(column, meta.palette).classes!;
+      const flags = Uint8Array.from([...all, "unlabelled"], (one) => (names.has(one) ? 0 : 1));
+      if (flags.every((flag) => flag === 1)) continue;
+      this.mask ??= new Uint8Array(n).fill(1);
+      for (let row = 0; row < n; row++) if (!flags[codes[row]!]) this.mask[row] = 0;
+    }
   }
 
   colour(code: number): string {
-    return this.theme.colours[code]!;
+    return this.paint.colours(this.themeName)[code]!;
+  }
+
+  /** Returns the colour of a row. */
+  colourOf(row: number): string {
+    return this.colour(this.paint.codes[row]!);
   }
 
   visible(row: number): boolean {
-    return this.data.codes === null || this.shown[this.data.codes[row]!] === 1;
+    return this.mask === null || this.mask[row] === 1;
   }
 
-  /** Returns the rows of the shown classes, or null if all are shown. */
+  /** Returns the shown rows, or null if all are shown. */
   visibleRows(): number[] | null {
-    const { codes, n } = this.data;
-    if (codes === null || this.shown.every((flag) => flag === 1)) return null;
+    if (this.mask === null) return null;
     const rows: number[] = [];
-    for (let row = 0; row < n; row++) if (this.shown[codes[row]!]) rows.push(row);
+    for (let row = 0; row < this.data.n; row++) if (this.mask[row]) rows.push(row);
     return rows;
   }
 
   visibleCount(): number {
-    return this.names.length ? this.counts.reduce((sum, n, code) => sum + (this.shown[code] ? n : 0), 0) : this.data.n;
+    return this.mask === null ? this.data.n : this.mask.reduce((sum, flag) => sum + flag, 0);
+  }
+
+  /** Selects rows; `query` is the search that found them, if one did. */
+  select(rows: number[], query = ""): void {
+    this.selected = rows;
+    this.query = query;
+    this.changed("selected");
+  }
+
+  hover(row: number): void {
+    if (row === this.hovered) return;
+    this.hovered = row;
+    this.changed("hover");
   }
 
   listen(event: Change, listener: () => void): void {
-    this.listeners[event].push(listener);
+    this.listeners.set(event, [...(this.listeners.get(event) ?? []), listener]);
   }
 
   changed(event: Change): void {
-    for (const listener of this.listeners[event]) listener();
+    for (const listener of this.listeners.get(event) ?? []) listener();
   }
 
-  setTheme(name: "light" | "dark"): void {
+  setTheme(name: ThemeName): void {
     this.themeName = name;
-    document.documentElement.dataset["theme"] = name;
     this.changed("theme");
   }
 }
 
-export function tally(codes: ArrayLike<number> | null, size: number, rows?: number[]): Uint32Array {
+export function tally(codes: Codes | null, size: number, rows?: number[]): Uint32Array {
   const counts = new Uint32Array(size);
   if (codes === null) return counts;
   if (rows) for (const row of rows) counts[codes[row]!]!++;
@@ -84,11 +178,7 @@ export function tally(codes: ArrayLike<number> | null, size: number, rows?: numb
   return counts;
 }
 
-function colours(meta: Meta, theme: "light" | "dark"): string[] {
-  return meta.values ? meta.palette.values : meta.palette[theme];
-}
-
-function preferred(theme: Meta["theme"]): "light" | "dark" {
+function preferred(theme: Meta["theme"]): ThemeName {
   if (theme !== "auto") return theme;
   return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 }

@@ -1,279 +1,341 @@
-// The map: regl-scatterplot with this page's camera, sizes and colours.
-import createScatterplot from "regl-scatterplot";
-
-import type { MapData } from "./data";
-
-export interface Theme {
-  name: "light" | "dark";
-  background: string;
-  colours: string[];
-  marked: string;
-}
+// One map on a canvas: what is drawn, from where, and which point is where.
+import { type Area, box, Eye } from "./camera";
+import type { Places } from "./data";
+import { type Layer, Renderer } from "./renderer";
+import { GROUNDS, MARKS, type State } from "./state";
 
 // Fraction of the occupied area that the points would cover if none overlapped.
 const INK = 0.8;
 const CELLS = 48;
-const SMALLEST = 1.2;
+const SMALLEST = 1.3;
 const LARGEST = 11;
+const FAINTEST = 0.12;
 // Camera moves are animated up to this number of points; above, a frame takes too long without a GPU.
 const ANIMATED = 200_000;
-// Above this number of points, discs cost more than they show: points are squares of a few pixels.
-const SQUARES = 400_000;
+const ANIMATION_MS = 250;
+const MORPH_MS = 900;
+// While the camera moves, at most this many points are drawn.
+const WHILE_MOVING = 250_000;
+const SETTLED_MS = 140;
 const MARGIN = 1.1;
 // Height of the toolbar at the lower edge, in pixels: no point starts behind it.
 const TOOLS = 56;
 // The initial view shows only the middle 99.8 % of the points if their box is smaller than this fraction of the whole.
 const OUTLYING = 0.6;
-
-// New points are drawn larger: factors of the usual size, by how new they are.
-const FRESH = [1, 1.4, 2.2];
-
-type Plot = ReturnType<typeof createScatterplot>;
+// A selected point is at least this large, in pixels.
+const MARKED = 4;
+// Outlines of more points than this would hide each other.
+const OUTLINED = 400;
 
 export class View {
-  private readonly plot: Plot;
-  private scale = 1;
-  private readonly animated: boolean;
-  private ground: number;
-  /** How new each row is, an index of FRESH; null if the map does not grow. */
+  readonly renderer: Renderer;
+  readonly eye: Eye;
+  /** How new each row is, an index of the renderer's levels; null if the map does not grow. */
   fresh: Uint8Array | null = null;
+  places: Places;
+  private scale = 1;
+  private ground = 1;
+  private scheduled = 0;
+  private moving = 0;
+  private readonly listeners: (() => void)[] = [];
 
-  constructor(private readonly canvas: HTMLCanvasElement, private readonly data: MapData, theme: Theme) {
-    this.ground = occupied(data);
-    this.animated = data.n <= ANIMATED && !matchMedia("(prefers-reduced-motion: reduce)").matches;
-    this.plot = createScatterplot({
-      canvas,
-      width: "auto",
-      height: "auto",
-      renderPointsAsSquares: data.n > SQUARES,
-      opacityBy: "density" as never,
-      opacityByDensityFill: 0.25,
-      opacityInactiveMax: 0.25,
-      opacityInactiveScale: 0.5,
-      pointOutlineWidth: 1,
-      pointSizeSelected: 0.5,
-      pointScaleMode: "asinh",
-      lassoInitiator: false,
-      lassoMinDelay: 6,
-      lassoMinDist: 3,
-      lassoLineWidth: 2,
-      actionKeyMap: { lasso: "shift", merge: "cmd", remove: "alt" },
-      deselectOnDblClick: false,
-      deselectOnEscape: false,
-      // a worker would need a copy of every point, which takes longer than building the index
-      spatialIndexUseWorker: false,
-      showReticle: false,
-      ...this.coloured(theme),
-      pointSize: this.pointSize(),
-    } as never);
+  constructor(readonly canvas: HTMLCanvasElement, private readonly state: State, map = 0) {
+    this.places = state.data.maps[map]!;
+    this.renderer = new Renderer(canvas);
+    this.eye = new Eye(1, 1, this.places.z !== null);
+    this.resize();
+    canvas.addEventListener("webglcontextlost", (event) => event.preventDefault());
+    canvas.addEventListener("webglcontextrestored", () => {
+      this.renderer.begin();
+      this.redraw();
+    });
+    const marks = { selected: () => state.selected, found: () => state.found, hovered: () => (state.hovered < 0 ? [] : [state.hovered]) };
+    const mark = (rows: keyof typeof marks) => () => {
+      this.renderer.setRows(rows, marks[rows]());
+      this.request();
+    };
+    state.listen("selected", mark("selected"));
+    state.listen("found", mark("found"));
+    state.listen("hover", mark("hovered"));
+    state.listen("paint", () => this.colour());
+    state.listen("theme", () => this.colour());
+    state.listen("shown", () => this.filter());
   }
 
-  /** Draws the positions in `data` and moves the camera to show all of them. */
+  private get animated(): boolean {
+    return this.state.data.n <= ANIMATED && !matchMedia("(prefers-reduced-motion: reduce)").matches;
+  }
+
+  /** Calls a listener after each change of what is seen. */
+  onView(listener: () => void): void {
+    this.listeners.push(listener);
+  }
+
+  /** Takes everything from the state and moves the camera to show all points. */
   async draw(): Promise<void> {
-    await this.redraw();
+    if (this.state.data.n === 0) return;
+    this.redraw();
+    this.settle();
     await this.fit(false);
   }
 
-  /** Draws the positions in `data` without moving the camera; only `rows`, if given. */
-  async redraw(rows: number[] | null = null): Promise<void> {
-    const { x, y, codes, values, n } = this.data;
-    if (n === 0) return;
-    const points: Record<string, ArrayLike<number>> = { x, y };
-    if (codes) points["valueA"] = codes;
-    else if (values) points["valueA"] = values;
-    if (this.fresh) {
-      points["valueA"] ??= new Uint8Array(n);
-      points["valueB"] = this.fresh;
-    }
-    await this.plot.draw(points as never, {
-      zDataType: codes ? "categorical" : "continuous",
-      ...(this.fresh ? { wDataType: "categorical" } : {}),
-      ...(rows ? { filter: rows } : {}),
-      preventFilterReset: true,
-    });
+  /** Draws the places as they are, without moving the camera. */
+  redraw(): void {
+    const { x, y, z } = this.places;
+    this.renderer.setPlaces(x, y, z);
+    this.renderer.setLevels(this.fresh ?? new Uint8Array(x.length));
+    this.colour();
+    this.filter();
+    this.renderer.setRows("selected", this.state.selected);
+    this.renderer.setRows("found", this.state.found);
+  }
+
+  /** Updates the places only: points have moved. */
+  moved(): void {
+    this.renderer.setPlaces(this.places.x, this.places.y, this.places.z);
+    this.changed();
+  }
+
+  private colour(): void {
+    if (this.state.data.n === 0) return;
+    this.renderer.setCodes(this.state.paint.codes);
+    this.renderer.setColours(this.state.paint.colours(this.state.themeName));
+    this.request();
+  }
+
+  private filter(): void {
+    this.renderer.setShown(this.state.filtered ? (row) => this.state.visible(row) : null);
+    this.request();
   }
 
   /** Updates the point size after points have moved. */
   settle(): void {
-    this.ground = occupied(this.data);
-    void this.plot.set(this.sized());
-  }
-
-  setTheme(theme: Theme): void {
-    void this.plot.set(this.coloured(theme));
+    this.ground = occupied(this.places);
+    this.request();
   }
 
   resizePoints(factor: number): void {
     this.scale = Math.min(8, Math.max(0.25, this.scale * factor));
-    void this.plot.set(this.sized());
+    this.request();
   }
 
-  setLasso(on: boolean): void {
-    void this.plot.set({ mouseMode: on ? "lasso" : "panZoom" });
-  }
-
-  /** Shows only the given rows; all of them for null. */
-  async filter(rows: number[] | null): Promise<void> {
-    await (rows ? this.plot.filter(rows) : this.plot.unfilter());
-  }
-
-  select(rows: number[]): void {
-    if (rows.length) this.plot.select(rows);
-    else this.plot.deselect();
-  }
-
-  hover(row: number): void {
-    this.plot.hover(row);
-  }
-
-  on(handlers: {
-    over: (row: number) => void;
-    out: () => void;
-    select: (rows: number[]) => void;
-    view: () => void;
-    lassoEnd: () => void;
-  }): void {
-    this.plot.subscribe("pointOver", handlers.over);
-    this.plot.subscribe("pointOut", handlers.out);
-    this.plot.subscribe("select", ({ points }) => handlers.select(points));
-    this.plot.subscribe("deselect", () => handlers.select([]));
-    this.plot.subscribe("view", handlers.view);
-    this.plot.subscribe("lassoEnd", handlers.lassoEnd);
-  }
-
-  /** Returns the canvas coordinates of a position, in CSS pixels. */
-  project(x: number, y: number): [number, number] {
+  /** Adapts to the size of the canvas; the place in the middle stays there. */
+  resize(): void {
     const { clientWidth: width, clientHeight: height } = this.canvas;
-    const [centreX, centreY] = this.target();
-    const unit = height / 2 / this.distance();
-    return [width / 2 + (x - centreX) * unit, height / 2 - (y - centreY) * unit];
+    if (!width || !height) return;
+    const ratio = devicePixelRatio || 1;
+    this.canvas.width = Math.round(width * ratio);
+    this.canvas.height = Math.round(height * ratio);
+    [this.eye.width, this.eye.height] = [width, height];
+    this.changed();
   }
 
-  /** Returns the visible row nearest to a position on the canvas, in CSS pixels. */
-  nearest(px: number, py: number, visible: (row: number) => boolean): number {
+  /** Draws at the next frame. */
+  request(): void {
+    this.scheduled ||= requestAnimationFrame(() => {
+      this.scheduled = 0;
+      this.paint();
+    });
+  }
+
+  /** Says that the camera or the places have changed. */
+  changed(): void {
+    this.request();
+    for (const listener of this.listeners) listener();
+  }
+
+  /** Draws at once, at the given resolution if the canvas is about to be read. */
+  paint(ratio = this.canvas.width / this.eye.width, complete = false): void {
+    const { state, renderer } = this;
+    if (state.data.n === 0) return;
+    const size = this.pointSize();
+    const opacity = this.opacity(size);
+    const mark = MARKS[state.themeName];
+    const chosen = renderer.count("selected") > 0 || renderer.count("found") > 0;
+    const large = Math.max(MARKED, 1.25 * size) * ratio;
+    const limit = this.moving && !complete ? WHILE_MOVING : Infinity;
+    const layers: Layer[] = [{ rows: "shown", size: size * ratio, opacity: chosen ? 0.22 * opacity : opacity, limit }];
+    for (const rows of ["selected", "found"] as const) {
+      if (renderer.count(rows) <= OUTLINED) layers.push({ rows, size: large + 2 * ratio, opacity: 0.9, single: mark });
+      layers.push({ rows, size: large, opacity: renderer.count(rows) <= OUTLINED ? 1 : Math.max(0.6, opacity) });
+    }
+    const [hover, ring] = [Math.max(2 * MARKED, 1.8 * size) * ratio, 2 * ratio];
+    layers.push({ rows: "hovered", size: hover, opacity: 1 });
+    layers.push({ rows: "hovered", size: hover + 2 * ring, opacity: 1, single: mark, ring });
+    renderer.draw(this.eye.camera, GROUNDS[state.themeName], layers);
+  }
+
+  project(x: number, y: number, z = 0): [number, number] {
+    return this.eye.project(x, y, z);
+  }
+
+  projectRow(row: number): [number, number] {
+    const { x, y, z } = this.places;
+    return this.eye.project(x[row]!, y[row]!, z ? z[row]! : 0);
+  }
+
+  /** Returns the shown row nearest to a position on the canvas and closer than `reach`, in CSS pixels; -1 for none. */
+  nearest(px: number, py: number, reach = Infinity): number {
+    const { x, y, z } = this.places;
+    const { state, eye } = this;
     let best = -1;
-    let least = Infinity;
-    const { clientWidth: width, clientHeight: height } = this.canvas;
-    const [centreX, centreY] = this.target();
-    const unit = height / 2 / this.distance();
-    const x = centreX + (px - width / 2) / unit;
-    const y = centreY - (py - height / 2) / unit;
-    for (let row = 0; row < this.data.n; row++) {
-      const d2 = (this.data.x[row]! - x) ** 2 + (this.data.y[row]! - y) ** 2;
-      if (d2 < least && visible(row)) {
-        best = row;
-        least = d2;
+    let least = reach * reach;
+    if (z) {
+      const seen = eye.projectAll(this.places);
+      let front = -Infinity;
+      const [, , a, , , b, , , c] = eye.rotation as [number, number, number, number, number, number, number, number, number];
+      for (let row = 0; row < state.data.n; row++) {
+        const d2 = (seen[2 * row]! - px) ** 2 + (seen[2 * row + 1]! - py) ** 2;
+        const depth = a * x[row]! + b * y[row]! + c * z[row]!;
+        // of the points under the pointer, the one in front
+        if (d2 < least && (d2 > 36 || depth > front) && state.visible(row)) [best, least, front] = [row, Math.max(d2, 36), depth];
       }
+      return best;
+    }
+    const [cx, cy] = eye.unproject(px, py);
+    least /= eye.unit ** 2;
+    for (let row = 0; row < state.data.n; row++) {
+      const d2 = (x[row]! - cx) ** 2 + (y[row]! - cy) ** 2;
+      if (d2 < least && state.visible(row)) [best, least] = [row, d2];
     }
     return best;
   }
 
+  /** Returns the shown rows inside a polygon of canvas coordinates. */
+  within(polygon: [number, number][]): number[] {
+    const seen = this.eye.projectAll(this.places);
+    const [xs, ys] = [polygon.map(([x]) => x), polygon.map(([, y]) => y)];
+    const [left, right, top, bottom] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+    const rows: number[] = [];
+    for (let row = 0; row < this.state.data.n; row++) {
+      const [x, y] = [seen[2 * row]!, seen[2 * row + 1]!];
+      if (x < left || x > right || y < top || y > bottom || !this.state.visible(row)) continue;
+      let inside = false;
+      for (let a = 0, b = polygon.length - 1; a < polygon.length; b = a++) {
+        if (ys[a]! > y !== ys[b]! > y && x < ((xs[b]! - xs[a]!) * (y - ys[a]!)) / (ys[b]! - ys[a]!) + xs[a]!) inside = !inside;
+      }
+      if (inside) rows.push(row);
+    }
+    return rows;
+  }
+
   async zoom(factor: number): Promise<void> {
-    await this.look(this.target(), this.distance() / factor);
+    await this.look(this.eye.centre, this.eye.distance / factor);
   }
 
   /** Moves the camera by fractions of the window. */
-  async pan(across: number, up: number): Promise<void> {
-    const [x, y] = this.target();
-    const height = 2 * this.distance();
-    await this.look([x + across * height * this.aspect(), y + up * height], this.distance(), false);
+  pan(across: number, up: number): void {
+    this.eye.pan(-across * this.eye.width, up * this.eye.height);
+    this.moves();
+  }
+
+  /** Draws fewer points for a moment: the camera has been moved by hand. */
+  moves(): void {
+    clearTimeout(this.moving);
+    this.moving = window.setTimeout(() => {
+      this.moving = 0;
+      this.request();
+    }, SETTLED_MS);
+    this.changed();
   }
 
   async fit(animate = true): Promise<void> {
-    if (this.data.n === 0) return;
-    const everything = box(this.data, 0);
-    const inner = box(this.data, 0.001);
+    if (this.state.data.n === 0) return;
+    const everything = box(this.places, 0);
+    const inner = box(this.places, 0.001);
     const shrunk = Math.max(inner.width / everything.width, inner.height / everything.height);
     await this.frame(shrunk < OUTLYING ? inner : everything, animate);
   }
 
   async zoomTo(rows: number[]): Promise<void> {
-    const area = box(this.data, 0, rows);
-    const least = this.distance() < 0.15 ? 0.02 : 0.15;
+    if (this.eye.deep) return this.look(this.centreOf(rows), Math.min(this.eye.distance, 0.5));
+    const area = box(this.places, 0, rows);
+    const least = this.eye.distance < 0.15 ? 0.02 : 0.15;
     await this.frame({ ...area, width: Math.max(area.width, least), height: Math.max(area.height, least) }, true);
   }
 
+  private centreOf(rows: number[]): [number, number] {
+    const sums = [0, 0];
+    for (const row of rows) {
+      const [x, y] = this.eye.unproject(...this.projectRow(row));
+      sums[0]! += x / rows.length;
+      sums[1]! += y / rows.length;
+    }
+    return [sums[0]!, sums[1]!];
+  }
+
   private async frame(area: Area, animate: boolean): Promise<void> {
-    const height = this.canvas.clientHeight;
+    const { width, height } = this.eye;
     const free = Math.max(0.5, 1 - TOOLS / height);
-    const distance = (Math.max(area.height / free, area.width / this.aspect()) / 2) * MARGIN || 1;
+    const distance = (Math.max(area.height / free, (area.width * height) / width) / 2) * MARGIN || 1;
     await this.look([area.x, area.y - distance * (1 - free)], distance, animate);
   }
 
-  private async look(target: [number, number], distance: number, animate = true): Promise<void> {
-    const options = animate && this.animated ? { transition: true, transitionDuration: 250 } : {};
-    await this.plot.zoomToLocation(target, distance, options);
+  /** Moves the camera, in equal ratios of the distance per frame. */
+  async look(centre: [number, number], distance: number, animate = true): Promise<void> {
+    const [from, to] = [{ centre: this.eye.centre, distance: this.eye.distance }, { centre, distance }];
+    await this.animate(animate && this.animated ? ANIMATION_MS : 0, (share) => {
+      this.eye.distance = share === 1 ? to.distance : from.distance * (to.distance / from.distance) ** share;
+      this.eye.centre = [0, 1].map((a) => from.centre[a]! + (to.centre[a]! - from.centre[a]!) * share) as [number, number];
+      this.changed();
+    });
   }
 
-  private target(): [number, number] {
-    return this.plot.get("cameraTarget");
+  /** Shows another map of the same rows; the points move there. */
+  async show(map: number): Promise<void> {
+    const from = this.places;
+    const to = this.state.data.maps[map]!;
+    if (from === to) return;
+    const mixed: Places = { name: to.name, x: from.x.slice(), y: from.y.slice(), z: from.z?.slice() ?? null };
+    await this.animate(this.animated ? MORPH_MS : 0, (share) => {
+      this.places = share === 1 ? to : mixed;
+      if (share < 1) for (const axis of ["x", "y", "z"] as const) mix(from[axis], to[axis], share, mixed[axis]);
+      this.moved();
+    });
+    this.settle();
   }
 
-  private distance(): number {
-    const distance = this.plot.get("cameraDistance") as unknown as number | number[];
-    return Array.isArray(distance) || ArrayBuffer.isView(distance) ? (distance as number[])[0]! : distance;
+  private animate(ms: number, step: (share: number) => void): Promise<void> {
+    if (ms === 0) return Promise.resolve(step(1));
+    const start = performance.now();
+    return new Promise((done) => {
+      const frame = () => {
+        const share = Math.min(1, (performance.now() - start) / ms);
+        step(share === 1 ? 1 : share * share * (3 - 2 * share));
+        if (share < 1) requestAnimationFrame(frame);
+        else done();
+      };
+      requestAnimationFrame(frame);
+    });
   }
 
-  private aspect(): number {
-    return this.canvas.clientWidth / this.canvas.clientHeight;
-  }
-
-  private sized(): Record<string, unknown> {
-    const size = this.pointSize();
-    return this.fresh ? { sizeBy: "valueB", pointSize: FRESH.map((factor) => factor * size) } : { pointSize: size };
-  }
-
-  private pointSize(): number {
+  /** Returns the diameter of a point in CSS pixels: smaller if there are many, larger as one zooms in. */
+  pointSize(): number {
+    const { width, height } = this.eye;
     // the map fills the height of the canvas if it is higher than wide
-    const area = this.ground * Math.min(this.canvas.clientWidth, this.canvas.clientHeight) ** 2;
-    const side = Math.sqrt((INK * area * 4) / Math.PI / Math.max(1, this.data.n));
+    const area = this.ground * Math.min(width, height) ** 2;
+    const zoomed = Math.max(0.4, 1.1 / this.eye.distance) ** 0.6;
+    const side = Math.sqrt((INK * area * 4) / Math.PI / Math.max(1, this.state.data.n)) * zoomed;
     return Math.min(LARGEST, Math.max(SMALLEST, side)) * this.scale;
   }
 
-  private coloured(theme: Theme): Record<string, unknown> {
-    return {
-      backgroundColor: theme.background,
-      pointColor: theme.colours,
-      pointColorActive: theme.marked,
-      pointColorHover: theme.marked,
-      lassoColor: theme.marked,
-      colorBy: this.data.codes || this.data.values ? "valueA" : null,
-    };
+  /** Returns the opacity of a point: less where many would cover each other. */
+  private opacity(size: number): number {
+    const area = this.ground * (2 * this.eye.unit) ** 2;
+    const layers = (this.state.data.n * Math.PI * size * size) / 4 / area;
+    return Math.min(0.92, Math.max(FAINTEST, 0.92 / Math.max(1, layers) ** 0.55));
   }
 }
 
-interface Area {
-  x: number;
-  y: number;
-  width: number;
-  height: number;
+function mix(from: Float32Array | null, to: Float32Array | null, share: number, into: Float32Array | null): void {
+  if (!from || !to || !into) return;
+  for (let row = 0; row < from.length; row++) into[row] = from[row]! + (to[row]! - from[row]!) * share;
 }
 
 /** Returns the fraction of the page's square that contains points. */
-function occupied({ x, y, n }: MapData): number {
+function occupied({ x, y }: Places): number {
   const cells = new Uint8Array(CELLS * CELLS);
-  const cell = (at: number) => Math.min(CELLS - 1, Math.floor(((at + 1) / 2) * CELLS));
-  for (let row = 0; row < n; row++) cells[cell(y[row]!) * CELLS + cell(x[row]!)] = 1;
+  const cell = (at: number) => Math.min(CELLS - 1, Math.max(0, Math.floor(((at + 1) / 2) * CELLS)));
+  for (let row = 0; row < x.length; row++) cells[cell(y[row]!) * CELLS + cell(x[row]!)] = 1;
   return cells.reduce((sum, one) => sum + one, 0) / cells.length;
-}
-
-/** Returns the box around the rows, without the given fraction of them at each side. */
-function box(data: MapData, share: number, rows?: number[]): Area {
-  const sides = [data.x, data.y].map((axis) => {
-    const taken = rows ? Float32Array.from(rows, (row) => axis[row]!) : axis.slice();
-    if (share === 0) {
-      let low = Infinity;
-      let high = -Infinity;
-      for (const value of taken) {
-        if (value < low) low = value;
-        if (value > high) high = value;
-      }
-      return [low, high];
-    }
-    taken.sort();
-    const cut = Math.floor(share * taken.length);
-    return [taken[cut]!, taken[taken.length - 1 - cut]!];
-  }) as [[number, number], [number, number]];
-  const [[left, right], [bottom, top]] = sides;
-  return { x: (left + right) / 2, y: (bottom + top) / 2, width: right - left || 1e-3, height: top - bottom || 1e-3 };
 }

@@ -8,43 +8,52 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from vicinal.cli.explanations import explanations
 from vicinal.cli.fitting import INTERRUPTED, fit_rows
 from vicinal.cli.methods import ESTIMATORS, RESERVED, Method, estimator, make_spec, signature
 from vicinal.cli.options import (
     SEED,
     Array,
-    Browser,
     Columns,
+    Counts,
     Force,
     Hover,
     How,
     Html,
     Ids,
+    ImputeMissing,
     Jobs,
     Label,
+    Log1p,
     Metric,
     MinDist,
     NComponents,
     NEpochs,
     NNeighbors,
+    Output,
     Param,
+    Pca,
     Png,
-    Port,
     Quiet,
     Report,
     SavedModel,
     SavedModelFile,
+    ScaleColumns,
     Seed,
     Source,
-    SourceOrModel,
+    Value,
+    Vectors,
     checked_spec,
-    column_arguments,
 )
-from vicinal.cli.output_files import MODEL_SUFFIX, OutputFiles, RowMetadata
+from vicinal.cli.output_files import OutputFiles
+from vicinal.cli.page_commands import compare, page, serve
+from vicinal.cli.preprocessing import Preprocessing
+from vicinal.cli.rows import ColumnOptions, load_rows, metadata_of, names_of
 from vicinal.cli.stream_command import stream
 from vicinal.cli.writing import (
     MAP_SUFFIXES,
     check_outputs,
+    is_stdout,
     print_quality,
     print_result,
     write_json,
@@ -57,8 +66,6 @@ from vicinal.files.atomic import StagedFiles
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from vicinal.files.readers import DataTable
 
 
 class Dataset(StrEnum):
@@ -76,7 +83,7 @@ def build() -> Any:
     """Build the command with all its subcommands."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.callback(invoke_without_command=True)(_root)
-    for command in (embed, transform, stream, serve, quality, info, methods, demo):
+    for command in (embed, transform, page, compare, serve, stream, quality, info, methods, demo):
         app.command()(command)
     return typer.main.get_command(app)
 
@@ -102,13 +109,20 @@ def _root(
 
 def embed(
     file: Source,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Map to write: .npy, .csv or .parquet.")],
+    output: Annotated[Path, Output],
     method: How = Method.UMAP,
     columns: Columns = None,
     label: Label = None,
+    value: Value = None,
     ids: Ids = None,
     hover: Hover = None,
     array: Array = None,
+    vectors: Vectors = None,
+    scale: ScaleColumns = None,
+    log1p: Log1p = False,
+    pca: Pca = None,
+    impute: ImputeMissing = None,
+    counts: Counts = False,
     png: Png = None,
     html: Html = None,
     report: Report = None,
@@ -130,22 +144,25 @@ def embed(
     """
     options = {"n_neighbors": n_neighbors, "min_dist": min_dist, "metric": metric, "n_epochs": n_epochs}
     spec = checked_spec(method, options | {"n_components": n_components}, param, seed, jobs)
+    preprocessing = Preprocessing(scale, log1p, pca, impute, counts)
     outputs = OutputFiles(output, png, html, report, model)
     outputs.check(file, n_components, force)
-    table = _read(file, columns, label, ids, hover, array)
-    result = fit_rows(table.X, table.labels, spec, with_quality=report is not None, quiet=quiet)
-    outputs.write(result, RowMetadata(table.labels, table.extra, label, ids), file, table.X.shape, spec)
-    if not quiet:
+    chosen = ColumnOptions(columns, label, ids, hover, array, value, vectors)
+    rows = load_rows(file, chosen, preprocessing, metric)
+    result = fit_rows(rows.X, rows.table.labels, spec, with_quality=report is not None, quiet=quiet)
+    rows.source.keep_in(result.model)
+    outputs.write(result, rows.metadata, file, rows.table.X.shape, spec)
+    if not quiet and not is_stdout(output):
         print_result(result)
-        skipped = f", ignoring {len(table.ignored)} other column(s)" if table.ignored else ""
-        print(f"wrote {output} from {table.X.shape[0]:,} rows of {table.X.shape[1]} columns{skipped}")
+        n, width = rows.table.X.shape
+        print(f"wrote {output} from {n:,} rows of {width} columns{rows.ignored()}")
     return INTERRUPTED if result.interrupted else 0
 
 
 def transform(
     model: SavedModelFile,
     file: Source,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Map to write: .npy, .csv or .parquet.")],
+    output: Annotated[Path, Output],
     columns: Columns = None,
     label: Label = None,
     ids: Ids = None,
@@ -153,17 +170,32 @@ def transform(
     quiet: Quiet = False,
     force: Force = False,
 ) -> None:
-    """Place new rows on the map of a saved model; the model does not change."""
+    """Place new rows on the map of a saved model; the model does not change.
+
+    Columns are found by the names that the model was fitted to, in any order.
+    """
+    from vicinal.files.readers.data_table import listed
+    from vicinal.files.readers.prepared_source import PreparedSource
+
     check_outputs({"--output": (output, MAP_SUFFIXES)}, [model, file], force)
     fitted = _load(model)
     if not hasattr(fitted, "transform"):
         raise ValueError(f"{model}: a {type(fitted).__name__} cannot place new rows")
-    table = _read(file, columns, label, ids, None, array)
-    places = fitted.transform(table.X)
+    source = PreparedSource.of_model(fitted)
+    if source.columns is None:
+        chosen = ColumnOptions(columns, label, ids, None, array)
+        table = source.read(file, **chosen.reading())
+    else:
+        features = tuple(names_of(columns))
+        table = source.read(file, features=features, label=label, ids=ids, array=array)
+    places = fitted.transform(source.steps.apply(table.X))
+    metadata = metadata_of(table, ColumnOptions(label=label))
     with StagedFiles() as staged:
-        write_map(staged.path_for(output), places, table.labels, table.extra)
-    if not quiet:
-        print(f"wrote {output}: placed {len(places):,} rows on a map of {len(fitted.embedding_):,}")
+        path = output if is_stdout(output) else staged.path_for(output)
+        write_map(path, places, metadata.labels, metadata.columns)
+    if not quiet and not is_stdout(output):
+        skipped = f", ignoring {listed(table.ignored)}" if table.ignored else ""
+        print(f"wrote {output}: placed {len(places):,} rows on a map of {len(fitted.embedding_):,}{skipped}")
 
 
 def info(model: SavedModelFile) -> None:
@@ -188,41 +220,6 @@ def info(model: SavedModelFile) -> None:
     Console().print(listing)
 
 
-def serve(
-    file: SourceOrModel,
-    method: How = Method.UMAP,
-    columns: Columns = None,
-    label: Label = None,
-    ids: Ids = None,
-    hover: Hover = None,
-    array: Array = None,
-    n_neighbors: NNeighbors = None,
-    min_dist: MinDist = None,
-    metric: Metric = None,
-    n_epochs: NEpochs = None,
-    param: Param = None,
-    seed: Seed = SEED,
-    jobs: Jobs = -1,
-    port: Port = 0,
-    browser: Browser = True,
-) -> None:
-    """Show a fit of the rows of a file, or a saved model, on a local page.
-
-    Ctrl-C stops the server.
-    """
-    from vicinal.cli.serving import live_server, model_server, serve_until_interrupted
-
-    options = {"n_neighbors": n_neighbors, "min_dist": min_dist, "metric": metric, "n_epochs": n_epochs}
-    if file.suffix.lower() == MODEL_SUFFIX:
-        server = model_server(_load(file), title=file.stem, port=port)
-    else:
-        spec = checked_spec(method, options, param, seed, jobs)
-        table = _read(file, columns, label, ids, hover, array)
-        server = live_server(table, spec, title=file.stem, label=label, ids=ids, port=port)
-        server.session.start()
-    serve_until_interrupted(server, browser)
-
-
 def quality(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="The data file that was embedded.")],
     embedding: Annotated[Path, typer.Argument(metavar="EMBEDDING", help="The map file, rows in the same order.")],
@@ -237,10 +234,12 @@ def quality(
     """Measure how well a map preserves its data."""
     from vicinal import quality as measures
     from vicinal.cli.fitting import categories
+    from vicinal.files.readers import read_table
+    from vicinal.neighbors.metrics import allows_nan
 
     check_outputs({"--report": (report, (".json",))}, [data, embedding], force)
-    table = _read(data, columns, label, None, None, array)
-    places = _read(embedding, *_coordinate_columns(embedding))
+    table = read_table(data, **ColumnOptions(columns, label, None, None, array).reading(missing=allows_nan(metric)))
+    places = read_table(embedding, **ColumnOptions(_coordinate_columns(embedding)).reading())
     found = measures.report(table.X, places.X, categories(table.labels), n_neighbors=n_neighbors, metric=metric)
     if report is not None:
         with StagedFiles() as staged:
@@ -249,11 +248,12 @@ def quality(
 
 
 def methods(
-    method: Annotated[Method | None, typer.Argument(help="Method whose parameters to list.")] = None,
+    method: Annotated[Method | None, typer.Argument(help="Method whose parameters to explain.")] = None,
 ) -> None:
-    """List the methods, or the parameters of one method."""
+    """List the methods, or explain the parameters of one method."""
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     if method is None:
         listing = Table("method", "description")
@@ -263,10 +263,11 @@ def methods(
             except ValueError:
                 listing.add_row(str(one), "not available in this version")
     else:
-        listing = Table("--param", "default")
+        listing = Table("--param and default", "meaning", show_lines=True)
+        explained = explanations(method)
         for name, parameter in signature(method).items():
             if name not in RESERVED:
-                listing.add_row(name, repr(parameter.default))
+                listing.add_row(Text(f"{name}\n{parameter.default!r}"), Text(explained.get(name, "")))
     Console().print(listing)
 
 
@@ -295,19 +296,6 @@ def demo(
     print(f"wrote map.html, map.png, embedding.csv and report.json to {out}; open {out / 'map.html'} in a browser")
 
 
-def _read(
-    path: Path,
-    columns: str | None = None,
-    label: str | None = None,
-    ids: str | None = None,
-    hover: str | None = None,
-    array: str | None = None,
-) -> DataTable:
-    from vicinal.files.readers import read_table
-
-    return read_table(path, **column_arguments(columns, label, ids, hover, array))
-
-
 def _load(path: Path) -> Any:
     import vicinal
 
@@ -316,18 +304,18 @@ def _load(path: Path) -> Any:
     return vicinal.load(path)
 
 
-def _coordinate_columns(path: Path) -> tuple[str | None]:
+def _coordinate_columns(path: Path) -> str | None:
     """Return the coordinate columns of a map that `embed` wrote, so that other columns are not read as coordinates."""
     import polars as pl
 
     if path.suffix.lower() not in (".csv", ".parquet") or not path.is_file():
-        return (None,)
+        return None
     try:
         frame = pl.read_csv(path, n_rows=0) if path.suffix.lower() == ".csv" else pl.read_parquet(path, n_rows=0)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
-        return (None,)
+        return None
     found = [name for name in frame.columns if name in ("x", "y", "z")]
-    return (",".join(found) or None,)
+    return ",".join(found) or None
 
 
 def _bundled(dataset: Dataset) -> tuple[NDArray[np.float32], NDArray[Any], NDArray[Any] | None]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from vicinal.cli.methods import EstimatorSpec
+from vicinal.cli.methods import EstimatorSpec, Method, signature
 from vicinal.cli.progress_bars import ProgressBars, one_line_warnings, stage_bars
 
 if TYPE_CHECKING:
@@ -38,6 +39,9 @@ def fit_rows(
     X: NDArray[np.float32], labels: NDArray[Any] | None, spec: EstimatorSpec, *, with_quality: bool, quiet: bool
 ) -> FitResult:
     """Fit the spec's estimator; Ctrl-C during the layout stops it and keeps the current map."""
+    note = neighbors_note(spec.parameters, spec.method, len(X))
+    if note is not None and not quiet:
+        print("warning:", note, file=sys.stderr)
     with stage_bars(quiet) as bars, one_line_warnings(quiet):
         model = spec.build(bars)
         with stop_on_interrupt(bars, lambda: bars.stage == "layout"):
@@ -81,7 +85,27 @@ def stop_on_interrupt(bars: ProgressBars, has_map: Callable[[], bool]) -> Iterat
 
 
 def categories(labels: NDArray[Any] | None) -> NDArray[Any] | None:
-    """Return the labels, or None if they are continuous values."""
-    from vicinal.plot.annotations import is_continuous
+    """Return the labels, None for unlabelled rows, or None if they are continuous values."""
+    import numpy as np
 
-    return None if labels is None or is_continuous(labels) else labels
+    from vicinal.plot.annotations import is_continuous, unlabelled_rows
+
+    if labels is None or is_continuous(labels):
+        return None
+    missing = unlabelled_rows(labels)
+    if not missing.any():
+        return labels
+    known = labels.astype(object)
+    known[missing] = None
+    return np.asarray(known)
+
+
+def neighbors_note(parameters: dict[str, Any], method: Method, n: int) -> str | None:
+    """Return a warning if a fit asks for more neighbors than there are rows."""
+    known = signature(method)
+    if "n_neighbors" not in known:
+        return None
+    asked = parameters.get("n_neighbors", known["n_neighbors"].default)
+    if not isinstance(asked, int) or asked <= n:
+        return None
+    return f"n_neighbors is {asked}, but there are {n} rows: each row has all others as neighbors"

@@ -10,16 +10,31 @@ from typing import Annotated, Any
 import typer
 
 from vicinal.cli.methods import EstimatorSpec, Method, make_spec
+from vicinal.cli.preprocessing import Impute, Scale
 
 LARGEST_SEED = 2**32 - 1
 SEED = 42
-FORMATS = "csv, tsv, parquet, feather, jsonl, npy, npz or h5ad"
+FORMATS = "csv, tsv, parquet, feather, jsonl, npy, npz or h5ad, also .gz; - is standard input"
 Source = Annotated[Path, typer.Argument(metavar="FILE", help=f"Data file with one row per point: {FORMATS}.")]
 SourceOrModel = Annotated[
     Path, typer.Argument(metavar="FILE", help=f"Data file with one row per point ({FORMATS}), or a saved model.")
 ]
 Columns = Annotated[str | None, typer.Option(help="Feature columns: a,b,c. Default: all numeric columns.")]
 Label = Annotated[str | None, typer.Option(help="Column of labels, to colour and evaluate the map; not a feature.")]
+Value = Annotated[str | None, typer.Option(help="Columns of numbers that can color the map: a,b,c; not features.")]
+Vectors = Annotated[
+    str | None, typer.Option(help="Column of lists of numbers, the features. Default: the only such column.")
+]
+ScaleColumns = Annotated[Scale | None, typer.Option(help="Scale the columns before the fit.")]
+Log1p = Annotated[bool, typer.Option("--log1p", help="Replace every value x by log(1 + x) before the fit.")]
+Pca = Annotated[int | None, typer.Option(metavar="N", min=1, help="Reduce to this many principal components first.")]
+ImputeMissing = Annotated[Impute | None, typer.Option(help="Fill in missing values per column before the fit.")]
+Counts = Annotated[
+    bool,
+    typer.Option(
+        "--counts", help="Counts of genes: normalize, log, 2000 variable genes, scale, 50 components, as in scanpy."
+    ),
+]
 Ids = Annotated[str | None, typer.Option("--id", help="Column of row ids.")]
 Hover = Annotated[str | None, typer.Option(help="Columns to show for the point under the pointer: a,b,c.")]
 Array = Annotated[str | None, typer.Option(help="Matrix of an .npz or .h5ad file, for example obsm/X_pca.")]
@@ -40,7 +55,9 @@ Seed = Annotated[
     int, typer.Option(metavar="N", min=0, max=LARGEST_SEED, help="Random seed: the same seed gives the same map.")
 ]
 Jobs = Annotated[int, typer.Option(metavar="N", help="Threads; -1 uses all cores. The map does not depend on it.")]
-Output = typer.Option("--output", "-o", help="Map to write: .npy, .csv or .parquet.")
+Output = typer.Option("--output", "-o", help="Map to write: .npy, .csv or .parquet; - writes csv to standard output.")
+PageOutput = Annotated[Path, typer.Option("--output", "-o", help="Page to write (.html).")]
+Title = Annotated[str | None, typer.Option(help="Title of the page. Default: the name of the file.")]
 Png = Annotated[Path | None, typer.Option(help="Also write a picture of the map (.png).")]
 Html = Annotated[Path | None, typer.Option(help="Also write an interactive page (.html).")]
 Report = Annotated[Path | None, typer.Option(help="Also measure the quality and write a report (.json).")]
@@ -62,15 +79,3 @@ def checked_spec(
     if jobs < -1 or jobs == 0:
         raise ValueError(f"--jobs must be positive, or -1 for all cores, got {jobs}")
     return make_spec(method, options, param or [], seed=seed, jobs=jobs)
-
-
-def column_arguments(
-    columns: str | None, label: str | None, ids: str | None, hover: str | None, array: str | None
-) -> dict[str, Any]:
-    """Return the arguments of ``read_table`` for the column options."""
-    extra = [*([] if ids is None else [ids]), *_names(hover)]
-    return {"columns": None if columns is None else _names(columns), "label": label, "extra": extra, "array": array}
-
-
-def _names(text: str | None) -> list[str]:
-    return [name.strip() for name in (text or "").split(",") if name.strip()]

@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vicinal.cli.fitting import FitResult
 from vicinal.cli.methods import EstimatorSpec
-from vicinal.cli.writing import MAP_SUFFIXES, check_outputs, write_map, write_picture, write_report
+from vicinal.cli.rows import RowMetadata
+from vicinal.cli.writing import MAP_SUFFIXES, check_outputs, is_stdout, write_map, write_picture, write_report
 from vicinal.files.atomic import StagedFiles
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 MODEL_SUFFIX = ".vicinal"
-
-
-@dataclass(frozen=True)
-class RowMetadata:
-    """Labels and extra columns of the rows, and the names of the label and id columns."""
-
-    labels: NDArray[Any] | None = None
-    columns: dict[str, NDArray[Any]] = field(default_factory=dict)
-    label_name: str | None = None
-    id_name: str | None = None
-
-    @property
-    def ids(self) -> list[Any] | None:
-        return None if self.id_name is None else list(self.columns[self.id_name].tolist())
-
-    @property
-    def hover(self) -> dict[str, NDArray[Any]] | None:
-        return {name: column for name, column in self.columns.items() if name != self.id_name} or None
 
 
 @dataclass(frozen=True)
@@ -51,9 +31,10 @@ class OutputFiles:
 
     def check(self, source: Path, n_components: int, force: bool, **more: tuple[Path | None, tuple[str, ...]]) -> None:
         """Raise if an output cannot be written; ``more`` has further paths and suffixes by option name."""
-        for name, path in {"--png": self.png, "--html": self.html}.items():
-            if path is not None and n_components != 2:
-                raise ValueError(f"{name} requires a 2-dimensional map, but --n-components is {n_components}")
+        for name, path, able in (("--png", self.png, (2,)), ("--html", self.html, (2, 3))):
+            if path is not None and n_components not in able:
+                widths = " or ".join(map(str, able))
+                raise ValueError(f"{name} requires a map of {widths} dimensions, but --n-components is {n_components}")
         outputs: dict[str, tuple[Path | None, tuple[str, ...]]] = {
             "--output": (self.output, MAP_SUFFIXES),
             "--png": (self.png, (".png",)),
@@ -70,9 +51,10 @@ class OutputFiles:
         """Write all outputs, or none if one fails."""
         with StagedFiles() as staged:
             if self.output is not None:
-                write_map(staged.path_for(self.output), result.embedding, metadata.labels, metadata.columns)
+                path = self.output if is_stdout(self.output) else staged.path_for(self.output)
+                write_map(path, result.embedding, metadata.labels, metadata.columns)
             if self.png is not None:
-                write_picture(staged.path_for(self.png), result.embedding, metadata.labels, None)
+                write_picture(staged.path_for(self.png), result.embedding, metadata.labels, None, metadata.values)
             if self.html is not None:
                 _write_page(staged.path_for(self.html), result, metadata, source.stem)
             if self.model is not None:
@@ -92,14 +74,7 @@ def save_model(model: Any, path: Path) -> None:
 
 
 def _write_page(path: Path, result: FitResult, metadata: RowMetadata, title: str) -> None:
-    from vicinal import viewer
+    from vicinal.viewer.export import write_page
+    from vicinal.viewer.packing import pack
 
-    viewer.export(
-        path,
-        result.embedding,
-        metadata.labels,
-        hover=metadata.hover,
-        ids=metadata.ids,
-        title=title,
-        label=metadata.label_name or "",
-    )
+    write_page(path, pack(result.embedding, metadata.page_columns(), title=title))

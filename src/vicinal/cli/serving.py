@@ -8,31 +8,24 @@ from typing import TYPE_CHECKING, Any
 from vicinal.cli.methods import EstimatorSpec, build_estimator, signature
 
 if TYPE_CHECKING:
+    from vicinal.cli.rows import LoadedRows
     from vicinal.cli.stream_fitting import StreamSource
-    from vicinal.files.readers import DataTable
     from vicinal.viewer.server import LiveServer
     from vicinal.viewer.session import Session
 
 
-def live_server(
-    table: DataTable, spec: EstimatorSpec, *, title: str, label: str | None, ids: str | None, port: int
-) -> LiveServer:
-    """Create a server that shows a fit of the table; its session is not started yet."""
-    from vicinal.viewer.packing import Columns
+def live_server(rows: LoadedRows, spec: EstimatorSpec, *, title: str, port: int) -> LiveServer:
+    """Create a server that shows a fit of the rows; its session is not started yet."""
     from vicinal.viewer.session import Session
 
-    columns = Columns(
-        labels=table.labels,
-        hover={name: column for name, column in table.extra.items() if name != ids} or None,
-        ids=None if ids is None else table.extra[ids].tolist(),
-    )
     session = Session(
-        table.X,
+        rows.X,
         partial(build_estimator, spec.method),
         _adjustable(spec),
-        columns=columns,
+        columns=rows.metadata.page_columns(),
         title=title,
-        label=label or "",
+        label=rows.metadata.label_name or "",
+        source=rows.source,
     )
     return _server(session, port)
 
@@ -41,7 +34,7 @@ def stream_server(source: StreamSource, spec: EstimatorSpec, *, port: int) -> Li
     """Create a server that shows a growing map; raise if the first batch of the file is invalid."""
     from vicinal.viewer.stream_session import StreamSession
 
-    next(source.tables())
+    first = next(source.tables())
     session = StreamSession(
         source.tables,
         partial(build_estimator, spec.method),
@@ -50,6 +43,7 @@ def stream_server(source: StreamSource, spec: EstimatorSpec, *, port: int) -> Li
         ids=source.id_name,
         title=source.path.stem,
         label=source.columns["label"] or "",
+        source=source.layout(first),
     )
     return _server(session, port)
 
@@ -66,7 +60,7 @@ def _adjustable(spec: EstimatorSpec) -> dict[str, Any]:
     from vicinal.viewer.session import ADJUSTABLE
 
     known = signature(spec.method)
-    defaults = {name: known[name].default for name in ADJUSTABLE if name in known}
+    defaults = {name: known[name].default for name in (*ADJUSTABLE, "metric") if name in known}
     return {name: value for name, value in (defaults | spec.parameters).items() if value is not None}
 
 
@@ -87,5 +81,7 @@ def serve_until_interrupted(server: LiveServer, browser: bool) -> None:
         webbrowser.open(server.address)
     try:
         server.run()
+    except KeyboardInterrupt:
+        pass  # the way to stop it
     finally:
         server.close()

@@ -34,11 +34,13 @@ from vicinal.cli.options import (
     SavedModel,
     Seed,
     Source,
+    Value,
+    Vectors,
     checked_spec,
-    column_arguments,
 )
 from vicinal.cli.output_files import MODEL_SUFFIX, OutputFiles
-from vicinal.cli.writing import print_result
+from vicinal.cli.rows import ColumnOptions
+from vicinal.cli.writing import is_stdout, print_result
 
 if TYPE_CHECKING:
     from vicinal.cli.stream_fitting import StreamSource
@@ -55,6 +57,8 @@ def stream(
     ids: Ids = None,
     hover: Hover = None,
     array: Array = None,
+    value: Value = None,
+    vectors: Vectors = None,
     png: Png = None,
     html: Html = None,
     report: Report = None,
@@ -91,7 +95,8 @@ def stream(
     # a run may save its state to the file that it resumes from
     state_to_check = None if save_state == resume else save_state
     outputs.check(file, n_components, force, save_state=(state_to_check, (MODEL_SUFFIX,)))
-    source = StreamSource(file, batch_rows, column_arguments(columns, label, ids, hover, array), ids)
+    chosen = ColumnOptions(columns, label, ids, hover, array, value, vectors)
+    source = StreamSource(file, batch_rows, chosen.reading(), ids, tuple(chosen.values))
     if not outputs.any:
         if save_state is not None or resume is not None:
             raise ValueError("--save-state and --resume require an output, such as --output map.parquet")
@@ -108,8 +113,10 @@ def _write(
     fit = StreamFit(source, model, state)
     result = fit.run(with_quality=outputs.report is not None, quiet=quiet)
     shape = (len(result.embedding), model.n_features_in_)
+    if fit.extra.first is not None:
+        source.layout(fit.extra.first).keep_in(result.model)
     outputs.write(result, source.metadata(fit.extra, len(result.embedding)), source.path, shape, spec)
-    if not quiet:
+    if not quiet and not is_stdout(outputs.output):
         print_result(result)
         first = fit.extra.first
         skipped = f", ignoring {len(first.ignored)} other column(s)" if first is not None and first.ignored else ""
@@ -122,7 +129,7 @@ def _show(source: StreamSource, spec: EstimatorSpec, port: int, browser: bool) -
 
     n_components = spec.parameters["n_components"]
     if n_components != 2:
-        raise ValueError(f"the page shows maps of 2 dimensions, but --n-components is {n_components}")
+        raise ValueError(f"the page of a stream shows maps of 2 dimensions, but --n-components is {n_components}")
     server = stream_server(source, spec, port=port)
     server.session.start()
     serve_until_interrupted(server, browser)

@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vicinal.cli.fitting import FitResult, measure_quality, stop_on_interrupt
-from vicinal.cli.output_files import RowMetadata, save_model
+from vicinal.cli.output_files import save_model
 from vicinal.cli.progress_bars import ProgressBars, one_line_warnings, stage_bars
+from vicinal.cli.rows import RowMetadata
 from vicinal.files.incremental_fit import POLISH, READ, fit_in_pieces
 from vicinal.files.readers.data_table import DataTable, ReadError
 from vicinal.files.readers.extra_columns import ExtraColumns
+from vicinal.files.readers.local_files import is_local
+from vicinal.files.readers.source_columns import SourceColumns
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,6 +34,7 @@ class StreamSource:
     batch_rows: int
     columns: dict[str, Any]
     id_name: str | None = None
+    value_names: tuple[str, ...] = ()
 
     def tables(self) -> Iterator[DataTable]:
         from vicinal.files.readers.batches import read_batches
@@ -46,11 +50,18 @@ class StreamSource:
         """Return the number of rows, or None if it is unknown."""
         from vicinal.files.readers.row_counts import row_count
 
-        return row_count(self.path)
+        return row_count(self.path) if is_local(self.path) else None
 
     def metadata(self, extra: ExtraColumns, n: int) -> RowMetadata:
         """Return labels and extra columns of the first ``n`` rows."""
-        return RowMetadata(extra.labels(n), extra.columns(n), self.columns["label"], self.id_name)
+        label, values = self.columns["label"], self.value_names
+        return RowMetadata(extra.labels(n), extra.columns(n), label, self.id_name, values)
+
+    def layout(self, table: DataTable) -> SourceColumns:
+        """Return the columns of the file, to read others of the same layout."""
+        extra = tuple(name for name in self.columns["extra"] if name != self.id_name)
+        vectors = self.columns.get("vectors")
+        return SourceColumns(table.feature_names, self.columns["label"], self.id_name, extra, vectors)
 
 
 class StreamFit:

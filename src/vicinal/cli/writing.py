@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,13 +20,19 @@ if TYPE_CHECKING:
     from vicinal.quality import QualityReport
 
 MAP_SUFFIXES = (".npy", ".csv", ".parquet")
+STDOUT = Path("-")
+
+
+def is_stdout(path: Path | None) -> bool:
+    """Return whether an output goes to standard output."""
+    return path == STDOUT
 
 
 def check_outputs(outputs: Mapping[str, tuple[Path | None, tuple[str, ...]]], sources: list[Path], force: bool) -> None:
     """Raise if an output cannot be written: wrong suffix, existing file, missing directory or no permission."""
     seen = {source.resolve(): "the input" for source in sources}
     for name, (path, suffixes) in outputs.items():
-        if path is None:
+        if path is None or (name == "--output" and is_stdout(path) and ".csv" in suffixes):
             continue
         if path.suffix.lower() not in suffixes:
             raise ValueError(f"{name} {path}: the file name must end in {' or '.join(suffixes)}")
@@ -61,22 +68,36 @@ def write_map(
     frame = pl.DataFrame({name: values.tolist() for name, values in (columns or {}).items()} | coordinates)
     if labels is not None:
         frame = frame.with_columns(pl.Series("label", labels.tolist()))
-    if path.suffix.lower() == ".csv":
+    if is_stdout(path):
+        sys.stdout.write(frame.write_csv())
+    elif path.suffix.lower() == ".csv":
         frame.write_csv(path)
     else:
         frame.write_parquet(path)
 
 
-def write_picture(path: Path, embedding: NDArray[np.float32], labels: NDArray[Any] | None, title: str | None) -> None:
+def write_picture(
+    path: Path,
+    embedding: NDArray[np.float32],
+    labels: NDArray[Any] | None,
+    title: str | None,
+    values: Mapping[str, NDArray[Any]] | None = None,
+) -> None:
+    """Write a picture of a map, colored by its labels or by the first of the values."""
     # Figure instead of pyplot: needs no display and leaves no global state
     from matplotlib.figure import Figure
 
     from vicinal import plot
+    from vicinal.plot.axes import OWN
 
-    axes = Figure(figsize=plot.FIGURE_INCHES, layout="constrained").add_subplot()
+    figure = Figure(figsize=plot.FIGURE_INCHES, layout="constrained")
+    figure.set_gid(OWN)
+    axes = figure.add_subplot()
     classes = categories(labels)
-    values = labels if classes is None else None
-    plot.save(path, plot.points(embedding, classes, values, ax=axes, title=title))
+    numbers = labels if classes is None else None
+    if labels is None and values:
+        numbers = next(iter(values.values()))
+    plot.save(path, plot.points(embedding, classes, numbers, ax=axes, title=title))
 
 
 def write_report(path: Path, source: str, shape: tuple[int, ...], spec: EstimatorSpec, result: FitResult) -> None:

@@ -139,4 +139,7 @@ class StagedFiles:
                 _keep_mode(temporary, final)
                 temporary.replace(final)
             else:
-                temporary.unlink(missing_ok=True)
+                with suppress(OSError):
+                    temporary.unlink(missing_ok=True)
+            if isinstance(error, OSError) and error.filename is not None and str(error.filename) == str(temporary):
+                error.filename = str(final)  # the name that the caller knows

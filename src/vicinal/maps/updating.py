@@ -16,6 +16,9 @@ from vicinal.neighbors.metrics import Rows
 from vicinal.neighbors.training_data import TrainingDistances
 from vicinal.runtime.progress import Progress
 
+# What `init_used_` says of an updated map: it starts from the earlier map, and new rows from their neighbors there.
+INIT_USED = "update"
+
 
 def update(
     fitted: FittedMap, rows: Rows, labels: NDArray[Any] | None = None, progress: Progress | None = None
@@ -43,4 +46,4 @@ def update(
     schedule = plan.schedule(n_epochs, prepared.graph.n, rate=PLACEMENT_RATE)
     with progress.stage("initialize"):
         start = prepared.selection.take(start)
-    return lay_out(task, start, fitted.report.init_used, schedule, [n_epochs])
+    return lay_out(task, start, INIT_USED, schedule, [n_epochs])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,24 +21,69 @@ class Classes:
     known: NDArray[np.bool_]
 
 
-def classes_of(labels: ArrayLike, n: int) -> Classes:
-    """Number the labels in sorted order; None and NaN are unknown and have the code ``len(names)``."""
-    from vicinal.quality.measures import missing_labels
+# Numbers with more distinct values than this are a scale, not classes.
+MOST_NUMBERED = 64
 
+
+def classes_of(labels: ArrayLike, n: int) -> Classes:
+    """Number the labels in natural order (2 before 10); unlabelled rows have the code ``len(names)``."""
     array = np.asarray(labels)
     if array.shape != (n,):
         raise ValueError(f"labels must be one-dimensional with {n} entries, got shape {array.shape}")
-    known = ~missing_labels(array)
-    named = array[known]
-    names, found = np.unique(named.astype(str) if named.dtype.kind == "O" else named, return_inverse=True)
+    known = ~unlabelled_rows(array)
+    names, found = np.unique(label_names(array[known]), return_inverse=True)
+    order = np.array(sorted(range(len(names)), key=lambda a: natural_key(str(names[a]))), dtype=np.int64)
+    rank = np.empty(len(names), dtype=np.int64)
+    rank[order] = np.arange(len(names))
     codes = np.full(n, len(names), dtype=np.int64)
-    codes[known] = found
-    return Classes(tuple(str(name) for name in names.tolist()), codes, known)
+    codes[known] = rank[found]
+    return Classes(tuple(str(names[a]) for a in order), codes, known)
+
+
+def label_names(labels: NDArray[Any]) -> NDArray[np.str_]:
+    """Return labels as text; whole numbers have no decimals."""
+    if labels.dtype.kind == "f":
+        whole = np.isfinite(labels).all() and (labels % 1 == 0).all()
+        return np.asarray(labels.astype(np.int64).astype(str) if whole else labels.astype(str))
+    return np.array([str(label) for label in labels.tolist()], dtype=str)
+
+
+def natural_key(name: str) -> list[tuple[int, float, str]]:
+    """Return a sort key that compares numbers within texts as numbers."""
+    parts = re.split(r"(\d+(?:\.\d+)?)", name)
+    if parts[0] == "-" and len(parts) > 1:
+        parts = ["", f"-{parts[1]}", *parts[2:]]  # a negative number, not a dash before a number
+    return [(0, float(part), "") if a % 2 else (1, 0.0, part.casefold()) for a, part in enumerate(parts) if part]
+
+
+def unlabelled_rows(labels: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return the mask of rows without a label: None, NaN, or -1 among whole numbers.
+
+    -1 marks noise and unlabelled rows in scikit-learn's conventions. It is a class if the only other number is 1.
+    """
+    from vicinal.quality.measures import missing_labels
+
+    missing = missing_labels(labels)
+    names = set(label_names(labels[~missing]).tolist()) if _may_have_minus_one(labels) else set()
+    if "-1" not in names or names <= {"-1", "1"} or not all(re.fullmatch(r"-1|\d+", name) for name in names):
+        return missing
+    minus = np.zeros(len(labels), dtype=bool)
+    minus[~missing] = label_names(labels[~missing]) == "-1"
+    return np.asarray(missing | minus)
+
+
+def _may_have_minus_one(labels: NDArray[Any]) -> bool:
+    if labels.dtype.kind in "fiu":
+        return bool((labels == -1).any())
+    return labels.dtype.kind in "UO" and any(label == "-1" or label == -1 for label in labels.tolist())
 
 
 def is_continuous(labels: NDArray[Any]) -> bool:
-    """Return whether labels are continuous values rather than classes: floats, at least one with a fraction."""
-    return labels.dtype.kind == "f" and bool((labels[np.isfinite(labels)] % 1 != 0).any())
+    """Return whether labels are a scale rather than classes: numbers with fractions, or many distinct numbers."""
+    if labels.dtype.kind not in "fiu":
+        return False
+    finite = labels[np.isfinite(labels)] if labels.dtype.kind == "f" else labels
+    return bool((finite % 1 != 0).any()) or len(np.unique(finite)) > MOST_NUMBERED
 
 
 def scaled_values(values: ArrayLike, n: int) -> tuple[Floats, tuple[float, float] | None]:
@@ -55,11 +101,15 @@ def scaled_values(values: ArrayLike, n: int) -> tuple[Floats, tuple[float, float
     return numbers, (low, high)
 
 
-def coordinates(embedding: Any) -> Floats:
-    """Return the coordinates [n, 2] of a fitted model or an array, after checking that they are finite."""
+def coordinates(embedding: Any, most: int = 2) -> Floats:
+    """Return the coordinates [n, 2] of a fitted model or an array, after checking that they are finite.
+
+    With ``most=3`` they may be [n, 3].
+    """
     array = np.asarray(getattr(embedding, "embedding_", embedding))
-    if array.ndim != 2 or array.shape[1] != 2 or len(array) == 0 or array.dtype.kind not in "fiub":
-        raise ValueError(f"embedding must be numbers of shape (n, 2), got {array.dtype} of shape {array.shape}")
+    shapes = " or ".join(f"(n, {width})" for width in range(2, most + 1))
+    if array.ndim != 2 or not 2 <= array.shape[1] <= most or len(array) == 0 or array.dtype.kind not in "fiub":
+        raise ValueError(f"embedding must be numbers of shape {shapes}, got {array.dtype} of shape {array.shape}")
     bad = np.flatnonzero(~np.isfinite(array).all(axis=1))
     if len(bad):
         raise ValueError(f"embedding must be finite; row {bad[0]} contains NaN or infinity")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,14 @@ Floats = NDArray[np.float64]
 FIGURE_INCHES = (7.2, 6.0)
 DPI = 200
 LEGEND_ROWS = 24
+# Height of an entry, in inches.
+LEGEND_LINE = 0.225
+# Marks a figure that this package has made.
+OWN = "vicinal"
+# Between map and legend, in inches.
+LEGEND_GAP = 0.15
+# Longer names are cut in a legend, and an entry takes at most this share of the width of given axes.
+LONGEST_NAME = 28
 # Above this number of categories, neighboring colors can no longer be distinguished.
 LEGEND_MOST = 96
 # Fraction of the axes that the points would cover if none overlapped: shows shapes without filling the axes.
@@ -36,7 +45,7 @@ class Key:
     limits: tuple[float, float] | None = None
 
 
-def save(path: str | Path, ax: Axes, *, dpi: int = DPI) -> None:
+def save(path: str | Path, ax: Axes | Iterable[Axes], *, dpi: int = DPI) -> None:
     """Save the figure of ``ax``.
 
     Parameters
@@ -44,13 +53,16 @@ def save(path: str | Path, ax: Axes, *, dpi: int = DPI) -> None:
     path : path
         File to write; its suffix determines the format.
     ax : matplotlib axes
-        Axes returned by one of the functions of this package.
+        Axes returned by one of the functions of this package, or the list of axes that ``compare`` returns.
     dpi : int
         Resolution of raster formats.
     """
     # ax may be in a subfigure; the canvas belongs to the whole figure
-    figure = ax.figure.canvas.figure
-    figure.savefig(path, dpi=dpi, facecolor=ax.get_facecolor(), bbox_inches="tight", pad_inches=0.15)
+    first = next(iter(ax), None) if isinstance(ax, Iterable) else ax
+    if first is None:
+        raise ValueError("ax must be axes, or a list with at least one")
+    figure = first.figure.canvas.figure
+    figure.savefig(path, dpi=dpi, facecolor=first.get_facecolor(), bbox_inches="tight", pad_inches=0.15)
 
 
 def bare_axes(ax: Axes | None, look: Theme) -> Axes:
@@ -59,6 +71,7 @@ def bare_axes(ax: Axes | None, look: Theme) -> Axes:
         from matplotlib import pyplot as plt
 
         figure, ax = plt.subplots(figsize=FIGURE_INCHES, layout="constrained")
+        figure.set_gid(OWN)
         figure.set_facecolor(look.background)
     ax.set_facecolor(look.background)
     ax.set_xticks([])
@@ -102,20 +115,43 @@ def draw_key(ax: Axes, key: Key, look: Theme) -> None:
     if not 1 <= len(key.categories) <= LEGEND_MOST:
         return
     handles = [
-        Line2D([], [], linestyle="", marker="o", markersize=7, markeredgewidth=0, color=colour, label=name)
+        Line2D([], [], linestyle="", marker="o", markersize=7, markeredgewidth=0, color=colour, label=_cut(name))
         for name, colour in key.categories
     ]
-    ax.legend(
+    legend = ax.legend(
         handles=handles,
         loc="center left",
         bbox_to_anchor=(1.02, 0.5),
-        ncols=math.ceil(len(handles) / LEGEND_ROWS),
+        ncols=math.ceil(len(handles) / _legend_rows(ax)),
         frameon=False,
         labelcolor=look.ink,
         handletextpad=0.2,
         columnspacing=1.0,
         borderaxespad=0.0,
     )
+    _make_room(ax, legend)
+
+
+def _legend_rows(ax: Axes) -> int:
+    """Return how many entries fit beside the axes, so that the legend is not higher than they are."""
+    figure = ax.get_figure()
+    assert figure is not None
+    height = ax.get_window_extent().transformed(figure.dpi_scale_trans.inverted()).height
+    return int(np.clip(height / LEGEND_LINE, 6, LEGEND_ROWS))
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+
+
+def _make_room(ax: Axes, legend: Any) -> None:
+    """Widen a figure of this package by its legend, so that the maps keep their size; leave a user's figure."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    if figure.get_gid() != OWN or not hasattr(figure.canvas, "get_renderer"):
+        return
+    width = legend.get_window_extent(figure.canvas.get_renderer()).width / figure.dpi
+    figure.set_size_inches(figure.get_figwidth() + width + LEGEND_GAP, figure.get_figheight())
 
 
 def _colour_bar(ax: Axes, limits: tuple[float, float], look: Theme) -> None:

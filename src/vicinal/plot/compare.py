@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vicinal.plot.annotations import coordinates
+from vicinal.plot.axes import OWN
 from vicinal.plot.palette import check_theme
 from vicinal.plot.points import points
 
@@ -48,7 +49,7 @@ def compare(
     """
     from matplotlib import pyplot as plt
 
-    named = dict(maps) if isinstance(maps, Mapping) else {_name(one, a): one for a, one in enumerate(maps)}
+    named = map_names(maps)
     if not named:
         raise ValueError("maps must contain at least one map")
     placed = {name: coordinates(one) for name, one in named.items()}
@@ -62,6 +63,7 @@ def compare(
     size = (PANEL_INCHES * columns, PANEL_INCHES * rows * 1.06)
     figure, grid = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
     figure.set_facecolor(look.background)
+    figure.set_gid(OWN)
     axes = list(grid.flat)
     for ax, (name, xy) in zip(axes, placed.items(), strict=False):
         drawn = aligned(xy, first) if align else xy
@@ -84,5 +86,12 @@ def aligned(xy: Floats, reference: Floats) -> Floats:
     return np.asarray((xy - centre) / spread @ turn * stretch + goal)
 
 
-def _name(one: Any, a: int) -> str:
-    return type(one).__name__ if hasattr(one, "embedding_") else f"map {a + 1}"
+def map_names(maps: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
+    """Return maps by title: keys of a mapping, or names of classes, numbered if they repeat."""
+    if isinstance(maps, Mapping):
+        return {str(name): one for name, one in maps.items()}
+    named: dict[str, Any] = {}
+    for a, one in enumerate(maps):
+        name = type(one).__name__ if hasattr(one, "embedding_") else f"map {a + 1}"
+        named[name if name not in named else f"{name} ({a + 1})"] = one
+    return named

@@ -34,7 +34,7 @@ def loss(
     log : bool, default=False
         Whether the loss axis is logarithmic.
     """
-    found = getattr(history, "loss_history_", history)
+    found = _history(history)
     curves = dict(found) if isinstance(found, Mapping) else {"loss": found}
     given = curves.pop("epoch", None)
     lines = {str(name): np.asarray(values, dtype=np.float64) for name, values in curves.items()}
@@ -73,3 +73,15 @@ def loss(
     if title:
         ax.set_title(title, color=look.ink, fontsize=13, loc="left", pad=10)
     return ax
+
+
+def _history(given: Any) -> Any:
+    """Return the losses of a model, or what was given instead of one."""
+    if hasattr(given, "loss_history_"):
+        return given.loss_history_
+    if hasattr(given, "get_params"):
+        name = type(given).__name__
+        raise ValueError(
+            f"this {name} has no loss history: fit it with compute_loss=True if it has that parameter, or give losses"
+        )
+    return given

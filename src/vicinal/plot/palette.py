@@ -7,6 +7,7 @@ protanopic and deuteranopic vision. It depends on the theme only: a category kee
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -38,7 +39,17 @@ OKABE_ITO = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "
 
 # Colour map of values: perceptually uniform, readable in greyscale and for colour-blind readers.
 VALUES_MAP = "viridis"
+# The same colour map at equal steps, for pages.
+VALUE_STOPS = [
+    f"#{stop}"
+    for stop in re.findall(
+        ".{6}",
+        "440154470d6048186a482374472d7b4537814240863e49893b528b375b8d33638d2f6b8e2c728e297a8e26828e23898e21918c1f988b"
+        "1fa08822a78528ae8032b67a3fbc734ec36b5ec96270cf5784d44b98d83eaddc30c2df23d8e219ece51bfde725",
+    )
+]
 UNLABELLED = "unlabelled"
+MISSING = "missing"
 
 
 def check_theme(theme: str) -> Theme:

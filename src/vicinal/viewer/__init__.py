@@ -1,6 +1,6 @@
-"""Interactive maps: `export` writes one offline HTML page, `explore` shows a fitted model in a notebook."""
+"""Interactive maps: `export` and `compare` write one offline HTML page, `explore` shows a model in a notebook."""
 
-from vicinal.viewer.export import export
+from vicinal.viewer.export import compare, export
 from vicinal.viewer.notebook import explore
 
-__all__ = ["explore", "export"]
+__all__ = ["compare", "explore", "export"]

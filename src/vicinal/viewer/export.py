@@ -1,34 +1,37 @@
-"""Write a map to one offline HTML file that contains page, script and data."""
+"""Write maps to one offline HTML file that contains page, script and data."""
 
 from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import ArrayLike
-
 from vicinal.files.atomic import StagedFiles
-from vicinal.viewer.packing import Columns, Packed, pack
+from vicinal.plot.annotations import coordinates
+from vicinal.plot.compare import aligned, map_names
+from vicinal.viewer.columns import Columns
+from vicinal.viewer.packing import Packed, pack
 
 
 def export(
     path: str | Path,
     embedding: Any,
-    labels: ArrayLike | None = None,
+    labels: Any = None,
     *,
-    values: ArrayLike | None = None,
+    values: Any = None,
     hover: Any = None,
-    images: ArrayLike | None = None,
+    images: Any = None,
     ids: Sequence[Any] | None = None,
     title: str | None = None,
     label: str = "",
     theme: str = "auto",
+    color_by: str | None = None,
+    clusters: bool = True,
 ) -> Path:
-    """Write an interactive page of a map: zoom, hover, search, filter by class, lasso selection, export of ids.
+    """Write an interactive page of a map: zoom, hover, search, color by any column, select, export.
 
     The file is self-contained: it opens from any location, without a network.
 
@@ -36,14 +39,15 @@ def export(
     ----------
     path : path
         File to write.
-    embedding : fitted model or array [rows, 2]
+    embedding : fitted model or array [rows, 2] or [rows, 3]
         The map.
-    labels : array-like, optional
-        Classes, one per row; floats with fractions are treated as ``values``.
-    values : array-like, optional
-        Continuous values, one per row; not together with ``labels``.
+    labels : array-like, data frame or mapping, optional
+        Classes, one per row: one column, or several with their names. None, NaN, and -1 among whole numbers mean
+        unlabelled. Numbers with fractions, or with more than 64 distinct values, are treated as ``values``.
+    values : array-like, data frame or mapping, optional
+        Numbers, one per row: one column, or several with their names. Numbers that are not finite are missing.
     hover : data frame, mapping or sequence of str, optional
-        Columns to show for the point under the pointer.
+        Columns to show for the point under the pointer. Numbers and texts that repeat can also color the points.
     images : array [rows, height, width] or [rows, height, width, channels], optional
         Small pictures to show for the point under the pointer.
     ids : sequence, optional
@@ -51,13 +55,62 @@ def export(
     title : str, optional
         Title of the page; by default the file name without its suffix.
     label : str, optional
-        Name of the labels, for the legend.
+        Name of the labels, or of the values if there are no labels.
     theme : {"auto", "light", "dark"}
-        Colours of the page; "auto" follows the browser.
+        Colors of the page; "auto" follows the browser.
+    color_by : str, optional
+        Name of the column that colors the points at first; by default the first of ``labels`` or ``values``.
+    clusters : bool, default=True
+        Whether to name areas of a map without labels by the words, categories or numbers that set them apart.
     """
     path = Path(path)
     columns = Columns(labels, values, hover, images, ids)
-    packed = pack(embedding, columns, title=path.stem if title is None else title, label=label, theme=theme)
+    name = path.stem if title is None else title
+    packed = pack(embedding, columns, title=name, label=label, theme=theme, color_by=color_by, clusters=clusters)
+    return write_page(path, packed)
+
+
+def compare(
+    path: str | Path,
+    maps: Mapping[str, Any] | Sequence[Any],
+    labels: Any = None,
+    *,
+    align: bool = True,
+    title: str | None = None,
+    **described: Any,
+) -> Path:
+    """Write an interactive page of several maps of the same rows, side by side, with linked selection.
+
+    Parameters
+    ----------
+    path : path
+        File to write.
+    maps : mapping or sequence
+        Fitted models or arrays of the same rows; the keys of a mapping are the titles.
+    labels : array-like, data frame or mapping, optional
+        Classes, as in :func:`export`.
+    align : bool, default=True
+        Whether to translate, rotate, reflect and scale each map to match the first, so that differences are real.
+    title : str, optional
+        Title of the page; by default the file name without its suffix.
+    **described
+        Further arguments of :func:`export`: values, hover, images, ids, label, theme, color_by.
+    """
+    path = Path(path)
+    named = map_names(maps)
+    if len(named) < 2:
+        raise ValueError(f"maps must contain at least two maps, got {len(named)}")
+    placed = {name: coordinates(one, 3) for name, one in named.items()}
+    first = next(iter(placed.values()))
+    if align:
+        placed = {name: aligned(xy, first) if xy.shape == first.shape else xy for name, xy in placed.items()}
+    rows = {name: described.pop(name, None) for name in ("values", "hover", "images", "ids")}
+    packed = pack(placed, Columns(labels, **rows), title=path.stem if title is None else title, **described)
+    return write_page(path, packed)
+
+
+def write_page(path: Path, packed: Packed) -> Path:
+    """Write the page of a packed map, completely or not at all."""
     with StagedFiles() as staged:
         staged.path_for(path).write_text(page(packed), encoding="utf-8")
     return path
@@ -65,14 +118,18 @@ def export(
 
 def page(packed: Packed) -> str:
     """Return the HTML of a packed map."""
-    static = resources.files("vicinal.viewer") / "static"
     parts = {
         "title": html.escape(str(packed.meta["title"])),
-        "style": (static / "page.css").read_text(encoding="utf-8"),
+        "style": static_text("page.css"),
+        "body": static_text("body.html"),
         "data": packed.html(),
         # only these two sequences could end a script element or start a comment in it
-        "script": re.sub(r"<(?=/script|!--)", r"\\x3c", (static / "page.js").read_text(encoding="utf-8")),
+        "script": re.sub(r"<(?=/script|!--)", r"\\x3c", static_text("page.js")),
     }
-    template = (static / "page.html").read_text(encoding="utf-8")
     # a single pass, so that text inserted for one field is not taken for another field
-    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], template)
+    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], static_text("page.html"))
+
+
+def static_text(name: str) -> str:
+    """Return the content of a file of the built page."""
+    return (resources.files("vicinal.viewer") / "static" / name).read_text(encoding="utf-8")

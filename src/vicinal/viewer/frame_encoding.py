@@ -1,9 +1,10 @@
-"""Encode frames of a moving map as bytes: a header of 32 bytes, then zlib-compressed positions or changes.
+"""Encode frames of a moving map as bytes: a header of 40 bytes, then zlib-compressed positions or changes.
 
-    header    little-endian: kind, 3 unused bytes, run, epoch, n_epochs (uint32), left, bottom, right, top (float32)
-    KEY       positions as steps of a 16-bit grid over the header's box, all x before all y
+    header    little-endian: kind, dimensions, 2 unused bytes, run, epoch, n_epochs (uint32), the lowest x, y and z and
+              the highest x, y and z (float32; 0 for z of a flat map)
+    KEY       positions as steps of a 16-bit grid over the header's box, all x before all y (before all z)
     DELTA     changes of the steps since the previous frame of this feed, as int16; steps of new rows start at 0
-    EXACT     float32 positions, all x before all y
+    EXACT     float32 positions, all x before all y (before all z)
     ROWS      no positions, but the data of new rows: the length of a JSON text (uint32), the text, and the sections of
               a page (packing.py), whose lengths are in the text; replaces all rows from its `begin` on
 
@@ -21,11 +22,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from vicinal.viewer.columns import COMPRESSION
 from vicinal.viewer.growing_columns import GrowingColumns
-from vicinal.viewer.packing import COMPRESSION, Box, bounding_box, quantized
+from vicinal.viewer.packing import Box, bounding_box, quantized
 
 KEY, DELTA, EXACT, ROWS = 0, 1, 2, 3
-HEADER = struct.Struct("<B3xIII4f")
+HEADER = struct.Struct("<BB2xIII6f")
 LENGTH = struct.Struct("<I")
 # Margin around the positions of a key frame, as a fraction of their extent: a map expands during the layout.
 MARGIN = 0.25
@@ -52,7 +54,7 @@ class FrameEncoder:
     """Encode frames for one client, which has received every previous frame."""
 
     def __init__(self) -> None:
-        self._box: Box = (0.0, 0.0, 0.0, 0.0)
+        self._box: Box = (0.0,) * 4
         self._steps: NDArray[np.uint16] | None = None
         self._rows: tuple[GrowingColumns | None, object, int] = (None, None, 0)
 
@@ -93,19 +95,25 @@ class FrameEncoder:
         return self._header(ROWS, snapshot) + LENGTH.pack(len(text)) + text + b"".join(packed.sections.values())
 
     def _holds(self, positions: NDArray[np.float32]) -> bool:
-        left, bottom, right, top = bounding_box(positions)
-        return self._box[0] <= left and self._box[1] <= bottom and right <= self._box[2] and top <= self._box[3]
+        box, width = bounding_box(positions), positions.shape[1]
+        if len(self._box) != len(box):
+            return False
+        lower = all(mine <= its for mine, its in zip(self._box[:width], box[:width], strict=True))
+        return lower and all(mine >= its for mine, its in zip(self._box[width:], box[width:], strict=True))
 
     def _framed(self, kind: int, snapshot: Snapshot, content: bytes) -> bytes:
         return self._header(kind, snapshot) + zlib.compress(content, COMPRESSION)
 
     def _header(self, kind: int, snapshot: Snapshot) -> bytes:
-        return HEADER.pack(kind, snapshot.run, snapshot.epoch, snapshot.n_epochs, *self._box)
+        width = len(self._box) // 2
+        box = (*self._box[:width], *(0.0,) * (3 - width), *self._box[width:], *(0.0,) * (3 - width))
+        dimensions = snapshot.positions.shape[1]
+        return HEADER.pack(kind, dimensions, snapshot.run, snapshot.epoch, snapshot.n_epochs, *box)
 
 
 def _with_margin(box: Box) -> Box:
     """Return the box with a margin, rounded to float32: client and grid must use identical borders."""
-    left, bottom, right, top = box
-    across, up = MARGIN * (right - left) or 1.0, MARGIN * (top - bottom) or 1.0
-    sides = np.array([left - across, bottom - up, right + across, top + up], dtype=np.float32)
-    return float(sides[0]), float(sides[1]), float(sides[2]), float(sides[3])
+    width = len(box) // 2
+    low, high = np.array(box[:width]), np.array(box[width:])
+    margin = np.where(high > low, MARGIN * (high - low), 1.0)
+    return tuple(float(side) for side in np.concatenate([low - margin, high + margin]).astype(np.float32))

@@ -1,22 +1,25 @@
-"""Fitted models in a notebook: the interactive page inline, whose selection is available in Python."""
+"""Fitted models in a notebook: a widget whose selection is shared with Python, or the page stored in the notebook."""
 
 from __future__ import annotations
 
 import html
+import importlib.util
 from typing import Any
 
-from numpy.typing import ArrayLike
 from sklearn.exceptions import NotFittedError
 
+from vicinal.viewer.columns import Columns
 from vicinal.viewer.export import page
-from vicinal.viewer.packing import Columns, pack
+from vicinal.viewer.packing import pack
+
+HEIGHT = 640
 
 
 class Explorer:
     """A map shown in a notebook by a local server; ``selection`` has the ids of the selected rows in data order."""
 
-    def __init__(self, server: Any, ids: list[Any], height: int) -> None:
-        self._server, self._ids, self._height = server, ids, height
+    def __init__(self, server: Any, ids: list[Any], height: int, stored: str) -> None:
+        self._server, self._ids, self._height, self._stored = server, ids, height, stored
 
     @property
     def address(self) -> str:
@@ -32,7 +35,19 @@ class Explorer:
         self._server.close()
 
     def _repr_html_(self) -> str:
-        return _frame(f'src="{self.address}"', self._height)
+        """Return a frame with the served page; when the server is gone, it shows the page stored in the notebook."""
+        # the address of the server is tried first; a saved notebook that is opened later falls back to its own copy
+        load = (
+            "const frame = this.previousElementSibling; "
+            "fetch(this.dataset.address, {mode: 'no-cors'})"
+            ".then(() => { frame.removeAttribute('srcdoc'); frame.src = this.dataset.address; }).catch(() => {})"
+        )
+        stored = _frame(f'srcdoc="{html.escape(self._stored)}"', self._height)
+        pixel = "data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA="
+        return (
+            f'<div>{stored}<img src="{pixel}" alt="" hidden data-address="{self.address}" '
+            f'onload="{html.escape(load)}"></div>'
+        )
 
 
 class OfflinePage:
@@ -47,49 +62,57 @@ class OfflinePage:
 
 def explore(
     model: Any,
-    labels: ArrayLike | None = None,
+    labels: Any = None,
     *,
-    values: ArrayLike | None = None,
+    values: Any = None,
     hover: Any = None,
-    images: ArrayLike | None = None,
+    images: Any = None,
     ids: Any = None,
     title: str | None = None,
-    height: int = 640,
+    label: str = "",
+    color_by: str | None = None,
+    height: int = HEIGHT,
     live: bool = True,
-) -> Explorer | OfflinePage:
+) -> Any:
     """Show the interactive page of a fitted model in a notebook.
 
     Parameters
     ----------
     model : fitted model
-        A model with a 2-dimensional ``embedding_``.
-    labels, values, hover, images, ids
+        A model whose ``embedding_`` has 2 or 3 dimensions.
+    labels, values, hover, images, ids, label, color_by
         Data of the rows, as in :func:`vicinal.viewer.export`.
     title : str, optional
         Title of the page; by default the class name of the model.
     height : int, default=640
         Height of the page in pixels.
     live : bool, default=True
-        Whether to serve the page from the machine that runs Python, on its loopback address, so that selections are
-        available in Python. If the browser is on another machine, use False: the page is then stored in the notebook.
+        Whether selections are available in Python. False stores the page in the notebook, where it needs no kernel.
 
     Returns
     -------
-    Explorer or OfflinePage
-        An object that the notebook displays; ``Explorer.selection`` has the ids of the selected rows.
+    MapWidget, Explorer or OfflinePage
+        An object that the notebook displays. With the extra ``notebook`` it is a widget, which works wherever the
+        kernel runs; without it, the page is served from the machine that runs Python. ``selection`` has the ids of the
+        selected rows.
     """
     if not hasattr(model, "embedding_"):
         raise NotFittedError(f"this {type(model).__name__} is not fitted: call fit before explore")
     columns = Columns(labels, values, hover, images, ids)
     name = type(model).__name__ if title is None else title
+    packed = pack(model, columns, title=name, label=label, color_by=color_by)
+    rows = list(range(len(model.embedding_))) if ids is None else list(ids)
     if not live:
-        return OfflinePage(page(pack(model, columns, title=name)), height)
+        return OfflinePage(page(packed), height)
+    if importlib.util.find_spec("anywidget") is not None:
+        from vicinal.viewer.widget import MapWidget
+
+        return MapWidget.of(packed, rows, height)
     from vicinal.viewer.server import LiveServer
     from vicinal.viewer.session import Session
 
-    session = Session.of(model, columns=columns, title=name)
-    rows = len(model.embedding_)
-    return Explorer(LiveServer(session).start(), list(range(rows)) if ids is None else list(ids), height)
+    session = Session.of(model, columns=columns, title=name, label=label)
+    return Explorer(LiveServer(session).start(), rows, height, page(packed))
 
 
 def _frame(content: str, height: int) -> str:

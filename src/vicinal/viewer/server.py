@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
+import csv
+import io
 import json
 import secrets
 import socket
 import tempfile
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -81,6 +84,8 @@ class LiveServer:
         return Starlette(
             routes=[
                 Route("/{token}/", self._page),
+                Route("/{token}/map", self._save_map),
+                Route("/{token}/model", self._save_model),
                 Route("/{token}/project", self._project, methods=["POST"]),
                 WebSocketRoute("/{token}/feed", self._feed),
             ]
@@ -101,11 +106,49 @@ class LiveServer:
         refusal = self._refusal(request, own_page=False)
         if refusal is not None:
             return PlainTextResponse(refusal, status_code=403)
-        live = {"feed": "feed", "parameters": self.session.adjustable(), "projects": self._projects()}
+        live = {"feed": "feed", "parameters": self.session.adjustable(), "projects": self._projects(), "saves": True}
         packed = self.session.packed
         text = page(Packed({**packed.meta, "live": live}, packed.sections))
         safe = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"}
         return HTMLResponse(text, headers=safe)
+
+    async def _save_map(self, request: Request) -> Response:
+        """Send the finished map as CSV: ids if there are any, and coordinates."""
+        return await self._saved(request, self._map_text, "text/csv")
+
+    async def _save_model(self, request: Request) -> Response:
+        """Send the finished model as a file for ``vicinal.load``."""
+        return await self._saved(request, self._model_bytes, "application/octet-stream")
+
+    async def _saved(self, request: Request, content: Callable[[], bytes], kind: str) -> Response:
+        refusal = self._refusal(request, own_page=False)
+        if refusal is not None:
+            return PlainTextResponse(refusal, status_code=403)
+        try:
+            return Response(await asyncio.to_thread(content), media_type=kind)
+        except ValueError as error:
+            return JSONResponse({"error": " ".join(str(error).split())}, status_code=409)
+
+    def _map_text(self) -> bytes:
+        places = self.session.finished_model().embedding_
+        ids = self.session.columns.ids
+        with io.StringIO() as text:
+            writer = csv.writer(text, lineterminator="\n")
+            writer.writerow([*([] if ids is None else ["id"]), *"xyz"[: places.shape[1]]])
+            for row, place in enumerate(places.tolist()):
+                writer.writerow([*([] if ids is None else [ids[row]]), *place])
+            return text.getvalue().encode()
+
+    def _model_bytes(self) -> bytes:
+        model = copy.copy(self.session.finished_model())
+        # the callback belongs to this server
+        model.set_params(callback=None)
+        if self.session.source is not None:
+            self.session.source.keep_in(model)
+        with tempfile.TemporaryDirectory(prefix="vicinal-") as folder:
+            path = Path(folder) / "map.vicinal"
+            model.save(path)
+            return path.read_bytes()
 
     def _projects(self) -> bool:
         return self.session.model is None or hasattr(self.session.model, "transform")
@@ -118,11 +161,17 @@ class LiveServer:
         name = PurePosixPath(request.query_params.get("name", "").replace("\\", "/")).name[:80]
         try:
             async with _uploaded(request, PurePosixPath(name).suffix.lower()) as path:
-                rows = await asyncio.to_thread(_rows_of, path, name)
+                rows = await asyncio.to_thread(self._rows_of, path, name)
                 placed = await asyncio.to_thread(self.session.project, name, rows)
         except ValueError as error:
             return JSONResponse({"error": " ".join(str(error).split())}, status_code=400)
         return JSONResponse({"placed": placed})
+
+    def _rows_of(self, path: Path, name: str) -> Any:
+        try:
+            return self.session.read(path)
+        except ValueError as error:
+            raise ValueError(str(error).replace(str(path), name)) from error
 
     async def _feed(self, websocket: WebSocket) -> None:
         refusal = self._refusal(websocket, own_page=True)
@@ -219,12 +268,3 @@ async def _uploaded(request: Request, suffix: str) -> AsyncIterator[Path]:
                     raise ValueError(f"the file is larger than {MOST_UPLOADED // 2**20} MiB")
                 file.write(part)
         yield path
-
-
-def _rows_of(path: Path, name: str) -> Any:
-    from vicinal.files.readers import read_table
-
-    try:
-        return read_table(path).X
-    except ValueError as error:
-        raise ValueError(str(error).replace(str(path), name)) from error

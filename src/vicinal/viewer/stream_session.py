@@ -16,7 +16,7 @@ from vicinal.files.readers.data_table import DataTable
 from vicinal.viewer.frame_encoding import Snapshot
 from vicinal.viewer.growing_columns import GrowingColumns
 from vicinal.viewer.packing import Packed, pack_empty
-from vicinal.viewer.session import Estimator, Growth, Session, Status
+from vicinal.viewer.session import Estimator, Growth, RowSource, Session, Status
 
 # Quality is measured on MEASURED rows, at most once per MEASURE_S seconds, for at most this fraction of the time.
 MEASURED, NEIGHBORS = 100, 15
@@ -36,18 +36,19 @@ class StreamSession(Session):
         ids: str | None = None,
         title: str = "",
         label: str = "",
+        source: RowSource | None = None,
     ) -> None:
-        super().__init__(np.empty((0, 2), np.float32), build, parameters, title=title, label=label)
+        super().__init__(np.empty((0, 2), np.float32), build, parameters, title=title, label=label, source=source)
         self._tables, self._total, self._ids = tables, total, ids
         self._begin(None)
 
     @property
     def packed(self) -> Packed:
         """The data of a page without rows: they are sent with the frames."""
-        return pack_empty(title=self.title, label=self.label)
+        return pack_empty(title=self.title)
 
     def _begin(self, model: Any) -> None:
-        self._growing, self._columns = model, GrowingColumns(self._ids)
+        self._growing, self._columns = model, GrowingColumns(self._ids, self.label)
         self._trustworthiness: float | None = None
         self._measured = self._measuring = 0.0
 

@@ -45,11 +45,14 @@ def open_page(browser: Any, complaints: list[str]) -> Iterator[Callable[..., Any
     pages = []
 
     def opened(where: Path | str, **context: Any) -> Any:
-        page = browser.new_page(viewport=WINDOW, **context)
+        page = browser.new_page(**{"viewport": WINDOW, **context})
         pages.append(page)
         page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda asked: _note_network(asked.url, complaints) if isinstance(where, Path) else None)
+        page.on(
+            "request",
+            lambda asked: _note_network(asked.url, complaints) if str(where).startswith(("/", "file:")) else None,
+        )
         page.goto(where.as_uri() if isinstance(where, Path) else where)
         page.wait_for_selector("html[data-ready]", timeout=READY_MS)
         return page

@@ -12,7 +12,7 @@ import pytest
 from viewer.waiting import until
 
 import vicinal
-from vicinal.viewer.packing import Columns
+from vicinal.viewer.columns import Columns
 from vicinal.viewer.server import LiveServer
 from vicinal.viewer.session import Session
 
@@ -78,7 +78,7 @@ def test_second_run_and_projected_rows(open_page: Open, live: LiveServer, tmp_pa
     page.get_by_role("button", name="Run again").click()
     page.wait_for_function("vicinalPage.feed.exact?.run === 2", timeout=WAIT_MS)
     assert live.session.parameters["n_neighbors"] == 5
-    page.evaluate("vicinalPage.view.select([1, 2, 3])")
+    page.evaluate("vicinalPage.state.select([1, 2, 3])")
     until(lambda: live.session.selection == [1, 2, 3])
     np.save(tmp_path / "new rows.npy", digits[600:640])
     page.set_input_files("#upload", tmp_path / "new rows.npy")

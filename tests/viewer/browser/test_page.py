@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable
+import importlib.util
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-import matplotlib.image
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from viewer.browser.pages import CENTRES, CODES, IDS, NAMES, POSITIONS, WAIT_MS, N, Open, near, pixels, project
 
 from vicinal import viewer
 from vicinal.plot.palette import palette, rgb
-
-Open = Callable[..., Any]
-CENTRES = np.array([[-6.0, 0.0], [6.0, 0.0], [0.0, 6.0]])
-N = 300
-CODES = np.arange(N) % 3
-NAMES = np.array(["ant", "bee", "cat"])
-POSITIONS = CENTRES[CODES] + np.random.default_rng(0).normal(scale=0.7, size=(N, 2))
-IDS = [f"row-{a}" for a in range(N)]
-WAIT_MS = 10_000
 
 
 @pytest.fixture(scope="session")
@@ -36,22 +27,9 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
 
 
-def pixels(page: Any) -> NDArray[Any]:
-    """Return a screenshot of the map without names, [height, width, 3] from 0 to 1."""
-    page.evaluate("document.getElementById('names').style.opacity = 0")
-    shot = page.locator("#map").screenshot()
-    return np.asarray(matplotlib.image.imread(io.BytesIO(shot)))[..., :3]
-
-
 def covered(page: Any, colour: str) -> int:
     """Count the pixels of approximately this colour."""
-    return int((np.abs(pixels(page) - rgb(colour)).max(axis=-1) < 0.12).sum())
-
-
-def project(page: Any, row: int) -> tuple[float, float]:
-    script = "row => { const {view, state} = vicinalPage; return view.project(state.data.x[row], state.data.y[row]) }"
-    x, y = page.evaluate(script, row)
-    return x, y
+    return near(pixels(page), rgb(colour))
 
 
 def alone(code: int) -> int:
@@ -243,10 +221,7 @@ def test_values_are_drawn_on_a_colour_scale(open_page: Open, tmp_path: Path) -> 
     dark = seen.max(axis=-1) < 0.95
     assert seen[:, :middle][dark[:, :middle]][:, 1].mean() < seen[:, middle:][dark[:, middle:]][:, 1].mean() - 0.2
     assert "width" in page.inner_text("#legend")
-    assert page.inner_text(".ends").split() == [
-        f"{v:.3g}"
-        for v in (POSITIONS[:, 0].min(), (POSITIONS[:, 0].min() + POSITIONS[:, 0].max()) / 2, POSITIONS[:, 0].max())
-    ]
+    assert page.inner_text(".ticks").split() == ["-5", "0", "5"]
 
 
 def test_hundred_thousand_points_are_interactive(open_page: Open, tmp_path: Path) -> None:
@@ -259,3 +234,23 @@ def test_hundred_thousand_points_are_interactive(open_page: Open, tmp_path: Path
     page.click("#select-shown")
     page.wait_for_selector("#selected-count", timeout=WAIT_MS)
     assert len(page.evaluate("vicinalPage.selectedIds()")) == page.evaluate("vicinalPage.state.counts[0]")
+
+
+def test_saved_notebook_shows_the_map_without_its_server(
+    browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "anywidget" else real(name))
+    view = viewer.explore(SimpleNamespace(embedding_=POSITIONS), NAMES[CODES])
+    shown = view._repr_html_()
+    (tmp_path / "served.html").write_text(shown)
+    page = browser.new_page()
+    page.goto((tmp_path / "served.html").as_uri())
+    page.wait_for_function("document.querySelector('iframe').src.startsWith('http://127.0.0.1')", timeout=WAIT_MS)
+    view.close()
+    page.goto("about:blank")
+    page.goto((tmp_path / "served.html").as_uri())
+    frame = page.locator("iframe").element_handle().content_frame()
+    frame.wait_for_selector("html[data-ready]", timeout=WAIT_MS)
+    assert frame.inner_text("#count") == "300 points"
+    page.close()

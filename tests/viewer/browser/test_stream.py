@@ -108,7 +108,7 @@ def test_growing_map_is_shown_paused_and_ends_with_the_positions_of_the_model(
     assert page.evaluate("[...vicinalPage.state.counts].reduce((a, b) => a + b)") == ROWS
     text = page.inner_text("#live")
     assert all(word in text for word in ("Done", "900 of 900", "100.0 %", "trustworthiness"))
-    page.evaluate("vicinalPage.view.select([0, 899])")
+    page.evaluate("vicinalPage.state.select([0, 899])")
     assert sorted(page.evaluate("vicinalPage.selectedIds()")) == sorted(
         [page.evaluate("vicinalPage.state.data.ids.at(0)"), page.evaluate("vicinalPage.state.data.ids.at(899)")]
     )

@@ -6,10 +6,12 @@ Any problem with a file raises a ReadError whose message is a single line.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from vicinal.files.readers import array_files, tabular_files
 from vicinal.files.readers.data_table import ColumnSelection, DataTable, ReadError, array_table, frame_table
+from vicinal.files.readers.local_files import local_file
 
 __all__ = ["SUFFIXES", "DataTable", "ReadError", "read_table"]
 
@@ -31,13 +33,15 @@ def read_table(
     label: str | None = None,
     extra: Sequence[str] = (),
     array: str | None = None,
+    vectors: str | None = None,
+    missing: bool = False,
 ) -> DataTable:
     """Read a data file.
 
     Parameters
     ----------
     path : path
-        A file whose suffix is one of ``SUFFIXES``.
+        A file whose suffix is one of ``SUFFIXES``, possibly with ".gz" after it, or "-" for standard input.
     columns : sequence of str, optional
         The feature columns. By default, all numeric columns that are neither ``label`` nor ``extra``. The columns of a
         matrix, or of a .csv or .tsv file without a header, are named "0", "1", ….
@@ -47,19 +51,23 @@ def read_table(
         Further columns to read, of any type.
     array : str, optional
         The matrix to read from an .npz or .h5ad file.
+    vectors : str, optional
+        The column whose entries are lists of numbers, the features of their rows. By default the only such column, if
+        ``columns`` is not given.
+    missing : bool, default=False
+        Whether missing features are accepted, as NaN, instead of refused.
     """
-    path = Path(path)
-    selection = ColumnSelection(columns, label, tuple(dict.fromkeys(extra)), array)
-    suffix = check_file(path)
+    selection = ColumnSelection(columns, label, tuple(dict.fromkeys(extra)), array, vectors, missing)
     selection.check()
-    return read_selection(path, suffix, selection)
+    with local_file(Path(path)) as local:
+        return read_selection(local, check_file(local), selection)
 
 
 def read_selection(path: Path, suffix: str, selection: ColumnSelection) -> DataTable:
     """Read the selected columns of a file that ``check_file`` accepted."""
     if suffix in ARRAY_READERS:
-        matrix, named_columns = ARRAY_READERS[suffix](path, selection.array)
-        return array_table(path, matrix, named_columns, selection)
+        matrix, named_columns, row_names = ARRAY_READERS[suffix](path, selection.array)
+        return replace(array_table(path, matrix, named_columns, selection), row_names=row_names)
     if selection.array is not None:
         raise ReadError(f"{path} contains one table; --array applies only to .npz and .h5ad files")
     return frame_table(path, TABULAR_READERS[suffix](path), selection)

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from vicinal.files.readers.data_table import ReadError, check_matrix, first_line, listed
 from vicinal.runtime.sparse_structure import check_structure
 
-Matrix = tuple[NDArray[Any], dict[str, NDArray[Any]]]
+# A matrix, separate named columns, and the names of its rows if the format has them.
+Matrix = tuple[NDArray[Any], dict[str, NDArray[Any]], NDArray[Any] | None]
 # Single-cell tools embed the principal components, if there are any, instead of all genes.
 H5AD_FIRST = ("obsm/X_pca", "X")
 
@@ -24,7 +25,7 @@ H5AD_FIRST = ("obsm/X_pca", "X")
 def read_npy(path: Path, array: str | None) -> Matrix:
     if array is not None:
         raise ReadError(f"{path} contains one array; --array applies only to .npz and .h5ad files")
-    return _one_array(path, _load(path, ".npy")), {}
+    return _one_array(path, _load(path, ".npy")), {}, None
 
 
 def map_npy(path: Path) -> NDArray[Any]:
@@ -52,11 +53,11 @@ def read_npz(path: Path, array: str | None) -> Matrix:
     named_columns = {
         other: one for other, one in arrays.items() if one.shape == (len(chosen),) and one.dtype.kind != "O"
     }
-    return chosen, named_columns
+    return chosen, named_columns, None
 
 
 def read_h5ad(path: Path, array: str | None) -> Matrix:
-    """Read a matrix of an AnnData file: "X", "layers/NAME" or "obsm/NAME"; "obs" has the named columns."""
+    """Read a matrix of an AnnData file: "X", "layers/NAME" or "obsm/NAME"; "obs" has named columns and cell names."""
     try:
         import h5py
     except ModuleNotFoundError as error:
@@ -69,7 +70,9 @@ def read_h5ad(path: Path, array: str | None) -> Matrix:
             name = _named(path, array, names, [first] if first else names)
             matrix = _dense(path, file[name])
             check_matrix(path, matrix)
-            return matrix, _observations(file, len(matrix))
+            columns = _observations(file, len(matrix))
+            index = str(file["obs"].attrs.get("_index", "_index")) if "obs" in file else ""
+            return matrix, columns, columns.pop(index, None)
     except ReadError:
         raise
     except MemoryError as error:

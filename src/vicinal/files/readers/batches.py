@@ -7,6 +7,7 @@ of rows. Other formats are read at once and then split. The first batch determin
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from vicinal.files.readers import array_files, check_file, read_selection, tabular_files
-from vicinal.files.readers.data_table import ColumnSelection, DataTable, array_table, frame_table
+from vicinal.files.readers.data_table import ColumnSelection, DataTable, array_table, frame_table, vector_column
+from vicinal.files.readers.dialects import detect
+from vicinal.files.readers.local_files import is_local, local_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,13 +34,26 @@ def read_batches(
     label: str | None = None,
     extra: Sequence[str] = (),
     array: str | None = None,
+    vectors: str | None = None,
+    missing: bool = False,
 ) -> Iterator[DataTable]:
     """Yield the rows of a file, at most ``size`` per table; the other arguments are those of ``read_table``."""
+    selection = ColumnSelection(columns, label, tuple(dict.fromkeys(extra)), array, vectors, missing)
     path = Path(path)
-    selection = ColumnSelection(columns, label, tuple(dict.fromkeys(extra)), array)
+    if is_local(path):
+        return _batches(path, size, selection)
+    return _unpacked_batches(path, size, selection)
+
+
+def _unpacked_batches(path: Path, size: int, selection: ColumnSelection) -> Iterator[DataTable]:
+    with local_file(path) as local:
+        yield from _batches(local, size, selection)
+
+
+def _batches(path: Path, size: int, selection: ColumnSelection) -> Iterator[DataTable]:
     suffix = check_file(path)
     selection.check()
-    if array is not None:
+    if selection.array is not None:
         return _split_table(read_selection(path, suffix, selection), size)
     if suffix == ".npy":
         parts = enumerate(split_rows(array_files.map_npy(path), size))
@@ -59,22 +75,23 @@ def _tables(path: Path, parts: Iterator[pl.DataFrame], selection: ColumnSelectio
     for frame in parts:
         table = frame_table(path, frame, selection, begin)
         # the feature columns of the first batch must be numeric in every other batch
-        selection = ColumnSelection(table.feature_names, selection.label, selection.extra, selection.array)
+        if begin == 0:
+            vectors = vector_column(path, frame, selection)
+            fixed = {"vectors": vectors} if vectors is not None else {"columns": table.feature_names}
+            selection = replace(selection, **fixed)
         begin += frame.height
         yield table
 
 
 def _delimited(path: Path, size: int) -> Iterator[pl.DataFrame]:
-    separator = tabular_files.SEPARATORS[path.suffix.lower()]
-    has_header = tabular_files.has_header(path, separator)
-    with path.open("rb") as file:
-        header = file.readline() if has_header else b""
+    dialect = detect(path)
+    with dialect.open(path) as file:
+        header = file.readline() if dialect.has_header else ""
         while lines := list(islice(file, size)):
             # a line break within quotes does not end a row
-            while sum(line.count(b'"') for line in lines) % 2 and (more := file.readline()):
+            while sum(line.count('"') for line in lines) % 2 and (more := file.readline()):
                 lines.append(more)
-            text = b"".join([header, *lines])
-            yield tabular_files.parse_delimited(path, text, separator, has_header)
+            yield tabular_files.parse_delimited(path, "".join([header, *lines]).encode(), dialect)
 
 
 def _columnar(path: Path, suffix: str, size: int) -> Iterator[pl.DataFrame]:
@@ -102,4 +119,5 @@ def _split_table(table: DataTable, size: int) -> Iterator[DataTable]:
             None if table.labels is None else table.labels[part],
             {name: values[part] for name, values in table.extra.items()},
             table.ignored,
+            None if table.row_names is None else table.row_names[part],
         )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,19 +26,24 @@ class ReadError(ValueError):
 class ColumnSelection:
     """Which columns to read: features (None: all numeric columns), the label, and extra columns.
 
-    ``array`` is the name of the matrix in a file that has several.
+    ``array`` is the name of the matrix in a file that has several. ``vectors`` is a column whose every entry is a list
+    of numbers, the features of that row. With ``missing``, features may be missing and become NaN.
     """
 
     columns: Sequence[str] | None = None
     label: str | None = None
     extra: Sequence[str] = ()
     array: str | None = None
+    vectors: str | None = None
+    missing: bool = False
 
     def check(self) -> None:
         if self.columns is not None and len(self.columns) != len(set(self.columns)):
             raise ReadError("columns must not contain the same column twice")
         if self.columns is not None and self.label is not None and self.label in self.columns:
             raise ReadError(f"column {self.label!r} cannot be both a feature and the label")
+        if self.columns is not None and self.vectors is not None:
+            raise ReadError("columns and vectors cannot be used together: the vectors are the features")
 
     @property
     def not_features(self) -> set[str]:
@@ -47,13 +53,17 @@ class ColumnSelection:
 
 @dataclass(frozen=True)
 class DataTable:
-    """Rows to embed. ``ignored`` lists the columns of the file that are neither features nor requested."""
+    """Rows to embed. ``ignored`` lists the columns of the file that are neither features nor requested.
+
+    ``row_names`` are names of the rows that the format itself has, such as the cell names of an .h5ad file.
+    """
 
     X: NDArray[np.float32]
     feature_names: tuple[str, ...]
     labels: NDArray[Any] | None = None
     extra: dict[str, NDArray[Any]] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
+    row_names: NDArray[Any] | None = None
 
 
 def frame_table(path: Path, frame: pl.DataFrame, selection: ColumnSelection, first: int = 0) -> DataTable:
@@ -61,22 +71,97 @@ def frame_table(path: Path, frame: pl.DataFrame, selection: ColumnSelection, fir
 
     ``first`` is the number of the frame's first row within its file, for error messages.
     """
-    import polars as pl
 
     if frame.height == 0:
         raise ReadError(f"{path} has no rows")
+    vectors = vector_column(path, frame, selection)
+    if vectors is not None:
+        X, chosen = _vectors(path, frame[vectors], first)
+        taken = [vectors]
+        _feature_columns(path, frame.columns, replace(selection, columns=taken), taken)
+    else:
+        X, chosen = _scalars(path, frame, selection)
+        taken = chosen
+    original = (lambda row, column: frame[vectors][row][column]) if vectors else (lambda r, c: frame[r, chosen[c]])
+    _check_finite(path, X, chosen, original, first, selection.missing)
+    return _build_table(frame.columns, X, (chosen, taken), selection, lambda name: _column_values(frame[name]))
+
+
+def vector_column(path: Path, frame: pl.DataFrame, selection: ColumnSelection) -> str | None:
+    """Return the column of vectors to embed: the requested one, or the only one if no columns are requested."""
+    import polars as pl
+
+    kinds = (pl.List, pl.Array)
+    found = [name for name, dtype in frame.schema.items() if isinstance(dtype, kinds) and dtype.inner.is_numeric()]
+    if selection.vectors is not None:
+        if selection.vectors in frame.columns and selection.vectors not in found:
+            dtype = frame.schema[selection.vectors]
+            raise ReadError(f"{path}: column {selection.vectors!r} does not contain lists of numbers ({dtype})")
+        return selection.vectors if selection.vectors in found else _absent(path, selection.vectors, frame.columns)
+    free = [name for name in found if name not in selection.not_features]
+    if selection.columns is not None or not free:
+        return None
+    if len(free) > 1:
+        raise ReadError(f"{path} has several columns of vectors; choose one with --vectors: {listed(free)}")
+    return free[0]
+
+
+def _absent(path: Path, name: str, names: Sequence[str]) -> str:
+    raise ReadError(f"{path} has no column {name!r}; it has {listed(names)}")
+
+
+def _vectors(path: Path, series: pl.Series, first: int) -> tuple[NDArray[np.float32], list[str]]:
+    """Return a column of lists as a matrix; all lists must have the same length."""
+    import polars as pl
+
+    lengths = series.arr.len() if isinstance(series.dtype, pl.Array) else series.list.len()
+    sizes = lengths.cast(pl.Int64).fill_null(-1).to_numpy()
+    width = int(sizes.max())
+    short = np.flatnonzero(sizes != width)
+    if len(short):
+        size = sizes[short[0]]
+        what = "no vector" if size < 0 else f"a vector of {size} numbers"
+        raise ReadError(f"{path}: row {first + short[0]} has {what} in column {series.name!r}, others have {width}")
+    if width < 1:
+        raise ReadError(f"{path}: the vectors of column {series.name!r} are empty")
+    with np.errstate(over="ignore"):
+        X = series.explode().cast(pl.Float64).to_numpy().reshape(len(series), width).astype(np.float32)
+    return X, [f"{series.name}[{a}]" for a in range(width)]
+
+
+def _scalars(path: Path, frame: pl.DataFrame, selection: ColumnSelection) -> tuple[NDArray[np.float32], list[str]]:
+    """Return the numeric feature columns as a matrix."""
+    import polars as pl
+
     numeric = {name for name, dtype in frame.schema.items() if dtype.is_numeric() or dtype == pl.Boolean}
     usable = [name for name in frame.columns if name in numeric and name and name not in selection.not_features]
+    if selection.columns is None:
+        # ids are left out, unless they are all there is: then the error below says so
+        usable = [name for name in usable if not _are_ids(frame[name])] or usable[:1]
     chosen = _feature_columns(path, frame.columns, selection, usable)
     for name in chosen:
         if name not in numeric:
             raise ReadError(f"{path}: column {name!r} is not numeric ({frame.schema[name]})")
+    if selection.columns is None and len(chosen) == 1 and _are_distinct_integers(frame[chosen[0]]):
+        raise ReadError(
+            f"{path}: the only numeric column, {chosen[0]!r}, has distinct whole numbers, which look like row ids; "
+            f"use --columns {chosen[0]} to embed it"
+        )
     X = np.empty((frame.height, len(chosen)), dtype=np.float32)
     for a, name in enumerate(chosen):
         with np.errstate(over="ignore"):
             X[:, a] = frame[name].cast(pl.Float64).to_numpy()
-    _check_finite(path, X, chosen, lambda row, column: frame[row, chosen[column]], first)
-    return _build_table(frame.columns, X, chosen, selection, lambda name: _column_values(frame[name]))
+    return X, chosen
+
+
+def _are_ids(series: pl.Series) -> bool:
+    """Return whether a column is named like an id and has distinct whole numbers."""
+    named = re.fullmatch(r"(.*[_ .-])?(id|index|idx|uid|uuid|row)", series.name.strip().lower()) is not None
+    return named and _are_distinct_integers(series)
+
+
+def _are_distinct_integers(series: pl.Series) -> bool:
+    return bool(series.dtype.is_integer() and series.n_unique() == len(series) and len(series) > 1)
 
 
 def array_table(
@@ -96,11 +181,11 @@ def array_table(
     picked = array if chosen == names else array[:, [int(name) for name in chosen]]
     with np.errstate(over="ignore"):
         X = np.ascontiguousarray(picked, dtype=np.float32)
-    _check_finite(path, X, chosen, lambda row, column: picked[row, column], first)
+    _check_finite(path, X, chosen, lambda row, column: picked[row, column], first, selection.missing)
     return _build_table(
         [*names, *named_columns],
         X,
-        chosen,
+        (chosen, chosen),
         selection,
         lambda name: named_columns[name] if name in named_columns else whole_numbers(array[:, int(name)]),
     )
@@ -134,12 +219,14 @@ def listed(names: Sequence[str]) -> str:
 def _build_table(
     names: Sequence[str],
     X: NDArray[np.float32],
-    chosen: list[str],
+    features: tuple[list[str], list[str]],
     selection: ColumnSelection,
     values: Callable[[str], NDArray[Any]],
 ) -> DataTable:
+    """Make a table; ``features`` has the names of the features and of the columns of the file that contain them."""
+    chosen, taken = features
     labels = None if selection.label is None else _without_bytes(values(selection.label))
-    ignored = tuple(name for name in names if name not in {*chosen, *selection.not_features})
+    ignored = tuple(name for name in names if name not in {*taken, *selection.not_features})
     extra = {name: _without_bytes(values(name)) for name in selection.extra}
     return DataTable(X, tuple(chosen), labels, extra, ignored)
 
@@ -155,7 +242,8 @@ def _without_bytes(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _column_values(series: pl.Series) -> NDArray[Any]:
-    if series.dtype.is_numeric() and not series.null_count():
+    if series.dtype.is_numeric():
+        # missing numbers become NaN, so that the others stay numbers
         return series.to_numpy()
     return np.array([None if value is None else str(value) for value in series.to_list()], dtype=object)
 
@@ -164,7 +252,7 @@ def _feature_columns(path: Path, names: Sequence[str], selection: ColumnSelectio
     """Return the feature columns: the requested ones, or all usable ones."""
     for name in [*(selection.columns or []), *([] if selection.label is None else [selection.label]), *selection.extra]:
         if name not in names:
-            raise ReadError(f"{path} has no column {name!r}; it has {listed(names)}")
+            _absent(path, name, names)
     if selection.columns is not None and not selection.columns:
         raise ReadError("columns must list at least one column")
     if selection.columns is None and not usable:
@@ -173,10 +261,18 @@ def _feature_columns(path: Path, names: Sequence[str], selection: ColumnSelectio
 
 
 def _check_finite(
-    path: Path, X: NDArray[np.float32], names: Sequence[str], original: Callable[[int, int], Any], first: int = 0
+    path: Path,
+    X: NDArray[np.float32],
+    names: Sequence[str],
+    original: Callable[[int, int], Any],
+    first: int = 0,
+    missing: bool = False,
 ) -> None:
-    """Raise for the first row with a missing or infinite value, or one that is too large for float32."""
-    finite = np.isfinite(X)
+    """Raise for the first row with a missing or infinite value, or one that is too large for float32.
+
+    With ``missing``, missing values are accepted.
+    """
+    finite = ~np.isinf(X) if missing else np.isfinite(X)
     if finite.all():
         return
     row, column = (int(a) for a in np.argwhere(~finite)[0])

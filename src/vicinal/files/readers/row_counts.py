@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from vicinal.files.readers import array_files, tabular_files
+from vicinal.files.readers.dialects import detect
 
 # Bytes that are read at a time to count lines.
 BLOCK = 2**22
@@ -23,9 +24,10 @@ def row_count(path: Path) -> int | None:
         return int(counted.item())
     if suffix == ".jsonl":
         return _lines(path)
-    if suffix in tabular_files.SEPARATORS:
+    if suffix in (".csv", ".tsv"):
         # line breaks within quotes are counted too, so that the count may be slightly too high
-        return _lines(path) - int(tabular_files.has_header(path, tabular_files.SEPARATORS[suffix]))
+        dialect = detect(path)
+        return None if dialect.encoding == "utf-16" else _lines(path) - int(dialect.has_header)
     return None
 
 

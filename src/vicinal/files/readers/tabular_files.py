@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vicinal.files.readers.data_table import ReadError, first_line
+from vicinal.files.readers.dialects import Dialect, detect
 
 if TYPE_CHECKING:
     import polars as pl
 
-SEPARATORS = {".csv": ",", ".tsv": "\t"}
 # Missing values as spreadsheets, R and pandas write them.
 NULLS = ["", "NA", "N/A", "n/a", "nan", "NaN", "null", "NULL", "None"]
 
@@ -58,31 +58,35 @@ def read_frame(path: Path, kind: str, reader: Callable[[Path], pl.DataFrame]) ->
 
 
 def read_delimited(path: Path) -> pl.DataFrame:
-    separator = SEPARATORS[path.suffix.lower()]
-    return parse_delimited(path, path, separator, has_header(path, separator))
+    dialect = detect(path)
+    if dialect.is_utf8:
+        return parse_delimited(path, path, dialect)
+    with dialect.open(path) as file:
+        return parse_delimited(path, file.read().encode(), dialect)
 
 
-def parse_delimited(path: Path, source: Path | bytes, separator: str, has_names: bool) -> pl.DataFrame:
-    """Parse the lines of a file or a part of them; ``has_names`` says whether the first line has the column names."""
+def parse_delimited(path: Path, source: Path | bytes, dialect: Dialect) -> pl.DataFrame:
+    """Parse the lines of a file or, as UTF-8, a part of them with the header."""
     import polars as pl
 
     try:
         frame = pl.read_csv(
             source,
-            separator=separator,
-            has_header=has_names,
+            separator=dialect.separator,
+            decimal_comma=dialect.decimal_comma,
+            has_header=dialect.has_header,
             null_values=NULLS,
             # a column is numeric only if every row is, so that all rows must be inspected
             infer_schema_length=None,
         )
     except (Exception, pl.exceptions.PanicException) as error:
-        raise ReadError(_ragged_line(path, separator) or f"{path}: {first_line(error)}") from error
+        raise ReadError(_ragged_line(path, dialect) or f"{path}: {first_line(error)}") from error
     # polars fills a short row with nulls, which show up in the last column
     if frame.width and frame[:, -1].null_count():
-        ragged = _ragged_line(path, separator)
+        ragged = _ragged_line(path, dialect)
         if ragged:
             raise ReadError(ragged)
-    if not has_names:
+    if not dialect.has_header:
         frame.columns = [str(a) for a in range(frame.width)]
     return _strip_blanks(frame)
 
@@ -102,31 +106,11 @@ def _strip_blanks(frame: pl.DataFrame) -> pl.DataFrame:
     return frame
 
 
-def has_header(path: Path, separator: str) -> bool:
-    """Return whether the first line has column names: it does unless all its fields are numbers.
-
-    Numbers that count up from 0 or 1 are names too: pandas writes them for a frame without column names.
-    """
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        fields = next(csv.reader(file, delimiter=separator), [])
-    if fields in ([str(a) for a in range(len(fields))], [str(a + 1) for a in range(len(fields))]):
-        return len(fields) > 1
-    return not fields or not all(_is_number(field) for field in fields)
-
-
-def _is_number(field: str) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True
-
-
-def _ragged_line(path: Path, separator: str) -> str | None:
+def _ragged_line(path: Path, dialect: Dialect) -> str | None:
     """Describe the first line with more or fewer fields than line 1, or return None."""
     try:
-        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-            reader = csv.reader(file, delimiter=separator)
+        with dialect.open(path) as file:
+            reader = csv.reader(file, delimiter=dialect.separator)
             width = len(next(reader, []))
             for fields in reader:
                 if fields and len(fields) != width:

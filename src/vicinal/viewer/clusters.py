@@ -1,0 +1,191 @@
+"""Names of areas of a map without classes: clusters of its points, named by what sets their rows apart.
+
+Clusters are found by HDBSCAN on a sample of the points at several resolutions. A text column gives the words that are
+most particular to a cluster (class-based TF-IDF: Grootendorst 2022, arXiv:2203.05794); otherwise a cluster is named by
+its most enriched category, or by the number that differs most from the rest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vicinal.viewer.columns import Columns, named_columns
+
+Floats = NDArray[np.float64]
+
+SAMPLE = 6000
+FEWEST_ROWS = 200
+# Smallest cluster of each resolution, as a fraction of the sample, from coarse to fine.
+RESOLUTIONS = (1 / 12, 1 / 40, 1 / 120)
+SMALLEST = 12
+WORDS = 3
+SHORTEST_WORD = 3
+# A column with more distinct texts than this has no categories.
+MOST_CATEGORIES = 64
+MOST_WORDS = 20_000
+# A name must set its cluster apart by this much: ratio of shares for categories, standard deviations for numbers.
+LEAST_LIFT, LEAST_EFFECT = 1.5, 0.5
+SEED = 0
+STOP_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "the and for with that this from are was were has have had not but its his her their our your they them then "
+        "which who whom what when where will would can could may might into onto over under about between through also "
+        "these those there here been being one two using used use based more most other some only all any each both "
+        "you she him how why out off per via upon such very than",
+    )
+)
+
+
+@dataclass(frozen=True)
+class _Area:
+    """A cluster: rows of the sample, its place on the map and its resolution."""
+
+    rows: NDArray[np.int64]
+    place: Floats
+    level: int
+
+
+def named_clusters(positions: Floats, columns: Columns, n: int) -> list[dict[str, Any]]:
+    """Return named clusters with places, sizes and levels; none if there are classes or nothing gives names."""
+    hover = named_columns(columns.hover, "text")
+    if columns.labels is not None or not hover or n < FEWEST_ROWS:
+        return []
+    rng = np.random.default_rng(SEED)
+    rows = np.sort(rng.choice(n, min(n, SAMPLE), replace=False))
+    entries = {name: _taken(column, rows) for name, column in hover.items()}
+    namer = _namer(entries)
+    if namer is None:
+        return []
+    found = []
+    for area in _areas(positions[rows]):
+        name = namer(area.rows)
+        if name:
+            size = round(len(area.rows) * n / len(rows))
+            place = [float(side) for side in area.place]
+            found.append({"name": name, "place": place, "size": size, "level": area.level})
+    return _without_repetitions(found)
+
+
+def _taken(column: Any, rows: NDArray[np.int64]) -> list[Any]:
+    values = column.tolist() if hasattr(column, "tolist") else list(column)
+    return [values[row] for row in rows]
+
+
+def _areas(places: Floats) -> list[_Area]:
+    from sklearn.cluster import HDBSCAN
+
+    areas: list[_Area] = []
+    for level, share in enumerate(RESOLUTIONS):
+        smallest = max(SMALLEST, round(share * len(places)))
+        labels = HDBSCAN(min_cluster_size=smallest, min_samples=5, copy=True).fit_predict(places)
+        for label in range(labels.max() + 1):
+            rows = np.flatnonzero(labels == label)
+            middle = np.median(places[rows], axis=0)
+            nearest = rows[np.linalg.norm(places[rows] - middle, axis=1).argmin()]
+            areas.append(_Area(rows, places[nearest], level))
+    return areas
+
+
+def _without_repetitions(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Drop a finer cluster whose name a coarser one at nearly the same place already has."""
+    kept: list[dict[str, Any]] = []
+    for one in found:
+        same = (other for other in kept if other["name"] == one["name"])
+        if not any(other["size"] <= 3 * one["size"] for other in same):
+            kept.append(one)
+    return kept
+
+
+def _namer(entries: dict[str, list[Any]]) -> Any:
+    texts = _longest_texts(entries)
+    if texts is not None:
+        return _WordNamer(texts)
+    described = _DescribedNamer(entries)
+    return described if described.categories or described.numbers else None
+
+
+def _longest_texts(entries: dict[str, list[Any]]) -> list[str] | None:
+    """Return the column with the most words per row, if its rows have at least two words and are no categories."""
+    best, most = None, 2.0
+    for column in entries.values():
+        if any(isinstance(value, int | float) and value == value for value in column):
+            continue
+        texts = ["" if value is None else str(value) for value in column]
+        words = float(np.mean([text.count(" ") + 1 if text else 0 for text in texts]))
+        if words >= most and len(set(texts)) > MOST_CATEGORIES:
+            best, most = texts, words
+    return best
+
+
+class _WordNamer:
+    """Name rows by the words that they use more often than all rows do."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.words = [_words(text) for text in texts]
+        totals = Counter(word for words in self.words for word in words)
+        self.totals = dict(totals.most_common(MOST_WORDS))
+        self.mean = sum(self.totals.values()) / max(1, len(self.totals))
+
+    def __call__(self, rows: NDArray[np.int64]) -> str:
+        counts = Counter(word for row in rows for word in self.words[row] if word in self.totals)
+        total = sum(counts.values())
+        if total == 0:
+            return ""
+        # a word must occur in several rows of the cluster, or a single long text would name it
+        often = {word: count for word, count in counts.items() if count >= max(2, len(rows) // 50)}
+        weight = {word: count / total * np.log1p(self.mean / self.totals[word]) for word, count in often.items()}
+        best = sorted(weight, key=lambda word: (-weight[word], word))[:WORDS]
+        return ", ".join(best)
+
+
+def _words(text: str) -> set[str]:
+    found = re.findall(r"[^\W\d_][\w'-]*", text.lower())
+    return {word for word in found if len(word) >= SHORTEST_WORD and word not in STOP_WORDS}
+
+
+class _DescribedNamer:
+    """Name rows by their most enriched category, or by the number that differs most from the other rows."""
+
+    def __init__(self, entries: dict[str, list[Any]]) -> None:
+        self.categories: dict[str, NDArray[Any]] = {}
+        self.numbers: dict[str, Floats] = {}
+        for name, column in entries.items():
+            known = [value for value in column if value is not None and value == value]
+            if known and all(isinstance(value, int | float) and not isinstance(value, bool) for value in known):
+                self.numbers[name] = np.array(
+                    [np.nan if value is None else value for value in column], dtype=np.float64
+                )
+            elif known and len({str(value) for value in known}) <= MOST_CATEGORIES:
+                self.categories[name] = np.array(["" if v is None else str(v) for v in column])
+
+    def __call__(self, rows: NDArray[np.int64]) -> str:
+        return self._category(rows) or self._number(rows)
+
+    def _category(self, rows: NDArray[np.int64]) -> str:
+        best, most = "", 0.0
+        for column in self.categories.values():
+            names, counts = np.unique(column[rows], return_counts=True)
+            for name, count in zip(names.tolist(), counts.tolist(), strict=True):
+                share, overall = count / len(rows), float((column == name).mean())
+                if name and share >= 0.5 and share / overall >= LEAST_LIFT and share * np.log(share / overall) > most:
+                    best, most = name, share * np.log(share / overall)
+        return best
+
+    def _number(self, rows: NDArray[np.int64]) -> str:
+        best, most = "", LEAST_EFFECT
+        for name, column in self.numbers.items():
+            spread = float(np.nanstd(column))
+            if not np.isfinite(spread) or spread == 0 or np.isnan(column[rows]).all():
+                continue
+            effect = float((np.nanmean(column[rows]) - np.nanmean(column)) / spread)
+            if abs(effect) > most:
+                best, most = f"{'high' if effect > 0 else 'low'} {name}", abs(effect)
+        return best

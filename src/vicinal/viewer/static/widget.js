@@ -1,0 +1,3053 @@
+// src/element.ts
+function e(e, t = {}, ...n) {
+	let r = document.createElement(e), { style: i, ...a } = t;
+	return Object.assign(r, a), i && (r.style.cssText = i), r.append(...n), r;
+}
+function t(e, t = {}, ...n) {
+	let r = document.createElementNS("http://www.w3.org/2000/svg", e);
+	for (let [e, n] of Object.entries(t)) r.setAttribute(e, String(n));
+	return r.append(...n), r;
+}
+var n = class {
+	root;
+	page;
+	constructor(e) {
+		this.root = e, this.page = e.querySelector(".vicinal");
+	}
+	get(e) {
+		return this.root.getElementById(e);
+	}
+	all(e) {
+		return [...this.page.querySelectorAll(e)];
+	}
+	say(e) {
+		this.get("said").textContent = e;
+	}
+}, r = new Intl.NumberFormat("en");
+function i(e) {
+	return r.format(e);
+}
+function a(e, t, n = `${t}s`) {
+	return `${i(e)} ${e === 1 ? t : n}`;
+}
+function o(e, t = 3) {
+	if (!Number.isFinite(e)) return "–";
+	let n = Math.abs(e);
+	if (n >= 1e6 || n > 0 && n < .001) return e.toExponential(2).replace("e+", "e").replace(/\.?0+e/, "e");
+	if (Number.isInteger(e)) return n < 1e4 ? String(e) : r.format(e);
+	let i = Number(e.toPrecision(Math.max(t, Math.ceil(Math.log10(n + 1)))));
+	return Math.abs(i) < 1e4 ? String(i) : r.format(i);
+}
+var s = {
+	"zoom-in": "M8 3v10M3 8h10",
+	"zoom-out": "M3 8h10",
+	fit: "M2.5 6V2.5H6M10 2.5h3.5V6M13.5 10v3.5H10M6 13.5H2.5V10",
+	lasso: "M8 2.5c3.3 0 5.8 1.7 5.8 4s-2.5 4-5.8 4-5.8-1.7-5.8-4 2.5-4 5.8-4zM5 10c-.9.5-1 2 .2 2.2 1.3.2 1.6 1.3.6 2",
+	"show-names": "M3 4.5V3h10v1.5M8 3v10M6 13h4",
+	density: "M8 2c4 0 6.2 2.3 6.2 5.4S12 14 8 14s-6.2-3.4-6.2-6.4S4 2 8 2zM8 5.2c2 0 3.2 1 3.2 2.6S10 10.6 8.2 10.6 5 9.400 5 7.900 6.200 5.200 8 5.200z",
+	smaller: "M8 6.6a1.4 1.4 0 1 0 0 2.8 1.4 1.4 0 1 0 0-2.8",
+	larger: "M8 3.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 1 0 0-9",
+	save: "M8 2.5v7M5 7l3 3 3-3M3 11.500v2h10v-2",
+	theme: "M8 2.5a5.5 5.5 0 1 0 0 11 5.5 5.5 0 1 0 0-11M8 2.5v11M8 5l3.5 1.5M8 8h5.4M8 11l3.5-1.2",
+	help: "M5.800 6.200a2.200 2.200 0 1 1 3.300 1.900c-.8.5-1.1.9-1.1 1.700M8 12.200v.1",
+	"panel-toggle": "M2.5 3h11v10h-11zM9.8 3v10",
+	search: "M7 2.8a4.2 4.2 0 1 0 0 8.4 4.2 4.2 0 1 0 0-8.4M10.2 10.2l3.3 3.3",
+	pause: "M5.5 3.5v9M10.5 3.5v9",
+	play: "M5 3l8 5-8 5z"
+};
+function c(e) {
+	return t("svg", {
+		viewBox: "0 0 16 16",
+		"aria-hidden": "true",
+		class: "icon"
+	}, t("path", { d: s[e] }));
+}
+function l(t, n) {
+	let r = URL.createObjectURL(n);
+	e("a", {
+		href: r,
+		download: t
+	}).click(), setTimeout(() => URL.revokeObjectURL(r), 1e3);
+}
+// src/card.ts
+var u = 14, d = class {
+	element;
+	state;
+	row = -1;
+	view = null;
+	constructor(e, t) {
+		this.element = e, this.state = t;
+	}
+	show(e, t) {
+		this.row = e, this.view = t, this.element.replaceChildren(...f(this.state, e)), this.element.hidden = !1, this.place();
+	}
+	hide() {
+		this.row = -1, this.element.hidden = !0;
+	}
+	place() {
+		if (this.row < 0 || !this.view) return;
+		let e = this.element.parentElement, [t, n] = [this.view.canvas.getBoundingClientRect(), e.getBoundingClientRect()], [r, i] = this.view.projectRow(this.row), [a, o] = [r + t.left - n.left, i + t.top - n.top], { offsetWidth: s, offsetHeight: c } = this.element, l = a + u + s > e.clientWidth - 8 ? a - u - s : a + u, d = Math.min(Math.max(8, o - c / 2), e.clientHeight - c - 8);
+		this.element.style.transform = `translate(${Math.round(Math.max(8, l))}px, ${Math.round(Math.max(8, d))}px)`;
+	}
+};
+function f(t, n) {
+	let { data: r, paint: i } = t, a = e("div", { className: "texts" });
+	if (a.append(e("div", {
+		className: "id",
+		textContent: p(r, n)
+	})), i.column) {
+		let r = e("span", {
+			className: "swatch",
+			style: `background:${t.colourOf(n)}`
+		}), o = i.classes ? t.names[i.codes[n]] : i.column.text(n), s = i.classes ? o : `${i.column.name} ${o}`;
+		a.append(e("div", { className: "label" }, r, e("span", {
+			className: "name",
+			textContent: s
+		})));
+	}
+	let o = e("dl");
+	for (let t of r.columns) {
+		let r = t === i.column ? "" : t.text(n);
+		r && o.append(e("dt", { textContent: t.name }), e("dd", { textContent: r }));
+	}
+	return o.childElementCount && a.append(o), r.image ? [m(r, n, 96), a] : [a];
+}
+function p(e, t) {
+	let n = e.ids.at(t);
+	return e.hasIds ? n : `row ${n}`;
+}
+function m(t, n, r) {
+	let { width: i, height: a } = t.meta.images, o = r / Math.max(i, a), s = e("canvas", {
+		width: i,
+		height: a,
+		className: "thumbnail"
+	});
+	return s.style.width = `${Math.round(i * o)}px`, s.style.height = `${Math.round(a * o)}px`, s.setAttribute("role", "img"), s.setAttribute("aria-label", `picture of ${p(t, n)}`), t.image(n).then((e) => s.getContext("2d").putImageData(e, 0, 0)), s;
+}
+// src/columns.ts
+var h = "", g = class {
+	joined = "";
+	ends = /* @__PURE__ */ new Uint32Array();
+	folded = null;
+	constructor(e, t) {
+		this.append(e, 0, t);
+	}
+	append(e, t, n) {
+		let r = t === 0 ? 0 : this.ends[t - 1] + 1;
+		this.joined = this.joined.slice(0, r) + e, this.ends = x(this.ends, n), this.folded = null;
+		for (let e = t; e < n; e++) {
+			let t = this.joined.indexOf(h, r);
+			this.ends[e] = t, r = t + 1;
+		}
+	}
+	at(e) {
+		return this.joined.slice(e === 0 ? 0 : this.ends[e - 1] + 1, this.ends[e]);
+	}
+	mark(e, t) {
+		this.folded ??= ne(this.joined);
+		let n = 0;
+		for (let r = this.folded.indexOf(e); r >= 0;) n = this.rowOf(r, n), t[n] = 1, r = this.folded.indexOf(e, this.ends[n] + 1);
+	}
+	rowOf(e, t) {
+		let n = t, r = this.ends.length - 1;
+		for (; n < r;) {
+			let t = n + r >> 1;
+			this.ends[t] < e ? n = t + 1 : r = t;
+		}
+		return n;
+	}
+}, _ = class {
+	at(e) {
+		return String(e);
+	}
+	mark(e, t) {
+		let n = Number(e);
+		/^\d+$/.test(e) && n < t.length && (t[n] = 1);
+	}
+}, v = class {
+	name;
+	names;
+	codes;
+	missing;
+	kind = "classes";
+	constructor(e, t, n, r) {
+		this.name = e, this.names = t, this.codes = n, this.missing = r;
+	}
+	text(e) {
+		return this.names[this.codes[e]] ?? "";
+	}
+	get numbers() {
+		let e = Float64Array.from(this.names, (e) => e.trim() === "" ? NaN : Number(e));
+		return e.every(Number.isFinite) && e.length > 0 ? e : null;
+	}
+	mark(e, t) {
+		let n = this.names.map((t) => t.toLowerCase().includes(e));
+		if (n.includes(!0)) for (let e = 0; e < this.codes.length; e++) n[this.codes[e]] && (t[e] = 1);
+	}
+}, y = class {
+	name;
+	values;
+	low;
+	high;
+	missing;
+	kind = "values";
+	constructor(e, t, n, r, i) {
+		this.name = e, this.values = t, this.low = n, this.high = r, this.missing = i;
+	}
+	text(e) {
+		let t = this.values[e];
+		return Number.isNaN(t) ? "missing" : o(t, 5);
+	}
+	mark() {}
+}, b = class {
+	name;
+	texts;
+	kind = "texts";
+	constructor(e, t) {
+		this.name = e, this.texts = t;
+	}
+	text(e) {
+		return this.texts.at(e);
+	}
+	mark(e, t) {
+		this.texts.mark(e, t);
+	}
+};
+function ee(e, t, n) {
+	return e.kind === "classes" ? new v(e.name, e.names, e.wide ? new Uint16Array(t) : new Uint8Array(t), e.missing) : e.kind === "values" ? new y(e.name, new Float32Array(t), e.low, e.high, e.missing) : new b(e.name, new g(S(t), n));
+}
+function te(e, t, n, r, i) {
+	if (e.kind === "texts") e.texts.append(S(n), r, i);
+	else if (e.kind === "values") (e.values = x(e.values, i)).set(new Float32Array(n), r), [e.low, e.high, e.missing] = [
+		t.low,
+		t.high,
+		t.missing
+	];
+	else {
+		let a = t.wide ? new Uint16Array(n) : new Uint8Array(n), o = t.wide ? new Uint16Array(i) : new Uint8Array(i);
+		o.set(e.codes.subarray(0, r)), o.set(a, r), [e.codes, e.names, e.missing] = [
+			o,
+			t.names,
+			t.missing
+		];
+	}
+}
+function x(e, t) {
+	let n = new e.constructor(t);
+	return n.set(e.subarray(0, t)), n;
+}
+function S(e) {
+	return new TextDecoder().decode(e);
+}
+function ne(e) {
+	let t = e.toLowerCase();
+	return t.length === e.length ? t : Array.from(e, (e) => e.toLowerCase().length === e.length ? e.toLowerCase() : e).join("");
+}
+// src/data.ts
+var re = class {
+	meta;
+	n;
+	maps;
+	columns;
+	ids;
+	image = null;
+	constructor(e, t, n, r, i) {
+		this.meta = e, this.n = t, this.maps = n, this.columns = r, this.ids = i;
+	}
+	get x() {
+		return this.maps[0].x;
+	}
+	get y() {
+		return this.maps[0].y;
+	}
+	get hasIds() {
+		return this.ids instanceof g;
+	}
+	column(e) {
+		return this.columns.find((t) => t.name === e) ?? null;
+	}
+	takeRows({ begin: e, meta: t, sections: n }) {
+		let { n: r } = t;
+		this.meta = {
+			...this.meta,
+			...t
+		}, this.n = r;
+		for (let e of this.maps) e.x = x(e.x, r), e.y = x(e.y, r), e.z &&= x(e.z, r);
+		n.ids && (e === 0 && (this.ids = new g("", 0)), this.ids.append(S(n.ids), e, r)), e === 0 ? this.columns = t.columns.map((e, t) => ee(e, n[`column${t}`], r)) : t.columns.forEach((t, i) => te(this.columns[i], t, n[`column${i}`], e, r));
+	}
+};
+async function ie({ meta: e, section: t }) {
+	if (e.version !== 2) throw Error(`this program reads pages of format 2, not ${e.version}`);
+	let n = await Promise.all(e.maps.map(async ({ name: e, box: n }, r) => ({
+		name: e,
+		...ae(new Uint16Array(await t(`xy${r}`)), n)
+	}))), r = await Promise.all(e.columns.map(async (n, r) => ee(n, await t(`column${r}`), e.n))), i = await t("ids"), a = new re(e, e.n, n, r, i ? new g(S(i), e.n) : new _());
+	return e.images && (a.image = se(e.images, t)), a;
+}
+function ae(e, t) {
+	let n = t.length / 2, r = e.length / n, i = Array.from({ length: n }, (e, r) => t[n + r] - t[r]), a = Math.max(...i) || 1, o = i.map((t, n) => {
+		let i = new Float32Array(r), o = 2 * t / a / 65535, s = -t / a;
+		for (let t = 0; t < r; t++) i[t] = e[n * r + t] * o + s;
+		return i;
+	});
+	return {
+		x: o[0],
+		y: o[1],
+		z: o[2] ?? null
+	};
+}
+function oe(e, t) {
+	let n = t.length / 2, r = Math.max(...e.map((e, r) => t[n + r] - t[r])) || 1;
+	return e.map((e, i) => (e - (t[i] + t[n + i]) / 2) * 2 / r);
+}
+function se(e, t) {
+	let n = /* @__PURE__ */ new Map(), r = e.height * e.width;
+	return async (i) => {
+		let a = Math.floor(i / e.block);
+		n.has(a) || n.set(a, t(`images${a}`).then((e) => new Uint8Array(e)));
+		let o = await n.get(a), s = i % e.block * r * e.channels, c = new ImageData(e.width, e.height);
+		for (let t = 0; t < r; t++) {
+			for (let n = 0; n < 3; n++) c.data[4 * t + n] = o[s + t * e.channels + (e.channels === 1 ? 0 : n)];
+			c.data[4 * t + 3] = e.channels === 4 ? o[s + 4 * t + 3] : 255;
+		}
+		return c;
+	};
+}
+async function C(e) {
+	return new Response(new Blob([e]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer();
+}
+// src/keys.ts
+var ce = .12, w = [
+	{
+		keys: ["?"],
+		text: "Show or hide this list",
+		act: (e) => e.help()
+	},
+	{
+		keys: ["/"],
+		text: "Search",
+		act: (e) => e.dom.get("query").focus()
+	},
+	{
+		keys: ["+", "="],
+		text: "Zoom in",
+		act: (e) => void e.view.zoom(1.6)
+	},
+	{
+		keys: ["-"],
+		text: "Zoom out",
+		act: (e) => void e.view.zoom(1 / 1.6)
+	},
+	{
+		keys: ["0"],
+		text: "Show everything",
+		act: (e) => e.fit()
+	},
+	{
+		keys: ["ArrowLeft"],
+		text: "Move left",
+		act: (e) => e.pan(-.12, 0),
+		onMap: !0
+	},
+	{
+		keys: ["ArrowRight"],
+		text: "Move right",
+		act: (e) => e.pan(ce, 0),
+		onMap: !0
+	},
+	{
+		keys: ["ArrowUp"],
+		text: "Move up",
+		act: (e) => e.pan(0, ce),
+		onMap: !0
+	},
+	{
+		keys: ["ArrowDown"],
+		text: "Move down",
+		act: (e) => e.pan(0, -.12),
+		onMap: !0
+	},
+	{
+		keys: ["Enter"],
+		text: "Inspect the point in the middle",
+		act: (e) => e.inspect(),
+		onMap: !0
+	},
+	{
+		keys: ["l"],
+		text: "Draw a lasso",
+		act: (e) => e.lasso()
+	},
+	{
+		keys: ["z"],
+		text: "Zoom to the selection",
+		act: (e) => e.zoomToSelection()
+	},
+	{
+		keys: ["t"],
+		text: "Table of the selection",
+		act: (e) => e.table()
+	},
+	{
+		keys: ["b"],
+		text: "Color by the next column",
+		act: (e) => e.nextColumn()
+	},
+	{
+		keys: ["a"],
+		text: "Show all classes",
+		act: (e) => e.state.showAll()
+	},
+	{
+		keys: ["n"],
+		text: "Names on the map",
+		act: (e) => e.showNames()
+	},
+	{
+		keys: ["c"],
+		text: "Contours of the density",
+		act: (e) => e.showDensity()
+	},
+	{
+		keys: ["m"],
+		text: "Next map, or side by side",
+		act: (e) => e.nextMap()
+	},
+	{
+		keys: ["["],
+		text: "Smaller points",
+		act: (e) => e.resizePoints(.8)
+	},
+	{
+		keys: ["]"],
+		text: "Larger points",
+		act: (e) => e.resizePoints(1.25)
+	},
+	{
+		keys: ["s"],
+		text: "Save a picture",
+		act: (e) => e.savePicture()
+	},
+	{
+		keys: ["d"],
+		text: "Dark or light",
+		act: (e) => e.theme()
+	},
+	{
+		keys: ["p"],
+		text: "Show or hide the panel",
+		act: (e) => e.panel()
+	},
+	{
+		keys: ["Escape"],
+		text: "Clear the selection",
+		act: (e) => e.escape()
+	}
+];
+function le(e) {
+	let t = new Map(w.flatMap((e) => e.keys.map((t) => [t, e])));
+	e.dom.page.tabIndex = -1, (e.dom.root instanceof Document ? e.dom.root : e.dom.page).addEventListener("keydown", (n) => {
+		let [r] = n.composedPath();
+		if (r?.matches?.("input, select, textarea") || n.ctrlKey || n.metaKey || n.altKey || e.dom.page.querySelector("dialog[open]:not(#help-dialog)")) return;
+		let i = t.get(n.key.length === 1 ? n.key.toLowerCase() : n.key);
+		!i || i.onMap && !r?.matches?.(".map") || (n.preventDefault(), i.act(e));
+	});
+}
+function ue(t) {
+	let n = {
+		ArrowLeft: "←",
+		ArrowRight: "→",
+		ArrowUp: "↑",
+		ArrowDown: "↓",
+		Escape: "Esc"
+	}, r = e("dl", {
+		className: "keys",
+		tabIndex: 0
+	});
+	for (let { keys: i, text: a } of w) {
+		if (i[0] === "m" && !t) continue;
+		let o = i.slice(0, 1).map((t) => e("kbd", { textContent: n[t] ?? (t.length === 1 ? t.toUpperCase() : t) }));
+		r.append(e("dt", {}, ...o), e("dd", { textContent: a }));
+	}
+	for (let [t, n] of [
+		["Shift + drag", "Draw around points"],
+		["Ctrl, Alt", "Add to the selection, remove from it"],
+		["Two fingers", "Zoom and move on a touch screen"]
+	]) r.append(e("dt", {}, e("kbd", { textContent: t })), e("dd", { textContent: n }));
+	return r;
+}
+// src/paint.ts
+var T = 256, de = T, fe = .005, pe = 2e5;
+function me(e, t) {
+	return {
+		column: null,
+		codes: new Uint8Array(e),
+		classes: null,
+		scale: null,
+		colours: () => [t.plain]
+	};
+}
+function E(e) {
+	return e instanceof v || e instanceof y && ye(e.values) !== null;
+}
+function D(e) {
+	return e instanceof y || e instanceof v && e.numbers !== null;
+}
+function he(e) {
+	return D(e) && ve(e).every((e) => Number.isNaN(e) || e > 0);
+}
+function ge(e, t) {
+	let n = e instanceof v ? {
+		names: e.names,
+		codes: e.codes,
+		missing: e.missing
+	} : be(e);
+	return {
+		column: e,
+		codes: n.codes,
+		classes: n,
+		scale: null,
+		colours: (e) => {
+			let r = n.names.map((n, r) => t[e][r % t[e].length]);
+			return n.missing ? [...r, t.missing[e]] : r;
+		}
+	};
+}
+function _e(e, t, n) {
+	let r = ve(e), { place: i, ticks: a, low: o, high: s } = xe(r, t), c = new Uint16Array(r.length), l = {
+		kind: t,
+		ticks: a,
+		below: 0,
+		above: 0,
+		missing: 0
+	};
+	for (let e = 0; e < r.length; e++) {
+		let t = r[e];
+		Number.isNaN(t) ? (c[e] = de, l.missing++) : (t < o ? l.below++ : t > s && l.above++, c[e] = Math.round(Math.min(1, Math.max(0, i(t))) * 255));
+	}
+	let u = Array.from({ length: T }, (e, t) => Ee(n.values, t / 255));
+	return {
+		column: e,
+		codes: c,
+		classes: null,
+		scale: l,
+		colours: (e) => [...u, n.missing[e]]
+	};
+}
+function ve(e) {
+	if (e instanceof y) return e.values;
+	if (!(e instanceof v)) return /* @__PURE__ */ new Float32Array();
+	let t = e.numbers ?? new Float64Array(e.names.length).fill(NaN);
+	return Float32Array.from(e.codes, (e) => t[e] ?? NaN);
+}
+function ye(e) {
+	let t = /* @__PURE__ */ new Set();
+	for (let n of e) if (!Number.isNaN(n) && (t.add(n), t.size > 256)) return null;
+	return [...t].sort((e, t) => e - t);
+}
+function be(e) {
+	let t = ye(e.values) ?? [], n = new Map(t.map((e, t) => [e, t])), r = Uint16Array.from(e.values, (e) => n.get(e) ?? t.length);
+	return {
+		names: t.map((e) => o(e, 6)),
+		codes: r,
+		missing: e.missing
+	};
+}
+function xe(e, t) {
+	let n = Se(e);
+	if (n.length === 0) return {
+		place: () => .5,
+		ticks: [],
+		low: 0,
+		high: 0
+	};
+	let r = (e) => n[Math.round(e * (n.length - 1))];
+	if (t === "quantile") return {
+		place: (e) => Ce(n, e),
+		ticks: [
+			0,
+			.25,
+			.5,
+			.75,
+			1
+		].map((e) => ({
+			at: e,
+			text: o(r(e))
+		})),
+		low: n[0],
+		high: n.at(-1)
+	};
+	let i = t === "log" ? Math.log10 : (e) => e, [a, s] = [n[0], n.at(-1)], c = [r(fe), r(.995)];
+	i(c[1]) - i(c[0]) < .5 * (i(s) - i(a)) && c[1] > c[0] && ([a, s] = c);
+	let l = i(s) - i(a), u = (e) => l > 0 ? (i(e) - i(a)) / l : .5;
+	return {
+		place: u,
+		ticks: (t === "log" ? Te(a, s) : we(a, s)).map((e) => ({
+			at: u(e),
+			text: o(e)
+		})),
+		low: a,
+		high: s
+	};
+}
+function Se(e) {
+	let t = Math.max(1, Math.floor(e.length / pe)), n = [], [r, i] = [Infinity, -Infinity];
+	for (let a = 0; a < e.length; a++) {
+		let o = e[a];
+		Number.isNaN(o) || (o < r && (r = o), o > i && (i = o), a % t === 0 && n.push(o));
+	}
+	return r <= i && n.push(r, i), Float32Array.from(n).sort();
+}
+function Ce(e, t) {
+	return (O(e, t, !1) + O(e, t, !0)) / 2 / e.length;
+}
+function O(e, t, n) {
+	let [r, i] = [0, e.length];
+	for (; r < i;) {
+		let a = r + i >> 1;
+		(n ? e[a] <= t : e[a] < t) ? r = a + 1 : i = a;
+	}
+	return r;
+}
+function we(e, t) {
+	if (!(t > e)) return [e];
+	let n = 10 ** Math.floor(Math.log10((t - e) / 4)), r = [
+		1,
+		2,
+		2.5,
+		5,
+		10
+	].map((e) => e * n).find((n) => (t - e) / n <= 5), i = [];
+	for (let n = Math.ceil(e / r - 1e-9); n * r <= t + 1e-9 * r; n++) i.push(Number((n * r).toPrecision(12)));
+	return i;
+}
+function Te(e, t) {
+	let n = [];
+	for (let r = Math.ceil(Math.log10(e)); 10 ** r <= t; r++) n.push(Number((10 ** r).toPrecision(12)));
+	let r = Math.ceil(n.length / 6);
+	return n.length >= 2 ? n.filter((e, t) => t % r === 0) : [e, t];
+}
+function Ee(e, t) {
+	let n = t * (e.length - 1), r = Math.min(e.length - 2, Math.floor(n));
+	return `#${[
+		1,
+		3,
+		5
+	].map((t) => {
+		let [i, a] = [e[r], e[r + 1]].map((e) => parseInt(e.slice(t, t + 2), 16));
+		return Math.round(i + (a - i) * (n - r)).toString(16).padStart(2, "0");
+	}).join("")}`;
+}
+// src/legend.ts
+var De = "";
+function Oe(e, t) {
+	let n = "", r = () => {}, i = () => {
+		let { column: i, scale: a } = t.paint, o = JSON.stringify([
+			i?.name,
+			t.names,
+			a,
+			t.data.columns.map((e) => [e.name, e.kind])
+		]);
+		o !== n && (r = ke(e, t)), n = o, r();
+	};
+	for (let e of [
+		"rows",
+		"shown",
+		"theme",
+		"paint"
+	]) t.listen(e, i);
+	i();
+}
+function ke(t, n) {
+	let r = t.get("legend"), o = n.data.columns.filter((e) => e.kind !== "texts");
+	if (r.replaceChildren(), r.hidden = o.length === 0, r.hidden) return () => {};
+	if (r.append(Ae(n, o.map(({ name: e }) => e))), n.paint.scale) return r.append(Me(n, n.paint.scale)), () => {};
+	if (!n.paint.classes) return () => {};
+	let s = e("button", {
+		className: "link",
+		textContent: "Show all",
+		title: "Show all points (A)",
+		id: "show-all"
+	});
+	s.onclick = () => n.showAll();
+	let c = e("ul", { className: "classes" });
+	n.names.forEach((e, t) => c.append(je(n, e, t)));
+	let l = k(a(n.paint.classes.names.length, "class", "classes"));
+	return l.append(s), r.append(l, c), () => {
+		s.disabled = !n.filtered;
+		let e = n.paint.colours(n.themeName);
+		[...c.children].forEach((t, r) => {
+			t.querySelector(".class").setAttribute("aria-pressed", String(n.shown[r] === 1)), t.querySelector(".n").textContent = i(n.counts[r]), t.querySelector(".swatch").style.background = e[r];
+		});
+	};
+}
+function k(t, n = "") {
+	return e("h2", {}, e("span", {
+		className: "name",
+		textContent: t,
+		title: t
+	}), e("small", { textContent: n }));
+}
+function Ae(t, n) {
+	let r = t.paint.column, i = e("select", { id: "color-by" });
+	i.setAttribute("aria-label", "Color by"), i.append(e("option", {
+		value: De,
+		textContent: "nothing",
+		selected: !r
+	}));
+	for (let t of n) i.append(e("option", {
+		value: t,
+		textContent: t,
+		selected: t === r?.name
+	}));
+	i.onchange = () => t.colourBy(i.value === De ? null : i.value);
+	let a = e("div", { className: "chooser" }, e("label", {
+		htmlFor: "color-by",
+		textContent: "Color by"
+	}), i);
+	if (!r) return a;
+	let o = [], s = (e, n) => () => t.colourBy(r.name, e, n);
+	D(r) && (o.push([
+		"linear",
+		"Linear",
+		s("scale", "linear"),
+		t.mode === "scale" && t.scaleKind === "linear"
+	]), o.push([
+		"quantile",
+		"Quantiles",
+		s("scale", "quantile"),
+		t.mode === "scale" && t.scaleKind === "quantile"
+	]), he(r) && o.push([
+		"log",
+		"Log",
+		s("scale", "log"),
+		t.mode === "scale" && t.scaleKind === "log"
+	])), E(r) && o.push([
+		"classes",
+		"Classes",
+		s("classes"),
+		t.mode === "classes"
+	]);
+	let c = e("div", {}, a);
+	if (o.length > 1) {
+		let t = e("div", { className: "kinds" });
+		t.setAttribute("role", "group"), t.setAttribute("aria-label", "Scale of the colors");
+		for (let [n, r, i, a] of o) {
+			let o = e("button", {
+				textContent: r,
+				id: `as-${n}`,
+				onclick: i
+			});
+			o.setAttribute("aria-pressed", String(a)), t.append(o);
+		}
+		c.append(t);
+	}
+	return c;
+}
+function je(t, n, r) {
+	let i = e("button", {
+		className: "class",
+		title: n
+	}, e("span", { className: "swatch" }), e("span", {
+		className: "name",
+		textContent: n
+	}), e("span", { className: "n" }));
+	i.onclick = () => t.show((e) => e === r ? 1 - t.shown[r] : t.shown[e]);
+	let a = e("button", {
+		className: "only",
+		textContent: "only",
+		title: `Show only ${n}`
+	});
+	return a.setAttribute("aria-label", `Show only ${n}`), a.onclick = () => {
+		let e = t.shown[r] === 1 && t.shown.reduce((e, t) => e + t, 0) === 1;
+		t.show((t) => Number(e || t === r));
+	}, e("li", {}, i, a);
+}
+function Me(t, n) {
+	let r = t.paint.colours(t.themeName), o = e("div", {
+		className: "bar",
+		style: `background:linear-gradient(90deg,${r.slice(0, 256).filter((e, t) => t % 15 == 0).join(",")})`
+	}), s = e("div", { className: "ticks" });
+	for (let { at: t, text: r } of n.ticks) {
+		let n = t < .08 ? " first" : t > .92 ? " last" : "";
+		s.append(e("span", {
+			textContent: r,
+			className: `tick${n}`,
+			style: `left:${(100 * t).toFixed(2)}%`
+		}));
+	}
+	let c = e("div", { className: "scale" }, o, s), l = n.below + n.above;
+	if (l && c.append(e("p", {
+		className: "hint",
+		id: "clipped",
+		textContent: `${a(l, "point")} beyond the ends of the scale`
+	})), n.missing) {
+		let t = e("span", {
+			className: "swatch",
+			style: `background:${r[256]}`
+		});
+		c.append(e("p", {
+			className: "missing",
+			id: "missing"
+		}, t, e("span", {
+			className: "name",
+			textContent: "missing"
+		}), e("span", {
+			className: "n",
+			textContent: i(n.missing)
+		})));
+	}
+	return c;
+}
+// src/frames.ts
+var A = 40, Ne = 1, j = 2, Pe = 3, Fe = class {
+	steps = /* @__PURE__ */ new Uint16Array();
+	async decode(e) {
+		let t = new DataView(e, 0, A), n = t.getUint8(0);
+		if (n === Pe) return Ie(e);
+		let r = t.getUint8(1), i = await C(e.slice(A)), a = {
+			run: t.getUint32(4, !0),
+			epoch: t.getUint32(8, !0),
+			epochs: t.getUint32(12, !0),
+			exact: n === j
+		};
+		if (n === j) {
+			let e = new Float32Array(i), t = e.length / r, [n, o, s] = [
+				0,
+				1,
+				2
+			].map((n) => e.slice(n * t, (n + 1) * t));
+			return {
+				...a,
+				x: n,
+				y: o,
+				z: r > 2 ? s : null
+			};
+		}
+		let o = new Uint16Array(i), s = o.length / r;
+		if (n === Ne) {
+			let e = this.steps.length / r;
+			for (let t = 0; t < r; t++) for (let n = 0; n < e; n++) o[t * s + n] = o[t * s + n] + this.steps[t * e + n];
+		}
+		this.steps = o;
+		let [c, l, u] = [
+			0,
+			1,
+			2
+		].map((e) => {
+			let [n, i] = [t.getFloat32(16 + 4 * e, !0), t.getFloat32(28 + 4 * e, !0)];
+			return Float32Array.from({ length: e < r ? s : 0 }, (t, r) => n + o[e * s + r] / 65535 * (i - n));
+		});
+		return {
+			...a,
+			x: c,
+			y: l,
+			z: r > 2 ? u : null
+		};
+	}
+};
+async function Ie(e) {
+	let t = new DataView(e).getUint32(A, !0), n = 44 + t, { begin: r, meta: i, sections: a } = JSON.parse(new TextDecoder().decode(new Uint8Array(e, 44, t))), o = {};
+	for (let [t, r] of Object.entries(a)) o[t] = await C(e.slice(n, n + r)), n += r;
+	return {
+		begin: r,
+		meta: i,
+		sections: o
+	};
+}
+function Le(e, t) {
+	let n = [
+		["x", e.x],
+		["y", e.y],
+		["z", e.z]
+	].filter(([, e]) => e !== null), r = n.map(([, e]) => e.reduce(([e, t], n) => [Math.min(e, n), Math.max(t, n)], [Infinity, -Infinity])), i = Math.max(...r.map(([e, t]) => t - e)) || 1;
+	n.forEach(([e, n], a) => {
+		let [o, s] = r[a], c = t[e];
+		if (c) for (let e = 0; e < n.length; e++) c[e] = (n[e] - (o + s) / 2) * 2 / i;
+	});
+}
+// src/live.ts
+var Re = {
+	starting: "Starting",
+	neighbors: "Finding neighbors",
+	graph: "Building the graph",
+	initialize: "Initializing",
+	layout: "Optimizing the layout",
+	train: "Training"
+}, ze = 300, Be = 5e3, Ve = 5e4, He = 8, Ue = 3e3, We = class {
+	page;
+	live;
+	frames = 0;
+	exact = null;
+	status = {
+		state: "waiting",
+		stage: "",
+		epoch: 0,
+		n_epochs: 0,
+		message: "",
+		growth: null
+	};
+	socket = null;
+	unsaid = [];
+	retry = ze;
+	touched = !1;
+	queue = Promise.resolve();
+	arrivals = [];
+	grown = !1;
+	parts = {
+		title: e("strong"),
+		bar: e("progress", { max: 1 }),
+		note: e("p", { className: "hint" }),
+		facts: e("dl", {
+			className: "facts",
+			hidden: !0
+		}),
+		pause: e("button"),
+		again: e("button", { textContent: "Run again" })
+	};
+	constructor(e, t) {
+		this.page = e, this.live = t, this.build(), this.connect();
+		for (let t of [
+			"wheel",
+			"pointerdown",
+			"keydown"
+		]) e.dom.get("map").addEventListener(t, () => this.touched = !0, { passive: !0 });
+		e.state.listen("selected", () => this.say({
+			type: "select",
+			rows: e.state.selected
+		}));
+	}
+	connect() {
+		let e = new URL(this.live.feed, location.href);
+		e.protocol = "ws:";
+		let t = new WebSocket(e), n = new Fe();
+		t.binaryType = "arraybuffer", t.onopen = () => {
+			this.retry = ze;
+			for (let e of this.unsaid.splice(0)) this.say(e);
+		}, t.onmessage = ({ data: e }) => {
+			if (typeof e == "string") return this.told(JSON.parse(e));
+			let r = this.queue.then(() => this.socket === t ? this.draw(e, n) : void 0);
+			this.queue = r.catch(() => t.close());
+		}, t.onclose = () => {
+			this.parts.note.textContent = "Connection lost; reconnecting", setTimeout(() => this.connect(), this.retry), this.retry = Math.min(Be, this.retry * 2);
+		}, this.socket = t;
+	}
+	drop() {
+		this.socket?.close();
+	}
+	say(e) {
+		this.socket?.readyState === WebSocket.OPEN ? this.socket.send(JSON.stringify(e)) : this.unsaid.push(e);
+	}
+	async draw(e, t) {
+		let { state: n, view: r, names: i, card: a } = this.page, o = await t.decode(e);
+		if ("begin" in o) return this.take(o);
+		if (o.x.length !== n.data.n) return location.reload();
+		Le(o, n.data.maps[0]), this.frames++, this.exact = o.exact ? o : null, this.page.dom.get("busy").hidden = !0, r.fresh &&= this.freshness(o.exact), this.grown || r.fresh || this.frames === 1 ? r.redraw() : r.moved(), this.grown = !1, await new Promise((e) => requestAnimationFrame(e)), a.place(), (o.exact || n.data.n <= Ve || this.frames % He === 1) && (r.settle(), i.locate(), this.page.panes[0].density.outdated(), this.touched || r.fit(!1)), this.socket?.readyState === WebSocket.OPEN && this.say({ type: "drawn" });
+	}
+	take(e) {
+		let { state: t, view: n } = this.page, r = t.data.n;
+		t.data.takeRows(e), n.fresh = new Uint8Array(t.data.n), t.takeRows(), this.grown = !0, t.data.n < r ? this.arrivals = [] : r > 0 && this.arrivals.push({
+			row: r,
+			at: performance.now()
+		});
+	}
+	freshness(e) {
+		let t = new Uint8Array(this.page.state.data.n);
+		this.arrivals = e ? [] : this.arrivals.slice(-2);
+		let n = this.arrivals.at(-1);
+		return !n || performance.now() - n.at > Ue ? t : (this.arrivals.length === 2 && t.fill(1, this.arrivals[0].row), t.fill(2, n.row));
+	}
+	build() {
+		let t = this.page.dom.get("live");
+		t.hidden = !1, this.parts.pause.onclick = () => this.say({ type: this.status.state === "paused" ? "resume" : "pause" });
+		let n = this.live.parameters.map((t) => e("label", {}, e("span", { textContent: t.name.replaceAll("_", " ") }), Je(t)));
+		this.parts.again.onclick = () => {
+			let e = {};
+			for (let n of t.querySelectorAll("input[type=number]")) e[n.name] = n.valueAsNumber;
+			for (let n of t.querySelectorAll("select")) e[n.name] = n.value;
+			this.say({
+				type: "rerun",
+				parameters: e
+			});
+		};
+		let r = e("div", { className: "actions" }, this.parts.pause, this.parts.again);
+		this.live.projects && r.append(this.upload()), this.live.saves && r.append(this.saver("map", "Save map", "map.csv"), this.saver("model", "Save model", "map.vicinal")), t.append(k("Layout"), e("div", { className: "stage" }, this.parts.title, this.parts.bar, this.parts.note, this.parts.facts), e("div", { className: "parameters" }, ...n), r), this.live.parameters.length === 0 && (this.parts.again.hidden = !0);
+	}
+	saver(t, n, r) {
+		let i = e("button", {
+			textContent: n,
+			id: `save-${t}`
+		});
+		return i.onclick = async () => {
+			let e = await fetch(t);
+			e.ok ? l(r, await e.blob()) : this.parts.note.textContent = (await e.json()).error;
+		}, i;
+	}
+	upload() {
+		let t = e("input", {
+			type: "file",
+			id: "upload",
+			hidden: !0
+		}), n = e("button", {
+			textContent: "Project…",
+			title: "Place the rows of a file on this map",
+			id: "project"
+		});
+		return n.onclick = () => t.click(), t.onchange = async () => {
+			let e = t.files?.[0];
+			if (!e) return;
+			this.parts.note.textContent = `Placing ${e.name}`;
+			let n = await (await fetch(`project?name=${encodeURIComponent(e.name)}`, {
+				method: "POST",
+				body: e
+			})).json();
+			n.error ? this.parts.note.textContent = n.error : location.reload();
+		}, e("span", {}, t, n);
+	}
+	told(e) {
+		this.status = e;
+		let { title: t, bar: n, note: r, facts: i, pause: a } = this.parts, o = e.state === "running" || e.state === "paused", { done: s, note: l, stage: u } = e.growth ? Ke(e.growth) : Ge(e);
+		t.textContent = o ? e.state === "paused" ? "Paused" : u : {
+			done: "Done",
+			failed: "Failed",
+			waiting: "Waiting"
+		}[e.state], this.page.dom.get("busy-text").textContent = t.textContent, r.textContent = e.message || (o || !e.growth ? l : ""), i.hidden = !e.growth, e.growth && i.replaceChildren(...qe(e.growth)), n.hidden = !o, s === null ? n.removeAttribute("value") : n.value = s, a.hidden = !o, a.replaceChildren(c(e.state === "paused" ? "play" : "pause"), e.state === "paused" ? "Resume" : "Pause");
+	}
+};
+function Ge({ stage: e, epoch: t, n_epochs: n }) {
+	let r = n > 1;
+	return {
+		stage: Re[e] ?? e,
+		done: r ? t / n : null,
+		note: r ? `Epoch ${i(t)} of ${i(n)}` : ""
+	};
+}
+function Ke({ rows: e, total: t, placed: n }) {
+	let r = t === null || e < t;
+	return {
+		stage: r ? "Rows are arriving" : "Settling the map",
+		done: t === null ? null : n / t,
+		note: r ? "Larger points are the newest." : ""
+	};
+}
+function qe({ rows: t, total: n, placed: r, pending: a, coverage: o, trustworthiness: s }) {
+	return [
+		[
+			"read",
+			n === null ? i(t) : `${i(t)} of ${i(n)}`,
+			"Rows read from the file"
+		],
+		[
+			"placed",
+			i(r),
+			"Rows placed on the map"
+		],
+		[
+			"pending",
+			i(a),
+			"Rows that wait for neighbors or still move"
+		],
+		[
+			"coverage",
+			`${(100 * o).toFixed(1)} %`,
+			"Rows whose neighbors are known and up to date"
+		],
+		[
+			"trustworthiness",
+			s === null ? "–" : s.toFixed(3),
+			"Whether neighbors in the map are neighbors in the data, on a sample of the rows so far"
+		]
+	].flatMap(([t, n, r]) => [e("dt", {
+		textContent: t,
+		title: r
+	}), e("dd", { textContent: n })]);
+}
+function Je(t) {
+	if ("choices" in t) {
+		let n = e("select", { name: t.name });
+		return n.append(...t.choices.map((n) => e("option", {
+			value: n,
+			textContent: n,
+			selected: n === t.value
+		}))), n;
+	}
+	return e("input", {
+		type: "number",
+		name: t.name,
+		value: String(t.value),
+		min: String(t.low),
+		max: String(t.high),
+		step: String(t.step)
+	});
+}
+// src/density.ts
+var M = 240, N = 1.15, Ye = 2, Xe = 3, Ze = [
+	.95,
+	.8,
+	.6,
+	.4,
+	.2
+], Qe = class {
+	canvas;
+	state;
+	view;
+	wanted = !1;
+	contours = [];
+	stale = !0;
+	constructor(e, t, n) {
+		this.canvas = e, this.state = t, this.view = n;
+		for (let e of ["shown", "rows"]) t.listen(e, () => this.outdated());
+		t.listen("theme", () => this.place());
+	}
+	get possible() {
+		return !this.view.eye.deep;
+	}
+	toggle() {
+		return this.wanted = !this.wanted && this.possible, this.place(), this.wanted;
+	}
+	outdated() {
+		this.stale = !0, this.place();
+	}
+	place() {
+		if (this.canvas.hidden = !this.wanted, !this.wanted) return;
+		this.stale && (this.contours = $e(this.view.places, (e) => this.state.visible(e))), this.stale = !1;
+		let { width: e, height: t, unit: n, centre: r } = this.view.eye, i = devicePixelRatio || 1;
+		[this.canvas.width, this.canvas.height] = [Math.round(e * i), Math.round(t * i)];
+		let a = this.canvas.getContext("2d");
+		a.setTransform(n * i, 0, 0, -n * i, (e / 2 - r[0] * n) * i, (t / 2 + r[1] * n) * i), a.strokeStyle = P(this.state), a.lineWidth = 1.2 / n, this.contours.forEach((e, t) => {
+			a.globalAlpha = .35 + .55 * t / Ze.length, a.beginPath();
+			for (let [t, n, r, i] of e) a.moveTo(t, n), a.lineTo(r, i);
+			a.stroke();
+		});
+	}
+};
+function P(e) {
+	return e.themeName === "dark" ? "#f2f4f7" : "#1b1e24";
+}
+function $e({ x: e, y: t }, n) {
+	let r = /* @__PURE__ */ new Float32Array(57600), i = M / (2 * N), a = 0;
+	for (let o = 0; o < e.length; o++) {
+		if (!n(o)) continue;
+		let [s, c] = [Math.floor((e[o] + N) * i), Math.floor((t[o] + N) * i)];
+		s < 0 || c < 0 || s >= M || c >= M || (r[c * M + s]++, a++);
+	}
+	for (let e = 0; e < Xe; e++) r = et(et(r, 1), M);
+	return Ze.map((e) => nt(r, tt(r, e * a), (e) => e / i - N));
+}
+function et(e, t) {
+	let n = new Float32Array(e.length);
+	for (let r = 0; r < e.length; r++) {
+		let i = t === 1 ? r % M : Math.floor(r / M), a = 0;
+		for (let n = -2; n <= Ye; n++) i + n >= 0 && i + n < M && (a += e[r + n * t]);
+		n[r] = a / 5;
+	}
+	return n;
+}
+function tt(e, t) {
+	let n = e.slice().sort().reverse(), r = 0;
+	for (let e of n) if (r += e, r >= t) return e;
+	return 0;
+}
+function nt(e, t, n) {
+	let r = [];
+	if (!(t > 0)) return r;
+	for (let i = 0; i + 1 < M; i++) for (let a = 0; a + 1 < M; a++) {
+		let o = i * M + a, s = [
+			e[o],
+			e[o + 1],
+			e[o + M + 1],
+			e[o + M]
+		], c = [];
+		for (let e = 0; e < 4; e++) {
+			let [r, o] = [s[e], s[(e + 1) % 4]];
+			if (r > t == o > t) continue;
+			let l = (t - r) / (o - r), [u, d] = [
+				[l, 0],
+				[1, l],
+				[1 - l, 1],
+				[0, 1 - l]
+			][e];
+			c.push([n(a + u + .5), n(i + d + .5)]);
+		}
+		for (let e = 0; e + 1 < c.length; e += 2) r.push([...c[e], ...c[e + 1]]);
+	}
+	return r;
+}
+// src/gestures.ts
+var F = {
+	mouse: 9,
+	touch: 22
+}, rt = 5, it = 3, at = 300, ot = class {
+	view;
+	actions;
+	lasso = !1;
+	pointers = /* @__PURE__ */ new Map();
+	polygon = null;
+	start = null;
+	dragged = !1;
+	lastTap = {
+		at: 0,
+		x: 0,
+		y: 0
+	};
+	constructor(e, t) {
+		this.view = e, this.actions = t;
+		let { canvas: n } = e;
+		n.addEventListener("pointerdown", (e) => this.down(e)), n.addEventListener("pointermove", (e) => this.move(e)), n.addEventListener("pointerup", (e) => this.up(e)), n.addEventListener("pointercancel", (e) => this.cancel(e)), n.addEventListener("pointerleave", (e) => e.pointerType !== "touch" && this.pointers.size === 0 && t.hover(-1)), n.addEventListener("contextmenu", (t) => e.eye.deep && t.preventDefault()), n.addEventListener("wheel", (e) => this.wheel(e), { passive: !1 });
+	}
+	at(e) {
+		let { left: t, top: n } = this.view.canvas.getBoundingClientRect();
+		return {
+			x: e.clientX - t,
+			y: e.clientY - n
+		};
+	}
+	down(e) {
+		let t = this.at(e);
+		this.view.canvas.setPointerCapture(e.pointerId), this.pointers.set(e.pointerId, t), this.pointers.size > 1 ? (this.polygon = null, this.actions.drawing([]), this.dragged = !0) : (this.start = t, this.dragged = !1, this.polygon = this.lasso || e.shiftKey ? [[t.x, t.y]] : null);
+	}
+	move(e) {
+		let t = this.at(e), n = this.pointers.get(e.pointerId);
+		if (!n) {
+			e.pointerType !== "touch" && this.actions.hover(this.view.nearest(t.x, t.y, F.mouse));
+			return;
+		}
+		if (this.pointers.size > 1) return this.pinch(e.pointerId, t);
+		if (!this.dragged && Math.hypot(t.x - this.start.x, t.y - this.start.y) < rt) return;
+		if (this.dragged = !0, this.pointers.set(e.pointerId, t), this.polygon) {
+			let [e, n] = this.polygon.at(-1);
+			if (Math.hypot(t.x - e, t.y - n) < it) return;
+			this.polygon.push([t.x, t.y]), this.actions.drawing(this.polygon);
+			return;
+		}
+		let [r, i] = [t.x - n.x, t.y - n.y];
+		this.view.eye.deep && e.button !== 2 && !(e.buttons & 2) && !e.ctrlKey ? this.view.eye.orbit(r / 160, i / 160) : this.view.eye.pan(r, i), this.view.moves(), this.actions.moved();
+	}
+	pinch(e, t) {
+		let n = [...this.pointers.values()];
+		this.pointers.set(e, t);
+		let r = [...this.pointers.values()], [i, a] = [st(n), st(r)];
+		this.view.eye.pan(a.x - i.x, a.y - i.y), i.size > 0 && this.view.eye.zoom(a.size / i.size, a.x, a.y), this.view.moves(), this.actions.moved();
+	}
+	up(e) {
+		let t = this.at(e), n = this.pointers.size === 1;
+		if (this.pointers.delete(e.pointerId), !n) return;
+		let r = e.altKey ? "remove" : e.ctrlKey || e.metaKey ? "add" : "replace", i = this.polygon;
+		if (this.polygon = null, i && this.dragged) {
+			this.actions.drawing([]), i.length > 2 && this.actions.lasso(i, r);
+			return;
+		}
+		if (this.dragged) return;
+		let a = e.pointerType === "touch";
+		a && this.isDoubleTap(t) ? (this.view.eye.zoom(2, t.x, t.y), this.view.moves()) : this.actions.pick(this.view.nearest(t.x, t.y, a ? F.touch : F.mouse), r);
+	}
+	isDoubleTap(e) {
+		let t = performance.now(), n = t - this.lastTap.at < at && Math.hypot(e.x - this.lastTap.x, e.y - this.lastTap.y) < 30;
+		return this.lastTap = {
+			at: n ? 0 : t,
+			...e
+		}, n;
+	}
+	cancel(e) {
+		this.pointers.delete(e.pointerId), this.polygon = null, this.actions.drawing([]);
+	}
+	wheel(e) {
+		e.preventDefault();
+		let { x: t, y: n } = this.at(e), r = e.deltaMode === 1 ? 16 : e.deltaMode === 2 ? 400 : 1, i = e.ctrlKey ? .01 : .0015;
+		this.view.eye.zoom(Math.exp(-e.deltaY * r * i), t, n), this.view.moves(), this.actions.moved();
+	}
+};
+function st(e) {
+	let [t, n] = e;
+	return {
+		x: (t.x + n.x) / 2,
+		y: (t.y + n.y) / 2,
+		size: Math.hypot(t.x - n.x, t.y - n.y)
+	};
+}
+// src/islands.ts
+var ct = 64, lt = 10, ut = 3e5, dt = .08, ft = .004, pt = 6;
+function mt({ x: e, y: t, z: n }, r, i) {
+	let a = e.length, o = Math.max(1, Math.floor(a / ut)), s = Math.min(ct, Math.max(lt, Math.round(Math.sqrt(a) * .9))), c = (e) => Math.min(s - 1, Math.max(0, Math.floor((e + 1) / 2 * s))), l = new Map(i.map((e, t) => [t, []]));
+	for (let e = 0; e < a; e += o) l.get(r[e])?.push(e);
+	let u = [];
+	for (let [r, d] of l) {
+		let l = Math.max(Math.min(pt, d.length), Math.min(dt * d.length, ft * a / o)), f = n ? [d] : gt(d, s, (n) => c(t[n]) * s + c(e[n]));
+		f.sort((e, t) => t.length - e.length), f.forEach((a, s) => {
+			a.length === 0 || s > 0 && a.length < l || u.push({
+				text: i[r],
+				code: r,
+				...vt({
+					name: "",
+					x: e,
+					y: t,
+					z: n
+				}, a),
+				size: a.length * o,
+				level: s === 0 ? 0 : 1
+			});
+		});
+	}
+	return u.sort((e, t) => e.level - t.level || t.size - e.size);
+}
+function ht(e, t) {
+	return e.map(({ name: e, place: n, size: r, level: i }) => {
+		let [a, o] = oe(n, t);
+		return {
+			text: e,
+			code: -1,
+			x: a,
+			y: o,
+			z: 0,
+			size: r,
+			level: i,
+			radius: .12 / 2 ** i
+		};
+	}).sort((e, t) => e.level - t.level || t.size - e.size);
+}
+function gt(e, t, n) {
+	let r = /* @__PURE__ */ new Map();
+	for (let t of e) {
+		let e = n(t);
+		r.has(e) ? r.get(e).push(t) : r.set(e, [t]);
+	}
+	let i = e.length / r.size / 4, a = new Set([...r].filter(([, e]) => e.length >= i).map(([e]) => e)), o = [];
+	for (let e of a) {
+		a.delete(e);
+		let n = [], i = [e];
+		for (; i.length;) {
+			let e = i.pop();
+			for (let t of r.get(e)) n.push(t);
+			for (let n of _t(e, t)) a.delete(n) && i.push(n);
+		}
+		o.push(n);
+	}
+	return o;
+}
+function* _t(e, t) {
+	let [n, r] = [e % t, Math.floor(e / t)];
+	for (let e = r - 1; e <= r + 1; e++) for (let r = n - 1; r <= n + 1; r++) r >= 0 && e >= 0 && r < t && e < t && (yield e * t + r);
+}
+function vt({ x: e, y: t, z: n }, r) {
+	let i = [
+		e,
+		t,
+		n
+	].map((e) => e ? r.reduce((t, n) => t + e[n], 0) / r.length : 0), [a, o, s] = [
+		r[0],
+		Infinity,
+		0
+	];
+	for (let c of r) {
+		let l = (e[c] - i[0]) ** 2 + (t[c] - i[1]) ** 2 + (n ? (n[c] - i[2]) ** 2 : 0);
+		s += l / r.length, l < o && ([a, o] = [c, l]);
+	}
+	return {
+		x: e[a],
+		y: t[a],
+		z: n ? n[a] : 0,
+		radius: Math.sqrt(s)
+	};
+}
+// src/names.ts
+var yt = 400, bt = 100, xt = 14e3, St = 90, Ct = 6, wt = [
+	26,
+	44,
+	64
+], Tt = [
+	-90,
+	90,
+	-45,
+	-135,
+	45,
+	135,
+	0,
+	180
+].map((e) => e * Math.PI / 180), Et = 3, Dt = class {
+	layer;
+	lines;
+	state;
+	view;
+	placed = [];
+	spots = [];
+	wanted = !0;
+	constructor(e, t, n, r) {
+		this.layer = e, this.lines = t, this.state = n, this.view = r, this.locate(), n.listen("theme", () => this.place()), n.listen("shown", () => this.place());
+		for (let e of ["rows", "paint"]) n.listen(e, () => this.locate());
+	}
+	get any() {
+		return this.spots.length > 0;
+	}
+	toggle() {
+		return this.wanted = !this.wanted, this.place(), this.wanted;
+	}
+	locate() {
+		let { data: t, paint: n } = this.state, { classes: r } = n, i = [];
+		t.n >= bt && (r && r.names.length <= yt ? i = mt(this.view.places, r.codes, r.names) : this.view.places === t.maps[0] && (i = ht(t.meta.clusters, t.meta.maps[0].box))), this.layer.replaceChildren(), this.spots = i.slice(0, 360).map((t) => {
+			let n = e("span", {
+				textContent: t.text,
+				className: `level${Math.min(2, t.level)}`
+			});
+			return this.layer.append(n), {
+				...t,
+				element: n,
+				width: 0,
+				height: 0
+			};
+		});
+		for (let e of this.spots) [e.width, e.height] = [e.element.offsetWidth, e.element.offsetHeight];
+		this.place();
+	}
+	place() {
+		this.layer.style.display = this.lines.style.display = this.wanted ? "" : "none", this.placed = [];
+		let e = [];
+		if (this.wanted) {
+			let { width: n, height: r } = this.view.eye, i = Math.min(St, Math.max(6, n * r / xt));
+			for (let a of this.spots) {
+				let o = this.placed.length < i ? this.fit(a, n, r) : null;
+				if (a.element.style.visibility = o ? "visible" : "hidden", o && (this.placed.push(o), a.element.style.transform = `translate(${Math.round(o.left)}px, ${Math.round(o.top)}px)`, o.line)) {
+					let [n, r, i, a] = o.line;
+					e.push(t("line", {
+						x1: n,
+						y1: r,
+						x2: i,
+						y2: a
+					}), t("circle", {
+						cx: n,
+						cy: r,
+						r: 2
+					}));
+				}
+			}
+		}
+		this.lines.replaceChildren(...e);
+	}
+	fit(e, t, n) {
+		if (e.code >= 0 && this.state.shown[e.code] !== 1 || e.level > 0 && e.radius * this.view.eye.unit < Ct) return null;
+		let [r, i] = this.view.project(e.x, e.y, e.z);
+		if (r < 0 || i < 0 || r > t || i > n) return null;
+		let a = (t, n) => ({
+			left: t - e.width / 2,
+			right: t + e.width / 2,
+			top: n - e.height / 2,
+			bottom: n + e.height / 2
+		}), o = (e) => e.left >= 2 && e.top >= 2 && e.right <= t - 2 && e.bottom <= n - 2 && this.placed.every((t) => Ot(e, t) && (!t.line || !kt(e, t.line))), s = a(r, i);
+		if (o(s)) return {
+			...s,
+			text: e.text,
+			level: e.level,
+			line: null
+		};
+		if (e.level > 0) return null;
+		for (let t of wt) for (let n of Tt) {
+			let [s, c] = [r + Math.cos(n) * (t + e.width / 3), i + Math.sin(n) * t], l = a(s, c), u = [
+				r,
+				i,
+				Math.min(l.right, Math.max(l.left, r)),
+				Math.min(l.bottom, Math.max(l.top, i))
+			];
+			if (o(l) && this.placed.every((e) => !kt(e, u))) return {
+				...l,
+				text: e.text,
+				level: e.level,
+				line: u
+			};
+		}
+		return null;
+	}
+};
+function Ot(e, t) {
+	return e.left > t.right + Et || e.right < t.left - Et || e.top > t.bottom || e.bottom < t.top;
+}
+function kt(e, [t, n, r, i]) {
+	for (let a = 0; a <= 1; a += .125) {
+		let [o, s] = [t + (r - t) * a, n + (i - n) * a];
+		if (o > e.left && o < e.right && s > e.top && s < e.bottom) return !0;
+	}
+	return !1;
+}
+// src/camera.ts
+var At = .22, jt = 1e-4, Mt = 20, Nt = class {
+	width;
+	height;
+	deep;
+	centre = [0, 0];
+	distance = 1.1;
+	turned = [
+		1,
+		0,
+		0,
+		0,
+		1,
+		0,
+		0,
+		0,
+		1
+	];
+	constructor(e, t, n) {
+		this.width = e, this.height = t, this.deep = n, n && this.orbit(.5, .35);
+	}
+	get unit() {
+		return this.height / 2 / this.distance;
+	}
+	get camera() {
+		return {
+			turn: Float32Array.from(this.turned),
+			centre: this.centre,
+			distance: this.distance,
+			perspective: this.deep ? At : 0
+		};
+	}
+	project(e, t, n = 0) {
+		let [r, i] = [e, t];
+		if (this.deep) {
+			let a = this.turned, o = 1 - (a[2] * e + a[5] * t + a[8] * n) * At;
+			r = (a[0] * e + a[3] * t + a[6] * n) / o, i = (a[1] * e + a[4] * t + a[7] * n) / o;
+		}
+		return [this.width / 2 + (r - this.centre[0]) * this.unit, this.height / 2 - (i - this.centre[1]) * this.unit];
+	}
+	projectAll({ x: e, y: t, z: n }) {
+		let r = new Float32Array(2 * e.length);
+		if (!this.deep) {
+			let { unit: n } = this, [i, a] = [this.width / 2 - this.centre[0] * n, this.height / 2 + this.centre[1] * n];
+			for (let o = 0; o < e.length; o++) r[2 * o] = i + e[o] * n, r[2 * o + 1] = a - t[o] * n;
+			return r;
+		}
+		for (let i = 0; i < e.length; i++) r.set(this.project(e[i], t[i], n ? n[i] : 0), 2 * i);
+		return r;
+	}
+	unproject(e, t) {
+		return [this.centre[0] + (e - this.width / 2) / this.unit, this.centre[1] - (t - this.height / 2) / this.unit];
+	}
+	pan(e, t) {
+		this.centre = [this.centre[0] - e / this.unit, this.centre[1] + t / this.unit];
+	}
+	zoom(e, t = this.width / 2, n = this.height / 2) {
+		let [r, i] = this.unproject(t, n);
+		this.distance = Math.min(Mt, Math.max(jt, this.distance / e));
+		let [a, o] = this.unproject(t, n);
+		this.centre = [this.centre[0] + r - a, this.centre[1] + i - o];
+	}
+	orbit(e, t) {
+		let [n, r, i, a] = [
+			Math.cos(e),
+			Math.sin(e),
+			Math.cos(t),
+			Math.sin(t)
+		];
+		this.turned = I([
+			1,
+			0,
+			0,
+			0,
+			i,
+			a,
+			0,
+			-a,
+			i
+		], I([
+			n,
+			0,
+			-r,
+			0,
+			1,
+			0,
+			r,
+			0,
+			n
+		], this.turned));
+	}
+	get rotation() {
+		return this.turned;
+	}
+	set rotation(e) {
+		e.length === 9 && e.every(Number.isFinite) && (this.turned = e);
+	}
+};
+function I(e, t) {
+	let n = [];
+	for (let r = 0; r < 3; r++) for (let i = 0; i < 3; i++) n.push(e[i] * t[3 * r] + e[3 + i] * t[3 * r + 1] + e[6 + i] * t[3 * r + 2]);
+	return n;
+}
+function L({ x: e, y: t, z: n }, r, i) {
+	if (n) {
+		let r = Math.max(...[
+			e,
+			t,
+			n
+		].map((e) => e.reduce((e, t) => Math.max(e, Math.abs(t)), 0)));
+		return {
+			x: 0,
+			y: 0,
+			width: 2.4 * r,
+			height: 2.4 * r
+		};
+	}
+	let [[a, o], [s, c]] = [e, t].map((e) => Pt(i ? Float32Array.from(i, (t) => e[t]) : e, r));
+	return {
+		x: (a + o) / 2,
+		y: (s + c) / 2,
+		width: o - a || .001,
+		height: c - s || .001
+	};
+}
+function Pt(e, t) {
+	if (t === 0) {
+		let [t, n] = [Infinity, -Infinity];
+		for (let r of e) r < t && (t = r), r > n && (n = r);
+		return [t, n];
+	}
+	let n = e.slice().sort(), r = Math.floor(t * n.length);
+	return [n[r], n[n.length - 1 - r]];
+}
+// src/renderer.ts
+var Ft = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nuniform mat3 turn;\nuniform vec2 centre;\nuniform vec2 extent;\nuniform float perspective;\nuniform float size;\nuniform float levels[3];\nuniform sampler2D colours;\nuniform vec4 single;\nout vec4 colour;\nflat out float radius;\nvoid main() {\n  vec3 turned = turn * place;\n  float w = 1.0 - turned.z * perspective;\n  gl_Position = vec4((turned.xy - centre * w) / extent, -turned.z * 0.3 * w, w);\n  float diameter = size * levels[int(level)] / (perspective > 0.0 ? w : 1.0);\n  radius = diameter / 2.0;\n  // half a pixel on each side for the smooth edge\n  gl_PointSize = diameter + 1.0;\n  int at = int(code);\n  colour = single.a > 0.0 ? single : texelFetch(colours, ivec2(at % 256, at / 256), 0);\n}", It = "#version 300 es\nprecision highp float;\nin vec4 colour;\nflat in float radius;\nuniform float opacity;\nuniform float ring;\nuniform bool solid;\nout vec4 painted;\nvoid main() {\n  float from = length(gl_PointCoord - 0.5) * (2.0 * radius + 1.0);\n  float cover = clamp(radius - from + 0.5, 0.0, 1.0);\n  if (ring > 0.0) cover *= clamp(from - radius + ring + 0.5, 0.0, 1.0);\n  if (solid && cover < 0.5) discard;\n  float alpha = cover * opacity * colour.a;\n  painted = vec4(colour.rgb * alpha, alpha);\n}", Lt = 12345, Rt = class {
+	canvas;
+	gl;
+	program;
+	places;
+	codes;
+	levels;
+	colours;
+	indices = /* @__PURE__ */ new Map();
+	uniforms = /* @__PURE__ */ new Map();
+	order = /* @__PURE__ */ new Uint32Array();
+	deep = !1;
+	constructor(e) {
+		this.canvas = e;
+		let t = e.getContext("webgl2", {
+			antialias: !1,
+			alpha: !1,
+			powerPreference: "high-performance"
+		});
+		if (!t) throw Error("this browser has no WebGL 2, which draws the points; allow hardware acceleration in its settings or use another browser");
+		this.gl = t, this.begin();
+	}
+	begin() {
+		let { gl: e } = this;
+		this.indices.clear(), this.uniforms.clear(), this.program = zt(e), this.places = e.createBuffer(), this.codes = e.createBuffer(), this.levels = e.createBuffer(), this.colours = e.createTexture(), e.useProgram(this.program), e.enable(e.BLEND), e.blendFunc(e.ONE, e.ONE_MINUS_SRC_ALPHA);
+	}
+	setPlaces(e, t, n) {
+		let r = e.length, i = new Float32Array(3 * r);
+		for (let a = 0; a < r; a++) i[3 * a] = e[a], i[3 * a + 1] = t[a], n && (i[3 * a + 2] = n[a]);
+		this.deep = n !== null, this.fill("place", this.places, i, 3, this.gl.FLOAT), this.order.length !== r && (this.order = Bt(r));
+	}
+	setCodes(e) {
+		this.fill("code", this.codes, e, 1, e instanceof Uint8Array ? this.gl.UNSIGNED_BYTE : this.gl.UNSIGNED_SHORT);
+	}
+	setLevels(e) {
+		this.fill("level", this.levels, e, 1, this.gl.UNSIGNED_BYTE);
+	}
+	setColours(e) {
+		let { gl: t } = this, n = Math.max(1, Math.ceil(e.length / 256)), r = new Uint8Array(256 * n * 4);
+		e.forEach((e, t) => r.set([...R(e).map((e) => Math.round(e * 255)), 255], 4 * t)), t.bindTexture(t.TEXTURE_2D, this.colours), t.texImage2D(t.TEXTURE_2D, 0, t.RGBA, 256, n, 0, t.RGBA, t.UNSIGNED_BYTE, r), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MIN_FILTER, t.NEAREST), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MAG_FILTER, t.NEAREST);
+	}
+	setShown(e) {
+		this.index("shown", e ? this.order.filter(e) : this.order);
+	}
+	setRows(e, t) {
+		this.index(e, Uint32Array.from(t));
+	}
+	count(e) {
+		return this.indices.get(e)?.n ?? 0;
+	}
+	draw(e, t, n) {
+		let { gl: r, canvas: i } = this;
+		r.viewport(0, 0, i.width, i.height);
+		let [a, o, s] = R(t);
+		r.clearColor(a, o, s, 1), r.clear(r.COLOR_BUFFER_BIT | r.DEPTH_BUFFER_BIT), r.uniformMatrix3fv(this.uniform("turn"), !1, e.turn), r.uniform2f(this.uniform("centre"), ...e.centre), r.uniform2f(this.uniform("extent"), e.distance * i.width / i.height, e.distance), r.uniform1f(this.uniform("perspective"), e.perspective), r.uniform1fv(this.uniform("levels"), [
+			1,
+			1.4,
+			2.2
+		]);
+		for (let e of n) this.drawLayer(e);
+	}
+	drawLayer({ rows: e, size: t, opacity: n, single: r, ring: i, limit: a }) {
+		let { gl: o } = this, s = this.indices.get(e);
+		if (!s?.n) return;
+		let c = this.deep && e === "shown";
+		c ? o.enable(o.DEPTH_TEST) : o.disable(o.DEPTH_TEST), o.uniform1i(this.uniform("solid"), Number(c)), o.uniform1f(this.uniform("size"), t), o.uniform1f(this.uniform("opacity"), c ? Math.max(n, .9) : n), o.uniform1f(this.uniform("ring"), i ?? 0), o.uniform4fv(this.uniform("single"), r ? [...R(r), 1] : [
+			0,
+			0,
+			0,
+			0
+		]), o.bindBuffer(o.ELEMENT_ARRAY_BUFFER, s.buffer), o.drawElements(o.POINTS, Math.min(s.n, a ?? s.n), o.UNSIGNED_INT, 0);
+	}
+	index(e, t) {
+		let { gl: n } = this, r = this.indices.get(e) ?? {
+			buffer: n.createBuffer(),
+			n: 0
+		};
+		n.bindBuffer(n.ELEMENT_ARRAY_BUFFER, r.buffer), n.bufferData(n.ELEMENT_ARRAY_BUFFER, t, n.DYNAMIC_DRAW), this.indices.set(e, {
+			...r,
+			n: t.length
+		});
+	}
+	fill(e, t, n, r, i) {
+		let { gl: a } = this, o = a.getAttribLocation(this.program, e);
+		a.bindBuffer(a.ARRAY_BUFFER, t), a.bufferData(a.ARRAY_BUFFER, n, a.DYNAMIC_DRAW), a.enableVertexAttribArray(o), a.vertexAttribPointer(o, r, i, !1, 0, 0);
+	}
+	uniform(e) {
+		return this.uniforms.has(e) || this.uniforms.set(e, this.gl.getUniformLocation(this.program, e)), this.uniforms.get(e);
+	}
+};
+function R(e) {
+	return [
+		1,
+		3,
+		5
+	].map((t) => parseInt(e.slice(t, t + 2), 16) / 255);
+}
+function zt(e) {
+	let t = e.createProgram();
+	for (let [n, r] of [[e.VERTEX_SHADER, Ft], [e.FRAGMENT_SHADER, It]]) {
+		let i = e.createShader(n);
+		if (e.shaderSource(i, r), e.compileShader(i), !e.getShaderParameter(i, e.COMPILE_STATUS)) throw Error(`the points cannot be drawn here: ${e.getShaderInfoLog(i) ?? ""}`);
+		e.attachShader(t, i);
+	}
+	if (e.linkProgram(t), !e.getProgramParameter(t, e.LINK_STATUS)) throw Error(`the points cannot be drawn here: ${e.getProgramInfoLog(t) ?? ""}`);
+	return t;
+}
+function Bt(e) {
+	let t = Uint32Array.from({ length: e }, (e, t) => t), n = Lt;
+	for (let r = e - 1; r > 0; r--) {
+		n = Math.imul(n, 1664525) + 1013904223 >>> 0;
+		let e = Math.floor(n / 2 ** 32 * (r + 1));
+		[t[r], t[e]] = [t[e], t[r]];
+	}
+	return t;
+}
+// src/state.ts
+var z = {
+	light: "#fcfcfb",
+	dark: "#14171c"
+}, B = {
+	light: "#16181d",
+	dark: "#ffffff"
+}, Vt = class {
+	data;
+	selected = [];
+	query = "";
+	found = [];
+	hovered = -1;
+	paint;
+	scaleKind = "linear";
+	shown = /* @__PURE__ */ new Uint8Array();
+	counts = /* @__PURE__ */ new Uint32Array();
+	names = [];
+	themeName;
+	filters = /* @__PURE__ */ new Map();
+	mask = null;
+	listeners = /* @__PURE__ */ new Map();
+	constructor(e) {
+		this.data = e, this.themeName = Ht(e.meta.theme), this.paint = me(e.n, e.meta.palette), this.colourBy(e.meta.color);
+	}
+	colourBy(e, t, n = this.scaleKind) {
+		let r = this.data.column(e), { palette: i } = this.data.meta;
+		this.scaleKind = n;
+		let a = r && D(r) && (t === "scale" || !(t === "classes" && E(r))) && (t === "scale" || !(r instanceof v));
+		this.paint = !r || r.kind === "texts" ? me(this.data.n, i) : a ? _e(r, n, i) : ge(r, i), this.describe(), this.changed("paint");
+	}
+	get mode() {
+		return this.paint.classes ? "classes" : this.paint.scale ? "scale" : null;
+	}
+	takeRows() {
+		let e = this.paint.column?.name ?? this.data.meta.color;
+		this.colourBy(e, this.mode ?? void 0), this.filter(), this.changed("rows");
+	}
+	describe() {
+		let { classes: e } = this.paint;
+		this.names = e ? [...e.names, ...e.missing ? ["unlabelled"] : []] : [];
+		let t = this.filters.get(this.paint.column?.name ?? "")?.names;
+		this.shown = Uint8Array.from(this.names, (e) => +!t?.has(e)), this.counts = V(e?.codes ?? null, this.names.length);
+	}
+	show(e) {
+		this.shown.forEach((t, n) => this.shown[n] = e(n));
+		let t = new Set(this.names.filter((e, t) => !this.shown[t])), n = this.paint.column?.name ?? "";
+		t.size ? this.filters.set(n, { names: t }) : this.filters.delete(n), this.filter(), this.changed("shown");
+	}
+	showAll() {
+		this.filters.clear(), this.show(() => 1);
+	}
+	get filtered() {
+		return this.mask !== null;
+	}
+	get hidden() {
+		return [...this.filters].map(([e, { names: t }]) => [e, [...t]]);
+	}
+	hide(e) {
+		this.filters.clear();
+		for (let [t, n] of e) this.filters.set(t, { names: new Set(n) });
+		this.filter(), this.describe(), this.changed("shown");
+	}
+	filter() {
+		let { n: e, meta: t } = this.data;
+		this.mask = null;
+		for (let [n, { names: r }] of this.filters) {
+			let i = this.data.column(n);
+			if (!i || !E(i)) continue;
+			let { codes: a, names: o } = ge(i, t.palette).classes, s = Uint8Array.from([...o, "unlabelled"], (e) => +!r.has(e));
+			if (!s.every((e) => e === 1)) {
+				this.mask ??= new Uint8Array(e).fill(1);
+				for (let t = 0; t < e; t++) s[a[t]] || (this.mask[t] = 0);
+			}
+		}
+	}
+	colour(e) {
+		return this.paint.colours(this.themeName)[e];
+	}
+	colourOf(e) {
+		return this.colour(this.paint.codes[e]);
+	}
+	visible(e) {
+		return this.mask === null || this.mask[e] === 1;
+	}
+	visibleRows() {
+		if (this.mask === null) return null;
+		let e = [];
+		for (let t = 0; t < this.data.n; t++) this.mask[t] && e.push(t);
+		return e;
+	}
+	visibleCount() {
+		return this.mask === null ? this.data.n : this.mask.reduce((e, t) => e + t, 0);
+	}
+	select(e, t = "") {
+		this.selected = e, this.query = t, this.changed("selected");
+	}
+	hover(e) {
+		e !== this.hovered && (this.hovered = e, this.changed("hover"));
+	}
+	listen(e, t) {
+		this.listeners.set(e, [...this.listeners.get(e) ?? [], t]);
+	}
+	changed(e) {
+		for (let t of this.listeners.get(e) ?? []) t();
+	}
+	setTheme(e) {
+		this.themeName = e, this.changed("theme");
+	}
+};
+function V(e, t, n) {
+	let r = new Uint32Array(t);
+	if (e === null) return r;
+	if (n) for (let t of n) r[e[t]]++;
+	else for (let t = 0; t < e.length; t++) r[e[t]]++;
+	return r;
+}
+function Ht(e) {
+	return e === "auto" ? matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light" : e;
+}
+// src/view.ts
+var Ut = .8, Wt = 48, Gt = 1.3, Kt = 11, qt = .12, Jt = 2e5, Yt = 250, Xt = 900, Zt = 25e4, Qt = 140, $t = 1.1, en = 56, tn = .6, nn = 4, rn = 400, an = class {
+	canvas;
+	state;
+	renderer;
+	eye;
+	fresh = null;
+	places;
+	scale = 1;
+	ground = 1;
+	scheduled = 0;
+	moving = 0;
+	listeners = [];
+	constructor(e, t, n = 0) {
+		this.canvas = e, this.state = t, this.places = t.data.maps[n], this.renderer = new Rt(e), this.eye = new Nt(1, 1, this.places.z !== null), this.resize(), e.addEventListener("webglcontextlost", (e) => e.preventDefault()), e.addEventListener("webglcontextrestored", () => {
+			this.renderer.begin(), this.redraw();
+		});
+		let r = {
+			selected: () => t.selected,
+			found: () => t.found,
+			hovered: () => t.hovered < 0 ? [] : [t.hovered]
+		}, i = (e) => () => {
+			this.renderer.setRows(e, r[e]()), this.request();
+		};
+		t.listen("selected", i("selected")), t.listen("found", i("found")), t.listen("hover", i("hovered")), t.listen("paint", () => this.colour()), t.listen("theme", () => this.colour()), t.listen("shown", () => this.filter());
+	}
+	get animated() {
+		return this.state.data.n <= Jt && !matchMedia("(prefers-reduced-motion: reduce)").matches;
+	}
+	onView(e) {
+		this.listeners.push(e);
+	}
+	async draw() {
+		this.state.data.n !== 0 && (this.redraw(), this.settle(), await this.fit(!1));
+	}
+	redraw() {
+		let { x: e, y: t, z: n } = this.places;
+		this.renderer.setPlaces(e, t, n), this.renderer.setLevels(this.fresh ?? new Uint8Array(e.length)), this.colour(), this.filter(), this.renderer.setRows("selected", this.state.selected), this.renderer.setRows("found", this.state.found);
+	}
+	moved() {
+		this.renderer.setPlaces(this.places.x, this.places.y, this.places.z), this.changed();
+	}
+	colour() {
+		this.state.data.n !== 0 && (this.renderer.setCodes(this.state.paint.codes), this.renderer.setColours(this.state.paint.colours(this.state.themeName)), this.request());
+	}
+	filter() {
+		this.renderer.setShown(this.state.filtered ? (e) => this.state.visible(e) : null), this.request();
+	}
+	settle() {
+		this.ground = sn(this.places), this.request();
+	}
+	resizePoints(e) {
+		this.scale = Math.min(8, Math.max(.25, this.scale * e)), this.request();
+	}
+	resize() {
+		let { clientWidth: e, clientHeight: t } = this.canvas;
+		if (!e || !t) return;
+		let n = devicePixelRatio || 1;
+		this.canvas.width = Math.round(e * n), this.canvas.height = Math.round(t * n), [this.eye.width, this.eye.height] = [e, t], this.changed();
+	}
+	request() {
+		this.scheduled ||= requestAnimationFrame(() => {
+			this.scheduled = 0, this.paint();
+		});
+	}
+	changed() {
+		this.request();
+		for (let e of this.listeners) e();
+	}
+	paint(e = this.canvas.width / this.eye.width, t = !1) {
+		let { state: n, renderer: r } = this;
+		if (n.data.n === 0) return;
+		let i = this.pointSize(), a = this.opacity(i), o = B[n.themeName], s = r.count("selected") > 0 || r.count("found") > 0, c = Math.max(nn, 1.25 * i) * e, l = this.moving && !t ? Zt : Infinity, u = [{
+			rows: "shown",
+			size: i * e,
+			opacity: s ? .22 * a : a,
+			limit: l
+		}];
+		for (let t of ["selected", "found"]) r.count(t) <= rn && u.push({
+			rows: t,
+			size: c + 2 * e,
+			opacity: .9,
+			single: o
+		}), u.push({
+			rows: t,
+			size: c,
+			opacity: r.count(t) <= rn ? 1 : Math.max(.6, a)
+		});
+		let [d, f] = [Math.max(8, 1.8 * i) * e, 2 * e];
+		u.push({
+			rows: "hovered",
+			size: d,
+			opacity: 1
+		}), u.push({
+			rows: "hovered",
+			size: d + 2 * f,
+			opacity: 1,
+			single: o,
+			ring: f
+		}), r.draw(this.eye.camera, z[n.themeName], u);
+	}
+	project(e, t, n = 0) {
+		return this.eye.project(e, t, n);
+	}
+	projectRow(e) {
+		let { x: t, y: n, z: r } = this.places;
+		return this.eye.project(t[e], n[e], r ? r[e] : 0);
+	}
+	nearest(e, t, n = Infinity) {
+		let { x: r, y: i, z: a } = this.places, { state: o, eye: s } = this, c = -1, l = n * n;
+		if (a) {
+			let n = s.projectAll(this.places), u = -Infinity, [, , d, , , f, , , p] = s.rotation;
+			for (let s = 0; s < o.data.n; s++) {
+				let m = (n[2 * s] - e) ** 2 + (n[2 * s + 1] - t) ** 2, h = d * r[s] + f * i[s] + p * a[s];
+				m < l && (m > 36 || h > u) && o.visible(s) && ([c, l, u] = [
+					s,
+					Math.max(m, 36),
+					h
+				]);
+			}
+			return c;
+		}
+		let [u, d] = s.unproject(e, t);
+		l /= s.unit ** 2;
+		for (let e = 0; e < o.data.n; e++) {
+			let t = (r[e] - u) ** 2 + (i[e] - d) ** 2;
+			t < l && o.visible(e) && ([c, l] = [e, t]);
+		}
+		return c;
+	}
+	within(e) {
+		let t = this.eye.projectAll(this.places), [n, r] = [e.map(([e]) => e), e.map(([, e]) => e)], [i, a, o, s] = [
+			Math.min(...n),
+			Math.max(...n),
+			Math.min(...r),
+			Math.max(...r)
+		], c = [];
+		for (let l = 0; l < this.state.data.n; l++) {
+			let [u, d] = [t[2 * l], t[2 * l + 1]];
+			if (u < i || u > a || d < o || d > s || !this.state.visible(l)) continue;
+			let f = !1;
+			for (let t = 0, i = e.length - 1; t < e.length; i = t++) r[t] > d != r[i] > d && u < (n[i] - n[t]) * (d - r[t]) / (r[i] - r[t]) + n[t] && (f = !f);
+			f && c.push(l);
+		}
+		return c;
+	}
+	async zoom(e) {
+		await this.look(this.eye.centre, this.eye.distance / e);
+	}
+	pan(e, t) {
+		this.eye.pan(-e * this.eye.width, t * this.eye.height), this.moves();
+	}
+	moves() {
+		clearTimeout(this.moving), this.moving = window.setTimeout(() => {
+			this.moving = 0, this.request();
+		}, Qt), this.changed();
+	}
+	async fit(e = !0) {
+		if (this.state.data.n === 0) return;
+		let t = L(this.places, 0), n = L(this.places, .001), r = Math.max(n.width / t.width, n.height / t.height);
+		await this.frame(r < tn ? n : t, e);
+	}
+	async zoomTo(e) {
+		if (this.eye.deep) return this.look(this.centreOf(e), Math.min(this.eye.distance, .5));
+		let t = L(this.places, 0, e), n = this.eye.distance < .15 ? .02 : .15;
+		await this.frame({
+			...t,
+			width: Math.max(t.width, n),
+			height: Math.max(t.height, n)
+		}, !0);
+	}
+	centreOf(e) {
+		let t = [0, 0];
+		for (let n of e) {
+			let [r, i] = this.eye.unproject(...this.projectRow(n));
+			t[0] += r / e.length, t[1] += i / e.length;
+		}
+		return [t[0], t[1]];
+	}
+	async frame(e, t) {
+		let { width: n, height: r } = this.eye, i = Math.max(.5, 1 - en / r), a = Math.max(e.height / i, e.width * r / n) / 2 * $t || 1;
+		await this.look([e.x, e.y - a * (1 - i)], a, t);
+	}
+	async look(e, t, n = !0) {
+		let [r, i] = [{
+			centre: this.eye.centre,
+			distance: this.eye.distance
+		}, {
+			centre: e,
+			distance: t
+		}];
+		await this.animate(n && this.animated ? Yt : 0, (e) => {
+			this.eye.distance = e === 1 ? i.distance : r.distance * (i.distance / r.distance) ** e, this.eye.centre = [0, 1].map((t) => r.centre[t] + (i.centre[t] - r.centre[t]) * e), this.changed();
+		});
+	}
+	async show(e) {
+		let t = this.places, n = this.state.data.maps[e];
+		if (t === n) return;
+		let r = {
+			name: n.name,
+			x: t.x.slice(),
+			y: t.y.slice(),
+			z: t.z?.slice() ?? null
+		};
+		await this.animate(this.animated ? Xt : 0, (e) => {
+			if (this.places = e === 1 ? n : r, e < 1) for (let i of [
+				"x",
+				"y",
+				"z"
+			]) on(t[i], n[i], e, r[i]);
+			this.moved();
+		}), this.settle();
+	}
+	animate(e, t) {
+		if (e === 0) return Promise.resolve(t(1));
+		let n = performance.now();
+		return new Promise((r) => {
+			let i = () => {
+				let a = Math.min(1, (performance.now() - n) / e);
+				t(a === 1 ? 1 : a * a * (3 - 2 * a)), a < 1 ? requestAnimationFrame(i) : r();
+			};
+			requestAnimationFrame(i);
+		});
+	}
+	pointSize() {
+		let { width: e, height: t } = this.eye, n = this.ground * Math.min(e, t) ** 2, r = Math.max(.4, 1.1 / this.eye.distance) ** .6, i = Math.sqrt(Ut * n * 4 / Math.PI / Math.max(1, this.state.data.n)) * r;
+		return Math.min(Kt, Math.max(Gt, i)) * this.scale;
+	}
+	opacity(e) {
+		let t = this.ground * (2 * this.eye.unit) ** 2, n = this.state.data.n * Math.PI * e * e / 4 / t;
+		return Math.min(.92, Math.max(qt, .92 / Math.max(1, n) ** .55));
+	}
+};
+function on(e, t, n, r) {
+	if (e && t && r) for (let i = 0; i < e.length; i++) r[i] = e[i] + (t[i] - e[i]) * n;
+}
+function sn({ x: e, y: t }) {
+	let n = /* @__PURE__ */ new Uint8Array(2304), r = (e) => Math.min(47, Math.max(0, Math.floor((e + 1) / 2 * Wt)));
+	for (let i = 0; i < e.length; i++) n[r(t[i]) * Wt + r(e[i])] = 1;
+	return n.reduce((e, t) => e + t, 0) / n.length;
+}
+// src/pane.ts
+var cn = "Map of points. Arrow keys move, plus and minus zoom, 0 shows everything, L draws a lasso, Enter inspects the point in the middle, question mark lists all keys.", ln = class {
+	map;
+	element;
+	view;
+	names;
+	density;
+	gestures;
+	title = e("h2", { className: "map-name" });
+	path = t("path");
+	constructor(n, r, i, a) {
+		this.map = i;
+		let o = e("canvas", {
+			className: "map",
+			tabIndex: 0
+		});
+		n.get("map") || (o.id = "map"), o.setAttribute("role", "application"), o.setAttribute("aria-label", cn);
+		let s = e("canvas", {
+			className: "contours",
+			hidden: !0
+		}), c = t("svg", {
+			class: "lines",
+			"aria-hidden": "true"
+		}), l = t("svg", {
+			class: "lasso",
+			"aria-hidden": "true"
+		}, this.path), u = e("div", { className: "names" });
+		u.setAttribute("aria-hidden", "true"), this.element = e("div", { className: "pane" }, o, s, c, u, l, this.title), n.get("panes").append(this.element), this.view = new an(o, r, i), this.names = new Dt(u, c, r, this.view), this.density = new Qe(s, r, this.view), this.gestures = new ot(this.view, {
+			hover: (e) => a.hover(e, this),
+			pick: (e, t) => this.pick(r, e, t, a),
+			lasso: (e, t) => {
+				r.select(un(r.selected, this.view.within(e), t)), a.lassoEnd();
+			},
+			drawing: (e) => this.path.setAttribute("d", e.length ? `M${e.map(([e, t]) => `${e.toFixed(1)} ${t.toFixed(1)}`).join("L")}Z` : ""),
+			moved: a.moved
+		}), this.view.onView(() => {
+			this.names.place(), this.density.place();
+		}), this.entitle(r);
+	}
+	pick(e, t, n, r) {
+		r.hover(t, this), t >= 0 ? e.select(un(e.selected, [t], n)) : n === "replace" && e.selected.length && e.select([]);
+	}
+	entitle(e) {
+		this.title.textContent = e.data.maps[this.map].name, this.title.hidden = e.data.maps.length < 2;
+	}
+	async show(e, t) {
+		this.map = t, this.entitle(e), await this.view.show(t), this.names.locate(), this.density.outdated();
+	}
+	reuse(e, t, n) {
+		this.map = n, this.view.places = t.data.maps[n], this.entitle(t), e.get("panes").append(this.element);
+	}
+	async draw() {
+		await this.view.draw(), this.names.locate();
+	}
+};
+function un(e, t, n) {
+	if (n === "replace") return t;
+	let r = new Set(t);
+	return n === "add" ? [.../* @__PURE__ */ new Set([...e, ...t])] : e.filter((e) => !r.has(e));
+}
+// src/picture.ts
+var H = 210, U = 20, dn = 20, W = 48, G = 40, fn = 24, K = "Inter, \"Segoe UI\", system-ui, -apple-system, \"Helvetica Neue\", Arial, sans-serif", pn = 4e4;
+function mn(t) {
+	let n = t.dom.get("picture-dialog"), r = [
+		[
+			"PNG, 1×",
+			"png-1",
+			() => q(t, 1)
+		],
+		[
+			"PNG, 2×",
+			"png-2",
+			() => q(t, 2)
+		],
+		[
+			"PNG, 4×",
+			"png-4",
+			() => q(t, 4)
+		],
+		[
+			"SVG",
+			"svg",
+			() => gn(t)
+		]
+	].map(([t, r, i]) => {
+		let a = e("button", {
+			textContent: t,
+			id: `save-${r}`
+		});
+		return a.onclick = async () => {
+			await i(), n.close();
+		}, a;
+	}), i = e("button", {
+		textContent: "Close",
+		onclick: () => n.close()
+	});
+	n.replaceChildren(e("header", {}, e("h2", { textContent: "Save a picture" })), e("p", {
+		className: "hint",
+		textContent: "The present view with its title, names and legend. Texts of an SVG can be edited."
+	}), e("div", { className: "actions" }, ...r, i)), n.showModal();
+}
+async function q(t, n) {
+	let { width: r, height: i, panes: a } = vn(t), o = e("canvas", {
+		width: Math.round(r * n),
+		height: Math.round(i * n)
+	}), s = o.getContext("2d");
+	s.scale(n, n), s.fillStyle = z[t.state.themeName], s.fillRect(0, 0, r, i);
+	for (let { pane: e, x: r, y: i } of a) {
+		let { eye: a } = e.view;
+		s.drawImage(hn(e, n), r, i, a.width, a.height), e.density.wanted && Dn(s, t, e, r, i);
+		for (let n of e.names.placed) wn(s, t, n, r, i);
+	}
+	for (let e of bn(t, r)) Cn(s, t, e);
+	let c = await new Promise((e) => o.toBlob(e, "image/png"));
+	c && l(`${On(t)}.png`, c);
+}
+function hn(t, n) {
+	let { canvas: r, eye: i } = t.view, a = [r.width, r.height];
+	[r.width, r.height] = [Math.round(i.width * n), Math.round(i.height * n)], t.view.paint(n, !0);
+	let o = e("canvas", {
+		width: r.width,
+		height: r.height
+	});
+	return o.getContext("2d").drawImage(r, 0, 0), [r.width, r.height] = a, t.view.paint(), o;
+}
+function gn(e) {
+	let { width: n, height: r, panes: i } = vn(e), { state: a } = e, o = t("svg", {
+		xmlns: "http://www.w3.org/2000/svg",
+		width: n,
+		height: r,
+		viewBox: `0 0 ${n} ${r}`,
+		"font-family": K,
+		"font-size": 12.5
+	});
+	o.append(t("title", {}, a.data.meta.title), t("rect", {
+		width: n,
+		height: r,
+		fill: z[a.themeName]
+	})), i.forEach(({ pane: n, x: r, y: i }, s) => {
+		let { eye: c } = n.view, l = t("clipPath", { id: `pane${s}` }, t("rect", {
+			width: c.width,
+			height: c.height
+		})), u = t("g", {
+			transform: `translate(${r} ${i})`,
+			"clip-path": `url(#pane${s})`
+		}, l);
+		if (u.append(_n(e, n)), n.density.wanted) for (let e of n.density.contours) u.append(t("path", {
+			d: En(n, e),
+			fill: "none",
+			stroke: P(a),
+			"stroke-opacity": .6
+		}));
+		for (let t of n.names.placed) u.append(...Tn(e, t));
+		o.append(u);
+	});
+	for (let t of bn(e, n)) o.append(Sn(e, t));
+	let s = new XMLSerializer().serializeToString(o);
+	l(`${On(e)}.svg`, new Blob([`<?xml version="1.0" encoding="UTF-8"?>\n${s}`], { type: "image/svg+xml" }));
+}
+function _n(e, n) {
+	let { state: r } = e, { eye: i } = n.view, a = i.projectAll(n.view.places), o = n.view.pointSize() / 2, s = [];
+	for (let e = 0; e < r.data.n; e++) {
+		let [t, n] = [a[2 * e], a[2 * e + 1]];
+		t > -o && n > -o && t < i.width + o && n < i.height + o && r.visible(e) && s.push(e);
+	}
+	if (s.length > pn) return t("image", {
+		width: i.width,
+		height: i.height,
+		href: hn(n, 2).toDataURL("image/png")
+	});
+	let c = new Set(r.selected), l = t("g", { "fill-opacity": .85 });
+	for (let e of s) {
+		let n = {
+			cx: a[2 * e].toFixed(2),
+			cy: a[2 * e + 1].toFixed(2),
+			r: o.toFixed(2),
+			fill: r.colourOf(e)
+		};
+		c.size && !c.has(e) && (n["fill-opacity"] = .2), l.append(t("circle", n));
+	}
+	return l;
+}
+function vn(e) {
+	let t = e.dom.get("panes").getBoundingClientRect(), n = e.panes.map((e) => {
+		let { left: n, top: r } = e.element.getBoundingClientRect();
+		return {
+			pane: e,
+			x: n - t.left,
+			y: r - t.top + W
+		};
+	}), r = yn(e).length, i = Math.max(t.height + W, 68 + r * dn + U);
+	return {
+		width: t.width + (r ? H : 0),
+		height: i,
+		panes: n
+	};
+}
+function yn(e) {
+	let { state: t } = e, n = t.paint.colours(t.themeName);
+	if (t.paint.scale) return [...Array.from({ length: 4 }, () => ({
+		text: "",
+		colour: "",
+		n: 0
+	})), ...t.paint.scale.missing ? [{
+		text: "missing",
+		colour: n[256],
+		n: t.paint.scale.missing
+	}] : []];
+	let r = t.names.map((e, r) => ({
+		text: e,
+		colour: n[r],
+		n: t.counts[r],
+		shown: t.shown[r] === 1
+	})).filter(({ shown: e }) => e), a = r.slice(0, G);
+	return r.length > G && a.push({
+		text: `and ${i(r.length - G)} more`,
+		colour: "",
+		n: 0,
+		shown: !0
+	}), a;
+}
+function bn(e, t) {
+	let { state: n } = e, r = [{
+		kind: "text",
+		x: U,
+		y: 31,
+		text: n.data.meta.title,
+		bold: !0,
+		size: 18
+	}], { column: a, scale: o } = n.paint;
+	if (!a) return r;
+	let s = t - H + U;
+	if (r.push({
+		kind: "text",
+		x: s,
+		y: 31,
+		text: xn(a.name),
+		bold: !0
+	}), o) {
+		r.push({
+			kind: "bar",
+			x: s,
+			y: W
+		});
+		for (let { at: e, text: t } of o.ticks) r.push({
+			kind: "text",
+			x: s + e * 170,
+			y: 74,
+			text: t,
+			anchor: e < .08 ? "start" : e > .92 ? "end" : "middle",
+			size: 11
+		});
+	}
+	return yn(e).forEach(({ text: e, colour: n, n: a }, o) => {
+		if (!e) return;
+		let c = 54 + o * dn;
+		n && r.push({
+			kind: "disc",
+			x: s + 5,
+			y: c,
+			colour: n
+		}), r.push({
+			kind: "text",
+			x: s + (n ? 18 : 0),
+			y: c + 4.5,
+			text: xn(e)
+		}), a && r.push({
+			kind: "text",
+			x: t - U,
+			y: c + 4.5,
+			text: i(a),
+			anchor: "end"
+		});
+	}), r;
+}
+function xn(e) {
+	return e.length > fn ? `${e.slice(0, 23)}…` : e;
+}
+function Sn(e, { kind: n, x: r, y: i, text: a, colour: o, bold: s, size: c, anchor: l }) {
+	if (n === "disc") return t("circle", {
+		cx: r,
+		cy: i,
+		r: 5,
+		fill: o
+	});
+	if (n === "bar") {
+		let n = e.state.paint.colours(e.state.themeName).slice(0, 256), a = t("g");
+		for (let e = 0; e < 64; e++) a.append(t("rect", {
+			x: r + e * 2.65625,
+			y: i - 2,
+			width: 3.15625,
+			height: 10,
+			fill: n[e * 4]
+		}));
+		return a;
+	}
+	return t("text", {
+		x: r,
+		y: i,
+		fill: B[e.state.themeName],
+		"font-weight": s ? 600 : 400,
+		"font-size": c ?? 12.5,
+		"text-anchor": l ?? "start"
+	}, a);
+}
+function Cn(e, t, { kind: n, x: r, y: i, text: a, colour: o, bold: s, size: c, anchor: l }) {
+	n === "disc" ? (e.fillStyle = o, e.beginPath(), e.arc(r, i, 5, 0, 2 * Math.PI), e.fill()) : n === "bar" ? t.state.paint.colours(t.state.themeName).slice(0, 256).forEach((t, n) => {
+		e.fillStyle = t, e.fillRect(r + n * .6640625, i - 2, 1.1640625, 10);
+	}) : (e.font = `${s ? 600 : 400} ${c ?? 12.5}px ${K}`, e.fillStyle = B[t.state.themeName], e.textAlign = l === "end" ? "right" : l === "middle" ? "center" : "left", e.fillText(a, r, i));
+}
+function wn(e, t, n, r, i) {
+	e.font = `600 ${n.level ? 11.5 : 12.5}px ${K}`, e.textAlign = "center", e.lineJoin = "round", n.line && (e.strokeStyle = B[t.state.themeName], e.lineWidth = .8, e.beginPath(), e.moveTo(r + n.line[0], i + n.line[1]), e.lineTo(r + n.line[2], i + n.line[3]), e.stroke());
+	let [a, o] = [r + (n.left + n.right) / 2, i + (n.top + n.bottom) / 2 + 4.2];
+	e.strokeStyle = z[t.state.themeName], e.lineWidth = 4, e.strokeText(n.text, a, o), e.fillStyle = B[t.state.themeName], e.fillText(n.text, a, o);
+}
+function Tn(e, n) {
+	let r = [], i = B[e.state.themeName];
+	if (n.line) {
+		let [e, a, o, s] = n.line.map((e) => e.toFixed(1));
+		r.push(t("line", {
+			x1: e,
+			y1: a,
+			x2: o,
+			y2: s,
+			stroke: i,
+			"stroke-width": .8
+		}));
+	}
+	let a = {
+		x: ((n.left + n.right) / 2).toFixed(1),
+		y: ((n.top + n.bottom) / 2 + 4.2).toFixed(1)
+	}, o = {
+		fill: i,
+		stroke: z[e.state.themeName],
+		"stroke-width": 3.5,
+		"stroke-linejoin": "round",
+		"paint-order": "stroke",
+		"text-anchor": "middle",
+		"font-weight": 600
+	};
+	return r.push(t("text", {
+		...a,
+		...o,
+		"font-size": n.level ? 11.5 : 12.5
+	}, n.text)), r;
+}
+function En(e, t) {
+	let n = (t, n) => e.view.project(t, n).map((e) => e.toFixed(1)).join(" ");
+	return t.map(([e, t, r, i]) => `M${n(e, t)}L${n(r, i)}`).join("");
+}
+function Dn(e, t, n, r, i) {
+	e.save(), e.translate(r, i), e.strokeStyle = P(t.state), e.globalAlpha = .6;
+	for (let t of n.density.contours) e.stroke(new Path2D(En(n, t)));
+	e.restore();
+}
+function On(e) {
+	return e.state.data.meta.title.replace(/[^\p{L}\p{N}._ -]+/gu, "").trim().slice(0, 80) || "map";
+}
+// src/search.ts
+var J = 50, kn = 120;
+function An(e, t, n) {
+	let r = e.get("query"), i = e.get("found");
+	e.page.querySelector(".search .glyph").append(c("search"));
+	let a = 0, o = [], s = () => {
+		let e = r.value.trim().toLowerCase();
+		o = e ? jn(t, e) : [], t.found = o, t.changed("found"), i.hidden = !e, i.replaceChildren(...e ? Mn(t, o, n, () => l()) : []);
+	}, l = () => {
+		let e = r.value.trim(), n = o;
+		t.found = [], t.changed("found"), t.select(n, e);
+	};
+	r.oninput = () => {
+		clearTimeout(a), a = window.setTimeout(s, kn);
+	}, r.onkeydown = (e) => {
+		e.key === "Enter" ? (clearTimeout(a), s(), o.length && l()) : e.key === "ArrowDown" ? (e.preventDefault(), i.querySelector("ul button")?.focus()) : e.key === "Escape" && (e.stopPropagation(), r.value = "", s(), r.blur());
+	}, i.onkeydown = (e) => {
+		let t = {
+			ArrowDown: "nextElementSibling",
+			ArrowUp: "previousElementSibling"
+		}[e.key];
+		if (!t) return;
+		e.preventDefault();
+		let n = e.target.closest("li")?.[t];
+		n ? n.querySelector("button").focus() : e.key === "ArrowUp" && r.focus();
+	}, t.listen("shown", () => r.value && s());
+}
+function jn(e, t) {
+	let { data: n } = e, r = new Uint8Array(n.n);
+	n.ids.mark(t, r);
+	for (let e of n.columns) e.mark(t, r);
+	let i = [];
+	for (let t = 0; t < n.n; t++) r[t] && e.visible(t) && i.push(t);
+	return i;
+}
+function Mn(t, n, r, i) {
+	let { data: o } = t, s = e("p", { className: "summary" }, e("span", { textContent: n.length ? a(n.length, "match", "matches") : "No match" }));
+	if (n.length === 0) return [s];
+	s.append(e("button", {
+		className: "link",
+		textContent: "Select all",
+		id: "select-matches",
+		onclick: i
+	}));
+	let c = e("ul", { className: "results" }), l = o.columns.find((e) => e.kind === "texts") ?? o.columns.find((e) => e.kind === "classes");
+	for (let i of n.slice(0, J)) {
+		let n = e("button", {});
+		n.append(o.image ? m(o, i, 20) : e("span", {
+			className: "swatch",
+			style: `background:${t.colourOf(i)}`
+		})), n.append(e("span", {
+			className: "name",
+			textContent: p(o, i)
+		}), e("small", { textContent: l?.text(i) ?? "" })), n.onclick = () => r.visit(i), n.onfocus = n.onmouseenter = () => r.point(i), c.append(e("li", {}, n));
+	}
+	let u = [s, c];
+	return n.length > J && u.push(e("p", {
+		className: "hint",
+		textContent: `The first ${J} are listed.`
+	})), u;
+}
+// src/statistics.ts
+var Y = 24;
+function Nn(e, t) {
+	let n = Ln(e.values, t, 1), r = Ln(e.values, t, 0);
+	if (n.n === 0 || r.n === 0) return null;
+	let i = Math.sqrt((n.variance * n.n + r.variance * r.n) / (n.n + r.n));
+	return {
+		column: e,
+		effect: i > 0 ? (n.mean - r.mean) / i : 0,
+		mean: n.mean,
+		meanOfRest: r.mean
+	};
+}
+function Pn(e, t) {
+	let n = [new Uint32Array(e.names.length + 1), new Uint32Array(e.names.length + 1)], r = [0, 0];
+	for (let i = 0; i < e.codes.length; i++) {
+		let a = +!!t[i];
+		n[a][e.codes[i]]++, r[a]++;
+	}
+	if (!r[0] || !r[1]) return null;
+	let i = null;
+	return e.names.forEach((t, a) => {
+		let [o, s] = [n[1][a] / r[1], n[0][a] / r[0]], c = 2 * Math.asin(Math.sqrt(o)) - 2 * Math.asin(Math.sqrt(s));
+		(!i || c > i.effect) && (i = {
+			column: e,
+			name: t,
+			share: o,
+			shareOfRest: s,
+			effect: c
+		});
+	}), i;
+}
+function Fn(e, t) {
+	return e.map((e) => e instanceof y ? Nn(e, t) : e instanceof v ? Pn(e, t) : null).filter((e) => e !== null && Math.abs(e.effect) >= .2).sort((e, t) => Math.abs(t.effect) - Math.abs(e.effect));
+}
+function In({ values: e, low: t, high: n }, r) {
+	let i = [Array(Y).fill(0), Array(Y).fill(0)], a = [0, 0];
+	for (let o = 0; o < e.length; o++) {
+		let s = e[o];
+		if (Number.isNaN(s)) continue;
+		let c = n > t ? Math.min(23, Math.floor((s - t) / (n - t) * Y)) : 0, l = +!!r[o];
+		i[l][c]++, a[l]++;
+	}
+	let o = (e) => i[e].map((t) => a[e] ? t / a[e] : 0);
+	return {
+		low: t,
+		high: n,
+		selected: o(1),
+		rest: o(0)
+	};
+}
+function Ln(e, t, n) {
+	let [r, i, a] = [
+		0,
+		0,
+		0
+	];
+	for (let o = 0; o < e.length; o++) {
+		let s = e[o];
+		if (Number.isNaN(s) || t[o] !== n) continue;
+		r++;
+		let c = s - i;
+		i += c / r, a += c * (s - i);
+	}
+	return {
+		n: r,
+		mean: i,
+		variance: r ? a / r : 0
+	};
+}
+// src/table.ts
+var X = 500;
+function Rn(t, n, r, o) {
+	let s = t.get("table-dialog"), { data: c } = n, u = e("tbody"), [d, f] = [-1, 1], p = ["id", ...c.columns.map(({ name: e }) => e)], m = e("tr"), h = () => {
+		u.replaceChildren(...Bn(c, r, d, f).slice(0, X).map((e) => zn(c, e, o))), [...m.children].forEach((e, t) => e.setAttribute("aria-sort", t === d + 1 ? f > 0 ? "ascending" : "descending" : "none"));
+	};
+	p.forEach((t, n) => {
+		let r = e("button", {
+			textContent: t,
+			title: `Sort by ${t}`
+		});
+		r.onclick = () => {
+			f = d === n - 1 ? -f : 1, d = n - 1, h();
+		};
+		let i = e("th", { scope: "col" }, r);
+		m.append(i);
+	});
+	let g = e("button", {
+		textContent: "Copy",
+		id: "copy-table"
+	});
+	g.onclick = async () => {
+		await navigator.clipboard.writeText(Z(c, r, "	")), g.textContent = "Copied";
+	};
+	let _ = e("button", {
+		className: "primary",
+		textContent: "Download CSV",
+		id: "download-table"
+	});
+	_.onclick = () => l("rows.csv", new Blob([Z(c, r, ",")], { type: "text/csv" }));
+	let v = r.length > X ? `${i(r.length)} rows, the first ${X} in this order are listed` : a(r.length, "row"), y = e("button", {
+		textContent: "Close",
+		autofocus: !0,
+		onclick: () => s.close()
+	}), b = e("div", {
+		className: "scroll",
+		tabIndex: 0
+	}, e("table", {}, e("thead", {}, m), u));
+	b.setAttribute("role", "region"), b.setAttribute("aria-label", "Selected rows"), s.replaceChildren(e("header", {}, e("h2", { textContent: "Selected rows" }), e("small", { textContent: v })), b, e("div", { className: "actions" }, _, g, y)), h(), s.open || s.showModal();
+}
+function zn(t, n, r) {
+	let i = t.columns.map((t) => e("td", {
+		textContent: t.text(n),
+		className: t instanceof y ? "number" : ""
+	})), a = e("tr", {}, e("th", {
+		scope: "row",
+		textContent: p(t, n)
+	}), ...i);
+	return a.onmouseenter = () => r(n), a;
+}
+function Bn(e, t, n, r) {
+	if (n < -1 || n === -1 && r === 1) return t;
+	let i = e.columns[n];
+	if (i instanceof y) {
+		let { values: e } = i;
+		return [...t].sort((t, n) => Number(Number.isNaN(e[t])) - Number(Number.isNaN(e[n])) || r * (e[t] - e[n]));
+	}
+	let a = (t) => i ? i.text(t) : e.ids.at(t), o = new Intl.Collator("en", { numeric: !0 }).compare;
+	return [...t].sort((e, t) => r * o(a(e), a(t)));
+}
+function Z(e, t, n) {
+	let r = (e) => /["\n\r]/.test(e) || e.includes(n) ? `"${e.replaceAll("\"", "\"\"")}"` : e, i = [
+		"id",
+		...e.columns.map(({ name: e }) => e),
+		"x",
+		"y"
+	], a = t.map((t) => {
+		let i = e.columns.map((e) => e instanceof y ? Number.isNaN(e.values[t]) ? "" : String(e.values[t]) : e.text(t));
+		return [
+			e.ids.at(t),
+			...i,
+			...Vn(e, t)
+		].map(r).join(n);
+	});
+	return `${[i.map(r).join(n), ...a].join("\n")}\n`;
+}
+function Vn(e, t) {
+	let n = e.meta.maps[0].box, r = n.length / 2, i = Array.from({ length: r }, (e, t) => n[r + t] - n[t]), a = Math.max(...i) || 1;
+	return [e.x, e.y].map((e, i) => String(Number((e[t] * a / 2 + (n[i] + n[r + i]) / 2).toPrecision(7))));
+}
+// src/selection.ts
+var Hn = 8, Un = 24, Wn = 5, Gn = 4;
+function Kn(e, t, n) {
+	let r = e.get("selection"), i = () => r.replaceChildren(...t.selected.length ? Yn(e, t, n) : Jn(n));
+	for (let e of [
+		"selected",
+		"theme",
+		"paint"
+	]) t.listen(e, i);
+	t.listen("selected", () => e.say(t.selected.length ? `${a(t.selected.length, "point")} selected` : "")), i();
+}
+function qn(e) {
+	return Q(e).map((t) => e.data.ids.at(t));
+}
+function Q(e) {
+	return [...e.selected].sort((e, t) => e - t);
+}
+function Jn(t) {
+	let n = e("button", {
+		className: "link",
+		textContent: "Select all shown",
+		id: "select-shown",
+		onclick: t.all
+	}), r = k("Selection");
+	r.append(n);
+	let i = e("p", { className: "hint" });
+	return i.append("Click a point. Hold ", e("kbd", { textContent: "Shift" }), " and drag, or press ", e("kbd", { textContent: "L" }), ", to draw around points."), [r, i];
+}
+function Yn(t, n, r) {
+	let a = n.selected, o = e("button", {
+		className: "link",
+		textContent: "Clear",
+		title: "Clear (Esc)",
+		id: "clear",
+		onclick: () => n.select([])
+	}), s = k("Selection");
+	s.append(o);
+	let c = 100 * a.length / n.data.n, l = e("p", { className: "size" }, e("strong", {
+		id: "selected-count",
+		textContent: i(a.length)
+	}));
+	l.append(a.length === 1 ? " point" : ` points · ${c < .1 ? "< 0.1" : c.toFixed(1)} %`);
+	let u = [s, l];
+	return n.paint.classes && u.push(Xn(n, a)), a.length > 1 && a.length < n.data.n && u.push(...Zn(n, a)), n.data.image && u.push(er(n, a, r)), u.push(tr(t, n, r)), u;
+}
+function Xn(t, n) {
+	let r = [...V(t.paint.codes, t.names.length, n)].map((e, t) => ({
+		n: e,
+		code: t
+	})).filter(({ n: e }) => e > 0).sort((e, t) => t.n - e.n), o = e("ul", {
+		className: "breakdown",
+		id: "breakdown"
+	});
+	for (let { n, code: a } of r.slice(0, Hn)) {
+		let s = e("span", {
+			className: "share",
+			style: `width:${100 * n / r[0].n}%;background:${t.colour(a)}`
+		});
+		o.append(e("li", { title: t.names[a] }, e("span", {
+			className: "name",
+			textContent: t.names[a]
+		}), e("span", {
+			className: "n",
+			textContent: i(n)
+		}), s));
+	}
+	let s = r.slice(Hn);
+	if (s.length) {
+		let t = s.reduce((e, t) => e + t.n, 0);
+		o.append(e("li", {
+			className: "rest",
+			textContent: `${a(t, "more point")} of ${a(s.length, "class", "classes")}`
+		}));
+	}
+	return o;
+}
+function Zn(t, n) {
+	let r = new Uint8Array(t.data.n);
+	for (let e of n) r[e] = 1;
+	let i = Fn(t.data.columns.filter((e) => e !== t.paint.column || e instanceof y), r);
+	if (i.length === 0) return [];
+	let a = e("ul", {
+		className: "apart",
+		id: "apart"
+	});
+	for (let n of i.slice(0, Wn)) {
+		let i = n.column instanceof y, s = i ? n.column.name : `${n.column.name}: ${n.name}`, c = n, l = n, u = i ? `${o(c.mean)} vs ${o(c.meanOfRest)}` : `${Qn(l.share)} vs ${Qn(l.shareOfRest)}`, d = e("li", {}, e("button", {
+			className: "name",
+			textContent: s,
+			title: `Color by ${n.column.name}`,
+			onclick: () => t.colourBy(n.column.name)
+		}));
+		d.append(e("span", {
+			className: "n",
+			textContent: u
+		})), i && a.querySelectorAll("svg").length < Gn && d.append($n(t, n.column, r)), a.append(d);
+	}
+	let s = i.some(({ column: e }) => e instanceof v) ? "shares" : "means";
+	return [
+		e("h3", { textContent: "Differs from the rest in" }),
+		a,
+		e("p", {
+			className: "hint small",
+			textContent: `${s === "means" ? "Means" : "Means or shares"}: selected vs rest, by effect size.`
+		})
+	];
+}
+function Qn(e) {
+	return `${(100 * e).toFixed(+(e < .1))} %`;
+}
+function $n(e, n, r) {
+	let { selected: i, rest: a, low: s, high: c } = In(n, r), l = Math.max(...i, ...a) || 1, [u, d] = [240, 34], f = u / i.length, p = (e) => d - e / l * (d - 2), m = i.map((e, n) => t("rect", {
+		x: (n * f + .5).toFixed(1),
+		y: p(e).toFixed(1),
+		width: (f - 1).toFixed(1),
+		height: (d - p(e)).toFixed(1)
+	})), h = a.map((e, t) => `${t ? "L" : "M"}${(t * f).toFixed(1)} ${p(e).toFixed(1)}h${f.toFixed(1)}`).join(""), g = t("svg", {
+		viewBox: `0 0 ${u} ${d}`,
+		class: "histogram",
+		role: "img",
+		preserveAspectRatio: "none"
+	});
+	return g.setAttribute("aria-label", `${n.name} from ${o(s)} to ${o(c)}: selected rows as bars, the rest as a line`), g.append(...m, t("path", { d: h })), g.style.color = e.themeName === "dark" ? "#6db3f2" : "#0b63a5", g;
+}
+function er(t, n, r) {
+	let i = e("div", { className: "sheet" }), a = Math.max(1, n.length / Un);
+	for (let e = 0; e < Math.min(Un, n.length); e++) {
+		let o = n[Math.floor(e * a)], s = m(t.data, o, 26);
+		s.title = p(t.data, o), s.onmouseenter = () => r.point(o), i.append(s);
+	}
+	return i;
+}
+function tr(t, n, r) {
+	let i = e("button", {
+		className: "primary",
+		textContent: "Download ids",
+		id: "download"
+	});
+	i.onclick = () => l("ids.txt", new Blob([`${qn(n).join("\n")}\n`], { type: "text/plain" }));
+	let a = e("button", {
+		textContent: "Copy",
+		id: "copy",
+		title: "Copy the ids"
+	});
+	a.onclick = async () => {
+		await navigator.clipboard.writeText(qn(n).join("\n")), a.textContent = "Copied", setTimeout(() => a.textContent = "Copy", 1200);
+	};
+	let o = e("button", {
+		textContent: "Zoom",
+		title: "Zoom to the selection (Z)",
+		id: "zoom-to",
+		onclick: r.zoom
+	}), s = e("button", {
+		textContent: "Table",
+		title: "Show the rows in a table (T)",
+		id: "table",
+		onclick: () => Rn(t, n, Q(n), r.point)
+	}), c = e("button", {
+		textContent: "CSV",
+		title: "Download the rows with all columns",
+		id: "download-rows"
+	});
+	return c.onclick = () => l("rows.csv", new Blob([Z(n.data, Q(n), ",")], { type: "text/csv" })), e("div", { className: "actions" }, i, a, o, s, c);
+}
+// src/app.ts
+var $ = "together", nr = 700, rr = class {
+	dom;
+	state;
+	panes = [];
+	spares = [];
+	card;
+	feed = null;
+	themeChanged = !1;
+	lassoOn = !1;
+	namesOn = !0;
+	mapListeners = [];
+	constructor(e, t) {
+		this.dom = e, this.state = t, this.card = new d(e.get("card"), t), this.firstMaps = t.data.maps.length > 1 && e.get("stage").clientWidth >= nr ? $ : "0", this.shownMaps = this.firstMaps;
+	}
+	shownMaps;
+	firstMaps;
+	get view() {
+		return this.panes[0].view;
+	}
+	get names() {
+		return this.panes[0].names;
+	}
+	async draw() {
+		this.arrange();
+		for (let e of this.panes) await e.draw();
+		this.connect();
+	}
+	arrange() {
+		let { maps: e } = this.state.data, t = this.shownMaps === $ ? e.map((e, t) => t) : [Number(this.shownMaps)];
+		for (this.dom.get("panes").style.gridTemplateColumns = `repeat(${Math.min(2, t.length)}, minmax(0, 1fr))`; this.panes.length > t.length;) {
+			let e = this.panes.pop();
+			e.element.remove(), this.spares.push(e);
+		}
+		for (let e of t.slice(this.panes.length)) {
+			let t = this.spares.pop();
+			if (t) {
+				t.reuse(this.dom, this.state, e), this.panes.push(t);
+				continue;
+			}
+			let n = new ln(this.dom, this.state, e, {
+				hover: (e, t) => this.hover(e, t.view),
+				moved: () => this.card.place(),
+				lassoEnd: () => this.lasso(!1)
+			});
+			n.view.onView(() => this.card.place()), this.panes.push(n);
+		}
+		for (let { view: e } of this.panes) e.resize();
+		for (let e of this.dom.all("#maps button")) e.setAttribute("aria-pressed", String(e.dataset.map === this.shownMaps));
+	}
+	async showMaps(e) {
+		if (e !== $ && this.state.data.maps[Number(e)] === void 0 || e === this.shownMaps) return;
+		let t = this.panes.length;
+		this.shownMaps = e;
+		let n = e === $ ? 0 : Number(e);
+		this.arrange(), await this.panes[0].show(this.state, n);
+		for (let e of this.panes.slice(t)) await e.draw();
+		if (t !== this.panes.length) for (let e of this.panes) await e.view.fit(!1);
+		for (let e of this.mapListeners) e();
+	}
+	onMaps(e) {
+		this.mapListeners.push(e);
+	}
+	nextMap() {
+		let { length: e } = this.state.data.maps;
+		if (e < 2) return;
+		let t = [...Array.from({ length: e }, (e, t) => String(t)), $];
+		this.showMaps(t[(t.indexOf(this.shownMaps) + 1) % t.length]);
+	}
+	hover(e, t) {
+		this.state.hover(e), e >= 0 ? this.card.show(e, t) : this.card.hide();
+	}
+	point(e) {
+		this.hover(e, this.view);
+	}
+	inspect() {
+		let e = this.view.nearest(this.view.eye.width / 2, this.view.eye.height / 2);
+		e >= 0 && this.point(e);
+	}
+	connect() {
+		let { dom: e, state: t } = this;
+		Oe(e, t);
+		let n = (e) => this.point(e);
+		An(e, t, {
+			point: n,
+			visit: (e) => void this.view.zoomTo([e]).then(() => n(e))
+		}), Kn(e, t, {
+			zoom: () => this.zoomToSelection(),
+			all: () => t.select(t.visibleRows() ?? Array.from({ length: t.data.n }, (e, t) => t)),
+			point: n
+		});
+		let r = () => {
+			let n = t.visibleCount();
+			e.get("count").textContent = n === t.data.n ? `${i(n)} points` : `${i(n)} of ${i(t.data.n)} points shown`;
+		}, a = () => {
+			e.get("show-names").hidden = !this.panes.some(({ names: e }) => e.any), e.get("density").hidden = !this.panes[0].density.possible;
+		};
+		for (let e of ["shown", "rows"]) t.listen(e, r);
+		for (let e of ["paint", "rows"]) t.listen(e, a);
+		t.listen("theme", () => e.page.dataset.theme = t.themeName), a(), this.bindTools(), le(this), new ResizeObserver(() => {
+			for (let { view: e } of this.panes) e.resize();
+			this.card.place();
+		}).observe(e.get("stage"));
+	}
+	bindTools() {
+		let { dom: e } = this, t = (t, n) => e.get(t).onclick = n;
+		t("zoom-in", () => void this.view.zoom(1.6)), t("zoom-out", () => void this.view.zoom(1 / 1.6)), t("fit", () => this.fit()), t("lasso", () => this.lasso()), t("show-names", () => this.showNames()), t("density", () => this.showDensity()), t("smaller", () => this.resizePoints(.8)), t("larger", () => this.resizePoints(1.25)), t("save", () => this.savePicture()), t("theme", () => this.theme()), t("help", () => this.help()), t("panel-toggle", () => this.panel());
+		let n = e.get("maps");
+		n.hidden = this.state.data.maps.length < 2;
+		let r = [...this.state.data.maps.map(({ name: e }, t) => [e, String(t)]), ["Side by side", $]];
+		for (let [e, t] of r) {
+			let r = document.createElement("button");
+			r.textContent = e, r.dataset.map = t, r.setAttribute("aria-pressed", String(t === this.shownMaps)), r.onclick = () => void this.showMaps(t), n.append(r);
+		}
+	}
+	fit() {
+		for (let { view: e } of this.panes) e.fit();
+	}
+	pan(e, t) {
+		this.view.pan(e, t);
+	}
+	lasso(e = !this.lassoOn) {
+		this.lassoOn = e, this.dom.get("lasso").setAttribute("aria-pressed", String(e));
+		for (let { gestures: t, view: n } of this.panes) t.lasso = e, n.canvas.classList.toggle("drawing", e);
+	}
+	showNames() {
+		this.namesOn = !this.namesOn;
+		for (let { names: e } of this.panes) e.toggle();
+		this.dom.get("show-names").setAttribute("aria-pressed", String(this.namesOn));
+	}
+	showDensity() {
+		let e = !1;
+		for (let { density: t } of this.panes) e = t.toggle();
+		this.dom.get("density").setAttribute("aria-pressed", String(e));
+	}
+	resizePoints(e) {
+		for (let { view: t } of this.panes) t.resizePoints(e);
+	}
+	theme() {
+		this.themeChanged = !0, this.state.setTheme(this.state.themeName === "dark" ? "light" : "dark");
+	}
+	panel() {
+		let e = this.dom.page.classList.toggle("closed");
+		this.dom.get("panel-toggle").setAttribute("aria-expanded", String(!e));
+	}
+	savePicture() {
+		mn(this);
+	}
+	help() {
+		let e = this.dom.get("help-dialog");
+		if (e.open) return e.close();
+		let t = document.createElement("button");
+		t.textContent = "Close", t.autofocus = !0, t.onclick = () => e.close();
+		let n = document.createElement("h2");
+		n.textContent = "Keys and gestures", e.replaceChildren(n, ue(this.state.data.maps.length > 1), t), e.showModal();
+	}
+	table() {
+		this.state.selected.length && Rn(this.dom, this.state, [...this.state.selected].sort((e, t) => e - t), (e) => this.point(e));
+	}
+	nextColumn() {
+		let e = this.state.data.columns.filter(({ kind: e }) => e !== "texts").map(({ name: e }) => e);
+		if (e.length === 0) return;
+		let t = e.indexOf(this.state.paint.column?.name ?? "");
+		this.state.colourBy(e[(t + 1) % e.length]);
+	}
+	zoomToSelection() {
+		if (this.state.selected.length) for (let { view: e } of this.panes) e.zoomTo(this.state.selected);
+	}
+	escape() {
+		this.state.hover(-1), this.card.hide(), this.lasso(!1), this.state.found = [], this.state.changed("found"), this.state.select([]);
+	}
+};
+async function ir(e, t) {
+	let r = new n(e), { meta: a } = t, o = a.theme === "dark" || a.theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches;
+	r.page.dataset.theme = o ? "dark" : "light", r.get("title").textContent = a.title, r.get("count").textContent = a.n ? `${i(a.n)} points` : "";
+	for (let e of r.all("#tools button")) e.append(c(e.id));
+	try {
+		let e = await ie(t);
+		r.get("busy-text").textContent = "Drawing";
+		let n = new rr(r, new Vt(e));
+		return await n.draw(), document.hidden || await new Promise((e) => requestAnimationFrame(() => setTimeout(e))), r.get("busy").hidden = a.live === null, a.live && (n.feed = new We(n, a.live)), n;
+	} catch (e) {
+		throw r.get("busy").hidden = !1, r.get("busy").classList.add("failed"), r.get("busy-text").textContent = `This map cannot be shown here: ${e instanceof Error ? e.message : String(e)}.`, e;
+	}
+}
+// src/widget.ts
+async function ar({ model: e, el: t }) {
+	let n = document.createElement("div");
+	n.style.cssText = `height:${Number(e.get("height"))}px;border:1px solid #8884;border-radius:8px;overflow:hidden`, t.append(n);
+	let r = n.attachShadow({ mode: "open" });
+	r.innerHTML = "<style>.vicinal{--ground:#fcfcfb;--panel:#fff;--ink:#1b1e24;--quiet:#5a626d;--faint:#6c7480;--line:#e6e7e9;--hover:#f2f3f4;--accent:#0b63a5;--on-accent:#fff;--shadow:0 1px 2px #14181e0f, 0 6px 20px #14181e17;--radius:10px;--lightningcss-light:initial;--lightningcss-dark: ;color-scheme:light;font:13.5px/1.45 Inter,Segoe UI,system-ui,-apple-system,Helvetica Neue,Arial,sans-serif}.vicinal[data-theme=dark]{--ground:#14171c;--panel:#191d23;--ink:#e9ebee;--quiet:#a8afba;--faint:#939ba7;--line:#2b3038;--hover:#232830;--accent:#6db3f2;--on-accent:#0d1116;--shadow:0 1px 2px #0006, 0 6px 24px #0006;--lightningcss-light: ;--lightningcss-dark:initial;color-scheme:dark}.vicinal *,.vicinal :before,.vicinal :after{box-sizing:border-box}.vicinal [hidden]{display:none!important}.vicinal{width:100%;height:100%;color:var(--ink);background:var(--ground);-webkit-font-smoothing:antialiased;outline:none;position:relative;overflow:hidden;container-type:size}.layout{grid-template:minmax(0,1fr)/minmax(0,1fr) 300px;width:100%;height:100%;display:grid}.closed .layout{grid-template:minmax(0,1fr)/minmax(0,1fr)}button,input,select{font:inherit;color:inherit}button{cursor:pointer;background:0 0;border:0}button:disabled{visibility:hidden}:focus-visible{outline:2px solid var(--accent);outline-offset:1px}#stage{min-width:0;height:100%;position:relative;overflow:hidden}#panes{background:var(--line);grid-auto-rows:minmax(0,1fr);gap:1px;display:grid;position:absolute;inset:0}.pane{background:var(--ground);min-width:0;position:relative;overflow:hidden}.map-name{white-space:nowrap;text-overflow:ellipsis;pointer-events:none;max-width:calc(100% - 28px);margin:0;font-size:14px;font-weight:600;position:absolute;top:12px;left:16px;overflow:hidden}.map{cursor:default;touch-action:none;width:100%;height:100%;display:block}.map:focus-visible{outline-offset:-3px}.map.drawing{cursor:crosshair}.contours,.lines,.lasso,.names{pointer-events:none;width:100%;height:100%;position:absolute;inset:0;overflow:hidden}.lines line{stroke:var(--ink);stroke-width:.8px;opacity:.7}.lines circle{fill:var(--ink);stroke:none}.lasso path{fill:color-mix(in srgb, var(--accent) 12%, transparent);stroke:var(--accent);stroke-width:1.6px;stroke-dasharray:5 3}.names span{letter-spacing:.005em;white-space:nowrap;text-overflow:ellipsis;max-width:200px;color:var(--ink);paint-order:stroke fill;-webkit-text-stroke:3px color-mix(in srgb, var(--ground) 85%, transparent);padding:0 4px;font-size:12.5px;font-weight:600;position:absolute;top:0;left:0;overflow:hidden}.names .level1{font-size:11.5px;font-weight:550}.names .level2{font-size:11px;font-weight:500}#maps{border:1px solid var(--line);border-radius:var(--radius);background:var(--panel);max-width:calc(100% - 24px);box-shadow:var(--shadow);gap:2px;padding:3px;display:flex;position:absolute;top:12px;right:12px;overflow:auto}#maps button{white-space:nowrap;color:var(--quiet);border-radius:7px;padding:4px 10px}#maps button:hover{background:var(--hover)}#maps button[aria-pressed=true]{color:var(--accent);background:color-mix(in srgb, var(--accent) 12%, transparent)}#tools{border:1px solid var(--line);border-radius:var(--radius);background:var(--panel);box-shadow:var(--shadow);align-items:center;gap:2px;padding:4px;display:flex;position:absolute;bottom:16px;left:16px}#tools button{width:30px;height:30px;color:var(--quiet);border-radius:7px;place-items:center;display:grid}#tools button:hover{background:var(--hover);color:var(--ink)}#tools button[aria-pressed=true]{color:var(--accent);background:color-mix(in srgb, var(--accent) 12%, transparent)}#tools hr{background:var(--line);border:0;width:1px;height:18px;margin:0 4px}.icon{fill:none;stroke:currentColor;stroke-width:1.4px;stroke-linecap:round;stroke-linejoin:round;width:16px;height:16px}#card{z-index:3;border:1px solid var(--line);border-radius:var(--radius);background:var(--panel);max-width:340px;box-shadow:var(--shadow);pointer-events:none;gap:12px;padding:10px 12px;display:flex;position:absolute;top:0;left:0}#card .texts{min-width:0}#card .id{overflow-wrap:anywhere;font-weight:600}#card .label{color:var(--quiet);align-items:center;gap:6px;margin-top:2px;display:flex}#card .label .name{overflow-wrap:anywhere}#card dl{grid-template-columns:auto 1fr;gap:1px 10px;margin:6px 0 0;font-size:12.5px;display:grid}#card dt{color:var(--faint)}#card dd{overflow-wrap:anywhere;white-space:pre-line;-webkit-line-clamp:5;-webkit-box-orient:vertical;margin:0;display:-webkit-box;overflow:hidden}.thumbnail{image-rendering:pixelated;background:#000;border-radius:5px;flex:none}.swatch{border-radius:50%;flex:none;width:10px;height:10px}#busy{color:var(--quiet);background:var(--ground);justify-content:center;align-items:center;gap:10px;display:flex;position:absolute;inset:0}#busy.failed{text-align:center;padding:0 15%}#busy.failed .spinner{display:none}.spinner{border:2px solid var(--line);border-top-color:var(--accent);border-radius:50%;width:14px;height:14px;animation:.8s linear infinite turn}@keyframes turn{to{transform:rotate(1turn)}}@media (prefers-reduced-motion:reduce){.spinner{animation:none}}#panel{border-left:1px solid var(--line);background:var(--panel);flex-direction:column;min-width:0;height:100%;display:flex;overflow:hidden auto}.closed #panel{display:none}#panel>header{padding:22px 20px 14px}h1{letter-spacing:-.012em;overflow-wrap:anywhere;margin:0;font-size:18px;font-weight:650;line-height:1.25}#count{color:var(--quiet);font-variant-numeric:tabular-nums;margin:3px 0 0}#panel>*{flex:none}#panel>section{border-top:1px solid var(--line);padding:14px 20px}#panel>#find{border-top:0;padding-top:0}h2{align-items:baseline;gap:8px;margin:0 0 8px;font-size:13px;font-weight:600;display:flex}h2 .name{text-overflow:ellipsis;white-space:nowrap;overflow:hidden}h2 small{color:var(--faint);flex:none;font-weight:400}h2 .link{flex:none;margin-left:auto}.link{color:var(--accent);padding:0;font-weight:500}.link:hover{text-underline-offset:2px;text-decoration:underline}.hint{color:var(--quiet);margin:0}kbd{border:1px solid var(--line);color:var(--quiet);background:var(--ground);border-bottom-width:2px;border-radius:4px;padding:0 5px;font:11.5px/1.5 ui-monospace,SFMono-Regular,Menlo,monospace}.search{border:1px solid var(--line);background:var(--ground);border-radius:8px;align-items:center;gap:8px;padding:0 8px 0 10px;display:flex}.search:focus-within{border-color:var(--accent)}.search .glyph{color:var(--faint);display:grid}.search input{background:0 0;border:0;outline:0;flex:1;min-width:0;height:34px}.search input::placeholder{color:var(--faint)}.search input::-webkit-search-cancel-button{display:none}ul{margin:0;padding:0;list-style:none}.summary{color:var(--quiet);justify-content:space-between;margin:10px 0 4px;display:flex}.results{max-height:220px;margin:0 -8px;overflow:auto}.results button{text-align:left;border-radius:6px;align-items:center;gap:8px;width:100%;padding:4px 8px;display:flex}.results button:hover,.results button:focus-visible{background:var(--hover)}.results .name{text-overflow:ellipsis;white-space:nowrap;overflow:hidden}.results small{text-overflow:ellipsis;white-space:nowrap;text-align:right;min-width:0;color:var(--faint);flex:1;overflow:hidden}#panel>#legend{flex-direction:column;display:flex}#panel>#legend:has(li:nth-child(6)){flex:0 auto;min-height:210px}.classes{min-height:0;margin:0 -8px;overflow:hidden auto}.classes li{display:flex;position:relative}.class{text-align:left;border-radius:6px;flex:1;align-items:center;gap:10px;min-width:0;padding:4px 8px 5px;display:flex;position:relative}.classes li:hover .class{background:var(--hover)}.class .name{overflow-wrap:anywhere;-webkit-line-clamp:2;-webkit-box-orient:vertical;flex:1;line-height:1.3;display:-webkit-box;overflow:hidden}.n{color:var(--quiet);font-variant-numeric:tabular-nums;flex:none}.class[aria-pressed=false]{color:var(--faint)}.class[aria-pressed=false] .swatch{opacity:.3}.class[aria-pressed=false] .name{text-decoration:line-through;-webkit-text-decoration-color:var(--faint);text-decoration-color:var(--faint)}.only{opacity:0;color:var(--accent);background:var(--hover);border-radius:5px;padding:0 8px;font-size:12.5px;position:absolute;top:2px;bottom:2px;right:4px}.classes li:hover .only,.only:focus-visible{opacity:1}.chooser{align-items:center;gap:10px;margin-bottom:10px;display:flex}.chooser label{flex:none;font-size:13px;font-weight:600}.chooser select,.parameters select{border:1px solid var(--line);min-width:0;height:30px;color:var(--ink);background:var(--ground);border-radius:7px;flex:1;padding:0 6px}.kinds{background:var(--hover);border-radius:8px;gap:2px;margin-bottom:12px;padding:2px;display:flex}.kinds button{color:var(--quiet);border-radius:6px;flex:1;padding:2px 6px;font-size:12.5px}.kinds button[aria-pressed=true]{color:var(--ink);background:var(--panel);box-shadow:0 1px 2px #0000001f}.scale .bar{border-radius:5px;height:10px}.ticks{height:20px;color:var(--quiet);font-variant-numeric:tabular-nums;margin-top:4px;font-size:12.5px;position:relative}.tick{white-space:nowrap;position:absolute;transform:translate(-50%)}.tick.first{transform:none}.tick.last{transform:translate(-100%)}.missing{align-items:center;gap:10px;margin:6px 0 0;display:flex}.missing .name{flex:1}.small{margin-top:2px;font-size:12px}.size{color:var(--quiet);margin:0 0 8px}.size strong{letter-spacing:-.02em;color:var(--ink);font-variant-numeric:tabular-nums;font-size:22px;font-weight:650}.breakdown li{grid-template-columns:minmax(0,1fr) auto;gap:0 10px;padding:2px 0 5px;display:grid}.breakdown .name{text-overflow:ellipsis;white-space:nowrap;overflow:hidden}.breakdown .share{border-radius:2px;grid-column:1/-1;min-width:3px;height:3px}.breakdown .rest{color:var(--faint)}h3{margin:12px 0 4px;font-size:12.5px;font-weight:600}.apart li{grid-template-columns:minmax(0,1fr) auto;gap:1px 10px;padding:2px 0 4px;display:grid}.apart .name{text-align:left;text-overflow:ellipsis;white-space:nowrap;padding:0;overflow:hidden}.apart .name:hover{color:var(--accent)}.histogram{grid-column:1/-1;width:100%;height:34px}.histogram rect{fill:currentColor;opacity:.75}.histogram path{fill:none;stroke:var(--ink);stroke-width:1.2px;vector-effect:non-scaling-stroke}.sheet{flex-wrap:wrap;gap:4px;margin-top:10px;display:flex}.sheet .thumbnail{border-radius:3px}.actions{flex-wrap:wrap;gap:6px;margin-top:12px;display:flex}.actions button{white-space:nowrap;border:1px solid var(--line);border-radius:8px;height:32px;padding:0 10px;font-weight:500}.actions button:hover{background:var(--hover)}.actions .primary{color:var(--on-accent);background:var(--accent);border-color:#0000;flex:1}.actions .primary:hover{background:color-mix(in srgb, var(--accent) 88%, var(--ink))}.stage strong{font-weight:600}progress{background:var(--line);width:100%;height:4px;accent-color:var(--accent);border:0;border-radius:2px;margin:8px 0;display:block;overflow:hidden}progress::-webkit-progress-bar{background:var(--line)}progress::-webkit-progress-value{background:var(--accent);transition:width .15s}.facts{color:var(--quiet);grid-template-columns:1fr auto;gap:2px 10px;margin:8px 0 0;display:grid}.facts dd{text-align:right;color:var(--ink);font-variant-numeric:tabular-nums;margin:0}.parameters{gap:4px;margin-top:10px;display:grid}.parameters label{color:var(--quiet);grid-template-columns:1fr 116px;align-items:center;display:grid}.parameters input{border:1px solid var(--line);background:var(--ground);height:28px;color:var(--ink);border-radius:6px;padding:0 8px}#live .actions button{align-items:center;gap:5px;padding:0 8px;display:inline-flex}#live .actions svg{width:12px;height:12px}.unseen{clip-path:inset(50%);width:1px;height:1px;position:absolute;overflow:hidden}dialog{border:1px solid var(--line);max-width:min(820px,92%);max-height:86%;color:var(--ink);background:var(--panel);box-shadow:var(--shadow);border-radius:12px;padding:20px 22px}dialog[open]{flex-direction:column;display:flex}dialog::backdrop{background:#00000059}dialog h2{font-size:16px}dialog>header{align-items:baseline;gap:12px;display:flex}dialog>header small{color:var(--quiet)}dialog>button{border:1px solid var(--line);border-radius:8px;align-self:flex-end;height:32px;margin-top:12px;padding:0 12px}.keys{grid-template-columns:repeat(2,auto minmax(0,1fr));gap:5px 12px;margin:4px 0 0;display:grid;overflow:auto}.keys dt{text-align:right}.keys dd{margin:0;padding-right:12px}.scroll{border:1px solid var(--line);border-radius:8px;min-height:0;overflow:auto}table{border-collapse:collapse;font-size:12.5px}th,td{text-align:left;text-overflow:ellipsis;white-space:nowrap;border-bottom:1px solid var(--line);max-width:320px;padding:4px 10px;overflow:hidden}th{font-weight:500}thead th{background:var(--panel);position:sticky;top:0}thead button{padding:0;font-weight:600}th[aria-sort=ascending] button:after{content:\" ↑\"}th[aria-sort=descending] button:after{content:\" ↓\"}td.number{text-align:right;font-variant-numeric:tabular-nums}tbody tr:hover{background:var(--hover)}@container (width<=720px){.layout{grid-template:minmax(0,1fr) 42cqh/minmax(0,1fr)}.closed .layout{grid-template:minmax(0,1fr)/minmax(0,1fr)}#panel{border-top:1px solid var(--line);border-left:0}#tools{justify-content:center;bottom:8px;left:8px;right:8px;overflow:auto}#tools hr,#tools #smaller,#tools #larger{display:none}#tools button{flex:none;width:34px;height:34px}.keys{grid-template-columns:auto minmax(0,1fr)}}</style><div class=\"vicinal\" data-theme=\"light\">\n<div class=\"layout\">\n<main id=\"stage\">\n  <div id=\"panes\"></div>\n  <div id=\"card\" role=\"status\" hidden></div>\n  <div id=\"busy\" role=\"status\"><span class=\"spinner\"></span><span id=\"busy-text\">Loading</span></div>\n  <div id=\"maps\" role=\"group\" aria-label=\"Maps\" hidden></div>\n  <div id=\"tools\" role=\"toolbar\" aria-label=\"Map tools\">\n    <button id=\"zoom-in\" title=\"Zoom in (+)\" aria-label=\"Zoom in\"></button>\n    <button id=\"zoom-out\" title=\"Zoom out (−)\" aria-label=\"Zoom out\"></button>\n    <button id=\"fit\" title=\"Show everything (0)\" aria-label=\"Show everything\"></button>\n    <hr>\n    <button id=\"lasso\" title=\"Lasso (L, or hold Shift and drag)\" aria-label=\"Lasso\" aria-pressed=\"false\"></button>\n    <button id=\"show-names\" title=\"Names on the map (N)\" aria-label=\"Names on the map\" aria-pressed=\"true\"></button>\n    <button id=\"density\" title=\"Contours of the density (C)\" aria-label=\"Contours of the density\" aria-pressed=\"false\"></button>\n    <hr>\n    <button id=\"smaller\" title=\"Smaller points ([)\" aria-label=\"Smaller points\"></button>\n    <button id=\"larger\" title=\"Larger points (])\" aria-label=\"Larger points\"></button>\n    <hr>\n    <button id=\"save\" title=\"Save a picture (S)\" aria-label=\"Save a picture\"></button>\n    <button id=\"theme\" title=\"Dark or light (D)\" aria-label=\"Dark or light\"></button>\n    <button id=\"help\" title=\"Keys (?)\" aria-label=\"Keys and gestures\"></button>\n    <button id=\"panel-toggle\" title=\"Panel (P)\" aria-label=\"Panel\" aria-expanded=\"true\"></button>\n  </div>\n</main>\n<aside id=\"panel\" aria-label=\"About the map\">\n  <header>\n    <h1 id=\"title\"></h1>\n    <p id=\"count\" aria-live=\"polite\"></p>\n  </header>\n  <section id=\"live\" aria-label=\"Layout\" hidden></section>\n  <section id=\"find\" aria-label=\"Search\">\n    <label class=\"search\"><span class=\"glyph\"></span><input id=\"query\" type=\"search\" placeholder=\"Search\" autocomplete=\"off\" spellcheck=\"false\" aria-label=\"Search ids, text and classes\"><kbd>/</kbd></label>\n    <div id=\"found\" hidden></div>\n  </section>\n  <section id=\"legend\" aria-label=\"Legend\" hidden></section>\n  <section id=\"selection\" aria-label=\"Selection\"></section>\n</aside>\n</div>\n<div id=\"said\" class=\"unseen\" aria-live=\"polite\"></div>\n<dialog id=\"help-dialog\" aria-label=\"Keys and gestures\"></dialog>\n<dialog id=\"table-dialog\" aria-label=\"Selected rows\"></dialog>\n<dialog id=\"picture-dialog\" aria-label=\"Save a picture\"></dialog>\n</div>\n";
+	let i = (e) => {
+		e.ctrlKey || e.metaKey ? delete n.dataset.lmSuppressShortcuts : n.dataset.lmSuppressShortcuts = "true";
+	};
+	window.addEventListener("keydown", i, { capture: !0 }), n.addEventListener("keydown", (e) => e.ctrlKey || e.metaKey || e.stopPropagation());
+	let a = e.get("_sections"), o = await ir(r, {
+		meta: JSON.parse(String(e.get("_meta"))),
+		section: async (e) => {
+			let t = a[e];
+			return t ? C(new Uint8Array(t.buffer, t.byteOffset, t.byteLength).slice()) : null;
+		}
+	}), s = or(o, e);
+	return n.dataset.ready = "true", Object.assign(n, { vicinalApp: o }), () => {
+		s(), window.removeEventListener("keydown", i, { capture: !0 }), n.remove();
+	};
+}
+function or({ state: e, panes: t }, n) {
+	let r = !1, i = (e, t) => {
+		r || (n.set(e, t), n.save_changes());
+	}, a = (e) => () => {
+		r = !0;
+		try {
+			e();
+		} finally {
+			r = !1;
+		}
+	}, o = () => {
+		let t = n.get("_selected");
+		JSON.stringify(t) !== JSON.stringify(sr(e.selected)) && e.select(t);
+	}, s = () => {
+		let t = n.get("color_by");
+		t !== (e.paint.column?.name ?? null) && e.colourBy(t);
+	}, c = [
+		["change:_selected", a(o)],
+		["change:color_by", a(s)],
+		["change:_zoom", a(() => {
+			let { rows: e } = n.get("_zoom");
+			for (let { view: n } of t) e?.length ? n.zoomTo(e) : n.fit();
+		})]
+	];
+	for (let [e, t] of c) n.on(e, t);
+	return a(o)(), a(s)(), e.listen("selected", () => i("_selected", sr(e.selected))), e.listen("paint", () => i("color_by", e.paint.column?.name ?? null)), () => {
+		for (let [e, t] of c) n.off(e, t);
+	};
+}
+function sr(e) {
+	return [...e].sort((e, t) => e - t);
+}
+var cr = { render: ar };
+export { cr as default };

@@ -1,0 +1,82 @@
+"""Names on the map: every area of a class, clusters of a map without classes, no overlap, more as one zooms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from viewer.browser.pages import WAIT_MS, Open
+
+from vicinal import viewer
+
+RNG = np.random.default_rng(0)
+
+
+def placed(page: Any) -> list[dict[str, Any]]:
+    page.wait_for_timeout(400)
+    return list(page.evaluate("vicinalPage.names.placed"))
+
+
+def overlaps(names: list[dict[str, Any]]) -> int:
+    def apart(a: dict[str, Any], b: dict[str, Any]) -> bool:
+        return bool(
+            a["left"] >= b["right"] or a["right"] <= b["left"] or a["top"] >= b["bottom"] or a["bottom"] <= b["top"]
+        )
+
+    return sum(not apart(a, b) for i, a in enumerate(names) for b in names[:i])
+
+
+def test_every_island_of_a_class_has_its_name(open_page: Open, tmp_path: Path) -> None:
+    centres = np.array([[-8, 0], [8, 0], [0, 8], [0, -8]])
+    island = np.arange(800) % 4
+    places = centres[island] + RNG.normal(scale=0.8, size=(800, 2))
+    labels = np.array(["one", "one", "two", "one"])[island]
+    names = placed(open_page(viewer.export(tmp_path / "m.html", places, labels)))
+    assert sorted(name["text"] for name in names) == ["one", "one", "one", "two"]
+
+
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    centres = RNG.normal(size=(120, 2)) * 6
+    codes = RNG.integers(120, size=12_000)
+    labels = np.array([f"category with number {a}" for a in range(120)])[codes]
+    places = centres[codes] + RNG.normal(scale=0.5, size=(12_000, 2))
+    return viewer.export(tmp_path_factory.mktemp("names") / "m.html", places, labels)
+
+
+def test_names_do_not_overlap_and_point_to_their_area(open_page: Open, crowded: Path) -> None:
+    page = open_page(crowded)
+    names = placed(page)
+    assert 10 < len(names) < 120
+    assert overlaps(names) == 0
+    lines = [name for name in names if name["line"]]
+    assert lines, "a crowded map has displaced names"
+    assert page.locator(".lines line").count() == len(lines)
+
+
+def test_more_names_appear_as_one_zooms(open_page: Open, crowded: Path) -> None:
+    page = open_page(crowded)
+    whole = {name["text"] for name in placed(page)}
+    seen = set(whole)
+    for x, y in ((-0.3, 0.0), (0.0, 0.0), (0.3, 0.0), (0.0, 0.3), (0.0, -0.3)):
+        page.evaluate("([x, y]) => vicinalPage.view.look([x, y], 0.12, false)", [x, y])
+        names = placed(page)
+        assert overlaps(names) == 0
+        seen |= {name["text"] for name in names}
+    assert len(seen) > len(whole) + 5
+
+
+def test_clusters_of_a_map_without_classes_are_named(open_page: Open, tmp_path: Path) -> None:
+    topics = [["cat", "dog", "bird", "fish"], ["road", "wheel", "engine", "seat"], ["sun", "moon", "star", "sky"]]
+    codes = np.arange(1500) % 3
+    places = np.array([[-6, 0], [6, 0], [0, 8]])[codes] + RNG.normal(size=(1500, 2))
+    notes = [f"row {a} is about {' '.join(RNG.choice(topics[code], 2))}" for a, code in enumerate(codes)]
+    page = open_page(viewer.export(tmp_path / "m.html", places, hover={"note": notes}))
+    found = [set(name["text"].split(", ")) for name in placed(page) if name["level"] == 0]
+    assert len(found) == 3
+    assert all(any(words <= set(topic) for topic in topics) for words in found)
+    page.keyboard.press("n")
+    assert not page.is_visible(".names")
+    page.wait_for_selector("#show-names[aria-pressed=false]", timeout=WAIT_MS)

@@ -1,0 +1,90 @@
+// The view in the address of the page: camera, colours, hidden classes, selection by search, theme and map.
+// A camera move replaces the present entry of the history; other changes add one, so that *back* returns to them.
+import type { App } from "./app";
+import type { ScaleKind } from "./paint";
+import { search } from "./search";
+import type { Mode } from "./state";
+
+const DELAY_MS = 250;
+
+export function bindAddress(app: App): void {
+  const { state } = app;
+  let [timer, restoring] = [0, false];
+  let written = discrete(app);
+  const write = () => {
+    if (restoring) return;
+    const text = `#${described(app)}`;
+    const now = discrete(app);
+    try {
+      if (now === written) history.replaceState(null, "", text);
+      else history.pushState(null, "", text);
+    } catch {
+      // a browser may refuse to change the address of a file
+    }
+    written = now;
+  };
+  const later = () => {
+    clearTimeout(timer);
+    timer = window.setTimeout(write, DELAY_MS);
+  };
+  const restore = async () => {
+    restoring = true;
+    clearTimeout(timer);
+    await apply(app, new URLSearchParams(location.hash.slice(1)));
+    written = discrete(app);
+    restoring = false;
+  };
+  addEventListener("popstate", () => void restore());
+  if (location.hash.length > 1) void restore();
+  app.view.onView(later);
+  for (const event of ["paint", "selected", "shown", "theme"] as const) state.listen(event, write);
+  app.onMaps(write);
+}
+
+/** Describes everything but the camera. */
+function discrete(app: App): string {
+  const { state } = app;
+  const { column } = state.paint;
+  const parts = new URLSearchParams();
+  if ((column?.name ?? null) !== state.data.meta.color) parts.set("color", column?.name ?? "");
+  if (column && state.mode) parts.set("as", state.mode === "scale" ? state.scaleKind : state.mode);
+  if (state.query) parts.set("find", state.query);
+  if (state.hidden.length) parts.set("hide", JSON.stringify(state.hidden));
+  if (app.shownMaps !== app.firstMaps) parts.set("map", app.shownMaps);
+  if (app.themeChanged) parts.set("theme", state.themeName);
+  return parts.toString();
+}
+
+function described(app: App): string {
+  const { eye } = app.view;
+  const camera = [...eye.centre, eye.distance, ...(eye.deep ? eye.rotation : [])].map((one) => Number(one.toPrecision(5)));
+  return [discrete(app), `at=${camera.join(",")}`].filter(Boolean).join("&");
+}
+
+async function apply(app: App, parts: URLSearchParams): Promise<void> {
+  const { state } = app;
+  const as = parts.get("as");
+  const column = parts.has("color") ? parts.get("color") || null : state.data.meta.color;
+  const mode: Mode | undefined = as === null ? undefined : as === "classes" ? "classes" : "scale";
+  state.colourBy(column, mode, mode === "scale" ? (as as ScaleKind) : "linear");
+  state.hide(hiddenOf(parts.get("hide")));
+  const query = parts.get("find") ?? "";
+  state.select(query ? search(state, query.toLowerCase()) : [], query);
+  if (parts.has("theme")) state.setTheme(parts.get("theme") === "dark" ? "dark" : "light");
+  await app.showMaps(parts.get("map") ?? app.firstMaps);
+  const numbers = (parts.get("at") ?? "").split(",").map(Number);
+  const [x, y, distance, ...turned] = numbers;
+  if (numbers.length >= 3 && numbers.every(Number.isFinite) && distance! > 0) {
+    app.view.eye.rotation = turned;
+    await app.view.look([x!, y!], distance!, false);
+  } else await app.view.fit(false);
+}
+
+function hiddenOf(text: string | null): [string, string[]][] {
+  try {
+    const found: unknown = JSON.parse(text ?? "[]");
+    return Array.isArray(found) ? found.filter((one): one is [string, string[]] => Array.isArray(one) && typeof one[0] === "string" && Array.isArray(one[1])) : [];
+  } catch {
+    return [];
+  }
+}

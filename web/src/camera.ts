@@ -1,0 +1,130 @@
+// Where the reader looks from: a centre and a distance; in space also a rotation.
+import type { Places } from "./data";
+import type { Camera } from "./renderer";
+
+export interface Area {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+const PERSPECTIVE = 0.22;
+const CLOSEST = 1e-4;
+const FURTHEST = 20;
+
+export class Eye {
+  centre: [number, number] = [0, 0];
+  distance = 1.1;
+  private turned = [1, 0, 0, 0, 1, 0, 0, 0, 1];
+
+  constructor(public width: number, public height: number, readonly deep: boolean) {
+    if (deep) this.orbit(0.5, 0.35);
+  }
+
+  /** Pixels per unit. */
+  get unit(): number {
+    return this.height / 2 / this.distance;
+  }
+
+  get camera(): Camera {
+    return { turn: Float32Array.from(this.turned), centre: this.centre, distance: this.distance, perspective: this.deep ? PERSPECTIVE : 0 };
+  }
+
+  /** Returns the canvas coordinates of a place, in CSS pixels. */
+  project(x: number, y: number, z = 0): [number, number] {
+    let [px, py] = [x, y];
+    if (this.deep) {
+      const t = this.turned;
+      const w = 1 - (t[2]! * x + t[5]! * y + t[8]! * z) * PERSPECTIVE;
+      px = (t[0]! * x + t[3]! * y + t[6]! * z) / w;
+      py = (t[1]! * x + t[4]! * y + t[7]! * z) / w;
+    }
+    return [this.width / 2 + (px - this.centre[0]) * this.unit, this.height / 2 - (py - this.centre[1]) * this.unit];
+  }
+
+  /** Projects all places; the result holds x and y of a row one after the other. */
+  projectAll({ x, y, z }: Places): Float32Array {
+    const out = new Float32Array(2 * x.length);
+    if (!this.deep) {
+      const { unit } = this;
+      const [left, top] = [this.width / 2 - this.centre[0] * unit, this.height / 2 + this.centre[1] * unit];
+      for (let row = 0; row < x.length; row++) {
+        out[2 * row] = left + x[row]! * unit;
+        out[2 * row + 1] = top - y[row]! * unit;
+      }
+      return out;
+    }
+    for (let row = 0; row < x.length; row++) out.set(this.project(x[row]!, y[row]!, z ? z[row]! : 0), 2 * row);
+    return out;
+  }
+
+  /** Returns the place under a point of the canvas; of a map in space, its turned x and y. */
+  unproject(px: number, py: number): [number, number] {
+    return [this.centre[0] + (px - this.width / 2) / this.unit, this.centre[1] - (py - this.height / 2) / this.unit];
+  }
+
+  pan(dx: number, dy: number): void {
+    this.centre = [this.centre[0] - dx / this.unit, this.centre[1] + dy / this.unit];
+  }
+
+  /** Zooms by a factor, keeping the place under a point of the canvas where it is. */
+  zoom(factor: number, px = this.width / 2, py = this.height / 2): void {
+    const [x, y] = this.unproject(px, py);
+    this.distance = Math.min(FURTHEST, Math.max(CLOSEST, this.distance / factor));
+    const [nx, ny] = this.unproject(px, py);
+    this.centre = [this.centre[0] + x - nx, this.centre[1] + y - ny];
+  }
+
+  /** Turns the map in space by angles around the vertical and the horizontal axis of the screen. */
+  orbit(across: number, up: number): void {
+    const [c, s, d, e] = [Math.cos(across), Math.sin(across), Math.cos(up), Math.sin(up)];
+    // column by column: first around the vertical, then around the horizontal axis
+    this.turned = product([1, 0, 0, 0, d, e, 0, -e, d], product([c, 0, -s, 0, 1, 0, s, 0, c], this.turned));
+  }
+
+  get rotation(): number[] {
+    return this.turned;
+  }
+
+  set rotation(turned: number[]) {
+    if (turned.length === 9 && turned.every(Number.isFinite)) this.turned = turned;
+  }
+}
+
+/** Multiplies two matrices stored column by column. */
+function product(a: number[], b: number[]): number[] {
+  const out: number[] = [];
+  for (let column = 0; column < 3; column++) {
+    for (let row = 0; row < 3; row++) out.push(a[row]! * b[3 * column]! + a[3 + row]! * b[3 * column + 1]! + a[6 + row]! * b[3 * column + 2]!);
+  }
+  return out;
+}
+
+/** Returns the box around the rows, without the given fraction of them at each side. */
+export function box({ x, y, z }: Places, share: number, rows?: number[]): Area {
+  if (z) {
+    // a map in space is seen from all sides: a square around everything
+    const furthest = Math.max(...[x, y, z].map((axis) => axis.reduce((most, side) => Math.max(most, Math.abs(side)), 0)));
+    return { x: 0, y: 0, width: 2.4 * furthest, height: 2.4 * furthest };
+  }
+  const [[left, right], [bottom, top]] = [x, y].map((axis) => ends(rows ? Float32Array.from(rows, (row) => axis[row]!) : axis, share)) as [
+    [number, number],
+    [number, number],
+  ];
+  return { x: (left + right) / 2, y: (bottom + top) / 2, width: right - left || 1e-3, height: top - bottom || 1e-3 };
+}
+
+function ends(axis: Float32Array, share: number): [number, number] {
+  if (share === 0) {
+    let [low, high] = [Infinity, -Infinity];
+    for (const value of axis) {
+      if (value < low) low = value;
+      if (value > high) high = value;
+    }
+    return [low, high];
+  }
+  const sorted = axis.slice().sort();
+  const cut = Math.floor(share * sorted.length);
+  return [sorted[cut]!, sorted[sorted.length - 1 - cut]!];
+}

@@ -1,0 +1,94 @@
+// The page as a widget of a notebook (anywidget): the same elements in a shadow root, with data and selection from Python.
+import mapStyle from "./map.css?inline";
+import panelStyle from "./panel.css?inline";
+
+import body from "../public/body.html?raw";
+import { type App, mount } from "./app";
+import { inflate, type Meta } from "./data";
+
+interface Model {
+  get(name: string): unknown;
+  set(name: string, value: unknown): void;
+  save_changes(): void;
+  on(event: string, listener: () => void): void;
+  off(event: string, listener: () => void): void;
+}
+
+async function render({ model, el: host }: { model: Model; el: HTMLElement }): Promise<() => void> {
+  const frame = document.createElement("div");
+  frame.style.cssText = `height:${Number(model.get("height"))}px;border:1px solid #8884;border-radius:8px;overflow:hidden`;
+  host.append(frame);
+  const root = frame.attachShadow({ mode: "open" });
+  root.innerHTML = `<style>${mapStyle}${panelStyle}</style>${body}`;
+  // Keys of the notebook must not act while the map is used. JupyterLab listens after the map, or before everything else
+  // and then looks for an attribute. Keys with Ctrl or Cmd, such as saving, still belong to the notebook.
+  const guard = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.metaKey) delete frame.dataset["lmSuppressShortcuts"];
+    else frame.dataset["lmSuppressShortcuts"] = "true";
+  };
+  window.addEventListener("keydown", guard, { capture: true });
+  frame.addEventListener("keydown", (event) => event.ctrlKey || event.metaKey || event.stopPropagation());
+  const sections = model.get("_sections") as Record<string, DataView>;
+  const section = async (name: string) => {
+    const content = sections[name];
+    return content ? inflate(new Uint8Array(content.buffer, content.byteOffset, content.byteLength).slice()) : null;
+  };
+  const app = await mount(root, { meta: JSON.parse(String(model.get("_meta"))) as Meta, section });
+  const off = link(app, model);
+  frame.dataset["ready"] = "true";
+  Object.assign(frame, { vicinalApp: app });
+  return () => {
+    off();
+    window.removeEventListener("keydown", guard, { capture: true });
+    frame.remove();
+  };
+}
+
+/** Keeps selection and colours equal on both sides. */
+function link({ state, panes }: App, model: Model): () => void {
+  let hearing = false;
+  const tell = (name: string, value: unknown) => {
+    if (hearing) return;
+    model.set(name, value);
+    model.save_changes();
+  };
+  const hear = (act: () => void) => () => {
+    hearing = true;
+    try {
+      act();
+    } finally {
+      hearing = false;
+    }
+  };
+  const select = () => {
+    const rows = model.get("_selected") as number[];
+    if (JSON.stringify(rows) !== JSON.stringify(ordered(state.selected))) state.select(rows);
+  };
+  const colour = () => {
+    const name = model.get("color_by") as string | null;
+    if (name !== (state.paint.column?.name ?? null)) state.colourBy(name);
+  };
+  const zoom = () => {
+    const { rows } = model.get("_zoom") as { rows: number[] };
+    for (const { view } of panes) void (rows?.length ? view.zoomTo(rows) : view.fit());
+  };
+  const heard: [string, () => void][] = [
+    ["change:_selected", hear(select)],
+    ["change:color_by", hear(colour)],
+    ["change:_zoom", hear(zoom)],
+  ];
+  for (const [event, act] of heard) model.on(event, act);
+  hear(select)();
+  hear(colour)();
+  state.listen("selected", () => tell("_selected", ordered(state.selected)));
+  state.listen("paint", () => tell("color_by", state.paint.column?.name ?? null));
+  return () => {
+    for (const [event, act] of heard) model.off(event, act);
+  };
+}
+
+function ordered(rows: number[]): number[] {
+  return [...rows].sort((a, b) => a - b);
+}
+
+export default { render };
