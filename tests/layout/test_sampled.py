@@ -44,7 +44,7 @@ def test_learning_rates_are_proportional_and_may_be_empty() -> None:
 
 def test_default_epochs_are_more_for_small_data() -> None:
     assert default_epochs(SMALL_ROWS) == SMALL_EPOCHS == 500
-    assert default_epochs(SMALL_ROWS + 1) == LARGE_EPOCHS == 200
+    assert default_epochs(SMALL_ROWS + 1) == LARGE_EPOCHS == 300
 
 
 def test_a_layout_without_epochs_keeps_the_start(graph: Graph) -> None:

@@ -66,13 +66,17 @@ def events(
     negatives: list[list[list[int]]] = []
     for i in range(graph.n):
         name = i if keys is None else int(keys[i])
-        fired = []
+        found = []
         for e in range(graph.indptr[i], graph.indptr[i + 1]):
             j = int(graph.indices[e])
             phase = row_key(phases, mix64(min(name, j)) ^ max(name, j))
             if fires(float(graph.weights[e]) / most * FIRINGS, phase, sweep):
-                fired.append(j)
+                found.append((draw32(phase, 0), j))
         key = row_key(sweep_key, name)
+        # In the order of a hash of the phases, from a random edge on.
+        first = draw32(key, 0) * len(found) >> 32
+        ordered = [j for _, j in sorted(found)]
+        fired = ordered[first:] + ordered[:first]
         draws = [draw32(key, t + 1) * graph.n_tails >> 32 for t in range(NEGATIVES * len(fired))]
         tails.append(fired)
         negatives.append([draws[NEGATIVES * f : NEGATIVES * (f + 1)] for f in range(len(fired))])

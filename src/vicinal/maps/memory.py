@@ -34,6 +34,7 @@ from vicinal.neighbors.sizes import (
 from vicinal.runtime.memory import InputShape, Ledger
 
 EDGES = 1.6
+COMPONENTS = 20  # of a graph: depends on the data, and matters only if there are very many columns
 FEW_COLUMNS = 1 << 16  # up to so many columns of sparse rows, every column has a list
 DUPLICATES = 32  # hashes of the rows, sorted, their order, and the first equal row: 8 bytes each (duplicates.py)
 GRID = 3e7  # t-SNE's grid: the transforms of the kernel and of the density, for maps of typical width
@@ -145,7 +146,9 @@ def add_start(ledger: Ledger, init: Any, shape: InputShape, n_components: int, e
     elif isinstance(init, str) and init != "random":
         # Normalized weights, coarser graphs, four blocks of vectors, numbers per row (cpp/initialize/eigenmap.cpp).
         width = -(-(n_components + 4) // 8) * 8
-        ledger.use(7.0 * edges + 16.0 * n * width + 70.0 * n)
+        # Centroids of the graph's components and their principal components, six times (spectral.py).
+        centroids = 48.0 * min(COMPONENTS, n / 15) * d if shape.stored is None else 0.0
+        ledger.use(max(7.0 * edges + 16.0 * n * width + 70.0 * n, centroids))
     ledger.keep(4.0 * n * n_components)
 
 
