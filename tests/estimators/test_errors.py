@@ -64,6 +64,7 @@ INVALID_PARAMETERS: list[tuple[str, Any]] = [
     ("repulsion_strength", float("nan")),
     ("negative_sample_rate", -1),
     ("negative_sample_rate", 2.5),
+    ("negative_sample_rate", 10_001),
     ("transform_queue_size", -1.0),
     ("a", 0.0),
     ("a", -1.0),

@@ -248,3 +248,16 @@ def test_a_file_that_is_made_has_the_usual_permissions(tmp_path: Path) -> None:
     (tmp_path / "plain").touch()
     UMAP().save(tmp_path / "model")
     assert (tmp_path / "model").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+@pytest.mark.skipif(atomic.fcntl is None, reason="the signal is sent while the file is locked")
+def test_interrupt_while_the_file_is_created_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lock(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    (tmp_path / "map").write_bytes(b"old")
+    monkeypatch.setattr(atomic.fcntl, "flock", lock)
+    with pytest.raises(KeyboardInterrupt), atomic_write(tmp_path / "map") as file:
+        file.write(b"new")
+    assert [one.name for one in tmp_path.iterdir()] == ["map"]
+    assert (tmp_path / "map").read_bytes() == b"old"

@@ -221,7 +221,7 @@ def test_a_state_continues_bit_for_bit(digits: Rows) -> None:
 TOO_LARGE = 2**63 - 1
 BAD_NUMBERS: dict[str, list[Any]] = {
     "growth.n_components": [0, TOO_LARGE],
-    "growth.negative_sample_rate": [-1, TOO_LARGE, 2.5],
+    "growth.negative_sample_rate": [-1, TOO_LARGE, 2**31 - 1, 2.5],
     "growth.a": [float("nan"), -1.0],
     "growth.seed": [-1, 2**70],
     "growth.n_jobs": [2**40],

@@ -16,7 +16,7 @@ from vicinal.maps.plans import LargeVisPlan
 from vicinal.maps.recipe import EntropicAffinity, Recipe
 from vicinal.neighbors.metrics import check_metric
 from vicinal.runtime.memory import ByteSize
-from vicinal.runtime.parameters import LEARNING_RATE, SEED, Interval, StrOptions
+from vicinal.runtime.parameters import LEARNING_RATE, NEGATIVES, SEED, Interval, StrOptions
 
 CAUCHY = Kernel(1.0, 1.0)  # eq. 21
 
@@ -73,7 +73,7 @@ class LargeVis(MapEstimator):
         "metric": [str, callable],
         "metric_kwds": [dict, None],
         "n_epochs": [Interval(Integral, 0, None, closed="left"), None],
-        "negative_sample_rate": [Interval(Integral, 0, None, closed="left")],
+        "negative_sample_rate": [NEGATIVES],
         "learning_rate": [LEARNING_RATE],
         "init": [StrOptions(set(INITIALIZERS)), "array-like"],
         "random_state": ["random_state"],

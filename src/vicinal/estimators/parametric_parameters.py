@@ -20,7 +20,7 @@ from vicinal.neighbors.metrics import ALIASES, METRICS, Rows, check_metric, is_l
 from vicinal.neighbors.rows import as_rows
 from vicinal.neighbors.table import Neighbors
 from vicinal.runtime.memory import ByteSize, InputShape, Ledger
-from vicinal.runtime.parameters import LEARNING_RATE, Interval, StrOptions
+from vicinal.runtime.parameters import LEARNING_RATE, NEGATIVES, Interval, StrOptions
 
 if TYPE_CHECKING:
     import torch
@@ -66,7 +66,7 @@ class ParametricParameters(Estimator):
         "set_op_mix_ratio": [Interval(Real, 0, 1, closed="both")],
         "local_connectivity": [Interval(Real, 0, None, closed="left")],
         "repulsion_strength": [Interval(Real, 0, None, closed="left")],
-        "negative_sample_rate": [Interval(Integral, 0, None, closed="left")],
+        "negative_sample_rate": [NEGATIVES],
         "a": [Interval(Real, 0, None, closed="neither"), None],
         "b": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],

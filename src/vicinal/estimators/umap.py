@@ -36,7 +36,7 @@ from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingRows
 from vicinal.runtime.inputs import check_input
 from vicinal.runtime.memory import ByteSize
-from vicinal.runtime.parameters import LEARNING_RATE, SEED, Interval, StrOptions
+from vicinal.runtime.parameters import LEARNING_RATE, NEGATIVES, SEED, Interval, StrOptions
 
 
 class UMAP(MapEstimator):
@@ -146,7 +146,7 @@ class UMAP(MapEstimator):
         "set_op_mix_ratio": [Interval(Real, 0, 1, closed="both")],
         "local_connectivity": [Interval(Real, 0, None, closed="left")],
         "repulsion_strength": [Interval(Real, 0, None, closed="left")],
-        "negative_sample_rate": [Interval(Integral, 0, None, closed="left")],
+        "negative_sample_rate": [NEGATIVES],
         "transform_queue_size": [Interval(Real, 0, None, closed="left")],
         "a": [Interval(Real, 0, None, closed="neither"), None],
         "b": [Interval(Real, 0, None, closed="neither"), None],

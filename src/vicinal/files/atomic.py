@@ -11,6 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from vicinal.runtime.interruption import deferred_interrupts
+
 try:
     import fcntl
 except ModuleNotFoundError:  # Windows refuses to delete an open file, which serves the same purpose as the lock
@@ -33,8 +35,10 @@ def atomic_write(path: Path) -> Iterator[BinaryIO]:
     """
     final = replaceable(path)
     _remove_abandoned(final)
-    temporary, file = _open_locked(final)
+    temporary = None
     try:
+        with deferred_interrupts():  # a signal between the creation of the file and its name would leave the file
+            temporary, file = _open_locked(final)
         with file:
             yield file
             file.flush()
@@ -42,7 +46,8 @@ def atomic_write(path: Path) -> Iterator[BinaryIO]:
             _keep_mode(temporary, final)
             temporary.replace(final)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
         raise
     with suppress(OSError):  # some systems cannot open a directory
         folder = os.open(final.parent, os.O_RDONLY)

@@ -17,7 +17,7 @@ from vicinal.initialize.start import INITIALIZERS
 from vicinal.maps.growth import Growth
 from vicinal.maps.online_targets import TARGET_METRICS
 from vicinal.neighbors.online import OnlineOptions
-from vicinal.runtime.parameters import LEARNING_RATE, Interval, StrOptions
+from vicinal.runtime.parameters import LEARNING_RATE, NEGATIVES, Interval, StrOptions
 
 # Row numbers and epochs are 32-bit integers in the core.
 _INT32 = float(np.iinfo(np.int32).max)
@@ -42,7 +42,7 @@ _GROWTH = {
     "n_components": _integer(1, _INT32),
     "init": StrOptions(INITIALIZERS),
     "learning_rate": LEARNING_RATE,
-    "negative_sample_rate": _integer(0, _INT32),
+    "negative_sample_rate": NEGATIVES,
     "repulsion_strength": _NOT_NEGATIVE,
     "local_connectivity": _NOT_NEGATIVE,
     "set_op_mix_ratio": _SHARE,

@@ -47,6 +47,8 @@ class Interval:
 # The seeds that the core takes. Larger steps than this move points out of the range of float32.
 SEED = Interval(Integral, 0, 2**64 - 1, closed="both")
 LEARNING_RATE = Interval(Real, 0, 1e6, closed="right")
+# A call answers Ctrl-C between blocks of rows; with more negatives per edge, a block would take seconds.
+NEGATIVES = Interval(Integral, 0, 10_000, closed="both")
 
 
 class StrOptions:
