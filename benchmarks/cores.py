@@ -17,25 +17,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from shapes import mixture
 
 from vicinal import UMAP, fit_ab
 from vicinal.graph.graph import Graph
 from vicinal.quality import losses
-
-RANK, SPREAD, NOISE = 8, 0.5, 0.1
-
-
-def mixture(n: int, columns: int, clusters: int) -> NDArray[np.float32]:
-    """Make flat Gaussian clusters, each of its own directions, as shapes.mixture does for any size."""
-    rng = np.random.default_rng(0)
-    labels = np.sort(rng.integers(clusters, size=n))
-    rows = np.empty((n, columns), dtype=np.float32)
-    for members in np.split(np.arange(n), np.cumsum(np.bincount(labels, minlength=clusters))[:-1]):
-        directions = SPREAD * rng.normal(size=(RANK, columns)).astype(np.float32)
-        inside = rng.standard_normal((len(members), RANK), dtype=np.float32) @ directions
-        noise = NOISE * rng.standard_normal(inside.shape, dtype=np.float32)
-        rows[members] = rng.normal(size=columns).astype(np.float32) + inside + noise
-    return rows[rng.permutation(n)]
 
 
 def measure(rows: NDArray[np.float32], threads: list[int], repeats: int) -> dict[str, Any]:
@@ -75,7 +61,7 @@ def main() -> None:
             found["data"][name] = measure(file["X"].astype(np.float32), arguments.threads, arguments.repeats)
     for n, columns, clusters in arguments.mixture:
         name = f"mixture-{n}x{columns}-{clusters}"
-        found["data"][name] = measure(mixture(n, columns, clusters), arguments.threads, arguments.repeats)
+        found["data"][name] = measure(mixture(clusters, n, columns)[0], arguments.threads, arguments.repeats)
     arguments.out.write_text(json.dumps(found, indent=1) + "\n")
     print(json.dumps(found))
 

@@ -86,15 +86,15 @@ def noise() -> Labelled:
     return np.random.default_rng(SEED).normal(size=(NOISE_ROWS, NOISE_COLUMNS)), None
 
 
-def mixture(clusters: int) -> Labelled:
+def mixture(clusters: int, n: int = MIXTURE_ROWS, columns: int = MIXTURE_COLUMNS) -> Labelled:
     """Make flat Gaussian clusters, each of its own 8 directions, most of which are separate pieces of the graph."""
     rng = np.random.default_rng(SEED)
-    centres = rng.normal(size=(clusters, MIXTURE_COLUMNS))
-    labels = rng.integers(clusters, size=MIXTURE_ROWS)
-    rows = np.empty((MIXTURE_ROWS, MIXTURE_COLUMNS), dtype=np.float32)
+    centres = rng.normal(size=(clusters, columns))
+    labels = rng.integers(clusters, size=n)
+    rows = np.empty((n, columns), dtype=np.float32)
     by_cluster = np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels, minlength=clusters))[:-1])
     for centre, members in zip(centres, by_cluster, strict=True):
-        directions = MIXTURE_SPREAD * rng.normal(size=(MIXTURE_RANK, MIXTURE_COLUMNS))
+        directions = MIXTURE_SPREAD * rng.normal(size=(MIXTURE_RANK, columns))
         inside = rng.normal(size=(len(members), MIXTURE_RANK)) @ directions
         rows[members] = centre + inside + MIXTURE_NOISE * rng.normal(size=inside.shape)
     return rows, labels

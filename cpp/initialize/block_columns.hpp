@@ -3,36 +3,23 @@
 // is fused, so results do not depend on the level.
 #pragma once
 
+#include "base/simd.hpp"
 #include "initialize/chebyshev.hpp"
-
-#include <cstring>
 
 namespace vicinal::VICINAL_LEVEL {
 
 typedef float Columns __attribute__((vector_size(block_columns * sizeof(float))));
 typedef double Sums __attribute__((vector_size(block_columns * sizeof(double))));
 
-template <class V, class T>
-VICINAL_INLINE V load_columns(const T* from) {
-    V columns;
-    std::memcpy(&columns, from, sizeof columns);
-    return columns;
-}
-
-template <class T, class V>
-VICINAL_INLINE void store_columns(T* to, const V& columns) {
-    std::memcpy(to, &columns, sizeof columns);
-}
-
-VICINAL_INLINE Sums in_double(const float* from) { return __builtin_convertvector(load_columns<Columns>(from), Sums); }
+VICINAL_INLINE Sums in_double(const float* from) { return __builtin_convertvector(load<Columns>(from), Sums); }
 
 // sums[width] += the rows of the block, each times its factor.
 inline void add_weighted_rows(const float* block, const double* factor, Size begin, Size end, Size width,
                               double* sums) {
     for (Size at = 0; at < width; at += block_columns) {
-        Sums sum = load_columns<Sums>(sums + at);
+        Sums sum = load<Sums>(sums + at);
         for (Size i = begin; i < end; ++i) sum += in_double(block + i * width + at) * factor[i];
-        store_columns(sums + at, sum);
+        store(sums + at, sum);
     }
 }
 
@@ -40,10 +27,10 @@ inline void add_weighted_rows(const float* block, const double* factor, Size beg
 inline void subtract_multiples(float* block, const double* factor, const double* amounts, Size begin, Size end,
                                Size width) {
     for (Size at = 0; at < width; at += block_columns) {
-        const Sums amount = load_columns<Sums>(amounts + at);
+        const Sums amount = load<Sums>(amounts + at);
         for (Size i = begin; i < end; ++i) {
             float* row = block + i * width + at;
-            store_columns(row, __builtin_convertvector(in_double(row) - amount * factor[i], Columns));
+            store(row, __builtin_convertvector(in_double(row) - amount * factor[i], Columns));
         }
     }
 }
@@ -53,19 +40,19 @@ inline void add_products(const float* x, const float* y, Size begin, Size end, S
     for (Size p = 0; p < width; p += block_columns)
         for (Size q = 0; q < width; q += block_columns) {
             Sums sum[block_columns];
-            for (Size l = 0; l < block_columns; ++l) sum[l] = load_columns<Sums>(products + (p + l) * width + q);
+            for (Size l = 0; l < block_columns; ++l) sum[l] = load<Sums>(products + (p + l) * width + q);
             for (Size i = begin; i < end; ++i) {
                 const Sums left = in_double(x + i * width + p), right = in_double(y + i * width + q);
                 for (Size l = 0; l < block_columns; ++l) sum[l] += right * left[l];
             }
-            for (Size l = 0; l < block_columns; ++l) store_columns(products + (p + l) * width + q, sum[l]);
+            for (Size l = 0; l < block_columns; ++l) store(products + (p + l) * width + q, sum[l]);
         }
 }
 
 // One row times rotation[width][width], columns [at, at + block_columns).
 VICINAL_INLINE Sums rotated(const float* row, const double* rotation, Size width, Size at) {
     Sums sum{};
-    for (Size k = 0; k < width; ++k) sum += load_columns<Sums>(rotation + k * width + at) * static_cast<double>(row[k]);
+    for (Size k = 0; k < width; ++k) sum += load<Sums>(rotation + k * width + at) * static_cast<double>(row[k]);
     return sum;
 }
 
@@ -73,22 +60,22 @@ VICINAL_INLINE Sums rotated(const float* row, const double* rotation, Size width
 inline void rotate_rows(const float* block, const double* rotation, Size begin, Size end, Size width, float* to) {
     for (Size i = begin; i < end; ++i)
         for (Size at = 0; at < width; at += block_columns)
-            store_columns(to + i * width + at,
-                          __builtin_convertvector(rotated(block + i * width, rotation, width, at), Columns));
+            store(to + i * width + at,
+                  __builtin_convertvector(rotated(block + i * width, rotation, width, at), Columns));
 }
 
 // squares[width] += the squares of (image - block * values) * rotation, column by column.
 inline void add_residuals(const float* block, const float* image, const double* rotation, const double* values,
                           Size begin, Size end, Size width, double* squares) {
     for (Size at = 0; at < width; at += block_columns) {
-        const Sums value = load_columns<Sums>(values + at);
-        Sums sum = load_columns<Sums>(squares + at);
+        const Sums value = load<Sums>(values + at);
+        Sums sum = load<Sums>(squares + at);
         for (Size i = begin; i < end; ++i) {
             const Sums residual = rotated(image + i * width, rotation, width, at) -
                                   rotated(block + i * width, rotation, width, at) * value;
             sum += residual * residual;
         }
-        store_columns(squares + at, sum);
+        store(squares + at, sum);
     }
 }
 

@@ -11,12 +11,12 @@ inline void chebyshev_step(const Csr& m, const float* x, const float* previous, 
     team.parallel_for(m.rows, step_rows, [&](Size begin, Size end, int) {
         for (Size i = begin; i < end; ++i)
             for (Size at = 0; at < width; at += block_columns) {
-                const auto load = [&](const float* block, Size row) {
-                    return load_columns<Columns>(block + row * width + at);
+                const auto columns = [&](const float* block, Size row) {
+                    return load<Columns>(block + row * width + at);
                 };
-                Columns sum = load(x, i) * -step.center;
-                for (Size e = m.indptr[i]; e < m.indptr[i + 1]; ++e) sum += load(x, m.indices[e]) * m.weights[e];
-                store_columns(next + i * width + at, sum * step.scale - load(previous, i) * step.keep);
+                Columns sum = columns(x, i) * -step.center;
+                for (Size e = m.indptr[i]; e < m.indptr[i + 1]; ++e) sum += columns(x, m.indices[e]) * m.weights[e];
+                store(next + i * width + at, sum * step.scale - columns(previous, i) * step.keep);
             }
     });
 }

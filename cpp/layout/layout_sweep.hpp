@@ -21,9 +21,8 @@
 // when rate is added. There is no state, so any sweep can be computed at any time.
 //
 // Every vector lane processes one row. The rows of a block are sorted by their number of firing edges, so that the
-// lanes of a vector finish at about the same time and all state stays in registers; taking the next row whenever one
-// lane is finished costs more than the sweep itself. Lanes do not interact: neither the width of the vector nor the
-// order of the rows changes the result.
+// lanes of a vector finish at about the same time and all state stays in registers. Lanes do not interact: neither the
+// width of the vector nor the order of the rows changes the result.
 #pragma once
 
 #include "base/rng.hpp"

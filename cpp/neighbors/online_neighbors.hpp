@@ -189,8 +189,8 @@ class OnlineNeighbors {
     GrowingArray<float> staged_ranks_;  // results of refreshes
     GrowingArray<std::uint32_t> staged_tags_;
     GrowingArray<Offer> offers_;
-    GrowingArray<Offer>
-        found_;  // offers of the explorations in progress, [rows][most_offers]; kept to save the allocation
+    // Offers of the explorations in progress, [rows][most_offers]; kept to save the allocation.
+    GrowingArray<Offer> found_;
 
     Size first_new_ = 0;  // rows before it have been reported
     std::vector<Size> updated_;

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import functools
-import os
 import pickle
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from interrupting import was_interrupted
 from numpy.typing import NDArray
 
 import vicinal
@@ -34,26 +33,6 @@ def python_handles_ctrl_c() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
-
-
-def was_interrupted(call: Callable[[], object], delay: float) -> bool:
-    """Send SIGINT to the process ``delay`` seconds after the call has begun; return whether the call raised it."""
-    ended: list[float] = []
-
-    def send() -> None:
-        time.sleep(delay)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    sender = threading.Thread(target=send)
-    try:
-        sender.start()
-        call()
-        ended.append(time.perf_counter())
-        sender.join()
-        time.sleep(1)
-    except KeyboardInterrupt:
-        return not ended
-    raise AssertionError("the signal was lost")
 
 
 def differences(one: Any, other: Any, where: str = "state") -> list[str]:

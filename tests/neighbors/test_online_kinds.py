@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import threading
 import time
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
+from interrupting import was_interrupted
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -158,28 +156,6 @@ def test_a_function_that_fails_leaves_a_search_that_goes_on(digits: Rows) -> Non
     np.testing.assert_array_equal(good.table().distance, bad.table().distance)
 
 
-def interrupt(call: Callable[[], object], delay: float) -> bool:
-    """Send SIGINT ``delay`` seconds after the call has begun; return whether the call raised it."""
-    inside = True
-
-    def send() -> None:
-        time.sleep(delay)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    sender = threading.Thread(target=send)
-    try:
-        sender.start()
-        call()
-        inside = False
-        sender.join()
-        time.sleep(0.2)
-    except KeyboardInterrupt:
-        return inside
-    finally:
-        sender.join()
-    raise AssertionError("the signal was lost")
-
-
 @pytest.mark.parametrize("kind", ["dense", "wide", "pairs", "sparse"])
 def test_interrupts_lose_no_rows_and_change_no_results(grouped: Any, kind: str) -> None:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -194,10 +170,10 @@ def test_interrupts_lose_no_rows_and_change_no_results(grouped: Any, kind: str) 
             calm.step()
             seconds = time.perf_counter() - begin
             while shaken.n == first:
-                n_interrupted += interrupt(partial(shaken.insert, X[first : first + size]), rng.uniform(0, 0.002))
+                n_interrupted += was_interrupted(partial(shaken.insert, X[first : first + size]), rng.uniform(0, 0.002))
             assert shaken.n == first + size
             while shaken.pending_:
-                n_interrupted += interrupt(shaken.step, rng.uniform(0, 0.5 * seconds))
+                n_interrupted += was_interrupted(shaken.step, rng.uniform(0, 0.5 * seconds))
         assert n_interrupted >= 4
         np.testing.assert_array_equal(calm.table().index, shaken.table().index)
         np.testing.assert_array_equal(calm.table().distance, shaken.table().distance)

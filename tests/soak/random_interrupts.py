@@ -12,11 +12,10 @@ from __future__ import annotations
 import argparse
 import copy
 import json
-import os
 import random
 import signal
+import sys
 import tempfile
-import threading
 import time
 import warnings
 from collections import Counter
@@ -27,6 +26,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from interrupting import was_interrupted
 
 import vicinal
 
@@ -64,27 +66,6 @@ def _encoded(model: Any) -> tuple[dict[str, NDArray[Any]], Any]:
         path = Path(folder) / "model"
         model.save(path)
         return read_file(path)
-
-
-def was_interrupted(call: Callable[[], object], delay: float) -> bool:
-    """Send SIGINT ``delay`` seconds after the call has begun; return whether the call raised KeyboardInterrupt."""
-    ended = False
-
-    def send() -> None:
-        time.sleep(delay)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    sender = threading.Thread(target=send)
-    try:
-        sender.start()
-        call()
-        ended = True
-        sender.join()
-        time.sleep(0.2)
-    except KeyboardInterrupt:
-        sender.join()
-        return not ended
-    raise AssertionError("the signal was lost")
 
 
 def cases(X: Rows, more: Rows) -> list[Case]:

@@ -5,7 +5,7 @@ A plan builds the layout of a fit (`layout`) and places new rows in a finished m
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -82,6 +82,11 @@ class SampledPlan:
             self.sweeps(n),
         )
 
+    def _placement_schedule(self, n_epochs: int) -> Schedule:
+        # One sweep per epoch is enough, because the points that pull and push a new row do not move.
+        rate = self.learning_rate * PLACEMENT_RATE
+        return Schedule(n_epochs, rate, self.negative_sample_rate, self.repulsion_strength, sweeps=1)
+
     def sweeps(self, n: int) -> int:
         """Return the number of sweeps per epoch for ``n`` rows that move."""
         return default_sweeps(n)
@@ -135,8 +140,7 @@ class SampledPlan:
             neighbor_medoid(graph, reference.places),
             reference.places,
             self.forces,
-            # One sweep per epoch: the points that pull and push a new row do not move.
-            replace(self.schedule(n_epochs, 0, rate=PLACEMENT_RATE), update_negatives=False, sweeps=1),
+            self._placement_schedule(n_epochs),
             seed=self.placement_seed,
             n_jobs=n_jobs,
             row_keys=keys,

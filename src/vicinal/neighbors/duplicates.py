@@ -18,6 +18,8 @@ class DuplicateRows:
         The rows to search in.
     n_jobs : int, default=-1
         Number of threads.
+    hashes : ndarray of uint64, shape (n,), optional
+        ``hash_rows(X)``, if it is known.
 
     Attributes
     ----------
@@ -25,9 +27,9 @@ class DuplicateRows:
         For each row of X the first row with the same content.
     """
 
-    def __init__(self, X: Rows, n_jobs: int = -1) -> None:
+    def __init__(self, X: Rows, n_jobs: int = -1, hashes: NDArray[np.uint64] | None = None) -> None:
         self._X = X
-        hashes = hash_rows(X, n_jobs)
+        hashes = hash_rows(X, n_jobs) if hashes is None else hashes
         self._order = np.argsort(hashes, kind="stable")
         self._sorted = hashes[self._order]
         self.first = self.find(X, hashes)

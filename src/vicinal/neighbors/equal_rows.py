@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from vicinal.neighbors.duplicates import DuplicateRows
 from vicinal.neighbors.metrics import Rows
 from vicinal.neighbors.rows import equal_rows, hash_rows
 
@@ -37,18 +38,7 @@ class FirstEqualRows:
         n_jobs : int
         """
         hashes = hash_rows(new, n_jobs)
-        n = len(hashes)
-        first = np.arange(begin, begin + n, dtype=np.int32)
-        # Among the new rows: the first of each hash, in a stable order.
-        order = np.argsort(hashes, kind="stable")
-        starts = np.flatnonzero(np.concatenate([[True], hashes[order][1:] != hashes[order][:-1]])) if n else order[:0]
-        leader = np.repeat(order[starts], np.diff(np.append(starts, n)))
-        candidate = np.empty(n, np.int64)
-        candidate[order] = leader
-        inside = np.flatnonzero(candidate != np.arange(n))
-        inside = inside[equal_rows(new[candidate[inside]], new[inside])] if inside.size else inside
-        first[inside] = first[candidate[inside]]
-        # Among the earlier rows.
+        first = (begin + DuplicateRows(new, n_jobs, hashes).first).astype(np.int32)
         known = self._lookup(hashes)
         found = np.flatnonzero(known >= 0)
         if found.size:

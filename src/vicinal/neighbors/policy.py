@@ -84,7 +84,7 @@ class SearchOptions:
     def for_rows(self, n: int) -> SearchOptions:
         """Add two trees per doubling of the rows beyond FOREST_ROWS.
 
-        A tree costs a tenth of a round, and without more trees a larger data set needs one more round.
+        Without more trees, a larger data set needs one more round for the same recall.
         """
         return replace(self, trees=self.trees + 2 * max(0, (n // FOREST_ROWS).bit_length() - 1))
 
