@@ -180,7 +180,7 @@ void SampledLayout::run_sweeps(Matrix learning_rates, ThreadTeam& team) {
         scratch.emplace_back(most_block_edges_, dim_);
         views.push_back(scratch.back().view);
     }
-    const LayoutLaw law{options_.force, {options_.space, options_.space_values.data()}};
+    const LayoutLaw law{options_.force, {options_.space, options_.space_values.data(), options_.space_function.get()}};
     for (Size t = 0; t < learning_rates.rows; ++t) {
         LayoutSweep sweep;
         sweep.number = sweep_;

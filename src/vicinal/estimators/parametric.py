@@ -381,7 +381,7 @@ class ParametricUMAP(ParametricParameters):
         if FILE_NAMES["model"] not in state:
             return
         # The parameters may have been changed after the fit; files of version 0.1 do not say so.
-        made_by = vars(self).get("_fit_params", self.get_params(deep=False))
+        made_by = vars(self).get("_fit_params", self._settings())
         self._fit_params = {name: made_by[name] for name in NETWORKS}
         try:
             self.map_ = ParametricMap.from_state(state, **self._fit_params, device=self.device)

@@ -417,7 +417,7 @@ class ProgressiveUMAP(Estimator):
         return GrowingMap(search, growth)
 
     def _adopt(self, grown: GrowingMap) -> None:
-        self._fit_params = self.get_params(deep=False)
+        self._fit_params = self._settings()
         self._map = grown
 
     def _placement_seed(self) -> int:

@@ -158,6 +158,8 @@ class _Encoder:
             value = value.item()
         if value is None or type(value) in (bool, int, str):
             return value
+        if value is np.random:  # as a random state it means what None means: NumPy's global generator
+            return None
         if type(value) is float:
             return value if np.isfinite(value) else {"float": repr(value)}
         if isinstance(value, np.ndarray):

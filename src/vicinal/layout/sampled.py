@@ -37,7 +37,8 @@ class _SampledLayout:
     ) -> None:
         self.forces = forces
         self.schedule = schedule
-        self.n_jobs = n_jobs
+        # A Python function can be called by one thread at a time.
+        self.n_jobs = n_jobs if forces.space.function is None else 1
         self._engine = engine
         self._shape = shape
 
@@ -312,7 +313,10 @@ def _options(
 ) -> cpu.LayoutOptions:
     options = cpu.LayoutOptions()
     options.set_force(forces.kind, forces.kernel.a, forces.kernel.b, schedule.repulsion_strength)
-    options.set_space(forces.space.kind, list(forces.space.values), n_components)
+    if forces.space.function is None:
+        options.set_space(forces.space.kind, list(forces.space.values), n_components)
+    else:
+        options.set_space_function(forces.space.evaluate)
     options.negatives = schedule.negative_sample_rate
     options.pulls = pulls
     options.firings_per_sweep = min(1.0, schedule.firings / schedule.sweeps)

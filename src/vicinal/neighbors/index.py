@@ -9,7 +9,7 @@ import numpy as np
 
 from vicinal.neighbors import policy
 from vicinal.neighbors.engine import DenseEngine, SparseEngine
-from vicinal.neighbors.metrics import Keywords, Rows, allows_nan, fit_metric, is_sparse
+from vicinal.neighbors.metrics import Keywords, Rows, fit_metric, is_sparse, required_finite
 from vicinal.neighbors.policy import Method as Method
 from vicinal.neighbors.policy import SearchOptions
 from vicinal.neighbors.rows import as_rows, check_rows
@@ -76,7 +76,7 @@ class NeighborIndex:
         rows = as_rows(X)
         if rows.ndim != 2:
             raise ValueError(f"X must be 2-D, got {rows.ndim} dimensions")
-        largest = check_rows(rows, jobs, allow_nan=allows_nan(metric))
+        largest = check_rows(rows, jobs, finite=required_finite(metric))
         self._set(rows, metric, metric_kwds, seed, jobs, largest)
 
     @classmethod
@@ -177,7 +177,7 @@ class NeighborIndex:
             raise TypeError("queries must be sparse if the rows of the index are, and dense if they are dense")
         if not 1 <= k <= n:
             raise ValueError(f"k must lie between 1 and the number of rows ({n}), got {k}")
-        largest = check_rows(queries, self.n_jobs, allow_nan=allows_nan(self.metric), name="Q")
+        largest = check_rows(queries, self.n_jobs, finite=required_finite(self.metric), name="Q")
         self._metric.check_domain(queries)
         if is_sparse(self.X):
             exact = self._sparse.additive or n <= policy.EXACT_EVALUATED_ROWS

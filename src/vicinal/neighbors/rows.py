@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends import cpu
-from vicinal.neighbors.metrics import Rows, is_sparse
+from vicinal.neighbors.metrics import Finite, Rows, is_sparse
 from vicinal.runtime.inputs import check_input
 
 
@@ -60,8 +60,8 @@ def scan_rows(X: Rows, n_jobs: int = -1, *, allow_nan: bool = False) -> tuple[fl
     return largest, int(np.searchsorted(X.indptr, int(np.argmax(faulty)), side="right")) - 1
 
 
-def check_rows(X: Rows, n_jobs: int = -1, *, allow_nan: bool = False, name: str = "X") -> float:
-    """Check that all values are finite, in one pass over the rows.
+def check_rows(X: Rows, n_jobs: int = -1, *, finite: Finite = True, name: str = "X") -> float:
+    """Check the values, in one pass over the rows.
 
     Parameters
     ----------
@@ -69,8 +69,8 @@ def check_rows(X: Rows, n_jobs: int = -1, *, allow_nan: bool = False, name: str 
         Rows as ``as_rows`` returns them.
     n_jobs : int
         Number of threads, -1 for all processors.
-    allow_nan : bool
-        Whether NaN stands for a missing value.
+    finite : bool or "allow-nan"
+        True requires finite values, "allow-nan" accepts NaN too, False accepts anything.
     name : str
         Name of the argument in the error message.
 
@@ -85,8 +85,9 @@ def check_rows(X: Rows, n_jobs: int = -1, *, allow_nan: bool = False, name: str 
     ValueError
         If a value is infinite or an unexpected NaN. The message names the first such row.
     """
+    allow_nan = finite is not True
     largest, bad = scan_rows(X, n_jobs, allow_nan=allow_nan)
-    if bad >= 0:
+    if bad >= 0 and finite:
         values = X.data[X.indptr[bad] : X.indptr[bad + 1]] if is_sparse(X) else X[bad]
         is_nan = bool(np.isnan(values).any()) and not allow_nan
         what = "NaN" if is_nan else "infinity (inf), or a value too large for float32"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from vicinal.neighbors.duplicates import DuplicateRows
 from vicinal.neighbors.index import NeighborIndex
-from vicinal.neighbors.metrics import Rows, allows_nan, is_sparse
+from vicinal.neighbors.metrics import Rows, allows_nan, is_sparse, required_finite
 from vicinal.neighbors.online import OnlineNeighbors
 from vicinal.neighbors.policy import Method
 from vicinal.neighbors.precomputed import check_distances, neighbors_from_distances, query_from_distances
@@ -117,7 +117,9 @@ class TrainingRows(_Rows):
     @property
     def coordinates(self) -> NDArray[np.float32] | None:
         """The rows as a dense array without missing values, or None."""
-        return None if is_sparse(self.rows) or allows_nan(self.metric) else self.rows
+        if is_sparse(self.rows) or allows_nan(self.metric):
+            return None
+        return self.rows if required_finite(self.metric) or np.isfinite(self.rows).all() else None
 
     def neighbors(self, k: int, method: Method = "auto", *, known: Neighbors | None = None) -> Neighbors:
         """Return the k nearest rows of every row; a ``given`` table is returned as it is.
