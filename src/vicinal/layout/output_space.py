@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vicinal.backends import cpu
+
 Floats = NDArray[np.float64]
 Points = NDArray[np.float32]
 
@@ -60,8 +62,11 @@ class OutputSpace:
         return places.astype(np.float32)
 
     def evaluate(self, heads: Points, tails: Points) -> tuple[Points, Points]:
-        """Call the function for each pair of rows; return the distances and the gradients."""
-        assert self.function is not None
+        """Return the distance of each pair of rows, and its gradient with respect to the head."""
+        if self.function is None:
+            d2, half = cpu.space_table(heads, tails, self.kind, list(self.values))
+            d = np.sqrt(d2)
+            return d, np.divide(half, d[:, None], out=np.zeros_like(half), where=d[:, None] > 0)
         distances, gradients = np.empty(len(heads), dtype=np.float32), np.empty_like(heads)
         for i, (head, tail) in enumerate(zip(heads, tails, strict=True)):
             result = self.function(head, tail)
@@ -79,7 +84,7 @@ EUCLIDEAN = OutputSpace()
 
 def output_space(metric: Any, keywords: dict[str, Any] | None, n_components: int) -> OutputSpace:
     """Return the space of ``output_metric`` and ``output_metric_kwds``, or raise a ValueError that lists the names."""
-    if callable(metric):
+    if callable(metric) and not isinstance(metric, str):
         return _called(partial(metric, **(keywords or {})), n_components)
     if not isinstance(metric, str) or metric not in OUTPUT_METRICS:
         raise ValueError(

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vicinal.neighbors import policy
 from vicinal.neighbors.engine import DenseEngine, SparseEngine
@@ -169,24 +170,45 @@ class NeighborIndex:
         Neighbors
             A table of m rows.
         """
+        n = self.X.shape[0]
+        if not 1 <= k <= n:
+            raise ValueError(f"k must lie between 1 and the number of rows ({n}), got {k}")
+        prepared = self._prepared_queries(Q)
+        if is_sparse(self.X):
+            exact = self._sparse.additive or n <= policy.EXACT_EVALUATED_ROWS
+            return self._sparse.query(prepared, k, policy.sparse_budget(exact), policy.sparse_pool(k))
+        pool = policy.query_pool(k, n)
+        if n <= self._exact_rows():
+            return self._dense.query_all(prepared, k, pool)
+        return self._dense.query_along(prepared, k, pool, graph, policy.QUERY_TREES, share)
+
+    def distances(self, Q: Any) -> NDArray[np.float32]:
+        """Return the distances of rows to all rows of the index, as an array [rows of Q, rows of the index].
+
+        Pairs that cannot be compared are infinitely far apart.
+        """
+        prepared, n = self._prepared_queries(Q), self.X.shape[0]
+        if is_sparse(self.X):
+            found = self._sparse.query(prepared, n, policy.sparse_budget(exact=True), n)
+        else:
+            found = self._dense.query_all(prepared, n, n)
+        table = np.full((found.n, n), np.inf, dtype=np.float32)
+        there = found.index >= 0
+        table[np.nonzero(there)[0], found.index[there]] = found.distance[there]
+        return table
+
+    def _prepared_queries(self, Q: Any) -> Rows:
+        """Check rows against those of the index, and prepare them for the metric."""
         queries = as_rows(Q, "Q")
-        n, d = self.X.shape
+        d = self.X.shape[1]
         if queries.ndim != 2 or queries.shape[1] != d:
             raise ValueError(f"queries must have the {d} columns of the rows, got shape {queries.shape}")
         if is_sparse(queries) != is_sparse(self.X):
             raise TypeError("queries must be sparse if the rows of the index are, and dense if they are dense")
-        if not 1 <= k <= n:
-            raise ValueError(f"k must lie between 1 and the number of rows ({n}), got {k}")
         largest = check_rows(queries, self.n_jobs, finite=required_finite(self.metric), name="Q")
         self._metric.check_domain(queries)
-        if is_sparse(self.X):
-            exact = self._sparse.additive or n <= policy.EXACT_EVALUATED_ROWS
-            prepared = self._sparse.preparation.rows(queries, largest)
-            return self._sparse.query(prepared, k, policy.sparse_budget(exact), policy.sparse_pool(k))
-        prepared, pool = self._dense.preparation.rows(queries, largest), policy.query_pool(k, n)
-        if n <= self._exact_rows():
-            return self._dense.query_all(prepared, k, pool)
-        return self._dense.query_along(prepared, k, pool, graph, policy.QUERY_TREES, share)
+        engine = self._sparse if is_sparse(self.X) else self._dense
+        return engine.preparation.rows(queries, largest)
 
     def is_exact(self, k: int) -> bool:
         """Tell whether ``search(k)`` compares all pairs of rows because that is faster."""
