@@ -22,6 +22,7 @@ NAMES = {
     "distances": ["euclidean", "cosine_grad", "named_distances", "pairwise_special_metric"],
     "parametric_umap": ["ParametricUMAP", "load_ParametricUMAP"],
     "spectral": ["spectral_layout", "tswspectral_layout"],
+    "plot": ["points", "connectivity", "diagnostic", "interactive", "show", "output_notebook"],
     "umap_": ["UMAP", "make_epochs_per_sample", "INT32_MAX"],
     "utils": ["disconnected_vertices", "average_nn_distance", "csr_unique", "submatrix", "ts"],
 }
