@@ -125,7 +125,7 @@ def time_single_rows(model: Any, rows: np.ndarray) -> list[float]:
 
 
 def seeds(job: Job, system: System) -> Report:
-    """Make one map per seed and time each fit; with `warm_rows` after a fit that is not counted, with `neighbors` on that table."""
+    """Make one map per seed, on the table `neighbors` if given, and time each fit; `warm_rows`: fit these first."""
     system.load()
     data = read_rows(job, 0, job["rows"])
     options: dict[str, Any] = metric_option(job)
