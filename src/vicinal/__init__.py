@@ -42,7 +42,7 @@ _HOME = {
 }
 # Packages and modules that are attributes of the package; some have a shorter name than their path.
 _PACKAGES = (
-    "backends", "cli", "compat", "estimators", "files", "graph", "initialize", "layout", "maps", "neighbors",
+    "backends", "cli", "cluster", "compat", "estimators", "files", "graph", "initialize", "layout", "maps", "neighbors",
     "parametric", "plot", "quality", "runtime", "umap_", "viewer",
 )  # fmt: skip
 _MODULES = {name: name for name in _PACKAGES} | {
