@@ -9,11 +9,12 @@ again by Dask.
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -117,13 +118,24 @@ def _taken(arrays: dict[str, Array], rows: Rows | None, first: int, stop: int) -
     return taken if rows is None else taken | rows_as_arrays(rows[first:stop].copy())
 
 
+class ScratchDirectory:
+    """A directory that is removed when this object is gone. Other processes receive its path only."""
+
+    def __init__(self, parent: str | None) -> None:
+        self.path = tempfile.mkdtemp(prefix="vicinal-", dir=parent or dask.config.get("temporary-directory", None))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return str, (self.path,)
+
+
 @dataclass(frozen=True, eq=False)
 class Engine:
     """The scheduler of a fit.
 
     ``workers`` are the addresses of the processes (one empty name without a client) and ``threads`` the threads of
-    each. ``task_jobs`` is how many of them one of many tasks uses. The directory is removed when the engine is gone:
-    results that refer to it keep the engine.
+    each. ``task_jobs`` is how many of them one of many tasks uses. ``held`` keeps the files of results: who refers to
+    such files refers to it.
     """
 
     client: Any
@@ -131,27 +143,26 @@ class Engine:
     threads: int
     task_jobs: int
     shelf: Shelf
+    held: ScratchDirectory | None
     memory: float | None = None
-    _removal: list[Any] = field(default_factory=list)
 
     @classmethod
     def current(cls, n_jobs: int, memory: float | None = None) -> Engine:
         """Return the engine of the current client, or of Dask's threads; ``memory`` limits all processes together."""
-        client = _client()
+        client = current_client()
         if client is None:
-            one_at_a_time = memory is not None
-            engine = cls(None, [""], n_jobs, n_jobs if one_at_a_time else 1, Shelf(_scratch_directory(None)), memory)
-        else:
-            threads = client.nthreads()
-            if not threads:
-                raise RuntimeError(f"the Dask client {client} has no workers")
-            local = all(_host(address) in LOCAL_HOSTS or address.startswith("inproc") for address in threads)
-            chosen = dask.config.get("vicinal.directory", None)
-            shelf = Shelf(_scratch_directory(chosen) if local or chosen is not None else None)
-            engine = cls(client, sorted(threads), min(threads.values()), 1, shelf, memory)
-        if engine.shelf.directory is not None:
-            engine._removal.append(weakref.finalize(engine, _remove, engine.shelf.directory))
-        return engine
+            held = ScratchDirectory(None)
+            # With a limit, one task at a time uses all threads.
+            return cls(None, [""], n_jobs, 1 if memory is None else n_jobs, Shelf(held.path), held, memory)
+        threads = client.nthreads()
+        if not threads:
+            raise RuntimeError(f"the Dask client {client} has no workers")
+        local = all(_host(address) in LOCAL_HOSTS or address.startswith("inproc") for address in threads)
+        chosen = dask.config.get("vicinal.directory", None)
+        if not local and chosen is None:
+            return cls(client, sorted(threads), min(threads.values()), 1, Shelf(), None, memory)
+        held = ScratchDirectory(chosen)
+        return cls(client, sorted(threads), min(threads.values()), 1, Shelf(held.path), held, memory)
 
     def run(self, tasks: Sequence[Any]) -> list[Any]:
         """Compute tasks; their results stay where they were made. Raise the first error."""
@@ -205,7 +216,7 @@ def _key(name: str) -> str:
     return f"{name}-{os.urandom(6).hex()}"
 
 
-def _client() -> Any:
+def current_client() -> Any:
     """Return the current client, or None. Without distributed imported by the user, there is none."""
     distributed = sys.modules.get("distributed")
     if distributed is None:
@@ -221,13 +232,3 @@ def _client() -> Any:
 
 def _host(address: str) -> str:
     return address.split("://")[-1].rsplit(":", 1)[0].strip("[]")
-
-
-def _scratch_directory(parent: str | None) -> str:
-    return tempfile.mkdtemp(prefix="vicinal-", dir=parent or dask.config.get("temporary-directory", None))
-
-
-def _remove(directory: str) -> None:
-    import shutil
-
-    shutil.rmtree(directory, ignore_errors=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import dask.array as da
@@ -22,6 +23,7 @@ from vicinal.neighbors.rows import as_rows
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingRows
 from vicinal.runtime.cached import cached
+from vicinal.runtime.memory import readable
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,27 +61,32 @@ class ClusterMap:
     @property
     def neighbors(self) -> PartedTable:
         """The neighbor table."""
-        arrays = [
-            _parted(self.parts.parts, self.parts.bounds, name, (self.parts.k,), dtype)
-            for name, dtype in (("index", np.int32), ("distance", np.float32))
-        ]
-        return PartedTable(*arrays)
+        return parted_table(self.parts, self.engine, self.data.array.chunks[0])
 
     @property
     def graph(self) -> PartedGraph:
         """The graph."""
-        return PartedGraph(self.graph_parts)
+        return PartedGraph(self.graph_parts, self.engine)
 
     @cached
     def gathered(self) -> FittedMap:
         """The map as a local fit would return it, in the memory of this process."""
-        parts, n = self.engine.values(self.parts.parts), self.data.n
-        table = Neighbors(*(np.concatenate([part.load(name) for part in parts]) for name in ("index", "distance")))
+        n, k = self.data.n, self.parts.k
+        needed = 4.0 * n * self.data.d + 12.0 * self.graph_parts.n_edges + n * (8.0 * k + 64.0)
+        if self.engine.memory is not None and needed > self.engine.memory:
+            raise MemoryError(
+                f"the map of {n} rows takes {readable(needed)} in one memory, more than "
+                f"memory_limit={readable(self.engine.memory)}; embedding_ and graph_ stay in parts"
+            )
+        parts = self.engine.values(self.parts.parts)
+        index, distance = (np.concatenate([part.load(name) for part in parts]) for name in ("index", "distance"))
+        table = Neighbors(index, distance)
         graph = joined_graph(self.engine.values(self.graph_parts.parts), n)
         rows = as_rows(self.data.array.compute())
         data = TrainingRows(rows, self.search.metric, self.search.metric_kwds, self.seed, self.engine.threads)
         places = None if self.embedding is None else np.asarray(self.embedding.compute())
-        return FittedMap(data, self.recipe, self.facts, table, graph, graph, places, self.seed, report=self.report)
+        report = replace(self.report, snapshots=tuple(one.compute() for one in self.report.snapshots))
+        return FittedMap(data, self.recipe, self.facts, table, graph, graph, places, self.seed, report=report)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +94,7 @@ class PartedGraph:
     """A graph whose parts stay where they are."""
 
     parts: GraphParts
+    engine: Engine
 
     @property
     def n_tails(self) -> int:
@@ -97,30 +105,40 @@ class PartedGraph:
         n, bounds = self.parts.n, self.parts.bounds
         meta = csr_matrix((0, 0), dtype=np.float32)
         blocks = [
-            da.from_delayed(delayed(_matrix)(part, n), shape=(int(stop - first), n), meta=meta)
-            for part, first, stop in zip(self.parts.parts, bounds[:-1], bounds[1:], strict=True)
+            da.from_delayed(delayed(_matrix)(part, n, self.engine.held), shape=(stop - first, n), meta=meta)
+            for part, (first, stop) in zip(self.parts.parts, pairwise(bounds.tolist()), strict=True)
         ]
         return da.concatenate(blocks)
 
 
-def _matrix(part: Kept, n: int) -> csr_matrix:
+def _matrix(part: Kept, n: int, held: Any) -> csr_matrix:
     return load_graph(part, n).to_scipy()
 
 
-def _parted(parts: list[Any], bounds: Any, name: str, shape: tuple[int, ...], dtype: Any) -> Any:
-    blocks = [
-        da.from_delayed(delayed(Kept.load)(part, name), shape=(int(stop - first), *shape), dtype=dtype)
-        for part, first, stop in zip(parts, bounds[:-1], bounds[1:], strict=True)
-    ]
-    return da.concatenate(blocks)
+def parted_table(table: NeighborParts, engine: Engine, chunks: tuple[int, ...]) -> PartedTable:
+    """Return a table in parts as Dask arrays with the given row chunks."""
+
+    def joined(name: str, dtype: Any) -> Any:
+        blocks = [
+            da.from_delayed(delayed(_loaded)(part, name, engine.held), shape=(stop - first, table.k), dtype=dtype)
+            for part, (first, stop) in zip(table.parts, pairwise(table.bounds.tolist()), strict=True)
+        ]
+        return da.concatenate(blocks).rechunk((chunks, (table.k,)))
+
+    return PartedTable(joined("index", np.int32), joined("distance", np.float32))
+
+
+def _loaded(part: Kept, name: str, held: Any) -> Any:
+    """Return an array of a part. ``held`` keeps the files as long as the task can be asked for."""
+    return part.load(name)
 
 
 def stacked(parts: list[Any], bounds: Any, n_components: int, chunks: tuple[int, ...]) -> Any:
     """Return places in parts as one Dask array with the given row chunks."""
     blocks = [
-        da.from_delayed(part, shape=(int(stop - first), n_components), dtype=np.float32)
+        da.from_delayed(part, shape=(stop - first, n_components), dtype=np.float32)
         if not isinstance(part, np.ndarray)
         else da.from_array(part, chunks=-1)
-        for part, first, stop in zip(parts, bounds[:-1], bounds[1:], strict=True)
+        for part, (first, stop) in zip(parts, pairwise(bounds.tolist()), strict=True)
     ]
     return da.concatenate(blocks).rechunk((chunks, (n_components,)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import dask.array as da
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,6 +33,10 @@ class DaskRows:
     spans: list[Span]
 
     @property
+    def rows(self) -> Any:
+        return self.array
+
+    @property
     def n(self) -> int:
         return int(self.array.shape[0])
 
@@ -48,13 +51,15 @@ class DaskRows:
     @property
     def largest_chunk(self) -> int:
         """Bytes of the largest chunk as float32."""
-        return 4 * self.d * max(self.array.chunks[0])
+        return 4 * self.d * int(max(self.array.chunks[0]))
 
     @classmethod
     def of(cls, X: Any) -> DaskRows:
         """Check shape, type and chunks of a Dask array or data frame; nothing is computed but unknown chunk sizes."""
         if hasattr(X, "to_dask_array"):
             X = X.to_dask_array(lengths=True)
+        if not hasattr(X, "to_delayed") or not hasattr(X, "chunks"):
+            raise TypeError(f"X must be a Dask array or data frame, got {type(X).__module__}.{type(X).__name__}")
         if X.ndim != 2:
             raise ValueError(f"X must be 2-D, got a Dask array of {X.ndim} dimensions")
         if any(np.isnan(size) for size in X.chunks[0]):
@@ -115,8 +120,3 @@ def scan_block(chunks: list[Any], span: Span, wanted: NDArray[np.int64]) -> Rows
         low, high = np.searchsorted(wanted, [first, first + rows.shape[0]])
         taken.append(rows[wanted[low:high] - first])
     return joined_rows(taken)
-
-
-def is_dask(X: Any) -> bool:
-    """Tell whether X is a Dask array or data frame."""
-    return isinstance(X, da.Array) or hasattr(X, "to_dask_array")

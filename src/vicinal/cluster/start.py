@@ -85,7 +85,7 @@ def joined_graph(parts: list[Kept], n: int) -> Graph:
 
 
 def _slice(places: Places, first: int, stop: int) -> Places:
-    return places[first:stop].copy()
+    return np.array(places[first:stop])
 
 
 def _drawn(bounds: NDArray[np.int64], part: int, n_components: int, seed: int) -> Places:
@@ -100,7 +100,8 @@ def _drawn(bounds: NDArray[np.int64], part: int, n_components: int, seed: int) -
 
 def _landmarks(parts: list[Kept]) -> NDArray[np.int32]:
     """Return the landmark of every row."""
-    return np.concatenate([part.load("landmark") for part in parts])
+    landmarks: NDArray[np.int32] = np.concatenate([part.load("landmark") for part in parts])
+    return landmarks
 
 
 def _between_groups(
