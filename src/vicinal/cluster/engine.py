@@ -206,13 +206,14 @@ def task(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     """Return a function that makes a task of every call; ``name`` is what Dask's dashboard shows."""
 
     def make(*args: Any, **kwargs: Any) -> Any:
-        made = delayed(function, pure=False, traverse=True)(*args, **kwargs, dask_key_name=_key(name))
+        made = delayed(function, pure=False, traverse=True)(*args, **kwargs, dask_key_name=new_key(name))
         return made
 
     return make
 
 
-def _key(name: str) -> str:
+def new_key(name: str) -> str:
+    """Return a name that no other task has."""
     return f"{name}-{os.urandom(6).hex()}"
 
 

@@ -85,7 +85,7 @@ class ClusterMap:
         rows = as_rows(self.data.array.compute())
         data = TrainingRows(rows, self.search.metric, self.search.metric_kwds, self.seed, self.engine.threads)
         places = None if self.embedding is None else np.asarray(self.embedding.compute())
-        report = replace(self.report, snapshots=tuple(one.compute() for one in self.report.snapshots))
+        report = replace(self.report, snapshots=tuple(np.asarray(one) for one in self.report.snapshots))
         return FittedMap(data, self.recipe, self.facts, table, graph, graph, places, self.seed, report=report)
 
 

@@ -177,4 +177,5 @@ def _spread(
         ]
     )[: stop - first]
     width = np.where(high > low, high - low, 1.0)
-    return (EXTENT * (places - low) / width + noise).astype(np.float32)
+    spread: Places = (EXTENT * (places - low) / width + noise).astype(np.float32)
+    return spread
