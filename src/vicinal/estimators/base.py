@@ -19,7 +19,7 @@ from vicinal.neighbors.metrics import PRECOMPUTED, Rows, allows_nan
 from vicinal.neighbors.rows import as_rows, check_rows
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingData, TrainingDistances, TrainingRows
-from vicinal.runtime.inputs import check_input
+from vicinal.runtime.inputs import check_input, is_dask
 from vicinal.runtime.jobs import resolve_n_jobs
 from vicinal.runtime.memory import InputShape, Ledger, check_limit
 from vicinal.runtime.parameters import check_parameters
@@ -27,6 +27,7 @@ from vicinal.runtime.progress import Progress
 
 if TYPE_CHECKING:
     Method = TypeVar("Method", bound=Callable[..., Any])
+    Self = TypeVar("Self", bound="Estimator")
 
 MOST_ROWS = 2**31 - 1  # row numbers are 32-bit
 
@@ -46,6 +47,24 @@ def whole_or_nothing(method: Method) -> Method:
             vars(self).clear()
             vars(self).update(before)
             raise
+
+    return wrapped  # type: ignore[return-value]
+
+
+def over_blocks(method: Method) -> Method:
+    """Make a method that takes rows map over the blocks of a Dask array, each of which is rows in memory."""
+
+    @functools.wraps(method)
+    def wrapped(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        if not is_dask(X):
+            return method(self, X, *args, **kwargs)
+        require_fitted(self)
+        from vicinal.cluster.placement import transform_blocks
+
+        def transform(model: Any, rows: Any) -> Any:
+            return method(model, rows, *args, **kwargs)
+
+        return transform_blocks(self.in_memory(), transform, X, self._n_features_out)
 
     return wrapped  # type: ignore[return-value]
 
@@ -154,6 +173,10 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         known = isinstance(data, TrainingRows) and allows_nan(data.metric)
         pairwise = isinstance(data, TrainingDistances)
         return self._check_rows(X, reset=False, sparse=True, allow_nan=known, check_finite=not pairwise)
+
+    def in_memory(self: Self) -> Self:
+        """Return the model with everything that it learned in the memory of this process; it may be this model."""
+        return self
 
     # Memory
 
