@@ -32,7 +32,7 @@ _HOME = {
     "UMAP": "estimators.umap",
     "entropic_graph": "graph.entropic",
     "estimate_memory": "estimators.memory",
-    "find_neighbors": "neighbors.index",
+    "find_neighbors": "cluster.search",
     "fit_ab": "layout.kernel",
     "fuzzy_graph": "graph.fuzzy",
     "load": "files.models",
@@ -42,7 +42,7 @@ _HOME = {
 }
 # Packages and modules that are attributes of the package; some have a shorter name than their path.
 _PACKAGES = (
-    "backends", "cli", "compat", "estimators", "files", "graph", "initialize", "layout", "maps", "neighbors",
+    "backends", "cli", "cluster", "compat", "estimators", "files", "graph", "initialize", "layout", "maps", "neighbors",
     "parametric", "plot", "quality", "runtime", "umap_", "viewer",
 )  # fmt: skip
 # umap-learn's modules. They can be imported by its names too ("import vicinal.spectral"), as the path below says.
@@ -63,6 +63,7 @@ __all__ = sorted(_HOME)
 __path__.append(f"{__path__[0]}/compat")
 
 if TYPE_CHECKING:
+    from vicinal.cluster.search import find_neighbors as find_neighbors
     from vicinal.estimators.aligned import AlignedUMAP as AlignedUMAP
     from vicinal.estimators.densmap import DensMAP as DensMAP
     from vicinal.estimators.kneighbors import KNeighborsTransformer as KNeighborsTransformer
@@ -87,7 +88,6 @@ if TYPE_CHECKING:
     from vicinal.layout.sampled import Layout as Layout
     from vicinal.layout.schedule import Schedule as Schedule
     from vicinal.neighbors.index import NeighborIndex as NeighborIndex
-    from vicinal.neighbors.index import find_neighbors as find_neighbors
     from vicinal.neighbors.online import OnlineNeighbors as OnlineNeighbors
     from vicinal.neighbors.table import Neighbors as Neighbors
 

@@ -20,7 +20,7 @@ from vicinal.neighbors.metrics import PRECOMPUTED, Finite, Rows, allows_nan, req
 from vicinal.neighbors.rows import as_rows, check_rows
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingData, TrainingDistances, TrainingRows
-from vicinal.runtime.inputs import check_input
+from vicinal.runtime.inputs import check_input, is_dask
 from vicinal.runtime.jobs import resolve_n_jobs
 from vicinal.runtime.memory import InputShape, Ledger, check_limit
 from vicinal.runtime.parameters import check_parameters
@@ -28,8 +28,7 @@ from vicinal.runtime.progress import Progress
 
 if TYPE_CHECKING:
     Method = TypeVar("Method", bound=Callable[..., Any])
-
-Self = TypeVar("Self", bound="Estimator")
+    Self = TypeVar("Self", bound="Estimator")
 
 MOST_ROWS = 2**31 - 1  # row numbers are 32-bit
 
@@ -49,6 +48,24 @@ def whole_or_nothing(method: Method) -> Method:
             vars(self).clear()
             vars(self).update(before)
             raise
+
+    return wrapped  # type: ignore[return-value]
+
+
+def over_blocks(method: Method) -> Method:
+    """Make a method that takes rows map over the blocks of a Dask array, each of which is rows in memory."""
+
+    @functools.wraps(method)
+    def wrapped(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        if not is_dask(X):
+            return method(self, X, *args, **kwargs)
+        require_fitted(self)
+        from vicinal.cluster.placement import transform_blocks
+
+        def transform(model: Any, rows: Any) -> Any:
+            return method(model, rows, *args, **kwargs)
+
+        return transform_blocks(self.in_memory(), transform, X, self._n_features_out)
 
     return wrapped  # type: ignore[return-value]
 
@@ -169,6 +186,10 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Check rows against the data and the metric of a fit, whatever the parameters are by now."""
         finite = accepted_finite(ensure_all_finite, data.metric) if isinstance(data, TrainingRows) else False
         return self._check_rows(X, reset=False, sparse=True, finite=finite)
+
+    def in_memory(self: Self) -> Self:
+        """Return the model with everything that it learned in the memory of this process; it may be this model."""
+        return self
 
     # Memory
 

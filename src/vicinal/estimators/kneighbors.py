@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from vicinal.estimators.base import Estimator, random_seed, require_fitted, whole_or_nothing
+from vicinal.estimators.base import Estimator, over_blocks, random_seed, require_fitted, whole_or_nothing
 from vicinal.estimators.legacy import upgraded
 from vicinal.graph.fuzzy import fuzzy_graph
 from vicinal.maps.fitted import FittedNeighbors
@@ -106,6 +106,7 @@ class KNeighborsTransformer(Estimator):
         self.neighbors_ = FittedNeighbors(data, neighbors, search_graph)
         return self
 
+    @over_blocks
     def transform(self, X: Any) -> csr_matrix:
         """Return the graph [rows of X, fitted rows], entries sorted by distance, then by row.
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.estimators.base import Estimator, require_fitted
+from vicinal.estimators.base import Estimator, over_blocks, random_seed, require_fitted
 from vicinal.estimators.legacy import upgraded
 from vicinal.estimators.settings import given_knn
 from vicinal.estimators.umap_names import SET_PARAMETERS, SMALL_DATA, FromMap, SearchIndex
@@ -30,7 +31,7 @@ class MapEstimator(Estimator):
     ``map_`` holds everything that a fit learned; the other results are parts of it.
     """
 
-    map_: FittedMap
+    map_: FittedMap  # of a Dask array a ClusterMap, which has Dask arrays under the same names
     _given_embedding: NDArray[np.float32]
 
     def _recipe(self, n: int, seed: int) -> Recipe:
@@ -51,6 +52,7 @@ class MapEstimator(Estimator):
         """Fit the model and return ``embedding_``."""
         return self.fit(X, y, **fit_params).embedding_
 
+    @over_blocks
     def transform(self, X: Any) -> Any:
         """Return the places of rows in the fitted map, which stays as it is.
 
@@ -58,7 +60,7 @@ class MapEstimator(Estimator):
         depends on that row alone.
         """
         self._require_map()
-        return place(self.map_, self.check_new_rows(X))
+        return place(self.local_map, self.check_new_rows(X))
 
     def check_new_rows(self, X: Any, ensure_all_finite: Finite = True) -> Rows:
         """Check rows for ``transform`` and return them as float32, dense or sparse.
@@ -66,12 +68,48 @@ class MapEstimator(Estimator):
         They are checked against the data and the metric of the fit.
         """
         self._require_map()
-        return self._check_new_rows(X, self.map_.data, ensure_all_finite)
+        return self._check_new_rows(X, self.local_map.data, ensure_all_finite)
 
     def add_memory(self, ledger: Ledger, shape: InputShape) -> None:
         """Add what a fit takes, part by part."""
         searched = given_knn(getattr(self, "precomputed_knn", None)) is None
         add_map(ledger, shape, self._recipe(shape.n, 0), self.metric, init=self.init, searched=searched)
+
+    # Dask arrays
+
+    @property
+    def local_map(self) -> FittedMap:
+        """What a fit learned, in the memory of this process; a map of a Dask array is gathered on first use."""
+        fitted: Any = self.map_
+        local: FittedMap = fitted if isinstance(fitted, FittedMap) else fitted.gathered
+        return local
+
+    def in_memory(self: Self) -> Self:
+        """Return the model with everything that it learned in the memory of this process; it may be this model."""
+        if isinstance(self.map_, FittedMap):
+            return self
+        model = copy(self)
+        model.map_ = self.local_map
+        return model
+
+    def _fit_array(self: Self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Map the rows of a Dask array (:mod:`vicinal.cluster`)."""
+        from vicinal.cluster.fitting import array_inputs, fit_array
+
+        self._check_parameters()
+        seed = random_seed(self.random_state)
+        inputs = array_inputs(
+            X, lambda n: self._recipe(n, seed), self._settings(), y, sample_weight, seed, self._jobs()
+        )
+        fitted: Any = fit_array(inputs, self._progress())
+        return self.adopt_map(fitted)
+
+    def _check_parameters(self) -> None:
+        self._validate_params()
+
+    def _validate_parameters(self) -> None:
+        """Check the parameters, by umap-learn's name, for programs that put models together."""
+        self._check_parameters()
 
     # Results
 
@@ -88,7 +126,7 @@ class MapEstimator(Estimator):
     def embedding_(self, places: Any) -> None:
         """Move the points of a fitted map, or give a model that is put together the places of its ``_raw_data``."""
         given = np.require(places, np.float32, ["C", "A"])
-        fitted = vars(self).get("map_")
+        fitted = self.local_map if "map_" in vars(self) else None
         if given.ndim != 2 or (fitted is not None and given.shape != (fitted.data.n, fitted.recipe.n_components)):
             raise ValueError(f"embedding_ must have a place for every row, got shape {given.shape}")
         bad = ~np.isfinite(given).all(axis=1)
@@ -236,7 +274,7 @@ class MapEstimator(Estimator):
     def _state(self, include_data: bool) -> dict[str, Any]:
         state = super()._state(include_data)
         if "map_" in state:
-            fitted = state["map_"]
+            fitted = self.local_map
             state["map_"] = {one.name: getattr(fitted, one.name) for one in fields(fitted) if one.name != "recipe"}
         return state
 

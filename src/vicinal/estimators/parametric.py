@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.metadata_routing import UNUSED
 
-from vicinal.estimators.base import random_seed, require_fitted, whole_or_nothing
+from vicinal.estimators.base import over_blocks, random_seed, require_fitted, whole_or_nothing
 from vicinal.estimators.landmarks import LandmarkPairs, all_landmarks, chosen_rows
 from vicinal.estimators.parametric_map import FILE_NAMES, ParametricMap, model_file
 from vicinal.estimators.parametric_parameters import (
@@ -232,6 +232,7 @@ class ParametricUMAP(ParametricParameters):
     # umap-learn's argument is not metadata of the rows
     __metadata_request__transform = {"batch_size": UNUSED}  # noqa: RUF012
 
+    @over_blocks
     def transform(self, X: Any, batch_size: int | None = None) -> NDArray[np.float32]:
         """Return the points of rows, dense or sparse, or of images. The point of a row does not depend on other rows.
 

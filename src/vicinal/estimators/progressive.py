@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
-from vicinal.estimators.base import Estimator, random_seed, require_fitted, whole_or_nothing
+from vicinal.estimators.base import Estimator, over_blocks, random_seed, require_fitted, whole_or_nothing
 from vicinal.estimators.settings import check_curve, initializer_of, kernel_of
 from vicinal.estimators.umap import UMAP
 from vicinal.graph.supervision import Supervision
@@ -285,6 +285,7 @@ class ProgressiveUMAP(Estimator):
         """Fit the model and return ``embedding_``."""
         return self.fit(X, y).embedding_
 
+    @over_blocks
     def transform(self, X: Any) -> Any:
         """Return the places of rows in the map as it is, which they do not change; rows of the map have their own."""
         require_fitted(self)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from sklearn.utils.metadata_routing import UNUSED
 
-from vicinal.estimators.base import random_seed, whole_or_nothing
+from vicinal.estimators.base import over_blocks, random_seed, whole_or_nothing
 from vicinal.estimators.composed import difference, intersection, union
 from vicinal.estimators.map_estimator import MapEstimator
 from vicinal.estimators.settings import (
@@ -30,7 +30,7 @@ from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED, Finite, Row
 from vicinal.neighbors.rows import as_rows
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingRows
-from vicinal.runtime.inputs import check_input
+from vicinal.runtime.inputs import check_input, is_dask
 from vicinal.runtime.memory import ByteSize
 from vicinal.runtime.parameters import LEARNING_RATE, NEGATIVES, SEED, Interval, StrOptions
 
@@ -56,7 +56,7 @@ class UMAP(MapEstimator):
         The distance of the map: haversine, hyperboloid, manhattan, cosine and others; with ``output_metric_kwds``. A
         function of two points returns (distance, gradient) and is called for every pair, which is slow.
     n_epochs : int or list of int, optional
-        Default 500 up to 10,000 rows, 300 for more. If it is a list, ``embedding_list_`` holds the maps at these
+        Default 500 up to 30,000 rows, 300 for more. If it is a list, ``embedding_list_`` holds the maps at these
         epochs.
     learning_rate : float, default 1.0
         Rate of the first epoch; falls to 0 as (1 - e/n_epochs)^1.5.
@@ -282,7 +282,7 @@ class UMAP(MapEstimator):
 
         Parameters
         ----------
-        X : array or sparse matrix [rows, columns]
+        X : array, sparse matrix or Dask array [rows, columns]
             The rows, or with ``metric="precomputed"`` their distances.
         y : array [rows], optional
             Labels or numbers that shape the map; -1 (classes) and NaN mean unlabeled.
@@ -294,6 +294,10 @@ class UMAP(MapEstimator):
         fixed_mask, fixed_positions : arrays [rows] and [rows, n_components], optional
             Marked rows are put at their positions and stay there, bit for bit.
         """
+        if is_dask(X):
+            if fixed_mask is not None or fixed_positions is not None:
+                raise ValueError("fixed_mask and fixed_positions are not possible for a Dask array")
+            return self._fit_array(X, y, sample_weight)
         inputs = self.check_inputs(X, y, sample_weight, fixed_mask, fixed_positions, ensure_all_finite)
         return self.adopt_map(fit(inputs, self._progress()))
 
@@ -307,7 +311,7 @@ class UMAP(MapEstimator):
         ensure_all_finite: Finite = True,
     ) -> FitInputs:
         """Check parameters and arguments as ``fit`` does; return the input of :func:`vicinal.maps.fit`."""
-        self._validate_parameters()
+        self._check_parameters()
         seed = random_seed(self.random_state)
         data = self._check_training_data(X, seed, ensure_all_finite)
         n = data.n
@@ -326,6 +330,7 @@ class UMAP(MapEstimator):
             return self.graph_
         return (self.embedding_, self.rad_orig_, self.rad_emb_) if self.output_dens else self.embedding_
 
+    @over_blocks
     def transform(self, X: Any, ensure_all_finite: Finite = True) -> Any:
         """Return the places of rows in the fitted map, which stays as it is.
 
@@ -334,10 +339,10 @@ class UMAP(MapEstimator):
         ``ensure_all_finite`` as in :meth:`fit`.
         """
         self._require_map()
-        rows = self.check_new_rows(X, ensure_all_finite)
-        if self.map_.embedding is None:
-            return memberships(self.map_, rows).to_scipy()
-        return place(self.map_, rows)
+        rows, fitted = self.check_new_rows(X, ensure_all_finite), self.local_map
+        if fitted.embedding is None:
+            return memberships(fitted, rows).to_scipy()
+        return place(fitted, rows)
 
     def _require_map(self) -> None:
         if self._set_by_program():
@@ -351,15 +356,16 @@ class UMAP(MapEstimator):
     def inverse_transform(self, X: Any) -> Any:
         """Return rows that would lie at the given places, inside or outside of the map."""
         self._require_map()
-        data = self.map_.searched
+        fitted = self.local_map
+        data = fitted.searched
         if not isinstance(data, TrainingRows):
             raise ValueError("inverse_transform needs rows: a model of precomputed distances has none")
-        if self.map_.embedding is None:
+        if fitted.embedding is None:
             raise ValueError("inverse_transform needs a map: this model was fitted with transform_mode='graph'")
         check_input(X)
-        plan, k = self.map_.recipe.plan, self.map_.recipe.affinity.columns(data.n)
+        plan, k = fitted.recipe.plan, fitted.recipe.affinity.columns(data.n)
         assert isinstance(plan, SampledPlan)
-        places, kernel = self.map_.reference.places, plan.forces.kernel
+        places, kernel = fitted.reference.places, plan.forces.kernel
         return inverse_rows(X, places, data.rows, kernel, n_neighbors=k, n_jobs=data.n_jobs)
 
     @whole_or_nothing
@@ -370,7 +376,7 @@ class UMAP(MapEstimator):
         ``ensure_all_finite`` as in :meth:`fit`.
         """
         self._require_map()
-        fitted = self.map_
+        fitted = self.local_map
         if fitted.embedding is None:
             raise ValueError("update needs a map: this model was fitted with transform_mode='graph'")
         pairwise = not isinstance(fitted.data, TrainingRows)
@@ -386,7 +392,7 @@ class UMAP(MapEstimator):
         """``fit`` the first time, ``update`` from then on."""
         return self.update(X, y) if self.__sklearn_is_fitted__() else self.fit(X, y)
 
-    def _validate_parameters(self) -> None:
+    def _check_parameters(self) -> None:
         """Raise, naming the parameter, for what is wrong whatever the data is."""
         self._validate_params()
         if isinstance(self.metric, tuple) and not is_low_level(self.metric):

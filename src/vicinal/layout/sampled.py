@@ -157,7 +157,7 @@ class Layout(_SampledLayout):
         density: DensityTerm | None = None,
     ) -> None:
         places, forces = _as_places(graph, embedding), _as_forces(forces)
-        options = _options(forces, schedule, places.shape[1], seed)
+        options = layout_options(forces, schedule, places.shape[1], seed)
         engine = cpu.SampledLayout(
             graph.indptr, graph.indices, graph.weights, places, None, None, options, None, n_jobs
         )
@@ -212,7 +212,7 @@ class Placement(_SampledLayout):
         density: DensityTerm | None = None,
     ) -> None:
         places, forces = _as_places(graph, embedding), _as_forces(forces)
-        options = _options(forces, schedule, places.shape[1], seed, pulls=PULLS_BIPARTITE)
+        options = layout_options(forces, schedule, places.shape[1], seed, pulls=PULLS_BIPARTITE)
         engine = cpu.SampledLayout(
             graph.indptr,
             graph.indices,
@@ -271,9 +271,9 @@ class PartialLayout(_SampledLayout):
         seed: int = 0,
         n_jobs: int = -1,
     ) -> None:
-        _check_size(graph, embedding.shape[1])
+        check_size(graph.n_tails, embedding.shape[1])
         forces = _as_forces(forces)
-        options = _options(forces, schedule, embedding.shape[1], seed)
+        options = layout_options(forces, schedule, embedding.shape[1], seed)
         options.first_sweep = first_epoch * schedule.sweeps
         engine = cpu.SampledLayout.in_place(
             graph.indptr, graph.indices, graph.weights, embedding, options, heads, n_jobs
@@ -293,14 +293,14 @@ class PartialLayout(_SampledLayout):
 def _as_places(graph: Graph, embedding: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the places in the form that the backend takes."""
     places = np.ascontiguousarray(embedding, dtype=np.float32)
-    _check_size(graph, places.shape[1])
+    check_size(graph.n_tails, places.shape[1])
     return places
 
 
-def _check_size(graph: Graph, n_components: int) -> None:
-    # The backend addresses coordinates by 32-bit offsets, except in two dimensions.
-    if n_components != 2 and graph.n_tails * n_components >= 2**31:
-        raise ValueError(f"n_components={n_components} is too large for {graph.n_tails} rows")
+def check_size(n: int, n_components: int) -> None:
+    """Raise ValueError if the backend, which addresses coordinates by 32-bit offsets except in 2-D, cannot hold n."""
+    if n_components != 2 and n * n_components >= 2**31:
+        raise ValueError(f"n_components={n_components} is too large for {n} rows")
 
 
 def _as_forces(forces: Forces | Kernel) -> Forces:
@@ -308,9 +308,10 @@ def _as_forces(forces: Forces | Kernel) -> Forces:
     return Forces(forces) if isinstance(forces, Kernel) else forces
 
 
-def _options(
+def layout_options(
     forces: Forces, schedule: Schedule, n_components: int, seed: int, pulls: int = PULLS_SYMMETRIC
 ) -> cpu.LayoutOptions:
+    """Return the options of the backend."""
     options = cpu.LayoutOptions()
     options.set_force(forces.kind, forces.kernel.a, forces.kernel.b, schedule.repulsion_strength)
     if forces.space.function is None:

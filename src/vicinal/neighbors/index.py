@@ -13,6 +13,7 @@ from vicinal.neighbors.engine import DenseEngine, SparseEngine
 from vicinal.neighbors.metrics import Keywords, Rows, fit_metric, is_sparse, required_finite
 from vicinal.neighbors.policy import Method as Method
 from vicinal.neighbors.policy import SearchOptions
+from vicinal.neighbors.policy import check_method as check_method
 from vicinal.neighbors.rows import as_rows, check_rows
 from vicinal.neighbors.table import Neighbors as Neighbors
 from vicinal.neighbors.table import SearchGraph
