@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 
 from vicinal import UMAP, find_neighbors
 
@@ -152,6 +153,15 @@ def test_errors_of_an_output_metric_reach_the_caller(iris: Rows) -> None:
     with pytest.raises(RuntimeError, match="the hundredth call"):
         model.fit(iris)
     assert not hasattr(model, "embedding_")
+
+
+def test_new_rows_may_be_sparse_or_dense_whatever_the_fitted_rows_were(iris: Rows) -> None:
+    unseen = iris[:6] + np.float32(0.05)
+    for fitted in (iris, csr_matrix(iris)):
+        model = small(metric="manhattan").fit(fitted)
+        np.testing.assert_array_equal(model.transform(unseen), model.transform(csr_matrix(unseen)))
+        model.update(unseen).update(csr_matrix(iris[6:9] + np.float32(0.05)))
+        assert len(model.embedding_) == 159
 
 
 def test_haversine_refuses_degrees_and_accepts_longitudes_first() -> None:

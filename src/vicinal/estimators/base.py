@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
+from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
@@ -16,7 +17,7 @@ from sklearn.utils.validation import validate_data
 
 from vicinal.files.container import ModelFileError
 from vicinal.files.models import TRANSIENT, pickled, save
-from vicinal.neighbors.metrics import PRECOMPUTED, Finite, Rows, allows_nan, required_finite
+from vicinal.neighbors.metrics import PRECOMPUTED, Finite, Rows, allows_nan, is_sparse, required_finite
 from vicinal.neighbors.rows import as_rows, check_rows
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingData, TrainingDistances, TrainingRows
@@ -185,7 +186,10 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _check_new_rows(self, X: Any, data: TrainingData, ensure_all_finite: Finite = True) -> Rows:
         """Check rows against the data and the metric of a fit, whatever the parameters are by now."""
         finite = accepted_finite(ensure_all_finite, data.metric) if isinstance(data, TrainingRows) else False
-        return self._check_rows(X, reset=False, sparse=True, finite=finite)
+        rows = self._check_rows(X, reset=False, sparse=True, finite=finite)
+        if isinstance(data, TrainingDistances) or is_sparse(rows) == is_sparse(data.rows):
+            return rows
+        return as_rows(rows.toarray() if is_sparse(rows) else csr_matrix(rows))
 
     def in_memory(self: Self) -> Self:
         """Return the model with everything that it learned in the memory of this process; it may be this model."""
