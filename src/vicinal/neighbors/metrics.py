@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends import cpu
+from vicinal.runtime.parameters import InvalidParameterError
 
 # NDArray[np.float32], or a CSR matrix or array of SciPy, which has no type hints.
 Rows: TypeAlias = Any
@@ -289,7 +290,9 @@ def _resolve_function(metric: Any, given: dict[str, Any], sparse: bool) -> Resol
             raise ValueError(f"metric_kwds cannot be passed to a LowLevelCallable, got {sorted(given)}")
         cpu.ForeignPairs.check(metric)
     elif not callable(metric):
-        raise TypeError(f"metric must be a name, a function of two rows or a scipy.LowLevelCallable, got {metric!r}")
+        raise InvalidParameterError(
+            f"metric must be a name, a function of two rows or a scipy.LowLevelCallable, got {metric!r}"
+        )
     if sparse:
         raise TypeError("metric must be a name for sparse rows: a function is called with dense rows")
     return ResolvedMetric(_FUNCTION, given, metric)
