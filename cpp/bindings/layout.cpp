@@ -176,6 +176,14 @@ void bind_layout(nb::module_& m) {
         .def("embedding", [](const SampledLayout& self) { return copy(self.embedding()); });
 
     m.def(
+        "alias_table",
+        [](In<float, 1> weights) {
+            AliasTable table(weights.data(), static_cast<Size>(weights.shape(0)));
+            return nb::make_tuple(own(std::move(table.keep)), own(std::move(table.alias)));
+        },
+        "weights"_a);
+
+    m.def(
         "force_table",
         [](In<float, 1> d2, const std::string& name, float a, float b, float gamma) {
             const auto n = static_cast<Size>(d2.shape(0));

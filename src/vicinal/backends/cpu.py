@@ -77,10 +77,12 @@ segment_means = _core.segment_means
 # only: splitting the sweeps into calls makes no difference, bits are the same at every instruction-set level, and an
 # interrupted call leaves the points of the last complete sweep. SampledLayout: UMAP, LargeVis, densMAP. FullLayout:
 # t-SNE, exact or by a grid. edge_distances: the input distance of every edge, -1 if the table does not have it.
+# alias_table: the table by which negatives are drawn in proportion to weights, for layouts of other backends.
 LayoutOptions = _core.LayoutOptions
 SampledLayout = _core.SampledLayout
 FullLayout = _core.FullLayout
 edge_distances = _core.edge_distances
+alias_table = _core.alias_table
 
 # Losses. Sums over all pairs, edges or sampled pairs, in a fixed order, with the same bits at every level.
 PairQuantity = _core.PairQuantity

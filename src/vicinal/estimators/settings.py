@@ -10,8 +10,8 @@ import numpy as np
 from vicinal.initialize.start import INITIALIZER_ALIASES
 from vicinal.layout.kernel import Kernel, fit_ab
 from vicinal.maps.recipe import FuzzyAffinity
-from vicinal.neighbors.metrics import Rows
 from vicinal.neighbors.precomputed import neighbors_from_knn
+from vicinal.neighbors.rows import HasRows
 from vicinal.neighbors.table import Neighbors
 from vicinal.runtime.parameters import Interval
 
@@ -50,7 +50,7 @@ def given_knn(precomputed_knn: Any) -> Any:
     return None if missing else precomputed_knn
 
 
-def given_neighbors(precomputed_knn: Any, rows: Rows, n_neighbors: int) -> Neighbors | None:
+def given_neighbors(precomputed_knn: Any, rows: HasRows, n_neighbors: int) -> Neighbors | None:
     """Return the precomputed neighbors as a table of ``n_neighbors`` columns, or None."""
     given, n = given_knn(precomputed_knn), int(rows.shape[0])
     return None if given is None else neighbors_from_knn(given, n, min(int(n_neighbors), n))
