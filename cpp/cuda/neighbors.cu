@@ -312,6 +312,13 @@ extern "C" __global__ void cell_scales(const float* rows, Size cols, const Index
 }
 WARP_KERNEL(cell_scales)
 
+// Distances of ranks (metric_table.hpp); thread per rank.
+extern "C" __global__ void finish_ranks(const float* rank, Size n, int finish, float* distance) {
+    const Size e = thread_number();
+    if (e < n) distance[e] = finish_distance(static_cast<Finish>(finish), rank[e]);
+}
+THREAD_KERNEL(finish_ranks)
+
 // Hashes of rows (row_hash.hpp); thread per row.
 extern "C" __global__ void hash_rows(const float* rows, Size n, Size cols, std::uint64_t* out) {
     const Size i = thread_number();

@@ -153,8 +153,8 @@ class NeighborIndex:
             raise ValueError(f"n_neighbors must lie between 1 and the number of rows ({n}), got {k}")
         policy.check_method(method)
         exact = method == "exact" or k < 2 or n <= SearchOptions.leaf_rows or (method == "auto" and self.is_exact(k))
-        if self._device is not None:
-            return self._search_on_device(self._device, k, method, exact)
+        if self._searches_on_device(k):
+            return self._search_on_device(k, method, exact)
         if is_sparse(self.X):
             return self._sparse.search(k, policy.sparse_budget(exact), policy.sparse_pool(k))
         if exact:
@@ -167,25 +167,28 @@ class NeighborIndex:
             return replace(self._dense.search_exact(k), share=found.share)
         return self._dense.search_approximate(k, options.harder())[0] if structured else found
 
-    def _search_on_device(self, engine: DeviceEngine, k: int, method: Method, exact: bool) -> Neighbors:
+    def _search_on_device(self, k: int, method: Method, exact: bool) -> Neighbors:
         n, d = self._source.shape
         if exact:
-            return engine.search_exact(k)
-        found = engine.search_approximate(k)
-        recall = engine.sample_recall(found, policy.recall_sample(n))
+            return self._device.search_exact(k)
+        found = self._device.search_approximate(k)
+        recall = self._device.sample_recall(found, policy.recall_sample(n))
         if policy.is_good_recall(recall) or method != "auto" or not policy.can_repeat_exactly(n, d):
             return found
-        return engine.search_exact(k)
+        return self._device.search_exact(k)
 
-    @cached
-    def _device(self) -> DeviceEngine | None:
-        """The search on a device, if the rows live on one and it can compare them."""
+    def _searches_on_device(self, k: int) -> bool:
+        """Tell whether the rows are searched where they live, if they live on a device."""
         place = self._source.place
         if place is None:
-            return None
-        if not self._source.on_device or not backend_of(place).ranks_on_device(self._metric.core):
-            say_fallback("the neighbor search", f"the device has none for sparse rows or metric={self.metric!r}")
-            return None
+            return False
+        if self._source.on_device and backend_of(place).ranks_on_device(self._metric.core, k):
+            return True
+        say_fallback("the neighbor search", f"a GPU has none for sparse rows, metric={self.metric!r} or k={k}")
+        return False
+
+    @cached
+    def _device(self) -> DeviceEngine:
         return DeviceEngine(self._source, self._metric, self.n_jobs, self._largest)
 
     def query(self, Q: Any, k: int, graph: SearchGraph, share: float = 1.0) -> Neighbors:

@@ -37,7 +37,7 @@ class TrainingData(Protocol):
     @property
     def place(self) -> Place: ...
     @property
-    def coordinates(self) -> NDArray[np.float32] | None: ...
+    def coordinates(self) -> HasRows | None: ...
     @property
     def duplicates(self) -> DuplicateRows: ...
     def check(self) -> None: ...
@@ -134,9 +134,9 @@ class TrainingRows(_Rows):
         )
 
     @property
-    def coordinates(self) -> NDArray[np.float32] | None:
-        """The rows as a dense array without missing values, or None."""
-        return None if is_sparse(self.rows) or allows_nan(self.metric) else self.rows
+    def coordinates(self) -> HasRows | None:
+        """The rows, if they are dense and have no missing values; otherwise None."""
+        return None if is_sparse(vars(self).get("rows")) or allows_nan(self.metric) else self
 
     def neighbors(self, k: int, method: Method = "auto", *, known: Neighbors | None = None) -> Neighbors:
         """Return the k nearest rows of every row; a ``given`` table is returned as it is.

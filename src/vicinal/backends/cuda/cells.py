@@ -91,7 +91,8 @@ class Cells:
             products = device.half_products(shaped, shaped)
             counted = xp.asarray(sizes[batch].astype(np.int32)), names
             found, _ = select_columns(device, products, wanted, bias=bias, sign=-1.0, batch=counted)
-            out[place[at[valid]]] = found.reshape(len(batch), height, wanted)[valid]
+            counted_rows = xp.flatnonzero(valid)
+            out[place[at.reshape(-1)[counted_rows]]] = found[counted_rows]
         return out.reshape(n, overlap * wanted)
 
 

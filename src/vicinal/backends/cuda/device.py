@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.backends.cuda.sources import compile_options, kernel_source
+from vicinal.backends.cuda.sources import OPTIONS, cached_file, compile_options, kernel_source, write_atomically
 
 # An array of the device; CuPy has no type hints.
 DeviceArray = Any
@@ -22,6 +22,8 @@ Defines = tuple[tuple[str, str], ...]
 
 NULL = np.uint64(0)  # a pointer argument of a kernel that is not used
 WARP = 32
+MOST_WARPS = 4  # of a block whose warps work alone
+SHARED_BYTES = 48 * 1024  # of a block, on every GPU
 
 
 class DeviceError(RuntimeError):
@@ -49,8 +51,9 @@ def launch(kernel: Kernel, n: int, arguments: Sequence[Any], *, threads: int = 1
         kernel(((n + threads - 1) // threads,), (threads,), tuple(arguments))
 
 
-def launch_warps(kernel: Kernel, n: int, arguments: Sequence[Any], *, shared_keys: int = 0, warps: int = 4) -> None:
+def launch_warps(kernel: Kernel, n: int, arguments: Sequence[Any], *, shared_keys: int = 0) -> None:
     """Launch a kernel with one warp per item, each with ``shared_keys`` keys of 8 bytes of shared memory."""
+    warps = max(1, min(MOST_WARPS, SHARED_BYTES // (8 * max(shared_keys, 1))))
     if n > 0:
         kernel(((n + warps - 1) // warps,), (warps * WARP,), tuple(arguments), shared_mem=warps * shared_keys * 8)
 
@@ -77,9 +80,8 @@ class CudaDevice:
         return self.xp.cuda.Device(self.number)
 
     def kernel(self, source: str, name: str, defines: Defines = ()) -> Kernel:
-        """Return a compiled kernel. CuPy keeps compiled kernels in its cache on disk."""
-        kernel: Kernel = _module(source, defines).get_function(name)
-        return kernel
+        """Return a compiled kernel; compiled sources are kept on disk."""
+        return _kernel(self.number, source, name, defines)
 
     def asarray(self, values: Any, dtype: Any = None) -> DeviceArray:
         """Return values as a C-contiguous array of this device, without a copy if they are that already."""
@@ -151,8 +153,27 @@ def cuda_device(number: int = 0) -> CudaDevice:
 
 
 @functools.cache
-def _module(source: str, defines: Defines) -> Any:
-    return _cupy().RawModule(code=kernel_source(source), options=compile_options(defines), backend="nvrtc")
+def _kernel(number: int, source: str, name: str, defines: Defines) -> Kernel:
+    kernel: Kernel = _module(number, source, defines).get_function(name)
+    return kernel
+
+
+@functools.cache
+def _module(number: int, source: str, defines: Defines) -> Any:
+    """Load compiled kernels from the cache on disk, after compiling them if they are not there.
+
+    ``RawModule(code=...)`` would flush subnormal numbers to zero, which the CPU does not.
+    """
+    cupy = _cupy()
+    from cupy.cuda import compiler, nvrtc
+
+    architecture = str(cupy.cuda.Device(number).compute_capability)
+    text, options = kernel_source(source), compile_options(defines)
+    path = cached_file(repr((text, OPTIONS, defines, architecture, nvrtc.getVersion())))
+    if not path.is_file():
+        code, _ = compiler.compile_using_nvrtc(text, options, architecture, f"{source}.cu")
+        write_atomically(path, code if isinstance(code, bytes) else code.encode())
+    return cupy.RawModule(path=str(path))
 
 
 def _cupy() -> Any:

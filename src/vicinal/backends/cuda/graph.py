@@ -63,9 +63,8 @@ def symmetrize(
     sizes = np.int64(rows), np.int64(columns)
     padded, count = xp.empty((rows, columns, 2), np.int32), xp.empty(rows, np.int64)
     launch(device.kernel("graph", "sort_directed"), rows, (index, membership, *sizes, padded, count))
-    present = xp.arange(columns)[None, :] < count[:, None]
-    forward = padded[present]
-    source = xp.broadcast_to(xp.arange(rows, dtype=np.int32)[:, None], (rows, columns))[present]
+    kept = xp.flatnonzero(xp.arange(columns)[None, :] < count[:, None])
+    forward, source = padded.reshape(-1, 2)[kept], (kept // columns).astype(np.int32)
     forward_begin = _offsets(xp, count)
     n_edges = int(forward.shape[0])
     # A stable sort by tail keeps the sources in order.

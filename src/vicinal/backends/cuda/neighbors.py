@@ -6,7 +6,7 @@ is computed from the rows in float32, in the arithmetic of the CPU (cpp/cuda/nei
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +25,8 @@ BLOCK_BYTES = 2**31
 PRODUCT_ROWS = 150_000
 # Candidates per row beyond the neighbors asked for: half precision orders near rows only roughly.
 SPARE, SPARE_OTHER = 17, 113  # products order by squared distances, other ranks need more candidates
+# The candidates of a row are sorted in the shared memory of a block.
+MOST_NEIGHBORS = 1000
 # Rounds over neighbors of neighbors, and how many of each row's neighbors they follow.
 ROUNDS, FOLLOWED = 2, 8
 
@@ -34,7 +36,7 @@ class MetricRule:
     """A line of cpp/neighbors/metric_table.hpp: how a column adds to a rank, and how a rank becomes a distance."""
 
     rank: str
-    finish: Callable[[object, DeviceArray], DeviceArray]
+    finish: int
     prepared: bool = False
     centered: bool = False
 
@@ -43,36 +45,23 @@ class MetricRule:
         return (("VICINAL_RANK", self.rank),)
 
 
-def _same(xp: object, rank: DeviceArray) -> DeviceArray:
-    return rank
-
-
-def _root(xp: object, rank: DeviceArray) -> DeviceArray:
-    return xp.sqrt(rank)  # type: ignore[attr-defined]
-
-
-def _half(xp: object, rank: DeviceArray) -> DeviceArray:
-    return np.float32(0.5) * rank
-
-
-def _half_root(xp: object, rank: DeviceArray) -> DeviceArray:
-    return xp.sqrt(np.float32(0.5) * rank)  # type: ignore[attr-defined]
-
+# enum class Finish: how a rank becomes a distance.
+IDENTITY, ROOT, HALF, HALF_ROOT = range(4)
 
 RULES = {
-    "euclidean": MetricRule("Squared", _root),
-    "sqeuclidean": MetricRule("Squared", _same),
-    "cosine": MetricRule("Squared", _half, prepared=True),
-    "correlation": MetricRule("Squared", _half, prepared=True, centered=True),
-    "hellinger": MetricRule("Squared", _half_root, prepared=True),
-    "manhattan": MetricRule("Absolute", _same),
-    "chebyshev": MetricRule("Maximum", _same),
+    "euclidean": MetricRule("Squared", ROOT),
+    "sqeuclidean": MetricRule("Squared", IDENTITY),
+    "cosine": MetricRule("Squared", HALF, prepared=True),
+    "correlation": MetricRule("Squared", HALF, prepared=True, centered=True),
+    "hellinger": MetricRule("Squared", HALF_ROOT, prepared=True),
+    "manhattan": MetricRule("Absolute", IDENTITY),
+    "chebyshev": MetricRule("Maximum", IDENTITY),
 }
 
 
-def ranks_on_device(metric: str) -> bool:
-    """Tell whether rows can be compared on a device by this metric of the core."""
-    return metric in RULES
+def ranks_on_device(metric: str, k: int) -> bool:
+    """Tell whether a device can find k neighbors by this metric of the core."""
+    return metric in RULES and k <= MOST_NEIGHBORS
 
 
 class DenseRows:
@@ -108,7 +97,7 @@ class DenseRows:
         xp = self.device.xp
         columns = xp.ascontiguousarray(self.rows.T) if self.in_order else None
         index, rank = xp.empty((self.n, k - 1), np.int32), xp.empty((self.n, k - 1), np.float32)
-        for first, last in self.blocks(self.n):
+        for first, last in self.blocks(self.n) if k > 1 else ():
             heads = last - first
             ranks = xp.empty((heads, self.n), np.float32)
             sizes = np.int64(first), np.int64(heads), np.int64(self.n), np.int64(self.cols)
@@ -151,7 +140,7 @@ class DenseRows:
         sizes = np.int64(0), np.int64(n), np.int64(self.n), np.int64(self.cols)
         launch_warps(kernel, n * self.n, (heads, without, self.rows, self.without, *sizes, ranks))
         _, best = select_columns(self.device, ranks, k)
-        last: NDArray[np.float32] = self.device.to_numpy(self.rule.finish(xp, best[:, -1]))
+        last: NDArray[np.float32] = self.device.to_numpy(self.distances(xp.ascontiguousarray(best[:, -1])))
         return last
 
     def search_cells(self, k: int) -> Found:
@@ -186,12 +175,18 @@ class DenseRows:
         launch_warps(kernel, heads, arguments, shared_keys=size)
         return index, rank
 
+    def distances(self, rank: DeviceArray) -> DeviceArray:
+        """Return the distances of ranks."""
+        out = self.device.xp.empty_like(rank)
+        self._launch("finish_ranks", int(rank.size), (rank, np.int64(rank.size), np.int32(self.rule.finish), out))
+        return out
+
     def table(self, index: DeviceArray, rank: DeviceArray) -> Found:
         """Return neighbors and distances with the row itself first."""
         xp = self.device.xp
         own = xp.arange(self.n, dtype=np.int32)[:, None]
-        known = index >= 0
-        distance = xp.where(known, self.rule.finish(xp, rank), np.float32(np.inf)).astype(np.float32)
+        distance = self.distances(rank)
+        distance[index < 0] = np.inf
         first = xp.zeros((self.n, 1), np.float32)
         return xp.concatenate([own, index], axis=1), xp.concatenate([first, distance], axis=1)
 
