@@ -76,8 +76,11 @@ extern "C" __global__ void place_edges(const Size* indptr, const Index* head, co
     const Size i = head[e], r = slot[i];
     const FiringEdge own{tails[e], firing_rate(weights[e], heaviest, firings_per_sweep), phase[e]};
     Size before = 0;
-    for (Size other = indptr[i]; other < indptr[i + 1]; ++other)
-        before += in_random_order({tails[other], 0, phase[other]}, own) ? 1 : 0;
+    for (Size other = indptr[i]; other < indptr[i + 1]; ++other) {
+        const FiringEdge its{tails[other], 0, phase[other]};
+        const bool earlier = in_random_order(its, own) || (other < e && !in_random_order(own, its));
+        before += earlier ? 1 : 0;
+    }
     const Size at = slice_begin[r / slice_rows] + before * slice_rows + r % slice_rows;
     sliced_tails[at] = own.tail;
     clock[at] = {own.rate, own.phase};

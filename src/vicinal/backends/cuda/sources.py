@@ -25,7 +25,7 @@ def source_folder() -> Path:
 
 @functools.cache
 def source_hash() -> str:
-    """Return a hash of all sources, which is part of the text of a kernel: compiled kernels are cached by their text."""
+    """Return a hash of all sources. It is part of the text of a kernel, by which compiled kernels are cached."""
     digest = hashlib.sha256()
     for name in HEADERS:
         for path in sorted((source_folder() / name).iterdir()):
