@@ -16,6 +16,12 @@ inline ThreadPosition threadIdx, blockIdx, blockDim;
 #define __launch_bounds__(threads)
 #define __restrict__
 
+inline int atomicMin(int* to, int value) {
+    const int before = *to;
+    if (value < before) *to = value;
+    return before;
+}
+
 namespace vicinal {
 
 alignas(16) inline std::uint64_t host_shared_memory[1 << 16];

@@ -16,6 +16,7 @@ SHAPE = (("VICINAL_PULLS", "2"), ("VICINAL_NEGATIVES", "5"))
 LAYOUTS = [("UmapForce", space, 2) for space in SPACES.values()] + [("UmapForce", "EuclideanSpace", 50)]
 VARIANTS = [
     ("graph", ()),
+    ("spectral", ()),
     *[("neighbors", (("VICINAL_RANK", rank),)) for rank in sorted({rule.rank for rule in RULES.values()})],
     *[
         ("layout", (("VICINAL_FORCE", force), ("VICINAL_SPACE", space), ("VICINAL_DIM", str(dim)), *SHAPE))

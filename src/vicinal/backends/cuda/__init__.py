@@ -16,6 +16,7 @@ from vicinal.backends.cuda import graph
 from vicinal.backends.cuda.device import Device, DeviceArray
 from vicinal.backends.cuda.layout import LayoutOptions, SampledLayout
 from vicinal.backends.cuda.neighbors import DenseRows, hash_rows, ranks_on_device
+from vicinal.backends.cuda.spectral import Maps, component_eigenmaps, solves_on_device
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class CudaBackend:
 
     LayoutOptions = LayoutOptions
     ranks_on_device = staticmethod(ranks_on_device)
+    solves_on_device = staticmethod(solves_on_device)
 
     def smooth_knn(
         self,
@@ -80,6 +82,12 @@ class CudaBackend:
     ) -> SampledLayout:
         with self.device.active():
             return SampledLayout(self.device, indptr, indices, weights, embedding, reference, row_key, options)
+
+    def component_eigenmaps(
+        self, indptr: DeviceArray, indices: DeviceArray, weights: DeviceArray, n_components: int, seed: int, n_jobs: int
+    ) -> Maps:
+        with self.device.active():
+            return component_eigenmaps(self.device, (indptr, indices, weights), n_components, seed, n_jobs)
 
     def dense_rows(self, rows: DeviceArray, metric: str) -> DenseRows:
         """Return rows as the device compares them."""
