@@ -10,7 +10,7 @@ SOURCES := pyproject.toml constraints.txt CMakeLists.txt $(shell find cpp -type 
 CXX_TESTS := $(patsubst tests/cpp/%.cpp,%,$(wildcard tests/cpp/*_tests.cpp))
 CXX_FILES := $(shell find cpp tests/cpp -name '*.[ch]pp')
 
-.PHONY: demo test bench clients lint format sanitize assertions tsan corrupted fuzz clean setup web browser soak wheel \
+.PHONY: demo test bench gpu clients lint format sanitize assertions tsan corrupted fuzz clean setup web browser soak wheel \
     portable golden oldest pythons free-threaded
 
 setup: $(VENV)/.installed
@@ -212,6 +212,13 @@ clients: $(CLIENTS_VENV)/.installed
 
 bench: setup $(BENCH_VENV)/.installed $(PACKAGE_VENV)/.installed
 	$(BIN)/python benchmarks/run.py all
+
+# On a machine with an NVIDIA GPU: the tests that need one, then the benchmark. CUDA is the major version of its driver.
+CUDA ?= 13
+gpu: setup
+	$(INSTALL) '.[cuda$(CUDA)]' nvidia-cuda-nvrtc
+	$(BIN)/python -m pytest tests/gpu
+	$(BIN)/python benchmarks/gpu.py --out benchmarks/results/gpu.json
 
 clean:
 	rm -rf build dist out $(VENV) $(BENCH_VENV) $(PACKAGE_VENV) $(CLIENTS_VENV) $(WHEEL_VENV) $(PORTABLE_VENV) .venv-oldest .venv-free-threaded .venv-cp* .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#if defined(__GNUC__) || defined(__clang__)
+#if defined(__CUDACC_RTC__)
+#define VICINAL_INLINE __forceinline__
+#elif defined(__GNUC__) || defined(__clang__)
 #define VICINAL_INLINE inline __attribute__((always_inline))
 #else
 #error "vicinal needs GCC's or Clang's vector extensions"
