@@ -122,7 +122,8 @@ def neighbor_table(
     if not 1 <= k <= rows.n:
         raise ValueError(f"n_neighbors must lie between 1 and the number of rows ({rows.n}), got {k}")
     engine = Engine.current(n_jobs)
-    found = find_neighbors(rows, Search(rows.n, k, metric, metric_kwds, seed), part_count(rows, k, engine), engine)
+    with engine.discarded_on_error():
+        found = find_neighbors(rows, Search(rows.n, k, metric, metric_kwds, seed), part_count(rows, k, engine), engine)
     return parted_table(found, engine, rows.array.chunks[0])
 
 
@@ -135,7 +136,7 @@ def check_metric_name(metric: Any) -> None:
 def check_recipe(recipe: Recipe, metric: Any) -> None:
     """Refuse what needs all rows in one place, naming the parameter."""
     if not isinstance(recipe.affinity, FuzzyAffinity) or not isinstance(recipe.plan, SampledPlan):
-        raise ValueError("X must be an array in memory for this method: only UMAP is fitted to a Dask array")
+        raise ValueError("X must be an array in memory for this method: UMAP can fit a Dask array")
     if isinstance(recipe.plan, LargeVisPlan):
         raise ValueError("X must be an array in memory for LargeVis")
     check_metric_name(metric)
@@ -158,10 +159,15 @@ def fit_array(inputs: ArrayInputs, progress: Progress | None = None) -> ClusterM
     The map depends on the rows, the recipe and the seed, not on chunks, workers or parts.
     """
     progress = Progress() if progress is None else progress
-    rows, recipe = inputs.rows, inputs.recipe
-    check_recipe(recipe, inputs.metric)
-    assert isinstance(recipe.affinity, FuzzyAffinity)
+    check_recipe(inputs.recipe, inputs.metric)
     engine = Engine.current(inputs.n_jobs, inputs.memory)
+    with engine.discarded_on_error():
+        return _fit(inputs, engine, progress)
+
+
+def _fit(inputs: ArrayInputs, engine: Engine, progress: Progress) -> ClusterMap:
+    rows, recipe = inputs.rows, inputs.recipe
+    assert isinstance(recipe.affinity, FuzzyAffinity)
     search = Search(rows.n, recipe.affinity.columns(rows.n), inputs.metric, inputs.metric_kwds, inputs.seed)
     parts = part_count(rows, search.k, engine)
     with progress.stage("neighbors"):
