@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#if defined(__GNUC__)
+#if defined(__GNUC__) || defined(__clang__)
 #define VICINAL_INLINE inline __attribute__((always_inline))
 #else
 #error "vicinal needs GCC's or Clang's vector extensions"
