@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix
 
 import vicinal
 from vicinal import UMAP, LargeVis, find_neighbors
-from vicinal.cluster import engine, fitting
+from vicinal.cluster import engine, neighborhoods
 from vicinal.neighbors.metrics import METRICS
 
 EPOCHS = 4
@@ -61,7 +61,7 @@ def test_chunks_parts_and_threads_do_not_matter(clustered: Rows, monkeypatch: py
         return [found.index, found.distance, model.graph_.compute().data, model.embedding_]
 
     expected = fitted(1000)
-    monkeypatch.setattr(fitting, "PART_ROWS", 3000)
+    monkeypatch.setattr(neighborhoods, "PART_ROWS", 3000)
     for chunk, parameters in ((777, {"n_jobs": 1}), (9000, {"memory_limit": "1GB"})):
         for ours, theirs in zip(fitted(chunk, **parameters), expected, strict=True):
             np.testing.assert_array_equal(np.asarray(ours), np.asarray(theirs))
@@ -106,6 +106,20 @@ def test_find_neighbors(grouped: Any) -> None:
     np.testing.assert_array_equal(found.distance.compute(), expected.distance)
     with pytest.raises(ValueError, match="method must be"):
         find_neighbors(array(rows), 7, method="exact")
+
+
+@pytest.mark.parametrize("mode", ["distance", "connectivity"])
+def test_neighbors_transformer(grouped: Any, mode: str) -> None:
+    rows, unseen = grouped(900, 5), grouped(40, 5, seed=1)
+    local, spread = (vicinal.KNeighborsTransformer(n_neighbors=6, mode=mode) for _ in range(2))
+    expected = local.fit_transform(rows)
+    graph = spread.fit_transform(array(rows, 400))
+    assert graph.chunks[0] == (400, 400, 100)
+    assert (graph.compute() != expected).nnz == 0
+    assert (spread.transform(unseen) != local.transform(unseen)).nnz == 0
+    assert (spread.transform(array(unseen, 15)).compute() != local.transform(unseen)).nnz == 0
+    with pytest.raises(ValueError, match="algorithm"):
+        vicinal.KNeighborsTransformer(algorithm="exact").fit(array(rows))
 
 
 def test_transform_maps_over_blocks(grouped: Any) -> None:
@@ -228,4 +242,4 @@ def test_full_disk_is_one_clear_error(grouped: Any, tmp_path: Path, monkeypatch:
 
 
 def test_accepted_metrics_exist() -> None:
-    assert set(fitting.CLUSTER_METRICS) <= set(METRICS)
+    assert set(neighborhoods.CLUSTER_METRICS) <= set(METRICS)

@@ -180,6 +180,12 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Return the model with everything that it learned in the memory of this process; it may be this model."""
         return self
 
+    def _with(self: Self, **attributes: Any) -> Self:
+        """Return a model that shares everything with this one but the given attributes."""
+        model = type(self).__new__(type(self))
+        model.__dict__.update(vars(self) | attributes)
+        return model
+
     # Memory
 
     def _within_limit(self, shape: InputShape | None) -> None:
