@@ -15,6 +15,8 @@ import argparse
 import json
 import os
 import resource
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -25,6 +27,7 @@ from shapes import mixture
 
 STACK_ROWS = 50_000
 SEED = 42
+TRIAL_EPOCHS = 40
 
 
 def prepare(directory: Path, rows: int, columns: int, clusters: int) -> None:
@@ -171,6 +174,32 @@ def _exact(X: np.ndarray, queries: np.ndarray, k: int) -> np.ndarray:
 
 def _shared(ours: np.ndarray, theirs: np.ndarray) -> float:
     return float(np.mean([len(set(a) & set(b)) / len(b) for a, b in zip(ours.tolist(), theirs.tolist(), strict=True)]))
+
+
+def cluster(driver: Any) -> list[dict[str, Any]]:
+    """The same rows fitted locally, on Dask's threads within a memory limit, and on 1, 2 and 4 processes."""
+    rows = driver.size or 1_000_000
+    directory = driver.scratch / f"mixture-{rows}"
+    if not (directory / "labels.npy").exists():
+        prepare(directory, rows, 64, 200)
+    records, outs = [], []
+    trial = [] if driver.size is None else ["--epochs", str(TRIAL_EPOCHS)]
+    for command in (["local"], ["threads", "700MB"], ["processes", "1"], ["processes", "2"], ["processes", "4"]):
+        out = str(driver.scratch_file("cluster.npy"))
+        call = [sys.executable, __file__, command[0], str(directory), out, *command[1:], *trial]
+        done = subprocess.run(call, stdout=subprocess.PIPE, text=True, check=True)
+        records.append({"case": " ".join(command), **json.loads(done.stdout)})
+        outs.append(out)
+    call = [sys.executable, __file__, "score", str(directory), *outs]
+    done = subprocess.run(call, stdout=subprocess.PIPE, text=True, check=True)
+    first = np.load(outs[1])
+    for record, quality, out in zip(records, json.loads(done.stdout), outs, strict=True):
+        record["quality"] = quality
+        record["same_bits_as_threads"] = bool((np.load(out) == first).all())
+    return records
+
+
+SUITES = {"cluster": (cluster, 1)}
 
 
 def main() -> None:
