@@ -52,13 +52,13 @@ def whole_or_nothing(method: Method) -> Method:
 
 
 def over_blocks(method: Method) -> Method:
-    """Make a method that takes rows map over the blocks of a Dask array, each of which is rows in memory."""
+    """Make a method of a fitted model that takes rows map over the blocks of a Dask array."""
 
     @functools.wraps(method)
     def wrapped(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        require_fitted(self)
         if not is_dask(X):
             return method(self, X, *args, **kwargs)
-        require_fitted(self)
         from vicinal.cluster.placement import transform_blocks
 
         def transform(model: Any, rows: Any) -> Any:
@@ -129,6 +129,8 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _convert_rows(self, X: Any, *, reset: bool, sparse: bool) -> Rows:
         """Convert ``X`` to what the core takes, and check its shape, its columns and the memory limit."""
         check_input(X)
+        if is_dask(X):
+            raise ValueError(f"X must be an array in memory for {type(self).__name__}: UMAP can fit a Dask array")
         shape = InputShape.of(X) if reset else None
         self._within_limit(shape)
         with np.errstate(over="ignore"):  # a value that float32 cannot hold becomes infinite, and is reported as such
@@ -202,6 +204,12 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def in_memory(self: Self) -> Self:
         """Return the model with everything that it learned in the memory of this process; it may be this model."""
         return self
+
+    def _with(self: Self, **attributes: Any) -> Self:
+        """Return a model that shares everything with this one but the given attributes."""
+        model = type(self).__new__(type(self))
+        model.__dict__.update(vars(self) | attributes)
+        return model
 
     # Memory
 

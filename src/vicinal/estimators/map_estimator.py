@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import fields
 from typing import Any, TypeVar
 
@@ -82,11 +81,7 @@ class MapEstimator(Estimator):
 
     def in_memory(self: Self) -> Self:
         """Return the model with everything that it learned in the memory of this process; it may be this model."""
-        if isinstance(self.map_, FittedMap):
-            return self
-        model = copy(self)
-        model.map_ = self.local_map
-        return model
+        return self if isinstance(self.map_, FittedMap) else self._with(map_=self.local_map)
 
     def _fit_array(self: Self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Map the rows of a Dask array (:mod:`vicinal.cluster`)."""

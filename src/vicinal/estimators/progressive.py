@@ -287,7 +287,6 @@ class ProgressiveUMAP(Estimator):
     @over_blocks
     def transform(self, X: Any) -> Any:
         """Return the places of rows in the map as it is, which they do not change; rows of the map have their own."""
-        require_fitted(self)
         check_rows(rows := self._convert_like_map(X), self._jobs())
         return place_in(self._map, rows, self._placement_seed())
 
