@@ -77,10 +77,12 @@ sanitize: setup
 	    $(BIN)/python -m pytest -p no:cacheprovider $(SANITIZED_TESTS)
 
 # The C++ tests on optimized code that checks the bounds of its containers: what the optimizer makes of the hot paths.
+# Then the golden maps of the core.
 assertions: setup
 	$(call configure_checked,build/assertions,-DVICINAL_ASSERTIONS=ON)
-	$(BIN)/cmake --build build/assertions --target $(CXX_TESTS)
+	$(BIN)/cmake --build build/assertions --target $(CXX_TESTS) golden_maps
 	for tests in $(CXX_TESTS); do build/assertions/$$tests || exit 1; done
+	$(BIN)/python tests/portable/golden.py build/assertions/golden_maps v3
 
 # The C++ tests on a core built with ThreadSanitizer.
 tsan: setup
