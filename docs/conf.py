@@ -27,6 +27,7 @@ extensions = [
     "offline",
     "repository",
     "reference_pages",
+    "survey",
 ]
 # The reference and the pages without executing the gallery and the notebooks: `make docs-quick`.
 QUICK = os.environ.get("VICINAL_DOCS") == "quick"
@@ -35,7 +36,7 @@ exclude_patterns = ["_build", "extensions", "gallery/*.md", "**/.ipynb_checkpoin
 templates_path = ["_templates"]
 nitpicky = False
 default_role = "code"
-suppress_warnings = ["config.cache"]
+suppress_warnings = ["config.cache", "myst.mathjax", *(["myst-nb.lexer"] if QUICK else [])]
 
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist", "attrs_inline", "attrs_block"]
 myst_heading_anchors = 4

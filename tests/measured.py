@@ -20,7 +20,7 @@ _records: dict[str, dict[str, Any]] = {}
 def assert_equation(name: str, found: Any, wanted: Any, *, rtol: float = 1e-7, atol: float = 0.0) -> None:
     """Assert that two results agree, and record their largest relative difference.
 
-    A difference is divided by the value wanted, or by the median of their magnitudes if that is larger, so that values
+    A difference is divided by the value wanted, or by the median magnitude of those that are not zero if that is larger, so that values
     near zero do not count as errors of their own size.
 
     Parameters
@@ -36,7 +36,7 @@ def assert_equation(name: str, found: Any, wanted: Any, *, rtol: float = 1e-7, a
     np.testing.assert_allclose(found, wanted, rtol=rtol, atol=atol)
     finite = np.isfinite(wanted)
     size = np.abs(wanted[finite])
-    scale = np.maximum(size, np.median(size) if size.size else 1.0)
+    scale = np.maximum(size, np.median(size[size > 0]) if size.any() else 1.0)
     error = float(np.max(np.abs(found[finite] - wanted[finite]) / np.where(scale > 0, scale, 1.0), initial=0.0))
     test = os.environ.get("PYTEST_CURRENT_TEST", "").partition(" ")[0].partition("[")[0]
     for one in name.split(","):

@@ -41,8 +41,6 @@ MODULES = {
 }
 # Methods that one part of the package offers to another.
 INTERNAL = {"add_memory", "adopt_map", "check_inputs", "check_new_rows", "from_checked", "insert_checked", "check"}
-# scikit-learn's methods that are worth a line on every estimator's page; the others are in its documentation.
-FROM_SCIKIT_LEARN = {"fit_transform", "get_feature_names_out", "set_output"}
 
 
 def is_ours(value: Any) -> bool:
@@ -56,7 +54,7 @@ def methods_of(cls: type) -> list[str]:
         function = inspect.unwrap(value) if callable(value) else None
         if name.startswith("_") or name in INTERNAL or function is None or inspect.isclass(value):
             continue
-        if (is_ours(function) or name in FROM_SCIKIT_LEARN) and inspect.getdoc(value):
+        if is_ours(function) and inspect.getdoc(value):
             names.append(name)
     return names
 

@@ -60,7 +60,7 @@ def find_line(path: str, symbol: str) -> int | None:
         rf"^\s*(?:template\s*<[^>]*>\s*)?(?:struct|class|enum class|enum|using|namespace) {name}\b"
         rf"|^[\w:<>,&*\s\[\]]*[\s&*:]{name}\s*\((?!.*;\s*$)|^\s*(?:inline\s+)?constexpr .*\b{name}\b\s*[=\[{{]"
     )
-    for pattern in ((python,) if path.endswith(".py") else (native, rf"\b{name}\b")):
+    for pattern in (python,) if path.endswith(".py") else (native, rf"\b{name}\b"):
         for number, line in enumerate(lines, 1):
             if re.search(pattern, line) and not line.lstrip().startswith(("//", "#")):
                 return number

@@ -138,13 +138,16 @@ def kl_divergence(
 def negative_log_likelihood(
     graph: Graph,
     embedding: ArrayLike,
-    gamma: float = 7.0,
+    gamma: float = 20.0,
     *,
     samples: Samples = "auto",
     seed: int = 0,
     n_jobs: int = -1,
 ) -> Loss:
-    """Compute c5, the cost of LargeVis (eq. 23 with q of eq. 21); ``gamma`` is the survey's λ."""
+    """Compute c5, the cost of LargeVis (eq. 23 with q of eq. 21).
+
+    ``gamma`` is the survey's λ; its default is that of :class:`vicinal.LargeVis`.
+    """
     pairs = _Pairs(graph, embedding, samples, seed, n_jobs)
     everywhere, error = pairs.over_all("repel_cost", CAUCHY)
     pull = pairs.over_edges("attract_cost", CAUCHY)
