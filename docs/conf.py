@@ -9,6 +9,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "extensions"))
 
+from gallery_data import has_fashion  # noqa: E402
+
 import vicinal  # noqa: E402
 
 project = "vicinal"
@@ -28,12 +30,20 @@ extensions = [
     "repository",
     "reference_pages",
     "survey",
+    "benchmark_tables",
+    "site_data",
 ]
 # The reference and the pages without executing the gallery and the notebooks: `make docs-quick`.
 QUICK = os.environ.get("VICINAL_DOCS") == "quick"
 
-exclude_patterns = ["_build", "extensions", "gallery/*.md", "**/.ipynb_checkpoints"]
-templates_path = ["_templates"]
+# Sections of the gallery, in their order.
+GALLERY = ("first_maps", "labels", "over_time", "spaces", "reading")
+
+exclude_patterns = [
+    *("extensions", "gallery", "data", "**/sg_execution_times.rst", "sg_execution_times.rst", "**/.ipynb_checkpoints"),
+    # What sphinx-gallery writes beside its pages.
+    *(f"examples/**/*.{suffix}" for suffix in ("ipynb", "py", "json", "zip")),
+]
 nitpicky = False
 default_role = "code"
 suppress_warnings = ["config.cache", "myst.mathjax", *(["myst-nb.lexer"] if QUICK else [])]
@@ -58,6 +68,10 @@ sphinx_gallery_conf = {
     "gallery_dirs": ["examples"],
     "filename_pattern": r"/plot_",
     "plot_gallery": "False" if QUICK else "True",
+    "subsection_order": [f"gallery/{name}" for name in GALLERY],
+    "ignore_pattern": r"__init__\.py" if has_fashion() else r"__init__\.py|plot_fashion\.py",
+    "within_subsection_order": "FileNameSortKey",
+    "nested_sections": True,
     "abort_on_example_error": True,
     "download_all_examples": False,
     "remove_config_comments": True,

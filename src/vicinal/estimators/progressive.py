@@ -83,7 +83,7 @@ class ProgressiveUMAP(Estimator):
     embedding_ : array [rows placed so far, n_components]
     n_rows_ : int
         Number of rows inserted so far.
-    rows_ : array or sparse matrix [n_rows_, columns]
+    rows_ : array or sparse matrix [rows, columns]
         These rows: a view, not to be written to.
     age_ : array [rows placed so far]
         Epochs that each row has moved for.

@@ -1,4 +1,4 @@
-"""The survey's costs of a map, exact or sampled, and the loss that negative sampling lowers.
+"""The survey's costs of a map, exact or sampled, and the loss that negative sampling lowers::
 
     c1   cross_entropy             eq. 6, 17    UMAP's stated cost
     c2   reduced_cross_entropy     eq. 7-11     c1 without its constant
@@ -17,7 +17,7 @@ much.
 Each cost is a sum over the edges of the graph plus a sum over all pairs of rows. The second sum is exact for up to
 EXACT_ROWS rows; for more rows it is estimated from SAMPLES random partners per row.
 
-These parameters are common to all of them:
+These parameters are common to all of them::
 
     graph      a symmetric graph
     embedding  array of shape (n_rows, n_components), the map
