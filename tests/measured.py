@@ -20,8 +20,8 @@ _records: dict[str, dict[str, Any]] = {}
 def assert_equation(name: str, found: Any, wanted: Any, *, rtol: float = 1e-7, atol: float = 0.0) -> None:
     """Assert that two results agree, and record their largest relative difference.
 
-    A difference is divided by the value wanted, or by the median magnitude of those that are not zero if that is larger, so that values
-    near zero do not count as errors of their own size.
+    A difference is divided by the value wanted, or by the median magnitude of those that are not zero if that is
+    larger, so that values near zero do not count as errors of their own size.
 
     Parameters
     ----------

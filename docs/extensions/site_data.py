@@ -1,4 +1,4 @@
-"""Files that pages of the site load: an interactive map written by the viewer, and the graph of the page with sliders."""
+"""Files that pages of the site load: the viewer's page of the digits, and the graph of the page with sliders."""
 
 from __future__ import annotations
 

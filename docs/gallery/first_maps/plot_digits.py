@@ -17,12 +17,13 @@ model = vicinal.UMAP(random_state=42).fit(digits.data)
 vicinal.plot.points(model, digits.target)
 
 # %%
-# The report measures how faithful the map is. Trustworthiness is low if rows are neighbors in the map that are far apart
-# in the data; continuity is low if neighbors in the data were separated.
+# The report measures how faithful the map is. Trustworthiness is low if rows are neighbors in the map that are far
+# apart in the data; continuity is low if neighbors in the data were separated.
 print(vicinal.quality.report(digits.data, model.embedding_, digits.target))
 
 # %%
-# One call writes an interactive page, a single file that needs no network. This is that page: point at a digit to see it.
+# One call writes an interactive page, a single file that needs no network. This is that page: point at a digit to see
+# it.
 #
 # .. raw:: html
 #

@@ -2,9 +2,9 @@
 Documents
 =========
 
-The documents are the descriptions of about 2,000 functions and classes of NumPy, SciPy and scikit-learn: real texts that
-every installation has. Each becomes a sparse row of word weights (TF-IDF), compared by the cosine of the angle between
-rows. Sparse rows stay sparse.
+The documents are the descriptions of about 2,000 functions and classes of NumPy, SciPy and scikit-learn: real texts
+that every installation has. Each becomes a sparse row of word weights (TF-IDF), compared by the cosine of the angle
+between rows. Sparse rows stay sparse.
 """
 
 # %%

@@ -18,7 +18,9 @@ known = np.random.default_rng(0).random(len(y)) < 0.1
 partial = np.where(known, y, -1)
 
 figure, axes = plt.subplots(1, 3, figsize=(12, 4.2), layout="constrained")
-for ax, name, labels in zip(axes, ("no labels", "a tenth of the labels", "all labels"), (None, partial, y), strict=True):
+for ax, name, labels in zip(
+    axes, ("no labels", "a tenth of the labels", "all labels"), (None, partial, y), strict=True
+):
     model = vicinal.UMAP(random_state=42).fit(X, labels)
     vicinal.plot.points(model, y, ax=ax, legend=False)
     unlabeled = quality.knn_accuracy(model.embedding_[~known], y[~known], n_neighbors=10)

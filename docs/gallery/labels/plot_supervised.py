@@ -33,8 +33,8 @@ plt.show()
 # Circled points are the new rows. ``target_weight`` says how far the labels count: 0 ignores them, 1 cuts every edge
 # between classes.
 #
-# **A warning.** Labels without any relation to the data also give separate islands. Only held-out rows show that nothing
-# was learned:
+# **A warning.** Labels without any relation to the data also give separate islands. Only held-out rows show that
+# nothing was learned:
 random = np.random.default_rng(0).permutation(y_train)
 model = vicinal.UMAP(random_state=42).fit(X_train, random)
 on_training = KNeighborsClassifier(10).fit(model.embedding_, random).score(model.embedding_, random)

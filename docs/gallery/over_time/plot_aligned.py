@@ -2,8 +2,8 @@
 Countries over time: aligned maps
 =================================
 
-142 countries in 1952, 1957, ... 2007: life expectancy, population and income (Gapminder). One map per year, aligned so that
-a country keeps its place unless its data changes.
+142 countries in 1952, 1957, ... 2007: life expectancy, population and income (Gapminder). One map per year, aligned so
+that a country keeps its place unless its data changes.
 """
 
 # %%

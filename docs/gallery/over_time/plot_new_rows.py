@@ -2,8 +2,8 @@
 New rows: transform, update, save and load
 ==========================================
 
-A fitted map places new rows among the known ones. The place of a row depends on this row and the model only, never on the
-other rows of the call.
+A fitted map places new rows among the known ones. The place of a row depends on this row and the model only, never on
+the other rows of the call.
 """
 
 # %%

@@ -2,8 +2,8 @@
 A network as the map: parametric UMAP
 =====================================
 
-A neural network learns to map rows to points, and a second one, the decoder, to map points back to images. New rows then
-need one forward pass.
+A neural network learns to map rows to points, and a second one, the decoder, to map points back to images. New rows
+then need one forward pass.
 """
 
 # %%
@@ -17,7 +17,9 @@ import vicinal
 X, y = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X.astype(np.float32), y, random_state=0)
 
-model = vicinal.ParametricUMAP(parametric_reconstruction=True, batch_size=2048, n_epochs=4, random_state=42).fit(X_train)
+model = vicinal.ParametricUMAP(parametric_reconstruction=True, batch_size=2048, n_epochs=4, random_state=42).fit(
+    X_train
+)
 ax = vicinal.plot.points(model, y_train, alpha=0.3, legend=False)
 vicinal.plot.points(model.transform(X_test), y_test, ax=ax, title="training rows (pale) and new rows")
 plt.show()

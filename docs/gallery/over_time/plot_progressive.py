@@ -32,8 +32,8 @@ for start in range(0, len(X), 100):
 plt.show()
 
 # %%
-# ``run`` finishes what is pending, ``polish`` is a last pass over all rows. The result is nearly as faithful as the map of
-# all rows at once.
+# ``run`` finishes what is pending, ``polish`` is a last pass over all rows. The result is nearly as faithful as the map
+# of all rows at once.
 model.run().polish()
 at_once = vicinal.UMAP(random_state=42).fit(X)
 for name, places in (("progressive", model.embedding_), ("at once", at_once.embedding_)):

@@ -18,8 +18,8 @@ import vicinal
 X, y = load_digits(return_X_y=True)
 
 # %%
-# **Where it helps.** Ten digits are ten clusters, but curved ones. A clustering of the map finds them more easily than a
-# clustering of the 64 columns. Maps for clustering should be tight: ``min_dist=0`` and more neighbors.
+# **Where it helps.** Ten digits are ten clusters, but curved ones. A clustering of the map finds them more easily than
+# a clustering of the 64 columns. Maps for clustering should be tight: ``min_dist=0`` and more neighbors.
 places = vicinal.UMAP(n_neighbors=30, min_dist=0.0, random_state=42).fit_transform(X)
 found = HDBSCAN(min_cluster_size=50, copy=True).fit_predict(places)
 direct = KMeans(10, n_init=3, random_state=0).fit_predict(X)
@@ -28,9 +28,9 @@ print(f"  adjusted Rand index with the digits {adjusted_rand_score(y, found):.2f
 print(f"{adjusted_rand_score(y, direct):.2f})")
 
 # %%
-# **Where it misleads.** The diabetes data are ten measurements of 442 patients. They vary continuously: there is no reason
-# to expect groups, apart from the sex, which is one of the columns. Small neighborhoods show islands nevertheless, and
-# these change with the seed.
+# **Where it misleads.** The diabetes data are ten measurements of 442 patients. They vary continuously: there is no
+# reason to expect groups, apart from the sex, which is one of the columns. Small neighborhoods show islands
+# nevertheless, and these change with the seed.
 patients, sex = load_diabetes().data, load_diabetes().data[:, 1] > 0
 figure, axes = plt.subplots(2, 3, figsize=(11, 7), layout="constrained")
 for line, n_neighbors in zip(axes, (4, 30), strict=True):

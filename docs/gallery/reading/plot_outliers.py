@@ -18,8 +18,8 @@ digits = load_digits()
 model = vicinal.UMAP(random_state=42, output_dens=True).fit(digits.data)
 
 # %%
-# ``rad_orig_`` is the logarithm of the local radius of every row: how far away its neighbors are in the data. The rows with
-# the largest radii lie all over the map.
+# ``rad_orig_`` is the logarithm of the local radius of every row: how far away its neighbors are in the data. The rows
+# with the largest radii lie all over the map.
 unusual = np.argsort(model.rad_orig_)[-20:]
 ax = vicinal.plot.points(model, values=model.rad_orig_, title="log radius in the data; the 20 largest are circled")
 ax.scatter(*model.embedding_[unusual].T, s=60, facecolors="none", edgecolors="black", linewidths=0.8)
@@ -33,8 +33,8 @@ for ax, row in zip(axes.flat, unusual, strict=True):
 plt.show()
 
 # %%
-# The same question asked of the map and of the data by scikit-learn's local outlier factor: the answers hardly agree, and
-# those of the data are the right ones.
+# The same question asked of the map and of the data by scikit-learn's local outlier factor: the answers hardly agree,
+# and those of the data are the right ones.
 in_data = LocalOutlierFactor(20).fit(digits.data).negative_outlier_factor_
 in_map = LocalOutlierFactor(20).fit(model.embedding_).negative_outlier_factor_
 worst_data, worst_map = (set(np.argsort(scores)[:50]) for scores in (in_data, in_map))

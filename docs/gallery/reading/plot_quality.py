@@ -2,8 +2,8 @@
 Where a map is wrong
 ====================
 
-Two dimensions cannot keep all neighbors. Coloring each point by what its neighborhood lost shows which parts of a map to
-believe.
+Two dimensions cannot keep all neighbors. Coloring each point by what its neighborhood lost shows which parts of a map
+to believe.
 """
 
 # %%
@@ -21,8 +21,9 @@ for ax, kind in zip(axes, ("recall", "quality", "density"), strict=True):
 plt.show()
 
 # %%
-# *Recall* is the share of a row's 15 nearest rows that are among its nearest in the map. *Quality* also takes into account
-# how far off the wrong neighbors are. *Density* is what a map does not show: how close the neighbors are in the data.
+# *Recall* is the share of a row's 15 nearest rows that are among its nearest in the map. *Quality* also takes into
+# account how far off the wrong neighbors are. *Density* is what a map does not show: how close the neighbors are in the
+# data.
 #
 # The same measures as numbers, for maps with more neighbors and other methods:
 for name, other in {

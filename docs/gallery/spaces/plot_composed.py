@@ -30,5 +30,5 @@ vicinal.plot.compare(views, penguins.species + ", " + penguins.sex, align=False)
 plt.show()
 
 # %%
-# The measurements alone separate one species from the two others, and males from females. The islands add what the bodies
-# do not show.
+# The measurements alone separate one species from the two others, and males from females. The islands add what the
+# bodies do not show.

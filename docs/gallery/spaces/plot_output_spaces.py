@@ -2,8 +2,8 @@
 Sphere and hyperbolic plane
 ===========================
 
-``output_metric`` changes the space of the map. A sphere has no border, so no cluster is pushed outwards; a hyperbolic plane
-has room for trees.
+``output_metric`` changes the space of the map. A sphere has no border, so no cluster is pushed outwards; a hyperbolic
+plane has room for trees.
 """
 
 # %%
@@ -34,8 +34,8 @@ right.grid(alpha=0.3)
 plt.show()
 
 # %%
-# The hyperbolic plane, drawn in Poincare's disk: the third coordinate of a point is :math:`z = \sqrt{1 + x^2 + y^2}`, and
-# it is seen from :math:`z = -1`.
+# The hyperbolic plane, drawn in Poincare's disk: the third coordinate of a point is :math:`z = \sqrt{1 + x^2 + y^2}`,
+# and it is seen from :math:`z = -1`.
 plane = vicinal.UMAP(output_metric="hyperboloid", random_state=42).fit_transform(X)
 disk = plane / (1 + np.sqrt(1 + (plane**2).sum(axis=1, keepdims=True)))
 figure, ax = plt.subplots(figsize=(5.4, 5.4), layout="constrained")

@@ -2,8 +2,8 @@
 Pinned points
 =============
 
-Rows can be kept at given places: the map arranges the others around them. This keeps a known layout, or puts groups where
-readers expect them.
+Rows can be kept at given places: the map arranges the others around them. This keeps a known layout, or puts groups
+where readers expect them.
 """
 
 # %%

@@ -2,8 +2,8 @@
 Your own distances: a map of genes
 ==================================
 
-``metric="precomputed"`` takes distances instead of rows. Here they are 1 - Spearman's correlation between genes over 700
-blood cells: genes that are active in the same cells come to lie together.
+``metric="precomputed"`` takes distances instead of rows. Here they are 1 - Spearman's correlation between genes over
+700 blood cells: genes that are active in the same cells come to lie together.
 """
 
 # %%
@@ -36,7 +36,8 @@ for gene in ("CD79A", "MS4A1", "NKG7", "GZMB", "LYZ", "S100A8", "CD3D", "RPS12",
 plt.show()
 
 # %%
-# Neighbors that another library found are given by ``precomputed_knn``, each row itself included; there is then no search.
+# Neighbors that another library found are given by ``precomputed_knn``, each row itself included; there is then no
+# search.
 index = np.argsort(distances, axis=1, kind="stable")[:, :10]
 nearest = np.take_along_axis(distances, index, axis=1)
 given = vicinal.UMAP(n_neighbors=10, precomputed_knn=(index, nearest), random_state=42).fit(expression.T)

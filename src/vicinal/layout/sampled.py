@@ -127,6 +127,12 @@ class Layout(_SampledLayout):
     density : DensityTerm, optional
         The density term of densMAP.
 
+    See Also
+    --------
+    UMAP : the estimator.
+    FullLayout : the layout of t-SNE.
+    Schedule : epochs and learning rates.
+
     Examples
     --------
     >>> import numpy as np

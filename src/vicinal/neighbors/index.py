@@ -43,6 +43,11 @@ class NeighborIndex:
     n_jobs : int or None, default=-1
         Number of threads; -1 uses all processors, None means what it means in scikit-learn.
 
+    See Also
+    --------
+    find_neighbors : one search without an index to keep.
+    OnlineNeighbors : rows that arrive over time.
+
     Notes
     -----
     A function is called for a limited number of pairs: for all of them up to ``policy.EXACT_CALLED_ROWS`` (Python) or
@@ -242,6 +247,10 @@ def find_neighbors(
     -------
     Neighbors
         A table with the row itself in the first column; the same bits for any ``n_jobs``.
+
+    See Also
+    --------
+    NeighborIndex : an index that also answers queries.
 
     Examples
     --------
