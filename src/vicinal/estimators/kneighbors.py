@@ -57,6 +57,19 @@ class KNeighborsTransformer(Estimator):
     n_samples_fit_ : int
     effective_metric_ : str or callable
     effective_metric_params_ : dict
+
+    See Also
+    --------
+    find_neighbors : the same search as a function.
+    UMAP : takes the result as ``precomputed_knn``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import KNeighborsTransformer
+    >>> X = load_iris().data
+    >>> KNeighborsTransformer(n_neighbors=5).fit_transform(X).shape
+    (150, 150)
     """
 
     _result = "neighbors_"

@@ -120,6 +120,20 @@ class ParametricUMAP(ParametricParameters):
         The initializer that was used, or "encoder" if the training continued with an earlier encoder.
     stage_times_ : dict of str to float
         Seconds per stage.
+
+    See Also
+    --------
+    UMAP : without a network.
+    vicinal.parametric.register_encoder : name a network of your own.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import ParametricUMAP
+    >>> X = load_iris().data
+    >>> model = ParametricUMAP(n_epochs=1, random_state=42).fit(X)
+    >>> model.transform(X[:3]).shape
+    (3, 2)
     """
 
     map_: ParametricMap

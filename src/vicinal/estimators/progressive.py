@@ -44,10 +44,8 @@ class ProgressiveUMAP(Estimator):
     same in pieces of any size, ``run`` does everything that is left, ``polish`` is a last pass over all rows. The first
     rows start from the spectral layout, each later one at the place of its nearest neighbor, plus noise. Memberships
     are computed, and epochs run, only for new rows and for those whose neighbors changed.
-
     The same calls with the same ``random_state`` give the same bits for any ``n_jobs``, unless they are bounded by
     time. The parameters of the map are those of the first batch; later changes take effect with the next ``fit``.
-
     ``partial_fit`` takes effect completely or not at all, also if it is interrupted. An interrupted ``insert``,
     ``step``, ``run`` or ``polish`` leaves a map that can go on.
 
@@ -82,7 +80,7 @@ class ProgressiveUMAP(Estimator):
     embedding_ : array [rows placed so far, n_components]
     n_rows_ : int
         Number of rows inserted so far.
-    rows_ : array or sparse matrix [n_rows_, columns]
+    rows_ : array or sparse matrix [rows, columns]
         These rows: a view, not to be written to.
     age_ : array [rows placed so far]
         Epochs that each row has moved for.
@@ -96,15 +94,17 @@ class ProgressiveUMAP(Estimator):
         Memory per row.
     init_used_ : str
 
+    See Also
+    --------
+    UMAP, OnlineNeighbors
+
     Examples
     --------
-    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
     >>> from vicinal import ProgressiveUMAP
-    >>> model = ProgressiveUMAP(random_state=0)
-    >>> for batch in np.random.default_rng(0).normal(size=(3, 200, 5)):
-    ...     _ = model.partial_fit(batch)
+    >>> model = ProgressiveUMAP(random_state=0).partial_fit(load_iris().data)
     >>> model.run().polish().embedding_.shape
-    (600, 2)
+    (150, 2)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

@@ -129,6 +129,21 @@ class UMAP(MapEstimator):
         Logarithms of local radii in the data and in the map (``densmap``, ``output_dens``).
     radius_correlation_ : float
         Their correlation.
+
+    See Also
+    --------
+    TSNE, DensMAP, ParametricUMAP, ProgressiveUMAP
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import UMAP
+    >>> X = load_iris().data
+    >>> model = UMAP(n_neighbors=10, random_state=42).fit(X[:140])
+    >>> model.embedding_.shape
+    (140, 2)
+    >>> model.transform(X[140:]).shape
+    (10, 2)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

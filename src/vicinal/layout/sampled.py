@@ -131,6 +131,12 @@ class Layout(_SampledLayout):
     device : {None, "cpu", "cuda", "cuda:N"}, default None
         Where the work is done; None means where the graph lives. The result has the same bits everywhere.
 
+    See Also
+    --------
+    UMAP : the estimator.
+    FullLayout : the layout of t-SNE.
+    Schedule : epochs and learning rates.
+
     Examples
     --------
     >>> import numpy as np
