@@ -6,7 +6,7 @@
 
 #if defined(__CUDACC_RTC__)
 #define VICINAL_INLINE __forceinline__
-#elif defined(__GNUC__)
+#elif defined(__GNUC__) || defined(__clang__)
 #define VICINAL_INLINE inline __attribute__((always_inline))
 #else
 #error "vicinal needs GCC's or Clang's vector extensions"

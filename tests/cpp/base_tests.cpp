@@ -1,5 +1,6 @@
-// Thread teams, random numbers and elementary functions.
+// Thread teams, random numbers, elementary functions and instruction-set levels.
 #include "base/elementary.hpp"
+#include "base/level.hpp"
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
 #include "checks.hpp"
@@ -12,6 +13,7 @@
 #include <limits>
 #include <new>
 #include <stdexcept>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -164,11 +166,35 @@ void elementary_functions_are_accurate() {
     CHECK(log_exact(1.0) == 0.0);
 }
 
+// Where the compiler has a runtime library for the question, it agrees with our reading of the processor.
+void available_levels_are_those_the_compiler_finds() {
+    const Level& chosen = levels()[active_level()];
+    CHECK(chosen.available);
+#if defined(__x86_64__) && defined(__linux__)
+    __builtin_cpu_init();
+    const bool v2 = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
+    const bool v3 = v2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+    const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                    __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                    __builtin_cpu_supports("avx512vl");
+    for (const Level& level : levels()) {
+        const std::string_view name = level.name;
+        CHECK(level.available == (name == "v2" ? v2 : name == "v3" ? v3 : v4));
+    }
+#endif
+}
+
 constexpr Test tests[] = {
-    TEST(team_visits_every_index_once),         TEST(team_rethrows_exceptions_and_remains_usable),
-    TEST(team_stops_when_the_poll_asks_for_it), TEST(teams_run_concurrently_and_nested),
-    TEST(team_rethrows_bad_alloc_of_any_chunk), TEST(negative_jobs_count_from_all_processors),
-    TEST(draws_depend_on_their_key_only),       TEST(draws_are_uniform),
+    TEST(team_visits_every_index_once),
+    TEST(team_rethrows_exceptions_and_remains_usable),
+    TEST(team_stops_when_the_poll_asks_for_it),
+    TEST(teams_run_concurrently_and_nested),
+    TEST(team_rethrows_bad_alloc_of_any_chunk),
+    TEST(negative_jobs_count_from_all_processors),
+    TEST(draws_depend_on_their_key_only),
+    TEST(draws_are_uniform),
+    TEST(available_levels_are_those_the_compiler_finds),
     TEST(elementary_functions_are_accurate),
 };
 

@@ -31,7 +31,7 @@ def wrong_with(path: Path) -> list[str]:
         with zipfile.ZipFile(path) as wheel:
             names = wheel.namelist()
         needed, unwanted = IN_WHEEL, NOT_IN_WHEEL
-        core = [name for name in names if re.fullmatch(r"vicinal/backends/_core\..*\.(so|pyd)", name)]
+        core = [name for name in names if re.fullmatch(r"vicinal/backends/_core(\..*)?\.(so|pyd)", name)]
         missing = [] if len(core) == 1 else [f"exactly one compiled core (found {core})"]
         missing += [] if any(name.endswith("/LICENSE") for name in names) else ["LICENSE"]
     else:

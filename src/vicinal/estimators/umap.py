@@ -58,7 +58,7 @@ class UMAP(MapEstimator):
     output_metric : str, default "euclidean"
         The distance of the map: haversine, hyperboloid, manhattan, cosine and others; with ``output_metric_kwds``.
     n_epochs : int or list of int, optional
-        Default 500 up to 10,000 rows, 300 for more. If it is a list, ``embedding_list_`` holds the maps at these
+        Default 500 up to 30,000 rows, 300 for more. If it is a list, ``embedding_list_`` holds the maps at these
         epochs.
     learning_rate : float, default 1.0
         Rate of the first epoch; falls to 0 as (1 - e/n_epochs)^1.5.
