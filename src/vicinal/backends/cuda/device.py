@@ -120,7 +120,11 @@ class CudaDevice:
         """Return values as a C-contiguous array of this device, without a copy if they are that already."""
         with self.active():
             if isinstance(values, np.ndarray):
-                return self.xp.asarray(np.ascontiguousarray(values, dtype=dtype))
+                host = np.ascontiguousarray(values, dtype=dtype)
+                # CuPy's asarray would allocate pinned memory of the size of the array, which takes a second per GB.
+                moved = self.xp.empty(host.shape, host.dtype)
+                moved.set(host)
+                return moved
             return self.xp.ascontiguousarray(self.xp.asarray(values), dtype=dtype)
 
     def to_numpy(self, values: DeviceArray) -> NDArray[Any]:
