@@ -3,8 +3,8 @@
 // Rows are sorted by their number of edges and cut into slices of 32, and the edges of a slice are stored column by
 // column, edge j of row r of slice s at slice_begin[s] + 32 j + r: the threads of a warp read neighboring words. A row
 // lists its firing edges in shared memory; a row with more of them than fit there goes through its edges again. Rows
-// with many edges decide how long a sweep takes, so a thread requests the clocks of several edges before it looks at the
-// first.
+// with many edges decide how long a sweep takes, so a thread requests the clocks of several edges before it looks at
+// the first.
 //
 // What a sweep does not need is not compiled: without moving negatives nothing is written between two negatives, and
 // their points are requested together.
@@ -102,8 +102,8 @@ extern "C" __global__ void place_edges(const Size* indptr, const Index* head, co
 THREAD_KERNEL(place_edges)
 
 // Edges of fixed rows never fire; thread per row.
-extern "C" __global__ void pin_rows(const Size* slice_begin, const Index* degree, const Index* head_of, const bool* fixed,
-                                    Size n_heads, Clock* clock) {
+extern "C" __global__ void pin_rows(const Size* slice_begin, const Index* degree, const Index* head_of,
+                                    const bool* fixed, Size n_heads, Clock* clock) {
     const Size r = thread_number();
     if (r >= n_heads || !fixed[head_of[r]]) return;
     for (Index j = 0; j < degree[r]; ++j) clock[slice_begin[r / slice_rows] + j * slice_rows + r % slice_rows].rate = 0;
@@ -145,18 +145,20 @@ extern "C" __global__ void __launch_bounds__(sweep_threads)
     task.negative_moves = VICINAL_MOVING ? negative_moves : nullptr;
     const VICINAL_FORCE force({ForceKind::umap, a, b, gamma});
     const VICINAL_SPACE space({SpaceKind::euclidean, space_values});
-    const RowStep<VICINAL_FORCE, VICINAL_SPACE, VICINAL_DIM> mover(task, VICINAL_PULLS, VICINAL_NEGATIVES, force, space);
+    const RowStep<VICINAL_FORCE, VICINAL_SPACE, VICINAL_DIM> mover(task, VICINAL_PULLS, VICINAL_NEGATIVES, force,
+                                                                   space);
 
     Float place[VICINAL_DIM], delta[VICINAL_DIM], push[VICINAL_DIM];
     mover.gather_points(head_in, static_cast<Index>(row), place);
     if (n_fired > 0) {
-        const std::uint32_t key = vicinal::row_key(sweep_key, row_key != nullptr ? row_key[head] : static_cast<std::uint64_t>(row));
+        const std::uint32_t key =
+            vicinal::row_key(sweep_key, row_key != nullptr ? row_key[head] : static_cast<std::uint64_t>(row));
         const auto start = static_cast<Index>(below(draw32(key, 0), static_cast<std::uint32_t>(n_fired)));
         const Int own = reference == head_in ? static_cast<Index>(row) : -1;
         const Float rate = head_rates != nullptr ? head_rates[head] : learning_rate;
         UInt draw{};
-        // A row with more firing edges than its list holds lists them piece by piece: those from the start on in a first
-        // turn, those before it in a second one.
+        // A row with more firing edges than its list holds lists them piece by piece: those from the start on in a
+        // first turn, those before it in a second one.
         const bool all_listed = n_fired <= most_listed;
         Index n_listed = n_fired, looked_at = 0, seen = 0;
         for (int turn = all_listed ? 1 : 0; turn < 2;) {
@@ -201,6 +203,7 @@ extern "C" __global__ void add_negative_moves(std::int64_t* moves, const bool* f
     if (e >= n * dim) return;
     const std::int64_t units = moves[e];
     moves[e] = 0;
-    if (fixed == nullptr || !fixed[e / dim]) points[e] += static_cast<float>(static_cast<double>(units) * fixed_point_unit);
+    if (fixed == nullptr || !fixed[e / dim])
+        points[e] += static_cast<float>(static_cast<double>(units) * fixed_point_unit);
 }
 THREAD_KERNEL(add_negative_moves)
