@@ -18,10 +18,10 @@ VICINAL_INLINE double exp_exact(double x) {
     const double shifted = x * 1.4426950408889634 + round_shift, turns = shifted - round_shift;
     const double r = (x - turns * ln_2_high) - turns * ln_2_low, r2 = r * r, r4 = r2 * r2;
     const double low = (1.0 + r) + r2 * (0.5 + r * 1.6666666666666666e-1);
-    const double middle = (4.1666666666666664e-2 + r * 8.3333333333333332e-3) +
-                          r2 * (1.3888888888888889e-3 + r * 1.9841269841269841e-4);
-    const double high = (2.4801587301587302e-5 + r * 2.7557319223985893e-6) +
-                        r2 * (2.7557319223985888e-7 + r * 2.5052108385441719e-8);
+    const double middle =
+        (4.1666666666666664e-2 + r * 8.3333333333333332e-3) + r2 * (1.3888888888888889e-3 + r * 1.9841269841269841e-4);
+    const double high =
+        (2.4801587301587302e-5 + r * 2.7557319223985893e-6) + r2 * (2.7557319223985888e-7 + r * 2.5052108385441719e-8);
     const double highest = 2.0876756987868099e-9 + r * 1.6059043836821613e-10;
     const double p = low + r4 * (middle + r4 * (high + r4 * highest));
     std::int64_t exponent, bits;

@@ -3,8 +3,8 @@
 // that the extensions lack (gather, high half of a product, mask to bits) use an intrinsic if there is one, otherwise
 // a loop over the lanes.
 //
-// Everything is in the level's own namespace, so the linker cannot mix code of different levels. A GPU is one more level,
-// with vectors of one lane (VICINAL_ONE_LANE, one_lane.hpp).
+// Everything is in the level's own namespace, so the linker cannot mix code of different levels. A GPU is one more
+// level, with vectors of one lane (VICINAL_ONE_LANE, one_lane.hpp).
 #pragma once
 
 #include "base/types.hpp"

@@ -1,7 +1,7 @@
 // The threads of a GPU. Kernels are compiled by NVRTC, and for tests by the host's compiler, where a launch is a loop
 // over the threads (tests/gpu/host_launch.hpp). Threads of a block do not communicate; those of a warp do, in kernels
-// that are marked as WARP_KERNEL: what a lane holds is a PerLane, and FOR_LANES runs over the lanes, which is one lane on
-// a GPU and all lanes of the warp on the host.
+// that are marked as WARP_KERNEL: what a lane holds is a PerLane, and FOR_LANES runs over the lanes, which is one lane
+// on a GPU and all lanes of the warp on the host.
 #pragma once
 
 #define VICINAL_LEVEL gpu
@@ -48,6 +48,9 @@ VICINAL_INLINE PerLane<float> from_above(PerLane<float> values, int offset) {
 }
 VICINAL_INLINE float of_first_lane(PerLane<float> values) { return __shfl_sync(0xffffffffu, values.value, 0); }
 VICINAL_INLINE int bit_count(std::uint32_t bits) { return __popc(bits); }
+VICINAL_INLINE void prefetch_into_cache(const void* address) {
+    asm volatile("prefetch.global.L1 [%0];" ::"l"(address));
+}
 VICINAL_INLINE std::uint16_t half_bits(float x) {
     std::uint16_t bits;
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));

@@ -1,4 +1,5 @@
-// The fuzzy graph on a GPU: one thread per row, with the formulas of the CPU (smooth_knn_row.hpp, merge_directions.hpp).
+// The fuzzy graph on a GPU: one thread per row, with the formulas of the CPU (smooth_knn_row.hpp,
+// merge_directions.hpp).
 #include "cuda/device.hpp"
 
 #include "graph/merge_directions.hpp"
@@ -26,7 +27,8 @@ THREAD_KERNEL(smooth_sigma)
 
 // Memberships; thread per entry.
 extern "C" __global__ void membership_strengths(const Index* index, const float* distance, const float* rho,
-                                                const float* sigma, Size rows, Size columns, bool bipartite, float* out) {
+                                                const float* sigma, Size rows, Size columns, bool bipartite,
+                                                float* out) {
     const Size e = thread_number();
     if (e >= rows * columns) return;
     const Size i = e / columns;

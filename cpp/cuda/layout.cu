@@ -1,8 +1,13 @@
 // The sampled layout on a GPU: one thread per row, with the moves of row_step.hpp and so the bits of the CPU.
 //
 // Rows are sorted by their number of edges and cut into slices of 32, and the edges of a slice are stored column by
-// column: the threads of a warp read neighboring words. A row lists its firing edges in shared memory; a row with more of
-// them than fit there goes through its edges again.
+// column, edge j of row r of slice s at slice_begin[s] + 32 j + r: the threads of a warp read neighboring words. A row
+// lists its firing edges in shared memory; a row with more of them than fit there goes through its edges again. Rows
+// with many edges decide how long a sweep takes, so a thread requests the clocks of several edges before it looks at
+// the first.
+//
+// What a sweep does not need is not compiled: without moving negatives nothing is written between two negatives, and
+// their points are requested together.
 #include "cuda/device.hpp"
 
 #include "layout/firing.hpp"
@@ -14,6 +19,8 @@
 #define VICINAL_DIM 2
 #define VICINAL_PULLS 2
 #define VICINAL_NEGATIVES 5
+#define VICINAL_MOVING 0    // negatives move
+#define VICINAL_WEIGHTED 0  // negatives are drawn in proportion to weights
 #endif
 
 namespace vicinal {
@@ -21,24 +28,31 @@ namespace vicinal {
 constexpr int sweep_threads = 128;
 constexpr int most_listed = 16;  // firing edges of a row that are listed in shared memory
 constexpr Size slice_rows = 32;
+constexpr int clocks_ahead = 8;
 
 // 2^32 times the firings per sweep of an edge, and its phase; read at once.
 struct alignas(8) Clock {
     std::uint32_t rate, phase;
 };
 
-// Edges in slices. Slice s begins at begin[s]; edge j of its row r is at begin[s] + j * slice_rows + r.
-struct SlicedEdges {
-    const Size* begin;
-    const Index* degree;   // of the rows in their order
-    const Index* head_of;  // the number of each row in the graph
-    const Index* tails;
-    const Clock* clock;
-};
-
 VICINAL_INLINE bool fires(Clock clock, std::uint32_t sweep) {
     const std::uint32_t before = clock.phase + sweep * clock.rate;
     return before + clock.rate < before;
+}
+
+// Calls visit(j) for every edge j of a row that fires, in their order. Rows are filled up to a multiple of clocks_ahead
+// edges with edges of rate 0, which never fire.
+template <class Visit>
+VICINAL_INLINE void for_each_firing(const Clock* __restrict__ clock, Index n_edges, std::uint32_t sweep,
+                                    const Visit& visit) {
+    for (Index j = 0; j < n_edges; j += clocks_ahead) {
+        Clock ahead[clocks_ahead];
+        VICINAL_UNROLL
+        for (int u = 0; u < clocks_ahead; ++u) ahead[u] = clock[(j + u) * slice_rows];
+        VICINAL_UNROLL
+        for (int u = 0; u < clocks_ahead; ++u)
+            if (fires(ahead[u], sweep)) visit(j + u);
+    }
 }
 
 }  // namespace vicinal
@@ -88,8 +102,8 @@ extern "C" __global__ void place_edges(const Size* indptr, const Index* head, co
 THREAD_KERNEL(place_edges)
 
 // Edges of fixed rows never fire; thread per row.
-extern "C" __global__ void pin_rows(const Size* slice_begin, const Index* degree, const Index* head_of, const bool* fixed,
-                                    Size n_heads, Clock* clock) {
+extern "C" __global__ void pin_rows(const Size* slice_begin, const Index* degree, const Index* head_of,
+                                    const bool* fixed, Size n_heads, Clock* clock) {
     const Size r = thread_number();
     if (r >= n_heads || !fixed[head_of[r]]) return;
     for (Index j = 0; j < degree[r]; ++j) clock[slice_begin[r / slice_rows] + j * slice_rows + r % slice_rows].rate = 0;
@@ -116,47 +130,67 @@ extern "C" __global__ void __launch_bounds__(sweep_threads)
     Index* own_list = listed + threadIdx.x;
 
     Index n_fired = 0;
-    for (Index j = 0; j < n_edges; ++j)
-        if (fires(clock[first + j * slice_rows], sweep)) {
-            if (n_fired < most_listed) own_list[n_fired * sweep_threads] = tails[first + j * slice_rows];
-            ++n_fired;
-        }
+    for_each_firing(clock + first, n_edges, sweep, [&](Index j) {
+        if (n_fired < most_listed) own_list[n_fired * sweep_threads] = j;
+        ++n_fired;
+    });
 
     LayoutTask task;
     task.head_in = head_in;
     task.reference = reference;
     task.n_reference = n_reference;
     task.dim = VICINAL_DIM;
-    task.negative_keep = negative_keep;
-    task.negative_alias = negative_alias;
-    task.negative_moves = negative_moves;
+    task.negative_keep = VICINAL_WEIGHTED ? negative_keep : nullptr;
+    task.negative_alias = VICINAL_WEIGHTED ? negative_alias : nullptr;
+    task.negative_moves = VICINAL_MOVING ? negative_moves : nullptr;
     const VICINAL_FORCE force({ForceKind::umap, a, b, gamma});
     const VICINAL_SPACE space({SpaceKind::euclidean, space_values});
-    const RowStep<VICINAL_FORCE, VICINAL_SPACE, VICINAL_DIM> mover(task, VICINAL_PULLS, VICINAL_NEGATIVES, force, space);
+    const RowStep<VICINAL_FORCE, VICINAL_SPACE, VICINAL_DIM> mover(task, VICINAL_PULLS, VICINAL_NEGATIVES, force,
+                                                                   space);
 
     Float place[VICINAL_DIM], delta[VICINAL_DIM], push[VICINAL_DIM];
     mover.gather_points(head_in, static_cast<Index>(row), place);
     if (n_fired > 0) {
-        const std::uint32_t key = vicinal::row_key(sweep_key, row_key != nullptr ? row_key[head] : static_cast<std::uint64_t>(row));
+        const std::uint32_t key =
+            vicinal::row_key(sweep_key, row_key != nullptr ? row_key[head] : static_cast<std::uint64_t>(row));
         const auto start = static_cast<Index>(below(draw32(key, 0), static_cast<std::uint32_t>(n_fired)));
         const Int own = reference == head_in ? static_cast<Index>(row) : -1;
         const Float rate = head_rates != nullptr ? head_rates[head] : learning_rate;
         UInt draw{};
-        const auto move = [&](Index tail) {
-            mover.pull(tail, rate, place, delta);
-            mover.push_away(own, key, draw, -1, rate, place, delta, push);
-        };
-        if (n_fired <= most_listed) {
-            for (Index t = 0, at = start; t < n_fired; ++t) {
-                move(own_list[at * sweep_threads]);
-                at = at + 1 < n_fired ? at + 1 : 0;
+        // A row with more firing edges than its list holds lists them piece by piece: those from the start on in a
+        // first turn, those before it in a second one.
+        const bool all_listed = n_fired <= most_listed;
+        Index n_listed = n_fired, looked_at = 0, seen = 0;
+        for (int turn = all_listed ? 1 : 0; turn < 2;) {
+            if (!all_listed) {
+                for (n_listed = 0; n_listed + clocks_ahead <= most_listed && looked_at < n_edges;) {
+                    const Index from = looked_at;
+                    for_each_firing(clock + first + from * slice_rows, clocks_ahead, sweep, [&](Index j) {
+                        if ((seen++ >= start) == (turn == 0)) own_list[n_listed++ * sweep_threads] = from + j;
+                    });
+                    looked_at += clocks_ahead;
+                }
             }
-        } else {
-            for (int turn = 0; turn < 2; ++turn)
-                for (Index j = 0, at = 0; j < n_edges; ++j)
-                    if (fires(clock[first + j * slice_rows], sweep)) {
-                        if ((at++ >= start) == (turn == 0)) move(tails[first + j * slice_rows]);
-                    }
+            Index at = all_listed ? start : 0;
+            const auto next_tail = [&] {
+                const Index j = own_list[at * sweep_threads];
+                at = at + 1 < n_listed ? at + 1 : 0;
+                return tails[first + j * slice_rows];
+            };
+            // A tail is requested two moves ahead, and its point one move ahead.
+            Index tail = n_listed > 0 ? next_tail() : 0, following = n_listed > 0 ? next_tail() : 0;
+            for (Index t = 0; t < n_listed; ++t) {
+                prefetch_into_cache(reference + static_cast<Size>(following) * VICINAL_DIM);
+                const Index later = next_tail();
+                mover.pull(tail, rate, place, delta);
+                mover.push_away(own, key, draw, -1, rate, place, delta, push);
+                tail = following;
+                following = later;
+            }
+            if (all_listed || looked_at >= n_edges) {
+                ++turn;
+                looked_at = seen = 0;
+            }
         }
     }
     for (int c = 0; c < VICINAL_DIM; ++c) head_out[head * VICINAL_DIM + c] = place[c][0];
@@ -169,6 +203,7 @@ extern "C" __global__ void add_negative_moves(std::int64_t* moves, const bool* f
     if (e >= n * dim) return;
     const std::int64_t units = moves[e];
     moves[e] = 0;
-    if (fixed == nullptr || !fixed[e / dim]) points[e] += static_cast<float>(static_cast<double>(units) * fixed_point_unit);
+    if (fixed == nullptr || !fixed[e / dim])
+        points[e] += static_cast<float>(static_cast<double>(units) * fixed_point_unit);
 }
 THREAD_KERNEL(add_negative_moves)

@@ -1,8 +1,8 @@
 // The neighbor search on a GPU: ranks of pairs in the arithmetic of the CPU, selection of the best, and rows in half
 // precision for the products that propose candidates.
 //
-// A pair of short rows is summed column by column, as the join of exact sketches does it (neighbors/join.hpp), a pair of
-// long rows in 64 virtual lanes that are reduced by one tree (neighbors/metric.hpp), here two per lane of a warp.
+// A pair of short rows is summed column by column, as the join of exact sketches does it (neighbors/join.hpp), a pair
+// of long rows in 64 virtual lanes that are reduced by one tree (neighbors/metric.hpp), here two per lane of a warp.
 #include "cuda/device.hpp"
 
 #include "neighbors/rank_step.hpp"
@@ -105,8 +105,8 @@ VICINAL_INLINE std::uint64_t* warp_memory(int) { return host_shared_memory; }
 
 using namespace vicinal;
 
-// Shift and scale of every row (rank_step.hpp), applied; thread per row. `out` has `out_cols` columns; column `cols`, if
-// there is one, marks rows without direction.
+// Shift and scale of every row (rank_step.hpp), applied; thread per row. `out` has `out_cols` columns; column `cols`,
+// if there is one, marks rows without direction.
 extern "C" __global__ void prepare_rows(const float* rows, Size n, Size cols, bool centered, Size out_cols, float* out,
                                         bool* without_direction) {
     const Size i = thread_number();
@@ -119,7 +119,8 @@ extern "C" __global__ void prepare_rows(const float* rows, Size n, Size cols, bo
 }
 THREAD_KERNEL(prepare_rows)
 
-// Ranks of heads [first, first + n_heads) with all rows, short rows; thread per pair. `columns` are the rows transposed.
+// Ranks of heads [first, first + n_heads) with all rows, short rows; thread per pair. `columns` are the rows
+// transposed.
 extern "C" __global__ void rank_all_short(const float* heads, const float* columns, Size first, Size n_heads, Size n,
                                           Size cols, float* ranks) {
     const Size at = thread_number();
@@ -146,9 +147,9 @@ extern "C" __global__ void rank_all_long(const float* heads, const bool* heads_w
 WARP_KERNEL(rank_all_long)
 
 // The `k` columns of smallest `sign * values + bias` of every row, by (value, column); warp per row. Row r belongs to
-// batch r / batch_rows, whose first `valid` columns count. Column `skip_from + r` is left out if skip_from >= 0. `names`
-// maps columns of a batch to the numbers that are written; -1 fills the rest. `size` keys of shared memory, a power of
-// two, at least 2 k and 64.
+// batch r / batch_rows, whose first `valid` columns count. Column `skip_from + r` is left out if skip_from >= 0.
+// `names` maps columns of a batch to the numbers that are written; -1 fills the rest. `size` keys of shared memory, a
+// power of two, at least 2 k and 64.
 extern "C" __global__ void select_columns(const float* values, const float* bias, Size n_rows, Size n_columns,
                                           Size batch_rows, const Index* valid, const Index* names, Size skip_from,
                                           float sign, int k, int size, Index* index, float* best) {
@@ -192,13 +193,14 @@ extern "C" __global__ void select_columns(const float* values, const float* bias
         const bool known = keys[e] != no_key;
         const auto c = static_cast<Index>(keys[e] & 0xffffffffu);
         index[r * k + e] = !known ? -1 : names != nullptr ? names[batch * n_columns + c] : c;
-        if (best != nullptr) best[r * k + e] = known ? value_of(static_cast<std::uint32_t>(keys[e] >> 32)) : no_rank_value;
+        if (best != nullptr)
+            best[r * k + e] = known ? value_of(static_cast<std::uint32_t>(keys[e] >> 32)) : no_rank_value;
     }
 }
 WARP_KERNEL(select_columns)
 
-// The `k` best of `m` candidates per head, ranked as the CPU ranks them, by (rank, index), each once and without the head
-// itself if `same`; warp per head. Candidates below 0 are none. `size` is a power of two, at least m and 32.
+// The `k` best of `m` candidates per head, ranked as the CPU ranks them, by (rank, index), each once and without the
+// head itself if `same`; warp per head. Candidates below 0 are none. `size` is a power of two, at least m and 32.
 extern "C" __global__ void rank_candidates(const float* heads, const bool* heads_without, const float* rows,
                                            const bool* rows_without, Size first, Size n_heads, Size cols, bool in_order,
                                            const Index* candidates, int m, bool same, int k, int size, Index* index,
@@ -233,12 +235,14 @@ extern "C" __global__ void rank_candidates(const float* heads, const bool* heads
     if (in_order) {
         FOR_LANES(lane) for (int e = lane; e < size; e += warp_lanes) {
             const Size j = e < present ? static_cast<Size>(keys[e]) : 0;
-            keys[e] = e < present ? sort_key(rank_in_order(x, rows + j * cols, cols), static_cast<std::uint32_t>(j)) : no_key;
+            keys[e] =
+                e < present ? sort_key(rank_in_order(x, rows + j * cols, cols), static_cast<std::uint32_t>(j)) : no_key;
         }
     } else {
         for (int e = 0; e < present; ++e) {
             const Size j = static_cast<Size>(keys[e]);
-            const float rank = with_direction(rank_by_lanes(x, rows + j * cols, cols), heads_without, i, rows_without, j);
+            const float rank =
+                with_direction(rank_by_lanes(x, rows + j * cols, cols), heads_without, i, rows_without, j);
             sync_lanes();
             FOR_LANES(lane) if (lane == 0) keys[e] = sort_key(rank, static_cast<std::uint32_t>(j));
         }
@@ -254,7 +258,8 @@ extern "C" __global__ void rank_candidates(const float* heads, const bool* heads
 WARP_KERNEL(rank_candidates)
 
 // Rows in half precision relative to a center, times a scale, with padding columns of 0, and half of their squared
-// lengths; warp per slot. Slot s belongs to batch s / batch_rows and holds the row slots[s], or zeros if that is below 0.
+// lengths; warp per slot. Slot s belongs to batch s / batch_rows and holds the row slots[s], or zeros if that is below
+// 0.
 extern "C" __global__ void halve_rows(const float* rows, Size cols, const Index* slots, Size n_slots, Size batch_rows,
                                       const float* centers, const float* scales, Size out_cols, std::uint16_t* out,
                                       float* half_length2) {
@@ -284,8 +289,8 @@ extern "C" __global__ void halve_rows(const float* rows, Size cols, const Index*
 WARP_KERNEL(halve_rows)
 
 // 8 divided by the root mean square length of up to 64 rows of each cell, relative to its center; warp per cell.
-extern "C" __global__ void cell_scales(const float* rows, Size cols, const Index* members, const Size* begin, Size n_cells,
-                                       const float* centers, float* scales) {
+extern "C" __global__ void cell_scales(const float* rows, Size cols, const Index* members, const Size* begin,
+                                       Size n_cells, const float* centers, float* scales) {
     const Size c = warp_number();
     if (c >= n_cells) return;
     constexpr Size most = 64;
@@ -328,8 +333,8 @@ THREAD_KERNEL(hash_rows)
 
 // Means of the rows of each cell; block per cell, thread per column. The rows of cell c are members[begin[c] ...
 // begin[c + 1]).
-extern "C" __global__ void cell_means(const float* rows, Size cols, const Index* members, const Size* begin, Size n_cells,
-                                      float* means) {
+extern "C" __global__ void cell_means(const float* rows, Size cols, const Index* members, const Size* begin,
+                                      Size n_cells, float* means) {
     const Size c = blockIdx.x;
     if (c >= n_cells || begin[c] == begin[c + 1]) return;
     for (Size k = threadIdx.x; k < cols; k += blockDim.x) {

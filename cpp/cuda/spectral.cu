@@ -133,7 +133,8 @@ extern "C" __global__ void subtract_roots(const double* root, const Index* compo
     const Size at = thread_number();
     if (at >= n * block_width) return;
     const Size i = at / block_width;
-    x[at] = static_cast<float>(x[at] - root[i] * amount[static_cast<Size>(component[i]) * block_width + at % block_width]);
+    x[at] =
+        static_cast<float>(x[at] - root[i] * amount[static_cast<Size>(component[i]) * block_width + at % block_width]);
 }
 THREAD_KERNEL(subtract_roots)
 

@@ -29,7 +29,8 @@ class SmoothKnn {
             for (Size i = begin; i < end; ++i) {
                 const SmoothKnnRow row(distance_ + i * columns_, columns_);
                 rho[i] = row.rho(options_.local_connectivity);
-                sigma[i] = row.sigma(rho[i], target, rho[i] > 0.0f || options_.independent_rows ? row.mean() : mean_all);
+                sigma[i] =
+                    row.sigma(rho[i], target, rho[i] > 0.0f || options_.independent_rows ? row.mean() : mean_all);
             }
         });
     }

@@ -92,9 +92,9 @@ def layouts(rows: Rows, n_components: int, forces: Any, **arguments: Any) -> tup
     return maps[0], maps[1]
 
 
-@pytest.mark.parametrize("n_components", [2, 3])
-@pytest.mark.parametrize("moving", [False, True])
-@pytest.mark.parametrize("pinned", [False, True])
+@pytest.mark.parametrize(
+    ("n_components", "moving", "pinned"), [(2, False, False), (3, False, True), (2, True, True), (3, True, False)]
+)
 def test_layout_has_the_bits_of_the_cpu(place: Any, rows: Rows, n_components: int, moving: bool, pinned: bool) -> None:
     rng = np.random.default_rng(2)
     arguments: dict[str, Any] = {"schedule": {"update_negatives": moving}}

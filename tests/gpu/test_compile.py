@@ -12,7 +12,12 @@ from vicinal.backends.cuda.layout import FORCES, SPACES
 from vicinal.backends.cuda.neighbors import RULES
 from vicinal.backends.cuda.sources import compile_options, kernel_source
 
-SHAPE = (("VICINAL_PULLS", "2"), ("VICINAL_NEGATIVES", "5"))
+SHAPE = (
+    ("VICINAL_PULLS", "2"),
+    ("VICINAL_NEGATIVES", "5"),
+    ("VICINAL_MOVING", "1"),
+    ("VICINAL_WEIGHTED", "1"),
+)
 LAYOUTS = [("UmapForce", space, 2) for space in SPACES.values()] + [("UmapForce", "EuclideanSpace", 50)]
 VARIANTS = [
     ("graph", ()),

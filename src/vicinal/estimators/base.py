@@ -16,7 +16,16 @@ from sklearn.utils.validation import validate_data
 from vicinal.files.container import ModelFileError
 from vicinal.files.models import TRANSIENT, pickled, save
 from vicinal.neighbors.metrics import PRECOMPUTED, Rows, allows_nan
-from vicinal.neighbors.rows import HasRows, PlacedRows, as_placed_rows, as_rows, check_placed_rows, check_rows, place_of
+from vicinal.neighbors.rows import (
+    HasRows,
+    PlacedRows,
+    as_placed_rows,
+    as_rows,
+    check_placed_rows,
+    check_room,
+    check_rows,
+    place_of,
+)
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingData, TrainingDistances, TrainingRows
 from vicinal.runtime.inputs import check_input, is_dask
@@ -157,6 +166,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _check_training_data(self, X: Any, seed: int) -> TrainingData:
         """Check rows or, with ``metric="precomputed"``, distances, and return them with what compares them."""
         placed = self._place_rows(X, reset=True)
+        check_room(placed)
         if isinstance(self.metric, str) and self.metric == PRECOMPUTED:
             return TrainingDistances(placed.rows, self._jobs()).on(placed.place)
         # One scan finds values that are not finite, and the scale at which rows are compared.

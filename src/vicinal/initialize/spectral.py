@@ -32,7 +32,8 @@ def _side_by_side(task: InitialTask, maps: ComponentMaps) -> NDArray[np.float64]
     inside = maps.boxed()
     # Components too small for an eigenmap: random places in their box.
     tiny = np.repeat(maps.sizes <= max(task.n_components + 1, 4), maps.sizes)
-    inside[tiny] = task.rng.uniform(-0.5, 0.5, size=inside.shape)[tiny]
+    if tiny.any():
+        inside[tiny] = task.rng.uniform(-0.5, 0.5, size=inside.shape)[tiny]
     out = np.empty_like(inside)
     out[maps.order] = np.repeat(centres, maps.sizes, axis=0) + inside * np.repeat(width, maps.sizes)[:, None]
     return out

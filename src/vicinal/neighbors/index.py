@@ -14,7 +14,15 @@ from vicinal.neighbors.metrics import ALIASES, VECTOR_METRICS, Keywords, Rows, a
 from vicinal.neighbors.policy import Method as Method
 from vicinal.neighbors.policy import SearchOptions
 from vicinal.neighbors.policy import check_method as check_method
-from vicinal.neighbors.rows import HasRows, PlacedRows, as_placed_rows, as_rows, check_placed_rows, check_rows
+from vicinal.neighbors.rows import (
+    HasRows,
+    PlacedRows,
+    as_placed_rows,
+    as_rows,
+    check_placed_rows,
+    check_room,
+    check_rows,
+)
 from vicinal.neighbors.table import Neighbors as Neighbors
 from vicinal.neighbors.table import SearchGraph
 from vicinal.runtime.cached import cached, uncached_state
@@ -87,6 +95,7 @@ class NeighborIndex:
         ndim = (placed.array("rows") if placed.on_device else placed.rows).ndim
         if ndim != 2:
             raise ValueError(f"X must be 2-D, got {ndim} dimensions")
+        check_room(placed)
         largest = check_placed_rows(placed, jobs, allow_nan=allows_nan(metric))
         self._set(placed, metric, metric_kwds, seed, jobs, largest)
 

@@ -50,6 +50,12 @@ def place_of(X: Any, device: str | None = None) -> Place:
     return resolve_place(device, X)
 
 
+def check_room(X: HasRows) -> None:
+    """Raise MemoryError if the rows are to be worked on by a device whose memory is too small for them."""
+    if X.on_device:
+        backend_of(X.place).require_room(*(X.rows if "rows" in vars(X) else X.array("rows")).shape)
+
+
 def as_placed_rows(X: Any, device: str | None = None, name: str = "X") -> PlacedRows:
     """Convert rows of any library to float32 where ``device`` says, or where they live if it is None."""
     check_input(X, name)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends.cuda import graph
-from vicinal.backends.cuda.device import Device, DeviceArray
+from vicinal.backends.cuda.device import Device, DeviceArray, require_room
 from vicinal.backends.cuda.layout import LayoutOptions, SampledLayout
 from vicinal.backends.cuda.neighbors import DenseRows, hash_rows, ranks_on_device
 from vicinal.backends.cuda.spectral import Maps, component_eigenmaps, solves_on_device
@@ -88,6 +88,10 @@ class CudaBackend:
     ) -> Maps:
         with self.device.active():
             return component_eigenmaps(self.device, (indptr, indices, weights), n_components, seed, n_jobs)
+
+    def require_room(self, n: int, d: int) -> None:
+        """Raise MemoryError, naming what would fit, if the rows of a fit do not fit into the memory of the device."""
+        require_room(self.device, n, d)
 
     def dense_rows(self, rows: DeviceArray, metric: str) -> DenseRows:
         """Return rows as the device compares them."""

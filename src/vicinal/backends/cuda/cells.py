@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from vicinal.backends.cuda.device import Device, DeviceArray, launch, launch_warps
+from vicinal.backends.cuda.device import BLOCK_BYTES, Device, DeviceArray, launch, launch_warps
 from vicinal.backends.cuda.selection import select_columns
 
 CELL_ROWS = 1000  # rows per center
@@ -18,7 +18,6 @@ SAMPLE_PER_CELL = 128  # rows of the sample per center
 ITERATIONS = 5  # of k-means
 MOST_CELL_ROWS = 16_384  # a larger cell is divided
 LONG_ROW, OVERLAP_SHORT, OVERLAP_LONG = 256, 3, 2  # cells per row: products of long rows cost more
-PRODUCT_BYTES = 2**31  # of the products of a batch of cells
 PAD_COLUMNS = 8  # rows in half precision have a multiple of this many columns
 PAD_ROWS = 32
 
@@ -151,7 +150,7 @@ def _nearest_centers(
     scales = whole.scales()
     half_centers, bias = among.halved(xp.arange(n_centers, dtype=np.int32), n_centers, mean, scales)
     out = xp.empty((n, count), np.int32)
-    most = max(1, PRODUCT_BYTES // (4 * n_centers))
+    most = max(1, BLOCK_BYTES // (4 * n_centers))
     for first in range(0, n, most):
         slots = every[first : first + most]
         half, _ = whole.halved(slots, int(slots.size), mean, scales)
@@ -167,7 +166,7 @@ def _batches(sizes: np.ndarray) -> list[tuple[np.ndarray, int]]:
     batches, at = [], 0
     while at < len(order):
         height = -(-int(sizes[order[at]]) // PAD_ROWS) * PAD_ROWS
-        count = max(1, PRODUCT_BYTES // (4 * height * height))
+        count = max(1, BLOCK_BYTES // (4 * height * height))
         batches.append((np.ascontiguousarray(order[at : at + count]), height))
         at += count
     return batches

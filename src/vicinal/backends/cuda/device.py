@@ -6,8 +6,9 @@ that is made of NumPy and of kernels compiled for the host.
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,6 +23,9 @@ Defines = tuple[tuple[str, str], ...]
 
 NULL = np.uint64(0)  # a pointer argument of a kernel that is not used
 WARP = 32
+# Memory of a fit: bytes per column of a row (float32 and half precision), per row (candidates, neighbors, edges), and
+# of the matrices of products that are held at a time.
+ROW_BYTES, TABLE_BYTES, BLOCK_BYTES = 6, 1200, 2**31
 MOST_WARPS = 4  # of a block whose warps work alone
 SHARED_BYTES = 48 * 1024  # of a block, on every GPU
 
@@ -43,6 +47,21 @@ class Device(Protocol):
     def synchronize(self) -> None: ...
     def free_bytes(self) -> int: ...
     def active(self) -> Any: ...
+
+
+def require_room(device: Device, n: int, d: int) -> None:
+    """Raise MemoryError before any work if the rows of a fit do not fit into the memory of a device.
+
+    A fit holds the rows, the same rows in half precision or a part of them, and its tables and graph.
+    """
+    per_row = ROW_BYTES * d + TABLE_BYTES
+    free = device.free_bytes() - BLOCK_BYTES
+    if n * per_row > free:
+        raise MemoryError(
+            f"{n} rows of {d} columns need about {(n * per_row + BLOCK_BYTES) / 2**30:.1f} GiB of the memory of "
+            f"{device.name}, and {max(free + BLOCK_BYTES, 0) / 2**30:.1f} GiB are free: about "
+            f"{max(free, 0) // per_row} rows would fit, or use device='cpu'"
+        )
 
 
 def launch(kernel: Kernel, n: int, arguments: Sequence[Any], *, threads: int = 128) -> None:
@@ -75,9 +94,23 @@ class CudaDevice:
     def __reduce__(self) -> tuple[Any, ...]:
         return cuda_device, (self.number,)
 
-    def active(self) -> Any:
-        """Return a context in which arrays are made on this device."""
-        return self.xp.cuda.Device(self.number)
+    @contextlib.contextmanager
+    def active(self) -> Iterator[None]:
+        """Make arrays on this device. If its memory runs out, unused memory is given back and MemoryError is raised."""
+        try:
+            with self.xp.cuda.Device(self.number):
+                yield
+        except self.xp.cuda.memory.OutOfMemoryError as error:
+            raise self._out_of_memory() from error
+
+    def _out_of_memory(self) -> MemoryError:
+        with self.xp.cuda.Device(self.number):
+            self.xp.get_default_memory_pool().free_all_blocks()
+            free, total = self.xp.cuda.runtime.memGetInfo()
+        return MemoryError(
+            f"the memory of {self.name} is full: {free / 2**30:.1f} of {total / 2**30:.1f} GiB are free; "
+            "fit fewer rows, or use device='cpu'"
+        )
 
     def kernel(self, source: str, name: str, defines: Defines = ()) -> Kernel:
         """Return a compiled kernel; compiled sources are kept on disk."""
@@ -87,7 +120,11 @@ class CudaDevice:
         """Return values as a C-contiguous array of this device, without a copy if they are that already."""
         with self.active():
             if isinstance(values, np.ndarray):
-                return self.xp.asarray(np.ascontiguousarray(values, dtype=dtype))
+                host = np.ascontiguousarray(values, dtype=dtype)
+                # CuPy's asarray would allocate pinned memory of the size of the array, which takes a second per GB.
+                moved = self.xp.empty(host.shape, host.dtype)
+                moved.set(host)
+                return moved
             return self.xp.ascontiguousarray(self.xp.asarray(values), dtype=dtype)
 
     def to_numpy(self, values: DeviceArray) -> NDArray[Any]:

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends import cpu
-from vicinal.backends.cuda.device import NULL, Defines, Device, DeviceArray, launch
+from vicinal.backends.cuda.device import NULL, Defines, Device, DeviceArray, Kernel, launch
 from vicinal.backends.cuda.random_keys import LAYOUT_STREAM, PHASE_STREAM, stream_key
 
-SLICE_ROWS = 32  # rows per slice of edges (cpp/cuda/layout.cu)
+# Rows per slice of edges, and the number of edges to a multiple of which they are filled up (cpp/cuda/layout.cu).
+SLICE_ROWS, CLOCKS_AHEAD = 32, 8
 # The launches that wait for the device at a time. Python answers an interrupt between two launches, so a call returns
 # within the time of as many sweeps.
 SWEEPS_AHEAD = 64
@@ -51,7 +52,7 @@ class LayoutOptions:
         self.space = SPACES[name]
         self.space_values = np.array(values or [0.0], dtype=np.float32)
 
-    def defines(self, dim: int) -> Defines:
+    def defines(self, dim: int, weighted: bool) -> Defines:
         """Return what a kernel is compiled for."""
         return (
             ("VICINAL_FORCE", self.force),
@@ -59,6 +60,8 @@ class LayoutOptions:
             ("VICINAL_DIM", str(dim)),
             ("VICINAL_PULLS", str(self.pulls)),
             ("VICINAL_NEGATIVES", str(self.negatives)),
+            ("VICINAL_MOVING", str(int(self.update_negatives))),
+            ("VICINAL_WEIGHTED", str(int(weighted))),
         )
 
 
@@ -82,7 +85,8 @@ class SlicedEdges:
         self.degree = degree[self.head_of].astype(np.int32)
         slot = xp.empty(self.n_heads, np.int32)
         slot[self.head_of] = xp.arange(self.n_heads, dtype=np.int32)
-        width = self.degree[::SLICE_ROWS].astype(np.int64) * SLICE_ROWS
+        widest = self.degree[::SLICE_ROWS].astype(np.int64)
+        width = -(-widest // CLOCKS_AHEAD) * CLOCKS_AHEAD * SLICE_ROWS
         ends = xp.cumsum(width)
         self.begin = ends - width
         slots = int(ends[-1]) if self.n_heads else 0
@@ -137,6 +141,10 @@ class SampledLayout:
             raise ValueError("graph and embedding differ in their rows")
         self._edges = SlicedEdges(device, graph, self._row_key, options, self._heaviest(graph[2]))
         self._values = device.asarray(options.space_values)
+        self._kernel = self._compiled(weighted=False)
+
+    def _compiled(self, *, weighted: bool) -> Kernel:
+        return self.device.kernel("layout", "layout_sweep", self.options.defines(self._dim, weighted))
 
     def _heaviest(self, weights: DeviceArray) -> float:
         """Return the weight of the edge that fires most; with a reference, weights are probabilities as they are."""
@@ -167,7 +175,7 @@ class SampledLayout:
             *(NULL if self._moves is None else self._moves, np.uint32(self.sweep & 0xFFFFFFFF), key, rate, NULL),
             *(*options.coefficients, self._values),
         )
-        launch(self.device.kernel("layout", "layout_sweep", options.defines(self._dim)), self._n, arguments)
+        launch(self._kernel, self._n, arguments)
         if self._moves is not None:
             fixed = NULL if self._fixed is None else self._fixed
             arguments = self._moves, fixed, np.int64(self._n), np.int32(self._dim), self._next
@@ -186,6 +194,7 @@ class SampledLayout:
         keep, alias = cpu.alias_table(np.ascontiguousarray(weights, dtype=np.float32))
         with self.device.active():
             self._negatives = self.device.asarray(keep), self.device.asarray(alias)
+        self._kernel = self._compiled(weighted=True)
 
     def place(self, places: NDArray[np.float32]) -> None:
         """Replace all points."""

@@ -14,13 +14,11 @@ from numpy.typing import NDArray
 
 from vicinal.backends import cpu
 from vicinal.backends.cuda.cells import Cells, find_cells
-from vicinal.backends.cuda.device import NULL, Defines, Device, DeviceArray, launch, launch_warps
+from vicinal.backends.cuda.device import BLOCK_BYTES, NULL, Defines, Device, DeviceArray, launch, launch_warps
 from vicinal.backends.cuda.selection import power_of_two, select_columns
 
 Found = tuple[DeviceArray, DeviceArray]
 
-# Bytes of a matrix of ranks or products that is held at a time.
-BLOCK_BYTES = 2**31
 # All pairs are compared by products up to so many rows; beyond, the rows of each cell.
 PRODUCT_ROWS = 150_000
 # Candidates per row beyond the neighbors asked for: half precision orders near rows only roughly.
