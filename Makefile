@@ -22,8 +22,8 @@ $(VENV)/bin/python:
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 $(VENV)/.installed: $(VENV)/bin/python $(SOURCES)
-	$(INSTALL) '.[app,torch,dev]'
-	@touch $@ $(VENV)/.demo
+	$(INSTALL) '.[app,torch,docs,dev]'
+	@touch $@ $(VENV)/.demo $(VENV)/.docs
 
 # The demo needs no PyTorch and no developer's tools.
 $(VENV)/.demo: $(VENV)/bin/python $(SOURCES)

@@ -45,6 +45,8 @@ def test_snippets_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.
     code = snippets(page)
     if "ParametricUMAP" in code or "torch" in code:
         pytest.importorskip("torch", reason="the page uses PyTorch")
+    if ".explore(" in code:
+        pytest.importorskip("anywidget", reason="the page uses the widget of notebooks")
     if "IPython" in code:
         pytest.importorskip("IPython", reason="the page is a notebook that displays Markdown")
     import matplotlib as mpl
