@@ -15,6 +15,36 @@ struct OwnedCsr {
     std::vector<float> weights;
 };
 
+// The edges of consecutive rows from both directions: `from` lists the edges of each row, `to` those that lead to it,
+// both with ascending indices. The same edges as a Symmetrizer finds in a table of all rows.
+template <class Combine>
+OwnedCsr join_directions(const Csr& from, const Csr& to, const Combine& combine, ThreadTeam& team) {
+    OwnedCsr out;
+    out.indptr.assign(static_cast<std::size_t>(from.rows + 1), 0);
+    const auto merge = [&](Size i, const auto& emit) {
+        std::vector<DirectedEdge> x, y;
+        for (Size e = from.indptr[i]; e < from.indptr[i + 1]; ++e) x.push_back({from.indices[e], from.weights[e]});
+        for (Size e = to.indptr[i]; e < to.indptr[i + 1]; ++e) y.push_back({to.indices[e], to.weights[e]});
+        merge_directions(x.data(), x.data() + x.size(), y.data(), y.data() + y.size(), combine, emit);
+    };
+    team.parallel_for(from.rows, 1024, [&](Size begin, Size end, int) {
+        for (Size i = begin; i < end; ++i) merge(i, [&](Index, float) { ++out.indptr[i + 1]; });
+    });
+    for (Size i = 0; i < from.rows; ++i) out.indptr[i + 1] += out.indptr[i];
+    out.indices.resize(static_cast<std::size_t>(out.indptr[from.rows]));
+    out.weights.resize(out.indices.size());
+    team.parallel_for(from.rows, 1024, [&](Size begin, Size end, int) {
+        for (Size i = begin; i < end; ++i) {
+            Size at = out.indptr[i];
+            merge(i, [&](Index j, float w) {
+                out.indices[at] = j;
+                out.weights[at++] = w;
+            });
+        }
+    });
+    return out;
+}
+
 template <class Combine>
 class Symmetrizer {
   public:

@@ -146,6 +146,25 @@ void draws_are_uniform() {
     CHECK(below(0, 7) == 0);
 }
 
+// Where the compiler has a runtime library for the question, it agrees with our reading of the processor.
+void available_levels_are_those_the_compiler_finds() {
+    const Level& chosen = levels()[active_level()];
+    CHECK(chosen.available);
+#if defined(__x86_64__) && defined(__linux__)
+    __builtin_cpu_init();
+    const bool v2 = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
+    const bool v3 = v2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+    const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                    __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                    __builtin_cpu_supports("avx512vl");
+    for (const Level& level : levels()) {
+        const std::string_view name = level.name;
+        CHECK(level.available == (name == "v2" ? v2 : name == "v3" ? v3 : v4));
+    }
+#endif
+}
+
 // Errors of the C library's functions are below 1 unit in the last place.
 void elementary_functions_are_accurate() {
     const auto units = [](double value, double wanted) {
@@ -164,25 +183,6 @@ void elementary_functions_are_accurate() {
     CHECK(exp_exact(-1e4) == 0.0);
     CHECK(std::isnan(exp_exact(std::numeric_limits<double>::quiet_NaN())));
     CHECK(log_exact(1.0) == 0.0);
-}
-
-// Where the compiler has a runtime library for the question, it agrees with our reading of the processor.
-void available_levels_are_those_the_compiler_finds() {
-    const Level& chosen = levels()[active_level()];
-    CHECK(chosen.available);
-#if defined(__x86_64__) && defined(__linux__)
-    __builtin_cpu_init();
-    const bool v2 = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
-    const bool v3 = v2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
-    const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                    __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-                    __builtin_cpu_supports("avx512vl");
-    for (const Level& level : levels()) {
-        const std::string_view name = level.name;
-        CHECK(level.available == (name == "v2" ? v2 : name == "v3" ? v3 : v4));
-    }
-#endif
 }
 
 constexpr Test tests[] = {

@@ -28,7 +28,7 @@ from vicinal.neighbors.rows import (
 )
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingData, TrainingDistances, TrainingRows
-from vicinal.runtime.inputs import check_input
+from vicinal.runtime.inputs import check_input, is_dask
 from vicinal.runtime.jobs import resolve_n_jobs
 from vicinal.runtime.memory import InputShape, Ledger, check_limit
 from vicinal.runtime.parameters import check_parameters
@@ -36,6 +36,7 @@ from vicinal.runtime.progress import Progress
 
 if TYPE_CHECKING:
     Method = TypeVar("Method", bound=Callable[..., Any])
+    Self = TypeVar("Self", bound="Estimator")
 
 MOST_ROWS = 2**31 - 1  # row numbers are 32-bit
 
@@ -55,6 +56,24 @@ def whole_or_nothing(method: Method) -> Method:
             vars(self).clear()
             vars(self).update(before)
             raise
+
+    return wrapped  # type: ignore[return-value]
+
+
+def over_blocks(method: Method) -> Method:
+    """Make a method of a fitted model that takes rows map over the blocks of a Dask array."""
+
+    @functools.wraps(method)
+    def wrapped(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        require_fitted(self)
+        if not is_dask(X):
+            return method(self, X, *args, **kwargs)
+        from vicinal.cluster.placement import transform_blocks
+
+        def transform(model: Any, rows: Any) -> Any:
+            return method(model, rows, *args, **kwargs)
+
+        return transform_blocks(self.in_memory(), transform, X, self._n_features_out)
 
     return wrapped  # type: ignore[return-value]
 
@@ -119,6 +138,8 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _convert_rows(self, X: Any, *, reset: bool, sparse: bool) -> Rows:
         """Convert ``X`` to what the core takes, and check its shape, its columns and the memory limit."""
         check_input(X)
+        if is_dask(X):
+            raise ValueError(f"X must be an array in memory for {type(self).__name__}: UMAP can fit a Dask array")
         shape = InputShape.of(X) if reset else None
         self._within_limit(shape)
         with np.errstate(over="ignore"):  # a value that float32 cannot hold becomes infinite, and is reported as such
@@ -189,6 +210,16 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         known = isinstance(data, TrainingRows) and allows_nan(data.metric)
         pairwise = isinstance(data, TrainingDistances)
         return self._check_rows(X, reset=False, sparse=True, allow_nan=known, check_finite=not pairwise)
+
+    def in_memory(self: Self) -> Self:
+        """Return the model with everything that it learned in the memory of this process; it may be this model."""
+        return self
+
+    def _with(self: Self, **attributes: Any) -> Self:
+        """Return a model that shares everything with this one but the given attributes."""
+        model = type(self).__new__(type(self))
+        model.__dict__.update(vars(self) | attributes)
+        return model
 
     # Memory
 

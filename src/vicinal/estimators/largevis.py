@@ -66,6 +66,19 @@ class LargeVis(MapEstimator):
     graph_ : sparse matrix
         The entropic graph; the weights of a row sum to 1 on average.
     init_used_, stage_times_, n_epochs_ : as in :class:`vicinal.UMAP`
+
+    See Also
+    --------
+    TSNE : the same graph, all pairs repel.
+    UMAP : a fuzzy graph.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import LargeVis
+    >>> X = load_iris().data
+    >>> LargeVis(perplexity=15, random_state=42).fit_transform(X).shape
+    (150, 2)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

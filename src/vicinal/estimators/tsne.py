@@ -89,6 +89,22 @@ class TSNE(MapEstimator):
     learning_rate_ : float
         Learning rate of the first phase.
     perplexity_ : float
+
+    See Also
+    --------
+    UMAP : faster, with tighter clusters.
+    LargeVis : the same graph, laid out by sampling.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import TSNE
+    >>> X = load_iris().data
+    >>> model = TSNE(perplexity=20, random_state=42).fit(X)
+    >>> model.embedding_.shape
+    (150, 2)
+    >>> bool(model.kl_divergence_ < 0.5)
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from sklearn.utils.metadata_routing import UNUSED
 
-from vicinal.estimators.base import random_seed, require_fitted, whole_or_nothing
+from vicinal.estimators.base import over_blocks, random_seed, require_fitted, whole_or_nothing
 from vicinal.estimators.composed import difference, intersection, union
 from vicinal.estimators.map_estimator import MapEstimator
 from vicinal.estimators.settings import (
@@ -34,7 +34,7 @@ from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED, check_metri
 from vicinal.neighbors.rows import HasRows, as_rows, like_input
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingRows
-from vicinal.runtime.inputs import check_input
+from vicinal.runtime.inputs import check_input, is_dask
 from vicinal.runtime.memory import ByteSize
 from vicinal.runtime.parameters import DEVICE, LEARNING_RATE, NEGATIVES, SEED, Interval, StrOptions
 
@@ -129,6 +129,21 @@ class UMAP(MapEstimator):
         Logarithms of local radii in the data and in the map (``densmap``, ``output_dens``).
     radius_correlation_ : float
         Their correlation.
+
+    See Also
+    --------
+    TSNE, DensMAP, ParametricUMAP, ProgressiveUMAP
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import UMAP
+    >>> X = load_iris().data
+    >>> model = UMAP(n_neighbors=10, random_state=42).fit(X[:140])
+    >>> model.embedding_.shape
+    (140, 2)
+    >>> model.transform(X[140:]).shape
+    (10, 2)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -289,7 +304,7 @@ class UMAP(MapEstimator):
 
         Parameters
         ----------
-        X : array or sparse matrix [rows, columns]
+        X : array, sparse matrix or Dask array [rows, columns]
             The rows, or with ``metric="precomputed"`` their distances.
         y : array [rows], optional
             Labels or numbers that shape the map; -1 (classes) and NaN mean unlabeled.
@@ -300,6 +315,10 @@ class UMAP(MapEstimator):
         ensure_all_finite
             Has no effect: NaN is accepted by metrics that are defined for it, and by no other.
         """
+        if is_dask(X):
+            if fixed_mask is not None or fixed_positions is not None:
+                raise ValueError("fixed_mask and fixed_positions are not possible for a Dask array")
+            return self._fit_array(X, y, sample_weight)
         inputs = self.check_inputs(X, y, sample_weight, fixed_mask, fixed_positions)
         return self.adopt_map(fit(inputs, self._progress()))
 
@@ -328,6 +347,7 @@ class UMAP(MapEstimator):
         placed = tuple(like_input(X, result) for result in results)
         return placed if self.output_dens else placed[0]
 
+    @over_blocks
     def transform(self, X: Any) -> Any:
         """Return the places of rows in the fitted map, which stays as it is.
 
@@ -335,23 +355,24 @@ class UMAP(MapEstimator):
         depends on that row alone. With ``transform_mode="graph"`` the memberships of the rows, as a sparse matrix.
         """
         require_fitted(self)
-        rows = self.check_new_rows(X)
-        if self.map_.embedding is None:
-            return memberships(self.map_, rows).to_scipy()
-        return like_input(X, place(self.map_, rows))
+        rows, fitted = self.check_new_rows(X), self.local_map
+        if fitted.embedding is None:
+            return memberships(fitted, rows).to_scipy()
+        return like_input(X, place(fitted, rows))
 
     def inverse_transform(self, X: Any) -> Any:
         """Return rows that would lie at the given places, inside or outside of the map."""
         require_fitted(self)
-        data = self.map_.searched
+        fitted = self.local_map
+        data = fitted.searched
         if not isinstance(data, TrainingRows):
             raise ValueError("inverse_transform needs rows: a model of precomputed distances has none")
-        if self.map_.embedding is None:
+        if fitted.embedding is None:
             raise ValueError("inverse_transform needs a map: this model was fitted with transform_mode='graph'")
         check_input(X)
-        plan, k = self.map_.recipe.plan, self.map_.recipe.affinity.columns(data.n)
+        plan, k = fitted.recipe.plan, fitted.recipe.affinity.columns(data.n)
         assert isinstance(plan, SampledPlan)
-        places, kernel = self.map_.reference.places, plan.forces.kernel
+        places, kernel = fitted.reference.places, plan.forces.kernel
         return inverse_rows(X, places, data.rows, kernel, n_neighbors=k, n_jobs=data.n_jobs)
 
     @whole_or_nothing
@@ -361,7 +382,7 @@ class UMAP(MapEstimator):
         With ``metric="precomputed"`` the rows hold the distances to the known rows and then to each other.
         """
         require_fitted(self)
-        fitted = self.map_
+        fitted = self.local_map
         if fitted.embedding is None:
             raise ValueError("update needs a map: this model was fitted with transform_mode='graph'")
         pairwise = not isinstance(fitted.data, TrainingRows)

@@ -46,6 +46,20 @@ def fuzzy_graph(
     Returns
     -------
     graph : Graph
+
+    See Also
+    --------
+    entropic_graph : the graph of t-SNE and LargeVis.
+    find_neighbors : makes the table.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import find_neighbors, fuzzy_graph
+    >>> X = load_iris().data
+    >>> graph = fuzzy_graph(find_neighbors(X, 10))
+    >>> bool(graph.weights.max() <= 1.0)
+    True
     """
     if device is not None:
         neighbors = neighbors.on(resolve_place(device))

@@ -34,6 +34,20 @@ class Graph(Resident):
         Number of rows that can be tails.
     rho, sigma : float32 arrays of shape (n,)
         Distance of the nearest neighbor and scale of the distances of each head; 0 if unknown.
+
+    See Also
+    --------
+    fuzzy_graph : the graph of UMAP.
+    entropic_graph : the graph of t-SNE and LargeVis.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import find_neighbors, fuzzy_graph
+    >>> X = load_iris().data
+    >>> graph = fuzzy_graph(find_neighbors(X, 10))
+    >>> graph.n, graph.n_edges == graph.to_scipy().nnz
+    (150, True)
     """
 
     indptr: NDArray[np.int64]

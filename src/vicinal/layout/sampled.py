@@ -131,6 +131,12 @@ class Layout(_SampledLayout):
     device : {None, "cpu", "cuda", "cuda:N"}, default None
         Where the work is done; None means where the graph lives. The result has the same bits everywhere.
 
+    See Also
+    --------
+    UMAP : the estimator.
+    FullLayout : the layout of t-SNE.
+    Schedule : epochs and learning rates.
+
     Examples
     --------
     >>> import numpy as np
@@ -167,7 +173,7 @@ class Layout(_SampledLayout):
             graph = graph.on(None)
         places, forces = _as_places(graph, embedding), _as_forces(forces)
         work = backend_of(graph.place)
-        options = _options(work, forces, schedule, places.shape[1], seed)
+        options = layout_options(work, forces, schedule, places.shape[1], seed)
         edges = (graph.array(name) for name in ("indptr", "indices", "weights"))
         engine = work.SampledLayout(*edges, places, None, None, options, None, n_jobs)
         super().__init__(engine, places.shape, forces, schedule, n_jobs)
@@ -225,7 +231,7 @@ class Placement(_SampledLayout):
             graph = graph.on(None)
         places, forces = _as_places(graph, embedding), _as_forces(forces)
         work = backend_of(graph.place)
-        options = _options(work, forces, schedule, places.shape[1], seed, pulls=PULLS_BIPARTITE)
+        options = layout_options(work, forces, schedule, places.shape[1], seed, pulls=PULLS_BIPARTITE)
         engine = work.SampledLayout(
             *(graph.array(name) for name in ("indptr", "indices", "weights")),
             places,
@@ -282,9 +288,9 @@ class PartialLayout(_SampledLayout):
         seed: int = 0,
         n_jobs: int = -1,
     ) -> None:
-        _check_size(graph, embedding.shape[1])
+        check_size(graph.n_tails, embedding.shape[1])
         forces = _as_forces(forces)
-        options = _options(cpu, forces, schedule, embedding.shape[1], seed)
+        options = layout_options(cpu, forces, schedule, embedding.shape[1], seed)
         options.first_sweep = first_epoch * schedule.sweeps
         engine = cpu.SampledLayout.in_place(
             graph.indptr, graph.indices, graph.weights, embedding, options, heads, n_jobs
@@ -304,14 +310,14 @@ class PartialLayout(_SampledLayout):
 def _as_places(graph: Graph, embedding: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the places in the form that the backend takes."""
     places = np.ascontiguousarray(embedding, dtype=np.float32)
-    _check_size(graph, places.shape[1])
+    check_size(graph.n_tails, places.shape[1])
     return places
 
 
-def _check_size(graph: Graph, n_components: int) -> None:
-    # The backend addresses coordinates by 32-bit offsets, except in two dimensions.
-    if n_components != 2 and graph.n_tails * n_components >= 2**31:
-        raise ValueError(f"n_components={n_components} is too large for {graph.n_tails} rows")
+def check_size(n: int, n_components: int) -> None:
+    """Raise ValueError if the backend, which addresses coordinates by 32-bit offsets except in 2-D, cannot hold n."""
+    if n_components != 2 and n * n_components >= 2**31:
+        raise ValueError(f"n_components={n_components} is too large for {n} rows")
 
 
 def _as_forces(forces: Forces | Kernel) -> Forces:
@@ -319,9 +325,10 @@ def _as_forces(forces: Forces | Kernel) -> Forces:
     return Forces(forces) if isinstance(forces, Kernel) else forces
 
 
-def _options(
+def layout_options(
     work: Any, forces: Forces, schedule: Schedule, n_components: int, seed: int, pulls: int = PULLS_SYMMETRIC
 ) -> Any:
+    """Return the options of the backend ``work``."""
     options = work.LayoutOptions()
     options.set_force(forces.kind, forces.kernel.a, forces.kernel.b, schedule.repulsion_strength)
     options.set_space(forces.space.kind, list(forces.space.values), n_components)

@@ -13,6 +13,7 @@ from vicinal.neighbors.engine import DenseEngine, DeviceEngine, SparseEngine
 from vicinal.neighbors.metrics import ALIASES, VECTOR_METRICS, Keywords, Rows, allows_nan, fit_metric, is_sparse
 from vicinal.neighbors.policy import Method as Method
 from vicinal.neighbors.policy import SearchOptions
+from vicinal.neighbors.policy import check_method as check_method
 from vicinal.neighbors.rows import (
     HasRows,
     PlacedRows,
@@ -41,10 +42,10 @@ class NeighborIndex:
         The rows. C-contiguous float32 and canonical CSR of float32 are used without a copy, other input is converted.
         Do not change X while the index is in use.
     metric : str, callable or scipy.LowLevelCallable, default="euclidean"
-        A name of ``vicinal.metrics.METRICS`` or an alias, a Python function f(x, y, **metric_kwds) of two float32 rows,
-        or a compiled function with the signature ``double (float *x, float *y, int n, void *user_data)``, the same
-        with ``double *``, or either without ``user_data``. A compiled function is called without the GIL from several
-        threads, a Python function from one thread. The row that comes first in X is the first argument.
+        A name of ``vicinal.metrics.METRICS`` or an alias, a Python function ``f(x, y, **metric_kwds)`` of two float32
+        rows, or a compiled function with the signature ``double (float *x, float *y, int n, void *user_data)``, the
+        same with ``double *``, or either without ``user_data``. A compiled function is called without the GIL from
+        several threads, a Python function from one thread. The row that comes first in X is the first argument.
     metric_kwds : dict or None, default=None
         Keywords of the metric.
     seed : int, default=0
@@ -53,6 +54,11 @@ class NeighborIndex:
         Number of threads; -1 uses all processors, None means what it means in scikit-learn.
     device : {None, "cpu", "cuda", "cuda:N"}, default=None
         Where rows are compared; None means where X lives.
+
+    See Also
+    --------
+    find_neighbors : one search without an index to keep.
+    OnlineNeighbors : rows that arrive over time.
 
     Notes
     -----
@@ -296,6 +302,10 @@ def find_neighbors(
     -------
     Neighbors
         A table with the row itself in the first column; the same bits for any ``n_jobs``.
+
+    See Also
+    --------
+    NeighborIndex : an index that also answers queries.
 
     Examples
     --------

@@ -26,6 +26,11 @@ class Neighbors(Resident):
         Average fraction of a neighbor's rank that its sketch shows, as an approximate search measured it; 1 if sketches
         show all of it. Later queries use it to decide which rows they need not evaluate.
 
+    See Also
+    --------
+    find_neighbors : makes a table.
+    fuzzy_graph : a graph of a table.
+
     Examples
     --------
     >>> import numpy as np
