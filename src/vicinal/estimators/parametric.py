@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.estimators.base import random_seed, require_fitted, whole_or_nothing
+from vicinal.estimators.base import over_blocks, random_seed, require_fitted, whole_or_nothing
 from vicinal.estimators.parametric_map import FILE_NAMES, ParametricMap
 from vicinal.estimators.parametric_parameters import LandmarkPairs, ParametricParameters, check_width
 from vicinal.files.container import ModelFileError
@@ -218,6 +218,7 @@ class ParametricUMAP(ParametricParameters):
         """Fit the model and return ``embedding_``."""
         return self.fit(X, y, **fit_params).embedding_
 
+    @over_blocks
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Return the points of rows, dense or sparse. The point of a row does not depend on other rows."""
         require_fitted(self)
