@@ -20,11 +20,12 @@ from datasets import CACHE
 from driver import Driver
 from machine import describe_machine, installed_versions
 from optimum import OPTIMUM
+from reliability import RELIABILITY
 from suites import SUITES as OTHERS
 from table import write_table
 
 HERE = Path(__file__).resolve().parent
-SUITES = OTHERS | OPTIMUM
+SUITES = OTHERS | OPTIMUM | RELIABILITY
 GROUPS = {"all": list(SUITES), "optimum": list(OPTIMUM)}
 
 
