@@ -72,7 +72,10 @@ enum class SpaceKind {
 constexpr const char* space_names[] = {"euclidean", "minkowski",   "chebyshev", "mahalanobis", "canberra", "braycurtis",
                                        "cosine",    "correlation", "haversine", "hyperboloid", "function"};
 
-// A distance that the caller computes, for several pairs of points at a time.
+// A distance that the caller computes, for several pairs of points at a time. Kernels for a GPU cannot call it.
+#if defined(VICINAL_ONE_LANE)
+class SpaceFunction;
+#else
 class SpaceFunction {
   public:
     virtual ~SpaceFunction() = default;
@@ -80,6 +83,7 @@ class SpaceFunction {
     virtual void evaluate(const float* heads, const float* tails, int pairs, int dim, float* distances,
                           float* gradients) const = 0;
 };
+#endif
 
 struct SpaceParameters {
     SpaceKind kind = SpaceKind::euclidean;

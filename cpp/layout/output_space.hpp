@@ -19,9 +19,12 @@
 // If a distance has no gradient (equal components, zero vectors, antipodes), delta is 0 or finite.
 #pragma once
 
-#include "base/scratch.hpp"
 #include "base/simd.hpp"
 #include "layout/layout_task.hpp"
+
+#if !defined(VICINAL_ONE_LANE)
+#include "base/scratch.hpp"
+#endif
 
 namespace vicinal::VICINAL_LEVEL {
 
@@ -265,6 +268,7 @@ struct HyperboloidSpace {
     static constexpr float ln_2 = 0.693147180559945f;
 };
 
+#if !defined(VICINAL_ONE_LANE)
 struct CalledSpace {
     const SpaceFunction& function;
 
@@ -290,6 +294,8 @@ struct CalledSpace {
     }
 };
 
+#endif
+
 // Calls f(space) with the space of the parameters. New spaces are added here.
 template <class F>
 void with_space(const SpaceParameters& parameters, const F& f) {
@@ -304,7 +310,9 @@ void with_space(const SpaceParameters& parameters, const F& f) {
     case SpaceKind::correlation: return f(AngleSpace<true>(parameters));
     case SpaceKind::haversine: return f(HaversineSpace(parameters));
     case SpaceKind::hyperboloid: return f(HyperboloidSpace(parameters));
+#if !defined(VICINAL_ONE_LANE)
     case SpaceKind::function: return f(CalledSpace(parameters));
+#endif
     }
 }
 

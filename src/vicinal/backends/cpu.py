@@ -80,6 +80,7 @@ segment_means = _core.segment_means
 # interrupted call leaves the points of the last complete sweep. SampledLayout: UMAP, LargeVis, densMAP. FullLayout:
 # t-SNE, exact or by a grid. edge_distances: the input distance of every edge, -1 if the table does not have it.
 # space_table: squared distances of pairs of points, and half their gradients.
+# alias_table: the table by which negatives are drawn in proportion to weights, for layouts of other backends.
 LayoutOptions = _core.LayoutOptions
 SampledLayout = _core.SampledLayout
 FullLayout = _core.FullLayout

@@ -13,7 +13,8 @@ import shutil
 import sys
 import tempfile
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -123,7 +124,11 @@ class ScratchDirectory:
 
     def __init__(self, parent: str | None) -> None:
         self.path = tempfile.mkdtemp(prefix="vicinal-", dir=parent or dask.config.get("temporary-directory", None))
-        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+        self._remove = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+    def remove(self) -> None:
+        """Remove the directory at once."""
+        self._remove()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return str, (self.path,)
@@ -163,6 +168,16 @@ class Engine:
             return cls(client, sorted(threads), min(threads.values()), 1, Shelf(), None, memory)
         held = ScratchDirectory(chosen)
         return cls(client, sorted(threads), min(threads.values()), 1, Shelf(held.path), held, memory)
+
+    @contextmanager
+    def discarded_on_error(self) -> Iterator[None]:
+        """Remove all files if anything is raised: a failed or interrupted fit leaves nothing half-written."""
+        try:
+            yield
+        except BaseException:
+            if self.held is not None:
+                self.held.remove()
+            raise
 
     def run(self, tasks: Sequence[Any]) -> list[Any]:
         """Compute tasks; their results stay where they were made. Raise the first error."""

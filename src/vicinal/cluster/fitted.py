@@ -78,15 +78,25 @@ class ClusterMap:
                 f"the map of {n} rows takes {readable(needed)} in one memory, more than "
                 f"memory_limit={readable(self.engine.memory)}; embedding_ and graph_ stay in parts"
             )
-        parts = self.engine.values(self.parts.parts)
-        index, distance = (np.concatenate([part.load(name) for part in parts]) for name in ("index", "distance"))
-        table = Neighbors(index, distance)
+        table = gathered_table(self.parts, self.engine)
         graph = joined_graph(self.engine.values(self.graph_parts.parts), n)
-        rows = as_rows(self.data.array.compute())
-        data = TrainingRows(rows, self.search.metric, self.search.metric_kwds, self.seed, self.engine.threads)
+        data = gathered_rows(self.data, self.search, self.engine)
         places = None if self.embedding is None else np.asarray(self.embedding.compute())
         report = replace(self.report, snapshots=tuple(np.asarray(one) for one in self.report.snapshots))
         return FittedMap(data, self.recipe, self.facts, table, graph, graph, places, self.seed, report=report)
+
+
+def gathered_table(parts: NeighborParts, engine: Engine) -> Neighbors:
+    """Return a table in parts in the memory of this process."""
+    kept = engine.values(parts.parts)
+    index, distance = (np.concatenate([part.load(name) for part in kept]) for name in ("index", "distance"))
+    return Neighbors(index, distance)
+
+
+def gathered_rows(data: DaskRows, search: Search, engine: Engine) -> TrainingRows:
+    """Return the rows in the memory of this process, with what compares them."""
+    rows = as_rows(data.array.compute())
+    return TrainingRows(rows, search.metric, search.metric_kwds, search.seed, engine.threads)
 
 
 @dataclass(frozen=True, eq=False)

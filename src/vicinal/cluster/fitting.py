@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.cluster.engine import Engine, Kept, task
-from vicinal.cluster.fitted import ClusterMap, PartedTable, parted_table, stacked
+from vicinal.cluster.fitted import ClusterMap, stacked
 from vicinal.cluster.graph import GraphParts, build_graph, load_graph
 from vicinal.cluster.layout import PartedLayout
+from vicinal.cluster.neighborhoods import check_metric_name, part_count
 from vicinal.cluster.neighbors import NeighborParts, Search, find_neighbors
 from vicinal.cluster.rows import DaskRows
 from vicinal.cluster.start import first_places
@@ -26,17 +27,9 @@ from vicinal.maps.fitted import FitReport
 from vicinal.maps.plans import LargeVisPlan, SampledPlan
 from vicinal.maps.recipe import FuzzyAffinity, Recipe
 from vicinal.maps.row_facts import RowFacts, check_weights
-from vicinal.neighbors.metrics import ALIASES
 from vicinal.runtime.inputs import is_dask
-from vicinal.runtime.memory import bytes_of, readable
+from vicinal.runtime.memory import bytes_of
 from vicinal.runtime.progress import Progress
-
-CLUSTER_METRICS = ("euclidean", "sqeuclidean", "cosine", "correlation", "manhattan", "chebyshev")
-# Rows of a part without a memory limit, and what a part takes at most while it is worked on, per row and neighbor.
-PART_ROWS, PART_BYTES = 1_000_000, 110
-# What a process takes before any rows: Python, NumPy, SciPy, Dask; and per row of the whole: two snapshots of two
-# coordinates, landmarks and class numbers.
-PROCESS_BYTES, ROW_BYTES = 2.2e8, 28
 
 
 @dataclass(frozen=True)
@@ -113,29 +106,10 @@ def _class_numbers(recipe: Recipe, y: Any, n: int) -> NDArray[np.int64] | None:
     return class_codes(recipe.supervision.check(y, n))
 
 
-def neighbor_table(
-    X: Any, k: int, *, metric: Any = "euclidean", metric_kwds: Any = None, seed: int = 0, n_jobs: int = -1
-) -> PartedTable:
-    """Find the nearest rows of every row of a Dask array; ``index`` and ``distance`` of the result are Dask arrays."""
-    check_metric_name(metric)
-    rows = DaskRows.of(X)
-    if not 1 <= k <= rows.n:
-        raise ValueError(f"n_neighbors must lie between 1 and the number of rows ({rows.n}), got {k}")
-    engine = Engine.current(n_jobs)
-    found = find_neighbors(rows, Search(rows.n, k, metric, metric_kwds, seed), part_count(rows, k, engine), engine)
-    return parted_table(found, engine, rows.array.chunks[0])
-
-
-def check_metric_name(metric: Any) -> None:
-    """Refuse metrics whose cells have no centers."""
-    if not isinstance(metric, str) or ALIASES.get(metric, metric) not in CLUSTER_METRICS:
-        raise ValueError(f"metric must be one of {sorted(CLUSTER_METRICS)} for a Dask array, got {metric!r}")
-
-
 def check_recipe(recipe: Recipe, metric: Any) -> None:
     """Refuse what needs all rows in one place, naming the parameter."""
     if not isinstance(recipe.affinity, FuzzyAffinity) or not isinstance(recipe.plan, SampledPlan):
-        raise ValueError("X must be an array in memory for this method: only UMAP is fitted to a Dask array")
+        raise ValueError("X must be an array in memory for this method: UMAP can fit a Dask array")
     if isinstance(recipe.plan, LargeVisPlan):
         raise ValueError("X must be an array in memory for LargeVis")
     check_metric_name(metric)
@@ -158,10 +132,15 @@ def fit_array(inputs: ArrayInputs, progress: Progress | None = None) -> ClusterM
     The map depends on the rows, the recipe and the seed, not on chunks, workers or parts.
     """
     progress = Progress() if progress is None else progress
-    rows, recipe = inputs.rows, inputs.recipe
-    check_recipe(recipe, inputs.metric)
-    assert isinstance(recipe.affinity, FuzzyAffinity)
+    check_recipe(inputs.recipe, inputs.metric)
     engine = Engine.current(inputs.n_jobs, inputs.memory)
+    with engine.discarded_on_error():
+        return _fit(inputs, engine, progress)
+
+
+def _fit(inputs: ArrayInputs, engine: Engine, progress: Progress) -> ClusterMap:
+    rows, recipe = inputs.rows, inputs.recipe
+    assert isinstance(recipe.affinity, FuzzyAffinity)
     search = Search(rows.n, recipe.affinity.columns(rows.n), inputs.metric, inputs.metric_kwds, inputs.seed)
     parts = part_count(rows, search.k, engine)
     with progress.stage("neighbors"):
@@ -176,23 +155,6 @@ def fit_array(inputs: ArrayInputs, progress: Progress | None = None) -> ClusterM
     with progress.stage("initialize"):
         start, used = _start(inputs, graph, table, engine)
     return _lay_out(fitted, start, used, progress)
-
-
-def part_count(rows: DaskRows, k: int, engine: Engine) -> int:
-    """Return the number of parts: as many as workers, and as many as keep a part within the memory limit."""
-    workers = len(engine.workers)
-    if engine.memory is None:
-        return max(workers, -(-rows.n // PART_ROWS))
-    fixed = workers * (PROCESS_BYTES + ROW_BYTES * rows.n) + 5 * workers * rows.largest_chunk
-    free = engine.memory - fixed
-    least = 4096 * k * PART_BYTES * workers
-    if free < least:
-        raise MemoryError(
-            f"fitting {rows.n} rows of {rows.d} columns in chunks of up to {readable(rows.largest_chunk)} with "
-            f"{workers} processes takes at least {readable(fixed + least)}, "
-            f"more than memory_limit={readable(engine.memory)}"
-        )
-    return max(workers, int(np.ceil(rows.n * k * PART_BYTES * workers / (0.6 * free))))
 
 
 def _start(inputs: ArrayInputs, graph: GraphParts, table: NeighborParts, engine: Engine) -> tuple[list[Any], str]:

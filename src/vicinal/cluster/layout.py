@@ -161,8 +161,9 @@ class _LocalSweeps:
 class _SpreadSweeps:
     """The sweeps of a cluster: in every sweep one task per part, which takes the places of all parts.
 
-    Some sweeps at a time are one graph of tasks. If a worker is lost, Dask repeats the sweeps since the last checkpoint:
-    the places at the end of a graph are written to files, or without a common directory held by two workers.
+    Some sweeps at a time are one graph of tasks. If a worker is lost, Dask repeats the sweeps since the last
+    checkpoint: the places at the end of a graph are written to files, or without a common directory held by two
+    workers.
     """
 
     def __init__(self, parts: list[Any], start: list[Any], engine: Engine) -> None:

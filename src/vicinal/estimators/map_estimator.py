@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
@@ -20,6 +19,7 @@ from vicinal.maps.placement import place
 from vicinal.maps.plans import SampledPlan
 from vicinal.maps.recipe import Recipe
 from vicinal.neighbors.metrics import Finite, Rows, is_sparse
+from vicinal.neighbors.rows import like_input
 from vicinal.runtime.memory import InputShape, Ledger
 
 Self = TypeVar("Self", bound="MapEstimator")
@@ -45,12 +45,12 @@ class MapEstimator(Estimator):
             self.__dict__.pop(name, None)
         self._fit_params = self._settings()
         self.map_ = fitted
-        self.n_features_in_ = int(fitted.data.rows.shape[1])
+        self.n_features_in_ = fitted.data.shape[1]
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
         """Fit the model and return ``embedding_``."""
-        return self.fit(X, y, **fit_params).embedding_
+        return like_input(X, self.fit(X, y, **fit_params).embedding_)
 
     @over_blocks
     def transform(self, X: Any) -> Any:
@@ -60,7 +60,7 @@ class MapEstimator(Estimator):
         depends on that row alone.
         """
         self._require_map()
-        return place(self.local_map, self.check_new_rows(X))
+        return like_input(X, place(self.local_map, self.check_new_rows(X)))
 
     def check_new_rows(self, X: Any, ensure_all_finite: Finite = True) -> Rows:
         """Check rows for ``transform`` and return them as float32, dense or sparse.
@@ -86,11 +86,7 @@ class MapEstimator(Estimator):
 
     def in_memory(self: Self) -> Self:
         """Return the model with everything that it learned in the memory of this process; it may be this model."""
-        if isinstance(self.map_, FittedMap):
-            return self
-        model = copy(self)
-        model.map_ = self.local_map
-        return model
+        return self if isinstance(self.map_, FittedMap) else self._with(map_=self.local_map)
 
     def _fit_array(self: Self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Map the rows of a Dask array (:mod:`vicinal.cluster`)."""

@@ -17,13 +17,14 @@ from vicinal.estimators.parametric_map import FILE_NAMES, ParametricMap, model_f
 from vicinal.estimators.parametric_parameters import (
     ParametricParameters,
     check_width,
+    encoder_start,
     flat_rows,
     shape_of_row,
 )
 from vicinal.files.container import ModelFileError
 from vicinal.graph.supervision import Supervision, class_codes
-from vicinal.maps.fitting import Prepared, prepare
-from vicinal.maps.recipe import Recipe
+from vicinal.maps.fitting import prepare
+from vicinal.maps.judging import JudgedMap
 from vicinal.maps.row_facts import RowFacts
 from vicinal.neighbors.metrics import Rows
 from vicinal.neighbors.rows import check_rows
@@ -136,6 +137,20 @@ class ParametricUMAP(ParametricParameters):
         The initializer that was used, or "encoder" if the training continued with an earlier encoder.
     stage_times_ : dict of str to float
         Seconds per stage.
+
+    See Also
+    --------
+    UMAP : without a network.
+    vicinal.parametric.register_encoder : name a network of your own.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import ParametricUMAP
+    >>> X = load_iris().data
+    >>> model = ParametricUMAP(n_epochs=1, random_state=42).fit(X)
+    >>> model.transform(X[:3]).shape
+    (3, 2)
     """
 
     map_: ParametricMap
@@ -181,7 +196,7 @@ class ParametricUMAP(ParametricParameters):
                 copy.deepcopy(self.map_.model) if continued else self._measured_model(rows, shape_of_row(X, rows), seed)
             )
             prepared = prepare(data, recipe, RowFacts(labels), progress)
-            start, init_used = (None, "encoder") if continued else _start(prepared, recipe, progress, seed)
+            start, init_used = (None, "encoder") if continued else encoder_start(prepared, recipe, progress, seed)
             graph = prepared.graph
             training = Data(prepared.selection.take(rows), graph.indptr, graph.indices, graph.weights, start)
             classes = prepared.selection.facts.y
@@ -191,7 +206,10 @@ class ParametricUMAP(ParametricParameters):
         if not continued:
             self._fit_params = {name: getattr(self, name) for name in NETWORKS}
         n_epochs = len(history["loss"])
-        self.map_ = ParametricMap(model, embedding, graph.to_scipy(), history, n_epochs, init_used, progress.times)
+        judged = JudgedMap(prepared.neighbors, graph, embedding, prepared.data, n_jobs=self._jobs())
+        self.map_ = ParametricMap(
+            model, embedding, graph.to_scipy(), history, n_epochs, init_used, progress.times, judged
+        )
         return self
 
     def _measured_model(self, rows: Rows, dims: tuple[int, ...], seed: int) -> Model:
@@ -394,10 +412,8 @@ class ParametricUMAP(ParametricParameters):
         ----------
         path : path
             The file, or a folder that exists, in which the file is named "model.vicinal".
-        verbose : bool
-            umap-learn's argument; nothing is printed.
-        exclude_raw_data : bool, default False
-            umap-learn's name of the opposite of ``include_data``.
+        verbose, exclude_raw_data : bool
+            umap-learn's arguments: the first has no effect, the second is the opposite of ``include_data``.
         include_data : bool, default True
             False leaves out the points, the graph and the landmarks: the encoder places new rows without them.
         """
@@ -431,9 +447,3 @@ class ParametricUMAP(ParametricParameters):
             self.map_ = ParametricMap.from_state(state, **self._fit_params, device=self.device)
         except ValueError as error:
             raise ModelFileError(str(error)) from error
-
-
-def _start(prepared: Prepared, recipe: Recipe, progress: Progress, seed: int) -> tuple[NDArray[np.float32] | None, str]:
-    """Return the initial points and the initializer; no points for "random", which keeps the untrained encoder."""
-    with progress.stage("initialize"):
-        return (None, "random") if recipe.init == "random" else recipe.start(prepared.graph, prepared.data, seed)

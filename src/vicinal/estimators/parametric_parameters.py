@@ -21,15 +21,17 @@ from vicinal.estimators.settings import (
 from vicinal.graph.supervision import Supervision
 from vicinal.initialize.start import INITIALIZERS
 from vicinal.layout.forces import Forces
+from vicinal.maps.fitting import Prepared
 from vicinal.maps.memory import add_graph, add_search, add_start
 from vicinal.maps.plans import SampledPlan
 from vicinal.maps.recipe import Recipe
 from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED, Rows, check_metric, is_low_level, is_sparse
-from vicinal.neighbors.rows import as_rows
+from vicinal.neighbors.rows import HasRows, as_rows
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingData, TrainingDistances
 from vicinal.runtime.memory import ByteSize, InputShape, Ledger
 from vicinal.runtime.parameters import LEARNING_RATE, NEGATIVES, SEED, Interval, StrOptions
+from vicinal.runtime.progress import Progress
 
 if TYPE_CHECKING:
     import torch
@@ -277,7 +279,7 @@ class ParametricParameters(Estimator):
         name = "reconstruction_validation"
         return check_width(name, as_rows(flat_rows(self.reconstruction_validation), name), n_features)
 
-    def _given_neighbors(self, rows: Rows) -> Neighbors | None:
+    def _given_neighbors(self, rows: HasRows) -> Neighbors | None:
         return given_neighbors(self.precomputed_knn, rows, self.n_neighbors)
 
     def _recipe(self, seed: int) -> Recipe:
@@ -366,3 +368,11 @@ def check_width(name: str, rows: Rows, n_columns: int) -> Rows:
     if rows.ndim != 2 or rows.shape[1] != n_columns:
         raise ValueError(f"{name} must have shape [rows, {n_columns}], got {rows.shape}")
     return rows
+
+
+def encoder_start(
+    prepared: Prepared, recipe: Recipe, progress: Progress, seed: int
+) -> tuple[NDArray[np.float32] | None, str]:
+    """Return the initial points and the initializer; no points for "random", which keeps the untrained encoder."""
+    with progress.stage("initialize"):
+        return (None, "random") if recipe.init == "random" else recipe.start(prepared.graph, prepared.data, seed)

@@ -26,21 +26,21 @@ from vicinal.maps.plans import SampledPlan
 from vicinal.maps.recipe import Recipe
 from vicinal.maps.row_facts import RowFacts, check_pins, check_weights
 from vicinal.maps.updating import update
-from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED, Finite, Rows, check_metric, is_low_level
-from vicinal.neighbors.rows import as_rows
+from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED, Finite, check_metric, is_low_level
+from vicinal.neighbors.rows import HasRows, as_rows, like_input
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingRows
 from vicinal.runtime.inputs import check_input, is_dask
 from vicinal.runtime.memory import ByteSize
-from vicinal.runtime.parameters import LEARNING_RATE, NEGATIVES, SEED, Interval, StrOptions
+from vicinal.runtime.parameters import DEVICE, LEARNING_RATE, NEGATIVES, SEED, Interval, StrOptions
 
 
 class UMAP(MapEstimator):
     """Uniform Manifold Approximation and Projection.
 
     The parameters are umap-learn's, with the same names, order and defaults; ``callback``, ``update_negatives``,
-    ``compute_loss`` and ``memory_limit`` are additions. The same ``random_state`` gives the same bits for any
-    ``n_jobs``.
+    ``compute_loss``, ``memory_limit`` and ``device`` are additions. The same ``random_state`` gives the same bits for
+    any ``n_jobs``.
 
     Parameters
     ----------
@@ -106,6 +106,8 @@ class UMAP(MapEstimator):
     memory_limit : int or str, optional
         Bytes, or a text such as "2GB". A fit that would take more memory beyond its input
         (:func:`vicinal.estimate_memory`) raises MemoryError before it allocates anything.
+    device : {None, "cpu", "cuda", "cuda:N"}, default None
+        Where a fit is done. None means where ``X`` lives: on the CPU, or on the GPU of a CuPy array or CUDA tensor.
 
     ``low_memory``, ``angular_rp_forest`` and ``transform_queue_size`` are accepted and have no effect.
 
@@ -125,6 +127,21 @@ class UMAP(MapEstimator):
         Logarithms of local radii in the data and in the map (``densmap``, ``output_dens``).
     radius_correlation_ : float
         Their correlation.
+
+    See Also
+    --------
+    TSNE, DensMAP, ParametricUMAP, ProgressiveUMAP
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import UMAP
+    >>> X = load_iris().data
+    >>> model = UMAP(n_neighbors=10, random_state=42).fit(X[:140])
+    >>> model.embedding_.shape
+    (140, 2)
+    >>> model.transform(X[140:]).shape
+    (10, 2)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -171,7 +188,9 @@ class UMAP(MapEstimator):
         "update_negatives": ["boolean"],
         "compute_loss": ["boolean"],
         "memory_limit": [ByteSize(), None],
+        "device": [DEVICE, None],
     }
+    _chooses_device = True
 
     def __init__(
         self,
@@ -219,6 +238,7 @@ class UMAP(MapEstimator):
         update_negatives: bool = False,
         compute_loss: bool = False,
         memory_limit: float | str | None = None,
+        device: str | None = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.n_components = n_components
@@ -263,6 +283,7 @@ class UMAP(MapEstimator):
         self.update_negatives = update_negatives
         self.compute_loss = compute_loss
         self.memory_limit = memory_limit
+        self.device = device
 
     # umap-learn's argument is not metadata of the rows
     __metadata_request__fit = __metadata_request__transform = {"ensure_all_finite": UNUSED}  # noqa: RUF012
@@ -328,7 +349,9 @@ class UMAP(MapEstimator):
         self.fit(X, y, ensure_all_finite, **fit_params)
         if self.transform_mode == "graph":
             return self.graph_
-        return (self.embedding_, self.rad_orig_, self.rad_emb_) if self.output_dens else self.embedding_
+        results = (self.embedding_, self.rad_orig_, self.rad_emb_) if self.output_dens else (self.embedding_,)
+        placed = tuple(like_input(X, result) for result in results)
+        return placed if self.output_dens else placed[0]
 
     @over_blocks
     def transform(self, X: Any, ensure_all_finite: Finite = True) -> Any:
@@ -342,7 +365,7 @@ class UMAP(MapEstimator):
         rows, fitted = self.check_new_rows(X, ensure_all_finite), self.local_map
         if fitted.embedding is None:
             return memberships(fitted, rows).to_scipy()
-        return place(fitted, rows)
+        return like_input(X, place(fitted, rows))
 
     def _require_map(self) -> None:
         if self._set_by_program():
@@ -411,7 +434,7 @@ class UMAP(MapEstimator):
     def _recipe(self, n: int, seed: int) -> Recipe:
         return recipe_of(self, seed, self._jobs(), matches_density=self._matches_density())
 
-    def _given_neighbors(self, rows: Rows) -> Neighbors | None:
+    def _given_neighbors(self, rows: HasRows) -> Neighbors | None:
         return given_neighbors(self.precomputed_knn, rows, self.n_neighbors)
 
     __mul__ = intersection

@@ -8,6 +8,7 @@ from vicinal.plot.interactive import interactive, nearest_neighbour_distribution
 from vicinal.plot.loss import loss
 from vicinal.plot.palette import THEMES, palette
 from vicinal.plot.points import points
+from vicinal.plot.reliability import reliability, torn_edges
 
 __all__ = [
     "DPI",
@@ -22,6 +23,8 @@ __all__ = [
     "output_notebook",
     "palette",
     "points",
+    "reliability",
     "save",
     "show",
+    "torn_edges",
 ]
