@@ -190,6 +190,12 @@ def test_models_without_a_map_have_none(digits: np.ndarray) -> None:
         _ = vicinal.KNeighborsTransformer().fit(digits).reliability_
 
 
-def test_listing_attributes_measures_nothing(model: Any) -> None:
+def test_listing_attributes_measures_nothing(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def measured(_: Any) -> None:
+        raise AssertionError("measured")
+
+    monkeypatch.setattr("vicinal.estimators.reliability.reliability_of", measured)
+    assert "embedding_" in dir(model)
+    assert "embedding_" in model._repr_html_()
     assert "reliability_" not in dir(model)
     assert "reliability_" in dir(type(model))
