@@ -268,8 +268,10 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return reliability_of(self)
 
     def __dir__(self) -> list[str]:
-        # A list of attributes with their values, such as the HTML view of a model, must not start a measurement.
-        return [name for name in super().__dir__() if name != "reliability_"]
+        # scikit-learn lists the attributes that exist, which it finds by reading them, and its HTML view shows their
+        # values. Neither may start a measurement.
+        names = object.__dir__(self)
+        return [name for name in names if name != "reliability_" and hasattr(self, name)]
 
     def explore(self, labels: Any = None, **described: Any) -> Any:
         """Show the map as an interactive page in a notebook (see :func:`vicinal.viewer.explore`)."""

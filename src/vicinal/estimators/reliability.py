@@ -127,7 +127,7 @@ def judged_maps(model: Any) -> list[Whole]:
     trained = getattr(fitted, "training", None)
     if trained is not None:
         return [(replace(trained, places=model.embedding_), None, None)]
-    raise ValueError(
+    raise AttributeError(
         f"this {type(model).__name__} does not hold the rows of its map; call reliability(X, model.embedding_)"
     )
 
