@@ -72,6 +72,10 @@ def reliability(
     Reliability
         For :class:`AlignedUMAP`, a list with one for each slice.
 
+    See Also
+    --------
+    choose : compare maps of several parameters.
+
     Examples
     --------
     >>> import numpy as np, vicinal

@@ -56,8 +56,7 @@ class UMAP(MapEstimator):
         The distance of the map: haversine, hyperboloid, manhattan, cosine and others; with ``output_metric_kwds``. A
         function of two points returns (distance, gradient) and is called for every pair, which is slow.
     n_epochs : int or list of int, optional
-        Default 500 up to 30,000 rows, 300 for more. If it is a list, ``embedding_list_`` holds the maps at these
-        epochs.
+        Default 500 up to 30,000 rows, 300 for more. ``embedding_list_`` holds the maps at the epochs of a list.
     learning_rate : float, default 1.0
         Rate of the first epoch; falls to 0 as (1 - e/n_epochs)^1.5.
     init : {"spectral", "pca", "random"} or array [rows, n_components], default "spectral"
@@ -72,8 +71,8 @@ class UMAP(MapEstimator):
         Number of neighbors that a row is certainly connected to.
     repulsion_strength, negative_sample_rate : float and int, default 1.0 and 5
         Weight and number of the negative samples per edge sample.
-    random_state : int, RandomState or None
-        Seed of everything random in ``fit``.
+    random_state, transform_seed : int, RandomState or None; and int, default 42
+        Seeds of everything random in ``fit``, and of ``transform``.
     target_metric : str or callable, default "categorical"
         How ``y`` is compared: "categorical" classes, "ordinal" levels, or a metric of numbers; with
         ``target_metric_kwds`` and, for numbers, ``target_n_neighbors`` (-1: ``n_neighbors``).
@@ -87,8 +86,6 @@ class UMAP(MapEstimator):
         See :class:`vicinal.DensMAP`.
     precomputed_knn : (indices, distances[, index]) or sparse graph, optional
         Neighbors of the rows, each row itself included, used instead of a search.
-    transform_seed : int, default 42
-        Seed of ``transform``.
     force_approximation_algorithm : bool, default False
         Search neighbors approximately even if comparing every pair is faster.
     verbose, tqdm_kwds : bool and dict
@@ -96,8 +93,7 @@ class UMAP(MapEstimator):
     disconnection_distance : float, optional
         Rows at this distance or farther are not neighbors.
     callback : callable(stage, epoch, n_epochs, embedding), optional
-        Called before and after each stage and after every epoch of the layout; a true return value stops the layout
-        and keeps the map.
+        Called around each stage and after every epoch; a true return value stops the layout and keeps the map.
     update_negatives : bool, default False
         Whether negative samples move too (the line of Algorithm 1 that "does not exist in original UMAP").
     compute_loss : bool, default False
@@ -123,10 +119,8 @@ class UMAP(MapEstimator):
         Seconds per stage.
     n_epochs_ : int
         Number of epochs that were run.
-    rad_orig_, rad_emb_ : arrays
-        Logarithms of local radii in the data and in the map (``densmap``, ``output_dens``).
-    radius_correlation_ : float
-        Their correlation.
+    rad_orig_, rad_emb_, radius_correlation_ : arrays and float
+        Logarithms of local radii in the data and in the map, and their correlation (``densmap``, ``output_dens``).
 
     See Also
     --------
@@ -136,12 +130,8 @@ class UMAP(MapEstimator):
     --------
     >>> from sklearn.datasets import load_iris
     >>> from vicinal import UMAP
-    >>> X = load_iris().data
-    >>> model = UMAP(n_neighbors=10, random_state=42).fit(X[:140])
-    >>> model.embedding_.shape
-    (140, 2)
-    >>> model.transform(X[140:]).shape
-    (10, 2)
+    >>> UMAP(n_neighbors=10, random_state=42).fit(load_iris().data).embedding_.shape
+    (150, 2)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
