@@ -103,6 +103,7 @@ def test_loaded_model_transforms_identically(digits: NDArray[np.float32], tmp_pa
     np.testing.assert_array_equal(again.rad_emb_, model.rad_emb_)
 
 
+@pytest.mark.filterwarnings("ignore:3 of 120 rows are disconnected")
 def test_isolated_and_duplicate_rows_have_finite_results() -> None:
     rng = np.random.default_rng(2)
     rows = rng.normal(size=(120, 3))

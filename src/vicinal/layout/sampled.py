@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from vicinal.backends import cpu
 from vicinal.graph.graph import Graph
-from vicinal.layout.density import DensityTerm, Summary
+from vicinal.layout.density import DENSITY_SWEEPS, DensityTerm, Summary
 from vicinal.layout.forces import Forces
 from vicinal.layout.kernel import Kernel
 from vicinal.layout.schedule import Schedule
@@ -98,7 +98,7 @@ class _SampledLayout:
             density.weight,
             density.variance_shift,
             first * self.schedule.sweeps,
-            self.schedule.sweeps,  # once per epoch: the gradient over all edges costs more than a sweep
+            min(self.schedule.sweeps, DENSITY_SWEEPS),
             None if density.fitted is None else list(density.fitted),
         )
 

@@ -63,6 +63,9 @@ class Metric:
         Whether rows may be sparse, and may hold NaN as missing values.
     columns : int or None
         Required number of columns.
+    unrelated, unrelated_non_negative : float or None
+        The largest distance, which rows have that share nothing; and the same for rows without negative numbers, if
+        that differs. None if the metric has no such distance.
     """
 
     core: str
@@ -74,6 +77,8 @@ class Metric:
     sparse: bool = True
     nan: bool = False
     columns: int | None = None
+    unrelated: float | None = None
+    unrelated_non_negative: float | None = None
 
 
 def is_sparse(X: Any) -> bool:
@@ -164,23 +169,27 @@ METRICS: dict[str, Metric] = {
     "sqeuclidean": Metric("sqeuclidean", degree=2),
     "manhattan": Metric("manhattan"),
     "chebyshev": Metric("chebyshev"),
-    "cosine": Metric("cosine", degree=0),
-    "correlation": Metric("correlation", degree=0),
+    "cosine": Metric("cosine", degree=0, unrelated=2.0, unrelated_non_negative=1.0),
+    "correlation": Metric("correlation", degree=0, unrelated=2.0),
     "minkowski": Metric("minkowski", keywords=("p",)),
     "wminkowski": Metric("minkowski", keywords=("w", "p"), prepare=_weight),
     "seuclidean": Metric("euclidean", keywords=("V",), prepare=_standardize),
     "mahalanobis": Metric("euclidean", keywords=("VI",), prepare=_whiten, sparse=False),
-    "hellinger": Metric("hellinger", degree=0, prepare=_take_roots, domain=_require_non_negative),
+    "hellinger": Metric("hellinger", degree=0, prepare=_take_roots, domain=_require_non_negative, unrelated=1.0),
     "haversine": Metric(
         "haversine", degree=None, prepare=_to_sphere, domain=_require_latitudes, sparse=False, columns=2
     ),
     "canberra": Metric("canberra", degree=0),
-    "braycurtis": Metric("braycurtis", degree=0),
+    "braycurtis": Metric("braycurtis", degree=0, unrelated_non_negative=1.0),
     "nan_euclidean": Metric("nan_euclidean", likeness=_fill_missing, sparse=False, nan=True),
-    "hamming": Metric("hamming", degree=None),
-    **{name: Metric(name, degree=None, likeness=_as_truth_values) for name in (*_BOOLEAN, "yule")},
+    "hamming": Metric("hamming", degree=None, unrelated=1.0),
+    **{name: Metric(name, degree=None, likeness=_as_truth_values, unrelated=1.0) for name in _BOOLEAN},
+    "yule": Metric("yule", degree=None, likeness=_as_truth_values),
     "ll_dirichlet": Metric("ll_dirichlet", degree=None, domain=_require_non_negative),
 }
+
+# Distances this close to the largest one, relatively, are taken as equal to it.
+UNRELATED_ROUNDING = 1e-6
 
 # Metrics that need no keyword and accept any finite rows
 VECTOR_METRICS = ("euclidean", "sqeuclidean", "cosine", "correlation", "manhattan", "chebyshev")
@@ -201,6 +210,23 @@ def canonical_metric(metric: str) -> str:
 def allows_nan(metric: Any) -> bool:
     """Tell whether rows may hold NaN as missing values."""
     return isinstance(metric, str) and metric in METRICS and METRICS[metric].nan
+
+
+def unrelated_distance(metric: Any, rows: Rows) -> float | None:
+    """Return the distance from which on rows share nothing, None if the metric has none.
+
+    Such rows are no neighbors: all of them are equally far away, so that taking some would be arbitrary. The distance
+    is lowered by the rounding error of float32.
+    """
+    if not isinstance(metric, str) or metric == PRECOMPUTED:
+        return None
+    facts = METRICS[canonical_metric(metric)]
+    largest = facts.unrelated
+    if facts.unrelated_non_negative is not None:
+        values = rows.data if is_sparse(rows) else rows
+        if not values.size or values.min() >= 0.0:
+            largest = facts.unrelated_non_negative
+    return None if largest is None else largest * (1.0 - UNRELATED_ROUNDING)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from vicinal.neighbors.duplicates import DuplicateRows
 from vicinal.neighbors.index import NeighborIndex
-from vicinal.neighbors.metrics import Rows, allows_nan, is_sparse
+from vicinal.neighbors.metrics import Rows, allows_nan, is_sparse, unrelated_distance
 from vicinal.neighbors.online import OnlineNeighbors
 from vicinal.neighbors.policy import Method
 from vicinal.neighbors.precomputed import check_distances, neighbors_from_distances, query_from_distances
@@ -35,6 +35,8 @@ class TrainingData(Protocol):
     def coordinates(self) -> NDArray[np.float32] | None: ...
     @property
     def duplicates(self) -> DuplicateRows: ...
+    @property
+    def unrelated_distance(self) -> float | None: ...
     def check(self) -> None: ...
     def neighbors(self, k: int, method: Method = "auto", *, known: Neighbors | None = None) -> Neighbors: ...
     def query(self, Q: Rows, k: int, graph: SearchGraph, share: float = 1.0) -> Neighbors: ...
@@ -119,6 +121,11 @@ class TrainingRows(_Rows):
         """The rows as a dense array without missing values, or None."""
         return None if is_sparse(self.rows) or allows_nan(self.metric) else self.rows
 
+    @cached
+    def unrelated_distance(self) -> float | None:
+        """The distance of rows that share nothing, from which on rows are no neighbors; None if there is none."""
+        return unrelated_distance(self.metric, self.rows)
+
     def neighbors(self, k: int, method: Method = "auto", *, known: Neighbors | None = None) -> Neighbors:
         """Return the k nearest rows of every row; a ``given`` table is returned as it is.
 
@@ -184,6 +191,11 @@ class TrainingDistances(_Rows):
     @property
     def coordinates(self) -> None:
         """None: distances have no coordinates."""
+        return None
+
+    @property
+    def unrelated_distance(self) -> None:
+        """None: rows that are no neighbors have an infinite distance or none."""
         return None
 
     def neighbors(self, k: int, method: Method = "auto", *, known: Neighbors | None = None) -> Neighbors:
