@@ -45,11 +45,12 @@ class FitInputs:
 
 @dataclass(frozen=True)
 class Prepared:
-    """The rows that are laid out, their neighbors and their graphs."""
+    """The rows that are laid out, their nearest rows, those that the graph joins, and the graphs."""
 
     selection: Selection
     data: TrainingData
     neighbors: Neighbors
+    related: Neighbors
     search_graph: Graph
     graph: Graph
 
@@ -130,14 +131,15 @@ def prepare(
     with progress.stage("neighbors"):
         selection = select_rows(data, facts, unique=recipe.unique)
         rows = data if selection.rows is None else data.take(selection.rows)
-        neighbors = rows.neighbors(recipe.affinity.columns(rows.n), recipe.search, known=known)
+        found = rows.neighbors(recipe.affinity.search_columns(rows), recipe.search, known=known)
+        neighbors = found.first(recipe.affinity.columns(rows.n))
     with progress.stage("graph"):
-        related = recipe.affinity.related(neighbors, rows)
+        related = recipe.affinity.related(found, rows)
         search_graph = recipe.affinity.graph(related, data.n_jobs)
         graph = recipe.supervised(search_graph, selection.facts.y)
     if related.k > 1:
         warn_of_isolated(graph, recipe.affinity.limit(rows))
-    return Prepared(selection, rows, neighbors, search_graph, graph)
+    return Prepared(selection, rows, neighbors, related, search_graph, graph)
 
 
 def lay_out(
@@ -148,7 +150,7 @@ def lay_out(
     assert isinstance(plan, SampledPlan)
     radii = None
     if task.recipe.density is not None:
-        radii = Radii.of(prepared.graph, edge_distances(prepared.graph, prepared.neighbors, n_jobs))
+        radii = Radii.of(prepared.graph, edge_distances(prepared.graph, prepared.related, n_jobs))
     term = None if radii is None or task.recipe.density is None else task.recipe.density.term(radii)
     selection, graph, facts = prepared.selection, prepared.graph, prepared.selection.facts
     isolated = surroundable(graph, plan)

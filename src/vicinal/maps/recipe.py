@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from vicinal.graph.entropic import entropic_bipartite_graph, entropic_graph
 from vicinal.graph.fuzzy import bipartite_graph, fuzzy_graph
 from vicinal.graph.graph import Graph
+from vicinal.graph.shared_neighbors import POOL, prefer_shared
 from vicinal.graph.supervision import Supervision
 from vicinal.initialize.start import initial_embedding, narrow_embedding
 from vicinal.initialize.task import InitialTask
@@ -45,6 +46,11 @@ class FuzzyAffinity:
 
     query_columns = columns
 
+    def search_columns(self, data: TrainingData) -> int:
+        """Return the columns of the table that is searched: more than needed if neighbors are chosen from it."""
+        k = self.columns(data.n)
+        return min(POOL * (k - 1) + 1, data.n) if data.prefers_shared else k
+
     def limit(self, data: TrainingData) -> float:
         """Return the distance from which on rows are no neighbors: as given, or that of rows that share nothing."""
         given = self.disconnection_distance
@@ -52,9 +58,12 @@ class FuzzyAffinity:
         return float("inf") if limit is None else limit
 
     def related(self, neighbors: Neighbors, data: TrainingData) -> Neighbors:
-        """Return the table of rows of ``data`` without those that are too far away to be neighbors."""
-        limit = self.limit(data)
-        return neighbors if limit == float("inf") else neighbors.within(limit)
+        """Return the neighbors of the graph: without rows that are too far away, and chosen if there are too many."""
+        limit, k = self.limit(data), self.columns(data.n)
+        if limit < float("inf"):
+            neighbors = neighbors.within(limit)
+        largest = data.unrelated_distance
+        return neighbors if largest is None or neighbors.k <= k else prefer_shared(neighbors, k, largest)
 
     def graph(self, neighbors: Neighbors, n_jobs: int) -> Graph:
         """Build the symmetric graph of the fitted rows."""
@@ -91,6 +100,10 @@ class EntropicAffinity:
         if self.query_perplexity is None:
             return self.columns(n)
         return min(n, int(NEIGHBORS_PER_PERPLEXITY * self.query_perplexity))
+
+    def search_columns(self, data: TrainingData) -> int:
+        """Return the columns of the table that is searched."""
+        return self.columns(data.n)
 
     def limit(self, data: TrainingData) -> float:
         """Return infinity: these methods have no distance from which on rows are no neighbors."""

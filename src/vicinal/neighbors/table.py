@@ -60,6 +60,10 @@ class Neighbors:
         """Number of neighbors per row."""
         return int(self.index.shape[1])
 
+    def first(self, k: int) -> Neighbors:
+        """Return the table of the first k neighbors of every row."""
+        return self if k >= self.k else replace(self, index=self.index[:, :k], distance=self.distance[:, :k])
+
     def within(self, distance: float) -> Neighbors:
         """Return the table without neighbors at or beyond ``distance``."""
         far = self.distance >= distance

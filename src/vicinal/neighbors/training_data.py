@@ -21,6 +21,9 @@ from vicinal.neighbors.rows import hash_rows, stack_rows
 from vicinal.neighbors.table import Neighbors, SearchGraph
 from vicinal.runtime.cached import cached, uncached_state
 
+# Stored numbers per row, on average, up to which neighbors are chosen by what they share (graph/shared_neighbors.py).
+SHORT_ROW = 20
+
 
 class TrainingData(Protocol):
     """What a fit needs to know about its data. Implementations are immutable."""
@@ -37,6 +40,8 @@ class TrainingData(Protocol):
     def duplicates(self) -> DuplicateRows: ...
     @property
     def unrelated_distance(self) -> float | None: ...
+    @property
+    def prefers_shared(self) -> bool: ...
     def check(self) -> None: ...
     def neighbors(self, k: int, method: Method = "auto", *, known: Neighbors | None = None) -> Neighbors: ...
     def query(self, Q: Rows, k: int, graph: SearchGraph, share: float = 1.0) -> Neighbors: ...
@@ -126,6 +131,13 @@ class TrainingRows(_Rows):
         """The distance of rows that share nothing, from which on rows are no neighbors; None if there is none."""
         return unrelated_distance(self.metric, self.rows)
 
+    @property
+    def prefers_shared(self) -> bool:
+        """Whether neighbors are chosen by what they share: short sparse rows, compared by what they have in common."""
+        if not is_sparse(self.rows) or self.given is not None or self.unrelated_distance is None:
+            return False
+        return bool(self.rows.nnz <= SHORT_ROW * self.n)
+
     def neighbors(self, k: int, method: Method = "auto", *, known: Neighbors | None = None) -> Neighbors:
         """Return the k nearest rows of every row; a ``given`` table is returned as it is.
 
@@ -197,6 +209,11 @@ class TrainingDistances(_Rows):
     def unrelated_distance(self) -> None:
         """None: rows that are no neighbors have an infinite distance or none."""
         return None
+
+    @property
+    def prefers_shared(self) -> bool:
+        """False: distances alone say nothing about what rows share."""
+        return False
 
     def neighbors(self, k: int, method: Method = "auto", *, known: Neighbors | None = None) -> Neighbors:
         """Return the k nearest rows of every row by the matrix; ``method`` and ``known`` make no difference."""
