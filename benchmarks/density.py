@@ -2,7 +2,8 @@
 
     PYTHONPATH=../src python density.py digits fashion-10000 packages [--out results/density.json]
 
-Both libraries run in this process; seconds are processor time. Every map is scored by the same code:
+Both libraries run in this process; seconds are processor time. Maps are kept in `.cache/density`; remove it to make
+them anew. Every map is scored by the same code:
 
 * `log_distance`: correlation of the logarithms of the mean distance to 14 neighbors, in the data and in the map,
 * `radius`: correlation of densMAP's local radii (survey eq. 33), those of the map from its own neighbors,
@@ -25,13 +26,16 @@ from time import process_time
 from typing import Any
 
 import numpy as np
-from datasets import open_dataset
+from datasets import CACHE, open_dataset
 from scipy import sparse
 from scipy.spatial import cKDTree
 from score import majority
 
 K = 15
-LAMBDAS, SEEDS = {"digits": (0.5, 2.0, 5.0, 10.0), "fashion": (2.0, 5.0)}, {"digits": (0, 1, 2), "fashion": (0,)}
+MAPS = CACHE / "density"
+# None is UMAP.
+LAMBDAS = {"digits": (None, 0.5, 2.0, 5.0, 10.0), "fashion-10000": (None, 2.0, 5.0), "fashion-70000": (2.0,)}
+SEEDS = {"digits": (0, 1), "fashion-10000": (0,), "fashion-70000": (0,)}
 PACKAGES, PACKAGE_SEED, TEXT_SEEDS, TRUST_ROWS = 8000, 0, (0, 1), 2000
 
 Record = dict[str, Any]
@@ -75,10 +79,16 @@ class DensityScore:
         }
 
 
-def timed(fit: Callable[[], np.ndarray]) -> tuple[np.ndarray, float]:
-    start = process_time()
-    places = fit()
-    return np.ascontiguousarray(places, dtype=np.float32), process_time() - start
+def timed(name: str, fit: Callable[[], dict[str, np.ndarray]]) -> tuple[dict[str, np.ndarray], float]:
+    """Return what a fit made, and its seconds; kept under a name, so that an interrupted run can be continued."""
+    file = MAPS / f"{name}.npz"
+    if not file.exists():
+        MAPS.mkdir(parents=True, exist_ok=True)
+        start = process_time()
+        made = fit()
+        np.savez(file, **made, seconds=process_time() - start)
+    found = dict(np.load(file))
+    return found, float(found.pop("seconds"))
 
 
 def densities(case: str) -> Iterator[Record]:
@@ -91,18 +101,21 @@ def densities(case: str) -> Iterator[Record]:
     if size and int(size) < len(rows):
         rows = rows[np.sort(np.random.default_rng(0).choice(len(rows), int(size), replace=False))]
     scorer = DensityScore(rows)
-    for seed in SEEDS[name]:
-        for weight in (None, *LAMBDAS[name]):
+    for seed in SEEDS[case]:
+        for weight in LAMBDAS[case]:
             options = {} if weight is None else {"densmap": True, "dens_lambda": weight}
             for system, kind in (("vicinal", vicinal.UMAP), ("umap-learn", umap.UMAP)):
-                places, seconds = timed(lambda k=kind, o=options, s=seed: k(random_state=s, **o).fit_transform(rows))
+                made, seconds = timed(
+                    f"{case}-{system}-{weight}-{seed}",
+                    lambda k=kind, o=options, s=seed: {"places": k(random_state=s, **o).fit_transform(rows)},
+                )
                 yield {
                     "case": case,
                     "system": system,
                     "dens_lambda": weight,
                     "seed": seed,
                     "seconds": seconds,
-                    **scorer.score(places),
+                    **scorer.score(made["places"].astype(np.float32)),
                 }
 
 
@@ -155,34 +168,44 @@ def packages() -> Iterator[Record]:
 
     rows, labels = package_descriptions()
     scorer = TextScore(rows, labels)
+    exact = vicinal.find_neighbors(rows, K, metric="cosine")
     for seed in TEXT_SEEDS:
-        theirs = umap.UMAP(metric="cosine", random_state=seed)
-        table: dict[str, Any] = {}
 
-        def peer(model: Any = theirs, table: dict[str, Any] = table) -> np.ndarray:
-            places = model.fit_transform(rows)
-            table["knn"] = (model._knn_indices, model._knn_dists)
-            return np.asarray(places)
+        def peer(seed: int = seed) -> dict[str, np.ndarray]:
+            model = umap.UMAP(metric="cosine", random_state=seed).fit(rows)
+            return {"places": model.embedding_, "index": model._knn_indices, "distance": model._knn_dists}
 
-        exact = vicinal.find_neighbors(rows, K, metric="cosine")
-        contenders: dict[str, Callable[[], np.ndarray]] = {
-            "umap-learn": peer,
-            "vicinal": lambda s=seed: vicinal.UMAP(metric="cosine", random_state=s).fit_transform(rows),
-            "vicinal, nearest rows only": lambda s=seed, e=exact: vicinal.UMAP(
-                metric="cosine", random_state=s, precomputed_knn=(e.index, e.distance)
-            ).fit_transform(rows),
-            "vicinal, umap-learn's neighbors": lambda s=seed, t=table: vicinal.UMAP(
-                metric="cosine", random_state=s, precomputed_knn=t["knn"]
-            ).fit_transform(rows),
+        def ours(index: np.ndarray | None, distance: np.ndarray | None, seed: int = seed) -> dict[str, np.ndarray]:
+            knn = None if index is None else (index, distance)
+            model = vicinal.UMAP(metric="cosine", random_state=seed, precomputed_knn=knn)
+            return {"places": model.fit_transform(rows)}
+
+        theirs, seconds = timed(f"packages-umap-learn-{seed}", peer)
+        yield {
+            "case": "packages",
+            "system": "umap-learn",
+            "seed": seed,
+            "seconds": seconds,
+            **scorer.score(theirs["places"]),
         }
-        for system, fit in contenders.items():
-            places, seconds = timed(fit)
-            yield {"case": "packages", "system": system, "seed": seed, "seconds": seconds, **scorer.score(places)}
+        for system, index, distance in (
+            ("vicinal", None, None),
+            ("vicinal, nearest rows only", exact.index, exact.distance),
+            ("vicinal, umap-learn's neighbors", theirs["index"], theirs["distance"]),
+        ):
+            made, seconds = timed(f"packages-{system}-{seed}", lambda i=index, d=distance: ours(i, d))
+            yield {
+                "case": "packages",
+                "system": system,
+                "seed": seed,
+                "seconds": seconds,
+                **scorer.score(made["places"]),
+            }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("cases", nargs="+", help="digits, fashion-ROWS or packages")
+    parser.add_argument("cases", nargs="+", choices=[*LAMBDAS, "packages"])
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "density.json")
     options = parser.parse_args()
     warnings.simplefilter("ignore")

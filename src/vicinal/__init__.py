@@ -32,7 +32,7 @@ _HOME = {
     "UMAP": "estimators.umap",
     "entropic_graph": "graph.entropic",
     "estimate_memory": "estimators.memory",
-    "find_neighbors": "neighbors.index",
+    "find_neighbors": "cluster.search",
     "fit_ab": "layout.kernel",
     "fuzzy_graph": "graph.fuzzy",
     "load": "files.models",
@@ -42,7 +42,7 @@ _HOME = {
 }
 # Packages and modules that are attributes of the package; some have a shorter name than their path.
 _PACKAGES = (
-    "backends", "cli", "compat", "estimators", "files", "graph", "initialize", "layout", "maps", "neighbors",
+    "backends", "cli", "cluster", "compat", "estimators", "files", "graph", "initialize", "layout", "maps", "neighbors",
     "parametric", "plot", "quality", "runtime", "umap_", "viewer",
 )  # fmt: skip
 _MODULES = {name: name for name in _PACKAGES} | {
@@ -55,6 +55,7 @@ _MODULES = {name: name for name in _PACKAGES} | {
 __all__ = sorted(_HOME)
 
 if TYPE_CHECKING:
+    from vicinal.cluster.search import find_neighbors as find_neighbors
     from vicinal.estimators.aligned import AlignedUMAP as AlignedUMAP
     from vicinal.estimators.densmap import DensMAP as DensMAP
     from vicinal.estimators.kneighbors import KNeighborsTransformer as KNeighborsTransformer
@@ -79,7 +80,6 @@ if TYPE_CHECKING:
     from vicinal.layout.sampled import Layout as Layout
     from vicinal.layout.schedule import Schedule as Schedule
     from vicinal.neighbors.index import NeighborIndex as NeighborIndex
-    from vicinal.neighbors.index import find_neighbors as find_neighbors
     from vicinal.neighbors.online import OnlineNeighbors as OnlineNeighbors
     from vicinal.neighbors.table import Neighbors as Neighbors
 

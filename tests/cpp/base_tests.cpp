@@ -1,4 +1,6 @@
-// Thread teams and random numbers.
+// Thread teams, random numbers, elementary functions and instruction-set levels.
+#include "base/elementary.hpp"
+#include "base/level.hpp"
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
 #include "checks.hpp"
@@ -8,8 +10,10 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <new>
 #include <stdexcept>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -142,11 +146,56 @@ void draws_are_uniform() {
     CHECK(below(0, 7) == 0);
 }
 
+// Where the compiler has a runtime library for the question, it agrees with our reading of the processor.
+void available_levels_are_those_the_compiler_finds() {
+    const Level& chosen = levels()[active_level()];
+    CHECK(chosen.available);
+#if defined(__x86_64__) && defined(__linux__)
+    __builtin_cpu_init();
+    const bool v2 = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
+    const bool v3 = v2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+    const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                    __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                    __builtin_cpu_supports("avx512vl");
+    for (const Level& level : levels()) {
+        const std::string_view name = level.name;
+        CHECK(level.available == (name == "v2" ? v2 : name == "v3" ? v3 : v4));
+    }
+#endif
+}
+
+// Errors of the C library's functions are below 1 unit in the last place.
+void elementary_functions_are_accurate() {
+    const auto units = [](double value, double wanted) {
+        return std::fabs(value - wanted) / (std::nextafter(std::fabs(wanted), 1e300) - std::fabs(wanted));
+    };
+    for (int t = 0; t < 20000; ++t) {
+        const double x = 1417.0 * t / 20000.0 - 707.9;
+        CHECK(units(exp_exact(x), std::exp(x)) <= 2.0);
+        const double y = std::exp2(2000.0 * t / 20000.0 - 1000.0) * (1.0 + 1e-3 * t);
+        CHECK(units(log_exact(y), std::log(y)) <= 2.0);
+        const double near_one = 1.0 + 1e-5 * (t - 10000);
+        CHECK(units(log_exact(near_one), std::log(near_one)) <= 2.0);
+    }
+    CHECK(exp_exact(0.0) == 1.0);
+    CHECK(exp_exact(-std::numeric_limits<double>::infinity()) == 0.0);
+    CHECK(exp_exact(-1e4) == 0.0);
+    CHECK(std::isnan(exp_exact(std::numeric_limits<double>::quiet_NaN())));
+    CHECK(log_exact(1.0) == 0.0);
+}
+
 constexpr Test tests[] = {
-    TEST(team_visits_every_index_once),         TEST(team_rethrows_exceptions_and_remains_usable),
-    TEST(team_stops_when_the_poll_asks_for_it), TEST(teams_run_concurrently_and_nested),
-    TEST(team_rethrows_bad_alloc_of_any_chunk), TEST(negative_jobs_count_from_all_processors),
-    TEST(draws_depend_on_their_key_only),       TEST(draws_are_uniform),
+    TEST(team_visits_every_index_once),
+    TEST(team_rethrows_exceptions_and_remains_usable),
+    TEST(team_stops_when_the_poll_asks_for_it),
+    TEST(teams_run_concurrently_and_nested),
+    TEST(team_rethrows_bad_alloc_of_any_chunk),
+    TEST(negative_jobs_count_from_all_processors),
+    TEST(draws_depend_on_their_key_only),
+    TEST(draws_are_uniform),
+    TEST(available_levels_are_those_the_compiler_finds),
+    TEST(elementary_functions_are_accurate),
 };
 
 }  // namespace

@@ -76,19 +76,28 @@ struct FuzzyGraph {
     }
 };
 
+inline Table exact_neighbors(Matrix rows, Size k, const char* metric, ThreadTeam& team) {
+    NeighborIndex index(rows, find_metric(metric), 0, nullptr, team);
+    Table table(rows.rows, k);
+    index.search_exact(k, table.index.data(), table.distance.data(), team);
+    return table;
+}
+
+// The fuzzy graph of a table, with the defaults of UMAP.
+inline FuzzyGraph fuzzy_graph(const Table& table, ThreadTeam& team) {
+    std::vector<float> rho(static_cast<std::size_t>(table.rows)), sigma(rho.size()), p(table.index.size());
+    SmoothKnn(table.distance.data(), table.rows, table.k, {static_cast<double>(table.k), 1.0, 1.0, false})
+        .run(rho.data(), sigma.data(), team);
+    const NeighborTable view{table.index.data(), table.distance.data(), table.rows, table.k};
+    memberships(view, rho.data(), sigma.data(), false, p.data(), team);
+    return {Symmetrizer(view, p.data(), FuzzyMix{1.0f}).run(team)};
+}
+
 // The fuzzy graph of n grouped rows.
 inline FuzzyGraph small_graph(Size n, Size k) {
     ThreadTeam team(2);
     const auto data = grouped_rows(n, 4, 5, 77);
-    NeighborIndex index({data.data(), n, 4}, find_metric("euclidean"), 0, nullptr, team);
-    Table table(n, k);
-    index.search_exact(k, table.index.data(), table.distance.data(), team);
-    std::vector<float> rho(static_cast<std::size_t>(n)), sigma(rho.size()), p(table.index.size());
-    SmoothKnn(table.distance.data(), n, k, {static_cast<double>(k), 1.0, 1.0, false})
-        .run(rho.data(), sigma.data(), team);
-    const NeighborTable view{table.index.data(), table.distance.data(), n, k};
-    memberships(view, rho.data(), sigma.data(), false, p.data(), team);
-    return {Symmetrizer(view, p.data(), FuzzyMix{1.0f}).run(team)};
+    return fuzzy_graph(exact_neighbors({data.data(), n, 4}, k, "euclidean", team), team);
 }
 
 // The defaults of vicinal.SearchOptions.

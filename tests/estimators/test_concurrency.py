@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
+import sys
+import sysconfig
 import threading
 import time
 import urllib.request
@@ -61,6 +64,38 @@ def test_every_estimator_fits_in_eight_threads(name: str) -> None:
     X = np.random.default_rng(0).normal(size=(300, 10)).astype(np.float32)
     expected = embed(name, X)
     for result in in_threads(lambda: embed(name, X)):
+        np.testing.assert_array_equal(result, expected)
+
+
+def without_gil() -> bool:
+    """Return whether this is a free-threaded Python."""
+    return bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+
+
+@pytest.mark.skipif(not without_gil(), reason="this Python has a GIL")
+def test_import_leaves_a_free_threaded_python_without_a_gil(child_environment: dict[str, str]) -> None:
+    """A module that does not declare its support turns the GIL on for the whole process, with a RuntimeWarning."""
+    program = "import sys; from vicinal.backends import cpu; sys.exit(sys._is_gil_enabled())"
+    environment = {name: value for name, value in child_environment.items() if name != "PYTHON_GIL"}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_python_metrics_of_concurrent_fits_agree(iris: Rows) -> None:
+    """The core calls a Python function from its own threads, which enter and leave the interpreter for each pair."""
+
+    def largest_step(x: Rows, y: Rows) -> float:
+        return float(np.abs(x - y).max())
+
+    def fit() -> Rows:
+        model = UMAP(random_state=0, n_epochs=10, n_jobs=2, metric=largest_step).fit(iris[:60])
+        placed: Rows = model.transform(iris[60:70])
+        return np.concatenate([model.embedding_, placed])
+
+    expected = fit()
+    for result in in_threads(fit):
         np.testing.assert_array_equal(result, expected)
 
 

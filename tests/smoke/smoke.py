@@ -1,6 +1,7 @@
 """Check an installed vicinal with a bare interpreter that has only the package and its dependencies.
 
-Needs no test framework, source tree or compiler. ``python smoke.py [SOURCE TREE]`` prints one line per check.
+Needs no test framework, source tree or compiler, and hides all of them by an empty PATH. ``python smoke.py [SOURCE
+TREE]`` prints one line per check.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy as np
 import vicinal
 from vicinal.backends import cpu
 
+os.environ["PATH"] = "/nonexistent"
 COMPILERS = ("cc", "c++", "gcc", "g++", "clang", "clang++", "cmake", "ninja")
 # Run in processes that must not write anywhere: read-only file system, no home directory.
 FIT = """
@@ -118,7 +120,8 @@ def has(module: str) -> bool:
 
 def works_on_a_read_only_file_system() -> str:
     """Fit without HOME and TMPDIR on a read-only file system, by a mount or as a user without permissions."""
-    bare = {"PATH": "/nonexistent"}
+    # Windows cannot start Python without SYSTEMROOT.
+    bare = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT") if name in os.environ}
     fit = [sys.executable, "-c", FIT]
     mount = ["unshare", "--mount", "sh", "-c", 'mount -o remount,ro,bind / && exec "$@"', "sh"]
     for way, command in {

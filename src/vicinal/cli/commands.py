@@ -10,10 +10,12 @@ import typer
 
 from vicinal.cli.explanations import explanations
 from vicinal.cli.fitting import INTERRUPTED, fit_rows
+from vicinal.cli.large_files import check_large, fit_large
 from vicinal.cli.methods import ESTIMATORS, RESERVED, Method, estimator, make_spec, signature
 from vicinal.cli.options import (
     SEED,
     Array,
+    Cluster,
     Columns,
     Counts,
     Force,
@@ -25,6 +27,7 @@ from vicinal.cli.options import (
     Jobs,
     Label,
     Log1p,
+    MemoryLimit,
     Metric,
     MinDist,
     NComponents,
@@ -48,7 +51,7 @@ from vicinal.cli.options import (
 from vicinal.cli.output_files import OutputFiles
 from vicinal.cli.page_commands import compare, page, serve
 from vicinal.cli.preprocessing import Preprocessing
-from vicinal.cli.rows import ColumnOptions, load_rows, metadata_of, names_of
+from vicinal.cli.rows import ColumnOptions, RowMetadata, load_rows, metadata_of, names_of
 from vicinal.cli.stream_command import stream
 from vicinal.cli.writing import (
     MAP_SUFFIXES,
@@ -135,6 +138,8 @@ def embed(
     param: Param = None,
     seed: Seed = SEED,
     jobs: Jobs = -1,
+    cluster: Cluster = None,
+    memory_limit: MemoryLimit = None,
     quiet: Quiet = False,
     force: Force = False,
 ) -> int:
@@ -148,6 +153,16 @@ def embed(
     outputs = OutputFiles(output, png, html, report, model)
     outputs.check(file, n_components, force)
     chosen = ColumnOptions(columns, label, ids, hover, array, value, vectors)
+    if cluster is not None or memory_limit is not None:
+        named = {"--label": label, "--id": ids, "--hover": hover, "--value": value, "--array": array}
+        written = {"--vectors": vectors, "--html": html, "--report": report, "--model": model}
+        check_large(spec, named | written | {"preprocessing": preprocessing.any})
+        fitted, shape = fit_large(file, chosen, spec, cluster, memory_limit, quiet)
+        outputs.write(fitted, RowMetadata(), file, shape, spec)
+        if not quiet and not is_stdout(output):
+            print_result(fitted)
+            print(f"wrote {output} from {shape[0]:,} rows of {shape[1]} columns")
+        return INTERRUPTED if fitted.interrupted else 0
     rows = load_rows(file, chosen, preprocessing, metric)
     result = fit_rows(rows.X, rows.table.labels, spec, with_quality=report is not None, quiet=quiet)
     rows.source.keep_in(result.model)

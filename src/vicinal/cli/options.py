@@ -55,6 +55,12 @@ Seed = Annotated[
     int, typer.Option(metavar="N", min=0, max=LARGEST_SEED, help="Random seed: the same seed gives the same map.")
 ]
 Jobs = Annotated[int, typer.Option(metavar="N", help="Threads; -1 uses all cores. The map does not depend on it.")]
+Cluster = Annotated[
+    str | None, typer.Option(metavar="ADDRESS", help="Fit on the Dask cluster with this scheduler: tcp://host:8786.")
+]
+MemoryLimit = Annotated[
+    str | None, typer.Option(metavar="SIZE", help="Keep rows on disk and fit within this memory, for example 2GB.")
+]
 Output = typer.Option("--output", "-o", help="Map to write: .npy, .csv or .parquet; - writes csv to standard output.")
 PageOutput = Annotated[Path, typer.Option("--output", "-o", help="Page to write (.html).")]
 Title = Annotated[str | None, typer.Option(help="Title of the page. Default: the name of the file.")]

@@ -16,10 +16,19 @@ from sklearn.utils.validation import validate_data
 from vicinal.files.container import ModelFileError
 from vicinal.files.models import TRANSIENT, pickled, save
 from vicinal.neighbors.metrics import PRECOMPUTED, Rows, allows_nan
-from vicinal.neighbors.rows import as_rows, check_rows
+from vicinal.neighbors.rows import (
+    HasRows,
+    PlacedRows,
+    as_placed_rows,
+    as_rows,
+    check_placed_rows,
+    check_room,
+    check_rows,
+    place_of,
+)
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingData, TrainingDistances, TrainingRows
-from vicinal.runtime.inputs import check_input
+from vicinal.runtime.inputs import check_input, is_dask
 from vicinal.runtime.jobs import resolve_n_jobs
 from vicinal.runtime.memory import InputShape, Ledger, check_limit
 from vicinal.runtime.parameters import check_parameters
@@ -27,6 +36,7 @@ from vicinal.runtime.progress import Progress
 
 if TYPE_CHECKING:
     Method = TypeVar("Method", bound=Callable[..., Any])
+    Self = TypeVar("Self", bound="Estimator")
 
 MOST_ROWS = 2**31 - 1  # row numbers are 32-bit
 
@@ -50,6 +60,24 @@ def whole_or_nothing(method: Method) -> Method:
     return wrapped  # type: ignore[return-value]
 
 
+def over_blocks(method: Method) -> Method:
+    """Make a method of a fitted model that takes rows map over the blocks of a Dask array."""
+
+    @functools.wraps(method)
+    def wrapped(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        require_fitted(self)
+        if not is_dask(X):
+            return method(self, X, *args, **kwargs)
+        from vicinal.cluster.placement import transform_blocks
+
+        def transform(model: Any, rows: Any) -> Any:
+            return method(model, rows, *args, **kwargs)
+
+        return transform_blocks(self.in_memory(), transform, X, self._n_features_out)
+
+    return wrapped  # type: ignore[return-value]
+
+
 class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Parameters are the arguments of ``__init__``, which stores them unchanged; results end in ``_``.
 
@@ -58,6 +86,8 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+    # Whether the parameter "device" says where a fit is done.
+    _chooses_device: ClassVar[bool] = False
     # The attribute that a fit sets last.
     _result: ClassVar[str] = "map_"
 
@@ -98,6 +128,8 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self, X: Any, *, reset: bool, sparse: bool = False, allow_nan: bool = False, check_finite: bool = True
     ) -> Rows:
         """Return ``X`` as C-contiguous float32 or CSR, without a copy if it is that already; name the first bad row."""
+        if place_of(X) is not None:
+            X = as_placed_rows(X, "cpu").rows
         rows = self._convert_rows(X, reset=reset, sparse=sparse)
         if check_finite:
             check_rows(rows, self._jobs(), allow_nan=allow_nan)
@@ -106,6 +138,8 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _convert_rows(self, X: Any, *, reset: bool, sparse: bool) -> Rows:
         """Convert ``X`` to what the core takes, and check its shape, its columns and the memory limit."""
         check_input(X)
+        if is_dask(X):
+            raise ValueError(f"X must be an array in memory for {type(self).__name__}: UMAP can fit a Dask array")
         shape = InputShape.of(X) if reset else None
         self._within_limit(shape)
         with np.errstate(over="ignore"):  # a value that float32 cannot hold becomes infinite, and is reported as such
@@ -131,21 +165,43 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _check_training_data(self, X: Any, seed: int) -> TrainingData:
         """Check rows or, with ``metric="precomputed"``, distances, and return them with what compares them."""
-        rows = self._convert_rows(X, reset=True, sparse=True)
+        placed = self._place_rows(X, reset=True)
+        check_room(placed)
         if isinstance(self.metric, str) and self.metric == PRECOMPUTED:
-            return TrainingDistances(rows, self._jobs())
+            return TrainingDistances(placed.rows, self._jobs()).on(placed.place)
         # One scan finds values that are not finite, and the scale at which rows are compared.
-        return self._training_rows(rows, seed, check_rows(rows, self._jobs(), allow_nan=allows_nan(self.metric)))
+        largest = check_placed_rows(placed, self._jobs(), allow_nan=allows_nan(self.metric))
+        return self._training_rows(placed, seed, largest)
 
-    def _training_rows(self, rows: Rows, seed: int, largest: float | None = None) -> TrainingRows:
+    def _place_rows(self, X: Any, *, reset: bool) -> PlacedRows:
+        """Return rows where the parameter ``device`` says, or where they live if it is None."""
+        device = self.device if self._chooses_device else "cpu"
+        place = place_of(X, device)
+        if place_of(X) is None:
+            return PlacedRows(self._convert_rows(X, reset=reset, sparse=True)).on(place)
+        placed = as_placed_rows(X, device)
+        n, d = placed.shape
+        if reset:
+            self.n_features_in_ = d
+        elif d != self.n_features_in_:
+            raise ValueError(
+                f"X has {d} features, but {type(self).__name__} is expecting {self.n_features_in_} features as input"
+            )
+        if not 1 <= n <= MOST_ROWS or d < 1:
+            raise ValueError(f"X must have 1 to {MOST_ROWS} rows and at least 1 column, got shape {(n, d)}")
+        return placed
+
+    def _training_rows(self, rows: Rows | HasRows, seed: int, largest: float | None = None) -> TrainingRows:
         """Return checked rows with what compares them; rows that cannot be compared are refused here."""
-        given = self._given_neighbors(rows)
-        keywords = self._metric_keywords()
-        data = TrainingRows(rows, self.metric, keywords, seed, self._jobs(), given, largest=largest)
+        source = rows if isinstance(rows, HasRows) else PlacedRows(rows)
+        given = self._given_neighbors(source)
+        data = TrainingRows.of(
+            source, self.metric, self._metric_keywords(), seed, self._jobs(), given=given, largest=largest
+        )
         _ = data.index  # making the index, which builds nothing yet, checks the metric and the rows
         return data
 
-    def _given_neighbors(self, rows: Rows) -> Neighbors | None:
+    def _given_neighbors(self, rows: HasRows) -> Neighbors | None:
         """Return neighbors that replace a search, if the estimator accepts such."""
         return None
 
@@ -154,6 +210,16 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         known = isinstance(data, TrainingRows) and allows_nan(data.metric)
         pairwise = isinstance(data, TrainingDistances)
         return self._check_rows(X, reset=False, sparse=True, allow_nan=known, check_finite=not pairwise)
+
+    def in_memory(self: Self) -> Self:
+        """Return the model with everything that it learned in the memory of this process; it may be this model."""
+        return self
+
+    def _with(self: Self, **attributes: Any) -> Self:
+        """Return a model that shares everything with this one but the given attributes."""
+        model = type(self).__new__(type(self))
+        model.__dict__.update(vars(self) | attributes)
+        return model
 
     # Memory
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.estimators.base import Estimator, require_fitted
+from vicinal.estimators.base import Estimator, over_blocks, random_seed, require_fitted
 from vicinal.estimators.legacy import upgraded
 from vicinal.estimators.settings import given_knn
 from vicinal.layout.density import finite_radii
@@ -18,6 +18,7 @@ from vicinal.maps.placement import place
 from vicinal.maps.plans import SampledPlan
 from vicinal.maps.recipe import Recipe
 from vicinal.neighbors.metrics import Rows
+from vicinal.neighbors.rows import like_input
 from vicinal.runtime.memory import InputShape, Ledger
 
 Self = TypeVar("Self", bound="MapEstimator")
@@ -29,7 +30,7 @@ class MapEstimator(Estimator):
     ``map_`` holds everything that a fit learned; the other results are parts of it.
     """
 
-    map_: FittedMap
+    map_: FittedMap  # of a Dask array a ClusterMap, which has Dask arrays under the same names
 
     def _recipe(self, n: int, seed: int) -> Recipe:
         """Return what a fit of ``n`` rows with these parameters does."""
@@ -39,13 +40,14 @@ class MapEstimator(Estimator):
         """Replace everything that an earlier fit learned by a map that was made with the present parameters."""
         self._fit_params = self.get_params(deep=False)
         self.map_ = fitted
-        self.n_features_in_ = int(fitted.data.rows.shape[1])
+        self.n_features_in_ = fitted.data.shape[1]
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
         """Fit the model and return ``embedding_``."""
-        return self.fit(X, y, **fit_params).embedding_
+        return like_input(X, self.fit(X, y, **fit_params).embedding_)
 
+    @over_blocks
     def transform(self, X: Any) -> Any:
         """Return the places of rows in the fitted map, which stays as it is.
 
@@ -53,7 +55,7 @@ class MapEstimator(Estimator):
         depends on that row alone.
         """
         require_fitted(self)
-        return place(self.map_, self.check_new_rows(X))
+        return like_input(X, place(self.local_map, self.check_new_rows(X)))
 
     def check_new_rows(self, X: Any) -> Rows:
         """Check rows for ``transform`` and return them as float32, dense or sparse.
@@ -61,12 +63,40 @@ class MapEstimator(Estimator):
         They are checked against the data and the metric of the fit.
         """
         require_fitted(self)
-        return self._check_new_rows(X, self.map_.data)
+        return self._check_new_rows(X, self.local_map.data)
 
     def add_memory(self, ledger: Ledger, shape: InputShape) -> None:
         """Add what a fit takes, part by part."""
         searched = given_knn(getattr(self, "precomputed_knn", None)) is None
         add_map(ledger, shape, self._recipe(shape.n, 0), self.metric, init=self.init, searched=searched)
+
+    # Dask arrays
+
+    @property
+    def local_map(self) -> FittedMap:
+        """What a fit learned, in the memory of this process; a map of a Dask array is gathered on first use."""
+        fitted: Any = self.map_
+        local: FittedMap = fitted if isinstance(fitted, FittedMap) else fitted.gathered
+        return local
+
+    def in_memory(self: Self) -> Self:
+        """Return the model with everything that it learned in the memory of this process; it may be this model."""
+        return self if isinstance(self.map_, FittedMap) else self._with(map_=self.local_map)
+
+    def _fit_array(self: Self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Map the rows of a Dask array (:mod:`vicinal.cluster`)."""
+        from vicinal.cluster.fitting import array_inputs, fit_array
+
+        self._check_parameters()
+        seed = random_seed(self.random_state)
+        inputs = array_inputs(
+            X, lambda n: self._recipe(n, seed), self.get_params(deep=False), y, sample_weight, seed, self._jobs()
+        )
+        fitted: Any = fit_array(inputs, self._progress())
+        return self.adopt_map(fitted)
+
+    def _check_parameters(self) -> None:
+        self._validate_params()
 
     # Results
 
@@ -188,7 +218,7 @@ class MapEstimator(Estimator):
     def _state(self, include_data: bool) -> dict[str, Any]:
         state = super()._state(include_data)
         if "map_" in state:
-            fitted = state["map_"]
+            fitted = self.local_map
             state["map_"] = {one.name: getattr(fitted, one.name) for one in fields(fitted) if one.name != "recipe"}
         return state
 

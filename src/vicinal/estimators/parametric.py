@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.estimators.base import random_seed, require_fitted, whole_or_nothing
+from vicinal.estimators.base import over_blocks, random_seed, require_fitted, whole_or_nothing
 from vicinal.estimators.parametric_map import FILE_NAMES, ParametricMap
 from vicinal.estimators.parametric_parameters import LandmarkPairs, ParametricParameters, check_width
 from vicinal.files.container import ModelFileError
@@ -120,6 +120,20 @@ class ParametricUMAP(ParametricParameters):
         The initializer that was used, or "encoder" if the training continued with an earlier encoder.
     stage_times_ : dict of str to float
         Seconds per stage.
+
+    See Also
+    --------
+    UMAP : without a network.
+    vicinal.parametric.register_encoder : name a network of your own.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import ParametricUMAP
+    >>> X = load_iris().data
+    >>> model = ParametricUMAP(n_epochs=1, random_state=42).fit(X)
+    >>> model.transform(X[:3]).shape
+    (3, 2)
     """
 
     map_: ParametricMap
@@ -204,6 +218,7 @@ class ParametricUMAP(ParametricParameters):
         """Fit the model and return ``embedding_``."""
         return self.fit(X, y, **fit_params).embedding_
 
+    @over_blocks
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Return the points of rows, dense or sparse. The point of a row does not depend on other rows."""
         require_fitted(self)

@@ -9,9 +9,10 @@ import numpy as np
 
 from vicinal.initialize.start import INITIALIZER_ALIASES
 from vicinal.layout.kernel import Kernel, fit_ab
+from vicinal.maps.growth import Growth
 from vicinal.maps.recipe import FuzzyAffinity
-from vicinal.neighbors.metrics import Rows
 from vicinal.neighbors.precomputed import neighbors_from_knn
+from vicinal.neighbors.rows import HasRows
 from vicinal.neighbors.table import Neighbors
 from vicinal.runtime.parameters import Interval
 
@@ -43,6 +44,30 @@ def initializer_of(init: Any) -> str:
     return str(INITIALIZER_ALIASES.get(init, init)) if isinstance(init, str) else "spectral"
 
 
+def growth_of(model: Any, seed: int, n_jobs: int) -> Growth:
+    """Return what a growing map takes over from a model's parameters."""
+    kernel = kernel_of(model)
+    return Growth(
+        a=kernel.a,
+        b=kernel.b,
+        n_components=int(model.n_components),
+        init=initializer_of(model.init),
+        learning_rate=model.learning_rate,
+        negative_sample_rate=int(model.negative_sample_rate),
+        repulsion_strength=model.repulsion_strength,
+        local_connectivity=model.local_connectivity,
+        set_op_mix_ratio=model.set_op_mix_ratio,
+        disconnection_distance=model.disconnection_distance,
+        target_weight=model.target_weight,
+        new_epochs=int(model.new_epochs),
+        updated_epochs=int(model.updated_epochs),
+        move_all=model.move == "all",
+        seed=seed,
+        n_jobs=n_jobs,
+        target_metric=model.target_metric,
+    )
+
+
 def given_knn(precomputed_knn: Any) -> Any:
     """Return the precomputed neighbors, or None; umap-learn's default is a tuple of three None."""
     sequence = isinstance(precomputed_knn, tuple | list)
@@ -50,7 +75,7 @@ def given_knn(precomputed_knn: Any) -> Any:
     return None if missing else precomputed_knn
 
 
-def given_neighbors(precomputed_knn: Any, rows: Rows, n_neighbors: int) -> Neighbors | None:
+def given_neighbors(precomputed_knn: Any, rows: HasRows, n_neighbors: int) -> Neighbors | None:
     """Return the precomputed neighbors as a table of ``n_neighbors`` columns, or None."""
     given, n = given_knn(precomputed_knn), int(rows.shape[0])
     return None if given is None else neighbors_from_knn(given, n, min(int(n_neighbors), n))

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from sklearn.utils.metadata_routing import UNUSED
 
-from vicinal.estimators.base import random_seed, require_fitted, whole_or_nothing
+from vicinal.estimators.base import over_blocks, random_seed, require_fitted, whole_or_nothing
 from vicinal.estimators.composed import difference, intersection, union
 from vicinal.estimators.map_estimator import MapEstimator
 from vicinal.estimators.settings import (
@@ -30,21 +30,21 @@ from vicinal.maps.plans import SampledPlan
 from vicinal.maps.recipe import DensityPlan, Recipe
 from vicinal.maps.row_facts import RowFacts, check_pins, check_weights
 from vicinal.maps.updating import update
-from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED, Rows, check_metric, is_low_level
-from vicinal.neighbors.rows import as_rows
+from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED, check_metric, is_low_level
+from vicinal.neighbors.rows import HasRows, as_rows, like_input
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingRows
-from vicinal.runtime.inputs import check_input
+from vicinal.runtime.inputs import check_input, is_dask
 from vicinal.runtime.memory import ByteSize
-from vicinal.runtime.parameters import LEARNING_RATE, NEGATIVES, SEED, Interval, StrOptions
+from vicinal.runtime.parameters import DEVICE, LEARNING_RATE, NEGATIVES, SEED, Interval, StrOptions
 
 
 class UMAP(MapEstimator):
     """Uniform Manifold Approximation and Projection.
 
     The parameters are umap-learn's, with the same names, order and defaults; ``callback``, ``update_negatives``,
-    ``compute_loss`` and ``memory_limit`` are additions. The same ``random_state`` gives the same bits for any
-    ``n_jobs``.
+    ``compute_loss``, ``memory_limit`` and ``device`` are additions. The same ``random_state`` gives the same bits for
+    any ``n_jobs``.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class UMAP(MapEstimator):
     output_metric : str, default "euclidean"
         The distance of the map: haversine, hyperboloid, manhattan, cosine and others; with ``output_metric_kwds``.
     n_epochs : int or list of int, optional
-        Default 500 up to 10,000 rows, 300 for more. If it is a list, ``embedding_list_`` holds the maps at these
+        Default 500 up to 30,000 rows, 300 for more. If it is a list, ``embedding_list_`` holds the maps at these
         epochs.
     learning_rate : float, default 1.0
         Rate of the first epoch; falls to 0 as (1 - e/n_epochs)^1.5.
@@ -113,6 +113,8 @@ class UMAP(MapEstimator):
     memory_limit : int or str, optional
         Bytes, or a text such as "2GB". A fit that would take more memory beyond its input
         (:func:`vicinal.estimate_memory`) raises MemoryError before it allocates anything.
+    device : {None, "cpu", "cuda", "cuda:N"}, default None
+        Where a fit is done. None means where ``X`` lives: on the CPU, or on the GPU of a CuPy array or CUDA tensor.
 
     ``low_memory``, ``angular_rp_forest`` and ``transform_queue_size`` are accepted and have no effect.
 
@@ -132,6 +134,21 @@ class UMAP(MapEstimator):
         Logarithms of local radii in the data and in the map (``densmap``, ``output_dens``).
     radius_correlation_ : float
         Their correlation.
+
+    See Also
+    --------
+    TSNE, DensMAP, ParametricUMAP, ProgressiveUMAP
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import UMAP
+    >>> X = load_iris().data
+    >>> model = UMAP(n_neighbors=10, random_state=42).fit(X[:140])
+    >>> model.embedding_.shape
+    (140, 2)
+    >>> model.transform(X[140:]).shape
+    (10, 2)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -178,7 +195,9 @@ class UMAP(MapEstimator):
         "update_negatives": ["boolean"],
         "compute_loss": ["boolean"],
         "memory_limit": [ByteSize(), None],
+        "device": [DEVICE, None],
     }
+    _chooses_device = True
 
     def __init__(
         self,
@@ -226,6 +245,7 @@ class UMAP(MapEstimator):
         update_negatives: bool = False,
         compute_loss: bool = False,
         memory_limit: float | str | None = None,
+        device: str | None = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.n_components = n_components
@@ -270,6 +290,7 @@ class UMAP(MapEstimator):
         self.update_negatives = update_negatives
         self.compute_loss = compute_loss
         self.memory_limit = memory_limit
+        self.device = device
 
     __metadata_request__fit = {"ensure_all_finite": UNUSED}  # noqa: RUF012  # accepted for umap-learn's callers
 
@@ -288,7 +309,7 @@ class UMAP(MapEstimator):
 
         Parameters
         ----------
-        X : array or sparse matrix [rows, columns]
+        X : array, sparse matrix or Dask array [rows, columns]
             The rows, or with ``metric="precomputed"`` their distances.
         y : array [rows], optional
             Labels or numbers that shape the map; -1 (classes) and NaN mean unlabeled.
@@ -299,6 +320,10 @@ class UMAP(MapEstimator):
         ensure_all_finite
             Has no effect: NaN is accepted by metrics that are defined for it, and by no other.
         """
+        if is_dask(X):
+            if fixed_mask is not None or fixed_positions is not None:
+                raise ValueError("fixed_mask and fixed_positions are not possible for a Dask array")
+            return self._fit_array(X, y, sample_weight)
         inputs = self.check_inputs(X, y, sample_weight, fixed_mask, fixed_positions)
         return self.adopt_map(fit(inputs, self._progress()))
 
@@ -323,8 +348,11 @@ class UMAP(MapEstimator):
         self.fit(X, y, **fit_params)
         if self.transform_mode == "graph":
             return self.graph_
-        return (self.embedding_, self.rad_orig_, self.rad_emb_) if self.output_dens else self.embedding_
+        results = (self.embedding_, self.rad_orig_, self.rad_emb_) if self.output_dens else (self.embedding_,)
+        placed = tuple(like_input(X, result) for result in results)
+        return placed if self.output_dens else placed[0]
 
+    @over_blocks
     def transform(self, X: Any) -> Any:
         """Return the places of rows in the fitted map, which stays as it is.
 
@@ -332,23 +360,24 @@ class UMAP(MapEstimator):
         depends on that row alone. With ``transform_mode="graph"`` the memberships of the rows, as a sparse matrix.
         """
         require_fitted(self)
-        rows = self.check_new_rows(X)
-        if self.map_.embedding is None:
-            return memberships(self.map_, rows).to_scipy()
-        return place(self.map_, rows)
+        rows, fitted = self.check_new_rows(X), self.local_map
+        if fitted.embedding is None:
+            return memberships(fitted, rows).to_scipy()
+        return like_input(X, place(fitted, rows))
 
     def inverse_transform(self, X: Any) -> Any:
         """Return rows that would lie at the given places, inside or outside of the map."""
         require_fitted(self)
-        data = self.map_.searched
+        fitted = self.local_map
+        data = fitted.searched
         if not isinstance(data, TrainingRows):
             raise ValueError("inverse_transform needs rows: a model of precomputed distances has none")
-        if self.map_.embedding is None:
+        if fitted.embedding is None:
             raise ValueError("inverse_transform needs a map: this model was fitted with transform_mode='graph'")
         check_input(X)
-        plan, k = self.map_.recipe.plan, self.map_.recipe.affinity.columns(data.n)
+        plan, k = fitted.recipe.plan, fitted.recipe.affinity.columns(data.n)
         assert isinstance(plan, SampledPlan)
-        places, kernel = self.map_.reference.places, plan.forces.kernel
+        places, kernel = fitted.reference.places, plan.forces.kernel
         return inverse_rows(X, places, data.rows, kernel, n_neighbors=k, n_jobs=data.n_jobs)
 
     @whole_or_nothing
@@ -358,7 +387,7 @@ class UMAP(MapEstimator):
         With ``metric="precomputed"`` the rows hold the distances to the known rows and then to each other.
         """
         require_fitted(self)
-        fitted = self.map_
+        fitted = self.local_map
         if fitted.embedding is None:
             raise ValueError("update needs a map: this model was fitted with transform_mode='graph'")
         pairwise = not isinstance(fitted.data, TrainingRows)
@@ -428,7 +457,7 @@ class UMAP(MapEstimator):
         kwds = dict(self.target_metric_kwds or {})
         return Supervision(self.target_metric, kwds, self.target_weight, int(k), seed, self._jobs())
 
-    def _given_neighbors(self, rows: Rows) -> Neighbors | None:
+    def _given_neighbors(self, rows: HasRows) -> Neighbors | None:
         return given_neighbors(self.precomputed_knn, rows, self.n_neighbors)
 
     __mul__ = intersection

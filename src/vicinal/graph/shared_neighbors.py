@@ -48,11 +48,8 @@ def prefer_shared(neighbors: Neighbors, k: int, largest: float) -> Neighbors:
         value = distance[block] / np.float32(largest) - _shares(near, index[block], near[block])
         value[:, 0] = -np.inf
         chosen[block] = np.sort(np.argsort(value, axis=1, kind="stable")[:, :k], axis=1)
-    return replace(
-        neighbors,
-        index=np.take_along_axis(index, chosen, axis=1),
-        distance=np.take_along_axis(distance, chosen, axis=1),
-    )
+    near = np.take_along_axis(index, chosen, axis=1)
+    return replace(neighbors, index=near, distance=np.take_along_axis(distance, chosen, axis=1)).on(neighbors.place)
 
 
 def _shares(near: NDArray[np.int32], candidates: NDArray[np.int32], own: NDArray[np.int32]) -> NDArray[np.float32]:

@@ -135,8 +135,8 @@ def prepare(
         neighbors = found.first(recipe.affinity.columns(rows.n))
     with progress.stage("graph"):
         related = recipe.affinity.related(found, rows)
-        search_graph = recipe.affinity.graph(related, data.n_jobs)
-        graph = recipe.supervised(search_graph, selection.facts.y)
+        search_graph = recipe.affinity.graph(related, data.n_jobs).on(data.place)
+        graph = recipe.supervised(search_graph, selection.facts.y).on(data.place)
     if related.k > 1:
         warn_of_isolated(graph, recipe.affinity.limit(rows))
     return Prepared(selection, rows, neighbors, related, search_graph, graph)

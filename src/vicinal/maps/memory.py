@@ -20,7 +20,7 @@ from vicinal.initialize.pca import BLOCK_ROWS as PCA_ROWS
 from vicinal.maps.growing_map import MOST_LAYOUTS, SLICE
 from vicinal.maps.plans import FullPlan
 from vicinal.maps.recipe import EntropicAffinity, FuzzyAffinity, Recipe
-from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED
+from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED, is_bounded
 from vicinal.neighbors.online import OnlineOptions
 from vicinal.neighbors.policy import SearchOptions, compares_all_sketches
 from vicinal.neighbors.precomputed import BLOCK_VALUES as DISTANCES
@@ -70,12 +70,7 @@ def add_map(
 
 def _prefers_shared(shape: InputShape, metric: Any) -> bool:
     """Tell whether a fit may choose neighbors by what they share (``TrainingRows.prefers_shared``)."""
-    if shape.stored is None or shape.stored > SHORT_ROW * shape.n:
-        return False
-    if not isinstance(metric, str) or metric == PRECOMPUTED:
-        return False
-    facts = METRICS[ALIASES.get(metric, metric)]
-    return facts.unrelated is not None or facts.unrelated_non_negative is not None
+    return shape.stored is not None and shape.stored <= SHORT_ROW * shape.n and is_bounded(metric)
 
 
 def add_search(

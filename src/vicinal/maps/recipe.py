@@ -170,19 +170,16 @@ class Recipe:
 
     def start(self, graph: Graph, data: TrainingData, seed: int) -> tuple[NDArray[np.float32], str]:
         """Compute the first places, and the name of the initializer that was used."""
+        coordinates = data.coordinates
         if isinstance(self.plan, FullPlan):
-            return narrow_embedding(self.init, self._initial_task(graph, data.coordinates, data, seed))
+            return narrow_embedding(self.init, InitialTask(graph, coordinates, self.n_components, seed, data.n_jobs))
         # Rows without edges would take most of the room, since each of them is a component of the graph.
-        isolated, coordinates = graph.isolated(), data.coordinates
+        isolated = graph.isolated()
         linked = np.flatnonzero(~isolated)
         if 0 < len(linked) < graph.n:
-            graph, coordinates = graph.among(linked), None if coordinates is None else coordinates[linked]
-        places, used = initial_embedding(self.init, self._initial_task(graph, coordinates, data, seed))
+            graph, coordinates = graph.among(linked), None if coordinates is None else data.take(linked).coordinates
+        task = InitialTask(graph, coordinates, self.n_components, seed, data.n_jobs)
+        places, used = initial_embedding(self.init, task)
         if len(places) < len(isolated):
             places = surrounded(spread_rows(places, linked, len(isolated)), isolated)
         return self.plan.forces.space.start(places), used
-
-    def _initial_task(
-        self, graph: Graph, coordinates: NDArray[np.float32] | None, data: TrainingData, seed: int
-    ) -> InitialTask:
-        return InitialTask(graph, coordinates, self.n_components, seed, data.n_jobs)

@@ -212,13 +212,21 @@ def allows_nan(metric: Any) -> bool:
     return isinstance(metric, str) and metric in METRICS and METRICS[metric].nan
 
 
+def is_bounded(metric: Any) -> bool:
+    """Tell whether a metric has a largest distance, at least for rows without negative numbers."""
+    if not isinstance(metric, str) or metric == PRECOMPUTED:
+        return False
+    facts = METRICS[canonical_metric(metric)]
+    return facts.unrelated is not None or facts.unrelated_non_negative is not None
+
+
 def unrelated_distance(metric: Any, rows: Rows) -> float | None:
     """Return the distance from which on rows share nothing, None if the metric has none.
 
     Such rows are no neighbors: all of them are equally far away, so that taking some would be arbitrary. The distance
     is lowered by the rounding error of float32.
     """
-    if not isinstance(metric, str) or metric == PRECOMPUTED:
+    if not is_bounded(metric):
         return None
     facts = METRICS[canonical_metric(metric)]
     largest = facts.unrelated
