@@ -188,6 +188,55 @@ def mixture_fit(n: int, d: int) -> dict[str, Any]:
     return out
 
 
+def transform() -> dict[str, Any]:
+    """Place a million new rows in a map of a million."""
+    both = mixture(2_000_000, 50)
+    model = vicinal.UMAP(random_state=0, device="cuda").fit(both[::2])
+    new, out = both[1::2], {"seconds": []}
+    for _ in range(2):
+        cp.cuda.Device().synchronize()
+        start = time.perf_counter()
+        places = model.transform(new)
+        cp.cuda.Device().synchronize()
+        out["seconds"].append(round(time.perf_counter() - start, 3))
+        print("transform", out["seconds"][-1], flush=True)
+    few = cp.asarray(model.transform(new[:1000]))
+    out["same alone"] = bool((few == cp.asarray(places)[:1000]).all())
+    return out
+
+
+def far_points(places: np.ndarray, table: Neighbors) -> int:
+    """Return the number of points that are farther than 3 map radii from all their neighbors."""
+    radius = np.median(np.linalg.norm(places - np.median(places, axis=0), axis=1))
+    apart = np.linalg.norm(places[table.index[:, 1:]] - places[:, None], axis=2).min(axis=1)
+    return int((apart > 3 * radius).sum())
+
+
+def quality() -> dict[str, Any]:
+    """Compare maps of both processors: trustworthiness, recall, loss, and points far from their neighbors."""
+    X = fashion_like()
+    out = {}
+    for device in ("cuda", "cpu"):
+        model = vicinal.UMAP(random_state=0, device=device).fit(X)
+        plan, graph, places = model.map_.recipe.plan, model.map_.graph.on(None), model.embedding_
+        attraction, repulsion = effective_parts(graph, places, plan)
+        out[device] = {
+            **vicinal.quality.report(X, places).as_dict(),
+            "attraction": attraction,
+            "repulsion": repulsion,
+            "far points": far_points(places, model.map_.neighbors),
+        }
+        print(device, out[device], flush=True)
+    return out
+
+
+def effective_parts(graph: Any, places: np.ndarray, plan: Any) -> tuple[float, float]:
+    """Return attraction and repulsion of the effective loss."""
+    schedule = plan.schedule(300, graph.n)
+    loss = vicinal.losses.effective_loss(graph, places, plan.forces.kernel, schedule, samples=64)
+    return float(loss.attraction), float(loss.repulsion)
+
+
 def stages() -> dict[str, Any]:
     """Time the parts of a search by cells, and of a layout of a million rows."""
     from vicinal.backends.cuda import cells, neighbors
@@ -225,8 +274,10 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     "fashion": fashion,
     "mixture-1M-50": lambda: mixture_fit(1_000_000, 50),
     "stages": stages,
+    "transform-1M-50": transform,
     "mixture-1M-768": lambda: mixture_fit(1_000_000, 768),
     "mixture-5M-96": lambda: mixture_fit(5_000_000, 96),
+    "quality": quality,
 }
 
 

@@ -101,6 +101,47 @@ VICINAL_INLINE std::uint64_t* warp_memory(int size) { return dynamic_shared + (t
 VICINAL_INLINE std::uint64_t* warp_memory(int) { return host_shared_memory; }
 #endif
 
+// The k smallest of the keys that are offered, by a warp. `size` is a power of two, at least 2 k and 64.
+class BestKeys {
+  public:
+    VICINAL_INLINE BestKeys(std::uint64_t* keys, int size, int k) : keys_(keys), size_(size), k_(k) {}
+
+    // A key per lane; no_key is none.
+    VICINAL_INLINE void offer(PerLane<std::uint64_t>& key) {
+        PerLane<bool> better;
+        FOR_LANES(lane) better[lane] = key[lane] < worst_;
+        std::uint32_t votes = ballot(better);
+        if (votes == 0) return;
+        if (count_ + bit_count(votes) > size_) {
+            sort();
+            count_ = k_;
+            worst_ = keys_[k_ - 1];
+            FOR_LANES(lane) better[lane] = key[lane] < worst_;
+            votes = ballot(better);
+        }
+        sync_lanes();
+        FOR_LANES(lane) if (better[lane]) keys_[count_ + bit_count(votes & ((1u << lane) - 1u))] = key[lane];
+        count_ += bit_count(votes);
+        sync_lanes();
+    }
+
+    // The keys in order; no_key stands for those that there are not.
+    VICINAL_INLINE const std::uint64_t* sorted() {
+        sort();
+        return keys_;
+    }
+
+  private:
+    VICINAL_INLINE void sort() {
+        FOR_LANES(lane) for (int e = count_ + lane; e < size_; e += warp_lanes) keys_[e] = no_key;
+        sort_keys(keys_, size_);
+    }
+
+    std::uint64_t* keys_;
+    int size_, k_, count_ = 0;
+    std::uint64_t worst_ = no_key;
+};
+
 }  // namespace vicinal
 
 using namespace vicinal;
@@ -159,42 +200,23 @@ extern "C" __global__ void select_columns(const float* values, const float* bias
     const Size columns = valid != nullptr ? valid[batch] : n_columns;
     const bool counts = valid == nullptr || r % batch_rows < columns;
     const float* row = values + r * n_columns;
-    std::uint64_t* keys = warp_memory(size);
-    std::uint64_t worst = no_key;
-    int count = 0;
+    BestKeys best_keys(warp_memory(size), size, k);
     for (Size from = 0; counts && from < columns; from += warp_lanes) {
         PerLane<std::uint64_t> key;
-        PerLane<bool> better;
         FOR_LANES(lane) {
             const Size c = from + lane;
             const bool present = c < columns && !(skip_from >= 0 && c == skip_from + r);
             const float own_bias = present && bias != nullptr ? bias[batch * n_columns + c] : 0.0f;
             key[lane] = present ? sort_key(sign * row[c] + own_bias, static_cast<std::uint32_t>(c)) : no_key;
-            better[lane] = key[lane] < worst;
         }
-        std::uint32_t votes = ballot(better);
-        if (votes == 0) continue;
-        if (count + bit_count(votes) > size) {
-            FOR_LANES(lane) for (int e = count + lane; e < size; e += warp_lanes) keys[e] = no_key;
-            sort_keys(keys, size);
-            count = count < k ? count : k;
-            worst = keys[k - 1];
-            FOR_LANES(lane) better[lane] = key[lane] < worst;
-            votes = ballot(better);
-        }
-        sync_lanes();
-        FOR_LANES(lane) if (better[lane]) keys[count + bit_count(votes & ((1u << lane) - 1u))] = key[lane];
-        count += bit_count(votes);
-        sync_lanes();
+        best_keys.offer(key);
     }
-    FOR_LANES(lane) for (int e = count + lane; e < size; e += warp_lanes) keys[e] = no_key;
-    sort_keys(keys, size);
+    const std::uint64_t* keys = best_keys.sorted();
     FOR_LANES(lane) for (int e = lane; e < k; e += warp_lanes) {
         const bool known = keys[e] != no_key;
         const auto c = static_cast<Index>(keys[e] & 0xffffffffu);
         index[r * k + e] = !known ? -1 : names != nullptr ? names[batch * n_columns + c] : c;
-        if (best != nullptr)
-            best[r * k + e] = known ? value_of(static_cast<std::uint32_t>(keys[e] >> 32)) : no_rank_value;
+        best[r * k + e] = known ? value_of(static_cast<std::uint32_t>(keys[e] >> 32)) : no_rank_value;
     }
 }
 WARP_KERNEL(select_columns)
@@ -256,6 +278,46 @@ extern "C" __global__ void rank_candidates(const float* heads, const bool* heads
     }
 }
 WARP_KERNEL(rank_candidates)
+
+// The `k` best rows of some cells for every head, ranked as the CPU ranks them; warp per head. Head i visits the cells
+// visited[i * n_visited ...]; the rows of cell c are members[begin[c] ... begin[c + 1]), and no row is in two cells.
+extern "C" __global__ void rank_cells(const float* heads, const bool* heads_without, const float* rows,
+                                      const bool* rows_without, Size n_heads, Size cols, bool in_order,
+                                      const Index* visited, int n_visited, const Index* members, const Size* begin, int k,
+                                      int size, Index* index, float* ranks) {
+    const Size i = warp_number();
+    if (i >= n_heads) return;
+    const float* x = heads + i * cols;
+    BestKeys best_keys(warp_memory(size), size, k);
+    for (int v = 0; v < n_visited; ++v) {
+        const Index cell = visited[i * n_visited + v];
+        if (cell < 0) continue;
+        for (Size from = begin[cell], end = begin[cell + 1]; from < end; from += warp_lanes) {
+            PerLane<std::uint64_t> key;
+            FOR_LANES(lane) {
+                key[lane] = no_key;
+                if (in_order && from + lane < end) {
+                    const Size j = members[from + lane];
+                    key[lane] = sort_key(rank_in_order(x, rows + j * cols, cols), static_cast<std::uint32_t>(j));
+                }
+            }
+            for (Size at = from; !in_order && at < end && at < from + warp_lanes; ++at) {
+                const Size j = members[at];
+                const float rank =
+                    with_direction(rank_by_lanes(x, rows + j * cols, cols), heads_without, i, rows_without, j);
+                FOR_LANES(lane) if (from + lane == at) key[lane] = sort_key(rank, static_cast<std::uint32_t>(j));
+            }
+            best_keys.offer(key);
+        }
+    }
+    const std::uint64_t* keys = best_keys.sorted();
+    FOR_LANES(lane) for (int e = lane; e < k; e += warp_lanes) {
+        const bool known = keys[e] != no_key;
+        index[i * k + e] = known ? static_cast<Index>(keys[e] & 0xffffffffu) : -1;
+        ranks[i * k + e] = known ? value_of(static_cast<std::uint32_t>(keys[e] >> 32)) : no_rank_value;
+    }
+}
+WARP_KERNEL(rank_cells)
 
 // Rows in half precision relative to a center, times a scale, with padding columns of 0, and half of their squared
 // lengths; warp per slot. Slot s belongs to batch s / batch_rows and holds the row slots[s], or zeros if that is below

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from sklearn.metrics import pairwise_distances
 
-from vicinal import find_neighbors
+from vicinal import UMAP, find_neighbors, fuzzy_graph
 from vicinal.backends import backend_of, cpu
 from vicinal.backends.cuda import cells, neighbors
 from vicinal.neighbors.duplicates import DuplicateRows
@@ -100,3 +102,38 @@ def test_hashes_and_equal_rows_are_those_of_the_cpu(place: Any, rows: Rows) -> N
     there = DuplicateRows(PlacedRows.held(place, {"rows": place.asarray(X)}))
     np.testing.assert_array_equal(there.first, DuplicateRows(X).first)
     np.testing.assert_array_equal(there.find(X[3:9], cpu.hash_rows(X[3:9], 1)), DuplicateRows(X).first[3:9])
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_queries_find_the_neighbors_independently_of_each_other(
+    place: Any, spread: Rows, metric: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cells, "CELL_ROWS", 60)
+    monkeypatch.setattr("vicinal.neighbors.policy.EXACT_ROWS", 100)
+    monkeypatch.setattr("vicinal.neighbors.engine.QUERY_BLOCK", 64)
+    queries = spread[::10] + np.float32(0.3)
+    graph = fuzzy_graph(find_neighbors(spread, 8, metric=metric))
+    index = NeighborIndex(spread, metric, device="cuda")
+    found = index.query(queries, 6, graph)
+    assert found.place is place
+    d2 = pairwise_distances(queries.astype(np.float64), spread.astype(np.float64), metric=metric)
+    true = np.argsort(d2, axis=1, kind="stable")[:, :6]
+    hits = [len(np.intersect1d(a, b)) / 6 for a, b in zip(found.index, true, strict=True)]
+    assert np.mean(hits) > 0.97
+    np.testing.assert_allclose(found.distance, np.take_along_axis(d2, found.index, axis=1), rtol=1e-3, atol=1e-4)
+    alone = index.query(queries[70:71], 6, graph)
+    np.testing.assert_array_equal(alone.index[0], found.index[70])
+    np.testing.assert_array_equal(alone.distance[0], found.distance[70])
+
+
+def test_new_rows_are_placed_on_the_device(place: Any, spread: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cells, "CELL_ROWS", 60)
+    model = UMAP(n_neighbors=8, n_epochs=20, random_state=0, device="cuda").fit(spread)
+    copy = pickle.loads(pickle.dumps(model))  # on the CPU
+    queries = spread[::40] + np.float32(0.2)
+    here = copy.transform(queries)
+    monkeypatch.setattr("vicinal.neighbors.policy.EXACT_ROWS", 100)
+    there = model.transform(queries)
+    # The same neighbors give the same places, bit for bit; the search may miss a neighbor.
+    assert np.mean((here == there).all(axis=1)) > 0.9
+    np.testing.assert_array_equal(model.transform(queries[3:4])[0], there[3])

@@ -243,6 +243,17 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     # Results
 
+    @property
+    def reliability_(self) -> Any:
+        """How far each row of the map can be believed (:func:`vicinal.reliability`), measured on first use."""
+        from vicinal.estimators.reliability import reliability_of
+
+        return reliability_of(self)
+
+    def __dir__(self) -> list[str]:
+        # A list of attributes with their values, such as the HTML view of a model, must not start a measurement.
+        return [name for name in super().__dir__() if name != "reliability_"]
+
     def explore(self, labels: Any = None, **described: Any) -> Any:
         """Show the map as an interactive page in a notebook (see :func:`vicinal.viewer.explore`)."""
         import vicinal

@@ -15,6 +15,7 @@ from vicinal.estimators.parametric_parameters import LandmarkPairs, ParametricPa
 from vicinal.files.container import ModelFileError
 from vicinal.graph.supervision import Supervision, class_codes
 from vicinal.maps.fitting import Prepared, prepare
+from vicinal.maps.judging import JudgedMap
 from vicinal.maps.recipe import Recipe
 from vicinal.maps.row_facts import RowFacts
 from vicinal.neighbors.metrics import Rows, check_metric, is_sparse
@@ -182,7 +183,10 @@ class ParametricUMAP(ParametricParameters):
         if not continued:
             self._fit_params = {name: getattr(self, name) for name in NETWORKS}
         n_epochs = len(history["loss"])
-        self.map_ = ParametricMap(model, embedding, graph.to_scipy(), history, n_epochs, init_used, progress.times)
+        judged = JudgedMap(prepared.neighbors, graph, embedding, prepared.data, n_jobs=self._jobs())
+        self.map_ = ParametricMap(
+            model, embedding, graph.to_scipy(), history, n_epochs, init_used, progress.times, judged
+        )
         return self
 
     def _measured_model(self, rows: Rows, seed: int) -> Model:

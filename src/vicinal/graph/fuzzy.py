@@ -81,12 +81,16 @@ def bipartite_graph(neighbors: Neighbors, n_tails: int, *, local_connectivity: f
 
     The table of a new row does not contain the row itself. Therefore one neighbor fewer has membership 1.
     """
+    place, index, distance = neighbors.place, neighbors.array("index"), neighbors.array("distance")
+    work, xp = backend_of(place), np if place is None else place.xp
     # smooth_knn skips the first column, which in a table of known rows holds the row itself.
-    padded = np.concatenate([np.zeros((neighbors.n, 1), np.float32), neighbors.distance], axis=1)
+    padded = xp.concatenate([xp.zeros((neighbors.n, 1), np.float32), distance], axis=1)
     certain = max(0.0, local_connectivity - 1.0)
-    rho, sigma = cpu.smooth_knn(padded, float(neighbors.k), certain, 1.0, True, n_jobs)
-    weights = cpu.memberships(neighbors.index, neighbors.distance, rho, sigma, True, n_jobs)
-    return Graph.to_known_rows(neighbors, weights, n_tails, rho, sigma)
+    rho, sigma = work.smooth_knn(padded, float(neighbors.k), certain, 1.0, True, n_jobs)
+    weights = work.memberships(index, distance, rho, sigma, True, n_jobs)
+    if place is not None:
+        rho, sigma, weights = (place.to_numpy(part) for part in (rho, sigma, weights))
+    return Graph.to_known_rows(neighbors, weights, n_tails, rho, sigma).on(place)
 
 
 def local_memberships(

@@ -22,6 +22,9 @@ from vicinal.neighbors.rows import HasRows, csr_parts
 from vicinal.neighbors.table import Neighbors, SearchGraph
 from vicinal.runtime.cached import cached
 
+EDGES = ("indptr", "indices")
+QUERY_BLOCK = 1 << 18  # rows that a device searches at a time
+
 Found = tuple[NDArray[np.int32], NDArray[np.float32]]
 
 
@@ -171,6 +174,22 @@ class DeviceEngine:
         """Search by products in half precision, of all pairs or of the pairs within cells; rank in float32."""
         with self.source.place.active():
             return self._table(self._rows.search_products(k) if self._rows.few else self._rows.search_cells(k))
+
+    def query(self, Q: NDArray[np.float32], largest: float, k: int, graph: SearchGraph) -> Neighbors:
+        """Return the nearest rows of other rows: those of their nearest cells, then along the edges of a graph."""
+        place, preparation = self.source.place, self._prepared[0]
+        prepared = preparation.rows(Q, largest)
+        edges = tuple(
+            graph.array(name) if graph.place is place else place.asarray(getattr(graph, name)) for name in EDGES
+        )
+        parts = []
+        with place.active():
+            for first in range(0, len(prepared), QUERY_BLOCK):
+                block = place.asarray(prepared[first : first + QUERY_BLOCK])
+                heads = backend_of(place).dense_rows(block, self.metric.core)
+                parts.append(self._rows.query(heads, k, edges))
+            index, distance = (place.xp.concatenate(part) for part in zip(*parts, strict=True))
+        return self._table((index, distance))
 
     def sample_recall(self, found: Neighbors, sample: NDArray[np.int64]) -> float:
         """Estimate the recall of a table, by comparing some rows with all rows."""

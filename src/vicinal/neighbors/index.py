@@ -226,16 +226,19 @@ class NeighborIndex:
             A table of m rows.
         """
         queries = as_rows(Q, "Q")
-        n, d = self.X.shape
+        n, d = self._source.shape
         if queries.ndim != 2 or queries.shape[1] != d:
             raise ValueError(f"queries must have the {d} columns of the rows, got shape {queries.shape}")
-        if is_sparse(queries) != is_sparse(self.X):
+        sparse = not self._source.on_device and is_sparse(self.X)
+        if is_sparse(queries) != sparse:
             raise TypeError("queries must be sparse if the rows of the index are, and dense if they are dense")
         if not 1 <= k <= n:
             raise ValueError(f"k must lie between 1 and the number of rows ({n}), got {k}")
         largest = check_rows(queries, self.n_jobs, allow_nan=allows_nan(self.metric), name="Q")
         self._metric.check_domain(queries)
-        if is_sparse(self.X):
+        if self._source.on_device and n > self._exact_rows() and self._searches_on_device(k) and len(queries):
+            return self._device.query(queries, largest, k, graph)
+        if sparse:
             exact = self._sparse.additive or n <= policy.EXACT_EVALUATED_ROWS
             prepared = self._sparse.preparation.rows(queries, largest)
             return self._sparse.query(prepared, k, policy.sparse_budget(exact), policy.sparse_pool(k))

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.runtime.residence import Resident
+from vicinal.runtime.residence import Place, Resident
 
 
 @dataclass(frozen=True)
@@ -96,3 +96,6 @@ class SearchGraph(Protocol):
     def indptr(self) -> NDArray[np.int64]: ...
     @property
     def indices(self) -> NDArray[np.int32]: ...
+    @property
+    def place(self) -> Place: ...
+    def array(self, name: str) -> Any: ...

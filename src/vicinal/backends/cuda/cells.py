@@ -95,8 +95,11 @@ class Cells:
         return out.reshape(n, overlap * wanted)
 
 
-def find_cells(device: Device, rows: DeviceArray) -> Cells:
-    """Divide rows into cells: k-means on a sample, then every row joins the cells of its nearest centers."""
+def find_cells(device: Device, rows: DeviceArray, overlap: int | None = None) -> Cells:
+    """Divide rows into cells: k-means on a sample, then every row joins the cells of its nearest centers.
+
+    ``overlap`` is the number of cells of every row, by default as many as a search of all rows needs.
+    """
     xp = device.xp
     n, cols = (int(size) for size in rows.shape)
     count = max(2, n // CELL_ROWS)
@@ -111,7 +114,9 @@ def find_cells(device: Device, rows: DeviceArray) -> Cells:
         sizes = members, begin, np.int64(count), centers
         kernel = device.kernel("neighbors", "cell_means")
         launch(kernel, count * 128, (sample, np.int64(cols), *sizes), threads=128)
-    overlap = min(count, OVERLAP_LONG if cols > LONG_ROW else OVERLAP_SHORT)
+    if overlap is None:
+        overlap = OVERLAP_LONG if cols > LONG_ROW else OVERLAP_SHORT
+    overlap = min(count, overlap)
     nearest = _nearest_centers(device, rows, centers, mean, overlap)
     order, begin = _grouped(xp, nearest.reshape(-1), count)
     return _divided(Cells(device, rows, centers, (order // overlap).astype(np.int32), begin))

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from vicinal.backends import cpu
 from vicinal.backends.cuda.cells import Cells, find_cells
 from vicinal.backends.cuda.device import BLOCK_BYTES, NULL, Defines, Device, DeviceArray, launch, launch_warps
-from vicinal.backends.cuda.selection import power_of_two, select_columns
+from vicinal.backends.cuda.selection import LEAST_KEYS, power_of_two, select_columns
+from vicinal.runtime.cached import cached
 
 Found = tuple[DeviceArray, DeviceArray]
 
@@ -27,6 +28,8 @@ SPARE, SPARE_OTHER = 17, 113  # products order by squared distances, other ranks
 MOST_NEIGHBORS = 1000
 # Rounds over neighbors of neighbors, and how many of each row's neighbors they follow.
 ROUNDS, FOLLOWED = 2, 8
+# A query visits VISITED cells, keeps SPARE_QUERY rows more than asked for, and follows edges of the nearest rows.
+VISITED, SPARE_QUERY, FOLLOWED_EDGES = 8, 8, 12
 
 
 @dataclass(frozen=True)
@@ -153,24 +156,74 @@ class DenseRows:
             index, rank = self.rank_candidates(xp.concatenate([index, further], axis=1), k - 1)
         return self.table(index, rank)
 
+    def query(self, heads: DenseRows, k: int, graph: tuple[DeviceArray, DeviceArray]) -> Found:
+        """Return the k nearest rows of other rows, each independently of the others.
+
+        A head is compared with all rows of its nearest cells, and then with rows along the edges of the graph.
+        """
+        xp, found = self.device.xp, self._cells_once
+        wanted = min(k + SPARE_QUERY, self.n)
+        visited = self._nearest_cells(heads, found)
+        size = power_of_two(max(2 * wanted, LEAST_KEYS))
+        index, rank = xp.empty((heads.n, wanted), np.int32), xp.empty((heads.n, wanted), np.float32)
+        arguments = (
+            *(heads.rows, heads.without, self.rows, self.without, np.int64(heads.n), np.int64(self.cols)),
+            *(np.bool_(self.in_order), visited, np.int32(visited.shape[1]), found.members, found.begin),
+            *(np.int32(wanted), np.int32(size), index, rank),
+        )
+        kernel = self.device.kernel("neighbors", "rank_cells", self.rule.defines)
+        launch_warps(kernel, heads.n, arguments, shared_keys=size)
+        indptr, indices = graph
+        near = xp.maximum(index[:, :FOLLOWED], 0)
+        first, last = indptr[near][:, :, None], indptr[near + 1][:, :, None]
+        edge = first + xp.arange(FOLLOWED_EDGES)
+        further = xp.where(edge < last, indices[xp.minimum(edge, len(indices) - 1)], np.int32(-1))
+        candidates = xp.concatenate([index, further.reshape(heads.n, -1).astype(np.int32)], axis=1)
+        index, rank = self.rank_candidates(candidates, k, heads=heads)
+        return index, self.distances(rank)
+
+    @cached
+    def _cells_once(self) -> Cells:
+        """Cells without overlap, which queries visit."""
+        return find_cells(self.device, self.rows, overlap=1)
+
+    def _nearest_cells(self, heads: DenseRows, found: Cells) -> DeviceArray:
+        """Return the cells that each head visits. Ranks are exact, so that they do not depend on the other heads."""
+        xp, count = self.device.xp, found.n_cells
+        visits = min(VISITED, count)
+        out = xp.empty((heads.n, visits), np.int32)
+        without = self.without if self.without is NULL else xp.zeros(count, np.bool_)
+        kernel = self.device.kernel("neighbors", "rank_all_long", self.rule.defines)
+        for first, last in heads.blocks(count):
+            ranks = xp.empty((last - first, count), np.float32)
+            sizes = np.int64(first), np.int64(last - first), np.int64(count), np.int64(self.cols)
+            arguments = heads.rows, heads.without, found.centers, without, *sizes, ranks
+            launch_warps(kernel, int(ranks.size), arguments)
+            out[first:last], _ = select_columns(self.device, ranks, visits)
+        return out
+
     def cells(self, centers: DeviceArray, members: DeviceArray) -> Cells:
         """Return cells with known members, all of them of the same size."""
         begin = self.device.xp.arange(len(centers) + 1, dtype=np.int64) * members.shape[1]
         return Cells(self.device, self.rows, centers, members.reshape(-1), begin)
 
-    def rank_candidates(self, candidates: DeviceArray, k: int, first: int = 0) -> Found:
-        """Return the k best candidates of the heads from ``first`` on, by (rank, index)."""
-        xp = self.device.xp
-        heads, m = (int(size) for size in candidates.shape)
-        index, rank = xp.empty((heads, k), np.int32), xp.empty((heads, k), np.float32)
+    def rank_candidates(self, candidates: DeviceArray, k: int, first: int = 0, heads: DenseRows | None = None) -> Found:
+        """Return the k best candidates of the heads from ``first`` on, by (rank, index).
+
+        The heads are these rows, which are not candidates of themselves, or other ones.
+        """
+        xp, source = self.device.xp, self if heads is None else heads
+        n, m = (int(size) for size in candidates.shape)
+        index, rank = xp.empty((n, k), np.int32), xp.empty((n, k), np.float32)
         size = power_of_two(max(m, 32))
-        rows = self.rows, self.without
+        rows = source.rows, source.without, self.rows, self.without
+        own = np.bool_(heads is None)
         arguments = (
-            *(*rows, *rows, np.int64(first), np.int64(heads), np.int64(self.cols), np.bool_(self.in_order)),
-            *(xp.ascontiguousarray(candidates), np.int32(m), np.bool_(True), np.int32(k), np.int32(size), index, rank),
+            *(*rows, np.int64(first), np.int64(n), np.int64(self.cols), np.bool_(self.in_order)),
+            *(xp.ascontiguousarray(candidates), np.int32(m), own, np.int32(k), np.int32(size), index, rank),
         )
         kernel = self.device.kernel("neighbors", "rank_candidates", self.rule.defines)
-        launch_warps(kernel, heads, arguments, shared_keys=size)
+        launch_warps(kernel, n, arguments, shared_keys=size)
         return index, rank
 
     def distances(self, rank: DeviceArray) -> DeviceArray:
