@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from vicinal import UMAP, DensMAP
-from vicinal.neighbors.metrics import METRICS, unrelated_distance
+from vicinal.neighbors.metrics import METRICS
+from vicinal.neighbors.unrelated import unrelated_distance
 
 ROWS, LONERS, COLUMNS = 100, 12, 40
 GROUP_COLUMNS = 15

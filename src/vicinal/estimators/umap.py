@@ -54,9 +54,7 @@ class UMAP(MapEstimator):
         Dimensions of the map.
     metric : str or callable, default "euclidean"
         A name in ``vicinal.metrics.METRICS``, "precomputed" (``X`` holds distances, dense or sparse), a function of
-        two rows, or a ``scipy.LowLevelCallable``; ``metric_kwds`` are its keywords. Sparse rows of up to 20 numbers on
-        average with a metric that has a largest distance (short texts with cosine) are joined to those near rows with
-        which they have most neighbors in common.
+        two rows, or a ``scipy.LowLevelCallable``; ``metric_kwds`` are its keywords.
     output_metric : str, default "euclidean"
         The distance of the map: haversine, hyperboloid, manhattan, cosine and others; with ``output_metric_kwds``.
     n_epochs : int or list of int, optional
@@ -98,10 +96,8 @@ class UMAP(MapEstimator):
     verbose, tqdm_kwds : bool and dict
         Show a progress bar for every stage.
     disconnection_distance : float, optional
-        Rows at this distance or farther are not neighbors. By default the largest distance of metrics that have one:
-        cosine and correlation 2; hellinger, hamming, jaccard, dice and the other metrics of truth values except yule 1;
-        cosine and braycurtis 1 if no row has negative numbers. Rows without any neighbor lie around the map, and a
-        warning says how many; ``map_.disconnected`` marks them.
+        Rows at this distance or farther are not neighbors. By default the largest distance of the metric, if it has
+        one (cosine 2, jaccard 1). Rows without neighbors lie around the map; ``map_.disconnected`` marks them.
     callback : callable(stage, epoch, n_epochs, embedding), optional
         Called before and after each stage and after every epoch of the layout; a true return value stops the layout
         and keeps the map.

@@ -20,7 +20,7 @@ from vicinal.initialize.pca import BLOCK_ROWS as PCA_ROWS
 from vicinal.maps.growing_map import MOST_LAYOUTS, SLICE
 from vicinal.maps.plans import FullPlan
 from vicinal.maps.recipe import EntropicAffinity, FuzzyAffinity, Recipe
-from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED, is_bounded
+from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED
 from vicinal.neighbors.online import OnlineOptions
 from vicinal.neighbors.policy import SearchOptions, compares_all_sketches
 from vicinal.neighbors.precomputed import BLOCK_VALUES as DISTANCES
@@ -33,6 +33,7 @@ from vicinal.neighbors.sizes import (
     sketch_sample_rows,
 )
 from vicinal.neighbors.training_data import SHORT_ROW
+from vicinal.neighbors.unrelated import is_bounded
 from vicinal.runtime.memory import InputShape, Ledger
 
 EDGES = 1.6

@@ -188,9 +188,6 @@ METRICS: dict[str, Metric] = {
     "ll_dirichlet": Metric("ll_dirichlet", degree=None, domain=_require_non_negative),
 }
 
-# Distances this close to the largest one, relatively, are taken as equal to it.
-UNRELATED_ROUNDING = 1e-6
-
 # Metrics that need no keyword and accept any finite rows
 VECTOR_METRICS = ("euclidean", "sqeuclidean", "cosine", "correlation", "manhattan", "chebyshev")
 
@@ -210,31 +207,6 @@ def canonical_metric(metric: str) -> str:
 def allows_nan(metric: Any) -> bool:
     """Tell whether rows may hold NaN as missing values."""
     return isinstance(metric, str) and metric in METRICS and METRICS[metric].nan
-
-
-def is_bounded(metric: Any) -> bool:
-    """Tell whether a metric has a largest distance, at least for rows without negative numbers."""
-    if not isinstance(metric, str) or metric == PRECOMPUTED:
-        return False
-    facts = METRICS[canonical_metric(metric)]
-    return facts.unrelated is not None or facts.unrelated_non_negative is not None
-
-
-def unrelated_distance(metric: Any, rows: Rows) -> float | None:
-    """Return the distance from which on rows share nothing, None if the metric has none.
-
-    Such rows are no neighbors: all of them are equally far away, so that taking some would be arbitrary. The distance
-    is lowered by the rounding error of float32.
-    """
-    if not is_bounded(metric):
-        return None
-    facts = METRICS[canonical_metric(metric)]
-    largest = facts.unrelated
-    if facts.unrelated_non_negative is not None:
-        values = rows.data if is_sparse(rows) else rows
-        if not values.size or values.min() >= 0.0:
-            largest = facts.unrelated_non_negative
-    return None if largest is None else largest * (1.0 - UNRELATED_ROUNDING)
 
 
 @dataclass(frozen=True)

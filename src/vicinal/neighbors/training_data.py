@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from vicinal.neighbors.duplicates import DuplicateRows
 from vicinal.neighbors.index import NeighborIndex
-from vicinal.neighbors.metrics import Rows, allows_nan, is_bounded, is_sparse, unrelated_distance
+from vicinal.neighbors.metrics import Rows, allows_nan, is_sparse
 from vicinal.neighbors.online import OnlineNeighbors
 from vicinal.neighbors.policy import Method
 from vicinal.neighbors.precomputed import check_distances, neighbors_from_distances, query_from_distances
 from vicinal.neighbors.rows import HasRows, hash_rows, stack_rows
 from vicinal.neighbors.table import Neighbors, SearchGraph
+from vicinal.neighbors.unrelated import is_bounded, unrelated_distance
 from vicinal.runtime.cached import cached
 from vicinal.runtime.residence import Place
 
