@@ -91,7 +91,8 @@ class UMAP(MapEstimator):
     verbose, tqdm_kwds : bool and dict
         Show a progress bar for every stage.
     disconnection_distance : float, optional
-        Rows at this distance or farther are not neighbors.
+        Rows at this distance or farther are not neighbors. By default the largest distance of the metric, if it has
+        one (cosine 2, jaccard 1). Rows without neighbors lie around the map; ``map_.disconnected`` marks them.
     callback : callable(stage, epoch, n_epochs, embedding), optional
         Called around each stage and after every epoch; a true return value stops the layout and keeps the map.
     update_negatives : bool, default False

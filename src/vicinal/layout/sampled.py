@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from vicinal.backends import backend_of, cpu, resolve_place, say_fallback
 from vicinal.graph.graph import Graph
-from vicinal.layout.density import DensityTerm, Summary
+from vicinal.layout.density import DENSITY_SWEEPS, DensityTerm, Summary
 from vicinal.layout.forces import Forces
 from vicinal.layout.kernel import Kernel
 from vicinal.layout.schedule import Schedule
@@ -101,7 +101,7 @@ class _SampledLayout:
             density.weight,
             density.variance_shift,
             first * self.schedule.sweeps,
-            self.schedule.sweeps,  # once per epoch: the gradient over all edges costs more than a sweep
+            min(self.schedule.sweeps, DENSITY_SWEEPS),
             None if density.fitted is None else list(density.fitted),
         )
 

@@ -66,6 +66,9 @@ class Metric:
         Whether rows may be sparse, and may hold NaN as missing values.
     columns : int or None
         Required number of columns.
+    unrelated, unrelated_non_negative : float or None
+        The largest distance, which rows have that share nothing; and the same for rows without negative numbers, if
+        that differs. None if the metric has no such distance.
     """
 
     core: str
@@ -77,6 +80,8 @@ class Metric:
     sparse: bool = True
     nan: bool = False
     columns: int | None = None
+    unrelated: float | None = None
+    unrelated_non_negative: float | None = None
 
 
 def is_sparse(X: Any) -> bool:
@@ -178,19 +183,20 @@ METRICS: dict[str, Metric] = {
     "sqeuclidean": Metric("sqeuclidean", degree=2),
     "manhattan": Metric("manhattan"),
     "chebyshev": Metric("chebyshev"),
-    "cosine": Metric("cosine", degree=0),
-    "correlation": Metric("correlation", degree=0),
+    "cosine": Metric("cosine", degree=0, unrelated=2.0, unrelated_non_negative=1.0),
+    "correlation": Metric("correlation", degree=0, unrelated=2.0),
     "minkowski": Metric("minkowski", keywords=("p",)),
     "wminkowski": Metric("minkowski", keywords=("w", "p"), prepare=_weight),
     "seuclidean": Metric("euclidean", keywords=("V",), prepare=_standardize),
     "mahalanobis": Metric("euclidean", keywords=("VI",), prepare=_whiten, sparse=False),
-    "hellinger": Metric("hellinger", degree=0, prepare=_take_roots, domain=_require_non_negative),
+    "hellinger": Metric("hellinger", degree=0, prepare=_take_roots, domain=_require_non_negative, unrelated=1.0),
     "haversine": Metric("haversine", degree=None, prepare=_to_sphere, domain=_require_angles, sparse=False, columns=2),
     "canberra": Metric("canberra", degree=0),
-    "braycurtis": Metric("braycurtis", degree=0),
+    "braycurtis": Metric("braycurtis", degree=0, unrelated_non_negative=1.0),
     "nan_euclidean": Metric("nan_euclidean", likeness=_fill_missing, sparse=False, nan=True),
-    "hamming": Metric("hamming", degree=None),
-    **{name: Metric(name, degree=None, likeness=_as_truth_values) for name in (*_BOOLEAN, "yule")},
+    "hamming": Metric("hamming", degree=None, unrelated=1.0),
+    **{name: Metric(name, degree=None, likeness=_as_truth_values, unrelated=1.0) for name in _BOOLEAN},
+    "yule": Metric("yule", degree=None, likeness=_as_truth_values),
     "ll_dirichlet": Metric("ll_dirichlet", degree=None, domain=_require_non_negative),
 }
 
