@@ -31,7 +31,7 @@ Embed = Callable[[Rows], NDArray[np.float32]]
 
 NEIGHBORS, GHOSTS = 15, 4
 # The null map has at most this many rows. A map of fewer rows keeps more neighbors by chance, so a null of a sample
-# makes it harder to be called trustworthy, not easier: the median null score of Fashion-MNIST is 0.21 for 1,000 rows and
+# makes it harder to be called trustworthy, not easier: the median null score of Fashion-MNIST is 0.21 for 1,000 rows,
 # 0.14 for 2,000.
 NULL_ROWS = 4_000
 # Fewer rows have no neighborhoods to compare.
