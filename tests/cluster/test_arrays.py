@@ -15,7 +15,8 @@ from scipy.sparse import csr_matrix
 
 import vicinal
 from vicinal import UMAP, LargeVis, find_neighbors
-from vicinal.cluster import engine, neighborhoods
+from vicinal.cluster import engine, neighborhoods, start
+from vicinal.cluster.engine import Kept
 from vicinal.neighbors.metrics import METRICS
 
 EPOCHS = 4
@@ -81,6 +82,22 @@ def test_map_by_cells_is_as_good_as_the_local_one(clustered: Rows) -> None:
     assert scores[1] > scores[0] - 0.01
     exact = find_neighbors(rows, 15, method="exact")
     assert np.mean(np.asarray(spread.map_.neighbors.distance) <= exact.distance[:, -1:] * 1.0001) > 0.98
+
+
+@pytest.mark.usefixtures("many_cells")
+def test_separate_clusters_start_apart() -> None:
+    rng = np.random.default_rng(0)
+    label = rng.integers(12, size=3000)
+    rows = (100 * rng.normal(size=(12, 30))[label] + rng.normal(size=(3000, 30))).astype(np.float32)
+    places = np.asarray(UMAP(n_epochs=0, random_state=1).fit(array(rows)).embedding_)
+    near = find_neighbors(places, 2, method="exact").index[:, 1]
+    assert np.mean(label[near] == label) > 0.99
+
+
+def test_groups_do_not_join_components() -> None:
+    table = [Kept({"landmark": np.zeros(6, np.int32)})]
+    forests = [np.array([[1, 0], [2, 1]], np.int32), np.array([[5, 4]], np.int32)]
+    assert start._groups(table, forests, 6).of_row.tolist() == [0, 0, 0, 1, 2, 2]
 
 
 def test_sparse_blocks(grouped: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from vicinal.neighbors.cells import (
 from vicinal.neighbors.metrics import Rows
 
 MOST_SEARCH_TASKS = 256
+LISTS = tuple(one.name for one in fields(CellLists))
 ROW_GRAIN = 4096  # the bounds of parts are multiples of this
 
 
@@ -131,12 +132,10 @@ def _search_group(
         members = order[first:stop]
         if len(members):
             lists.append(search_cell(cells, c, numbers[members], own[members], rows[members], search.k, n_jobs))
-    names = ("rows", "index", "distance", "first", "landmark")
     if not lists:
-        empty = np.empty((0, search.k))
-        none = np.empty(0, np.int32)
-        lists = [CellLists(none, empty.astype(np.int32), empty.astype(np.float32), none, none)]
-    arrays = {name: np.concatenate([getattr(one, name) for one in lists]) for name in names}
+        none, nowhere = np.empty(0, np.int32), np.empty(0, np.float32)
+        lists = [CellLists(none, none.reshape(0, search.k), nowhere.reshape(0, search.k), none, none, nowhere)]
+    arrays = {name: np.concatenate([getattr(one, name) for one in lists]) for name in LISTS}
     order = np.argsort(arrays["rows"], kind="stable")
     arrays = {name: array[order] for name, array in arrays.items()}
     return shelf.pieces(f"lists-{group}", arrays, None, np.searchsorted(arrays["rows"], bounds))
@@ -144,8 +143,7 @@ def _search_group(
 
 def _merge(found: list[Any], part: int, bounds: NDArray[np.int64], k: int, shelf: Shelf) -> Kept:
     """Merge the lists of the rows of a part."""
-    names = ("rows", "index", "distance", "first", "landmark")
-    lists = [CellLists(*(piece.load(name) for name in names)) for piece in picked(found, part)]
+    lists = [CellLists(*(piece.load(name) for name in LISTS)) for piece in picked(found, part)]
     table, first, landmark = merged_lists(int(bounds[part]), int(bounds[part + 1]), lists, k)
     arrays = {"index": table.index, "distance": table.distance, "first": first, "landmark": landmark}
     return shelf.keep(f"table-{part}", arrays)

@@ -121,6 +121,14 @@ def fit(inputs: FitInputs, progress: Progress | None = None, listeners: Listener
     return lay_out(task, start, init_used, recipe.plan.schedule(stops[-1], prepared.graph.n), stops)
 
 
+def adopt(inputs: FitInputs, embedding: NDArray[np.float32], progress: Progress | None = None) -> FittedMap:
+    """Return the map of rows whose places were computed elsewhere: neighbors and graph are found, no point moves."""
+    progress = Progress() if progress is None else progress
+    prepared = prepare(inputs.data, inputs.recipe, inputs.facts, progress)
+    task = LayoutTask(inputs.data, inputs.recipe, inputs.facts, prepared, inputs.seed, progress)
+    return task.finished(FitReport("given", 0, progress.times), embedding)
+
+
 def prepare(
     data: TrainingData, recipe: Recipe, facts: RowFacts, progress: Progress, known: Neighbors | None = None
 ) -> Prepared:

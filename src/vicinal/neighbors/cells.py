@@ -29,7 +29,7 @@ MOST_CELLS = 6_000  # so many centers are compared with every row exactly
 # Fashion-MNIST (30,000 x 784): recall 0.985 with REACH 1.1, 0.995 with 1.2; normal noise in 16 columns 0.954 and 0.996.
 # A row visits a further cell if its center is at most REACH times as far as the nearest one; MOST_VISITS cells in all.
 REACH, MOST_VISITS = 1.2, 3
-SAMPLE_PER_CELL, MOST_SAMPLE_ROWS = 192, 60_000
+SAMPLE_PER_CELL, MOST_SAMPLE_ROWS, ROWS_PER_LANDMARK = 192, 60_000, 10
 LLOYD_ROUNDS = 8
 
 
@@ -43,7 +43,7 @@ def cell_count(n: int, d: int) -> int:
 
 def sample_numbers(n: int, cells: int, seed: int) -> NDArray[np.int64]:
     """Return the numbers of the rows, in ascending order, that the cells are made from."""
-    most = min(n, max(SAMPLE_PER_CELL * cells, min(MOST_SAMPLE_ROWS, n // 50)))
+    most = min(n, max(SAMPLE_PER_CELL * cells, min(MOST_SAMPLE_ROWS, n // ROWS_PER_LANDMARK)))
     if 2 * most >= n:
         return np.arange(n)
     return np.unique(np.random.default_rng([seed, 0]).integers(n, size=most))
@@ -75,9 +75,10 @@ class Cells:
         chosen = np.sort(np.random.default_rng([seed, 1]).permutation(m)[:count])
         centers = sample[chosen]
         if count > 1 and not is_sparse(sample):
+            some = sample[np.arange(min(m, SAMPLE_PER_CELL * count)) * m // min(m, SAMPLE_PER_CELL * count)]
             for _ in range(LLOYD_ROUNDS):
-                owner = _nearest(centers, sample, 1, metric, metric_kwds)[0][:, 0]
-                centers = _means(sample, owner, centers)
+                owner = _nearest(centers, some, 1, metric, metric_kwds)[0][:, 0]
+                centers = _means(some, owner, centers)
         owner = _nearest(centers, sample, 1, metric, metric_kwds)[0][:, 0]
         order = np.argsort(owner, kind="stable")
         bounds = np.searchsorted(owner[order], np.arange(count + 1)).astype(np.int64)
@@ -89,20 +90,20 @@ class Cells:
         index, distance = _nearest(self.centers, rows, wanted, self.metric, self.metric_kwds)
         return index, distance <= np.float32(REACH) * distance[:, :1]
 
-    def nearest_landmark(self, cell: int, rows: Rows, n_jobs: int = 1) -> NDArray[np.int32]:
-        """Return the nearest landmark of rows of a cell, or the first one if the cell owns none."""
-        begin, end = int(self.bounds[cell]), int(self.bounds[cell + 1])
+    def nearest_landmark(self, cell: int, rows: Rows, n_jobs: int = 1) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Return the nearest landmark of a cell for rows, and its distance; at infinity if the cell has none."""
+        begin, end, m = int(self.bounds[cell]), int(self.bounds[cell + 1]), int(rows.shape[0])
         if end == begin:
-            return np.full(rows.shape[0], min(begin, int(self.bounds[-1]) - 1), dtype=np.int32)
-        found = _nearest(self.landmarks[begin:end], rows, 1, self.metric, self.metric_kwds, n_jobs)[0]
-        return found[:, 0] + np.int32(begin)
+            return np.full(m, max(begin - 1, 0), np.int32), np.full(m, np.inf, np.float32)
+        index, distance = _nearest(self.landmarks[begin:end], rows, 1, self.metric, self.metric_kwds, n_jobs)
+        return index[:, 0] + np.int32(begin), distance[:, 0]
 
 
 @dataclass(frozen=True)
 class CellLists:
     """Lists of the rows of one cell: ``rows`` in ascending order, their neighbors by row number, and more.
 
-    ``first`` is the first row of the same content. It and ``landmark`` are -1 for visitors.
+    ``first`` is the first row of the same content, -1 for visitors; ``landmark`` the nearest landmark of the cell.
     """
 
     rows: NDArray[np.int32]
@@ -110,28 +111,26 @@ class CellLists:
     distance: NDArray[np.float32]
     first: NDArray[np.int32]
     landmark: NDArray[np.int32]
+    landmark_distance: NDArray[np.float32]
 
 
 def search_cell(
     cells: Cells, cell: int, numbers: NDArray[np.int32], own: NDArray[np.bool_], rows: Rows, k: int, n_jobs: int = 1
 ) -> CellLists:
     """Find the k nearest rows within a cell for all of its rows, given in ascending order of their numbers."""
-    m = len(numbers)
     index = NeighborIndex.from_checked(
         rows, cells.metric, metric_kwds=cells.metric_kwds, seed=cells.seed, n_jobs=n_jobs
     )
-    table = index.search(min(k, m))
+    table = index.search(min(k, len(numbers)))
     found = np.where(table.index >= 0, numbers[table.index], np.int32(-1))
     missing = ((0, 0), (0, k - table.k))
     equal = numbers[DuplicateRows(rows, n_jobs).first]
-    landmark = np.full(m, -1, dtype=np.int32)
-    landmark[own] = cells.nearest_landmark(cell, rows[np.flatnonzero(own)], n_jobs)
     return CellLists(
         numbers,
         np.pad(found, missing, constant_values=-1),
         np.pad(table.distance, missing, constant_values=np.inf),
         np.where(own, equal, np.int32(-1)),
-        landmark,
+        *cells.nearest_landmark(cell, rows, n_jobs),
     )
 
 
@@ -152,11 +151,14 @@ def merged_lists(
         at = begin[several][:, None] + np.arange(count)
         wide = index[at].reshape(len(several), -1), distance[at].reshape(len(several), -1)
         out.index[several], out.distance[several] = _best(several + first, *wide, k)
-    equal, landmark = np.empty(stop - first, np.int32), np.empty(stop - first, np.int32)
-    for one in lists:
-        own = one.landmark >= 0
-        equal[one.rows[own] - first], landmark[one.rows[own] - first] = one.first[own], one.landmark[own]
-    return out, equal, landmark
+    equal = np.concatenate([one.first for one in lists])[order]
+    own = equal >= 0
+    firsts = np.empty(stop - first, np.int32)
+    firsts[rows[own]] = equal[own]
+    landmark = np.concatenate([one.landmark for one in lists])[order]
+    away = np.concatenate([one.landmark_distance for one in lists])[order]
+    nearest = np.lexsort((landmark, away, rows))[begin[:-1]]
+    return out, firsts, landmark[nearest]
 
 
 def _best(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from vicinal.neighbors.duplicates import DuplicateRows
 from vicinal.neighbors.index import NeighborIndex
-from vicinal.neighbors.metrics import Rows, allows_nan, is_sparse
+from vicinal.neighbors.metrics import Rows, allows_nan, is_sparse, required_finite
 from vicinal.neighbors.online import OnlineNeighbors
 from vicinal.neighbors.policy import Method
 from vicinal.neighbors.precomputed import check_distances, neighbors_from_distances, query_from_distances
@@ -144,7 +144,9 @@ class TrainingRows(_Rows):
     @property
     def coordinates(self) -> HasRows | None:
         """The rows, if they are dense and have no missing values; otherwise None."""
-        return None if is_sparse(vars(self).get("rows")) or allows_nan(self.metric) else self
+        if is_sparse(vars(self).get("rows")) or allows_nan(self.metric):
+            return None
+        return self if required_finite(self.metric) or np.isfinite(self.rows).all() else None
 
     @cached
     def unrelated_distance(self) -> float | None:
