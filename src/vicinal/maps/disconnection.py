@@ -31,7 +31,7 @@ def warn_of_isolated(graph: Graph, limit: float, kind: str = "rows") -> None:
     count = int(np.count_nonzero(graph.isolated()))
     if count:
         why = "" if limit == np.inf else f" (no row is nearer than the disconnection distance {limit:.4g})"
-        what = f"{count} of {graph.n} {kind} are disconnected: no edge leads to them{why}, and they lie around the map"
+        what = f"{count} of {graph.n} {kind} are disconnected: no edge joins them{why}, so their places mean nothing"
         warnings.warn(what, UserWarning, stacklevel=2)
 
 
