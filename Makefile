@@ -10,7 +10,7 @@ SOURCES := pyproject.toml constraints.txt CMakeLists.txt $(shell find cpp -type 
 CXX_TESTS := $(patsubst tests/cpp/%.cpp,%,$(wildcard tests/cpp/*_tests.cpp))
 CXX_FILES := $(shell find cpp tests/cpp -name '*.[ch]pp')
 
-.PHONY: demo test bench clients lint format sanitize assertions tsan corrupted fuzz clean setup web browser soak wheel \
+.PHONY: demo test docs docs-quick bench gpu clients lint format sanitize assertions tsan corrupted fuzz clean setup web browser soak wheel \
     portable golden oldest pythons free-threaded
 
 setup: $(VENV)/.installed
@@ -22,8 +22,8 @@ $(VENV)/bin/python:
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 $(VENV)/.installed: $(VENV)/bin/python $(SOURCES)
-	$(INSTALL) '.[app,torch,dev]'
-	@touch $@ $(VENV)/.demo
+	$(INSTALL) '.[app,torch,docs,dev]'
+	@touch $@ $(VENV)/.demo $(VENV)/.docs
 
 # The demo needs no PyTorch and no developer's tools.
 $(VENV)/.demo: $(VENV)/bin/python $(SOURCES)
@@ -35,6 +35,26 @@ demo: $(VENV)/.demo
 
 test: setup browser
 	$(BIN)/python -m pytest
+
+# The site in out/docs, without a network: gallery and notebooks are executed, tests measure the errors of the
+# equations, warnings are errors. docs-quick, in out/docs-quick, executes no gallery and no notebook.
+$(VENV)/.docs: $(VENV)/bin/python $(SOURCES)
+	$(INSTALL) '.[app,torch,docs]'
+	@touch $@ $(VENV)/.demo
+
+EQUATION_ERRORS := build/docs/equation-errors.json
+EQUATION_TESTS := tests/test_reference.py $(addprefix tests/graph/test_,fuzzy.py entropic.py fuzzy_sets.py) \
+    $(addprefix tests/layout/test_,force.py kernel_against_golden.py largevis_against_reference.py density.py \
+    full_against_reference.py sampled_against_reference.py) \
+    $(addsuffix /test_losses_against_reference.py,tests/quality tests/parametric)
+SPHINX := $(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --builder html
+docs: $(VENV)/.docs
+	$(BIN)/python -m pytest -p no:cacheprovider --equation-errors $(EQUATION_ERRORS) $(EQUATION_TESTS)
+	$(SPHINX) --doctree-dir build/docs/full docs out/docs
+	@echo "open out/docs/index.html"
+
+docs-quick: $(VENV)/.docs
+	VICINAL_DOCS=quick $(SPHINX) --doctree-dir build/docs/quick docs out/docs-quick
 
 # Debian's Chromium for tests/viewer/browser, where it may be installed; the tests say so when they are skipped.
 browser:
@@ -77,10 +97,12 @@ sanitize: setup
 	    $(BIN)/python -m pytest -p no:cacheprovider $(SANITIZED_TESTS)
 
 # The C++ tests on optimized code that checks the bounds of its containers: what the optimizer makes of the hot paths.
+# Then the golden maps of the core.
 assertions: setup
 	$(call configure_checked,build/assertions,-DVICINAL_ASSERTIONS=ON)
-	$(BIN)/cmake --build build/assertions --target $(CXX_TESTS)
+	$(BIN)/cmake --build build/assertions --target $(CXX_TESTS) golden_maps
 	for tests in $(CXX_TESTS); do build/assertions/$$tests || exit 1; done
+	$(BIN)/python tests/portable/golden.py build/assertions/golden_maps v3
 
 # The C++ tests on a core built with ThreadSanitizer.
 tsan: setup
@@ -158,21 +180,20 @@ golden: setup $(PORTABLE_VENV)/.installed
 
 # The suite with the oldest versions of the packages that pyproject.toml admits, and with other Pythons. PyTorch is not
 # installed, so tests of ParametricUMAP are skipped.
-TEST_TOOLS := pytest pytest-timeout hypothesis joblib pandas safetensors
 SUITE := tests --ignore=tests/viewer/browser
+OLDEST_VENV := .venv-oldest
 oldest:
-	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
-	.venv-oldest/bin/python -m pip install --quiet uv
-	.venv-oldest/bin/uv pip install --quiet --python .venv-oldest/bin/python --resolution lowest-direct --reinstall-package vicinal '.[app]'
-	.venv-oldest/bin/uv pip install --quiet --python .venv-oldest/bin/python $(TEST_TOOLS)
-	.venv-oldest/bin/uv pip list --quiet --python .venv-oldest/bin/python
-	.venv-oldest/bin/python -m pytest $(SUITE)
+	test -x $(OLDEST_VENV)/bin/uv || { $(PYTHON) -m venv $(OLDEST_VENV) && $(OLDEST_VENV)/bin/python -m pip install --quiet uv; }
+	$(OLDEST_VENV)/bin/uv pip install --quiet --python $(OLDEST_VENV)/bin/python --resolution lowest-direct \
+	    --reinstall-package vicinal '.[app,test]'
+	$(OLDEST_VENV)/bin/uv pip list --python $(OLDEST_VENV)/bin/python
+	$(OLDEST_VENV)/bin/python -m pytest $(SUITE)
 
 pythons:
 	set -e; for python in $(PYTHONS); do \
 	    tag=$$($$python -c 'import sys; print("cp%d%d" % sys.version_info[:2] + sys.abiflags)'); \
 	    test -x .venv-$$tag/bin/python || $$python -m venv .venv-$$tag; \
-	    .venv-$$tag/bin/python -m pip install --quiet '.[app]' $(TEST_TOOLS); \
+	    .venv-$$tag/bin/python -m pip install --quiet '.[app,test]'; \
 	    .venv-$$tag/bin/python -m pytest $(SUITE); \
 	done
 
@@ -213,5 +234,12 @@ clients: $(CLIENTS_VENV)/.installed
 bench: setup $(BENCH_VENV)/.installed $(PACKAGE_VENV)/.installed
 	$(BIN)/python benchmarks/run.py all
 
+# On a machine with an NVIDIA GPU: the tests that need one, then the benchmark. CUDA is the major version of its driver.
+CUDA ?= 13
+gpu: setup
+	$(INSTALL) '.[cuda$(CUDA)]' nvidia-cuda-nvrtc
+	$(BIN)/python -m pytest tests/gpu
+	$(BIN)/python benchmarks/gpu.py --out benchmarks/results/gpu.json
+
 clean:
-	rm -rf build dist out $(VENV) $(BENCH_VENV) $(PACKAGE_VENV) $(CLIENTS_VENV) $(WHEEL_VENV) $(PORTABLE_VENV) .venv-oldest .venv-free-threaded .venv-cp* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist out $(VENV) $(BENCH_VENV) $(PACKAGE_VENV) $(CLIENTS_VENV) $(WHEEL_VENV) $(PORTABLE_VENV) $(OLDEST_VENV) .venv-free-threaded .venv-cp* .pytest_cache .mypy_cache .ruff_cache .hypothesis

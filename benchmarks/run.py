@@ -22,12 +22,13 @@ from datasets import CACHE
 from driver import Driver
 from machine import describe_machine, installed_versions
 from optimum import OPTIMUM
+from reliability import RELIABILITY
 from suites import SUITES as OTHERS
 from table import write_table
 
 HERE = Path(__file__).resolve().parent
-SUITES = OTHERS | OPTIMUM | CLUSTER
-GROUPS = {"all": list(OTHERS | OPTIMUM), "optimum": list(OPTIMUM)}
+SUITES = OTHERS | OPTIMUM | RELIABILITY | CLUSTER
+GROUPS = {"all": list(OTHERS | OPTIMUM | RELIABILITY), "optimum": list(OPTIMUM)}
 
 
 def parse_arguments() -> argparse.Namespace:

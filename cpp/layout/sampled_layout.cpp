@@ -1,5 +1,6 @@
 #include "layout/sampled_layout.hpp"
 
+#include "layout/firing.hpp"
 #include "layout/sampled_kernels.hpp"
 
 #include <algorithm>
@@ -14,12 +15,6 @@ namespace vicinal {
 
 namespace {
 
-// The heaviest edge fires `firings_per_sweep` times per sweep, the others in proportion to their weights.
-std::uint32_t firing_rate(float weight, float most, double firings_per_sweep) {
-    const double share = static_cast<double>(weight) / most * firings_per_sweep * 4294967296.0;
-    return static_cast<std::uint32_t>(std::min(share, 4294967295.0));
-}
-
 constexpr Size edge_grain = 65536;
 
 Size most_block_edges(const Size* indptr, Size rows) {
@@ -27,18 +22,6 @@ Size most_block_edges(const Size* indptr, Size rows) {
     for (Size i = 0; i < rows; i += layout_block_rows)
         most = std::max(most, indptr[std::min(i + layout_block_rows, rows)] - indptr[i]);
     return most;
-}
-
-struct Edge {
-    Index tail;
-    std::uint32_t rate, phase;
-};
-
-// The later of two pulls moves a row further than the earlier one, so an order by row numbers would make the map
-// depend on the order of the rows. A hash of the phase is independent of when the edge fires.
-bool in_random_order(const Edge& a, const Edge& b) {
-    const std::uint32_t key_a = finalize32(a.phase), key_b = finalize32(b.phase);
-    return key_a != key_b ? key_a < key_b : a.tail < b.tail;
 }
 
 LayoutSweep sweep_of(const LayoutOptions& options, Size number, float learning_rate) {
@@ -49,10 +32,6 @@ LayoutSweep sweep_of(const LayoutOptions& options, Size number, float learning_r
     sweep.pulls = options.pulls;
     sweep.negatives = options.negatives;
     return sweep;
-}
-
-std::uint32_t firing_phase(std::uint64_t key, std::uint64_t i, std::uint64_t j) {
-    return row_key(key, mix64(std::min(i, j)) ^ std::max(i, j));
 }
 
 }  // namespace
@@ -128,7 +107,7 @@ void SampledLayout::add_edges(const Csr& graph, ThreadTeam& team) {
     rate_.resize(n_slots);
     phase_.resize(n_slots);
     team.parallel_for(n_heads_, layout_block_rows, [&](Size begin, Size end, int) {
-        std::vector<Edge> edges;
+        std::vector<FiringEdge> edges;
         for (Size i = begin; i < end; ++i) {
             const Size row = head_row_.empty() ? i : head_row_[i];
             const std::uint64_t name = row_key_.empty() ? static_cast<std::uint64_t>(row) : row_key_[i];
@@ -140,7 +119,7 @@ void SampledLayout::add_edges(const Csr& graph, ThreadTeam& team) {
                                  firing_phase(key, name, static_cast<std::uint64_t>(tail))});
             }
             std::sort(edges.begin(), edges.end(), in_random_order);
-            for (Size e = indptr_[i]; const Edge& edge : edges) {
+            for (Size e = indptr_[i]; const FiringEdge& edge : edges) {
                 tails_[e] = edge.tail;
                 rate_[e] = edge.rate;
                 phase_[e++] = edge.phase;

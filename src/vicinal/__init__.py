@@ -30,6 +30,7 @@ _HOME = {
     "Schedule": "layout.schedule",
     "TSNE": "estimators.tsne",
     "UMAP": "estimators.umap",
+    "choose": "estimators.choosing",
     "entropic_graph": "graph.entropic",
     "estimate_memory": "estimators.memory",
     "find_neighbors": "cluster.search",
@@ -38,6 +39,7 @@ _HOME = {
     "load": "files.models",
     "pca_start": "initialize.start",
     "random_start": "initialize.start",
+    "reliability": "estimators.reliability",
     "spectral_start": "initialize.start",
 }
 # Packages and modules that are attributes of the package; some have a shorter name than their path.
@@ -57,12 +59,14 @@ __all__ = sorted(_HOME)
 if TYPE_CHECKING:
     from vicinal.cluster.search import find_neighbors as find_neighbors
     from vicinal.estimators.aligned import AlignedUMAP as AlignedUMAP
+    from vicinal.estimators.choosing import choose as choose
     from vicinal.estimators.densmap import DensMAP as DensMAP
     from vicinal.estimators.kneighbors import KNeighborsTransformer as KNeighborsTransformer
     from vicinal.estimators.largevis import LargeVis as LargeVis
     from vicinal.estimators.memory import estimate_memory as estimate_memory
     from vicinal.estimators.parametric import ParametricUMAP as ParametricUMAP
     from vicinal.estimators.progressive import ProgressiveUMAP as ProgressiveUMAP
+    from vicinal.estimators.reliability import reliability as reliability
     from vicinal.estimators.tsne import TSNE as TSNE
     from vicinal.estimators.umap import UMAP as UMAP
     from vicinal.files.container import ModelFileError as ModelFileError

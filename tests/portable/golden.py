@@ -5,8 +5,8 @@
 - ``core``: printed by the C++ program ``golden_maps`` (tests/cpp/golden_maps.cpp), which runs wherever the core does;
 - ``package``: printed by ``digits_map.py``, which runs wherever the package is installed.
 
-``make golden`` writes the file again, after a change that is meant to change results. ``python golden.py`` compares an
-installed package with its part and returns 1 if a digest differs.
+``make golden`` writes the file again, after a change that is meant to change results. ``python golden.py`` compares
+an installed package with its part, ``python golden.py PROGRAM LEVEL`` the C++ program of a build.
 """
 
 from __future__ import annotations
@@ -47,16 +47,26 @@ def differences(part: str, output: str, level: str) -> list[str]:
     return [name for name in promised if found.get(name) != table[name]] + [name for name in found if name not in table]
 
 
-def check_package() -> int:
-    """Compare the vicinal of this interpreter at its best level, and return the exit status."""
-    from vicinal.backends import cpu
+CHANGED = "results have changed: if that is intended, run `make golden` and say so in CHANGELOG.md"
 
-    level = cpu.active_level()
-    output = subprocess.run([sys.executable, str(DIGITS_MAP)], stdout=subprocess.PIPE, text=True, check=True).stdout
-    differing = differences("package", output, level)
-    print(f"golden maps at {level}: {', '.join(differing) + ' differ' if differing else 'the same bits'}")
+
+def check(part: str, command: list[str], level: str) -> int:
+    """Compare the output of a command with a part of the file, and return the exit status."""
+    output = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    differing = differences(part, output, level)
+    print(f"golden maps at {level}: {', '.join(differing) + ' differ; ' + CHANGED if differing else 'the same bits'}")
     return 1 if differing else 0
 
 
+def main(arguments: list[str]) -> int:
+    """Check the program and level in the arguments, or the vicinal of this interpreter at its best level."""
+    if arguments:
+        program, level = arguments
+        return check("core", [program], level)
+    from vicinal.backends import cpu
+
+    return check("package", [sys.executable, str(DIGITS_MAP)], cpu.active_level())
+
+
 if __name__ == "__main__":
-    sys.exit(check_package())
+    sys.exit(main(sys.argv[1:]))

@@ -79,6 +79,7 @@ segment_means = _core.segment_means
 # only: splitting the sweeps into calls makes no difference, bits are the same at every instruction-set level, and an
 # interrupted call leaves the points of the last complete sweep. SampledLayout: UMAP, LargeVis, densMAP. FullLayout:
 # t-SNE, exact or by a grid. edge_distances: the input distance of every edge, -1 if the table does not have it.
+# alias_table: the table by which negatives are drawn in proportion to weights, for layouts of other backends.
 LayoutOptions = _core.LayoutOptions
 SampledLayout = _core.SampledLayout
 FullLayout = _core.FullLayout

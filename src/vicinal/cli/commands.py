@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from vicinal.cli.choose_command import choose
 from vicinal.cli.explanations import explanations
 from vicinal.cli.fitting import INTERRUPTED, fit_rows
 from vicinal.cli.large_files import check_large, fit_large
@@ -86,7 +87,7 @@ def build() -> Any:
     """Build the command with all its subcommands."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.callback(invoke_without_command=True)(_root)
-    for command in (embed, transform, page, compare, serve, stream, quality, info, methods, demo):
+    for command in (embed, transform, page, compare, serve, stream, choose, quality, info, methods, demo):
         app.command()(command)
     return typer.main.get_command(app)
 
@@ -303,7 +304,8 @@ def demo(
     with StagedFiles() as staged:
         title = f"{dataset}: {X.shape[0]:,} rows of {X.shape[1]} columns"
         page = staged.path_for(out / "map.html")
-        viewer.export(page, result.embedding, labels, images=images, title=TITLES[dataset])
+        judged = None if result.reliability is None else {"reliability": result.reliability.reliability}
+        viewer.export(page, result.embedding, labels, values=judged, images=images, title=TITLES[dataset])
         write_picture(staged.path_for(out / "map.png"), result.embedding, labels, title)
         write_map(staged.path_for(out / "embedding.csv"), result.embedding, labels)
         write_report(staged.path_for(out / "report.json"), str(dataset), X.shape, spec, result)

@@ -66,7 +66,7 @@ PageOutput = Annotated[Path, typer.Option("--output", "-o", help="Page to write 
 Title = Annotated[str | None, typer.Option(help="Title of the page. Default: the name of the file.")]
 Png = Annotated[Path | None, typer.Option(help="Also write a picture of the map (.png).")]
 Html = Annotated[Path | None, typer.Option(help="Also write an interactive page (.html).")]
-Report = Annotated[Path | None, typer.Option(help="Also measure the quality and write a report (.json).")]
+Report = Annotated[Path | None, typer.Option(help="Also measure quality and reliability and write a report (.json).")]
 SavedModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model saved by `embed --model`.")]
 SavedModel = Annotated[Path | None, typer.Option(help="Also save the model (.vicinal), for `transform`.")]
 Port = Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="Port of the page; 0 chooses a free one.")]

@@ -19,6 +19,7 @@ def find_neighbors(
     method: Method = "auto",
     seed: int = 0,
     n_jobs: int | None = -1,
+    device: str | None = None,
 ) -> Any:
     """Find the nearest rows of every row.
 
@@ -28,8 +29,8 @@ def find_neighbors(
         The rows.
     n_neighbors : int, default=15
         Number of neighbors per row, the row itself included.
-    metric, metric_kwds, seed, n_jobs
-        As for ``NeighborIndex``.
+    metric, metric_kwds, seed, n_jobs, device
+        As for ``NeighborIndex``; a Dask array is searched where its blocks are, and takes no ``device``.
     method : {"auto", "exact", "approximate"}, default="auto"
         "auto" compares all pairs if that is faster, or if an approximate search finds too few neighbors. A Dask array
         is searched cell by cell, and "exact" is refused.
@@ -49,8 +50,17 @@ def find_neighbors(
     check_method(method)
     if not is_dask(X):
         return find_in_memory(
-            X, n_neighbors, metric=metric, metric_kwds=metric_kwds, method=method, seed=seed, n_jobs=n_jobs
+            X,
+            n_neighbors,
+            metric=metric,
+            metric_kwds=metric_kwds,
+            method=method,
+            seed=seed,
+            n_jobs=n_jobs,
+            device=device,
         )
+    if device is not None:
+        raise ValueError(f"device must be None for a Dask array, got {device!r}")
     if method == "exact":
         raise ValueError("method must be 'auto' or 'approximate' for a Dask array, which is searched cell by cell")
     from vicinal.cluster.neighborhoods import search_array

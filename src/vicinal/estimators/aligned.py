@@ -53,6 +53,22 @@ class AlignedUMAP(Estimator):
     mappers_ : list of UMAP
         One fitted model per slice.
     n_models_ : int
+
+    See Also
+    --------
+    UMAP : one map.
+    ProgressiveUMAP : rows that arrive over time.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import AlignedUMAP
+    >>> X = load_iris().data
+    >>> slices = [X[:100], X[20:120]]
+    >>> same = {row: row - 20 for row in range(20, 100)}
+    >>> model = AlignedUMAP(random_state=42).fit(slices, relations=[same])
+    >>> [places.shape for places in model.embeddings_]
+    [(100, 2), (100, 2)]
     """
 
     _result = "mappers_"

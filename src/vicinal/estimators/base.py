@@ -16,7 +16,16 @@ from sklearn.utils.validation import validate_data
 from vicinal.files.container import ModelFileError
 from vicinal.files.models import TRANSIENT, pickled, save
 from vicinal.neighbors.metrics import PRECOMPUTED, Rows, allows_nan
-from vicinal.neighbors.rows import as_rows, check_rows
+from vicinal.neighbors.rows import (
+    HasRows,
+    PlacedRows,
+    as_placed_rows,
+    as_rows,
+    check_placed_rows,
+    check_room,
+    check_rows,
+    place_of,
+)
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingData, TrainingDistances, TrainingRows
 from vicinal.runtime.inputs import check_input, is_dask
@@ -77,6 +86,8 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+    # Whether the parameter "device" says where a fit is done.
+    _chooses_device: ClassVar[bool] = False
     # The attribute that a fit sets last.
     _result: ClassVar[str] = "map_"
 
@@ -117,6 +128,8 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self, X: Any, *, reset: bool, sparse: bool = False, allow_nan: bool = False, check_finite: bool = True
     ) -> Rows:
         """Return ``X`` as C-contiguous float32 or CSR, without a copy if it is that already; name the first bad row."""
+        if place_of(X) is not None:
+            X = as_placed_rows(X, "cpu").rows
         rows = self._convert_rows(X, reset=reset, sparse=sparse)
         if check_finite:
             check_rows(rows, self._jobs(), allow_nan=allow_nan)
@@ -152,21 +165,43 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _check_training_data(self, X: Any, seed: int) -> TrainingData:
         """Check rows or, with ``metric="precomputed"``, distances, and return them with what compares them."""
-        rows = self._convert_rows(X, reset=True, sparse=True)
+        placed = self._place_rows(X, reset=True)
+        check_room(placed)
         if isinstance(self.metric, str) and self.metric == PRECOMPUTED:
-            return TrainingDistances(rows, self._jobs())
+            return TrainingDistances(placed.rows, self._jobs()).on(placed.place)
         # One scan finds values that are not finite, and the scale at which rows are compared.
-        return self._training_rows(rows, seed, check_rows(rows, self._jobs(), allow_nan=allows_nan(self.metric)))
+        largest = check_placed_rows(placed, self._jobs(), allow_nan=allows_nan(self.metric))
+        return self._training_rows(placed, seed, largest)
 
-    def _training_rows(self, rows: Rows, seed: int, largest: float | None = None) -> TrainingRows:
+    def _place_rows(self, X: Any, *, reset: bool) -> PlacedRows:
+        """Return rows where the parameter ``device`` says, or where they live if it is None."""
+        device = self.device if self._chooses_device else "cpu"
+        place = place_of(X, device)
+        if place_of(X) is None:
+            return PlacedRows(self._convert_rows(X, reset=reset, sparse=True)).on(place)
+        placed = as_placed_rows(X, device)
+        n, d = placed.shape
+        if reset:
+            self.n_features_in_ = d
+        elif d != self.n_features_in_:
+            raise ValueError(
+                f"X has {d} features, but {type(self).__name__} is expecting {self.n_features_in_} features as input"
+            )
+        if not 1 <= n <= MOST_ROWS or d < 1:
+            raise ValueError(f"X must have 1 to {MOST_ROWS} rows and at least 1 column, got shape {(n, d)}")
+        return placed
+
+    def _training_rows(self, rows: Rows | HasRows, seed: int, largest: float | None = None) -> TrainingRows:
         """Return checked rows with what compares them; rows that cannot be compared are refused here."""
-        given = self._given_neighbors(rows)
-        keywords = self._metric_keywords()
-        data = TrainingRows(rows, self.metric, keywords, seed, self._jobs(), given, largest=largest)
+        source = rows if isinstance(rows, HasRows) else PlacedRows(rows)
+        given = self._given_neighbors(source)
+        data = TrainingRows.of(
+            source, self.metric, self._metric_keywords(), seed, self._jobs(), given=given, largest=largest
+        )
         _ = data.index  # making the index, which builds nothing yet, checks the metric and the rows
         return data
 
-    def _given_neighbors(self, rows: Rows) -> Neighbors | None:
+    def _given_neighbors(self, rows: HasRows) -> Neighbors | None:
         """Return neighbors that replace a search, if the estimator accepts such."""
         return None
 
@@ -207,6 +242,17 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         raise NotImplementedError(f"the memory of {type(self).__name__} is not known in advance")
 
     # Results
+
+    @property
+    def reliability_(self) -> Any:
+        """How far each row of the map can be believed (:func:`vicinal.reliability`), measured on first use."""
+        from vicinal.estimators.reliability import reliability_of
+
+        return reliability_of(self)
+
+    def __dir__(self) -> list[str]:
+        # A list of attributes with their values, such as the HTML view of a model, must not start a measurement.
+        return [name for name in super().__dir__() if name != "reliability_"]
 
     def explore(self, labels: Any = None, **described: Any) -> Any:
         """Show the map as an interactive page in a notebook (see :func:`vicinal.viewer.explore`)."""

@@ -18,6 +18,19 @@ class DensMAP(UMAP):
         Logarithms of the local radii in the data and in the map.
     radius_correlation_ : float
         Their correlation.
+
+    See Also
+    --------
+    UMAP : without the term of the densities.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import DensMAP
+    >>> X = load_iris().data
+    >>> model = DensMAP(random_state=42, output_dens=True).fit(X)
+    >>> model.embedding_.shape, model.rad_orig_.shape
+    ((150, 2), (150,))
     """
 
     def _matches_density(self) -> bool:

@@ -19,7 +19,7 @@ from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import recognize
 from vicinal.runtime.inputs import is_dask
 from vicinal.runtime.memory import ByteSize, InputShape, Ledger
-from vicinal.runtime.parameters import Interval, StrOptions
+from vicinal.runtime.parameters import DEVICE, Interval, StrOptions
 
 # The graph along which new rows are searched has at least this many neighbors per row.
 SEARCH_NEIGHBORS = 15
@@ -49,12 +49,27 @@ class KNeighborsTransformer(Estimator):
         Threads, as in :class:`vicinal.UMAP`. The result has the same bits for any number.
     memory_limit : int or str, optional
         As in :class:`vicinal.UMAP`.
+    device : {None, "cpu", "cuda", "cuda:N"}, default None
+        As in :class:`vicinal.UMAP`.
 
     Attributes
     ----------
     n_samples_fit_ : int
     effective_metric_ : str or callable
     effective_metric_params_ : dict
+
+    See Also
+    --------
+    find_neighbors : the same search as a function.
+    UMAP : takes the result as ``precomputed_knn``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import KNeighborsTransformer
+    >>> X = load_iris().data
+    >>> KNeighborsTransformer(n_neighbors=5).fit_transform(X).shape
+    (150, 150)
     """
 
     _result = "neighbors_"
@@ -70,7 +85,9 @@ class KNeighborsTransformer(Estimator):
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
         "memory_limit": [ByteSize(), None],
+        "device": [DEVICE, None],
     }
+    _chooses_device = True
 
     def __init__(
         self,
@@ -84,6 +101,7 @@ class KNeighborsTransformer(Estimator):
         random_state: Any = 0,
         n_jobs: int | None = -1,
         memory_limit: float | str | None = None,
+        device: str | None = None,
     ) -> None:
         self.mode = mode
         self.n_neighbors = n_neighbors
@@ -94,6 +112,7 @@ class KNeighborsTransformer(Estimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.memory_limit = memory_limit
+        self.device = device
 
     @whole_or_nothing
     def fit(self, X: Any, y: Any = None) -> KNeighborsTransformer:

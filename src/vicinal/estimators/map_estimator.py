@@ -18,6 +18,7 @@ from vicinal.maps.placement import place
 from vicinal.maps.plans import SampledPlan
 from vicinal.maps.recipe import Recipe
 from vicinal.neighbors.metrics import Rows
+from vicinal.neighbors.rows import like_input
 from vicinal.runtime.memory import InputShape, Ledger
 
 Self = TypeVar("Self", bound="MapEstimator")
@@ -39,12 +40,12 @@ class MapEstimator(Estimator):
         """Replace everything that an earlier fit learned by a map that was made with the present parameters."""
         self._fit_params = self.get_params(deep=False)
         self.map_ = fitted
-        self.n_features_in_ = int(fitted.data.rows.shape[1])
+        self.n_features_in_ = fitted.data.shape[1]
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
         """Fit the model and return ``embedding_``."""
-        return self.fit(X, y, **fit_params).embedding_
+        return like_input(X, self.fit(X, y, **fit_params).embedding_)
 
     @over_blocks
     def transform(self, X: Any) -> Any:
@@ -54,7 +55,7 @@ class MapEstimator(Estimator):
         depends on that row alone.
         """
         require_fitted(self)
-        return place(self.local_map, self.check_new_rows(X))
+        return like_input(X, place(self.local_map, self.check_new_rows(X)))
 
     def check_new_rows(self, X: Any) -> Rows:
         """Check rows for ``transform`` and return them as float32, dense or sparse.
@@ -82,11 +83,13 @@ class MapEstimator(Estimator):
         """Return the model with everything that it learned in the memory of this process; it may be this model."""
         return self if isinstance(self.map_, FittedMap) else self._with(map_=self.local_map)
 
-    def _fit_array(self: Self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def _fit_array(self: Self, X: Any, y: Any, sample_weight: Any, pinned: bool) -> Self:
         """Map the rows of a Dask array (:mod:`vicinal.cluster`)."""
         from vicinal.cluster.fitting import array_inputs, fit_array
 
         self._check_parameters()
+        if pinned:
+            raise ValueError("fixed_mask and fixed_positions are not possible for a Dask array")
         seed = random_seed(self.random_state)
         inputs = array_inputs(
             X, lambda n: self._recipe(n, seed), self.get_params(deep=False), y, sample_weight, seed, self._jobs()

@@ -15,6 +15,7 @@ from vicinal.estimators.parametric_parameters import LandmarkPairs, ParametricPa
 from vicinal.files.container import ModelFileError
 from vicinal.graph.supervision import Supervision, class_codes
 from vicinal.maps.fitting import Prepared, prepare
+from vicinal.maps.judging import JudgedMap
 from vicinal.maps.recipe import Recipe
 from vicinal.maps.row_facts import RowFacts
 from vicinal.neighbors.metrics import Rows, check_metric, is_sparse
@@ -120,6 +121,20 @@ class ParametricUMAP(ParametricParameters):
         The initializer that was used, or "encoder" if the training continued with an earlier encoder.
     stage_times_ : dict of str to float
         Seconds per stage.
+
+    See Also
+    --------
+    UMAP : without a network.
+    vicinal.parametric.register_encoder : name a network of your own.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import ParametricUMAP
+    >>> X = load_iris().data
+    >>> model = ParametricUMAP(n_epochs=1, random_state=42).fit(X)
+    >>> model.transform(X[:3]).shape
+    (3, 2)
     """
 
     map_: ParametricMap
@@ -168,7 +183,10 @@ class ParametricUMAP(ParametricParameters):
         if not continued:
             self._fit_params = {name: getattr(self, name) for name in NETWORKS}
         n_epochs = len(history["loss"])
-        self.map_ = ParametricMap(model, embedding, graph.to_scipy(), history, n_epochs, init_used, progress.times)
+        judged = JudgedMap(prepared.neighbors, graph, embedding, prepared.data, n_jobs=self._jobs())
+        self.map_ = ParametricMap(
+            model, embedding, graph.to_scipy(), history, n_epochs, init_used, progress.times, judged
+        )
         return self
 
     def _measured_model(self, rows: Rows, seed: int) -> Model:

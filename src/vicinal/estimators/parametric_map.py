@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
+    from vicinal.maps.judging import JudgedMap
     from vicinal.parametric.model import Model
 
 # Attributes of ParametricUMAP, as model files call them, by the fields of a ParametricMap.
@@ -29,7 +30,8 @@ FILE_NAMES = {
 class ParametricMap:
     """A trained model, the points of the training rows, their graph, and how the training went.
 
-    ``embedding`` and ``graph`` are None if the model comes from a file without training data.
+    ``embedding`` and ``graph`` are None if the model comes from a file without training data. ``training`` holds the
+    training rows with their neighbors, by which the map is judged; it is not part of a file.
     """
 
     model: Model
@@ -39,6 +41,7 @@ class ParametricMap:
     n_epochs: int = 0
     init_used: str = ""
     stage_times: dict[str, float] = field(default_factory=dict)
+    training: JudgedMap | None = None
 
     def state(self) -> dict[str, Any]:
         """Return plain values by the names that model files use."""

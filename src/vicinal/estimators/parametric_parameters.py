@@ -17,7 +17,7 @@ from vicinal.maps.memory import add_graph, add_search, add_start
 from vicinal.maps.plans import SampledPlan
 from vicinal.maps.recipe import Recipe
 from vicinal.neighbors.metrics import ALIASES, METRICS, Rows, check_metric, is_low_level
-from vicinal.neighbors.rows import as_rows
+from vicinal.neighbors.rows import HasRows, as_rows
 from vicinal.neighbors.table import Neighbors
 from vicinal.runtime.memory import ByteSize, InputShape, Ledger
 from vicinal.runtime.parameters import LEARNING_RATE, NEGATIVES, Interval, StrOptions
@@ -219,7 +219,7 @@ class ParametricParameters(Estimator):
         name = "reconstruction_validation"
         return check_width(name, as_rows(self.reconstruction_validation, name), n_features)
 
-    def _given_neighbors(self, rows: Rows) -> Neighbors | None:
+    def _given_neighbors(self, rows: HasRows) -> Neighbors | None:
         return given_neighbors(self.precomputed_knn, rows, self.n_neighbors)
 
     def _recipe(self, seed: int) -> Recipe:

@@ -9,9 +9,11 @@ import numpy as np
 
 from vicinal.initialize.start import INITIALIZER_ALIASES
 from vicinal.layout.kernel import Kernel, fit_ab
+from vicinal.maps.growth import Growth
 from vicinal.maps.recipe import FuzzyAffinity
-from vicinal.neighbors.metrics import Rows
+from vicinal.neighbors.metrics import PRECOMPUTED, check_metric, is_low_level
 from vicinal.neighbors.precomputed import neighbors_from_knn
+from vicinal.neighbors.rows import HasRows
 from vicinal.neighbors.table import Neighbors
 from vicinal.runtime.parameters import Interval
 
@@ -22,6 +24,19 @@ def check_curve(model: Any) -> None:
         raise ValueError(f"min_dist must not exceed spread, got min_dist={model.min_dist}, spread={model.spread}")
     if (model.a is None) != (model.b is None):
         raise ValueError(f"a and b must be given together, got a={model.a}, b={model.b}")
+
+
+def check_comparison(model: Any) -> None:
+    """Check the parameters that say how rows are compared, against each other."""
+    metric, knn = model.metric, given_knn(model.precomputed_knn)
+    if isinstance(metric, tuple) and not is_low_level(metric):
+        raise TypeError(f"metric must be a name, a function or a scipy.LowLevelCallable, got {metric!r}")
+    check_metric(metric, model.metric_kwds)
+    pairwise = isinstance(metric, str) and metric == PRECOMPUTED
+    if model.unique and (pairwise or knn is not None):
+        raise ValueError("unique=True compares rows: it cannot be used with precomputed distances or neighbors")
+    if pairwise and knn is not None:
+        raise ValueError("precomputed_knn cannot be used with metric='precomputed': give one of them")
 
 
 def kernel_of(model: Any) -> Kernel:
@@ -43,6 +58,30 @@ def initializer_of(init: Any) -> str:
     return str(INITIALIZER_ALIASES.get(init, init)) if isinstance(init, str) else "spectral"
 
 
+def growth_of(model: Any, seed: int, n_jobs: int) -> Growth:
+    """Return what a growing map takes over from a model's parameters."""
+    kernel = kernel_of(model)
+    return Growth(
+        a=kernel.a,
+        b=kernel.b,
+        n_components=int(model.n_components),
+        init=initializer_of(model.init),
+        learning_rate=model.learning_rate,
+        negative_sample_rate=int(model.negative_sample_rate),
+        repulsion_strength=model.repulsion_strength,
+        local_connectivity=model.local_connectivity,
+        set_op_mix_ratio=model.set_op_mix_ratio,
+        disconnection_distance=model.disconnection_distance,
+        target_weight=model.target_weight,
+        new_epochs=int(model.new_epochs),
+        updated_epochs=int(model.updated_epochs),
+        move_all=model.move == "all",
+        seed=seed,
+        n_jobs=n_jobs,
+        target_metric=model.target_metric,
+    )
+
+
 def given_knn(precomputed_knn: Any) -> Any:
     """Return the precomputed neighbors, or None; umap-learn's default is a tuple of three None."""
     sequence = isinstance(precomputed_knn, tuple | list)
@@ -50,7 +89,7 @@ def given_knn(precomputed_knn: Any) -> Any:
     return None if missing else precomputed_knn
 
 
-def given_neighbors(precomputed_knn: Any, rows: Rows, n_neighbors: int) -> Neighbors | None:
+def given_neighbors(precomputed_knn: Any, rows: HasRows, n_neighbors: int) -> Neighbors | None:
     """Return the precomputed neighbors as a table of ``n_neighbors`` columns, or None."""
     given, n = given_knn(precomputed_knn), int(rows.shape[0])
     return None if given is None else neighbors_from_knn(given, n, min(int(n_neighbors), n))

@@ -12,9 +12,9 @@ from vicinal.estimators.composed import difference, intersection, union
 from vicinal.estimators.map_estimator import MapEstimator
 from vicinal.estimators.settings import (
     affinity_of,
+    check_comparison,
     check_curve,
     epoch_stops,
-    given_knn,
     given_neighbors,
     initializer_of,
     kernel_of,
@@ -30,21 +30,21 @@ from vicinal.maps.plans import SampledPlan
 from vicinal.maps.recipe import DensityPlan, Recipe
 from vicinal.maps.row_facts import RowFacts, check_pins, check_weights
 from vicinal.maps.updating import update
-from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED, Rows, check_metric, is_low_level
-from vicinal.neighbors.rows import as_rows
+from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED
+from vicinal.neighbors.rows import HasRows, as_rows, like_input
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingRows
 from vicinal.runtime.inputs import check_input, is_dask
 from vicinal.runtime.memory import ByteSize
-from vicinal.runtime.parameters import LEARNING_RATE, NEGATIVES, SEED, Interval, StrOptions
+from vicinal.runtime.parameters import DEVICE, LEARNING_RATE, NEGATIVES, SEED, Interval, StrOptions
 
 
 class UMAP(MapEstimator):
     """Uniform Manifold Approximation and Projection.
 
     The parameters are umap-learn's, with the same names, order and defaults; ``callback``, ``update_negatives``,
-    ``compute_loss`` and ``memory_limit`` are additions. The same ``random_state`` gives the same bits for any
-    ``n_jobs``.
+    ``compute_loss``, ``memory_limit`` and ``device`` are additions. The same ``random_state`` gives the same bits for
+    any ``n_jobs``.
 
     Parameters
     ----------
@@ -108,6 +108,8 @@ class UMAP(MapEstimator):
     memory_limit : int or str, optional
         Bytes, or a text such as "2GB". A fit that would take more memory beyond its input
         (:func:`vicinal.estimate_memory`) raises MemoryError before it allocates anything.
+    device : {None, "cpu", "cuda", "cuda:N"}, default None
+        Where a fit is done. None means where ``X`` lives: on the CPU, or on the GPU of a CuPy array or CUDA tensor.
 
     ``low_memory``, ``angular_rp_forest`` and ``transform_queue_size`` are accepted and have no effect.
 
@@ -127,6 +129,21 @@ class UMAP(MapEstimator):
         Logarithms of local radii in the data and in the map (``densmap``, ``output_dens``).
     radius_correlation_ : float
         Their correlation.
+
+    See Also
+    --------
+    TSNE, DensMAP, ParametricUMAP, ProgressiveUMAP
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import UMAP
+    >>> X = load_iris().data
+    >>> model = UMAP(n_neighbors=10, random_state=42).fit(X[:140])
+    >>> model.embedding_.shape
+    (140, 2)
+    >>> model.transform(X[140:]).shape
+    (10, 2)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -173,7 +190,9 @@ class UMAP(MapEstimator):
         "update_negatives": ["boolean"],
         "compute_loss": ["boolean"],
         "memory_limit": [ByteSize(), None],
+        "device": [DEVICE, None],
     }
+    _chooses_device = True
 
     def __init__(
         self,
@@ -221,6 +240,7 @@ class UMAP(MapEstimator):
         update_negatives: bool = False,
         compute_loss: bool = False,
         memory_limit: float | str | None = None,
+        device: str | None = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.n_components = n_components
@@ -265,6 +285,7 @@ class UMAP(MapEstimator):
         self.update_negatives = update_negatives
         self.compute_loss = compute_loss
         self.memory_limit = memory_limit
+        self.device = device
 
     __metadata_request__fit = {"ensure_all_finite": UNUSED}  # noqa: RUF012  # accepted for umap-learn's callers
 
@@ -295,9 +316,7 @@ class UMAP(MapEstimator):
             Has no effect: NaN is accepted by metrics that are defined for it, and by no other.
         """
         if is_dask(X):
-            if fixed_mask is not None or fixed_positions is not None:
-                raise ValueError("fixed_mask and fixed_positions are not possible for a Dask array")
-            return self._fit_array(X, y, sample_weight)
+            return self._fit_array(X, y, sample_weight, fixed_mask is not None or fixed_positions is not None)
         inputs = self.check_inputs(X, y, sample_weight, fixed_mask, fixed_positions)
         return self.adopt_map(fit(inputs, self._progress()))
 
@@ -322,7 +341,9 @@ class UMAP(MapEstimator):
         self.fit(X, y, **fit_params)
         if self.transform_mode == "graph":
             return self.graph_
-        return (self.embedding_, self.rad_orig_, self.rad_emb_) if self.output_dens else self.embedding_
+        results = (self.embedding_, self.rad_orig_, self.rad_emb_) if self.output_dens else (self.embedding_,)
+        placed = tuple(like_input(X, result) for result in results)
+        return placed if self.output_dens else placed[0]
 
     @over_blocks
     def transform(self, X: Any) -> Any:
@@ -331,11 +352,10 @@ class UMAP(MapEstimator):
         A row of the training data has its place there; any other is placed among its neighbors. The result for a row
         depends on that row alone. With ``transform_mode="graph"`` the memberships of the rows, as a sparse matrix.
         """
-        require_fitted(self)
         rows, fitted = self.check_new_rows(X), self.local_map
         if fitted.embedding is None:
             return memberships(fitted, rows).to_scipy()
-        return place(fitted, rows)
+        return like_input(X, place(fitted, rows))
 
     def inverse_transform(self, X: Any) -> Any:
         """Return rows that would lie at the given places, inside or outside of the map."""
@@ -378,18 +398,11 @@ class UMAP(MapEstimator):
     def _check_parameters(self) -> None:
         """Raise, naming the parameter, for what is wrong whatever the data is."""
         self._validate_params()
-        if isinstance(self.metric, tuple) and not is_low_level(self.metric):
-            raise TypeError(f"metric must be a name, a function or a scipy.LowLevelCallable, got {self.metric!r}")
-        check_metric(self.metric, self.metric_kwds)
+        check_comparison(self)
         check_curve(self)
         epoch_stops(self.n_epochs)
         if self._matches_density() and not self._output_space().is_euclidean:
             raise ValueError(f"densmap requires output_metric='euclidean', got {self.output_metric!r}")
-        pairwise, knn = isinstance(self.metric, str) and self.metric == PRECOMPUTED, given_knn(self.precomputed_knn)
-        if self.unique and (pairwise or knn is not None):
-            raise ValueError("unique=True compares rows: it cannot be used with precomputed distances or neighbors")
-        if pairwise and knn is not None:
-            raise ValueError("precomputed_knn cannot be used with metric='precomputed': give one of them")
 
     def _matches_density(self) -> bool:
         """Whether the map's local radii are to follow the data's."""
@@ -429,7 +442,7 @@ class UMAP(MapEstimator):
         kwds = dict(self.target_metric_kwds or {})
         return Supervision(self.target_metric, kwds, self.target_weight, int(k), seed, self._jobs())
 
-    def _given_neighbors(self, rows: Rows) -> Neighbors | None:
+    def _given_neighbors(self, rows: HasRows) -> Neighbors | None:
         return given_neighbors(self.precomputed_knn, rows, self.n_neighbors)
 
     __mul__ = intersection

@@ -80,6 +80,22 @@ def load(path: str | os.PathLike[str], **params: Any) -> Any:
     path : path
     **params
         Parameters that replace those of the file. Functions are not in a file and must be given here.
+
+    See Also
+    --------
+    UMAP : its ``save`` writes such files.
+    ModelFileError : raised for files that are not valid models.
+
+    Examples
+    --------
+    >>> import tempfile, vicinal
+    >>> from sklearn.datasets import load_iris
+    >>> model = vicinal.UMAP(random_state=42).fit(load_iris().data)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(f"{folder}/iris.vicinal")
+    ...     loaded = vicinal.load(f"{folder}/iris.vicinal")
+    >>> bool((loaded.embedding_ == model.embedding_).all())
+    True
     """
     arrays, document = read_file(path)
     try:

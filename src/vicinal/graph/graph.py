@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.neighbors.table import Neighbors
+from vicinal.runtime.residence import Resident
 from vicinal.runtime.sparse_structure import check_structure
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Graph:
+class Graph(Resident):
     """Weighted edges from heads to tails in compressed sparse rows.
 
     The graph is symmetric, or bipartite from new rows (heads) to known rows (tails).
@@ -33,6 +34,20 @@ class Graph:
         Number of rows that can be tails.
     rho, sigma : float32 arrays of shape (n,)
         Distance of the nearest neighbor and scale of the distances of each head; 0 if unknown.
+
+    See Also
+    --------
+    fuzzy_graph : the graph of UMAP.
+    entropic_graph : the graph of t-SNE and LargeVis.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import find_neighbors, fuzzy_graph
+    >>> X = load_iris().data
+    >>> graph = fuzzy_graph(find_neighbors(X, 10))
+    >>> graph.n, graph.n_edges == graph.to_scipy().nnz
+    (150, True)
     """
 
     indptr: NDArray[np.int64]
@@ -42,14 +57,16 @@ class Graph:
     rho: NDArray[np.float32]
     sigma: NDArray[np.float32]
 
+    _resident: ClassVar[tuple[str, ...]] = ("indptr", "indices", "weights", "rho", "sigma")
+
     @property
     def n(self) -> int:
         """Number of heads."""
-        return int(self.indptr.shape[0]) - 1
+        return int(self.array("indptr").shape[0]) - 1
 
     @property
     def n_edges(self) -> int:
-        return int(self.indices.shape[0])
+        return int(self.array("indices").shape[0])
 
     def check(self) -> None:
         """Raise ValueError unless the arrays form a valid graph. Arrays from a file may hold anything."""

@@ -37,7 +37,7 @@ class SweepRule:
 
     def options(self) -> cpu.LayoutOptions:
         """Return the options of the backend, which cannot be sent to other processes."""
-        options = layout_options(self.forces, self.schedule, self.n_components, self.seed)
+        options: cpu.LayoutOptions = layout_options(cpu, self.forces, self.schedule, self.n_components, self.seed)
         options.heaviest = self.heaviest
         return options
 

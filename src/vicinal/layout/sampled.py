@@ -13,10 +13,12 @@ All of them are resumable: ``step(10); step(190)`` equals ``step(200)`` bit for 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.backends import cpu
+from vicinal.backends import backend_of, cpu, resolve_place, say_fallback
 from vicinal.graph.graph import Graph
 from vicinal.layout.density import DensityTerm, Summary
 from vicinal.layout.forces import Forces
@@ -32,9 +34,7 @@ class _SampledLayout:
 
     first_epoch: int = 0
 
-    def __init__(
-        self, engine: cpu.SampledLayout, shape: tuple[int, ...], forces: Forces, schedule: Schedule, n_jobs: int
-    ) -> None:
+    def __init__(self, engine: Any, shape: tuple[int, ...], forces: Forces, schedule: Schedule, n_jobs: int) -> None:
         self.forces = forces
         self.schedule = schedule
         self.n_jobs = n_jobs
@@ -44,12 +44,13 @@ class _SampledLayout:
     @property
     def epoch(self) -> int:
         """Number of epochs completed."""
-        return self._engine.sweep // self.schedule.sweeps - self.first_epoch
+        return int(self._engine.sweep) // self.schedule.sweeps - self.first_epoch
 
     @property
     def embedding(self) -> NDArray[np.float32]:
         """Copy of the places of all rows. Assigning to it moves all rows, fixed ones included."""
-        return self._engine.embedding()
+        places: NDArray[np.float32] = self._engine.embedding()
+        return places
 
     @embedding.setter
     def embedding(self, places: NDArray[np.floating]) -> None:
@@ -64,7 +65,8 @@ class _SampledLayout:
     @property
     def density_summary(self) -> Summary:
         """(mean, variance, covariance, strength) of the radii of the map as it is; requires a density term."""
-        return self._engine.density_summary(self.n_jobs)
+        summary: Summary = self._engine.density_summary(self.n_jobs)
+        return summary
 
     def step(self, n: int = 1) -> None:
         """Run ``n`` more epochs.
@@ -126,6 +128,14 @@ class Layout(_SampledLayout):
         Negatives are drawn in proportion to these weights; uniformly by default.
     density : DensityTerm, optional
         The density term of densMAP.
+    device : {None, "cpu", "cuda", "cuda:N"}, default None
+        Where the work is done; None means where the graph lives. The result has the same bits everywhere.
+
+    See Also
+    --------
+    UMAP : the estimator.
+    FullLayout : the layout of t-SNE.
+    Schedule : epochs and learning rates.
 
     Examples
     --------
@@ -154,12 +164,18 @@ class Layout(_SampledLayout):
         fixed: NDArray[np.bool_] | None = None,
         negative_weights: NDArray[np.floating] | None = None,
         density: DensityTerm | None = None,
+        device: str | None = None,
     ) -> None:
+        if device is not None:
+            graph = graph.on(resolve_place(device))
+        if graph.place is not None and density is not None:
+            say_fallback("the layout", "the density term runs there")
+            graph = graph.on(None)
         places, forces = _as_places(graph, embedding), _as_forces(forces)
-        options = layout_options(forces, schedule, places.shape[1], seed)
-        engine = cpu.SampledLayout(
-            graph.indptr, graph.indices, graph.weights, places, None, None, options, None, n_jobs
-        )
+        work = backend_of(graph.place)
+        options = layout_options(work, forces, schedule, places.shape[1], seed)
+        edges = (graph.array(name) for name in ("indptr", "indices", "weights"))
+        engine = work.SampledLayout(*edges, places, None, None, options, None, n_jobs)
         super().__init__(engine, places.shape, forces, schedule, n_jobs)
         self._set_density(density)
         if fixed is not None:
@@ -210,12 +226,14 @@ class Placement(_SampledLayout):
         negative_weights: NDArray[np.floating] | None = None,
         density: DensityTerm | None = None,
     ) -> None:
+        if graph.place is not None and density is not None:
+            say_fallback("the placement", "the density term runs there")
+            graph = graph.on(None)
         places, forces = _as_places(graph, embedding), _as_forces(forces)
-        options = layout_options(forces, schedule, places.shape[1], seed, pulls=PULLS_BIPARTITE)
-        engine = cpu.SampledLayout(
-            graph.indptr,
-            graph.indices,
-            graph.weights,
+        work = backend_of(graph.place)
+        options = layout_options(work, forces, schedule, places.shape[1], seed, pulls=PULLS_BIPARTITE)
+        engine = work.SampledLayout(
+            *(graph.array(name) for name in ("indptr", "indices", "weights")),
             places,
             np.ascontiguousarray(reference, dtype=np.float32),
             row_keys,
@@ -272,7 +290,7 @@ class PartialLayout(_SampledLayout):
     ) -> None:
         check_size(graph.n_tails, embedding.shape[1])
         forces = _as_forces(forces)
-        options = layout_options(forces, schedule, embedding.shape[1], seed)
+        options = layout_options(cpu, forces, schedule, embedding.shape[1], seed)
         options.first_sweep = first_epoch * schedule.sweeps
         engine = cpu.SampledLayout.in_place(
             graph.indptr, graph.indices, graph.weights, embedding, options, heads, n_jobs
@@ -308,10 +326,10 @@ def _as_forces(forces: Forces | Kernel) -> Forces:
 
 
 def layout_options(
-    forces: Forces, schedule: Schedule, n_components: int, seed: int, pulls: int = PULLS_SYMMETRIC
-) -> cpu.LayoutOptions:
-    """Return the options of the backend."""
-    options = cpu.LayoutOptions()
+    work: Any, forces: Forces, schedule: Schedule, n_components: int, seed: int, pulls: int = PULLS_SYMMETRIC
+) -> Any:
+    """Return the options of the backend ``work``."""
+    options = work.LayoutOptions()
     options.set_force(forces.kind, forces.kernel.a, forces.kernel.b, schedule.repulsion_strength)
     options.set_space(forces.space.kind, list(forces.space.values), n_components)
     options.negatives = schedule.negative_sample_rate

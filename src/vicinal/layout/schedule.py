@@ -55,6 +55,16 @@ class Schedule:
         Sweeps per epoch. More of them lower the loss at the end and cost time.
     firings : float, default 1
         Firings per epoch of the heaviest edge, at most one per sweep; other edges fire in proportion to their weights.
+
+    See Also
+    --------
+    Layout : runs a schedule.
+
+    Examples
+    --------
+    >>> from vicinal import Schedule
+    >>> Schedule(n_epochs=100, negative_sample_rate=10).learning_rate
+    1.0
     """
 
     n_epochs: int = 200

@@ -130,8 +130,8 @@ def prepare(
         rows = data if selection.rows is None else data.take(selection.rows)
         neighbors = rows.neighbors(recipe.affinity.columns(rows.n), recipe.search, known=known)
     with progress.stage("graph"):
-        search_graph = recipe.affinity.graph(neighbors, data.n_jobs)
-        graph = recipe.supervised(search_graph, selection.facts.y)
+        search_graph = recipe.affinity.graph(neighbors, data.n_jobs).on(data.place)
+        graph = recipe.supervised(search_graph, selection.facts.y).on(data.place)
     return Prepared(selection, rows, neighbors, search_graph, graph)
 
 

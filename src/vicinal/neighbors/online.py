@@ -111,6 +111,10 @@ class OnlineNeighbors:
     options : OnlineOptions or None, default=None
         Options of the search.
 
+    See Also
+    --------
+    NeighborIndex, ProgressiveUMAP
+
     Examples
     --------
     >>> import numpy as np

@@ -7,6 +7,7 @@ from vicinal.plot.diagnostic import diagnostic
 from vicinal.plot.loss import loss
 from vicinal.plot.palette import THEMES, palette
 from vicinal.plot.points import points
+from vicinal.plot.reliability import reliability, torn_edges
 
 __all__ = [
     "DPI",
@@ -18,5 +19,7 @@ __all__ = [
     "loss",
     "palette",
     "points",
+    "reliability",
     "save",
+    "torn_edges",
 ]

@@ -8,6 +8,7 @@ scikit-learn's own, which are private to it.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -62,6 +63,19 @@ class StrOptions:
 
     def __str__(self) -> str:
         return f"a str among {sorted(self.options)}"
+
+
+class DeviceName:
+    """Accept the name of a device: "cpu", "cuda" or "cuda:N"."""
+
+    def allows(self, value: Any) -> bool:
+        return isinstance(value, str) and re.fullmatch(r"cpu|cuda(:\d+)?", value) is not None
+
+    def __str__(self) -> str:
+        return "'cpu', 'cuda' or 'cuda:N'"
+
+
+DEVICE = DeviceName()
 
 
 def _is_a(kind: type, value: Any) -> bool:
