@@ -88,13 +88,11 @@ class MapEstimator(Estimator):
         """Return the model with everything that it learned in the memory of this process; it may be this model."""
         return self if isinstance(self.map_, FittedMap) else self._with(map_=self.local_map)
 
-    def _fit_array(self: Self, X: Any, y: Any, sample_weight: Any, pinned: bool) -> Self:
+    def _fit_array(self: Self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Map the rows of a Dask array (:mod:`vicinal.cluster`)."""
         from vicinal.cluster.fitting import array_inputs, fit_array
 
         self._check_parameters()
-        if pinned:
-            raise ValueError("fixed_mask and fixed_positions are not possible for a Dask array")
         seed = random_seed(self.random_state)
         inputs = array_inputs(
             X, lambda n: self._recipe(n, seed), self._settings(), y, sample_weight, seed, self._jobs()

@@ -409,7 +409,9 @@ class UMAP(MapEstimator):
     def _check_parameters(self) -> None:
         """Raise, naming the parameter, for what is wrong whatever the data is."""
         self._validate_params()
-        check_comparison(self)
+        if isinstance(self.metric, tuple) and not is_low_level(self.metric):
+            raise TypeError(f"metric must be a name, a function or a scipy.LowLevelCallable, got {self.metric!r}")
+        check_metric(self.metric, self.metric_kwds)
         check_curve(self)
         epoch_stops(self.n_epochs)
         if self._matches_density() and not output_space_of(self).is_euclidean:

@@ -19,6 +19,7 @@ from vicinal.neighbors.index import NeighborIndex
 from vicinal.neighbors.metrics import Rows, is_sparse
 from vicinal.neighbors.rows import stack_rows
 from vicinal.neighbors.table import Neighbors
+from vicinal.runtime.residence import Place
 
 # Up to WHOLE_ROWS rows are one cell. Beyond, a cell owns about CELL_ROWS rows, fewer if rows are so long that these
 # would take more than CELL_BYTES; visitors come on top.
@@ -196,16 +197,22 @@ def _nearest(
     if count == 1:
         return np.zeros((rows.shape[0], 1), np.int32), np.zeros((rows.shape[0], 1), np.float32)
     index = NeighborIndex.from_checked(centers, metric, metric_kwds=metric_kwds, n_jobs=n_jobs)
-    found = index.query(rows, k, _NO_EDGES(count))
+    found = index.query(rows, k, _EdgelessGraph(count))
     return found.index, found.distance
 
 
-class _NO_EDGES:
+class _EdgelessGraph:
     """A graph of ``n`` rows without edges: queries that compare all rows do not follow any."""
+
+    place: Place = None
 
     def __init__(self, n: int) -> None:
         self.indptr = np.zeros(n + 1, dtype=np.int64)
         self.indices = np.empty(0, dtype=np.int32)
+
+    def array(self, name: str) -> Any:
+        """Return ``indptr`` or ``indices``."""
+        return getattr(self, name)
 
 
 def _means(sample: NDArray[np.float32], owner: NDArray[np.int32], before: NDArray[np.float32]) -> NDArray[np.float32]:
