@@ -67,7 +67,7 @@ def over_blocks(method: Method) -> Method:
 
     @functools.wraps(method)
     def wrapped(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
-        require_fitted(self)
+        self._require_map()
         if not is_dask(X):
             return method(self, X, *args, **kwargs)
         from vicinal.cluster.placement import transform_blocks
@@ -99,6 +99,10 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._result in vars(self)
+
+    def _require_map(self) -> None:
+        """Raise NotFittedError if there is no map."""
+        require_fitted(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.estimators.base import Estimator, over_blocks, random_seed, require_fitted
+from vicinal.estimators.base import Estimator, over_blocks, random_seed
 from vicinal.estimators.legacy import upgraded
 from vicinal.estimators.settings import given_knn
 from vicinal.estimators.umap_names import SET_PARAMETERS, SMALL_DATA, FromMap, SearchIndex
@@ -182,10 +182,6 @@ class MapEstimator(Estimator):
     def _n_features_out(self) -> int:
         fitted = self._fitted("_n_features_out")
         return fitted.graph.n_tails if fitted.embedding is None else fitted.recipe.n_components
-
-    def _require_map(self) -> None:
-        """Raise NotFittedError if there is no map."""
-        require_fitted(self)
 
     def _fitted(self, name: str) -> FittedMap:
         """Return the map, or raise AttributeError for the result ``name`` that there is not yet."""
