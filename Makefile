@@ -237,7 +237,7 @@ bench: setup $(BENCH_VENV)/.installed $(PACKAGE_VENV)/.installed
 # On a machine with an NVIDIA GPU: the tests that need one, then the benchmark. CUDA is the major version of its driver.
 CUDA ?= 13
 gpu: setup
-	$(INSTALL) '.[cuda$(CUDA)]' nvidia-cuda-nvrtc
+	$(INSTALL) '.[cuda$(CUDA)]'
 	$(BIN)/python -m pytest tests/gpu
 	$(BIN)/python benchmarks/gpu.py --out benchmarks/results/gpu.json
 

@@ -4,6 +4,7 @@
 #include "layout/sampled_layout.hpp"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
@@ -15,6 +16,28 @@
 namespace vicinal {
 
 namespace {
+
+// A Python function of points [pairs, dim] that returns distances and gradients. The points are copies, so that the
+// function may keep or change them.
+class PythonSpace : public SpaceFunction {
+  public:
+    explicit PythonSpace(nb::object function) : function_(std::move(function)) {}
+
+    void evaluate(const float* heads, const float* tails, int pairs, int dim, float* distances,
+                  float* gradients) const override {
+        nb::gil_scoped_acquire gil;
+        const nb::object result = function_(copy(Matrix{heads, pairs, dim}), copy(Matrix{tails, pairs, dim}));
+        const auto [d, gradient] = nb::cast<std::pair<In<float, 1>, In<float, 2>>>(result);
+        require(static_cast<int>(d.shape(0)) == pairs && static_cast<int>(gradient.shape(0)) == pairs &&
+                    static_cast<int>(gradient.shape(1)) == dim,
+                "the function of an output space returned arrays of other shapes");
+        std::copy(d.data(), d.data() + pairs, distances);
+        std::copy(gradient.data(), gradient.data() + pairs * dim, gradients);
+    }
+
+  private:
+    const nb::object function_;
+};
 
 SpaceKind space_of(const std::string& name, const std::vector<float>& values, Size dim) {
     const auto kind = named<SpaceKind>(space_names, name);
@@ -32,6 +55,8 @@ void check_options(const LayoutOptions& options, Size dim) {
     require(options.firings_per_sweep > 0.0 && options.firings_per_sweep <= 1.0,
             "firings_per_sweep must lie in (0, 1]");
     space_of(space_names[static_cast<int>(options.space)], options.space_values, dim);
+    require(options.space != SpaceKind::function || options.space_function != nullptr,
+            "the space 'function' needs its function");
 }
 
 void bind_layout_options(nb::module_& m) {
@@ -50,6 +75,14 @@ void bind_layout_options(nb::module_& m) {
                 self.space_values = std::move(values);
             },
             "name"_a, "values"_a, "dim"_a)
+        .def(
+            "set_space_function",
+            [](LayoutOptions& self, nb::object function) {
+                self.space = SpaceKind::function;
+                self.space_values.clear();
+                self.space_function = std::make_shared<PythonSpace>(std::move(function));
+            },
+            "function"_a)
         .def_rw("negatives", &LayoutOptions::negatives)
         .def_rw("pulls", &LayoutOptions::pulls)
         .def_rw("firings_per_sweep", &LayoutOptions::firings_per_sweep)
@@ -256,6 +289,7 @@ void bind_layout(nb::module_& m) {
             const Matrix from = view(heads), to = view(tails);
             require(from.rows == to.rows && from.cols == to.cols && from.cols >= 1, "heads and tails differ in shape");
             const SpaceKind kind = space_of(name, values, from.cols);
+            require(kind != SpaceKind::function, "the space 'function' has no table");
             auto d2 = make<float>(from.rows);
             auto delta = make<float>(from.rows, from.cols);
             sampled_kernels().space_table({kind, values.data()}, from, to, d2.data(), delta.data());

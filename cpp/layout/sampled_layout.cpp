@@ -183,7 +183,7 @@ void SampledLayout::run_sweeps(Matrix learning_rates, ThreadTeam& team) {
     // Moves of an interrupted sweep are not part of the next one.
     std::fill(negative_moves_.begin(), negative_moves_.end(), 0);
     const TeamScratch scratch(team.size(), most_block_edges_, dim_);
-    const LayoutLaw law{options_.force, {options_.space, options_.space_values.data()}};
+    const LayoutLaw law{options_.force, {options_.space, options_.space_values.data(), options_.space_function.get()}};
     for (Size t = 0; t < learning_rates.rows; ++t) {
         LayoutSweep sweep = sweep_of(options_, sweep_, *learning_rates.row(t));
         sweep.head_rates = learning_rates.cols > 1 ? learning_rates.row(t) : nullptr;
@@ -219,7 +219,7 @@ void SampledLayout::sweep_part(const PartEdges& part, Matrix points, const Layou
     task.negative_keep = negatives.keep;
     task.negative_alias = negatives.alias;
     const TeamScratch scratch(team.size(), most_block_edges(part.indptr, part.rows), points.cols);
-    const LayoutLaw law{options.force, {options.space, options.space_values.data()}};
+    const LayoutLaw law{options.force, {options.space, options.space_values.data(), options.space_function.get()}};
     sampled_kernels().layout_sweep(task, sweep_of(options, sweep, learning_rate), law, scratch.views.data(), team);
 }
 

@@ -5,6 +5,7 @@
 #include "layout/alias_table.hpp"
 #include "layout/density.hpp"
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct LayoutOptions {
     ForceParameters force;
     SpaceKind space = SpaceKind::euclidean;
     std::vector<float> space_values;
+    std::shared_ptr<const SpaceFunction> space_function;
     int negatives = 0;  // per firing edge
     int pulls = 0;      // per firing edge: 2 if the graph is symmetric and tails move too, else 1
     bool update_negatives = false;

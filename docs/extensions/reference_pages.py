@@ -21,6 +21,7 @@ import vicinal
 GROUPS = {
     "estimators": "Estimators",
     "neighbors": "Neighbors",
+    "cluster": "Neighbors",
     "graph": "Graphs",
     "initialize": "First places",
     "layout": "Layouts",
@@ -105,7 +106,7 @@ def write_reference(app: Sphinx) -> None:
         write(folder / f"{stem}.rst", text)
         wanted.add(folder / f"{stem}.rst")
 
-    groups: dict[str, list[str]] = {title: [] for title in (*GROUPS.values(), OTHER_GROUP)}
+    groups: dict[str, list[str]] = {title: [] for title in (*dict.fromkeys(GROUPS.values()), OTHER_GROUP)}
     for name in vicinal.__all__:
         value = getattr(vicinal, name)
         package = value.__module__.split(".")[1]

@@ -47,14 +47,22 @@ _PACKAGES = (
     "backends", "cli", "cluster", "compat", "estimators", "files", "graph", "initialize", "layout", "maps", "neighbors",
     "parametric", "plot", "quality", "runtime", "umap_", "viewer",
 )  # fmt: skip
-_MODULES = {name: name for name in _PACKAGES} | {
-    "losses": "quality.losses",
-    "metrics": "neighbors.metrics",
-    "set_operations": "graph.set_operations",
-    "supervision": "graph.supervision",
-}
+# umap-learn's modules. They can be imported by its names too ("import vicinal.spectral"), as the path below says.
+_COMPAT = ("aligned_umap", "distances", "parametric_umap", "spectral", "utils")
+_MODULES = (
+    {name: name for name in _PACKAGES}
+    | {name: f"compat.{name}" for name in _COMPAT}
+    | {
+        "losses": "quality.losses",
+        "metrics": "neighbors.metrics",
+        "set_operations": "graph.set_operations",
+        "supervision": "graph.supervision",
+    }
+)
 
 __all__ = sorted(_HOME)
+
+__path__.append(f"{__path__[0]}/compat")
 
 if TYPE_CHECKING:
     from vicinal.cluster.search import find_neighbors as find_neighbors
@@ -93,6 +101,8 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module(f"vicinal.{_HOME[name]}"), name)
     if name in _MODULES:
         return importlib.import_module(f"vicinal.{_MODULES[name]}")
+    if name == "load_ParametricUMAP":  # umap-learn has it at this place
+        return importlib.import_module("vicinal.compat.parametric_umap").load_ParametricUMAP
     raise AttributeError(f"module 'vicinal' has no attribute '{name}'")
 
 

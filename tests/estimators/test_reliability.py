@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,8 @@ def test_rows_between_two_clusters_are_less_reliable() -> None:
 
 
 def test_result_has_the_same_bits_for_any_number_of_threads(digits: np.ndarray) -> None:
-    found = [vicinal.UMAP(random_state=0, n_jobs=jobs).fit(digits).reliability_.columns() for jobs in (1, 2, 8)]
+    models = [vicinal.UMAP(random_state=0, n_epochs=40, n_jobs=jobs).fit(digits) for jobs in (1, 2, 8)]
+    found = [model.reliability_.columns() for model in models]
     for name, column in found[0].items():
         assert all(column.tobytes() == other[name].tobytes() for other in found[1:]), name
 
@@ -97,6 +99,9 @@ def test_parametric_map_has_no_stability(digits: np.ndarray) -> None:
     assert np.isnan(found.stability).all()
     assert "no stability" in found.notes[0]
     assert np.isfinite(found.reliability).all()
+    again = pickle.loads(pickle.dumps(model))
+    with pytest.raises(AttributeError, match="does not hold the rows"):
+        _ = again.reliability_
 
 
 def test_composed_map_is_judged_by_its_graph(model: Any, digits: np.ndarray) -> None:
@@ -185,6 +190,12 @@ def test_models_without_a_map_have_none(digits: np.ndarray) -> None:
         _ = vicinal.KNeighborsTransformer().fit(digits).reliability_
 
 
-def test_listing_attributes_measures_nothing(model: Any) -> None:
+def test_listing_attributes_measures_nothing(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def measured(_: Any) -> None:
+        raise AssertionError("measured")
+
+    monkeypatch.setattr("vicinal.estimators.reliability.reliability_of", measured)
+    assert "embedding_" in dir(model)
+    assert "embedding_" in model._repr_html_()
     assert "reliability_" not in dir(model)
     assert "reliability_" in dir(type(model))

@@ -13,7 +13,7 @@ from platforms import ARM64, BUILD, ROOT, Skipped, require, run
 
 FOLDER = BUILD / "arm64-wheel"
 SYSTEM = FOLDER / "root"  # Debian's packages, unpacked, not installed
-PACKAGES = "python3,libpython3-dev"
+PACKAGES = "python3,libpython3-dev,libstdc++6"
 SMOKE = ROOT / "tests" / "smoke"
 PIP = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
 

@@ -79,11 +79,13 @@ segment_means = _core.segment_means
 # only: splitting the sweeps into calls makes no difference, bits are the same at every instruction-set level, and an
 # interrupted call leaves the points of the last complete sweep. SampledLayout: UMAP, LargeVis, densMAP. FullLayout:
 # t-SNE, exact or by a grid. edge_distances: the input distance of every edge, -1 if the table does not have it.
+# space_table: squared distances of pairs of points, and half their gradients.
 # alias_table: the table by which negatives are drawn in proportion to weights, for layouts of other backends.
 LayoutOptions = _core.LayoutOptions
 SampledLayout = _core.SampledLayout
 FullLayout = _core.FullLayout
 edge_distances = _core.edge_distances
+space_table = _core.space_table
 # Consecutive rows of a larger layout: their edges as a sweep reads them, one sweep from a snapshot of all points with
 # the same bits as SampledLayout, and the table by which negatives are drawn in proportion to weights.
 layout_edges = _core.layout_edges

@@ -41,6 +41,10 @@ def find_neighbors(
         A table with the row itself in the first column; the same bits for any ``n_jobs``. Of a Dask array, ``index``
         and ``distance`` are Dask arrays, with the same bits for any chunks and workers.
 
+    See Also
+    --------
+    NeighborIndex : an index that also answers queries.
+
     Examples
     --------
     >>> from vicinal import find_neighbors

@@ -45,7 +45,8 @@ class AlignedUMAP(Estimator):
 
     The other parameters are those of :class:`vicinal.UMAP` in umap-learn's order; most of them may be a list with one
     value per slice. ``n_jobs`` and ``memory_limit`` are additions; ``unique`` has no effect, since equal rows share a
-    place in any case. The same ``random_state`` gives the same bits for any ``n_jobs``.
+    place in any case. The same ``random_state`` gives the same bits for any ``n_jobs``. scikit-learn's
+    ``check_estimator`` does not apply, because ``fit`` takes a list of data sets.
 
     Attributes
     ----------

@@ -90,6 +90,10 @@ def choose(
     Choice
         Fitted models and a table, the best first.
 
+    See Also
+    --------
+    reliability : which points of one map to believe.
+
     Examples
     --------
     >>> import numpy as np, vicinal

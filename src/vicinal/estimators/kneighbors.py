@@ -124,7 +124,7 @@ class KNeighborsTransformer(Estimator):
         method: Any = self.algorithm
         neighbors = data.neighbors(_columns(self.n_neighbors, data.n), method)
         search_graph = fuzzy_graph(neighbors, n_jobs=self._jobs())
-        self._fit_params = self.get_params(deep=False)
+        self._fit_params = self._settings()
         self.neighbors_ = FittedNeighbors(data, neighbors, search_graph)
         return self
 
@@ -234,7 +234,7 @@ class KNeighborsTransformer(Estimator):
 
     def _metric_keywords(self) -> dict[str, Any] | None:
         """Keywords that a matrix of distances has no use for are ignored, as in scikit-learn."""
-        return None if self.metric == PRECOMPUTED else _keywords(self.get_params(deep=False))
+        return None if self.metric == PRECOMPUTED else _keywords(self._settings())
 
     def _listed(self) -> int:
         return int(self._fit_params["n_neighbors"]) + int(self._fit_params["mode"] == "distance")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,5 +71,11 @@ class ParametricMap:
             points.dtype != np.float32 or points.ndim != 2 or points.shape[1] != self.model.shape.n_components
         ):
             raise ValueError(f"embedding_ must have float32 points of {self.model.shape.n_components} components")
-        if points is not None and graph is not None and graph.shape != (len(points), len(points)):
-            raise ValueError(f"graph_ must have {len(points)} rows and columns, got {graph.shape}")
+        # equal rows may share a row of the graph (unique)
+        if points is not None and graph is not None and not graph.shape[0] == graph.shape[1] <= len(points):
+            raise ValueError(f"graph_ must have at most {len(points)} rows and as many columns, got {graph.shape}")
+
+
+def model_file(path: str | os.PathLike[str]) -> Path:
+    """Return the file of a model, given it or its folder: umap-learn saves models in folders."""
+    return Path(path) / "model.vicinal" if Path(path).is_dir() else Path(path)

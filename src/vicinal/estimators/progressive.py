@@ -397,7 +397,7 @@ class ProgressiveUMAP(Estimator):
         return GrowingMap(search, growth_of(self, seed, n_jobs))
 
     def _adopt(self, grown: GrowingMap) -> None:
-        self._fit_params = self.get_params(deep=False)
+        self._fit_params = self._settings()
         self._map = grown
 
     def _placement_seed(self) -> int:

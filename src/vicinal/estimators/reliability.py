@@ -14,7 +14,7 @@ from vicinal.estimators.base import Estimator
 from vicinal.maps.composition import ComposedMap
 from vicinal.maps.fitted import FittedMap
 from vicinal.maps.judging import GHOSTS, JudgedMap, Judgement, judge, of_composed, of_fitted, of_places
-from vicinal.neighbors.metrics import PRECOMPUTED, allows_nan
+from vicinal.neighbors.metrics import PRECOMPUTED, required_finite
 from vicinal.neighbors.rows import as_rows, check_rows
 from vicinal.neighbors.training_data import TrainingData, TrainingDistances, TrainingRows
 from vicinal.quality.reliability import Reliability
@@ -72,6 +72,10 @@ def reliability(
     Reliability
         For :class:`AlignedUMAP`, a list with one for each slice.
 
+    See Also
+    --------
+    choose : compare maps of several parameters.
+
     Examples
     --------
     >>> import numpy as np, vicinal
@@ -127,7 +131,7 @@ def judged_maps(model: Any) -> list[Whole]:
     trained = getattr(fitted, "training", None)
     if trained is not None:
         return [(replace(trained, places=model.embedding_), None, None)]
-    raise ValueError(
+    raise AttributeError(
         f"this {type(model).__name__} does not hold the rows of its map; call reliability(X, model.embedding_)"
     )
 
@@ -174,7 +178,7 @@ def _training_data(X: Any, metric: Any, metric_kwds: dict[str, Any] | None, n_jo
         raise ValueError(f"X must be 2-D, got {rows.ndim} dimensions")
     if isinstance(metric, str) and metric == PRECOMPUTED:
         return TrainingDistances(rows, n_jobs)
-    largest = check_rows(rows, n_jobs, allow_nan=allows_nan(metric))
+    largest = check_rows(rows, n_jobs, finite=required_finite(metric))
     data = TrainingRows(rows, metric, metric_kwds, 0, n_jobs, largest=largest)
     _ = data.index  # checks the metric, and the rows against it
     return data

@@ -7,11 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from vicinal.graph.supervision import Supervision
 from vicinal.initialize.start import INITIALIZER_ALIASES
+from vicinal.layout.forces import Forces
 from vicinal.layout.kernel import Kernel, fit_ab
+from vicinal.layout.output_space import OutputSpace, output_space
 from vicinal.maps.growth import Growth
-from vicinal.maps.recipe import FuzzyAffinity
-from vicinal.neighbors.metrics import PRECOMPUTED, check_metric, is_low_level
+from vicinal.maps.plans import SampledPlan
+from vicinal.maps.recipe import DensityPlan, FuzzyAffinity, Recipe
+from vicinal.neighbors.metrics import PRECOMPUTED
 from vicinal.neighbors.precomputed import neighbors_from_knn
 from vicinal.neighbors.rows import HasRows
 from vicinal.neighbors.table import Neighbors
@@ -26,13 +30,10 @@ def check_curve(model: Any) -> None:
         raise ValueError(f"a and b must be given together, got a={model.a}, b={model.b}")
 
 
-def check_comparison(model: Any) -> None:
-    """Check the parameters that say how rows are compared, against each other."""
-    metric, knn = model.metric, given_knn(model.precomputed_knn)
-    if isinstance(metric, tuple) and not is_low_level(metric):
-        raise TypeError(f"metric must be a name, a function or a scipy.LowLevelCallable, got {metric!r}")
-    check_metric(metric, model.metric_kwds)
-    pairwise = isinstance(metric, str) and metric == PRECOMPUTED
+def check_precomputed(model: Any) -> None:
+    """Check precomputed distances and neighbors against the other parameters."""
+    pairwise = isinstance(model.metric, str) and model.metric == PRECOMPUTED
+    knn = given_knn(model.precomputed_knn)
     if model.unique and (pairwise or knn is not None):
         raise ValueError("unique=True compares rows: it cannot be used with precomputed distances or neighbors")
     if pairwise and knn is not None:
@@ -56,6 +57,46 @@ def affinity_of(model: Any) -> FuzzyAffinity:
 def initializer_of(init: Any) -> str:
     """Return the name of the initializer; an array is used as it is, and "spectral" stands in if it cannot be."""
     return str(INITIALIZER_ALIASES.get(init, init)) if isinstance(init, str) else "spectral"
+
+
+def output_space_of(model: Any) -> OutputSpace:
+    """Return the distance of the map."""
+    return output_space(model.output_metric, model.output_metric_kwds, int(model.n_components))
+
+
+def recipe_of(model: Any, seed: int, n_jobs: int, *, matches_density: bool) -> Recipe:
+    """Return what a fit of UMAP does; ``matches_density`` makes the map's local radii follow the data's."""
+    plan = SampledPlan(
+        Forces(kernel_of(model), space=output_space_of(model)),
+        epoch_stops(model.n_epochs),
+        model.learning_rate,
+        int(model.negative_sample_rate),
+        model.repulsion_strength,
+        bool(model.update_negatives),
+        int(model.transform_seed),
+    )
+    density = None
+    if matches_density or model.output_dens:
+        density = DensityPlan(matches_density, model.dens_lambda, model.dens_frac, model.dens_var_shift)
+    return Recipe(
+        affinity_of(model),
+        plan,
+        int(model.n_components),
+        initializer_of(model.init),
+        search="approximate" if model.force_approximation_algorithm else "auto",
+        supervision=supervision_of(model, seed, n_jobs),
+        density=density,
+        unique=bool(model.unique),
+        record_loss=bool(model.compute_loss),
+        output="graph" if model.transform_mode == "graph" else "embedding",
+    )
+
+
+def supervision_of(model: Any, seed: int, n_jobs: int) -> Supervision:
+    """Return how labels or numbers shape the graph."""
+    k = model.n_neighbors if model.target_n_neighbors == -1 else model.target_n_neighbors
+    keywords = dict(model.target_metric_kwds or {})
+    return Supervision(model.target_metric, keywords, model.target_weight, int(k), seed, n_jobs)
 
 
 def growth_of(model: Any, seed: int, n_jobs: int) -> Growth:

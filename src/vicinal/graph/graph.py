@@ -85,6 +85,18 @@ class Graph(Resident):
         """Return the head of each edge."""
         return np.repeat(np.arange(self.n, dtype=np.int32), np.diff(self.indptr))
 
+    def isolated(self) -> NDArray[np.bool_]:
+        """Return which heads have no edge."""
+        return np.asarray(np.diff(self.indptr) == 0)
+
+    def among(self, rows: NDArray[np.int64]) -> Graph:
+        """Return the graph of some rows of a symmetric graph, which must hold the ends of all edges."""
+        number = np.zeros(self.n, dtype=np.int32)
+        number[rows] = np.arange(len(rows), dtype=np.int32)
+        indptr = np.concatenate([[0], np.cumsum(np.diff(self.indptr)[rows])]).astype(np.int64)
+        graph = Graph(indptr, number[self.indices], self.weights, len(rows), self.rho[rows], self.sigma[rows])
+        return graph.on(self.place)
+
     def relative(self) -> Graph:
         """Return the graph with weights relative to the heaviest edge of each head.
 

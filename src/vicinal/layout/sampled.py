@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from vicinal.backends import backend_of, cpu, resolve_place, say_fallback
 from vicinal.graph.graph import Graph
-from vicinal.layout.density import DensityTerm, Summary
+from vicinal.layout.density import DENSITY_SWEEPS, DensityTerm, Summary
 from vicinal.layout.forces import Forces
 from vicinal.layout.kernel import Kernel
 from vicinal.layout.schedule import Schedule
@@ -37,7 +37,8 @@ class _SampledLayout:
     def __init__(self, engine: Any, shape: tuple[int, ...], forces: Forces, schedule: Schedule, n_jobs: int) -> None:
         self.forces = forces
         self.schedule = schedule
-        self.n_jobs = n_jobs
+        # A Python function can be called by one thread at a time.
+        self.n_jobs = n_jobs if forces.space.function is None else 1
         self._engine = engine
         self._shape = shape
 
@@ -100,7 +101,7 @@ class _SampledLayout:
             density.weight,
             density.variance_shift,
             first * self.schedule.sweeps,
-            self.schedule.sweeps,  # once per epoch: the gradient over all edges costs more than a sweep
+            min(self.schedule.sweeps, DENSITY_SWEEPS),
             None if density.fitted is None else list(density.fitted),
         )
 
@@ -168,10 +169,9 @@ class Layout(_SampledLayout):
     ) -> None:
         if device is not None:
             graph = graph.on(resolve_place(device))
-        if graph.place is not None and density is not None:
-            say_fallback("the layout", "the density term runs there")
-            graph = graph.on(None)
-        places, forces = _as_places(graph, embedding), _as_forces(forces)
+        forces = _as_forces(forces)
+        graph = _placed(graph, "the layout", forces, density)
+        places = _as_places(graph, embedding)
         work = backend_of(graph.place)
         options = layout_options(work, forces, schedule, places.shape[1], seed)
         edges = (graph.array(name) for name in ("indptr", "indices", "weights"))
@@ -226,10 +226,9 @@ class Placement(_SampledLayout):
         negative_weights: NDArray[np.floating] | None = None,
         density: DensityTerm | None = None,
     ) -> None:
-        if graph.place is not None and density is not None:
-            say_fallback("the placement", "the density term runs there")
-            graph = graph.on(None)
-        places, forces = _as_places(graph, embedding), _as_forces(forces)
+        forces = _as_forces(forces)
+        graph = _placed(graph, "the placement", forces, density)
+        places = _as_places(graph, embedding)
         work = backend_of(graph.place)
         options = layout_options(work, forces, schedule, places.shape[1], seed, pulls=PULLS_BIPARTITE)
         engine = work.SampledLayout(
@@ -320,6 +319,14 @@ def check_size(n: int, n_components: int) -> None:
         raise ValueError(f"n_components={n_components} is too large for {n} rows")
 
 
+def _placed(graph: Graph, stage: str, forces: Forces, density: DensityTerm | None) -> Graph:
+    """Return the graph where it lives, or on the CPU if a part of the layout runs only there."""
+    if graph.place is None or (density is None and forces.space.function is None):
+        return graph
+    say_fallback(stage, f"{'a function as output_metric' if density is None else 'the density term'} runs there")
+    return graph.on(None)
+
+
 def _as_forces(forces: Forces | Kernel) -> Forces:
     """Return UMAP's forces for a kernel."""
     return Forces(forces) if isinstance(forces, Kernel) else forces
@@ -331,7 +338,10 @@ def layout_options(
     """Return the options of the backend ``work``."""
     options = work.LayoutOptions()
     options.set_force(forces.kind, forces.kernel.a, forces.kernel.b, schedule.repulsion_strength)
-    options.set_space(forces.space.kind, list(forces.space.values), n_components)
+    if forces.space.function is None:
+        options.set_space(forces.space.kind, list(forces.space.values), n_components)
+    else:
+        options.set_space_function(forces.space.evaluate)
     options.negatives = schedule.negative_sample_rate
     options.pulls = pulls
     options.firings_per_sweep = min(1.0, schedule.firings / schedule.sweeps)

@@ -9,7 +9,7 @@ because the nearest centers of a row do not depend on the other rows of a call.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from vicinal.neighbors.index import NeighborIndex
 from vicinal.neighbors.metrics import Rows, is_sparse
 from vicinal.neighbors.rows import stack_rows
 from vicinal.neighbors.table import Neighbors
-from vicinal.runtime.residence import Resident
+from vicinal.runtime.residence import Place
 
 # Up to WHOLE_ROWS rows are one cell. Beyond, a cell owns about CELL_ROWS rows, fewer if rows are so long that these
 # would take more than CELL_BYTES; visitors come on top.
@@ -197,19 +197,22 @@ def _nearest(
     if count == 1:
         return np.zeros((rows.shape[0], 1), np.int32), np.zeros((rows.shape[0], 1), np.float32)
     index = NeighborIndex.from_checked(centers, metric, metric_kwds=metric_kwds, n_jobs=n_jobs)
-    none = _Edges(np.zeros(count + 1, np.int64), np.empty(0, np.int32))
-    found = index.query(rows, k, none)
+    found = index.query(rows, k, _EdgelessGraph(count))
     return found.index, found.distance
 
 
-@dataclass(frozen=True)
-class _Edges(Resident):
-    """Edges of a graph for a query. A query that compares all rows does not follow any."""
+class _EdgelessGraph:
+    """A graph of ``n`` rows without edges: queries that compare all rows do not follow any."""
 
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
+    place: Place = None
 
-    _resident: ClassVar[tuple[str, ...]] = ("indptr", "indices")
+    def __init__(self, n: int) -> None:
+        self.indptr = np.zeros(n + 1, dtype=np.int64)
+        self.indices = np.empty(0, dtype=np.int32)
+
+    def array(self, name: str) -> Any:
+        """Return ``indptr`` or ``indices``."""
+        return getattr(self, name)
 
 
 def _means(sample: NDArray[np.float32], owner: NDArray[np.int32], before: NDArray[np.float32]) -> NDArray[np.float32]:

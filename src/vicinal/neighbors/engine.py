@@ -136,7 +136,8 @@ class DenseEngine(_Engine):
         if is_low_level(metric.function):
             return cpu.ForeignPairs(prepared, self.rows, metric.function)
         function: Callable[..., float] = partial(metric.function, **metric.keywords)
-        return cpu.PythonPairs(list(prepared), list(self.rows), function)
+        # copies: a function that writes into its arguments must not change the rows of the caller
+        return cpu.PythonPairs(list(prepared.copy()), list(self.rows.copy()), function)
 
 
 class DeviceEngine:

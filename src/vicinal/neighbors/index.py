@@ -6,11 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vicinal.backends import backend_of, say_fallback
 from vicinal.neighbors import policy
 from vicinal.neighbors.engine import DenseEngine, DeviceEngine, SparseEngine
-from vicinal.neighbors.metrics import ALIASES, VECTOR_METRICS, Keywords, Rows, allows_nan, fit_metric, is_sparse
+from vicinal.neighbors.metrics import ALIASES, VECTOR_METRICS, Keywords, Rows, fit_metric, is_sparse, required_finite
 from vicinal.neighbors.policy import Method as Method
 from vicinal.neighbors.policy import SearchOptions
 from vicinal.neighbors.policy import check_method as check_method
@@ -96,7 +97,7 @@ class NeighborIndex:
         if ndim != 2:
             raise ValueError(f"X must be 2-D, got {ndim} dimensions")
         check_room(placed)
-        largest = check_placed_rows(placed, jobs, allow_nan=allows_nan(metric))
+        largest = check_placed_rows(placed, jobs, finite=required_finite(metric))
         self._set(placed, metric, metric_kwds, seed, jobs, largest)
 
     @classmethod
@@ -225,20 +226,13 @@ class NeighborIndex:
         Neighbors
             A table of m rows.
         """
-        queries = as_rows(Q, "Q")
-        n, d = self._source.shape
-        if queries.ndim != 2 or queries.shape[1] != d:
-            raise ValueError(f"queries must have the {d} columns of the rows, got shape {queries.shape}")
-        sparse = not self._source.on_device and is_sparse(self.X)
-        if is_sparse(queries) != sparse:
-            raise TypeError("queries must be sparse if the rows of the index are, and dense if they are dense")
+        n = self._source.shape[0]
         if not 1 <= k <= n:
             raise ValueError(f"k must lie between 1 and the number of rows ({n}), got {k}")
-        largest = check_rows(queries, self.n_jobs, allow_nan=allows_nan(self.metric), name="Q")
-        self._metric.check_domain(queries)
+        queries, largest = self._checked_queries(Q)
         if self._source.on_device and n > self._exact_rows() and self._searches_on_device(k) and len(queries):
             return self._device.query(queries, largest, k, graph)
-        if sparse:
+        if is_sparse(queries):
             exact = self._sparse.additive or n <= policy.EXACT_EVALUATED_ROWS
             prepared = self._sparse.preparation.rows(queries, largest)
             return self._sparse.query(prepared, k, policy.sparse_budget(exact), policy.sparse_pool(k))
@@ -246,6 +240,36 @@ class NeighborIndex:
         if n <= self._exact_rows():
             return self._dense.query_all(prepared, k, pool)
         return self._dense.query_along(prepared, k, pool, graph, policy.QUERY_TREES, share)
+
+    def distances(self, Q: Any) -> NDArray[np.float32]:
+        """Return the distances of rows to all rows of the index, as an array [rows of Q, rows of the index].
+
+        Pairs that cannot be compared are infinitely far apart.
+        """
+        queries, largest = self._checked_queries(Q)
+        n = self._source.shape[0]
+        if is_sparse(queries):
+            prepared = self._sparse.preparation.rows(queries, largest)
+            found = self._sparse.query(prepared, n, policy.sparse_budget(exact=True), n)
+        else:
+            found = self._dense.query_all(self._dense.preparation.rows(queries, largest), n, n)
+        table = np.full((found.n, n), np.inf, dtype=np.float32)
+        there = found.index >= 0
+        table[np.nonzero(there)[0], found.index[there]] = found.distance[there]
+        return table
+
+    def _checked_queries(self, Q: Any) -> tuple[Rows, float]:
+        """Check rows against those of the index; return them and their largest magnitude."""
+        queries = as_rows(Q, "Q")
+        d = self._source.shape[1]
+        if queries.ndim != 2 or queries.shape[1] != d:
+            raise ValueError(f"queries must have the {d} columns of the rows, got shape {queries.shape}")
+        sparse = not self._source.on_device and is_sparse(self.X)
+        if is_sparse(queries) != sparse:
+            raise TypeError("queries must be sparse if the rows of the index are, and dense if they are dense")
+        largest = check_rows(queries, self.n_jobs, finite=required_finite(self.metric), name="Q")
+        self._metric.check_domain(queries)
+        return queries, largest
 
     def is_exact(self, k: int) -> bool:
         """Tell whether ``search(k)`` compares all pairs of rows because that is faster."""

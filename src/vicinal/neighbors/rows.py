@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends import backend_of, cpu, is_on_gpu, resolve_place
-from vicinal.neighbors.metrics import Rows, is_sparse
+from vicinal.neighbors.metrics import Finite, Rows, is_sparse
 from vicinal.runtime.inputs import check_input
 from vicinal.runtime.residence import Place, Resident
 
@@ -70,14 +70,14 @@ def as_placed_rows(X: Any, device: str | None = None, name: str = "X") -> Placed
     return PlacedRows.held(source, {"rows": rows}).on(place)
 
 
-def check_placed_rows(X: HasRows, n_jobs: int = -1, *, allow_nan: bool = False, name: str = "X") -> float:
-    """Check that all values are finite, as ``check_rows`` does, where the rows live."""
-    if X.place is None or allow_nan or "rows" in X.__dict__:
-        return check_rows(X.rows, n_jobs, allow_nan=allow_nan, name=name)
+def check_placed_rows(X: HasRows, n_jobs: int = -1, *, finite: Finite = True, name: str = "X") -> float:
+    """Check the values, as ``check_rows`` does, where the rows live."""
+    if X.place is None or finite is not True or "rows" in X.__dict__:
+        return check_rows(X.rows, n_jobs, finite=finite, name=name)
     rows = X.array("rows")
     largest, bad = backend_of(X.place).scan_rows(rows)
     if bad >= 0:
-        return check_rows(X.rows, n_jobs, allow_nan=allow_nan, name=name)  # raises, with its message
+        return check_rows(X.rows, n_jobs, finite=finite, name=name)  # raises, with its message
     return float(largest)
 
 
@@ -144,8 +144,8 @@ def scan_rows(X: Rows, n_jobs: int = -1, *, allow_nan: bool = False) -> tuple[fl
     return largest, int(np.searchsorted(X.indptr, int(np.argmax(faulty)), side="right")) - 1
 
 
-def check_rows(X: Rows, n_jobs: int = -1, *, allow_nan: bool = False, name: str = "X") -> float:
-    """Check that all values are finite, in one pass over the rows.
+def check_rows(X: Rows, n_jobs: int = -1, *, finite: Finite = True, name: str = "X") -> float:
+    """Check the values, in one pass over the rows.
 
     Parameters
     ----------
@@ -153,8 +153,8 @@ def check_rows(X: Rows, n_jobs: int = -1, *, allow_nan: bool = False, name: str 
         Rows as ``as_rows`` returns them.
     n_jobs : int
         Number of threads, -1 for all processors.
-    allow_nan : bool
-        Whether NaN stands for a missing value.
+    finite : bool or "allow-nan"
+        True requires finite values, "allow-nan" accepts NaN too, False accepts anything.
     name : str
         Name of the argument in the error message.
 
@@ -169,8 +169,9 @@ def check_rows(X: Rows, n_jobs: int = -1, *, allow_nan: bool = False, name: str 
     ValueError
         If a value is infinite or an unexpected NaN. The message names the first such row.
     """
+    allow_nan = finite is not True
     largest, bad = scan_rows(X, n_jobs, allow_nan=allow_nan)
-    if bad >= 0:
+    if bad >= 0 and finite:
         values = X.data[X.indptr[bad] : X.indptr[bad + 1]] if is_sparse(X) else X[bad]
         is_nan = bool(np.isnan(values).any()) and not allow_nan
         what = "NaN" if is_nan else "infinity (inf), or a value too large for float32"

@@ -76,6 +76,12 @@ class Neighbors(Resident):
         some: Any = self.array("distance")[self.place.asarray(rows)]
         return np.asarray(self.place.to_numpy(some))
 
+    def first(self, k: int) -> Neighbors:
+        """Return the table of the first k neighbors of every row."""
+        if k >= self.k:
+            return self
+        return replace(self, index=self.index[:, :k], distance=self.distance[:, :k]).on(self.place)
+
     def within(self, distance: float) -> Neighbors:
         """Return the table without neighbors at or beyond ``distance``."""
         far = self.distance >= distance

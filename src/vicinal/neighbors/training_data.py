@@ -13,14 +13,18 @@ from numpy.typing import NDArray
 
 from vicinal.neighbors.duplicates import DuplicateRows
 from vicinal.neighbors.index import NeighborIndex
-from vicinal.neighbors.metrics import Rows, allows_nan, is_sparse
+from vicinal.neighbors.metrics import Rows, allows_nan, is_sparse, required_finite
 from vicinal.neighbors.online import OnlineNeighbors
 from vicinal.neighbors.policy import Method
 from vicinal.neighbors.precomputed import check_distances, neighbors_from_distances, query_from_distances
 from vicinal.neighbors.rows import HasRows, hash_rows, stack_rows
 from vicinal.neighbors.table import Neighbors, SearchGraph
+from vicinal.neighbors.unrelated import is_bounded, unrelated_distance
 from vicinal.runtime.cached import cached
 from vicinal.runtime.residence import Place
+
+# Stored numbers per row, on average, up to which neighbors are chosen by what they share (graph/shared_neighbors.py).
+SHORT_ROW = 20
 
 
 class TrainingData(Protocol):
@@ -40,6 +44,10 @@ class TrainingData(Protocol):
     def coordinates(self) -> HasRows | None: ...
     @property
     def duplicates(self) -> DuplicateRows: ...
+    @property
+    def unrelated_distance(self) -> float | None: ...
+    @property
+    def prefers_shared(self) -> bool: ...
     def check(self) -> None: ...
     def neighbors(self, k: int, method: Method = "auto", *, known: Neighbors | None = None) -> Neighbors: ...
     def query(self, Q: Rows, k: int, graph: SearchGraph, share: float = 1.0) -> Neighbors: ...
@@ -136,7 +144,22 @@ class TrainingRows(_Rows):
     @property
     def coordinates(self) -> HasRows | None:
         """The rows, if they are dense and have no missing values; otherwise None."""
-        return None if is_sparse(vars(self).get("rows")) or allows_nan(self.metric) else self
+        if is_sparse(vars(self).get("rows")) or allows_nan(self.metric):
+            return None
+        return self if required_finite(self.metric) or np.isfinite(self.rows).all() else None
+
+    @cached
+    def unrelated_distance(self) -> float | None:
+        """The distance of rows that share nothing, from which on rows are no neighbors; None if there is none."""
+        # Rows on a device are fetched only if they must be looked at.
+        return unrelated_distance(self.metric, self.rows) if is_bounded(self.metric) else None
+
+    @property
+    def prefers_shared(self) -> bool:
+        """Whether neighbors are chosen by what they share: short sparse rows, compared by what they have in common."""
+        if self.given is not None or self.unrelated_distance is None or not is_sparse(self.rows):
+            return False
+        return bool(self.rows.nnz <= SHORT_ROW * self.n)
 
     def neighbors(self, k: int, method: Method = "auto", *, known: Neighbors | None = None) -> Neighbors:
         """Return the k nearest rows of every row; a ``given`` table is returned as it is.
@@ -204,6 +227,16 @@ class TrainingDistances(_Rows):
     def coordinates(self) -> None:
         """None: distances have no coordinates."""
         return None
+
+    @property
+    def unrelated_distance(self) -> None:
+        """None: rows that are no neighbors have an infinite distance or none."""
+        return None
+
+    @property
+    def prefers_shared(self) -> bool:
+        """False: distances alone say nothing about what rows share."""
+        return False
 
     def neighbors(self, k: int, method: Method = "auto", *, known: Neighbors | None = None) -> Neighbors:
         """Return the k nearest rows of every row by the matrix; ``method`` and ``known`` make no difference."""

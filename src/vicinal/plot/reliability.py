@@ -8,7 +8,7 @@ import numpy as np
 
 from vicinal.plot.annotations import coordinates
 from vicinal.plot.axes import bare_axes, fit_window
-from vicinal.plot.palette import check_theme
+from vicinal.plot.look import look_of
 from vicinal.plot.points import points
 from vicinal.quality.reliability import Reliability
 
@@ -91,7 +91,7 @@ def torn_edges(
     if isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 0:
         raise ValueError(f"most must be a whole number of at least 0, got {most!r}")
     xy, edges = coordinates(model), _measured(model, found).torn_edges
-    look = check_theme(theme)
+    look = look_of(theme)
     ax = bare_axes(ax, look)
     fit_window(ax, xy)
     name = f"{len(edges):,} torn edges" if title is None else title

@@ -90,7 +90,8 @@ def _is_array_like(value: Any) -> bool:
 
 
 def _is_random_state(value: Any) -> bool:
-    if value is None or isinstance(value, np.random.RandomState):
+    # check_random_state takes the module numpy.random as its global generator
+    if value is None or value is np.random or isinstance(value, np.random.RandomState):
         return True
     return Interval(Integral, 0, 2**32 - 1, closed="both").allows(value)
 
