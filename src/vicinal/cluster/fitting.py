@@ -14,7 +14,7 @@ from vicinal.cluster.engine import Engine, Kept, task
 from vicinal.cluster.fitted import ClusterMap, stacked
 from vicinal.cluster.graph import GraphParts, build_graph, load_graph
 from vicinal.cluster.layout import PartedLayout
-from vicinal.cluster.neighborhoods import check_metric_name, part_count
+from vicinal.cluster.neighborhoods import check_device, check_metric_name, part_count
 from vicinal.cluster.neighbors import NeighborParts, Search, find_neighbors
 from vicinal.cluster.rows import DaskRows
 from vicinal.cluster.start import first_places
@@ -64,6 +64,7 @@ def array_inputs(
     recipe = recipe_of(rows.n)
     metric = parameters["metric"]
     check_recipe(recipe, metric)
+    check_device(parameters.get("device"))
     weight = check_weights(_computed(sample_weight), rows.n)
     if weight is not None and not weight.all():
         raise ValueError(

@@ -62,6 +62,7 @@ class ClusterNeighbors:
 def search_array(X: Any, columns: Callable[[int], int], seed: int, parameters: Mapping[str, Any]) -> ClusterNeighbors:
     """Search the rows of a Dask array; ``columns`` gives the length of the lists for a number of rows."""
     check_metric_name(parameters["metric"])
+    check_device(parameters.get("device"))
     rows = DaskRows.of(X)
     k = columns(rows.n)
     if not 1 <= k <= rows.n:
@@ -77,6 +78,12 @@ def check_metric_name(metric: Any) -> None:
     """Refuse metrics whose cells have no centers."""
     if not isinstance(metric, str) or ALIASES.get(metric, metric) not in CLUSTER_METRICS:
         raise ValueError(f"metric must be one of {sorted(CLUSTER_METRICS)} for a Dask array, got {metric!r}")
+
+
+def check_device(device: Any) -> None:
+    """Refuse a device: tasks run on processors."""
+    if device not in (None, "cpu"):
+        raise ValueError(f"device must be None or 'cpu' for a Dask array, got {device!r}")
 
 
 def part_count(rows: DaskRows, k: int, engine: Engine) -> int:
