@@ -203,10 +203,10 @@ free-threaded:
 	@command -v $(FREE_THREADED) > /dev/null || { echo "skipped: $(FREE_THREADED) is not installed (FREE_THREADED= names another)"; }
 	@if command -v $(FREE_THREADED) > /dev/null; then set -e; \
 	    test -x .venv-free-threaded/bin/python || $(FREE_THREADED) -m venv .venv-free-threaded; \
-	    .venv-free-threaded/bin/python -m pip install --quiet . pytest pytest-timeout joblib starlette uvicorn; \
+	    .venv-free-threaded/bin/python -m pip install --quiet . pytest pytest-timeout joblib; \
 	    .venv-free-threaded/bin/python -W error::RuntimeWarning -c 'import sys, vicinal.umap_; assert not sys._is_gil_enabled()'; \
 	    .venv-free-threaded/bin/python -m pytest tests/estimators/test_concurrency.py tests/runtime/test_cached.py \
-	        tests/estimators/test_forks.py tests/neighbors/test_evaluated_metrics.py; fi
+	        tests/estimators/test_forks.py; fi
 
 $(BENCH_VENV)/.installed: benchmarks/requirements.txt
 	$(PYTHON) -m venv $(BENCH_VENV)
