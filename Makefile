@@ -10,7 +10,7 @@ SOURCES := pyproject.toml constraints.txt CMakeLists.txt $(shell find cpp -type 
 CXX_TESTS := $(patsubst tests/cpp/%.cpp,%,$(wildcard tests/cpp/*_tests.cpp))
 CXX_FILES := $(shell find cpp tests/cpp -name '*.[ch]pp')
 
-.PHONY: demo test bench clients lint format sanitize assertions tsan corrupted fuzz clean setup web browser soak wheel \
+.PHONY: demo test docs docs-quick bench gpu clients lint format sanitize assertions tsan corrupted fuzz clean setup web browser soak wheel \
     portable golden oldest pythons free-threaded
 
 setup: $(VENV)/.installed
@@ -22,8 +22,8 @@ $(VENV)/bin/python:
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 $(VENV)/.installed: $(VENV)/bin/python $(SOURCES)
-	$(INSTALL) '.[app,torch,dev]'
-	@touch $@ $(VENV)/.demo
+	$(INSTALL) '.[app,torch,docs,dev]'
+	@touch $@ $(VENV)/.demo $(VENV)/.docs
 
 # The demo needs no PyTorch and no developer's tools.
 $(VENV)/.demo: $(VENV)/bin/python $(SOURCES)
@@ -35,6 +35,26 @@ demo: $(VENV)/.demo
 
 test: setup browser
 	$(BIN)/python -m pytest
+
+# The site in out/docs, without a network: gallery and notebooks are executed, tests measure the errors of the
+# equations, warnings are errors. docs-quick, in out/docs-quick, executes no gallery and no notebook.
+$(VENV)/.docs: $(VENV)/bin/python $(SOURCES)
+	$(INSTALL) '.[app,torch,docs]'
+	@touch $@ $(VENV)/.demo
+
+EQUATION_ERRORS := build/docs/equation-errors.json
+EQUATION_TESTS := tests/test_reference.py $(addprefix tests/graph/test_,fuzzy.py entropic.py fuzzy_sets.py) \
+    $(addprefix tests/layout/test_,force.py kernel_against_golden.py largevis_against_reference.py density.py \
+    full_against_reference.py sampled_against_reference.py) \
+    $(addsuffix /test_losses_against_reference.py,tests/quality tests/parametric)
+SPHINX := $(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --builder html
+docs: $(VENV)/.docs
+	$(BIN)/python -m pytest -p no:cacheprovider --equation-errors $(EQUATION_ERRORS) $(EQUATION_TESTS)
+	$(SPHINX) --doctree-dir build/docs/full docs out/docs
+	@echo "open out/docs/index.html"
+
+docs-quick: $(VENV)/.docs
+	VICINAL_DOCS=quick $(SPHINX) --doctree-dir build/docs/quick docs out/docs-quick
 
 # Debian's Chromium for tests/viewer/browser, where it may be installed; the tests say so when they are skipped.
 browser:
@@ -213,6 +233,13 @@ clients: $(CLIENTS_VENV)/.installed
 
 bench: setup $(BENCH_VENV)/.installed $(PACKAGE_VENV)/.installed
 	$(BIN)/python benchmarks/run.py all
+
+# On a machine with an NVIDIA GPU: the tests that need one, then the benchmark. CUDA is the major version of its driver.
+CUDA ?= 13
+gpu: setup
+	$(INSTALL) '.[cuda$(CUDA)]'
+	$(BIN)/python -m pytest tests/gpu
+	$(BIN)/python benchmarks/gpu.py --out benchmarks/results/gpu.json
 
 clean:
 	rm -rf build dist out $(VENV) $(BENCH_VENV) $(PACKAGE_VENV) $(CLIENTS_VENV) $(WHEEL_VENV) $(PORTABLE_VENV) $(OLDEST_VENV) .venv-free-threaded .venv-cp* .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -125,12 +125,15 @@ def time_single_rows(model: Any, rows: np.ndarray) -> list[float]:
 
 
 def seeds(job: Job, system: System) -> Report:
-    """Make one map per seed and time each fit; with `warm_rows` after a fit that is not counted."""
+    """Make one map per seed, on the table `neighbors` if given, and time each fit; `warm_rows`: fit these first."""
     system.load()
     data = read_rows(job, 0, job["rows"])
-    options = metric_option(job)
+    options: dict[str, Any] = metric_option(job)
     if "warm_rows" in job:
         system.fit(data[: job["warm_rows"]], job["seeds"][0], **options)
+    if "neighbors" in job:
+        with np.load(job["neighbors"]) as table:
+            options["precomputed_knn"] = (table["index"], table["distance"])
     maps, seconds = [], []
     for seed in job["seeds"]:
         start = perf_counter()

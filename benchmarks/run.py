@@ -1,6 +1,7 @@
 """Run benchmark suites: `python benchmarks/run.py SUITE... [--repeats N] [--size N]`.
 
-SUITE may be `all`, or `optimum`, which stands for all suites whose names begin with it.
+SUITE may be `all`, or `optimum`, which stands for all suites whose names begin with it. `cluster` is not among `all`:
+it needs the extra `cluster` in the environment that runs this program, and a trial run of it has few epochs.
 
 The package is measured in `.venv-package`, which holds it and what it requires, the other libraries in `.venv-bench`,
 made from `requirements.txt` (`make bench` makes both; or see --own-python and --peer-python). Neither has further
@@ -16,16 +17,18 @@ import json
 import sys
 from pathlib import Path
 
+from cluster import SUITES as CLUSTER
 from datasets import CACHE
 from driver import Driver
 from machine import describe_machine, installed_versions
 from optimum import OPTIMUM
+from reliability import RELIABILITY
 from suites import SUITES as OTHERS
 from table import write_table
 
 HERE = Path(__file__).resolve().parent
-SUITES = OTHERS | OPTIMUM
-GROUPS = {"all": list(SUITES), "optimum": list(OPTIMUM)}
+SUITES = OTHERS | OPTIMUM | RELIABILITY | CLUSTER
+GROUPS = {"all": list(OTHERS | OPTIMUM | RELIABILITY), "optimum": list(OPTIMUM)}
 
 
 def parse_arguments() -> argparse.Namespace:

@@ -203,8 +203,8 @@ class SampledLoss:
     def __init__(self, dataset: Dataset) -> None:
         from vicinal import find_neighbors, fit_ab, fuzzy_graph
 
-        neighbors = find_neighbors(dataset.data(), min(15, dataset.rows), metric=dataset.metric)
-        self.graph, self.kernel = fuzzy_graph(neighbors), fit_ab()
+        self.neighbors = find_neighbors(dataset.data(), min(15, dataset.rows), metric=dataset.metric)
+        self.graph, self.kernel = fuzzy_graph(self.neighbors), fit_ab()
 
     def score(self, embedding_file: Path) -> dict[str, float]:
         from vicinal.quality.losses import effective_loss

@@ -73,10 +73,10 @@ class Vicinal(System):
 
         _ = vicinal.UMAP
 
-    def fit(self, data: Any, seed: int | None, metric: str = "euclidean") -> Any:
+    def fit(self, data: Any, seed: int | None, **options: Any) -> Any:
         import vicinal
 
-        return vicinal.UMAP(random_state=seed, n_jobs=-1, metric=metric).fit(data)
+        return vicinal.UMAP(random_state=seed, n_jobs=-1, **options).fit(data)
 
     def stage_times(self, model: Any) -> dict[str, float]:
         return {stage: float(seconds) for stage, seconds in model.stage_times_.items()}
@@ -186,10 +186,10 @@ class UmapLearn(System):
     def load(self) -> None:
         import umap  # noqa: F401
 
-    def fit(self, data: Any, seed: int | None, metric: str = "euclidean") -> Any:
+    def fit(self, data: Any, seed: int | None, **options: Any) -> Any:
         import umap
 
-        return umap.UMAP(random_state=seed, metric=metric).fit(data)
+        return umap.UMAP(random_state=seed, **options).fit(data)
 
     def stages(self, data: np.ndarray, seed: int) -> tuple[dict[str, float], dict[str, np.ndarray]]:
         from umap.spectral import spectral_layout

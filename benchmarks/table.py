@@ -303,6 +303,25 @@ def noise_section(documents: Documents) -> list[str]:
     return ["## Neighbours of noise", "", documents["optimum_noise"]["description"], "", *rows(head, lines)]
 
 
+def reliability_section(documents: Documents) -> list[str]:
+    lines: list[tuple[str, str, str]] = []
+    for r in documents["reliability"]["records"]:
+        where = f"{r['case']} {r['rows']:,}" if r["task"] in ("stability", "cost") else r["case"]
+        if "auc" in r:
+            lines.append((where, "AUC of 1 - reliability, planted rows", ", ".join(f"{auc:.3f}" for auc in r["auc"])))
+        if "labels" in r:
+            lines.append((where, "rows called trustworthy", f"{r['labels']['trustworthy']:.1%}"))
+        if "ghosts_reseeded" in r:
+            lines.append((where, "spread of ghosts and of 10 reseeded fits, Spearman", f"{r['ghosts_reseeded']:.3f}"))
+            lines.append((where, "the same between 5 and 5 other reseeded fits", f"{r['reseeded_reseeded']:.3f}"))
+        if "everything" in r:
+            lines.append((where, "ghosts / layout, processor time", f"{r['ghosts'] / r['layout']:.2f}"))
+            lines.append((where, "everything / fit, processor time", f"{r['everything'] / r['fit']:.2f}"))
+            lines.append((where, "peak memory / that of the fit", f"{r['peak_bytes'] / r['fit_peak_bytes']:.2f}"))
+    head = ("data", "measure", "value")
+    return ["## Reliability", "", documents["reliability"]["description"], "", *rows(head, lines)]
+
+
 SECTIONS = {
     "iris": process_section("iris", "Starting"),
     "fresh": process_section("fresh", "Fresh process"),
@@ -322,6 +341,7 @@ SECTIONS = {
     "optimum_order": order_section,
     "optimum_start": start_section,
     "optimum_noise": noise_section,
+    "reliability": reliability_section,
 }
 
 

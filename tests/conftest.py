@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import measured
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -16,6 +17,16 @@ import vicinal
 GOLDEN = Path(__file__).parent / "golden"
 
 Rows = NDArray[np.float32]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--equation-errors", metavar="FILE", help="write the errors against the survey's equations")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    path = session.config.getoption("--equation-errors")
+    if path:
+        measured.write_errors(Path(path))
 
 
 @pytest.fixture(scope="session")

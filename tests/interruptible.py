@@ -229,6 +229,18 @@ def quality_by_another_metric() -> Work:
 
 
 @stage
+def reliability_of_a_large_map() -> Work:
+    X, where = rows(100_000, 8), places(100_000)
+    return lambda: vicinal.reliability(X, where, others=[where[::-1]] * 20, null=False)
+
+
+@stage
+def ghosts() -> Work:
+    model = vicinal.UMAP(n_epochs=5, init="random", random_state=0).fit(rows(3_000, 20))
+    return lambda: vicinal.reliability(model, ghosts=100_000, null=False)
+
+
+@stage
 def inverse_transform() -> Work:
     model = vicinal.UMAP(n_epochs=1, init="random", random_state=0).fit(rows(3_000, 400))
     return lambda: model.inverse_transform(np.repeat(places(10_000), 3, axis=0))

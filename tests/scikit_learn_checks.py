@@ -1,4 +1,4 @@
-"""Checks of scikit-learn that do not apply to a map of weighted rows, with the reason."""
+"""Estimators and checks of scikit-learn that are exceptions, with the reason; docs/guides/guarantees.md lists them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ STOCHASTIC = "a map is random: weights are equivalent to repeated rows on averag
 WEIGHT_CHECKS = {
     "check_sample_weight_equivalence_on_dense_data": STOCHASTIC,
     "check_sample_weight_equivalence_on_sparse_data": STOCHASTIC,
+}
+# Estimators to which check_estimator does not apply.
+UNCHECKED = {
+    "AlignedUMAP": "fit takes a list of data sets",
+    "ComposedUMAP": "it is made from fitted models",
 }
 
 

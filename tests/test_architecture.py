@@ -14,7 +14,10 @@ PACKAGE = ROOT / "src" / "vicinal"
 MOST_LINES = 450
 
 # Data flows in this order; a package imports itself and earlier ones.
-ORDER = ["runtime", "backends", "neighbors", "graph", "initialize", "layout", "quality", "maps", "files", "estimators"]
+ORDER = [
+    "runtime", "backends", "neighbors", "graph", "initialize", "layout", "quality", "maps", "cluster", "files",
+    "estimators",
+]  # fmt: skip
 # Beside that order: what each of these packages may import besides itself.
 BESIDE = {
     "backends": {"runtime"},

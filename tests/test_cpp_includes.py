@@ -9,8 +9,9 @@ import pytest
 
 CPP = Path(__file__).parents[1] / "cpp"
 # A folder may include itself and the folders before it.
-STAGES = ["base", "neighbors", "graph", "initialize", "layout", "losses", "bindings"]
+STAGES = ["base", "neighbors", "graph", "initialize", "layout", "losses", "nvrtc", "cuda", "bindings"]
 GENERATED = {"base/level_list.hpp"}  # written by CMake
+HOST_TESTS = '#include "host_launch.hpp"'  # of tests/gpu: kernels compiled for the host
 
 
 def wrong_includes(source: str, folder: str) -> list[str]:
@@ -20,7 +21,7 @@ def wrong_includes(source: str, folder: str) -> list[str]:
     for line in source.splitlines():
         if not re.match(r"\s*#\s*include\b", line):
             continue
-        if re.fullmatch(r"\s*#\s*include <[\w./]+>.*", line):
+        if re.fullmatch(r"\s*#\s*include <[\w./]+>.*", line) or line == HOST_TESTS:
             continue
         match = re.fullmatch(r'\s*#\s*include "(\w+)/([\w.]+)".*', line)
         path = f"{match[1]}/{match[2]}" if match else ""
@@ -38,7 +39,7 @@ def test_every_file_lies_in_a_stage() -> None:
 def test_includes_lead_to_the_same_or_an_earlier_stage() -> None:
     wrong = {
         str(path.relative_to(CPP)): found
-        for path in sorted(CPP.glob("*/*.[ch]pp"))
+        for path in sorted([*CPP.glob("*/*.[ch]pp"), *CPP.glob("*/*.cu"), *CPP.glob("nvrtc/*")])
         if (found := wrong_includes(path.read_text(), path.parent.name))
     }
     assert wrong == {}

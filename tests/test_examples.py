@@ -22,6 +22,8 @@ MODULES = sorted(
 def test_examples_of_a_module_run(name: str) -> None:
     if name.startswith("vicinal.parametric") or name == "vicinal.estimators.parametric":
         pytest.importorskip("torch")
-    result = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
+    result = doctest.testmod(
+        importlib.import_module(name), optionflags=doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
+    )
     assert result.attempted > 0
     assert result.failed == 0

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import reference
+from measured import assert_equation
 
 GOLDEN = Path(__file__).parent / "golden"
 GRAPHS = ("iris", "digits", "repeated")
@@ -62,12 +63,14 @@ def test_repel_gradient_without_eps_is_the_derivative_of_its_cost(a: float, b: f
 @pytest.mark.parametrize(("a", "b"), KERNELS)
 def test_gradients_equal_those_of_the_chain_rule(a: float, b: float) -> None:
     for head, tail in random_pairs(3):
-        np.testing.assert_allclose(
+        assert_equation(
+            "14",
             reference.attract_gradient(head, tail, a, b),
             reference.attract_gradient_by_chain_rule(head, tail, a, b),
             rtol=1e-12,
         )
-        np.testing.assert_allclose(
+        assert_equation(
+            "15",
             reference.repel_gradient(head, tail, a, b, eps=0.0),
             reference.repel_gradient_by_chain_rule(head, tail, a, b),
             rtol=1e-9,
@@ -363,3 +366,16 @@ def test_row_owned_epoch_equals_a_step_computed_by_hand() -> None:
 def test_learning_rate_falls_linearly() -> None:
     rates = [reference.learning_rate_after(epoch, 4) for epoch in range(5)]
     assert rates == [1.0, 0.75, 0.5, 0.25, 0.0]
+
+
+@pytest.mark.parametrize("beta", [0.4, 1.0, 2.5])
+def test_a_power_law_of_the_radii_has_correlation_one(beta: float) -> None:
+    """Eq. 32: R_q = alpha R_p^beta makes the logarithms affine, which is what eq. 33 measures."""
+    rng = np.random.default_rng(4)
+    r_p = np.log(rng.uniform(0.1, 5.0, size=200))
+    r_q = np.log(1.7 * np.exp(r_p) ** beta)
+    assert_equation("32", r_q, beta * r_p + np.log(1.7), rtol=1e-9, atol=1e-12)
+    assert reference.correlation(r_q, r_p, 0.0) == pytest.approx(1.0, abs=1e-12)
+    noisy = r_q + rng.normal(size=200)
+    slope = np.polyfit(r_p, noisy, 1)[0]
+    assert reference.correlation(noisy, r_p, 0.0) == pytest.approx(slope * r_p.std() / noisy.std(), rel=1e-9)

@@ -3,10 +3,19 @@
 // that the extensions lack (gather, high half of a product, mask to bits) use an intrinsic if there is one, otherwise
 // a loop over the lanes.
 //
-// Everything is in the level's own namespace, so the linker cannot mix code of different levels.
+// Everything is in the level's own namespace, so the linker cannot mix code of different levels. A GPU is one more
+// level, with vectors of one lane (VICINAL_ONE_LANE, one_lane.hpp).
 #pragma once
 
 #include "base/types.hpp"
+
+#ifndef VICINAL_LEVEL
+#error "VICINAL_LEVEL names the instruction-set level this file is compiled for"
+#endif
+
+#if defined(VICINAL_ONE_LANE)
+#include "base/one_lane.hpp"
+#else
 
 #include <bit>
 #include <cstring>
@@ -15,10 +24,6 @@
 #include <immintrin.h>
 #elif defined(__aarch64__)
 #include <arm_neon.h>
-#endif
-
-#ifndef VICINAL_LEVEL
-#error "VICINAL_LEVEL names the instruction-set level this file is compiled for"
 #endif
 
 namespace vicinal::VICINAL_LEVEL {
@@ -211,6 +216,14 @@ VICINAL_INLINE UInt multiply_high(UInt x, std::uint32_t n) {
 #endif
 }
 
+VICINAL_INLINE Float to_float(Int x) { return __builtin_convertvector(x, Float); }
+
+}  // namespace vicinal::VICINAL_LEVEL
+
+#endif  // VICINAL_ONE_LANE
+
+namespace vicinal::VICINAL_LEVEL {
+
 // log2 for positive, normal x: exponent plus a minimax polynomial of the mantissa in [sqrt(1/2), sqrt(2));
 // relative error of the mantissa part 1.1e-6.
 VICINAL_INLINE Float log2(Float x) {
@@ -224,7 +237,7 @@ VICINAL_INLINE Float log2(Float x) {
     p = p * t + 0.48062676191329956f;
     p = p * t - 0.7213636040687561f;
     p = p * t + 1.442696452140808f;
-    return __builtin_convertvector(exponent, Float) + p * t;
+    return to_float(exponent) + p * t;
 }
 
 // 2^x, with x clamped to [-126, 126]; relative error 7.5e-8 plus that of x.

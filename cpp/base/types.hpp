@@ -4,10 +4,16 @@
 #include <cstddef>
 #include <cstdint>
 
-#if defined(__GNUC__) || defined(__clang__)
+#if defined(__CUDACC_RTC__)
+#define VICINAL_INLINE __forceinline__
+#define VICINAL_UNROLL _Pragma("unroll")
+#elif defined(__GNUC__) || defined(__clang__)
 #define VICINAL_INLINE inline __attribute__((always_inline))
 #else
 #error "vicinal needs GCC's or Clang's vector extensions"
+#endif
+#ifndef VICINAL_UNROLL
+#define VICINAL_UNROLL  // of a loop that a GPU's compiler is told to unroll
 #endif
 
 namespace vicinal {

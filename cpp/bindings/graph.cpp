@@ -5,7 +5,10 @@
 #include "graph/perplexity.hpp"
 #include "graph/smooth_knn.hpp"
 
+#include <nanobind/stl/optional.h>
+
 #include <algorithm>
+#include <optional>
 #include <type_traits>
 
 namespace vicinal {
@@ -83,6 +86,20 @@ void bind_tables(nb::module_& m) {
             return symmetrize(index, membership, Mean{}, n_jobs);
         },
         "index"_a, "membership"_a, "n_jobs"_a);
+
+    m.def(
+        "join_directions",
+        [](In<Size, 1> from_indptr, In<Index, 1> from_indices, In<float, 1> from_weights, In<Size, 1> to_indptr,
+           In<Index, 1> to_indices, In<float, 1> to_weights, std::optional<float> mix, int n_jobs) {
+            const Csr from = view(from_indptr, from_indices, from_weights);
+            const Csr to = view(to_indptr, to_indices, to_weights);
+            require(from.rows == to.rows, "both directions must have the same rows");
+            return own_graph(run(n_jobs, [&](ThreadTeam& team) {
+                return mix ? join_directions(from, to, FuzzyMix{*mix}, team) : join_directions(from, to, Mean{}, team);
+            }));
+        },
+        "from_indptr"_a, "from_indices"_a, "from_weights"_a, "to_indptr"_a, "to_indices"_a, "to_weights"_a,
+        "mix"_a.none(), "n_jobs"_a);
 }
 
 void bind_growing_graph(nb::module_& m) {

@@ -4,6 +4,7 @@
 #include "layout/sampled_layout.hpp"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
@@ -15,6 +16,28 @@
 namespace vicinal {
 
 namespace {
+
+// A Python function of points [pairs, dim] that returns distances and gradients. The points are copies, so that the
+// function may keep or change them.
+class PythonSpace : public SpaceFunction {
+  public:
+    explicit PythonSpace(nb::object function) : function_(std::move(function)) {}
+
+    void evaluate(const float* heads, const float* tails, int pairs, int dim, float* distances,
+                  float* gradients) const override {
+        nb::gil_scoped_acquire gil;
+        const nb::object result = function_(copy(Matrix{heads, pairs, dim}), copy(Matrix{tails, pairs, dim}));
+        const auto [d, gradient] = nb::cast<std::pair<In<float, 1>, In<float, 2>>>(result);
+        require(static_cast<int>(d.shape(0)) == pairs && static_cast<int>(gradient.shape(0)) == pairs &&
+                    static_cast<int>(gradient.shape(1)) == dim,
+                "the function of an output space returned arrays of other shapes");
+        std::copy(d.data(), d.data() + pairs, distances);
+        std::copy(gradient.data(), gradient.data() + pairs * dim, gradients);
+    }
+
+  private:
+    const nb::object function_;
+};
 
 SpaceKind space_of(const std::string& name, const std::vector<float>& values, Size dim) {
     const auto kind = named<SpaceKind>(space_names, name);
@@ -32,6 +55,8 @@ void check_options(const LayoutOptions& options, Size dim) {
     require(options.firings_per_sweep > 0.0 && options.firings_per_sweep <= 1.0,
             "firings_per_sweep must lie in (0, 1]");
     space_of(space_names[static_cast<int>(options.space)], options.space_values, dim);
+    require(options.space != SpaceKind::function || options.space_function != nullptr,
+            "the space 'function' needs its function");
 }
 
 void bind_layout_options(nb::module_& m) {
@@ -50,18 +75,90 @@ void bind_layout_options(nb::module_& m) {
                 self.space_values = std::move(values);
             },
             "name"_a, "values"_a, "dim"_a)
+        .def(
+            "set_space_function",
+            [](LayoutOptions& self, nb::object function) {
+                self.space = SpaceKind::function;
+                self.space_values.clear();
+                self.space_function = std::make_shared<PythonSpace>(std::move(function));
+            },
+            "function"_a)
         .def_rw("negatives", &LayoutOptions::negatives)
         .def_rw("pulls", &LayoutOptions::pulls)
         .def_rw("firings_per_sweep", &LayoutOptions::firings_per_sweep)
         .def_rw("update_negatives", &LayoutOptions::update_negatives)
         .def_rw("seed", &LayoutOptions::seed)
-        .def_rw("first_sweep", &LayoutOptions::first_sweep);
+        .def_rw("first_sweep", &LayoutOptions::first_sweep)
+        .def_rw("heaviest", &LayoutOptions::heaviest);
+}
+
+// A part of a layout: what a cluster's worker holds and does.
+void bind_layout_part(nb::module_& m) {
+    m.def(
+        "layout_edges",
+        [](In<Size, 1> indptr, In<Index, 1> indices, In<float, 1> weights, Size first_row, Size n, Size dim,
+           const LayoutOptions& options, int n_jobs) {
+            const Csr edges = view(indptr, indices, weights);
+            require(first_row >= 0 && first_row + edges.rows <= n, "the part has rows that do not exist");
+            require(options.heaviest > 0.0f, "heaviest must be the weight of the heaviest edge of all parts");
+            check_options(options, dim);
+            std::vector<Index> head_row(static_cast<std::size_t>(edges.rows));
+            for (Size i = 0; i < edges.rows; ++i) head_row[i] = static_cast<Index>(first_row + i);
+            const SampledLayout layout = run(n_jobs, [&](ThreadTeam& team) {
+                return SampledLayout::in_place(edges, nullptr, n, dim, options, head_row.data(), team);
+            });
+            auto tails = layout.tails();
+            auto rate = layout.rate(), phase = layout.phase();
+            return nb::make_tuple(own(std::move(tails)), own(std::move(rate)), own(std::move(phase)));
+        },
+        "indptr"_a, "indices"_a, "weights"_a, "first_row"_a, "n"_a, "dim"_a, "options"_a, "n_jobs"_a);
+
+    m.def(
+        "sweep_part",
+        [](In<Size, 1> indptr, In<Index, 1> tails, In<std::uint32_t, 1> rate, In<std::uint32_t, 1> phase,
+           Size first_row, In<float, 2> points, const LayoutOptions& options, Size sweep, float learning_rate,
+           std::optional<In<std::uint32_t, 1>> keep, std::optional<In<Index, 1>> alias, int n_jobs) {
+            const Matrix places = view(points);
+            const auto rows = static_cast<Size>(indptr.shape(0)) - 1;
+            require(rows >= 0 && first_row >= 0 && first_row + rows <= places.rows,
+                    "the part has rows that do not exist");
+            const auto slots = static_cast<std::size_t>(indptr.data()[rows] + most_lanes);
+            require(tails.shape(0) == slots && rate.shape(0) == slots && phase.shape(0) == slots,
+                    "the edges do not fit together");
+            for (Size i = 0; i < rows; ++i)
+                require(indptr.data()[i] <= indptr.data()[i + 1], "indptr must not decrease");
+            require(keep.has_value() == alias.has_value(), "keep and alias belong together");
+            require(!keep || (static_cast<Size>(keep->shape(0)) == places.rows &&
+                              static_cast<Size>(alias->shape(0)) == places.rows),
+                    "keep and alias have the wrong length");
+            require(!options.update_negatives, "negatives cannot move if only some points do");
+            check_options(options, places.cols);
+            auto out = make<float>(rows, places.cols);
+            const PartEdges part{indptr.data(), tails.data(), rate.data(), phase.data(), first_row, rows};
+            const NegativeTable negatives{keep ? keep->data() : nullptr, alias ? alias->data() : nullptr};
+            run(n_jobs, [&](ThreadTeam& team) {
+                SampledLayout::sweep_part(part, places, options, sweep, learning_rate, negatives, out.data(), team);
+                return 0;
+            });
+            return out;
+        },
+        "indptr"_a, "tails"_a, "rate"_a, "phase"_a, "first_row"_a, "points"_a, "options"_a, "sweep"_a,
+        "learning_rate"_a, "keep"_a.none(), "alias"_a.none(), "n_jobs"_a);
+
+    m.def(
+        "alias_table",
+        [](In<float, 1> weights) {
+            AliasTable table(weights.data(), static_cast<Size>(weights.shape(0)));
+            return nb::make_tuple(own(std::move(table.keep)), own(std::move(table.alias)));
+        },
+        "weights"_a);
 }
 
 }  // namespace
 
 void bind_layout(nb::module_& m) {
     bind_layout_options(m);
+    bind_layout_part(m);
     nb::class_<SampledLayout>(m, "SampledLayout")
         .def(
             "__init__",
@@ -192,6 +289,7 @@ void bind_layout(nb::module_& m) {
             const Matrix from = view(heads), to = view(tails);
             require(from.rows == to.rows && from.cols == to.cols && from.cols >= 1, "heads and tails differ in shape");
             const SpaceKind kind = space_of(name, values, from.cols);
+            require(kind != SpaceKind::function, "the space 'function' has no table");
             auto d2 = make<float>(from.rows);
             auto delta = make<float>(from.rows, from.cols);
             sampled_kernels().space_table({kind, values.data()}, from, to, d2.data(), delta.data());

@@ -16,7 +16,8 @@ namespace vicinal {
 
 namespace {
 
-// A Python function of two rows; it is called by one thread only.
+// A Python function of two rows, which returns their distance, or a pair of the distance and its gradient. It is called
+// by one thread only.
 class PythonPairs : public PairMetric {
   public:
     PythonPairs(nb::list heads, nb::list tails, nb::object function)
@@ -24,7 +25,8 @@ class PythonPairs : public PairMetric {
 
     float rank(Size head, Size tail) const override {
         nb::gil_scoped_acquire gil;
-        const nb::object value = function_(heads_[head], tails_[tail]);
+        nb::object value = function_(heads_[head], tails_[tail]);
+        if (nb::isinstance<nb::tuple>(value) && nb::len(value) == 2) value = value[0];
         const double number = PyFloat_AsDouble(value.ptr());
         if (PyErr_Occurred() != nullptr) throw nb::python_error();
         return checked_rank(number, head, tail);

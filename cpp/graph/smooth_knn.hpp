@@ -1,19 +1,10 @@
-// rho, sigma and memberships of a neighbor table (survey eq. 1-3), with umap-learn's conventions.
-//
-//   p_{j|i} = exp(-(d_ij - rho_i) / sigma_i), 1 inside rho_i                                     (eq. 1)
-//   rho_i   = distance to the nearest neighbor at positive distance; with local_connectivity c the
-//             c-th one, linearly interpolated                                                    (eq. 2)
-//   sigma_i : sum over the k-1 neighbors other than i itself of p_{j|i} = log2(k)                (eq. 3)
-//
-// The survey's sum runs over k neighbors; here k counts the row itself, so the sum has k-1 terms. sigma solves the
-// equation to a tolerance of 1e-5 in the sum and is at least 1e-3 of the mean distance.
+// rho, sigma and memberships of all rows of a neighbor table (survey eq. 1-3); smooth_knn_row.hpp has the formulas.
 #pragma once
 
 #include "base/parallel.hpp"
+#include "graph/smooth_knn_row.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace vicinal {
 
@@ -26,116 +17,37 @@ struct SmoothKnnOptions {
     bool independent_rows;
 };
 
-constexpr double sigma_tolerance = 1e-5;
-constexpr int most_iterations = 64;
-constexpr double smallest_sigma = 1e-3;  // times the mean distance
-
 class SmoothKnn {
   public:
     SmoothKnn(const float* distance, Size rows, Size columns, const SmoothKnnOptions& options)
         : distance_(distance), rows_(rows), columns_(columns), options_(options) {}
 
     void run(float* rho, float* sigma, ThreadTeam& team) const {
-        const double mean_all = mean(distance_, rows_ * columns_);
+        const double mean_all = SmoothKnnRow::mean_distance(distance_, rows_ * columns_);
         const double target = std::log2(options_.k) * options_.bandwidth;
         team.parallel_for(rows_, 512, [&](Size begin, Size end, int) {
             for (Size i = begin; i < end; ++i) {
-                const float* d = distance_ + i * columns_;
-                rho[i] = local_rho(d);
-                const double scale = rho[i] > 0.0f || options_.independent_rows ? mean(d, columns_) : mean_all;
-                sigma[i] = static_cast<float>(std::max(solve(d, rho[i], target), smallest_sigma * scale));
+                const SmoothKnnRow row(distance_ + i * columns_, columns_);
+                rho[i] = row.rho(options_.local_connectivity);
+                sigma[i] =
+                    row.sigma(rho[i], target, rho[i] > 0.0f || options_.independent_rows ? row.mean() : mean_all);
             }
         });
     }
 
   private:
-    // Missing neighbors (infinite distance) are ignored.
-    static double mean(const float* d, Size n) {
-        double sum = 0.0;
-        Size count = 0;
-        for (Size e = 0; e < n; ++e)
-            if (std::isfinite(d[e])) {
-                sum += d[e];
-                ++count;
-            }
-        return count > 0 ? sum / static_cast<double>(count) : 0.0;
-    }
-
-    float local_rho(const float* d) const {
-        Size first = 0, last = columns_;
-        while (first < columns_ && !(d[first] > 0.0f)) ++first;
-        while (last > first && !std::isfinite(d[last - 1])) --last;
-        const Size positive = last - first;
-        if (positive == 0) return 0.0f;
-        if (static_cast<double>(positive) < options_.local_connectivity) return d[last - 1];
-        const auto whole = static_cast<Size>(std::floor(options_.local_connectivity));
-        const double part = options_.local_connectivity - static_cast<double>(whole);
-        if (whole == 0) return static_cast<float>(part * d[first]);
-        const float* at = d + first + whole - 1;
-        if (part <= sigma_tolerance) return *at;
-        return static_cast<float>(*at + part * (static_cast<double>(at[1]) - *at));
-    }
-
-    // Newton's method in 1/sigma, in which the sum is convex. A step that leaves the bracket is replaced by bisection,
-    // or by doubling as long as there is no upper bound.
-    double solve(const float* d, float rho, double target) const {
-        double low = 0.0, high = std::numeric_limits<double>::infinity(), sigma = first_guess(d, rho, target);
-        for (int t = 0; t < most_iterations; ++t) {
-            double sum = 0.0, slope = 0.0;  // d sum / d(1/sigma), negated
-            for (Size j = 1; j < columns_; ++j) {
-                const double beyond = static_cast<double>(d[j]) - rho;
-                if (!(beyond > 0.0)) {
-                    sum += 1.0;
-                } else if (std::isfinite(beyond)) {
-                    const double p = std::exp(-beyond / sigma);
-                    sum += p;
-                    slope += beyond * p;
-                }
-            }
-            if (std::fabs(sum - target) < sigma_tolerance) break;
-            (sum > target ? high : low) = sigma;
-            const double step = 1.0 / (1.0 / sigma + (sum - target) / slope);
-            if (step > low && step < high)
-                sigma = step;
-            else
-                sigma = std::isinf(high) ? sigma * 2.0 : (low + high) / 2.0;
-        }
-        return sigma;
-    }
-
-    // The solution if all neighbors were at their mean distance.
-    double first_guess(const float* d, float rho, double target) const {
-        double sum = 0.0;
-        Size count = 0;
-        for (Size j = 1; j < columns_; ++j)
-            if (std::isfinite(d[j])) {
-                sum += std::max(static_cast<double>(d[j]) - rho, 0.0);
-                ++count;
-            }
-        const double n = static_cast<double>(count), guess = sum / n / std::log(n / target);
-        return guess > 0.0 && std::isfinite(guess) ? guess : 1.0;
-    }
-
     const float* distance_;
     Size rows_, columns_;
     SmoothKnnOptions options_;
 };
 
-// Eq. 1 for the whole table. A row is not its own neighbor, unless the table is bipartite: then its index refers to
-// another row.
+// Eq. 1 for the whole table.
 inline void memberships(const NeighborTable& table, const float* rho, const float* sigma, bool bipartite, float* out,
                         ThreadTeam& team) {
     team.parallel_for(table.rows, 1024, [&](Size begin, Size end, int) {
         for (Size i = begin; i < end; ++i)
-            for (Size e = i * table.k; e < (i + 1) * table.k; ++e) {
-                const double beyond = static_cast<double>(table.distance[e]) - rho[i];
-                if (table.index[e] < 0 || (!bipartite && table.index[e] == i))
-                    out[e] = 0.0f;
-                else if (beyond <= 0.0 || sigma[i] == 0.0f)
-                    out[e] = 1.0f;
-                else
-                    out[e] = static_cast<float>(std::exp(-beyond / sigma[i]));
-            }
+            for (Size e = i * table.k; e < (i + 1) * table.k; ++e)
+                out[e] = membership(table.index[e], table.distance[e], i, rho[i], sigma[i], bipartite);
     });
 }
 

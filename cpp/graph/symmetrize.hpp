@@ -1,11 +1,8 @@
-// Combines directed memberships into one symmetric graph. The rule for a pair is one of
-//
-//   FuzzyMix  p_ij = mix * (p_{j|i} + p_{i|j} - p_{j|i} p_{i|j}) + (1 - mix) * p_{j|i} p_{i|j}    (survey eq. 4),
-//             mix = 1 is the fuzzy union, mix = 0 the fuzzy intersection;
-//   Mean      p_ij = (p_{j|i} + p_{i|j}) / 2                                                      (eq. 19 times n).
+// Combines directed memberships into one symmetric graph, by a rule of merge_directions.hpp.
 #pragma once
 
 #include "base/parallel.hpp"
+#include "graph/merge_directions.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -18,36 +15,34 @@ struct OwnedCsr {
     std::vector<float> weights;
 };
 
-struct FuzzyMix {
-    float mix;
-    float operator()(float p, float q) const {
-        const float product = p * q;
-        return mix * (p + q - product) + (1.0f - mix) * product;
-    }
-};
-
-struct Mean {
-    float operator()(float p, float q) const { return 0.5f * (p + q); }
-};
-
-struct DirectedEdge {
-    Index to;
-    float p;
-};
-
-// Calls emit(j, w) for every edge of one row. [x, x_end) are the edges from the row, [y, y_end) those to it, both in
-// ascending order.
-template <class Combine, class Emit>
-void merge_directions(const DirectedEdge* x, const DirectedEdge* x_end, const DirectedEdge* y,
-                      const DirectedEdge* y_end, const Combine& combine, const Emit& emit) {
-    while (x != x_end || y != y_end) {
-        const bool take_x = y == y_end || (x != x_end && x->to <= y->to);
-        const bool take_y = x == x_end || (y != y_end && y->to <= x->to);
-        const Index j = take_x ? x->to : y->to;
-        const float p = take_x ? (x++)->p : 0.0f, q = take_y ? (y++)->p : 0.0f;
-        const float w = combine(p, q);
-        if (w > 0.0f) emit(j, w);
-    }
+// The edges of consecutive rows from both directions: `from` lists the edges of each row, `to` those that lead to it,
+// both with ascending indices. The same edges as a Symmetrizer finds in a table of all rows.
+template <class Combine>
+OwnedCsr join_directions(const Csr& from, const Csr& to, const Combine& combine, ThreadTeam& team) {
+    OwnedCsr out;
+    out.indptr.assign(static_cast<std::size_t>(from.rows + 1), 0);
+    const auto merge = [&](Size i, const auto& emit) {
+        std::vector<DirectedEdge> x, y;
+        for (Size e = from.indptr[i]; e < from.indptr[i + 1]; ++e) x.push_back({from.indices[e], from.weights[e]});
+        for (Size e = to.indptr[i]; e < to.indptr[i + 1]; ++e) y.push_back({to.indices[e], to.weights[e]});
+        merge_directions(x.data(), x.data() + x.size(), y.data(), y.data() + y.size(), combine, emit);
+    };
+    team.parallel_for(from.rows, 1024, [&](Size begin, Size end, int) {
+        for (Size i = begin; i < end; ++i) merge(i, [&](Index, float) { ++out.indptr[i + 1]; });
+    });
+    for (Size i = 0; i < from.rows; ++i) out.indptr[i + 1] += out.indptr[i];
+    out.indices.resize(static_cast<std::size_t>(out.indptr[from.rows]));
+    out.weights.resize(out.indices.size());
+    team.parallel_for(from.rows, 1024, [&](Size begin, Size end, int) {
+        for (Size i = begin; i < end; ++i) {
+            Size at = out.indptr[i];
+            merge(i, [&](Index j, float w) {
+                out.indices[at] = j;
+                out.weights[at++] = w;
+            });
+        }
+    });
+    return out;
 }
 
 template <class Combine>

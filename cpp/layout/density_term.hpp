@@ -90,7 +90,7 @@ class DensityRows {
         const Float d2 = max(squared_distance(row, tail), splat<Float>(density_smallest_d2));
         const Float slope = (2.0f * density_.scale) * q * (a * steep / d2 + b * (1.0f - steep));
         const UInt rate = load<UInt>(task_.rate + first + e);
-        const Float bound = density_.bound * __builtin_convertvector(bits_as<Int>(rate >> 1), Float);
+        const Float bound = density_.bound * to_float(bits_as<Int>(rate >> 1));
         for (int c = 0; c < dim_; ++c)
             store(scratch_.part + c * scratch_.stride + e, min(max(slope * difference(row, tail, c), -bound), bound));
     }

@@ -25,10 +25,7 @@
 // width of the vector nor the order of the rows changes the result.
 #pragma once
 
-#include "base/rng.hpp"
-#include "layout/force.hpp"
-#include "layout/layout_task.hpp"
-#include "layout/output_space.hpp"
+#include "layout/row_step.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -47,8 +44,8 @@ class LayoutBlock {
   public:
     LayoutBlock(const LayoutTask& task, const LayoutSweep& sweep, const Force& force, const Space& space,
                 const LayoutScratch& scratch)
-        : task_(task), sweep_(sweep), force_(force), space_(space), fired_(scratch.fired), items_(scratch.items),
-          rows_(scratch.rows), work_(scratch.work), dim_(static_cast<int>(task.dim)) {}
+        : task_(task), sweep_(sweep), step_(task, sweep.pulls, sweep.negatives, force, space), fired_(scratch.fired),
+          items_(scratch.items), rows_(scratch.rows), work_(scratch.work) {}
 
     void run(Size begin, Size end) {
         collect(begin, end);
@@ -57,7 +54,7 @@ class LayoutBlock {
     }
 
   private:
-    VICINAL_INLINE int dim() const { return Dim > 0 ? Dim : dim_; }
+    VICINAL_INLINE int dim() const { return step_.dim(); }
     VICINAL_INLINE Size row_of(Size head) const { return task_.head_row != nullptr ? task_.head_row[head] : head; }
 
     // Lists the edges that fire in this sweep, row by row. Rows without any keep their point.
@@ -126,7 +123,7 @@ class LayoutBlock {
                                : splat<Float>(sweep_.learning_rate);
         Int cursor = load<Int>(rows_.cursor + first);
         UInt draw{};
-        gather_points(task_.head_in, row, place);
+        step_.gather_points(task_.head_in, row, place);
 
         const Size last = std::min<Size>(first + lanes, n_items_);
         Index most = 0;
@@ -135,8 +132,8 @@ class LayoutBlock {
             const Int active = n_fired > t;
             // Lanes that are finished compute as well; a learning rate of 0 keeps their points.
             const Float step = select(active, rate, Float{});
-            pull(gather<Int>(fired_, cursor), step, place, delta);
-            push_away(own, key, draw, active, step, place, delta, push);
+            step_.pull(gather<Int>(fired_, cursor), step, place, delta);
+            step_.push_away(own, key, draw, active, step, place, delta, push);
             const Int advanced = cursor + 1;
             cursor = advanced < end ? advanced : begin;
         }
@@ -144,73 +141,13 @@ class LayoutBlock {
             for (int c = 0; c < dim(); ++c) task_.head_out[rows_.head[at] * dim() + c] = place[c][at - first];
     }
 
-    VICINAL_INLINE void pull(Int tail, Float step, Float* place, Float* delta) const {
-        for (int p = 0; p < sweep_.pulls; ++p) {
-            const Float g = force_.attract(towards(tail, place, delta));
-            for (int c = 0; c < dim(); ++c) place[c] -= step * clamp(g * delta[c], gradient_bound);
-        }
-    }
-
-    VICINAL_INLINE void push_away(Int own, UInt key, UInt& draw, Int active, Float step, Float* place, Float* delta,
-                                  Float* push) {
-        for (int c = 0; c < dim(); ++c) push[c] = Float{};
-        for (int s = 0; s < sweep_.negatives; ++s) {
-            draw += 1;
-            const Int negative = draw_negative(finalize32(key + draw * golden_ratio_32));
-            const Float g = select(negative == own, Float{}, force_.repel(towards(negative, place, delta)));
-            for (int c = 0; c < dim(); ++c) {
-                delta[c] = clamp(g * delta[c], gradient_bound);
-                push[c] += delta[c];
-            }
-            if (task_.negative_moves != nullptr) move_negatives(negative, active, step, delta);
-        }
-        for (int c = 0; c < dim(); ++c) place[c] -= step * push[c];
-    }
-
-    // A random row of the reference, uniform or by the weights of the alias table.
-    VICINAL_INLINE Int draw_negative(UInt bits) const {
-        const auto n = static_cast<std::uint32_t>(task_.n_reference);
-        const Int drawn = bits_as<Int>(multiply_high(bits, n));
-        if (task_.negative_keep == nullptr) return drawn;
-        const Int kept = bits * n < gather<UInt>(task_.negative_keep, drawn);
-        return (kept & drawn) | (~kept & gather<Int>(task_.negative_alias, drawn));
-    }
-
-    // The squared distance to reference[at]; delta becomes half of its gradient (output_space.hpp).
-    VICINAL_INLINE Float towards(Int at, const Float* place, Float* delta) const {
-        gather_points(task_.reference, at, delta);
-        return space_.towards(place, delta, dim());
-    }
-
-    VICINAL_INLINE void gather_points(const float* points, Int at, Float* out) const {
-        if constexpr (Dim == 2)
-            gather_pairs(points, at, out[0], out[1]);
-        else
-            for (int c = 0; c < dim(); ++c) out[c] = gather<Float>(points + c, at * dim());
-    }
-
-    // Algorithm 1's optional line: the negative moves by the opposite of the push that it gives.
-    void move_negatives(Int negative, Int active, Float step, const Float* gradient) {
-        for (int lane = 0; lane < lanes; ++lane) {
-            if (active[lane] == 0) continue;
-            for (int c = 0; c < dim(); ++c) {
-                const double move = static_cast<double>(step[lane]) * gradient[c][lane];
-                const auto units = static_cast<std::int64_t>(move / fixed_point_unit);
-                __atomic_fetch_add(task_.negative_moves + static_cast<Size>(negative[lane]) * dim() + c, units,
-                                   __ATOMIC_RELAXED);
-            }
-        }
-    }
-
     const LayoutTask& task_;
     const LayoutSweep& sweep_;
-    const Force force_;
-    const Space space_;
+    const RowStep<Force, Space, Dim> step_;
     Index* fired_;
     LayoutItem* items_;
     const LayoutRows rows_;
     float* work_;
-    const int dim_;
     Index n_items_ = 0, idle_ = 0;
 };
 

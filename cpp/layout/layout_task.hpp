@@ -66,14 +66,29 @@ enum class SpaceKind {
     cosine,
     correlation,
     haversine,
-    hyperboloid
+    hyperboloid,
+    function
 };
-constexpr const char* space_names[] = {"euclidean",  "minkowski", "chebyshev",   "mahalanobis", "canberra",
-                                       "braycurtis", "cosine",    "correlation", "haversine",   "hyperboloid"};
+constexpr const char* space_names[] = {"euclidean", "minkowski",   "chebyshev", "mahalanobis", "canberra", "braycurtis",
+                                       "cosine",    "correlation", "haversine", "hyperboloid", "function"};
+
+// A distance that the caller computes, for several pairs of points at a time. Kernels for a GPU cannot call it.
+#if defined(VICINAL_ONE_LANE)
+class SpaceFunction;
+#else
+class SpaceFunction {
+  public:
+    virtual ~SpaceFunction() = default;
+    // heads, tails and gradients are [pairs][dim]; a gradient is that of the distance with respect to the head.
+    virtual void evaluate(const float* heads, const float* tails, int pairs, int dim, float* distances,
+                          float* gradients) const = 0;
+};
+#endif
 
 struct SpaceParameters {
     SpaceKind kind = SpaceKind::euclidean;
-    const float* values = nullptr;  // minkowski: p, then one weight per component; mahalanobis: L, row by row
+    const float* values = nullptr;          // minkowski: p, then one weight per component; mahalanobis: L, row by row
+    const SpaceFunction* called = nullptr;  // function only
 };
 
 // The cost of a pair of points, and the distance it depends on.

@@ -15,11 +15,16 @@
 //                 a point is (polar angle, azimuth), as in umap-learn's output
 //   hyperboloid   d = acosh(s t - x.y), s = sqrt(1 + |x|²), t likewise: points are the first coordinates of points on
 //                 the hyperboloid z² = 1 + |x|²
+//   function      a function of the caller, which returns d and dd/dx
 // If a distance has no gradient (equal components, zero vectors, antipodes), delta is 0 or finite.
 #pragma once
 
 #include "base/simd.hpp"
 #include "layout/layout_task.hpp"
+
+#if !defined(VICINAL_ONE_LANE)
+#include "base/scratch.hpp"
+#endif
 
 namespace vicinal::VICINAL_LEVEL {
 
@@ -263,6 +268,34 @@ struct HyperboloidSpace {
     static constexpr float ln_2 = 0.693147180559945f;
 };
 
+#if !defined(VICINAL_ONE_LANE)
+struct CalledSpace {
+    const SpaceFunction& function;
+
+    explicit CalledSpace(const SpaceParameters& s) : function(*s.called) {}
+
+    // A call costs far more than copying the lanes into rows and back.
+    Float towards(const Float* head, Float* delta, int dim) const {
+        const Size size = static_cast<Size>(lanes) * dim;
+        Scratch<float> heads(size), tails(size), gradients(size);
+        float distances[lanes];
+        for (int lane = 0; lane < lanes; ++lane)
+            for (int c = 0; c < dim; ++c) {
+                heads[lane * dim + c] = head[c][lane];
+                tails[lane * dim + c] = delta[c][lane];
+            }
+        function.evaluate(heads.data(), tails.data(), lanes, dim, distances, gradients.data());
+        Float d2 = zeros();
+        for (int lane = 0; lane < lanes; ++lane) {
+            d2[lane] = distances[lane] * distances[lane];
+            for (int c = 0; c < dim; ++c) delta[c][lane] = distances[lane] * gradients[lane * dim + c];
+        }
+        return d2;
+    }
+};
+
+#endif
+
 // Calls f(space) with the space of the parameters. New spaces are added here.
 template <class F>
 void with_space(const SpaceParameters& parameters, const F& f) {
@@ -277,6 +310,9 @@ void with_space(const SpaceParameters& parameters, const F& f) {
     case SpaceKind::correlation: return f(AngleSpace<true>(parameters));
     case SpaceKind::haversine: return f(HaversineSpace(parameters));
     case SpaceKind::hyperboloid: return f(HyperboloidSpace(parameters));
+#if !defined(VICINAL_ONE_LANE)
+    case SpaceKind::function: return f(CalledSpace(parameters));
+#endif
     }
 }
 

@@ -1,11 +1,13 @@
 #include "layout/sampled_layout.hpp"
 
+#include "layout/firing.hpp"
 #include "layout/sampled_kernels.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <new>
+#include <numeric>
 #include <stdexcept>
 #include <utility>
 
@@ -13,28 +15,23 @@ namespace vicinal {
 
 namespace {
 
-// The heaviest edge fires `firings_per_sweep` times per sweep, the others in proportion to their weights.
-std::uint32_t firing_rate(float weight, float most, double firings_per_sweep) {
-    const double share = static_cast<double>(weight) / most * firings_per_sweep * 4294967296.0;
-    return static_cast<std::uint32_t>(std::min(share, 4294967295.0));
-}
-
 constexpr Size edge_grain = 65536;
 
-struct Edge {
-    Index tail;
-    std::uint32_t rate, phase;
-};
-
-// The later of two pulls moves a row further than the earlier one, so an order by row numbers would make the map
-// depend on the order of the rows. A hash of the phase is independent of when the edge fires.
-bool in_random_order(const Edge& a, const Edge& b) {
-    const std::uint32_t key_a = finalize32(a.phase), key_b = finalize32(b.phase);
-    return key_a != key_b ? key_a < key_b : a.tail < b.tail;
+Size most_block_edges(const Size* indptr, Size rows) {
+    Size most = 0;
+    for (Size i = 0; i < rows; i += layout_block_rows)
+        most = std::max(most, indptr[std::min(i + layout_block_rows, rows)] - indptr[i]);
+    return most;
 }
 
-std::uint32_t firing_phase(std::uint64_t key, std::uint64_t i, std::uint64_t j) {
-    return row_key(key, mix64(std::min(i, j)) ^ std::max(i, j));
+LayoutSweep sweep_of(const LayoutOptions& options, Size number, float learning_rate) {
+    LayoutSweep sweep;
+    sweep.number = number;
+    sweep.key = stream_key(options.seed, Stream::layout, static_cast<std::uint64_t>(number));
+    sweep.learning_rate = learning_rate;
+    sweep.pulls = options.pulls;
+    sweep.negatives = options.negatives;
+    return sweep;
 }
 
 }  // namespace
@@ -62,6 +59,18 @@ struct SampledLayout::Scratch {
     LayoutScratch view;
 };
 
+// Working memory of all workers of a team.
+struct SampledLayout::TeamScratch {
+    TeamScratch(int workers, Size edges, Size dim) {
+        for (int worker = 0; worker < workers; ++worker) {
+            scratch.emplace_back(edges, dim);
+            views.push_back(scratch.back().view);
+        }
+    }
+    std::vector<Scratch> scratch;
+    std::vector<LayoutScratch> views;
+};
+
 SampledLayout::SampledLayout(const Csr& graph, float* points, Size n, Size dim, Matrix reference,
                              const std::uint64_t* row_key, const LayoutOptions& options, ThreadTeam& team,
                              const Index* head_row)
@@ -80,6 +89,7 @@ SampledLayout::SampledLayout(const Csr& graph, float* points, Size n, Size dim, 
 // A frozen reference, or some moving points among others: weights are probabilities as they are, because whether an
 // edge fires must not depend on which other rows are in the same call.
 float SampledLayout::heaviest_edge(const Csr& graph, ThreadTeam& team) const {
+    if (options_.heaviest > 0.0f) return options_.heaviest;
     if (reference_.data != nullptr || !head_row_.empty()) return 1.0f;
     std::vector<float> most(static_cast<std::size_t>(team.size()), 0.0f);
     team.parallel_for(graph.indptr[graph.rows], edge_grain, [&](Size begin, Size end, int worker) {
@@ -97,7 +107,7 @@ void SampledLayout::add_edges(const Csr& graph, ThreadTeam& team) {
     rate_.resize(n_slots);
     phase_.resize(n_slots);
     team.parallel_for(n_heads_, layout_block_rows, [&](Size begin, Size end, int) {
-        std::vector<Edge> edges;
+        std::vector<FiringEdge> edges;
         for (Size i = begin; i < end; ++i) {
             const Size row = head_row_.empty() ? i : head_row_[i];
             const std::uint64_t name = row_key_.empty() ? static_cast<std::uint64_t>(row) : row_key_[i];
@@ -109,16 +119,14 @@ void SampledLayout::add_edges(const Csr& graph, ThreadTeam& team) {
                                  firing_phase(key, name, static_cast<std::uint64_t>(tail))});
             }
             std::sort(edges.begin(), edges.end(), in_random_order);
-            for (Size e = indptr_[i]; const Edge& edge : edges) {
+            for (Size e = indptr_[i]; const FiringEdge& edge : edges) {
                 tails_[e] = edge.tail;
                 rate_[e] = edge.rate;
                 phase_[e++] = edge.phase;
             }
         }
     });
-    for (Size i = 0; i < n_heads_; i += layout_block_rows)
-        most_block_edges_ =
-            std::max(most_block_edges_, indptr_[std::min(i + layout_block_rows, n_heads_)] - indptr_[i]);
+    most_block_edges_ = most_block_edges(indptr_.data(), n_heads_);
 }
 
 SampledLayout::SampledLayout(const Csr& graph, Matrix points, Matrix reference, const std::uint64_t* row_key,
@@ -174,22 +182,12 @@ void SampledLayout::step(Matrix learning_rates, ThreadTeam& team) {
 void SampledLayout::run_sweeps(Matrix learning_rates, ThreadTeam& team) {
     // Moves of an interrupted sweep are not part of the next one.
     std::fill(negative_moves_.begin(), negative_moves_.end(), 0);
-    std::vector<Scratch> scratch;
-    std::vector<LayoutScratch> views;
-    for (int worker = 0; worker < team.size(); ++worker) {
-        scratch.emplace_back(most_block_edges_, dim_);
-        views.push_back(scratch.back().view);
-    }
-    const LayoutLaw law{options_.force, {options_.space, options_.space_values.data()}};
+    const TeamScratch scratch(team.size(), most_block_edges_, dim_);
+    const LayoutLaw law{options_.force, {options_.space, options_.space_values.data(), options_.space_function.get()}};
     for (Size t = 0; t < learning_rates.rows; ++t) {
-        LayoutSweep sweep;
-        sweep.number = sweep_;
-        sweep.key = stream_key(options_.seed, Stream::layout, static_cast<std::uint64_t>(sweep_));
-        sweep.learning_rate = *learning_rates.row(t);
+        LayoutSweep sweep = sweep_of(options_, sweep_, *learning_rates.row(t));
         sweep.head_rates = learning_rates.cols > 1 ? learning_rates.row(t) : nullptr;
-        sweep.pulls = options_.pulls;
-        sweep.negatives = options_.negatives;
-        sampled_kernels().layout_sweep(task(), sweep, law, views.data(), team);
+        sampled_kernels().layout_sweep(task(), sweep, law, scratch.views.data(), team);
         if (!negative_moves_.empty()) add_negative_moves(team);
         if (density_ && density_->acts_in(sweep_))
             add_density_moves(density_moves(team), sweep.learning_rate * density_->length(), team);
@@ -201,6 +199,28 @@ void SampledLayout::run_sweeps(Matrix learning_rates, ThreadTeam& team) {
         }
         ++sweep_;
     }
+}
+
+void SampledLayout::sweep_part(const PartEdges& part, Matrix points, const LayoutOptions& options, Size sweep,
+                               float learning_rate, NegativeTable negatives, float* out, ThreadTeam& team) {
+    std::vector<Index> head_row(static_cast<std::size_t>(part.rows));
+    std::iota(head_row.begin(), head_row.end(), static_cast<Index>(part.first_row));
+    LayoutTask task;
+    task.indptr = part.indptr;
+    task.tails = part.tails;
+    task.rate = part.rate;
+    task.phase = part.phase;
+    task.n_heads = part.rows;
+    task.head_row = head_row.data();
+    task.head_in = task.reference = points.data;
+    task.head_out = out;
+    task.n_reference = points.rows;
+    task.dim = points.cols;
+    task.negative_keep = negatives.keep;
+    task.negative_alias = negatives.alias;
+    const TeamScratch scratch(team.size(), most_block_edges(part.indptr, part.rows), points.cols);
+    const LayoutLaw law{options.force, {options.space, options.space_values.data(), options.space_function.get()}};
+    sampled_kernels().layout_sweep(task, sweep_of(options, sweep, learning_rate), law, scratch.views.data(), team);
 }
 
 void SampledLayout::gather_heads(float* out) const {

@@ -5,6 +5,7 @@
 #include "layout/alias_table.hpp"
 #include "layout/density.hpp"
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -15,12 +16,30 @@ struct LayoutOptions {
     ForceParameters force;
     SpaceKind space = SpaceKind::euclidean;
     std::vector<float> space_values;
+    std::shared_ptr<const SpaceFunction> space_function;
     int negatives = 0;  // per firing edge
     int pulls = 0;      // per firing edge: 2 if the graph is symmetric and tails move too, else 1
     bool update_negatives = false;
     double firings_per_sweep = 0.0;  // of the heaviest edge, in (0, 1]
     Size first_sweep = 0;
     std::uint64_t seed = 0;
+    // Weight of the heaviest edge, if the graph is a part of a larger one; 0: of the given graph.
+    float heaviest = 0.0f;
+};
+
+// The edges of consecutive rows, as SampledLayout::edges returns them, without the layout.
+struct PartEdges {
+    const Size* indptr = nullptr;
+    const Index* tails = nullptr;
+    const std::uint32_t* rate = nullptr;
+    const std::uint32_t* phase = nullptr;
+    Size first_row = 0, rows = 0;
+};
+
+// Arrays of an AliasTable; null if negatives are uniform.
+struct NegativeTable {
+    const std::uint32_t* keep = nullptr;
+    const Index* alias = nullptr;
 };
 
 class SampledLayout {
@@ -55,6 +74,14 @@ class SampledLayout {
     const std::vector<float>& density_moves(ThreadTeam& team) {
         return density().moves(task(), options_.force, options_.pulls, team);
     }
+    // The edges in the order of a sweep, each array with most_lanes entries beyond the last edge.
+    const std::vector<Index>& tails() const { return tails_; }
+    const std::vector<std::uint32_t>& rate() const { return rate_; }
+    const std::vector<std::uint32_t>& phase() const { return phase_; }
+    // Runs one sweep for some rows of a map, with the same bits as a layout of all rows: `points` is the snapshot of
+    // all rows, `out` receives the points of the rows of the part.
+    static void sweep_part(const PartEdges& part, Matrix points, const LayoutOptions& options, Size sweep,
+                           float learning_rate, NegativeTable negatives, float* out, ThreadTeam& team);
     // Replaces all points, pinned ones too. Later sweeps depend on these points and the number of the sweep only.
     void place(Matrix points);
 
@@ -65,6 +92,7 @@ class SampledLayout {
 
   private:
     struct Scratch;
+    struct TeamScratch;
     SampledLayout(const Csr& graph, float* points, Size n, Size dim, Matrix reference, const std::uint64_t* row_key,
                   const LayoutOptions& options, ThreadTeam& team, const Index* head_row);
     float heaviest_edge(const Csr& graph, ThreadTeam& team) const;

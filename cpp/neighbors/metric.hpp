@@ -6,27 +6,10 @@
 
 #include "base/simd.hpp"
 #include "neighbors/metric_table.hpp"
+#include "neighbors/rank_step.hpp"
 #include "neighbors/search_space.hpp"
 
 namespace vicinal::VICINAL_LEVEL {
-
-struct Squared {
-    static VICINAL_INLINE Float step(Float sum, Float x, Float y) {
-        const Float t = x - y;
-        return multiply_add(t, t, sum);
-    }
-    static VICINAL_INLINE float merge(float x, float y) { return x + y; }
-};
-
-struct Absolute {
-    static VICINAL_INLINE Float step(Float sum, Float x, Float y) { return sum + abs(x - y); }
-    static VICINAL_INLINE float merge(float x, float y) { return x + y; }
-};
-
-struct Maximum {
-    static VICINAL_INLINE Float step(Float most, Float x, Float y) { return max(most, abs(x - y)); }
-    static VICINAL_INLINE float merge(float x, float y) { return x > y ? x : y; }
-};
 
 // What ranks two rows: the rows, the prepared rows, or a function of the pair.
 enum class Source { plain, prepared, pairs };

@@ -18,18 +18,8 @@ namespace {
 
 void prepare_rows(Matrix rows, Preparation preparation, RowScale* out, ThreadTeam& team) {
     team.parallel_for(rows.rows, 256, [&](Size begin, Size end, int) {
-        for (Size i = begin; i < end; ++i) {
-            const float* x = rows.row(i);
-            double mean = 0.0, length2 = 0.0;
-            if (preparation == Preparation::centered_unit) {
-                for (Size k = 0; k < rows.cols; ++k) mean += x[k];
-                mean /= static_cast<double>(rows.cols);
-            }
-            for (Size k = 0; k < rows.cols; ++k) length2 += (x[k] - mean) * (x[k] - mean);
-            // If a row is so short that its inverse length overflows float32, it has no direction.
-            const double scale = length2 > 1e-72 ? 1.0 / std::sqrt(length2) : 0.0;
-            out[i] = {static_cast<float>(mean), static_cast<float>(scale)};
-        }
+        for (Size i = begin; i < end; ++i)
+            out[i] = row_scale(rows.row(i), rows.cols, preparation == Preparation::centered_unit);
     });
 }
 

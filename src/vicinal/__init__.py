@@ -30,38 +30,51 @@ _HOME = {
     "Schedule": "layout.schedule",
     "TSNE": "estimators.tsne",
     "UMAP": "estimators.umap",
+    "choose": "estimators.choosing",
     "entropic_graph": "graph.entropic",
     "estimate_memory": "estimators.memory",
-    "find_neighbors": "neighbors.index",
+    "find_neighbors": "cluster.search",
     "fit_ab": "layout.kernel",
     "fuzzy_graph": "graph.fuzzy",
     "load": "files.models",
     "pca_start": "initialize.start",
     "random_start": "initialize.start",
+    "reliability": "estimators.reliability",
     "spectral_start": "initialize.start",
 }
 # Packages and modules that are attributes of the package; some have a shorter name than their path.
 _PACKAGES = (
-    "backends", "cli", "compat", "estimators", "files", "graph", "initialize", "layout", "maps", "neighbors",
+    "backends", "cli", "cluster", "compat", "estimators", "files", "graph", "initialize", "layout", "maps", "neighbors",
     "parametric", "plot", "quality", "runtime", "umap_", "viewer",
 )  # fmt: skip
-_MODULES = {name: name for name in _PACKAGES} | {
-    "losses": "quality.losses",
-    "metrics": "neighbors.metrics",
-    "set_operations": "graph.set_operations",
-    "supervision": "graph.supervision",
-}
+# umap-learn's modules. They can be imported by its names too ("import vicinal.spectral"), as the path below says.
+_COMPAT = ("aligned_umap", "distances", "parametric_umap", "spectral", "utils")
+_MODULES = (
+    {name: name for name in _PACKAGES}
+    | {name: f"compat.{name}" for name in _COMPAT}
+    | {
+        "losses": "quality.losses",
+        "metrics": "neighbors.metrics",
+        "set_operations": "graph.set_operations",
+        "supervision": "graph.supervision",
+    }
+)
 
 __all__ = sorted(_HOME)
 
+__path__.append(f"{__path__[0]}/compat")
+
 if TYPE_CHECKING:
+    from vicinal.cluster.search import find_neighbors as find_neighbors
     from vicinal.estimators.aligned import AlignedUMAP as AlignedUMAP
+    from vicinal.estimators.choosing import choose as choose
     from vicinal.estimators.densmap import DensMAP as DensMAP
     from vicinal.estimators.kneighbors import KNeighborsTransformer as KNeighborsTransformer
     from vicinal.estimators.largevis import LargeVis as LargeVis
     from vicinal.estimators.memory import estimate_memory as estimate_memory
     from vicinal.estimators.parametric import ParametricUMAP as ParametricUMAP
     from vicinal.estimators.progressive import ProgressiveUMAP as ProgressiveUMAP
+    from vicinal.estimators.reliability import reliability as reliability
     from vicinal.estimators.tsne import TSNE as TSNE
     from vicinal.estimators.umap import UMAP as UMAP
     from vicinal.files.container import ModelFileError as ModelFileError
@@ -79,7 +92,6 @@ if TYPE_CHECKING:
     from vicinal.layout.sampled import Layout as Layout
     from vicinal.layout.schedule import Schedule as Schedule
     from vicinal.neighbors.index import NeighborIndex as NeighborIndex
-    from vicinal.neighbors.index import find_neighbors as find_neighbors
     from vicinal.neighbors.online import OnlineNeighbors as OnlineNeighbors
     from vicinal.neighbors.table import Neighbors as Neighbors
 
@@ -89,6 +101,8 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module(f"vicinal.{_HOME[name]}"), name)
     if name in _MODULES:
         return importlib.import_module(f"vicinal.{_MODULES[name]}")
+    if name == "load_ParametricUMAP":  # umap-learn has it at this place
+        return importlib.import_module("vicinal.compat.parametric_umap").load_ParametricUMAP
     raise AttributeError(f"module 'vicinal' has no attribute '{name}'")
 
 

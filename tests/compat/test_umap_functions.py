@@ -31,6 +31,7 @@ SIGNATURES = {
     "general_simplicial_set_intersection": "simplicial_set1 simplicial_set2 weight=0.5 right_complement=False",
     "general_simplicial_set_union": "simplicial_set1 simplicial_set2",
     "reset_local_connectivity": "simplicial_set reset_local_metric=False",
+    "make_epochs_per_sample": "weights n_epochs",
     "discrete_metric_simplicial_set_intersection": "simplicial_set discrete_space unknown_dist=1.0 far_dist=5.0 "
     "metric=None metric_kws=None metric_scale=1.0",
 }
@@ -124,6 +125,31 @@ def test_intersection_with_classes_returns_golden_values(file: dict[str, NDArray
     np.testing.assert_array_equal(left.toarray(), file["left"])
 
 
+def test_intersection_by_a_metric_fades_edges_by_the_distance_of_their_labels(file: dict[str, NDArray[Any]]) -> None:
+    graph, labels = csr_matrix(file["left"]), np.arange(len(file["left"]), dtype=np.float32) % 5
+    edges = graph.tocoo()
+    apart = np.abs(labels[edges.row] - labels[edges.col])
+    expected = {
+        ("ordinal", (("support_size", 4.0),)): apart / 4.0,
+        ("categorical", ()): apart > 0,
+        ("manhattan", ()): apart,
+        (lambda x, y: 3 * abs(float(x[0] - y[0])), ()): 3 * apart,
+    }
+    for (metric, keywords), distance in expected.items():
+        faded = coo_matrix((edges.data * np.exp(-0.5 * distance), (edges.row, edges.col)), shape=edges.shape)
+        actual = functions.discrete_metric_simplicial_set_intersection(
+            graph, labels, metric=metric, metric_kws=dict(keywords), metric_scale=0.5
+        )
+        close(actual, functions.reset_local_connectivity(faded).toarray(), rtol=1e-4)
+    with pytest.raises(ValueError, match="metric must be one of"):
+        functions.discrete_metric_simplicial_set_intersection(graph, labels, metric="nowhere")
+
+
+def test_make_epochs_per_sample_is_inverse_to_the_weight() -> None:
+    np.testing.assert_allclose(functions.make_epochs_per_sample(np.array([1.0, 0.25, 0.0, 0.5]), 200), [1, 4, -1, 2])
+    np.testing.assert_array_equal(functions.make_epochs_per_sample(np.zeros(2), 10), [-1, -1])
+
+
 def test_fuzzy_simplicial_set_returns_golden_values(golden: Any, file: dict[str, NDArray[Any]]) -> None:
     rows = golden("iris")["data"][:60]
     index, distance = reference.exact_neighbors(rows, 8)
@@ -196,6 +222,20 @@ def test_simplicial_set_embedding_keeps_neighbors(iris: NDArray[np.float32]) -> 
     np.testing.assert_array_equal(places, embed(iris, parallel=True)[0])
 
 
+def test_simplicial_set_embedding_matches_densities(digits: NDArray[np.float32]) -> None:
+    rows = digits[:400]
+    graph, _, _, distances = functions.fuzzy_simplicial_set(rows, 15, 0, "euclidean", return_dists=True)
+    keywords = {"lambda": 2.0, "frac": 0.3, "var_shift": 0.1, "n_neighbors": 15, "graph_dists": distances}
+
+    def correlation(densmap: bool) -> float:
+        arguments = {"graph": graph, "densmap": densmap, "densmap_kwds": keywords, "output_dens": True}
+        _, aux = embed(rows, n_epochs=200, **arguments)
+        assert aux["rad_orig"].shape == aux["rad_emb"].shape == (len(rows),)
+        return float(np.corrcoef(aux["rad_orig"], aux["rad_emb"])[0, 1])
+
+    assert correlation(densmap=True) > correlation(densmap=False) + 0.1
+
+
 @pytest.mark.parametrize("init", ["random", "pca", "tswspectral"])
 def test_simplicial_set_embedding_accepts_names_of_initializations(iris: NDArray[np.float32], init: str) -> None:
     assert np.isfinite(embed(iris, init=init, n_components=3, n_epochs=20)[0]).all()
@@ -220,8 +260,9 @@ def test_simplicial_set_embedding_returns_maps_of_listed_epochs(iris: NDArray[np
 def test_simplicial_set_embedding_refuses_invalid_arguments(iris: NDArray[np.float32]) -> None:
     with pytest.raises(ValueError, match="output_metric"):
         embed(iris, euclidean_output=False, output_metric="nowhere")
-    with pytest.raises(NotImplementedError, match="densmap"):
-        embed(iris, densmap=True)
+    for name in ("densmap", "output_dens"):
+        with pytest.raises(ValueError, match="densmap_kwds must have 'graph_dists'"):
+            embed(iris, **{name: True})
     with pytest.raises(ValueError, match="init must have shape"):
         embed(iris, init=np.zeros((3, 2)))
     with pytest.raises(ValueError, match="square"):

@@ -1,4 +1,5 @@
-// Thread teams, random numbers and instruction-set levels.
+// Thread teams, random numbers, elementary functions and instruction-set levels.
+#include "base/elementary.hpp"
 #include "base/level.hpp"
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
@@ -9,6 +10,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <new>
 #include <stdexcept>
 #include <string_view>
@@ -163,6 +165,26 @@ void available_levels_are_those_the_compiler_finds() {
 #endif
 }
 
+// Errors of the C library's functions are below 1 unit in the last place.
+void elementary_functions_are_accurate() {
+    const auto units = [](double value, double wanted) {
+        return std::fabs(value - wanted) / (std::nextafter(std::fabs(wanted), 1e300) - std::fabs(wanted));
+    };
+    for (int t = 0; t < 20000; ++t) {
+        const double x = 1417.0 * t / 20000.0 - 707.9;
+        CHECK(units(exp_exact(x), std::exp(x)) <= 2.0);
+        const double y = std::exp2(2000.0 * t / 20000.0 - 1000.0) * (1.0 + 1e-3 * t);
+        CHECK(units(log_exact(y), std::log(y)) <= 2.0);
+        const double near_one = 1.0 + 1e-5 * (t - 10000);
+        CHECK(units(log_exact(near_one), std::log(near_one)) <= 2.0);
+    }
+    CHECK(exp_exact(0.0) == 1.0);
+    CHECK(exp_exact(-std::numeric_limits<double>::infinity()) == 0.0);
+    CHECK(exp_exact(-1e4) == 0.0);
+    CHECK(std::isnan(exp_exact(std::numeric_limits<double>::quiet_NaN())));
+    CHECK(log_exact(1.0) == 0.0);
+}
+
 constexpr Test tests[] = {
     TEST(team_visits_every_index_once),
     TEST(team_rethrows_exceptions_and_remains_usable),
@@ -173,6 +195,7 @@ constexpr Test tests[] = {
     TEST(draws_depend_on_their_key_only),
     TEST(draws_are_uniform),
     TEST(available_levels_are_those_the_compiler_finds),
+    TEST(elementary_functions_are_accurate),
 };
 
 }  // namespace

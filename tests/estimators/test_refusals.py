@@ -132,8 +132,6 @@ def test_compiled_metric_with_another_signature_is_refused() -> None:
 
 
 NEW_REFUSED: dict[str, tuple[dict[str, Any], Any, Any, str]] = {
-    "dense rows for a sparse model": ({}, SPARSE, X[:3], "sparse"),
-    "sparse rows for a dense model": ({}, X, SPARSE[:3], "sparse|dense"),
     "too few columns": ({}, X, X[:3, :2], "features"),
     "distances to other rows": ({"metric": "precomputed"}, DISTANCES, DISTANCES[:3, :9], "features"),
     "hellinger of negatives": ({"metric": "hellinger"}, X, -X[:3], "negative"),

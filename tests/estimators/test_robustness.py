@@ -1,7 +1,8 @@
-"""Unusual data and parameters give finite maps without warnings."""
+"""Unusual data and parameters give finite maps without warnings, except those of disconnected rows."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ INITS = ("spectral", "pca", "random")
 
 def embed(X: Any, y: Any = None, **options: Any) -> NDArray[np.float32]:
     """Fit UMAP, check that all places are finite, also those of new rows, and return the map."""
+    warnings.filterwarnings("ignore", message=".* are disconnected")
     model = UMAP(**{"n_epochs": 30, "random_state": 0, **options}).fit(X, y)
     rows = np.asarray(X, dtype=np.float32)
     n_components = options.get("n_components", 2)

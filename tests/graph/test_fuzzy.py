@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import reference
+from measured import assert_equation
 from scipy.sparse import csr_matrix
 
 from vicinal import Neighbors, fuzzy_graph
@@ -69,7 +70,7 @@ def test_graph_equals_the_reference(local_connectivity: float, mix: float) -> No
         local_connectivity=local_connectivity,
         set_op_mix_ratio=mix,
     )
-    np.testing.assert_allclose(graph.to_scipy().toarray(), expected, rtol=0, atol=TOLERANCE)
+    assert_equation("1, 4", graph.to_scipy().toarray(), expected, rtol=0, atol=TOLERANCE)
 
 
 @pytest.mark.parametrize("local_connectivity", [0.0, 0.5, 1.0, 1.25, 2.0, 20.0])
@@ -80,8 +81,8 @@ def test_rho_and_sigma_equal_the_reference(local_connectivity: float) -> None:
     graph = fuzzy_graph(
         Neighbors(index.astype(np.int32), distance.astype(np.float32)), local_connectivity=local_connectivity
     )
-    np.testing.assert_allclose(graph.rho, rho, rtol=1e-6, atol=1e-7)
-    np.testing.assert_allclose(graph.sigma, sigma, rtol=2e-4, atol=1e-6)
+    assert_equation("2", graph.rho, rho, rtol=1e-6, atol=1e-7)
+    assert_equation("3", graph.sigma, sigma, rtol=2e-4, atol=1e-6)
 
 
 def test_neighbors_beyond_the_disconnection_distance_are_ignored() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import reference
+from measured import assert_equation
 from numpy.typing import NDArray
 
 from vicinal import Graph, Kernel, Layout, Neighbors, Schedule, fuzzy_graph
@@ -46,7 +47,7 @@ def test_edge_distances_equal_those_of_the_data(parts: tuple[Graph, NDArray[np.f
 def test_input_radii_equal_the_reference(parts: tuple[Graph, NDArray[np.float32], NDArray[np.float64]]) -> None:
     graph, length, distance = parts
     expected = np.log(reference.local_radius(graph.to_scipy().toarray(), distance**2))
-    np.testing.assert_allclose(Radii.of(graph, length).log_radius, expected, rtol=1e-5, atol=1e-6)
+    assert_equation("30", Radii.of(graph, length).log_radius, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3, 5])
@@ -59,9 +60,9 @@ def test_summary_equals_the_reference(parts: tuple[Graph, NDArray[np.float32], N
     edges = graph.to_scipy().toarray() > 0
     r_q = np.log(reference.embedded_radius(edges, places(dim), A, B))
     standard = (radii.log_radius - radii.log_radius.mean()) / radii.log_radius.std(ddof=1)
-    assert mean == pytest.approx(r_q.mean(), rel=1e-5)
-    assert variance == pytest.approx(r_q.var(ddof=1) + SHIFT, rel=1e-5)
-    assert covariance == pytest.approx(np.cov(r_q, standard)[0, 1], rel=1e-4)
+    assert_equation("31", mean, r_q.mean(), rtol=1e-5)
+    assert_equation("33", variance, r_q.var(ddof=1) + SHIFT, rtol=1e-5)
+    assert_equation("33", covariance, np.cov(r_q, standard)[0, 1], rtol=1e-4)
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3, 5])
@@ -74,7 +75,7 @@ def test_gradient_equals_the_survey_and_finite_differences(
     edges = graph.to_scipy().toarray() > 0
     found = gradient(graph, radii, places(dim))
     survey = reference.correlation_gradient(edges, radii.log_radius, embedding, A, B, SHIFT)
-    np.testing.assert_allclose(found, survey, rtol=1e-3, atol=1e-6 * np.abs(survey).max() * 100)
+    assert_equation("35", found, survey, rtol=1e-3, atol=1e-6 * np.abs(survey).max() * 100)
 
     def correlation(y: NDArray[np.float64]) -> float:
         return reference.correlation(np.log(reference.embedded_radius(edges, y, A, B)), radii.log_radius, SHIFT)

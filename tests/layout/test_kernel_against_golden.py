@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import reference
+from measured import assert_equation
 
 from vicinal import Kernel, fit_ab
 
@@ -29,4 +30,4 @@ def test_the_defaults_have_the_values_for_min_dist_0_1() -> None:
 @pytest.mark.parametrize(("a", "b"), [(1.577, 0.8951), (1.0, 1.0), (5.0, 0.55)])
 def test_kernel_equals_the_reference(a: float, b: float) -> None:
     d2 = np.concatenate([[0.0], np.geomspace(1e-6, 1e6, 50)])
-    np.testing.assert_allclose(Kernel(a, b)(d2), reference.kernel(d2, a, b), rtol=1e-12)
+    assert_equation("5", Kernel(a, b)(d2), reference.kernel(d2, a, b), rtol=1e-12)

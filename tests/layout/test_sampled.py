@@ -14,7 +14,7 @@ from vicinal.layout.density import DensityTerm
 from vicinal.layout.forces import Forces
 from vicinal.layout.output_space import OutputSpace
 from vicinal.layout.sampled import PartialLayout, Placement
-from vicinal.layout.schedule import LARGE_EPOCHS, SMALL_EPOCHS, SMALL_ROWS, default_epochs
+from vicinal.layout.schedule import EPOCHS, LARGE_EPOCHS, LARGE_ROWS, default_epochs
 
 KERNEL = Kernel(1.577, 0.8951)
 
@@ -43,8 +43,8 @@ def test_learning_rates_are_proportional_and_may_be_empty() -> None:
 
 
 def test_default_epochs_are_more_for_small_data() -> None:
-    assert default_epochs(SMALL_ROWS) == SMALL_EPOCHS == 500
-    assert default_epochs(SMALL_ROWS + 1) == LARGE_EPOCHS == 300
+    assert default_epochs(LARGE_ROWS) == EPOCHS == 500
+    assert default_epochs(LARGE_ROWS + 1) == LARGE_EPOCHS == 300
 
 
 def test_a_layout_without_epochs_keeps_the_start(graph: Graph) -> None:

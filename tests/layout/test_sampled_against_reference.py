@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import reference
+from measured import assert_equation
 from numpy.typing import NDArray
 
 from vicinal import Graph, Kernel, Layout, Neighbors, Schedule, fuzzy_graph
@@ -139,7 +140,7 @@ def test_sweeps_equal_the_reference(dim: int, gamma: float) -> None:
         before = layout.embedding
         run(layout)
         expected = reference_sweep(before, *events(graph, sweep), gamma)
-        np.testing.assert_allclose(layout.embedding, expected, rtol=0, atol=TOLERANCE)
+        assert_equation("Algorithm 1", layout.embedding, expected, rtol=0, atol=TOLERANCE)
 
 
 def test_a_late_sweep_equals_the_reference() -> None:

@@ -85,7 +85,7 @@ def test_check_returns_the_largest_magnitude_or_names_the_first_bad_row(form: An
     with pytest.raises(ValueError, match=r"Input X contains NaN, first in row 12\."):
         check_rows(form(X), 2)
     with pytest.raises(ValueError, match=r"Input Q contains infinity .* row 25"):
-        check_rows(form(X), 2, allow_nan=True, name="Q")
+        check_rows(form(X), 2, finite="allow-nan", name="Q")
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -39,6 +39,7 @@ UMAP_LEARN_PARAMETERS = {
     "global_correlation_loss_weight": 0,
     "landmark_loss_fn": None,
     "landmark_loss_weight": 1.0,
+    "keras_fit_kwargs": None,
 }
 
 

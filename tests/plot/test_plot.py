@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 import vicinal
 from vicinal import plot
-from vicinal.plot.diagnostic import local_density, local_quality, local_recall
+from vicinal.plot.diagnostic import Neighborhood, local_density, local_quality, local_recall
 from vicinal.plot.palette import separation
 
 Array = NDArray[Any]
@@ -235,13 +235,13 @@ def test_diagnostics_separate_preserved_from_scrambled_rows() -> None:
     torn = X.copy()
     torn[:200] = rng.permutation(torn[:200])
     for measure in (local_recall, local_quality):
-        assert measure(X, X.astype(np.float64), 10, "euclidean") == pytest.approx(1.0)
+        assert measure(Neighborhood(X, X.astype(np.float64), 10, "euclidean")) == pytest.approx(1.0)
     assert plot.diagnostic(torn, X, "quality").get_title(loc="left") == "Local quality"
-    values = local_recall(X, torn.astype(np.float64), 10, "euclidean")
+    values = local_recall(Neighborhood(X, torn.astype(np.float64), 10, "euclidean"))
     assert values[200:].mean() > 0.9 > 0.2 > values[:200].mean()
-    quality = local_quality(X, torn.astype(np.float64), 10, "euclidean")
+    quality = local_quality(Neighborhood(X, torn.astype(np.float64), 10, "euclidean"))
     assert quality[200:].mean() > quality[:200].mean() + 0.05
-    density = local_density(X, X.astype(np.float64), 10, "euclidean")
+    density = local_density(Neighborhood(X, X.astype(np.float64), 10, "euclidean"))
     assert density[:200].min() > np.median(density[200:])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from vicinal import UMAP, Layout, Schedule, fit_ab, fuzzy_graph, losses
+from vicinal import UMAP, LargeVis, Layout, Schedule, fit_ab, fuzzy_graph, losses
 from vicinal.graph.graph import Graph
 from vicinal.layout.running import run_layout
 from vicinal.neighbors.index import find_neighbors
@@ -27,6 +28,11 @@ LOSSES: dict[str, Evaluate] = {
     "resting_negatives": lambda g, y, **k: losses.effective_loss(g, y, KERNEL, negatives="resting", **k),
     "moving_negatives": lambda g, y, **k: losses.effective_loss(g, y, KERNEL, negatives="moving", **k),
 }
+
+
+def test_default_gamma_is_that_of_largevis() -> None:
+    default = inspect.signature(losses.negative_log_likelihood).parameters["gamma"].default
+    assert default == LargeVis().gamma
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import reference
 import reference.losses as reference_losses
+from measured import assert_equation
 from numpy.typing import NDArray
 
 from vicinal import losses
@@ -67,7 +68,10 @@ def test_umap_costs_equal_the_reference(fuzzy: Graph, embedding: NDArray[np.floa
         reference_losses.resting_loss(p / p.max(), embedding, *ab, 7),
         reference.densmap_cost(p, embedding, radii, *ab, 40.0),
     ]
-    np.testing.assert_allclose([float(one) for one in found], wanted, rtol=1e-6)
+    for name, one, value in zip(("6", "7, 10", "29", "29", "34"), found, wanted, strict=True):
+        assert_equation(name, float(one), value, rtol=1e-6)
+    by_pairs = reference.reduced_cross_entropy_by_pairs(p, embedding, *ab)
+    assert_equation("11", float(found[1]), by_pairs, rtol=1e-6)
     assert all(one.standard_error == 0.0 for one in found)
 
 
@@ -81,7 +85,7 @@ def test_kl_divergence_equals_the_reference(entropic: Graph, embedding: NDArray[
 @pytest.mark.parametrize("gamma", [7.0, 0.01])
 def test_largevis_cost_equals_the_reference(entropic: Graph, embedding: NDArray[np.float32], gamma: float) -> None:
     wanted = reference_losses.largevis_cost(dense(entropic), embedding, gamma)
-    assert losses.negative_log_likelihood(entropic, embedding, gamma).value == pytest.approx(wanted, rel=1e-6)
+    assert_equation("23", losses.negative_log_likelihood(entropic, embedding, gamma).value, wanted, rtol=1e-6)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -89,19 +93,25 @@ def test_gradients_equal_the_reference(fuzzy: Graph, embedding: NDArray[np.float
     p, ab = dense(fuzzy), (kernel.a, kernel.b)
     moving = Schedule(negative_sample_rate=3, update_negatives=True)
     pairs = [
-        (losses.stated_gradient(fuzzy, embedding, kernel), reference_losses.stated_gradient(p, embedding, *ab)),
         (
+            "26",
+            losses.stated_gradient(fuzzy, embedding, kernel),
+            reference_losses.stated_gradient(p, embedding, *ab),
+        ),
+        (
+            "25",
             losses.expected_gradient(fuzzy, embedding, kernel),
             reference_losses.expected_gradient(p / p.max(), embedding, *ab, 5),
         ),
         (
+            "27",
             losses.expected_gradient(fuzzy, embedding, kernel, moving),
             reference_losses.effective_gradient(p / p.max(), embedding, *ab, 3),
         ),
     ]
-    for found, wanted in pairs:
+    for name, found, wanted in pairs:
         # The forces are those of the layout, in float32.
-        np.testing.assert_allclose(found, wanted, rtol=0, atol=2e-5 * np.abs(wanted).max())
+        assert_equation(name, found, wanted, rtol=0, atol=2e-5 * np.abs(wanted).max())
 
 
 def test_gradients_of_some_rows_are_those_rows_of_the_whole_gradient(

@@ -9,14 +9,19 @@ import zipfile
 from pathlib import Path
 
 BUNDLE = [f"vicinal/viewer/static/{name}" for name in ("body.html", "page.css", "page.html", "page.js", "widget.js")]
-IN_WHEEL = ["vicinal/__init__.py", "vicinal/backends/_core.pyi", "vicinal/py.typed", *BUNDLE]
+IN_BOTH = ["vicinal/__init__.py", "vicinal/backends/_core.pyi", "vicinal/py.typed", *BUNDLE]
+# Sources of the CUDA kernels, which are compiled at run time.
+KERNELS = [f"vicinal/backends/cuda/cpp/{name}" for name in ("cuda/layout.cu", "layout/row_step.hpp", "nvrtc/cmath")]
+IN_WHEEL = [*IN_BOTH, *KERNELS]
 IN_SDIST = [
-    *[f"src/{name}" for name in IN_WHEEL],
+    *[f"src/{name}" for name in IN_BOTH],
     *["LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md", "pyproject.toml", "CMakeLists.txt", "PKG-INFO"],
     *["cpp/bindings/module.cpp", "cpp/layout/sampled_layout.cpp", "cpp/base/types.hpp"],
     *["web/package.json", "web/src/main.ts"],  # sources of the bundle
 ]
-NOT_IN_WHEEL = re.compile(r"^(tests|cpp|web|benchmarks|docs|src)/|__pycache__|\.(cpp|hpp|a|o)$")
+NOT_IN_WHEEL = re.compile(
+    r"^(tests|cpp|web|benchmarks|docs|src)/|__pycache__|\.(cpp|a|o)$|^(?!vicinal/backends/cuda/cpp/).*\.hpp$"
+)
 NOT_IN_SDIST = re.compile(r"^(benchmarks|docs|\.ci|build|dist|out)/|__pycache__|\.(so|a|o|whl)$|(^|/)\.venv")
 
 

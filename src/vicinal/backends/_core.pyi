@@ -10,6 +10,7 @@ _F32 = NDArray[np.float32]
 _F64 = NDArray[np.float64]
 _I32 = NDArray[np.int32]
 _I64 = NDArray[np.int64]
+_U32 = NDArray[np.uint32]
 _U64 = NDArray[np.uint64]
 
 SKETCH_WIDTH: int  # columns of a sketch
@@ -153,9 +154,11 @@ class LayoutOptions:
     update_negatives: bool
     seed: int
     first_sweep: int
+    heaviest: float
     def __init__(self) -> None: ...
     def set_force(self, name: str, a: float, b: float, gamma: float) -> None: ...
     def set_space(self, name: str, values: list[float], dim: int) -> None: ...
+    def set_space_function(self, function: Callable[[_F32, _F32], tuple[_F32, _F32]]) -> None: ...
 
 class SampledLayout:
     def __init__(
@@ -239,6 +242,41 @@ def perplexity_conditionals(
 ) -> tuple[_F32, _F32]: ...
 def symmetrize(index: _I32, membership: _F32, mix: float, n_jobs: int) -> tuple[_I64, _I32, _F32]: ...
 def symmetrize_mean(index: _I32, membership: _F32, n_jobs: int) -> tuple[_I64, _I32, _F32]: ...
+def join_directions(
+    from_indptr: _I64,
+    from_indices: _I32,
+    from_weights: _F32,
+    to_indptr: _I64,
+    to_indices: _I32,
+    to_weights: _F32,
+    mix: float | None,
+    n_jobs: int,
+) -> tuple[_I64, _I32, _F32]: ...
+def layout_edges(
+    indptr: _I64,
+    indices: _I32,
+    weights: _F32,
+    first_row: int,
+    n: int,
+    dim: int,
+    options: LayoutOptions,
+    n_jobs: int,
+) -> tuple[_I32, _U32, _U32]: ...
+def sweep_part(
+    indptr: _I64,
+    tails: _I32,
+    rate: _U32,
+    phase: _U32,
+    first_row: int,
+    points: _F32,
+    options: LayoutOptions,
+    sweep: int,
+    learning_rate: float,
+    keep: _U32 | None,
+    alias: _I32 | None,
+    n_jobs: int,
+) -> _F32: ...
+def alias_table(weights: _F32) -> tuple[_U32, _I32]: ...
 def component_eigenmaps(
     indptr: _I64, indices: _I32, weights: _F32, n_components: int, seed: int, n_jobs: int
 ) -> tuple[_I32, _I64, _F32]: ...

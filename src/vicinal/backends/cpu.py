@@ -59,12 +59,14 @@ HEAP_PAD = _core.HEAP_PAD
 # Graph. smooth_knn: rho and sigma, to a tolerance of 1e-5 in eq. 3. memberships: eq. 1, 0 for missing neighbors.
 # perplexity_conditionals: eq. 18. symmetrize, symmetrize_mean: the symmetric graph in compressed sparse rows with
 # ascending columns, both directions of an edge with the same weight. GrowingGraph: the same edges as symmetrize, for
-# some rows of a table whose rows are replaced.
+# some rows of a table whose rows are replaced. join_directions: the same edges for consecutive rows, from the edges
+# that leave them and those that lead to them.
 smooth_knn = _core.smooth_knn
 memberships = _core.memberships
 perplexity_conditionals = _core.perplexity_conditionals
 symmetrize = _core.symmetrize
 symmetrize_mean = _core.symmetrize_mean
+join_directions = _core.join_directions
 GrowingGraph = _core.GrowingGraph
 
 # Initialization. component_eigenmaps: rows sorted by connected component, the bounds of the components, and the
@@ -77,10 +79,18 @@ segment_means = _core.segment_means
 # only: splitting the sweeps into calls makes no difference, bits are the same at every instruction-set level, and an
 # interrupted call leaves the points of the last complete sweep. SampledLayout: UMAP, LargeVis, densMAP. FullLayout:
 # t-SNE, exact or by a grid. edge_distances: the input distance of every edge, -1 if the table does not have it.
+# space_table: squared distances of pairs of points, and half their gradients.
+# alias_table: the table by which negatives are drawn in proportion to weights, for layouts of other backends.
 LayoutOptions = _core.LayoutOptions
 SampledLayout = _core.SampledLayout
 FullLayout = _core.FullLayout
 edge_distances = _core.edge_distances
+space_table = _core.space_table
+# Consecutive rows of a larger layout: their edges as a sweep reads them, one sweep from a snapshot of all points with
+# the same bits as SampledLayout, and the table by which negatives are drawn in proportion to weights.
+layout_edges = _core.layout_edges
+sweep_part = _core.sweep_part
+alias_table = _core.alias_table
 
 # Losses. Sums over all pairs, edges or sampled pairs, in a fixed order, with the same bits at every level.
 PairQuantity = _core.PairQuantity

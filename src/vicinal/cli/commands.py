@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from vicinal.cli.choose_command import choose
 from vicinal.cli.explanations import explanations
 from vicinal.cli.fitting import INTERRUPTED, fit_rows
+from vicinal.cli.large_files import check_large, fit_large
 from vicinal.cli.methods import ESTIMATORS, RESERVED, Method, estimator, make_spec, signature
 from vicinal.cli.options import (
     SEED,
     Array,
+    Cluster,
     Columns,
     Counts,
     Force,
@@ -25,6 +28,7 @@ from vicinal.cli.options import (
     Jobs,
     Label,
     Log1p,
+    MemoryLimit,
     Metric,
     MinDist,
     NComponents,
@@ -48,7 +52,7 @@ from vicinal.cli.options import (
 from vicinal.cli.output_files import OutputFiles
 from vicinal.cli.page_commands import compare, page, serve
 from vicinal.cli.preprocessing import Preprocessing
-from vicinal.cli.rows import ColumnOptions, load_rows, metadata_of, names_of
+from vicinal.cli.rows import ColumnOptions, RowMetadata, load_rows, metadata_of, names_of
 from vicinal.cli.stream_command import stream
 from vicinal.cli.writing import (
     MAP_SUFFIXES,
@@ -83,7 +87,7 @@ def build() -> Any:
     """Build the command with all its subcommands."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.callback(invoke_without_command=True)(_root)
-    for command in (embed, transform, page, compare, serve, stream, quality, info, methods, demo):
+    for command in (embed, transform, page, compare, serve, stream, choose, quality, info, methods, demo):
         app.command()(command)
     return typer.main.get_command(app)
 
@@ -135,6 +139,8 @@ def embed(
     param: Param = None,
     seed: Seed = SEED,
     jobs: Jobs = -1,
+    cluster: Cluster = None,
+    memory_limit: MemoryLimit = None,
     quiet: Quiet = False,
     force: Force = False,
 ) -> int:
@@ -148,6 +154,16 @@ def embed(
     outputs = OutputFiles(output, png, html, report, model)
     outputs.check(file, n_components, force)
     chosen = ColumnOptions(columns, label, ids, hover, array, value, vectors)
+    if cluster is not None or memory_limit is not None:
+        named = {"--label": label, "--id": ids, "--hover": hover, "--value": value, "--array": array}
+        written = {"--vectors": vectors, "--html": html, "--report": report, "--model": model}
+        check_large(spec, named | written | {"preprocessing": preprocessing.any})
+        fitted, shape = fit_large(file, chosen, spec, cluster, memory_limit, quiet)
+        outputs.write(fitted, RowMetadata(), file, shape, spec)
+        if not quiet and not is_stdout(output):
+            print_result(fitted)
+            print(f"wrote {output} from {shape[0]:,} rows of {shape[1]} columns")
+        return INTERRUPTED if fitted.interrupted else 0
     rows = load_rows(file, chosen, preprocessing, metric)
     result = fit_rows(rows.X, rows.table.labels, spec, with_quality=report is not None, quiet=quiet)
     rows.source.keep_in(result.model)
@@ -288,7 +304,8 @@ def demo(
     with StagedFiles() as staged:
         title = f"{dataset}: {X.shape[0]:,} rows of {X.shape[1]} columns"
         page = staged.path_for(out / "map.html")
-        viewer.export(page, result.embedding, labels, images=images, title=TITLES[dataset])
+        judged = None if result.reliability is None else {"reliability": result.reliability.reliability}
+        viewer.export(page, result.embedding, labels, values=judged, images=images, title=TITLES[dataset])
         write_picture(staged.path_for(out / "map.png"), result.embedding, labels, title)
         write_map(staged.path_for(out / "embedding.csv"), result.embedding, labels)
         write_report(staged.path_for(out / "report.json"), str(dataset), X.shape, spec, result)

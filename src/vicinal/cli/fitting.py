@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from vicinal.quality import QualityReport
+    from vicinal.quality import QualityReport, Reliability
 
 # Exit code of a program that was stopped by Ctrl-C.
 INTERRUPTED = 130
@@ -26,13 +26,14 @@ INTERRUPTED = 130
 
 @dataclass(frozen=True)
 class FitResult:
-    """A map, the seconds per stage, its quality if measured, and the fitted model."""
+    """A map, the seconds per stage, its quality and reliability if measured, and the fitted model."""
 
     embedding: NDArray[np.float32]
     seconds: dict[str, float]
     quality: QualityReport | None
     interrupted: bool = False
     model: Any = None
+    reliability: Reliability | None = None
 
 
 def fit_rows(
@@ -48,7 +49,9 @@ def fit_rows(
             model.fit(X)
         seconds = {stage: float(spent) for stage, spent in getattr(model, "stage_times_", {}).items()}
         quality = measure_quality(X, model, labels, bars, seconds) if with_quality else None
-    return FitResult(model.embedding_, seconds, quality, bars.stopped, model)
+        # A layout that was stopped says nothing about where its rows would have come to rest.
+        judged = measure_reliability(model, bars, seconds) if with_quality and not bars.stopped else None
+    return FitResult(model.embedding_, seconds, quality, bars.stopped, model, judged)
 
 
 def measure_quality(
@@ -62,6 +65,15 @@ def measure_quality(
     metric = getattr(model, "metric", "euclidean")
     found = quality.report(X, model.embedding_, categories(labels), metric=metric)
     seconds["quality"] = time.perf_counter() - start
+    return found
+
+
+def measure_reliability(model: Any, bars: ProgressBars, seconds: dict[str, float]) -> Reliability:
+    """Measure how far each row of a model's map can be believed and add the time to ``seconds``."""
+    bars("reliability", 0, 0, None)
+    start = time.perf_counter()
+    found: Reliability = model.reliability_
+    seconds["reliability"] = time.perf_counter() - start
     return found
 
 

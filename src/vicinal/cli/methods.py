@@ -92,7 +92,7 @@ def make_spec(
             raise ValueError(f"--param {name} cannot be set{instead}")
         if name not in known:
             raise ValueError(f"--param {name} is not a parameter of {method}; its parameters are {_listed(known)}")
-        parameters[name] = _value(text.strip())
+        parameters[name] = value_of(text.strip())
     if "random_state" in known:
         parameters["random_state"] = seed
     if "n_jobs" in known:
@@ -100,7 +100,7 @@ def make_spec(
     return EstimatorSpec(method, parameters)
 
 
-def _value(text: str) -> Any:
+def value_of(text: str) -> Any:
     """Parse numbers, true, false, none and Python literals; anything else is text. No code is run."""
     words = {"true": True, "false": False, "none": None, "null": None}
     if text.lower() in words:

@@ -55,12 +55,18 @@ Seed = Annotated[
     int, typer.Option(metavar="N", min=0, max=LARGEST_SEED, help="Random seed: the same seed gives the same map.")
 ]
 Jobs = Annotated[int, typer.Option(metavar="N", help="Threads; -1 uses all cores. The map does not depend on it.")]
+Cluster = Annotated[
+    str | None, typer.Option(metavar="ADDRESS", help="Fit on the Dask cluster with this scheduler: tcp://host:8786.")
+]
+MemoryLimit = Annotated[
+    str | None, typer.Option(metavar="SIZE", help="Keep rows on disk and fit within this memory, for example 2GB.")
+]
 Output = typer.Option("--output", "-o", help="Map to write: .npy, .csv or .parquet; - writes csv to standard output.")
 PageOutput = Annotated[Path, typer.Option("--output", "-o", help="Page to write (.html).")]
 Title = Annotated[str | None, typer.Option(help="Title of the page. Default: the name of the file.")]
 Png = Annotated[Path | None, typer.Option(help="Also write a picture of the map (.png).")]
 Html = Annotated[Path | None, typer.Option(help="Also write an interactive page (.html).")]
-Report = Annotated[Path | None, typer.Option(help="Also measure the quality and write a report (.json).")]
+Report = Annotated[Path | None, typer.Option(help="Also measure quality and reliability and write a report (.json).")]
 SavedModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model saved by `embed --model`.")]
 SavedModel = Annotated[Path | None, typer.Option(help="Also save the model (.vicinal), for `transform`.")]
 Port = Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="Port of the page; 0 chooses a free one.")]

@@ -50,13 +50,14 @@ class OutputFiles:
     ) -> None:
         """Write all outputs, or none if one fails."""
         with StagedFiles() as staged:
+            judged = metadata.with_reliability(result.reliability)
             if self.output is not None:
                 path = self.output if is_stdout(self.output) else staged.path_for(self.output)
-                write_map(path, result.embedding, metadata.labels, metadata.columns)
+                write_map(path, result.embedding, metadata.labels, judged.columns)
             if self.png is not None:
                 write_picture(staged.path_for(self.png), result.embedding, metadata.labels, None, metadata.values)
             if self.html is not None:
-                _write_page(staged.path_for(self.html), result, metadata, source.stem)
+                _write_page(staged.path_for(self.html), result, judged, source.stem)
             if self.model is not None:
                 save_model(result.model, staged.path_for(self.model))
             if self.report is not None:

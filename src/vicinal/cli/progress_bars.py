@@ -21,6 +21,7 @@ STAGES = {
     "rest": "settling the map",
     "polish": "polishing",
     "quality": "measuring quality",
+    "reliability": "measuring reliability",
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from vicinal.files.readers import DataTable
     from vicinal.files.readers.prepared_source import PreparedSource
+    from vicinal.quality import Reliability
     from vicinal.viewer.columns import Columns
 
 # The column of cell names, which an .h5ad file has without asking.
@@ -77,6 +78,15 @@ class RowMetadata:
     @property
     def values(self) -> dict[str, NDArray[Any]]:
         return {name: self.columns[name] for name in self.value_names}
+
+    def with_reliability(self, found: Reliability | None) -> RowMetadata:
+        """Add the reliability and the label of every row, unless columns of these names exist."""
+        if found is None:
+            return self
+        added = {"reliability": found.reliability, "trust": found.label}
+        added = {name: column for name, column in added.items() if name not in {**self.columns, **self.features}}
+        numbers = tuple(name for name in added if name == "reliability")
+        return replace(self, columns={**self.columns, **added}, value_names=(*self.value_names, *numbers))
 
     def page_columns(self) -> Columns:
         """Return the columns of a page."""

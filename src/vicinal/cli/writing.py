@@ -112,6 +112,7 @@ def write_report(path: Path, source: str, shape: tuple[int, ...], spec: Estimato
         "parameters": spec.parameters,
         "seconds": {stage: round(spent, 4) for stage, spent in result.seconds.items()},
         "quality": None if result.quality is None else result.quality.as_dict(),
+        "reliability": None if result.reliability is None else result.reliability.summary(),
     }
     write_json(path, document)
 
@@ -140,6 +141,8 @@ def print_result(result: FitResult) -> None:
 
     if result.quality is not None:
         print_quality(result.quality)
+    if result.reliability is not None:
+        print(result.reliability)
     table = Table("stage")
     table.add_column("seconds", justify="right")
     for stage, spent in result.seconds.items():

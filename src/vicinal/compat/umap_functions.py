@@ -20,18 +20,23 @@ from vicinal.graph.set_operations import intersect, reset_connectivity, unite
 from vicinal.graph.supervision import class_factors
 from vicinal.initialize.start import INITIALIZER_ALIASES, INITIALIZERS, given_start, initial_embedding
 from vicinal.initialize.task import InitialTask
+from vicinal.layout.density import Radii, embedding_radii, finite_radii
 from vicinal.layout.forces import Forces
 from vicinal.layout.kernel import Kernel, fit_ab
 from vicinal.layout.output_space import output_space
 from vicinal.layout.running import run_layout
 from vicinal.layout.sampled import Layout
 from vicinal.layout.schedule import Schedule, default_epochs, default_sweeps
-from vicinal.neighbors.index import find_neighbors
+from vicinal.maps.recipe import DensityPlan
+from vicinal.neighbors.index import NeighborIndex, find_neighbors
 from vicinal.neighbors.metrics import PRECOMPUTED
 from vicinal.neighbors.precomputed import neighbors_from_distances
 from vicinal.neighbors.table import Neighbors
 from vicinal.runtime.progress import Progress
 from vicinal.runtime.sparse_structure import check_structure
+
+# Rows whose distances to all rows are in memory at a time.
+BLOCK_ROWS = 256
 
 if TYPE_CHECKING:
     from scipy.sparse import coo_matrix, csr_matrix
@@ -43,6 +48,7 @@ __all__ = [
     "fuzzy_simplicial_set",
     "general_simplicial_set_intersection",
     "general_simplicial_set_union",
+    "make_epochs_per_sample",
     "nearest_neighbors",
     "reset_local_connectivity",
     "simplicial_set_embedding",
@@ -208,14 +214,47 @@ def discrete_metric_simplicial_set_intersection(
     metric_kws: Mapping[str, Any] | None = None,
     metric_scale: float = 1.0,
 ) -> csr_matrix:
-    """Return the graph intersected with classes (-1 = unknown): edges between classes fade by exp(-far_dist)."""
-    if metric is not None:
-        raise NotImplementedError(f"metric={metric!r}: only classes are supported here; leave metric at None")
+    """Return the graph intersected with labels of the rows.
+
+    Without ``metric`` the labels are classes (-1 = unknown), and edges between classes fade by exp(-``far_dist``). With
+    "categorical", "ordinal" (keyword ``support_size``) or a metric of rows, edges fade by exp(-``metric_scale`` d).
+    """
     check_structure(simplicial_set, "simplicial_set")
-    faded = simplicial_set.tocoo(copy=True)
-    faded.data = faded.data * class_factors(faded.row, faded.col, np.asarray(discrete_space), unknown_dist, far_dist)
+    faded, labels = simplicial_set.tocoo(copy=True), np.asarray(discrete_space)
+    if metric is None:
+        factors = class_factors(faded.row, faded.col, labels, unknown_dist, far_dist)
+    else:
+        apart = _label_distances(faded.row, faded.col, labels, metric, dict(metric_kws or {}))
+        factors = np.exp(-metric_scale * apart)
+    faded.data = faded.data * factors
     faded.eliminate_zeros()
     return reset_local_connectivity(faded)
+
+
+def _label_distances(
+    heads: NDArray[np.int32], tails: NDArray[np.int32], labels: NDArray[Any], metric: Any, keywords: dict[str, Any]
+) -> NDArray[np.float64]:
+    """Return the distance of the labels of every edge."""
+    if isinstance(metric, str) and metric == "categorical":
+        return np.asarray(labels[heads] != labels[tails], dtype=np.float64)
+    if isinstance(metric, str) and metric == "ordinal":
+        return np.asarray(np.abs(labels[heads] - labels[tails]) / float(keywords.get("support_size", 1.0)))
+    rows = labels.reshape(len(labels), -1)
+    index, apart = NeighborIndex(rows, metric, metric_kwds=keywords), np.empty(len(heads))
+    order = np.argsort(heads, kind="stable")
+    for begin in range(0, len(rows), BLOCK_ROWS):
+        some = order[slice(*np.searchsorted(heads[order], (begin, begin + BLOCK_ROWS)))]
+        if some.size:
+            apart[some] = index.distances(rows[begin : begin + BLOCK_ROWS])[heads[some] - begin, tails[some]]
+    return apart
+
+
+def make_epochs_per_sample(weights: ArrayLike, n_epochs: int) -> NDArray[np.float64]:
+    """Return the epochs between two samples of each edge, if the heaviest fires in each; -1 if it never fires."""
+    share = np.asarray(weights, dtype=np.float64)
+    heaviest = share.max(initial=0.0)
+    fires = (share > 0) & (n_epochs > 0)
+    return np.asarray(np.divide(heaviest, share, out=np.full(len(share), -1.0), where=fires))
 
 
 def simplicial_set_embedding(
@@ -245,26 +284,46 @@ def simplicial_set_embedding(
     """Lay out a graph in ``n_components`` dimensions; return the embedding and a dictionary of auxiliary data.
 
     If ``n_epochs`` is a list, the embeddings at these epochs are in ``aux_data["embedding_list"]``. ``output_metric``
-    is a name, and is used if ``euclidean_output`` is false.
+    is a name or a function that returns (distance, gradient), and is used if ``euclidean_output`` is false. With
+    ``densmap`` or ``output_dens``, ``densmap_kwds`` must have the distances of the edges as "graph_dists"; it may have
+    "lambda", "frac", "var_shift" and "n_neighbors". The radii are in ``aux_data["rad_orig"]`` and ``["rad_emb"]``.
     """
-    if densmap or output_dens:
-        name = "densmap" if densmap else "output_dens"
-        raise NotImplementedError(f"{name} is not implemented here; use the estimator")
     metric_of_map = "euclidean" if euclidean_output else output_metric
     keywords_of_map = {} if euclidean_output else dict(output_metric_kwds or {})
     space = output_space(metric_of_map, keywords_of_map, n_components)
     edges = Graph.from_scipy(graph)
+    radii = _graph_radii(edges, densmap_kwds) if densmap or output_dens else None
+    plan = _density_plan(bool(densmap), dict(densmap_kwds or {}))
     seed = random_seed(random_state)
     wanted = default_epochs(edges.n) if n_epochs is None else n_epochs
     stops = sorted({int(epoch) for epoch in np.atleast_1d(wanted)})
     last = stops[-1]
     progress = Progress(verbose=verbose, tqdm_kwds=tqdm_kwds)
     with progress.stage("initialize"):
-        start = space.start(_start(init, InitialTask(edges, _dense(data, edges.n), n_components, seed, -1)))
+        start = space.start(_start(init, InitialTask(edges, dense_rows(data, edges.n), n_components, seed, -1)))
     schedule = Schedule(last, initial_alpha, int(negative_sample_rate), gamma, sweeps=default_sweeps(edges.n))
-    layout = Layout(edges, start, Forces(Kernel(float(a), float(b)), space=space), schedule, seed=seed)
+    forces, density = Forces(Kernel(float(a), float(b)), space=space), None if radii is None else plan.term(radii)
+    layout = Layout(edges, start, forces, schedule, seed=seed, density=density)
     listed = run_layout(layout, stops, progress, lambda: layout.embedding)
-    return layout.embedding, {"embedding_list": listed} if isinstance(n_epochs, list | tuple) else {}
+    aux: dict[str, Any] = {"embedding_list": listed} if isinstance(n_epochs, list | tuple) else {}
+    if output_dens and radii is not None:
+        embedded = embedding_radii(layout.embedding, int((densmap_kwds or {}).get("n_neighbors", 15)))
+        aux |= {"rad_orig": finite_radii(radii.log_radius), "rad_emb": finite_radii(embedded)}
+    return layout.embedding, aux
+
+
+def _graph_radii(edges: Graph, densmap_kwds: Mapping[str, Any] | None) -> Radii:
+    """Return the local radii of the rows from the distances of their edges."""
+    distances = (densmap_kwds or {}).get("graph_dists")
+    if distances is None:
+        raise ValueError("densmap_kwds must have 'graph_dists', as fuzzy_simplicial_set(return_dists=True) returns it")
+    lengths = distances.tocsr()[edges.heads(), edges.indices]
+    return Radii.of(edges, np.asarray(lengths, dtype=np.float32).reshape(-1))
+
+
+def _density_plan(match: bool, keywords: dict[str, Any]) -> DensityPlan:
+    named = {"lambda": "dens_lambda", "frac": "fraction", "var_shift": "variance_shift"}
+    return DensityPlan(match, **{name: float(keywords[key]) for key, name in named.items() if key in keywords})
 
 
 def _start(init: Any, task: InitialTask) -> NDArray[np.float32]:
@@ -277,7 +336,7 @@ def _start(init: Any, task: InitialTask) -> NDArray[np.float32]:
     return initial_embedding(name, task)[0]
 
 
-def _dense(data: Any, n: int) -> NDArray[np.float32] | None:
+def dense_rows(data: Any, n: int) -> NDArray[np.float32] | None:
     """Return the rows if they are dense coordinates of the graph's rows, else None: a start does not require them."""
     if data is None or not hasattr(data, "shape") or hasattr(data, "tocsr"):
         return None

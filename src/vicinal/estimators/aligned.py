@@ -45,7 +45,8 @@ class AlignedUMAP(Estimator):
 
     The other parameters are those of :class:`vicinal.UMAP` in umap-learn's order; most of them may be a list with one
     value per slice. ``n_jobs`` and ``memory_limit`` are additions; ``unique`` has no effect, since equal rows share a
-    place in any case. The same ``random_state`` gives the same bits for any ``n_jobs``.
+    place in any case. The same ``random_state`` gives the same bits for any ``n_jobs``. scikit-learn's
+    ``check_estimator`` does not apply, because ``fit`` takes a list of data sets.
 
     Attributes
     ----------
@@ -53,6 +54,22 @@ class AlignedUMAP(Estimator):
     mappers_ : list of UMAP
         One fitted model per slice.
     n_models_ : int
+
+    See Also
+    --------
+    UMAP : one map.
+    ProgressiveUMAP : rows that arrive over time.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import AlignedUMAP
+    >>> X = load_iris().data
+    >>> slices = [X[:100], X[20:120]]
+    >>> same = {row: row - 20 for row in range(20, 100)}
+    >>> model = AlignedUMAP(random_state=42).fit(slices, relations=[same])
+    >>> [places.shape for places in model.embeddings_]
+    [(100, 2), (100, 2)]
     """
 
     _result = "mappers_"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.estimators.base import Estimator, require_fitted
+from vicinal.estimators.base import Estimator, over_blocks, require_fitted
 from vicinal.estimators.legacy import upgraded
 from vicinal.maps.composition import OPERATIONS, ComposedMap, place_composed
 from vicinal.maps.composition import compose as compose_maps
@@ -78,6 +78,7 @@ class ComposedUMAP(Estimator):
     __add__ = union
     __sub__ = difference
 
+    @over_blocks
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Return the places of rows, given as a pair: for the left model and for the right one."""
         return place_composed(self.map_, self.check_new_rows(X))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from vicinal.estimators.base import Estimator, random_seed, require_fitted, whole_or_nothing
+from vicinal.estimators.base import Estimator, over_blocks, random_seed, require_fitted, whole_or_nothing
 from vicinal.estimators.legacy import upgraded
 from vicinal.graph.fuzzy import fuzzy_graph
 from vicinal.maps.fitted import FittedNeighbors
@@ -17,8 +17,9 @@ from vicinal.maps.memory import add_graph, add_search
 from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import recognize
+from vicinal.runtime.inputs import is_dask
 from vicinal.runtime.memory import ByteSize, InputShape, Ledger
-from vicinal.runtime.parameters import Interval, StrOptions
+from vicinal.runtime.parameters import DEVICE, Interval, StrOptions
 
 # The graph along which new rows are searched has at least this many neighbors per row.
 SEARCH_NEIGHBORS = 15
@@ -48,12 +49,27 @@ class KNeighborsTransformer(Estimator):
         Threads, as in :class:`vicinal.UMAP`. The result has the same bits for any number.
     memory_limit : int or str, optional
         As in :class:`vicinal.UMAP`.
+    device : {None, "cpu", "cuda", "cuda:N"}, default None
+        As in :class:`vicinal.UMAP`.
 
     Attributes
     ----------
     n_samples_fit_ : int
     effective_metric_ : str or callable
     effective_metric_params_ : dict
+
+    See Also
+    --------
+    find_neighbors : the same search as a function.
+    UMAP : takes the result as ``precomputed_knn``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import KNeighborsTransformer
+    >>> X = load_iris().data
+    >>> KNeighborsTransformer(n_neighbors=5).fit_transform(X).shape
+    (150, 150)
     """
 
     _result = "neighbors_"
@@ -69,7 +85,9 @@ class KNeighborsTransformer(Estimator):
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
         "memory_limit": [ByteSize(), None],
+        "device": [DEVICE, None],
     }
+    _chooses_device = True
 
     def __init__(
         self,
@@ -83,6 +101,7 @@ class KNeighborsTransformer(Estimator):
         random_state: Any = 0,
         n_jobs: int | None = -1,
         memory_limit: float | str | None = None,
+        device: str | None = None,
     ) -> None:
         self.mode = mode
         self.n_neighbors = n_neighbors
@@ -93,19 +112,23 @@ class KNeighborsTransformer(Estimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.memory_limit = memory_limit
+        self.device = device
 
     @whole_or_nothing
     def fit(self, X: Any, y: Any = None) -> KNeighborsTransformer:
-        """Make the rows of ``X`` searchable; ``y`` is ignored."""
+        """Make the rows of ``X``, which may be a Dask array, searchable; ``y`` is ignored."""
         self._validate_params()
+        if is_dask(X):
+            return self._fit_array(X)
         data = self._check_training_data(X, random_seed(self.random_state))
         method: Any = self.algorithm
         neighbors = data.neighbors(_columns(self.n_neighbors, data.n), method)
         search_graph = fuzzy_graph(neighbors, n_jobs=self._jobs())
-        self._fit_params = self.get_params(deep=False)
+        self._fit_params = self._settings()
         self.neighbors_ = FittedNeighbors(data, neighbors, search_graph)
         return self
 
+    @over_blocks
     def transform(self, X: Any) -> csr_matrix:
         """Return the graph [rows of X, fitted rows], entries sorted by distance, then by row.
 
@@ -115,10 +138,16 @@ class KNeighborsTransformer(Estimator):
         return self._graph(self._query(X, self._listed()), self._fit_params["mode"])
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> csr_matrix:
-        """Fit and return the graph of the fitted rows, which ``transform`` returns for the same rows."""
+        """Fit and return the graph of the fitted rows, which ``transform`` returns for the same rows.
+
+        The graph of a Dask array is a Dask array with the same row chunks, whose blocks are SciPy matrices.
+        """
         self.fit(X, y, **fit_params)
         k = self._listed()
         self._check_count(k)
+        fitted: Any = self.neighbors_
+        if not isinstance(fitted, FittedNeighbors):
+            return fitted.graph(k, self._fit_params["mode"])
         return self._graph(self._own_lists(self.neighbors_.data.duplicates.first, k), self._fit_params["mode"])
 
     def kneighbors(self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:
@@ -129,10 +158,11 @@ class KNeighborsTransformer(Estimator):
             raise ValueError(f"n_neighbors must be at least 1, got {k}")
         if X is None:
             self._check_count(k + 1)
-            table = self.neighbors_.neighbors
+            fitted = self.in_memory().neighbors_
+            table = fitted.neighbors
             if k >= table.k:
                 method: Any = self._fit_params["algorithm"]
-                table = self.neighbors_.data.neighbors(k + 1, method)
+                table = fitted.data.neighbors(k + 1, method)
             index, distance = table.index[:, 1 : k + 1], table.distance[:, 1 : k + 1]
         else:
             table = self._query(X, k)
@@ -175,6 +205,27 @@ class KNeighborsTransformer(Estimator):
             raise AttributeError(f"{name}: this {type(self).__name__} is not fitted yet")
         return self.neighbors_
 
+    def _fit_array(self, X: Any) -> KNeighborsTransformer:
+        """Search the rows of a Dask array (:mod:`vicinal.cluster`)."""
+        from vicinal.cluster.neighborhoods import search_array
+
+        if self.algorithm == "exact":
+            raise ValueError("algorithm must be 'auto' or 'approximate' for a Dask array, which is searched by cells")
+        given = self.get_params(deep=False) | {"metric_kwds": self._metric_keywords(), "n_jobs": self._jobs()}
+        found: Any = search_array(X, lambda n: _columns(self.n_neighbors, n), random_seed(self.random_state), given)
+        self._fit_params, self.neighbors_ = self.get_params(deep=False), found
+        self.n_features_in_ = found.data.d
+        return self
+
+    def in_memory(self) -> KNeighborsTransformer:
+        """Return the model with everything that it learned in the memory of this process; it may be this model."""
+        fitted: Any = self.neighbors_
+        return self if isinstance(fitted, FittedNeighbors) else self._with(neighbors_=fitted.gathered)
+
+    def _state(self, include_data: bool) -> dict[str, Any]:
+        state = super()._state(include_data)
+        return state | {"neighbors_": self.in_memory().neighbors_} if "neighbors_" in state else state
+
     def _restore(self, state: dict[str, Any]) -> None:
         state = upgraded(self, state)
         if not isinstance(state.get("neighbors_"), FittedNeighbors | None):
@@ -183,7 +234,7 @@ class KNeighborsTransformer(Estimator):
 
     def _metric_keywords(self) -> dict[str, Any] | None:
         """Keywords that a matrix of distances has no use for are ignored, as in scikit-learn."""
-        return None if self.metric == PRECOMPUTED else _keywords(self.get_params(deep=False))
+        return None if self.metric == PRECOMPUTED else _keywords(self._settings())
 
     def _listed(self) -> int:
         return int(self._fit_params["n_neighbors"]) + int(self._fit_params["mode"] == "distance")
@@ -193,7 +244,7 @@ class KNeighborsTransformer(Estimator):
             raise ValueError(f"n_neighbors is too large: {k} rows are needed, n_samples_fit = {self.n_samples_fit_}")
 
     def _query(self, X: Any, k: int) -> Neighbors:
-        fitted = self.neighbors_
+        fitted = self.in_memory().neighbors_
         rows = self._check_new_rows(X, fitted.data)
         self._check_count(k)
         known, _ = recognize(fitted.data, rows)
@@ -211,7 +262,8 @@ class KNeighborsTransformer(Estimator):
 
         Equal rows have equal lists if ``rows`` names the first of them.
         """
-        data, table = self.neighbors_.data, self.neighbors_.neighbors
+        fitted = self.in_memory().neighbors_
+        data, table = fitted.data, fitted.neighbors
         # A row is in its own list. If more than k rows equal it, the first k of them are listed, and it may not be one.
         if k >= table.k and table.k < data.n:
             method: Any = self._fit_params["algorithm"]

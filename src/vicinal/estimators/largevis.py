@@ -16,7 +16,7 @@ from vicinal.maps.plans import LargeVisPlan
 from vicinal.maps.recipe import EntropicAffinity, Recipe
 from vicinal.neighbors.metrics import check_metric
 from vicinal.runtime.memory import ByteSize
-from vicinal.runtime.parameters import LEARNING_RATE, NEGATIVES, SEED, Interval, StrOptions
+from vicinal.runtime.parameters import DEVICE, LEARNING_RATE, NEGATIVES, SEED, Interval, StrOptions
 
 CAUCHY = Kernel(1.0, 1.0)  # eq. 21
 
@@ -57,6 +57,8 @@ class LargeVis(MapEstimator):
         As in :class:`vicinal.UMAP`.
     memory_limit : int or str, optional
         As in :class:`vicinal.UMAP`.
+    device : {None, "cpu", "cuda", "cuda:N"}, default None
+        As in :class:`vicinal.UMAP`.
 
     Attributes
     ----------
@@ -64,6 +66,19 @@ class LargeVis(MapEstimator):
     graph_ : sparse matrix
         The entropic graph; the weights of a row sum to 1 on average.
     init_used_, stage_times_, n_epochs_ : as in :class:`vicinal.UMAP`
+
+    See Also
+    --------
+    TSNE : the same graph, all pairs repel.
+    UMAP : a fuzzy graph.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import LargeVis
+    >>> X = load_iris().data
+    >>> LargeVis(perplexity=15, random_state=42).fit_transform(X).shape
+    (150, 2)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -83,7 +98,9 @@ class LargeVis(MapEstimator):
         "tqdm_kwds": [dict, None],
         "callback": [callable, None],
         "memory_limit": [ByteSize(), None],
+        "device": [DEVICE, None],
     }
+    _chooses_device = True
 
     def __init__(
         self,
@@ -103,6 +120,7 @@ class LargeVis(MapEstimator):
         tqdm_kwds: dict[str, Any] | None = None,
         callback: Any = None,
         memory_limit: float | str | None = None,
+        device: str | None = None,
     ) -> None:
         self.n_components = n_components
         self.perplexity = perplexity
@@ -120,6 +138,7 @@ class LargeVis(MapEstimator):
         self.tqdm_kwds = tqdm_kwds
         self.callback = callback
         self.memory_limit = memory_limit
+        self.device = device
 
     @whole_or_nothing
     def fit(self, X: Any, y: Any = None) -> LargeVis:

@@ -38,6 +38,16 @@ def estimate_memory(
         Type of the input; any other than float32 is converted, which takes a copy.
     **params
         Parameters of the estimator.
+
+    See Also
+    --------
+    UMAP : its ``memory_limit`` refuses fits that would take more.
+
+    Examples
+    --------
+    >>> from vicinal import estimate_memory
+    >>> bool(estimate_memory(1_000_000, 100) < 4e9)
+    True
     """
     for name, value in (("n", n), ("d", d)):
         if not isinstance(value, int | np.integer) or value < 1:

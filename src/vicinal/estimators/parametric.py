@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import copy
 import os
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.metadata_routing import UNUSED
 
-from vicinal.estimators.base import random_seed, require_fitted, whole_or_nothing
-from vicinal.estimators.parametric_map import FILE_NAMES, ParametricMap
-from vicinal.estimators.parametric_parameters import LandmarkPairs, ParametricParameters, check_width
+from vicinal.estimators.base import over_blocks, random_seed, require_fitted, whole_or_nothing
+from vicinal.estimators.landmarks import LandmarkPairs, all_landmarks, chosen_rows
+from vicinal.estimators.parametric_map import FILE_NAMES, ParametricMap, model_file
+from vicinal.estimators.parametric_parameters import (
+    ParametricParameters,
+    check_width,
+    encoder_start,
+    flat_rows,
+    shape_of_row,
+)
 from vicinal.files.container import ModelFileError
 from vicinal.graph.supervision import Supervision, class_codes
-from vicinal.maps.fitting import Prepared, prepare
-from vicinal.maps.recipe import Recipe
+from vicinal.maps.fitting import prepare
+from vicinal.maps.judging import JudgedMap
 from vicinal.maps.row_facts import RowFacts
-from vicinal.neighbors.metrics import Rows, check_metric, is_sparse
-from vicinal.neighbors.rows import check_rows, stack_rows
+from vicinal.neighbors.metrics import Rows
+from vicinal.neighbors.rows import check_rows
 from vicinal.runtime.inputs import check_input
+from vicinal.runtime.parameters import Interval
 from vicinal.runtime.progress import LAYOUT, Progress
 
 if TYPE_CHECKING:
@@ -71,8 +81,9 @@ class ParametricUMAP(ParametricParameters):
     n_neighbors, n_components, min_dist, spread, set_op_mix_ratio, local_connectivity, repulsion_strength, \
     negative_sample_rate, a, b, disconnection_distance, force_approximation_algorithm, target_weight
         As in :class:`~vicinal.UMAP`.
-    metric, metric_kwds, precomputed_knn
-        As in :class:`~vicinal.UMAP`, except for ``metric="precomputed"``: the encoder needs rows.
+    metric, metric_kwds, precomputed_knn, unique
+        As in :class:`~vicinal.UMAP`. ``metric="precomputed"`` needs ``precomputed_distances`` in :meth:`fit`, beside
+        the rows for the encoder.
     init : {"spectral", "pca", "random"}, default "spectral"
         Initial points, to which the encoder is fitted in a few steps; "random" leaves the untrained encoder.
     n_epochs : int, optional
@@ -105,6 +116,12 @@ class ParametricUMAP(ParametricParameters):
         Seed of everything random in ``fit``.
     verbose, tqdm_kwds, callback, memory_limit
         As in :class:`~vicinal.UMAP`; the training is the stage "layout".
+    n_training_epochs : int, default 1
+        Factor on the number of epochs.
+    keras_fit_kwargs, densmap, output_dens
+        umap-learn's arguments that have no meaning here: None or False, "verbose" among the first.
+    low_memory, angular_rp_forest, transform_seed, transform_queue_size
+        umap-learn's arguments that have no effect.
 
     Attributes
     ----------
@@ -120,13 +137,29 @@ class ParametricUMAP(ParametricParameters):
         The initializer that was used, or "encoder" if the training continued with an earlier encoder.
     stage_times_ : dict of str to float
         Seconds per stage.
+
+    See Also
+    --------
+    UMAP : without a network.
+    vicinal.parametric.register_encoder : name a network of your own.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import ParametricUMAP
+    >>> X = load_iris().data
+    >>> model = ParametricUMAP(n_epochs=1, random_state=42).fit(X)
+    >>> model.transform(X[:3]).shape
+    (3, 2)
     """
 
     map_: ParametricMap
     _landmarks: LandmarkPairs
 
     @whole_or_nothing
-    def fit(self, X: Any, y: Any = None, *, landmark_positions: Any = None) -> ParametricUMAP:
+    def fit(
+        self, X: Any, y: Any = None, precomputed_distances: Any = None, landmark_positions: Any = None
+    ) -> ParametricUMAP:
         """Train the encoder.
 
         After :meth:`add_landmarks` the training continues with the fitted encoder and keeps the landmarks' points.
@@ -134,9 +167,12 @@ class ParametricUMAP(ParametricParameters):
         Parameters
         ----------
         X : array or sparse matrix [rows, columns]
-            The rows. Sparse rows become dense batch by batch.
+            The rows. Sparse rows become dense batch by batch. Images may have more dimensions, [rows, height, width]
+            or [rows, height, width, channels].
         y : array [rows], optional
             Classes; -1, NaN and None mean unlabeled.
+        precomputed_distances : array or sparse matrix [rows, rows], optional
+            Distances of the rows, from which the graph is made with ``metric="precomputed"``.
         landmark_positions : array [rows, n_components], optional
             Positions that the points of rows should have; NaN for rows without one.
 
@@ -146,38 +182,43 @@ class ParametricUMAP(ParametricParameters):
         """
         self._check_parameters()
         continued = "_landmarks" in vars(self)
-        rows = self._check_rows(X, reset=not continued, sparse=True)
-        check_metric(self.metric, self.metric_kwds, rows.shape[1], is_sparse(rows))
+        rows = self._check_rows(flat_rows(X), reset=not continued, sparse=True)
         labels = None if y is None else Supervision().check(y, rows.shape[0])
-        landmarks = self._all_landmarks(rows, landmark_positions)
+        landmarks = all_landmarks(vars(self).get("_landmarks"), rows, landmark_positions, int(self.n_components))
         validation = self._check_validation(rows.shape[1])
         from vicinal.parametric.fitting import Data
         from vicinal.parametric.rows import threads
 
         seed, progress = random_seed(self.random_state), self._progress()
-        data, recipe = self._training_rows(rows, seed), self._recipe(seed)
+        data, recipe = self._graph_data(rows, precomputed_distances, seed), self._recipe(seed)
         with threads(self._jobs()):
-            model = copy.deepcopy(self.map_.model) if continued else self._measured_model(rows, seed)
+            model = (
+                copy.deepcopy(self.map_.model) if continued else self._measured_model(rows, shape_of_row(X, rows), seed)
+            )
             prepared = prepare(data, recipe, RowFacts(labels), progress)
-            start, init_used = (None, "encoder") if continued else _start(prepared, recipe, progress, seed)
+            start, init_used = (None, "encoder") if continued else encoder_start(prepared, recipe, progress, seed)
             graph = prepared.graph
-            training = Data(rows, graph.indptr, graph.indices, graph.weights, start)
-            objective = self._objective(None if labels is None else class_codes(labels), landmarks)
+            training = Data(prepared.selection.take(rows), graph.indptr, graph.indices, graph.weights, start)
+            classes = prepared.selection.facts.y
+            objective = self._objective(None if classes is None else class_codes(classes), landmarks)
             history = self._train(model, training, objective, validation, progress, seed)
             embedding = model.encode(rows)
         if not continued:
             self._fit_params = {name: getattr(self, name) for name in NETWORKS}
         n_epochs = len(history["loss"])
-        self.map_ = ParametricMap(model, embedding, graph.to_scipy(), history, n_epochs, init_used, progress.times)
+        judged = JudgedMap(prepared.neighbors, graph, embedding, prepared.data, n_jobs=self._jobs())
+        self.map_ = ParametricMap(
+            model, embedding, graph.to_scipy(), history, n_epochs, init_used, progress.times, judged
+        )
         return self
 
-    def _measured_model(self, rows: Rows, seed: int) -> Model:
+    def _measured_model(self, rows: Rows, dims: tuple[int, ...], seed: int) -> Model:
         from vicinal.parametric.rows import choose_device
         from vicinal.parametric.training import seeded
 
         device = choose_device(self.device)
         with seeded(seed, device):
-            model = self._build(rows.shape[1], device)
+            model = self._build(rows.shape[1], dims, device)
             model.measure(rows)
         return model
 
@@ -200,15 +241,25 @@ class ParametricUMAP(ParametricParameters):
             history = fit_model(model, data, objective, plan, seed=seed, after_epoch=after_epoch)
         return history if validation is None else history | {"validation": errors}
 
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.float32]:
+    def fit_transform(
+        self, X: Any, y: Any = None, precomputed_distances: Any = None, landmark_positions: Any = None
+    ) -> NDArray[np.float32]:
         """Fit the model and return ``embedding_``."""
-        return self.fit(X, y, **fit_params).embedding_
+        return self.fit(X, y, precomputed_distances, landmark_positions).embedding_
 
-    def transform(self, X: Any) -> NDArray[np.float32]:
-        """Return the points of rows, dense or sparse. The point of a row does not depend on other rows."""
+    # umap-learn's argument is not metadata of the rows
+    __metadata_request__transform = {"batch_size": UNUSED}  # noqa: RUF012
+
+    @over_blocks
+    def transform(self, X: Any, batch_size: int | None = None) -> NDArray[np.float32]:
+        """Return the points of rows, dense or sparse, or of images. The point of a row does not depend on other rows.
+
+        ``batch_size`` is accepted and has no effect: batches are chosen so that they fit into memory.
+        """
         require_fitted(self)
-        rows = self._check_rows(X, reset=False, sparse=True)
-        return self._encode(rows)
+        if batch_size is not None and not Interval(Integral, 1, None, closed="left").allows(batch_size):
+            raise ValueError(f"batch_size must be a whole number of at least 1 or None, got {batch_size!r}")
+        return self._encode(self._check_rows(flat_rows(X), reset=False, sparse=True))
 
     def _encode(self, rows: Rows) -> NDArray[np.float32]:
         from vicinal.parametric.rows import threads
@@ -231,7 +282,13 @@ class ParametricUMAP(ParametricParameters):
             return model.decode(points)
 
     def add_landmarks(
-        self, X: Any, sample_pct: float = 0.01, sample_mode: str = "uniform", idx: Any = None
+        self,
+        X: Any,
+        sample_pct: float = 0.01,
+        sample_mode: str = "uniform",
+        landmark_loss_weight: float | None = None,
+        idx: Any = None,
+        reset_optimizer: bool = True,
     ) -> ParametricUMAP:
         """Choose rows whose points the next ``fit`` keeps.
 
@@ -243,54 +300,33 @@ class ParametricUMAP(ParametricParameters):
             Share of the rows that "uniform" draws.
         sample_mode : {"uniform", "predetermined"}, default "uniform"
             Whether to draw rows at random or to take the rows ``idx``.
+        landmark_loss_weight : float, optional
+            Replaces the parameter of the same name.
         idx : array of int or bool, optional
             Rows that "predetermined" takes.
+        reset_optimizer : True
+            umap-learn's argument: every fit starts with a fresh optimizer.
 
         Returns
         -------
         self
         """
         require_fitted(self)
-        rows = self._check_rows(X, reset=False, sparse=True)
-        n = rows.shape[0]
-        if sample_mode == "predetermined" and idx is not None:
-            chosen = np.asarray(idx)
-        elif sample_mode == "uniform" and 0.0 < sample_pct <= 1.0:
-            rng = np.random.default_rng(random_seed(self.random_state))
-            chosen = rng.choice(n, max(1, int(n * sample_pct)), replace=False)
-        else:
-            raise ValueError(
-                "give sample_mode='uniform' with sample_pct in (0, 1], or 'predetermined' with idx; "
-                f"got sample_mode={sample_mode!r}, sample_pct={sample_pct}, idx={idx}"
-            )
-        kept = rows[chosen]
+        if reset_optimizer is not True:
+            raise ValueError(f"reset_optimizer must be True: every fit has a fresh optimizer, got {reset_optimizer!r}")
+        if landmark_loss_weight is not None and not Interval(Real, 0, None).allows(landmark_loss_weight):
+            raise ValueError(f"landmark_loss_weight must be a number of at least 0, got {landmark_loss_weight!r}")
+        rows = self._check_rows(flat_rows(X), reset=False, sparse=True)
+        kept = rows[chosen_rows(rows.shape[0], sample_pct, sample_mode, idx, random_seed(self.random_state))]
         self._landmarks = (kept, self._encode(kept))
+        if landmark_loss_weight is not None:
+            self.landmark_loss_weight = landmark_loss_weight
         return self
 
     def remove_landmarks(self) -> ParametricUMAP:
         """Make the next ``fit`` start with an untrained encoder."""
         self.__dict__.pop("_landmarks", None)
         return self
-
-    def _all_landmarks(self, rows: Rows, landmark_positions: Any) -> LandmarkPairs | None:
-        """Return the landmarks of `add_landmarks` and the rows of a fit that are given positions."""
-        known: LandmarkPairs | None = vars(self).get("_landmarks")
-        n_components = int(self.n_components)
-        if known is not None and known[1].shape[1] != n_components:
-            raise ValueError(
-                f"n_components={n_components} differs from the {known[1].shape[1]} components of the landmarks; "
-                "call remove_landmarks first"
-            )
-        if landmark_positions is None:
-            return known
-        positions = np.require(landmark_positions, np.float32, ["C", "A"])
-        check_width("landmark_positions", positions, n_components)
-        if len(positions) != rows.shape[0]:
-            raise ValueError(f"landmark_positions must have {rows.shape[0]} rows, got {len(positions)}")
-        placed = np.isfinite(positions).all(axis=1)
-        if known is None:
-            return rows[placed], positions[placed]
-        return _joined(known[0], rows[placed]), np.concatenate([known[1], positions[placed]])
 
     # Results
 
@@ -311,6 +347,8 @@ class ParametricUMAP(ParametricParameters):
     @property
     def loss_history_(self) -> dict[str, list[float]]:
         return self._fitted("loss_history_").loss_history
+
+    _history = loss_history_  # umap-learn's name
 
     @property
     def n_epochs_(self) -> int:
@@ -345,6 +383,7 @@ class ParametricUMAP(ParametricParameters):
         Parameters
         ----------
         path : path
+            The file, or the folder that was given to :meth:`save`.
         encoder, decoder : torch.nn.Module or str, optional
             The networks, if the model was saved with modules of your own: a file holds their weights only.
         device : str, default "auto"
@@ -354,10 +393,31 @@ class ParametricUMAP(ParametricParameters):
 
         networks = {"encoder": encoder, "decoder": decoder}
         given = {name: network for name, network in networks.items() if network is not None}
-        model = load(path, device=device, **given)
+        model = load(model_file(path), device=device, **given)
         if not isinstance(model, cls):
             raise ModelFileError(f"{path} holds a {type(model).__name__}, not a {cls.__name__}")
         return model
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        verbose: bool = True,
+        exclude_raw_data: bool = False,
+        *,
+        include_data: bool = True,
+    ) -> None:
+        """Write the model to a file of plain arrays and JSON, which :meth:`load` reads without running code.
+
+        Parameters
+        ----------
+        path : path
+            The file, or a folder that exists, in which the file is named "model.vicinal".
+        verbose, exclude_raw_data : bool
+            umap-learn's arguments: the first has no effect, the second is the opposite of ``include_data``.
+        include_data : bool, default True
+            False leaves out the points, the graph and the landmarks: the encoder places new rows without them.
+        """
+        super().save(model_file(path), include_data=include_data and not exclude_raw_data)
 
     def to_onnx(self, path: str | os.PathLike[str]) -> None:
         """Write the encoder as an ONNX file: "X" [rows, columns] to "embedding" [rows, n_components], float32."""
@@ -381,24 +441,9 @@ class ParametricUMAP(ParametricParameters):
         if FILE_NAMES["model"] not in state:
             return
         # The parameters may have been changed after the fit; files of version 0.1 do not say so.
-        made_by = vars(self).get("_fit_params", self.get_params(deep=False))
+        made_by = vars(self).get("_fit_params", self._settings())
         self._fit_params = {name: made_by[name] for name in NETWORKS}
         try:
             self.map_ = ParametricMap.from_state(state, **self._fit_params, device=self.device)
         except ValueError as error:
             raise ModelFileError(str(error)) from error
-
-
-def _start(prepared: Prepared, recipe: Recipe, progress: Progress, seed: int) -> tuple[NDArray[np.float32] | None, str]:
-    """Return the initial points and the initializer; no points for "random", which keeps the untrained encoder."""
-    with progress.stage("initialize"):
-        return (None, "random") if recipe.init == "random" else recipe.start(prepared.graph, prepared.data, seed)
-
-
-def _joined(above: Rows, below: Rows) -> Rows:
-    """Stack rows; the result is sparse if either part is."""
-    if is_sparse(above) != is_sparse(below):
-        from scipy.sparse import csr_matrix
-
-        above, below = csr_matrix(above), csr_matrix(below)
-    return stack_rows(above, below)

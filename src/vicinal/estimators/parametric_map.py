@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
+    from vicinal.maps.judging import JudgedMap
     from vicinal.parametric.model import Model
 
 # Attributes of ParametricUMAP, as model files call them, by the fields of a ParametricMap.
@@ -29,7 +32,8 @@ FILE_NAMES = {
 class ParametricMap:
     """A trained model, the points of the training rows, their graph, and how the training went.
 
-    ``embedding`` and ``graph`` are None if the model comes from a file without training data.
+    ``embedding`` and ``graph`` are None if the model comes from a file without training data. ``training`` holds the
+    training rows with their neighbors, by which the map is judged; it is not part of a file.
     """
 
     model: Model
@@ -39,6 +43,7 @@ class ParametricMap:
     n_epochs: int = 0
     init_used: str = ""
     stage_times: dict[str, float] = field(default_factory=dict)
+    training: JudgedMap | None = None
 
     def state(self) -> dict[str, Any]:
         """Return plain values by the names that model files use."""
@@ -66,5 +71,11 @@ class ParametricMap:
             points.dtype != np.float32 or points.ndim != 2 or points.shape[1] != self.model.shape.n_components
         ):
             raise ValueError(f"embedding_ must have float32 points of {self.model.shape.n_components} components")
-        if points is not None and graph is not None and graph.shape != (len(points), len(points)):
-            raise ValueError(f"graph_ must have {len(points)} rows and columns, got {graph.shape}")
+        # equal rows may share a row of the graph (unique)
+        if points is not None and graph is not None and not graph.shape[0] == graph.shape[1] <= len(points):
+            raise ValueError(f"graph_ must have at most {len(points)} rows and as many columns, got {graph.shape}")
+
+
+def model_file(path: str | os.PathLike[str]) -> Path:
+    """Return the file of a model, given it or its folder: umap-learn saves models in folders."""
+    return Path(path) / "model.vicinal" if Path(path).is_dir() else Path(path)

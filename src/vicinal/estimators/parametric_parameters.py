@@ -9,18 +9,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.estimators.base import Estimator
-from vicinal.estimators.settings import affinity_of, check_curve, given_knn, given_neighbors, kernel_of
+from vicinal.estimators.landmarks import LandmarkPairs
+from vicinal.estimators.settings import (
+    affinity_of,
+    check_curve,
+    check_precomputed,
+    given_knn,
+    given_neighbors,
+    kernel_of,
+)
 from vicinal.graph.supervision import Supervision
 from vicinal.initialize.start import INITIALIZERS
 from vicinal.layout.forces import Forces
+from vicinal.maps.fitting import Prepared
 from vicinal.maps.memory import add_graph, add_search, add_start
 from vicinal.maps.plans import SampledPlan
 from vicinal.maps.recipe import Recipe
-from vicinal.neighbors.metrics import ALIASES, METRICS, Rows, check_metric, is_low_level
-from vicinal.neighbors.rows import as_rows
+from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED, Rows, check_metric, is_low_level, is_sparse
+from vicinal.neighbors.rows import HasRows, as_rows
 from vicinal.neighbors.table import Neighbors
+from vicinal.neighbors.training_data import TrainingData, TrainingDistances
 from vicinal.runtime.memory import ByteSize, InputShape, Ledger
-from vicinal.runtime.parameters import LEARNING_RATE, NEGATIVES, Interval, StrOptions
+from vicinal.runtime.parameters import LEARNING_RATE, NEGATIVES, SEED, Interval, StrOptions
+from vicinal.runtime.progress import Progress
 
 if TYPE_CHECKING:
     import torch
@@ -34,7 +45,6 @@ if TYPE_CHECKING:
 BATCH_SIZE = {"cpu": 512, "cuda": 2048}
 # Rows whose statistics are computed together; vicinal.parametric.statistics has the same number, but imports torch.
 MEASURED_ROWS, MEASURED_SIZE = 1 << 14, 1 << 24
-LandmarkPairs = tuple[Rows, NDArray[np.float32]]  # rows and their positions
 
 
 class ParametricParameters(Estimator):
@@ -53,9 +63,10 @@ class ParametricParameters(Estimator):
         "global_correlation_loss_weight": [Interval(Real, 0, None, closed="left")],
         "landmark_loss_fn": [callable, None],
         "landmark_loss_weight": [Interval(Real, 0, None, closed="left")],
+        "keras_fit_kwargs": [dict, None],
         "n_neighbors": [Interval(Integral, 2, None, closed="left")],
         "n_components": [Interval(Integral, 1, None, closed="left")],
-        "metric": [StrOptions({*METRICS, *ALIASES}), callable, tuple],
+        "metric": [StrOptions({*METRICS, *ALIASES, PRECOMPUTED}), callable, tuple],
         "metric_kwds": [dict, None],
         "n_epochs": [Interval(Integral, 0, None, closed="left"), None],
         "learning_rate": [LEARNING_RATE],
@@ -87,6 +98,11 @@ class ParametricParameters(Estimator):
         "supervision": [StrOptions({"cross_entropy", "triplet", "graph"})],
         "supervision_weight": [Interval(Real, 0, None, closed="left")],
         "memory_limit": [ByteSize(), None],
+        "n_training_epochs": [Interval(Integral, 1, None, closed="left")],
+        "unique": ["boolean"],
+        **{name: ["boolean"] for name in ("densmap", "output_dens", "low_memory", "angular_rp_forest")},
+        "transform_seed": [SEED],
+        "transform_queue_size": [Interval(Real, 0, None, closed="left")],
     }
 
     def __init__(
@@ -103,6 +119,7 @@ class ParametricParameters(Estimator):
         global_correlation_loss_weight: float = 0,
         landmark_loss_fn: Any = None,
         landmark_loss_weight: float = 1.0,
+        keras_fit_kwargs: dict[str, Any] | None = None,
         *,
         n_neighbors: int = 15,
         n_components: int = 2,
@@ -138,6 +155,14 @@ class ParametricParameters(Estimator):
         supervision: str = "cross_entropy",
         supervision_weight: float = 1.0,
         memory_limit: float | str | None = None,
+        n_training_epochs: int = 1,
+        unique: bool = False,
+        densmap: bool = False,
+        output_dens: bool = False,
+        low_memory: bool = True,
+        angular_rp_forest: bool = False,
+        transform_seed: int = 42,
+        transform_queue_size: float = 4.0,
     ) -> None:
         self.batch_size = batch_size
         self.dims = dims
@@ -151,6 +176,7 @@ class ParametricParameters(Estimator):
         self.global_correlation_loss_weight = global_correlation_loss_weight
         self.landmark_loss_fn = landmark_loss_fn
         self.landmark_loss_weight = landmark_loss_weight
+        self.keras_fit_kwargs = keras_fit_kwargs
         self.n_neighbors = n_neighbors
         self.n_components = n_components
         self.metric = metric
@@ -185,10 +211,19 @@ class ParametricParameters(Estimator):
         self.supervision = supervision
         self.supervision_weight = supervision_weight
         self.memory_limit = memory_limit
+        self.n_training_epochs = n_training_epochs
+        self.unique = unique
+        self.densmap = densmap
+        self.output_dens = output_dens
+        self.low_memory = low_memory
+        self.angular_rp_forest = angular_rp_forest
+        self.transform_seed = transform_seed
+        self.transform_queue_size = transform_queue_size
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = False  # an encoder cannot read NaN, even if the metric can
+        tags.input_tags.pairwise = False  # X has rows for the encoder; distances are an argument of their own
         return tags
 
     def add_memory(self, ledger: Ledger, shape: InputShape) -> None:
@@ -209,6 +244,31 @@ class ParametricParameters(Estimator):
             raise TypeError(f"metric must be a name, a function or a scipy.LowLevelCallable, got {self.metric!r}")
         check_metric(self.metric, self.metric_kwds)
         check_curve(self)
+        check_precomputed(self)
+        for name in ("densmap", "output_dens"):
+            if getattr(self, name):
+                raise ValueError(
+                    f"{name}=True is not possible: an encoder does not follow densities, vicinal.DensMAP does"
+                )
+        unknown = sorted(set(self.keras_fit_kwargs or {}) - {"verbose"})
+        if unknown:
+            raise ValueError(
+                f"keras_fit_kwargs has {unknown}, but the networks are trained by PyTorch: use n_epochs, batch_size, "
+                "patience and callback instead"
+            )
+
+    def _graph_data(self, rows: Rows, precomputed_distances: Any, seed: int) -> TrainingData:
+        """Return what the graph is made of: the rows, or with ``metric="precomputed"`` their distances."""
+        pairwise = isinstance(self.metric, str) and self.metric == PRECOMPUTED
+        if pairwise != (precomputed_distances is not None):
+            raise ValueError("precomputed_distances must be given with metric='precomputed', and with no other metric")
+        if not pairwise:
+            check_metric(self.metric, self.metric_kwds, rows.shape[1], is_sparse(rows))
+            return self._training_rows(rows, seed)
+        data = TrainingDistances(as_rows(precomputed_distances, "precomputed_distances"), self._jobs())
+        if data.n != rows.shape[0]:
+            raise ValueError(f"precomputed_distances must have {rows.shape[0]} rows, one for each of X, got {data.n}")
+        return data
 
     def _check_validation(self, n_features: int) -> Rows | None:
         """Return the rows of ``reconstruction_validation``, dense or sparse."""
@@ -217,9 +277,9 @@ class ParametricParameters(Estimator):
         if not (self.parametric_reconstruction or self.autoencoder_loss or self.decoder is not None):
             raise ValueError("reconstruction_validation needs a decoder: set parametric_reconstruction=True")
         name = "reconstruction_validation"
-        return check_width(name, as_rows(self.reconstruction_validation, name), n_features)
+        return check_width(name, as_rows(flat_rows(self.reconstruction_validation), name), n_features)
 
-    def _given_neighbors(self, rows: Rows) -> Neighbors | None:
+    def _given_neighbors(self, rows: HasRows) -> Neighbors | None:
         return given_neighbors(self.precomputed_knn, rows, self.n_neighbors)
 
     def _recipe(self, seed: int) -> Recipe:
@@ -236,15 +296,16 @@ class ParametricParameters(Estimator):
             self.init,
             search="approximate" if self.force_approximation_algorithm else "auto",
             supervision=supervision,
+            unique=bool(self.unique),
         )
 
-    def _build(self, n_features: int, device: torch.device) -> Model:
+    def _build(self, n_features: int, shape_of_row: tuple[int, ...], device: torch.device) -> Model:
         import torch
 
         from vicinal.parametric.encoders import Shape
         from vicinal.parametric.model import Model
 
-        dims = (n_features,) if self.dims is None else tuple(int(size) for size in self.dims)
+        dims = shape_of_row if self.dims is None else tuple(int(size) for size in self.dims)
         if np.prod(dims) != n_features:
             raise ValueError(f"dims={dims} has {np.prod(dims)} numbers, but rows have {n_features}")
         decoder = self.decoder
@@ -282,7 +343,7 @@ class ParametricParameters(Estimator):
         return Plan(
             self.learning_rate,
             BATCH_SIZE.get(device.type, 512) if self.batch_size is None else int(self.batch_size),
-            training_epochs(data) if self.n_epochs is None else int(self.n_epochs),
+            int(self.n_training_epochs) * (training_epochs(data) if self.n_epochs is None else int(self.n_epochs)),
             optimizer=self.optimizer,
             weight_decay=self.weight_decay,
             clip_norm=self.clip_norm,
@@ -292,8 +353,26 @@ class ParametricParameters(Estimator):
         )
 
 
+def flat_rows(X: Any) -> Any:
+    """Return images and other arrays of more than two dimensions as rows; anything else as it is."""
+    return np.asarray(X).reshape(len(X), -1) if getattr(X, "ndim", 0) > 2 else X
+
+
+def shape_of_row(X: Any, rows: Rows) -> tuple[int, ...]:
+    """Return the shape of one row, which is that of an image if X has more than two dimensions."""
+    return tuple(int(size) for size in (X if getattr(X, "ndim", 0) > 2 else rows).shape[1:])
+
+
 def check_width(name: str, rows: Rows, n_columns: int) -> Rows:
     """Return a matrix, or raise ValueError if it does not have ``n_columns`` columns."""
     if rows.ndim != 2 or rows.shape[1] != n_columns:
         raise ValueError(f"{name} must have shape [rows, {n_columns}], got {rows.shape}")
     return rows
+
+
+def encoder_start(
+    prepared: Prepared, recipe: Recipe, progress: Progress, seed: int
+) -> tuple[NDArray[np.float32] | None, str]:
+    """Return the initial points and the initializer; no points for "random", which keeps the untrained encoder."""
+    with progress.stage("initialize"):
+        return (None, "random") if recipe.init == "random" else recipe.start(prepared.graph, prepared.data, seed)

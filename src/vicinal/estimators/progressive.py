@@ -9,15 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
-from vicinal.estimators.base import Estimator, random_seed, require_fitted, whole_or_nothing
-from vicinal.estimators.settings import check_curve, initializer_of, kernel_of
+from vicinal.estimators.base import Estimator, over_blocks, random_seed, require_fitted, whole_or_nothing
+from vicinal.estimators.settings import check_curve, growth_of
 from vicinal.estimators.umap import UMAP
 from vicinal.graph.supervision import Supervision
 from vicinal.initialize.start import INITIALIZER_ALIASES, INITIALIZERS
 from vicinal.maps.growing_map import GrowingMap
 from vicinal.maps.growing_progress import Step, last_epoch, reporter
 from vicinal.maps.grown import as_fitted, place_in
-from vicinal.maps.growth import Growth
 from vicinal.maps.memory import add_growing_map, add_online_search
 from vicinal.maps.online_graph import Batch
 from vicinal.maps.online_targets import TARGET_METRICS
@@ -45,10 +44,8 @@ class ProgressiveUMAP(Estimator):
     same in pieces of any size, ``run`` does everything that is left, ``polish`` is a last pass over all rows. The first
     rows start from the spectral layout, each later one at the place of its nearest neighbor, plus noise. Memberships
     are computed, and epochs run, only for new rows and for those whose neighbors changed.
-
     The same calls with the same ``random_state`` give the same bits for any ``n_jobs``, unless they are bounded by
     time. The parameters of the map are those of the first batch; later changes take effect with the next ``fit``.
-
     ``partial_fit`` takes effect completely or not at all, also if it is interrupted. An interrupted ``insert``,
     ``step``, ``run`` or ``polish`` leaves a map that can go on.
 
@@ -83,7 +80,7 @@ class ProgressiveUMAP(Estimator):
     embedding_ : array [rows placed so far, n_components]
     n_rows_ : int
         Number of rows inserted so far.
-    rows_ : array or sparse matrix [n_rows_, columns]
+    rows_ : array or sparse matrix [rows, columns]
         These rows: a view, not to be written to.
     age_ : array [rows placed so far]
         Epochs that each row has moved for.
@@ -97,15 +94,17 @@ class ProgressiveUMAP(Estimator):
         Memory per row.
     init_used_ : str
 
+    See Also
+    --------
+    UMAP, OnlineNeighbors
+
     Examples
     --------
-    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
     >>> from vicinal import ProgressiveUMAP
-    >>> model = ProgressiveUMAP(random_state=0)
-    >>> for batch in np.random.default_rng(0).normal(size=(3, 200, 5)):
-    ...     _ = model.partial_fit(batch)
+    >>> model = ProgressiveUMAP(random_state=0).partial_fit(load_iris().data)
     >>> model.run().polish().embedding_.shape
-    (600, 2)
+    (150, 2)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -285,9 +284,9 @@ class ProgressiveUMAP(Estimator):
         """Fit the model and return ``embedding_``."""
         return self.fit(X, y).embedding_
 
+    @over_blocks
     def transform(self, X: Any) -> Any:
         """Return the places of rows in the map as it is, which they do not change; rows of the map have their own."""
-        require_fitted(self)
         check_rows(rows := self._convert_like_map(X), self._jobs())
         return place_in(self._map, rows, self._placement_seed())
 
@@ -391,33 +390,14 @@ class ProgressiveUMAP(Estimator):
 
     def _new_map(self) -> GrowingMap:
         """Return an empty map with the present parameters."""
-        kernel, seed, n_jobs = kernel_of(self), random_seed(self.random_state), self._jobs()
-        growth = Growth(
-            a=kernel.a,
-            b=kernel.b,
-            n_components=int(self.n_components),
-            init=initializer_of(self.init),
-            learning_rate=self.learning_rate,
-            negative_sample_rate=int(self.negative_sample_rate),
-            repulsion_strength=self.repulsion_strength,
-            local_connectivity=self.local_connectivity,
-            set_op_mix_ratio=self.set_op_mix_ratio,
-            disconnection_distance=self.disconnection_distance,
-            target_weight=self.target_weight,
-            new_epochs=int(self.new_epochs),
-            updated_epochs=int(self.updated_epochs),
-            move_all=self.move == "all",
-            seed=seed,
-            n_jobs=n_jobs,
-            target_metric=self.target_metric,
-        )
+        seed, n_jobs = random_seed(self.random_state), self._jobs()
         search = OnlineNeighbors(
             int(self.n_neighbors), self.metric, metric_kwds=self.metric_kwds, seed=seed, n_jobs=n_jobs
         )
-        return GrowingMap(search, growth)
+        return GrowingMap(search, growth_of(self, seed, n_jobs))
 
     def _adopt(self, grown: GrowingMap) -> None:
-        self._fit_params = self.get_params(deep=False)
+        self._fit_params = self._settings()
         self._map = grown
 
     def _placement_seed(self) -> int:

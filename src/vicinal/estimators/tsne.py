@@ -20,7 +20,7 @@ from vicinal.maps.plans import FullPlan
 from vicinal.maps.recipe import NEIGHBORS_PER_PERPLEXITY, EntropicAffinity, Recipe
 from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED
 from vicinal.runtime.memory import ByteSize
-from vicinal.runtime.parameters import LEARNING_RATE, Interval, StrOptions
+from vicinal.runtime.parameters import DEVICE, LEARNING_RATE, Interval, StrOptions
 from vicinal.runtime.progress import Callback
 
 EARLY_EXAGGERATION = 12.0
@@ -76,6 +76,8 @@ class TSNE(MapEstimator):
         Show a progress bar for every stage; ``tqdm_kwds`` are passed to tqdm.
     memory_limit : int or str, optional
         As in :class:`vicinal.UMAP`.
+    device : {None, "cpu", "cuda", "cuda:N"}, default None
+        As in :class:`vicinal.UMAP`.
 
     Attributes
     ----------
@@ -87,6 +89,22 @@ class TSNE(MapEstimator):
     learning_rate_ : float
         Learning rate of the first phase.
     perplexity_ : float
+
+    See Also
+    --------
+    UMAP : faster, with tighter clusters.
+    LargeVis : the same graph, laid out by sampling.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import TSNE
+    >>> X = load_iris().data
+    >>> model = TSNE(perplexity=20, random_state=42).fit(X)
+    >>> model.embedding_.shape
+    (150, 2)
+    >>> bool(model.kl_divergence_ < 0.5)
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -111,7 +129,9 @@ class TSNE(MapEstimator):
         "verbose": ["verbose"],
         "tqdm_kwds": [dict, None],
         "memory_limit": [ByteSize(), None],
+        "device": [DEVICE, None],
     }
+    _chooses_device = True
 
     def __init__(
         self,
@@ -137,6 +157,7 @@ class TSNE(MapEstimator):
         verbose: bool = False,
         tqdm_kwds: dict[str, Any] | None = None,
         memory_limit: float | str | None = None,
+        device: str | None = None,
     ) -> None:
         self.n_components = n_components
         self.perplexity = perplexity
@@ -159,6 +180,7 @@ class TSNE(MapEstimator):
         self.verbose = verbose
         self.tqdm_kwds = tqdm_kwds
         self.memory_limit = memory_limit
+        self.device = device
 
     @whole_or_nothing
     def fit(self, X: Any, y: Any = None) -> TSNE:

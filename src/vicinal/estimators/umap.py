@@ -7,44 +7,40 @@ from typing import Any, ClassVar
 
 from sklearn.utils.metadata_routing import UNUSED
 
-from vicinal.estimators.base import random_seed, require_fitted, whole_or_nothing
+from vicinal.estimators.base import over_blocks, random_seed, whole_or_nothing
 from vicinal.estimators.composed import difference, intersection, union
 from vicinal.estimators.map_estimator import MapEstimator
 from vicinal.estimators.settings import (
-    affinity_of,
     check_curve,
+    check_precomputed,
     epoch_stops,
-    given_knn,
     given_neighbors,
-    initializer_of,
-    kernel_of,
+    output_space_of,
+    recipe_of,
 )
-from vicinal.graph.supervision import Supervision
 from vicinal.initialize.start import INITIALIZER_ALIASES, INITIALIZERS, given_start
-from vicinal.layout.forces import Forces
-from vicinal.layout.output_space import OutputSpace, output_space
-from vicinal.maps.fitting import FitInputs, fit
+from vicinal.maps.fitting import FitInputs, adopt, fit
 from vicinal.maps.inversion import inverse_rows
 from vicinal.maps.placement import memberships, place
 from vicinal.maps.plans import SampledPlan
-from vicinal.maps.recipe import DensityPlan, Recipe
+from vicinal.maps.recipe import Recipe
 from vicinal.maps.row_facts import RowFacts, check_pins, check_weights
 from vicinal.maps.updating import update
-from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED, Rows, check_metric, is_low_level
-from vicinal.neighbors.rows import as_rows
+from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED, Finite, check_metric, is_low_level
+from vicinal.neighbors.rows import HasRows, as_rows, like_input
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingRows
-from vicinal.runtime.inputs import check_input
+from vicinal.runtime.inputs import check_input, is_dask
 from vicinal.runtime.memory import ByteSize
-from vicinal.runtime.parameters import LEARNING_RATE, NEGATIVES, SEED, Interval, StrOptions
+from vicinal.runtime.parameters import DEVICE, LEARNING_RATE, NEGATIVES, SEED, Interval, StrOptions
 
 
 class UMAP(MapEstimator):
     """Uniform Manifold Approximation and Projection.
 
     The parameters are umap-learn's, with the same names, order and defaults; ``callback``, ``update_negatives``,
-    ``compute_loss`` and ``memory_limit`` are additions. The same ``random_state`` gives the same bits for any
-    ``n_jobs``.
+    ``compute_loss``, ``memory_limit`` and ``device`` are additions. The same ``random_state`` gives the same bits for
+    any ``n_jobs``.
 
     Parameters
     ----------
@@ -54,12 +50,13 @@ class UMAP(MapEstimator):
         Dimensions of the map.
     metric : str or callable, default "euclidean"
         A name in ``vicinal.metrics.METRICS``, "precomputed" (``X`` holds distances, dense or sparse), a function of
-        two rows, or a ``scipy.LowLevelCallable``; ``metric_kwds`` are its keywords.
-    output_metric : str, default "euclidean"
-        The distance of the map: haversine, hyperboloid, manhattan, cosine and others; with ``output_metric_kwds``.
+        two rows that returns their distance or (distance, gradient), or a ``scipy.LowLevelCallable``; ``metric_kwds``
+        are its keywords.
+    output_metric : str or callable, default "euclidean"
+        The distance of the map: haversine, hyperboloid, manhattan, cosine and others; with ``output_metric_kwds``. A
+        function of two points returns (distance, gradient) and is called for every pair, which is slow.
     n_epochs : int or list of int, optional
-        Default 500 up to 10,000 rows, 300 for more. If it is a list, ``embedding_list_`` holds the maps at these
-        epochs.
+        Default 500 up to 30,000 rows, 300 for more. ``embedding_list_`` holds the maps at the epochs of a list.
     learning_rate : float, default 1.0
         Rate of the first epoch; falls to 0 as (1 - e/n_epochs)^1.5.
     init : {"spectral", "pca", "random"} or array [rows, n_components], default "spectral"
@@ -74,8 +71,8 @@ class UMAP(MapEstimator):
         Number of neighbors that a row is certainly connected to.
     repulsion_strength, negative_sample_rate : float and int, default 1.0 and 5
         Weight and number of the negative samples per edge sample.
-    random_state : int, RandomState or None
-        Seed of everything random in ``fit``.
+    random_state, transform_seed : int, RandomState or None; and int, default 42
+        Seeds of everything random in ``fit``, and of ``transform``.
     target_metric : str or callable, default "categorical"
         How ``y`` is compared: "categorical" classes, "ordinal" levels, or a metric of numbers; with
         ``target_metric_kwds`` and, for numbers, ``target_n_neighbors`` (-1: ``n_neighbors``).
@@ -89,17 +86,15 @@ class UMAP(MapEstimator):
         See :class:`vicinal.DensMAP`.
     precomputed_knn : (indices, distances[, index]) or sparse graph, optional
         Neighbors of the rows, each row itself included, used instead of a search.
-    transform_seed : int, default 42
-        Seed of ``transform``.
     force_approximation_algorithm : bool, default False
         Search neighbors approximately even if comparing every pair is faster.
     verbose, tqdm_kwds : bool and dict
         Show a progress bar for every stage.
     disconnection_distance : float, optional
-        Rows at this distance or farther are not neighbors.
+        Rows at this distance or farther are not neighbors. By default the largest distance of the metric, if it has
+        one (cosine 2, jaccard 1). Rows without neighbors lie around the map; ``map_.disconnected`` marks them.
     callback : callable(stage, epoch, n_epochs, embedding), optional
-        Called before and after each stage and after every epoch of the layout; a true return value stops the layout
-        and keeps the map.
+        Called around each stage and after every epoch; a true return value stops the layout and keeps the map.
     update_negatives : bool, default False
         Whether negative samples move too (the line of Algorithm 1 that "does not exist in original UMAP").
     compute_loss : bool, default False
@@ -108,6 +103,8 @@ class UMAP(MapEstimator):
     memory_limit : int or str, optional
         Bytes, or a text such as "2GB". A fit that would take more memory beyond its input
         (:func:`vicinal.estimate_memory`) raises MemoryError before it allocates anything.
+    device : {None, "cpu", "cuda", "cuda:N"}, default None
+        Where a fit is done. None means where ``X`` lives: on the CPU, or on the GPU of a CuPy array or CUDA tensor.
 
     ``low_memory``, ``angular_rp_forest`` and ``transform_queue_size`` are accepted and have no effect.
 
@@ -123,10 +120,19 @@ class UMAP(MapEstimator):
         Seconds per stage.
     n_epochs_ : int
         Number of epochs that were run.
-    rad_orig_, rad_emb_ : arrays
-        Logarithms of local radii in the data and in the map (``densmap``, ``output_dens``).
-    radius_correlation_ : float
-        Their correlation.
+    rad_orig_, rad_emb_, radius_correlation_ : arrays and float
+        Logarithms of local radii in the data and in the map, and their correlation (``densmap``, ``output_dens``).
+
+    See Also
+    --------
+    TSNE, DensMAP, ParametricUMAP, ProgressiveUMAP
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import UMAP
+    >>> UMAP(n_neighbors=10, random_state=42).fit(load_iris().data).embedding_.shape
+    (150, 2)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -173,7 +179,9 @@ class UMAP(MapEstimator):
         "update_negatives": ["boolean"],
         "compute_loss": ["boolean"],
         "memory_limit": [ByteSize(), None],
+        "device": [DEVICE, None],
     }
+    _chooses_device = True
 
     def __init__(
         self,
@@ -221,6 +229,7 @@ class UMAP(MapEstimator):
         update_negatives: bool = False,
         compute_loss: bool = False,
         memory_limit: float | str | None = None,
+        device: str | None = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.n_components = n_components
@@ -265,45 +274,58 @@ class UMAP(MapEstimator):
         self.update_negatives = update_negatives
         self.compute_loss = compute_loss
         self.memory_limit = memory_limit
+        self.device = device
 
-    __metadata_request__fit = {"ensure_all_finite": UNUSED}  # noqa: RUF012  # accepted for umap-learn's callers
+    # umap-learn's argument is not metadata of the rows
+    __metadata_request__fit = __metadata_request__transform = {"ensure_all_finite": UNUSED}  # noqa: RUF012
 
     @whole_or_nothing
     def fit(
         self,
         X: Any,
         y: Any = None,
+        ensure_all_finite: Finite = True,
         *,
         sample_weight: Any = None,
         fixed_mask: Any = None,
         fixed_positions: Any = None,
-        ensure_all_finite: Any = True,
     ) -> UMAP:
         """Map the rows of ``X``.
 
         Parameters
         ----------
-        X : array or sparse matrix [rows, columns]
+        X : array, sparse matrix or Dask array [rows, columns]
             The rows, or with ``metric="precomputed"`` their distances.
         y : array [rows], optional
             Labels or numbers that shape the map; -1 (classes) and NaN mean unlabeled.
+        ensure_all_finite : bool or "allow-nan", default True
+            Whether a metric of your own receives finite values only, NaN too ("allow-nan"), or any value (False). Named
+            metrics receive what they are defined for.
         sample_weight : array [rows], optional
             A row counts as that many rows. A row of weight 0 is placed, and moves no other row.
         fixed_mask, fixed_positions : arrays [rows] and [rows, n_components], optional
             Marked rows are put at their positions and stay there, bit for bit.
-        ensure_all_finite
-            Has no effect: NaN is accepted by metrics that are defined for it, and by no other.
         """
-        inputs = self.check_inputs(X, y, sample_weight, fixed_mask, fixed_positions)
+        if is_dask(X):
+            if fixed_mask is not None or fixed_positions is not None:
+                raise ValueError("fixed_mask and fixed_positions are not possible for a Dask array")
+            return self._fit_array(X, y, sample_weight)
+        inputs = self.check_inputs(X, y, sample_weight, fixed_mask, fixed_positions, ensure_all_finite)
         return self.adopt_map(fit(inputs, self._progress()))
 
     def check_inputs(
-        self, X: Any, y: Any = None, sample_weight: Any = None, fixed_mask: Any = None, fixed_positions: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        fixed_mask: Any = None,
+        fixed_positions: Any = None,
+        ensure_all_finite: Finite = True,
     ) -> FitInputs:
         """Check parameters and arguments as ``fit`` does; return the input of :func:`vicinal.maps.fit`."""
         self._check_parameters()
         seed = random_seed(self.random_state)
-        data = self._check_training_data(X, seed)
+        data = self._check_training_data(X, seed, ensure_all_finite)
         n = data.n
         recipe = self._recipe(n, seed)
         labels = None if y is None or recipe.supervision is None else recipe.supervision.check(y, n)
@@ -313,51 +335,66 @@ class UMAP(MapEstimator):
             facts = facts.with_equal_rows_pinned(data.duplicates.first)
         return FitInputs(data, recipe, facts, given_start(self.init, n, recipe.n_components), seed)
 
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
+    def fit_transform(self, X: Any, y: Any = None, ensure_all_finite: Finite = True, **fit_params: Any) -> Any:
         """Fit and return ``embedding_``; the graph with ``transform_mode="graph"``; with ``output_dens`` radii too."""
-        self.fit(X, y, **fit_params)
+        self.fit(X, y, ensure_all_finite, **fit_params)
         if self.transform_mode == "graph":
             return self.graph_
-        return (self.embedding_, self.rad_orig_, self.rad_emb_) if self.output_dens else self.embedding_
+        results = (self.embedding_, self.rad_orig_, self.rad_emb_) if self.output_dens else (self.embedding_,)
+        placed = tuple(like_input(X, result) for result in results)
+        return placed if self.output_dens else placed[0]
 
-    def transform(self, X: Any) -> Any:
+    @over_blocks
+    def transform(self, X: Any, ensure_all_finite: Finite = True) -> Any:
         """Return the places of rows in the fitted map, which stays as it is.
 
         A row of the training data has its place there; any other is placed among its neighbors. The result for a row
         depends on that row alone. With ``transform_mode="graph"`` the memberships of the rows, as a sparse matrix.
+        ``ensure_all_finite`` as in :meth:`fit`.
         """
-        require_fitted(self)
-        rows = self.check_new_rows(X)
-        if self.map_.embedding is None:
-            return memberships(self.map_, rows).to_scipy()
-        return place(self.map_, rows)
+        self._require_map()
+        rows, fitted = self.check_new_rows(X, ensure_all_finite), self.local_map
+        if fitted.embedding is None:
+            return memberships(fitted, rows).to_scipy()
+        return like_input(X, place(fitted, rows))
+
+    def _require_map(self) -> None:
+        if self._set_by_program():
+            settings, places = self._set_settings(), self._given_embedding
+            inputs = self._with_settings(settings).check_inputs(self._raw_data)
+            if len(places) != inputs.data.n:
+                raise ValueError(f"embedding_ must have a place for each of {inputs.data.n} rows, got {len(places)}")
+            self.adopt_map(adopt(inputs, places))._fit_params = settings
+        super()._require_map()
 
     def inverse_transform(self, X: Any) -> Any:
         """Return rows that would lie at the given places, inside or outside of the map."""
-        require_fitted(self)
-        data = self.map_.searched
+        self._require_map()
+        fitted = self.local_map
+        data = fitted.searched
         if not isinstance(data, TrainingRows):
             raise ValueError("inverse_transform needs rows: a model of precomputed distances has none")
-        if self.map_.embedding is None:
+        if fitted.embedding is None:
             raise ValueError("inverse_transform needs a map: this model was fitted with transform_mode='graph'")
         check_input(X)
-        plan, k = self.map_.recipe.plan, self.map_.recipe.affinity.columns(data.n)
+        plan, k = fitted.recipe.plan, fitted.recipe.affinity.columns(data.n)
         assert isinstance(plan, SampledPlan)
-        places, kernel = self.map_.reference.places, plan.forces.kernel
+        places, kernel = fitted.reference.places, plan.forces.kernel
         return inverse_rows(X, places, data.rows, kernel, n_neighbors=k, n_jobs=data.n_jobs)
 
     @whole_or_nothing
-    def update(self, X: Any, y: Any = None) -> UMAP:
+    def update(self, X: Any, y: Any = None, ensure_all_finite: Finite = True) -> UMAP:
         """Add rows to the fitted map, whose points move a little to make room.
 
         With ``metric="precomputed"`` the rows hold the distances to the known rows and then to each other.
+        ``ensure_all_finite`` as in :meth:`fit`.
         """
-        require_fitted(self)
-        fitted = self.map_
+        self._require_map()
+        fitted = self.local_map
         if fitted.embedding is None:
             raise ValueError("update needs a map: this model was fitted with transform_mode='graph'")
         pairwise = not isinstance(fitted.data, TrainingRows)
-        rows = as_rows(X) if pairwise else self.check_new_rows(X)
+        rows = as_rows(X) if pairwise else self.check_new_rows(X, ensure_all_finite)
         labels = None
         if y is not None and fitted.recipe.supervision is not None:
             labels = fitted.recipe.supervision.check(y, rows.shape[0])
@@ -377,53 +414,18 @@ class UMAP(MapEstimator):
         check_metric(self.metric, self.metric_kwds)
         check_curve(self)
         epoch_stops(self.n_epochs)
-        if self._matches_density() and not self._output_space().is_euclidean:
+        if self._matches_density() and not output_space_of(self).is_euclidean:
             raise ValueError(f"densmap requires output_metric='euclidean', got {self.output_metric!r}")
-        pairwise, knn = isinstance(self.metric, str) and self.metric == PRECOMPUTED, given_knn(self.precomputed_knn)
-        if self.unique and (pairwise or knn is not None):
-            raise ValueError("unique=True compares rows: it cannot be used with precomputed distances or neighbors")
-        if pairwise and knn is not None:
-            raise ValueError("precomputed_knn cannot be used with metric='precomputed': give one of them")
+        check_precomputed(self)
 
     def _matches_density(self) -> bool:
         """Whether the map's local radii are to follow the data's."""
         return bool(self.densmap)
 
-    def _output_space(self) -> OutputSpace:
-        return output_space(self.output_metric, self.output_metric_kwds, int(self.n_components))
-
     def _recipe(self, n: int, seed: int) -> Recipe:
-        plan = SampledPlan(
-            Forces(kernel_of(self), space=self._output_space()),
-            epoch_stops(self.n_epochs),
-            self.learning_rate,
-            int(self.negative_sample_rate),
-            self.repulsion_strength,
-            bool(self.update_negatives),
-            int(self.transform_seed),
-        )
-        density = None
-        if self._matches_density() or self.output_dens:
-            density = DensityPlan(self._matches_density(), self.dens_lambda, self.dens_frac, self.dens_var_shift)
-        return Recipe(
-            affinity_of(self),
-            plan,
-            int(self.n_components),
-            initializer_of(self.init),
-            search="approximate" if self.force_approximation_algorithm else "auto",
-            supervision=self._supervision(seed),
-            density=density,
-            unique=bool(self.unique),
-            record_loss=bool(self.compute_loss),
-            output="graph" if self.transform_mode == "graph" else "embedding",
-        )
+        return recipe_of(self, seed, self._jobs(), matches_density=self._matches_density())
 
-    def _supervision(self, seed: int) -> Supervision:
-        k = self.n_neighbors if self.target_n_neighbors == -1 else self.target_n_neighbors
-        kwds = dict(self.target_metric_kwds or {})
-        return Supervision(self.target_metric, kwds, self.target_weight, int(k), seed, self._jobs())
-
-    def _given_neighbors(self, rows: Rows) -> Neighbors | None:
+    def _given_neighbors(self, rows: HasRows) -> Neighbors | None:
         return given_neighbors(self.precomputed_knn, rows, self.n_neighbors)
 
     __mul__ = intersection

@@ -46,7 +46,20 @@ Content = tuple[dict[str, NDArray[Any]], dict[str, Any]]
 
 
 class ModelFileError(ValueError):
-    """A file is not a complete, valid model file, or a model cannot be written to a file."""
+    """A file is not a complete, valid model file, or a model cannot be written to a file.
+
+    See Also
+    --------
+    load : raises it.
+
+    Examples
+    --------
+    >>> import vicinal
+    >>> vicinal.load(__file__)
+    Traceback (most recent call last):
+        ...
+    vicinal.files.container.ModelFileError: ...
+    """
 
 
 def packed(arrays: Arrays, document: Mapping[str, Any]) -> list[bytes | memoryview]:

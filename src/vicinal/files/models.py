@@ -80,6 +80,22 @@ def load(path: str | os.PathLike[str], **params: Any) -> Any:
     path : path
     **params
         Parameters that replace those of the file. Functions are not in a file and must be given here.
+
+    See Also
+    --------
+    UMAP : its ``save`` writes such files.
+    ModelFileError : raised for files that are not valid models.
+
+    Examples
+    --------
+    >>> import tempfile, vicinal
+    >>> from sklearn.datasets import load_iris
+    >>> model = vicinal.UMAP(random_state=42).fit(load_iris().data)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(f"{folder}/iris.vicinal")
+    ...     loaded = vicinal.load(f"{folder}/iris.vicinal")
+    >>> bool((loaded.embedding_ == model.embedding_).all())
+    True
     """
     arrays, document = read_file(path)
     try:
@@ -135,7 +151,8 @@ def _check_names(cls: type, state: Mapping[str, Any]) -> None:
 
 def _is_function(value: Any) -> bool:
     """Return whether the value is a function; a scipy.LowLevelCallable is one, although its type is a tuple."""
-    return (callable(value) and not hasattr(value, "get_params")) or type(value).__name__ == "LowLevelCallable"
+    named = hasattr(value, "get_params") or isinstance(value, str)
+    return (callable(value) and not named) or type(value).__name__ == "LowLevelCallable"
 
 
 class _Encoder:
@@ -158,6 +175,10 @@ class _Encoder:
             value = value.item()
         if value is None or type(value) in (bool, int, str):
             return value
+        if isinstance(value, str):  # vicinal.compat.distances has names that can be called
+            return str(value)
+        if value is np.random:  # as a random state it means what None means: NumPy's global generator
+            return None
         if type(value) is float:
             return value if np.isfinite(value) else {"float": repr(value)}
         if isinstance(value, np.ndarray):

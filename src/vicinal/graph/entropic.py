@@ -29,6 +29,19 @@ def entropic_graph(
     Returns
     -------
     graph : Graph
+
+    See Also
+    --------
+    fuzzy_graph : the graph of UMAP.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import entropic_graph, find_neighbors
+    >>> X = load_iris().data
+    >>> graph = entropic_graph(find_neighbors(X, 61), perplexity=20.0)
+    >>> round(float(graph.weights.sum()), 3)
+    1.0
     """
     _check_perplexity(perplexity)
     conditional, sigma = cpu.perplexity_conditionals(

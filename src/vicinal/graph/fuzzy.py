@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.backends import cpu
+from vicinal.backends import backend_of, cpu, resolve_place
 from vicinal.graph.graph import Graph
 from vicinal.neighbors.table import Neighbors
 
@@ -22,6 +22,7 @@ def fuzzy_graph(
     set_op_mix_ratio: float = 1.0,
     disconnection_distance: float | None = None,
     n_jobs: int = -1,
+    device: str | None = None,
 ) -> Graph:
     """Build the symmetric fuzzy graph of a neighbor table.
 
@@ -39,18 +40,40 @@ def fuzzy_graph(
         Neighbors at this distance or beyond are ignored.
     n_jobs : int, default -1
         Number of threads; -1 uses all. The result does not depend on it.
+    device : {None, "cpu", "cuda", "cuda:N"}, default None
+        Where the work is done; None means where the table lives. The result has the same bits everywhere.
 
     Returns
     -------
     graph : Graph
+
+    See Also
+    --------
+    entropic_graph : the graph of t-SNE and LargeVis.
+    find_neighbors : makes the table.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import find_neighbors, fuzzy_graph
+    >>> X = load_iris().data
+    >>> graph = fuzzy_graph(find_neighbors(X, 10))
+    >>> bool(graph.weights.max() <= 1.0)
+    True
     """
+    if device is not None:
+        neighbors = neighbors.on(resolve_place(device))
     if disconnection_distance is not None:
         neighbors = neighbors.within(disconnection_distance)
     k = float(neighbors.k if n_neighbors is None else n_neighbors)
-    rho, sigma = cpu.smooth_knn(neighbors.distance, k, local_connectivity, 1.0, False, n_jobs)
-    membership = cpu.memberships(neighbors.index, neighbors.distance, rho, sigma, False, n_jobs)
-    indptr, indices, weights = cpu.symmetrize(neighbors.index, membership, set_op_mix_ratio, n_jobs)
-    return Graph(indptr, indices, weights, neighbors.n, rho, sigma)
+    work, index, distance = backend_of(neighbors.place), neighbors.array("index"), neighbors.array("distance")
+    rho, sigma = work.smooth_knn(distance, k, local_connectivity, 1.0, False, n_jobs)
+    membership = work.memberships(index, distance, rho, sigma, False, n_jobs)
+    indptr, indices, weights = work.symmetrize(index, membership, set_op_mix_ratio, n_jobs)
+    if neighbors.place is None:
+        return Graph(indptr, indices, weights, neighbors.n, rho, sigma)
+    parts = {"indptr": indptr, "indices": indices, "weights": weights, "rho": rho, "sigma": sigma}
+    return Graph.held(neighbors.place, parts, n_tails=neighbors.n)
 
 
 def bipartite_graph(neighbors: Neighbors, n_tails: int, *, local_connectivity: float = 1.0, n_jobs: int = -1) -> Graph:
@@ -58,12 +81,16 @@ def bipartite_graph(neighbors: Neighbors, n_tails: int, *, local_connectivity: f
 
     The table of a new row does not contain the row itself. Therefore one neighbor fewer has membership 1.
     """
+    place, index, distance = neighbors.place, neighbors.array("index"), neighbors.array("distance")
+    work, xp = backend_of(place), np if place is None else place.xp
     # smooth_knn skips the first column, which in a table of known rows holds the row itself.
-    padded = np.concatenate([np.zeros((neighbors.n, 1), np.float32), neighbors.distance], axis=1)
+    padded = xp.concatenate([xp.zeros((neighbors.n, 1), np.float32), distance], axis=1)
     certain = max(0.0, local_connectivity - 1.0)
-    rho, sigma = cpu.smooth_knn(padded, float(neighbors.k), certain, 1.0, True, n_jobs)
-    weights = cpu.memberships(neighbors.index, neighbors.distance, rho, sigma, True, n_jobs)
-    return Graph.to_known_rows(neighbors, weights, n_tails, rho, sigma)
+    rho, sigma = work.smooth_knn(padded, float(neighbors.k), certain, 1.0, True, n_jobs)
+    weights = work.memberships(index, distance, rho, sigma, True, n_jobs)
+    if place is not None:
+        rho, sigma, weights = (place.to_numpy(part) for part in (rho, sigma, weights))
+    return Graph.to_known_rows(neighbors, weights, n_tails, rho, sigma).on(place)
 
 
 def local_memberships(

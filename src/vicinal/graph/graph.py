@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.neighbors.table import Neighbors
+from vicinal.runtime.residence import Resident
 from vicinal.runtime.sparse_structure import check_structure
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Graph:
+class Graph(Resident):
     """Weighted edges from heads to tails in compressed sparse rows.
 
     The graph is symmetric, or bipartite from new rows (heads) to known rows (tails).
@@ -33,6 +34,20 @@ class Graph:
         Number of rows that can be tails.
     rho, sigma : float32 arrays of shape (n,)
         Distance of the nearest neighbor and scale of the distances of each head; 0 if unknown.
+
+    See Also
+    --------
+    fuzzy_graph : the graph of UMAP.
+    entropic_graph : the graph of t-SNE and LargeVis.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import find_neighbors, fuzzy_graph
+    >>> X = load_iris().data
+    >>> graph = fuzzy_graph(find_neighbors(X, 10))
+    >>> graph.n, graph.n_edges == graph.to_scipy().nnz
+    (150, True)
     """
 
     indptr: NDArray[np.int64]
@@ -42,14 +57,16 @@ class Graph:
     rho: NDArray[np.float32]
     sigma: NDArray[np.float32]
 
+    _resident: ClassVar[tuple[str, ...]] = ("indptr", "indices", "weights", "rho", "sigma")
+
     @property
     def n(self) -> int:
         """Number of heads."""
-        return int(self.indptr.shape[0]) - 1
+        return int(self.array("indptr").shape[0]) - 1
 
     @property
     def n_edges(self) -> int:
-        return int(self.indices.shape[0])
+        return int(self.array("indices").shape[0])
 
     def check(self) -> None:
         """Raise ValueError unless the arrays form a valid graph. Arrays from a file may hold anything."""
@@ -67,6 +84,18 @@ class Graph:
     def heads(self) -> NDArray[np.int32]:
         """Return the head of each edge."""
         return np.repeat(np.arange(self.n, dtype=np.int32), np.diff(self.indptr))
+
+    def isolated(self) -> NDArray[np.bool_]:
+        """Return which heads have no edge."""
+        return np.asarray(np.diff(self.indptr) == 0)
+
+    def among(self, rows: NDArray[np.int64]) -> Graph:
+        """Return the graph of some rows of a symmetric graph, which must hold the ends of all edges."""
+        number = np.zeros(self.n, dtype=np.int32)
+        number[rows] = np.arange(len(rows), dtype=np.int32)
+        indptr = np.concatenate([[0], np.cumsum(np.diff(self.indptr)[rows])]).astype(np.int64)
+        graph = Graph(indptr, number[self.indices], self.weights, len(rows), self.rho[rows], self.sigma[rows])
+        return graph.on(self.place)
 
     def relative(self) -> Graph:
         """Return the graph with weights relative to the heaviest edge of each head.

@@ -7,8 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.backends import cpu
+from vicinal.backends import backend_of, cpu, say_fallback
 from vicinal.graph.graph import Graph
+
+# A device computes the eigenmaps of more rows than this. Its vectors do not have the CPU's bits, so smaller maps start
+# on the CPU and are the same everywhere.
+DEVICE_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -49,5 +53,11 @@ class ComponentMaps:
 
 def component_maps(graph: Graph, n_components: int, *, seed: int = 0, n_jobs: int = -1) -> ComponentMaps:
     """Find the components of a symmetric graph and compute the eigenmap of each; same bits for any ``n_jobs``."""
+    place = graph.place
+    if place is not None and graph.n > DEVICE_ROWS and backend_of(place).solves_on_device(n_components):
+        edges = (graph.array(name) for name in ("indptr", "indices", "weights"))
+        return ComponentMaps(*backend_of(place).component_eigenmaps(*edges, n_components, seed, n_jobs))
+    if place is not None and graph.n > DEVICE_ROWS:
+        say_fallback("the spectral start", f"a GPU has none for {n_components} components")
     found = cpu.component_eigenmaps(graph.indptr, graph.indices, graph.weights, n_components, seed, n_jobs)
     return ComponentMaps(*found)

@@ -14,11 +14,12 @@ MOST_COLUMNS = 5_000  # with more rows and more columns than this the covariance
 
 def pca_places(task: InitialTask) -> NDArray[np.float64]:
     """Project the rows onto their leading principal axes."""
-    if task.X is None:
+    rows = task.rows
+    if rows is None:
         raise CannotInitialize("there are no coordinates")
-    if task.X.shape[1] > MOST_COLUMNS and task.X.shape[0] > MOST_COLUMNS:
-        raise CannotInitialize(f"{task.X.shape[1]} columns are too many for principal components")
-    scores = principal_scores(task.X, task.n_components)
+    if rows.shape[1] > MOST_COLUMNS and rows.shape[0] > MOST_COLUMNS:
+        raise CannotInitialize(f"{rows.shape[1]} columns are too many for principal components")
+    scores = principal_scores(rows, task.n_components)
     if not np.ptp(scores[:, 0]) > 0:
         raise CannotInitialize("the data does not vary")
     return scores

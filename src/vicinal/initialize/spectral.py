@@ -10,6 +10,7 @@ from vicinal.initialize.eigenmap import ComponentMaps, component_maps
 from vicinal.initialize.pca import principal_axes
 from vicinal.initialize.task import EXTENT, NOISE, InitialTask, to_extent
 from vicinal.neighbors.points import nearest_points
+from vicinal.neighbors.rows import HasRows
 
 SAMPLE_ROWS = 256  # rows of a component whose mean stands for its centroid
 BLOCK_COMPONENTS = 1024  # centroids in memory at a time
@@ -31,7 +32,8 @@ def _side_by_side(task: InitialTask, maps: ComponentMaps) -> NDArray[np.float64]
     inside = maps.boxed()
     # Components too small for an eigenmap: random places in their box.
     tiny = np.repeat(maps.sizes <= max(task.n_components + 1, 4), maps.sizes)
-    inside[tiny] = task.rng.uniform(-0.5, 0.5, size=inside.shape)[tiny]
+    if tiny.any():
+        inside[tiny] = task.rng.uniform(-0.5, 0.5, size=inside.shape)[tiny]
     out = np.empty_like(inside)
     out[maps.order] = np.repeat(centres, maps.sizes, axis=0) + inside * np.repeat(width, maps.sizes)[:, None]
     return out
@@ -40,7 +42,7 @@ def _side_by_side(task: InitialTask, maps: ComponentMaps) -> NDArray[np.float64]
 def _component_centres(task: InitialTask, maps: ComponentMaps) -> NDArray[np.float64]:
     """Place the components: principal components of their centroids, or at random if there are no coordinates."""
     centres = task.rng.uniform(size=(maps.count, task.n_components)) * EXTENT
-    if task.X is not None:
+    if task.source is not None:
         scores = _centroid_scores(task, maps)
         if np.ptp(scores, axis=0).max() > 0:
             centres = to_extent(scores) + task.rng.normal(scale=NOISE, size=centres.shape)
@@ -48,14 +50,14 @@ def _component_centres(task: InitialTask, maps: ComponentMaps) -> NDArray[np.flo
 
 
 def _centroid_scores(task: InitialTask, maps: ComponentMaps) -> NDArray[np.float64]:
-    assert task.X is not None
-    rows = np.ascontiguousarray(task.X, dtype=np.float32)
+    assert task.source is not None
+    source = task.source
     begin, end = maps.bounds[:-1].copy(), maps.bounds[1:].copy()
 
     def centroids(which: slice | NDArray[np.int64]) -> NDArray[np.float64]:
-        return cpu.segment_means(rows, maps.order, begin[which], end[which], SAMPLE_ROWS, task.n_jobs)
+        return _segment_means(source, maps.order, begin[which], end[which], task.n_jobs)
 
-    columns = rows.shape[1]
+    columns = source.shape[1]
     most = maps.count
     if float(most) * columns * min(most, columns) > AXES_WORK:
         most = min(most, max(int(np.sqrt(AXES_WORK / columns)), 64))
@@ -63,3 +65,19 @@ def _centroid_scores(task: InitialTask, maps: ComponentMaps) -> NDArray[np.float
     mean, axes = principal_axes(centroids(sample), task.n_components)
     blocks = (slice(first, first + BLOCK_COMPONENTS) for first in range(0, maps.count, BLOCK_COMPONENTS))
     return np.concatenate([(centroids(block) - mean) @ axes for block in blocks])
+
+
+def _segment_means(
+    source: HasRows, order: NDArray[np.int32], begin: NDArray[np.int64], end: NDArray[np.int64], n_jobs: int
+) -> NDArray[np.float64]:
+    """Return the means of sets of rows. Only the rows that count are moved if all of them are on a device."""
+    if "rows" in vars(source):
+        rows = np.ascontiguousarray(source.rows, dtype=np.float32)
+        return cpu.segment_means(rows, order, begin, end, SAMPLE_ROWS, n_jobs)
+    size = end - begin
+    taken = np.minimum(size, SAMPLE_ROWS)
+    last = np.cumsum(taken)
+    at = np.arange(last[-1]) - np.repeat(last - taken, taken)
+    chosen = order[np.repeat(begin, taken) + at * np.repeat(size, taken) // np.repeat(taken, taken)]
+    rows = np.ascontiguousarray(source[chosen.astype(np.int64)])
+    return cpu.segment_means(rows, np.arange(len(chosen), dtype=np.int32), last - taken, last, SAMPLE_ROWS, n_jobs)

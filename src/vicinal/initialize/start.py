@@ -48,19 +48,55 @@ def spectral_start(
     -------
     array [rows, n_components]
         Places between 0 and 10 on each axis, for :class:`vicinal.Layout`.
+
+    See Also
+    --------
+    pca_start, random_start
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import find_neighbors, fuzzy_graph, spectral_start
+    >>> X = load_iris().data
+    >>> spectral_start(fuzzy_graph(find_neighbors(X, 10)), X).shape
+    (150, 2)
     """
     return _start("spectral", InitialTask(graph, _rows(X), n_components, seed, n_jobs))
 
 
 def pca_start(X: ArrayLike, *, n_components: int = 2, seed: int = 0) -> NDArray[np.float32]:
-    """Compute an initial embedding from the principal components of the rows ``X``, between 0 and 10 on each axis."""
+    """Compute an initial embedding from the principal components of the rows ``X``, between 0 and 10 on each axis.
+
+    See Also
+    --------
+    spectral_start, random_start
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import pca_start
+    >>> X = load_iris().data
+    >>> pca_start(X).shape
+    (150, 2)
+    """
     rows = _rows(X)
     assert rows is not None
     return _start("pca", InitialTask(Graph.without_edges(len(rows)), rows, n_components, seed))
 
 
 def random_start(n: int, *, n_components: int = 2, seed: int = 0) -> NDArray[np.float32]:
-    """Draw an initial embedding of ``n`` rows uniformly between 0 and 10 on each axis."""
+    """Draw an initial embedding of ``n`` rows uniformly between 0 and 10 on each axis.
+
+    See Also
+    --------
+    spectral_start, pca_start
+
+    Examples
+    --------
+    >>> from vicinal import random_start
+    >>> random_start(100).shape
+    (100, 2)
+    """
     return _start("random", InitialTask(Graph.without_edges(n), None, n_components, seed))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.graph.graph import Graph
+from vicinal.neighbors.rows import HasRows, PlacedRows
 
 EXTENT = 10.0  # an initial embedding spans [0, EXTENT] on each axis, as in umap-learn
 NOISE = 1e-4  # separates rows that the eigenvectors put at the same place
@@ -23,10 +24,20 @@ class InitialTask:
     """Input of an initializer. ``X`` is None if the rows have no coordinates (precomputed distances)."""
 
     graph: Graph
-    X: NDArray[np.float32] | None
+    X: NDArray[np.float32] | HasRows | None
     n_components: int
     seed: int
     n_jobs: int = -1
+
+    @property
+    def source(self) -> HasRows | None:
+        """The rows where they live."""
+        return self.X if self.X is None or isinstance(self.X, HasRows) else PlacedRows(self.X)
+
+    @property
+    def rows(self) -> NDArray[np.float32] | None:
+        """The rows on the host."""
+        return None if self.source is None else self.source.rows
 
     @property
     def rng(self) -> np.random.Generator:

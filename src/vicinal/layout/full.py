@@ -36,6 +36,16 @@ class Phase:
         Factor on the attraction.
     learning_rate : float, default 200
     momentum : float, default 0.8
+
+    See Also
+    --------
+    FullLayout : runs phases one after the other.
+
+    Examples
+    --------
+    >>> from vicinal import Phase
+    >>> Phase(250, exaggeration=12.0).learning_rate
+    200.0
     """
 
     n_epochs: int
@@ -64,6 +74,23 @@ class FullLayout:
     reference : array of shape (n_points, n_components), optional
         Places of a finished map, which do not move. Every row then minimises its own divergence, independent of the
         other rows.
+
+    See Also
+    --------
+    TSNE : the estimator.
+    Layout : a layout by sampling.
+    Phase : settings of some iterations.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import FullLayout, Phase, entropic_graph, find_neighbors, pca_start
+    >>> X = load_iris().data
+    >>> graph = entropic_graph(find_neighbors(X, 61), 20.0)
+    >>> layout = FullLayout(graph, pca_start(X), [Phase(50, exaggeration=12.0), Phase(100)])
+    >>> layout.step(150)
+    >>> layout.embedding.shape, layout.epoch
+    ((150, 2), 150)
     """
 
     def __init__(

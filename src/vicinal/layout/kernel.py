@@ -13,6 +13,16 @@ class Kernel:
     """Similarity of two points of a map, q(d²) = 1 / (1 + a d^{2b}).
 
     a = b = 1 is the Cauchy kernel of t-SNE and LargeVis. Calling a kernel with squared distances returns q.
+
+    See Also
+    --------
+    fit_ab : the kernel of ``min_dist`` and ``spread``.
+
+    Examples
+    --------
+    >>> from vicinal import Kernel
+    >>> float(Kernel(1.0, 1.0)(4.0))
+    0.2
     """
 
     a: float
@@ -36,6 +46,17 @@ def fit_ab(spread: float = 1.0, min_dist: float = 0.1) -> Kernel:
     -------
     kernel : Kernel
         a ≈ 1.577, b ≈ 0.8951 for the defaults. (The survey's a ≈ 1.929, b ≈ 0.7915 belong to ``min_dist=0.001``.)
+
+    See Also
+    --------
+    Kernel : the result.
+
+    Examples
+    --------
+    >>> from vicinal import fit_ab
+    >>> kernel = fit_ab(min_dist=0.1)
+    >>> round(kernel.a, 3), round(kernel.b, 4)
+    (1.577, 0.8951)
     """
     if not spread > 0 or not 0 <= min_dist <= spread:
         raise ValueError(f"min_dist must lie in [0, spread], got min_dist={min_dist}, spread={spread}")

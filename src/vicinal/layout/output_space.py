@@ -1,19 +1,24 @@
 """Distances of the map other than the euclidean (``output_metric``), as parameters of cpp/layout/output_space.hpp.
 
 ``OUTPUT_METRICS`` maps a name to a function of (keywords, components) that returns the :class:`OutputSpace`. A distance
-can be used if it has a useful gradient in real coordinates; distances of counts, sets and strings have none.
+can be used if it has a useful gradient in real coordinates; distances of counts, sets and strings have none. A function
+of two points that returns (distance, gradient) is called for every pair.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vicinal.backends import cpu
+
 Floats = NDArray[np.float64]
+Points = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -26,10 +31,13 @@ class OutputSpace:
         Name of the distance in the backend.
     values : tuple of float
         Its parameters.
+    function : callable(x, y), optional
+        Returns the distance of two points and its gradient with respect to the first; ``kind`` is then "function".
     """
 
     kind: str = "euclidean"
     values: tuple[float, ...] = ()
+    function: Callable[[Points, Points], tuple[float, Points]] | None = None
 
     @property
     def is_euclidean(self) -> bool:
@@ -53,19 +61,54 @@ class OutputSpace:
             places = (unit - 0.5) * np.where(width > 0, width, 1.0)
         return places.astype(np.float32)
 
+    def evaluate(self, heads: Points, tails: Points) -> tuple[Points, Points]:
+        """Return the distance of each pair of rows, and its gradient with respect to the head."""
+        if self.function is None:
+            d2, half = cpu.space_table(heads, tails, self.kind, list(self.values))
+            d = np.sqrt(d2)
+            return d, np.divide(half, d[:, None], out=np.zeros_like(half), where=d[:, None] > 0)
+        distances, gradients = np.empty(len(heads), dtype=np.float32), np.empty_like(heads)
+        for i, (head, tail) in enumerate(zip(heads, tails, strict=True)):
+            result = self.function(head, tail)
+            try:
+                distances[i], gradients[i] = result
+            except (TypeError, ValueError) as error:
+                raise _not_a_pair(result, heads.shape[1]) from error
+        if not (np.isfinite(distances).all() and np.isfinite(gradients).all()):
+            raise ValueError("output_metric returned a distance or a gradient that is not finite")
+        return distances, gradients
+
 
 EUCLIDEAN = OutputSpace()
 
 
 def output_space(metric: Any, keywords: dict[str, Any] | None, n_components: int) -> OutputSpace:
     """Return the space of ``output_metric`` and ``output_metric_kwds``, or raise a ValueError that lists the names."""
+    if callable(metric) and not isinstance(metric, str):
+        return _called(partial(metric, **(keywords or {})), n_components)
     if not isinstance(metric, str) or metric not in OUTPUT_METRICS:
-        raise ValueError(f"output_metric must be one of {sorted(OUTPUT_METRICS)}, got {metric!r}")
+        raise ValueError(
+            f"output_metric must be one of {sorted(OUTPUT_METRICS)} or a function that "
+            f"returns (distance, gradient), got {metric!r}"
+        )
     given = dict(keywords or {})
     space = OUTPUT_METRICS[metric](given, n_components)
     if given:
         raise ValueError(f"output_metric_kwds has {sorted(given)}, which output_metric={metric!r} does not accept")
     return space
+
+
+def _called(function: Callable[[Points, Points], tuple[float, Points]], n_components: int) -> OutputSpace:
+    """Return the space of a function, after calling it once for two points."""
+    space = OutputSpace("function", function=function)
+    space.evaluate(*np.linspace(-1.0, 1.0, 2 * n_components, dtype=np.float32).reshape(2, 1, n_components))
+    return space
+
+
+def _not_a_pair(result: Any, n_components: int) -> ValueError:
+    return ValueError(
+        f"output_metric must return a pair: the distance, and its gradient with {n_components} numbers; got {result!r}"
+    )
 
 
 def _plain(kind: str, least: int = 1, most: float = np.inf) -> Callable[[dict[str, Any], int], OutputSpace]:

@@ -13,12 +13,14 @@ All of them are resumable: ``step(10); step(190)`` equals ``step(200)`` bit for 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.backends import cpu
+from vicinal.backends import backend_of, cpu, resolve_place, say_fallback
 from vicinal.graph.graph import Graph
-from vicinal.layout.density import DensityTerm, Summary
+from vicinal.layout.density import DENSITY_SWEEPS, DensityTerm, Summary
 from vicinal.layout.forces import Forces
 from vicinal.layout.kernel import Kernel
 from vicinal.layout.schedule import Schedule
@@ -32,24 +34,24 @@ class _SampledLayout:
 
     first_epoch: int = 0
 
-    def __init__(
-        self, engine: cpu.SampledLayout, shape: tuple[int, ...], forces: Forces, schedule: Schedule, n_jobs: int
-    ) -> None:
+    def __init__(self, engine: Any, shape: tuple[int, ...], forces: Forces, schedule: Schedule, n_jobs: int) -> None:
         self.forces = forces
         self.schedule = schedule
-        self.n_jobs = n_jobs
+        # A Python function can be called by one thread at a time.
+        self.n_jobs = n_jobs if forces.space.function is None else 1
         self._engine = engine
         self._shape = shape
 
     @property
     def epoch(self) -> int:
         """Number of epochs completed."""
-        return self._engine.sweep // self.schedule.sweeps - self.first_epoch
+        return int(self._engine.sweep) // self.schedule.sweeps - self.first_epoch
 
     @property
     def embedding(self) -> NDArray[np.float32]:
         """Copy of the places of all rows. Assigning to it moves all rows, fixed ones included."""
-        return self._engine.embedding()
+        places: NDArray[np.float32] = self._engine.embedding()
+        return places
 
     @embedding.setter
     def embedding(self, places: NDArray[np.floating]) -> None:
@@ -64,7 +66,8 @@ class _SampledLayout:
     @property
     def density_summary(self) -> Summary:
         """(mean, variance, covariance, strength) of the radii of the map as it is; requires a density term."""
-        return self._engine.density_summary(self.n_jobs)
+        summary: Summary = self._engine.density_summary(self.n_jobs)
+        return summary
 
     def step(self, n: int = 1) -> None:
         """Run ``n`` more epochs.
@@ -98,7 +101,7 @@ class _SampledLayout:
             density.weight,
             density.variance_shift,
             first * self.schedule.sweeps,
-            self.schedule.sweeps,  # once per epoch: the gradient over all edges costs more than a sweep
+            min(self.schedule.sweeps, DENSITY_SWEEPS),
             None if density.fitted is None else list(density.fitted),
         )
 
@@ -126,6 +129,14 @@ class Layout(_SampledLayout):
         Negatives are drawn in proportion to these weights; uniformly by default.
     density : DensityTerm, optional
         The density term of densMAP.
+    device : {None, "cpu", "cuda", "cuda:N"}, default None
+        Where the work is done; None means where the graph lives. The result has the same bits everywhere.
+
+    See Also
+    --------
+    UMAP : the estimator.
+    FullLayout : the layout of t-SNE.
+    Schedule : epochs and learning rates.
 
     Examples
     --------
@@ -154,12 +165,17 @@ class Layout(_SampledLayout):
         fixed: NDArray[np.bool_] | None = None,
         negative_weights: NDArray[np.floating] | None = None,
         density: DensityTerm | None = None,
+        device: str | None = None,
     ) -> None:
-        places, forces = _as_places(graph, embedding), _as_forces(forces)
-        options = _options(forces, schedule, places.shape[1], seed)
-        engine = cpu.SampledLayout(
-            graph.indptr, graph.indices, graph.weights, places, None, None, options, None, n_jobs
-        )
+        if device is not None:
+            graph = graph.on(resolve_place(device))
+        forces = _as_forces(forces)
+        graph = _placed(graph, "the layout", forces, density)
+        places = _as_places(graph, embedding)
+        work = backend_of(graph.place)
+        options = layout_options(work, forces, schedule, places.shape[1], seed)
+        edges = (graph.array(name) for name in ("indptr", "indices", "weights"))
+        engine = work.SampledLayout(*edges, places, None, None, options, None, n_jobs)
         super().__init__(engine, places.shape, forces, schedule, n_jobs)
         self._set_density(density)
         if fixed is not None:
@@ -210,12 +226,13 @@ class Placement(_SampledLayout):
         negative_weights: NDArray[np.floating] | None = None,
         density: DensityTerm | None = None,
     ) -> None:
-        places, forces = _as_places(graph, embedding), _as_forces(forces)
-        options = _options(forces, schedule, places.shape[1], seed, pulls=PULLS_BIPARTITE)
-        engine = cpu.SampledLayout(
-            graph.indptr,
-            graph.indices,
-            graph.weights,
+        forces = _as_forces(forces)
+        graph = _placed(graph, "the placement", forces, density)
+        places = _as_places(graph, embedding)
+        work = backend_of(graph.place)
+        options = layout_options(work, forces, schedule, places.shape[1], seed, pulls=PULLS_BIPARTITE)
+        engine = work.SampledLayout(
+            *(graph.array(name) for name in ("indptr", "indices", "weights")),
             places,
             np.ascontiguousarray(reference, dtype=np.float32),
             row_keys,
@@ -270,9 +287,9 @@ class PartialLayout(_SampledLayout):
         seed: int = 0,
         n_jobs: int = -1,
     ) -> None:
-        _check_size(graph, embedding.shape[1])
+        check_size(graph.n_tails, embedding.shape[1])
         forces = _as_forces(forces)
-        options = _options(forces, schedule, embedding.shape[1], seed)
+        options = layout_options(cpu, forces, schedule, embedding.shape[1], seed)
         options.first_sweep = first_epoch * schedule.sweeps
         engine = cpu.SampledLayout.in_place(
             graph.indptr, graph.indices, graph.weights, embedding, options, heads, n_jobs
@@ -292,14 +309,22 @@ class PartialLayout(_SampledLayout):
 def _as_places(graph: Graph, embedding: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the places in the form that the backend takes."""
     places = np.ascontiguousarray(embedding, dtype=np.float32)
-    _check_size(graph, places.shape[1])
+    check_size(graph.n_tails, places.shape[1])
     return places
 
 
-def _check_size(graph: Graph, n_components: int) -> None:
-    # The backend addresses coordinates by 32-bit offsets, except in two dimensions.
-    if n_components != 2 and graph.n_tails * n_components >= 2**31:
-        raise ValueError(f"n_components={n_components} is too large for {graph.n_tails} rows")
+def check_size(n: int, n_components: int) -> None:
+    """Raise ValueError if the backend, which addresses coordinates by 32-bit offsets except in 2-D, cannot hold n."""
+    if n_components != 2 and n * n_components >= 2**31:
+        raise ValueError(f"n_components={n_components} is too large for {n} rows")
+
+
+def _placed(graph: Graph, stage: str, forces: Forces, density: DensityTerm | None) -> Graph:
+    """Return the graph where it lives, or on the CPU if a part of the layout runs only there."""
+    if graph.place is None or (density is None and forces.space.function is None):
+        return graph
+    say_fallback(stage, f"{'a function as output_metric' if density is None else 'the density term'} runs there")
+    return graph.on(None)
 
 
 def _as_forces(forces: Forces | Kernel) -> Forces:
@@ -307,12 +332,16 @@ def _as_forces(forces: Forces | Kernel) -> Forces:
     return Forces(forces) if isinstance(forces, Kernel) else forces
 
 
-def _options(
-    forces: Forces, schedule: Schedule, n_components: int, seed: int, pulls: int = PULLS_SYMMETRIC
-) -> cpu.LayoutOptions:
-    options = cpu.LayoutOptions()
+def layout_options(
+    work: Any, forces: Forces, schedule: Schedule, n_components: int, seed: int, pulls: int = PULLS_SYMMETRIC
+) -> Any:
+    """Return the options of the backend ``work``."""
+    options = work.LayoutOptions()
     options.set_force(forces.kind, forces.kernel.a, forces.kernel.b, schedule.repulsion_strength)
-    options.set_space(forces.space.kind, list(forces.space.values), n_components)
+    if forces.space.function is None:
+        options.set_space(forces.space.kind, list(forces.space.values), n_components)
+    else:
+        options.set_space_function(forces.space.evaluate)
     options.negatives = schedule.negative_sample_rate
     options.pulls = pulls
     options.firings_per_sweep = min(1.0, schedule.firings / schedule.sweeps)

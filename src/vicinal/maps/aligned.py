@@ -13,6 +13,8 @@ from vicinal.initialize.procrustes import aligned_to
 from vicinal.layout.alignment import AlignedLayouts, Alignment, link_slices, steps_per_epoch
 from vicinal.layout.running import run_layout
 from vicinal.layout.sampled import Layout
+from vicinal.layout.surroundings import surrounded
+from vicinal.maps.disconnection import surroundable
 from vicinal.maps.fitted import FittedMap
 from vicinal.maps.fitting import FitInputs, fit
 from vicinal.maps.plans import SampledPlan
@@ -127,7 +129,9 @@ def _finished(fitted: FittedMap, layout: Layout, plan: AlignmentPlan) -> FittedM
     """Return a slice's map with the places of the layout; equal rows share one."""
     stops = None if plan.n_epochs is None else (plan.n_epochs,)
     recipe = replace(fitted.recipe, plan=replace(_sampled(fitted), stops=stops))
-    embedding = layout.embedding[fitted.data.duplicates.first]
+    isolated = surroundable(fitted.graph, _sampled(fitted))
+    places = layout.embedding if isolated is None else surrounded(layout.embedding, isolated)
+    embedding = places[fitted.data.duplicates.first]
     report = replace(fitted.report, n_epochs=plan.epochs)
     return replace(fitted, recipe=recipe, embedding=embedding, report=report)
 

@@ -98,6 +98,12 @@ class FittedMap:
         return select_rows(self.data, self.facts, unique=self.recipe.unique)
 
     @cached
+    def disconnected(self) -> NDArray[np.bool_]:
+        """Which rows of the fit have no neighbor: the graph has no edge for them, and they lie around the map."""
+        position = self.selection.position
+        return np.asarray((position >= 0) & self.graph.isolated()[position])
+
+    @cached
     def reference(self) -> Reference:
         """The finished map that new rows are placed in."""
         if self.embedding is None:

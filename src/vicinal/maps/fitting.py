@@ -13,6 +13,8 @@ from vicinal.layout.density import Radii, edge_distances, embedding_radii, radiu
 from vicinal.layout.running import run_layout
 from vicinal.layout.sampled import Layout
 from vicinal.layout.schedule import SMALL_ROWS, Schedule
+from vicinal.layout.surroundings import spread_rows, surrounded
+from vicinal.maps.disconnection import surroundable, warn_of_isolated
 from vicinal.maps.fitted import FitReport, FittedDensity, FittedMap
 from vicinal.maps.placement import place_new
 from vicinal.maps.plans import FullPlan, SampledPlan
@@ -43,11 +45,12 @@ class FitInputs:
 
 @dataclass(frozen=True)
 class Prepared:
-    """The rows that are laid out, their neighbors and their graphs."""
+    """The rows that are laid out, their nearest rows, those that the graph joins, and the graphs."""
 
     selection: Selection
     data: TrainingData
     neighbors: Neighbors
+    related: Neighbors
     search_graph: Graph
     graph: Graph
 
@@ -118,6 +121,14 @@ def fit(inputs: FitInputs, progress: Progress | None = None, listeners: Listener
     return lay_out(task, start, init_used, recipe.plan.schedule(stops[-1], prepared.graph.n), stops)
 
 
+def adopt(inputs: FitInputs, embedding: NDArray[np.float32], progress: Progress | None = None) -> FittedMap:
+    """Return the map of rows whose places were computed elsewhere: neighbors and graph are found, no point moves."""
+    progress = Progress() if progress is None else progress
+    prepared = prepare(inputs.data, inputs.recipe, inputs.facts, progress)
+    task = LayoutTask(inputs.data, inputs.recipe, inputs.facts, prepared, inputs.seed, progress)
+    return task.finished(FitReport("given", 0, progress.times), embedding)
+
+
 def prepare(
     data: TrainingData, recipe: Recipe, facts: RowFacts, progress: Progress, known: Neighbors | None = None
 ) -> Prepared:
@@ -128,11 +139,15 @@ def prepare(
     with progress.stage("neighbors"):
         selection = select_rows(data, facts, unique=recipe.unique)
         rows = data if selection.rows is None else data.take(selection.rows)
-        neighbors = rows.neighbors(recipe.affinity.columns(rows.n), recipe.search, known=known)
+        found = rows.neighbors(recipe.affinity.search_columns(rows), recipe.search, known=known)
+        neighbors = found.first(recipe.affinity.columns(rows.n))
     with progress.stage("graph"):
-        search_graph = recipe.affinity.graph(neighbors, data.n_jobs)
-        graph = recipe.supervised(search_graph, selection.facts.y)
-    return Prepared(selection, rows, neighbors, search_graph, graph)
+        related = recipe.affinity.related(found, rows)
+        search_graph = recipe.affinity.graph(related, data.n_jobs).on(data.place)
+        graph = recipe.supervised(search_graph, selection.facts.y).on(data.place)
+    if related.k > 1:
+        warn_of_isolated(graph, recipe.affinity.limit(rows))
+    return Prepared(selection, rows, neighbors, related, search_graph, graph)
 
 
 def lay_out(
@@ -143,13 +158,24 @@ def lay_out(
     assert isinstance(plan, SampledPlan)
     radii = None
     if task.recipe.density is not None:
-        radii = Radii.of(prepared.graph, edge_distances(prepared.graph, prepared.neighbors, n_jobs))
+        radii = Radii.of(prepared.graph, edge_distances(prepared.graph, prepared.related, n_jobs))
     term = None if radii is None or task.recipe.density is None else task.recipe.density.term(radii)
-    selection = prepared.selection
-    layout = plan.layout(prepared.graph, start, selection.facts, schedule, seed=task.seed, n_jobs=n_jobs, density=term)
+    selection, graph, facts = prepared.selection, prepared.graph, prepared.selection.facts
+    isolated = surroundable(graph, plan)
+    if isolated is not None:
+        linked = np.flatnonzero(~isolated)
+        graph, start = graph.among(linked), start[linked]
+        facts = facts.take(linked, None if facts.weight is None else facts.weight[linked])
+        term = None if term is None else term.of_rows(linked)
+    layout = plan.layout(graph, start, facts, schedule, seed=task.seed, n_jobs=n_jobs, density=term)
+
+    def laid_out() -> NDArray[np.float32]:
+        if isolated is None:
+            return layout.embedding
+        return surrounded(spread_rows(layout.embedding, linked, len(isolated)), isolated)
 
     def places() -> NDArray[np.float32]:
-        return task.facts.pinned(selection.spread(layout.embedding))
+        return task.facts.pinned(selection.spread(laid_out()))
 
     history = _loss_history(task, schedule) if task.recipe.record_loss else None
     if history is not None:
@@ -157,13 +183,13 @@ def lay_out(
     snapshots = run_layout(layout, stops, task.progress, places)
     losses = None if history is None else {"epoch": history.epochs, "loss": history.values.tolist()}
     report = FitReport(init_used, layout.epoch, task.progress.times, tuple(snapshots) if len(stops) > 1 else (), losses)
-    density = None if radii is None else _fitted_density(radii, layout, task)
+    density = None if radii is None else _fitted_density(radii, layout, laid_out(), task)
     return _with_left_out(task.finished(report, places(), density), selection)
 
 
-def _fitted_density(radii: Radii, layout: Layout, task: LayoutTask) -> FittedDensity:
+def _fitted_density(radii: Radii, layout: Layout, laid_out: NDArray[np.float32], task: LayoutTask) -> FittedDensity:
     plan, n = task.recipe.density, len(radii.log_radius)
-    embedded = embedding_radii(layout.embedding, task.recipe.affinity.columns(n), task.data.n_jobs)
+    embedded = embedding_radii(laid_out, task.recipe.affinity.columns(n), task.data.n_jobs)
     summary = layout.density_summary if plan is not None and plan.match else None
     return FittedDensity(radii, embedded, radius_correlation(radii.log_radius, embedded), summary)
 

@@ -41,7 +41,9 @@ def as_fitted(grown: GrowingMap, placement_seed: int) -> FittedMap:
         recipe=recipe,
         facts=RowFacts(grown.graph.targets.given(grown.n_placed)),
         neighbors=neighbors,
-        search_graph=recipe.affinity.graph(neighbors, n_jobs) if grown.graph.targets.is_known else graph,
+        search_graph=recipe.affinity.graph(recipe.affinity.related(neighbors, rows), n_jobs)
+        if grown.graph.targets.is_known
+        else graph,
         graph=graph,
         embedding=grown.embedding,
         seed=rows.seed,

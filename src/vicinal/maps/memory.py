@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from vicinal.graph.shared_neighbors import BLOCK_PAIRS, POOL
 from vicinal.initialize.pca import BLOCK_ROWS as PCA_ROWS
 from vicinal.maps.growing_map import MOST_LAYOUTS, SLICE
 from vicinal.maps.plans import FullPlan
-from vicinal.maps.recipe import EntropicAffinity, Recipe
+from vicinal.maps.recipe import EntropicAffinity, FuzzyAffinity, Recipe
 from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED
 from vicinal.neighbors.online import OnlineOptions
 from vicinal.neighbors.policy import SearchOptions, compares_all_sketches
@@ -31,6 +32,8 @@ from vicinal.neighbors.sizes import (
     SPLIT_COLUMNS,
     sketch_sample_rows,
 )
+from vicinal.neighbors.training_data import SHORT_ROW
+from vicinal.neighbors.unrelated import is_bounded
 from vicinal.runtime.memory import InputShape, Ledger
 
 EDGES = 1.6
@@ -47,7 +50,12 @@ def add_map(
     """Add a fit by a recipe; ``init`` is the start if it is an array, ``searched`` False if neighbors are given."""
     n, k = shape.n, recipe.affinity.columns(shape.n)
     if searched:
-        add_search(ledger, shape, k, metric=metric, approximate=recipe.search == "approximate")
+        chooses = isinstance(recipe.affinity, FuzzyAffinity) and _prefers_shared(shape, metric)
+        found = min(POOL * (k - 1) + 1, n) if chooses else k
+        add_search(ledger, shape, found, metric=metric, approximate=recipe.search == "approximate")
+        if chooses:
+            # Two copies of the table, the chosen columns, and a block of pairs of neighbors (shared_neighbors.py).
+            ledger.use(20.0 * n * found + 8.0 * min(float(n * found * k * k), BLOCK_PAIRS))
     normalized = isinstance(recipe.affinity, EntropicAffinity) and recipe.affinity.normalized
     edges = add_graph(ledger, n, k, normalized=normalized)
     if recipe.output == "graph":
@@ -59,6 +67,11 @@ def add_map(
     add_layout(ledger, n, recipe.n_components, edges)
     if recipe.density is not None:
         add_density(ledger, n, k, edges)
+
+
+def _prefers_shared(shape: InputShape, metric: Any) -> bool:
+    """Tell whether a fit may choose neighbors by what they share (``TrainingRows.prefers_shared``)."""
+    return shape.stored is not None and shape.stored <= SHORT_ROW * shape.n and is_bounded(metric)
 
 
 def add_search(

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from vicinal.graph.graph import Graph
 from vicinal.layout.density import DensityTerm
+from vicinal.maps.disconnection import place_isolated
 from vicinal.maps.fitted import FittedMap
 from vicinal.maps.plans import FullPlan
 from vicinal.neighbors.metrics import Rows
@@ -37,9 +38,11 @@ def place_new(fitted: FittedMap, rows: Rows, keys: NDArray[np.uint64] | None = N
     neighbors = query(fitted, rows)
     graph = fitted.recipe.affinity.graph_to_known(neighbors, fitted.searched.n, n_jobs)
     if isinstance(plan, FullPlan):
-        return plan.place(graph, fitted.reference, n_jobs=n_jobs)
-    density = _density_term(fitted, graph, neighbors)
-    return plan.place(graph, fitted.reference, keys, n_jobs=n_jobs, density=density)
+        places = plan.place(graph, fitted.reference, n_jobs=n_jobs)
+    else:
+        density = _density_term(fitted, graph, neighbors)
+        places = plan.place(graph, fitted.reference, keys, n_jobs=n_jobs, density=density)
+    return place_isolated(places, graph, fitted, keys)
 
 
 def memberships(fitted: FittedMap, rows: Rows) -> Graph:
@@ -48,12 +51,13 @@ def memberships(fitted: FittedMap, rows: Rows) -> Graph:
 
 
 def query(fitted: FittedMap, rows: Rows) -> Neighbors:
-    """Find the nearest training rows of ``rows``."""
+    """Find the nearest training rows of ``rows``, without those that are too far away to be neighbors."""
     known = fitted.searched
     if fitted.laid_out is not None and isinstance(known, TrainingDistances):
         rows = rows[:, fitted.laid_out]
     columns = fitted.recipe.affinity.query_columns(known.n)
-    return known.query(rows, columns, fitted.search_graph, fitted.neighbors.share)
+    neighbors = known.query(rows, columns, fitted.search_graph, fitted.neighbors.share)
+    return fitted.recipe.affinity.related(neighbors, known)
 
 
 def _density_term(fitted: FittedMap, graph: Graph, neighbors: Neighbors) -> DensityTerm | None:
@@ -61,4 +65,4 @@ def _density_term(fitted: FittedMap, graph: Graph, neighbors: Neighbors) -> Dens
     plan, density = fitted.recipe.density, fitted.density
     if plan is None or density is None or density.summary is None:
         return None
-    return density.radii.placing(plan.weight, density.summary, graph, neighbors)
+    return density.radii.placing(plan.placing_weight, density.summary, graph, neighbors)

@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 from vicinal.graph.entropic import entropic_bipartite_graph, entropic_graph
 from vicinal.graph.fuzzy import bipartite_graph, fuzzy_graph
 from vicinal.graph.graph import Graph
+from vicinal.graph.shared_neighbors import POOL, prefer_shared
 from vicinal.graph.supervision import Supervision
 from vicinal.initialize.start import initial_embedding, narrow_embedding
 from vicinal.initialize.task import InitialTask
-from vicinal.layout.density import EXACT_SHARE, EXACT_SHIFT, DensityTerm, Radii
+from vicinal.layout.density import EXACT_SHARE, EXACT_SHIFT, PLACING_SHARE, DensityTerm, Radii
+from vicinal.layout.surroundings import spread_rows, surrounded
 from vicinal.maps.plans import FullPlan, SampledPlan
 from vicinal.neighbors.policy import Method
 from vicinal.neighbors.table import Neighbors
@@ -44,13 +46,31 @@ class FuzzyAffinity:
 
     query_columns = columns
 
+    def search_columns(self, data: TrainingData) -> int:
+        """Return the columns of the table that is searched: more than needed if neighbors are chosen from it."""
+        k = self.columns(data.n)
+        return min(POOL * (k - 1) + 1, data.n) if data.prefers_shared else k
+
+    def limit(self, data: TrainingData) -> float:
+        """Return the distance from which on rows are no neighbors: as given, or that of rows that share nothing."""
+        given = self.disconnection_distance
+        limit = data.unrelated_distance if given is None else given
+        return float("inf") if limit is None else limit
+
+    def related(self, neighbors: Neighbors, data: TrainingData) -> Neighbors:
+        """Return the neighbors of the graph: without rows that are too far away, and chosen if there are too many."""
+        limit, k = self.limit(data), self.columns(data.n)
+        if limit < float("inf"):
+            neighbors = neighbors.within(limit)
+        largest = data.unrelated_distance
+        return neighbors if largest is None or neighbors.k <= k else prefer_shared(neighbors, k, largest)
+
     def graph(self, neighbors: Neighbors, n_jobs: int) -> Graph:
         """Build the symmetric graph of the fitted rows."""
         return fuzzy_graph(
             neighbors,
             local_connectivity=self.local_connectivity,
             set_op_mix_ratio=self.set_op_mix_ratio,
-            disconnection_distance=self.disconnection_distance,
             n_jobs=n_jobs,
         )
 
@@ -81,6 +101,18 @@ class EntropicAffinity:
             return self.columns(n)
         return min(n, int(NEIGHBORS_PER_PERPLEXITY * self.query_perplexity))
 
+    def search_columns(self, data: TrainingData) -> int:
+        """Return the columns of the table that is searched."""
+        return self.columns(data.n)
+
+    def limit(self, data: TrainingData) -> float:
+        """Return infinity: these methods have no distance from which on rows are no neighbors."""
+        return float("inf")
+
+    def related(self, neighbors: Neighbors, data: TrainingData) -> Neighbors:
+        """Return the table as it is."""
+        return neighbors
+
     def graph(self, neighbors: Neighbors, n_jobs: int) -> Graph:
         """Build the symmetric graph of the fitted rows."""
         return entropic_graph(neighbors, self.perplexity, normalised=self.normalized, n_jobs=n_jobs)
@@ -101,13 +133,15 @@ class DensityPlan:
     variance_shift: float = 0.1
 
     @property
-    def weight(self) -> float:
-        """Return the weight of the exact gradient for umap-learn's ``dens_lambda``."""
-        return EXACT_SHARE * self.dens_lambda
+    def placing_weight(self) -> float:
+        """The weight of the radii of new rows."""
+        return PLACING_SHARE * self.dens_lambda
 
     def term(self, radii: Radii) -> DensityTerm | None:
         """Return the term that pulls a map towards these radii."""
-        return radii.term(self.weight, self.fraction, EXACT_SHIFT * self.variance_shift) if self.match else None
+        if not self.match:
+            return None
+        return radii.term(EXACT_SHARE * self.dens_lambda, self.fraction, EXACT_SHIFT * self.variance_shift)
 
 
 @dataclass(frozen=True)
@@ -136,8 +170,16 @@ class Recipe:
 
     def start(self, graph: Graph, data: TrainingData, seed: int) -> tuple[NDArray[np.float32], str]:
         """Compute the first places, and the name of the initializer that was used."""
-        task = InitialTask(graph, data.coordinates, self.n_components, seed, data.n_jobs)
+        coordinates = data.coordinates
         if isinstance(self.plan, FullPlan):
-            return narrow_embedding(self.init, task)
+            return narrow_embedding(self.init, InitialTask(graph, coordinates, self.n_components, seed, data.n_jobs))
+        # Rows without edges would take most of the room, since each of them is a component of the graph.
+        isolated = graph.isolated()
+        linked = np.flatnonzero(~isolated)
+        if 0 < len(linked) < graph.n:
+            graph, coordinates = graph.among(linked), None if coordinates is None else data.take(linked).coordinates
+        task = InitialTask(graph, coordinates, self.n_components, seed, data.n_jobs)
         places, used = initial_embedding(self.init, task)
+        if len(places) < len(isolated):
+            places = surrounded(spread_rows(places, linked, len(isolated)), isolated)
         return self.plan.forces.space.start(places), used

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from vicinal.backends import backend_of
 from vicinal.neighbors.metrics import Rows
-from vicinal.neighbors.rows import equal_rows, hash_rows
+from vicinal.neighbors.rows import HasRows, equal_rows, hash_rows
+from vicinal.runtime.cached import cached
 
 
 class DuplicateRows:
@@ -14,32 +16,53 @@ class DuplicateRows:
 
     Parameters
     ----------
-    X : ndarray or CSR matrix
+    X : ndarray, CSR matrix, or rows on a device
         The rows to search in.
     n_jobs : int, default=-1
         Number of threads.
     hashes : ndarray of uint64, shape (n,), optional
         ``hash_rows(X)``, if it is known.
-
-    Attributes
-    ----------
-    first : ndarray of int64, shape (n,)
-        For each row of X the first row with the same content.
     """
 
-    def __init__(self, X: Rows, n_jobs: int = -1, hashes: NDArray[np.uint64] | None = None) -> None:
-        self._X = X
-        hashes = hash_rows(X, n_jobs) if hashes is None else hashes
-        self._order = np.argsort(hashes, kind="stable")
-        self._sorted = hashes[self._order]
-        self.first = self.find(X, hashes)
+    def __init__(self, X: Rows | HasRows, n_jobs: int = -1, hashes: NDArray[np.uint64] | None = None) -> None:
+        self._X, self._n_jobs, self._hashes = X, n_jobs, hashes
+
+    @property
+    def _on_device(self) -> bool:
+        return isinstance(self._X, HasRows)
+
+    @cached
+    def first(self) -> NDArray[np.int64]:
+        """For each row the first row with the same content."""
+        if not self._on_device:
+            return self.find(self._X, self._index[2])
+        first = np.arange(self._X.shape[0])
+        pairs = backend_of(self._X.place).first_equal(self._X.array("rows"))
+        if pairs is not None:
+            row, earlier = pairs
+            equal = equal_rows(self._X[row], self._X[earlier])
+            first[row[equal]] = earlier[equal]
+        return first
+
+    @cached
+    def _index(self) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64]]:
+        """The rows in the order of their hashes, these hashes in order, and as they are."""
+        hashes = self._hashes
+        if hashes is None:
+            if self._on_device:
+                hashes = backend_of(self._X.place).hash_rows(self._X.array("rows"))
+            else:
+                hashes = hash_rows(self._X, self._n_jobs)
+        order = np.argsort(hashes, kind="stable")
+        return order, hashes[order], hashes
 
     def find(self, Q: Rows, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
         """Return for each row of Q the first row with the same content, or -1. ``hashes`` are ``hash_rows(Q)``."""
         n = Q.shape[0]
-        at = np.minimum(np.searchsorted(self._sorted, hashes), len(self._sorted) - 1)
-        row = self._order[at]
-        found = self._sorted[at] == hashes
+        order, ordered, _ = self._index
+        at = np.minimum(np.searchsorted(ordered, hashes), len(ordered) - 1)
+        row = order[at]
+        found = ordered[at] == hashes
         # A row equals itself. Any other pair is compared in full, since hashes can collide.
         own = (row == np.arange(n)) if Q is self._X else np.zeros(n, dtype=bool)
         doubtful = np.flatnonzero(found & ~own)

@@ -1,4 +1,4 @@
-"""Neighbor searches of the CPU backend, one call each: dense rows, by sketches or evaluated pairs, and sparse rows.
+"""Neighbor searches of the backends, one call each: dense rows, by sketches, evaluated pairs or a device; sparse rows.
 
 An engine is a function of its fields. What it builds on first use (prepared rows, sketches, trees) is cached without a
 lock, and never changed afterwards: threads may share an engine.
@@ -9,17 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.backends import cpu
+from vicinal.backends import backend_of, cpu
 from vicinal.neighbors.metrics import FittedMetric, Rows, is_low_level
 from vicinal.neighbors.policy import SearchOptions
-from vicinal.neighbors.preparation import Preparation
-from vicinal.neighbors.rows import csr_parts
+from vicinal.neighbors.preparation import Preparation, is_safe
+from vicinal.neighbors.rows import HasRows, csr_parts
 from vicinal.neighbors.table import Neighbors, SearchGraph
 from vicinal.runtime.cached import cached
+
+EDGES = ("indptr", "indices")
+QUERY_BLOCK = 1 << 18  # rows that a device searches at a time
 
 Found = tuple[NDArray[np.int32], NDArray[np.float32]]
 
@@ -132,7 +136,71 @@ class DenseEngine(_Engine):
         if is_low_level(metric.function):
             return cpu.ForeignPairs(prepared, self.rows, metric.function)
         function: Callable[..., float] = partial(metric.function, **metric.keywords)
-        return cpu.PythonPairs(list(prepared), list(self.rows), function)
+        # copies: a function that writes into its arguments must not change the rows of the caller
+        return cpu.PythonPairs(list(prepared.copy()), list(self.rows.copy()), function)
+
+
+class DeviceEngine:
+    """Searches of dense rows on a device, in the arithmetic of the CPU. Products propose candidates."""
+
+    def __init__(self, source: HasRows, metric: FittedMetric, n_jobs: int, largest: float | None) -> None:
+        self.source, self.metric, self.n_jobs, self.largest = source, metric, n_jobs, largest
+
+    @cached
+    def _prepared(self) -> tuple[Preparation, Any]:
+        """How rows are prepared, and the prepared rows on the device."""
+        place = self.source.place
+        if self.metric.facts.prepare is None and is_safe(self.largest):
+            return Preparation(self.metric, 1.0, self.n_jobs), self.source.array("rows")
+        preparation, rows = Preparation.of(self.metric, self.source.rows, self.n_jobs, self.largest)
+        return preparation, place.asarray(rows)
+
+    @cached
+    def _rows(self) -> Any:
+        return backend_of(self.source.place).dense_rows(self._prepared[1], self.metric.core)
+
+    def _table(self, found: tuple[Any, Any]) -> Neighbors:
+        preparation, place = self._prepared[0], self.source.place
+        if preparation.scale == 1.0:
+            return Neighbors.held(place, {"index": found[0], "distance": found[1]})
+        index, distance = (place.to_numpy(part) for part in found)
+        return Neighbors(index, preparation.distances(index, distance)).on(place)
+
+    def search_exact(self, k: int) -> Neighbors:
+        """Compare all pairs of rows."""
+        with self.source.place.active():
+            return self._table(self._rows.search_exact(k))
+
+    def search_approximate(self, k: int) -> Neighbors:
+        """Search by products in half precision, of all pairs or of the pairs within cells; rank in float32."""
+        with self.source.place.active():
+            return self._table(self._rows.search_products(k) if self._rows.few else self._rows.search_cells(k))
+
+    def query(self, Q: NDArray[np.float32], largest: float, k: int, graph: SearchGraph) -> Neighbors:
+        """Return the nearest rows of other rows: those of their nearest cells, then along the edges of a graph."""
+        place, preparation = self.source.place, self._prepared[0]
+        prepared = preparation.rows(Q, largest)
+        edges = tuple(
+            graph.array(name) if graph.place is place else place.asarray(getattr(graph, name)) for name in EDGES
+        )
+        parts = []
+        with place.active():
+            for first in range(0, len(prepared), QUERY_BLOCK):
+                block = place.asarray(prepared[first : first + QUERY_BLOCK])
+                heads = backend_of(place).dense_rows(block, self.metric.core)
+                parts.append(self._rows.query(heads, k, edges))
+            index, distance = (place.xp.concatenate(part) for part in zip(*parts, strict=True))
+        return self._table((index, distance))
+
+    def sample_recall(self, found: Neighbors, sample: NDArray[np.int64]) -> float:
+        """Estimate the recall of a table, by comparing some rows with all rows."""
+        with self.source.place.active():
+            last = self._rows.last_distances(sample, found.k)
+        # The table may be scaled; ranks of the sample are not.
+        distance = found.distances_of(sample)[:, 1:]
+        if self._prepared[0].scale != 1.0:
+            last = self._prepared[0].distances(np.zeros(last.shape, np.int32), last)
+        return float(np.mean(distance <= last[:, None] * 1.0001))
 
 
 class SparseEngine(_Engine):

@@ -6,13 +6,24 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from vicinal.backends import backend_of, say_fallback
 from vicinal.neighbors import policy
-from vicinal.neighbors.engine import DenseEngine, SparseEngine
-from vicinal.neighbors.metrics import Keywords, Rows, allows_nan, fit_metric, is_sparse
+from vicinal.neighbors.engine import DenseEngine, DeviceEngine, SparseEngine
+from vicinal.neighbors.metrics import ALIASES, VECTOR_METRICS, Keywords, Rows, fit_metric, is_sparse, required_finite
 from vicinal.neighbors.policy import Method as Method
 from vicinal.neighbors.policy import SearchOptions
-from vicinal.neighbors.rows import as_rows, check_rows
+from vicinal.neighbors.policy import check_method as check_method
+from vicinal.neighbors.rows import (
+    HasRows,
+    PlacedRows,
+    as_placed_rows,
+    as_rows,
+    check_placed_rows,
+    check_room,
+    check_rows,
+)
 from vicinal.neighbors.table import Neighbors as Neighbors
 from vicinal.neighbors.table import SearchGraph
 from vicinal.runtime.cached import cached, uncached_state
@@ -32,16 +43,23 @@ class NeighborIndex:
         The rows. C-contiguous float32 and canonical CSR of float32 are used without a copy, other input is converted.
         Do not change X while the index is in use.
     metric : str, callable or scipy.LowLevelCallable, default="euclidean"
-        A name of ``vicinal.metrics.METRICS`` or an alias, a Python function f(x, y, **metric_kwds) of two float32 rows,
-        or a compiled function with the signature ``double (float *x, float *y, int n, void *user_data)``, the same
-        with ``double *``, or either without ``user_data``. A compiled function is called without the GIL from several
-        threads, a Python function from one thread. The row that comes first in X is the first argument.
+        A name of ``vicinal.metrics.METRICS`` or an alias, a Python function ``f(x, y, **metric_kwds)`` of two float32
+        rows, or a compiled function with the signature ``double (float *x, float *y, int n, void *user_data)``, the
+        same with ``double *``, or either without ``user_data``. A compiled function is called without the GIL from
+        several threads, a Python function from one thread. The row that comes first in X is the first argument.
     metric_kwds : dict or None, default=None
         Keywords of the metric.
     seed : int, default=0
         Seed of the approximate search.
     n_jobs : int or None, default=-1
         Number of threads; -1 uses all processors, None means what it means in scikit-learn.
+    device : {None, "cpu", "cuda", "cuda:N"}, default=None
+        Where rows are compared; None means where X lives.
+
+    See Also
+    --------
+    find_neighbors : one search without an index to keep.
+    OnlineNeighbors : rows that arrive over time.
 
     Notes
     -----
@@ -71,18 +89,21 @@ class NeighborIndex:
         metric_kwds: Any = None,
         seed: int = 0,
         n_jobs: int | None = -1,
+        device: str | None = None,
     ) -> None:
         jobs = resolve_n_jobs(n_jobs)
-        rows = as_rows(X)
-        if rows.ndim != 2:
-            raise ValueError(f"X must be 2-D, got {rows.ndim} dimensions")
-        largest = check_rows(rows, jobs, allow_nan=allows_nan(metric))
-        self._set(rows, metric, metric_kwds, seed, jobs, largest)
+        placed = as_placed_rows(X, device)
+        ndim = (placed.array("rows") if placed.on_device else placed.rows).ndim
+        if ndim != 2:
+            raise ValueError(f"X must be 2-D, got {ndim} dimensions")
+        check_room(placed)
+        largest = check_placed_rows(placed, jobs, finite=required_finite(metric))
+        self._set(placed, metric, metric_kwds, seed, jobs, largest)
 
     @classmethod
     def from_checked(
         cls,
-        rows: Rows,
+        rows: Rows | HasRows,
         metric: Any = "euclidean",
         *,
         metric_kwds: Any = None,
@@ -90,18 +111,23 @@ class NeighborIndex:
         n_jobs: int = -1,
         largest: float | None = None,
     ) -> NeighborIndex:
-        """Make an index of rows that ``as_rows`` converted and ``check_rows`` accepted.
+        """Make an index of rows, possibly on a device, that ``as_rows`` converted and ``check_rows`` accepted.
 
         ``largest`` is what ``check_rows`` returned; with None the rows are scanned for it.
         """
         index = cls.__new__(cls)
-        index._set(rows, metric, metric_kwds, seed, n_jobs, largest)
+        index._set(rows if isinstance(rows, HasRows) else PlacedRows(rows), metric, metric_kwds, seed, n_jobs, largest)
         return index
 
-    def _set(self, rows: Rows, metric: Any, metric_kwds: Any, seed: int, n_jobs: int, largest: float | None) -> None:
+    def _set(
+        self, source: HasRows, metric: Any, metric_kwds: Any, seed: int, n_jobs: int, largest: float | None
+    ) -> None:
         if not SEED.allows(seed):
             raise ValueError(f"seed must be {SEED}, got {seed!r}")
-        self.X = rows
+        self._source = source
+        # The other metrics look at the values.
+        values_matter = not (isinstance(metric, str) and ALIASES.get(metric, metric) in VECTOR_METRICS)
+        rows = source.rows if values_matter or not source.on_device else source.array("rows")
         self.metric = metric
         self.metric_kwds = metric_kwds
         self.seed = seed
@@ -112,6 +138,11 @@ class NeighborIndex:
 
     def __getstate__(self) -> dict[str, Any]:
         return uncached_state(self)
+
+    @property
+    def X(self) -> Rows:
+        """The rows, on the host."""
+        return self._source.rows
 
     @property
     def keywords(self) -> Keywords:
@@ -133,11 +164,13 @@ class NeighborIndex:
         Neighbors
             A table with the row itself in the first column. Pass its ``share`` to ``query``.
         """
-        n, d = self.X.shape
+        n, d = self._source.shape
         if not 1 <= k <= n:
             raise ValueError(f"n_neighbors must lie between 1 and the number of rows ({n}), got {k}")
         policy.check_method(method)
         exact = method == "exact" or k < 2 or n <= SearchOptions.leaf_rows or (method == "auto" and self.is_exact(k))
+        if self._searches_on_device(k):
+            return self._search_on_device(k, method, exact)
         if is_sparse(self.X):
             return self._sparse.search(k, policy.sparse_budget(exact), policy.sparse_pool(k))
         if exact:
@@ -149,6 +182,30 @@ class NeighborIndex:
         if method == "auto" and policy.can_repeat_exactly(n, d):
             return replace(self._dense.search_exact(k), share=found.share)
         return self._dense.search_approximate(k, options.harder())[0] if structured else found
+
+    def _search_on_device(self, k: int, method: Method, exact: bool) -> Neighbors:
+        n, d = self._source.shape
+        if exact:
+            return self._device.search_exact(k)
+        found = self._device.search_approximate(k)
+        recall = self._device.sample_recall(found, policy.recall_sample(n))
+        if policy.is_good_recall(recall) or method != "auto" or not policy.can_repeat_exactly(n, d):
+            return found
+        return self._device.search_exact(k)
+
+    def _searches_on_device(self, k: int) -> bool:
+        """Tell whether the rows are searched where they live, if they live on a device."""
+        place = self._source.place
+        if place is None:
+            return False
+        if self._source.on_device and backend_of(place).ranks_on_device(self._metric.core, k):
+            return True
+        say_fallback("the neighbor search", f"a GPU has none for sparse rows, metric={self.metric!r} or k={k}")
+        return False
+
+    @cached
+    def _device(self) -> DeviceEngine:
+        return DeviceEngine(self._source, self._metric, self.n_jobs, self._largest)
 
     def query(self, Q: Any, k: int, graph: SearchGraph, share: float = 1.0) -> Neighbors:
         """Find the k nearest rows of unseen rows, each independently of the others in Q.
@@ -169,17 +226,13 @@ class NeighborIndex:
         Neighbors
             A table of m rows.
         """
-        queries = as_rows(Q, "Q")
-        n, d = self.X.shape
-        if queries.ndim != 2 or queries.shape[1] != d:
-            raise ValueError(f"queries must have the {d} columns of the rows, got shape {queries.shape}")
-        if is_sparse(queries) != is_sparse(self.X):
-            raise TypeError("queries must be sparse if the rows of the index are, and dense if they are dense")
+        n = self._source.shape[0]
         if not 1 <= k <= n:
             raise ValueError(f"k must lie between 1 and the number of rows ({n}), got {k}")
-        largest = check_rows(queries, self.n_jobs, allow_nan=allows_nan(self.metric), name="Q")
-        self._metric.check_domain(queries)
-        if is_sparse(self.X):
+        queries, largest = self._checked_queries(Q)
+        if self._source.on_device and n > self._exact_rows() and self._searches_on_device(k) and len(queries):
+            return self._device.query(queries, largest, k, graph)
+        if is_sparse(queries):
             exact = self._sparse.additive or n <= policy.EXACT_EVALUATED_ROWS
             prepared = self._sparse.preparation.rows(queries, largest)
             return self._sparse.query(prepared, k, policy.sparse_budget(exact), policy.sparse_pool(k))
@@ -188,10 +241,40 @@ class NeighborIndex:
             return self._dense.query_all(prepared, k, pool)
         return self._dense.query_along(prepared, k, pool, graph, policy.QUERY_TREES, share)
 
+    def distances(self, Q: Any) -> NDArray[np.float32]:
+        """Return the distances of rows to all rows of the index, as an array [rows of Q, rows of the index].
+
+        Pairs that cannot be compared are infinitely far apart.
+        """
+        queries, largest = self._checked_queries(Q)
+        n = self._source.shape[0]
+        if is_sparse(queries):
+            prepared = self._sparse.preparation.rows(queries, largest)
+            found = self._sparse.query(prepared, n, policy.sparse_budget(exact=True), n)
+        else:
+            found = self._dense.query_all(self._dense.preparation.rows(queries, largest), n, n)
+        table = np.full((found.n, n), np.inf, dtype=np.float32)
+        there = found.index >= 0
+        table[np.nonzero(there)[0], found.index[there]] = found.distance[there]
+        return table
+
+    def _checked_queries(self, Q: Any) -> tuple[Rows, float]:
+        """Check rows against those of the index; return them and their largest magnitude."""
+        queries = as_rows(Q, "Q")
+        d = self._source.shape[1]
+        if queries.ndim != 2 or queries.shape[1] != d:
+            raise ValueError(f"queries must have the {d} columns of the rows, got shape {queries.shape}")
+        sparse = not self._source.on_device and is_sparse(self.X)
+        if is_sparse(queries) != sparse:
+            raise TypeError("queries must be sparse if the rows of the index are, and dense if they are dense")
+        largest = check_rows(queries, self.n_jobs, finite=required_finite(self.metric), name="Q")
+        self._metric.check_domain(queries)
+        return queries, largest
+
     def is_exact(self, k: int) -> bool:
         """Tell whether ``search(k)`` compares all pairs of rows because that is faster."""
-        n, d = self.X.shape
-        if is_sparse(self.X):
+        n, d = self._source.shape
+        if not self._source.on_device and is_sparse(self.X):
             return policy.compares_all_sparse(n, self._sparse.additive, self._sparse.additions)
         return n <= self._exact_rows() if self._metric.by_pairs else policy.compares_all_sketches(n, d, k)
 
@@ -224,6 +307,7 @@ def find_neighbors(
     method: Method = "auto",
     seed: int = 0,
     n_jobs: int | None = -1,
+    device: str | None = None,
 ) -> Neighbors:
     """Find the nearest rows of every row.
 
@@ -233,7 +317,7 @@ def find_neighbors(
         The rows.
     n_neighbors : int, default=15
         Number of neighbors per row, the row itself included.
-    metric, metric_kwds, seed, n_jobs
+    metric, metric_kwds, seed, n_jobs, device
         As for ``NeighborIndex``.
     method : {"auto", "exact", "approximate"}, default="auto"
         "auto" compares all pairs if that is faster, or if an approximate search finds too few neighbors.
@@ -243,6 +327,10 @@ def find_neighbors(
     Neighbors
         A table with the row itself in the first column; the same bits for any ``n_jobs``.
 
+    See Also
+    --------
+    NeighborIndex : an index that also answers queries.
+
     Examples
     --------
     >>> from vicinal import find_neighbors
@@ -250,5 +338,5 @@ def find_neighbors(
     array([1, 0, 1], dtype=int32)
     """
     policy.check_method(method)
-    index = NeighborIndex(X, metric, metric_kwds=metric_kwds, seed=seed, n_jobs=n_jobs)
+    index = NeighborIndex(X, metric, metric_kwds=metric_kwds, seed=seed, n_jobs=n_jobs, device=device)
     return index.search(n_neighbors, method)

@@ -12,16 +12,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends import cpu
+from vicinal.runtime.parameters import InvalidParameterError
 
 # NDArray[np.float32], or a CSR matrix or array of SciPy, which has no type hints.
 Rows: TypeAlias = Any
 Keywords: TypeAlias = Mapping[str, Any]
+# Values as scikit-learn's ``ensure_all_finite``: True (all are finite), "allow-nan" (NaN too), False (any).
+Finite: TypeAlias = bool | Literal["allow-nan"]
 
 PRECOMPUTED = "precomputed"
 
@@ -63,6 +66,9 @@ class Metric:
         Whether rows may be sparse, and may hold NaN as missing values.
     columns : int or None
         Required number of columns.
+    unrelated, unrelated_non_negative : float or None
+        The largest distance, which rows have that share nothing; and the same for rows without negative numbers, if
+        that differs. None if the metric has no such distance.
     """
 
     core: str
@@ -74,6 +80,8 @@ class Metric:
     sparse: bool = True
     nan: bool = False
     columns: int | None = None
+    unrelated: float | None = None
+    unrelated_non_negative: float | None = None
 
 
 def is_sparse(X: Any) -> bool:
@@ -137,6 +145,11 @@ def _fill_missing(X: Rows, kwds: Keywords) -> Rows:
     return rows
 
 
+def _replace_not_finite(X: Rows, _: Keywords) -> Rows:
+    """Replace what only the function can compare by 0, for the choice of candidates."""
+    return X if np.isfinite(X).all() else np.nan_to_num(X, nan=0.0, posinf=0.0, neginf=0.0)
+
+
 def _require_non_negative(X: Rows) -> None:
     values = X.data if is_sparse(X) else X
     if values.size and values.min() < 0.0:
@@ -148,12 +161,18 @@ def _require_non_negative(X: Rows) -> None:
         raise ValueError(f"X must not be negative for this metric, first in row {row}")
 
 
-def _require_latitudes(X: Rows) -> None:
-    beyond = np.abs(X[:, 0]) > np.pi / 2 + 1e-6
+# Longitudes are given from -pi to pi or from 0 to 2 pi. Larger numbers are no radians.
+LARGEST_ANGLE = 2 * np.pi + 1e-5
+
+
+def _require_angles(X: Rows) -> None:
+    """Refuse degrees; a latitude beyond a quarter turn is accepted, because longitudes may be given first."""
+    beyond = (np.abs(X) > LARGEST_ANGLE).any(axis=1)
     if beyond.any():
+        row = int(np.argmax(beyond))
         raise ValueError(
-            "X must hold latitude and longitude in radians for metric='haversine'; the latitude of row "
-            f"{int(np.argmax(beyond))} is {float(X[np.argmax(beyond), 0])}"
+            "X must hold latitude and longitude in radians for metric='haversine' (numpy.radians converts degrees); "
+            f"row {row} is {X[row].tolist()}"
         )
 
 
@@ -164,28 +183,27 @@ METRICS: dict[str, Metric] = {
     "sqeuclidean": Metric("sqeuclidean", degree=2),
     "manhattan": Metric("manhattan"),
     "chebyshev": Metric("chebyshev"),
-    "cosine": Metric("cosine", degree=0),
-    "correlation": Metric("correlation", degree=0),
+    "cosine": Metric("cosine", degree=0, unrelated=2.0, unrelated_non_negative=1.0),
+    "correlation": Metric("correlation", degree=0, unrelated=2.0),
     "minkowski": Metric("minkowski", keywords=("p",)),
     "wminkowski": Metric("minkowski", keywords=("w", "p"), prepare=_weight),
     "seuclidean": Metric("euclidean", keywords=("V",), prepare=_standardize),
     "mahalanobis": Metric("euclidean", keywords=("VI",), prepare=_whiten, sparse=False),
-    "hellinger": Metric("hellinger", degree=0, prepare=_take_roots, domain=_require_non_negative),
-    "haversine": Metric(
-        "haversine", degree=None, prepare=_to_sphere, domain=_require_latitudes, sparse=False, columns=2
-    ),
+    "hellinger": Metric("hellinger", degree=0, prepare=_take_roots, domain=_require_non_negative, unrelated=1.0),
+    "haversine": Metric("haversine", degree=None, prepare=_to_sphere, domain=_require_angles, sparse=False, columns=2),
     "canberra": Metric("canberra", degree=0),
-    "braycurtis": Metric("braycurtis", degree=0),
+    "braycurtis": Metric("braycurtis", degree=0, unrelated_non_negative=1.0),
     "nan_euclidean": Metric("nan_euclidean", likeness=_fill_missing, sparse=False, nan=True),
-    "hamming": Metric("hamming", degree=None),
-    **{name: Metric(name, degree=None, likeness=_as_truth_values) for name in (*_BOOLEAN, "yule")},
+    "hamming": Metric("hamming", degree=None, unrelated=1.0),
+    **{name: Metric(name, degree=None, likeness=_as_truth_values, unrelated=1.0) for name in _BOOLEAN},
+    "yule": Metric("yule", degree=None, likeness=_as_truth_values),
     "ll_dirichlet": Metric("ll_dirichlet", degree=None, domain=_require_non_negative),
 }
 
 # Metrics that need no keyword and accept any finite rows
 VECTOR_METRICS = ("euclidean", "sqeuclidean", "cosine", "correlation", "manhattan", "chebyshev")
 
-_FUNCTION = Metric("function", degree=None, sparse=False)
+_FUNCTION = Metric("function", degree=None, likeness=_replace_not_finite, sparse=False)
 _PRECOMPUTED = Metric(PRECOMPUTED, degree=None)
 _NAMED_BY_POWER = {1.0: "manhattan", 2.0: "euclidean", float("inf"): "chebyshev"}
 
@@ -201,6 +219,11 @@ def canonical_metric(metric: str) -> str:
 def allows_nan(metric: Any) -> bool:
     """Tell whether rows may hold NaN as missing values."""
     return isinstance(metric, str) and metric in METRICS and METRICS[metric].nan
+
+
+def required_finite(metric: Any) -> Finite:
+    """Return which values a metric can compare: finite ones, also NaN, or for a function whatever it accepts."""
+    return ("allow-nan" if allows_nan(metric) else True) if isinstance(metric, str) else False
 
 
 @dataclass(frozen=True)
@@ -273,7 +296,9 @@ def _resolve_function(metric: Any, given: dict[str, Any], sparse: bool) -> Resol
             raise ValueError(f"metric_kwds cannot be passed to a LowLevelCallable, got {sorted(given)}")
         cpu.ForeignPairs.check(metric)
     elif not callable(metric):
-        raise TypeError(f"metric must be a name, a function of two rows or a scipy.LowLevelCallable, got {metric!r}")
+        raise InvalidParameterError(
+            f"metric must be a name, a function of two rows or a scipy.LowLevelCallable, got {metric!r}"
+        )
     if sparse:
         raise TypeError("metric must be a name for sparse rows: a function is called with dense rows")
     return ResolvedMetric(_FUNCTION, given, metric)

@@ -111,6 +111,10 @@ class OnlineNeighbors:
     options : OnlineOptions or None, default=None
         Options of the search.
 
+    See Also
+    --------
+    NeighborIndex, ProgressiveUMAP
+
     Examples
     --------
     >>> import numpy as np
@@ -431,7 +435,7 @@ class OnlineNeighbors:
             raise TypeError(f"{name} must be {'sparse' if self._sparse else 'dense'} like the first rows")
         if self.n and rows.shape[1] != self._columns():
             raise ValueError(f"{name} must have the {self._columns()} columns of the first rows, got {rows.shape[1]}")
-        return rows, check_rows(rows, self.n_jobs, allow_nan=allows_nan(self.metric), name=name)
+        return rows, check_rows(rows, self.n_jobs, finite="allow-nan" if allows_nan(self.metric) else True, name=name)
 
     def _columns(self) -> int:
         return int(self.rows.shape[1])

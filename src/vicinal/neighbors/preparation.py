@@ -72,11 +72,16 @@ class Preparation:
         return rows
 
 
+def is_safe(largest: float | None) -> bool:
+    """Tell whether rows of this largest magnitude are compared as they are."""
+    return largest is not None and (largest == 0.0 or SMALLEST_SAFE <= largest <= LARGEST_SAFE)
+
+
 def _safe_scale(metric: FittedMetric, X: Rows, n_jobs: int, largest: float | None) -> float:
     if metric.facts.degree is None:
         return 1.0
     if largest is None:
         largest, _ = scan_rows(X, n_jobs, allow_nan=True)
-    if largest == 0.0 or SMALLEST_SAFE <= largest <= LARGEST_SAFE:
+    if is_safe(largest):
         return 1.0
     return float(2.0 ** -np.floor(np.log2(float(largest))))

@@ -2,14 +2,98 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.backends import cpu
-from vicinal.neighbors.metrics import Rows, is_sparse
+from vicinal.backends import backend_of, cpu, is_on_gpu, resolve_place
+from vicinal.neighbors.metrics import Finite, Rows, is_sparse
 from vicinal.runtime.inputs import check_input
+from vicinal.runtime.residence import Place, Resident
+
+
+class HasRows(Resident):
+    """Base of values with rows where they live. ``rows`` are the host's, made when they are first read."""
+
+    rows: Rows
+    _resident: ClassVar[tuple[str, ...]] = ("rows",)
+
+    @property
+    def on_device(self) -> bool:
+        """Whether the rows themselves can be on a device: sparse rows are on the host."""
+        return self.place is not None and not is_sparse(self.__dict__.get("rows"))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+        n, d = (self.array("rows") if self.on_device else self.rows).shape
+        return int(n), int(d)
+
+    def __getitem__(self, which: NDArray[np.int64]) -> Rows:
+        """Return some rows on the host."""
+        if "rows" in self.__dict__:
+            return self.rows[which]
+        return self.place.to_numpy(self.array("rows")[self.place.asarray(which)])
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedRows(HasRows):
+    """Rows where they live."""
+
+    rows: Rows
+
+
+def place_of(X: Any, device: str | None = None) -> Place:
+    """Return the device that works on X: the one that was asked for, or the one where X lives; None for the CPU."""
+    return resolve_place(device, X)
+
+
+def check_room(X: HasRows) -> None:
+    """Raise MemoryError if the rows are to be worked on by a device whose memory is too small for them."""
+    if X.on_device:
+        backend_of(X.place).require_room(*(X.rows if "rows" in vars(X) else X.array("rows")).shape)
+
+
+def as_placed_rows(X: Any, device: str | None = None, name: str = "X") -> PlacedRows:
+    """Convert rows of any library to float32 where ``device`` says, or where they live if it is None."""
+    check_input(X, name)
+    place = resolve_place(device, X)
+    if not is_on_gpu(X):
+        return PlacedRows(as_rows(X, name)).on(place)
+    source = resolve_place(None, X)
+    with source.active():
+        rows = source.asarray(source.xp.from_dlpack(X), np.float32)
+    if rows.ndim != 2:
+        raise ValueError(f"{name} must be 2-D, got {rows.ndim} dimensions")
+    return PlacedRows.held(source, {"rows": rows}).on(place)
+
+
+def check_placed_rows(X: HasRows, n_jobs: int = -1, *, finite: Finite = True, name: str = "X") -> float:
+    """Check the values, as ``check_rows`` does, where the rows live."""
+    if X.place is None or finite is not True or "rows" in X.__dict__:
+        return check_rows(X.rows, n_jobs, finite=finite, name=name)
+    rows = X.array("rows")
+    largest, bad = backend_of(X.place).scan_rows(rows)
+    if bad >= 0:
+        return check_rows(X.rows, n_jobs, finite=finite, name=name)  # raises, with its message
+    return float(largest)
+
+
+def like_input(X: Any, values: NDArray[Any]) -> Any:
+    """Return a result in the library of the input: an array on the same device if the input is one."""
+    if not is_on_gpu(X):
+        return values
+    import importlib
+
+    place = resolve_place(None, X)
+    array = place.asarray(values)
+    if isinstance(X, place.xp.ndarray):
+        return array
+    library = type(X).__module__.partition(".")[0]
+    module = importlib.import_module("jax.numpy" if library.startswith("jax") else library)
+    return module.from_dlpack(array)
 
 
 def as_rows(X: Any, name: str = "X") -> Rows:
@@ -60,8 +144,8 @@ def scan_rows(X: Rows, n_jobs: int = -1, *, allow_nan: bool = False) -> tuple[fl
     return largest, int(np.searchsorted(X.indptr, int(np.argmax(faulty)), side="right")) - 1
 
 
-def check_rows(X: Rows, n_jobs: int = -1, *, allow_nan: bool = False, name: str = "X") -> float:
-    """Check that all values are finite, in one pass over the rows.
+def check_rows(X: Rows, n_jobs: int = -1, *, finite: Finite = True, name: str = "X") -> float:
+    """Check the values, in one pass over the rows.
 
     Parameters
     ----------
@@ -69,8 +153,8 @@ def check_rows(X: Rows, n_jobs: int = -1, *, allow_nan: bool = False, name: str 
         Rows as ``as_rows`` returns them.
     n_jobs : int
         Number of threads, -1 for all processors.
-    allow_nan : bool
-        Whether NaN stands for a missing value.
+    finite : bool or "allow-nan"
+        True requires finite values, "allow-nan" accepts NaN too, False accepts anything.
     name : str
         Name of the argument in the error message.
 
@@ -85,8 +169,9 @@ def check_rows(X: Rows, n_jobs: int = -1, *, allow_nan: bool = False, name: str 
     ValueError
         If a value is infinite or an unexpected NaN. The message names the first such row.
     """
+    allow_nan = finite is not True
     largest, bad = scan_rows(X, n_jobs, allow_nan=allow_nan)
-    if bad >= 0:
+    if bad >= 0 and finite:
         values = X.data[X.indptr[bad] : X.indptr[bad + 1]] if is_sparse(X) else X[bad]
         is_nan = bool(np.isnan(values).any()) and not allow_nan
         what = "NaN" if is_nan else "infinity (inf), or a value too large for float32"

@@ -135,7 +135,7 @@ class FunctionPairs(StreamPairs):
 
     def of_queries(self, prepared: Rows) -> cpu.PairMetric:
         """Return the ranks of prepared queries and the rows."""
-        return self._pairs(list(prepared)) if self._metric.calls_python else self._compiled(prepared)
+        return self._pairs(list(prepared.copy())) if self._metric.calls_python else self._compiled(prepared)
 
     def _pairs(self, heads: list[NDArray[np.float32]]) -> cpu.PairMetric:
         return cpu.PythonPairs(heads, self._rows, partial(self._metric.function, **self._metric.keywords))

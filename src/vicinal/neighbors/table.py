@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vicinal.runtime.residence import Place, Resident
+
 
 @dataclass(frozen=True)
-class Neighbors:
+class Neighbors(Resident):
     """The k nearest rows of every row.
 
     Parameters
@@ -23,6 +25,11 @@ class Neighbors:
     share : float, default=1.0
         Average fraction of a neighbor's rank that its sketch shows, as an approximate search measured it; 1 if sketches
         show all of it. Later queries use it to decide which rows they need not evaluate.
+
+    See Also
+    --------
+    find_neighbors : makes a table.
+    fuzzy_graph : a graph of a table.
 
     Examples
     --------
@@ -41,6 +48,8 @@ class Neighbors:
     distance: NDArray[np.float32]
     share: float = 1.0
 
+    _resident: ClassVar[tuple[str, ...]] = ("index", "distance")
+
     def __post_init__(self) -> None:
         if self.index.ndim != 2 or self.index.shape != self.distance.shape:
             raise ValueError(
@@ -53,18 +62,31 @@ class Neighbors:
     @property
     def n(self) -> int:
         """Number of rows."""
-        return int(self.index.shape[0])
+        return int(self.array("index").shape[0])
 
     @property
     def k(self) -> int:
         """Number of neighbors per row."""
-        return int(self.index.shape[1])
+        return int(self.array("index").shape[1])
+
+    def distances_of(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the distances of some rows, without moving the whole table to the host."""
+        if self.place is None:
+            return self.distance[rows]
+        some: Any = self.array("distance")[self.place.asarray(rows)]
+        return np.asarray(self.place.to_numpy(some))
+
+    def first(self, k: int) -> Neighbors:
+        """Return the table of the first k neighbors of every row."""
+        if k >= self.k:
+            return self
+        return replace(self, index=self.index[:, :k], distance=self.distance[:, :k]).on(self.place)
 
     def within(self, distance: float) -> Neighbors:
         """Return the table without neighbors at or beyond ``distance``."""
         far = self.distance >= distance
         near = np.where(far, np.inf, self.distance).astype(np.float32)
-        return replace(self, index=np.where(far, -1, self.index), distance=near)
+        return replace(self, index=np.where(far, -1, self.index), distance=near).on(self.place)
 
 
 class SearchGraph(Protocol):
@@ -74,3 +96,6 @@ class SearchGraph(Protocol):
     def indptr(self) -> NDArray[np.int64]: ...
     @property
     def indices(self) -> NDArray[np.int32]: ...
+    @property
+    def place(self) -> Place: ...
+    def array(self, name: str) -> Any: ...

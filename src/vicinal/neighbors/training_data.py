@@ -13,13 +13,18 @@ from numpy.typing import NDArray
 
 from vicinal.neighbors.duplicates import DuplicateRows
 from vicinal.neighbors.index import NeighborIndex
-from vicinal.neighbors.metrics import Rows, allows_nan, is_sparse
+from vicinal.neighbors.metrics import Rows, allows_nan, is_sparse, required_finite
 from vicinal.neighbors.online import OnlineNeighbors
 from vicinal.neighbors.policy import Method
 from vicinal.neighbors.precomputed import check_distances, neighbors_from_distances, query_from_distances
-from vicinal.neighbors.rows import hash_rows, stack_rows
+from vicinal.neighbors.rows import HasRows, hash_rows, stack_rows
 from vicinal.neighbors.table import Neighbors, SearchGraph
-from vicinal.runtime.cached import cached, uncached_state
+from vicinal.neighbors.unrelated import is_bounded, unrelated_distance
+from vicinal.runtime.cached import cached
+from vicinal.runtime.residence import Place
+
+# Stored numbers per row, on average, up to which neighbors are chosen by what they share (graph/shared_neighbors.py).
+SHORT_ROW = 20
 
 
 class TrainingData(Protocol):
@@ -32,9 +37,17 @@ class TrainingData(Protocol):
     @property
     def n(self) -> int: ...
     @property
-    def coordinates(self) -> NDArray[np.float32] | None: ...
+    def shape(self) -> tuple[int, int]: ...
+    @property
+    def place(self) -> Place: ...
+    @property
+    def coordinates(self) -> HasRows | None: ...
     @property
     def duplicates(self) -> DuplicateRows: ...
+    @property
+    def unrelated_distance(self) -> float | None: ...
+    @property
+    def prefers_shared(self) -> bool: ...
     def check(self) -> None: ...
     def neighbors(self, k: int, method: Method = "auto", *, known: Neighbors | None = None) -> Neighbors: ...
     def query(self, Q: Rows, k: int, graph: SearchGraph, share: float = 1.0) -> Neighbors: ...
@@ -42,24 +55,20 @@ class TrainingData(Protocol):
     def extended(self, new: Rows) -> TrainingData: ...
 
 
-class _Rows:
+class _Rows(HasRows):
     """Properties of both kinds. Cached values are left out of copies and files."""
 
-    rows: Rows
     n_jobs: int
-
-    def __getstate__(self) -> dict[str, Any]:
-        return uncached_state(self)
 
     @property
     def n(self) -> int:
         """Number of rows."""
-        return int(self.rows.shape[0])
+        return self.shape[0]
 
     @cached
     def duplicates(self) -> DuplicateRows:
         """Rows with equal content."""
-        return DuplicateRows(self.rows, self.n_jobs)
+        return DuplicateRows(self if self.on_device else self.rows, self.n_jobs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +103,24 @@ class TrainingRows(_Rows):
     def __post_init__(self, largest: float | None) -> None:
         object.__setattr__(self, "_largest", largest)
 
+    @classmethod
+    def of(
+        cls,
+        source: HasRows,
+        metric: Any,
+        metric_kwds: dict[str, Any] | None,
+        seed: int,
+        n_jobs: int,
+        *,
+        given: Neighbors | None = None,
+        largest: float | None = None,
+    ) -> TrainingRows:
+        """Return rows, with the metric that compares them, where they live."""
+        if "rows" in vars(source):
+            return cls(source.rows, metric, metric_kwds, seed, n_jobs, given, largest=largest).on(source.place)
+        others = {"metric": metric, "metric_kwds": metric_kwds, "seed": seed, "n_jobs": n_jobs, "given": given}
+        return cls.held(source.place, {"rows": source.array("rows")}, **others, _largest=largest)
+
     def check(self) -> None:
         """Raise ValueError if the fields, which may come from a file, do not fit together."""
         values = self.rows if isinstance(self.rows, np.ndarray) else self.rows.data
@@ -106,7 +133,7 @@ class TrainingRows(_Rows):
     def index(self) -> NeighborIndex:
         """The search index. Making it validates the metric, and the rows against the metric."""
         return NeighborIndex.from_checked(
-            self.rows,
+            self if self.on_device else self.rows,
             self.metric,
             metric_kwds=self.metric_kwds,
             seed=self.seed,
@@ -115,9 +142,24 @@ class TrainingRows(_Rows):
         )
 
     @property
-    def coordinates(self) -> NDArray[np.float32] | None:
-        """The rows as a dense array without missing values, or None."""
-        return None if is_sparse(self.rows) or allows_nan(self.metric) else self.rows
+    def coordinates(self) -> HasRows | None:
+        """The rows, if they are dense and have no missing values; otherwise None."""
+        if is_sparse(vars(self).get("rows")) or allows_nan(self.metric):
+            return None
+        return self if required_finite(self.metric) or np.isfinite(self.rows).all() else None
+
+    @cached
+    def unrelated_distance(self) -> float | None:
+        """The distance of rows that share nothing, from which on rows are no neighbors; None if there is none."""
+        # Rows on a device are fetched only if they must be looked at.
+        return unrelated_distance(self.metric, self.rows) if is_bounded(self.metric) else None
+
+    @property
+    def prefers_shared(self) -> bool:
+        """Whether neighbors are chosen by what they share: short sparse rows, compared by what they have in common."""
+        if self.given is not None or self.unrelated_distance is None or not is_sparse(self.rows):
+            return False
+        return bool(self.rows.nnz <= SHORT_ROW * self.n)
 
     def neighbors(self, k: int, method: Method = "auto", *, known: Neighbors | None = None) -> Neighbors:
         """Return the k nearest rows of every row; a ``given`` table is returned as it is.
@@ -126,10 +168,10 @@ class TrainingRows(_Rows):
         are searched, and inserted into it.
         """
         if self.given is not None:
-            return self.given
+            return self.given.on(self.place)
         if known is not None and method != "exact" and self._can_insert_into(known, k):
-            return self._insert_into(known)
-        return self.index.search(k, method)
+            return self._insert_into(known).on(self.place)
+        return self.index.search(k, method).on(self.place)
 
     def _can_insert_into(self, known: Neighbors, k: int) -> bool:
         """Tell whether inserting rows into a table is possible and cheaper than a search."""
@@ -152,11 +194,11 @@ class TrainingRows(_Rows):
 
     def take(self, which: NDArray[np.int64]) -> TrainingRows:
         """Return some of the rows, in the given order, without the precomputed table."""
-        return replace(self, rows=self.rows[which], given=None)
+        return replace(self, rows=self[which], given=None).on(self.place)
 
     def extended(self, new: Rows) -> TrainingRows:
         """Return the rows followed by new ones, without the precomputed table, which does not cover them."""
-        return replace(self, rows=stack_rows(self.rows, new), given=None)
+        return replace(self, rows=stack_rows(self.rows, new), given=None).on(self.place)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,9 +228,19 @@ class TrainingDistances(_Rows):
         """None: distances have no coordinates."""
         return None
 
+    @property
+    def unrelated_distance(self) -> None:
+        """None: rows that are no neighbors have an infinite distance or none."""
+        return None
+
+    @property
+    def prefers_shared(self) -> bool:
+        """False: distances alone say nothing about what rows share."""
+        return False
+
     def neighbors(self, k: int, method: Method = "auto", *, known: Neighbors | None = None) -> Neighbors:
         """Return the k nearest rows of every row by the matrix; ``method`` and ``known`` make no difference."""
-        return neighbors_from_distances(self.rows, k)
+        return neighbors_from_distances(self.rows, k).on(self.place)
 
     def query(self, Q: Rows, k: int, graph: SearchGraph, share: float = 1.0) -> Neighbors:
         """Return the k nearest rows of unseen rows; Q holds their distances to all n rows."""
@@ -196,7 +248,7 @@ class TrainingDistances(_Rows):
 
     def take(self, which: NDArray[np.int64]) -> TrainingDistances:
         """Return the distances between some of the rows, in the given order."""
-        return TrainingDistances(self.rows[which][:, which], self.n_jobs)
+        return TrainingDistances(self.rows[which][:, which], self.n_jobs).on(self.place)
 
     def extended(self, new: Rows) -> TrainingDistances:
         """Add rows: ``new`` holds their distances to the known rows, then to each other."""

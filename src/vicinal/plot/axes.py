@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.plot.palette import VALUES_MAP, Theme
+from vicinal.plot.look import Look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,13 +65,14 @@ def save(path: str | Path, ax: Axes | Iterable[Axes], *, dpi: int = DPI) -> None
     figure.savefig(path, dpi=dpi, facecolor=first.get_facecolor(), bbox_inches="tight", pad_inches=0.15)
 
 
-def bare_axes(ax: Axes | None, look: Theme) -> Axes:
+def bare_axes(ax: Axes | None, look: Look) -> Axes:
     """Remove ticks and spines from ``ax``, or from the axes of a new figure."""
     if ax is None:
         from matplotlib import pyplot as plt
 
-        figure, ax = plt.subplots(figsize=FIGURE_INCHES, layout="constrained")
-        figure.set_gid(OWN)
+        figure, ax = plt.subplots(figsize=look.inches or FIGURE_INCHES, layout="constrained")
+        if look.inches is None:  # a size that the caller has asked for stays
+            figure.set_gid(OWN)
         figure.set_facecolor(look.background)
     ax.set_facecolor(look.background)
     ax.set_xticks([])
@@ -106,7 +107,7 @@ def opacity(n: int) -> float:
     return float(np.clip(0.9 - 0.12 * math.log10(max(n, 1) / 1000.0), 0.35, 0.9))
 
 
-def draw_key(ax: Axes, key: Key, look: Theme) -> None:
+def draw_key(ax: Axes, key: Key, look: Look) -> None:
     """Draw the legend or the colour bar beside the axes."""
     from matplotlib.lines import Line2D
 
@@ -124,7 +125,7 @@ def draw_key(ax: Axes, key: Key, look: Theme) -> None:
         bbox_to_anchor=(1.02, 0.5),
         ncols=math.ceil(len(handles) / _legend_rows(ax)),
         frameon=False,
-        labelcolor=look.ink,
+        labelcolor=look.theme.ink,
         handletextpad=0.2,
         columnspacing=1.0,
         borderaxespad=0.0,
@@ -154,7 +155,7 @@ def _make_room(ax: Axes, legend: Any) -> None:
     figure.set_size_inches(figure.get_figwidth() + width + LEGEND_GAP, figure.get_figheight())
 
 
-def _colour_bar(ax: Axes, limits: tuple[float, float], look: Theme) -> None:
+def _colour_bar(ax: Axes, limits: tuple[float, float], look: Look) -> None:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
@@ -162,6 +163,6 @@ def _colour_bar(ax: Axes, limits: tuple[float, float], look: Theme) -> None:
     assert figure is not None
     # inset axes do not shrink the map, whose size determined the point area
     inset = ax.inset_axes((1.03, 0.2, 0.025, 0.6))
-    bar = figure.colorbar(ScalarMappable(Normalize(*limits), VALUES_MAP), cax=inset)
+    bar = figure.colorbar(ScalarMappable(Normalize(*limits), look.values_map), cax=inset)
     bar.outline.set_visible(False)
-    inset.tick_params(colors=look.ink, length=0, pad=5)
+    inset.tick_params(colors=look.theme.ink, length=0, pad=5)

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 
 from vicinal.plot.annotations import coordinates
 from vicinal.plot.axes import bare_axes, fit_window
-from vicinal.plot.palette import check_theme, rgb
+from vicinal.plot.look import Look, look_of
+from vicinal.plot.palette import rgb
 from vicinal.plot.points import points
 from vicinal.plot.raster import Raster
 from vicinal.runtime.sparse_structure import check_structure
@@ -22,11 +23,20 @@ def connectivity(
     model: Any,
     labels: ArrayLike | None = None,
     *,
+    values: ArrayLike | None = None,
     graph: Any = None,
     show_points: bool = True,
     ax: Axes | None = None,
-    theme: str = "light",
+    theme: str | None = "light",
     title: str | None = None,
+    edge_bundling: None = None,
+    edge_cmap: Any = None,
+    cmap: Any = None,
+    color_key: Any = None,
+    color_key_cmap: Any = None,
+    background: str | None = None,
+    width: float | None = None,
+    height: float | None = None,
 ) -> Axes:
     """Draw the edges of a fitted model's graph; areas with more or heavier edges are darker.
 
@@ -38,18 +48,22 @@ def connectivity(
         The map. An array requires ``graph``.
     labels : array-like, optional
         Classes that colour the points.
+    values : array-like, optional
+        Numbers that colour the points; not together with ``labels``.
     graph : sparse matrix or Graph, optional
         The edges; by default ``model.graph_``.
     show_points : bool, default=True
         Whether to draw the points over the edges.
-    ax : matplotlib axes, optional
-        Axes to draw on; by default those of a new figure.
-    theme : {"light", "dark"}
-        Colours of the figure.
-    title : str, optional
-        Title of the axes.
+    edge_bundling : None
+        umap-learn's argument; edges are not bundled here.
+    edge_cmap : str or colour map, optional
+        Colour map whose dark end is the colour of the edges; by default they have the colour of text.
+    ax, theme, title, cmap, color_key, color_key_cmap, background, width, height
+        As in :func:`points`.
     """
     xy = coordinates(model)
+    if edge_bundling is not None:
+        raise ValueError(f"edge_bundling must be None, because edges are not bundled here, got {edge_bundling!r}")
     matrix = getattr(model, "graph_", None) if graph is None else graph
     if matrix is None:
         raise ValueError("model must be a fitted model with graph_, or graph must be given")
@@ -57,18 +71,34 @@ def connectivity(
     edges = (matrix.to_scipy() if hasattr(matrix, "to_scipy") else matrix).tocoo()
     if edges.shape != (len(xy), len(xy)):
         raise ValueError(f"graph must have shape {(len(xy), len(xy))}, got {edges.shape}")
-    look = check_theme(theme)
+    colours: dict[str, Any] = {
+        "theme": theme,
+        "cmap": cmap,
+        "color_key": color_key,
+        "color_key_cmap": color_key_cmap,
+        "background": background,
+    }
+    look = look_of(**colours, width=width, height=height)
     ax = bare_axes(ax, look)
     fit_window(ax, xy)
     # a symmetric graph has each edge twice
     once = edges.row < edges.col
     head, tail, weight = edges.row[once], edges.col[once], np.asarray(edges.data[once], dtype=np.float64)
     raster = Raster(ax)
-    raster.add_lines(xy[head], xy[tail], weight, rgb(look.ink))
+    raster.add_lines(xy[head], xy[tail], weight, _edge_colour(edge_cmap, look))
     if len(head):
         raster.draw(ax, opaque=0.6, faintest=0.04, blur=0.3)
     if show_points:
-        points(model, labels, ax=ax, theme=theme, title=title, alpha=0.9)
+        points(model, labels, values, ax=ax, title=title, alpha=0.9, **colours)
     elif title:
-        ax.set_title(title, color=look.ink, fontsize=13, loc="left", pad=10)
+        ax.set_title(title, color=look.theme.ink, fontsize=13, loc="left", pad=10)
     return ax
+
+
+def _edge_colour(edge_cmap: Any, look: Look) -> tuple[float, float, float]:
+    if edge_cmap is None:
+        return rgb(look.theme.ink)
+    import matplotlib
+
+    red, green, blue = matplotlib.colormaps.get_cmap(edge_cmap)(0.85)[:3]
+    return float(red), float(green), float(blue)

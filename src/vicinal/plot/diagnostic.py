@@ -1,96 +1,248 @@
-"""Diagnostics: colour each point by a local measure of how reliable the map is there."""
+"""Diagnostics: colour each point by a local measure of how reliable the map is there, or by where its row lies."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vicinal.plot.annotations import coordinates, training_rows
-from vicinal.plot.points import points
+from vicinal.plot.axes import bare_axes
+from vicinal.plot.look import look_of
+from vicinal.plot.points import Paint, draw_points, points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
+Rows = NDArray[np.float32]
 
 # Ranks need the distances from a row to all others; only this many rows are measured and the others are grey.
 RANKED_ROWS = 4000
+# Numbers in memory while the local dimensions of a block of rows are estimated.
+BLOCK_VALUES = 1 << 22
+# The kinds that diagnostic_type="all" draws, as in umap-learn.
+ALL = ("pca", "ica", "vq", "local_dim", "neighborhood")
+PANEL_INCHES = 3.6
+
+
+@dataclass(frozen=True)
+class Neighborhood:
+    """The rows, their places, and what decides which rows are neighbors."""
+
+    rows: Rows
+    xy: Floats
+    k: int
+    metric: Any
+    variance: float = 0.8
 
 
 def diagnostic(
     model: Any,
-    X: ArrayLike | None = None,
+    X: ArrayLike | str | None = None,
     kind: str = "recall",
     *,
     n_neighbors: int = 15,
     metric: str | None = None,
     ax: Axes | None = None,
-    theme: str = "light",
+    theme: str | None = "light",
     title: str | None = None,
-) -> Axes:
-    """Colour each point of a map by a measure of its neighborhood.
+    diagnostic_type: str | None = None,
+    nhood_size: int | None = None,
+    local_variance_threshold: float = 0.8,
+    cmap: Any = None,
+    point_size: float | None = None,
+    background: str | None = None,
+    width: float | None = None,
+    height: float | None = None,
+    return_diagnostics: bool = False,
+    plot_result: bool = True,
+) -> Any:
+    """Colour each point of a map by a measure of its neighborhood, or by where its row lies in the data.
 
     Parameters
     ----------
     model : fitted model or array [rows, 2]
         The map. An array requires ``X``.
     X : array-like, optional
-        The rows of the data; by default those that the model was fitted to.
-    kind : {"recall", "quality", "density"}
+        The rows of the data; by default those that the model was fitted to. A text is taken as ``diagnostic_type``.
+    kind : str, default "recall"
         "recall": fraction of a row's ``n_neighbors`` nearest rows in the data that are also among its nearest in the
         map. "quality": the smaller of local trustworthiness and local continuity, which also take into account how far
         off the wrong neighbors are; measured for up to 4,000 rows. "density": negative logarithm of the mean distance
-        to the neighbors in the data, which a map does not show.
+        to the neighbors in the data, which a map does not show. "neighborhood": Jaccard index of the neighbors in the
+        data and in the map, the row itself among both. "local_dim": number of principal components that explain
+        ``local_variance_threshold`` of the variance of the neighbors. "pca", "ica", "vq": red, green and blue are three
+        principal or independent components, or the distances to three centres of the data. "all": the last five.
     n_neighbors : int, default=15
         Number of neighbors, without the row itself.
     metric : str, optional
         Metric of the data; by default that of the model.
-    ax, theme, title
+    ax, theme, title, cmap, point_size, background, width, height
         As in :func:`points`.
+    diagnostic_type, nhood_size : str and int, optional
+        umap-learn's names of ``kind`` and of ``n_neighbors`` + 1.
+    local_variance_threshold : float, default 0.8
+        See "local_dim".
+    return_diagnostics, plot_result : bool, default False and True
+        Whether to return the numbers, and whether to draw.
+
+    Returns
+    -------
+    axes, (axes, numbers), numbers or None
+        The axes, a list of them for "all", and the numbers by row, a dict of them for "all", as asked for.
     """
-    if kind not in MEASURES:
-        raise ValueError(f"kind must be one of {', '.join(MEASURES)}, got {kind!r}")
+    kind = X if isinstance(X, str) else kind if diagnostic_type is None else diagnostic_type
+    if kind not in (*MEASURES, *COLOURS, "all"):
+        raise ValueError(f"kind must be one of {', '.join((*MEASURES, *COLOURS, 'all'))}, got {kind!r}")
     xy = coordinates(model)
+    given = None if isinstance(X, str) else X
+    near = _neighborhood(
+        model, given, xy, n_neighbors if nhood_size is None else nhood_size - 1, metric, local_variance_threshold
+    )
+    kinds = ALL if kind == "all" else (kind,)
+    found = {one: MEASURES[one][0](near) if one in MEASURES else COLOURS[one][0](near.rows) for one in kinds}
+    numbers: Any = found if kind == "all" else found[kind]
+    if not plot_result:
+        return numbers if return_diagnostics else None
+    style: dict[str, Any] = {"theme": theme, "cmap": cmap, "background": background}
+    panels = _panels(len(kinds), ax) if kind == "all" else [ax]
+    axes = [
+        _draw(xy, one, found[one], panel, title, point_size, style | {"width": width, "height": height})
+        for one, panel in zip(kinds, panels, strict=True)
+    ]
+    drawn: Any = axes if kind == "all" else axes[0]
+    return (drawn, numbers) if return_diagnostics else drawn
+
+
+def _neighborhood(
+    model: Any, X: ArrayLike | None, xy: Floats, k: int, metric: str | None, variance: float
+) -> Neighborhood:
     data = training_rows(model) if X is None else X
     if data is None:
         raise ValueError("X must be given: the model does not contain the rows it was fitted to")
-    rows = np.ascontiguousarray(data, dtype=np.float32)
+    rows = np.ascontiguousarray(data.toarray() if hasattr(data, "toarray") else data, dtype=np.float32)
     if rows.ndim != 2 or len(rows) != len(xy):
         raise ValueError(f"X must have one row for each of the {len(xy)} points, got shape {rows.shape}")
-    if not 1 <= n_neighbors < len(xy) / 2:
-        raise ValueError(f"n_neighbors must be at least 1 and less than half of the {len(xy)} rows, got {n_neighbors}")
-    measure, name = MEASURES[kind]
-    chosen = getattr(model, "metric", "euclidean") if metric is None else metric
-    ax = points(model, values=measure(rows, xy, n_neighbors, chosen), ax=ax, theme=theme, title=title or name)
+    if not 1 <= k < len(xy) / 2:
+        raise ValueError(f"n_neighbors must be at least 1 and less than half of the {len(xy)} rows, got {k}")
+    if not 0 < variance <= 1:
+        raise ValueError(f"local_variance_threshold must lie in (0, 1], got {variance!r}")
+    return Neighborhood(rows, xy, k, getattr(model, "metric", "euclidean") if metric is None else metric, variance)
+
+
+def _panels(n: int, ax: Axes | None) -> list[Axes]:
+    """Return the axes of a grid."""
+    if ax is not None:
+        raise ValueError("ax cannot be given for 'all', which draws a grid of axes")
+    from matplotlib import pyplot as plt
+
+    columns = math.ceil(math.sqrt(n))
+    rows = math.ceil(n / columns)
+    size = (PANEL_INCHES * columns, PANEL_INCHES * rows)
+    _, grid = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
+    for spare in grid.flat[n:]:
+        spare.remove()
+    return list(grid.flat[:n])
+
+
+def _draw(
+    xy: Floats, kind: str, numbers: Floats, ax: Axes | None, title: str | None, size: float | None, style: Any
+) -> Axes:
+    name = title or (MEASURES[kind][1] if kind in MEASURES else COLOURS[kind][1])
+    if kind in MEASURES:
+        return points(xy, values=numbers, ax=ax, title=name, point_size=size, **style)
+    look = look_of(**style)
+    ax = bare_axes(ax, look)
+    draw_points(ax, xy, Paint(numbers, np.ones(len(xy), dtype=bool)), look, title=name, point_size=size)
     return ax
 
 
-def local_recall(rows: NDArray[np.float32], xy: Floats, k: int, metric: str) -> Floats:
-    true, seen = _neighbors(rows, k, metric)[0], _neighbors(xy.astype(np.float32), k, "euclidean")[0]
-    found = np.zeros(len(xy))
+def local_recall(near: Neighborhood) -> Floats:
+    """Return the fraction of the true neighbors that are neighbors in the map."""
+    return _common(near) / near.k
+
+
+def neighborhood_overlap(near: Neighborhood) -> Floats:
+    """Return the Jaccard index of the neighbors in the data and in the map, the row itself among both."""
+    common = _common(near) + 1
+    return np.asarray(common / (2 * (near.k + 1) - common))
+
+
+def _common(near: Neighborhood) -> Floats:
+    """Return the number of neighbors that a row has both in the data and in the map."""
+    true = _neighbors(near.rows, near.k, near.metric)[0]
+    seen = _neighbors(near.xy.astype(np.float32), near.k, "euclidean")[0]
+    found = np.zeros(len(near.xy))
     # one column at a time: a comparison of all pairs at once would take k times the memory
-    for a in range(k):
+    for a in range(near.k):
         found += (seen == true[:, a : a + 1]).any(axis=1)
-    return found / k
+    return found
 
 
-def local_density(rows: NDArray[np.float32], xy: Floats, k: int, metric: str) -> Floats:
-    mean = _neighbors(rows, k, metric)[1].mean(axis=1, dtype=np.float64)
+def local_density(near: Neighborhood) -> Floats:
+    """Return the negative logarithm of the mean distance to the neighbors."""
+    mean = _neighbors(near.rows, near.k, near.metric)[1].mean(axis=1, dtype=np.float64)
     # rows equal to all their neighbors have infinite density and are drawn in grey
     with np.errstate(divide="ignore"):
         return np.asarray(-np.log(mean))
 
 
-def local_quality(rows: NDArray[np.float32], xy: Floats, k: int, metric: str) -> Floats:
+def local_quality(near: Neighborhood) -> Floats:
+    """Return the smaller of local trustworthiness and local continuity."""
     from vicinal.quality.measures import local_scores
 
-    return local_scores(rows, xy, n_neighbors=k, metric=metric, sample=RANKED_ROWS)
+    return local_scores(near.rows, near.xy, n_neighbors=near.k, metric=near.metric, sample=RANKED_ROWS)
 
 
-def _neighbors(rows: NDArray[np.float32], k: int, metric: str) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+def local_dimension(near: Neighborhood) -> Floats:
+    """Return how many principal components of a row and its neighbors explain enough of their variance."""
+    index = _neighbors(near.rows, near.k, near.metric)[0]
+    members = np.hstack([np.arange(len(index))[:, None], index])
+    out = np.empty(len(index))
+    step = max(1, BLOCK_VALUES // max(1, members.shape[1] * near.rows.shape[1]))
+    for begin in range(0, len(index), step):
+        local = near.rows[members[begin : begin + step]].astype(np.float64)
+        variance = np.linalg.svd(local - local.mean(axis=1, keepdims=True), compute_uv=False) ** 2
+        total = variance.sum(axis=1, keepdims=True)
+        share = np.cumsum(variance, axis=1) / np.where(total > 0, total, 1.0)
+        out[begin : begin + step] = (share < near.variance).sum(axis=1) + 1
+    return out
+
+
+def principal_colours(rows: Rows) -> Floats:
+    """Return the first three principal components as colours."""
+    from sklearn.decomposition import PCA
+
+    return _as_colours(PCA(n_components=min(3, *rows.shape), random_state=0).fit_transform(rows))
+
+
+def independent_colours(rows: Rows) -> Floats:
+    """Return three independent components as colours."""
+    from sklearn.decomposition import FastICA
+
+    return _as_colours(FastICA(n_components=min(3, *rows.shape), random_state=0).fit_transform(rows))
+
+
+def centre_colours(rows: Rows) -> Floats:
+    """Return the distances to the centres of three clusters as colours."""
+    from sklearn.cluster import KMeans
+
+    return _as_colours(KMeans(n_clusters=min(3, len(rows)), random_state=0, n_init=1).fit_transform(rows))
+
+
+def _as_colours(columns: NDArray[Any]) -> Floats:
+    """Scale each column to 0..1, and fill up to three columns."""
+    low, width = columns.min(axis=0), np.ptp(columns, axis=0)
+    scaled = (columns - low) / np.where(width > 0, width, 1.0)
+    return np.hstack([scaled, np.zeros((len(columns), 3 - columns.shape[1]))]).astype(np.float64)
+
+
+def _neighbors(rows: Rows, k: int, metric: Any) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Return indices and distances of the k nearest other rows."""
     from vicinal.neighbors.index import find_neighbors
 
@@ -98,8 +250,15 @@ def _neighbors(rows: NDArray[np.float32], k: int, metric: str) -> tuple[NDArray[
     return found.index[:, 1:], found.distance[:, 1:]
 
 
-MEASURES: dict[str, tuple[Callable[[NDArray[np.float32], Floats, int, str], Floats], str]] = {
+MEASURES: dict[str, tuple[Callable[[Neighborhood], Floats], str]] = {
     "recall": (local_recall, "Neighbor recall"),
     "quality": (local_quality, "Local quality"),
     "density": (local_density, "Density in the data"),
+    "neighborhood": (neighborhood_overlap, "Jaccard index of the neighbors"),
+    "local_dim": (local_dimension, "Local dimension"),
+}
+COLOURS: dict[str, tuple[Callable[[Rows], Floats], str]] = {
+    "pca": (principal_colours, "Principal components as colours"),
+    "ica": (independent_colours, "Independent components as colours"),
+    "vq": (centre_colours, "Distances to three centres as colours"),
 }

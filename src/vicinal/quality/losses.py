@@ -1,4 +1,4 @@
-"""The survey's costs of a map, exact or sampled, and the loss that negative sampling lowers.
+"""The survey's costs of a map, exact or sampled, and the loss that negative sampling lowers::
 
     c1   cross_entropy             eq. 6, 17    UMAP's stated cost
     c2   reduced_cross_entropy     eq. 7-11     c1 without its constant
@@ -17,7 +17,7 @@ much.
 Each cost is a sum over the edges of the graph plus a sum over all pairs of rows. The second sum is exact for up to
 EXACT_ROWS rows; for more rows it is estimated from SAMPLES random partners per row.
 
-These parameters are common to all of them:
+These parameters are common to all of them::
 
     graph      a symmetric graph
     embedding  array of shape (n_rows, n_components), the map
@@ -138,13 +138,16 @@ def kl_divergence(
 def negative_log_likelihood(
     graph: Graph,
     embedding: ArrayLike,
-    gamma: float = 7.0,
+    gamma: float = 20.0,
     *,
     samples: Samples = "auto",
     seed: int = 0,
     n_jobs: int = -1,
 ) -> Loss:
-    """Compute c5, the cost of LargeVis (eq. 23 with q of eq. 21); ``gamma`` is the survey's λ."""
+    """Compute c5, the cost of LargeVis (eq. 23 with q of eq. 21).
+
+    ``gamma`` is the survey's λ; its default is that of :class:`vicinal.LargeVis`.
+    """
     pairs = _Pairs(graph, embedding, samples, seed, n_jobs)
     everywhere, error = pairs.over_all("repel_cost", CAUCHY)
     pull = pairs.over_edges("attract_cost", CAUCHY)

@@ -8,6 +8,8 @@ from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
 
+from vicinal.backends import is_on_gpu, resolve_place, say_fallback
+from vicinal.neighbors.rows import as_placed_rows
 from vicinal.quality.measures import (
     CORRELATION_ROWS,
     SAMPLE_ROWS,
@@ -73,6 +75,7 @@ def report(
     metric: str = "euclidean",
     sample: int | None = SAMPLE_ROWS,
     seed: int = 0,
+    device: str | None = None,
 ) -> QualityReport:
     """Compute all measures of a map.
 
@@ -92,11 +95,16 @@ def report(
         Number of rows to measure; None measures all.
     seed : int, default 0
         Seed of the sample.
+    device : {None, "cpu", "cuda", "cuda:N"}, default None
+        Arrays of a GPU are accepted. The measures are computed on the CPU, whatever the device; the log says so.
 
     Returns
     -------
     report : QualityReport
     """
+    if resolve_place(device, X) is not None:
+        say_fallback("the quality report", "a GPU has none")
+    X, embedding = (as_placed_rows(part, "cpu").rows if is_on_gpu(part) else part for part in (X, embedding))
     data, flat = data_and_map(X, embedding, metric)
     check_neighbors(n_neighbors)
     n, rows = flat.n, sampled_rows(flat.n, sample, seed)

@@ -29,6 +29,11 @@ def check_input(X: Any, name: str = "X") -> None:
     check_structure(X, name)
 
 
+def is_dask(X: Any) -> bool:
+    """Tell whether an argument is a collection of Dask, without importing Dask."""
+    return hasattr(X, "__dask_graph__")
+
+
 def is_missing(label: Any) -> bool:
     """Tell whether a value stands for no value: None, NaN, NaT, or the NA of pandas, whose comparisons are NA."""
     if label is None or type(label).__name__ == "NAType":

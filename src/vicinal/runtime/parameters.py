@@ -8,6 +8,7 @@ scikit-learn's own, which are private to it.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -64,6 +65,19 @@ class StrOptions:
         return f"a str among {sorted(self.options)}"
 
 
+class DeviceName:
+    """Accept the name of a device: "cpu", "cuda" or "cuda:N"."""
+
+    def allows(self, value: Any) -> bool:
+        return isinstance(value, str) and re.fullmatch(r"cpu|cuda(:\d+)?", value) is not None
+
+    def __str__(self) -> str:
+        return "'cpu', 'cuda' or 'cuda:N'"
+
+
+DEVICE = DeviceName()
+
+
 def _is_a(kind: type, value: Any) -> bool:
     """Tell whether the value is of a kind; True and False do not count as numbers."""
     return isinstance(value, kind) and not (kind in (Integral, Real) and isinstance(value, bool | np.bool_))
@@ -76,7 +90,8 @@ def _is_array_like(value: Any) -> bool:
 
 
 def _is_random_state(value: Any) -> bool:
-    if value is None or isinstance(value, np.random.RandomState):
+    # check_random_state takes the module numpy.random as its global generator
+    if value is None or value is np.random or isinstance(value, np.random.RandomState):
         return True
     return Interval(Integral, 0, 2**32 - 1, closed="both").allows(value)
 

@@ -1,0 +1,313 @@
+"""The CUDA backend on one GPU: bits against the CPU, stages and whole fits, as JSON.
+
+    python benchmarks/gpu.py --out FILE [--parts bits,small,fashion,mixture-50,...] [--seconds 100]
+
+Every part is guarded: a failure is recorded with its traceback and the next part runs. Results are written as they
+come.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import cupy as cp
+import numpy as np
+
+import vicinal
+from vicinal import Layout, Neighbors, Schedule, find_neighbors, fit_ab, fuzzy_graph
+from vicinal.backends import backend_of, resolve_place
+
+FASHION = Path("out/dev/fashion.npz")  # the images as bytes, under the name "x"
+RESULTS: dict[str, Any] = {}
+
+
+def same_bits(a: Any, b: Any) -> bool:
+    """Tell whether two arrays of float32 have the same bits."""
+    return bool(np.array_equal(np.asarray(a).view(np.uint32), np.asarray(b).view(np.uint32)))
+
+
+def machine() -> dict[str, Any]:
+    """Describe the card and the versions."""
+    properties = cp.cuda.runtime.getDeviceProperties(0)
+    return {
+        "card": properties["name"].decode(),
+        "driver": cp.cuda.runtime.driverGetVersion(),
+        "runtime": cp.cuda.runtime.runtimeGetVersion(),
+        "cupy": cp.__version__,
+        "numpy": np.__version__,
+        "vicinal": vicinal.__version__,
+        "python": platform.python_version(),
+        "cpu": platform.processor() or platform.machine(),
+    }
+
+
+def fashion_like(n: int = 70_000, d: int = 784) -> np.ndarray:
+    """Return Fashion-MNIST if it is on this machine, otherwise rows of the same size in ten curved clusters."""
+    if FASHION.exists():
+        return np.load(FASHION)["x"].astype(np.float32)[:n]
+    rng = np.random.default_rng(0)
+    basis, centers = rng.normal(size=(10, 12, d)), rng.normal(size=(10, d)) * 2
+    label, hidden = rng.integers(0, 10, n), rng.normal(size=(n, 12))
+    rows = np.empty((n, d), np.float32)
+    for j in range(10):
+        at = label == j
+        rows[at] = centers[j] + np.sin(hidden[at]) @ basis[j] + 0.1 * rng.normal(size=(int(at.sum()), d))
+    return rows
+
+
+def mixture(n: int, d: int, clusters: int = 200, rank: int = 8, seed: int = 0) -> Any:
+    """Return a mixture of clusters of a low rank with noise, on the device."""
+    cp.random.seed(seed)
+    normal = cp.random.standard_normal
+    centers = normal((clusters, d), dtype=np.float32)
+    bases = normal((clusters, rank, d), dtype=np.float32) * np.float32(0.5)
+    label = cp.random.randint(0, clusters, n)
+    rows = cp.empty((n, d), np.float32)
+    for j in range(clusters):
+        at = cp.flatnonzero(label == j)
+        hidden, noise = normal((len(at), rank), dtype=np.float32), normal((len(at), d), dtype=np.float32)
+        rows[at] = centers[j] + hidden @ bases[j] + np.float32(0.1) * noise
+    return rows
+
+
+def layout_pair(rows: int, dim: int, moving: bool, fixed: bool, epochs: int) -> bool:
+    """Tell whether a layout has the same bits on both processors."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(rows, 12)).astype(np.float32)
+    graph = fuzzy_graph(find_neighbors(X, 15))
+    start = rng.uniform(0, 10, (rows, dim)).astype(np.float32)
+    mask = np.arange(rows) % 5 == 0 if fixed else None
+    weights = rng.uniform(0.5, 2.0, rows).astype(np.float32) if fixed else None
+    maps = []
+    for device in ("cpu", "cuda"):
+        schedule = Schedule(epochs, update_negatives=moving)
+        layout = Layout(graph, start, fit_ab(), schedule, seed=3, fixed=mask, negative_weights=weights, device=device)
+        layout.step(epochs // 2)
+        layout.step(epochs - epochs // 2)
+        maps.append(layout.embedding)
+    return same_bits(*maps)
+
+
+def bits() -> dict[str, Any]:
+    """Compare every stage that must have the CPU's bits."""
+    out: dict[str, Any] = {}
+    for name, arguments in {
+        "layout 2": (5000, 2, False, False, 50),
+        "layout 3, pins, weighted negatives": (3000, 3, False, True, 20),
+        "layout 2, moving negatives": (3000, 2, True, False, 20),
+    }.items():
+        start = time.perf_counter()
+        out[name] = layout_pair(*arguments), round(time.perf_counter() - start, 2)
+        print(name, out[name], flush=True)
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(3000, 40)).astype(np.float32)
+    X[10:20] = X[10]
+    for d in (40, 300):
+        rows = X if d == 40 else rng.normal(size=(3000, d)).astype(np.float32)
+        for metric in ("euclidean", "cosine", "correlation", "manhattan", "chebyshev"):
+            a = find_neighbors(rows, 15, metric=metric, method="exact")
+            b = find_neighbors(rows, 15, metric=metric, method="exact", device="cuda")
+            out[f"exact {metric} {d}"] = bool(np.array_equal(a.index, b.index)), same_bits(a.distance, b.distance)
+            print(metric, d, out[f"exact {metric} {d}"], flush=True)
+    table = find_neighbors(X, 15)
+    a, b = fuzzy_graph(table, set_op_mix_ratio=0.7), fuzzy_graph(table, set_op_mix_ratio=0.7, device="cuda")
+    parts = ("indptr", "indices", "weights", "rho", "sigma")
+    out["graph"] = {part: bool(np.array_equal(getattr(a, part), getattr(b, part))) for part in parts}
+    print("graph", out["graph"], flush=True)
+    out["libraries"] = libraries(X)
+    print("libraries", out["libraries"], flush=True)
+    maps = [vicinal.UMAP(random_state=0, device=device).fit(X).embedding_ for device in ("cpu", "cuda")]
+    out["fit of 3,000 rows"] = same_bits(*maps)
+    print("fit", out["fit of 3,000 rows"], flush=True)
+    return out
+
+
+def libraries(X: np.ndarray) -> dict[str, str]:
+    """Return the kinds of results for rows of several libraries."""
+    import torch
+
+    model = vicinal.UMAP(random_state=0, n_epochs=20)
+    given = {"cupy": cp.asarray(X), "torch": torch.as_tensor(X).cuda(), "numpy": X}
+    kinds = {}
+    for name, rows in given.items():
+        fitted = model.fit_transform(rows)
+        placed = model.transform(rows[:10] + 0.01)
+        kinds[name] = f"{type(fitted).__module__} {type(placed).__module__} {getattr(fitted, 'device', '')}"
+    return kinds
+
+
+def timed_fits(X: Any, runs: int = 2, **parameters: Any) -> list[dict[str, Any]]:
+    """Fit several times; return seconds in all and per stage."""
+    out = []
+    for _ in range(runs):
+        cp.cuda.Device().synchronize()
+        start = time.perf_counter()
+        model = vicinal.UMAP(random_state=0, device="cuda", **parameters).fit(X)
+        seconds = time.perf_counter() - start
+        out.append({"seconds": round(seconds, 3), **{k: round(v, 3) for k, v in model.stage_times_.items()}})
+        print(out[-1], flush=True)
+    out[-1]["recall"] = sampled_recall(X, model.map_.neighbors)
+    print("recall", out[-1]["recall"], flush=True)
+    return out
+
+
+def sampled_recall(X: Any, table: Neighbors, m: int = 100) -> float:
+    """Return the share of true neighbors in a table, for some rows."""
+    rows = cp.asarray(X, dtype=np.float32)
+    n, k = len(rows), table.k
+    sample = np.linspace(0, n - 1, m).astype(np.int64)
+    index, hits = table.index[sample], 0
+    for i, row in zip(index, sample, strict=True):
+        d2 = ((rows - rows[row]) ** 2).sum(axis=1)
+        true = cp.asnumpy(cp.argsort(d2)[:k])
+        hits += len(np.intersect1d(i, true))
+    return hits / (m * k)
+
+
+def fashion() -> dict[str, Any]:
+    """Fit rows of the size of Fashion-MNIST, from the host and from the device."""
+    X = fashion_like()
+    out: dict[str, Any] = {"data": "Fashion-MNIST" if FASHION.exists() else "ten clusters", "host": timed_fits(X, 3)}
+    out["device"] = timed_fits(cp.asarray(X), 2)
+    return out
+
+
+def mixture_fit(n: int, d: int) -> dict[str, Any]:
+    """Fit a mixture, from the device and from the host."""
+    X = mixture(n, d)
+    out: dict[str, Any] = {"device": timed_fits(X, 2)}
+    out["host"] = timed_fits(cp.asnumpy(X), 1)
+    return out
+
+
+def transform() -> dict[str, Any]:
+    """Place a million new rows in a map of a million."""
+    both = mixture(2_000_000, 50)
+    model = vicinal.UMAP(random_state=0, device="cuda").fit(both[::2])
+    new, out = both[1::2], {"seconds": []}
+    for _ in range(2):
+        cp.cuda.Device().synchronize()
+        start = time.perf_counter()
+        places = model.transform(new)
+        cp.cuda.Device().synchronize()
+        out["seconds"].append(round(time.perf_counter() - start, 3))
+        print("transform", out["seconds"][-1], flush=True)
+    few = cp.asarray(model.transform(new[:1000]))
+    out["same alone"] = bool((few == cp.asarray(places)[:1000]).all())
+    return out
+
+
+def far_points(places: np.ndarray, table: Neighbors) -> int:
+    """Return the number of points that are farther than 3 map radii from all their neighbors."""
+    radius = np.median(np.linalg.norm(places - np.median(places, axis=0), axis=1))
+    apart = np.linalg.norm(places[table.index[:, 1:]] - places[:, None], axis=2).min(axis=1)
+    return int((apart > 3 * radius).sum())
+
+
+def quality() -> dict[str, Any]:
+    """Compare maps of both processors: trustworthiness, recall, loss, and points far from their neighbors."""
+    X = fashion_like()
+    out = {}
+    for device in ("cuda", "cpu"):
+        model = vicinal.UMAP(random_state=0, device=device).fit(X)
+        plan, graph, places = model.map_.recipe.plan, model.map_.graph.on(None), model.embedding_
+        attraction, repulsion = effective_parts(graph, places, plan)
+        out[device] = {
+            **vicinal.quality.report(X, places).as_dict(),
+            "attraction": attraction,
+            "repulsion": repulsion,
+            "far points": far_points(places, model.map_.neighbors),
+        }
+        print(device, out[device], flush=True)
+    return out
+
+
+def effective_parts(graph: Any, places: np.ndarray, plan: Any) -> tuple[float, float]:
+    """Return attraction and repulsion of the effective loss."""
+    schedule = plan.schedule(300, graph.n)
+    loss = vicinal.losses.effective_loss(graph, places, plan.forces.kernel, schedule, samples=64)
+    return float(loss.attraction), float(loss.repulsion)
+
+
+def stages() -> dict[str, Any]:
+    """Time the parts of a search by cells, and of a layout of a million rows."""
+    from vicinal.backends.cuda import cells, neighbors
+
+    place = resolve_place("cuda")
+    X = mixture(1_000_000, 50)
+    rows = backend_of(place).dense_rows(X, "euclidean")
+    out: dict[str, Any] = {}
+    for turn in range(2):
+        for name, run in {
+            "find_cells": lambda: cells.find_cells(place, rows.rows),
+            "search_cells": lambda: rows.search_cells(15),
+        }.items():
+            cp.cuda.Device().synchronize()
+            start = time.perf_counter()
+            found = run()
+            cp.cuda.Device().synchronize()
+            out[f"{name} {turn}"] = round(time.perf_counter() - start, 4)
+        size = cp.diff(cells.find_cells(place, rows.rows).begin)
+        out["largest cell"], out["cells"] = int(size.max()), len(size)
+    start = time.perf_counter()
+    candidates = cells.find_cells(place, rows.rows).candidates(15)
+    cp.cuda.Device().synchronize()
+    out["cells and candidates"] = round(time.perf_counter() - start, 4)
+    start = time.perf_counter()
+    neighbors.DenseRows.rank_candidates(rows, candidates, 14)
+    cp.cuda.Device().synchronize()
+    out["rank_candidates"] = round(time.perf_counter() - start, 4)
+    out["found"] = [int(v) for v in found[0][0, :3]]
+    return out
+
+
+PARTS: dict[str, Callable[[], dict[str, Any]]] = {
+    "bits": bits,
+    "fashion": fashion,
+    "mixture-1M-50": lambda: mixture_fit(1_000_000, 50),
+    "stages": stages,
+    "transform-1M-50": transform,
+    "mixture-1M-768": lambda: mixture_fit(1_000_000, 768),
+    "mixture-5M-96": lambda: mixture_fit(5_000_000, 96),
+    "quality": quality,
+}
+
+
+def main() -> int:
+    """Run the parts that fit into the time."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--parts", default=",".join(PARTS))
+    parser.add_argument("--seconds", type=float, default=1e9)
+    options = parser.parse_args()
+    begin = time.perf_counter()
+    RESULTS["machine"] = machine()
+    failed = 0
+    for name in options.parts.split(","):
+        spent = time.perf_counter() - begin
+        if spent > options.seconds:
+            print(f"{name}: left out, {spent:.0f} s are spent", flush=True)
+            continue
+        print(f"== {name} (after {spent:.1f} s)", flush=True)
+        try:
+            RESULTS[name] = PARTS[name]()
+        except Exception:
+            failed += 1
+            RESULTS[name] = {"error": traceback.format_exc()}
+            print(RESULTS[name]["error"], flush=True)
+        cp.get_default_memory_pool().free_all_blocks()
+        options.out.write_text(json.dumps(RESULTS, indent=1))
+    print(json.dumps(RESULTS), flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,103 @@
+// The fuzzy graph on a GPU: one thread per row, with the formulas of the CPU (smooth_knn_row.hpp,
+// merge_directions.hpp).
+#include "cuda/device.hpp"
+
+#include "graph/merge_directions.hpp"
+#include "graph/smooth_knn_row.hpp"
+
+using namespace vicinal;
+
+// rho; thread per row.
+extern "C" __global__ void local_rho(const float* distance, Size rows, Size columns, double local_connectivity,
+                                     float* rho) {
+    const Size i = thread_number();
+    if (i < rows) rho[i] = SmoothKnnRow(distance + i * columns, columns).rho(local_connectivity);
+}
+THREAD_KERNEL(local_rho)
+
+// sigma; thread per row. `mean_all` is the scale of rows whose rho is 0, unless rows are independent.
+extern "C" __global__ void smooth_sigma(const float* distance, const float* rho, Size rows, Size columns, double target,
+                                        double mean_all, bool independent_rows, float* sigma) {
+    const Size i = thread_number();
+    if (i >= rows) return;
+    const SmoothKnnRow row(distance + i * columns, columns);
+    sigma[i] = row.sigma(rho[i], target, rho[i] > 0.0f || independent_rows ? row.mean() : mean_all);
+}
+THREAD_KERNEL(smooth_sigma)
+
+// Memberships; thread per entry.
+extern "C" __global__ void membership_strengths(const Index* index, const float* distance, const float* rho,
+                                                const float* sigma, Size rows, Size columns, bool bipartite,
+                                                float* out) {
+    const Size e = thread_number();
+    if (e >= rows * columns) return;
+    const Size i = e / columns;
+    out[e] = membership(index[e], distance[e], i, rho[i], sigma[i], bipartite);
+}
+THREAD_KERNEL(membership_strengths)
+
+// The entries of positive membership of every row, sorted by index, and their number; thread per row.
+extern "C" __global__ void sort_directed(const Index* index, const float* membership, Size rows, Size columns,
+                                         DirectedEdge* sorted, Size* count) {
+    const Size i = thread_number();
+    if (i >= rows) return;
+    DirectedEdge* row = sorted + i * columns;
+    Size n = 0;
+    for (Size e = i * columns; e < (i + 1) * columns; ++e) {
+        if (!(membership[e] > 0.0f)) continue;
+        Size at = n++;
+        for (; at > 0 && row[at - 1].to > index[e]; --at) row[at] = row[at - 1];
+        row[at] = {index[e], membership[e]};
+    }
+    count[i] = n;
+}
+THREAD_KERNEL(sort_directed)
+
+// Edges in the order of their tails; thread per edge. `order` sorts the packed edges by tail.
+extern "C" __global__ void turn_edges(const DirectedEdge* forward, const Index* source, const Size* order, Size n_edges,
+                                      DirectedEdge* backward) {
+    const Size e = thread_number();
+    if (e < n_edges) backward[e] = {source[order[e]], forward[order[e]].p};
+}
+THREAD_KERNEL(turn_edges)
+
+namespace vicinal {
+
+template <class Emit>
+VICINAL_INLINE void merge_row(const DirectedEdge* forward, const Size* forward_begin, const DirectedEdge* backward,
+                              const Size* backward_begin, Size i, bool mean, float mix, const Emit& emit) {
+    const DirectedEdge *x = forward + forward_begin[i], *x_end = forward + forward_begin[i + 1];
+    const DirectedEdge *y = backward + backward_begin[i], *y_end = backward + backward_begin[i + 1];
+    if (mean)
+        merge_directions(x, x_end, y, y_end, Mean{}, emit);
+    else
+        merge_directions(x, x_end, y, y_end, FuzzyMix{mix}, emit);
+}
+
+}  // namespace vicinal
+
+// The number of edges of every row; thread per row.
+extern "C" __global__ void count_merged(const DirectedEdge* forward, const Size* forward_begin,
+                                        const DirectedEdge* backward, const Size* backward_begin, Size rows, bool mean,
+                                        float mix, Size* count) {
+    const Size i = thread_number();
+    if (i >= rows) return;
+    Size n = 0;
+    merge_row(forward, forward_begin, backward, backward_begin, i, mean, mix, [&](Index, float) { ++n; });
+    count[i] = n;
+}
+THREAD_KERNEL(count_merged)
+
+// The edges of every row from indptr[i] on; thread per row.
+extern "C" __global__ void write_merged(const DirectedEdge* forward, const Size* forward_begin,
+                                        const DirectedEdge* backward, const Size* backward_begin, Size rows, bool mean,
+                                        float mix, const Size* indptr, Index* indices, float* weights) {
+    const Size i = thread_number();
+    if (i >= rows) return;
+    Size at = indptr[i];
+    merge_row(forward, forward_begin, backward, backward_begin, i, mean, mix, [&](Index j, float w) {
+        indices[at] = j;
+        weights[at++] = w;
+    });
+}
+THREAD_KERNEL(write_merged)

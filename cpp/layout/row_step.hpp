@@ -1,0 +1,120 @@
+// The moves of a row along one firing edge: pulls towards the tail, then a push away from the negatives. Shared by the
+// blocks of layout_sweep.hpp, whose lanes are rows, and by the threads of a GPU (cuda/layout.cu).
+#pragma once
+
+#include "base/rng.hpp"
+#include "layout/force.hpp"
+#include "layout/layout_task.hpp"
+#include "layout/output_space.hpp"
+
+#include <algorithm>
+
+namespace vicinal::VICINAL_LEVEL {
+
+VICINAL_INLINE void add_atomically(std::int64_t* to, std::int64_t amount) {
+#if defined(__CUDACC_RTC__)
+    atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(amount));
+#else
+    __atomic_fetch_add(to, amount, __ATOMIC_RELAXED);
+#endif
+}
+
+// Negatives whose points are requested together. A processor that executes out of order does not need that.
+#if defined(VICINAL_ONE_LANE)
+constexpr int negatives_ahead = 5;
+#else
+constexpr int negatives_ahead = 1;
+#endif
+
+// Dim > 0 fixes the number of components at compile time; 0 takes it from the task.
+template <class Force, class Space, int Dim>
+class RowStep {
+  public:
+    VICINAL_INLINE RowStep(const LayoutTask& task, int pulls, int negatives, const Force& force, const Space& space)
+        : task_(task), force_(force), space_(space), pulls_(pulls), negatives_(negatives),
+          dim_(static_cast<int>(task.dim)) {}
+
+    VICINAL_INLINE int dim() const { return Dim > 0 ? Dim : dim_; }
+
+    VICINAL_INLINE void gather_points(const float* points, Int at, Float* out) const {
+        if constexpr (Dim == 2)
+            gather_pairs(points, at, out[0], out[1]);
+        else
+            for (int c = 0; c < dim(); ++c) out[c] = gather<Float>(points + c, at * dim());
+    }
+
+    VICINAL_INLINE void pull(Int tail, Float step, Float* place, Float* delta) const {
+        VICINAL_UNROLL
+        for (int p = 0; p < pulls_; ++p) {
+            const Float g = force_.attract(towards(tail, place, delta));
+            for (int c = 0; c < dim(); ++c) place[c] -= step * clamp(g * delta[c], gradient_bound);
+        }
+    }
+
+    VICINAL_INLINE void push_away(Int own, UInt key, UInt& draw, Int active, Float step, Float* place, Float* delta,
+                                  Float* push) const {
+        for (int c = 0; c < dim(); ++c) push[c] = Float{};
+        VICINAL_UNROLL
+        for (int first = 0; first < negatives_; first += negatives_ahead) {
+            Int negative[negatives_ahead];
+            Float points[negatives_ahead > 1 ? negatives_ahead * Dim : 1];
+            const int n = std::min(negatives_ahead, negatives_ - first);
+            VICINAL_UNROLL
+            for (int s = 0; s < n; ++s) {
+                draw += 1;
+                negative[s] = draw_negative(finalize32(key + draw * golden_ratio_32));
+                gather_points(task_.reference, negative[s], negatives_ahead > 1 ? points + s * Dim : delta);
+            }
+            VICINAL_UNROLL
+            for (int s = 0; s < n; ++s)
+                push_from(negative[s], own, active, step, place, negatives_ahead > 1 ? points + s * Dim : delta, push);
+        }
+        for (int c = 0; c < dim(); ++c) place[c] -= step * push[c];
+    }
+
+  private:
+    // Adds the push of one negative, whose point `delta` holds.
+    VICINAL_INLINE void push_from(Int negative, Int own, Int active, Float step, const Float* place, Float* delta,
+                                  Float* push) const {
+        const Float g = select(negative == own, Float{}, force_.repel(space_.towards(place, delta, dim())));
+        for (int c = 0; c < dim(); ++c) {
+            delta[c] = clamp(g * delta[c], gradient_bound);
+            push[c] += delta[c];
+        }
+        if (task_.negative_moves != nullptr) move_negatives(negative, active, step, delta);
+    }
+
+    // A random row of the reference, uniform or by the weights of the alias table.
+    VICINAL_INLINE Int draw_negative(UInt bits) const {
+        const auto n = static_cast<std::uint32_t>(task_.n_reference);
+        const Int drawn = bits_as<Int>(multiply_high(bits, n));
+        if (task_.negative_keep == nullptr) return drawn;
+        const Int kept = bits * n < gather<UInt>(task_.negative_keep, drawn);
+        return (kept & drawn) | (~kept & gather<Int>(task_.negative_alias, drawn));
+    }
+
+    // The squared distance to reference[at]; delta becomes half of its gradient (output_space.hpp).
+    VICINAL_INLINE Float towards(Int at, const Float* place, Float* delta) const {
+        gather_points(task_.reference, at, delta);
+        return space_.towards(place, delta, dim());
+    }
+
+    // Algorithm 1's optional line: the negative moves by the opposite of the push that it gives.
+    VICINAL_INLINE void move_negatives(Int negative, Int active, Float step, const Float* gradient) const {
+        for (int lane = 0; lane < lanes; ++lane) {
+            if (active[lane] == 0) continue;
+            for (int c = 0; c < dim(); ++c) {
+                const double move = static_cast<double>(step[lane]) * gradient[c][lane];
+                const auto units = static_cast<std::int64_t>(move / fixed_point_unit);
+                add_atomically(task_.negative_moves + static_cast<Size>(negative[lane]) * dim() + c, units);
+            }
+        }
+    }
+
+    const LayoutTask& task_;
+    const Force force_;
+    const Space space_;
+    const int pulls_, negatives_, dim_;
+};
+
+}  // namespace vicinal::VICINAL_LEVEL

@@ -1,0 +1,77 @@
+"""The page of benchmarks, written from the raw JSON of benchmarks/results when the site is built."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from repository import ROOT
+from sphinx.application import Sphinx
+
+RESULTS = ROOT / "benchmarks" / "results"
+PAGE = "benchmarks"
+MARKER = "<!-- tables of benchmarks/results -->"
+# Words of comparisons of vicinal with itself, which are no comparisons with a peer.
+WITH_OURSELVES = ("our UMAP", "fit of all rows", "against ours", "for 10,000")
+CHART = "generated/benchmark-ratios.png"
+
+sys.path.insert(0, str(ROOT / "benchmarks"))
+import table  # noqa: E402
+from bars import all_bars  # noqa: E402
+
+
+def read_tables() -> str:
+    """Return the tables of all suites as Markdown, without their title, with pictures from docs/generated."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "results.md"
+        table.write_table(RESULTS, file)
+        return file.read_text().partition("\n")[2].replace("(results/", "(generated/")
+
+
+def draw_ratios(path: Path) -> None:
+    """Draw how many times as long the peer takes, for every comparison of times."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    pairs = [
+        (bar.work, 1 / bar.value)
+        for bar in all_bars(table.read_documents(RESULTS))
+        if bar.kind == "ratio" and bar.peer and not any(word in bar.work for word in WITH_OURSELVES)
+    ]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure, ax = plt.subplots(figsize=(9, 0.36 * len(pairs) + 0.8), layout="constrained")
+    pairs.reverse()
+    places = range(len(pairs))
+    ax.barh(places, [times for _, times in pairs], color="#2a78b5")
+    ax.set_yticks(places, [work for work, _ in pairs], fontsize=8)
+    for place, (_, times) in zip(places, pairs, strict=True):
+        ax.text(times, place, f" {times:.1f}", va="center", fontsize=8)
+    ax.axvline(1, color="0.4", lw=0.8)
+    ax.set_xlabel("time (or memory) of the peer / that of vicinal")
+    ax.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
+def write_chart(app: Sphinx) -> None:
+    draw_ratios(Path(app.srcdir) / CHART)
+    for picture in RESULTS.glob("*.png"):
+        shutil.copyfile(picture, Path(app.srcdir) / "generated" / picture.name)
+
+
+def insert_tables(app: Sphinx, docname: str, source: list[str]) -> None:
+    if docname == PAGE:
+        for file in sorted(RESULTS.glob("*.json")):
+            app.env.note_dependency(str(file))
+        source[0] = source[0].replace(MARKER, read_tables())
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("builder-inited", write_chart)
+    # After links were rewritten: the tables contain none.
+    app.connect("source-read", insert_tables, priority=900)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

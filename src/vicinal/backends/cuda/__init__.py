@@ -1,0 +1,129 @@
+"""The CUDA backend: the functions of the CPU backend on a GPU, by CuPy and kernels from CUDA C++ source.
+
+Memberships, symmetric graphs and the sampled layout have the bits of the CPU's; two runs have the same bits everywhere.
+CuPy is imported when a device is first asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vicinal.backends.cuda import graph
+from vicinal.backends.cuda.device import Device, DeviceArray, require_room
+from vicinal.backends.cuda.layout import LayoutOptions, SampledLayout
+from vicinal.backends.cuda.neighbors import DenseRows, hash_rows, ranks_on_device
+from vicinal.backends.cuda.spectral import Maps, component_eigenmaps, solves_on_device
+
+
+@dataclass(frozen=True)
+class CudaBackend:
+    """The functions of ``vicinal.backends.cpu`` that a device has, with the same arguments; ``n_jobs`` has no effect.
+
+    Arrays are those of the device.
+    """
+
+    device: Device
+
+    LayoutOptions = LayoutOptions
+    ranks_on_device = staticmethod(ranks_on_device)
+    solves_on_device = staticmethod(solves_on_device)
+
+    def smooth_knn(
+        self,
+        distance: DeviceArray,
+        k: float,
+        local_connectivity: float,
+        bandwidth: float,
+        independent_rows: bool,
+        n_jobs: int,
+    ) -> tuple[DeviceArray, DeviceArray]:
+        with self.device.active():
+            return graph.smooth_knn(self.device, distance, k, local_connectivity, bandwidth, independent_rows)
+
+    def memberships(
+        self,
+        index: DeviceArray,
+        distance: DeviceArray,
+        rho: DeviceArray,
+        sigma: DeviceArray,
+        bipartite: bool,
+        n_jobs: int,
+    ) -> DeviceArray:
+        with self.device.active():
+            return graph.memberships(self.device, index, distance, rho, sigma, bipartite)
+
+    def symmetrize(
+        self, index: DeviceArray, membership: DeviceArray, mix: float, n_jobs: int
+    ) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
+        with self.device.active():
+            return graph.symmetrize(self.device, index, membership, mix)
+
+    def symmetrize_mean(
+        self, index: DeviceArray, membership: DeviceArray, n_jobs: int
+    ) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
+        with self.device.active():
+            return graph.symmetrize(self.device, index, membership, None)
+
+    def SampledLayout(
+        self,
+        indptr: Any,
+        indices: Any,
+        weights: Any,
+        embedding: Any,
+        reference: Any,
+        row_key: Any,
+        options: Any,
+        head_row: None,
+        n_jobs: int,
+    ) -> SampledLayout:
+        with self.device.active():
+            return SampledLayout(self.device, indptr, indices, weights, embedding, reference, row_key, options)
+
+    def component_eigenmaps(
+        self, indptr: DeviceArray, indices: DeviceArray, weights: DeviceArray, n_components: int, seed: int, n_jobs: int
+    ) -> Maps:
+        with self.device.active():
+            return component_eigenmaps(self.device, (indptr, indices, weights), n_components, seed, n_jobs)
+
+    def require_room(self, n: int, d: int) -> None:
+        """Raise MemoryError, naming what would fit, if the rows of a fit do not fit into the memory of the device."""
+        require_room(self.device, n, d)
+
+    def dense_rows(self, rows: DeviceArray, metric: str) -> DenseRows:
+        """Return rows as the device compares them."""
+        with self.device.active():
+            return DenseRows(self.device, rows, metric)
+
+    def scan_rows(self, rows: DeviceArray) -> tuple[float, int]:
+        """Return the largest magnitude, and the first row with infinity or NaN, or -1."""
+        xp = self.device.xp
+        with self.device.active():
+            if rows.size == 0:
+                return 0.0, -1
+            largest = float(xp.maximum(rows.max(), -rows.min()))
+            if np.isfinite(largest):
+                return largest, -1
+            return largest, int(xp.argmax(~xp.isfinite(rows).all(axis=1)))
+
+    def hash_rows(self, rows: DeviceArray) -> NDArray[np.uint64]:
+        with self.device.active():
+            return self.device.to_numpy(hash_rows(self.device, rows))
+
+    def first_equal(self, rows: DeviceArray) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+        """Return pairs (row, earlier row) of equal hashes, the first of its hash for each; None if there are none."""
+        xp = self.device.xp
+        with self.device.active():
+            hashes = hash_rows(self.device, rows)
+            order = xp.argsort(hashes, kind="stable")
+            ordered = hashes[order]
+            again = xp.zeros(len(order), np.bool_)
+            again[1:] = ordered[1:] == ordered[:-1]
+            if not bool(again.any()):
+                return None
+            begin = xp.where(again, 0, xp.arange(len(order)))
+            begin = xp.asarray(np.maximum.accumulate(self.device.to_numpy(begin)))
+            return self.device.to_numpy(order[again]), self.device.to_numpy(order[begin[again]])

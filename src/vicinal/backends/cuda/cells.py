@@ -1,0 +1,177 @@
+"""Rows in overlapping cells: every row belongs to the cells of its nearest centers, and neighbors share a cell.
+
+The centers are found by k-means on a sample. Within a cell rows are compared by products in half precision, relative to
+the center of the cell, so that rows of a tight cluster far from the origin are told apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from vicinal.backends.cuda.device import BLOCK_BYTES, Device, DeviceArray, launch, launch_warps
+from vicinal.backends.cuda.selection import select_columns
+
+CELL_ROWS = 1000  # rows per center
+SAMPLE_PER_CELL = 128  # rows of the sample per center
+ITERATIONS = 5  # of k-means
+MOST_CELL_ROWS = 16_384  # a larger cell is divided
+LONG_ROW, OVERLAP_SHORT, OVERLAP_LONG = 256, 3, 2  # cells per row: products of long rows cost more
+PAD_COLUMNS = 8  # rows in half precision have a multiple of this many columns
+PAD_ROWS = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Cells of rows: cell c has the members ``members[begin[c] : begin[c + 1]]``."""
+
+    device: Device
+    rows: DeviceArray
+    centers: DeviceArray
+    members: DeviceArray
+    begin: DeviceArray
+
+    @property
+    def n_cells(self) -> int:
+        return int(self.centers.shape[0])
+
+    @property
+    def half_cols(self) -> int:
+        """Columns of rows in half precision."""
+        return -(-int(self.rows.shape[1]) // PAD_COLUMNS) * PAD_COLUMNS
+
+    def scales(self) -> DeviceArray:
+        """Return factors that give the rows of each cell a length of about 8."""
+        scales = self.device.xp.empty(self.n_cells, np.float32)
+        sizes = self.members, self.begin, np.int64(self.n_cells)
+        arguments = self.rows, np.int64(self.rows.shape[1]), *sizes, self.centers, scales
+        launch_warps(self.device.kernel("neighbors", "cell_scales"), self.n_cells, arguments)
+        return scales
+
+    def halved(
+        self, slots: DeviceArray, batch_rows: int, centers: DeviceArray, scales: DeviceArray
+    ) -> tuple[DeviceArray, DeviceArray]:
+        """Return the rows of slots in half precision relative to the centers, and half of their squared lengths."""
+        xp, n = self.device.xp, int(slots.size)
+        half, bias = xp.empty((n, self.half_cols), np.float16), xp.empty(n, np.float32)
+        arguments = (
+            *(self.rows, np.int64(self.rows.shape[1]), slots, np.int64(n), np.int64(batch_rows)),
+            *(xp.ascontiguousarray(centers), xp.ascontiguousarray(scales), np.int64(self.half_cols), half, bias),
+        )
+        launch_warps(self.device.kernel("neighbors", "halve_rows"), n, arguments)
+        return half, bias
+
+    def halved_all(self) -> tuple[DeviceArray, DeviceArray]:
+        """Return the rows of the only cell in half precision, and half of their squared lengths."""
+        return self.halved(self.members, int(self.members.size), self.centers, self.scales())
+
+    def candidates(self, k: int) -> DeviceArray:
+        """Return the nearest rows of every row in each of its cells, by products."""
+        xp, device = self.device.xp, self.device
+        n, wanted = int(self.rows.shape[0]), k + 1
+        overlap = int(self.members.size) // n
+        sizes = device.to_numpy(xp.diff(self.begin))
+        starts = device.to_numpy(self.begin)
+        # Where a membership lies in the table of candidates: the cells of a row one after the other.
+        turn = xp.argsort(self.members, kind="stable")
+        place = xp.empty_like(turn)
+        place[turn] = xp.arange(n * overlap, dtype=turn.dtype)
+        out = xp.full((n * overlap, wanted), -1, np.int32)
+        scales = self.scales()
+        for batch, height in _batches(sizes):
+            cells = xp.asarray(batch)
+            offsets = xp.arange(height, dtype=np.int64)[None, :]
+            valid = offsets < xp.asarray(sizes[batch])[:, None]
+            at = xp.where(valid, xp.asarray(starts[batch])[:, None] + offsets, 0)
+            names = xp.where(valid, self.members[at], np.int32(-1)).astype(np.int32)
+            half, bias = self.halved(names, height, self.centers[cells], scales[cells])
+            shaped = half.reshape(len(batch), height, -1)
+            products = device.half_products(shaped, shaped)
+            counted = xp.asarray(sizes[batch].astype(np.int32)), names
+            found, _ = select_columns(device, products, wanted, bias=bias, sign=-1.0, batch=counted)
+            counted_rows = xp.flatnonzero(valid)
+            out[place[at.reshape(-1)[counted_rows]]] = found[counted_rows]
+        return out.reshape(n, overlap * wanted)
+
+
+def find_cells(device: Device, rows: DeviceArray, overlap: int | None = None) -> Cells:
+    """Divide rows into cells: k-means on a sample, then every row joins the cells of its nearest centers.
+
+    ``overlap`` is the number of cells of every row, by default as many as a search of all rows needs.
+    """
+    xp = device.xp
+    n, cols = (int(size) for size in rows.shape)
+    count = max(2, n // CELL_ROWS)
+    sample_size = min(n, count * SAMPLE_PER_CELL)
+    sample = rows[xp.arange(sample_size, dtype=np.int64) * n // sample_size]
+    centers = sample[xp.arange(count, dtype=np.int64) * sample_size // count]
+    mean = rows.mean(axis=0, dtype=np.float64).astype(np.float32)[None]
+    for _ in range(ITERATIONS):
+        nearest = _nearest_centers(device, sample, centers, mean, 1)[:, 0]
+        members, begin = _grouped(xp, nearest, count)
+        centers = xp.array(centers)
+        sizes = members, begin, np.int64(count), centers
+        kernel = device.kernel("neighbors", "cell_means")
+        launch(kernel, count * 128, (sample, np.int64(cols), *sizes), threads=128)
+    if overlap is None:
+        overlap = OVERLAP_LONG if cols > LONG_ROW else OVERLAP_SHORT
+    overlap = min(count, overlap)
+    nearest = _nearest_centers(device, rows, centers, mean, overlap)
+    order, begin = _grouped(xp, nearest.reshape(-1), count)
+    return _divided(Cells(device, rows, centers, (order // overlap).astype(np.int32), begin))
+
+
+def _divided(cells: Cells) -> Cells:
+    """Return the cells with those that are too large in parts, which share a center."""
+    begin = cells.device.to_numpy(cells.begin)
+    parts = np.maximum(1, -(-np.diff(begin) // MOST_CELL_ROWS))
+    if parts.max() == 1:
+        return cells
+    cell = np.repeat(np.arange(len(parts)), parts)
+    part = np.arange(len(cell)) - np.repeat(np.cumsum(parts) - parts, parts)
+    starts = begin[cell] + np.diff(begin)[cell] * part // parts[cell]
+    bounds = cells.device.asarray(np.append(starts, begin[-1]))
+    return replace(cells, centers=cells.centers[cells.device.asarray(cell)], begin=bounds)
+
+
+def _grouped(xp: object, group: DeviceArray, count: int) -> tuple[DeviceArray, DeviceArray]:
+    """Return the positions of the items of each group, one group after the other, and where each begins."""
+    members = xp.argsort(group, kind="stable").astype(np.int32)  # type: ignore[attr-defined]
+    begin = xp.zeros(count + 1, np.int64)  # type: ignore[attr-defined]
+    xp.cumsum(xp.bincount(group, minlength=count), out=begin[1:])  # type: ignore[attr-defined]
+    return members, begin
+
+
+def _nearest_centers(
+    device: Device, rows: DeviceArray, centers: DeviceArray, mean: DeviceArray, count: int
+) -> DeviceArray:
+    """Return the nearest centers of every row, by products relative to the mean."""
+    xp = device.xp
+    n, n_centers = int(rows.shape[0]), int(centers.shape[0])
+    every = xp.arange(n, dtype=np.int32)
+    whole = Cells(device, rows, mean, every, xp.array([0, n], dtype=np.int64))
+    among = Cells(device, centers, mean, every, whole.begin)
+    scales = whole.scales()
+    half_centers, bias = among.halved(xp.arange(n_centers, dtype=np.int32), n_centers, mean, scales)
+    out = xp.empty((n, count), np.int32)
+    most = max(1, BLOCK_BYTES // (4 * n_centers))
+    for first in range(0, n, most):
+        slots = every[first : first + most]
+        half, _ = whole.halved(slots, int(slots.size), mean, scales)
+        products = device.half_products(half[None], half_centers[None])
+        out[first : first + most], _ = select_columns(device, products, count, bias=bias, sign=-1.0)
+    return out
+
+
+def _batches(sizes: np.ndarray) -> list[tuple[np.ndarray, int]]:
+    """Return batches of cells of about the same size, and the rows per cell of each batch."""
+    order = np.argsort(sizes, kind="stable")[::-1]
+    order = order[sizes[order] > 0]
+    batches, at = [], 0
+    while at < len(order):
+        height = -(-int(sizes[order[at]]) // PAD_ROWS) * PAD_ROWS
+        count = max(1, BLOCK_BYTES // (4 * height * height))
+        batches.append((np.ascontiguousarray(order[at : at + count]), height))
+        at += count
+    return batches

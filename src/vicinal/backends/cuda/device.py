@@ -1,0 +1,233 @@
+"""A GPU: its arrays (CuPy), its kernels, and products of matrices in half precision.
+
+All other modules of this backend use a `Device` and its array module ``xp``, so that tests can run them on a device
+that is made of NumPy and of kernels compiled for the host.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vicinal.backends.cuda.sources import OPTIONS, cached_file, compile_options, kernel_source, write_atomically
+
+# An array of the device; CuPy has no type hints.
+DeviceArray = Any
+Kernel = Callable[..., None]
+Defines = tuple[tuple[str, str], ...]
+
+NULL = np.uint64(0)  # a pointer argument of a kernel that is not used
+WARP = 32
+# Memory of a fit: bytes per column of a row (float32 and half precision), per row (candidates, neighbors, edges), and
+# of the matrices of products that are held at a time.
+ROW_BYTES, TABLE_BYTES, BLOCK_BYTES = 6, 1200, 2**31
+MOST_WARPS = 4  # of a block whose warps work alone
+SHARED_BYTES = 48 * 1024  # of a block, on every GPU
+
+
+class DeviceError(RuntimeError):
+    """A GPU was asked for, and there is none that can be used."""
+
+
+class Device(Protocol):
+    """What the backend needs of a device."""
+
+    xp: Any
+    name: str
+
+    def kernel(self, source: str, name: str, defines: Defines = ()) -> Kernel: ...
+    def asarray(self, values: Any, dtype: Any = None) -> DeviceArray: ...
+    def to_numpy(self, values: DeviceArray) -> NDArray[Any]: ...
+    def half_products(self, heads: DeviceArray, rows: DeviceArray) -> DeviceArray: ...
+    def synchronize(self) -> None: ...
+    def free_bytes(self) -> int: ...
+    def active(self) -> Any: ...
+
+
+def require_room(device: Device, n: int, d: int) -> None:
+    """Raise MemoryError before any work if the rows of a fit do not fit into the memory of a device.
+
+    A fit holds the rows, the same rows in half precision or a part of them, and its tables and graph.
+    """
+    per_row = ROW_BYTES * d + TABLE_BYTES
+    free = device.free_bytes() - BLOCK_BYTES
+    if n * per_row > free:
+        raise MemoryError(
+            f"{n} rows of {d} columns need about {(n * per_row + BLOCK_BYTES) / 2**30:.1f} GiB of the memory of "
+            f"{device.name}, and {max(free + BLOCK_BYTES, 0) / 2**30:.1f} GiB are free: about "
+            f"{max(free, 0) // per_row} rows would fit, or use device='cpu'"
+        )
+
+
+def launch(kernel: Kernel, n: int, arguments: Sequence[Any], *, threads: int = 128) -> None:
+    """Launch a kernel with one thread per item."""
+    if n > 0:
+        kernel(((n + threads - 1) // threads,), (threads,), tuple(arguments))
+
+
+def launch_warps(kernel: Kernel, n: int, arguments: Sequence[Any], *, shared_keys: int = 0) -> None:
+    """Launch a kernel with one warp per item, each with ``shared_keys`` keys of 8 bytes of shared memory."""
+    warps = max(1, min(MOST_WARPS, SHARED_BYTES // (8 * max(shared_keys, 1))))
+    if n > 0:
+        kernel(((n + warps - 1) // warps,), (warps * WARP,), tuple(arguments), shared_mem=warps * shared_keys * 8)
+
+
+class CudaDevice:
+    """One GPU, by CuPy."""
+
+    def __init__(self, number: int) -> None:
+        self.xp = _cupy()
+        count = _device_count()
+        if not 0 <= number < count:
+            raise DeviceError(f"device='cuda:{number}' does not exist: this machine has {count} CUDA devices")
+        self.number = number
+        self.name = f"cuda:{number}"
+
+    def __repr__(self) -> str:
+        return f"CudaDevice({self.number})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return cuda_device, (self.number,)
+
+    @contextlib.contextmanager
+    def active(self) -> Iterator[None]:
+        """Make arrays on this device. If its memory runs out, unused memory is given back and MemoryError is raised."""
+        try:
+            with self.xp.cuda.Device(self.number):
+                yield
+        except self.xp.cuda.memory.OutOfMemoryError as error:
+            raise self._out_of_memory() from error
+
+    def _out_of_memory(self) -> MemoryError:
+        with self.xp.cuda.Device(self.number):
+            self.xp.get_default_memory_pool().free_all_blocks()
+            free, total = self.xp.cuda.runtime.memGetInfo()
+        return MemoryError(
+            f"the memory of {self.name} is full: {free / 2**30:.1f} of {total / 2**30:.1f} GiB are free; "
+            "fit fewer rows, or use device='cpu'"
+        )
+
+    def kernel(self, source: str, name: str, defines: Defines = ()) -> Kernel:
+        """Return a compiled kernel; compiled sources are kept on disk."""
+        return _kernel(self.number, source, name, defines)
+
+    def asarray(self, values: Any, dtype: Any = None) -> DeviceArray:
+        """Return values as a C-contiguous array of this device, without a copy if they are that already."""
+        with self.active():
+            if isinstance(values, np.ndarray):
+                host = np.ascontiguousarray(values, dtype=dtype)
+                # CuPy's asarray would allocate pinned memory of the size of the array, which takes a second per GB.
+                moved = self.xp.empty(host.shape, host.dtype)
+                moved.set(host)
+                return moved
+            return self.xp.ascontiguousarray(self.xp.asarray(values), dtype=dtype)
+
+    def to_numpy(self, values: DeviceArray) -> NDArray[Any]:
+        """Return a copy in host memory."""
+        with self.active():
+            host: NDArray[Any] = self.xp.asnumpy(values)
+        return host
+
+    def half_products(self, heads: DeviceArray, rows: DeviceArray) -> DeviceArray:
+        """Return ``heads @ rows.T`` of batches of rows in half precision, summed and returned in float32."""
+        from cupy.cuda import cublas, device, runtime
+
+        batches, m, d = heads.shape
+        n = rows.shape[1]
+        out = self.xp.empty((batches, m, n), dtype=np.float32)
+        one, zero = np.ones(1, np.float32), np.zeros(1, np.float32)
+        half, single = runtime.CUDA_R_16F, runtime.CUDA_R_32F
+        handle = device.get_cublas_handle()
+        # Column-major: the transposed result is rows^T heads, each read with d as its leading dimension.
+        cublas.gemmStridedBatchedEx(
+            handle,
+            cublas.CUBLAS_OP_T,
+            cublas.CUBLAS_OP_N,
+            n,
+            m,
+            d,
+            one.ctypes.data,
+            rows.data.ptr,
+            half,
+            d,
+            n * d,
+            heads.data.ptr,
+            half,
+            d,
+            m * d,
+            zero.ctypes.data,
+            out.data.ptr,
+            single,
+            n,
+            m * n,
+            batches,
+            cublas.CUBLAS_COMPUTE_32F,
+            cublas.CUBLAS_GEMM_DEFAULT,
+        )
+        return out
+
+    def synchronize(self) -> None:
+        """Wait until the device has finished."""
+        with self.active():
+            self.xp.cuda.get_current_stream().synchronize()
+
+    def free_bytes(self) -> int:
+        """Return the memory that can be allocated, unused blocks of CuPy's pool included."""
+        with self.active():
+            free, _ = self.xp.cuda.runtime.memGetInfo()
+            return int(free) + int(self.xp.get_default_memory_pool().free_bytes())
+
+
+@functools.cache
+def cuda_device(number: int = 0) -> CudaDevice:
+    """Return a GPU; the same object for the same number."""
+    return CudaDevice(number)
+
+
+@functools.cache
+def _kernel(number: int, source: str, name: str, defines: Defines) -> Kernel:
+    kernel: Kernel = _module(number, source, defines).get_function(name)
+    return kernel
+
+
+@functools.cache
+def _module(number: int, source: str, defines: Defines) -> Any:
+    """Load compiled kernels from the cache on disk, after compiling them if they are not there.
+
+    ``RawModule(code=...)`` would flush subnormal numbers to zero, which the CPU does not.
+    """
+    cupy = _cupy()
+    from cupy.cuda import compiler, nvrtc
+
+    architecture = str(cupy.cuda.Device(number).compute_capability)
+    text, options = kernel_source(source), compile_options(defines)
+    path = cached_file(repr((text, OPTIONS, defines, architecture, nvrtc.getVersion())))
+    if not path.is_file():
+        code, _ = compiler.compile_using_nvrtc(text, options, architecture, f"{source}.cu")
+        write_atomically(path, code if isinstance(code, bytes) else code.encode())
+    return cupy.RawModule(path=str(path))
+
+
+def _cupy() -> Any:
+    try:
+        import cupy
+    except ImportError as error:
+        raise DeviceError(
+            "device='cuda' needs CuPy: install it with \"pip install 'vicinal[cuda13]'\" or 'vicinal[cuda12]', "
+            f"whichever the driver supports ({error})"
+        ) from error
+    return cupy
+
+
+def _device_count() -> int:
+    try:
+        return int(_cupy().cuda.runtime.getDeviceCount())
+    except DeviceError:
+        raise
+    except Exception as error:
+        raise DeviceError(f"device='cuda' needs a GPU of NVIDIA with its driver: {error}") from error

@@ -1,0 +1,89 @@
+"""Memberships and symmetric graphs on a device, with the bits of the CPU's (cpp/cuda/graph.cu)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from vicinal.backends.cuda.device import Device, DeviceArray, launch
+
+
+def smooth_knn(
+    device: Device,
+    distance: DeviceArray,
+    k: float,
+    local_connectivity: float,
+    bandwidth: float,
+    independent_rows: bool,
+) -> tuple[DeviceArray, DeviceArray]:
+    """Return rho and sigma of a table of sorted distances, the row itself first (survey eq. 2, 3)."""
+    rows, columns = distance.shape
+    rho, sigma = device.xp.empty(rows, np.float32), device.xp.empty(rows, np.float32)
+    sizes = np.int64(rows), np.int64(columns)
+    launch(device.kernel("graph", "local_rho"), rows, (distance, *sizes, np.float64(local_connectivity), rho))
+    mean_all = 0.0
+    if not independent_rows and bool((rho <= 0.0).any()):
+        mean_all = _mean_in_order(device, distance)
+    target = np.float64(math.log2(k) * bandwidth)
+    scale = np.float64(mean_all), np.bool_(independent_rows)
+    launch(device.kernel("graph", "smooth_sigma"), rows, (distance, rho, *sizes, target, *scale, sigma))
+    return rho, sigma
+
+
+def _mean_in_order(device: Device, distance: DeviceArray) -> float:
+    """Return the mean of all finite distances, summed in the order of the table as the CPU does it."""
+    values = device.to_numpy(distance).reshape(-1)
+    values = values[np.isfinite(values)]
+    return float(np.add.accumulate(values, dtype=np.float64)[-1]) / len(values) if len(values) else 0.0
+
+
+def memberships(
+    device: Device,
+    index: DeviceArray,
+    distance: DeviceArray,
+    rho: DeviceArray,
+    sigma: DeviceArray,
+    bipartite: bool,
+) -> DeviceArray:
+    """Return the directed memberships of a table (eq. 1); 0 for missing neighbors."""
+    rows, columns = index.shape
+    out = device.xp.empty((rows, columns), np.float32)
+    arguments = index, distance, rho, sigma, np.int64(rows), np.int64(columns), np.bool_(bipartite), out
+    launch(device.kernel("graph", "membership_strengths"), rows * columns, arguments)
+    return out
+
+
+def symmetrize(
+    device: Device, index: DeviceArray, membership: DeviceArray, mix: float | None
+) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
+    """Return the symmetric graph of directed memberships (eq. 4), or their mean (eq. 19) if ``mix`` is None."""
+    xp = device.xp
+    rows, columns = index.shape
+    sizes = np.int64(rows), np.int64(columns)
+    padded, count = xp.empty((rows, columns, 2), np.int32), xp.empty(rows, np.int64)
+    launch(device.kernel("graph", "sort_directed"), rows, (index, membership, *sizes, padded, count))
+    kept = xp.flatnonzero(xp.arange(columns)[None, :] < count[:, None])
+    forward, source = padded.reshape(-1, 2)[kept], (kept // columns).astype(np.int32)
+    forward_begin = _offsets(xp, count)
+    n_edges = int(forward.shape[0])
+    # A stable sort by tail keeps the sources in order.
+    order = xp.argsort(forward[:, 0], kind="stable").astype(np.int64)
+    backward = xp.empty((n_edges, 2), np.int32)
+    launch(device.kernel("graph", "turn_edges"), n_edges, (forward, source, order, np.int64(n_edges), backward))
+    backward_begin = _offsets(xp, xp.bincount(forward[:, 0], minlength=rows))
+    rule = np.bool_(mix is None), np.float32(0.0 if mix is None else mix)
+    directions = forward, forward_begin, backward, backward_begin, np.int64(rows), *rule
+    launch(device.kernel("graph", "count_merged"), rows, (*directions, count))
+    indptr = _offsets(xp, count)
+    total = int(indptr[-1])
+    indices, weights = xp.empty(total, np.int32), xp.empty(total, np.float32)
+    launch(device.kernel("graph", "write_merged"), rows, (*directions, indptr, indices, weights))
+    return indptr, indices, weights
+
+
+def _offsets(xp: object, counts: DeviceArray) -> DeviceArray:
+    """Return where the items of each row begin, and where the last ones end."""
+    begin = xp.zeros(len(counts) + 1, np.int64)  # type: ignore[attr-defined]
+    xp.cumsum(counts, out=begin[1:])  # type: ignore[attr-defined]
+    return begin

@@ -1,0 +1,234 @@
+"""The spectral initialization on a device: an eigenmap per connected component (cpp/cuda/spectral.cu).
+
+The method is that of cpp/initialize/eigenmap.hpp, without a hierarchy of coarser graphs: products are cheap here, so
+the iteration begins with random vectors. All large components are iterated together; small ones are left to the CPU.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vicinal.backends import cpu
+from vicinal.backends.cuda.device import Device, DeviceArray, launch, launch_warps
+from vicinal.backends.cuda.random_keys import SPECTRAL_STREAM, stream_key
+
+WIDTH = 8  # vectors of a block
+GUARD = 4  # vectors more than wanted: the last ones converge slowly
+SMALL_COMPONENT = 2_000  # rows of a component that the CPU solves
+CHUNK_ROWS = 1_024  # rows of one partial sum
+FILTERS, MOST_DEGREE = 12, 24
+TOLERANCE = 0.2  # accepted residual relative to 1 - eigenvalue
+FIRST_CUT, MOST_GAIN = 0.5, 1e5
+# The residual of float32 vectors cannot be seen below this.
+LEAST_GAP = 2e-3
+
+Maps = tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float32]]
+
+
+def solves_on_device(n_components: int) -> bool:
+    """Tell whether a block has enough vectors for so many map components."""
+    return n_components + GUARD <= WIDTH
+
+
+def component_eigenmaps(
+    device: Device,
+    graph: tuple[DeviceArray, DeviceArray, DeviceArray],
+    n_components: int,
+    seed: int,
+    n_jobs: int,
+) -> Maps:
+    """Return rows by component, the bounds of the components, and the smoothest eigenvectors of each, on the host."""
+    xp = device.xp
+    root = _connected_components(device, graph[0], graph[1])
+    order = xp.argsort(root, kind="stable").astype(np.int32)
+    ordered = root[order]
+    first = xp.ones(len(ordered), np.bool_)
+    first[1:] = ordered[1:] != ordered[:-1]
+    component = xp.empty(len(ordered), np.int32)
+    component[order] = (xp.cumsum(first) - 1).astype(np.int32)
+    bounds = np.append(device.to_numpy(xp.flatnonzero(first)), len(ordered)).astype(np.int64)
+    sizes = np.diff(bounds)
+    vectors = np.zeros((len(ordered), n_components), np.float32)
+    if sizes.max() >= SMALL_COMPONENT:
+        found = _Iteration(device, graph, _Rows(order, component, bounds), seed).run(n_components)
+        vectors[:] = device.to_numpy(found[:, :n_components])
+    small = np.flatnonzero(sizes < SMALL_COMPONENT)
+    if small.size:
+        rows, part = _subgraph(device, graph, component, small)
+        vectors[rows] = cpu.component_eigenmaps(*part, n_components, seed, n_jobs)[2]
+    return device.to_numpy(order), bounds, vectors
+
+
+def _connected_components(device: Device, indptr: DeviceArray, indices: DeviceArray) -> DeviceArray:
+    """Return the lowest row of every row's component."""
+    xp, n = device.xp, int(indptr.shape[0]) - 1
+    parent, changed = xp.arange(n, dtype=np.int32), xp.ones(1, np.int32)
+    while int(changed[0]):
+        changed.fill(0)
+        launch(device.kernel("spectral", "hook_rows"), n, (indptr, indices, np.int64(n), parent, changed))
+        launch(device.kernel("spectral", "shorten_paths"), n, (np.int64(n), parent))
+    return parent
+
+
+def _subgraph(
+    device: Device, graph: tuple[DeviceArray, ...], component: DeviceArray, which: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], tuple[Any, Any, Any]]:
+    """Return the rows of some components, and their graph on the host, with the rows numbered from 0."""
+    xp = device.xp
+    indptr, indices, weights = graph
+    chosen = xp.zeros(int(component.max()) + 1, np.bool_)
+    chosen[device.asarray(which)] = True
+    inside = chosen[component]
+    rows = xp.flatnonzero(inside)
+    number = (xp.cumsum(inside) - 1).astype(np.int32)
+    head = xp.empty(int(indices.shape[0]), np.int32)
+    n = int(indptr.shape[0]) - 1
+    launch(device.kernel("layout", "edge_heads"), n, (indptr, np.int64(n), head))
+    edges = xp.flatnonzero(inside[head])
+    begin = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(device.to_numpy(xp.diff(indptr)[rows]), out=begin[1:])
+    part = begin, device.to_numpy(number[indices[edges]]), device.to_numpy(weights[edges])
+    return device.to_numpy(rows).astype(np.int64), part
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows by component, the component of every row, and the bounds of the components."""
+
+    order: DeviceArray
+    component: DeviceArray
+    bounds: NDArray[np.int64]
+
+    @property
+    def count(self) -> int:
+        return len(self.bounds) - 1
+
+    def chunks(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return where chunks of rows of one component begin and the last one ends, and the first of each component."""
+        parts = -(-np.diff(self.bounds) // CHUNK_ROWS)
+        first = np.cumsum(parts) - parts
+        inside = np.arange(int(parts.sum())) - np.repeat(first, parts)
+        begin = np.repeat(self.bounds[:-1], parts) + inside * CHUNK_ROWS
+        return np.append(begin, self.bounds[-1]), first
+
+
+class _Iteration:
+    """Subspace iteration on the blocks of all components."""
+
+    def __init__(self, device: Device, graph: tuple[DeviceArray, ...], rows: _Rows, seed: int) -> None:
+        self.device, self.rows = device, rows
+        self.indptr, self.indices, weights = graph
+        self.n = int(self.indptr.shape[0]) - 1
+        xp = device.xp
+        begin, self.first_chunk = rows.chunks()
+        self.chunks, self.n_chunks = device.asarray(begin), len(begin) - 1
+        self.weights, root = xp.empty_like(weights), xp.empty(self.n, np.float64)
+        self._launch("degree_roots", self.n, (self.indptr, weights, np.int64(self.n), root))
+        self._launch(
+            "normalize_weights", self.n, (self.indptr, self.indices, weights, root, np.int64(self.n), self.weights)
+        )
+        # The trivial eigenvector of a component is the roots of its degrees, divided by their length.
+        squares = np.add.reduceat(device.to_numpy((root * root)[rows.order]), rows.bounds[:-1])
+        self.trivial = root / xp.sqrt(device.asarray(squares))[rows.component]
+        self.block = xp.empty((self.n, WIDTH), np.float32)
+        self._launch(
+            "random_block", self.n * WIDTH, (np.uint64(stream_key(seed, SPECTRAL_STREAM)), np.int64(self.n), self.block)
+        )
+
+    def _launch(self, name: str, n: int, arguments: tuple[Any, ...]) -> None:
+        launch(self.device.kernel("spectral", name), n, arguments)
+
+    def run(self, wanted: int) -> DeviceArray:
+        """Return the block after as many filters as are needed, the smoothest vectors first."""
+        cut = np.full(self.rows.count, FIRST_CUT)
+        self._orthonormalize()
+        for _ in range(FILTERS):
+            self._filter(cut)
+            self._orthonormalize()
+            cut, accurate = self._rotate_to_eigenvectors(wanted)
+            if accurate:
+                break
+        return self.block
+
+    def _filter(self, cut: NDArray[np.float64]) -> None:
+        half, center = (cut + 1.0) / 2.0, (cut - 1.0) / 2.0
+        degree = np.clip(np.arccosh(MOST_GAIN) / np.arccosh((3.0 - cut) / (1.0 + cut)), 1, MOST_DEGREE).astype(np.int32)
+        asarray = self.device.asarray
+        centers, degrees = asarray(center.astype(np.float32)), asarray(degree)
+        once, twice = (asarray((factor / half).astype(np.float32)) for factor in (1.0, 2.0))
+        previous, current = self.block, self._step(self.block, self.block, once, centers, 0.0, degrees, 0)
+        for step in range(1, int(degree.max())):
+            following = self._step(current, previous, twice, centers, 1.0, degrees, step)
+            previous, current = current, following
+        self.block = current
+
+    def _step(
+        self,
+        x: DeviceArray,
+        previous: DeviceArray,
+        scale: DeviceArray,
+        center: DeviceArray,
+        keep: float,
+        degree: DeviceArray,
+        step: int,
+    ) -> DeviceArray:
+        out = self.device.xp.empty_like(x)
+        matrix = self.indptr, self.indices, self.weights, self.rows.component
+        numbers = scale, center, np.float32(keep), degree, np.int32(step), np.int64(self.n)
+        self._launch("chebyshev_step", self.n * WIDTH, (*matrix, *numbers, x, previous, out))
+        return out
+
+    def _sums(self, name: str, arguments: tuple[Any, ...], size: int) -> NDArray[np.float64]:
+        """Return sums over the rows of each component."""
+        partial = self.device.xp.empty((self.n_chunks, size), np.float64)
+        kernel = self.device.kernel("spectral", name)
+        rows = self.rows.order, self.chunks, np.int64(self.n_chunks)
+        launch_warps(kernel, self.n_chunks, (*arguments, *rows, partial))
+        sums: NDArray[np.float64] = np.add.reduceat(self.device.to_numpy(partial), self.first_chunk, axis=0)
+        return sums
+
+    def _products(self, x: DeviceArray, y: DeviceArray) -> NDArray[np.float64]:
+        return self._sums("block_products", (x, y), WIDTH * WIDTH).reshape(-1, WIDTH, WIDTH)
+
+    def _orthonormalize(self) -> None:
+        """Make the columns orthonormal within each component, and orthogonal to its trivial eigenvector."""
+        for _ in range(2):
+            along = self.device.asarray(self._sums("weighted_sums", (self.block, self.trivial), WIDTH))
+            arguments = self.trivial, self.rows.component, along, np.int64(self.n), self.block
+            self._launch("subtract_roots", self.n * WIDTH, arguments)
+            self._rotate(_whitening(self._products(self.block, self.block)))
+
+    def _rotate(self, rotation: NDArray[np.float64]) -> None:
+        out = self.device.xp.empty_like(self.block)
+        matrices = self.device.asarray(np.ascontiguousarray(rotation))
+        arguments = self.block, self.rows.component, matrices, np.int64(self.n), out
+        self._launch("rotate_rows", self.n * WIDTH, arguments)
+        self.block = out
+
+    def _rotate_to_eigenvectors(self, wanted: int) -> tuple[NDArray[np.float64], bool]:
+        """Rayleigh-Ritz. Return the smallest Ritz values, and whether the wanted vectors are accurate enough."""
+        count, asarray = self.rows.count, self.device.asarray
+        one, zero = asarray(np.ones(count, np.float32)), asarray(np.zeros(count, np.float32))
+        image = self._step(self.block, self.block, one, zero, 0.0, asarray(np.ones(count, np.int32)), 0)
+        inner = self._products(self.block, image)
+        values, vectors = np.linalg.eigh((inner + inner.transpose(0, 2, 1)) / 2.0)
+        values, vectors = values[:, ::-1], np.ascontiguousarray(vectors[:, :, ::-1])
+        lengths = np.einsum("ckl,ckm,cml->cl", vectors, self._products(image, image), vectors)
+        residual = np.sqrt(np.maximum(lengths - values**2, 0.0))[:, :wanted]
+        self._rotate(vectors)
+        large = np.diff(self.rows.bounds) >= SMALL_COMPONENT
+        enough = residual <= TOLERANCE * np.maximum(1.0 - values[:, :wanted], LEAST_GAP)
+        return np.clip(values[:, -1], 0.0, 1.0 - 1e-6), bool(enough[large].all())
+
+
+def _whitening(gram: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return R with (block R)^T (block R) = I, from Gram matrices with their diagonals scaled to 1."""
+    scale = 1.0 / np.sqrt(np.maximum(np.diagonal(gram, axis1=1, axis2=2), np.finfo(np.float64).tiny))
+    values, vectors = np.linalg.eigh(gram * scale[:, :, None] * scale[:, None, :])
+    floor = 1e-14 * np.maximum(values[:, -1:], np.finfo(np.float64).tiny)
+    whitened: NDArray[np.float64] = scale[:, :, None] * vectors / np.sqrt(np.maximum(values, floor))[:, None, :]
+    return whitened

@@ -1,0 +1,1 @@
+"""Fits and transforms of Dask arrays: the stages of :mod:`vicinal.maps` over parts of the rows."""

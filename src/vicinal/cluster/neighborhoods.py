@@ -1,0 +1,113 @@
+"""The neighbors of a Dask array alone: a table, or a graph for pipelines and scanpy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from vicinal.cluster.engine import Engine
+from vicinal.cluster.fitted import PartedTable, gathered_rows, gathered_table, parted_table
+from vicinal.cluster.neighbors import NeighborParts, Search, find_neighbors
+from vicinal.cluster.rows import DaskRows
+from vicinal.graph.fuzzy import fuzzy_graph
+from vicinal.maps.fitted import FittedNeighbors
+from vicinal.neighbors.metrics import ALIASES
+from vicinal.runtime.cached import cached
+from vicinal.runtime.memory import bytes_of, readable
+
+CLUSTER_METRICS = ("euclidean", "sqeuclidean", "cosine", "correlation", "manhattan", "chebyshev")
+# Rows of a part without a memory limit, and what a part takes at most while it is worked on, per row and neighbor.
+PART_ROWS, PART_BYTES = 1_000_000, 110
+# What a process takes before any rows: Python, NumPy, SciPy, Dask; and per row of the whole: two snapshots of two
+# coordinates, landmarks and class numbers.
+PROCESS_BYTES, ROW_BYTES = 2.2e8, 28
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterNeighbors:
+    """The rows of a Dask array and their neighbors, in parts."""
+
+    data: DaskRows
+    search: Search
+    parts: NeighborParts
+    engine: Engine
+
+    @property
+    def table(self) -> PartedTable:
+        """The neighbor table as Dask arrays."""
+        return parted_table(self.parts, self.engine, self.data.array.chunks[0])
+
+    def graph(self, k: int, mode: str) -> Any:
+        """Return the graph of the k nearest rows of every row: a Dask array whose blocks are SciPy matrices."""
+        n, table = self.data.n, self.table
+        return da.map_blocks(
+            _listed, table.index, table.distance, k, mode, n, chunks=(table.index.chunks[0], (n,)),
+            meta=csr_matrix((0, n), dtype=np.float32),
+        )  # fmt: skip
+
+    @cached
+    def gathered(self) -> FittedNeighbors:
+        """The same in the memory of this process."""
+        table = gathered_table(self.parts, self.engine)
+        data = gathered_rows(self.data, self.search, self.engine)
+        return FittedNeighbors(data, table, fuzzy_graph(table, n_jobs=self.engine.threads))
+
+
+def search_array(X: Any, columns: Callable[[int], int], seed: int, parameters: Mapping[str, Any]) -> ClusterNeighbors:
+    """Search the rows of a Dask array; ``columns`` gives the length of the lists for a number of rows."""
+    check_metric_name(parameters["metric"])
+    check_device(parameters.get("device"))
+    rows = DaskRows.of(X)
+    k = columns(rows.n)
+    if not 1 <= k <= rows.n:
+        raise ValueError(f"n_neighbors must lie between 1 and the number of rows ({rows.n}), got {k}")
+    limit = parameters.get("memory_limit")
+    engine = Engine.current(parameters["n_jobs"], None if limit is None else bytes_of(limit))
+    search = Search(rows.n, k, parameters["metric"], parameters["metric_kwds"], seed)
+    with engine.discarded_on_error():
+        return ClusterNeighbors(rows, search, find_neighbors(rows, search, part_count(rows, k, engine), engine), engine)
+
+
+def check_metric_name(metric: Any) -> None:
+    """Refuse metrics whose cells have no centers."""
+    if not isinstance(metric, str) or ALIASES.get(metric, metric) not in CLUSTER_METRICS:
+        raise ValueError(f"metric must be one of {sorted(CLUSTER_METRICS)} for a Dask array, got {metric!r}")
+
+
+def check_device(device: Any) -> None:
+    """Refuse a device: tasks run on processors."""
+    if device not in (None, "cpu"):
+        raise ValueError(f"device must be None or 'cpu' for a Dask array, got {device!r}")
+
+
+def part_count(rows: DaskRows, k: int, engine: Engine) -> int:
+    """Return the number of parts: as many as workers, and as many as keep a part within the memory limit."""
+    workers = len(engine.workers)
+    if engine.memory is None:
+        return max(workers, -(-rows.n // PART_ROWS))
+    fixed = workers * (PROCESS_BYTES + ROW_BYTES * rows.n) + 5 * workers * rows.largest_chunk
+    free = engine.memory - fixed
+    least = 4096 * k * PART_BYTES * workers
+    if free < least:
+        raise MemoryError(
+            f"fitting {rows.n} rows of {rows.d} columns in chunks of up to {readable(rows.largest_chunk)} with "
+            f"{workers} processes takes at least {readable(fixed + least)}, "
+            f"more than memory_limit={readable(engine.memory)}"
+        )
+    return max(workers, int(np.ceil(rows.n * k * PART_BYTES * workers / (0.6 * free))))
+
+
+def _listed(index: NDArray[np.int32], distance: NDArray[np.float32], k: int, mode: str, n: int) -> csr_matrix:
+    """Return the k nearest rows of each line, sorted by (distance, row)."""
+    order = np.lexsort((index, distance), axis=1)[:, :k]
+    index, distance = np.take_along_axis(index, order, axis=1), np.take_along_axis(distance, order, axis=1)
+    present = index >= 0
+    weights = distance if mode == "distance" else np.ones_like(distance)
+    indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
+    return csr_matrix((weights[present], index[present], indptr), shape=(len(index), n))

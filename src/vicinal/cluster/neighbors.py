@@ -1,0 +1,149 @@
+"""Rows -> neighbor table, in parts: rows go to cells, cells are searched, lists come back to the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vicinal.cluster.engine import Engine, Kept, Piece, Shelf, picked, task
+from vicinal.cluster.rows import DaskRows, Span, read_block, scan_block
+from vicinal.neighbors.cells import (
+    CellLists,
+    Cells,
+    cell_count,
+    joined_rows,
+    merged_lists,
+    sample_numbers,
+    search_cell,
+)
+from vicinal.neighbors.metrics import Rows
+
+MOST_SEARCH_TASKS = 256
+LISTS = tuple(one.name for one in fields(CellLists))
+ROW_GRAIN = 4096  # the bounds of parts are multiples of this
+
+
+@dataclass(frozen=True)
+class Search:
+    """What a search finds: the neighbors of the rows, compared by a metric, from a seed."""
+
+    n: int
+    k: int
+    metric: Any = "euclidean"
+    metric_kwds: dict[str, Any] | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class NeighborParts:
+    """The neighbor table in parts.
+
+    Part p has the rows ``bounds[p] : bounds[p + 1]``. A part keeps the arrays "index" and "distance" [rows, k],
+    "first" (the first row of the same content) and "landmark" (the nearest row of the sample). ``cells`` is a task.
+    """
+
+    bounds: NDArray[np.int64]
+    parts: list[Any]
+    cells: Any
+    k: int
+
+
+def part_bounds(n: int, parts: int) -> NDArray[np.int64]:
+    """Divide n rows into about so many parts of nearly equal size, none of them empty."""
+    grains = -(-n // ROW_GRAIN)
+    parts = max(1, min(parts, grains))
+    return np.minimum(np.arange(parts + 1) * grains // parts * ROW_GRAIN, n)
+
+
+def find_neighbors(rows: DaskRows, search: Search, parts: int, engine: Engine) -> NeighborParts:
+    """Find the k nearest rows of every row.
+
+    The result depends on the rows and the seed, not on chunks, parts or workers.
+    """
+    bounds, jobs, shelf = part_bounds(rows.n, parts), engine.task_jobs, engine.shelf
+    count = cell_count(rows.n, rows.d)
+    wanted = engine.share(sample_numbers(rows.n, count, search.seed))
+    samples = engine.run(
+        [task(scan_block, "scan")(block, span, wanted) for block, span in zip(rows.blocks, rows.spans, strict=True)]
+    )
+    cells = engine.run([task(_make_cells, "cells")(samples, count, search)])[0]
+    groups = np.unique(np.arange(min(count, MOST_SEARCH_TASKS) + 1) * count // min(count, MOST_SEARCH_TASKS))
+    routed = engine.run(
+        [
+            task(_route, "route")(block, span, cells, groups, shelf)
+            for block, span in zip(rows.blocks, rows.spans, strict=True)
+        ]
+    )
+    found = engine.run(
+        [
+            task(_search_group, "search")(engine.column(routed, g), g, groups, cells, search, bounds, shelf, jobs)
+            for g in range(len(groups) - 1)
+        ]
+    )
+    del routed
+    merged = engine.run(
+        [task(_merge, "merge")(engine.column(found, p), p, bounds, search.k, shelf) for p in range(len(bounds) - 1)]
+    )
+    return NeighborParts(bounds, merged, cells, search.k)
+
+
+def _make_cells(samples: list[Rows], count: int, search: Search) -> Cells:
+    return Cells.of(joined_rows(samples), count, search.metric, search.metric_kwds, search.seed)
+
+
+def _route(chunks: list[Any], span: Span, cells: Cells, groups: NDArray[np.int64], shelf: Shelf) -> list[Piece]:
+    """Send the rows of a block to their cells: one piece for each group of cells."""
+    rows = read_block(chunks)
+    numbers = np.concatenate(
+        [np.arange(first, first + chunk.shape[0]) for chunk, first in zip(chunks, span.firsts, strict=True)]
+    )
+    visited, counts = cells.visits(rows)
+    row, rank = np.nonzero(counts)
+    cell = visited[row, rank]
+    order = np.argsort(cell, kind="stable")
+    row, rank, cell = row[order], rank[order], cell[order]
+    arrays = {"row": numbers[row].astype(np.int32), "own": rank == 0, "cell": cell}
+    return shelf.pieces(f"routed-{span.chunks[0]}", arrays, rows[row], np.searchsorted(cell, groups))
+
+
+def _search_group(
+    routed: list[Any],
+    group: int,
+    groups: NDArray[np.int64],
+    cells: Cells,
+    search: Search,
+    bounds: NDArray[np.int64],
+    shelf: Shelf,
+    n_jobs: int,
+) -> list[Piece]:
+    """Search the cells of a group one after the other; return one piece for each part of the rows."""
+    pieces = picked(routed, group)
+    cell = np.concatenate([piece.load("cell") for piece in pieces])
+    numbers = np.concatenate([piece.load("row") for piece in pieces])
+    own = np.concatenate([piece.load("own") for piece in pieces])
+    rows = joined_rows([piece.load_rows() for piece in pieces if piece.stop > piece.first] or [pieces[0].load_rows()])
+    order = np.lexsort((numbers, cell))
+    begin = np.searchsorted(cell[order], np.arange(groups[group], groups[group + 1] + 1))
+    lists = []
+    for c, first, stop in zip(range(groups[group], groups[group + 1]), begin[:-1], begin[1:], strict=True):
+        members = order[first:stop]
+        if len(members):
+            lists.append(search_cell(cells, c, numbers[members], own[members], rows[members], search.k, n_jobs))
+    if not lists:
+        none, nowhere = np.empty(0, np.int32), np.empty(0, np.float32)
+        lists = [CellLists(none, none.reshape(0, search.k), nowhere.reshape(0, search.k), none, none, nowhere)]
+    arrays = {name: np.concatenate([getattr(one, name) for one in lists]) for name in LISTS}
+    order = np.argsort(arrays["rows"], kind="stable")
+    arrays = {name: array[order] for name, array in arrays.items()}
+    return shelf.pieces(f"lists-{group}", arrays, None, np.searchsorted(arrays["rows"], bounds))
+
+
+def _merge(found: list[Any], part: int, bounds: NDArray[np.int64], k: int, shelf: Shelf) -> Kept:
+    """Merge the lists of the rows of a part."""
+    lists = [CellLists(*(piece.load(name) for name in LISTS)) for piece in picked(found, part)]
+    table, first, landmark = merged_lists(int(bounds[part]), int(bounds[part + 1]), lists, k)
+    arrays = {"index": table.index, "distance": table.distance, "first": first, "landmark": landmark}
+    return shelf.keep(f"table-{part}", arrays)

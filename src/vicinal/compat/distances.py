@@ -1,0 +1,82 @@
+"""umap-learn's ``umap.distances``: its named distances as functions of two vectors.
+
+A distance is its name that can be called: given as ``metric`` or ``output_metric`` it has the speed of the name. Values
+are those of the search and of the layout, computed in float32.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vicinal.layout.output_space import OUTPUT_METRICS, output_space
+from vicinal.neighbors.index import NeighborIndex
+from vicinal.neighbors.metrics import ALIASES, KEYWORD_ALIASES, METRICS, canonical_metric
+
+Floats = NDArray[np.float64]
+
+
+class NamedDistance(str):
+    """The name of a metric, which can be called with two vectors and the values of the metric's keywords."""
+
+    __slots__ = ()
+
+    def __call__(self, x: ArrayLike, y: ArrayLike, *values: Any, **keywords: Any) -> float:
+        """Return the distance of ``x`` and ``y``."""
+        pair = np.stack([np.asarray(x, dtype=np.float32), np.asarray(y, dtype=np.float32)])
+        given = _keywords(METRICS[canonical_metric(self)].keywords, values, keywords, pair.shape[1])
+        return float(NeighborIndex(pair[1:], str(self), metric_kwds=given).distances(pair[:1])[0, 0])
+
+
+class NamedGradient(str):
+    """The name of an output metric, which can be called with two vectors."""
+
+    __slots__ = ()
+
+    def __call__(self, x: ArrayLike, y: ArrayLike, *values: Any, **keywords: Any) -> tuple[float, NDArray[np.float32]]:
+        """Return the distance of ``x`` and ``y`` and its gradient with respect to ``x``."""
+        pair = np.stack([np.asarray(x, dtype=np.float32), np.asarray(y, dtype=np.float32)])
+        accepted = METRICS[canonical_metric(self)].keywords if self in (*METRICS, *ALIASES) else ()
+        space = output_space(str(self), _keywords(accepted, values, keywords, pair.shape[1]), pair.shape[1])
+        distance, gradient = space.evaluate(pair[:1], pair[1:])
+        return float(distance[0]), gradient[0]
+
+
+def _keywords(accepted: tuple[str, ...], values: Any, keywords: dict[str, Any], columns: int) -> dict[str, Any]:
+    """Return keywords by name, those given by position too; without a value, columns count equally."""
+    given = dict(zip(accepted, values, strict=False)) | {KEYWORD_ALIASES.get(k, k): v for k, v in keywords.items()}
+    neutral = {"V": np.ones(columns), "w": np.ones(columns), "VI": np.eye(columns)}
+    return {name: value for name, value in neutral.items() if name in accepted} | given
+
+
+def pairwise_special_metric(
+    X: ArrayLike, Y: ArrayLike | None = None, metric: Any = "hellinger", kwds: dict[str, Any] | None = None
+) -> Floats:
+    """Return the distances of all rows of ``X`` to all rows of ``Y``, or to each other."""
+    index = NeighborIndex(X if Y is None else Y, metric, metric_kwds=kwds)
+    return index.distances(X).astype(np.float64)
+
+
+named_distances = {name: NamedDistance(name) for name in (*METRICS, *ALIASES)}
+named_distances_with_gradients = {name: NamedGradient(name) for name in OUTPUT_METRICS}
+
+# umap-learn's function names, where they differ from the names of the metrics.
+_SPELLINGS = {
+    "bray_curtis": "braycurtis",
+    "rogers_tanimoto": "rogerstanimoto",
+    "sokal_michener": "sokalmichener",
+    "sokal_sneath": "sokalsneath",
+}
+_FUNCTIONS: dict[str, Any] = {
+    **named_distances,
+    **{f"{name}_grad": function for name, function in named_distances_with_gradients.items()},
+    **{name: named_distances[metric] for name, metric in _SPELLINGS.items()},
+    "bray_curtis_grad": named_distances_with_gradients["braycurtis"],
+    "standardised_euclidean_grad": named_distances_with_gradients["seuclidean"],
+    "weighted_minkowski_grad": named_distances_with_gradients["wminkowski"],
+}
+globals().update(_FUNCTIONS)
+
+__all__ = [*sorted(_FUNCTIONS), "named_distances", "named_distances_with_gradients", "pairwise_special_metric"]

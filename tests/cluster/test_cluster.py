@@ -1,0 +1,79 @@
+"""Fits on a cluster of processes: the bits of the fit on threads, also if workers are killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+import dask.array as da
+import numpy as np
+import pytest
+from cluster.conftest import Rows
+
+from vicinal import UMAP
+from vicinal.cluster import engine as engine_module
+
+EPOCHS = 3
+
+
+def fit(rows: Rows, chunk: int, **parameters: Any) -> UMAP:
+    return UMAP(n_epochs=EPOCHS, random_state=1, **parameters).fit(da.from_array(rows, chunks=(chunk, -1)))
+
+
+@pytest.fixture(scope="module")
+def expected(grouped: Any) -> tuple[Rows, Any]:
+    """The local fit of 9,000 rows, which parts divide in two or three."""
+    rows = grouped(9000, 8)
+    return rows, UMAP(n_epochs=EPOCHS, random_state=1).fit(rows)
+
+
+def assert_same(model: UMAP, local: UMAP) -> None:
+    assert (model.graph_.compute() != local.graph_).nnz == 0
+    np.testing.assert_array_equal(model.embedding_.compute(), local.embedding_)
+
+
+def test_a_cluster_has_the_local_map(client: Any, expected: tuple[Rows, Any]) -> None:
+    assert_same(fit(expected[0], 2000), expected[1])
+
+
+def test_a_cluster_without_a_common_directory(
+    client: Any, expected: tuple[Rows, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_module, "LOCAL_HOSTS", ())
+    assert_same(fit(expected[0], 3000), expected[1])
+
+
+@pytest.mark.parametrize("stage", ["neighbors", "graph", "layout"])
+def test_a_killed_worker_changes_nothing(client: Any, expected: tuple[Rows, Any], stage: str) -> None:
+    killed = []
+
+    def kill(now: str, done: int, steps: int, places: Any) -> None:
+        if now == stage and not killed and (stage != "layout" or done == 1):
+            killed.append(next(iter(client.run(os.getpid).values())))
+            # A task of a thread of the worker itself, so that the worker dies while it works.
+            client.submit(_die_soon, killed[0], pure=False, retries=0)
+
+    model = fit(expected[0], 2000, callback=kill)
+    assert killed
+    assert_same(model, expected[1])
+
+
+def _die_soon(pid: int) -> None:
+    if os.getpid() != pid:
+        os.kill(pid, signal.SIGKILL)
+    else:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_transform_on_workers_equals_the_local_one(client: Any, expected: tuple[Rows, Any], grouped: Any) -> None:
+    unseen = grouped(500, 8, seed=5)
+    placed = expected[1].transform(da.from_array(unseen, chunks=(90, -1)))
+    np.testing.assert_array_equal(placed.compute(), expected[1].transform(unseen))
+
+
+def test_errors_of_workers_name_chunk_and_row(client: Any, grouped: Any) -> None:
+    rows = grouped(900, 4)
+    rows[450, 1] = np.nan
+    with pytest.raises(ValueError, match=r"row 450 \(chunk 1, row 150 of it\)"):
+        fit(rows, 300)

@@ -1,0 +1,189 @@
+"""The site in a headless Chromium: no errors on the console, search, light and dark, phone width, the sliders.
+
+With VICINAL_SCREENSHOTS=FOLDER the tests write pictures of the pages, to be looked at.
+"""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+DESKTOP = {"width": 1280, "height": 900}
+PHONE = {"width": 390, "height": 844}
+PAGES = (
+    *("index.html", "start/index.html", "start/reading.html", "start/faq.html", "examples/index.html"),
+    *("reference/index.html", "reference/api/UMAP.html", "survey/umap.html", "survey/densmap.html", "equations.html"),
+    *("internals/tour.html", "internals/architecture.html", "benchmarks.html", "guides/forces.html"),
+)
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def address(site: Path) -> Iterator[str]:
+    """Serve the site on a free port: the search loads its index by requests, which pages of files may not make."""
+    handler = functools.partial(QuietHandler, directory=str(site))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("chromium is not installed; on Debian, `make browser` installs it as root")
+    with sync_api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
+        yield started
+        started.close()
+
+
+class Visit:
+    """A page of the site, with everything it complained about: errors on the console, failed and foreign requests."""
+
+    def __init__(self, browser: Any, address: str, **context: Any) -> None:
+        self.complaints: list[str] = []
+        self.address = address
+        self.page = browser.new_page(**{"viewport": DESKTOP, **context})
+        self.page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", self.note_foreign)
+        self.page.on("requestfailed", lambda asked: self.complaints.append(f"failed: {asked.url}"))
+        self.page.on("response", lambda got: self.complaints.append(got.url) if got.status >= 400 else None)
+
+    def note_foreign(self, asked: Any) -> None:
+        if not asked.url.startswith((self.address, "data:", "blob:")):
+            self.complaints.append(f"asked for {asked.url}")
+
+    def open(self, path: str) -> None:
+        self.page.goto(f"{self.address}/{path}", wait_until="load")
+        if self.page.evaluate("Boolean(window.MathJax)"):
+            self.page.evaluate("MathJax.startup && MathJax.startup.promise")
+
+    def picture(self, name: str) -> None:
+        if "VICINAL_SCREENSHOTS" in os.environ:
+            folder = Path(os.environ["VICINAL_SCREENSHOTS"])
+            folder.mkdir(parents=True, exist_ok=True)
+            self.page.screenshot(path=folder / f"{name}.png")
+
+
+@pytest.fixture
+def visit(browser: Any, address: str) -> Iterator[Any]:
+    """Return a function that makes a Visit; a complaint of any of them fails the test."""
+    visits: list[Visit] = []
+
+    def make(**context: Any) -> Visit:
+        visits.append(Visit(browser, address, **context))
+        return visits[-1]
+
+    yield make
+    for one in visits:
+        one.page.close()
+    assert [complaint for one in visits for complaint in one.complaints] == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_open_without_errors(visit: Any, scheme: str) -> None:
+    one = visit(color_scheme=scheme)
+    for path in PAGES:
+        one.open(path)
+        assert one.page.title()
+        assert one.page.locator("h1").count() >= 1
+        assert one.page.evaluate("document.documentElement.dataset.theme") == scheme
+        one.picture(f"{scheme}-{path.replace('/', '-').removesuffix('.html')}")
+    background = one.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    brightness = sum(int(part) for part in background.strip("rgba()").split(",")[:3])
+    assert (brightness > 384) == (scheme == "light")
+
+
+def test_theme_switch_changes_the_page(visit: Any) -> None:
+    one = visit(color_scheme="light")
+    one.open("index.html")
+    for mode in ("dark", "light"):
+        one.page.locator("button.theme-switch-button:visible").first.click()
+        one.page.locator(f"button.theme-change-button[data-mode={mode}]:visible").first.click()
+        assert one.page.evaluate("document.documentElement.dataset.theme") == mode
+
+
+def test_formulas_are_drawn(visit: Any) -> None:
+    one = visit()
+    one.open("survey/umap.html")
+    one.page.wait_for_selector("mjx-container svg", timeout=30_000)
+    assert one.page.locator("mjx-container").count() > 20
+    assert one.page.locator("mjx-merror").count() == 0
+    one.page.locator("#equation-1-directed-membership").scroll_into_view_if_needed()
+    one.picture("formula")
+
+
+@pytest.mark.parametrize(
+    "page", ["theory", "relatives", "repulsion", "densmap", "parametric", "progressive", "index"], ids=str
+)
+def test_formulas_of_the_survey_have_no_errors(visit: Any, page: str) -> None:
+    one = visit()
+    one.open(f"survey/{page}.html")
+    one.page.wait_for_selector("mjx-container svg", timeout=30_000)
+    assert one.page.locator("mjx-merror").count() == 0
+
+
+@pytest.mark.parametrize(("query", "wanted"), [("ProgressiveUMAP", "ProgressiveUMAP"), ("perplexity", "TSNE")])
+def test_search_finds_pages(visit: Any, query: str, wanted: str) -> None:
+    one = visit()
+    one.open(f"search.html?q={query}")
+    one.page.wait_for_selector("#search-results li a", timeout=30_000)
+    results = one.page.locator("#search-results li a").all_inner_texts()
+    assert any(wanted in text for text in results)
+    one.picture(f"search-{query}")
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_pages_fit_a_phone(visit: Any, path: str) -> None:
+    one = visit(viewport=PHONE)
+    one.open(path)
+    too_wide = one.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    one.picture(f"phone-{path.replace('/', '-').removesuffix('.html')}")
+    assert too_wide <= 1
+
+
+def test_sliders_change_the_map(visit: Any) -> None:
+    """More repulsion makes the map larger; without negatives neighbors fall onto each other."""
+    one = visit()
+    one.open("survey/sliders.html")
+    run = """(epochs) => {
+        const map = document.querySelector(".slider-map").layout;
+        for (let epoch = 0; epoch < epochs; epoch++) map.runEpoch();
+        return map.measure();
+    }"""
+
+    def settle(negatives: int) -> dict[str, float]:
+        one.page.locator("input[name=negatives]").fill(str(negatives))
+        return dict(one.page.evaluate(run, 120))
+
+    usual = settle(5)
+    one.picture("sliders")
+    assert settle(30)["radius"] > 1.2 * usual["radius"]
+    assert settle(0)["attraction"] < 0.6 * usual["attraction"]
+    assert "epoch" in one.page.locator(".slider-map .status").inner_text()
+
+
+def test_interactive_page_is_embedded(visit: Any) -> None:
+    one = visit()
+    one.open("start/first_map.html")
+    frame = one.page.frame_locator("iframe.map-page")
+    frame.locator("canvas").first.wait_for(timeout=60_000)
+    one.picture("first-map")

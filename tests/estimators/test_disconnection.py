@@ -1,0 +1,171 @@
+"""Rows that share nothing with any other row: no false neighbors, a place apart, one warning."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import sparse
+
+from vicinal import UMAP, DensMAP
+from vicinal.neighbors.metrics import METRICS
+from vicinal.neighbors.unrelated import unrelated_distance
+
+ROWS, LONERS, COLUMNS = 100, 12, 40
+GROUP_COLUMNS = 15
+# umap-learn's defaults
+UMAP_LEARN = {"correlation": 2.0, "cosine": 2.0, "hellinger": 1.0, "jaccard": 1.0, "dice": 1.0}
+
+
+def rows_with_loners() -> NDArray[np.float32]:
+    """Rows that share columns with each other, then rows with a column of their own each."""
+    rng = np.random.default_rng(0)
+    X = np.zeros((ROWS + LONERS, COLUMNS), dtype=np.float32)
+    for row in X[:ROWS]:
+        row[rng.choice(GROUP_COLUMNS, 6, replace=False)] = 1.0
+    X[ROWS + np.arange(LONERS), 20 + np.arange(LONERS)] = 1.0
+    return X
+
+
+def fitted(X: Any, kind: type[UMAP] = UMAP, **options: Any) -> tuple[Any, list[str]]:
+    """Fit a map and return it with the warnings of the fit."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = kind(**{"n_epochs": 30, "random_state": 0, **options}).fit(X)
+    return model, [str(warning.message) for warning in caught]
+
+
+def assert_apart(model: Any, loners: NDArray[np.bool_]) -> None:
+    places = model.embedding_
+    assert np.isfinite(places).all()
+    np.testing.assert_array_equal(np.asarray(model.graph_.sum(axis=1)).ravel() == 0, loners)
+    np.testing.assert_array_equal(model.map_.disconnected, loners)
+    others = places[~loners]
+    gaps = np.sqrt(np.square(places[loners][:, None] - others[None]).sum(axis=2)).min(axis=1)
+    width = np.ptp(others, axis=0).max()
+    assert gaps.min() > 0.05 * width
+    assert len(np.unique(places[loners], axis=0)) == loners.sum()
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+@pytest.mark.parametrize("metric", ["cosine", "jaccard", "dice", "hellinger", "braycurtis", "sokalsneath"])
+def test_rows_that_share_nothing_have_no_neighbors(metric: str, form: str) -> None:
+    X = rows_with_loners()
+    model, messages = fitted(sparse.csr_matrix(X) if form == "sparse" else X, metric=metric)
+    assert_apart(model, np.arange(len(X)) >= ROWS)
+    assert len(messages) == 1
+    assert f"{LONERS} of {len(X)} rows are disconnected" in messages[0]
+
+
+def test_defaults_are_those_of_umap_learn() -> None:
+    signed = np.array([[1.0, -1.0]], dtype=np.float32)
+    for metric, largest in UMAP_LEARN.items():
+        distance = unrelated_distance(metric, signed)
+        assert distance is not None
+        assert np.float32(distance) <= largest
+        assert distance == pytest.approx(largest, rel=1e-5)
+    # Rows without negative numbers cannot be farther apart than 1.
+    assert unrelated_distance("cosine", np.abs(signed)) == pytest.approx(1.0, rel=1e-5)
+    for metric in set(METRICS) - set(UMAP_LEARN):
+        distance = unrelated_distance(metric, signed)
+        assert distance is None or distance == pytest.approx(1.0, rel=1e-5)
+    assert unrelated_distance(lambda x, y: 0.0, signed) is None
+
+
+def test_given_distance_replaces_the_default() -> None:
+    model, messages = fitted(rows_with_loners(), metric="cosine", disconnection_distance=2.0)
+    assert not messages
+    assert not model.map_.disconnected.any()
+
+
+def test_tied_rows_that_share_nothing_do_not_make_hubs() -> None:
+    """A row with fewer related rows than neighbors asked for is not joined to the rows with the lowest numbers."""
+    X = np.kron(np.eye(30, dtype=np.float32), np.ones((6, 2), dtype=np.float32))
+    X += np.kron(np.eye(30), np.random.default_rng(0).random((6, 2))).astype(np.float32)
+    graph = fitted(X, metric="cosine")[0].graph_.tocoo()
+    np.testing.assert_array_equal(graph.row // 6, graph.col // 6)
+
+
+def test_density_is_kept_among_the_connected_rows() -> None:
+    X = rows_with_loners()
+    model, messages = fitted(X, DensMAP, metric="cosine")
+    assert len(messages) == 1
+    assert_apart(model, np.arange(len(X)) >= ROWS)
+    assert np.isfinite(model.rad_orig_).all()
+    assert np.isfinite(model.rad_emb_).all()
+    with pytest.warns(UserWarning, match="1 of 2 new rows are disconnected"):
+        placed = model.transform(np.eye(2, COLUMNS, GROUP_COLUMNS - 1, dtype=np.float32))
+    assert np.isfinite(placed).all()
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+def test_new_rows_that_share_nothing_are_placed_apart(form: str) -> None:
+    X = rows_with_loners()
+    as_form = sparse.csr_matrix if form == "sparse" else np.asarray
+    model, _ = fitted(as_form(X), metric="jaccard")
+    new = np.zeros((3, COLUMNS), dtype=np.float32)
+    new[0, :5] = 1.0
+    new[1, 17] = new[2, 18] = 1.0
+    with pytest.warns(UserWarning, match="2 of 3 new rows are disconnected"):
+        placed = model.transform(as_form(new))
+    others = model.embedding_[:ROWS]
+    gaps = np.sqrt(np.square(placed[:, None] - others[None]).sum(axis=2)).min(axis=1)
+    width = np.ptp(others, axis=0).max()
+    assert gaps[0] < 0.3 * width
+    assert gaps[1:].min() > 0.03 * width
+    with pytest.warns(UserWarning, match="1 of 1 new rows"):
+        np.testing.assert_array_equal(model.transform(as_form(new[1:2]))[0], placed[1])
+
+
+def test_update_connects_rows_and_places_others_apart() -> None:
+    X = rows_with_loners()
+    model, _ = fitted(X, metric="jaccard")
+    friend, stranger = X[ROWS].copy(), np.zeros(COLUMNS, dtype=np.float32)
+    friend[21] = 1.0  # shares a column with the first two loners
+    stranger[18] = 1.0
+    with pytest.warns(UserWarning, match=f"{LONERS - 1} of {len(X) + 2} rows are disconnected"):
+        model.update(np.stack([friend, stranger]))
+    loners = np.arange(len(X) + 2) >= ROWS + 2
+    loners[-2] = False
+    assert_apart(model, loners)
+
+
+def test_distances_that_are_infinite_disconnect_rows() -> None:
+    rng = np.random.default_rng(0)
+    places = rng.normal(size=(60, 3))
+    D = np.sqrt(np.square(places[:, None] - places[None]).sum(axis=2))
+    D[50:, :] = D[:, 50:] = np.inf
+    np.fill_diagonal(D, 0.0)
+    model, messages = fitted(D, metric="precomputed")
+    assert len(messages) == 1
+    assert "10 of 60 rows are disconnected" in messages[0]
+    assert_apart(model, np.arange(60) >= 50)
+
+
+def test_precomputed_neighbors_are_cut_at_the_distance_of_the_metric() -> None:
+    X = rows_with_loners()
+    whole, _ = fitted(X, metric="cosine", disconnection_distance=5.0)
+    table = (whole._knn_indices, whole._knn_dists)
+    assert_apart(fitted(X, metric="cosine", precomputed_knn=table)[0], np.arange(len(X)) >= ROWS)
+
+
+def test_equal_rows_laid_out_as_one_are_disconnected_together() -> None:
+    X = np.concatenate([rows_with_loners(), rows_with_loners()[-2:]])
+    model, _ = fitted(X, metric="cosine", unique=True)
+    np.testing.assert_array_equal(model.map_.disconnected, np.arange(len(X)) >= ROWS)
+    np.testing.assert_array_equal(model.embedding_[-2:], model.embedding_[-4:-2])
+
+
+def test_connected_rows_have_the_same_map_with_and_without_disconnected_ones() -> None:
+    X = rows_with_loners()
+    with_loners, alone = fitted(X, metric="jaccard")[0], fitted(X[:ROWS], metric="jaccard")[0]
+    np.testing.assert_array_equal(with_loners.embedding_[:ROWS], alone.embedding_)
+
+
+def test_maps_without_an_outside_stay_finite() -> None:
+    model, messages = fitted(rows_with_loners(), metric="cosine", output_metric="haversine")
+    assert np.isfinite(model.embedding_).all()
+    assert len(messages) == 1

@@ -1,0 +1,44 @@
+"""A layout in parts has the bits of the whole layout."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vicinal import Layout, Schedule, find_neighbors, fit_ab, fuzzy_graph
+from vicinal.layout.forces import Forces
+from vicinal.layout.partition import LayoutPart, NegativeTable, SweepRule
+
+SCHEDULE = Schedule(n_epochs=6, sweeps=3)
+
+
+@pytest.mark.parametrize("bounds", [[0, 700], [0, 1, 260, 700]])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_components", [2, 3])
+def test_parts_equal_the_whole_layout(grouped: Any, bounds: list[int], weighted: bool, n_components: int) -> None:
+    rows = grouped(700, 6)
+    graph = fuzzy_graph(find_neighbors(rows, 10))
+    rng = np.random.default_rng(1)
+    start = rng.uniform(0, 10, size=(700, n_components)).astype(np.float32)
+    weights = rng.uniform(0.5, 2, size=700).astype(np.float32) if weighted else None
+    layout = Layout(graph, start, fit_ab(), SCHEDULE, seed=3, negative_weights=weights)
+    layout.step(4)
+    rule = SweepRule(700, n_components, Forces(fit_ab()), SCHEDULE, 3, float(graph.weights.max()))
+    parts = []
+    for first, stop in pairwise(bounds):
+        indptr = graph.indptr[first : stop + 1]
+        edges = slice(indptr[0], indptr[-1])
+        parts.append(LayoutPart.of(first, (indptr - indptr[0], graph.indices[edges], graph.weights[edges]), rule))
+    negatives = None if weights is None else NegativeTable.of(weights)
+    places = start
+    for number in range(4 * SCHEDULE.sweeps):
+        places = np.concatenate([part.sweep(places, rule, number, negatives=negatives) for part in parts])
+    np.testing.assert_array_equal(places, layout.embedding)
+
+
+def test_moving_negatives_are_refused() -> None:
+    with pytest.raises(ValueError, match="update_negatives"):
+        SweepRule(10, 2, Forces(fit_ab()), Schedule(update_negatives=True), 0, 1.0)

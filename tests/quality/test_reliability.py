@@ -1,0 +1,165 @@
+"""The parts of the reliability: preservation, null, displacement, stretch, torn edges, and their combination."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import random as random_sparse
+from scipy.stats import false_discovery_control
+
+from vicinal import find_neighbors, fuzzy_graph
+from vicinal.graph.graph import Graph
+from vicinal.neighbors.table import Neighbors
+from vicinal.neighbors.training_data import TrainingDistances, TrainingRows
+from vicinal.quality.displacement import local_spread, smoothed
+from vicinal.quality.null import DUBIOUS, TRUSTWORTHY, UNDECIDED, adjusted, compare_with_null, shuffled_data
+from vicinal.quality.preservation import measure_preservation
+from vicinal.quality.stretch import measure_stretch, measure_tears
+
+N, K = 200, 5
+
+
+@pytest.fixture(scope="module")
+def places() -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(N, 2)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def rows(places: np.ndarray) -> np.ndarray:
+    noise = np.random.default_rng(1).normal(size=(N, 3)).astype(np.float32)
+    return np.concatenate([places, 0.8 * noise], axis=1)
+
+
+def test_preservation_equals_counting_ranks(rows: np.ndarray, places: np.ndarray) -> None:
+    table = find_neighbors(rows, K + 1)
+    kept = measure_preservation(table, places, K)
+    distance = np.linalg.norm(places[:, None].astype(np.float64) - places, axis=2)
+    rank = distance.argsort(axis=1).argsort(axis=1)
+    true = np.take_along_axis(rank, table.index[:, 1:].astype(np.int64), axis=1)
+    assert kept.within == N // 5
+    assert np.allclose(kept.near, (true <= K).mean(axis=1))
+    assert np.allclose(kept.wide, (true <= kept.within).mean(axis=1))
+    assert 0 < kept.near.mean() < kept.wide.mean() < 1
+
+
+def test_preservation_is_one_for_the_data_itself(places: np.ndarray) -> None:
+    kept = measure_preservation(find_neighbors(places, K + 1), places, K)
+    assert (kept.near == 1).all()
+    assert (kept.wide == 1).all()
+
+
+def test_preservation_of_rows_without_neighbors_is_unknown(places: np.ndarray) -> None:
+    table = find_neighbors(places, K + 1)
+    index, distance = table.index.copy(), table.distance.copy()
+    index[3, 1:], distance[3, 1:] = -1, np.inf
+    kept = measure_preservation(Neighbors(index, distance), places, K)
+    assert np.isnan(kept.near[3])
+    assert np.isnan(kept.wide[3])
+    assert np.isfinite(np.delete(kept.near, 3)).all()
+
+
+def test_preservation_of_many_components_is_that_of_few(places: np.ndarray) -> None:
+    table = find_neighbors(places, K + 1)
+    wide = np.concatenate([places, np.zeros((N, 10), np.float32)], axis=1)
+    assert np.allclose(
+        measure_preservation(table, wide, K).near_radius, measure_preservation(table, places, K).near_radius
+    )
+
+
+def test_adjusted_p_values_equal_scipy() -> None:
+    p = np.random.default_rng(0).uniform(size=500) ** 2
+    assert np.allclose(adjusted(p), false_discovery_control(p))
+
+
+def test_rows_above_the_null_are_trustworthy_and_rows_below_are_dubious() -> None:
+    null = np.random.default_rng(0).normal(0.5, 0.05, size=2000)
+    score = np.concatenate([np.full(50, 0.9), np.full(50, 0.1), [0.5, np.nan]])
+    found = compare_with_null(score, null)
+    assert (found.label[:50] == TRUSTWORTHY).all()
+    assert (found.label[50:100] == DUBIOUS).all()
+    assert (found.label[100:] == UNDECIDED).all()
+    assert np.isnan(found.p_value[101])
+    assert found.p_value[0] == pytest.approx(1 / 2001)
+
+
+def test_scores_of_the_null_itself_are_hardly_ever_called() -> None:
+    rng = np.random.default_rng(0)
+    found = compare_with_null(rng.uniform(size=2000), rng.uniform(size=2000))
+    assert (found.label != UNDECIDED).mean() < 0.01
+
+
+def test_shuffled_columns_keep_their_values_and_lose_their_correlation() -> None:
+    column = np.random.default_rng(0).normal(size=(500, 1)).astype(np.float32)
+    rows = np.concatenate([column, 2 * column], axis=1)
+    shuffled = shuffled_data(TrainingRows(rows), 0).rows
+    assert np.array_equal(np.sort(shuffled, axis=0), np.sort(rows, axis=0))
+    assert abs(np.corrcoef(shuffled.T)[0, 1]) < 0.2
+    assert np.array_equal(rows[:, 1], 2 * rows[:, 0])  # the data are not changed
+
+
+def test_shuffled_sparse_columns_keep_their_values() -> None:
+    rows = random_sparse(100, 20, density=0.2, format="csr", dtype=np.float32, random_state=0)
+    shuffled = shuffled_data(TrainingRows(rows), 0).rows
+    assert shuffled.nnz == rows.nnz
+    assert (shuffled != rows).nnz > 0
+    assert np.array_equal(np.sort(shuffled.toarray(), axis=0), np.sort(rows.toarray(), axis=0))
+
+
+def test_shuffled_distances_are_distances() -> None:
+    matrix = np.abs(np.random.default_rng(0).normal(size=(30, 30))).astype(np.float32)
+    matrix += matrix.T
+    np.fill_diagonal(matrix, 0)
+    shuffled = shuffled_data(TrainingDistances(matrix), 0).rows
+    assert np.array_equal(shuffled, shuffled.T)
+    assert not shuffled.diagonal().any()
+    assert np.array_equal(np.sort(shuffled, axis=None), np.sort(matrix, axis=None))
+
+
+def test_spread_ignores_rotation_and_translation_of_the_map(places: np.ndarray) -> None:
+    turn = np.array([[0.0, 1.0], [-1.0, 0.0]], dtype=np.float32)
+    assert local_spread(places, [places @ turn + 7, places * [-1, 1]]).max() < 1e-5
+
+
+def test_spread_is_the_distance_that_a_row_moves(places: np.ndarray) -> None:
+    moved = places.copy()
+    moved[5] += [3, 4]
+    spread = local_spread(places, [moved, places])
+    assert spread[5] == pytest.approx(5 / np.sqrt(2), rel=1e-5)
+    assert spread.argmax() == 5
+
+
+def test_spread_of_equal_places_is_zero() -> None:
+    places = np.zeros((40, 2), dtype=np.float32)
+    assert not local_spread(places, [places]).any()
+
+
+def test_smoothing_keeps_a_constant_spread(places: np.ndarray) -> None:
+    graph = fuzzy_graph(find_neighbors(places, K + 1))
+    assert np.allclose(smoothed(np.full(N, 0.3), graph), 0.3)
+    assert np.allclose(smoothed(np.full(N, 0.3), Graph.without_edges(N)), 0.3)
+
+
+def test_stretch_of_a_map_at_half_the_scale(places: np.ndarray) -> None:
+    halved = places.copy()
+    halved[: N // 2] = 0.5 * halved[: N // 2] - 50
+    data = places.copy()
+    data[: N // 2] -= 100
+    table = find_neighbors(data, K + 1)
+    stretch = measure_stretch(table, measure_preservation(table, halved, K))
+    assert np.median(stretch[N // 2 :]) - np.median(stretch[: N // 2]) == pytest.approx(1.0, abs=0.1)
+
+
+def test_torn_edges_are_the_heavy_edges_to_the_other_side(places: np.ndarray) -> None:
+    graph = fuzzy_graph(find_neighbors(places, K + 1))
+    torn_map = places.copy()
+    torn_map[7] += 100
+    kept = measure_preservation(find_neighbors(places, K + 1), torn_map, K)
+    share, edges = measure_tears(graph, torn_map, np.minimum(kept.wide_radius, 10.0))
+    assert share[7] == pytest.approx(1.0)
+    assert len(edges)
+    assert ((edges.head == 7) | (edges.tail == 7)).all()
+    assert (edges.length > 1).all()
+    assert (np.diff(edges.weight * edges.length) <= 0).all()
+    whole, none = measure_tears(graph, places, np.full(N, 100.0))
+    assert not whole.any()
+    assert len(none) == 0
