@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vicinal.backends import cpu
+from vicinal.backends import cpu, say_fallback
 from vicinal.graph.graph import Graph
 from vicinal.neighbors.table import Neighbors
 
@@ -44,6 +44,8 @@ def entropic_graph(
     1.0
     """
     _check_perplexity(perplexity)
+    if neighbors.place is not None:
+        say_fallback("the entropic graph and the layout on it", "a GPU has neither")
     conditional, sigma = cpu.perplexity_conditionals(
         neighbors.index, neighbors.distance, float(perplexity), False, n_jobs
     )
