@@ -33,8 +33,9 @@ $(VENV)/.demo: $(VENV)/bin/python $(SOURCES)
 demo: $(VENV)/.demo
 	$(BIN)/vicinal demo --out out
 
+# Two processes at a time; the tests of a file stay together.
 test: setup browser
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 # The site in out/docs, without a network: gallery and notebooks are executed, tests measure the errors of the
 # equations, warnings are errors. docs-quick, in out/docs-quick, executes no gallery and no notebook.

@@ -19,6 +19,7 @@ class Stub:
     """A minimal estimator, for tests of how the command line handles its behaviour."""
 
     raised: BaseException | None = None
+    reliability_ = None
 
     def __init__(self, n_components: int = 2, random_state: Any = None, n_jobs: int = -1) -> None:
         self.stage_times_ = {"neighbors": 0.5, "layout": 1.5}

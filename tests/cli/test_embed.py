@@ -52,7 +52,7 @@ def test_embed_writes_map_picture_and_report(run: Run) -> None:
     assert "trustworthiness" in out
     assert "ignoring 2 other column(s)" in out
     frame = pl.read_csv("map.csv")
-    assert frame.columns == ["x", "y", "label"]
+    assert frame.columns == ["x", "y", "label", "reliability", "trust"]
     assert frame["label"].to_list() == labels.tolist()
     assert Path("map.png").read_bytes().startswith(b"\x89PNG")
     report = json.loads(Path("map.json").read_text())
@@ -108,7 +108,7 @@ def test_embed_accepts_any_parameter_and_writes_a_page(run: Run) -> None:
     parameters = json.loads(Path("r.json").read_text())["parameters"]
     assert parameters.items() >= {"spread": 2, "init": "random", "update_negatives": True}.items()
     written = pl.read_csv("map.csv")
-    assert written.columns == ["name", "note", "d", "x", "y"]
+    assert written.columns == ["name", "note", "d", "x", "y", "reliability", "trust"]
     page = Path("map.html").read_text()
     meta = json.loads(re.search(r'id="vicinal-meta">(.*?)</script>', page)[1])  # type: ignore[index]
     # the features travel too

@@ -75,7 +75,13 @@ PARAMETERS: dict[str, Any] = {
     "disconnection_distance": None,
     "precomputed_knn": (None, None, None),
 }
-OWN_PARAMETERS = {"callback": None, "update_negatives": False, "compute_loss": False, "memory_limit": None}
+OWN_PARAMETERS = {
+    "callback": None,
+    "update_negatives": False,
+    "compute_loss": False,
+    "memory_limit": None,
+    "device": None,
+}
 
 
 @parametrize_with_checks(

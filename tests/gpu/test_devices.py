@@ -181,4 +181,6 @@ def test_too_many_rows_for_a_device_are_refused_with_what_would_fit(
 def test_fallback_is_said_in_the_log(place: Any, rows: Rows, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", logger="vicinal"):
         find_neighbors(rows, 5, metric="canberra", device="cuda")
+        vicinal.entropic_graph(find_neighbors(rows, 7, device="cuda"), 2.0)
     assert "the neighbor search: done on the CPU" in caplog.text
+    assert "the entropic graph and the layout on it: done on the CPU" in caplog.text

@@ -76,7 +76,9 @@ def test_known_rows_are_recognized_by_content(rows: Rows) -> None:
 
 
 def test_coordinates_are_dense_rows_without_missing_values(rows: Rows) -> None:
-    assert TrainingRows(rows).coordinates is rows
+    coordinates = TrainingRows(rows).coordinates
+    assert coordinates is not None
+    assert coordinates.rows is rows
     assert TrainingRows(rows, "nan_euclidean").coordinates is None
     assert TrainingRows(as_rows(sparse.csr_matrix(rows))).coordinates is None
     assert TrainingDistances(distances(rows, rows)).coordinates is None

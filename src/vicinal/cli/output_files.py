@@ -53,7 +53,8 @@ class OutputFiles:
             judged = metadata.with_reliability(result.reliability)
             if self.output is not None:
                 path = self.output if is_stdout(self.output) else staged.path_for(self.output)
-                write_map(path, result.embedding, metadata.labels, judged.columns)
+                measured = {name: judged.columns[name] for name in judged.columns if name not in metadata.columns}
+                write_map(path, result.embedding, metadata.labels, metadata.columns, measured)
             if self.png is not None:
                 write_picture(staged.path_for(self.png), result.embedding, metadata.labels, None, metadata.values)
             if self.html is not None:

@@ -54,8 +54,9 @@ def write_map(
     embedding: NDArray[np.float32],
     labels: NDArray[Any] | None,
     columns: Mapping[str, NDArray[Any]] | None = None,
+    measured: Mapping[str, NDArray[Any]] | None = None,
 ) -> None:
-    """Write a map as .npy, .csv or .parquet; the tables also contain the labels and extra columns."""
+    """Write a map as .npy, .csv or .parquet; the tables also contain labels, extra columns and what was measured."""
     import numpy as np
     import polars as pl
 
@@ -68,6 +69,7 @@ def write_map(
     frame = pl.DataFrame({name: values.tolist() for name, values in (columns or {}).items()} | coordinates)
     if labels is not None:
         frame = frame.with_columns(pl.Series("label", labels.tolist()))
+    frame = frame.with_columns(pl.Series(name, values.tolist()) for name, values in (measured or {}).items())
     if is_stdout(path):
         sys.stdout.write(frame.write_csv())
     elif path.suffix.lower() == ".csv":

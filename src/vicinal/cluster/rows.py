@@ -37,6 +37,10 @@ class DaskRows:
         return self.array
 
     @property
+    def shape(self) -> tuple[int, int]:
+        return self.n, self.d
+
+    @property
     def n(self) -> int:
         return int(self.array.shape[0])
 

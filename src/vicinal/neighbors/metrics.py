@@ -104,7 +104,8 @@ def _with_values(X: Rows, values: NDArray[Any]) -> Rows:
 def _scale_columns(X: Rows, factor: NDArray[np.float64]) -> Rows:
     if is_sparse(X):
         return _with_values(X, X.data * factor[X.indices])
-    return np.ascontiguousarray(X * factor, dtype=np.float32)
+    # computed in double precision, block by block: a product X * factor would be a second, larger copy
+    return np.multiply(X, factor, out=np.empty(X.shape, dtype=np.float32), casting="same_kind")
 
 
 def _standardize(X: Rows, kwds: Keywords) -> Rows:
