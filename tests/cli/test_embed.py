@@ -112,7 +112,7 @@ def test_embed_accepts_any_parameter_and_writes_a_page(run: Run) -> None:
     page = Path("map.html").read_text()
     meta = json.loads(re.search(r'id="vicinal-meta">(.*?)</script>', page)[1])  # type: ignore[index]
     # the features travel too
-    assert [one["name"] for one in meta["columns"]] == ["note", "d", "a", "b", "c"]
+    assert [one["name"] for one in meta["columns"]] == ["reliability", "note", "d", "trust", "a", "b", "c"]
     assert 'id="vicinal-ids"' in page
 
 

@@ -257,7 +257,11 @@ def test_interrupt_while_the_file_is_created_leaves_nothing(tmp_path: Path, monk
 
     (tmp_path / "map").write_bytes(b"old")
     monkeypatch.setattr(atomic.fcntl, "flock", lock)
-    with pytest.raises(KeyboardInterrupt), atomic_write(tmp_path / "map") as file:
-        file.write(b"new")
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), atomic_write(tmp_path / "map") as file:
+            file.write(b"new")
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert [one.name for one in tmp_path.iterdir()] == ["map"]
     assert (tmp_path / "map").read_bytes() == b"old"
