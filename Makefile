@@ -33,9 +33,10 @@ $(VENV)/.demo: $(VENV)/bin/python $(SOURCES)
 demo: $(VENV)/.demo
 	$(BIN)/vicinal demo --out out
 
-# Two processes at a time; the tests of a file stay together.
+# Tests run in two processes; those of a file stay together.
+TWO_PROCESSES := --numprocesses 2 --dist loadfile
 test: setup browser
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest $(TWO_PROCESSES)
 
 # The site in out/docs, without a network: gallery and notebooks are executed, tests measure the errors of the
 # equations, warnings are errors. docs-quick, in out/docs-quick, executes no gallery and no notebook.
@@ -95,7 +96,7 @@ sanitize: setup
 	rm -f $(SANITIZED)/site/vicinal/backends/_core*.so && cp $(SANITIZED)/build/_core*.so $(SANITIZED)/site/vicinal/backends/
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
 	    ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=$(SANITIZED)/site VICINAL_SANITIZED=1 \
-	    $(BIN)/python -m pytest -p no:cacheprovider $(SANITIZED_TESTS)
+	    $(BIN)/python -m pytest -p no:cacheprovider $(TWO_PROCESSES) $(SANITIZED_TESTS)
 
 # The C++ tests on optimized code that checks the bounds of its containers: what the optimizer makes of the hot paths.
 # Then the golden maps of the core.
