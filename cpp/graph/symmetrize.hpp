@@ -15,25 +15,18 @@ struct OwnedCsr {
     std::vector<float> weights;
 };
 
-// The edges of consecutive rows from both directions: `from` lists the edges of each row, `to` those that lead to it,
-// both with ascending indices. The same edges as a Symmetrizer finds in a table of all rows.
-template <class Combine>
-OwnedCsr join_directions(const Csr& from, const Csr& to, const Combine& combine, ThreadTeam& team) {
+// The rows of a graph: merge(i, emit) calls emit(j, w) for every edge of row i, once to count and once to store them.
+template <class Merge>
+OwnedCsr collect_rows(Size rows, const Merge& merge, ThreadTeam& team) {
     OwnedCsr out;
-    out.indptr.assign(static_cast<std::size_t>(from.rows + 1), 0);
-    const auto merge = [&](Size i, const auto& emit) {
-        std::vector<DirectedEdge> x, y;
-        for (Size e = from.indptr[i]; e < from.indptr[i + 1]; ++e) x.push_back({from.indices[e], from.weights[e]});
-        for (Size e = to.indptr[i]; e < to.indptr[i + 1]; ++e) y.push_back({to.indices[e], to.weights[e]});
-        merge_directions(x.data(), x.data() + x.size(), y.data(), y.data() + y.size(), combine, emit);
-    };
-    team.parallel_for(from.rows, 1024, [&](Size begin, Size end, int) {
+    out.indptr.assign(static_cast<std::size_t>(rows + 1), 0);
+    team.parallel_for(rows, 1024, [&](Size begin, Size end, int) {
         for (Size i = begin; i < end; ++i) merge(i, [&](Index, float) { ++out.indptr[i + 1]; });
     });
-    for (Size i = 0; i < from.rows; ++i) out.indptr[i + 1] += out.indptr[i];
-    out.indices.resize(static_cast<std::size_t>(out.indptr[from.rows]));
+    for (Size i = 0; i < rows; ++i) out.indptr[i + 1] += out.indptr[i];
+    out.indices.resize(static_cast<std::size_t>(out.indptr[rows]));
     out.weights.resize(out.indices.size());
-    team.parallel_for(from.rows, 1024, [&](Size begin, Size end, int) {
+    team.parallel_for(rows, 1024, [&](Size begin, Size end, int) {
         for (Size i = begin; i < end; ++i) {
             Size at = out.indptr[i];
             merge(i, [&](Index j, float w) {
@@ -45,6 +38,19 @@ OwnedCsr join_directions(const Csr& from, const Csr& to, const Combine& combine,
     return out;
 }
 
+// The edges of consecutive rows from both directions: `from` lists the edges of each row, `to` those that lead to it,
+// both with ascending indices. The same edges as a Symmetrizer finds in a table of all rows.
+template <class Combine>
+OwnedCsr join_directions(const Csr& from, const Csr& to, const Combine& combine, ThreadTeam& team) {
+    const auto merge = [&](Size i, const auto& emit) {
+        std::vector<DirectedEdge> x, y;
+        for (Size e = from.indptr[i]; e < from.indptr[i + 1]; ++e) x.push_back({from.indices[e], from.weights[e]});
+        for (Size e = to.indptr[i]; e < to.indptr[i + 1]; ++e) y.push_back({to.indices[e], to.weights[e]});
+        merge_directions(x.data(), x.data() + x.size(), y.data(), y.data() + y.size(), combine, emit);
+    };
+    return collect_rows(from.rows, merge, team);
+}
+
 template <class Combine>
 class Symmetrizer {
   public:
@@ -54,25 +60,8 @@ class Symmetrizer {
     OwnedCsr run(ThreadTeam& team) {
         sort_rows(team);
         transpose();
-        OwnedCsr out;
-        const auto n = static_cast<std::size_t>(table_.rows);
-        out.indptr.assign(n + 1, 0);
-        team.parallel_for(table_.rows, 1024, [&](Size begin, Size end, int) {
-            for (Size i = begin; i < end; ++i) merge(i, [&](Index, float) { ++out.indptr[i + 1]; });
-        });
-        for (std::size_t i = 0; i < n; ++i) out.indptr[i + 1] += out.indptr[i];
-        out.indices.resize(static_cast<std::size_t>(out.indptr[n]));
-        out.weights.resize(static_cast<std::size_t>(out.indptr[n]));
-        team.parallel_for(table_.rows, 1024, [&](Size begin, Size end, int) {
-            for (Size i = begin; i < end; ++i) {
-                Size at = out.indptr[i];
-                merge(i, [&](Index j, float w) {
-                    out.indices[at] = j;
-                    out.weights[at++] = w;
-                });
-            }
-        });
-        return out;
+        const auto merge_row = [&](Size i, const auto& emit) { merge(i, emit); };
+        return collect_rows(table_.rows, merge_row, team);
     }
 
   private:
