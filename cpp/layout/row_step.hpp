@@ -2,6 +2,7 @@
 // blocks of layout_sweep.hpp, whose lanes are rows, and by the threads of a GPU (cuda/layout.cu).
 #pragma once
 
+#include "base/atomic_add.hpp"
 #include "base/rng.hpp"
 #include "layout/force.hpp"
 #include "layout/layout_task.hpp"
@@ -10,14 +11,6 @@
 #include <algorithm>
 
 namespace vicinal::VICINAL_LEVEL {
-
-VICINAL_INLINE void add_atomically(std::int64_t* to, std::int64_t amount) {
-#if defined(__CUDACC_RTC__)
-    atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(amount));
-#else
-    __atomic_fetch_add(to, amount, __ATOMIC_RELAXED);
-#endif
-}
 
 // Negatives whose points are requested together. A processor that executes out of order does not need that.
 #if defined(VICINAL_ONE_LANE)

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from vicinal.backends.cuda import graph
 from vicinal.backends.cuda.device import Device, DeviceArray, require_room
+from vicinal.backends.cuda.full_layout import FullLayout, Transforms
 from vicinal.backends.cuda.layout import LayoutOptions, SampledLayout
+from vicinal.backends.cuda.losses import PairQuantity, PairSums
 from vicinal.backends.cuda.neighbors import DenseRows, hash_rows, ranks_on_device
 from vicinal.backends.cuda.spectral import Maps, component_eigenmaps, solves_on_device
 
@@ -29,6 +31,7 @@ class CudaBackend:
     device: Device
 
     LayoutOptions = LayoutOptions
+    PairQuantity = PairQuantity
     ranks_on_device = staticmethod(ranks_on_device)
     solves_on_device = staticmethod(solves_on_device)
 
@@ -56,6 +59,12 @@ class CudaBackend:
         with self.device.active():
             return graph.memberships(self.device, index, distance, rho, sigma, bipartite)
 
+    def perplexity_conditionals(
+        self, index: DeviceArray, distance: DeviceArray, perplexity: float, bipartite: bool, n_jobs: int
+    ) -> tuple[DeviceArray, DeviceArray]:
+        with self.device.active():
+            return graph.perplexity_conditionals(self.device, index, distance, perplexity, bipartite)
+
     def symmetrize(
         self, index: DeviceArray, membership: DeviceArray, mix: float, n_jobs: int
     ) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
@@ -82,6 +91,20 @@ class CudaBackend:
     ) -> SampledLayout:
         with self.device.active():
             return SampledLayout(self.device, indptr, indices, weights, embedding, reference, row_key, options)
+
+    def FullLayout(
+        self, indptr: Any, indices: Any, weights: Any, embedding: Any, reference: Any, dof: float
+    ) -> FullLayout:
+        with self.device.active():
+            return FullLayout(self.device, (indptr, indices, weights), embedding, reference, dof)
+
+    def transforms(self) -> Transforms:
+        """Return the Fourier transforms of the device."""
+        return Transforms(self.device)
+
+    def PairSums(self, embedding: Any, weight: Any) -> PairSums:
+        with self.device.active():
+            return PairSums(self.device, embedding, weight)
 
     def component_eigenmaps(
         self, indptr: DeviceArray, indices: DeviceArray, weights: DeviceArray, n_components: int, seed: int, n_jobs: int

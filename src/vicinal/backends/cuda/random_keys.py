@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-LAYOUT_STREAM, PHASE_STREAM, SPECTRAL_STREAM = 0, 1, 7  # enum class Stream
+LAYOUT_STREAM, PHASE_STREAM, PAIRS_STREAM, SPECTRAL_STREAM = 0, 1, 6, 7  # enum class Stream
 _MASK = 2**64 - 1
 
 
