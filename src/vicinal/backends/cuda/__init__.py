@@ -18,6 +18,7 @@ from vicinal.backends.cuda.full_layout import FullLayout, Transforms
 from vicinal.backends.cuda.layout import LayoutOptions, SampledLayout
 from vicinal.backends.cuda.losses import PairQuantity, PairSums
 from vicinal.backends.cuda.neighbors import DenseRows, hash_rows, ranks_on_device
+from vicinal.backends.cuda.principal import principal_scores
 from vicinal.backends.cuda.spectral import Maps, component_eigenmaps, solves_on_device
 
 
@@ -111,6 +112,11 @@ class CudaBackend:
     ) -> Maps:
         with self.device.active():
             return component_eigenmaps(self.device, (indptr, indices, weights), n_components, seed, n_jobs)
+
+    def principal_scores(self, rows: DeviceArray, n_components: int) -> NDArray[np.float64]:
+        """Return coordinates along the leading principal axes, on the host."""
+        with self.device.active():
+            return principal_scores(self.device, rows, n_components)
 
     def require_room(self, n: int, d: int) -> None:
         """Raise MemoryError, naming what would fit, if the rows of a fit do not fit into the memory of the device."""
