@@ -17,6 +17,7 @@ SHAPE = (
     ("VICINAL_NEGATIVES", "5"),
     ("VICINAL_MOVING", "1"),
     ("VICINAL_WEIGHTED", "1"),
+    ("VICINAL_SLICES", "4"),
 )
 # Spaces that use all functions of base/one_lane.hpp.
 CHOSEN = ("euclidean", "mahalanobis", "correlation", "haversine", "hyperboloid")
