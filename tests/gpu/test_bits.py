@@ -13,6 +13,8 @@ import vicinal
 from vicinal import Graph, Layout, Neighbors, Schedule, find_neighbors, fit_ab, fuzzy_graph
 from vicinal.backends import backend_of, cpu
 from vicinal.backends.cuda import layout as cuda_layout
+from vicinal.graph.fuzzy import bipartite_graph
+from vicinal.initialize.medoid import neighbor_medoid
 from vicinal.layout.forces import Forces
 from vicinal.layout.kernel import Kernel
 from vicinal.layout.output_space import output_space
@@ -175,6 +177,30 @@ def test_placement_has_the_bits_of_the_cpu(place: Any, rows: Rows) -> None:
         layout.step(10)
         maps.append(layout.embedding)
     assert same_bits(*maps)
+
+
+@pytest.mark.parametrize("n_components", [1, 2, 3])
+def test_medoids_have_the_bits_of_the_cpu(place: Any, rows: Rows, n_components: int) -> None:
+    rng = np.random.default_rng(4)
+    reference = rng.normal(size=(len(rows), n_components)).astype(np.float32)
+    distance = np.sort(rng.uniform(0, 3, (50, 9)), axis=1).astype(np.float32)
+    index = np.stack([rng.choice(len(rows), 9, replace=False) for _ in range(50)]).astype(np.int32)
+    table = Neighbors(index, distance).within(2.5)
+    table = Neighbors(np.where(np.arange(50)[:, None] == 7, -1, table.index), table.distance)  # a row without neighbors
+    here, there = (bipartite_graph(table.on(where), len(rows)) for where in (None, place))
+    assert there.place is place
+    for part in ("indptr", "indices", "weights", "rho", "sigma"):
+        assert same_bits(getattr(here, part), getattr(there, part)), part
+    assert same_bits(neighbor_medoid(here, reference), neighbor_medoid(there, reference))
+
+
+def test_changed_weights_stay_where_the_graph_is(place: Any, rows: Rows) -> None:
+    graph = fuzzy_graph(find_neighbors(rows, 8))
+    weight = np.linspace(0.5, 2.0, len(rows))
+    for change in (Graph.relative, lambda graph: graph.weighing_tails(weight)):
+        there = change(graph.on(place))
+        assert there.place is place
+        assert same_bits(there.weights, change(graph).weights)
 
 
 def test_placing_all_points_restarts_the_layout_there(place: Any, rows: Rows) -> None:

@@ -25,6 +25,7 @@ LAYOUTS = [*[("UmapForce", SPACES[name], 2) for name in CHOSEN], ("UmapForce", S
 VARIANTS = [
     ("graph", ()),
     ("spectral", ()),
+    ("medoid", ()),
     *[("neighbors", (("VICINAL_RANK", rank),)) for rank in sorted({rule.rank for rule in RULES.values()})],
     *[
         ("layout", (("VICINAL_FORCE", force), ("VICINAL_SPACE", space), ("VICINAL_DIM", str(dim)), *SHAPE))

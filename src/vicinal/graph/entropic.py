@@ -61,7 +61,8 @@ def entropic_bipartite_graph(
     """Build the graph from new rows to their nearest known rows (eq. 18); the weights of a row sum to 1."""
     _check_perplexity(perplexity)
     weights, sigma = cpu.perplexity_conditionals(neighbors.index, neighbors.distance, float(perplexity), True, n_jobs)
-    return Graph.to_known_rows(neighbors, weights, n_tails, np.zeros(neighbors.n, dtype=np.float32), sigma)
+    rho = np.zeros(neighbors.n, dtype=np.float32)
+    return Graph.to_known_rows(neighbors.on(None), weights, n_tails, rho, sigma)
 
 
 def _check_perplexity(perplexity: float) -> None:

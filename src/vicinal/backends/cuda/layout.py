@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends import cpu
-from vicinal.backends.cuda.device import NULL, Defines, Device, DeviceArray, Kernel, launch, launch_warps
+from vicinal.backends.cuda.device import NULL, Defines, Device, DeviceArray, launch, launch_warps
+from vicinal.backends.cuda.graph import edge_heads
 from vicinal.backends.cuda.random_keys import LAYOUT_STREAM, PHASE_STREAM, stream_key, stream_keys
 
 # Sizes of cpp/cuda/layout.cu: rows per slice of edges, the most edges of such a row, and the number of edges to a
@@ -89,10 +90,11 @@ class SortedEdges:
         row_key: DeviceArray | None,
         options: LayoutOptions,
         heaviest: float,
+        defines: Defines,
     ) -> None:
         xp = device.xp
         indptr, tails, weights = graph
-        self._device = device
+        self._device, self._defines = device, defines
         self.n_heads, n_edges = int(indptr.shape[0]) - 1, int(tails.shape[0])
         degree = xp.diff(indptr)
         self.head_of = xp.argsort(-degree, kind="stable").astype(np.int32)
@@ -105,33 +107,31 @@ class SortedEdges:
         stored = max(int(self.begin[-1]), 1)
         self.tails, self.clock = xp.zeros(stored, np.int32), xp.zeros((stored, 2), np.uint32)
 
-        head, phase = xp.empty(n_edges, np.int32), xp.empty(n_edges, np.uint32)
-        launch(device.kernel("layout", "edge_heads"), self.n_heads, (indptr, np.int64(self.n_heads), head))
+        head, phase = edge_heads(device, indptr, n_edges), xp.empty(n_edges, np.uint32)
         key = np.uint64(stream_key(options.seed, PHASE_STREAM))
         names = NULL if row_key is None else row_key
-        arguments: tuple[Any, ...] = head, tails, NULL, names, key, np.int64(n_edges), phase
-        launch(device.kernel("layout", "edge_phases"), n_edges, arguments)
+        self._launch("edge_phases", n_edges, (head, tails, names, key, np.int64(n_edges), phase))
         slot = xp.empty(self.n_heads, np.int32)
         slot[self.head_of] = xp.arange(self.n_heads, dtype=np.int32)
         rates = np.float32(heaviest), np.float64(options.firings_per_sweep)
-        arguments = indptr, head, tails, weights, phase, slot, self.begin, np.int64(self.n_long), *rates
-        arguments = *arguments, np.int64(n_edges), self.tails, self.clock
-        launch(device.kernel("layout", "place_edges"), n_edges, arguments)
+        arguments: tuple[Any, ...] = indptr, head, tails, weights, phase, slot, self.begin, np.int64(self.n_long)
+        self._launch("place_edges", n_edges, (*arguments, *rates, np.int64(n_edges), self.tails, self.clock))
         if self.n_long:
             edges = self._long_edges(head, tails, phase, slot)
             arguments = edges, tails, weights, phase, *rates, np.int64(len(edges)), self.tails, self.clock
-            launch(device.kernel("layout", "place_long_edges"), len(edges), arguments)
+            self._launch("place_long_edges", len(edges), arguments)
 
-    def _long_edges(
-        self, head: DeviceArray, tails: DeviceArray, phase: DeviceArray, slot: DeviceArray
-    ) -> DeviceArray:
+    def _launch(self, name: str, n: int, arguments: tuple[Any, ...]) -> None:
+        launch(self._device.kernel("layout", name, self._defines), n, arguments)
+
+    def _long_edges(self, head: DeviceArray, tails: DeviceArray, phase: DeviceArray, slot: DeviceArray) -> DeviceArray:
         """Return the edges of long rows in their order: row by row, then by a hash of the phase, then by tail."""
         xp = self._device.xp
         edges = xp.flatnonzero((slot < self.n_long)[head]).astype(np.int64)
         edges = edges[xp.argsort(tails[edges], kind="stable")]
         keys = xp.empty(len(edges), np.uint64)
         arguments = head, phase, slot, edges, np.int64(len(edges)), keys
-        launch(self._device.kernel("layout", "order_keys"), len(edges), arguments)
+        self._launch("order_keys", len(edges), arguments)
         return edges[xp.argsort(keys, kind="stable")]
 
     @property
@@ -148,8 +148,7 @@ class SortedEdges:
     def pin(self, fixed: DeviceArray) -> None:
         """Make the edges of fixed rows never fire."""
         rows = self.begin, np.int64(self.n_long), self.degree, self.head_of
-        arguments = *rows, fixed, np.int64(self.n_heads), self.clock
-        launch(self._device.kernel("layout", "pin_rows"), self.n_heads, arguments)
+        self._launch("pin_rows", self.n_heads, (*rows, fixed, np.int64(self.n_heads), self.clock))
 
 
 class SampledLayout:
@@ -183,12 +182,11 @@ class SampledLayout:
         self._moves = device.xp.zeros(self._n * self._dim, np.int64) if options.update_negatives else None
         if not int(graph[0].shape[0]) - 1 == self._n:
             raise ValueError("graph and embedding differ in their rows")
-        self._edges = SortedEdges(device, graph, self._row_key, options, self._heaviest(graph[2]))
+        # All kernels of a layout are compiled together.
+        self._defines = options.defines(self._n, self._dim, weighted=False)
+        self._edges = SortedEdges(device, graph, self._row_key, options, self._heaviest(graph[2]), self._defines)
         self._values = device.asarray(options.space_values)
-        self._kernel = self._compiled(weighted=False)
-
-    def _compiled(self, *, weighted: bool) -> Kernel:
-        return self.device.kernel("layout", "layout_sweep", self.options.defines(self._n, self._dim, weighted))
+        self._kernel = device.kernel("layout", "layout_sweep", self._defines)
 
     def _heaviest(self, weights: DeviceArray) -> float:
         """Return the weight of the edge that fires most; with a reference, weights are probabilities as they are."""
@@ -228,7 +226,7 @@ class SampledLayout:
     def _add_negative_moves(self) -> None:
         fixed = NULL if self._fixed is None else self._fixed
         arguments = self._moves, fixed, np.int64(self._n), np.int32(self._dim), self._next
-        launch(self.device.kernel("layout", "add_negative_moves"), self._n * self._dim, arguments)
+        launch(self.device.kernel("layout", "add_negative_moves", self._defines), self._n * self._dim, arguments)
 
     def pin(self, fixed: NDArray[np.bool_]) -> None:
         """Keep marked rows where they are."""
@@ -241,7 +239,8 @@ class SampledLayout:
         keep, alias = cpu.alias_table(np.ascontiguousarray(weights, dtype=np.float32))
         with self.device.active():
             self._negatives = self.device.asarray(keep), self.device.asarray(alias)
-        self._kernel = self._compiled(weighted=True)
+        defines = self.options.defines(self._n, self._dim, weighted=True)
+        self._kernel = self.device.kernel("layout", "layout_sweep", defines)
 
     def place(self, places: NDArray[np.float32]) -> None:
         """Replace all points."""
