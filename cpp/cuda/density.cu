@@ -1,6 +1,6 @@
 // densMAP's term on a GPU: one thread per row, with the formulas of the CPU (density_edge.hpp, density_row.hpp) and its
-// order of edges, so that it has the CPU's bits. Edges are stored in slices of 32 rows, as in layout.cu.
-#include "cuda/device.hpp"
+// order of edges, so that it has the CPU's bits. Edges are those of sorted_edges.hpp.
+#include "cuda/sorted_edges.hpp"
 
 #include "layout/density_edge.hpp"
 #include "layout/density_row.hpp"
@@ -12,11 +12,6 @@
 namespace vicinal {
 
 constexpr int dim = VICINAL_DIM;
-constexpr Size slice_rows = 32;
-
-struct alignas(8) Clock {
-    std::uint32_t rate, phase;
-};
 
 // The differences of a head and a tail, and their squared length.
 VICINAL_INLINE gpu::Float differences(const float* head, const float* tail, gpu::Float* difference) {
@@ -33,7 +28,7 @@ VICINAL_INLINE gpu::Float differences(const float* head, const float* tail, gpu:
 using namespace vicinal;
 
 // q of every edge, its sum per row, and the logarithm of the radius; thread per row.
-extern "C" __global__ void measure_radii(const Size* __restrict__ slice_begin, const Index* __restrict__ degree,
+extern "C" __global__ void measure_radii(const Size* __restrict__ begin, Size n_long, const Index* __restrict__ degree,
                                          const Index* __restrict__ head_of, const Index* __restrict__ tails,
                                          const float* points, const float* reference, Size n_heads, float a, float b,
                                          float* __restrict__ affinity, double* __restrict__ mass,
@@ -41,13 +36,14 @@ extern "C" __global__ void measure_radii(const Size* __restrict__ slice_begin, c
     using namespace vicinal::gpu;
     const Size r = thread_number();
     if (r >= n_heads) return;
-    const Size head = head_of[r], first = slice_begin[r / slice_rows] + r % slice_rows;
+    const EdgePlaces places{begin, n_long};
+    const Size head = head_of[r], first = places.first(r), stride = places.stride(r);
     DensityTask task;
     task.a = a;
     task.b = b;
     double total = 0.0, moment = 0.0;
     for (Index j = 0; j < degree[r]; ++j) {
-        const Size at = first + j * slice_rows;
+        const Size at = first + j * stride;
         Float difference[dim];
         const Float d2 = differences(points + head * dim, reference + static_cast<Size>(tails[at]) * dim, difference);
         const float q = density_affinity(task, d2)[0];
@@ -94,17 +90,19 @@ extern "C" __global__ void share_rows(const DensitySummary* summary, const float
 THREAD_KERNEL(share_rows)
 
 // Moves every row that is not fixed along the gradient; thread per row. `share` is null if the reference is frozen.
-extern "C" __global__ void add_density_moves(const Size* __restrict__ slice_begin, const Index* __restrict__ degree,
-                                             const Index* __restrict__ head_of, const Index* __restrict__ tails,
-                                             const Clock* __restrict__ clock, const float* __restrict__ affinity,
-                                             const float* points, const float* reference, Size n_heads, float b,
+extern "C" __global__ void add_density_moves(const Size* __restrict__ begin, Size n_long,
+                                             const Index* __restrict__ degree, const Index* __restrict__ head_of,
+                                             const Index* __restrict__ tails, const Clock* __restrict__ clock,
+                                             const float* __restrict__ affinity, const float* points,
+                                             const float* reference, Size n_heads, float b,
                                              const DensitySummary* summary, int pulls, float lambda,
                                              const float* __restrict__ head_share, const float* __restrict__ share,
                                              const bool* fixed, float learning_rate, float* __restrict__ out) {
     using namespace vicinal::gpu;
     const Size r = thread_number();
     if (r >= n_heads) return;
-    const Size head = head_of[r], first = slice_begin[r / slice_rows] + r % slice_rows;
+    const EdgePlaces places{begin, n_long};
+    const Size head = head_of[r], first = places.first(r), stride = places.stride(r);
     if (fixed != nullptr && fixed[head]) return;
     DensityTask task;
     task.b = b;
@@ -112,7 +110,7 @@ extern "C" __global__ void add_density_moves(const Size* __restrict__ slice_begi
     task.bound = density_bound(pulls);
     double sum[dim] = {};
     for (Index j = 0; j < degree[r]; ++j) {
-        const Size at = first + j * slice_rows, tail = tails[at];
+        const Size at = first + j * stride, tail = tails[at];
         Float sum_a = share != nullptr ? share[2 * tail] : 0.0f, sum_b = share != nullptr ? share[2 * tail + 1] : 0.0f;
         sum_a += head_share[2 * head];
         sum_b += head_share[2 * head + 1];

@@ -113,3 +113,11 @@ extern "C" __global__ void write_merged(const DirectedEdge* forward, const Size*
     });
 }
 THREAD_KERNEL(write_merged)
+
+// The head of every edge; thread per row.
+extern "C" __global__ void edge_heads(const Size* indptr, Size n_heads, Index* head) {
+    const Size i = thread_number();
+    if (i >= n_heads) return;
+    for (Size e = indptr[i]; e < indptr[i + 1]; ++e) head[e] = static_cast<Index>(i);
+}
+THREAD_KERNEL(edge_heads)

@@ -279,29 +279,46 @@ extern "C" __global__ void rank_candidates(const float* heads, const bool* heads
 }
 WARP_KERNEL(rank_candidates)
 
-// The `k` best rows of some cells for every head, ranked as the CPU ranks them; warp per head. Head i visits the cells
-// visited[i * n_visited ...]; the rows of cell c are members[begin[c] ... begin[c + 1]), and no row is in two cells.
+// The rows of every cell column by column, so that neighboring lanes read neighboring words; thread per member. Column
+// k of the rows of cell c begins at begin[c] * cols + k * (rows of the cell).
+extern "C" __global__ void pack_cells(const float* rows, Size cols, const Index* members, const Index* cell_of,
+                                      const Size* begin, Size n_members, float* packed) {
+    const Size p = thread_number();
+    if (p >= n_members) return;
+    const Size first = begin[cell_of[p]], count = begin[cell_of[p] + 1] - first;
+    const float* row = rows + static_cast<Size>(members[p]) * cols;
+    for (Size k = 0; k < cols; ++k) packed[first * cols + k * count + (p - first)] = row[k];
+}
+THREAD_KERNEL(pack_cells)
+
+// The `k` best rows of some cells for every head, ranked as the CPU ranks them; warp per head, in the given order.
+// Head i visits the cells visited[i * n_visited ...]; the rows of cell c are members[begin[c] ... begin[c + 1]), and no
+// row is in two cells. Short rows come from `packed`, others from `rows`.
 extern "C" __global__ void rank_cells(const float* heads, const bool* heads_without, const float* rows,
-                                      const bool* rows_without, Size n_heads, Size cols, bool in_order,
-                                      const Index* visited, int n_visited, const Index* members, const Size* begin, int k,
-                                      int size, Index* index, float* ranks) {
-    const Size i = warp_number();
-    if (i >= n_heads) return;
+                                      const bool* rows_without, const float* packed, const Size* order, Size n_heads,
+                                      Size cols, const Index* visited, int n_visited, const Index* members,
+                                      const Size* begin, int k, int size, Index* index, float* ranks) {
+    const Size w = warp_number();
+    if (w >= n_heads) return;
+    const Size i = order[w];
     const float* x = heads + i * cols;
     BestKeys best_keys(warp_memory(size), size, k);
     for (int v = 0; v < n_visited; ++v) {
         const Index cell = visited[i * n_visited + v];
         if (cell < 0) continue;
-        for (Size from = begin[cell], end = begin[cell + 1]; from < end; from += warp_lanes) {
+        const Size first = begin[cell], end = begin[cell + 1], count = end - first;
+        for (Size from = first; from < end; from += warp_lanes) {
             PerLane<std::uint64_t> key;
             FOR_LANES(lane) {
                 key[lane] = no_key;
-                if (in_order && from + lane < end) {
-                    const Size j = members[from + lane];
-                    key[lane] = sort_key(rank_in_order(x, rows + j * cols, cols), static_cast<std::uint32_t>(j));
+                if (packed != nullptr && from + lane < end) {
+                    const float* column = packed + first * cols + (from - first) + lane;
+                    float sum = 0.0f;
+                    for (Size c = 0; c < cols; ++c) sum = rank_step(sum, x[c], column[c * count]);
+                    key[lane] = sort_key(sum, static_cast<std::uint32_t>(members[from + lane]));
                 }
             }
-            for (Size at = from; !in_order && at < end && at < from + warp_lanes; ++at) {
+            for (Size at = from; packed == nullptr && at < end && at < from + warp_lanes; ++at) {
                 const Size j = members[at];
                 const float rank =
                     with_direction(rank_by_lanes(x, rows + j * cols, cols), heads_without, i, rows_without, j);

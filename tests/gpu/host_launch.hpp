@@ -58,8 +58,9 @@ PerLane<T> from_above(PerLane<T> values, int offset) {
     return out;
 }
 inline float of_first_lane(PerLane<float> values) { return values[0]; }
-inline void prefetch_into_cache(const void*) {}
 inline int bit_count(std::uint32_t bits) { return __builtin_popcount(bits); }
+inline int bit_count(std::uint64_t bits) { return __builtin_popcountll(bits); }
+inline int lowest_bit(std::uint64_t bits) { return __builtin_ctzll(bits); }
 inline std::uint16_t half_bits(float x) {
     const auto half = static_cast<_Float16>(x);
     std::uint16_t bits;

@@ -18,6 +18,7 @@ SHAPE = (
     ("VICINAL_NEGATIVES", "5"),
     ("VICINAL_MOVING", "1"),
     ("VICINAL_WEIGHTED", "1"),
+    ("VICINAL_SLICES", "4"),
 )
 # Spaces that use all functions of base/one_lane.hpp.
 CHOSEN = ("euclidean", "mahalanobis", "correlation", "haversine", "hyperboloid")
@@ -25,6 +26,7 @@ LAYOUTS = [*[("UmapForce", SPACES[name], 2) for name in CHOSEN], ("UmapForce", S
 VARIANTS = [
     ("graph", ()),
     ("spectral", ()),
+    ("medoid", ()),
     ("sums", ()),
     *[("losses", (("VICINAL_DIM", "2"), ("VICINAL_TERM", term))) for term in (*TERMS.values(), "Cauchy")],
     *[("density", (("VICINAL_DIM", dim),)) for dim in ("2", "3")],

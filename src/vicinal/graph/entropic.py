@@ -86,10 +86,8 @@ def entropic_bipartite_graph(
     _check_perplexity(perplexity)
     place, table = neighbors.place, (neighbors.array("index"), neighbors.array("distance"))
     weights, sigma = backend_of(place).perplexity_conditionals(*table, float(perplexity), True, n_jobs)
-    if place is not None:
-        weights, sigma = place.to_numpy(weights), place.to_numpy(sigma)
-    rho = np.zeros(neighbors.n, dtype=np.float32)
-    return Graph.to_known_rows(neighbors, weights, n_tails, rho, sigma).on(place)
+    rho = (np if place is None else place.xp).zeros(neighbors.n, dtype=np.float32)
+    return Graph.to_known_rows(neighbors, weights, n_tails, rho, sigma)
 
 
 def _check_perplexity(perplexity: float) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends.cuda import graph
-from vicinal.backends.cuda.device import Device, DeviceArray, require_room
+from vicinal.backends.cuda.device import Device, DeviceArray, launch, require_room
 from vicinal.backends.cuda.full_layout import FullLayout, Transforms
 from vicinal.backends.cuda.layout import LayoutOptions, SampledLayout
 from vicinal.backends.cuda.losses import PairQuantity, PairSums
@@ -118,6 +118,18 @@ class CudaBackend:
         with self.device.active():
             return principal_scores(self.device, rows, n_components)
 
+    def neighbor_medoids(
+        self, indptr: DeviceArray, indices: DeviceArray, weights: DeviceArray, reference: NDArray[np.float32]
+    ) -> NDArray[np.int32]:
+        """Return for every head the medoid of its tails, or -1 if it has none (initialize/medoid.py)."""
+        n = int(indptr.shape[0]) - 1
+        with self.device.active():
+            chosen = self.device.xp.empty(n, np.int32)
+            places = self.device.asarray(reference, np.float32), np.int32(reference.shape[1])
+            arguments = indptr, indices, weights, *places, np.int64(n), chosen
+            launch(self.device.kernel("medoid", "neighbor_medoids"), n, arguments)
+            return self.device.to_numpy(chosen)
+
     def require_room(self, n: int, d: int) -> None:
         """Raise MemoryError, naming what would fit, if the rows of a fit do not fit into the memory of the device."""
         require_room(self.device, n, d)
@@ -142,13 +154,27 @@ class CudaBackend:
         with self.device.active():
             return self.device.to_numpy(hash_rows(self.device, rows))
 
-    def first_equal(self, rows: DeviceArray) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-        """Return pairs (row, earlier row) of equal hashes, the first of its hash for each; None if there are none."""
+    def find_hashes(self, ordered: DeviceArray, order: DeviceArray, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Return for each hash the first row that has it, or -1; ``order`` sorts the hashes of the rows."""
+        xp = self.device.xp
+        with self.device.active():
+            wanted = self.device.asarray(hashes)
+            at = xp.minimum(xp.searchsorted(ordered, wanted), len(ordered) - 1)
+            return self.device.to_numpy(xp.where(ordered[at] == wanted, order[at], -1)).astype(np.int64)
+
+    def sorted_hashes(self, rows: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
+        """Return the hashes of rows in ascending order, and the rows in this order."""
         xp = self.device.xp
         with self.device.active():
             hashes = hash_rows(self.device, rows)
             order = xp.argsort(hashes, kind="stable")
-            ordered = hashes[order]
+            return hashes[order], order
+
+    def first_equal(self, rows: DeviceArray) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+        """Return pairs (row, earlier row) of equal hashes, the first of its hash for each; None if there are none."""
+        xp = self.device.xp
+        with self.device.active():
+            ordered, order = self.sorted_hashes(rows)
             again = xp.zeros(len(order), np.bool_)
             again[1:] = ordered[1:] == ordered[:-1]
             if not bool(again.any()):

@@ -27,7 +27,7 @@ class DensityOptions:
 
 
 class DensityForce:
-    """The term of the rows of a layout, whose edges are in slices (``SlicedEdges``)."""
+    """The term of the rows of a layout, whose edges are ``SortedEdges``."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class DensityForce:
         arguments: tuple[Any, ...] = summary, options.target, self._log_radius, self._mass, np.int64(self._n)
         launch(self._kernel("share_rows"), self._n, (*arguments, self._share))
         arguments = (
-            *(edges.begin, edges.degree, edges.head_of, edges.tails, edges.clock, self._affinity, points, reference),
+            *(*edges.rows, edges.tails, edges.clock, self._affinity, points, reference),
             *(np.int64(self._n), self._b, summary, np.int32(self._pulls), np.float32(options.weight), self._share),
             *(self._share if self._fitted is None else NULL, NULL if fixed is None else fixed),
             *(learning_rate * np.float32(options.every), out),
@@ -84,7 +84,7 @@ class DensityForce:
         """Measure the radii of the map and return their summary, an array of the device."""
         xp, edges, n = self._device.xp, self._edges, np.int64(self._n)
         arguments: tuple[Any, ...] = (
-            *(edges.begin, edges.degree, edges.head_of, edges.tails, points, reference, n, self._a, self._b),
+            *(*edges.rows, edges.tails, points, reference, n, self._a, self._b),
             *(self._affinity, self._mass, self._log_radius),
         )
         launch(self._kernel("measure_radii"), self._n, arguments)

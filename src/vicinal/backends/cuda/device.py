@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends.cuda.sources import OPTIONS, cached_file, compile_options, kernel_source, write_atomically
+from vicinal.backends.cuda.transfer import LEAST_BYTES, uploader
 
 # An array of the device; CuPy has no type hints.
 DeviceArray = Any
@@ -120,12 +121,18 @@ class CudaDevice:
         """Return values as a C-contiguous array of this device, without a copy if they are that already."""
         with self.active():
             if isinstance(values, np.ndarray):
-                host = np.ascontiguousarray(values, dtype=dtype)
-                # CuPy's asarray would allocate pinned memory of the size of the array, which takes a second per GB.
-                moved = self.xp.empty(host.shape, host.dtype)
-                moved.set(host)
-                return moved
+                return self._upload(np.ascontiguousarray(values, dtype=dtype))
             return self.xp.ascontiguousarray(self.xp.asarray(values), dtype=dtype)
+
+    def _upload(self, host: NDArray[Any]) -> DeviceArray:
+        # CuPy's asarray would allocate pinned memory of the size of the array, which takes a second per GB.
+        moved = self.xp.empty(host.shape, host.dtype)
+        if host.nbytes < LEAST_BYTES:
+            moved.set(host)
+        else:
+            self.synchronize()  # earlier work may use the memory that was allocated
+            uploader(self.xp, self.number).upload(host, moved.data.ptr)
+        return moved
 
     def to_numpy(self, values: DeviceArray) -> NDArray[Any]:
         """Return a copy in host memory."""

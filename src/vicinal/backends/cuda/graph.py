@@ -102,6 +102,13 @@ def symmetrize(
     return indptr, indices, weights
 
 
+def edge_heads(device: Device, indptr: DeviceArray, n_edges: int) -> DeviceArray:
+    """Return the head of every edge."""
+    n, heads = int(indptr.shape[0]) - 1, device.xp.empty(n_edges, np.int32)
+    launch(device.kernel("graph", "edge_heads"), n, (indptr, np.int64(n), heads))
+    return heads
+
+
 def _offsets(xp: object, counts: DeviceArray) -> DeviceArray:
     """Return where the items of each row begin, and where the last ones end."""
     begin = xp.zeros(len(counts) + 1, np.int64)  # type: ignore[attr-defined]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from vicinal.backends import cpu
 from vicinal.backends.cuda.device import Device, DeviceArray, launch, launch_warps
+from vicinal.backends.cuda.graph import edge_heads
 from vicinal.backends.cuda.random_keys import SPECTRAL_STREAM, stream_key
 
 WIDTH = 8  # vectors of a block
@@ -85,10 +86,7 @@ def _subgraph(
     inside = chosen[component]
     rows = xp.flatnonzero(inside)
     number = (xp.cumsum(inside) - 1).astype(np.int32)
-    head = xp.empty(int(indices.shape[0]), np.int32)
-    n = int(indptr.shape[0]) - 1
-    launch(device.kernel("layout", "edge_heads"), n, (indptr, np.int64(n), head))
-    edges = xp.flatnonzero(inside[head])
+    edges = xp.flatnonzero(inside[edge_heads(device, indptr, int(indices.shape[0]))])
     begin = np.zeros(len(rows) + 1, np.int64)
     np.cumsum(device.to_numpy(xp.diff(indptr)[rows]), out=begin[1:])
     part = begin, device.to_numpy(number[indices[edges]]), device.to_numpy(weights[edges])
