@@ -286,3 +286,13 @@ def test_the_example_in_the_documentation_of_layout_runs() -> None:
     failed, attempted = doctest.testmod(sampled)
     assert failed == 0
     assert attempted >= 8
+
+
+def test_the_learning_rate_is_held_and_falls_with_the_square() -> None:
+    epochs = np.arange(11)
+    held = Schedule(10, 2.0, hold=0.4).learning_rates(epochs)
+    np.testing.assert_array_equal(held[:5], np.float32(2.0))
+    np.testing.assert_allclose(held[4:], 2.0 * np.linspace(1.0, 0.0, 7) ** 2, rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(
+        Schedule(10).learning_rates(epochs), np.linspace(1.0, 0.0, 11) ** 2, rtol=1e-6, atol=1e-12
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,13 @@ from vicinal.graph.graph import Graph
 # A device computes the eigenmaps of more rows than this. Its vectors do not have the CPU's bits, so smaller maps start
 # on the CPU and are the same everywhere.
 DEVICE_ROWS = 20_000
+
+
+# Components with fewer rows keep their maps as they are. Distances from the median are compared with NEAR times the
+# median distance. Loss J and correlation of distances of Fashion-MNIST, mean of 2 seeds: 167,430, 0.617 on the eigenmap
+# itself, 165,690, 0.589 on the evened one; whole maps of the digit 1, of 5 seeds: 4 and 5.
+EVENED_ROWS, NEAR = 500, 0.3
+HALVINGS = 5
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,17 @@ class ComponentMaps:
         """Number of rows of each component."""
         return np.diff(self.bounds)
 
+    def evened(self) -> ComponentMaps:
+        """Return maps on which rows far from the middle of a large component are closer to it.
+
+        On an eigenmap a few rows lie far out and most of them in little room, where clusters cover each other.
+        """
+        vectors = self.vectors.copy()
+        for large in np.flatnonzero(self.sizes >= EVENED_ROWS):
+            rows = self.order[self.bounds[large] : self.bounds[large + 1]]
+            vectors[rows] = _evened(vectors[rows].astype(np.float64))
+        return replace(self, vectors=vectors)
+
     def boxed(self) -> NDArray[np.float64]:
         """Return the rows in ``order`` on their maps, each axis of each component scaled to [-0.5, 0.5].
 
@@ -49,6 +67,20 @@ class ComponentMaps:
         places -= np.repeat(middle, self.sizes, axis=0)
         places *= np.repeat(scale, self.sizes, axis=0)
         return places
+
+
+def _evened(places: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the inverse hyperbolic sine of the distances from the median, except for a factor.
+
+    asinh(x) is twice asinh(x / sqrt(2 + 2 sqrt(1 + x^2))), and nearly x for a small x. Roots and quotients are
+    correctly rounded on all platforms, NumPy's arcsinh is not.
+    """
+    places -= np.median(places, axis=0)
+    unit = NEAR * np.median(np.abs(places), axis=0)
+    places /= np.where(unit > 0, unit, 1.0)
+    for _ in range(HALVINGS):
+        places /= np.sqrt(2.0 + 2.0 * np.sqrt(1.0 + places * places))
+    return places
 
 
 def component_maps(graph: Graph, n_components: int, *, seed: int = 0, n_jobs: int = -1) -> ComponentMaps:

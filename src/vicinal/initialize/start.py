@@ -47,7 +47,8 @@ def spectral_start(
     Returns
     -------
     array [rows, n_components]
-        Places between 0 and 10 on each axis, for :class:`vicinal.Layout`.
+        Places between 0 and 10 on each axis, or a larger number for more than 13,000 rows, for
+        :class:`vicinal.Layout`.
 
     See Also
     --------
@@ -65,7 +66,7 @@ def spectral_start(
 
 
 def pca_start(X: ArrayLike, *, n_components: int = 2, seed: int = 0) -> NDArray[np.float32]:
-    """Compute an initial embedding from the principal components of the rows ``X``, between 0 and 10 on each axis.
+    """Compute an initial embedding from the principal components of ``X``, in the box of :func:`spectral_start`.
 
     See Also
     --------
@@ -85,7 +86,7 @@ def pca_start(X: ArrayLike, *, n_components: int = 2, seed: int = 0) -> NDArray[
 
 
 def random_start(n: int, *, n_components: int = 2, seed: int = 0) -> NDArray[np.float32]:
-    """Draw an initial embedding of ``n`` rows uniformly between 0 and 10 on each axis.
+    """Draw an initial embedding of ``n`` rows uniformly in the box of :func:`spectral_start`.
 
     See Also
     --------
@@ -129,7 +130,7 @@ def initial_places(name: str, task: InitialTask) -> tuple[NDArray[np.float64], s
 
 
 def initial_embedding(name: str, task: InitialTask) -> tuple[NDArray[np.float32], str]:
-    """Compute places by ``name``, scaled to [0, EXTENT] with a little noise, and the name of what was used."""
+    """Compute places by ``name``, scaled to their box with a little noise, and the name of what was used."""
     places, used = initial_places(name, task)
     scaled = to_extent(places) + task.rng.normal(scale=NOISE, size=places.shape)
     return to_extent(scaled).astype(np.float32), used
@@ -144,7 +145,7 @@ def narrow_embedding(name: str, task: InitialTask) -> tuple[NDArray[np.float32],
 
 
 def given_start(init: Any, n: int, n_components: int, *, stretched: bool = True) -> NDArray[np.float32] | None:
-    """Check a start given as an array and scale it to [0, EXTENT] if ``stretched``; return None if it is a name."""
+    """Check a start given as an array and scale it to its box if ``stretched``; return None if it is a name."""
     if isinstance(init, str):
         return None
     try:

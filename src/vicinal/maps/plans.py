@@ -17,7 +17,7 @@ from vicinal.layout.density import DensityTerm
 from vicinal.layout.forces import Forces
 from vicinal.layout.full import FullLayout, Phase, Repulsion
 from vicinal.layout.sampled import Layout, Placement
-from vicinal.layout.schedule import SMALL_ROWS, Schedule, default_epochs, default_sweeps
+from vicinal.layout.schedule import SMALL_ROWS, Schedule, default_epochs, default_hold, default_sweeps
 from vicinal.maps.row_facts import RowFacts
 
 # New rows move among others that stay: fewer epochs, and a smaller learning rate.
@@ -72,7 +72,10 @@ class SampledPlan:
         return PLACEMENT_EPOCHS_SMALL if n <= SMALL_ROWS else PLACEMENT_EPOCHS_LARGE
 
     def schedule(self, n_epochs: int, n: int, *, rate: float = 1.0) -> Schedule:
-        """Return the schedule of so many epochs for ``n`` rows that move, ``rate`` times the learning rate."""
+        """Return the schedule of so many epochs for ``n`` rows that move.
+
+        ``rate`` below 1 is for a map that exists: its learning rate is smaller and falls at once.
+        """
         return Schedule(
             n_epochs,
             self.learning_rate * rate,
@@ -80,6 +83,7 @@ class SampledPlan:
             self.repulsion_strength,
             self.update_negatives,
             self.sweeps(n),
+            hold=self.hold(n) if rate == 1.0 else 0.0,
         )
 
     def _placement_schedule(self, n_epochs: int) -> Schedule:
@@ -90,6 +94,10 @@ class SampledPlan:
     def sweeps(self, n: int) -> int:
         """Return the number of sweeps per epoch for ``n`` rows that move."""
         return default_sweeps(n)
+
+    def hold(self, n: int) -> float:
+        """Return the share of the epochs of ``n`` rows that keep the first learning rate."""
+        return default_hold(n)
 
     def negative_weights(self, graph: Graph, facts: RowFacts) -> NDArray[np.floating[Any]] | None:
         """Return in which proportion rows are drawn as negatives; None if uniformly."""
