@@ -44,7 +44,7 @@ def test_learning_rates_are_proportional_and_may_be_empty() -> None:
 
 def test_default_epochs_are_more_for_small_data() -> None:
     assert default_epochs(LARGE_ROWS) == EPOCHS == 500
-    assert default_epochs(LARGE_ROWS + 1) == LARGE_EPOCHS == 300
+    assert default_epochs(LARGE_ROWS + 1) == LARGE_EPOCHS == 200
 
 
 def test_a_layout_without_epochs_keeps_the_start(graph: Graph) -> None:

@@ -13,7 +13,7 @@ from vicinal.neighbors.points import nearest_points
 from vicinal.neighbors.rows import HasRows
 
 SAMPLE_ROWS = 256  # rows of a component whose mean stands for its centroid
-TURN_ROWS, TURNED_COMPONENTS = 32, 128  # rows that decide how a component is turned; components in memory at a time
+TURN_ROWS, TURN_VALUES = 16, 1 << 19  # rows that decide how a component is turned; values of them in memory at a time
 BLOCK_COMPONENTS = 1024  # centroids in memory at a time
 AXES_WORK = 4e9  # multiplications for the principal axes of the centroids; of more components a sample is used
 
@@ -63,8 +63,9 @@ def _turn(task: InitialTask, maps: ComponentMaps, inside: NDArray[np.float64], a
     Without it the side of a component that is close to another one may face away from it.
     """
     assert task.source is not None
-    for first in range(0, maps.count, TURNED_COMPONENTS):
-        several = slice(first, first + TURNED_COMPONENTS)
+    step = max(1, TURN_VALUES // (TURN_ROWS * task.source.shape[1]))
+    for first in range(0, maps.count, step):
+        several = slice(first, first + step)
         begin, size = maps.bounds[:-1][several], maps.sizes[several]
         slots = begin[:, None] + np.arange(TURN_ROWS) * size[:, None] // TURN_ROWS
         rows = task.source[maps.order[slots].reshape(-1).astype(np.int64)]
