@@ -17,7 +17,7 @@ from vicinal.layout.density import DensityTerm
 from vicinal.layout.forces import Forces
 from vicinal.layout.full import FullLayout, Phase, Repulsion
 from vicinal.layout.sampled import Layout, Placement
-from vicinal.layout.schedule import SMALL_ROWS, Schedule, default_epochs, default_hold, default_sweeps
+from vicinal.layout.schedule import SMALL_ROWS, Schedule, default_epochs, default_hold, default_single, default_sweeps
 from vicinal.maps.row_facts import RowFacts
 
 # New rows move among others that stay: fewer epochs, and a smaller learning rate.
@@ -84,6 +84,7 @@ class SampledPlan:
             self.update_negatives,
             self.sweeps(n),
             hold=self.hold(n) if rate == 1.0 else 0.0,
+            single=self.single(n) if rate == 1.0 else 0.0,
         )
 
     def _placement_schedule(self, n_epochs: int) -> Schedule:
@@ -98,6 +99,10 @@ class SampledPlan:
     def hold(self, n: int) -> float:
         """Return the share of the epochs of ``n`` rows that keep the first learning rate."""
         return default_hold(n)
+
+    def single(self, n: int) -> float:
+        """Return the share of the epochs of ``n`` rows in which an edge draws a single negative."""
+        return default_single(n)
 
     def negative_weights(self, graph: Graph, facts: RowFacts) -> NDArray[np.floating[Any]] | None:
         """Return in which proportion rows are drawn as negatives; None if uniformly."""
