@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends import cpu
-from vicinal.initialize.eigenmap import ComponentMaps, component_maps
+from vicinal.initialize.eigenmap import Eigenmaps, Places, component_maps
 from vicinal.initialize.pca import principal_axes
 from vicinal.initialize.task import EXTENT, NOISE, InitialTask, to_extent
 from vicinal.neighbors.points import nearest_points
@@ -17,29 +17,24 @@ BLOCK_COMPONENTS = 1024  # centroids in memory at a time
 AXES_WORK = 4e9  # multiplications for the principal axes of the centroids; of more components a sample is used
 
 
-def spectral_places(task: InitialTask) -> NDArray[np.float64]:
+def spectral_places(task: InitialTask) -> NDArray[np.float64] | Places:
     """Compute the eigenmap of the graph, or one per component if the graph is disconnected."""
     maps = component_maps(task.graph, task.n_components, seed=task.seed, n_jobs=task.n_jobs)
     if maps.count <= 1:
-        return maps.vectors.astype(np.float64)
+        return maps.whole()
     return _side_by_side(task, maps)
 
 
-def _side_by_side(task: InitialTask, maps: ComponentMaps) -> NDArray[np.float64]:
+def _side_by_side(task: InitialTask, maps: Eigenmaps) -> NDArray[np.float64] | Places:
     """Put every component into a box as wide as the distance to the nearest other centre."""
     centres = _component_centres(task, maps)
     width = nearest_points(centres, centres, 2, task.n_jobs).distance[:, 1]
-    inside = maps.boxed()
     # Components too small for an eigenmap: random places in their box.
-    tiny = np.repeat(maps.sizes <= max(task.n_components + 1, 4), maps.sizes)
-    if tiny.any():
-        inside[tiny] = task.rng.uniform(-0.5, 0.5, size=inside.shape)[tiny]
-    out = np.empty_like(inside)
-    out[maps.order] = np.repeat(centres, maps.sizes, axis=0) + inside * np.repeat(width, maps.sizes)[:, None]
-    return out
+    tiny = maps.sizes <= max(task.n_components + 1, 4)
+    return maps.in_boxes(centres, width, tiny, task.seed)
 
 
-def _component_centres(task: InitialTask, maps: ComponentMaps) -> NDArray[np.float64]:
+def _component_centres(task: InitialTask, maps: Eigenmaps) -> NDArray[np.float64]:
     """Place the components: principal components of their centroids, or at random if there are no coordinates."""
     centres = task.rng.uniform(size=(maps.count, task.n_components)) * EXTENT
     if task.source is not None:
@@ -49,7 +44,7 @@ def _component_centres(task: InitialTask, maps: ComponentMaps) -> NDArray[np.flo
     return centres
 
 
-def _centroid_scores(task: InitialTask, maps: ComponentMaps) -> NDArray[np.float64]:
+def _centroid_scores(task: InitialTask, maps: Eigenmaps) -> NDArray[np.float64]:
     assert task.source is not None
     source = task.source
     begin, end = maps.bounds[:-1].copy(), maps.bounds[1:].copy()

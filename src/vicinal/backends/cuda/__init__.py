@@ -16,7 +16,7 @@ from vicinal.backends.cuda import graph
 from vicinal.backends.cuda.device import Device, DeviceArray, launch, require_room
 from vicinal.backends.cuda.layout import LayoutOptions, SampledLayout
 from vicinal.backends.cuda.neighbors import DenseRows, hash_rows, ranks_on_device
-from vicinal.backends.cuda.spectral import Maps, component_eigenmaps, solves_on_device
+from vicinal.backends.cuda.spectral import DeviceMaps, component_eigenmaps, solves_on_device
 
 
 @dataclass(frozen=True)
@@ -85,21 +85,26 @@ class CudaBackend:
 
     def component_eigenmaps(
         self, indptr: DeviceArray, indices: DeviceArray, weights: DeviceArray, n_components: int, seed: int, n_jobs: int
-    ) -> Maps:
+    ) -> DeviceMaps:
         with self.device.active():
             return component_eigenmaps(self.device, (indptr, indices, weights), n_components, seed, n_jobs)
 
     def neighbor_medoids(
-        self, indptr: DeviceArray, indices: DeviceArray, weights: DeviceArray, reference: NDArray[np.float32]
-    ) -> NDArray[np.int32]:
-        """Return for every head the medoid of its tails, or -1 if it has none (initialize/medoid.py)."""
-        n = int(indptr.shape[0]) - 1
+        self,
+        indptr: DeviceArray,
+        indices: DeviceArray,
+        weights: DeviceArray,
+        reference: NDArray[np.float32],
+        middle: NDArray[np.float32],
+    ) -> NDArray[np.float32]:
+        """Return for every head the place of the medoid of its tails, or the middle (initialize/medoid.py)."""
+        n, dim = int(indptr.shape[0]) - 1, reference.shape[1]
         with self.device.active():
-            chosen = self.device.xp.empty(n, np.int32)
-            places = self.device.asarray(reference, np.float32), np.int32(reference.shape[1])
-            arguments = indptr, indices, weights, *places, np.int64(n), chosen
+            out = self.device.xp.empty((n, dim), np.float32)
+            places = self.device.asarray(reference, np.float32), self.device.asarray(middle), np.int32(dim)
+            arguments = indptr, indices, weights, *places, np.int64(n), out
             launch(self.device.kernel("medoid", "neighbor_medoids"), n, arguments)
-            return self.device.to_numpy(chosen)
+            return self.device.to_numpy(out)
 
     def require_room(self, n: int, d: int) -> None:
         """Raise MemoryError, naming what would fit, if the rows of a fit do not fit into the memory of the device."""

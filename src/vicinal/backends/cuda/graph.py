@@ -6,7 +6,9 @@ import math
 
 import numpy as np
 
-from vicinal.backends.cuda.device import Device, DeviceArray, launch
+from vicinal.backends.cuda.device import USUAL_KERNELS, Device, DeviceArray, launch
+
+USUAL_KERNELS.append(("graph", ()))
 
 
 def smooth_knn(

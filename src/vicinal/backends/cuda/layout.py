@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends import cpu
-from vicinal.backends.cuda.device import NULL, Defines, Device, DeviceArray, launch, launch_warps
+from vicinal.backends.cuda.device import NULL, USUAL_KERNELS, Defines, Device, DeviceArray, launch, launch_warps
 from vicinal.backends.cuda.graph import edge_heads
 from vicinal.backends.cuda.random_keys import LAYOUT_STREAM, PHASE_STREAM, stream_key, stream_keys
 
@@ -17,7 +17,7 @@ from vicinal.backends.cuda.random_keys import LAYOUT_STREAM, PHASE_STREAM, strea
 SLICE_ROWS, MOST_SLICED, CLOCKS_AHEAD = 32, 128, 8
 # Slices per warp: sorting the rows of more of them by their firing edges leaves fewer lanes idle, but a device that has
 # room for all rows at once is faster with more warps.
-MANY_ROWS, MANY_SLICES, FEW_SLICES = 250_000, 4, 1
+MANY_ROWS, MANY_SLICES, FEW_SLICES = 250_000, 2, 1
 # The launches that wait for the device at a time. Python answers an interrupt between two launches, so a call returns
 # within the time of as many sweeps.
 SWEEPS_AHEAD = 64
@@ -74,6 +74,17 @@ class LayoutOptions:
 def slices_per_warp(rows: int) -> int:
     """Return the number of slices whose rows a warp moves."""
     return MANY_SLICES if rows >= MANY_ROWS else FEW_SLICES
+
+
+def _usual_options() -> LayoutOptions:
+    options = LayoutOptions()
+    options.set_force("umap", 1.0, 1.0, 1.0)
+    options.set_space("euclidean", [], 2)
+    options.negatives, options.pulls, options.update_negatives = 5, 2, False
+    return options
+
+
+USUAL_KERNELS.append(("layout", _usual_options().defines(FEW_SLICES, 2, weighted=False)))
 
 
 class SortedEdges:

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends import cpu
-from vicinal.backends.cuda.device import Device, DeviceArray, launch, launch_warps
+from vicinal.backends.cuda.device import USUAL_KERNELS, WARP, Device, DeviceArray, launch, launch_warps
 from vicinal.backends.cuda.graph import edge_heads
 from vicinal.backends.cuda.random_keys import SPECTRAL_STREAM, stream_key
+from vicinal.runtime.cached import cached
 
 WIDTH = 8  # vectors of a block
 GUARD = 4  # vectors more than wanted: the last ones converge slowly
@@ -27,7 +28,7 @@ FIRST_CUT, MOST_GAIN = 0.5, 1e5
 # The residual of float32 vectors cannot be seen below this.
 LEAST_GAP = 2e-3
 
-Maps = tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float32]]
+USUAL_KERNELS.append(("spectral", ()))
 
 
 def solves_on_device(n_components: int) -> bool:
@@ -41,8 +42,8 @@ def component_eigenmaps(
     n_components: int,
     seed: int,
     n_jobs: int,
-) -> Maps:
-    """Return rows by component, the bounds of the components, and the smoothest eigenvectors of each, on the host."""
+) -> DeviceMaps:
+    """Return the components, and the smoothest eigenvectors of each."""
     xp = device.xp
     root = _connected_components(device, graph[0], graph[1])
     order = xp.argsort(root, kind="stable").astype(np.int32)
@@ -53,15 +54,15 @@ def component_eigenmaps(
     component[order] = (xp.cumsum(first) - 1).astype(np.int32)
     bounds = np.append(device.to_numpy(xp.flatnonzero(first)), len(ordered)).astype(np.int64)
     sizes = np.diff(bounds)
-    vectors = np.zeros((len(ordered), n_components), np.float32)
+    rows = _Rows(order, component, bounds)
+    vectors = xp.zeros((len(ordered), n_components), np.float32)
     if sizes.max() >= SMALL_COMPONENT:
-        found = _Iteration(device, graph, _Rows(order, component, bounds), seed).run(n_components)
-        vectors[:] = device.to_numpy(found[:, :n_components])
+        vectors[:] = _Iteration(device, graph, rows, seed).run(n_components)[:, :n_components]
     small = np.flatnonzero(sizes < SMALL_COMPONENT)
     if small.size:
-        rows, part = _subgraph(device, graph, component, small)
-        vectors[rows] = cpu.component_eigenmaps(*part, n_components, seed, n_jobs)[2]
-    return device.to_numpy(order), bounds, vectors
+        chosen, part = _subgraph(device, graph, component, small)
+        vectors[chosen] = device.asarray(cpu.component_eigenmaps(*part, n_components, seed, n_jobs)[2])
+    return DeviceMaps(device, rows, vectors)
 
 
 def _connected_components(device: Device, indptr: DeviceArray, indices: DeviceArray) -> DeviceArray:
@@ -77,7 +78,7 @@ def _connected_components(device: Device, indptr: DeviceArray, indices: DeviceAr
 
 def _subgraph(
     device: Device, graph: tuple[DeviceArray, ...], component: DeviceArray, which: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], tuple[Any, Any, Any]]:
+) -> tuple[DeviceArray, tuple[Any, Any, Any]]:
     """Return the rows of some components, and their graph on the host, with the rows numbered from 0."""
     xp = device.xp
     indptr, indices, weights = graph
@@ -90,7 +91,7 @@ def _subgraph(
     begin = np.zeros(len(rows) + 1, np.int64)
     np.cumsum(device.to_numpy(xp.diff(indptr)[rows]), out=begin[1:])
     part = begin, device.to_numpy(number[indices[edges]]), device.to_numpy(weights[edges])
-    return device.to_numpy(rows).astype(np.int64), part
+    return rows, part
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,108 @@ class _Rows:
         return np.append(begin, self.bounds[-1]), first
 
 
+@dataclass(frozen=True, eq=False)
+class DevicePlaces:
+    """First places on a device, one axis after the other."""
+
+    device: Device
+    axes: DeviceArray
+
+    def is_finite(self) -> bool:
+        """Tell whether all places are finite numbers."""
+        with self.device.active():
+            return bool(self.device.xp.isfinite(self.axes).all())
+
+    def to_numpy(self) -> NDArray[np.float64]:
+        """Return the places on the host, row by row."""
+        return np.ascontiguousarray(self.device.to_numpy(self.axes).T)
+
+    def start(self, extent: float, noise: float, seed: int) -> NDArray[np.float32]:
+        """Return the places with noise, each axis scaled to [0, extent] before and after; on the host."""
+        with self.device.active():
+            axes = self._scaled(self.axes, extent)
+            arguments = np.uint64(stream_key(seed, SPECTRAL_STREAM, 1)), np.float64(noise), np.int64(axes.size), axes
+            launch(self.device.kernel("spectral", "add_noise"), int(axes.size), arguments)
+            axes = self._scaled(axes, extent).astype(np.float32)
+            host: NDArray[np.float32] = self.device.to_numpy(self.device.xp.ascontiguousarray(axes.T))
+            return host
+
+    def _scaled(self, axes: DeviceArray, extent: float) -> DeviceArray:
+        """Scale each axis to [0, extent]; an axis on which all places are equal is set to the middle."""
+        xp = self.device.xp
+        low = axes.min(axis=1, keepdims=True)
+        width = axes.max(axis=1, keepdims=True) - low
+        return xp.where(width > 0, (axes - low) * (extent / xp.where(width > 0, width, 1.0)), extent / 2)
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceMaps:
+    """The components of a graph and their eigenmaps (``initialize.eigenmap.ComponentMaps``) on a device."""
+
+    device: Device
+    rows: _Rows
+    device_vectors: DeviceArray
+
+    @property
+    def count(self) -> int:
+        return self.rows.count
+
+    @property
+    def bounds(self) -> NDArray[np.int64]:
+        return self.rows.bounds
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of rows of each component."""
+        return np.diff(self.bounds)
+
+    @cached
+    def order(self) -> NDArray[np.int32]:
+        """The rows by component, on the host."""
+        return self.device.to_numpy(self.rows.order)
+
+    @property
+    def vectors(self) -> NDArray[np.float32]:
+        """The eigenvectors on the host."""
+        return self.device.to_numpy(self.device_vectors)
+
+    def whole(self) -> DevicePlaces:
+        """Return the vectors as places, for a graph of one component."""
+        with self.device.active():
+            return DevicePlaces(self.device, self.device.xp.ascontiguousarray(self.device_vectors.T, dtype=np.float64))
+
+    def in_boxes(
+        self, centers: NDArray[np.float64], width: NDArray[np.floating], scattered: NDArray[np.bool_], seed: int
+    ) -> DevicePlaces:
+        """Return the places with each axis of each component scaled to a box around its center.
+
+        The rows of ``scattered`` components are put at random places in their boxes. An axis on which all places of a
+        component are equal is put at the center.
+        """
+        xp, asarray = self.device.xp, self.device.asarray
+        n, dim = (int(size) for size in self.device_vectors.shape)
+        with self.device.active():
+            low, high = self._extremes(dim)
+            spread = np.where(high > low, high - low, np.inf)
+            scale = np.where(scattered[:, None], 1.0, 1.0 / spread) * width[:, None]
+            axes = xp.empty((dim, n), np.float64)
+            boxes = asarray(centers), asarray((low + high) / 2), asarray(scale), asarray(scattered)
+            arguments = self.device_vectors, np.int32(dim), self.rows.component, *boxes
+            key = np.uint64(stream_key(seed, SPECTRAL_STREAM, 2))
+            launch(self.device.kernel("spectral", "place_components"), n, (*arguments, key, np.int64(n), axes))
+            return DevicePlaces(self.device, axes)
+
+    def _extremes(self, dim: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        begin, first = self.rows.chunks()
+        chunks = len(begin) - 1
+        partial = self.device.xp.empty((chunks, 2, dim, WARP), np.float32)
+        arguments = self.device_vectors, np.int32(dim), self.rows.order, self.device.asarray(begin), np.int64(chunks)
+        launch_warps(self.device.kernel("spectral", "chunk_extremes"), chunks, (*arguments, partial))
+        found = self.device.to_numpy(partial).astype(np.float64)
+        low = np.minimum.reduceat(found[:, 0].min(axis=2), first, axis=0)
+        return low, np.maximum.reduceat(found[:, 1].max(axis=2), first, axis=0)
+
+
 class _Iteration:
     """Subspace iteration on the blocks of all components."""
 
@@ -130,7 +233,7 @@ class _Iteration:
             "normalize_weights", self.n, (self.indptr, self.indices, weights, root, np.int64(self.n), self.weights)
         )
         # The trivial eigenvector of a component is the roots of its degrees, divided by their length.
-        squares = np.add.reduceat(device.to_numpy((root * root)[rows.order]), rows.bounds[:-1])
+        squares = self._sums("root_squares", (root,), WARP).sum(axis=1)
         self.trivial = root / xp.sqrt(device.asarray(squares))[rows.component]
         self.block = xp.empty((self.n, WIDTH), np.float32)
         self._launch(
