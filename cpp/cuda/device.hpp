@@ -43,7 +43,8 @@ VICINAL_INLINE std::uint32_t ballot(PerLane<bool>& votes) { return __ballot_sync
 // Makes what the lanes wrote to shared memory visible to each other.
 VICINAL_INLINE void sync_lanes() { __syncwarp(); }
 // Lane l receives the value of lane l + offset.
-VICINAL_INLINE PerLane<float> from_above(PerLane<float> values, int offset) {
+template <class T>
+VICINAL_INLINE PerLane<T> from_above(PerLane<T> values, int offset) {
     return {__shfl_down_sync(0xffffffffu, values.value, offset)};
 }
 VICINAL_INLINE float of_first_lane(PerLane<float> values) { return __shfl_sync(0xffffffffu, values.value, 0); }

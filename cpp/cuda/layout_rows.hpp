@@ -13,7 +13,7 @@
 // What a sweep does not need is not compiled: without moving negatives nothing is written between two negatives.
 #pragma once
 
-#include "cuda/device.hpp"
+#include "cuda/sorted_edges.hpp"
 
 #include "layout/firing.hpp"
 #include "layout/row_step.hpp"
@@ -32,34 +32,16 @@
 namespace vicinal {
 
 constexpr int sweep_threads = 128;
-constexpr Size slice_rows = warp_lanes;
 constexpr Index most_sliced = 128;  // edges of a row that is in a slice
 constexpr int clocks_ahead = 8;     // edges of a row whose clocks a thread requests together
 constexpr int steps_ahead = 4;      // the same for a warp, in steps of 32 edges
 constexpr Index most_listed = 512;  // firing edges that a warp lists at a time
 constexpr int most_counted = 8;     // rows with more firing edges are sorted as if they had so many
 
-// 2^32 times the firings per sweep of an edge, and its phase; read at once.
-struct alignas(8) Clock {
-    std::uint32_t rate, phase;
-};
-
 VICINAL_INLINE bool fires(Clock clock, std::uint32_t sweep) {
     const std::uint32_t before = clock.phase + sweep * clock.rate;
     return before + clock.rate < before;
 }
-
-// Where the edges of the sorted rows are: those of the first n_long rows one row after the other, then slice by slice.
-struct EdgePlaces {
-    const Size* begin;  // of every long row, then of every slice
-    Size n_long;
-
-    VICINAL_INLINE Size first(Size r) const {
-        const Size s = r - n_long;
-        return s < 0 ? begin[r] : begin[n_long + s / slice_rows] + s % slice_rows;
-    }
-    VICINAL_INLINE Size stride(Size r) const { return r < n_long ? 1 : slice_rows; }
-};
 
 // A set of edges of a row in a slice.
 struct EdgeSet {

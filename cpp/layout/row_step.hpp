@@ -2,20 +2,13 @@
 // blocks of layout_sweep.hpp, whose lanes are rows, and by the threads of a GPU (cuda/layout.cu).
 #pragma once
 
+#include "base/atomic_add.hpp"
 #include "base/rng.hpp"
 #include "layout/force.hpp"
 #include "layout/layout_task.hpp"
 #include "layout/output_space.hpp"
 
 namespace vicinal::VICINAL_LEVEL {
-
-VICINAL_INLINE void add_atomically(std::int64_t* to, std::int64_t amount) {
-#if defined(__CUDACC_RTC__)
-    atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(amount));
-#else
-    __atomic_fetch_add(to, amount, __ATOMIC_RELAXED);
-#endif
-}
 
 // Dim > 0 fixes the number of components at compile time; 0 takes it from the task.
 template <class Force, class Space, int Dim>

@@ -51,8 +51,9 @@ inline std::uint32_t ballot(PerLane<bool>& votes) {
     return bits;
 }
 inline void sync_lanes() {}
-inline PerLane<float> from_above(PerLane<float> values, int offset) {
-    PerLane<float> out = values;
+template <class T>
+PerLane<T> from_above(PerLane<T> values, int offset) {
+    PerLane<T> out = values;
     for (int lane = 0; lane + offset < 32; ++lane) out[lane] = values[lane + offset];
     return out;
 }

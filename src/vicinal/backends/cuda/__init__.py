@@ -14,8 +14,11 @@ from numpy.typing import NDArray
 
 from vicinal.backends.cuda import graph
 from vicinal.backends.cuda.device import Device, DeviceArray, launch, require_room
+from vicinal.backends.cuda.full_layout import FullLayout, Transforms
 from vicinal.backends.cuda.layout import LayoutOptions, SampledLayout
+from vicinal.backends.cuda.losses import PairQuantity, PairSums
 from vicinal.backends.cuda.neighbors import DenseRows, hash_rows, ranks_on_device
+from vicinal.backends.cuda.principal import principal_scores
 from vicinal.backends.cuda.spectral import DeviceMaps, component_eigenmaps, solves_on_device
 
 
@@ -29,6 +32,7 @@ class CudaBackend:
     device: Device
 
     LayoutOptions = LayoutOptions
+    PairQuantity = PairQuantity
     ranks_on_device = staticmethod(ranks_on_device)
     solves_on_device = staticmethod(solves_on_device)
 
@@ -55,6 +59,12 @@ class CudaBackend:
     ) -> DeviceArray:
         with self.device.active():
             return graph.memberships(self.device, index, distance, rho, sigma, bipartite)
+
+    def perplexity_conditionals(
+        self, index: DeviceArray, distance: DeviceArray, perplexity: float, bipartite: bool, n_jobs: int
+    ) -> tuple[DeviceArray, DeviceArray]:
+        with self.device.active():
+            return graph.perplexity_conditionals(self.device, index, distance, perplexity, bipartite)
 
     def symmetrize(
         self, index: DeviceArray, membership: DeviceArray, mix: float, n_jobs: int
@@ -83,11 +93,30 @@ class CudaBackend:
         with self.device.active():
             return SampledLayout(self.device, indptr, indices, weights, embedding, reference, row_key, options)
 
+    def FullLayout(
+        self, indptr: Any, indices: Any, weights: Any, embedding: Any, reference: Any, dof: float
+    ) -> FullLayout:
+        with self.device.active():
+            return FullLayout(self.device, (indptr, indices, weights), embedding, reference, dof)
+
+    def transforms(self) -> Transforms:
+        """Return the Fourier transforms of the device."""
+        return Transforms(self.device)
+
+    def PairSums(self, embedding: Any, weight: Any) -> PairSums:
+        with self.device.active():
+            return PairSums(self.device, embedding, weight)
+
     def component_eigenmaps(
         self, indptr: DeviceArray, indices: DeviceArray, weights: DeviceArray, n_components: int, seed: int, n_jobs: int
     ) -> DeviceMaps:
         with self.device.active():
             return component_eigenmaps(self.device, (indptr, indices, weights), n_components, seed, n_jobs)
+
+    def principal_scores(self, rows: DeviceArray, n_components: int) -> NDArray[np.float64]:
+        """Return coordinates along the leading principal axes, on the host."""
+        with self.device.active():
+            return principal_scores(self.device, rows, n_components)
 
     def neighbor_medoids(
         self,

@@ -10,6 +10,9 @@ from vicinal.backends.cuda.device import USUAL_KERNELS, Device, DeviceArray, lau
 
 USUAL_KERNELS.append(("graph", ()))
 
+# Memory for the squared distances of the rows whose perplexity is calibrated at a time.
+CALIBRATION_BYTES = 2**28
+
 
 def smooth_knn(
     device: Device,
@@ -54,6 +57,23 @@ def memberships(
     arguments = index, distance, rho, sigma, np.int64(rows), np.int64(columns), np.bool_(bipartite), out
     launch(device.kernel("graph", "membership_strengths"), rows * columns, arguments)
     return out
+
+
+def perplexity_conditionals(
+    device: Device, index: DeviceArray, distance: DeviceArray, perplexity: float, bipartite: bool
+) -> tuple[DeviceArray, DeviceArray]:
+    """Return the conditional probabilities of a table with a given perplexity, and sigma (eq. 18)."""
+    rows, columns = index.shape
+    conditional, sigma = device.xp.empty((rows, columns), np.float32), device.xp.empty(rows, np.float32)
+    most = max(1, CALIBRATION_BYTES // (8 * max(columns, 1)))
+    room = device.xp.empty((columns, min(most, rows)), np.float64)
+    for first in range(0, rows, most):
+        count = min(most, rows - first)
+        sizes = np.int64(first), np.int64(count), np.int64(columns), np.int64(room.shape[1])
+        settings = np.float64(perplexity), np.bool_(bipartite)
+        arguments = index, distance, *sizes, *settings, room, conditional, sigma
+        launch(device.kernel("graph", "calibrate_perplexity"), count, arguments)
+    return conditional, sigma
 
 
 def symmetrize(

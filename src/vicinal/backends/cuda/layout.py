@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends import cpu
+from vicinal.backends.cuda.density import DensityForce, DensityOptions, Summary
 from vicinal.backends.cuda.device import NULL, USUAL_KERNELS, Defines, Device, DeviceArray, launch, launch_warps
 from vicinal.backends.cuda.graph import edge_heads
 from vicinal.backends.cuda.random_keys import LAYOUT_STREAM, PHASE_STREAM, stream_key, stream_keys
@@ -146,10 +147,14 @@ class SortedEdges:
         return edges[xp.argsort(keys, kind="stable")]
 
     @property
+    def rows(self) -> tuple[Any, ...]:
+        """The sorted rows, and where their edges are."""
+        return self.begin, np.int64(self.n_long), self.degree, self.head_of
+
+    @property
     def arguments(self) -> tuple[Any, ...]:
         """The edges as a sweep takes them."""
-        sizes = self.begin, np.int64(self.n_long), self.degree, self.head_of
-        return *sizes, self.tails, self.clock, np.int64(self.n_heads)
+        return *self.rows, self.tails, self.clock, np.int64(self.n_heads)
 
     def warps(self, slices: int) -> int:
         """Return the number of warps of a sweep that moves the rows of so many slices per warp."""
@@ -158,8 +163,7 @@ class SortedEdges:
 
     def pin(self, fixed: DeviceArray) -> None:
         """Make the edges of fixed rows never fire."""
-        rows = self.begin, np.int64(self.n_long), self.degree, self.head_of
-        self._launch("pin_rows", self.n_heads, (*rows, fixed, np.int64(self.n_heads), self.clock))
+        self._launch("pin_rows", self.n_heads, (*self.rows, fixed, np.int64(self.n_heads), self.clock))
 
 
 class SampledLayout:
@@ -189,6 +193,7 @@ class SampledLayout:
         self._n, self._dim = (int(size) for size in self._points.shape)
         self.sweep = options.first_sweep
         self._fixed: DeviceArray | None = None
+        self._density: DensityForce | None = None
         self._negatives: tuple[Any, Any] = (NULL, NULL)
         self._moves = device.xp.zeros(self._n * self._dim, np.int64) if options.update_negatives else None
         if not int(graph[0].shape[0]) - 1 == self._n:
@@ -219,6 +224,9 @@ class SampledLayout:
                 launch_warps(self._kernel, warps, constant + changing)
                 if self._moves is not None:
                     self._add_negative_moves()
+                if self._density is not None and self._density.acts_in(self.sweep):
+                    reference = self._points if self._reference is None else self._reference
+                    self._density.add_moves(self._points, reference, self._fixed, rate, self._next)
                 self._points, self._next = self._next, self._points
                 self.sweep += 1
                 if count % SWEEPS_AHEAD == 0:
@@ -238,6 +246,31 @@ class SampledLayout:
         fixed = NULL if self._fixed is None else self._fixed
         arguments = self._moves, fixed, np.int64(self._n), np.int32(self._dim), self._next
         launch(self.device.kernel("layout", "add_negative_moves", self._defines), self._n * self._dim, arguments)
+
+    def add_density(
+        self,
+        target: NDArray[np.float32],
+        weight: float,
+        variance_shift: float,
+        first_sweep: int,
+        every: int,
+        fitted: list[float] | None,
+    ) -> None:
+        """Add densMAP's term, to be called before ``pin``."""
+        with self.device.active():
+            wanted = self.device.asarray(target, np.float32)
+            known = None if fitted is None else tuple(fitted)
+            options = DensityOptions(wanted, weight, variance_shift, first_sweep, every, known)
+            kernel, pulls = self.options.coefficients[:2], self.options.pulls
+            self._density = DensityForce(self.device, self._edges, kernel, pulls, self._dim, options)
+
+    def density_summary(self, n_jobs: int = -1) -> Summary:
+        """Return (mean, variance, covariance, strength) of the radii of the map as it is."""
+        if self._density is None:
+            raise ValueError("this layout has no density term")
+        with self.device.active():
+            reference = self._points if self._reference is None else self._reference
+            return self._density.summary(self._points, reference)
 
     def pin(self, fixed: NDArray[np.bool_]) -> None:
         """Keep marked rows where they are."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-LAYOUT_STREAM, PHASE_STREAM, SPECTRAL_STREAM = 0, 1, 7  # enum class Stream
+LAYOUT_STREAM, PHASE_STREAM, PAIRS_STREAM, SPECTRAL_STREAM = 0, 1, 6, 7  # enum class Stream
 _MASK = 2**64 - 1
 
 
