@@ -1,8 +1,9 @@
 // The fuzzy graph on a GPU: one thread per row, with the formulas of the CPU (smooth_knn_row.hpp,
-// merge_directions.hpp).
+// perplexity_row.hpp, merge_directions.hpp).
 #include "cuda/device.hpp"
 
 #include "graph/merge_directions.hpp"
+#include "graph/perplexity_row.hpp"
 #include "graph/smooth_knn_row.hpp"
 
 using namespace vicinal;
@@ -35,6 +36,17 @@ extern "C" __global__ void membership_strengths(const Index* index, const float*
     out[e] = membership(index[e], distance[e], i, rho[i], sigma[i], bipartite);
 }
 THREAD_KERNEL(membership_strengths)
+
+// Conditional probabilities and sigma of rows from `first` on; thread per row. `room` is [columns][stride].
+extern "C" __global__ void calibrate_perplexity(const Index* index, const float* distance, Size first, Size rows,
+                                                Size columns, Size stride, double perplexity, bool bipartite,
+                                                double* room, float* conditional, float* sigma) {
+    const Size t = thread_number(), i = first + t;
+    if (t >= rows) return;
+    const NeighborTable table{index, distance, first + rows, columns};
+    sigma[i] = PerplexityRow(table, i, perplexity, bipartite).calibrate({room + t, stride}, conditional + i * columns);
+}
+THREAD_KERNEL(calibrate_perplexity)
 
 // The entries of positive membership of every row, sorted by index, and their number; thread per row.
 extern "C" __global__ void sort_directed(const Index* index, const float* membership, Size rows, Size columns,
@@ -101,3 +113,11 @@ extern "C" __global__ void write_merged(const DirectedEdge* forward, const Size*
     });
 }
 THREAD_KERNEL(write_merged)
+
+// The head of every edge; thread per row.
+extern "C" __global__ void edge_heads(const Size* indptr, Size n_heads, Index* head) {
+    const Size i = thread_number();
+    if (i >= n_heads) return;
+    for (Size e = indptr[i]; e < indptr[i + 1]; ++e) head[e] = static_cast<Index>(i);
+}
+THREAD_KERNEL(edge_heads)

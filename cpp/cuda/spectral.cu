@@ -150,3 +150,67 @@ extern "C" __global__ void rotate_rows(const float* x, const Index* component, c
     out[at] = static_cast<float>(sum);
 }
 THREAD_KERNEL(rotate_rows)
+
+// Sums over the rows of a chunk of the squared roots, [32] per chunk; warp per chunk.
+extern "C" __global__ void root_squares(const double* root, const Index* order, const Size* begin, Size n_chunks,
+                                        double* sums) {
+    const Size s = warp_number();
+    if (s >= n_chunks) return;
+    FOR_LANES(lane) {
+        double sum = 0.0;
+        for (Size p = begin[s] + lane; p < begin[s + 1]; p += warp_lanes) sum += root[order[p]] * root[order[p]];
+        sums[s * warp_lanes + lane] = sum;
+    }
+}
+WARP_KERNEL(root_squares)
+
+// The smallest and the largest value of every column over the rows of a chunk, [2][dim][32] per chunk; warp per chunk.
+extern "C" __global__ void chunk_extremes(const float* vectors, int dim, const Index* order, const Size* begin,
+                                          Size n_chunks, float* extremes) {
+    const Size s = warp_number();
+    if (s >= n_chunks) return;
+    for (int c = 0; c < dim; ++c) {
+        FOR_LANES(lane) {
+            float low = vectors[static_cast<Size>(order[begin[s]]) * dim + c], high = low;
+            for (Size p = begin[s] + lane; p < begin[s + 1]; p += warp_lanes) {
+                const float x = vectors[static_cast<Size>(order[p]) * dim + c];
+                low = x < low ? x : low;
+                high = x > high ? x : high;
+            }
+            extremes[((s * 2 + 0) * dim + c) * warp_lanes + lane] = low;
+            extremes[((s * 2 + 1) * dim + c) * warp_lanes + lane] = high;
+        }
+    }
+}
+WARP_KERNEL(chunk_extremes)
+
+// Every component in its box, axis by axis: center + (value - middle) * scale with the numbers of the component, or for
+// components marked as `scattered` a random place in a box of this scale; thread per row.
+extern "C" __global__ void place_components(const float* vectors, int dim, const Index* component, const double* center,
+                                            const double* middle, const double* scale, const bool* scattered,
+                                            std::uint64_t key, Size n, double* places) {
+    const Size i = thread_number();
+    if (i >= n) return;
+    const Size own = component[i];
+    for (int c = 0; c < dim; ++c) {
+        const Size at = own * dim + c;
+        const double x = scattered[own]
+                             ? row_key(key, static_cast<std::uint64_t>(c * n + i)) * 2.3283064365386963e-10 - 0.5
+                             : static_cast<double>(vectors[i * dim + c]) - middle[at];
+        places[c * n + i] = center[at] + x * scale[at];
+    }
+}
+THREAD_KERNEL(place_components)
+
+// Adds noise of the given standard deviation to every number: the sum of four uniform numbers, which is nearly normal;
+// thread per number.
+extern "C" __global__ void add_noise(std::uint64_t key, double deviation, Size n, double* values) {
+    const Size e = thread_number();
+    if (e >= n) return;
+    const std::uint64_t bits = mix64(key ^ static_cast<std::uint64_t>(e));
+    const std::uint64_t sum = (bits & 0xffff) + (bits >> 16 & 0xffff) + (bits >> 32 & 0xffff) + (bits >> 48);
+    // The variance of a uniform number in [0, 65535] is (2^32 - 1) / 12.
+    constexpr double unit = 1.7320508075688772 / 65536.0;
+    values[e] += deviation * unit * (static_cast<double>(sum) - 131070.0);
+}
+THREAD_KERNEL(add_noise)

@@ -17,6 +17,8 @@ import vicinal
 from vicinal import Layout, Schedule, find_neighbors, fit_ab, fuzzy_graph
 from vicinal.backends import is_on_gpu
 from vicinal.backends.cuda import device as devices
+from vicinal.layout.forces import Forces
+from vicinal.layout.output_space import output_space
 
 Rows = NDArray[np.float32]
 
@@ -178,9 +180,16 @@ def test_too_many_rows_for_a_device_are_refused_with_what_would_fit(
             call()
 
 
+def euclidean(x: Rows, y: Rows) -> tuple[float, Rows]:
+    """Return a distance of the map and its gradient, as a function."""
+    distance = float(np.linalg.norm(x - y))
+    return distance, (x - y) / max(distance, 1e-6)
+
+
 def test_fallback_is_said_in_the_log(place: Any, rows: Rows, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", logger="vicinal"):
         find_neighbors(rows, 5, metric="canberra", device="cuda")
-        vicinal.entropic_graph(find_neighbors(rows, 7, device="cuda"), 2.0)
+        forces = Forces(fit_ab(), space=output_space(euclidean, None, 2))
+        Layout(fuzzy_graph(find_neighbors(rows, 7)), rows[:, :2], forces, Schedule(1), device="cuda").step(1)
     assert "the neighbor search: done on the CPU" in caplog.text
-    assert "the entropic graph and the layout on it: done on the CPU" in caplog.text
+    assert "the layout: done on the CPU" in caplog.text

@@ -353,7 +353,7 @@ class UMAP(MapEstimator):
         ``ensure_all_finite`` as in :meth:`fit`.
         """
         self._require_map()
-        rows, fitted = self.check_new_rows(X, ensure_all_finite), self.local_map
+        rows, fitted = self.check_new_rows(X, ensure_all_finite), self._map_for(X)
         if fitted.embedding is None:
             return memberships(fitted, rows).to_scipy()
         return like_input(X, place(fitted, rows))

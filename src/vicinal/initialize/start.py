@@ -13,12 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vicinal.graph.graph import Graph
+from vicinal.initialize.eigenmap import Places
 from vicinal.initialize.pca import pca_places
 from vicinal.initialize.spectral import spectral_places
-from vicinal.initialize.task import NARROW, NOISE, CannotInitialize, InitialTask, to_extent
+from vicinal.initialize.task import NARROW, NOISE, CannotInitialize, InitialTask, extent, to_extent
 from vicinal.initialize.uniform import uniform_places
 
-INITIALIZERS: dict[str, Callable[[InitialTask], NDArray[np.float64]]] = {
+AnyPlaces = NDArray[np.float64] | Places
+
+INITIALIZERS: dict[str, Callable[[InitialTask], AnyPlaces]] = {
     "spectral": spectral_places,
     "pca": pca_places,
     "random": uniform_places,
@@ -116,11 +119,17 @@ def _rows(X: ArrayLike | None) -> NDArray[np.float32] | None:
 
 def initial_places(name: str, task: InitialTask) -> tuple[NDArray[np.float64], str]:
     """Compute unscaled places by ``name`` or a fallback; also return the name used, with the reason for a fallback."""
+    places, used = _any_places(name, task)
+    return places if isinstance(places, np.ndarray) else places.to_numpy(), used
+
+
+def _any_places(name: str, task: InitialTask) -> tuple[AnyPlaces, str]:
+    """Compute unscaled places where the graph lives."""
     used, why = name, ""
     while True:
         try:
             places = INITIALIZERS[used](task)
-            if not np.isfinite(places).all():
+            if not (np.isfinite(places).all() if isinstance(places, np.ndarray) else places.is_finite()):
                 raise CannotInitialize("the result was not finite")
             break
         except (CannotInitialize, np.linalg.LinAlgError) as error:
@@ -131,7 +140,9 @@ def initial_places(name: str, task: InitialTask) -> tuple[NDArray[np.float64], s
 
 def initial_embedding(name: str, task: InitialTask) -> tuple[NDArray[np.float32], str]:
     """Compute places by ``name``, scaled to their box with a little noise, and the name of what was used."""
-    places, used = initial_places(name, task)
+    places, used = _any_places(name, task)
+    if not isinstance(places, np.ndarray):
+        return places.start(extent(task.graph.n, task.n_components), NOISE, task.seed), used
     scaled = to_extent(places) + task.rng.normal(scale=NOISE, size=places.shape)
     return to_extent(scaled).astype(np.float32), used
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends import backend_of, cpu, is_on_gpu, resolve_place
+from vicinal.backends import usable_place as usable_place
 from vicinal.neighbors.metrics import Finite, Rows, is_sparse
 from vicinal.runtime.inputs import check_input
 from vicinal.runtime.residence import Place, Resident

@@ -9,17 +9,24 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends.cuda.sources import OPTIONS, cached_file, compile_options, kernel_source, write_atomically
+from vicinal.backends.cuda.transfer import LEAST_BYTES, uploader
 
 # An array of the device; CuPy has no type hints.
 DeviceArray = Any
 Kernel = Callable[..., None]
 Defines = tuple[tuple[str, str], ...]
+
+# Files of kernels, with their definitions, that most fits need; modules of this backend add theirs. They are compiled
+# together.
+USUAL_KERNELS: list[tuple[str, Defines]] = []
 
 NULL = np.uint64(0)  # a pointer argument of a kernel that is not used
 WARP = 32
@@ -120,12 +127,18 @@ class CudaDevice:
         """Return values as a C-contiguous array of this device, without a copy if they are that already."""
         with self.active():
             if isinstance(values, np.ndarray):
-                host = np.ascontiguousarray(values, dtype=dtype)
-                # CuPy's asarray would allocate pinned memory of the size of the array, which takes a second per GB.
-                moved = self.xp.empty(host.shape, host.dtype)
-                moved.set(host)
-                return moved
+                return self._upload(np.ascontiguousarray(values, dtype=dtype))
             return self.xp.ascontiguousarray(self.xp.asarray(values), dtype=dtype)
+
+    def _upload(self, host: NDArray[Any]) -> DeviceArray:
+        # CuPy's asarray would allocate pinned memory of the size of the array, which takes a second per GB.
+        moved = self.xp.empty(host.shape, host.dtype)
+        if host.nbytes < LEAST_BYTES:
+            moved.set(host)
+        else:
+            self.synchronize()  # earlier work may use the memory that was allocated
+            uploader(self.xp, self.number).upload(host, moved.data.ptr)
+        return moved
 
     def to_numpy(self, values: DeviceArray) -> NDArray[Any]:
         """Return a copy in host memory."""
@@ -202,15 +215,30 @@ def _module(number: int, source: str, defines: Defines) -> Any:
     ``RawModule(code=...)`` would flush subnormal numbers to zero, which the CPU does not.
     """
     cupy = _cupy()
-    from cupy.cuda import compiler, nvrtc
-
     architecture = str(cupy.cuda.Device(number).compute_capability)
-    text, options = kernel_source(source), compile_options(defines)
-    path = cached_file(repr((text, OPTIONS, defines, architecture, nvrtc.getVersion())))
+    path = _compiled_file(source, defines, architecture)
     if not path.is_file():
-        code, _ = compiler.compile_using_nvrtc(text, options, architecture, f"{source}.cu")
-        write_atomically(path, code if isinstance(code, bytes) else code.encode())
+        # One of the usual kernels is seldom alone, and the compiler uses one processor.
+        together = USUAL_KERNELS if (source, defines) in USUAL_KERNELS else [(source, defines)]
+        missing = [(*kind, architecture) for kind in together if not _compiled_file(*kind, architecture).is_file()]
+        with ThreadPoolExecutor(len(missing)) as pool:
+            list(pool.map(_compile, *zip(*missing, strict=True)))
     return cupy.RawModule(path=str(path))
+
+
+def _compiled_file(source: str, defines: Defines, architecture: str) -> Path:
+    from cupy.cuda import nvrtc
+
+    return cached_file(repr((kernel_source(source), OPTIONS, defines, architecture, nvrtc.getVersion())))
+
+
+def _compile(source: str, defines: Defines, architecture: str) -> None:
+    """Compile a file of kernels into the cache on disk."""
+    from cupy.cuda import compiler
+
+    options = compile_options(defines)
+    code, _ = compiler.compile_using_nvrtc(kernel_source(source), options, architecture, f"{source}.cu")
+    write_atomically(_compiled_file(source, defines, architecture), code if isinstance(code, bytes) else code.encode())
 
 
 def _cupy() -> Any:

@@ -6,7 +6,12 @@ import math
 
 import numpy as np
 
-from vicinal.backends.cuda.device import Device, DeviceArray, launch
+from vicinal.backends.cuda.device import USUAL_KERNELS, Device, DeviceArray, launch
+
+USUAL_KERNELS.append(("graph", ()))
+
+# Memory for the squared distances of the rows whose perplexity is calibrated at a time.
+CALIBRATION_BYTES = 2**28
 
 
 def smooth_knn(
@@ -54,6 +59,23 @@ def memberships(
     return out
 
 
+def perplexity_conditionals(
+    device: Device, index: DeviceArray, distance: DeviceArray, perplexity: float, bipartite: bool
+) -> tuple[DeviceArray, DeviceArray]:
+    """Return the conditional probabilities of a table with a given perplexity, and sigma (eq. 18)."""
+    rows, columns = index.shape
+    conditional, sigma = device.xp.empty((rows, columns), np.float32), device.xp.empty(rows, np.float32)
+    most = max(1, CALIBRATION_BYTES // (8 * max(columns, 1)))
+    room = device.xp.empty((columns, min(most, rows)), np.float64)
+    for first in range(0, rows, most):
+        count = min(most, rows - first)
+        sizes = np.int64(first), np.int64(count), np.int64(columns), np.int64(room.shape[1])
+        settings = np.float64(perplexity), np.bool_(bipartite)
+        arguments = index, distance, *sizes, *settings, room, conditional, sigma
+        launch(device.kernel("graph", "calibrate_perplexity"), count, arguments)
+    return conditional, sigma
+
+
 def symmetrize(
     device: Device, index: DeviceArray, membership: DeviceArray, mix: float | None
 ) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
@@ -80,6 +102,13 @@ def symmetrize(
     indices, weights = xp.empty(total, np.int32), xp.empty(total, np.float32)
     launch(device.kernel("graph", "write_merged"), rows, (*directions, indptr, indices, weights))
     return indptr, indices, weights
+
+
+def edge_heads(device: Device, indptr: DeviceArray, n_edges: int) -> DeviceArray:
+    """Return the head of every edge."""
+    n, heads = int(indptr.shape[0]) - 1, device.xp.empty(n_edges, np.int32)
+    launch(device.kernel("graph", "edge_heads"), n, (indptr, np.int64(n), heads))
+    return heads
 
 
 def _offsets(xp: object, counts: DeviceArray) -> DeviceArray:
