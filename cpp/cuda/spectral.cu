@@ -184,33 +184,38 @@ extern "C" __global__ void chunk_extremes(const float* vectors, int dim, const I
 }
 WARP_KERNEL(chunk_extremes)
 
-// Every component in its box, axis by axis: center + (value - middle) * scale with the numbers of the component, or for
-// components marked as `scattered` a random place in a box of this scale; thread per row.
+// Every component in its box: center + (value - middle) * scale with the numbers of the component, or for components
+// marked as `scattered` a random place in a box of this scale; thread per row.
 extern "C" __global__ void place_components(const float* vectors, int dim, const Index* component, const double* center,
                                             const double* middle, const double* scale, const bool* scattered,
-                                            std::uint64_t key, Size n, double* places) {
+                                            std::uint64_t key, Size n, float* places) {
     const Size i = thread_number();
     if (i >= n) return;
     const Size own = component[i];
     for (int c = 0; c < dim; ++c) {
-        const Size at = own * dim + c;
-        const double x = scattered[own]
-                             ? row_key(key, static_cast<std::uint64_t>(c * n + i)) * 2.3283064365386963e-10 - 0.5
-                             : static_cast<double>(vectors[i * dim + c]) - middle[at];
-        places[c * n + i] = center[at] + x * scale[at];
+        const Size at = own * dim + c, e = i * dim + c;
+        const double x = scattered[own] ? row_key(key, static_cast<std::uint64_t>(e)) * 2.3283064365386963e-10 - 0.5
+                                        : static_cast<double>(vectors[e]) - middle[at];
+        places[e] = static_cast<float>(center[at] + x * scale[at]);
     }
 }
 THREAD_KERNEL(place_components)
 
-// Adds noise of the given standard deviation to every number: the sum of four uniform numbers, which is nearly normal;
-// thread per number.
-extern "C" __global__ void add_noise(std::uint64_t key, double deviation, Size n, double* values) {
-    const Size e = thread_number();
-    if (e >= n) return;
-    const std::uint64_t bits = mix64(key ^ static_cast<std::uint64_t>(e));
+// Noise of the given standard deviation: the sum of four uniform numbers, which is nearly normal.
+VICINAL_INLINE double nearly_normal(std::uint64_t bits) {
     const std::uint64_t sum = (bits & 0xffff) + (bits >> 16 & 0xffff) + (bits >> 32 & 0xffff) + (bits >> 48);
     // The variance of a uniform number in [0, 65535] is (2^32 - 1) / 12.
     constexpr double unit = 1.7320508075688772 / 65536.0;
-    values[e] += deviation * unit * (static_cast<double>(sum) - 131070.0);
+    return unit * (static_cast<double>(sum) - 131070.0);
 }
-THREAD_KERNEL(add_noise)
+
+// Scales every axis, (x - low) * factor + shift, and adds noise; thread per number.
+extern "C" __global__ void scale_places(const float* places, int dim, const double* low, const double* factor,
+                                        const double* shift, std::uint64_t key, double noise, Size n, float* out) {
+    const Size e = thread_number();
+    if (e >= n * dim) return;
+    const int c = static_cast<int>(e % dim);
+    const double x = (static_cast<double>(places[e]) - low[c]) * factor[c] + shift[c];
+    out[e] = static_cast<float>(x + noise * nearly_normal(mix64(key ^ static_cast<std::uint64_t>(e))));
+}
+THREAD_KERNEL(scale_places)

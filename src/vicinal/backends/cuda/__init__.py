@@ -20,6 +20,7 @@ from vicinal.backends.cuda.losses import PairQuantity, PairSums
 from vicinal.backends.cuda.neighbors import DenseRows, hash_rows, ranks_on_device
 from vicinal.backends.cuda.principal import principal_scores
 from vicinal.backends.cuda.spectral import DeviceMaps, component_eigenmaps, solves_on_device
+from vicinal.backends.cuda.sums import largest_magnitude
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ class CudaBackend:
         with self.device.active():
             if rows.size == 0:
                 return 0.0, -1
-            largest = float(xp.maximum(rows.max(), -rows.min()))
+            largest = largest_magnitude(self.device, rows)
             if np.isfinite(largest):
                 return largest, -1
             return largest, int(xp.argmax(~xp.isfinite(rows).all(axis=1)))
@@ -182,7 +183,7 @@ class CudaBackend:
             ordered, order = self.sorted_hashes(rows)
             again = xp.zeros(len(order), np.bool_)
             again[1:] = ordered[1:] == ordered[:-1]
-            if not bool(again.any()):
+            if not self.device.to_numpy(again).any():
                 return None
             begin = xp.where(again, 0, xp.arange(len(order)))
             begin = xp.asarray(np.maximum.accumulate(self.device.to_numpy(begin)))

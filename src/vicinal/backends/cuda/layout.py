@@ -12,6 +12,7 @@ from vicinal.backends.cuda.density import DensityForce, DensityOptions, Summary
 from vicinal.backends.cuda.device import NULL, USUAL_KERNELS, Defines, Device, DeviceArray, launch, launch_warps
 from vicinal.backends.cuda.graph import edge_heads
 from vicinal.backends.cuda.random_keys import LAYOUT_STREAM, PHASE_STREAM, stream_key, stream_keys
+from vicinal.backends.cuda.sums import largest_magnitude
 
 # Sizes of cpp/cuda/layout.cu: rows per slice of edges, the most edges of such a row, and the number of edges to a
 # multiple of which slices are filled up.
@@ -111,7 +112,9 @@ class SortedEdges:
         degree = xp.diff(indptr)
         self.head_of = xp.argsort(-degree, kind="stable").astype(np.int32)
         self.degree = degree[self.head_of].astype(np.int32)
-        self.n_long = int((degree > MOST_SLICED).sum())
+        count = xp.zeros(1, np.int64)
+        self._launch("count_long", self.n_heads, (self.degree, np.int64(self.n_heads), np.int32(MOST_SLICED), count))
+        self.n_long = int(count[0])
         widest = self.degree[self.n_long :: SLICE_ROWS].astype(np.int64)
         width = -(-widest // CLOCKS_AHEAD) * CLOCKS_AHEAD * SLICE_ROWS
         ends = xp.cumsum(xp.concatenate([self.degree[: self.n_long].astype(np.int64), width]))
@@ -208,7 +211,7 @@ class SampledLayout:
         """Return the weight of the edge that fires most; with a reference, weights are probabilities as they are."""
         if self._reference is not None or weights.size == 0:
             return 1.0
-        heaviest = float(weights.max())
+        heaviest = largest_magnitude(self.device, weights)
         return heaviest if heaviest > 0.0 else 1.0
 
     def step(self, learning_rates: NDArray[np.float32], n_jobs: int = -1) -> None:
