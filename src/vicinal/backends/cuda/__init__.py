@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends.cuda import graph
-from vicinal.backends.cuda.device import Device, DeviceArray, launch, require_room
+from vicinal.backends.cuda.device import Device, DeviceArray, holds_rows, launch, require_room, rows_that_fit
 from vicinal.backends.cuda.full_layout import FullLayout, Transforms
 from vicinal.backends.cuda.layout import LayoutOptions, SampledLayout
 from vicinal.backends.cuda.losses import PairQuantity, PairSums
@@ -136,9 +136,17 @@ class CudaBackend:
             launch(self.device.kernel("medoid", "neighbor_medoids"), n, arguments)
             return self.device.to_numpy(out)
 
-    def require_room(self, n: int, d: int) -> None:
-        """Raise MemoryError, naming what would fit, if the rows of a fit do not fit into the memory of the device."""
-        require_room(self.device, n, d)
+    def require_room(self, n: int, d: int, *, resident: bool = True) -> None:
+        """Raise MemoryError, naming what would fit, if a fit does not fit into the memory of the device."""
+        require_room(self.device, n, d, resident=resident)
+
+    def holds_rows(self, n: int, d: int) -> bool:
+        """Tell whether the device can hold the rows of a fit."""
+        return holds_rows(self.device, n, d)
+
+    def rows_that_fit(self, d: int) -> int:
+        """Return how many rows the device can search at present."""
+        return rows_that_fit(self.device, d)
 
     def dense_rows(self, rows: DeviceArray, metric: str) -> DenseRows:
         """Return rows as the device compares them."""
