@@ -20,6 +20,7 @@ from vicinal.maps.plans import SampledPlan
 from vicinal.maps.recipe import Recipe
 from vicinal.neighbors.metrics import Finite, Rows, is_sparse
 from vicinal.neighbors.rows import check_room, like_input, place_of, usable_place
+from vicinal.neighbors.training_data import TrainingRows
 from vicinal.runtime.memory import InputShape, Ledger
 
 Self = TypeVar("Self", bound="MapEstimator")
@@ -72,7 +73,7 @@ class MapEstimator(Estimator):
         if device is None and place_of(X) is None:
             return fitted
         moved = fitted.on(usable_place(device, "the placement of new rows", X))
-        if moved is not fitted:
+        if moved is not fitted and isinstance(moved.data, TrainingRows):
             check_room(moved.data)
         return moved
 

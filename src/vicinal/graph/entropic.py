@@ -9,6 +9,7 @@ import numpy as np
 from vicinal.backends import backend_of, resolve_place
 from vicinal.graph.graph import Graph
 from vicinal.neighbors.table import Neighbors
+from vicinal.runtime.residence import working_on
 
 # The weights of a row sum to 1 on average, so the sum of 2^27 rows fits into 63 bits.
 UNIT_BITS = 36
@@ -64,11 +65,12 @@ def entropic_graph(
         index, neighbors.array("distance"), float(perplexity), False, n_jobs
     )
     indptr, indices, weights = work.symmetrize_mean(index, conditional, n_jobs)
-    if normalised and weights.size:
-        weights = (weights.astype(np.float64) / _exact_sum(weights)).astype(np.float32)
+    with working_on(place):
+        if normalised and weights.size:
+            weights = (weights.astype(np.float64) / _exact_sum(weights)).astype(np.float32)
+        rho = xp.zeros(neighbors.n, dtype=np.float32)
     if place is None:
-        return Graph(indptr, indices, weights, neighbors.n, np.zeros(neighbors.n, dtype=np.float32), sigma)
-    rho = xp.zeros(neighbors.n, dtype=np.float32)
+        return Graph(indptr, indices, weights, neighbors.n, rho, sigma)
     parts = {"indptr": indptr, "indices": indices, "weights": weights, "rho": rho, "sigma": sigma}
     return Graph.held(place, parts, n_tails=neighbors.n)
 
@@ -86,8 +88,9 @@ def entropic_bipartite_graph(
     _check_perplexity(perplexity)
     place, table = neighbors.place, (neighbors.array("index"), neighbors.array("distance"))
     weights, sigma = backend_of(place).perplexity_conditionals(*table, float(perplexity), True, n_jobs)
-    rho = (np if place is None else place.xp).zeros(neighbors.n, dtype=np.float32)
-    return Graph.to_known_rows(neighbors, weights, n_tails, rho, sigma)
+    with working_on(place):
+        rho = (np if place is None else place.xp).zeros(neighbors.n, dtype=np.float32)
+        return Graph.to_known_rows(neighbors, weights, n_tails, rho, sigma)
 
 
 def _check_perplexity(perplexity: float) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +48,7 @@ class Eigenmaps(Protocol):
     @property
     def vectors(self) -> NDArray[np.float32]: ...
     def sample(self, slots: NDArray[np.int64]) -> NDArray[np.float32]: ...
-    def rescaled(self, middle: Floats, unit: Floats, function: Callable[[Any], Any]) -> Eigenmaps: ...
+    def evened(self, middle: Floats, unit: Floats, halvings: int) -> Eigenmaps: ...
     def whole(self) -> Floats | Places: ...
     def in_boxes(self, boxes: Boxes, seed: int) -> Floats | Places: ...
 
@@ -93,17 +92,20 @@ class ComponentMaps:
         """Return the places of the rows ``order[slots]``."""
         return self.vectors[self.order[slots]]
 
-    def rescaled(self, middle: Floats, unit: Floats, function: Callable[[Any], Any]) -> ComponentMaps:
-        """Return maps of function((place - middle) / unit), one line of both per component.
+    def evened(self, middle: Floats, unit: Floats, halvings: int) -> ComponentMaps:
+        """Return maps of asinh((place - middle) / unit) / 2^halvings, one line of both per component.
 
-        An axis whose unit is 0 stays as it is.
+        An axis whose unit is 0 stays as it is. asinh(x) is twice asinh(x / sqrt(2 + 2 sqrt(1 + x^2))), and nearly x for
+        a small x. Roots and quotients are correctly rounded on all platforms, NumPy's arcsinh is not.
         """
         vectors = self.vectors.copy()
         for component in np.flatnonzero((unit > 0).any(axis=1)):
             rows = self.order[self.bounds[component] : self.bounds[component + 1]]
             axes = np.flatnonzero(unit[component] > 0)
-            scaled = (vectors[np.ix_(rows, axes)] - middle[component, axes]) / unit[component, axes]
-            vectors[np.ix_(rows, axes)] = function(scaled)
+            x = (vectors[np.ix_(rows, axes)] - middle[component, axes]) / unit[component, axes]
+            for _ in range(halvings):
+                x /= np.sqrt(2.0 + 2.0 * np.sqrt(1.0 + x * x))
+            vectors[np.ix_(rows, axes)] = x
         return replace(self, vectors=vectors)
 
     def whole(self) -> Floats:
@@ -152,18 +154,7 @@ def evened(maps: Eigenmaps) -> Eigenmaps:
     middle, unit = np.zeros((2, maps.count, places.shape[2]))
     middle[large] = np.median(places, axis=1)
     unit[large] = NEAR * np.median(np.abs(places - middle[large][:, None]), axis=1)
-    return maps.rescaled(middle, unit, _inverse_sinh)
-
-
-def _inverse_sinh(x: Any) -> Any:
-    """Return asinh(x) except for a factor, of an array of any library.
-
-    asinh(x) is twice asinh(x / sqrt(2 + 2 sqrt(1 + x^2))), and nearly x for a small x. Roots and quotients are
-    correctly rounded on all platforms, NumPy's arcsinh is not.
-    """
-    for _ in range(HALVINGS):
-        x = x / (2.0 + 2.0 * (1.0 + x * x) ** 0.5) ** 0.5
-    return x
+    return maps.evened(middle, unit, HALVINGS)
 
 
 def component_maps(graph: Graph, n_components: int, *, seed: int = 0, n_jobs: int = -1) -> Eigenmaps:

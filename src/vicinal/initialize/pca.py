@@ -22,6 +22,7 @@ def pca_places(task: InitialTask) -> NDArray[np.float64]:
     n, d = source.shape
     if min(n, d) > MOST_COLUMNS:
         raise CannotInitialize(f"{d} columns are too many for principal components")
+    scores: NDArray[np.float64]
     if source.on_device and n > max(DEVICE_ROWS, d):
         scores = backend_of(source.place).principal_scores(source.array("rows"), task.n_components)
     else:

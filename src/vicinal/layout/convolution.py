@@ -122,7 +122,7 @@ class Convolution:
             offset = xp.minimum(xp.arange(padded[axis]), padded[axis] - xp.arange(padded[axis])) * spacing
             d2 = d2 + (offset**2).reshape([-1 if a == axis else 1 for a in axes])
         kernel = ((1.0 + d2 / dof) ** (-(dof + 1.0) / 2.0)).astype(np.float32)
-        self._transfer = transforms.forward(kernel, padded).real
+        self._transfer = xp.ascontiguousarray(transforms.forward(kernel, padded).real)
         for axis in axes:
             n_waves = self._transfer.shape[axis]
             deblur = xp.asarray(_deblur(np.arange(n_waves) / padded[axis]).astype(np.float32))

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from vicinal.backends import backend_of, resolve_place
 from vicinal.graph.graph import Graph
 from vicinal.layout.convolution import GRID_COMPONENTS, Box, Convolution, HostTransforms, Nodes, Transforms, enclose
+from vicinal.runtime.residence import working_on
 
 Repulsion = Literal["auto", "exact", "fft"]
 
@@ -110,7 +111,7 @@ class FullLayout:
     ) -> None:
         if device is not None:
             graph = graph.on(resolve_place(device))
-        place = graph.place
+        place = self._place = graph.place
         places = np.ascontiguousarray(embedding, dtype=np.float32)
         n_sources, n_components = graph.n_tails, places.shape[1]
         if n_sources * n_components >= 2**31:
@@ -150,14 +151,15 @@ class FullLayout:
     def step(self, n: int = 1) -> None:
         """Run ``n`` more iterations; iterations after the last phase have the settings of the last phase."""
         steps = self._steps(self.epoch, self.epoch + n)
-        if self.method == "exact":
-            self._engine.step_exact(steps, self.n_jobs)
-        elif self._frozen:
-            box, potential = self._potential = self._potential or self._find_potential()
-            self._run(box, potential, steps)
-        else:
-            for t in range(n):
-                self._run(*self._find_potential(), steps[t : t + 1])
+        with working_on(self._place):
+            if self.method == "exact":
+                self._engine.step_exact(steps, self.n_jobs)
+            elif self._frozen:
+                box, potential = self._potential = self._potential or self._find_potential()
+                self._run(box, potential, steps)
+            else:
+                for t in range(n):
+                    self._run(*self._find_potential(), steps[t : t + 1])
 
     def _steps(self, begin: int, end: int) -> NDArray[np.float32]:
         ends = np.cumsum([phase.n_epochs for phase in self.phases])

@@ -140,8 +140,9 @@ def _negative_entropy(graph: Graph, total: float) -> float:
     if graph.place is None:
         return float(x_log_x(graph.weights / total).sum())
     xp = graph.place.xp
-    p = graph.array("weights") / np.float32(total)
-    return float((p * xp.log(xp.where(p > 0, p, np.float32(1.0)).astype(np.float64))).sum())
+    with graph.place.active():
+        p = graph.array("weights") / np.float32(total)
+        return float((p * xp.log(xp.where(p > 0, p, np.float32(1.0)).astype(np.float64))).sum())
 
 
 def negative_log_likelihood(

@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends.cuda import graph
-from vicinal.backends.cuda.device import Device, DeviceArray, launch, require_room
+from vicinal.backends.cuda.device import Device, DeviceArray, holds_rows, launch, require_room, rows_that_fit
 from vicinal.backends.cuda.full_layout import FullLayout, Transforms
 from vicinal.backends.cuda.layout import LayoutOptions, SampledLayout
 from vicinal.backends.cuda.losses import PairQuantity, PairSums
 from vicinal.backends.cuda.neighbors import DenseRows, hash_rows, ranks_on_device
 from vicinal.backends.cuda.principal import principal_scores
 from vicinal.backends.cuda.spectral import DeviceMaps, component_eigenmaps, solves_on_device
+from vicinal.backends.cuda.sums import largest_magnitude
 
 
 @dataclass(frozen=True)
@@ -135,9 +136,17 @@ class CudaBackend:
             launch(self.device.kernel("medoid", "neighbor_medoids"), n, arguments)
             return self.device.to_numpy(out)
 
-    def require_room(self, n: int, d: int) -> None:
-        """Raise MemoryError, naming what would fit, if the rows of a fit do not fit into the memory of the device."""
-        require_room(self.device, n, d)
+    def require_room(self, n: int, d: int, *, resident: bool = True) -> None:
+        """Raise MemoryError, naming what would fit, if a fit does not fit into the memory of the device."""
+        require_room(self.device, n, d, resident=resident)
+
+    def holds_rows(self, n: int, d: int) -> bool:
+        """Tell whether the device can hold the rows of a fit."""
+        return holds_rows(self.device, n, d)
+
+    def rows_that_fit(self, d: int) -> int:
+        """Return how many rows the device can search at present."""
+        return rows_that_fit(self.device, d)
 
     def dense_rows(self, rows: DeviceArray, metric: str) -> DenseRows:
         """Return rows as the device compares them."""
@@ -150,7 +159,7 @@ class CudaBackend:
         with self.device.active():
             if rows.size == 0:
                 return 0.0, -1
-            largest = float(xp.maximum(rows.max(), -rows.min()))
+            largest = largest_magnitude(self.device, rows)
             if np.isfinite(largest):
                 return largest, -1
             return largest, int(xp.argmax(~xp.isfinite(rows).all(axis=1)))
@@ -182,7 +191,7 @@ class CudaBackend:
             ordered, order = self.sorted_hashes(rows)
             again = xp.zeros(len(order), np.bool_)
             again[1:] = ordered[1:] == ordered[:-1]
-            if not bool(again.any()):
+            if not self.device.to_numpy(again).any():
                 return None
             begin = xp.where(again, 0, xp.arange(len(order)))
             begin = xp.asarray(np.maximum.accumulate(self.device.to_numpy(begin)))

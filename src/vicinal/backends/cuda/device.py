@@ -53,15 +53,27 @@ class Device(Protocol):
     def half_products(self, heads: DeviceArray, rows: DeviceArray) -> DeviceArray: ...
     def synchronize(self) -> None: ...
     def free_bytes(self) -> int: ...
+    def capacity_bytes(self) -> int: ...
     def active(self) -> Any: ...
 
 
-def require_room(device: Device, n: int, d: int) -> None:
-    """Raise MemoryError before any work if the rows of a fit do not fit into the memory of a device.
+def holds_rows(device: Device, n: int, d: int) -> bool:
+    """Tell whether a device can hold the rows of a fit beside their tables; other rows are streamed to it."""
+    return n * (ROW_BYTES * d + TABLE_BYTES) + BLOCK_BYTES <= device.capacity_bytes()
 
-    A fit holds the rows, the same rows in half precision or a part of them, and its tables and graph.
+
+def rows_that_fit(device: Device, d: int) -> int:
+    """Return how many rows a device can search at present."""
+    return max(0, device.free_bytes() - BLOCK_BYTES) // (ROW_BYTES * d + TABLE_BYTES)
+
+
+def require_room(device: Device, n: int, d: int, *, resident: bool = True) -> None:
+    """Raise MemoryError before any work if a fit does not fit into the memory of a device.
+
+    A fit holds the rows, if these are resident, the same rows in half precision or a part of them, and its tables and
+    graph.
     """
-    per_row = ROW_BYTES * d + TABLE_BYTES
+    per_row = TABLE_BYTES + (ROW_BYTES * d if resident else 0)
     free = device.free_bytes() - BLOCK_BYTES
     if n * per_row > free:
         raise MemoryError(
@@ -190,10 +202,20 @@ class CudaDevice:
             self.xp.cuda.get_current_stream().synchronize()
 
     def free_bytes(self) -> int:
-        """Return the memory that can be allocated, unused blocks of CuPy's pool included."""
+        """Return the memory that can be allocated, unused blocks of CuPy's pool included, within the pool's limit."""
         with self.active():
             free, _ = self.xp.cuda.runtime.memGetInfo()
-            return int(free) + int(self.xp.get_default_memory_pool().free_bytes())
+            pool = self.xp.get_default_memory_pool()
+            available = int(free) + int(pool.free_bytes())
+            limit = int(pool.get_limit())
+            return min(available, limit - int(pool.used_bytes())) if limit else available
+
+    def capacity_bytes(self) -> int:
+        """Return the memory of the device, or the limit of CuPy's pool (CUPY_GPU_MEMORY_LIMIT) if there is one."""
+        with self.active():
+            _, total = self.xp.cuda.runtime.memGetInfo()
+            limit = int(self.xp.get_default_memory_pool().get_limit())
+            return min(int(total), limit) if limit else int(total)
 
 
 @functools.cache

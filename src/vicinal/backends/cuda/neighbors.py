@@ -25,6 +25,7 @@ from vicinal.backends.cuda.device import (
     launch_warps,
 )
 from vicinal.backends.cuda.selection import LEAST_KEYS, power_of_two, select_columns
+from vicinal.backends.cuda.sums import column_means
 from vicinal.runtime.cached import cached
 
 Found = tuple[DeviceArray, DeviceArray]
@@ -146,7 +147,7 @@ class DenseRows:
     def search_products(self, k: int) -> Found:
         """Compare all pairs by products in half precision, and rank the best of them."""
         xp = self.device.xp
-        center = self.rows.mean(axis=0, dtype=np.float64).astype(np.float32)
+        center = self.device.asarray(column_means(self.device, self.rows))
         everything = xp.arange(self.n, dtype=np.int32)[None]
         half, bias = self.cells(center[None], everything).halved_all()
         wanted = min(k + (SPARE if self.rule.rank == "Squared" else SPARE_OTHER), self.n)

@@ -6,7 +6,6 @@ the iteration begins with random vectors. All large components are iterated toge
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -17,6 +16,7 @@ from vicinal.backends import cpu
 from vicinal.backends.cuda.device import USUAL_KERNELS, WARP, Device, DeviceArray, launch, launch_warps
 from vicinal.backends.cuda.graph import edge_heads
 from vicinal.backends.cuda.random_keys import SPECTRAL_STREAM, stream_key
+from vicinal.backends.cuda.sums import column_bounds, largest_magnitude
 from vicinal.runtime.cached import cached
 
 WIDTH = 8  # vectors of a block
@@ -61,7 +61,7 @@ def component_eigenmaps(
         vectors[:] = _Iteration(device, graph, rows, seed).run(n_components)[:, :n_components]
     small = np.flatnonzero(sizes < SMALL_COMPONENT)
     if small.size:
-        chosen, part = _subgraph(device, graph, component, small)
+        chosen, part = _subgraph(device, graph, rows, small)
         vectors[chosen] = device.asarray(cpu.component_eigenmaps(*part, n_components, seed, n_jobs)[2])
     return DeviceMaps(device, rows, vectors)
 
@@ -78,14 +78,14 @@ def _connected_components(device: Device, indptr: DeviceArray, indices: DeviceAr
 
 
 def _subgraph(
-    device: Device, graph: tuple[DeviceArray, ...], component: DeviceArray, which: NDArray[np.int64]
+    device: Device, graph: tuple[DeviceArray, ...], all_rows: _Rows, which: NDArray[np.int64]
 ) -> tuple[DeviceArray, tuple[Any, Any, Any]]:
     """Return the rows of some components, and their graph on the host, with the rows numbered from 0."""
     xp = device.xp
     indptr, indices, weights = graph
-    chosen = xp.zeros(int(component.max()) + 1, np.bool_)
-    chosen[device.asarray(which)] = True
-    inside = chosen[component]
+    chosen = np.zeros(all_rows.count, np.bool_)
+    chosen[which] = True
+    inside = device.asarray(chosen)[all_rows.component]
     rows = xp.flatnonzero(inside)
     number = (xp.cumsum(inside) - 1).astype(np.int32)
     edges = xp.flatnonzero(inside[edge_heads(device, indptr, int(indices.shape[0]))])
@@ -118,36 +118,39 @@ class _Rows:
 
 @dataclass(frozen=True, eq=False)
 class DevicePlaces:
-    """First places on a device, one axis after the other."""
+    """First places on a device."""
 
     device: Device
-    axes: DeviceArray
+    places: DeviceArray
 
     def is_finite(self) -> bool:
         """Tell whether all places are finite numbers."""
         with self.device.active():
-            return bool(self.device.xp.isfinite(self.axes).all())
+            return bool(np.isfinite(largest_magnitude(self.device, self.places)))
 
     def to_numpy(self) -> NDArray[np.float64]:
-        """Return the places on the host, row by row."""
-        return np.ascontiguousarray(self.device.to_numpy(self.axes).T)
+        """Return the places on the host."""
+        return self.device.to_numpy(self.places).astype(np.float64)
 
     def start(self, extent: float, noise: float, seed: int) -> NDArray[np.float32]:
         """Return the places with noise, each axis scaled to [0, extent] before and after; on the host."""
+        key = np.uint64(stream_key(seed, SPECTRAL_STREAM, 1))
         with self.device.active():
-            axes = self._scaled(self.axes, extent)
-            arguments = np.uint64(stream_key(seed, SPECTRAL_STREAM, 1)), np.float64(noise), np.int64(axes.size), axes
-            launch(self.device.kernel("spectral", "add_noise"), int(axes.size), arguments)
-            axes = self._scaled(axes, extent).astype(np.float32)
-            host: NDArray[np.float32] = self.device.to_numpy(self.device.xp.ascontiguousarray(axes.T))
+            noisy = self._scaled(self.places, extent, key, noise)
+            host: NDArray[np.float32] = self.device.to_numpy(self._scaled(noisy, extent, key, 0.0))
             return host
 
-    def _scaled(self, axes: DeviceArray, extent: float) -> DeviceArray:
-        """Scale each axis to [0, extent]; an axis on which all places are equal is set to the middle."""
-        xp = self.device.xp
-        low = axes.min(axis=1, keepdims=True)
-        width = axes.max(axis=1, keepdims=True) - low
-        return xp.where(width > 0, (axes - low) * (extent / xp.where(width > 0, width, 1.0)), extent / 2)
+    def _scaled(self, places: DeviceArray, extent: float, key: np.uint64, noise: float) -> DeviceArray:
+        """Scale each axis to [0, extent], and add noise; an axis on which all places are equal is set to the middle."""
+        n, dim = (int(size) for size in places.shape)
+        low, high = (bound.astype(np.float64) for bound in column_bounds(self.device, places))
+        flat = ~(high > low)
+        numbers = low, np.where(flat, 0.0, extent / np.where(flat, 1.0, high - low)), np.where(flat, extent / 2, 0.0)
+        out = self.device.xp.empty_like(places)
+        axes = (self.device.asarray(number) for number in numbers)
+        arguments = places, np.int32(dim), *axes, key, np.float64(noise), np.int64(n), out
+        launch(self.device.kernel("spectral", "scale_places"), n * dim, arguments)
+        return out
 
 
 class PlacedBoxes(Protocol):
@@ -202,26 +205,23 @@ class DeviceMaps:
             )
             return found
 
-    def rescaled(
-        self, middle: NDArray[np.float64], unit: NDArray[np.float64], function: Callable[[Any], Any]
-    ) -> DeviceMaps:
-        """Return maps of function((place - middle) / unit), one line of both per component.
+    def evened(self, middle: NDArray[np.float64], unit: NDArray[np.float64], halvings: int) -> DeviceMaps:
+        """Return maps of asinh((place - middle) / unit) / 2^halvings, one line of both per component.
 
         An axis whose unit is 0 stays as it is.
         """
-        xp, asarray, component = self.device.xp, self.device.asarray, self.rows.component
+        n, dim = (int(size) for size in self.device_vectors.shape)
         with self.device.active():
-            known = asarray(unit > 0)[component]
-            scaled = (self.device_vectors - asarray(middle)[component]) / asarray(np.where(unit > 0, unit, 1.0))[
-                component
-            ]
-            vectors = xp.where(known, function(scaled), self.device_vectors).astype(np.float32)
-            return replace(self, device_vectors=xp.ascontiguousarray(vectors))
+            out = self.device.xp.empty_like(self.device_vectors)
+            numbers = self.device.asarray(middle), self.device.asarray(unit)
+            arguments = self.device_vectors, np.int32(dim), self.rows.component, *numbers, np.int32(halvings)
+            launch(self.device.kernel("spectral", "even_places"), n * dim, (*arguments, np.int64(n), out))
+            return replace(self, device_vectors=out)
 
     def whole(self) -> DevicePlaces:
         """Return the vectors as places, for a graph of one component."""
         with self.device.active():
-            return DevicePlaces(self.device, self.device.xp.ascontiguousarray(self.device_vectors.T, dtype=np.float64))
+            return DevicePlaces(self.device, self.device_vectors)
 
     def in_boxes(self, boxes: PlacedBoxes, seed: int) -> DevicePlaces:
         """Return the places with each axis of each component scaled to its box.
@@ -234,26 +234,13 @@ class DeviceMaps:
             low, high = self._extremes(dim)
             spread = np.where(high > low, high - low, np.inf)
             scale = np.where(boxes.scattered[:, None], 1.0, 1.0 / spread) * boxes.width[:, None]
-            axes = xp.empty((dim, n), np.float64)
-            # A map is turned around its center, before it is put there.
-            centers = boxes.centers if boxes.turns is None else np.zeros_like(boxes.centers)
-            placed = asarray(centers), asarray((low + high) / 2), asarray(scale), asarray(boxes.scattered)
-            arguments = self.device_vectors, np.int32(dim), self.rows.component, *placed
+            turns = np.tile(np.eye(dim), (self.count, 1, 1)) if boxes.turns is None else boxes.turns
+            places = xp.empty((n, dim), np.float32)
+            numbers = boxes.centers, (low + high) / 2, scale, np.ascontiguousarray(turns), boxes.scattered
+            arguments = self.device_vectors, np.int32(dim), self.rows.component, *(asarray(one) for one in numbers)
             key = np.uint64(stream_key(seed, SPECTRAL_STREAM, 2))
-            launch(self.device.kernel("spectral", "place_components"), n, (*arguments, key, np.int64(n), axes))
-            if boxes.turns is not None:
-                axes = self._turned(axes, boxes)
-            return DevicePlaces(self.device, axes)
-
-    def _turned(self, axes: DeviceArray, boxes: PlacedBoxes) -> DeviceArray:
-        xp, component, turns = self.device.xp, self.rows.component, self.device.asarray(boxes.turns)
-        centers = self.device.asarray(boxes.centers)
-        out = xp.empty_like(axes)
-        for j in range(len(axes)):
-            out[j] = centers[component, j]
-            for i, axis in enumerate(axes):
-                out[j] += axis * turns[component, i, j]
-        return out
+            launch(self.device.kernel("spectral", "place_components"), n, (*arguments, key, np.int64(n), places))
+            return DevicePlaces(self.device, places)
 
     def _extremes(self, dim: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         begin, first = self.rows.chunks()
