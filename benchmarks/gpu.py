@@ -328,6 +328,21 @@ def effective_parts(graph: Any, places: np.ndarray, plan: Any) -> tuple[float, f
     return float(loss.attraction), float(loss.repulsion)
 
 
+def tsne() -> dict[str, Any]:
+    """Time t-SNE on both processors, and compare the divergences of the maps."""
+    X, out = fashion_like(), {}
+    for device, runs in (("cuda", 3), ("cpu", 1)):
+        seconds = []
+        for run in range(runs):
+            start = time.perf_counter()
+            with profiled(device == "cuda" and run == 1):
+                model = vicinal.TSNE(random_state=0, max_iter=750, device=device).fit(X)
+            seconds.append(round(time.perf_counter() - start, 3))
+            print("t-SNE", device, seconds[-1], model.stage_times_, model.kl_divergence_, flush=True)
+        out[device] = {"seconds": seconds, "divergence": float(model.kl_divergence_)}
+    return out
+
+
 def stages() -> dict[str, Any]:
     """Time the parts of a search by cells, and of a layout of a million rows."""
     from vicinal.backends.cuda import cells, neighbors
@@ -369,6 +384,7 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     "first call": first_call,
     "mixture-1M-768": lambda: mixture_fit(1_000_000, 768),
     "mixture-5M-96": lambda: mixture_fit(5_000_000, 96),
+    "t-SNE": tsne,
     "quality": quality,
 }
 

@@ -8,11 +8,13 @@
 
 using namespace vicinal;
 
-// rho; thread per row.
+// rho, and whether one is 0; thread per row.
 extern "C" __global__ void local_rho(const float* distance, Size rows, Size columns, double local_connectivity,
-                                     float* rho) {
+                                     float* rho, Index* any_zero) {
     const Size i = thread_number();
-    if (i < rows) rho[i] = SmoothKnnRow(distance + i * columns, columns).rho(local_connectivity);
+    if (i >= rows) return;
+    rho[i] = SmoothKnnRow(distance + i * columns, columns).rho(local_connectivity);
+    if (rho[i] <= 0.0f) *any_zero = 1;
 }
 THREAD_KERNEL(local_rho)
 
@@ -128,3 +130,20 @@ extern "C" __global__ void edge_heads(const Size* indptr, Size n_heads, Index* h
     for (Size e = indptr[i]; e < indptr[i + 1]; ++e) head[e] = static_cast<Index>(i);
 }
 THREAD_KERNEL(edge_heads)
+
+// Where the items of each group begin among sorted group numbers, and where the last ones end; thread per group, and
+// one more.
+extern "C" __global__ void group_begins(const Index* sorted, Size n, Size n_groups, Size* begin) {
+    const Size g = thread_number();
+    if (g > n_groups) return;
+    Size low = 0, high = n;
+    while (low < high) {
+        const Size middle = (low + high) / 2;
+        if (sorted[middle] < g)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    begin[g] = low;
+}
+THREAD_KERNEL(group_begins)

@@ -36,6 +36,13 @@ extern "C" __global__ void place_edges(const Size* indptr, const Index* head, co
 }
 THREAD_KERNEL(place_edges)
 
+// The number of rows with more than `most` edges, of rows that are sorted by their number of edges; thread per row.
+extern "C" __global__ void count_long(const Index* degree, Size n, Index most, Size* count) {
+    const Size r = thread_number();
+    if (r < n && degree[r] > most && (r + 1 == n || degree[r + 1] <= most)) *count = r + 1;
+}
+THREAD_KERNEL(count_long)
+
 // What sorts the edges of long rows: the row, then the random order; thread per edge. `edges` are their numbers.
 extern "C" __global__ void order_keys(const Index* head, const std::uint32_t* phase, const Index* slot,
                                       const Size* edges, Size n, std::uint64_t* key) {

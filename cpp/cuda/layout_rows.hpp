@@ -26,7 +26,7 @@
 #define VICINAL_NEGATIVES 5
 #define VICINAL_MOVING 0    // negatives move
 #define VICINAL_WEIGHTED 0  // negatives are drawn in proportion to weights
-#define VICINAL_SLICES 4    // slices per warp
+#define VICINAL_SLICES 2    // slices per warp
 #endif
 
 namespace vicinal {

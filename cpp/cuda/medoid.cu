@@ -8,7 +8,7 @@ using namespace vicinal;
 // The tail of every row whose weighted distances to all tails of the row have the smallest sum, the first of equal
 // ones, or -1 for a row without edges; thread per row.
 extern "C" __global__ void neighbor_medoids(const Size* indptr, const Index* tails, const float* weights,
-                                            const float* reference, int dim, Size n, Index* medoid) {
+                                            const float* reference, const float* middle, int dim, Size n, float* out) {
     const Size i = thread_number();
     if (i >= n) return;
     float least = 0.0f;
@@ -27,6 +27,7 @@ extern "C" __global__ void neighbor_medoids(const Size* indptr, const Index* tai
             chosen = tails[e];
         }
     }
-    medoid[i] = chosen;
+    const float* place = chosen < 0 ? middle : reference + static_cast<Size>(chosen) * dim;
+    for (int c = 0; c < dim; ++c) out[i * dim + c] = place[c];
 }
 THREAD_KERNEL(neighbor_medoids)

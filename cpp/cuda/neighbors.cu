@@ -142,6 +142,33 @@ class BestKeys {
     std::uint64_t worst_ = no_key;
 };
 
+// Offers the rows of a cell, which are stored column by column. A lane ranks several of them at a time, since they
+// share the loads of x.
+constexpr int packed_ahead = 4;
+
+VICINAL_INLINE void offer_packed(BestKeys& best_keys, const float* x, const float* packed, Size cols,
+                                 const Index* members, Size count) {
+    for (Size from = 0; from < count; from += packed_ahead * warp_lanes) {
+        PerLane<std::uint64_t> key[packed_ahead];
+        FOR_LANES(lane) {
+            float sum[packed_ahead] = {};
+            const float* column = packed + from + lane;
+            for (Size k = 0; k < cols; ++k, column += count) {
+                const float own = x[k];
+                // Beyond the last row these are numbers of the next column, or of the padding; they do not count.
+                VICINAL_UNROLL
+                for (int u = 0; u < packed_ahead; ++u) sum[u] = rank_step(sum[u], own, column[u * warp_lanes]);
+            }
+            VICINAL_UNROLL
+            for (int u = 0; u < packed_ahead; ++u) {
+                const Size at = from + u * warp_lanes + lane;
+                key[u][lane] = at < count ? sort_key(sum[u], static_cast<std::uint32_t>(members[at])) : no_key;
+            }
+        }
+        for (int u = 0; u < packed_ahead; ++u) best_keys.offer(key[u]);
+    }
+}
+
 }  // namespace vicinal
 
 using namespace vicinal;
@@ -306,26 +333,21 @@ extern "C" __global__ void rank_cells(const float* heads, const bool* heads_with
     for (int v = 0; v < n_visited; ++v) {
         const Index cell = visited[i * n_visited + v];
         if (cell < 0) continue;
-        const Size first = begin[cell], end = begin[cell + 1], count = end - first;
-        for (Size from = first; from < end; from += warp_lanes) {
-            PerLane<std::uint64_t> key;
-            FOR_LANES(lane) {
-                key[lane] = no_key;
-                if (packed != nullptr && from + lane < end) {
-                    const float* column = packed + first * cols + (from - first) + lane;
-                    float sum = 0.0f;
-                    for (Size c = 0; c < cols; ++c) sum = rank_step(sum, x[c], column[c * count]);
-                    key[lane] = sort_key(sum, static_cast<std::uint32_t>(members[from + lane]));
+        const Size first = begin[cell], end = begin[cell + 1];
+        if (packed != nullptr)
+            offer_packed(best_keys, x, packed + first * cols, cols, members + first, end - first);
+        else
+            for (Size from = first; from < end; from += warp_lanes) {
+                PerLane<std::uint64_t> key;
+                FOR_LANES(lane) key[lane] = no_key;
+                for (Size at = from; at < end && at < from + warp_lanes; ++at) {
+                    const Size j = members[at];
+                    const float rank =
+                        with_direction(rank_by_lanes(x, rows + j * cols, cols), heads_without, i, rows_without, j);
+                    FOR_LANES(lane) if (from + lane == at) key[lane] = sort_key(rank, static_cast<std::uint32_t>(j));
                 }
+                best_keys.offer(key);
             }
-            for (Size at = from; packed == nullptr && at < end && at < from + warp_lanes; ++at) {
-                const Size j = members[at];
-                const float rank =
-                    with_direction(rank_by_lanes(x, rows + j * cols, cols), heads_without, i, rows_without, j);
-                FOR_LANES(lane) if (from + lane == at) key[lane] = sort_key(rank, static_cast<std::uint32_t>(j));
-            }
-            best_keys.offer(key);
-        }
     }
     const std::uint64_t* keys = best_keys.sorted();
     FOR_LANES(lane) for (int e = lane; e < k; e += warp_lanes) {

@@ -2,6 +2,8 @@
 #include "cuda/device.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace vicinal {
 
@@ -46,6 +48,23 @@ extern "C" __global__ void add_chunks(const double* chunks, Size n_chunks, Size 
     total[c] = sum;
 }
 THREAD_KERNEL(add_chunks)
+
+// The largest magnitude of every lane's part of a chunk of numbers, [chunk][32], infinity if one is not a number; warp
+// per chunk.
+extern "C" __global__ void largest_magnitudes(const float* values, Size n, Size chunk, float* largest) {
+    const Size s = warp_number();
+    if (s * chunk >= n) return;
+    const Size end = std::min((s + 1) * chunk, n);
+    FOR_LANES(lane) {
+        float most = 0.0f;
+        for (Size e = s * chunk + lane; e < end; e += warp_lanes) {
+            const float size = std::fabs(values[e]);
+            most = size <= most ? most : size == size ? size : std::numeric_limits<float>::infinity();
+        }
+        largest[s * warp_lanes + lane] = most;
+    }
+}
+WARP_KERNEL(largest_magnitudes)
 
 // The smallest and largest values of chunks of rows, [chunk][low, high][column]; thread per chunk and column. Rows of
 // low and high values may be apart: a second call joins the bounds of the chunks.

@@ -128,7 +128,7 @@ class Graph(Resident):
         index = neighbors.array("index")
         present = index >= 0
         indptr = xp.zeros(neighbors.n + 1, np.int64)
-        xp.cumsum(present.sum(axis=1), out=indptr[1:])
+        indptr[1:] = xp.cumsum(present.reshape(-1), dtype=np.int64)[neighbors.k - 1 :: neighbors.k]
         if neighbors.place is None:
             return cls(indptr, index[present], weights[present], n_tails, rho, sigma)
         parts = {"indptr": indptr, "indices": index[present], "weights": weights[present], "rho": rho, "sigma": sigma}

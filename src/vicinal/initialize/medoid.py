@@ -21,8 +21,8 @@ def neighbor_medoid(graph: Graph, reference: NDArray[np.float32]) -> NDArray[np.
     """
     if graph.place is not None:
         edges = (graph.array(name) for name in ("indptr", "indices", "weights"))
-        chosen = backend_of(graph.place).neighbor_medoids(*edges, reference)
-        return np.where(chosen[:, None] < 0, _middle(reference), reference[np.maximum(chosen, 0)])
+        places: NDArray[np.float32] = backend_of(graph.place).neighbor_medoids(*edges, reference, _middle(reference))
+        return places
     lengths = np.diff(graph.indptr)
     out = np.empty((graph.n, reference.shape[1]), dtype=np.float32)
     n_rows = max(1, BLOCK_PAIRS // max(1, int(lengths.max(initial=1))) ** 2)

@@ -19,7 +19,8 @@ from vicinal.backends.cuda.layout import LayoutOptions, SampledLayout
 from vicinal.backends.cuda.losses import PairQuantity, PairSums
 from vicinal.backends.cuda.neighbors import DenseRows, hash_rows, ranks_on_device
 from vicinal.backends.cuda.principal import principal_scores
-from vicinal.backends.cuda.spectral import Maps, component_eigenmaps, solves_on_device
+from vicinal.backends.cuda.spectral import DeviceMaps, component_eigenmaps, solves_on_device
+from vicinal.backends.cuda.sums import largest_magnitude
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ class CudaBackend:
 
     def component_eigenmaps(
         self, indptr: DeviceArray, indices: DeviceArray, weights: DeviceArray, n_components: int, seed: int, n_jobs: int
-    ) -> Maps:
+    ) -> DeviceMaps:
         with self.device.active():
             return component_eigenmaps(self.device, (indptr, indices, weights), n_components, seed, n_jobs)
 
@@ -123,16 +124,21 @@ class CudaBackend:
             return principal_scores(self.device, rows, n_components)
 
     def neighbor_medoids(
-        self, indptr: DeviceArray, indices: DeviceArray, weights: DeviceArray, reference: NDArray[np.float32]
-    ) -> NDArray[np.int32]:
-        """Return for every head the medoid of its tails, or -1 if it has none (initialize/medoid.py)."""
-        n = int(indptr.shape[0]) - 1
+        self,
+        indptr: DeviceArray,
+        indices: DeviceArray,
+        weights: DeviceArray,
+        reference: NDArray[np.float32],
+        middle: NDArray[np.float32],
+    ) -> NDArray[np.float32]:
+        """Return for every head the place of the medoid of its tails, or the middle (initialize/medoid.py)."""
+        n, dim = int(indptr.shape[0]) - 1, reference.shape[1]
         with self.device.active():
-            chosen = self.device.xp.empty(n, np.int32)
-            places = self.device.asarray(reference, np.float32), np.int32(reference.shape[1])
-            arguments = indptr, indices, weights, *places, np.int64(n), chosen
+            out = self.device.xp.empty((n, dim), np.float32)
+            places = self.device.asarray(reference, np.float32), self.device.asarray(middle), np.int32(dim)
+            arguments = indptr, indices, weights, *places, np.int64(n), out
             launch(self.device.kernel("medoid", "neighbor_medoids"), n, arguments)
-            return self.device.to_numpy(chosen)
+            return self.device.to_numpy(out)
 
     def require_room(self, n: int, d: int, *, resident: bool = True) -> None:
         """Raise MemoryError, naming what would fit, if a fit does not fit into the memory of the device."""
@@ -157,7 +163,7 @@ class CudaBackend:
         with self.device.active():
             if rows.size == 0:
                 return 0.0, -1
-            largest = float(xp.maximum(rows.max(), -rows.min()))
+            largest = largest_magnitude(self.device, rows)
             if np.isfinite(largest):
                 return largest, -1
             return largest, int(xp.argmax(~xp.isfinite(rows).all(axis=1)))
@@ -189,7 +195,7 @@ class CudaBackend:
             ordered, order = self.sorted_hashes(rows)
             again = xp.zeros(len(order), np.bool_)
             again[1:] = ordered[1:] == ordered[:-1]
-            if not bool(again.any()):
+            if not self.device.to_numpy(again).any():
                 return None
             begin = xp.where(again, 0, xp.arange(len(order)))
             begin = xp.asarray(np.maximum.accumulate(self.device.to_numpy(begin)))

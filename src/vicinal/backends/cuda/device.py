@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,6 +23,10 @@ from vicinal.backends.cuda.transfer import LEAST_BYTES, uploader
 DeviceArray = Any
 Kernel = Callable[..., None]
 Defines = tuple[tuple[str, str], ...]
+
+# Files of kernels, with their definitions, that most fits need; modules of this backend add theirs. They are compiled
+# together.
+USUAL_KERNELS: list[tuple[str, Defines]] = []
 
 NULL = np.uint64(0)  # a pointer argument of a kernel that is not used
 WARP = 32
@@ -230,15 +236,30 @@ def _module(number: int, source: str, defines: Defines) -> Any:
     ``RawModule(code=...)`` would flush subnormal numbers to zero, which the CPU does not.
     """
     cupy = _cupy()
-    from cupy.cuda import compiler, nvrtc
-
     architecture = str(cupy.cuda.Device(number).compute_capability)
-    text, options = kernel_source(source), compile_options(defines)
-    path = cached_file(repr((text, OPTIONS, defines, architecture, nvrtc.getVersion())))
+    path = _compiled_file(source, defines, architecture)
     if not path.is_file():
-        code, _ = compiler.compile_using_nvrtc(text, options, architecture, f"{source}.cu")
-        write_atomically(path, code if isinstance(code, bytes) else code.encode())
+        # One of the usual kernels is seldom alone, and the compiler uses one processor.
+        together = USUAL_KERNELS if (source, defines) in USUAL_KERNELS else [(source, defines)]
+        missing = [(*kind, architecture) for kind in together if not _compiled_file(*kind, architecture).is_file()]
+        with ThreadPoolExecutor(len(missing)) as pool:
+            list(pool.map(_compile, *zip(*missing, strict=True)))
     return cupy.RawModule(path=str(path))
+
+
+def _compiled_file(source: str, defines: Defines, architecture: str) -> Path:
+    from cupy.cuda import nvrtc
+
+    return cached_file(repr((kernel_source(source), OPTIONS, defines, architecture, nvrtc.getVersion())))
+
+
+def _compile(source: str, defines: Defines, architecture: str) -> None:
+    """Compile a file of kernels into the cache on disk."""
+    from cupy.cuda import compiler
+
+    options = compile_options(defines)
+    code, _ = compiler.compile_using_nvrtc(kernel_source(source), options, architecture, f"{source}.cu")
+    write_atomically(_compiled_file(source, defines, architecture), code if isinstance(code, bytes) else code.encode())
 
 
 def _cupy() -> Any:

@@ -6,7 +6,9 @@ import math
 
 import numpy as np
 
-from vicinal.backends.cuda.device import Device, DeviceArray, launch
+from vicinal.backends.cuda.device import USUAL_KERNELS, Device, DeviceArray, launch
+
+USUAL_KERNELS.append(("graph", ()))
 
 # Memory for the squared distances of the rows whose perplexity is calibrated at a time.
 CALIBRATION_BYTES = 2**28
@@ -24,9 +26,11 @@ def smooth_knn(
     rows, columns = distance.shape
     rho, sigma = device.xp.empty(rows, np.float32), device.xp.empty(rows, np.float32)
     sizes = np.int64(rows), np.int64(columns)
-    launch(device.kernel("graph", "local_rho"), rows, (distance, *sizes, np.float64(local_connectivity), rho))
+    any_zero = device.xp.zeros(1, np.int32)
+    arguments = distance, *sizes, np.float64(local_connectivity), rho, any_zero
+    launch(device.kernel("graph", "local_rho"), rows, arguments)
     mean_all = 0.0
-    if not independent_rows and bool((rho <= 0.0).any()):
+    if not independent_rows and int(any_zero[0]):
         mean_all = _mean_in_order(device, distance)
     target = np.float64(math.log2(k) * bandwidth)
     scale = np.float64(mean_all), np.bool_(independent_rows)
@@ -88,10 +92,11 @@ def symmetrize(
     forward_begin = _offsets(xp, count)
     n_edges = int(forward.shape[0])
     # A stable sort by tail keeps the sources in order.
-    order = xp.argsort(forward[:, 0], kind="stable").astype(np.int64)
+    tails = xp.ascontiguousarray(forward[:, 0])
+    order = xp.argsort(tails, kind="stable").astype(np.int64)
     backward = xp.empty((n_edges, 2), np.int32)
     launch(device.kernel("graph", "turn_edges"), n_edges, (forward, source, order, np.int64(n_edges), backward))
-    backward_begin = _offsets(xp, xp.bincount(forward[:, 0], minlength=rows))
+    backward_begin = group_begins(device, tails[order], rows)
     rule = np.bool_(mix is None), np.float32(0.0 if mix is None else mix)
     directions = forward, forward_begin, backward, backward_begin, np.int64(rows), *rule
     launch(device.kernel("graph", "count_merged"), rows, (*directions, count))
@@ -108,6 +113,14 @@ def divide_weights(device: Device, weights: DeviceArray, total: float) -> Device
     arguments = weights, np.int64(weights.size), np.float64(total), out
     launch(device.kernel("graph", "divide_weights"), int(weights.size), arguments)
     return out
+
+
+def group_begins(device: Device, ordered: DeviceArray, count: int) -> DeviceArray:
+    """Return where each of ``count`` groups begins among sorted group numbers, and where the last one ends."""
+    begin = device.xp.empty(count + 1, np.int64)
+    arguments = ordered, np.int64(ordered.shape[0]), np.int64(count), begin
+    launch(device.kernel("graph", "group_begins"), count + 1, arguments)
+    return begin
 
 
 def edge_heads(device: Device, indptr: DeviceArray, n_edges: int) -> DeviceArray:

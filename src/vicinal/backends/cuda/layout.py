@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -9,16 +10,17 @@ from numpy.typing import NDArray
 
 from vicinal.backends import cpu
 from vicinal.backends.cuda.density import DensityForce, DensityOptions, Summary
-from vicinal.backends.cuda.device import NULL, Defines, Device, DeviceArray, launch, launch_warps
+from vicinal.backends.cuda.device import NULL, USUAL_KERNELS, Defines, Device, DeviceArray, launch, launch_warps
 from vicinal.backends.cuda.graph import edge_heads
 from vicinal.backends.cuda.random_keys import LAYOUT_STREAM, PHASE_STREAM, stream_key, stream_keys
+from vicinal.backends.cuda.sums import largest_magnitude
 
 # Sizes of cpp/cuda/layout.cu: rows per slice of edges, the most edges of such a row, and the number of edges to a
 # multiple of which slices are filled up.
 SLICE_ROWS, MOST_SLICED, CLOCKS_AHEAD = 32, 128, 8
 # Slices per warp: sorting the rows of more of them by their firing edges leaves fewer lanes idle, but a device that has
 # room for all rows at once is faster with more warps.
-MANY_ROWS, MANY_SLICES, FEW_SLICES = 250_000, 4, 1
+MANY_ROWS, MANY_SLICES, FEW_SLICES = 250_000, 2, 1
 # The launches that wait for the device at a time. Python answers an interrupt between two launches, so a call returns
 # within the time of as many sweeps.
 SWEEPS_AHEAD = 64
@@ -47,6 +49,7 @@ class LayoutOptions:
     update_negatives: bool
     seed: int
     first_sweep: int = 0
+    single_sweeps: int = 0
 
     def set_force(self, name: str, a: float, b: float, gamma: float) -> None:
         """Choose the force by its name."""
@@ -57,6 +60,13 @@ class LayoutOptions:
         """Choose the distance of the map by its name."""
         self.space = SPACES[name]
         self.space_values = np.array(values or [0.0], dtype=np.float32)
+
+    def single(self) -> LayoutOptions:
+        """Return the options of sweeps in which an edge draws one negative that repels as much as all of them."""
+        options = copy(self)
+        a, b, gamma = self.coefficients
+        options.negatives, options.coefficients = 1, (a, b, gamma * np.float32(self.negatives))
+        return options
 
     def defines(self, rows: int, dim: int, weighted: bool) -> Defines:
         """Return what a kernel is compiled for."""
@@ -75,6 +85,18 @@ class LayoutOptions:
 def slices_per_warp(rows: int) -> int:
     """Return the number of slices whose rows a warp moves."""
     return MANY_SLICES if rows >= MANY_ROWS else FEW_SLICES
+
+
+def _usual_options() -> LayoutOptions:
+    options = LayoutOptions()
+    options.set_force("umap", 1.0, 1.0, 1.0)
+    options.set_space("euclidean", [], 2)
+    options.negatives, options.pulls, options.update_negatives = 5, 2, False
+    return options
+
+
+for _options in (_usual_options(), _usual_options().single()):
+    USUAL_KERNELS.append(("layout", _options.defines(FEW_SLICES, 2, weighted=False)))
 
 
 class SortedEdges:
@@ -100,7 +122,9 @@ class SortedEdges:
         degree = xp.diff(indptr)
         self.head_of = xp.argsort(-degree, kind="stable").astype(np.int32)
         self.degree = degree[self.head_of].astype(np.int32)
-        self.n_long = int((degree > MOST_SLICED).sum())
+        count = xp.zeros(1, np.int64)
+        self._launch("count_long", self.n_heads, (self.degree, np.int64(self.n_heads), np.int32(MOST_SLICED), count))
+        self.n_long = int(count[0])
         widest = self.degree[self.n_long :: SLICE_ROWS].astype(np.int64)
         width = -(-widest // CLOCKS_AHEAD) * CLOCKS_AHEAD * SLICE_ROWS
         ends = xp.cumsum(xp.concatenate([self.degree[: self.n_long].astype(np.int64), width]))
@@ -191,13 +215,12 @@ class SampledLayout:
         self._defines = options.defines(self._n, self._dim, weighted=False)
         self._edges = SortedEdges(device, graph, self._row_key, options, self._heaviest(graph[2]), self._defines)
         self._values = device.asarray(options.space_values)
-        self._kernel = device.kernel("layout", "layout_sweep", self._defines)
 
     def _heaviest(self, weights: DeviceArray) -> float:
         """Return the weight of the edge that fires most; with a reference, weights are probabilities as they are."""
         if self._reference is not None or weights.size == 0:
             return 1.0
-        heaviest = float(weights.max())
+        heaviest = largest_magnitude(self.device, weights)
         return heaviest if heaviest > 0.0 else 1.0
 
     def step(self, learning_rates: NDArray[np.float32], n_jobs: int = -1) -> None:
@@ -207,10 +230,14 @@ class SampledLayout:
                 self._moves.fill(0)  # moves of an interrupted sweep
             rates = np.asarray(learning_rates, dtype=np.float32)[:, 0]
             keys = stream_keys(self.options.seed, LAYOUT_STREAM, self.sweep, len(rates))
-            warps, constant = self._edges.warps(slices_per_warp(self._n)), self._constant_arguments()
+            warps = self._edges.warps(slices_per_warp(self._n))
+            singles = max(0, self.options.single_sweeps - self.sweep) if self.options.negatives > 1 else 0
+            usual = self._law(self.options)
+            single = self._law(self.options.single()) if singles else usual
             for count, (rate, key) in enumerate(zip(rates, keys, strict=True), 1):
+                kernel, constant = single if count <= singles else usual
                 changing = self._points, self._next, np.uint32(self.sweep & 0xFFFFFFFF), key, rate
-                launch_warps(self._kernel, warps, constant + changing)
+                launch_warps(kernel, warps, constant + changing)
                 if self._moves is not None:
                     self._add_negative_moves()
                 if self._density is not None and self._density.acts_in(self.sweep):
@@ -222,13 +249,14 @@ class SampledLayout:
                     self.device.synchronize()
             self.device.synchronize()
 
-    def _constant_arguments(self) -> tuple[Any, ...]:
-        """Return the arguments that all sweeps of a call have."""
+    def _law(self, options: LayoutOptions) -> tuple[Any, tuple[Any, ...]]:
+        """Return the kernel of sweeps with these options, and the arguments that all of them have."""
         n_reference = np.int64(self._n if self._reference is None else self._reference.shape[0])
-        return (
+        defines = options.defines(self._n, self._dim, weighted=self._negatives[0] is not NULL)
+        return self.device.kernel("layout", "layout_sweep", defines), (
             *(*self._edges.arguments, NULL if self._row_key is None else self._row_key),
             *(NULL if self._reference is None else self._reference, n_reference, *self._negatives),
-            *(NULL if self._moves is None else self._moves, *self.options.coefficients, self._values),
+            *(NULL if self._moves is None else self._moves, *options.coefficients, self._values),
         )
 
     def _add_negative_moves(self) -> None:
@@ -272,8 +300,6 @@ class SampledLayout:
         keep, alias = cpu.alias_table(np.ascontiguousarray(weights, dtype=np.float32))
         with self.device.active():
             self._negatives = self.device.asarray(keep), self.device.asarray(alias)
-        defines = self.options.defines(self._n, self._dim, weighted=True)
-        self._kernel = self.device.kernel("layout", "layout_sweep", defines)
 
     def place(self, places: NDArray[np.float32]) -> None:
         """Replace all points."""

@@ -14,8 +14,18 @@ from numpy.typing import NDArray
 
 from vicinal.backends import cpu
 from vicinal.backends.cuda.cells import Cells, find_cells
-from vicinal.backends.cuda.device import BLOCK_BYTES, NULL, Defines, Device, DeviceArray, launch, launch_warps
+from vicinal.backends.cuda.device import (
+    BLOCK_BYTES,
+    NULL,
+    USUAL_KERNELS,
+    Defines,
+    Device,
+    DeviceArray,
+    launch,
+    launch_warps,
+)
 from vicinal.backends.cuda.selection import LEAST_KEYS, power_of_two, select_columns
+from vicinal.backends.cuda.sums import column_means
 from vicinal.runtime.cached import cached
 
 Found = tuple[DeviceArray, DeviceArray]
@@ -30,6 +40,7 @@ MOST_NEIGHBORS = 1000
 ROUNDS, FOLLOWED = 2, 8
 # A query visits VISITED cells, keeps SPARE_QUERY rows more than asked for, and follows edges of the nearest rows.
 VISITED, SPARE_QUERY, FOLLOWED_EDGES = 8, 8, 12
+PACKED_PAD = 128  # numbers that a warp may read beyond the rows of the last cell
 
 
 @dataclass(frozen=True)
@@ -43,7 +54,8 @@ class MetricRule:
 
     @property
     def defines(self) -> Defines:
-        return (("VICINAL_RANK", self.rank),)
+        """What kernels are compiled for; squared differences are the default of cpp/cuda/neighbors.cu."""
+        return () if self.rank == "Squared" else (("VICINAL_RANK", self.rank),)
 
 
 # enum class Finish: how a rank becomes a distance.
@@ -58,6 +70,8 @@ RULES = {
     "manhattan": MetricRule("Absolute", IDENTITY),
     "chebyshev": MetricRule("Maximum", IDENTITY),
 }
+
+USUAL_KERNELS.append(("neighbors", RULES["euclidean"].defines))
 
 
 def ranks_on_device(metric: str, k: int) -> bool:
@@ -133,7 +147,7 @@ class DenseRows:
     def search_products(self, k: int) -> Found:
         """Compare all pairs by products in half precision, and rank the best of them."""
         xp = self.device.xp
-        center = self.rows.mean(axis=0, dtype=np.float64).astype(np.float32)
+        center = self.device.asarray(column_means(self.device, self.rows))
         everything = xp.arange(self.n, dtype=np.int32)[None]
         half, bias = self.cells(center[None], everything).halved_all()
         wanted = min(k + (SPARE if self.rule.rank == "Squared" else SPARE_OTHER), self.n)
@@ -214,7 +228,7 @@ class DenseRows:
         xp, found = self.device.xp, self._cells_once
         if not self.in_order:
             return NULL
-        packed = xp.empty(self.n * self.cols, np.float32)
+        packed = xp.zeros(self.n * self.cols + PACKED_PAD, np.float32)
         cell_of = xp.searchsorted(found.begin, xp.arange(self.n), side="right").astype(np.int32) - np.int32(1)
         rows = self.rows, np.int64(self.cols), found.members, cell_of
         self._launch("pack_cells", self.n, (*rows, found.begin, np.int64(self.n), packed))
