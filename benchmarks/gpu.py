@@ -309,23 +309,16 @@ def quality() -> dict[str, Any]:
     for device in ("cuda", "cpu"):
         model = vicinal.UMAP(random_state=0, device=device).fit(X)
         plan, graph, places = model.map_.recipe.plan, model.map_.graph.on(None), model.embedding_
-        attraction, repulsion = effective_parts(graph, places, plan)
+        loss = vicinal.losses.effective_loss(graph, places, plan.forces.kernel, plan.schedule(300, graph.n), samples=64)
         out[device] = {
             **vicinal.quality.report(X, places).as_dict(),
-            "attraction": attraction,
-            "repulsion": repulsion,
-            "J": attraction + repulsion / 2,
+            "attraction": float(loss.attraction),
+            "repulsion": float(loss.repulsion),
+            "J": float(loss),
             "far points": far_points(places, model.map_.neighbors),
         }
         print(device, out[device], flush=True)
     return out
-
-
-def effective_parts(graph: Any, places: np.ndarray, plan: Any) -> tuple[float, float]:
-    """Return attraction and repulsion of the effective loss."""
-    schedule = plan.schedule(300, graph.n)
-    loss = vicinal.losses.effective_loss(graph, places, plan.forces.kernel, schedule, samples=64)
-    return float(loss.attraction), float(loss.repulsion)
 
 
 def tsne() -> dict[str, Any]:
