@@ -184,19 +184,41 @@ extern "C" __global__ void chunk_extremes(const float* vectors, int dim, const I
 }
 WARP_KERNEL(chunk_extremes)
 
-// Every component in its box: center + (value - middle) * scale with the numbers of the component, or for components
-// marked as `scattered` a random place in a box of this scale; thread per row.
+// Rows far from the middle of their component come closer (initialize/eigenmap.py): x = (value - middle) / unit becomes
+// asinh(x), which is twice asinh(x / sqrt(2 + 2 sqrt(1 + x^2))), except for the factor; a unit of 0 changes nothing.
+// Thread per number.
+extern "C" __global__ void even_places(const float* vectors, int dim, const Index* component, const double* middle,
+                                       const double* unit, int halvings, Size n, float* out) {
+    const Size e = thread_number();
+    if (e >= n * dim) return;
+    const Size at = component[e / dim] * static_cast<Size>(dim) + e % dim;
+    out[e] = vectors[e];
+    if (!(unit[at] > 0.0)) return;
+    double x = (static_cast<double>(vectors[e]) - middle[at]) / unit[at];
+    for (int t = 0; t < halvings; ++t) x /= sqrt(2.0 + 2.0 * sqrt(1.0 + x * x));
+    out[e] = static_cast<float>(x);
+}
+THREAD_KERNEL(even_places)
+
+// Every component in its box: (value - middle) * scale, turned and moved to the center, with the numbers of the
+// component, or for components marked as `scattered` a random place in a box of this scale; thread per row.
 extern "C" __global__ void place_components(const float* vectors, int dim, const Index* component, const double* center,
-                                            const double* middle, const double* scale, const bool* scattered,
-                                            std::uint64_t key, Size n, float* places) {
+                                            const double* middle, const double* scale, const double* turn,
+                                            const bool* scattered, std::uint64_t key, Size n, float* places) {
     const Size i = thread_number();
     if (i >= n) return;
     const Size own = component[i];
+    double inside[block_width];
     for (int c = 0; c < dim; ++c) {
         const Size at = own * dim + c, e = i * dim + c;
         const double x = scattered[own] ? row_key(key, static_cast<std::uint64_t>(e)) * 2.3283064365386963e-10 - 0.5
                                         : static_cast<double>(vectors[e]) - middle[at];
-        places[e] = static_cast<float>(center[at] + x * scale[at]);
+        inside[c] = x * scale[at];
+    }
+    for (int c = 0; c < dim; ++c) {
+        double x = center[own * dim + c];
+        for (int b = 0; b < dim; ++b) x += inside[b] * turn[(own * dim + b) * dim + c];
+        places[i * dim + c] = static_cast<float>(x);
     }
 }
 THREAD_KERNEL(place_components)

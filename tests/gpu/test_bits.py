@@ -96,6 +96,12 @@ def layouts(rows: Rows, n_components: int, forces: Any, **arguments: Any) -> tup
     return maps[0], maps[1]
 
 
+@pytest.mark.parametrize("single", [0.3, 1.0])
+def test_layout_with_single_negatives_has_the_bits_of_the_cpu(place: Any, rows: Rows, single: float) -> None:
+    """The first call on the device ends after the epochs with single negatives, or before."""
+    assert same_bits(*layouts(rows, 2, fit_ab(), schedule={"single": single, "hold": 0.3}))
+
+
 @pytest.mark.parametrize(
     ("n_components", "moving", "pinned"), [(2, False, False), (3, False, True), (2, True, True), (3, True, False)]
 )

@@ -343,6 +343,7 @@ def layout_options(
     else:
         options.set_space_function(forces.space.evaluate)
     options.negatives = schedule.negative_sample_rate
+    options.single_sweeps = round(schedule.single * schedule.n_epochs) * schedule.sweeps
     options.pulls = pulls
     options.firings_per_sweep = min(1.0, schedule.firings / schedule.sweeps)
     options.update_negatives = schedule.update_negatives

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,7 @@ class LayoutOptions:
     update_negatives: bool
     seed: int
     first_sweep: int = 0
+    single_sweeps: int = 0
 
     def set_force(self, name: str, a: float, b: float, gamma: float) -> None:
         """Choose the force by its name."""
@@ -58,6 +60,13 @@ class LayoutOptions:
         """Choose the distance of the map by its name."""
         self.space = SPACES[name]
         self.space_values = np.array(values or [0.0], dtype=np.float32)
+
+    def single(self) -> LayoutOptions:
+        """Return the options of sweeps in which an edge draws one negative that repels as much as all of them."""
+        options = copy(self)
+        a, b, gamma = self.coefficients
+        options.negatives, options.coefficients = 1, (a, b, gamma * np.float32(self.negatives))
+        return options
 
     def defines(self, rows: int, dim: int, weighted: bool) -> Defines:
         """Return what a kernel is compiled for."""
@@ -86,7 +95,8 @@ def _usual_options() -> LayoutOptions:
     return options
 
 
-USUAL_KERNELS.append(("layout", _usual_options().defines(FEW_SLICES, 2, weighted=False)))
+for _options in (_usual_options(), _usual_options().single()):
+    USUAL_KERNELS.append(("layout", _options.defines(FEW_SLICES, 2, weighted=False)))
 
 
 class SortedEdges:
@@ -205,7 +215,6 @@ class SampledLayout:
         self._defines = options.defines(self._n, self._dim, weighted=False)
         self._edges = SortedEdges(device, graph, self._row_key, options, self._heaviest(graph[2]), self._defines)
         self._values = device.asarray(options.space_values)
-        self._kernel = device.kernel("layout", "layout_sweep", self._defines)
 
     def _heaviest(self, weights: DeviceArray) -> float:
         """Return the weight of the edge that fires most; with a reference, weights are probabilities as they are."""
@@ -221,10 +230,14 @@ class SampledLayout:
                 self._moves.fill(0)  # moves of an interrupted sweep
             rates = np.asarray(learning_rates, dtype=np.float32)[:, 0]
             keys = stream_keys(self.options.seed, LAYOUT_STREAM, self.sweep, len(rates))
-            warps, constant = self._edges.warps(slices_per_warp(self._n)), self._constant_arguments()
+            warps = self._edges.warps(slices_per_warp(self._n))
+            singles = max(0, self.options.single_sweeps - self.sweep) if self.options.negatives > 1 else 0
+            usual = self._law(self.options)
+            single = self._law(self.options.single()) if singles else usual
             for count, (rate, key) in enumerate(zip(rates, keys, strict=True), 1):
+                kernel, constant = single if count <= singles else usual
                 changing = self._points, self._next, np.uint32(self.sweep & 0xFFFFFFFF), key, rate
-                launch_warps(self._kernel, warps, constant + changing)
+                launch_warps(kernel, warps, constant + changing)
                 if self._moves is not None:
                     self._add_negative_moves()
                 if self._density is not None and self._density.acts_in(self.sweep):
@@ -236,13 +249,14 @@ class SampledLayout:
                     self.device.synchronize()
             self.device.synchronize()
 
-    def _constant_arguments(self) -> tuple[Any, ...]:
-        """Return the arguments that all sweeps of a call have."""
+    def _law(self, options: LayoutOptions) -> tuple[Any, tuple[Any, ...]]:
+        """Return the kernel of sweeps with these options, and the arguments that all of them have."""
         n_reference = np.int64(self._n if self._reference is None else self._reference.shape[0])
-        return (
+        defines = options.defines(self._n, self._dim, weighted=self._negatives[0] is not NULL)
+        return self.device.kernel("layout", "layout_sweep", defines), (
             *(*self._edges.arguments, NULL if self._row_key is None else self._row_key),
             *(NULL if self._reference is None else self._reference, n_reference, *self._negatives),
-            *(NULL if self._moves is None else self._moves, *self.options.coefficients, self._values),
+            *(NULL if self._moves is None else self._moves, *options.coefficients, self._values),
         )
 
     def _add_negative_moves(self) -> None:
@@ -286,8 +300,6 @@ class SampledLayout:
         keep, alias = cpu.alias_table(np.ascontiguousarray(weights, dtype=np.float32))
         with self.device.active():
             self._negatives = self.device.asarray(keep), self.device.asarray(alias)
-        defines = self.options.defines(self._n, self._dim, weighted=True)
-        self._kernel = self.device.kernel("layout", "layout_sweep", defines)
 
     def place(self, places: NDArray[np.float32]) -> None:
         """Replace all points."""

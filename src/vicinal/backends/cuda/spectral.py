@@ -6,8 +6,8 @@ the iteration begins with random vectors. All large components are iterated toge
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,6 +153,19 @@ class DevicePlaces:
         return out
 
 
+class PlacedBoxes(Protocol):
+    """Where components are put (``initialize.eigenmap.Boxes``)."""
+
+    @property
+    def centers(self) -> NDArray[np.float64]: ...
+    @property
+    def width(self) -> NDArray[np.floating]: ...
+    @property
+    def turns(self) -> NDArray[np.float64] | None: ...
+    @property
+    def scattered(self) -> NDArray[np.bool_]: ...
+
+
 @dataclass(frozen=True, eq=False)
 class DeviceMaps:
     """The components of a graph and their eigenmaps (``initialize.eigenmap.ComponentMaps``) on a device."""
@@ -184,28 +197,47 @@ class DeviceMaps:
         """The eigenvectors on the host."""
         return self.device.to_numpy(self.device_vectors)
 
+    def sample(self, slots: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the places of the rows ``order[slots]`` on the host."""
+        with self.device.active():
+            found: NDArray[np.float32] = self.device.to_numpy(
+                self.device_vectors[self.rows.order[self.device.asarray(slots)]]
+            )
+            return found
+
+    def evened(self, middle: NDArray[np.float64], unit: NDArray[np.float64], halvings: int) -> DeviceMaps:
+        """Return maps of asinh((place - middle) / unit) / 2^halvings, one line of both per component.
+
+        An axis whose unit is 0 stays as it is.
+        """
+        n, dim = (int(size) for size in self.device_vectors.shape)
+        with self.device.active():
+            out = self.device.xp.empty_like(self.device_vectors)
+            numbers = self.device.asarray(middle), self.device.asarray(unit)
+            arguments = self.device_vectors, np.int32(dim), self.rows.component, *numbers, np.int32(halvings)
+            launch(self.device.kernel("spectral", "even_places"), n * dim, (*arguments, np.int64(n), out))
+            return replace(self, device_vectors=out)
+
     def whole(self) -> DevicePlaces:
         """Return the vectors as places, for a graph of one component."""
         with self.device.active():
             return DevicePlaces(self.device, self.device_vectors)
 
-    def in_boxes(
-        self, centers: NDArray[np.float64], width: NDArray[np.floating], scattered: NDArray[np.bool_], seed: int
-    ) -> DevicePlaces:
-        """Return the places with each axis of each component scaled to a box around its center.
+    def in_boxes(self, boxes: PlacedBoxes, seed: int) -> DevicePlaces:
+        """Return the places with each axis of each component scaled to its box.
 
-        The rows of ``scattered`` components are put at random places in their boxes. An axis on which all places of a
-        component are equal is put at the center.
+        An axis on which all places of a component are equal is put at the center.
         """
         xp, asarray = self.device.xp, self.device.asarray
         n, dim = (int(size) for size in self.device_vectors.shape)
         with self.device.active():
             low, high = self._extremes(dim)
             spread = np.where(high > low, high - low, np.inf)
-            scale = np.where(scattered[:, None], 1.0, 1.0 / spread) * width[:, None]
+            scale = np.where(boxes.scattered[:, None], 1.0, 1.0 / spread) * boxes.width[:, None]
+            turns = np.tile(np.eye(dim), (self.count, 1, 1)) if boxes.turns is None else boxes.turns
             places = xp.empty((n, dim), np.float32)
-            boxes = asarray(centers), asarray((low + high) / 2), asarray(scale), asarray(scattered)
-            arguments = self.device_vectors, np.int32(dim), self.rows.component, *boxes
+            numbers = boxes.centers, (low + high) / 2, scale, np.ascontiguousarray(turns), boxes.scattered
+            arguments = self.device_vectors, np.int32(dim), self.rows.component, *(asarray(one) for one in numbers)
             key = np.uint64(stream_key(seed, SPECTRAL_STREAM, 2))
             launch(self.device.kernel("spectral", "place_components"), n, (*arguments, key, np.int64(n), places))
             return DevicePlaces(self.device, places)
