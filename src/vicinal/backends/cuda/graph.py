@@ -117,20 +117,20 @@ def weight_units(device: Device, weights: DeviceArray, units: float) -> int:
     return int(device.to_numpy(total)[0])
 
 
-def divide_weights(device: Device, weights: DeviceArray, total: float) -> DeviceArray:
-    """Return weights divided by their total, in double precision and rounded."""
-    out = device.xp.empty_like(weights)
-    arguments = weights, np.int64(weights.size), np.float64(total), out
-    launch(device.kernel("graph", "divide_weights"), int(weights.size), arguments)
-    return out
-
-
 def group_begins(device: Device, ordered: DeviceArray, count: int) -> DeviceArray:
     """Return where each of ``count`` groups begins among sorted group numbers, and where the last one ends."""
     begin = device.xp.empty(count + 1, np.int64)
     arguments = ordered, np.int64(ordered.shape[0]), np.int64(count), begin
     launch(device.kernel("graph", "group_begins"), count + 1, arguments)
     return begin
+
+
+def divide_weights(device: Device, weights: DeviceArray, total: float) -> DeviceArray:
+    """Return weights divided by their total, in double precision and rounded."""
+    out = device.xp.empty_like(weights)
+    arguments = weights, np.int64(weights.size), np.float64(total), out
+    launch(device.kernel("graph", "divide_weights"), int(weights.size), arguments)
+    return out
 
 
 def edge_heads(device: Device, indptr: DeviceArray, n_edges: int) -> DeviceArray:
