@@ -72,6 +72,9 @@ class HostDevice:
     def capacity_bytes(self) -> int:
         return self.free_bytes()
 
+    def release(self) -> None:
+        pass
+
 
 def _argument(value: Any) -> NDArray[Any]:
     """Return an array of one item that holds a scalar, or the address of an array."""

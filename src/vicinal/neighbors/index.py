@@ -204,6 +204,7 @@ class NeighborIndex:
 
         def search(rows: NDArray[np.float32], wanted: int) -> Neighbors:
             group = PlacedRows(rows).on(place)
+            place.release()  # memory of the group before, in blocks of other sizes
             return NeighborIndex.from_checked(group, self.metric, **options).search(wanted, "auto")
 
         from vicinal.neighbors.groups import GroupSearch  # groups are cells, which have an index

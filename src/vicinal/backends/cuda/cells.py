@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from vicinal.backends.cuda.device import BLOCK_BYTES, Device, DeviceArray, launch, launch_warps
+from vicinal.backends.cuda.device import Device, DeviceArray, block_bytes, launch, launch_warps
 from vicinal.backends.cuda.graph import group_begins
 from vicinal.backends.cuda.selection import select_columns
 from vicinal.backends.cuda.sums import column_means
@@ -81,7 +81,7 @@ class Cells:
         place[turn] = xp.arange(n * overlap, dtype=turn.dtype)
         out = xp.full((n * overlap, wanted), -1, np.int32)
         scales = self.scales()
-        for batch, height in _batches(sizes):
+        for batch, height in _batches(sizes, block_bytes(device)):
             cells = xp.asarray(batch)
             offsets = xp.arange(height, dtype=np.int64)[None, :]
             valid = offsets < xp.asarray(sizes[batch])[:, None]
@@ -156,7 +156,7 @@ def _nearest_centers(
     scales = whole.scales()
     half_centers, bias = among.halved(xp.arange(n_centers, dtype=np.int32), n_centers, mean, scales)
     out = xp.empty((n, count), np.int32)
-    most = max(1, BLOCK_BYTES // (4 * n_centers))
+    most = max(1, block_bytes(device) // (4 * n_centers))
     for first in range(0, n, most):
         slots = every[first : first + most]
         half, _ = whole.halved(slots, int(slots.size), mean, scales)
@@ -166,14 +166,14 @@ def _nearest_centers(
     return out
 
 
-def _batches(sizes: np.ndarray) -> list[tuple[np.ndarray, int]]:
+def _batches(sizes: np.ndarray, block: int) -> list[tuple[np.ndarray, int]]:
     """Return batches of cells of about the same size, and the rows per cell of each batch."""
     order = np.argsort(sizes, kind="stable")[::-1]
     order = order[sizes[order] > 0]
     batches, at = [], 0
     while at < len(order):
         height = -(-int(sizes[order[at]]) // PAD_ROWS) * PAD_ROWS
-        count = max(1, BLOCK_BYTES // (4 * height * height))
+        count = max(1, block // (4 * height * height))
         batches.append((np.ascontiguousarray(order[at : at + count]), height))
         at += count
     return batches

@@ -54,6 +54,7 @@ class Device(Protocol):
     def synchronize(self) -> None: ...
     def free_bytes(self) -> int: ...
     def capacity_bytes(self) -> int: ...
+    def release(self) -> None: ...
     def active(self) -> Any: ...
 
 
@@ -65,6 +66,11 @@ def holds_rows(device: Device, n: int, d: int) -> bool:
 def rows_that_fit(device: Device, d: int) -> int:
     """Return how many rows a device can search at present."""
     return max(0, device.free_bytes() - BLOCK_BYTES) // (ROW_BYTES * d + TABLE_BYTES)
+
+
+def block_bytes(device: Device) -> int:
+    """Return the size of a matrix of products: smaller if memory is short, because the pool may hold several."""
+    return min(BLOCK_BYTES, max(device.free_bytes(), 0) // 4)
 
 
 def require_room(device: Device, n: int, d: int, *, resident: bool = True) -> None:
@@ -122,9 +128,13 @@ class CudaDevice:
         except self.xp.cuda.memory.OutOfMemoryError as error:
             raise self._out_of_memory() from error
 
-    def _out_of_memory(self) -> MemoryError:
+    def release(self) -> None:
+        """Give unused blocks of CuPy's pool back."""
         with self.xp.cuda.Device(self.number):
             self.xp.get_default_memory_pool().free_all_blocks()
+
+    def _out_of_memory(self) -> MemoryError:
+        self.release()
         return MemoryError(
             f"the memory of {self.name} is full: {self.free_bytes() / 2**30:.1f} of "
             f"{self.capacity_bytes() / 2**30:.1f} GiB are free; fit fewer rows, or use device='cpu'"

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from vicinal.backends import cpu
 from vicinal.backends.cuda.cells import Cells, find_cells
 from vicinal.backends.cuda.device import (
-    BLOCK_BYTES,
     NULL,
     USUAL_KERNELS,
     Defines,
     Device,
     DeviceArray,
+    block_bytes,
     launch,
     launch_warps,
 )
@@ -117,7 +117,7 @@ class DenseRows:
 
     def blocks(self, n: int) -> Iterator[tuple[int, int]]:
         """Yield ranges of heads whose matrix with ``n`` columns is not larger than a block."""
-        most = max(1, min(BLOCK_BYTES, self.device.free_bytes() // 4) // (4 * max(n, 1)))
+        most = max(1, block_bytes(self.device) // (4 * max(n, 1)))
         for first in range(0, self.n, most):
             yield first, min(first + most, self.n)
 
