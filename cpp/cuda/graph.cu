@@ -116,6 +116,13 @@ extern "C" __global__ void write_merged(const DirectedEdge* forward, const Size*
 }
 THREAD_KERNEL(write_merged)
 
+// Weights divided by their total; thread per edge. CuPy's own arithmetic would flush subnormal weights to zero.
+extern "C" __global__ void divide_weights(const float* weights, Size n, double total, float* out) {
+    const Size e = thread_number();
+    if (e < n) out[e] = static_cast<float>(static_cast<double>(weights[e]) / total);
+}
+THREAD_KERNEL(divide_weights)
+
 // The head of every edge; thread per row.
 extern "C" __global__ void edge_heads(const Size* indptr, Size n_heads, Index* head) {
     const Size i = thread_number();

@@ -92,7 +92,7 @@ def test_parametric_umap_finds_its_neighbors_and_graph_on_the_gpu_that_trains(
         assert model._search_place() is device
     monkeypatch.setattr(type(model), "_search_place", lambda self: device)
     model.fit(rows)
-    assert model.map_.judged.graph.place is device
+    assert model.map_.training.graph.place is device
     assert (here.graph_ != model.graph_).nnz == 0
     np.testing.assert_array_equal(here.embedding_, model.embedding_)
 

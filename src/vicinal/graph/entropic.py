@@ -66,8 +66,11 @@ def entropic_graph(
     )
     indptr, indices, weights = work.symmetrize_mean(index, conditional, n_jobs)
     with working_on(place):
-        if normalised and weights.size:
-            weights = (weights.astype(np.float64) / _exact_sum(weights)).astype(np.float32)
+        total = _exact_sum(weights) if normalised and weights.size else 1.0
+        if place is not None:
+            weights = work.divide_weights(weights, total)
+        elif total != 1.0:
+            weights = (weights.astype(np.float64) / total).astype(np.float32)
         rho = xp.zeros(neighbors.n, dtype=np.float32)
     if place is None:
         return Graph(indptr, indices, weights, neighbors.n, rho, sigma)

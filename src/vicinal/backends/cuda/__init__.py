@@ -79,6 +79,10 @@ class CudaBackend:
         with self.device.active():
             return graph.symmetrize(self.device, index, membership, None)
 
+    def divide_weights(self, weights: DeviceArray, total: float) -> DeviceArray:
+        with self.device.active():
+            return graph.divide_weights(self.device, weights, total)
+
     def SampledLayout(
         self,
         indptr: Any,

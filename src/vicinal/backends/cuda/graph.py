@@ -115,6 +115,14 @@ def group_begins(device: Device, ordered: DeviceArray, count: int) -> DeviceArra
     return begin
 
 
+def divide_weights(device: Device, weights: DeviceArray, total: float) -> DeviceArray:
+    """Return weights divided by their total, in double precision and rounded."""
+    out = device.xp.empty_like(weights)
+    arguments = weights, np.int64(weights.size), np.float64(total), out
+    launch(device.kernel("graph", "divide_weights"), int(weights.size), arguments)
+    return out
+
+
 def edge_heads(device: Device, indptr: DeviceArray, n_edges: int) -> DeviceArray:
     """Return the head of every edge."""
     n, heads = int(indptr.shape[0]) - 1, device.xp.empty(n_edges, np.int32)
