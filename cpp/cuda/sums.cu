@@ -1,6 +1,8 @@
 // Sums over rows in an order that does not depend on the threads: those of chunks of rows, then of the chunks.
 #include "cuda/device.hpp"
 
+#include "base/elementary.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -38,6 +40,18 @@ extern "C" __global__ void sum_chunks(const float* values, double own, Size n, S
     out[t] = sum;
 }
 THREAD_KERNEL(sum_chunks)
+
+// Sums of p ln p, p = weight / total, over chunks of weights; thread per chunk. Weights of 0 add nothing.
+extern "C" __global__ void sum_entropy_chunks(const float* weights, Size n, float total, Size chunk, double* out) {
+    const Size first = thread_number() * chunk;
+    if (first >= n) return;
+    double sum = 0.0;
+    for_values(
+        first, std::min(first + chunk, n), [&](Size e) { return weights[e] / total; },
+        [&](float p) { sum += p > 0.0f ? static_cast<double>(p) * log_exact(p) : 0.0; });
+    out[thread_number()] = sum;
+}
+THREAD_KERNEL(sum_entropy_chunks)
 
 // The sums of the chunks in their order; thread per column.
 extern "C" __global__ void add_chunks(const double* chunks, Size n_chunks, Size width, double* total) {

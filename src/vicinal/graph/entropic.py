@@ -66,7 +66,7 @@ def entropic_graph(
     )
     indptr, indices, weights = work.symmetrize_mean(index, conditional, n_jobs)
     with working_on(place):
-        total = _exact_sum(weights) if normalised and weights.size else 1.0
+        total = _exact_sum(neighbors, weights) if normalised and weights.size else 1.0
         if place is not None:
             weights = work.divide_weights(weights, total)
         elif total != 1.0:
@@ -78,10 +78,12 @@ def entropic_graph(
     return Graph.held(place, parts, n_tails=neighbors.n)
 
 
-def _exact_sum(weights: Any) -> float:
+def _exact_sum(neighbors: Neighbors, weights: Any) -> float:
     """Return the sum of weights in units of 2^-UNIT_BITS: integers have the same sum in any order and on any device."""
-    units = (weights.astype(np.float64) * 2.0**UNIT_BITS).astype(np.int64)
-    return int(units.sum()) / 2.0**UNIT_BITS
+    units = 2.0**UNIT_BITS
+    if neighbors.place is not None:
+        return int(backend_of(neighbors.place).weight_units(weights, units)) / units
+    return int((weights.astype(np.float64) * units).astype(np.int64).sum()) / units
 
 
 def entropic_bipartite_graph(

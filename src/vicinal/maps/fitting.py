@@ -23,7 +23,7 @@ from vicinal.maps.row_facts import RowFacts
 from vicinal.maps.selection import Selection, select_rows
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingData
-from vicinal.quality.losses import History, Loss, effective_loss, kl_divergence
+from vicinal.quality.losses import History, Loss, effective_loss, kl_divergence, total_weight
 from vicinal.runtime.progress import Callback, Progress
 
 # A recorded loss is evaluated about LOSS_RECORDS times, with LOSS_SAMPLES partners per row beyond SMALL_ROWS rows.
@@ -221,7 +221,7 @@ def _lay_out_fully(task: LayoutTask, plan: FullPlan, start: NDArray[np.float32],
 
 def map_divergence(graph: Graph, places: NDArray[np.float32], dof: float, n_jobs: int) -> float:
     """Return t-SNE's loss of a map (survey eq. 22); it is 0 if the graph has no edges."""
-    return float(kl_divergence(graph, places, dof, n_jobs=n_jobs)) if graph.array("weights").any() else 0.0
+    return float(kl_divergence(graph, places, dof, n_jobs=n_jobs)) if total_weight(graph) > 0 else 0.0
 
 
 def _loss_history(task: LayoutTask, schedule: Schedule) -> History:

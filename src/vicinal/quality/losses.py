@@ -124,7 +124,7 @@ def kl_divergence(
     """
     if not (dof > 0 and math.isfinite(dof)):
         raise ValueError(f"dof must be a positive number, got {dof!r}")
-    total = float(graph.array("weights").sum(dtype=np.float64))
+    total = total_weight(graph)
     if not total > 0:
         raise ValueError("kl_divergence requires a graph with edges")
     pairs = _Pairs(graph, embedding, samples, seed, n_jobs)
@@ -135,14 +135,18 @@ def kl_divergence(
     return Loss(pull, math.log(z) if z > 0 else -math.inf, entropy, standard_error=error / z if z > 0 else 0.0)
 
 
+def total_weight(graph: Graph) -> float:
+    """Return the sum of the weights of all edges."""
+    if graph.place is None:
+        return float(graph.weights.sum(dtype=np.float64))
+    return float(backend_of(graph.place).total_weight(graph.array("weights")))
+
+
 def _negative_entropy(graph: Graph, total: float) -> float:
-    """Return Σ p ln p of the weights divided by their total, where they live."""
+    """Return Σ p ln p of the weights divided by their total."""
     if graph.place is None:
         return float(x_log_x(graph.weights / total).sum())
-    xp = graph.place.xp
-    with graph.place.active():
-        p = graph.array("weights") / np.float32(total)
-        return float((p * xp.log(xp.where(p > 0, p, np.float32(1.0)).astype(np.float64))).sum())
+    return float(backend_of(graph.place).negative_entropy(graph.array("weights"), total))
 
 
 def negative_log_likelihood(

@@ -12,6 +12,7 @@ USUAL_KERNELS.append(("graph", ()))
 
 # Memory for the squared distances of the rows whose perplexity is calibrated at a time.
 CALIBRATION_BYTES = 2**28
+MOST_ADDERS = 1 << 16  # threads that add up integers
 
 
 def smooth_knn(
@@ -105,6 +106,15 @@ def symmetrize(
     indices, weights = xp.empty(total, np.int32), xp.empty(total, np.float32)
     launch(device.kernel("graph", "write_merged"), rows, (*directions, indptr, indices, weights))
     return indptr, indices, weights
+
+
+def weight_units(device: Device, weights: DeviceArray, units: float) -> int:
+    """Return the sum of weights as integer multiples of ``1 / units``."""
+    n, total = int(weights.size), device.xp.zeros(1, np.int64)
+    threads = min(n, MOST_ADDERS)
+    arguments = weights, np.int64(n), np.float64(units), np.int64(threads), total
+    launch(device.kernel("graph", "add_weight_units"), threads, arguments)
+    return int(device.to_numpy(total)[0])
 
 
 def group_begins(device: Device, ordered: DeviceArray, count: int) -> DeviceArray:
