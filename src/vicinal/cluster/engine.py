@@ -16,6 +16,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -201,6 +202,12 @@ class Engine:
             return list(dask.compute(*tasks, scheduler="threads", num_workers=concurrent))
         return list(self.client.gather(self.client.compute(list(tasks))))
 
+    def spread(self, items: Sequence[Any]) -> list[list[Any]]:
+        """Divide consecutive items into as many groups as there are workers, none of them empty."""
+        count = min(len(self.workers), len(items))
+        bounds = [len(items) * group // count for group in range(count + 1)]
+        return [list(items[first:stop]) for first, stop in pairwise(bounds)]
+
     def share(self, value: Any) -> Any:
         """Return a value as an argument of many tasks, which is sent once."""
         return delayed(value, pure=True, traverse=False)
@@ -225,6 +232,15 @@ def task(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         return made
 
     return make
+
+
+def folded(made: Sequence[Any], join: Callable[[Any, Any], Any], name: str) -> Any:
+    """Return the task that joins many results by two and two, so that no task takes more than two of them."""
+    made = list(made)
+    while len(made) > 1:
+        pairs = [made[at : at + 2] for at in range(0, len(made), 2)]
+        made = [task(join, name)(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
+    return made[0]
 
 
 def new_key(name: str) -> str:

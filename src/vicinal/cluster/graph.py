@@ -22,6 +22,7 @@ from vicinal.graph.partition import (
 from vicinal.maps.recipe import FuzzyAffinity
 from vicinal.neighbors.table import Neighbors
 
+PartSpan = tuple[Any, int, int]
 GRAPH = ("indptr", "indices", "weights", "rho", "sigma")
 
 
@@ -37,6 +38,11 @@ class GraphParts:
     @property
     def n(self) -> int:
         return int(self.bounds[-1])
+
+    @property
+    def spans(self) -> list[PartSpan]:
+        """The parts, each with the numbers of its first row and of the row after its last one."""
+        return list(zip(self.parts, self.bounds[:-1].tolist(), self.bounds[1:].tolist(), strict=True))
 
 
 def load_graph(kept: Kept, n: int) -> Graph:

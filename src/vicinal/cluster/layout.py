@@ -6,6 +6,7 @@ import os
 import time
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, islice
 from typing import Any
 
 import dask
@@ -14,13 +15,16 @@ from dask.delayed import Delayed
 from numpy.typing import NDArray
 
 from vicinal.cluster.engine import Engine, Kept, Shelf, new_key, task
-from vicinal.cluster.graph import GraphParts, load_graph
+from vicinal.cluster.graph import GraphParts, PartSpan, load_graph
+from vicinal.cluster.sizes import edge_budget
 from vicinal.layout.partition import LayoutPart, NegativeTable, SweepRule
 
 Places = NDArray[np.float32]
 
 # Places are checkpointed about every CHECKPOINT_SECONDS; a graph of tasks has at most MOST_TASKS.
 CHECKPOINT_SECONDS, MOST_TASKS = 15.0, 4_000
+# Parts of the graph are joined up to so many rows for the layout: a sweep of a few rows costs more than its work.
+SWEEP_ROWS = 250_000
 EDGES = ("indptr", "tails", "rate", "phase")
 
 
@@ -28,7 +32,6 @@ EDGES = ("indptr", "tails", "rate", "phase")
 class SweepPart:
     """What a sweep of one part needs besides its number and the places: the edges are kept, not held."""
 
-    first: int
     edges: Kept
     negatives: Kept | None
     rule: SweepRule
@@ -37,7 +40,7 @@ class SweepPart:
 
     def loaded(self) -> tuple[LayoutPart, NegativeTable | None]:
         """Return the edges, and the table of negatives if they are drawn by weight."""
-        edges = LayoutPart(self.first, *(self.edges.load(name) for name in EDGES))
+        edges = LayoutPart(int(self.edges.load("first")[0]), *(self.edges.load(name) for name in EDGES))
         if self.negatives is None:
             return edges, None
         return edges, NegativeTable(self.negatives.load("keep"), self.negatives.load("alias"))
@@ -92,29 +95,23 @@ class PartedLayout:
     def __init__(
         self, graph: GraphParts, start: list[Any], rule: SweepRule, engine: Engine, weights: Any = None
     ) -> None:
-        self._engine, self._rule, self._bounds = engine, rule, graph.bounds
-        self._sweep = 0
+        self._engine, self._rule = engine, rule
         shared = None if weights is None else engine.share(weights)
         negatives = None if weights is None else engine.run([task(_negatives, "negatives")(shared, engine.shelf)])[0]
-        budget = float("inf") if engine.memory is None else 0.3 * engine.memory / len(engine.workers)
-        self._parts = engine.run(
+        joined = [_joined_parts(parts) for parts in engine.spread(graph.spans)]
+        edges = engine.run(
             [
-                task(_prepare, "prepare")(
-                    part,
-                    first,
-                    graph.n,
-                    rule,
-                    shared,
-                    negatives,
-                    engine.shelf,
-                    engine.task_jobs,
-                    engine.threads,
-                    budget,
-                )
-                for part, first in zip(graph.parts, graph.bounds[:-1].tolist(), strict=True)
+                task(_prepare, "prepare")(parts, graph.n, rule, shared, engine.shelf, engine.task_jobs)
+                for one in joined
+                for parts in one
             ]
         )
-        self._sweeps = (_LocalSweeps if engine.client is None else _SpreadSweeps)(self._parts, start, engine)
+        budget = edge_budget(graph.n, max(engine.values([one[1] for one in edges])), engine)
+        parts = iter(
+            engine.run([task(SweepPart, "part")(one[0], negatives, rule, engine.threads, budget) for one in edges])
+        )
+        groups = [list(islice(parts, len(one))) for one in joined]
+        self._sweeps = (_LocalSweeps if engine.client is None else _SpreadSweeps)(groups, start, engine)
 
     @property
     def epoch(self) -> int:
@@ -139,35 +136,37 @@ class PartedLayout:
 class _LocalSweeps:
     """The sweeps of one process: parts one after the other, each with all threads."""
 
-    def __init__(self, parts: list[Any], start: list[Any], engine: Engine) -> None:
-        self._parts: list[SweepPart] = engine.values(parts)
+    def __init__(self, groups: list[list[Any]], start: list[Any], engine: Engine) -> None:
+        self._parts: list[SweepPart] = engine.values(list(chain(*groups)))
         self._places = np.concatenate(engine.values(start))
         self._cache = EdgeCache()
         self.number = 0
 
     def places(self) -> list[Any]:
-        return np.split(self._places.copy(), [part.first for part in self._parts[1:]])
+        return [self._places.copy()]
 
     def run_to(self, stop: int) -> None:
         after = np.empty_like(self._places)
         while self.number < stop:
+            first = 0
             for part in self._parts:
                 moved = part.sweep(self._places, self.number, self._cache)
-                after[part.first : part.first + len(moved)] = moved
+                after[first : first + len(moved)] = moved
+                first += len(moved)
             self._places, after = after, self._places
             self.number += 1
 
 
 class _SpreadSweeps:
-    """The sweeps of a cluster: in every sweep one task per part, which takes the places of all parts.
+    """The sweeps of a cluster: in every sweep one task per worker, which takes the places of all rows.
 
     Some sweeps at a time are one graph of tasks. If a worker is lost, Dask repeats the sweeps since the last
     checkpoint: the places at the end of a graph are written to files, or without a common directory held by two
     workers.
     """
 
-    def __init__(self, parts: list[Any], start: list[Any], engine: Engine) -> None:
-        self._parts, self._engine = parts, engine
+    def __init__(self, groups: list[list[Any]], start: list[Any], engine: Engine) -> None:
+        self._groups, self._engine = groups, engine
         self._places = engine.run(start)
         self._count = 4
         self.number = 0
@@ -182,18 +181,18 @@ class _SpreadSweeps:
             self._places = self._run(count)
             self.number += count
             pace = (time.perf_counter() - begin) / count
-            self._count = int(np.clip(CHECKPOINT_SECONDS / max(pace, 1e-4), 1, max(1, MOST_TASKS // len(self._parts))))
+            self._count = int(np.clip(CHECKPOINT_SECONDS / max(pace, 1e-4), 1, max(1, MOST_TASKS // len(self._groups))))
 
     def _run(self, count: int) -> list[Any]:
         engine, name = self._engine, new_key("sweep")
         graph: dict[str, Any] = {}
-        for held in (*self._parts, *self._places):
+        for held in (*chain(*self._groups), *self._places):
             graph |= dict(held.__dask_graph__())
         before = [held.key for held in self._places]
         for number in range(self.number, self.number + count):
-            after = [f"{name}-{number}-{p}" for p in range(len(self._parts))]
-            for key, part in zip(after, self._parts, strict=True):
-                graph[key] = (_sweep_part, part.key, number, before)
+            after = [f"{name}-{number}-{worker}" for worker in range(len(self._groups))]
+            for key, group in zip(after, self._groups, strict=True):
+                graph[key] = (_sweep_parts, [part.key for part in group], number, before)
             before = after
         with dask.annotate(workers=partial(_home, workers=engine.workers), allow_other_workers=True):
             return self._checkpointed([Delayed(key, graph) for key in before], self.number + count)
@@ -211,7 +210,7 @@ class _SpreadSweeps:
 
 
 def _home(key: Any, workers: list[str]) -> list[str]:
-    """Return the worker of a task: sweeps of the same part go to the same one, which remembers its edges."""
+    """Return the worker of a task: sweeps of the same parts go to the same one, which remembers their edges."""
     last = str(key).rsplit("-", 1)[-1]
     return [workers[int(last) % len(workers)]] if str(key).startswith("sweep") and last.isdigit() else workers
 
@@ -221,29 +220,34 @@ def _negatives(weights: NDArray[np.float32], shelf: Shelf) -> Kept:
     return shelf.keep("negatives", {"keep": table.keep, "alias": table.alias})
 
 
+def _joined_parts(parts: list[PartSpan]) -> list[list[PartSpan]]:
+    """Join consecutive parts up to SWEEP_ROWS rows."""
+    joined: list[list[PartSpan]] = []
+    for part in parts:
+        if not joined or part[2] - joined[-1][0][1] > SWEEP_ROWS:
+            joined.append([])
+        joined[-1].append(part)
+    return joined
+
+
 def _prepare(
-    part: Kept,
-    first: int,
-    n: int,
-    rule: SweepRule,
-    weights: Any,
-    negatives: Kept | None,
-    shelf: Shelf,
-    task_jobs: int,
-    threads: int,
-    budget: float,
-) -> SweepPart:
-    """Keep the edges of a part as a sweep reads them."""
-    graph = load_graph(part, n)
-    if weights is not None:
-        graph = graph.weighing_tails(weights)
-    made = LayoutPart.of(first, (graph.indptr, graph.indices, graph.weights), rule, task_jobs)
-    kept = shelf.keep(f"prepared-{first}", {name: getattr(made, name) for name in EDGES})
-    return SweepPart(first, kept, negatives, rule, threads, budget)
+    parts: list[PartSpan], n: int, rule: SweepRule, weights: Any, shelf: Shelf, n_jobs: int
+) -> tuple[Kept, int]:
+    """Keep the edges of consecutive parts as a sweep reads them; also return their size in bytes."""
+    made = []
+    for part, first, _ in parts:
+        graph = load_graph(part, n)
+        if weights is not None:
+            graph = graph.weighing_tails(weights)
+        made.append(LayoutPart.of(first, (graph.indptr, graph.indices, graph.weights), rule, n_jobs))
+    joined = LayoutPart.joined(made)
+    arrays = {name: getattr(joined, name) for name in EDGES} | {"first": np.array([joined.first])}
+    return shelf.keep(f"prepared-{joined.first}", arrays), joined.n_bytes
 
 
-def _sweep_part(part: SweepPart, number: int, places: list[Places]) -> Places:
-    return part.sweep(np.concatenate(places), number, _WORKER_EDGES)
+def _sweep_parts(parts: list[SweepPart], number: int, before: list[Places]) -> Places:
+    places = np.concatenate(before)
+    return np.concatenate([part.sweep(places, number, _WORKER_EDGES) for part in parts])
 
 
 def _checkpoint(places: Places, part: int, number: int, shelf: Shelf) -> Kept:

@@ -69,11 +69,11 @@ def find_neighbors(rows: DaskRows, search: Search, parts: int, engine: Engine) -
     samples = engine.run(
         [task(scan_block, "scan")(block, span, wanted) for block, span in zip(rows.blocks, rows.spans, strict=True)]
     )
-    cells = engine.run([task(_make_cells, "cells")(samples, count, search)])[0]
+    cells = engine.run([task(_make_cells, "cells")(samples, count, search, engine.threads)])[0]
     groups = np.unique(np.arange(min(count, MOST_SEARCH_TASKS) + 1) * count // min(count, MOST_SEARCH_TASKS))
     routed = engine.run(
         [
-            task(_route, "route")(block, span, cells, groups, shelf)
+            task(_route, "route")(block, span, cells, groups, shelf, jobs)
             for block, span in zip(rows.blocks, rows.spans, strict=True)
         ]
     )
@@ -90,17 +90,19 @@ def find_neighbors(rows: DaskRows, search: Search, parts: int, engine: Engine) -
     return NeighborParts(bounds, merged, cells, search.k)
 
 
-def _make_cells(samples: list[Rows], count: int, search: Search) -> Cells:
-    return Cells.of(joined_rows(samples), count, search.metric, search.metric_kwds, search.seed)
+def _make_cells(samples: list[Rows], count: int, search: Search, n_jobs: int) -> Cells:
+    return Cells.of(joined_rows(samples), count, search.metric, search.metric_kwds, search.seed, n_jobs)
 
 
-def _route(chunks: list[Any], span: Span, cells: Cells, groups: NDArray[np.int64], shelf: Shelf) -> list[Piece]:
+def _route(
+    chunks: list[Any], span: Span, cells: Cells, groups: NDArray[np.int64], shelf: Shelf, n_jobs: int
+) -> list[Piece]:
     """Send the rows of a block to their cells: one piece for each group of cells."""
     rows = read_block(chunks)
     numbers = np.concatenate(
         [np.arange(first, first + chunk.shape[0]) for chunk, first in zip(chunks, span.firsts, strict=True)]
     )
-    visited, counts = cells.visits(rows)
+    visited, counts = cells.visits(rows, n_jobs)
     row, rank = np.nonzero(counts)
     cell = visited[row, rank]
     order = np.argsort(cell, kind="stable")

@@ -13,7 +13,7 @@ from vicinal.neighbors.metrics import Rows, is_sparse
 from vicinal.neighbors.rows import as_rows, scan_rows
 
 MOST_ROWS = 2**31 - 1  # row numbers are 32-bit
-BLOCK_BYTES = 1 << 25  # chunks are joined up to this size
+BLOCK_BYTES = 1 << 24  # chunks are joined up to this size
 
 
 @dataclass(frozen=True)

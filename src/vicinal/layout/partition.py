@@ -73,6 +73,15 @@ class LayoutPart:
         prepared = cpu.layout_edges(indptr, indices, weights, first, rule.n, rule.n_components, rule.options(), n_jobs)
         return cls(first, indptr, *prepared)
 
+    @classmethod
+    def joined(cls, parts: list[LayoutPart]) -> LayoutPart:
+        """Join parts whose rows follow each other."""
+        before = np.cumsum([0, *(len(part.tails) for part in parts[:-1])])
+        starts = [part.indptr[:-1] + edges for part, edges in zip(parts, before, strict=True)]
+        last = [parts[-1].indptr[-1:] + before[-1]]
+        arrays = (np.concatenate([getattr(part, name) for part in parts]) for name in ("tails", "rate", "phase"))
+        return cls(parts[0].first, np.concatenate([*starts, *last]), *arrays)
+
     def sweep(
         self,
         places: NDArray[np.float32],
