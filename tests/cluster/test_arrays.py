@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix
 
 import vicinal
 from vicinal import UMAP, LargeVis, find_neighbors
-from vicinal.cluster import engine, layout, neighborhoods, sizes, start
+from vicinal.cluster import edges, engine, neighborhoods, sizes, start
 from vicinal.cluster.engine import Kept
 from vicinal.neighbors.metrics import METRICS
 
@@ -63,7 +63,7 @@ def test_chunks_parts_and_threads_do_not_matter(clustered: Rows, monkeypatch: py
 
     expected = fitted(1000)
     monkeypatch.setattr(sizes, "PART_WORK", 5e6)  # three parts
-    monkeypatch.setattr(layout, "SWEEP_ROWS", 8192)  # two of them are swept together
+    monkeypatch.setattr(edges, "SWEEP_ROWS", 8192)  # two of them are swept together
     for chunk, parameters in ((777, {"n_jobs": 1}), (9000, {"memory_limit": "1GB"})):
         for ours, theirs in zip(fitted(chunk, **parameters), expected, strict=True):
             np.testing.assert_array_equal(np.asarray(ours), np.asarray(theirs))
@@ -102,7 +102,7 @@ def test_groups_do_not_join_components() -> None:
         ends = np.array([len(row) for row in tails])
         indices = np.array([tail for row in tails for tail in row], np.int32)
         arrays = {"indptr": np.concatenate([[0], np.cumsum(ends)]), "indices": indices}
-        return Kept(arrays | {name: indices for name in ("weights", "rho", "sigma")}), first, first + len(tails)
+        return Kept(arrays | dict.fromkeys(("weights", "rho", "sigma"), indices)), first, first + len(tails)
 
     parts = [part(0, [[1], [0, 2]]), part(2, [[1], []]), part(4, [[5], [4]])]
     whole = start._components(parts, 6)

@@ -141,7 +141,7 @@ class Engine:
 
     ``workers`` are the addresses of the processes (one empty name without a client) and ``threads`` the threads of
     each. ``task_jobs`` is how many of them one of many tasks uses. ``held`` keeps the files of results: who refers to
-    such files refers to it.
+    such files refers to it. ``one_machine`` says that the workers and this process have one file system.
     """
 
     client: Any
@@ -151,24 +151,24 @@ class Engine:
     shelf: Shelf
     held: ScratchDirectory | None
     memory: float | None = None
+    one_machine: bool = True
 
     @classmethod
     def current(cls, n_jobs: int, memory: float | None = None) -> Engine:
         """Return the engine of the current client, or of Dask's threads; ``memory`` limits all processes together."""
         client = current_client()
         if client is None:
-            held = ScratchDirectory(None)
+            here = ScratchDirectory(None)
             # With a limit, one task at a time uses all threads.
-            return cls(None, [""], n_jobs, 1 if memory is None else n_jobs, Shelf(held.path), held, memory)
+            return cls(None, [""], n_jobs, 1 if memory is None else n_jobs, Shelf(here.path), here, memory)
         threads = client.nthreads()
         if not threads:
             raise RuntimeError(f"the Dask client {client} has no workers")
         local = all(_host(address) in LOCAL_HOSTS or address.startswith("inproc") for address in threads)
         chosen = dask.config.get("vicinal.directory", None)
-        if not local and chosen is None:
-            return cls(client, sorted(threads), min(threads.values()), 1, Shelf(), None, memory)
-        held = ScratchDirectory(chosen)
-        return cls(client, sorted(threads), min(threads.values()), 1, Shelf(held.path), held, memory)
+        held = ScratchDirectory(chosen) if local or chosen is not None else None
+        shelf = Shelf(None if held is None else held.path)
+        return cls(client, sorted(threads), min(threads.values()), 1, shelf, held, memory, local)
 
     @contextmanager
     def discarded_on_error(self) -> Iterator[None]:

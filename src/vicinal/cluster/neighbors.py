@@ -65,9 +65,11 @@ def find_neighbors(rows: DaskRows, search: Search, parts: int, engine: Engine) -
     """
     bounds, jobs, shelf = part_bounds(rows.n, parts), engine.task_jobs, engine.shelf
     count = cell_count(rows.n, rows.d)
-    wanted = engine.share(sample_numbers(rows.n, count, search.seed))
     samples = engine.run(
-        [task(scan_block, "scan")(block, span, wanted) for block, span in zip(rows.blocks, rows.spans, strict=True)]
+        [
+            task(_scan, "scan")(block, span, count, rows.n, search.seed)
+            for block, span in zip(rows.blocks, rows.spans, strict=True)
+        ]
     )
     cells = engine.run([task(_make_cells, "cells")(samples, count, search, engine.threads)])[0]
     groups = np.unique(np.arange(min(count, MOST_SEARCH_TASKS) + 1) * count // min(count, MOST_SEARCH_TASKS))
@@ -88,6 +90,10 @@ def find_neighbors(rows: DaskRows, search: Search, parts: int, engine: Engine) -
         [task(_merge, "merge")(engine.column(found, p), p, bounds, search.k, shelf) for p in range(len(bounds) - 1)]
     )
     return NeighborParts(bounds, merged, cells, search.k)
+
+
+def _scan(chunks: list[Any], span: Span, count: int, n: int, seed: int) -> Rows:
+    return scan_block(chunks, span, sample_numbers(n, count, seed))
 
 
 def _make_cells(samples: list[Rows], count: int, search: Search, n_jobs: int) -> Cells:
