@@ -2,8 +2,8 @@
 
     python benchmarks/cluster.py --out FILE [--cases CASE...] [--rows N] [--epochs N] [--seconds S]
 
-Cases are run one after the other; cases that are joined by "+" run at the same time. FILE is written after every case,
-so that a run that is cut off still tells something. `run.py cluster` runs all cases.
+Cases are run one after the other; "a,b+c" runs c beside a and then b. FILE is written after every case, so that a run
+that is cut off still tells something. `run.py cluster` runs all cases.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from typing import Any
 
 PROGRAM = Path(__file__).with_name("cluster_case.py")
 ROWS, COLUMNS, CLUSTERS = 1_000_000, 64, 200
-LARGE_ROWS, LARGE_COLUMNS, LARGE_EPOCHS = 5_000_000, 128, 30
+LARGE_ROWS, LARGE_COLUMNS, LARGE_EPOCHS = 5_000_000, 128, 20
 LIMIT = "1.5GB"
 # Arguments of each case. Chunks differ, so that equal bits show that they do not matter.
 FITS = {
     "local": ["--local", "--threads", "4"],
     "threads": ["--threads", "4"],
-    "workers-1": ["--workers", "1", "--threads", "4"],
-    "workers-2": ["--workers", "2", "--threads", "2", "--chunk", "77777"],
-    "workers-4": ["--workers", "4", "--chunk", "10000"],
+    "workers-1": ["--workers", "1", "--threads", "4", "--chunk", "77777"],
+    "workers-2": ["--workers", "2", "--threads", "2", "--chunk", "10000"],
+    "workers-4": ["--workers", "4", "--chunk", "50000"],
 }
 LARGE_FITS = {
     "large-limit": ["--threads", "8", "--limit", LIMIT],
@@ -92,21 +92,21 @@ class Run:
     def run(self, cases: list[str], seen: Any = None) -> None:
         """Run cases; a case that fails or takes too long is recorded as such."""
         for together in cases:
-            names = together.split("+")
-            for large in {name in LARGE_FITS for name in names}:
+            lanes = [lane.split(",") for lane in together.split("+")]
+            for large in {name in LARGE_FITS for lane in lanes for name in lane}:
                 self.prepared(large)
-            with ThreadPoolExecutor(len(names)) as pool:
-                for record in pool.map(self.attempt, names):
-                    self.records.append(record)
-                    print(json.dumps(record), file=sys.stderr, flush=True)
-                    if seen is not None:
-                        seen(self.records)
+            with ThreadPoolExecutor(len(lanes)) as pool:
+                list(pool.map(lambda lane: [self.attempt(name, seen) for name in lane], lanes))
 
-    def attempt(self, name: str) -> dict[str, Any]:
+    def attempt(self, name: str, seen: Any) -> None:
         try:
-            return self.case(name)
+            record = self.case(name)
         except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
-            return {"case": name, "failed": str(error)[-300:]}
+            record = {"case": name, "failed": str(error)[-300:]}
+        self.records.append(record)
+        print(json.dumps(record), file=sys.stderr, flush=True)
+        if seen is not None:
+            seen(self.records)
 
 
 def cluster(driver: Any) -> list[dict[str, Any]]:

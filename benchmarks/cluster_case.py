@@ -16,6 +16,7 @@ import resource
 import threading
 import time
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -36,20 +37,16 @@ def prepare(file: Path, rows: int, columns: int, clusters: int) -> dict[str, Any
 def open_rows(file: Path, chunk: int) -> Any:
     """Return a .npy file as a Dask array of chunks that are read when they are needed."""
     import dask.array as da
-    from dask.delayed import delayed
 
     n, d = np.load(file, mmap_mode="r").shape
-    read = delayed(read_rows, pure=True)
-    return da.concatenate(
-        [
-            da.from_delayed(read(str(file), first, chunk), shape=(min(chunk, n - first), d), dtype=np.float32)
-            for first in range(0, n, chunk)
-        ]
-    )
+    sizes = tuple(min(chunk, n - first) for first in range(0, n, chunk))
+    meta = np.empty((0, 0), np.float32)
+    return da.map_blocks(read_rows, str(file), chunk, chunks=(sizes, (d,)), dtype=np.float32, meta=meta)
 
 
-def read_rows(file: str, first: int, count: int) -> np.ndarray:
-    return np.array(np.load(file, mmap_mode="r")[first : first + count])
+def read_rows(file: str, chunk: int, block_id: tuple[int, int] = (0, 0)) -> np.ndarray:
+    first = block_id[0] * chunk
+    return np.array(np.load(file, mmap_mode="r")[first : first + chunk])
 
 
 class MemoryWatch:
@@ -89,25 +86,36 @@ def processor_seconds(client: Any = None) -> float:
 
 
 class SchedulerTraffic:
-    """Bytes that connections of this process, which holds the scheduler and its client, have written and read."""
+    """Bytes that the scheduler, which runs in this process, has written and read."""
 
     bytes = 0
+    scheduler = ""
+    workers: tuple[str, ...] = ()
 
     def watch(self) -> None:
         from distributed.comm import tcp
 
-        write, unpack = tcp.TCP.write, tcp.from_frames
+        write, read, unpack = tcp.TCP.write, tcp.TCP.read, tcp.from_frames
+        reading: ContextVar[Any] = ContextVar("reading")
 
         async def counted_write(comm: Any, *args: Any, **kwargs: Any) -> Any:
             count = await write(comm, *args, **kwargs)
-            self.bytes += count or 0
+            self.bytes += (count or 0) * self._counts(comm)
             return count
 
+        async def marked_read(comm: Any, *args: Any, **kwargs: Any) -> Any:
+            reading.set(comm)
+            return await read(comm, *args, **kwargs)
+
         async def counted_unpack(frames: Any, *args: Any, **kwargs: Any) -> Any:
-            self.bytes += sum(memoryview(frame).nbytes for frame in frames)
+            self.bytes += sum(memoryview(frame).nbytes for frame in frames) * self._counts(reading.get())
             return await unpack(frames, *args, **kwargs)
 
-        tcp.TCP.write, tcp.from_frames = counted_write, counted_unpack
+        tcp.TCP.write, tcp.TCP.read, tcp.from_frames = counted_write, marked_read, counted_unpack
+
+    def _counts(self, comm: Any) -> bool:
+        """Tell whether a connection is one of the scheduler: its server's, or one that it opened to a worker."""
+        return comm.local_address == self.scheduler or comm.peer_address in self.workers
 
 
 TRAFFIC = SchedulerTraffic()
@@ -126,6 +134,7 @@ def cluster_of(workers: int, threads: int) -> Any:
         LocalCluster(n_workers=workers, threads_per_worker=threads, dashboard_address=None, memory_limit=0) as cluster,
         Client(cluster) as client,
     ):
+        TRAFFIC.scheduler, TRAFFIC.workers = cluster.scheduler.address, tuple(client.nthreads())
         yield client
 
 

@@ -8,13 +8,14 @@ again by Dask.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -184,7 +185,10 @@ class Engine:
         """Compute tasks; their results stay where they were made. Raise the first error."""
         if self.client is None:
             concurrent = max(1, self.threads // self.task_jobs)
-            return list(dask.persist(*tasks, scheduler="threads", num_workers=concurrent, optimize_graph=False))
+            made = list(dask.persist(*tasks, scheduler="threads", num_workers=concurrent, optimize_graph=False))
+            if self.memory is not None:
+                return_free_memory()
+            return made
         from distributed import futures_of, wait
 
         kept = list(self.client.persist(list(tasks), optimize_graph=False))
@@ -246,6 +250,12 @@ def folded(made: Sequence[Any], join: Callable[[Any, Any], Any], name: str) -> A
 def new_key(name: str) -> str:
     """Return a name that no other task has."""
     return f"{name}-{os.urandom(6).hex()}"
+
+
+def return_free_memory() -> None:
+    """Give freed memory back to the system, if the allocator is glibc's; otherwise the process keeps it."""
+    with suppress(AttributeError, OSError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def current_client() -> Any:

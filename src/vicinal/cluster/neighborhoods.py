@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from vicinal.cluster.engine import Engine
-from vicinal.cluster.fitted import PartedTable, gathered_rows, gathered_table, parted_table
+from vicinal.cluster.engine import Engine, Kept, task
+from vicinal.cluster.fitted import PartedTable, joined_data, joined_table, parted_table
 from vicinal.cluster.neighbors import NeighborParts, Search, find_neighbors
 from vicinal.cluster.rows import DaskRows
 from vicinal.cluster.sizes import part_count
@@ -50,9 +50,25 @@ class ClusterNeighbors:
     @cached
     def gathered(self) -> FittedNeighbors:
         """The same in the memory of this process."""
-        table = gathered_table(self.parts, self.engine)
-        data = gathered_rows(self.data, self.search, self.engine)
-        return FittedNeighbors(data, table, fuzzy_graph(table, n_jobs=self.engine.threads))
+        return _gathered_neighbors(
+            self.engine.values(self.parts.parts), [self.data.array.compute()], self.search, self.engine.threads
+        )
+
+    def gathering(self) -> Any:
+        """Return a task that makes the same where other tasks need it."""
+        return task(_gathered_neighbors, "neighbors")(
+            self.parts.parts, self.data.chunks, self.search, self.engine.threads, self.engine.held
+        )
+
+    is_sparse = True  # rows are transformed into lines of a graph
+
+
+def _gathered_neighbors(
+    table: list[Kept], chunks: list[Any], search: Search, n_jobs: int, held: Any = None
+) -> FittedNeighbors:
+    """Join the parts of a table; ``held`` keeps the files as long as the task can be asked for."""
+    joined = joined_table(table)
+    return FittedNeighbors(joined_data(chunks, search, n_jobs), joined, fuzzy_graph(joined, n_jobs=n_jobs))
 
 
 def search_array(X: Any, columns: Callable[[int], int], seed: int, parameters: Mapping[str, Any]) -> ClusterNeighbors:

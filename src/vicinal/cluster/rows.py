@@ -53,6 +53,11 @@ class DaskRows:
         return hasattr(self.array._meta, "tocsr")
 
     @property
+    def chunks(self) -> list[Any]:
+        """The chunks as delayed values, without those that have no rows."""
+        return [chunk for block in self.blocks for chunk in block]
+
+    @property
     def largest_chunk(self) -> int:
         """Bytes of the largest chunk as float32."""
         return 4 * self.d * int(max(self.array.chunks[0]))

@@ -10,7 +10,7 @@ from vicinal.runtime.memory import readable
 
 # What a part takes at most while it is worked on, per row and neighbor. Without a memory limit a part takes up to
 # PART_WORK bytes, unless there would be more than MOST_PARTS: every part takes results of all the others.
-PART_BYTES, PART_WORK, MOST_PARTS = 110, 100e6, 256
+PART_BYTES, PART_WORK, MOST_PARTS = 175, 130e6, 256
 # What a process takes before any rows: Python, NumPy, SciPy, Dask; and per row of the whole: two snapshots of two
 # coordinates, landmarks and class numbers.
 PROCESS_BYTES, ROW_BYTES = 2.2e8, 28

@@ -147,11 +147,14 @@ def _groups(parts: list[Kept], component: Labels) -> Groups:
 
 
 def _between_groups(part: Kept, first: int, n: int, groups: Groups) -> Sums:
-    """Sum the weights of a part by the groups of heads and tails, as multiples of UNIT; return keys and sums."""
+    """Sum the weights of a part by pairs of groups, as multiples of UNIT; return keys and sums.
+
+    An edge and its mirror image have the same weight, so only pairs in ascending order are summed.
+    """
     graph = load_graph(part, n)
     heads = groups.of_row[graph.heads() + first].astype(np.int64)
     tails = groups.of_row[graph.indices]
-    apart = heads != tails
+    apart = heads < tails
     keys = (heads[apart] << 32) | tails[apart]
     return _summed(keys, np.rint(graph.weights[apart].astype(np.float64) / UNIT).astype(np.int64))
 
@@ -181,7 +184,8 @@ def _group_start(
     count = len(groups.landmark)
     weights = units.astype(np.float64)
     between = (weights / max(weights.max(initial=0.0), 1.0), (keys >> 32, keys & 0xFFFFFFFF))
-    graph = Graph.from_scipy(csr_matrix(between, shape=(count, count)))
+    upper = csr_matrix(between, shape=(count, count))
+    graph = Graph.from_scipy(upper + upper.T)
     rows = None if is_sparse(cells.landmarks) else np.ascontiguousarray(cells.landmarks[groups.landmark])
     return initial_embedding(init, InitialTask(graph, rows, n_components, seed, n_jobs))
 
