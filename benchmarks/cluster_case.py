@@ -56,6 +56,7 @@ class MemoryWatch:
         import psutil
 
         self._process, self.total, self.worker, self._done = psutil.Process(), 0, 0, threading.Event()
+        self.begin, self.seen = time.perf_counter(), []
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
         return self
@@ -74,8 +75,27 @@ class MemoryWatch:
                     sizes.append(child.memory_info().rss)
                 except psutil.NoSuchProcess:
                     continue
-            self.total = max(self.total, sum(sizes))
-            self.worker = max(self.worker, max(sizes[1:], default=sizes[0]))
+            largest = max(sizes[1:], default=sizes[0])
+            self.total, self.worker = max(self.total, sum(sizes)), max(self.worker, largest)
+            self.seen.append((time.perf_counter() - self.begin, largest))
+
+    def by_stage(self, seconds: dict[str, float]) -> dict[str, int]:
+        """Return the largest process of each stage, given how long the stages took one after the other."""
+        ends = np.cumsum(list(seconds.values()))
+        stage = np.searchsorted(ends, [at for at, _ in self.seen])
+        return {
+            name: max((size for (_, size), of in zip(self.seen, stage, strict=True) if of == number), default=0)
+            for number, name in enumerate(seconds)
+        }
+
+
+def own_bytes() -> int:
+    """Memory of this process after its imports, before any rows."""
+    import psutil
+
+    import vicinal.cluster.fitting  # noqa: F401
+
+    return int(psutil.Process().memory_info().rss)
 
 
 def processor_seconds(client: Any = None) -> float:
@@ -146,6 +166,7 @@ def fit(given: argparse.Namespace) -> dict[str, Any]:
     with cluster_of(given.workers, given.threads) as client:
         rows = np.load(file) if given.local else open_rows(file, given.chunk)
         data = 4 * rows.shape[0] * rows.shape[1]
+        before_rows = max(client.run(own_bytes).values()) if client else own_bytes()
         begin, spent, before = time.perf_counter(), processor_seconds(client), TRAFFIC.bytes
         with MemoryWatch() as memory:
             model = UMAP(random_state=SEED, n_epochs=given.epochs, memory_limit=given.limit, n_jobs=given.threads).fit(
@@ -176,6 +197,8 @@ def fit(given: argparse.Namespace) -> dict[str, Any]:
         "scheduler_share": exchanged / data,
         "peak_bytes": memory.total,
         "largest_worker_bytes": memory.worker,
+        "largest_worker_by_stage": memory.by_stage(model.stage_times_),
+        "worker_bytes_before": before_rows,
         "allowed_worker_bytes": allowed,
     }
 

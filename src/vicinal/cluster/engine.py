@@ -223,9 +223,9 @@ class Engine:
         return [maker[at] for maker in makers]
 
 
-def picked(made: Sequence[Any], at: int) -> list[Piece]:
+def picked(made: Sequence[Any], at: int) -> list[Any]:
     """Return the pieces that ``Engine.column`` names, within the task that takes them."""
-    return [one if isinstance(one, Piece) else one[at] for one in made]
+    return [one[at] if isinstance(one, list) else one for one in made]
 
 
 def task(function: Callable[..., Any], name: str) -> Callable[..., Any]:

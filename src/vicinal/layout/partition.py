@@ -76,11 +76,16 @@ class LayoutPart:
     @classmethod
     def joined(cls, parts: list[LayoutPart]) -> LayoutPart:
         """Join parts whose rows follow each other."""
-        before = np.cumsum([0, *(len(part.tails) for part in parts[:-1])])
-        starts = [part.indptr[:-1] + edges for part, edges in zip(parts, before, strict=True)]
-        last = [parts[-1].indptr[-1:] + before[-1]]
-        arrays = (np.concatenate([getattr(part, name) for part in parts]) for name in ("tails", "rate", "phase"))
-        return cls(parts[0].first, np.concatenate([*starts, *last]), *arrays)
+        counts = [int(part.indptr[-1]) for part in parts]
+        before = np.cumsum([0, *counts[:-1]])
+        indptr = [part.indptr[:-1] + edges for part, edges in zip(parts, before, strict=True)]
+        # Behind its edges an array has slots that vectors may read: only those of the last part stay.
+        kept = [*counts[:-1], None]
+        arrays = (
+            np.concatenate([getattr(part, name)[:stop] for part, stop in zip(parts, kept, strict=True)])
+            for name in ("tails", "rate", "phase")
+        )
+        return cls(parts[0].first, np.concatenate([*indptr, parts[-1].indptr[-1:] + before[-1]]), *arrays)
 
     def sweep(
         self,
