@@ -221,7 +221,7 @@ def _lay_out_fully(task: LayoutTask, plan: FullPlan, start: NDArray[np.float32],
 
 def map_divergence(graph: Graph, places: NDArray[np.float32], dof: float, n_jobs: int) -> float:
     """Return t-SNE's loss of a map (survey eq. 22); it is 0 if the graph has no edges."""
-    return float(kl_divergence(graph, places, dof, n_jobs=n_jobs)) if graph.weights.any() else 0.0
+    return float(kl_divergence(graph, places, dof, n_jobs=n_jobs)) if graph.array("weights").any() else 0.0
 
 
 def _loss_history(task: LayoutTask, schedule: Schedule) -> History:
