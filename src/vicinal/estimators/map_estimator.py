@@ -99,10 +99,6 @@ class MapEstimator(Estimator):
         local: FittedMap = fitted if isinstance(fitted, FittedMap) else fitted.gathered
         return local
 
-    def in_memory(self: Self) -> Self:
-        """Return the model with everything that it learned in the memory of this process; it may be this model."""
-        return self if isinstance(self.map_, FittedMap) else self._with(map_=self.local_map)
-
     def _fit_array(self: Self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Map the rows of a Dask array (:mod:`vicinal.cluster`)."""
         from vicinal.cluster.fitting import array_inputs, fit_array
