@@ -6,7 +6,7 @@ it needs the extra `cluster` in the environment that runs this program, and a tr
 The package is measured in `.venv-package`, which holds it and what it requires, the other libraries in `.venv-bench`,
 made from `requirements.txt` (`make bench` makes both; or see --own-python and --peer-python). Neither has further
 packages, because scikit-learn imports some of them, such as pandas, wherever it finds them. Raw results go to
-`results/SUITE.json`, the table to `RESULTS.md`, and some of its figures to the README. A trial run with --size writes to
+`results/SUITE.json`, the table to `RESULTS.md`, some of its figures to the README. A trial run with --size writes to
 `.cache/trial/` instead; sizes above 4,096 take the same code paths as the full data in every system.
 """
 
