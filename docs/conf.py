@@ -37,7 +37,7 @@ extensions = [
 QUICK = os.environ.get("VICINAL_DOCS") == "quick"
 
 # Sections of the gallery, in their order.
-GALLERY = ("first_maps", "labels", "over_time", "spaces", "reading")
+GALLERY = ("first_maps", "labels", "over_time", "spaces", "reading", "large")
 
 exclude_patterns = [
     *("extensions", "gallery", "data", "**/sg_execution_times.rst", "sg_execution_times.rst", "**/.ipynb_checkpoints"),

@@ -75,6 +75,18 @@ def test_umap_costs_equal_the_reference(fuzzy: Graph, embedding: NDArray[np.floa
     assert all(one.standard_error == 0.0 for one in found)
 
 
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_radii_of_the_map_equal_the_reference(fuzzy: Graph, embedding: NDArray[np.float32], kernel: Kernel) -> None:
+    r_q = np.log(reference.embedded_radius(dense(fuzzy) > 0, embedding, kernel.a, kernel.b))
+    r_p = 0.3 * r_q + np.random.default_rng(0).normal(size=ROWS)
+    assert_equation("31", losses.embedded_log_radii(fuzzy, embedding, kernel), r_q, rtol=1e-5, atol=1e-6)
+    assert_equation(
+        "32", losses.radius_power_law(fuzzy, embedding, kernel, r_p), reference.power_law(r_q, r_p), rtol=1e-6
+    )
+    found = losses.density_correlation(fuzzy, embedding, kernel, r_p)
+    assert_equation("33", found, reference.correlation(r_q, r_p), rtol=1e-6)
+
+
 @pytest.mark.parametrize("dof", [1.0, 0.5, 3.0])
 def test_kl_divergence_equals_the_reference(entropic: Graph, embedding: NDArray[np.float32], dof: float) -> None:
     p = dense(entropic)
