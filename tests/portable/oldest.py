@@ -1,7 +1,7 @@
 """Print the oldest versions of the packages that pyproject.toml admits, as constraints for pip.
 
-``python tests/portable/oldest.py EXTRA...`` prints a line "name==minimum" for every requirement of the package and of the
-extras that has a minimum. What these packages need themselves is left to pip.
+``python tests/portable/oldest.py EXTRA...`` prints a line "name==minimum" for every requirement of the package and of
+the extras. What these packages need themselves is left to pip.
 """
 
 from __future__ import annotations
