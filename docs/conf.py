@@ -107,5 +107,5 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
     "show_toc_level": 2,
 }
-html_sidebars = {"benchmarks": [], "index": []}
+html_sidebars = {"benchmarks": [], "equations": [], "index": []}
 copyright = "The vicinal authors, BSD 3-Clause license"
