@@ -1,20 +1,30 @@
 """The CUDA backend on one GPU: bits against the CPU, stages and whole fits, as JSON.
 
-    python benchmarks/gpu.py --out FILE [--parts bits,small,fashion,mixture-50,...] [--seconds 100]
+    python benchmarks/gpu.py --out FILE [--parts bits,fashion,mixture-1M-50,...] [--seconds 100] [--profile] \
+        [--images FILE]
 
 Every part is guarded: a failure is recorded with its traceback and the next part runs. Results are written as they
-come.
+come. ``--profile`` prints where the last fit or transform of each part spends its time; ``--images`` names a file .npz
+with the images of Fashion-MNIST as bytes, under the name "x".
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import cProfile
+import io
 import json
+import os
+import pickle
 import platform
+import pstats
+import subprocess
 import sys
+import tempfile
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +35,8 @@ import vicinal
 from vicinal import Layout, Neighbors, Schedule, find_neighbors, fit_ab, fuzzy_graph
 from vicinal.backends import backend_of, resolve_place
 
-FASHION = Path("out/dev/fashion.npz")  # the images as bytes, under the name "x"
 RESULTS: dict[str, Any] = {}
+OPTIONS = argparse.Namespace(images=None, profile=False)
 
 
 def same_bits(a: Any, b: Any) -> bool:
@@ -39,6 +49,7 @@ def machine() -> dict[str, Any]:
     properties = cp.cuda.runtime.getDeviceProperties(0)
     return {
         "card": properties["name"].decode(),
+        "driver version": driver_version(),
         "driver": cp.cuda.runtime.driverGetVersion(),
         "runtime": cp.cuda.runtime.runtimeGetVersion(),
         "cupy": cp.__version__,
@@ -46,13 +57,38 @@ def machine() -> dict[str, Any]:
         "vicinal": vicinal.__version__,
         "python": platform.python_version(),
         "cpu": platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
     }
 
 
+def driver_version() -> str:
+    """Return the version of the driver, if nvidia-smi can say it."""
+    command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+
+
+@contextlib.contextmanager
+def profiled(wanted: bool) -> Iterator[None]:
+    """Print the functions that take most of the time."""
+    if not (OPTIONS.profile and wanted):
+        yield
+        return
+    profile = cProfile.Profile()
+    with profile:
+        yield
+    text = io.StringIO()
+    pstats.Stats(profile, stream=text).sort_stats("tottime").print_stats(16)
+    lines = [line for line in text.getvalue().splitlines() if line.strip()]
+    print("\n".join(line[:110] for line in lines[2:]), flush=True)
+
+
 def fashion_like(n: int = 70_000, d: int = 784) -> np.ndarray:
-    """Return Fashion-MNIST if it is on this machine, otherwise rows of the same size in ten curved clusters."""
-    if FASHION.exists():
-        return np.load(FASHION)["x"].astype(np.float32)[:n]
+    """Return Fashion-MNIST if its images are given, otherwise rows of the same size in ten curved clusters."""
+    if OPTIONS.images is not None:
+        return np.load(OPTIONS.images)["x"].astype(np.float32)[:n]
     rng = np.random.default_rng(0)
     basis, centers = rng.normal(size=(10, 12, d)), rng.normal(size=(10, d)) * 2
     label, hidden = rng.integers(0, 10, n), rng.normal(size=(n, 12))
@@ -124,9 +160,31 @@ def bits() -> dict[str, Any]:
     print("graph", out["graph"], flush=True)
     out["libraries"] = libraries(X)
     print("libraries", out["libraries"], flush=True)
-    maps = [vicinal.UMAP(random_state=0, device=device).fit(X).embedding_ for device in ("cpu", "cuda")]
-    out["fit of 3,000 rows"] = same_bits(*maps)
-    print("fit", out["fit of 3,000 rows"], flush=True)
+    out |= whole_fits(X)
+    return out
+
+
+def whole_fits(X: np.ndarray) -> dict[str, Any]:
+    """Compare whole fits and placements of both processors."""
+    mask = np.arange(len(X)) % 5 == 0
+    pins = {"fixed_mask": mask, "fixed_positions": np.where(mask[:, None], X[:, :2], 0.0)}
+    kinds: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+        "fit of 3,000 rows": ({}, {}),
+        "densMAP": ({"densmap": True, "n_epochs": 100}, {}),
+        "pins": ({"n_epochs": 100}, pins),
+        "3 components": ({"n_components": 3, "n_epochs": 100}, {}),
+    }
+    out = {}
+    for name, (parameters, given) in kinds.items():
+        start = time.perf_counter()
+        models = [vicinal.UMAP(random_state=0, device=d, **parameters).fit(X, **given) for d in ("cpu", "cuda")]
+        out[name] = same_bits(*(model.embedding_ for model in models)), round(time.perf_counter() - start, 2)
+        print(name, out[name], flush=True)
+        if name == "fit of 3,000 rows":
+            new = X[:500] + np.float32(0.05)
+            there, moved = models[1].transform(new), pickle.loads(pickle.dumps(models[1])).transform(new)
+            out["transform of 500 rows"] = same_bits(models[0].transform(new), there) and same_bits(moved, there)
+            print("transform", out["transform of 500 rows"], flush=True)
     return out
 
 
@@ -147,10 +205,11 @@ def libraries(X: np.ndarray) -> dict[str, str]:
 def timed_fits(X: Any, runs: int = 2, **parameters: Any) -> list[dict[str, Any]]:
     """Fit several times; return seconds in all and per stage."""
     out = []
-    for _ in range(runs):
+    for run in range(runs):
         cp.cuda.Device().synchronize()
         start = time.perf_counter()
-        model = vicinal.UMAP(random_state=0, device="cuda", **parameters).fit(X)
+        with profiled(run == runs - 1):
+            model = vicinal.UMAP(random_state=0, device="cuda", **parameters).fit(X)
         seconds = time.perf_counter() - start
         out.append({"seconds": round(seconds, 3), **{k: round(v, 3) for k, v in model.stage_times_.items()}})
         print(out[-1], flush=True)
@@ -175,16 +234,46 @@ def sampled_recall(X: Any, table: Neighbors, m: int = 100) -> float:
 def fashion() -> dict[str, Any]:
     """Fit rows of the size of Fashion-MNIST, from the host and from the device."""
     X = fashion_like()
-    out: dict[str, Any] = {"data": "Fashion-MNIST" if FASHION.exists() else "ten clusters", "host": timed_fits(X, 3)}
-    out["device"] = timed_fits(cp.asarray(X), 2)
+    data = "ten clusters" if OPTIONS.images is None else "Fashion-MNIST"
+    out: dict[str, Any] = {"data": data, "host": timed_fits(X, 3)}
+    out["device"] = timed_fits(cp.asarray(X), 3)
     return out
 
 
 def mixture_fit(n: int, d: int) -> dict[str, Any]:
     """Fit a mixture, from the device and from the host."""
     X = mixture(n, d)
-    out: dict[str, Any] = {"device": timed_fits(X, 2)}
-    out["host"] = timed_fits(cp.asnumpy(X), 1)
+    out: dict[str, Any] = {"device": timed_fits(X, 3)}
+    X = cp.asnumpy(X)
+    cp.get_default_memory_pool().free_all_blocks()
+    out["host"] = timed_fits(X, 2)
+    return out
+
+
+FIRST_FIT = """
+import sys, time
+begin = time.perf_counter()
+import numpy as np, vicinal
+X = np.load(sys.argv[1])
+for _ in range(2):
+    start = time.perf_counter()
+    vicinal.UMAP(random_state=0, device="cuda").fit(X)
+    print(round(time.perf_counter() - start, 3))
+"""
+
+
+def first_call() -> dict[str, Any]:
+    """Time the first and second fit of fresh processes, without and with kernels in the cache."""
+    out: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        rows = Path(folder) / "rows.npy"
+        np.save(rows, fashion_like())
+        environment = os.environ | {"CUPY_CACHE_DIR": f"{folder}/kernels"}
+        for name in ("not cached", "cached"):
+            command = [sys.executable, "-c", FIRST_FIT, str(rows)]
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+            out[name] = [float(line) for line in done.stdout.split()] or done.stderr[-2000:]
+            print("first and second fit of a process, kernels", name, out[name], flush=True)
     return out
 
 
@@ -193,10 +282,11 @@ def transform() -> dict[str, Any]:
     both = mixture(2_000_000, 50)
     model = vicinal.UMAP(random_state=0, device="cuda").fit(both[::2])
     new, out = both[1::2], {"seconds": []}
-    for _ in range(2):
+    for run in range(3):
         cp.cuda.Device().synchronize()
         start = time.perf_counter()
-        places = model.transform(new)
+        with profiled(run == 1):
+            places = model.transform(new)
         cp.cuda.Device().synchronize()
         out["seconds"].append(round(time.perf_counter() - start, 3))
         print("transform", out["seconds"][-1], flush=True)
@@ -224,6 +314,7 @@ def quality() -> dict[str, Any]:
             **vicinal.quality.report(X, places).as_dict(),
             "attraction": attraction,
             "repulsion": repulsion,
+            "J": attraction + repulsion / 2,
             "far points": far_points(places, model.map_.neighbors),
         }
         print(device, out[device], flush=True)
@@ -235,6 +326,21 @@ def effective_parts(graph: Any, places: np.ndarray, plan: Any) -> tuple[float, f
     schedule = plan.schedule(300, graph.n)
     loss = vicinal.losses.effective_loss(graph, places, plan.forces.kernel, schedule, samples=64)
     return float(loss.attraction), float(loss.repulsion)
+
+
+def tsne() -> dict[str, Any]:
+    """Time t-SNE on both processors, and compare the divergences of the maps."""
+    X, out = fashion_like(), {}
+    for device, runs in (("cuda", 3), ("cpu", 1)):
+        seconds = []
+        for run in range(runs):
+            start = time.perf_counter()
+            with profiled(device == "cuda" and run == 1):
+                model = vicinal.TSNE(random_state=0, max_iter=750, device=device).fit(X)
+            seconds.append(round(time.perf_counter() - start, 3))
+            print("t-SNE", device, seconds[-1], model.stage_times_, model.kl_divergence_, flush=True)
+        out[device] = {"seconds": seconds, "divergence": float(model.kl_divergence_)}
+    return out
 
 
 def stages() -> dict[str, Any]:
@@ -275,8 +381,10 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     "mixture-1M-50": lambda: mixture_fit(1_000_000, 50),
     "stages": stages,
     "transform-1M-50": transform,
+    "first call": first_call,
     "mixture-1M-768": lambda: mixture_fit(1_000_000, 768),
     "mixture-5M-96": lambda: mixture_fit(5_000_000, 96),
+    "t-SNE": tsne,
     "quality": quality,
 }
 
@@ -287,7 +395,9 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--parts", default=",".join(PARTS))
     parser.add_argument("--seconds", type=float, default=1e9)
-    options = parser.parse_args()
+    parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--images", type=Path)
+    options = parser.parse_args(namespace=OPTIONS)
     begin = time.perf_counter()
     RESULTS["machine"] = machine()
     failed = 0

@@ -22,6 +22,7 @@ from bars import (
     select,
     show,
 )
+from gpu_table import gpu_section
 from readme import write_readme
 
 QUALITY_COLUMNS = QUALITY_NAMES | OTHER_QUALITY_NAMES
@@ -376,6 +377,7 @@ def write_table(results: Path, file: Path) -> None:
     for name, section in SECTIONS.items():
         if name in documents:
             lines += section(documents)
+    lines += gpu_section(results)
     file.write_text("\n".join(lines).rstrip() + "\n")
 
 

@@ -84,6 +84,7 @@ void bind_layout_options(nb::module_& m) {
             },
             "function"_a)
         .def_rw("negatives", &LayoutOptions::negatives)
+        .def_rw("single_sweeps", &LayoutOptions::single_sweeps)
         .def_rw("pulls", &LayoutOptions::pulls)
         .def_rw("firings_per_sweep", &LayoutOptions::firings_per_sweep)
         .def_rw("update_negatives", &LayoutOptions::update_negatives)

@@ -43,14 +43,15 @@ VICINAL_INLINE std::uint32_t ballot(PerLane<bool>& votes) { return __ballot_sync
 // Makes what the lanes wrote to shared memory visible to each other.
 VICINAL_INLINE void sync_lanes() { __syncwarp(); }
 // Lane l receives the value of lane l + offset.
-VICINAL_INLINE PerLane<float> from_above(PerLane<float> values, int offset) {
+template <class T>
+VICINAL_INLINE PerLane<T> from_above(PerLane<T> values, int offset) {
     return {__shfl_down_sync(0xffffffffu, values.value, offset)};
 }
 VICINAL_INLINE float of_first_lane(PerLane<float> values) { return __shfl_sync(0xffffffffu, values.value, 0); }
 VICINAL_INLINE int bit_count(std::uint32_t bits) { return __popc(bits); }
-VICINAL_INLINE void prefetch_into_cache(const void* address) {
-    asm volatile("prefetch.global.L1 [%0];" ::"l"(address));
-}
+VICINAL_INLINE int bit_count(std::uint64_t bits) { return __popcll(bits); }
+// The position of the lowest bit that is set; there must be one.
+VICINAL_INLINE int lowest_bit(std::uint64_t bits) { return __ffsll(static_cast<long long>(bits)) - 1; }
 VICINAL_INLINE std::uint16_t half_bits(float x) {
     std::uint16_t bits;
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));

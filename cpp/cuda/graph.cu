@@ -1,17 +1,20 @@
 // The fuzzy graph on a GPU: one thread per row, with the formulas of the CPU (smooth_knn_row.hpp,
-// merge_directions.hpp).
+// perplexity_row.hpp, merge_directions.hpp).
 #include "cuda/device.hpp"
 
 #include "graph/merge_directions.hpp"
+#include "graph/perplexity_row.hpp"
 #include "graph/smooth_knn_row.hpp"
 
 using namespace vicinal;
 
-// rho; thread per row.
+// rho, and whether one is 0; thread per row.
 extern "C" __global__ void local_rho(const float* distance, Size rows, Size columns, double local_connectivity,
-                                     float* rho) {
+                                     float* rho, Index* any_zero) {
     const Size i = thread_number();
-    if (i < rows) rho[i] = SmoothKnnRow(distance + i * columns, columns).rho(local_connectivity);
+    if (i >= rows) return;
+    rho[i] = SmoothKnnRow(distance + i * columns, columns).rho(local_connectivity);
+    if (rho[i] <= 0.0f) *any_zero = 1;
 }
 THREAD_KERNEL(local_rho)
 
@@ -35,6 +38,17 @@ extern "C" __global__ void membership_strengths(const Index* index, const float*
     out[e] = membership(index[e], distance[e], i, rho[i], sigma[i], bipartite);
 }
 THREAD_KERNEL(membership_strengths)
+
+// Conditional probabilities and sigma of rows from `first` on; thread per row. `room` is [columns][stride].
+extern "C" __global__ void calibrate_perplexity(const Index* index, const float* distance, Size first, Size rows,
+                                                Size columns, Size stride, double perplexity, bool bipartite,
+                                                double* room, float* conditional, float* sigma) {
+    const Size t = thread_number(), i = first + t;
+    if (t >= rows) return;
+    const NeighborTable table{index, distance, first + rows, columns};
+    sigma[i] = PerplexityRow(table, i, perplexity, bipartite).calibrate({room + t, stride}, conditional + i * columns);
+}
+THREAD_KERNEL(calibrate_perplexity)
 
 // The entries of positive membership of every row, sorted by index, and their number; thread per row.
 extern "C" __global__ void sort_directed(const Index* index, const float* membership, Size rows, Size columns,
@@ -101,3 +115,28 @@ extern "C" __global__ void write_merged(const DirectedEdge* forward, const Size*
     });
 }
 THREAD_KERNEL(write_merged)
+
+// The head of every edge; thread per row.
+extern "C" __global__ void edge_heads(const Size* indptr, Size n_heads, Index* head) {
+    const Size i = thread_number();
+    if (i >= n_heads) return;
+    for (Size e = indptr[i]; e < indptr[i + 1]; ++e) head[e] = static_cast<Index>(i);
+}
+THREAD_KERNEL(edge_heads)
+
+// Where the items of each group begin among sorted group numbers, and where the last ones end; thread per group, and
+// one more.
+extern "C" __global__ void group_begins(const Index* sorted, Size n, Size n_groups, Size* begin) {
+    const Size g = thread_number();
+    if (g > n_groups) return;
+    Size low = 0, high = n;
+    while (low < high) {
+        const Size middle = (low + high) / 2;
+        if (sorted[middle] < g)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    begin[g] = low;
+}
+THREAD_KERNEL(group_begins)

@@ -142,6 +142,33 @@ class BestKeys {
     std::uint64_t worst_ = no_key;
 };
 
+// Offers the rows of a cell, which are stored column by column. A lane ranks several of them at a time, since they
+// share the loads of x.
+constexpr int packed_ahead = 4;
+
+VICINAL_INLINE void offer_packed(BestKeys& best_keys, const float* x, const float* packed, Size cols,
+                                 const Index* members, Size count) {
+    for (Size from = 0; from < count; from += packed_ahead * warp_lanes) {
+        PerLane<std::uint64_t> key[packed_ahead];
+        FOR_LANES(lane) {
+            float sum[packed_ahead] = {};
+            const float* column = packed + from + lane;
+            for (Size k = 0; k < cols; ++k, column += count) {
+                const float own = x[k];
+                // Beyond the last row these are numbers of the next column, or of the padding; they do not count.
+                VICINAL_UNROLL
+                for (int u = 0; u < packed_ahead; ++u) sum[u] = rank_step(sum[u], own, column[u * warp_lanes]);
+            }
+            VICINAL_UNROLL
+            for (int u = 0; u < packed_ahead; ++u) {
+                const Size at = from + u * warp_lanes + lane;
+                key[u][lane] = at < count ? sort_key(sum[u], static_cast<std::uint32_t>(members[at])) : no_key;
+            }
+        }
+        for (int u = 0; u < packed_ahead; ++u) best_keys.offer(key[u]);
+    }
+}
+
 }  // namespace vicinal
 
 using namespace vicinal;
@@ -279,36 +306,48 @@ extern "C" __global__ void rank_candidates(const float* heads, const bool* heads
 }
 WARP_KERNEL(rank_candidates)
 
-// The `k` best rows of some cells for every head, ranked as the CPU ranks them; warp per head. Head i visits the cells
-// visited[i * n_visited ...]; the rows of cell c are members[begin[c] ... begin[c + 1]), and no row is in two cells.
+// The rows of every cell column by column, so that neighboring lanes read neighboring words; thread per member. Column
+// k of the rows of cell c begins at begin[c] * cols + k * (rows of the cell).
+extern "C" __global__ void pack_cells(const float* rows, Size cols, const Index* members, const Index* cell_of,
+                                      const Size* begin, Size n_members, float* packed) {
+    const Size p = thread_number();
+    if (p >= n_members) return;
+    const Size first = begin[cell_of[p]], count = begin[cell_of[p] + 1] - first;
+    const float* row = rows + static_cast<Size>(members[p]) * cols;
+    for (Size k = 0; k < cols; ++k) packed[first * cols + k * count + (p - first)] = row[k];
+}
+THREAD_KERNEL(pack_cells)
+
+// The `k` best rows of some cells for every head, ranked as the CPU ranks them; warp per head, in the given order.
+// Head i visits the cells visited[i * n_visited ...]; the rows of cell c are members[begin[c] ... begin[c + 1]), and no
+// row is in two cells. Short rows come from `packed`, others from `rows`.
 extern "C" __global__ void rank_cells(const float* heads, const bool* heads_without, const float* rows,
-                                      const bool* rows_without, Size n_heads, Size cols, bool in_order,
-                                      const Index* visited, int n_visited, const Index* members, const Size* begin, int k,
-                                      int size, Index* index, float* ranks) {
-    const Size i = warp_number();
-    if (i >= n_heads) return;
+                                      const bool* rows_without, const float* packed, const Size* order, Size n_heads,
+                                      Size cols, const Index* visited, int n_visited, const Index* members,
+                                      const Size* begin, int k, int size, Index* index, float* ranks) {
+    const Size w = warp_number();
+    if (w >= n_heads) return;
+    const Size i = order[w];
     const float* x = heads + i * cols;
     BestKeys best_keys(warp_memory(size), size, k);
     for (int v = 0; v < n_visited; ++v) {
         const Index cell = visited[i * n_visited + v];
         if (cell < 0) continue;
-        for (Size from = begin[cell], end = begin[cell + 1]; from < end; from += warp_lanes) {
-            PerLane<std::uint64_t> key;
-            FOR_LANES(lane) {
-                key[lane] = no_key;
-                if (in_order && from + lane < end) {
-                    const Size j = members[from + lane];
-                    key[lane] = sort_key(rank_in_order(x, rows + j * cols, cols), static_cast<std::uint32_t>(j));
+        const Size first = begin[cell], end = begin[cell + 1];
+        if (packed != nullptr)
+            offer_packed(best_keys, x, packed + first * cols, cols, members + first, end - first);
+        else
+            for (Size from = first; from < end; from += warp_lanes) {
+                PerLane<std::uint64_t> key;
+                FOR_LANES(lane) key[lane] = no_key;
+                for (Size at = from; at < end && at < from + warp_lanes; ++at) {
+                    const Size j = members[at];
+                    const float rank =
+                        with_direction(rank_by_lanes(x, rows + j * cols, cols), heads_without, i, rows_without, j);
+                    FOR_LANES(lane) if (from + lane == at) key[lane] = sort_key(rank, static_cast<std::uint32_t>(j));
                 }
+                best_keys.offer(key);
             }
-            for (Size at = from; !in_order && at < end && at < from + warp_lanes; ++at) {
-                const Size j = members[at];
-                const float rank =
-                    with_direction(rank_by_lanes(x, rows + j * cols, cols), heads_without, i, rows_without, j);
-                FOR_LANES(lane) if (from + lane == at) key[lane] = sort_key(rank, static_cast<std::uint32_t>(j));
-            }
-            best_keys.offer(key);
-        }
     }
     const std::uint64_t* keys = best_keys.sorted();
     FOR_LANES(lane) for (int e = lane; e < k; e += warp_lanes) {

@@ -150,3 +150,94 @@ extern "C" __global__ void rotate_rows(const float* x, const Index* component, c
     out[at] = static_cast<float>(sum);
 }
 THREAD_KERNEL(rotate_rows)
+
+// Sums over the rows of a chunk of the squared roots, [32] per chunk; warp per chunk.
+extern "C" __global__ void root_squares(const double* root, const Index* order, const Size* begin, Size n_chunks,
+                                        double* sums) {
+    const Size s = warp_number();
+    if (s >= n_chunks) return;
+    FOR_LANES(lane) {
+        double sum = 0.0;
+        for (Size p = begin[s] + lane; p < begin[s + 1]; p += warp_lanes) sum += root[order[p]] * root[order[p]];
+        sums[s * warp_lanes + lane] = sum;
+    }
+}
+WARP_KERNEL(root_squares)
+
+// The smallest and the largest value of every column over the rows of a chunk, [2][dim][32] per chunk; warp per chunk.
+extern "C" __global__ void chunk_extremes(const float* vectors, int dim, const Index* order, const Size* begin,
+                                          Size n_chunks, float* extremes) {
+    const Size s = warp_number();
+    if (s >= n_chunks) return;
+    for (int c = 0; c < dim; ++c) {
+        FOR_LANES(lane) {
+            float low = vectors[static_cast<Size>(order[begin[s]]) * dim + c], high = low;
+            for (Size p = begin[s] + lane; p < begin[s + 1]; p += warp_lanes) {
+                const float x = vectors[static_cast<Size>(order[p]) * dim + c];
+                low = x < low ? x : low;
+                high = x > high ? x : high;
+            }
+            extremes[((s * 2 + 0) * dim + c) * warp_lanes + lane] = low;
+            extremes[((s * 2 + 1) * dim + c) * warp_lanes + lane] = high;
+        }
+    }
+}
+WARP_KERNEL(chunk_extremes)
+
+// Rows far from the middle of their component come closer (initialize/eigenmap.py): x = (value - middle) / unit becomes
+// asinh(x), which is twice asinh(x / sqrt(2 + 2 sqrt(1 + x^2))), except for the factor; a unit of 0 changes nothing.
+// Thread per number.
+extern "C" __global__ void even_places(const float* vectors, int dim, const Index* component, const double* middle,
+                                       const double* unit, int halvings, Size n, float* out) {
+    const Size e = thread_number();
+    if (e >= n * dim) return;
+    const Size at = component[e / dim] * static_cast<Size>(dim) + e % dim;
+    out[e] = vectors[e];
+    if (!(unit[at] > 0.0)) return;
+    double x = (static_cast<double>(vectors[e]) - middle[at]) / unit[at];
+    for (int t = 0; t < halvings; ++t) x /= sqrt(2.0 + 2.0 * sqrt(1.0 + x * x));
+    out[e] = static_cast<float>(x);
+}
+THREAD_KERNEL(even_places)
+
+// Every component in its box: (value - middle) * scale, turned and moved to the center, with the numbers of the
+// component, or for components marked as `scattered` a random place in a box of this scale; thread per row.
+extern "C" __global__ void place_components(const float* vectors, int dim, const Index* component, const double* center,
+                                            const double* middle, const double* scale, const double* turn,
+                                            const bool* scattered, std::uint64_t key, Size n, float* places) {
+    const Size i = thread_number();
+    if (i >= n) return;
+    const Size own = component[i];
+    double inside[block_width];
+    for (int c = 0; c < dim; ++c) {
+        const Size at = own * dim + c, e = i * dim + c;
+        const double x = scattered[own] ? row_key(key, static_cast<std::uint64_t>(e)) * 2.3283064365386963e-10 - 0.5
+                                        : static_cast<double>(vectors[e]) - middle[at];
+        inside[c] = x * scale[at];
+    }
+    for (int c = 0; c < dim; ++c) {
+        double x = center[own * dim + c];
+        for (int b = 0; b < dim; ++b) x += inside[b] * turn[(own * dim + b) * dim + c];
+        places[i * dim + c] = static_cast<float>(x);
+    }
+}
+THREAD_KERNEL(place_components)
+
+// Noise of the given standard deviation: the sum of four uniform numbers, which is nearly normal.
+VICINAL_INLINE double nearly_normal(std::uint64_t bits) {
+    const std::uint64_t sum = (bits & 0xffff) + (bits >> 16 & 0xffff) + (bits >> 32 & 0xffff) + (bits >> 48);
+    // The variance of a uniform number in [0, 65535] is (2^32 - 1) / 12.
+    constexpr double unit = 1.7320508075688772 / 65536.0;
+    return unit * (static_cast<double>(sum) - 131070.0);
+}
+
+// Scales every axis, (x - low) * factor + shift, and adds noise; thread per number.
+extern "C" __global__ void scale_places(const float* places, int dim, const double* low, const double* factor,
+                                        const double* shift, std::uint64_t key, double noise, Size n, float* out) {
+    const Size e = thread_number();
+    if (e >= n * dim) return;
+    const int c = static_cast<int>(e % dim);
+    const double x = (static_cast<double>(places[e]) - low[c]) * factor[c] + shift[c];
+    out[e] = static_cast<float>(x + noise * nearly_normal(mix64(key ^ static_cast<std::uint64_t>(e))));
+}
+THREAD_KERNEL(scale_places)

@@ -1,9 +1,9 @@
 #include "layout/density.hpp"
 
 #include "layout/density_kernels.hpp"
+#include "layout/density_row.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace vicinal {
 
@@ -34,9 +34,10 @@ Density::Density(const float* target, const LayoutTask& task, const DensityOptio
       affinity_(static_cast<std::size_t>(task.indptr[task.n_heads] + most_lanes)), share_(2 * target_.size()),
       moves_(static_cast<std::size_t>(task.n_heads * task.dim)), log_radius_(target_.size()), mass_(target_.size()) {
     for (Size i = 0; i < task.n_heads; ++i) most_edges_ = std::max(most_edges_, task.indptr[i + 1] - task.indptr[i]);
-    double firings = 0.0;
-    for (Size e = 0; e < task.indptr[task.n_heads]; ++e) firings += task.rate[e] / 4294967296.0;
-    summary_.strength = firings / std::max<double>(static_cast<double>(task.n_heads) - 1.0, 1.0);
+    std::uint64_t firings = 0;  // in units of 2^-32
+    for (Size e = 0; e < task.indptr[task.n_heads]; ++e) firings += task.rate[e];
+    summary_.strength =
+        static_cast<double>(firings) / 4294967296.0 / std::max<double>(static_cast<double>(task.n_heads) - 1.0, 1.0);
     if (options.fitted) summary_ = *options.fitted;
 }
 
@@ -65,46 +66,35 @@ const std::vector<float>& Density::moves(const LayoutTask& layout, const ForcePa
     measure(layout, kernel, team);
     share_rows();
     DensityTask density = task(kernel);
-    const double half_turns = pulls / 2.0;
-    density.scale = static_cast<float>(half_turns * options_.lambda * summary_.strength / std::sqrt(summary_.variance));
-    density.bound = static_cast<float>(pulls) * gradient_bound / 2147483648.0f;
+    density.scale = density_scale(summary_, pulls, options_.lambda);
+    density.bound = density_bound(pulls);
     density_kernels().move(layout, density, ScratchRooms(team.size(), most_edges_, layout.dim).data(), team);
     return moves_;
 }
 
-// Serial, in row order: a few operations per row, and the same bits for any number of threads.
+// Serial: a few operations per row.
 void Density::summarize() {
-    double n = 0.0, sum = 0.0;
-    for (std::size_t i = 0; i < target_.size(); ++i) {
-        if (std::isnan(target_[i])) continue;
-        n += 1.0;
-        sum += log_radius_[i];
-    }
-    const double mean = n > 0.0 ? sum / n : 0.0, others = std::max(n - 1.0, 1.0);
-    double squares = 0.0, products = 0.0;
-    for (std::size_t i = 0; i < target_.size(); ++i) {
-        if (std::isnan(target_[i])) continue;
-        const double apart = log_radius_[i] - mean;
-        squares += apart * apart;
-        products += apart * target_[i];
-    }
-    summary_.mean = mean;
-    summary_.variance = std::max(squares / others + options_.variance_shift, 1e-12);
-    summary_.covariance = products / others;
+    const auto n = static_cast<Size>(target_.size());
+    const auto over_chunks = [&](const auto& sum_of) {
+        RowSums total;
+        for (Size begin = 0; begin < n; begin += density_chunk_rows) {
+            const RowSums chunk = sum_of(begin, std::min(begin + density_chunk_rows, n));
+            total.first += chunk.first;
+            total.second += chunk.second;
+        }
+        return total;
+    };
+    const RowSums radii =
+        over_chunks([&](Size begin, Size end) { return sum_radii(target_.data(), log_radius_.data(), begin, end); });
+    const RowSums deviations = over_chunks([&](Size begin, Size end) {
+        return sum_deviations(target_.data(), log_radius_.data(), mean_radius(radii), begin, end);
+    });
+    summary_ = summarized(radii, deviations, options_.variance_shift, summary_.strength);
 }
 
-// (A, B) of every head; 0 for excluded rows.
 void Density::share_rows() {
-    for (std::size_t i = 0; i < target_.size(); ++i) {
-        double a = 0.0, b = 0.0;
-        if (!std::isnan(target_[i]) && mass_[i] > 0.0) {
-            const double pull = summary_.covariance * (log_radius_[i] - summary_.mean) / summary_.variance;
-            a = (target_[i] - pull) / mass_[i];
-            b = a * std::exp(-log_radius_[i]);
-        }
-        share_[2 * i] = static_cast<float>(a);
-        share_[2 * i + 1] = static_cast<float>(b);
-    }
+    for (std::size_t i = 0; i < target_.size(); ++i)
+        share_of_row(summary_, target_[i], log_radius_[i], mass_[i], share_.data() + 2 * i);
 }
 
 }  // namespace vicinal

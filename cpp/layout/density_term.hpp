@@ -16,16 +16,12 @@
 // The sums of a row run over its edges in order, in double precision, for any vector width.
 #pragma once
 
-#include "base/simd.hpp"
-#include "layout/density_task.hpp"
+#include "layout/density_edge.hpp"
+#include "layout/density_row.hpp"
 
-#include <cmath>
 #include <cstring>
 
 namespace vicinal::VICINAL_LEVEL {
-
-constexpr float density_smallest_d2 = 1e-12f;
-constexpr double radius_epsilon = 1e-8;  // added under the logarithm, as in umap-learn; in squared units of the map
 
 class DensityRows {
   public:
@@ -39,8 +35,7 @@ class DensityRows {
             for (Size e = 0; e < count; e += lanes) {
                 const Float d2 = squared_distance(row, load<Int>(task_.tails + first + e));
                 store(scratch_.d2 + e, d2);
-                store(scratch_.affinity + e,
-                      1.0f / (1.0f + density_.a * pow(max(d2, splat<Float>(density_smallest_d2)), density_.b)));
+                store(scratch_.affinity + e, density_affinity(density_, d2));
             }
             double mass = 0.0, moment = 0.0;
             for (Size e = 0; e < count; ++e) {
@@ -49,7 +44,7 @@ class DensityRows {
             }
             std::memcpy(density_.affinity + first, scratch_.affinity, static_cast<std::size_t>(count) * sizeof(float));
             density_.mass[row] = mass;
-            density_.log_radius[row] = std::log(radius_epsilon + (count > 0 ? moment / mass : 0.0));
+            density_.log_radius[row] = log_radius_of(count, mass, moment);
         }
     }
 
@@ -86,11 +81,9 @@ class DensityRows {
         if (density_.share != nullptr) gather_pairs(density_.share, tail, a, b);
         a += density_.head_share[2 * row];
         b += density_.head_share[2 * row + 1];
-        const Float q = load<Float>(density_.affinity + first + e), steep = density_.b * (1.0f - q);
-        const Float d2 = max(squared_distance(row, tail), splat<Float>(density_smallest_d2));
-        const Float slope = (2.0f * density_.scale) * q * (a * steep / d2 + b * (1.0f - steep));
-        const UInt rate = load<UInt>(task_.rate + first + e);
-        const Float bound = density_.bound * to_float(bits_as<Int>(rate >> 1));
+        const Float q = load<Float>(density_.affinity + first + e);
+        const Float slope = density_slope(density_, a, b, q, squared_distance(row, tail));
+        const Float bound = density_limit(density_, load<UInt>(task_.rate + first + e));
         for (int c = 0; c < dim_; ++c)
             store(scratch_.part + c * scratch_.stride + e, min(max(slope * difference(row, tail, c), -bound), bound));
     }

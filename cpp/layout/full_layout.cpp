@@ -11,12 +11,6 @@ namespace vicinal {
 
 namespace {
 
-// Gains by van der Maaten, longest step by openTSNE.
-constexpr float gain_rise = 0.2f, gain_fall = 0.8f, smallest_gain = 0.01f, longest_step = 5.0f;
-constexpr float far_away = 1e18f;  // its square is still a finite float
-constexpr float smallest_normalizer = 1e-12f;
-constexpr Size reduction_rows = 1024;
-
 Size whole(Size n) { return (n + sum_lanes - 1) / sum_lanes * sum_lanes; }
 
 }  // namespace
@@ -114,24 +108,12 @@ void FullLayout::advance(const FullStep& step, double own_potential, ThreadTeam&
 }
 
 void FullLayout::move_rows(const FullStep& step, float normalizer, Size begin, Size end) {
-    const float attract = 2.0f * (dof_ + 1.0f) / dof_ * step.exaggeration;
     for (Size i = begin; i < end; ++i) {
+        const Size at = i * dim_;
         const float z = normalizer > 0.0f ? normalizer : std::max(potential_[i], smallest_normalizer);
-        float length2 = 0.0f;
-        for (Size e = i * dim_; e < (i + 1) * dim_; ++e) {
-            const float gradient = attract * pull_[e] + 2.0f * (field_[e] / z);
-            const float velocity = now_.velocity[e];
-            const bool opposed = (velocity > 0.0f) != (gradient > 0.0f) || velocity == 0.0f;
-            const float gain = opposed ? now_.gain[e] + gain_rise : now_.gain[e] * gain_fall + smallest_gain;
-            next_.gain[e] = gain;
-            next_.velocity[e] = step.momentum * velocity - step.learning_rate * gain * gradient;
-            length2 += next_.velocity[e] * next_.velocity[e];
-        }
-        if (length2 > longest_step * longest_step) {
-            const float shorten = longest_step / std::sqrt(length2);
-            for (Size e = i * dim_; e < (i + 1) * dim_; ++e) next_.velocity[e] *= shorten;
-        }
-        for (Size e = i * dim_; e < (i + 1) * dim_; ++e) next_.places[e] = now_.places[e] + next_.velocity[e];
+        move_row(step, dof_, z, dim_, {pull_.data() + at, field_.data() + at},
+                 {now_.places.data() + at, now_.velocity.data() + at, now_.gain.data() + at},
+                 {next_.places.data() + at, next_.velocity.data() + at, next_.gain.data() + at});
     }
 }
 

@@ -1,28 +1,16 @@
 // Gradient descent of t-SNE on all rows at once: attraction along the graph, repulsion between all pairs, exact or
-// from a grid. The formulas are in student_field.hpp. An iteration with momentum m, learning rate eta and exaggeration
-// x is
-//
-//   gain     <- gain + 0.2 if velocity and gradient point in different directions, else 0.8 gain + 0.01
-//   velocity <- m velocity - eta gain gradient, shortened to at most 5
-//   y        <- y + velocity, then centered
-//
-// where the attractive part of the gradient is multiplied by x; the graph never changes. With a frozen reference the
-// heads are unseen rows: each has its own normalizer, the potential at its point, so that it does not depend on the
-// others, and nothing is centered.
+// from a grid. The formulas are in student_field.hpp, the step of a row in full_step.hpp; the map is centered after
+// each iteration, and the graph never changes. With a frozen reference the heads are unseen rows: each has its own
+// normalizer, the potential at its point, so that it does not depend on the others, and nothing is centered.
 #pragma once
 
 #include "base/parallel.hpp"
 #include "layout/full_layout_task.hpp"
+#include "layout/full_step.hpp"
 
 #include <vector>
 
 namespace vicinal {
-
-struct FullStep {
-    float exaggeration;
-    float learning_rate;
-    float momentum;
-};
 
 class FullLayout {
   public:

@@ -8,6 +8,9 @@ namespace vicinal {
 // Sums over the edges of a row or over all sources use this many lanes for any register width and are reduced by one
 // fixed tree: the same bits at every level. Rows of edges are padded to multiples of it.
 constexpr Size sum_lanes = 16;
+// Sources whose sums are single precision; sums of these blocks are double precision.
+constexpr Size field_block = 4096;
+constexpr float far_away = 1e18f;  // of points that pad the sources; its square is still a finite float
 
 // Attraction along the edges of a padded graph: pull_i = sum over j of p_ij (y_i - y_j) / (1 + d_ij^2 / dof).
 struct AttractTask {

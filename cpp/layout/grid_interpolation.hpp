@@ -1,95 +1,12 @@
-// Interpolation between points and a grid by cubic B-splines: points are spread onto nodes, and a potential at the
-// nodes is gathered at points together with its gradient.
-//
-// The last axis of the grid is one vector of four nodes; the others are a loop over 4^(Dim-1) lines.
+// Interpolation between all points and a grid (grid_cell.hpp).
 #pragma once
 
 #include "base/parallel.hpp"
-#include "base/scratch.hpp"
-#include "layout/full_layout_task.hpp"
+#include "layout/grid_cell.hpp"
 
 #include <cstring>
 
 namespace vicinal::VICINAL_LEVEL {
-
-typedef float Quad __attribute__((vector_size(16)));
-
-VICINAL_INLINE Quad load_quad(const float* from) {
-    Quad q;
-    std::memcpy(&q, from, sizeof q);
-    return q;
-}
-
-VICINAL_INLINE float dot(const Quad& x, const Quad& y) {
-    const Quad z = x * y;
-    return (z[0] + z[1]) + (z[2] + z[3]);
-}
-
-// Weights of the four nodes around a point; t is its position between the second and the third.
-VICINAL_INLINE Quad spline(float t) {
-    constexpr float sixth = 1.0f / 6.0f;
-    const Quad c0 = {1, 4, 1, 0}, c1 = {-3, 0, 3, 0}, c2 = {3, -6, 3, 0}, c3 = {-1, 3, -3, 1};
-    return (c0 + t * (c1 + t * (c2 + t * c3))) * sixth;
-}
-
-// Derivatives of the weights by t.
-VICINAL_INLINE Quad spline_slope(float t) {
-    const Quad c1 = {-1, 0, 1, 0}, c2 = {2, -4, 2, 0}, c3 = {-1, 3, -3, 1};
-    return (c1 + t * (c2 + t * c3)) * 0.5f;
-}
-
-template <int Dim>
-class GridCell {
-  public:
-    VICINAL_INLINE GridCell(const Grid& grid, const float* y) {
-        Size stride[Dim];
-        stride[Dim - 1] = 1;
-        for (int c = Dim - 1; c > 0; --c) stride[c - 1] = stride[c] * grid.shape[c];
-        for (int c = 0; c < Dim; ++c) {
-            const float u = (y[c] - grid.origin[c]) / grid.spacing;
-            // A point outside the grid uses the border; NaN compares false and uses node 0.
-            const float last = static_cast<float>(grid.shape[c] - 4), low = u > 0.0f ? u : 0.0f;
-            const float cell = __builtin_floorf(low < last ? low : last);
-            const float rest = low - cell;
-            t_[c] = rest < 1.0f ? rest : 1.0f;
-            at_ += static_cast<Size>(cell) * stride[c];
-            if (c < Dim - 1) stride_[c] = stride[c];
-        }
-    }
-
-    // Calls f(offset of the first node, weight of the line, derivatives of the weight by the leading axes).
-    template <bool Slopes, class F>
-    VICINAL_INLINE void for_each_line(const F& f) const {
-        Quad w[Dim], slope[Dim];
-        for (int c = 0; c < Dim - 1; ++c) {
-            w[c] = spline(t_[c]);
-            if constexpr (Slopes) slope[c] = spline_slope(t_[c]);
-        }
-        constexpr int lines = Dim == 1 ? 1 : Dim == 2 ? 4 : 16;
-        for (int line = 0; line < lines; ++line) {
-            const int step[2] = {line & 3, line >> 2};
-            Size at = at_;
-            float weight = 1.0f, derivative[Dim];
-            for (int c = 0; c < Dim - 1; ++c) {
-                at += step[c] * stride_[c];
-                weight *= w[c][step[c]];
-            }
-            if constexpr (Slopes)
-                for (int c = 0; c < Dim - 1; ++c) {
-                    derivative[c] = slope[c][step[c]];
-                    for (int o = 0; o < Dim - 1; ++o)
-                        if (o != c) derivative[c] *= w[o][step[o]];
-                }
-            f(at, weight, derivative);
-        }
-    }
-
-    VICINAL_INLINE float last() const { return t_[Dim - 1]; }
-
-  private:
-    float t_[Dim];
-    Size at_ = 0, stride_[Dim] = {};
-};
 
 // Writes the sum of the unit masses of n points to `out`; `shares` has space for spread_shares grids.
 template <int Dim>
@@ -121,21 +38,9 @@ void grid_spread(const Grid& grid, const float* points, Size n, float* shares, f
 template <int Dim>
 void grid_gather(const Grid& grid, const float* nodes, const float* points, Size n, float* potential, float* field,
                  ThreadTeam& team) {
-    const float per_spacing = 1.0f / grid.spacing;
     team.parallel_for(n, 1024, [&](Size begin, Size end, int) {
-        for (Size i = begin; i < end; ++i) {
-            const GridCell<Dim> cell(grid, points + i * Dim);
-            Quad sum{}, leading[Dim] = {};
-            cell.template for_each_line<true>([&](Size at, float weight, const float* derivative) {
-                const Quad line = load_quad(nodes + at);
-                sum += weight * line;
-                for (int c = 0; c < Dim - 1; ++c) leading[c] += derivative[c] * line;
-            });
-            const Quad w = spline(cell.last());
-            potential[i] = dot(sum, w);
-            for (int c = 0; c < Dim - 1; ++c) field[i * Dim + c] = dot(leading[c], w) * per_spacing;
-            field[i * Dim + Dim - 1] = dot(sum, spline_slope(cell.last())) * per_spacing;
-        }
+        for (Size i = begin; i < end; ++i)
+            potential[i] = gather_point<Dim>(grid, nodes, points + i * Dim, field + i * Dim);
     });
 }
 

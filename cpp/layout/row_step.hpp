@@ -2,29 +2,13 @@
 // blocks of layout_sweep.hpp, whose lanes are rows, and by the threads of a GPU (cuda/layout.cu).
 #pragma once
 
+#include "base/atomic_add.hpp"
 #include "base/rng.hpp"
 #include "layout/force.hpp"
 #include "layout/layout_task.hpp"
 #include "layout/output_space.hpp"
 
-#include <algorithm>
-
 namespace vicinal::VICINAL_LEVEL {
-
-VICINAL_INLINE void add_atomically(std::int64_t* to, std::int64_t amount) {
-#if defined(__CUDACC_RTC__)
-    atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(amount));
-#else
-    __atomic_fetch_add(to, amount, __ATOMIC_RELAXED);
-#endif
-}
-
-// Negatives whose points are requested together. A processor that executes out of order does not need that.
-#if defined(VICINAL_ONE_LANE)
-constexpr int negatives_ahead = 5;
-#else
-constexpr int negatives_ahead = 1;
-#endif
 
 // Dim > 0 fixes the number of components at compile time; 0 takes it from the task.
 template <class Force, class Space, int Dim>
@@ -46,33 +30,31 @@ class RowStep {
     VICINAL_INLINE void pull(Int tail, Float step, Float* place, Float* delta) const {
         VICINAL_UNROLL
         for (int p = 0; p < pulls_; ++p) {
-            const Float g = force_.attract(towards(tail, place, delta));
-            for (int c = 0; c < dim(); ++c) place[c] -= step * clamp(g * delta[c], gradient_bound);
+            gather_points(task_.reference, tail, delta);
+            pull_to(step, place, delta);
         }
     }
 
     VICINAL_INLINE void push_away(Int own, UInt key, UInt& draw, Int active, Float step, Float* place, Float* delta,
                                   Float* push) const {
         for (int c = 0; c < dim(); ++c) push[c] = Float{};
-        VICINAL_UNROLL
-        for (int first = 0; first < negatives_; first += negatives_ahead) {
-            Int negative[negatives_ahead];
-            Float points[negatives_ahead > 1 ? negatives_ahead * Dim : 1];
-            const int n = std::min(negatives_ahead, negatives_ - first);
-            VICINAL_UNROLL
-            for (int s = 0; s < n; ++s) {
-                draw += 1;
-                negative[s] = draw_negative(finalize32(key + draw * golden_ratio_32));
-                gather_points(task_.reference, negative[s], negatives_ahead > 1 ? points + s * Dim : delta);
-            }
-            VICINAL_UNROLL
-            for (int s = 0; s < n; ++s)
-                push_from(negative[s], own, active, step, place, negatives_ahead > 1 ? points + s * Dim : delta, push);
+        for (int s = 0; s < negatives_; ++s) {
+            draw += 1;
+            const Int negative = draw_negative(key, draw);
+            gather_points(task_.reference, negative, delta);
+            push_from(negative, own, active, step, place, delta, push);
         }
         for (int c = 0; c < dim(); ++c) place[c] -= step * push[c];
     }
 
-  private:
+    // The parts of a pull and of a push, for callers that fetch the points themselves.
+
+    // Pulls once towards the point that `delta` holds.
+    VICINAL_INLINE void pull_to(Float step, Float* place, Float* delta) const {
+        const Float g = force_.attract(space_.towards(place, delta, dim()));
+        for (int c = 0; c < dim(); ++c) place[c] -= step * clamp(g * delta[c], gradient_bound);
+    }
+
     // Adds the push of one negative, whose point `delta` holds.
     VICINAL_INLINE void push_from(Int negative, Int own, Int active, Float step, const Float* place, Float* delta,
                                   Float* push) const {
@@ -85,7 +67,8 @@ class RowStep {
     }
 
     // A random row of the reference, uniform or by the weights of the alias table.
-    VICINAL_INLINE Int draw_negative(UInt bits) const {
+    VICINAL_INLINE Int draw_negative(UInt key, UInt draw) const {
+        const UInt bits = finalize32(key + draw * golden_ratio_32);
         const auto n = static_cast<std::uint32_t>(task_.n_reference);
         const Int drawn = bits_as<Int>(multiply_high(bits, n));
         if (task_.negative_keep == nullptr) return drawn;
@@ -93,12 +76,7 @@ class RowStep {
         return (kept & drawn) | (~kept & gather<Int>(task_.negative_alias, drawn));
     }
 
-    // The squared distance to reference[at]; delta becomes half of its gradient (output_space.hpp).
-    VICINAL_INLINE Float towards(Int at, const Float* place, Float* delta) const {
-        gather_points(task_.reference, at, delta);
-        return space_.towards(place, delta, dim());
-    }
-
+  private:
     // Algorithm 1's optional line: the negative moves by the opposite of the push that it gives.
     VICINAL_INLINE void move_negatives(Int negative, Int active, Float step, const Float* gradient) const {
         for (int lane = 0; lane < lanes; ++lane) {

@@ -24,14 +24,24 @@ Size most_block_edges(const Size* indptr, Size rows) {
     return most;
 }
 
+bool draws_one(const LayoutOptions& options, Size number) {
+    return number < options.single_sweeps && options.negatives > 1;
+}
+
 LayoutSweep sweep_of(const LayoutOptions& options, Size number, float learning_rate) {
     LayoutSweep sweep;
     sweep.number = number;
     sweep.key = stream_key(options.seed, Stream::layout, static_cast<std::uint64_t>(number));
     sweep.learning_rate = learning_rate;
     sweep.pulls = options.pulls;
-    sweep.negatives = options.negatives;
+    sweep.negatives = draws_one(options, number) ? 1 : options.negatives;
     return sweep;
+}
+
+LayoutLaw law_of(const LayoutOptions& options, Size number) {
+    LayoutLaw law{options.force, {options.space, options.space_values.data(), options.space_function.get()}};
+    if (draws_one(options, number)) law.force.gamma *= static_cast<float>(options.negatives);
+    return law;
 }
 
 }  // namespace
@@ -183,11 +193,10 @@ void SampledLayout::run_sweeps(Matrix learning_rates, ThreadTeam& team) {
     // Moves of an interrupted sweep are not part of the next one.
     std::fill(negative_moves_.begin(), negative_moves_.end(), 0);
     const TeamScratch scratch(team.size(), most_block_edges_, dim_);
-    const LayoutLaw law{options_.force, {options_.space, options_.space_values.data(), options_.space_function.get()}};
     for (Size t = 0; t < learning_rates.rows; ++t) {
         LayoutSweep sweep = sweep_of(options_, sweep_, *learning_rates.row(t));
         sweep.head_rates = learning_rates.cols > 1 ? learning_rates.row(t) : nullptr;
-        sampled_kernels().layout_sweep(task(), sweep, law, scratch.views.data(), team);
+        sampled_kernels().layout_sweep(task(), sweep, law_of(options_, sweep_), scratch.views.data(), team);
         if (!negative_moves_.empty()) add_negative_moves(team);
         if (density_ && density_->acts_in(sweep_))
             add_density_moves(density_moves(team), sweep.learning_rate * density_->length(), team);
@@ -219,8 +228,8 @@ void SampledLayout::sweep_part(const PartEdges& part, Matrix points, const Layou
     task.negative_keep = negatives.keep;
     task.negative_alias = negatives.alias;
     const TeamScratch scratch(team.size(), most_block_edges(part.indptr, part.rows), points.cols);
-    const LayoutLaw law{options.force, {options.space, options.space_values.data(), options.space_function.get()}};
-    sampled_kernels().layout_sweep(task, sweep_of(options, sweep, learning_rate), law, scratch.views.data(), team);
+    sampled_kernels().layout_sweep(task, sweep_of(options, sweep, learning_rate), law_of(options, sweep),
+                                   scratch.views.data(), team);
 }
 
 void SampledLayout::gather_heads(float* out) const {

@@ -22,6 +22,8 @@ struct LayoutOptions {
     bool update_negatives = false;
     double firings_per_sweep = 0.0;  // of the heaviest edge, in (0, 1]
     Size first_sweep = 0;
+    // Sweeps with a lower number draw one negative per firing edge, whose repulsion is that of all of them.
+    Size single_sweeps = 0;
     std::uint64_t seed = 0;
     // Weight of the heaviest edge, if the graph is a part of a larger one; 0: of the given graph.
     float heaviest = 0.0f;

@@ -1,17 +1,9 @@
-// Student's kernel of t-SNE (survey eq. 20) along the edges of a graph and over all pairs.
-//
-//   w(d^2) = (1 + d^2/dof)^(-(dof+1)/2)         one degree of freedom: 1/(1 + d^2)
-//   phi_i  = sum over j of w(d_ij^2)            the potential; Z = sum over i of phi_i
-//   dc4/dy_i = 2 (dof+1)/dof * sum over j of p_ij (y_i - y_j)/(1 + d_ij^2/dof)  +  2/Z * dphi_i/dy_i     (of eq. 22)
-//
-// The attractive sum needs no power for any dof, and the repulsive sum is the gradient of one potential, so a grid
-// needs only one number per node (grid_interpolation.hpp).
+// Student's kernel of t-SNE (student_pair.hpp) along the edges of a graph and over all pairs.
 #pragma once
 
 #include "base/parallel.hpp"
 #include "base/scratch.hpp"
-#include "base/simd.hpp"
-#include "layout/full_layout_task.hpp"
+#include "layout/student_pair.hpp"
 
 namespace vicinal::VICINAL_LEVEL {
 
@@ -52,24 +44,10 @@ VICINAL_INLINE void attract_row(const AttractTask& t, Size i) {
                 difference[c] = y[c] - difference[c];
                 d2 += difference[c] * difference[c];
             }
-            const Float coefficient = load<Float>(t.weights + e + p * lanes) / (1.0f + d2 * per_dof);
+            const Float coefficient = attraction(load<Float>(t.weights + e + p * lanes), d2, per_dof);
             for (int c = 0; c < Dim; ++c) sum[c].part[p] += coefficient * difference[c];
         }
     for (int c = 0; c < Dim; ++c) t.pull[i * Dim + c] = sum[c].total();
-}
-
-// Any number of components, one edge at a time: such maps are small.
-VICINAL_INLINE void attract_row_of_any_width(const AttractTask& t, Size i) {
-    const float* y = t.heads + i * t.dim;
-    float* pull = t.pull + i * t.dim;
-    for (Size c = 0; c < t.dim; ++c) pull[c] = 0.0f;
-    for (Size e = t.start[i]; e < t.start[i + 1]; ++e) {
-        const float* z = t.sources + t.tails[e] * t.dim;
-        float d2 = 0.0f;
-        for (Size c = 0; c < t.dim; ++c) d2 += (y[c] - z[c]) * (y[c] - z[c]);
-        const float coefficient = t.weights[e] / (1.0f + d2 / t.dof);
-        for (Size c = 0; c < t.dim; ++c) pull[c] += coefficient * (y[c] - z[c]);
-    }
 }
 
 template <int Dim>
@@ -96,8 +74,8 @@ class FieldRow {
         const bool with_field = t_.field != nullptr;
         double potential = 0.0;
         for (Size c = 0; c < dim_; ++c) totals_[c] = 0.0;
-        for (Size begin = 0; begin < t_.n_sources; begin += block) {
-            const Size end = begin + block < t_.n_sources ? begin + block : t_.n_sources;
+        for (Size begin = 0; begin < t_.n_sources; begin += field_block) {
+            const Size end = begin + field_block < t_.n_sources ? begin + field_block : t_.n_sources;
             for (Size c = 0; c < dim_; ++c) sums_[c].clear();
             potential += with_field ? add<true>(i, begin, end) : add<false>(i, begin, end);
             for (Size c = 0; with_field && c < dim_; ++c) totals_[c] += sums_[c].total();
@@ -108,8 +86,6 @@ class FieldRow {
     }
 
   private:
-    static constexpr Size block = 4096;
-
     template <bool WithField>
     VICINAL_INLINE float add(Size i, Size begin, Size end) {
         const float* y = t_.heads + i * dim_;
@@ -124,9 +100,9 @@ class FieldRow {
                     const Float difference = y[c] - load<Float>(t_.columns + c * t_.stride + at);
                     d2 += difference * difference;
                 }
-                const Float s = 1.0f + d2 * per_dof_, inverse = 1.0f / s;
-                Float w = Cauchy ? inverse : pow(s, power_);
-                w = select(lane_numbers() + static_cast<Index>(at) == self, Float{}, w);
+                const StudentPair<Cauchy> pair(d2, per_dof_, power_);
+                const Float inverse = pair.inverse;
+                const Float w = select(lane_numbers() + static_cast<Index>(at) == self, Float{}, pair.weight);
                 weight.part[p] += w;
                 if constexpr (WithField)
                     for (Size c = 0; c < dim_; ++c)

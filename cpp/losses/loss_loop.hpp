@@ -7,9 +7,6 @@
 
 namespace vicinal::VICINAL_LEVEL {
 
-constexpr Size pair_heads = 32;   // heads per chunk: they share a block of tails, which stays in the cache
-constexpr Size pair_tails = 512;  // tails per block: the length of float32 partial sums, over 16 lanes
-
 // Consecutive rows.
 struct RunOfRows {
     const PairPlaces& places;

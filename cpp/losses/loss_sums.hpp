@@ -11,44 +11,11 @@
 #pragma once
 
 #include "base/parallel.hpp"
-#include "layout/layout_task.hpp"
+#include "losses/loss_task.hpp"
 
 #include <vector>
 
 namespace vicinal {
-
-enum class PairTerm { attract_cost, repel_cost, attract, repel, student };
-constexpr const char* term_names[] = {"attract_cost", "repel_cost", "attract", "repel", "student"};
-
-struct PairQuantity {
-    PairTerm term = PairTerm::repel_cost;
-    ForceParameters force;  // a of the Student kernel is its degrees of freedom
-};
-
-// Points by component, [dim][stride]. The stride is a multiple of most_lanes; weights are 0 beyond n.
-struct PairPlaces {
-    const float* by_component = nullptr;
-    const float* weight = nullptr;
-    Size n = 0, dim = 0, stride = 0;
-};
-
-// The heads to sum for; null means all rows in order.
-struct PairHeads {
-    const Index* rows = nullptr;
-    Size n = 0;
-    VICINAL_INLINE Size at(Size i) const { return rows != nullptr ? rows[i] : i; }
-};
-
-// most_lanes draws per group, keyed by row.
-struct PairDraws {
-    Size groups = 2;
-    std::uint64_t key = 0;
-};
-
-struct PairEstimate {
-    double* value;
-    double* variance;
-};
 
 class PairSums {
   public:

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "layout/force.hpp"
-#include "losses/loss_sums.hpp"
+#include "losses/loss_task.hpp"
 
 namespace vicinal::VICINAL_LEVEL {
 
@@ -35,7 +35,7 @@ VICINAL_INLINE Float log(Float x) {
     const Int bits = bits_as<Int>(x);
     const Int exponent = (bits - 0x3f3504f3) >> 23;
     const Float t = bits_as<Float>(bits - (exponent << 23)) - 1.0f;
-    return __builtin_convertvector(exponent, Float) * ln_2 + log1p_near(t);
+    return to_float(exponent) * ln_2 + log1p_near(t);
 }
 
 // ln(1 + x) for x >= 0. If the result is small, x itself is used instead of the rounded sum 1 + x.
@@ -45,7 +45,7 @@ VICINAL_INLINE Float log1p(Float x) {
     const Int exponent = (bits - 0x3f3504f3) >> 23;
     const Float rounded = bits_as<Float>(bits - (exponent << 23)) - 1.0f;
     const Float t = select(exponent == 0, x, rounded);
-    return __builtin_convertvector(exponent, Float) * ln_2 + log1p_near(t);
+    return to_float(exponent) * ln_2 + log1p_near(t);
 }
 
 // u = a d^{2b}

@@ -10,6 +10,7 @@
 #include "neighbors/search_space.hpp"
 
 #include <bit>
+#include <type_traits>
 
 namespace vicinal::VICINAL_LEVEL {
 
@@ -46,13 +47,27 @@ struct NoLimit {
     VICINAL_INLINE float operator()(Index) const { return no_rank; }
 };
 
+// How the ranks of sketches add up, from what the rows add by themselves: by differences, or as |x|^2 + |y|^2 - 2 x y.
+template <class Rank>
+struct Differences {
+    static VICINAL_INLINE Float start(Float own) { return own; }
+    static VICINAL_INLINE Float step(Float sum, Float x, Float y) { return Rank::step(sum, x, y); }
+    static VICINAL_INLINE Float finish(Float sum) { return sum; }
+};
+
+struct Products {
+    static VICINAL_INLINE Float start(Float own) { return own * -0.5f; }
+    static VICINAL_INLINE Float step(Float sum, Float x, Float y) { return multiply_add(x, y, sum); }
+    static VICINAL_INLINE Float finish(Float sum) { return max(sum * -2.0f, Float{}); }
+};
+
 template <class Rank, Source source, class Limit>
 class Join {
   public:
     Join(const SearchSpace& space, const NeighborHeap& heap, const Limit& limit, float* scratch)
         : space_(space), heap_(heap), limit_(limit), columns_(scratch),
           ranks_(columns_ + padded_columns(space.sketch_dim) * most_tails), bounds_(ranks_ + 4 * most_tails),
-          rests_(bounds_ + most_tails) {}
+          rests_(bounds_ + most_tails), products_(std::is_same_v<Rank, Squared> && space.shown != nullptr) {}
 
     // Compares every head with every tail. With `overlap`, the first n_heads tails are the heads themselves, and each
     // pair among them is compared once.
@@ -95,13 +110,18 @@ class Join {
         padded_ = (n + 2 * lanes - 1) / (2 * lanes) * (2 * lanes);
         for (Size j = 0; j < padded_; ++j) {
             bounds_[j] = j < n ? limit_(tails[j]) : -1.0f;
-            rests_[j] = j < n ? space_.weighted_rest(tails[j]) : 0.0f;
+            rests_[j] = j < n ? own_part(tails[j]) : 0.0f;
         }
         for (Size j = 0; j < padded_; j += 4) {
             const float* sketch[4];
             for (Size r = 0; r < 4; ++r) sketch[r] = space_.sketch_row(tails[j + r < n ? j + r : 0]);
             for (Size k = 0; k < space_.sketch_dim; k += 4) transpose4(sketch, k, columns_ + k * padded_ + j);
         }
+    }
+
+    // What a row adds to the rank of a pair whatever the other row is.
+    VICINAL_INLINE float own_part(Index row) const {
+        return products_ ? space_.weighted_rest(row) + space_.shown[row] : space_.weighted_rest(row);
     }
 
     // Four columns of four sketches; columns between sketch_dim and the padded stride are zero.
@@ -125,26 +145,34 @@ class Join {
         for (Size r = 0; r < 4; ++r) {
             const Index head = heads[r < rows ? r : 0];
             x[r] = space_.sketch_row(head);
-            rest[r] = splat<Float>(space_.weighted_rest(head));
+            rest[r] = splat<Float>(own_part(head));
         }
+        if (products_)
+            accumulate<Products>(x, rest, from);
+        else
+            accumulate<Differences<Rank>>(x, rest, from);
+    }
+
+    template <class Sum>
+    VICINAL_INLINE void accumulate(const float* const (&x)[4], const Float (&rest)[4], Size from) {
         for (Size j = from / (2 * lanes) * (2 * lanes); j < padded_; j += 2 * lanes) {
             Float sum[4][2];
             for (int r = 0; r < 4; ++r) {
-                sum[r][0] = rest[r] + load<Float>(rests_ + j);
-                sum[r][1] = rest[r] + load<Float>(rests_ + j + lanes);
+                sum[r][0] = Sum::start(rest[r] + load<Float>(rests_ + j));
+                sum[r][1] = Sum::start(rest[r] + load<Float>(rests_ + j + lanes));
             }
             const float* column = columns_ + j;
             for (Size k = 0; k < space_.sketch_dim; ++k, column += padded_) {
                 const Float y0 = load<Float>(column), y1 = load<Float>(column + lanes);
                 for (int r = 0; r < 4; ++r) {
                     const Float v = splat<Float>(x[r][k]);
-                    sum[r][0] = Rank::step(sum[r][0], v, y0);
-                    sum[r][1] = Rank::step(sum[r][1], v, y1);
+                    sum[r][0] = Sum::step(sum[r][0], v, y0);
+                    sum[r][1] = Sum::step(sum[r][1], v, y1);
                 }
             }
             for (int r = 0; r < 4; ++r) {
-                store(ranks_ + r * most_tails + j, sum[r][0]);
-                store(ranks_ + r * most_tails + j + lanes, sum[r][1]);
+                store(ranks_ + r * most_tails + j, Sum::finish(sum[r][0]));
+                store(ranks_ + r * most_tails + j + lanes, Sum::finish(sum[r][1]));
             }
         }
     }
@@ -197,6 +225,7 @@ class Join {
     float* ranks_;
     float* bounds_;
     float* rests_;
+    const bool products_;
     Size padded_ = 0;
 };
 

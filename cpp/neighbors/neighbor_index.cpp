@@ -68,11 +68,15 @@ void NeighborIndex::prepare_rows(Matrix rows, const PairMetric* pairs, Sketched&
 void NeighborIndex::sketch_rows(Sketched& out, ThreadTeam& team) const {
     SearchSpace& space = out.space;
     out.sketch.resize(static_cast<std::size_t>(space.rows.rows * space.sketch_stride));
-    if (sketcher_.projects()) out.rest.resize(static_cast<std::size_t>(space.rows.rows));
-    const float longest2 = sketcher_.sketch(space.rows, space.scale, out.sketch.data(), out.rest.data(), team);
+    const bool projects = sketcher_.projects();
+    for (std::vector<float>* of_rows : {&out.rest, &out.shown})
+        if (projects) of_rows->resize(static_cast<std::size_t>(space.rows.rows));
+    const float longest2 =
+        sketcher_.sketch(space.rows, space.scale, out.sketch.data(), out.rest.data(), out.shown.data(), team);
     space.slack = sketch_slack(metric_.ranking, longest2);
     space.sketch = out.sketch.data();
-    if (sketcher_.projects()) space.rest = out.rest.data();
+    space.product_slack = product_slack(longest2);
+    if (projects) space.rest = out.rest.data();
 }
 
 void NeighborIndex::write_table(const NeighborHeap& heap, Size wanted, Index* index, float* distance,
@@ -107,6 +111,7 @@ SearchResult NeighborIndex::search_approximate(Size k, const SearchOptions& opti
     SearchSpace space = space_;
     const NodeSample sample = search_kernels().sample_nodes(space, forest_, level, team);
     space.rest_weight = sample.rest_weight;
+    if (sketcher_.projects() && space.ranking == Ranking::squared) space.shown = own_.shown.data();
     if (sample.contrast > options.structureless && wanted < most_tails / 4) {
         const HeapStorage best(n, wanted, team);
         const float share = search_kernels().compare_central(space, best.heap(), team);

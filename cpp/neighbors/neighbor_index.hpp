@@ -65,7 +65,7 @@ class NeighborIndex {
   private:
     struct Sketched {
         std::vector<RowScale> scale;
-        std::vector<float> sketch, rest;
+        std::vector<float> sketch, rest, shown;
         SearchSpace space;
     };
 

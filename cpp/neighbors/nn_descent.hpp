@@ -191,7 +191,8 @@ float descend_rows(const SearchSpace& space, const NeighborHeap& found, const Ne
     const auto refresh = [&] {
         team.parallel_for(heap.rows, 1024, [&](Size begin, Size end, int) {
             for (Size i = begin; i < end; ++i)
-                limit[i] = source == Source::pairs ? farthest_sketch<Rank>(space, heap, i) : share * heap.bound(i);
+                limit[i] = source == Source::pairs ? farthest_sketch<Rank>(space, heap, i)
+                                                   : share * heap.bound(i) + space.product_slack;
         });
     };
     descend<Rank, source>(space, heap, tables, order, options, FixedLimit{limit.data()}, refresh, team);

@@ -115,7 +115,7 @@ void OnlineNeighbors::sketch_until(Size end, ThreadTeam& team) {
     const Matrix rows{rows_.data() + sketched_ * cols_, end - sketched_, cols_};
     const RowScale* scale = sketcher_.prepares() ? scale_.data() + sketched_ : nullptr;
     float* out = sketch_.data() + sketched_ * sketcher_.stride();
-    longest2_ = std::max(longest2_, sketcher_.sketch(rows, scale, out, nullptr, team));
+    longest2_ = std::max(longest2_, sketcher_.sketch(rows, scale, out, nullptr, nullptr, team));
     sketched_ = end;
 }
 
@@ -135,7 +135,8 @@ void OnlineNeighbors::fit_basis(ThreadTeam& team) {
     sketch.resize(n_ * fitted.stride());
     const RowScale* scale = fitted.prepares() ? scale_.data() : nullptr;
     const float longest2 =
-        merged_ > 0 ? fitted.sketch({rows_.data(), merged_, cols_}, scale, sketch.data(), nullptr, team) : 0.0f;
+        merged_ > 0 ? fitted.sketch({rows_.data(), merged_, cols_}, scale, sketch.data(), nullptr, nullptr, team)
+                    : 0.0f;
     std::swap(sketcher_.mean(), fitted.mean());
     std::swap(sketcher_.basis(), fitted.basis());
     sketch_ = std::move(sketch);
@@ -380,7 +381,7 @@ void OnlineNeighbors::query(Matrix queries, Matrix pair_queries, const PairMetri
     task.heads.scale = sketcher_.prepares() ? scale.data() : nullptr;
     task.heads.pairs = by_pairs() ? &dense : pairs;
     OnlineView all = view();
-    const float longest2 = sketcher_.sketch(queries, task.heads.scale, sketch.data(), nullptr, team);
+    const float longest2 = sketcher_.sketch(queries, task.heads.scale, sketch.data(), nullptr, nullptr, team);
     all.space.slack = sketch_slack(metric_.ranking, std::max(longest2, longest2_));
     task.heads.sketch = sketch.data();
     task.n = queries.rows;

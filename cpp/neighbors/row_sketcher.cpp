@@ -32,7 +32,8 @@ void RowSketcher::fit(const SearchSpace& space, std::uint64_t seed, ThreadTeam& 
     basis_ = std::move(basis);
 }
 
-float RowSketcher::sketch(Matrix rows, const RowScale* scale, float* out, float* rest, ThreadTeam& team) const {
+float RowSketcher::sketch(Matrix rows, const RowScale* scale, float* out, float* rest, float* shown,
+                          ThreadTeam& team) const {
     SearchSpace space = this->space();
     space.rows = rows;
     space.scale = scale;
@@ -44,6 +45,8 @@ float RowSketcher::sketch(Matrix rows, const RowScale* scale, float* out, float*
         std::vector<float> length2(static_cast<std::size_t>(rows.rows));
         const SketchBasis basis{const_cast<float*>(mean_.data()), const_cast<float*>(basis_.data())};
         search_kernels().project(space, basis, out, length2.data(), rest, team);
+        if (shown != nullptr)
+            for (Size i = 0; i < rows.rows; ++i) shown[i] = length2[i] - rest[i];
         return length2.empty() ? 0.0f : *std::max_element(length2.begin(), length2.end());
     }
     std::fill(out, out + rows.rows * stride_, 0.0f);

@@ -27,9 +27,9 @@ class RowSketcher {
     void prepare(Matrix rows, RowScale* out, ThreadTeam& team) const;
     void fit(const SearchSpace& space, std::uint64_t seed, ThreadTeam& team);
     // Writes sketches of rows, [rows][stride], and what they leave out (SearchSpace::rest), if that is wanted and the
-    // rows are projected. Returns the largest squared distance to the mean (sketch_slack). Without a fitted basis
-    // sketches are 0, which never rules out a pair.
-    float sketch(Matrix rows, const RowScale* scale, float* out, float* rest, ThreadTeam& team) const;
+    // rows are projected; likewise the squared lengths of the sketches (SearchSpace::shown). Returns the largest
+    // squared distance to the mean (sketch_slack). Without a fitted basis sketches are 0, which never rules out a pair.
+    float sketch(Matrix rows, const RowScale* scale, float* out, float* rest, float* shown, ThreadTeam& team) const;
 
     std::vector<float>& mean() { return mean_; }
     std::vector<float>& basis() { return basis_; }

@@ -44,6 +44,7 @@ __forceinline__ float fma(float x, float y, float z) { return ::fmaf(x, y, z); }
 __forceinline__ double fma(double x, double y, double z) { return ::fma(x, y, z); }
 __forceinline__ float fabs(float x) { return ::fabsf(x); }
 __forceinline__ double fabs(double x) { return ::fabs(x); }
+__forceinline__ float floor(float x) { return ::floorf(x); }
 __forceinline__ double floor(double x) { return ::floor(x); }
 __forceinline__ float fmin(float x, float y) { return ::fminf(x, y); }
 __forceinline__ float asin(float x) { return ::asinf(x); }

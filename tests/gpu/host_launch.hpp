@@ -51,14 +51,16 @@ inline std::uint32_t ballot(PerLane<bool>& votes) {
     return bits;
 }
 inline void sync_lanes() {}
-inline PerLane<float> from_above(PerLane<float> values, int offset) {
-    PerLane<float> out = values;
+template <class T>
+PerLane<T> from_above(PerLane<T> values, int offset) {
+    PerLane<T> out = values;
     for (int lane = 0; lane + offset < 32; ++lane) out[lane] = values[lane + offset];
     return out;
 }
 inline float of_first_lane(PerLane<float> values) { return values[0]; }
-inline void prefetch_into_cache(const void*) {}
 inline int bit_count(std::uint32_t bits) { return __builtin_popcount(bits); }
+inline int bit_count(std::uint64_t bits) { return __builtin_popcountll(bits); }
+inline int lowest_bit(std::uint64_t bits) { return __builtin_ctzll(bits); }
 inline std::uint16_t half_bits(float x) {
     const auto half = static_cast<_Float16>(x);
     std::uint16_t bits;

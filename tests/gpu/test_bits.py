@@ -7,10 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 
 import vicinal
 from vicinal import Graph, Layout, Neighbors, Schedule, find_neighbors, fit_ab, fuzzy_graph
 from vicinal.backends import backend_of, cpu
+from vicinal.backends.cuda import layout as cuda_layout
+from vicinal.graph.fuzzy import bipartite_graph
+from vicinal.initialize.medoid import neighbor_medoid
 from vicinal.layout.forces import Forces
 from vicinal.layout.kernel import Kernel
 from vicinal.layout.output_space import output_space
@@ -92,6 +96,12 @@ def layouts(rows: Rows, n_components: int, forces: Any, **arguments: Any) -> tup
     return maps[0], maps[1]
 
 
+@pytest.mark.parametrize("single", [0.3, 1.0])
+def test_layout_with_single_negatives_has_the_bits_of_the_cpu(place: Any, rows: Rows, single: float) -> None:
+    """The first call on the device ends after the epochs with single negatives, or before."""
+    assert same_bits(*layouts(rows, 2, fit_ab(), schedule={"single": single, "hold": 0.3}))
+
+
 @pytest.mark.parametrize(
     ("n_components", "moving", "pinned"), [(2, False, False), (3, False, True), (2, True, True), (3, True, False)]
 )
@@ -120,9 +130,14 @@ def test_layout_of_largevis_has_the_bits_of_the_cpu(place: Any, rows: Rows) -> N
     assert same_bits(*layouts(rows, 2, forces, schedule={"repulsion_strength": 7.0}))
 
 
-def test_row_with_many_firing_edges_has_the_bits_of_the_cpu(place: Any) -> None:
-    # Row 0 has an edge to every other row, and all of them fire in every sweep: more than fit into its list.
-    n = 60
+@pytest.mark.parametrize("slices", [1, 4])
+@pytest.mark.parametrize("n", [60, 400, 1500])
+def test_row_with_many_firing_edges_has_the_bits_of_the_cpu(
+    place: Any, monkeypatch: pytest.MonkeyPatch, n: int, slices: int
+) -> None:
+    # Row 0 has an edge to every other row, and all of them fire in every sweep. It is in a slice, or has a warp of its
+    # own, whose list holds all edges that fire or a part of them.
+    monkeypatch.setattr(cuda_layout, "slices_per_warp", lambda rows: slices)
     index = np.stack([np.arange(n), np.where(np.arange(n) == 0, 1, 0)], axis=1).astype(np.int32)
     table = Neighbors(index, np.repeat([[0.0, 1.0]], n, axis=0).astype(np.float32))
     graph, start = fuzzy_graph(table), np.random.default_rng(0).uniform(0, 5, (n, 2)).astype(np.float32)
@@ -130,6 +145,26 @@ def test_row_with_many_firing_edges_has_the_bits_of_the_cpu(place: Any) -> None:
     for device in ("cpu", "cuda"):
         layout = Layout(graph, start, fit_ab(), Schedule(5, sweeps=1), seed=4, device=device)
         layout.step(5)
+        maps.append(layout.embedding)
+    assert same_bits(*maps)
+
+
+@pytest.mark.parametrize("slices", [1, 4])
+def test_rows_of_all_lengths_have_the_bits_of_the_cpu(place: Any, monkeypatch: pytest.MonkeyPatch, slices: int) -> None:
+    # Row i has about i edges, so that rows are in slices of all widths and beyond, and some have edges that never fire.
+    monkeypatch.setattr(cuda_layout, "slices_per_warp", lambda rows: slices)
+    n, rng = 230, np.random.default_rng(6)
+    linked = np.triu(np.arange(n)[:, None] + np.arange(n)[None, :] > n, 1)
+    weights = np.where(linked, rng.choice([0.01, 0.2, 0.6, 1.0], (n, n)), 0.0)
+    upper = csr_matrix((weights + weights.T).astype(np.float32))
+    zeros = np.zeros(n, np.float32)
+    graph = Graph(upper.indptr.astype(np.int64), upper.indices.astype(np.int32), upper.data, n, zeros, zeros)
+    assert (np.diff(graph.indptr) > cuda_layout.MOST_SLICED).sum() > 32
+    start, fixed = rng.uniform(0, 5, (n, 2)).astype(np.float32), np.arange(n) % 7 == 0
+    maps = []
+    for device in ("cpu", "cuda"):
+        layout = Layout(graph, start, fit_ab(), Schedule(8), seed=4, fixed=fixed, device=device)
+        layout.step(8)
         maps.append(layout.embedding)
     assert same_bits(*maps)
 
@@ -148,6 +183,30 @@ def test_placement_has_the_bits_of_the_cpu(place: Any, rows: Rows) -> None:
         layout.step(10)
         maps.append(layout.embedding)
     assert same_bits(*maps)
+
+
+@pytest.mark.parametrize("n_components", [1, 2, 3])
+def test_medoids_have_the_bits_of_the_cpu(place: Any, rows: Rows, n_components: int) -> None:
+    rng = np.random.default_rng(4)
+    reference = rng.normal(size=(len(rows), n_components)).astype(np.float32)
+    distance = np.sort(rng.uniform(0, 3, (50, 9)), axis=1).astype(np.float32)
+    index = np.stack([rng.choice(len(rows), 9, replace=False) for _ in range(50)]).astype(np.int32)
+    table = Neighbors(index, distance).within(2.5)
+    table = Neighbors(np.where(np.arange(50)[:, None] == 7, -1, table.index), table.distance)  # a row without neighbors
+    here, there = (bipartite_graph(table.on(where), len(rows)) for where in (None, place))
+    assert there.place is place
+    for part in ("indptr", "indices", "weights", "rho", "sigma"):
+        assert same_bits(getattr(here, part), getattr(there, part)), part
+    assert same_bits(neighbor_medoid(here, reference), neighbor_medoid(there, reference))
+
+
+def test_changed_weights_stay_where_the_graph_is(place: Any, rows: Rows) -> None:
+    graph = fuzzy_graph(find_neighbors(rows, 8))
+    weight = np.linspace(0.5, 2.0, len(rows))
+    for change in (Graph.relative, lambda graph: graph.weighing_tails(weight)):
+        there = change(graph.on(place))
+        assert there.place is place
+        assert same_bits(there.weights, change(graph).weights)
 
 
 def test_placing_all_points_restarts_the_layout_there(place: Any, rows: Rows) -> None:

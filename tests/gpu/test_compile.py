@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from vicinal.backends.cuda.layout import FORCES, SPACES
+from vicinal.backends.cuda.losses import TERMS
 from vicinal.backends.cuda.neighbors import RULES
 from vicinal.backends.cuda.sources import compile_options, kernel_source
 
@@ -17,6 +18,7 @@ SHAPE = (
     ("VICINAL_NEGATIVES", "5"),
     ("VICINAL_MOVING", "1"),
     ("VICINAL_WEIGHTED", "1"),
+    ("VICINAL_SLICES", "4"),
 )
 # Spaces that use all functions of base/one_lane.hpp.
 CHOSEN = ("euclidean", "mahalanobis", "correlation", "haversine", "hyperboloid")
@@ -24,6 +26,14 @@ LAYOUTS = [*[("UmapForce", SPACES[name], 2) for name in CHOSEN], ("UmapForce", S
 VARIANTS = [
     ("graph", ()),
     ("spectral", ()),
+    ("medoid", ()),
+    ("sums", ()),
+    *[("losses", (("VICINAL_DIM", "2"), ("VICINAL_TERM", term))) for term in (*TERMS.values(), "Cauchy")],
+    *[("density", (("VICINAL_DIM", dim),)) for dim in ("2", "3")],
+    *[
+        ("full_layout", (("VICINAL_DIM", dim), ("VICINAL_CAUCHY", cauchy)))
+        for dim, cauchy in (("1", "true"), ("2", "true"), ("2", "false"), ("3", "true"), ("7", "false"))
+    ],
     *[("neighbors", (("VICINAL_RANK", rank),)) for rank in sorted({rule.rank for rule in RULES.values()})],
     *[
         ("layout", (("VICINAL_FORCE", force), ("VICINAL_SPACE", space), ("VICINAL_DIM", str(dim)), *SHAPE))

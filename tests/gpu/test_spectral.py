@@ -12,7 +12,7 @@ from vicinal import Graph, find_neighbors, fuzzy_graph, spectral_start
 from vicinal.backends import backend_of
 from vicinal.backends.cuda import spectral
 from vicinal.initialize import eigenmap
-from vicinal.initialize.eigenmap import component_maps
+from vicinal.initialize.eigenmap import Boxes, ComponentMaps, component_maps, evened
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +58,25 @@ def test_two_starts_have_the_same_bits(place: Any, graph: Graph, monkeypatch: py
     monkeypatch.setattr(spectral, "SMALL_COMPONENT", 400)
     starts = [spectral_start(graph.on(place), seed=3) for _ in range(2)]
     np.testing.assert_array_equal(*starts)
+
+
+@pytest.mark.parametrize("turned", [True, False])
+def test_maps_are_evened_and_put_in_boxes_as_on_the_cpu(
+    place: Any, graph: Graph, monkeypatch: pytest.MonkeyPatch, turned: bool
+) -> None:
+    monkeypatch.setattr(eigenmap, "DEVICE_ROWS", 100)
+    monkeypatch.setattr(spectral, "SMALL_COMPONENT", graph.n + 1)
+    here, there = component_maps(graph, 2), component_maps(graph.on(place), 2)
+    assert not isinstance(there, ComponentMaps)
+    even_here, even_there = evened(here), evened(there)
+    assert not np.array_equal(even_here.vectors, here.vectors)
+    np.testing.assert_allclose(even_there.vectors, even_here.vectors, rtol=1e-6, atol=1e-7)
+    rng = np.random.default_rng(0)
+    turns = np.linalg.qr(rng.normal(size=(here.count, 2, 2)))[0] if turned else None
+    boxes = Boxes(rng.normal(size=(here.count, 2)), rng.uniform(1, 2, here.count), turns, np.zeros(here.count, bool))
+    placed = even_there.in_boxes(boxes, 0)
+    assert not isinstance(placed, np.ndarray)
+    np.testing.assert_allclose(placed.to_numpy(), even_here.in_boxes(boxes, 0), rtol=1e-5, atol=1e-5)
 
 
 def test_small_graphs_start_on_the_cpu(place: Any, graph: Graph) -> None:

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from vicinal import UMAP, Graph, find_neighbors, fuzzy_graph
 from vicinal.initialize import spectral
+from vicinal.initialize.eigenmap import EVENED_ROWS, HALVINGS, MEDIAN_ROWS, NEAR, ComponentMaps
+from vicinal.initialize.eigenmap import evened as even_maps
 from vicinal.initialize.medoid import neighbor_medoid
 from vicinal.initialize.pca import pca_places
 from vicinal.initialize.start import INITIALIZERS, initial_embedding
-from vicinal.initialize.task import EXTENT, InitialTask, to_extent
+from vicinal.initialize.task import LEAST_EXTENT, InitialTask, extent, to_extent
 
 
 def make_task(X: NDArray[np.float32], n_components: int = 2, seed: int = 0, k: int = 10) -> InitialTask:
@@ -28,7 +30,7 @@ def test_every_initialization_spans_the_same_box(iris: NDArray[np.float32], name
     assert used == name
     assert places.dtype == np.float32
     np.testing.assert_allclose(places.min(axis=0), 0.0, atol=1e-5)
-    np.testing.assert_allclose(places.max(axis=0), EXTENT, rtol=1e-5)
+    np.testing.assert_allclose(places.max(axis=0), LEAST_EXTENT, rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", INITIALIZERS)
@@ -143,7 +145,7 @@ def test_components_without_coordinates_have_random_centers() -> None:
     assert used == "spectral"
     assert np.isfinite(places).all()
     spread = np.array([np.ptp(places[label == c], axis=0).max() for c in range(40)])
-    assert np.median(spread) < EXTENT / 4
+    assert np.median(spread) < LEAST_EXTENT / 4
 
 
 def test_isolated_rows_and_pairs_are_placed(iris: NDArray[np.float32]) -> None:
@@ -167,9 +169,45 @@ def test_centers_of_many_wide_components_need_a_sample_of_them(monkeypatch: pyte
         assert abs(np.corrcoef(whole[:, axis], sampled[:, axis])[0, 1]) > 0.98
 
 
+def test_the_box_grows_with_the_number_of_rows() -> None:
+    assert extent(1_000, 2) == LEAST_EXTENT
+    assert extent(400_000, 2) == pytest.approx(2 * extent(100_000, 2))
+    assert extent(100_000, 3) < extent(100_000, 2)
+    places = to_extent(np.random.default_rng(0).normal(size=(40_000, 2)))
+    np.testing.assert_allclose(np.ptp(places, axis=0), extent(40_000, 2))
+
+
+def test_the_middle_of_a_large_eigenmap_gets_room() -> None:
+    """Distances from the median become their inverse hyperbolic sines, in the units of the median distance."""
+    rng = np.random.default_rng(0)
+    n = 2 * EVENED_ROWS
+    vectors = rng.standard_cauchy(size=(n, 2)).astype(np.float32)
+    maps = ComponentMaps(rng.permutation(n).astype(np.int32), np.array([0, n - 20, n]), vectors)
+    evened = even_maps(maps).vectors
+    large, small = np.split(maps.order, [n - 20])
+    np.testing.assert_array_equal(evened[small], vectors[small])
+    sample = vectors[large[np.arange(MEDIAN_ROWS) * len(large) // MEDIAN_ROWS]].astype(np.float64)
+    middle = np.median(sample, axis=0)
+    expected = np.arcsinh((vectors[large] - middle) / (NEAR * np.median(np.abs(sample - middle), axis=0)))
+    np.testing.assert_allclose(evened[large] * 2**HALVINGS, expected, rtol=0.02)
+    assert np.abs(vectors).max() > 100  # maps is left as it was
+
+
+def test_components_face_each_other_as_their_rows_do() -> None:
+    """Chains of rows, one behind the other: along the map they have the order that they have in the data."""
+    chain = np.linspace(0.0, 1.0, 60)
+    noise = np.random.default_rng(0).normal(scale=1e-3, size=(240, 3))
+    X = np.concatenate([[3.0 * c, 0.0, 0.0] + chain[:, None] * [1.0, 0.0, 0.0] for c in range(4)]) + noise
+    places, _ = initial_embedding("spectral", make_task(X.astype(np.float32), k=5))
+    along = places[:, 0].reshape(4, 60)
+    signs = {np.sign(np.corrcoef(part, chain)[0, 1]) for part in along}
+    assert signs == {np.sign(along[3].mean() - along[0].mean())}
+
+
 def test_to_extent_keeps_flat_axes_in_the_middle() -> None:
     places = to_extent(np.array([[1.0, 5.0], [3.0, 5.0], [2.0, 5.0]]))
-    np.testing.assert_array_equal(places, [[0, EXTENT / 2], [EXTENT, EXTENT / 2], [EXTENT / 2, EXTENT / 2]])
+    middle = LEAST_EXTENT / 2
+    np.testing.assert_array_equal(places, [[0, middle], [LEAST_EXTENT, middle], [middle, middle]])
     assert to_extent(np.zeros((0, 2))).shape == (0, 2)
 
 

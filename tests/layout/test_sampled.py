@@ -44,7 +44,7 @@ def test_learning_rates_are_proportional_and_may_be_empty() -> None:
 
 def test_default_epochs_are_more_for_small_data() -> None:
     assert default_epochs(LARGE_ROWS) == EPOCHS == 500
-    assert default_epochs(LARGE_ROWS + 1) == LARGE_EPOCHS == 300
+    assert default_epochs(LARGE_ROWS + 1) == LARGE_EPOCHS == 200
 
 
 def test_a_layout_without_epochs_keeps_the_start(graph: Graph) -> None:
@@ -286,3 +286,40 @@ def test_the_example_in_the_documentation_of_layout_runs() -> None:
     failed, attempted = doctest.testmod(sampled)
     assert failed == 0
     assert attempted >= 8
+
+
+def test_one_negative_repels_as_much_as_all_in_the_first_epochs() -> None:
+    """Two rows that share no edge: the expected move of both schedules is the same, their draws are not."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 4)).astype(np.float32)
+    graph, start = fuzzy_graph(find_neighbors(X, 8)), rng.uniform(0, 10, (400, 2)).astype(np.float32)
+    kernel = Kernel(1.5, 0.9)
+
+    def moved(schedule: Schedule, seed: int) -> NDArray[np.float64]:
+        layout = Layout(graph, start, kernel, schedule, seed=seed)
+        layout.step(1)
+        return layout.embedding.astype(np.float64) - start
+
+    many = np.mean([moved(Schedule(10, 1e-3), seed) for seed in range(60)], axis=0)
+    single = np.mean([moved(Schedule(10, 1e-3, single=0.1), seed) for seed in range(60)], axis=0)
+    assert not np.array_equal(many, single)
+    assert np.corrcoef(many.ravel(), single.ravel())[0, 1] > 0.97
+    np.testing.assert_allclose(np.square(single).sum(), np.square(many).sum(), rtol=0.2)
+    # After its share of the epochs the schedule is the usual one.
+    late = Layout(graph, start, kernel, Schedule(10, single=0.5), seed=1)
+    usual = Layout(graph, start, kernel, Schedule(10), seed=1)
+    for layout in (late, usual):
+        layout.step(5)
+        layout.embedding = start
+        layout.step(5)
+    np.testing.assert_array_equal(late.embedding, usual.embedding)
+
+
+def test_the_learning_rate_is_held_and_falls_with_the_square() -> None:
+    epochs = np.arange(11)
+    held = Schedule(10, 2.0, hold=0.4).learning_rates(epochs)
+    np.testing.assert_array_equal(held[:5], np.float32(2.0))
+    np.testing.assert_allclose(held[4:], 2.0 * np.linspace(1.0, 0.0, 7) ** 2, rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(
+        Schedule(10).learning_rates(epochs), np.linspace(1.0, 0.0, 11) ** 2, rtol=1e-6, atol=1e-12
+    )

@@ -47,6 +47,19 @@ def resolve_place(device: str | None, X: Any = None) -> Place:
     return devices.cuda_device(number)
 
 
+def usable_place(device: str | None, what: str, X: Any = None) -> Place:
+    """Return the device as `resolve_place` does; None, said in the log, if there is no such device."""
+    try:
+        return resolve_place(device, X)
+    except RuntimeError as error:
+        from vicinal.backends.cuda.device import DeviceError
+
+        if not isinstance(error, DeviceError):
+            raise
+        say_fallback(what, str(error))
+        return None
+
+
 def backend_of(place: Place) -> Any:
     """Return the functions that work where a value lives."""
     if place is None:

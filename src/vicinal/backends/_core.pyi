@@ -149,6 +149,7 @@ class GrowingGraph:
 
 class LayoutOptions:
     negatives: int
+    single_sweeps: int
     pulls: int
     firings_per_sweep: float
     update_negatives: bool

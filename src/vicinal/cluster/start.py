@@ -22,7 +22,7 @@ from vicinal.cluster.neighbors import ROW_GRAIN, NeighborParts
 from vicinal.cluster.rows import DaskRows, read_block
 from vicinal.graph.graph import Graph
 from vicinal.initialize.start import initial_embedding
-from vicinal.initialize.task import EXTENT, NOISE, InitialTask
+from vicinal.initialize.task import NOISE, InitialTask, extent
 from vicinal.neighbors.cells import Cells, joined_rows
 from vicinal.neighbors.metrics import is_sparse
 
@@ -89,8 +89,9 @@ def _slice(places: Places, first: int, stop: int) -> Places:
 def _drawn(bounds: NDArray[np.int64], part: int, n_components: int, seed: int) -> Places:
     """Draw places uniformly, for ROW_GRAIN rows at a time."""
     first, stop = int(bounds[part]), int(bounds[part + 1])
+    wide, shape = extent(int(bounds[-1]), n_components), (ROW_GRAIN, n_components)
     blocks = [
-        np.random.default_rng([seed, 3, grain]).uniform(0.0, EXTENT, size=(ROW_GRAIN, n_components))
+        np.random.default_rng([seed, 3, grain]).uniform(0.0, wide, size=shape)
         for grain in range(first // ROW_GRAIN, -(-stop // ROW_GRAIN))
     ]
     return np.concatenate(blocks)[: stop - first].astype(np.float32)
@@ -193,7 +194,7 @@ def _spread(
     high: NDArray[np.float64],
     seed: int,
 ) -> Places:
-    """Scale places to [0, EXTENT] by the extremes of all parts, and add a little noise."""
+    """Scale places to the box of all rows by the extremes of all parts, and add a little noise."""
     first, stop = int(bounds[part]), int(bounds[part + 1])
     noise = np.concatenate(
         [
@@ -202,5 +203,6 @@ def _spread(
         ]
     )[: stop - first]
     width = np.where(high > low, high - low, 1.0)
-    spread: Places = (EXTENT * (places - low) / width + noise).astype(np.float32)
+    wide = extent(int(bounds[-1]), places.shape[1])
+    spread: Places = (wide * (places - low) / width + noise).astype(np.float32)
     return spread

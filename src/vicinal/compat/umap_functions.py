@@ -26,7 +26,7 @@ from vicinal.layout.kernel import Kernel, fit_ab
 from vicinal.layout.output_space import output_space
 from vicinal.layout.running import run_layout
 from vicinal.layout.sampled import Layout
-from vicinal.layout.schedule import Schedule, default_epochs, default_sweeps
+from vicinal.layout.schedule import Schedule, default_epochs, default_hold, default_single, default_sweeps
 from vicinal.maps.recipe import DensityPlan
 from vicinal.neighbors.index import NeighborIndex, find_neighbors
 from vicinal.neighbors.metrics import PRECOMPUTED
@@ -301,7 +301,15 @@ def simplicial_set_embedding(
     progress = Progress(verbose=verbose, tqdm_kwds=tqdm_kwds)
     with progress.stage("initialize"):
         start = space.start(_start(init, InitialTask(edges, dense_rows(data, edges.n), n_components, seed, -1)))
-    schedule = Schedule(last, initial_alpha, int(negative_sample_rate), gamma, sweeps=default_sweeps(edges.n))
+    schedule = Schedule(
+        last,
+        initial_alpha,
+        int(negative_sample_rate),
+        gamma,
+        sweeps=default_sweeps(edges.n),
+        hold=default_hold(edges.n),
+        single=default_single(edges.n),
+    )
     forces, density = Forces(Kernel(float(a), float(b)), space=space), None if radii is None else plan.term(radii)
     layout = Layout(edges, start, forces, schedule, seed=seed, density=density)
     listed = run_layout(layout, stops, progress, lambda: layout.embedding)

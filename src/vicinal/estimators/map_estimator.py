@@ -19,7 +19,8 @@ from vicinal.maps.placement import place
 from vicinal.maps.plans import SampledPlan
 from vicinal.maps.recipe import Recipe
 from vicinal.neighbors.metrics import Finite, Rows, is_sparse
-from vicinal.neighbors.rows import like_input
+from vicinal.neighbors.rows import check_room, like_input, place_of, usable_place
+from vicinal.neighbors.training_data import TrainingRows
 from vicinal.quality.losses import density_correlation
 from vicinal.runtime.memory import InputShape, Ledger
 
@@ -61,7 +62,21 @@ class MapEstimator(Estimator):
         depends on that row alone.
         """
         self._require_map()
-        return like_input(X, place(self.local_map, self.check_new_rows(X)))
+        return like_input(X, place(self._map_for(X), self.check_new_rows(X)))
+
+    def _map_for(self, X: Any) -> FittedMap:
+        """Return the map where new rows are placed: as ``device`` says, on the device of the rows, or where it is.
+
+        A model that was fitted on a GPU works on a machine without one.
+        """
+        fitted = self.local_map
+        device = self.device if self._chooses_device else None
+        if device is None and place_of(X) is None:
+            return fitted
+        moved = fitted.on(usable_place(device, "the placement of new rows", X))
+        if moved is not fitted and isinstance(moved.data, TrainingRows):
+            check_room(moved.data)
+        return moved
 
     def check_new_rows(self, X: Any, ensure_all_finite: Finite = True) -> Rows:
         """Check rows for ``transform`` and return them as float32, dense or sparse.

@@ -26,12 +26,13 @@ from vicinal.maps.memory import add_graph, add_search, add_start
 from vicinal.maps.plans import SampledPlan
 from vicinal.maps.recipe import Recipe
 from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED, Rows, check_metric, is_low_level, is_sparse
-from vicinal.neighbors.rows import HasRows, as_rows
+from vicinal.neighbors.rows import HasRows, PlacedRows, as_rows, scan_rows, usable_place
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingData, TrainingDistances
 from vicinal.runtime.memory import ByteSize, InputShape, Ledger
 from vicinal.runtime.parameters import LEARNING_RATE, NEGATIVES, SEED, Interval, StrOptions
 from vicinal.runtime.progress import Progress
+from vicinal.runtime.residence import Place
 
 if TYPE_CHECKING:
     import torch
@@ -264,11 +265,21 @@ class ParametricParameters(Estimator):
             raise ValueError("precomputed_distances must be given with metric='precomputed', and with no other metric")
         if not pairwise:
             check_metric(self.metric, self.metric_kwds, rows.shape[1], is_sparse(rows))
-            return self._training_rows(rows, seed)
+            place = self._search_place()
+            return self._training_rows(PlacedRows(rows).on(place), seed, None if place is None else scan_rows(rows)[0])
         data = TrainingDistances(as_rows(precomputed_distances, "precomputed_distances"), self._jobs())
         if data.n != rows.shape[0]:
             raise ValueError(f"precomputed_distances must have {rows.shape[0]} rows, one for each of X, got {data.n}")
         return data
+
+    def _search_place(self) -> Place:
+        """Return the GPU that trains if CuPy can use it for neighbors and graph as well; None for the CPU."""
+        from vicinal.parametric.rows import choose_device
+
+        device = choose_device(self.device)
+        if device.type != "cuda":
+            return None
+        return usable_place(f"cuda:{device.index or 0}", "the neighbors and the graph")
 
     def _check_validation(self, n_features: int) -> Rows | None:
         """Return the rows of ``reconstruction_validation``, dense or sparse."""

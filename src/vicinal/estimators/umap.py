@@ -56,9 +56,9 @@ class UMAP(MapEstimator):
         The distance of the map: haversine, hyperboloid, manhattan, cosine and others; with ``output_metric_kwds``. A
         function of two points returns (distance, gradient) and is called for every pair, which is slow.
     n_epochs : int or list of int, optional
-        Default 500 up to 30,000 rows, 300 for more. ``embedding_list_`` holds the maps at the epochs of a list.
+        Default 500 up to 30,000 rows, 200 for more. ``embedding_list_`` holds the maps at the epochs of a list.
     learning_rate : float, default 1.0
-        Rate of the first epoch; falls to 0 as (1 - e/n_epochs)^1.5.
+        Rate of the first epoch; falls to 0 as (1 - e/n_epochs)^2, up to 10,000 rows after 0.3 of the epochs.
     init : {"spectral", "pca", "random"} or array [rows, n_components], default "spectral"
         Where the rows start. ``init_used_`` says what was used, and why if it differs from what was asked for.
     min_dist, spread : float, default 0.1 and 1.0
@@ -357,7 +357,7 @@ class UMAP(MapEstimator):
         ``ensure_all_finite`` as in :meth:`fit`.
         """
         self._require_map()
-        rows, fitted = self.check_new_rows(X, ensure_all_finite), self.local_map
+        rows, fitted = self.check_new_rows(X, ensure_all_finite), self._map_for(X)
         if fitted.embedding is None:
             return memberships(fitted, rows).to_scipy()
         return like_input(X, place(fitted, rows))

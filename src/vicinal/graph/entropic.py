@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from vicinal.backends import cpu, say_fallback
+from vicinal.backends import backend_of, resolve_place
 from vicinal.graph.graph import Graph
 from vicinal.neighbors.table import Neighbors
+from vicinal.runtime.residence import working_on
+
+# The weights of a row sum to 1 on average, so the sum of 2^27 rows fits into 63 bits.
+UNIT_BITS = 36
 
 
 def entropic_graph(
-    neighbors: Neighbors, perplexity: float = 30.0, *, normalised: bool = True, n_jobs: int = -1
+    neighbors: Neighbors,
+    perplexity: float = 30.0,
+    *,
+    normalised: bool = True,
+    n_jobs: int = -1,
+    device: str | None = None,
 ) -> Graph:
     """Build the symmetric graph of t-SNE and LargeVis: the mean of both conditional probabilities of a pair.
 
@@ -25,6 +36,8 @@ def entropic_graph(
         Divide all weights by their sum (eq. 19). Otherwise the weights of a row sum to 1 on average.
     n_jobs : int, default -1
         Number of threads; -1 uses all. The result does not depend on it.
+    device : {None, "cpu", "cuda", "cuda:N"}, default None
+        Where the work is done; None means where the table lives. The result has the same bits everywhere.
 
     Returns
     -------
@@ -44,15 +57,28 @@ def entropic_graph(
     1.0
     """
     _check_perplexity(perplexity)
-    if neighbors.place is not None:
-        say_fallback("the entropic graph and the layout on it", "a GPU has neither")
-    conditional, sigma = cpu.perplexity_conditionals(
-        neighbors.index, neighbors.distance, float(perplexity), False, n_jobs
+    if device is not None:
+        neighbors = neighbors.on(resolve_place(device))
+    place, index = neighbors.place, neighbors.array("index")
+    work, xp = backend_of(place), np if place is None else place.xp
+    conditional, sigma = work.perplexity_conditionals(
+        index, neighbors.array("distance"), float(perplexity), False, n_jobs
     )
-    indptr, indices, weights = cpu.symmetrize_mean(neighbors.index, conditional, n_jobs)
-    if normalised and weights.size:
-        weights = (weights / weights.sum(dtype=np.float64)).astype(np.float32)
-    return Graph(indptr, indices, weights, neighbors.n, np.zeros(neighbors.n, dtype=np.float32), sigma)
+    indptr, indices, weights = work.symmetrize_mean(index, conditional, n_jobs)
+    with working_on(place):
+        if normalised and weights.size:
+            weights = (weights.astype(np.float64) / _exact_sum(weights)).astype(np.float32)
+        rho = xp.zeros(neighbors.n, dtype=np.float32)
+    if place is None:
+        return Graph(indptr, indices, weights, neighbors.n, rho, sigma)
+    parts = {"indptr": indptr, "indices": indices, "weights": weights, "rho": rho, "sigma": sigma}
+    return Graph.held(place, parts, n_tails=neighbors.n)
+
+
+def _exact_sum(weights: Any) -> float:
+    """Return the sum of weights in units of 2^-UNIT_BITS: integers have the same sum in any order and on any device."""
+    units = (weights.astype(np.float64) * 2.0**UNIT_BITS).astype(np.int64)
+    return int(units.sum()) / 2.0**UNIT_BITS
 
 
 def entropic_bipartite_graph(
@@ -60,8 +86,11 @@ def entropic_bipartite_graph(
 ) -> Graph:
     """Build the graph from new rows to their nearest known rows (eq. 18); the weights of a row sum to 1."""
     _check_perplexity(perplexity)
-    weights, sigma = cpu.perplexity_conditionals(neighbors.index, neighbors.distance, float(perplexity), True, n_jobs)
-    return Graph.to_known_rows(neighbors, weights, n_tails, np.zeros(neighbors.n, dtype=np.float32), sigma)
+    place, table = neighbors.place, (neighbors.array("index"), neighbors.array("distance"))
+    weights, sigma = backend_of(place).perplexity_conditionals(*table, float(perplexity), True, n_jobs)
+    with working_on(place):
+        rho = (np if place is None else place.xp).zeros(neighbors.n, dtype=np.float32)
+        return Graph.to_known_rows(neighbors, weights, n_tails, rho, sigma)
 
 
 def _check_perplexity(perplexity: float) -> None:

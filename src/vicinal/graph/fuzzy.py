@@ -88,9 +88,7 @@ def bipartite_graph(neighbors: Neighbors, n_tails: int, *, local_connectivity: f
     certain = max(0.0, local_connectivity - 1.0)
     rho, sigma = work.smooth_knn(padded, float(neighbors.k), certain, 1.0, True, n_jobs)
     weights = work.memberships(index, distance, rho, sigma, True, n_jobs)
-    if place is not None:
-        rho, sigma, weights = (place.to_numpy(part) for part in (rho, sigma, weights))
-    return Graph.to_known_rows(neighbors, weights, n_tails, rho, sigma).on(place)
+    return Graph.to_known_rows(neighbors, weights, n_tails, rho, sigma)
 
 
 def local_memberships(

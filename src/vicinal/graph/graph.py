@@ -105,7 +105,7 @@ class Graph(Resident):
         heaviest = np.zeros(self.n, dtype=np.float32)
         np.maximum.at(heaviest, self.heads(), self.weights)
         weights = self.weights / np.where(heaviest > 0, heaviest, 1.0)[self.heads()]
-        return Graph(self.indptr, self.indices, weights.astype(np.float32), self.n_tails, self.rho, self.sigma)
+        return replace(self, weights=weights.astype(np.float32)).on(self.place)
 
     def to_scipy(self) -> csr_matrix:
         """Return a SciPy matrix that shares the arrays of the graph."""
@@ -116,21 +116,23 @@ class Graph(Resident):
     def weighing_tails(self, weight: NDArray[np.floating]) -> Graph:
         """Return the graph with each edge multiplied by the weight of its tail, relative to the mean weight."""
         factor = weight / np.mean(weight, dtype=np.float64)
-        return replace(self, weights=(self.weights * factor[self.indices]).astype(np.float32))
+        return replace(self, weights=(self.weights * factor[self.indices]).astype(np.float32)).on(self.place)
 
     @classmethod
-    def to_known_rows(
-        cls,
-        neighbors: Neighbors,
-        weights: NDArray[np.float32],
-        n_tails: int,
-        rho: NDArray[np.float32],
-        sigma: NDArray[np.float32],
-    ) -> Graph:
-        """Build the bipartite graph from new rows to their known neighbors; missing neighbors have no edge."""
-        present = neighbors.index >= 0
-        indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1))]).astype(np.int64)
-        return cls(indptr, neighbors.index[present], weights[present], n_tails, rho, sigma)
+    def to_known_rows(cls, neighbors: Neighbors, weights: Any, n_tails: int, rho: Any, sigma: Any) -> Graph:
+        """Build the bipartite graph from new rows to their known neighbors; missing neighbors have no edge.
+
+        Weights, rho and sigma are arrays of the place of the table, and so are those of the graph.
+        """
+        xp = np if neighbors.place is None else neighbors.place.xp
+        index = neighbors.array("index")
+        present = index >= 0
+        indptr = xp.zeros(neighbors.n + 1, np.int64)
+        indptr[1:] = xp.cumsum(present.reshape(-1), dtype=np.int64)[neighbors.k - 1 :: neighbors.k]
+        if neighbors.place is None:
+            return cls(indptr, index[present], weights[present], n_tails, rho, sigma)
+        parts = {"indptr": indptr, "indices": index[present], "weights": weights[present], "rho": rho, "sigma": sigma}
+        return cls.held(neighbors.place, parts, n_tails=n_tails)
 
     @classmethod
     def from_scipy(cls, matrix: Any) -> Graph:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from vicinal.backends import backend_of
+from vicinal.initialize.eigenmap import DEVICE_ROWS
 from vicinal.initialize.task import CannotInitialize, InitialTask
 from vicinal.runtime.interruption import interruptible
 
@@ -14,12 +16,17 @@ MOST_COLUMNS = 5_000  # with more rows and more columns than this the covariance
 
 def pca_places(task: InitialTask) -> NDArray[np.float64]:
     """Project the rows onto their leading principal axes."""
-    rows = task.rows
-    if rows is None:
+    source = task.source
+    if source is None:
         raise CannotInitialize("there are no coordinates")
-    if rows.shape[1] > MOST_COLUMNS and rows.shape[0] > MOST_COLUMNS:
-        raise CannotInitialize(f"{rows.shape[1]} columns are too many for principal components")
-    scores = principal_scores(rows, task.n_components)
+    n, d = source.shape
+    if min(n, d) > MOST_COLUMNS:
+        raise CannotInitialize(f"{d} columns are too many for principal components")
+    scores: NDArray[np.float64]
+    if source.on_device and n > max(DEVICE_ROWS, d):
+        scores = backend_of(source.place).principal_scores(source.array("rows"), task.n_components)
+    else:
+        scores = principal_scores(source.rows, task.n_components)
     if not np.ptp(scores[:, 0]) > 0:
         raise CannotInitialize("the data does not vary")
     return scores

@@ -6,50 +6,71 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends import cpu
-from vicinal.initialize.eigenmap import ComponentMaps, component_maps
+from vicinal.initialize.eigenmap import Boxes, Eigenmaps, Places, component_maps, evened, slots_of
 from vicinal.initialize.pca import principal_axes
-from vicinal.initialize.task import EXTENT, NOISE, InitialTask, to_extent
+from vicinal.initialize.task import LEAST_EXTENT, NOISE, InitialTask, to_extent
 from vicinal.neighbors.points import nearest_points
 from vicinal.neighbors.rows import HasRows
 
 SAMPLE_ROWS = 256  # rows of a component whose mean stands for its centroid
+TURN_ROWS, TURN_VALUES = 16, 1 << 19  # rows that decide how a component is turned; values of them in memory at a time
 BLOCK_COMPONENTS = 1024  # centroids in memory at a time
 AXES_WORK = 4e9  # multiplications for the principal axes of the centroids; of more components a sample is used
 
 
-def spectral_places(task: InitialTask) -> NDArray[np.float64]:
+def spectral_places(task: InitialTask) -> NDArray[np.float64] | Places:
     """Compute the eigenmap of the graph, or one per component if the graph is disconnected."""
     maps = component_maps(task.graph, task.n_components, seed=task.seed, n_jobs=task.n_jobs)
+    maps = evened(maps)
     if maps.count <= 1:
-        return maps.vectors.astype(np.float64)
+        return maps.whole()
     return _side_by_side(task, maps)
 
 
-def _side_by_side(task: InitialTask, maps: ComponentMaps) -> NDArray[np.float64]:
+def _side_by_side(task: InitialTask, maps: Eigenmaps) -> NDArray[np.float64] | Places:
     """Put every component into a box as wide as the distance to the nearest other centre."""
-    centres = _component_centres(task, maps)
+    centres, axes = _component_centres(task, maps)
     width = nearest_points(centres, centres, 2, task.n_jobs).distance[:, 1]
-    inside = maps.boxed()
     # Components too small for an eigenmap: random places in their box.
-    tiny = np.repeat(maps.sizes <= max(task.n_components + 1, 4), maps.sizes)
-    if tiny.any():
-        inside[tiny] = task.rng.uniform(-0.5, 0.5, size=inside.shape)[tiny]
-    out = np.empty_like(inside)
-    out[maps.order] = np.repeat(centres, maps.sizes, axis=0) + inside * np.repeat(width, maps.sizes)[:, None]
-    return out
+    tiny = maps.sizes <= max(task.n_components + 1, 4)
+    return maps.in_boxes(Boxes(centres, width, None if axes is None else _turns(task, maps, axes), tiny), task.seed)
 
 
-def _component_centres(task: InitialTask, maps: ComponentMaps) -> NDArray[np.float64]:
-    """Place the components: principal components of their centroids, or at random if there are no coordinates."""
-    centres = task.rng.uniform(size=(maps.count, task.n_components)) * EXTENT
+def _component_centres(task: InitialTask, maps: Eigenmaps) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """Place the components: principal components of their centroids, or at random if there are no coordinates.
+
+    Return the centres and the principal axes, if there are any.
+    """
+    centres = task.rng.uniform(size=(maps.count, task.n_components)) * LEAST_EXTENT
     if task.source is not None:
-        scores = _centroid_scores(task, maps)
+        scores, axes = _centroid_scores(task, maps)
         if np.ptp(scores, axis=0).max() > 0:
-            centres = to_extent(scores) + task.rng.normal(scale=NOISE, size=centres.shape)
-    return centres
+            return to_extent(scores) + task.rng.normal(scale=NOISE, size=centres.shape), axes
+    return centres, None
 
 
-def _centroid_scores(task: InitialTask, maps: ComponentMaps) -> NDArray[np.float64]:
+def _turns(task: InitialTask, maps: Eigenmaps, axes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return for each component the matrix that turns or mirrors its map as its rows lie along the axes of the centres.
+
+    Without it the side of a component that is close to another one may face away from it.
+    """
+    assert task.source is not None
+    turns = np.empty((maps.count, task.n_components, task.n_components))
+    step = max(1, TURN_VALUES // (TURN_ROWS * task.source.shape[1]))
+    for first in range(0, maps.count, step):
+        several = slice(first, first + step)
+        slots = slots_of(maps, several, TURN_ROWS)
+        rows = task.source[maps.order[slots].reshape(-1).astype(np.int64)]
+        scores = (rows.astype(np.float64) @ axes).reshape(*slots.shape, -1)
+        places = maps.sample(slots).astype(np.float64)
+        places /= np.maximum(np.ptp(places, axis=1, keepdims=True), np.finfo(np.float64).tiny)
+        along = np.einsum("csi,csj->cij", places, scores - scores.mean(axis=1, keepdims=True))
+        left, _, right = np.linalg.svd(np.nan_to_num(along))
+        turns[several] = left @ right
+    return turns
+
+
+def _centroid_scores(task: InitialTask, maps: Eigenmaps) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     assert task.source is not None
     source = task.source
     begin, end = maps.bounds[:-1].copy(), maps.bounds[1:].copy()
@@ -64,7 +85,7 @@ def _centroid_scores(task: InitialTask, maps: ComponentMaps) -> NDArray[np.float
     sample = np.arange(most) * maps.count // most
     mean, axes = principal_axes(centroids(sample), task.n_components)
     blocks = (slice(first, first + BLOCK_COMPONENTS) for first in range(0, maps.count, BLOCK_COMPONENTS))
-    return np.concatenate([(centroids(block) - mean) @ axes for block in blocks])
+    return np.concatenate([(centroids(block) - mean) @ axes for block in blocks]), axes
 
 
 def _segment_means(

@@ -13,12 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vicinal.graph.graph import Graph
+from vicinal.initialize.eigenmap import Places
 from vicinal.initialize.pca import pca_places
 from vicinal.initialize.spectral import spectral_places
-from vicinal.initialize.task import NARROW, NOISE, CannotInitialize, InitialTask, to_extent
+from vicinal.initialize.task import NARROW, NOISE, CannotInitialize, InitialTask, extent, to_extent
 from vicinal.initialize.uniform import uniform_places
 
-INITIALIZERS: dict[str, Callable[[InitialTask], NDArray[np.float64]]] = {
+AnyPlaces = NDArray[np.float64] | Places
+
+INITIALIZERS: dict[str, Callable[[InitialTask], AnyPlaces]] = {
     "spectral": spectral_places,
     "pca": pca_places,
     "random": uniform_places,
@@ -47,7 +50,8 @@ def spectral_start(
     Returns
     -------
     array [rows, n_components]
-        Places between 0 and 10 on each axis, for :class:`vicinal.Layout`.
+        Places between 0 and 10 on each axis, or a larger number for more than 13,000 rows, for
+        :class:`vicinal.Layout`.
 
     See Also
     --------
@@ -65,7 +69,7 @@ def spectral_start(
 
 
 def pca_start(X: ArrayLike, *, n_components: int = 2, seed: int = 0) -> NDArray[np.float32]:
-    """Compute an initial embedding from the principal components of the rows ``X``, between 0 and 10 on each axis.
+    """Compute an initial embedding from the principal components of ``X``, in the box of :func:`spectral_start`.
 
     See Also
     --------
@@ -85,7 +89,7 @@ def pca_start(X: ArrayLike, *, n_components: int = 2, seed: int = 0) -> NDArray[
 
 
 def random_start(n: int, *, n_components: int = 2, seed: int = 0) -> NDArray[np.float32]:
-    """Draw an initial embedding of ``n`` rows uniformly between 0 and 10 on each axis.
+    """Draw an initial embedding of ``n`` rows uniformly in the box of :func:`spectral_start`.
 
     See Also
     --------
@@ -115,11 +119,17 @@ def _rows(X: ArrayLike | None) -> NDArray[np.float32] | None:
 
 def initial_places(name: str, task: InitialTask) -> tuple[NDArray[np.float64], str]:
     """Compute unscaled places by ``name`` or a fallback; also return the name used, with the reason for a fallback."""
+    places, used = _any_places(name, task)
+    return places if isinstance(places, np.ndarray) else places.to_numpy(), used
+
+
+def _any_places(name: str, task: InitialTask) -> tuple[AnyPlaces, str]:
+    """Compute unscaled places where the graph lives."""
     used, why = name, ""
     while True:
         try:
             places = INITIALIZERS[used](task)
-            if not np.isfinite(places).all():
+            if not (np.isfinite(places).all() if isinstance(places, np.ndarray) else places.is_finite()):
                 raise CannotInitialize("the result was not finite")
             break
         except (CannotInitialize, np.linalg.LinAlgError) as error:
@@ -129,8 +139,10 @@ def initial_places(name: str, task: InitialTask) -> tuple[NDArray[np.float64], s
 
 
 def initial_embedding(name: str, task: InitialTask) -> tuple[NDArray[np.float32], str]:
-    """Compute places by ``name``, scaled to [0, EXTENT] with a little noise, and the name of what was used."""
-    places, used = initial_places(name, task)
+    """Compute places by ``name``, scaled to their box with a little noise, and the name of what was used."""
+    places, used = _any_places(name, task)
+    if not isinstance(places, np.ndarray):
+        return places.start(extent(task.graph.n, task.n_components), NOISE, task.seed), used
     scaled = to_extent(places) + task.rng.normal(scale=NOISE, size=places.shape)
     return to_extent(scaled).astype(np.float32), used
 
@@ -144,7 +156,7 @@ def narrow_embedding(name: str, task: InitialTask) -> tuple[NDArray[np.float32],
 
 
 def given_start(init: Any, n: int, n_components: int, *, stretched: bool = True) -> NDArray[np.float32] | None:
-    """Check a start given as an array and scale it to [0, EXTENT] if ``stretched``; return None if it is a name."""
+    """Check a start given as an array and scale it to its box if ``stretched``; return None if it is a name."""
     if isinstance(init, str):
         return None
     try:

@@ -10,7 +10,11 @@ from numpy.typing import NDArray
 from vicinal.graph.graph import Graph
 from vicinal.neighbors.rows import HasRows, PlacedRows
 
-EXTENT = 10.0  # an initial embedding spans [0, EXTENT] on each axis, as in umap-learn
+# An initial embedding spans [0, 10] on each axis, as in umap-learn, and more for many rows: each has the room of a box
+# with sides of SPACING. Less room costs epochs, which separate clusters that cover each other; more keeps far what
+# belongs together. Loss J and correlation of distances of Fashion-MNIST by the extent (1 to 3 seeds): 15 166,706 0.609,
+# 22 165,867 0.592, 24 165,427 0.581, 30 165,193 0.558; umap-learn 165,991 0.588.
+LEAST_EXTENT, SPACING = 10.0, 0.087
 NOISE = 1e-4  # separates rows that the eigenvectors put at the same place
 NARROW = 1e-4  # standard deviation of t-SNE's start along its widest axis, as in scikit-learn and openTSNE
 
@@ -44,8 +48,13 @@ class InitialTask:
         return np.random.default_rng(self.seed)
 
 
+def extent(n: int, n_components: int) -> float:
+    """Return the width of the box that ``n`` rows start in; a line is as long as a square is wide."""
+    return max(LEAST_EXTENT, float(SPACING * n ** (1.0 / max(n_components, 2))))
+
+
 def to_extent(places: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Scale each axis to [0, EXTENT]; an axis on which all places are equal is set to the middle."""
+    """Scale each axis to the box of so many rows; an axis on which all places are equal is set to the middle."""
     out: NDArray[np.float64] = np.array(places, dtype=np.float64)
     if out.shape[0] == 0:
         return out
@@ -53,6 +62,7 @@ def to_extent(places: NDArray[np.floating]) -> NDArray[np.float64]:
     low = np.array([axis.min() for axis in out.T])
     width = np.array([axis.max() for axis in out.T]) - low
     flat = ~(width > 0)
-    out = EXTENT * (out - low) / np.where(flat, 1.0, width)
-    out[:, flat] = EXTENT / 2
+    wide = extent(*out.shape)
+    out = wide * (out - low) / np.where(flat, 1.0, width)
+    out[:, flat] = wide / 2
     return out

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends import cpu
+
+# An array of NumPy or of a device.
+Nodes = Any
 
 GRID_COMPONENTS = 3
 
@@ -33,13 +37,60 @@ class Box:
     spacing: float
 
 
-def enclose(low: NDArray[np.float32], high: NDArray[np.float32]) -> Box:
+class Transforms(Protocol):
+    """Fourier transforms of real grids, where the grids live."""
+
+    @property
+    def xp(self) -> Any: ...
+
+    def length(self, nodes: int, last_axis: bool) -> int: ...
+    def forward(self, values: Nodes, padded: tuple[int, ...]) -> Nodes: ...
+    def backward(self, waves: Nodes, padded: tuple[int, ...], shape: tuple[int, ...]) -> Nodes: ...
+
+
+class HostTransforms:
+    """Transforms by SciPy, on the CPU."""
+
+    xp = np
+
+    def __init__(self, n_jobs: int) -> None:
+        self._workers = cpu.resolve_jobs(n_jobs)
+
+    def length(self, nodes: int, last_axis: bool) -> int:
+        """Return the padded length of an axis of at least ``nodes`` nodes."""
+        from scipy.fft import next_fast_len
+
+        return int(next_fast_len(nodes, real=last_axis))
+
+    def forward(self, values: NDArray[np.float32], padded: tuple[int, ...]) -> NDArray[np.complex64]:
+        """Return the transform of real values, filled up with zeros to the padded shape."""
+        from scipy.fft import fft, rfft
+
+        # Only lines that hold data are transformed; the padding is added axis by axis.
+        waves = rfft(values, padded[-1], axis=-1, workers=self._workers)
+        for axis in reversed(range(values.ndim - 1)):
+            waves = fft(waves, padded[axis], axis=axis, workers=self._workers, overwrite_x=True)
+        return waves  # type: ignore[no-any-return]
+
+    def backward(
+        self, waves: NDArray[np.complex64], padded: tuple[int, ...], shape: tuple[int, ...]
+    ) -> NDArray[np.float32]:
+        """Return the real values of a transform, without the padding."""
+        from scipy.fft import ifft, irfft
+
+        # The padding is not used, so it is removed before the next axis is transformed.
+        for axis in range(len(shape) - 1):
+            waves = ifft(waves, axis=axis, workers=self._workers, overwrite_x=True)
+            waves = waves[(slice(None),) * axis + (slice(shape[axis]),)]
+        values = irfft(waves, padded[-1], axis=-1, workers=self._workers, overwrite_x=True)
+        return np.ascontiguousarray(values[..., : shape[-1]])
+
+
+def enclose(low: NDArray[np.float32], high: NDArray[np.float32], transforms: Transforms) -> Box:
     """Return the grid around the box from ``low`` to ``high``.
 
     The grid depends on the box only, so that an iteration does not depend on earlier ones.
     """
-    from scipy.fft import next_fast_len
-
     width = np.asarray(high, dtype=np.float64) - low
     spacing, coarsest = FINEST, SPACING if len(width) < GRID_COMPONENTS else SPACING_3D
     while spacing < coarsest and width.max() > spacing * NARROW_NODES:
@@ -48,7 +99,7 @@ def enclose(low: NDArray[np.float32], high: NDArray[np.float32]) -> Box:
         spacing *= 2.0
     shape = tuple(int(np.ceil(one / spacing)) + 2 * MARGIN for one in width)
     # Twice the width, so that the periodic convolution does not reach around the grid.
-    padded = tuple(next_fast_len(2 * nodes, real=axis == len(shape) - 1) for axis, nodes in enumerate(shape))
+    padded = tuple(transforms.length(2 * nodes, axis == len(shape) - 1) for axis, nodes in enumerate(shape))
     origin = tuple(float(one) - (MARGIN - 1) * spacing for one in low)
     return Box(origin, shape, padded, spacing)
 
@@ -61,42 +112,27 @@ class Convolution:
     minimises the mean error over all places between the nodes (Hockney and Eastwood).
     """
 
-    def __init__(self, padded: tuple[int, ...], spacing: float, dof: float, n_jobs: int) -> None:
+    def __init__(self, padded: tuple[int, ...], spacing: float, dof: float, transforms: Transforms) -> None:
         self.kind = (padded, spacing)
         self._padded = padded
-        self._workers = cpu.resolve_jobs(n_jobs)
-        axes = range(len(padded))
-        d2 = np.zeros(())
+        self._transforms = transforms
+        axes, xp = range(len(padded)), transforms.xp
+        d2 = xp.zeros(())
         for axis in axes:
-            offset = np.minimum(np.arange(padded[axis]), padded[axis] - np.arange(padded[axis])) * spacing
+            offset = xp.minimum(xp.arange(padded[axis]), padded[axis] - xp.arange(padded[axis])) * spacing
             d2 = d2 + (offset**2).reshape([-1 if a == axis else 1 for a in axes])
-        self._transfer = self._forward(((1.0 + d2 / dof) ** (-(dof + 1.0) / 2.0)).astype(np.float32)).real
+        kernel = ((1.0 + d2 / dof) ** (-(dof + 1.0) / 2.0)).astype(np.float32)
+        self._transfer = xp.ascontiguousarray(transforms.forward(kernel, padded).real)
         for axis in axes:
             n_waves = self._transfer.shape[axis]
-            deblur = _deblur(np.arange(n_waves) / padded[axis]).astype(np.float32)
+            deblur = xp.asarray(_deblur(np.arange(n_waves) / padded[axis]).astype(np.float32))
             self._transfer *= deblur.reshape([-1 if a == axis else 1 for a in axes])
 
-    def __call__(self, density: NDArray[np.float32]) -> NDArray[np.float32]:
+    def __call__(self, density: Nodes) -> Nodes:
         """Return the potential of ``density`` at the nodes."""
-        from scipy.fft import ifft, irfft
-
-        waves = self._forward(density)
+        waves = self._transforms.forward(density, self._padded)
         waves *= self._transfer
-        # The padding is not used, so it is removed before the next axis is transformed.
-        for axis in range(density.ndim - 1):
-            waves = ifft(waves, axis=axis, workers=self._workers, overwrite_x=True)
-            waves = waves[(slice(None),) * axis + (slice(density.shape[axis]),)]
-        potential = irfft(waves, self._padded[-1], axis=-1, workers=self._workers, overwrite_x=True)
-        return np.ascontiguousarray(potential[..., : density.shape[-1]])
-
-    def _forward(self, values: NDArray[np.float32]) -> NDArray[np.complex64]:
-        from scipy.fft import fft, rfft
-
-        # Only lines that hold data are transformed; the padding is added axis by axis.
-        waves = rfft(values, self._padded[-1], axis=-1, workers=self._workers)
-        for axis in reversed(range(values.ndim - 1)):
-            waves = fft(waves, self._padded[axis], axis=axis, workers=self._workers, overwrite_x=True)
-        return waves  # type: ignore[no-any-return]
+        return self._transforms.backward(waves, self._padded, density.shape)
 
 
 def _deblur(frequency: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -14,9 +14,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.backends import cpu
+from vicinal.backends import backend_of, resolve_place
 from vicinal.graph.graph import Graph
-from vicinal.layout.convolution import GRID_COMPONENTS, Box, Convolution, enclose
+from vicinal.layout.convolution import GRID_COMPONENTS, Box, Convolution, HostTransforms, Nodes, Transforms, enclose
+from vicinal.runtime.residence import working_on
 
 Repulsion = Literal["auto", "exact", "fft"]
 
@@ -74,6 +75,9 @@ class FullLayout:
     reference : array of shape (n_points, n_components), optional
         Places of a finished map, which do not move. Every row then minimises its own divergence, independent of the
         other rows.
+    device : {None, "cpu", "cuda", "cuda:N"}, default None
+        Where the work is done; None means where the graph lives. The result has the same bits everywhere with exact
+        repulsion; that of a grid differs by rounding.
 
     See Also
     --------
@@ -103,7 +107,11 @@ class FullLayout:
         method: Repulsion = "auto",
         n_jobs: int = -1,
         reference: NDArray[np.float32] | None = None,
+        device: str | None = None,
     ) -> None:
+        if device is not None:
+            graph = graph.on(resolve_place(device))
+        place = self._place = graph.place
         places = np.ascontiguousarray(embedding, dtype=np.float32)
         n_sources, n_components = graph.n_tails, places.shape[1]
         if n_sources * n_components >= 2**31:
@@ -113,21 +121,21 @@ class FullLayout:
         self.dof = float(dof)
         self.method = choose_repulsion(method, n_sources, n_components)
         self._frozen = reference is not None
-        self._engine = cpu.FullLayout(
-            graph.indptr,
-            graph.indices,
-            graph.weights,
+        work = backend_of(place)
+        self._engine = work.FullLayout(
+            *(graph.array(name) for name in ("indptr", "indices", "weights")),
             places,
             None if reference is None else np.ascontiguousarray(reference, dtype=np.float32),
             self.dof,
         )
+        self._transforms: Transforms = HostTransforms(n_jobs) if place is None else work.transforms()
         self._convolution: Convolution | None = None
-        self._potential: tuple[Box, NDArray[np.float32]] | None = None
+        self._potential: tuple[Box, Nodes] | None = None
 
     @property
     def epoch(self) -> int:
         """Number of iterations completed."""
-        return self._engine.epoch
+        return int(self._engine.epoch)
 
     @property
     def n_epochs(self) -> int:
@@ -137,19 +145,21 @@ class FullLayout:
     @property
     def embedding(self) -> NDArray[np.float32]:
         """Copy of the places of all rows."""
-        return self._engine.embedding()
+        places: NDArray[np.float32] = self._engine.embedding()
+        return places
 
     def step(self, n: int = 1) -> None:
         """Run ``n`` more iterations; iterations after the last phase have the settings of the last phase."""
         steps = self._steps(self.epoch, self.epoch + n)
-        if self.method == "exact":
-            self._engine.step_exact(steps, self.n_jobs)
-        elif self._frozen:
-            box, potential = self._potential = self._potential or self._find_potential()
-            self._run(box, potential, steps)
-        else:
-            for t in range(n):
-                self._run(*self._find_potential(), steps[t : t + 1])
+        with working_on(self._place):
+            if self.method == "exact":
+                self._engine.step_exact(steps, self.n_jobs)
+            elif self._frozen:
+                box, potential = self._potential = self._potential or self._find_potential()
+                self._run(box, potential, steps)
+            else:
+                for t in range(n):
+                    self._run(*self._find_potential(), steps[t : t + 1])
 
     def _steps(self, begin: int, end: int) -> NDArray[np.float32]:
         ends = np.cumsum([phase.n_epochs for phase in self.phases])
@@ -157,16 +167,17 @@ class FullLayout:
         table = [(p.exaggeration, p.learning_rate, p.momentum) for p in self.phases]
         return np.asarray(table, dtype=np.float32)[which]
 
-    def _run(self, box: Box, potential: NDArray[np.float32], steps: NDArray[np.float32]) -> None:
+    def _run(self, box: Box, potential: Nodes, steps: NDArray[np.float32]) -> None:
         self._engine.step_grid(potential, list(box.shape), list(box.origin), box.spacing, steps, self.n_jobs)
 
-    def _find_potential(self) -> tuple[Box, NDArray[np.float32]]:
+    def _find_potential(self) -> tuple[Box, Nodes]:
         """Compute the potential of the repelling points on a grid around them."""
-        box = enclose(*self._engine.bounds())
+        low, high = self._engine.bounds()
+        box = enclose(low, high, self._transforms)
         density = self._engine.spread(list(box.shape), list(box.origin), box.spacing, self.n_jobs)
         kind = (box.padded, box.spacing)
         if self._convolution is None or self._convolution.kind != kind:
-            self._convolution = Convolution(*kind, self.dof, self.n_jobs)
+            self._convolution = Convolution(*kind, self.dof, self._transforms)
         return box, self._convolution(density.reshape(box.shape)).reshape(-1)
 
 

@@ -20,6 +20,8 @@ from vicinal.backends import cpu
 Floats = NDArray[np.float64]
 Points = NDArray[np.float32]
 
+WIDEST = 10.0  # of a start around the origin: distances in the hyperbolic plane grow exponentially
+
 
 @dataclass(frozen=True)
 class OutputSpace:
@@ -47,7 +49,8 @@ class OutputSpace:
         """Return initial places for this space, made from places of a euclidean start.
 
         For "haversine" the bounding box becomes a belt around the sphere that leaves the poles free. If the distance
-        depends on the origin, the box is centred there.
+        depends on the origin, the box is centred there and not larger than
+        that of few rows.
         """
         if self.kind not in ("haversine", "hyperboloid", "cosine", "correlation") or embedding.size == 0:
             return embedding
@@ -58,7 +61,7 @@ class OutputSpace:
         if self.kind == "haversine":
             places = np.pi * np.stack([0.15 + 0.7 * unit[:, 0], 1.8 * unit[:, 1]], axis=1)
         else:
-            places = (unit - 0.5) * np.where(width > 0, width, 1.0)
+            places = (unit - 0.5) * np.where(width > 0, np.minimum(width, WIDEST), 1.0)
         return places.astype(np.float32)
 
     def evaluate(self, heads: Points, tails: Points) -> tuple[Points, Points]:

@@ -170,7 +170,7 @@ class Layout(_SampledLayout):
         if device is not None:
             graph = graph.on(resolve_place(device))
         forces = _as_forces(forces)
-        graph = _placed(graph, "the layout", forces, density)
+        graph = _placed(graph, "the layout", forces)
         places = _as_places(graph, embedding)
         work = backend_of(graph.place)
         options = layout_options(work, forces, schedule, places.shape[1], seed)
@@ -227,7 +227,7 @@ class Placement(_SampledLayout):
         density: DensityTerm | None = None,
     ) -> None:
         forces = _as_forces(forces)
-        graph = _placed(graph, "the placement", forces, density)
+        graph = _placed(graph, "the placement", forces)
         places = _as_places(graph, embedding)
         work = backend_of(graph.place)
         options = layout_options(work, forces, schedule, places.shape[1], seed, pulls=PULLS_BIPARTITE)
@@ -319,11 +319,11 @@ def check_size(n: int, n_components: int) -> None:
         raise ValueError(f"n_components={n_components} is too large for {n} rows")
 
 
-def _placed(graph: Graph, stage: str, forces: Forces, density: DensityTerm | None) -> Graph:
+def _placed(graph: Graph, stage: str, forces: Forces) -> Graph:
     """Return the graph where it lives, or on the CPU if a part of the layout runs only there."""
-    if graph.place is None or (density is None and forces.space.function is None):
+    if graph.place is None or forces.space.function is None:
         return graph
-    say_fallback(stage, f"{'a function as output_metric' if density is None else 'the density term'} runs there")
+    say_fallback(stage, "a function as output_metric runs there")
     return graph.on(None)
 
 
@@ -343,6 +343,7 @@ def layout_options(
     else:
         options.set_space_function(forces.space.evaluate)
     options.negatives = schedule.negative_sample_rate
+    options.single_sweeps = round(schedule.single * schedule.n_epochs) * schedule.sweeps
     options.pulls = pulls
     options.firings_per_sweep = min(1.0, schedule.firings / schedule.sweeps)
     options.update_negatives = schedule.update_negatives

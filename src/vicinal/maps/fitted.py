@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,8 @@ from vicinal.maps.row_facts import RowFacts
 from vicinal.maps.selection import Selection, select_rows
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingData
-from vicinal.runtime.cached import cached
+from vicinal.runtime.cached import cached, uncached_state
+from vicinal.runtime.residence import Place
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,24 @@ class FittedMap:
     laid_out: NDArray[np.int64] | None = None
     density: FittedDensity | None = None
     report: FitReport = field(default_factory=FitReport)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return uncached_state(self)
+
+    def on(self, place: Place) -> FittedMap:
+        """Return this map with its data, tables and graphs on a device, or with None on the host."""
+        if place is self.data.place:
+            return self
+        if self._elsewhere.get("place") is not place or "map" not in self._elsewhere:
+            parts = {name: getattr(self, name).on(place) for name in ("data", "neighbors", "search_graph", "graph")}
+            self._elsewhere.update(place=place, map=replace(self, **parts))
+        moved: FittedMap = self._elsewhere["map"]
+        return moved
+
+    @cached
+    def _elsewhere(self) -> dict[str, Any]:
+        """The map as it was last moved, because rows are placed in it call by call."""
+        return {}
 
     @cached
     def searched(self) -> TrainingData:

@@ -229,7 +229,7 @@ def _lay_out_fully(task: LayoutTask, plan: FullPlan, start: NDArray[np.float32],
 
 def map_divergence(graph: Graph, places: NDArray[np.float32], dof: float, n_jobs: int) -> float:
     """Return t-SNE's loss of a map (survey eq. 22), over rows that have edges; it is 0 if the graph has none."""
-    if not graph.weights.any():
+    if not graph.array("weights").any():
         return 0.0
     isolated = graph.isolated()
     if isolated.any():

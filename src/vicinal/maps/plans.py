@@ -17,7 +17,15 @@ from vicinal.layout.density import DensityTerm
 from vicinal.layout.forces import Forces
 from vicinal.layout.full import FullLayout, Phase, Repulsion
 from vicinal.layout.sampled import Layout, Placement
-from vicinal.layout.schedule import SMALL_ROWS, Schedule, default_epochs, default_sweeps
+from vicinal.layout.schedule import (
+    LARGE_ROWS,
+    SMALL_ROWS,
+    Schedule,
+    default_epochs,
+    default_hold,
+    default_single,
+    default_sweeps,
+)
 from vicinal.maps.row_facts import RowFacts
 
 # New rows move among others that stay: fewer epochs, and a smaller learning rate.
@@ -27,7 +35,8 @@ LARGEVIS_PLACEMENT_EPOCHS = 50
 NEGATIVE_POWER = 0.75  # LargeVis draws negatives in proportion to degree^0.75, as word2vec does
 # How many edge samples a row of LargeVis needs does not depend on the perplexity.
 SAMPLES_PER_ROW, LEAST_EPOCHS = 4_000, 100
-LARGEVIS_SWEEPS = 2
+# Fashion-MNIST, mean of 2 seeds: 10-NN accuracy 0.829 in 28 s of processor time with two sweeps, in 21 s with one.
+LARGEVIS_SWEEPS, LARGEVIS_LARGE_SWEEPS = 2, 1
 
 # t-SNE's new rows: each moves in the fixed landscape of the map.
 TSNE_PLACEMENT = Phase(100, 1.5, 0.1, 0.8)
@@ -72,7 +81,10 @@ class SampledPlan:
         return PLACEMENT_EPOCHS_SMALL if n <= SMALL_ROWS else PLACEMENT_EPOCHS_LARGE
 
     def schedule(self, n_epochs: int, n: int, *, rate: float = 1.0) -> Schedule:
-        """Return the schedule of so many epochs for ``n`` rows that move, ``rate`` times the learning rate."""
+        """Return the schedule of so many epochs for ``n`` rows that move.
+
+        ``rate`` below 1 is for a map that exists: its learning rate is smaller and falls at once.
+        """
         return Schedule(
             n_epochs,
             self.learning_rate * rate,
@@ -80,6 +92,8 @@ class SampledPlan:
             self.repulsion_strength,
             self.update_negatives,
             self.sweeps(n),
+            hold=self.hold(n) if rate == 1.0 else 0.0,
+            single=self.single(n) if rate == 1.0 else 0.0,
         )
 
     def _placement_schedule(self, n_epochs: int) -> Schedule:
@@ -90,6 +104,14 @@ class SampledPlan:
     def sweeps(self, n: int) -> int:
         """Return the number of sweeps per epoch for ``n`` rows that move."""
         return default_sweeps(n)
+
+    def hold(self, n: int) -> float:
+        """Return the share of the epochs of ``n`` rows that keep the first learning rate."""
+        return default_hold(n)
+
+    def single(self, n: int) -> float:
+        """Return the share of the epochs of ``n`` rows in which an edge draws a single negative."""
+        return default_single(n)
 
     def negative_weights(self, graph: Graph, facts: RowFacts) -> NDArray[np.floating[Any]] | None:
         """Return in which proportion rows are drawn as negatives; None if uniformly."""
@@ -169,7 +191,7 @@ class LargeVisPlan(SampledPlan):
         return LARGEVIS_PLACEMENT_EPOCHS
 
     def sweeps(self, n: int) -> int:
-        return LARGEVIS_SWEEPS
+        return LARGEVIS_SWEEPS if n <= LARGE_ROWS else LARGEVIS_LARGE_SWEEPS
 
     def negative_weights(self, graph: Graph, facts: RowFacts) -> NDArray[np.floating[Any]] | None:
         weights = graph.degree() ** NEGATIVE_POWER

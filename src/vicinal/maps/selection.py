@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from vicinal.maps.row_facts import RowFacts
 from vicinal.neighbors.training_data import TrainingData
+from vicinal.runtime.cached import cached
 
 
 @dataclass(frozen=True)
@@ -24,12 +25,19 @@ class Selection:
     position: NDArray[np.int64]
     facts: RowFacts
 
+    @cached
+    def _is_identity(self) -> bool:
+        """Whether every row is laid out and has a place of its own."""
+        return self.rows is None and bool((self.position == np.arange(len(self.position))).all())
+
     def take(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return the values of the rows that are laid out."""
         return values if self.rows is None else values[self.rows]
 
     def spread(self, places: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the places of all rows; a row without one is put in the middle of the map."""
+        if self._is_identity:
+            return places
         spread: NDArray[np.float32] = places[self.position]
         missing = self.position < 0
         if missing.any():

@@ -151,7 +151,7 @@ def merged_lists(
         several = np.flatnonzero(counts == count)
         at = begin[several][:, None] + np.arange(count)
         wide = index[at].reshape(len(several), -1), distance[at].reshape(len(several), -1)
-        out.index[several], out.distance[several] = _best(several + first, *wide, k)
+        out.index[several], out.distance[several] = nearest_of_lists(several + first, *wide, k)
     equal = np.concatenate([one.first for one in lists])[order]
     own = equal >= 0
     firsts = np.empty(stop - first, np.int32)
@@ -162,7 +162,7 @@ def merged_lists(
     return out, firsts, landmark[nearest]
 
 
-def _best(
+def nearest_of_lists(
     rows: NDArray[np.int64], index: NDArray[np.int32], distance: NDArray[np.float32], k: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Return the k nearest of several lists, each row itself first, no row twice."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -47,22 +49,29 @@ class DuplicateRows:
     @cached
     def _index(self) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64]]:
         """The rows in the order of their hashes, these hashes in order, and as they are."""
-        hashes = self._hashes
-        if hashes is None:
-            if self._on_device:
-                hashes = backend_of(self._X.place).hash_rows(self._X.array("rows"))
-            else:
-                hashes = hash_rows(self._X, self._n_jobs)
+        hashes = hash_rows(self._X, self._n_jobs) if self._hashes is None else self._hashes
         order = np.argsort(hashes, kind="stable")
         return order, hashes[order], hashes
+
+    @cached
+    def _device_index(self) -> tuple[Any, Any]:
+        """The hashes in order, and the rows in this order, on the device."""
+        index: tuple[Any, Any] = backend_of(self._X.place).sorted_hashes(self._X.array("rows"))
+        return index
+
+    def _candidates(self, hashes: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Return for each hash the first row that has it, if there is one, and whether there is one."""
+        if self._on_device:
+            row = backend_of(self._X.place).find_hashes(*self._device_index, hashes)
+            return row, row >= 0
+        order, ordered, _ = self._index
+        at = np.minimum(np.searchsorted(ordered, hashes), len(ordered) - 1)
+        return order[at], ordered[at] == hashes
 
     def find(self, Q: Rows, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
         """Return for each row of Q the first row with the same content, or -1. ``hashes`` are ``hash_rows(Q)``."""
         n = Q.shape[0]
-        order, ordered, _ = self._index
-        at = np.minimum(np.searchsorted(ordered, hashes), len(ordered) - 1)
-        row = order[at]
-        found = ordered[at] == hashes
+        row, found = self._candidates(hashes)
         # A row equals itself. Any other pair is compared in full, since hashes can collide.
         own = (row == np.arange(n)) if Q is self._X else np.zeros(n, dtype=bool)
         doubtful = np.flatnonzero(found & ~own)

@@ -93,7 +93,7 @@ class NeighborIndex:
     ) -> None:
         jobs = resolve_n_jobs(n_jobs)
         placed = as_placed_rows(X, device)
-        ndim = (placed.array("rows") if placed.on_device else placed.rows).ndim
+        ndim = (placed.rows if "rows" in vars(placed) else placed.array("rows")).ndim
         if ndim != 2:
             raise ValueError(f"X must be 2-D, got {ndim} dimensions")
         check_room(placed)
@@ -127,7 +127,7 @@ class NeighborIndex:
         self._source = source
         # The other metrics look at the values.
         values_matter = not (isinstance(metric, str) and ALIASES.get(metric, metric) in VECTOR_METRICS)
-        rows = source.rows if values_matter or not source.on_device else source.array("rows")
+        rows = source.rows if values_matter or "rows" in vars(source) else source.array("rows")
         self.metric = metric
         self.metric_kwds = metric_kwds
         self.seed = seed
@@ -170,7 +170,9 @@ class NeighborIndex:
         policy.check_method(method)
         exact = method == "exact" or k < 2 or n <= SearchOptions.leaf_rows or (method == "auto" and self.is_exact(k))
         if self._searches_on_device(k):
-            return self._search_on_device(k, method, exact)
+            return (
+                self._search_by_groups(k, method) if self._source.streamed else self._search_on_device(k, method, exact)
+            )
         if is_sparse(self.X):
             return self._sparse.search(k, policy.sparse_budget(exact), policy.sparse_pool(k))
         if exact:
@@ -193,12 +195,30 @@ class NeighborIndex:
             return found
         return self._device.search_exact(k)
 
+    def _search_by_groups(self, k: int, method: Method) -> Neighbors:
+        """Search rows that the device cannot hold: groups of similar rows, one after the other."""
+        place, (n, d) = self._source.place, self._source.shape
+        if method == "exact":
+            backend_of(place).require_room(n, d)
+        options = {"metric_kwds": self.metric_kwds, "seed": self.seed, "n_jobs": self.n_jobs, "largest": self._largest}
+
+        def search(rows: NDArray[np.float32], wanted: int) -> Neighbors:
+            group = PlacedRows(rows).on(place)
+            return NeighborIndex.from_checked(group, self.metric, **options).search(wanted, "auto")
+
+        from vicinal.neighbors.groups import GroupSearch  # groups are cells, which have an index
+
+        room = backend_of(place).rows_that_fit(d)
+        groups = GroupSearch(self.X, self.metric, self.metric_kwds, self.seed, self.n_jobs, room)
+        return groups.run(k, search).on(place)
+
     def _searches_on_device(self, k: int) -> bool:
         """Tell whether the rows are searched where they live, if they live on a device."""
         place = self._source.place
         if place is None:
             return False
-        if self._source.on_device and backend_of(place).ranks_on_device(self._metric.core, k):
+        dense = self._source.on_device or self._source.streamed
+        if dense and backend_of(place).ranks_on_device(self._metric.core, k):
             return True
         say_fallback("the neighbor search", f"a GPU has none for sparse rows, metric={self.metric!r} or k={k}")
         return False

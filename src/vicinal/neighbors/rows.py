@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends import backend_of, cpu, is_on_gpu, resolve_place
+from vicinal.backends import usable_place as usable_place
 from vicinal.neighbors.metrics import Finite, Rows, is_sparse
 from vicinal.runtime.inputs import check_input
 from vicinal.runtime.residence import Place, Resident
@@ -22,13 +23,21 @@ class HasRows(Resident):
 
     @property
     def on_device(self) -> bool:
-        """Whether the rows themselves can be on a device: sparse rows are on the host."""
-        return self.place is not None and not is_sparse(self.__dict__.get("rows"))
+        """Whether the rows themselves are worked on by a device: not if they are sparse or do not fit into it."""
+        return self.place is not None and not is_sparse(self.__dict__.get("rows")) and not self.streamed
+
+    @property
+    def streamed(self) -> bool:
+        """Whether dense rows of the host are too large for their device, and are sent to it group by group."""
+        rows = self.__dict__.get("rows")
+        if self.place is None or rows is None or is_sparse(rows) or rows.ndim != 2:
+            return False
+        return not backend_of(self.place).holds_rows(*rows.shape)
 
     @property
     def shape(self) -> tuple[int, int]:
         """Number of rows and of columns."""
-        n, d = (self.array("rows") if self.on_device else self.rows).shape
+        n, d = (self.rows if "rows" in self.__dict__ else self.array("rows")).shape
         return int(n), int(d)
 
     def __getitem__(self, which: NDArray[np.int64]) -> Rows:
@@ -52,8 +61,8 @@ def place_of(X: Any, device: str | None = None) -> Place:
 
 def check_room(X: HasRows) -> None:
     """Raise MemoryError if the rows are to be worked on by a device whose memory is too small for them."""
-    if X.on_device:
-        backend_of(X.place).require_room(*(X.rows if "rows" in vars(X) else X.array("rows")).shape)
+    if X.on_device or X.streamed:
+        backend_of(X.place).require_room(*X.shape, resident=X.on_device)
 
 
 def as_placed_rows(X: Any, device: str | None = None, name: str = "X") -> PlacedRows:

@@ -133,7 +133,7 @@ class TrainingRows(_Rows):
     def index(self) -> NeighborIndex:
         """The search index. Making it validates the metric, and the rows against the metric."""
         return NeighborIndex.from_checked(
-            self if self.on_device else self.rows,
+            self if self.on_device or self.streamed else self.rows,
             self.metric,
             metric_kwds=self.metric_kwds,
             seed=self.seed,

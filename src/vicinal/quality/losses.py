@@ -36,12 +36,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vicinal.backends import cpu
+from vicinal.backends import backend_of, cpu
 from vicinal.graph.fuzzy_sets import x_log_x
 from vicinal.graph.graph import Graph
 from vicinal.layout.density import radius_correlation
@@ -126,15 +126,25 @@ def kl_divergence(
     """
     if not (dof > 0 and math.isfinite(dof)):
         raise ValueError(f"dof must be a positive number, got {dof!r}")
-    total = float(graph.weights.sum(dtype=np.float64))
+    total = float(graph.array("weights").sum(dtype=np.float64))
     if not total > 0:
         raise ValueError("kl_divergence requires a graph with edges")
     pairs = _Pairs(graph, embedding, samples, seed, n_jobs)
     # -ln of the unnormalised q is (dof + 1)/2 ln(1 + d²/dof).
     pull = 0.5 * (dof + 1.0) * pairs.over_edges("attract_cost", Kernel(1.0 / dof, 1.0)) / total
     z, error = pairs.over_all("student", Kernel(dof, 1.0))
-    entropy = float(x_log_x(graph.weights / total).sum())
+    entropy = _negative_entropy(graph, total)
     return Loss(pull, math.log(z) if z > 0 else -math.inf, entropy, standard_error=error / z if z > 0 else 0.0)
+
+
+def _negative_entropy(graph: Graph, total: float) -> float:
+    """Return Σ p ln p of the weights divided by their total, where they live."""
+    if graph.place is None:
+        return float(x_log_x(graph.weights / total).sum())
+    xp = graph.place.xp
+    with graph.place.active():
+        p = graph.array("weights") / np.float32(total)
+        return float((p * xp.log(xp.where(p > 0, p, np.float32(1.0)).astype(np.float64))).sum())
 
 
 def negative_log_likelihood(
@@ -353,43 +363,44 @@ class _Pairs:
         self._graph, self._seed, self._n_jobs = graph, seed, n_jobs
         self._places = _places(graph, embedding)
         self._groups = _groups(samples, graph.n)
-        self._plain = cpu.PairSums(self._places, None)
+        # Costs are summed up where the graph lives, gradients on the CPU.
+        self._work = backend_of(graph.place)
         self.rows = None if rows is None else _checked_rows(rows, graph.n)
 
     def over_all(self, term: str, kernel: Kernel, degree: Floats | None = None) -> tuple[float, float]:
         """Return Σ_i w_i Σ_{j ≠ i} t(d²_ij), w_i = 1 or the degree, and its standard error."""
-        quantity = _quantity(term, kernel)
+        quantity = _quantity(self._work, term, kernel)
         if self._groups is None or self._graph.n < 2:
             # Each pair is visited once, with the weights of both rows.
-            return float(self._weighted(degree).costs(quantity, self._n_jobs).sum()), 0.0
-        value, variance = self._plain.draws(quantity, self._groups, self._seed, self._n_jobs)
+            return float(self._sums(self._work, degree).costs(quantity, self._n_jobs).sum()), 0.0
+        value, variance = self._sums(self._work).draws(quantity, self._groups, self._seed, self._n_jobs)
         weight = 1.0 if degree is None else degree
         return float((weight * value).sum()), math.sqrt(float((weight * weight * variance).sum()))
 
     def over_edges(self, term: str, kernel: Kernel) -> float:
         """Return Σ p_ij t(d²_ij) over the edges."""
-        return float(self._edges(term, kernel, vectors=False).sum())
+        edges = (self._graph.array(name) for name in ("indptr", "indices", "weights"))
+        sums = self._sums(self._work)
+        return float(sums.edges(_quantity(self._work, term, kernel), False, *edges, None, self._n_jobs).sum())
 
     def forces(self, term: str, kernel: Kernel, degree: Floats | None = None) -> Floats:
         """Return Σ_j w_j t(d²_ij) (y_i - y_j) for the chosen rows."""
-        return self._weighted(degree).forces(_quantity(term, kernel), self.rows, self._n_jobs)
+        forces: Floats = self._sums(cpu, degree).forces(_quantity(cpu, term, kernel), self.rows, self._n_jobs)
+        return forces
 
     def edge_forces(self, term: str, kernel: Kernel) -> Floats:
         """Return Σ_j p_ij t(d²_ij) (y_i - y_j) for the chosen rows."""
-        return self._edges(term, kernel, vectors=True)
+        graph, sums = self._graph, self._sums(cpu)
+        edges = graph.indptr, graph.indices, graph.weights
+        forces: Floats = sums.edges(_quantity(cpu, term, kernel), True, *edges, self.rows, self._n_jobs)
+        return forces
 
-    def _edges(self, term: str, kernel: Kernel, vectors: bool) -> Floats:
-        graph = self._graph
-        return self._plain.edges(
-            _quantity(term, kernel), vectors, graph.indptr, graph.indices, graph.weights, self.rows, self._n_jobs
-        )
-
-    def _weighted(self, degree: Floats | None) -> cpu.PairSums:
-        return self._plain if degree is None else cpu.PairSums(self._places, degree.astype(np.float32))
+    def _sums(self, work: Any, degree: Floats | None = None) -> Any:
+        return work.PairSums(self._places, None if degree is None else degree.astype(np.float32))
 
 
-def _quantity(term: str, kernel: Kernel) -> cpu.PairQuantity:
-    return cpu.PairQuantity(term, "umap", kernel.a, kernel.b, 1.0)
+def _quantity(work: Any, term: str, kernel: Kernel) -> Any:
+    return work.PairQuantity(term, "umap", kernel.a, kernel.b, 1.0)
 
 
 def _places(graph: Graph, embedding: ArrayLike) -> NDArray[np.float32]:
@@ -433,5 +444,7 @@ def _firing(graph: Graph) -> tuple[Graph, Floats]:
     """Return the graph with weights relative to the largest, and its degrees."""
     most = float(graph.weights.max(initial=0.0))
     if most not in (0.0, 1.0):
+        place = graph.place
         graph = Graph(graph.indptr, graph.indices, graph.weights / most, graph.n_tails, graph.rho, graph.sigma)
+        graph = graph.on(place)
     return graph, graph.degree()

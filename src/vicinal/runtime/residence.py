@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -12,6 +13,11 @@ Self = TypeVar("Self", bound="Resident")
 
 # A device of a backend (vicinal.backends), with `asarray` and `to_numpy`; None is the host.
 Place = Any
+
+
+def working_on(place: Place) -> AbstractContextManager[Any]:
+    """Return the context in which arrays are made on a device; it does nothing for the host."""
+    return nullcontext() if place is None else place.active()
 
 
 class Resident:

@@ -13,10 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends.cuda import graph
-from vicinal.backends.cuda.device import Device, DeviceArray, require_room
+from vicinal.backends.cuda.device import Device, DeviceArray, holds_rows, launch, require_room, rows_that_fit
+from vicinal.backends.cuda.full_layout import FullLayout, Transforms
 from vicinal.backends.cuda.layout import LayoutOptions, SampledLayout
+from vicinal.backends.cuda.losses import PairQuantity, PairSums
 from vicinal.backends.cuda.neighbors import DenseRows, hash_rows, ranks_on_device
-from vicinal.backends.cuda.spectral import Maps, component_eigenmaps, solves_on_device
+from vicinal.backends.cuda.principal import principal_scores
+from vicinal.backends.cuda.spectral import DeviceMaps, component_eigenmaps, solves_on_device
+from vicinal.backends.cuda.sums import largest_magnitude
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,7 @@ class CudaBackend:
     device: Device
 
     LayoutOptions = LayoutOptions
+    PairQuantity = PairQuantity
     ranks_on_device = staticmethod(ranks_on_device)
     solves_on_device = staticmethod(solves_on_device)
 
@@ -55,6 +60,12 @@ class CudaBackend:
     ) -> DeviceArray:
         with self.device.active():
             return graph.memberships(self.device, index, distance, rho, sigma, bipartite)
+
+    def perplexity_conditionals(
+        self, index: DeviceArray, distance: DeviceArray, perplexity: float, bipartite: bool, n_jobs: int
+    ) -> tuple[DeviceArray, DeviceArray]:
+        with self.device.active():
+            return graph.perplexity_conditionals(self.device, index, distance, perplexity, bipartite)
 
     def symmetrize(
         self, index: DeviceArray, membership: DeviceArray, mix: float, n_jobs: int
@@ -83,15 +94,59 @@ class CudaBackend:
         with self.device.active():
             return SampledLayout(self.device, indptr, indices, weights, embedding, reference, row_key, options)
 
+    def FullLayout(
+        self, indptr: Any, indices: Any, weights: Any, embedding: Any, reference: Any, dof: float
+    ) -> FullLayout:
+        with self.device.active():
+            return FullLayout(self.device, (indptr, indices, weights), embedding, reference, dof)
+
+    def transforms(self) -> Transforms:
+        """Return the Fourier transforms of the device."""
+        return Transforms(self.device)
+
+    def PairSums(self, embedding: Any, weight: Any) -> PairSums:
+        with self.device.active():
+            return PairSums(self.device, embedding, weight)
+
     def component_eigenmaps(
         self, indptr: DeviceArray, indices: DeviceArray, weights: DeviceArray, n_components: int, seed: int, n_jobs: int
-    ) -> Maps:
+    ) -> DeviceMaps:
         with self.device.active():
             return component_eigenmaps(self.device, (indptr, indices, weights), n_components, seed, n_jobs)
 
-    def require_room(self, n: int, d: int) -> None:
-        """Raise MemoryError, naming what would fit, if the rows of a fit do not fit into the memory of the device."""
-        require_room(self.device, n, d)
+    def principal_scores(self, rows: DeviceArray, n_components: int) -> NDArray[np.float64]:
+        """Return coordinates along the leading principal axes, on the host."""
+        with self.device.active():
+            return principal_scores(self.device, rows, n_components)
+
+    def neighbor_medoids(
+        self,
+        indptr: DeviceArray,
+        indices: DeviceArray,
+        weights: DeviceArray,
+        reference: NDArray[np.float32],
+        middle: NDArray[np.float32],
+    ) -> NDArray[np.float32]:
+        """Return for every head the place of the medoid of its tails, or the middle (initialize/medoid.py)."""
+        n, dim = int(indptr.shape[0]) - 1, reference.shape[1]
+        with self.device.active():
+            out = self.device.xp.empty((n, dim), np.float32)
+            places = self.device.asarray(reference, np.float32), self.device.asarray(middle), np.int32(dim)
+            arguments = indptr, indices, weights, *places, np.int64(n), out
+            launch(self.device.kernel("medoid", "neighbor_medoids"), n, arguments)
+            return self.device.to_numpy(out)
+
+    def require_room(self, n: int, d: int, *, resident: bool = True) -> None:
+        """Raise MemoryError, naming what would fit, if a fit does not fit into the memory of the device."""
+        require_room(self.device, n, d, resident=resident)
+
+    def holds_rows(self, n: int, d: int) -> bool:
+        """Tell whether the device can hold the rows of a fit."""
+        return holds_rows(self.device, n, d)
+
+    def rows_that_fit(self, d: int) -> int:
+        """Return how many rows the device can search at present."""
+        return rows_that_fit(self.device, d)
 
     def dense_rows(self, rows: DeviceArray, metric: str) -> DenseRows:
         """Return rows as the device compares them."""
@@ -104,7 +159,7 @@ class CudaBackend:
         with self.device.active():
             if rows.size == 0:
                 return 0.0, -1
-            largest = float(xp.maximum(rows.max(), -rows.min()))
+            largest = largest_magnitude(self.device, rows)
             if np.isfinite(largest):
                 return largest, -1
             return largest, int(xp.argmax(~xp.isfinite(rows).all(axis=1)))
@@ -113,16 +168,30 @@ class CudaBackend:
         with self.device.active():
             return self.device.to_numpy(hash_rows(self.device, rows))
 
-    def first_equal(self, rows: DeviceArray) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-        """Return pairs (row, earlier row) of equal hashes, the first of its hash for each; None if there are none."""
+    def find_hashes(self, ordered: DeviceArray, order: DeviceArray, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Return for each hash the first row that has it, or -1; ``order`` sorts the hashes of the rows."""
+        xp = self.device.xp
+        with self.device.active():
+            wanted = self.device.asarray(hashes)
+            at = xp.minimum(xp.searchsorted(ordered, wanted), len(ordered) - 1)
+            return self.device.to_numpy(xp.where(ordered[at] == wanted, order[at], -1)).astype(np.int64)
+
+    def sorted_hashes(self, rows: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
+        """Return the hashes of rows in ascending order, and the rows in this order."""
         xp = self.device.xp
         with self.device.active():
             hashes = hash_rows(self.device, rows)
             order = xp.argsort(hashes, kind="stable")
-            ordered = hashes[order]
+            return hashes[order], order
+
+    def first_equal(self, rows: DeviceArray) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+        """Return pairs (row, earlier row) of equal hashes, the first of its hash for each; None if there are none."""
+        xp = self.device.xp
+        with self.device.active():
+            ordered, order = self.sorted_hashes(rows)
             again = xp.zeros(len(order), np.bool_)
             again[1:] = ordered[1:] == ordered[:-1]
-            if not bool(again.any()):
+            if not self.device.to_numpy(again).any():
                 return None
             begin = xp.where(again, 0, xp.arange(len(order)))
             begin = xp.asarray(np.maximum.accumulate(self.device.to_numpy(begin)))

@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vicinal.backends.cuda.device import BLOCK_BYTES, Device, DeviceArray, launch, launch_warps
+from vicinal.backends.cuda.graph import group_begins
 from vicinal.backends.cuda.selection import select_columns
+from vicinal.backends.cuda.sums import column_means
 
 CELL_ROWS = 1000  # rows per center
 SAMPLE_PER_CELL = 128  # rows of the sample per center
@@ -106,10 +108,10 @@ def find_cells(device: Device, rows: DeviceArray, overlap: int | None = None) ->
     sample_size = min(n, count * SAMPLE_PER_CELL)
     sample = rows[xp.arange(sample_size, dtype=np.int64) * n // sample_size]
     centers = sample[xp.arange(count, dtype=np.int64) * sample_size // count]
-    mean = rows.mean(axis=0, dtype=np.float64).astype(np.float32)[None]
+    mean = device.asarray(column_means(device, rows))[None]
     for _ in range(ITERATIONS):
         nearest = _nearest_centers(device, sample, centers, mean, 1)[:, 0]
-        members, begin = _grouped(xp, nearest, count)
+        members, begin = _grouped(device, nearest, count)
         centers = xp.array(centers)
         sizes = members, begin, np.int64(count), centers
         kernel = device.kernel("neighbors", "cell_means")
@@ -118,7 +120,7 @@ def find_cells(device: Device, rows: DeviceArray, overlap: int | None = None) ->
         overlap = OVERLAP_LONG if cols > LONG_ROW else OVERLAP_SHORT
     overlap = min(count, overlap)
     nearest = _nearest_centers(device, rows, centers, mean, overlap)
-    order, begin = _grouped(xp, nearest.reshape(-1), count)
+    order, begin = _grouped(device, nearest.reshape(-1), count)
     return _divided(Cells(device, rows, centers, (order // overlap).astype(np.int32), begin))
 
 
@@ -135,12 +137,10 @@ def _divided(cells: Cells) -> Cells:
     return replace(cells, centers=cells.centers[cells.device.asarray(cell)], begin=bounds)
 
 
-def _grouped(xp: object, group: DeviceArray, count: int) -> tuple[DeviceArray, DeviceArray]:
+def _grouped(device: Device, group: DeviceArray, count: int) -> tuple[DeviceArray, DeviceArray]:
     """Return the positions of the items of each group, one group after the other, and where each begins."""
-    members = xp.argsort(group, kind="stable").astype(np.int32)  # type: ignore[attr-defined]
-    begin = xp.zeros(count + 1, np.int64)  # type: ignore[attr-defined]
-    xp.cumsum(xp.bincount(group, minlength=count), out=begin[1:])  # type: ignore[attr-defined]
-    return members, begin
+    members = device.xp.argsort(group, kind="stable").astype(np.int32)
+    return members, group_begins(device, group[members], count)
 
 
 def _nearest_centers(

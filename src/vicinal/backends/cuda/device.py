@@ -9,17 +9,24 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends.cuda.sources import OPTIONS, cached_file, compile_options, kernel_source, write_atomically
+from vicinal.backends.cuda.transfer import LEAST_BYTES, uploader
 
 # An array of the device; CuPy has no type hints.
 DeviceArray = Any
 Kernel = Callable[..., None]
 Defines = tuple[tuple[str, str], ...]
+
+# Files of kernels, with their definitions, that most fits need; modules of this backend add theirs. They are compiled
+# together.
+USUAL_KERNELS: list[tuple[str, Defines]] = []
 
 NULL = np.uint64(0)  # a pointer argument of a kernel that is not used
 WARP = 32
@@ -46,15 +53,27 @@ class Device(Protocol):
     def half_products(self, heads: DeviceArray, rows: DeviceArray) -> DeviceArray: ...
     def synchronize(self) -> None: ...
     def free_bytes(self) -> int: ...
+    def capacity_bytes(self) -> int: ...
     def active(self) -> Any: ...
 
 
-def require_room(device: Device, n: int, d: int) -> None:
-    """Raise MemoryError before any work if the rows of a fit do not fit into the memory of a device.
+def holds_rows(device: Device, n: int, d: int) -> bool:
+    """Tell whether a device can hold the rows of a fit beside their tables; other rows are streamed to it."""
+    return n * (ROW_BYTES * d + TABLE_BYTES) + BLOCK_BYTES <= device.capacity_bytes()
 
-    A fit holds the rows, the same rows in half precision or a part of them, and its tables and graph.
+
+def rows_that_fit(device: Device, d: int) -> int:
+    """Return how many rows a device can search at present."""
+    return max(0, device.free_bytes() - BLOCK_BYTES) // (ROW_BYTES * d + TABLE_BYTES)
+
+
+def require_room(device: Device, n: int, d: int, *, resident: bool = True) -> None:
+    """Raise MemoryError before any work if a fit does not fit into the memory of a device.
+
+    A fit holds the rows, if these are resident, the same rows in half precision or a part of them, and its tables and
+    graph.
     """
-    per_row = ROW_BYTES * d + TABLE_BYTES
+    per_row = TABLE_BYTES + (ROW_BYTES * d if resident else 0)
     free = device.free_bytes() - BLOCK_BYTES
     if n * per_row > free:
         raise MemoryError(
@@ -120,12 +139,18 @@ class CudaDevice:
         """Return values as a C-contiguous array of this device, without a copy if they are that already."""
         with self.active():
             if isinstance(values, np.ndarray):
-                host = np.ascontiguousarray(values, dtype=dtype)
-                # CuPy's asarray would allocate pinned memory of the size of the array, which takes a second per GB.
-                moved = self.xp.empty(host.shape, host.dtype)
-                moved.set(host)
-                return moved
+                return self._upload(np.ascontiguousarray(values, dtype=dtype))
             return self.xp.ascontiguousarray(self.xp.asarray(values), dtype=dtype)
+
+    def _upload(self, host: NDArray[Any]) -> DeviceArray:
+        # CuPy's asarray would allocate pinned memory of the size of the array, which takes a second per GB.
+        moved = self.xp.empty(host.shape, host.dtype)
+        if host.nbytes < LEAST_BYTES:
+            moved.set(host)
+        else:
+            self.synchronize()  # earlier work may use the memory that was allocated
+            uploader(self.xp, self.number).upload(host, moved.data.ptr)
+        return moved
 
     def to_numpy(self, values: DeviceArray) -> NDArray[Any]:
         """Return a copy in host memory."""
@@ -177,10 +202,20 @@ class CudaDevice:
             self.xp.cuda.get_current_stream().synchronize()
 
     def free_bytes(self) -> int:
-        """Return the memory that can be allocated, unused blocks of CuPy's pool included."""
+        """Return the memory that can be allocated, unused blocks of CuPy's pool included, within the pool's limit."""
         with self.active():
             free, _ = self.xp.cuda.runtime.memGetInfo()
-            return int(free) + int(self.xp.get_default_memory_pool().free_bytes())
+            pool = self.xp.get_default_memory_pool()
+            available = int(free) + int(pool.free_bytes())
+            limit = int(pool.get_limit())
+            return min(available, limit - int(pool.used_bytes())) if limit else available
+
+    def capacity_bytes(self) -> int:
+        """Return the memory of the device, or the limit of CuPy's pool (CUPY_GPU_MEMORY_LIMIT) if there is one."""
+        with self.active():
+            _, total = self.xp.cuda.runtime.memGetInfo()
+            limit = int(self.xp.get_default_memory_pool().get_limit())
+            return min(int(total), limit) if limit else int(total)
 
 
 @functools.cache
@@ -202,15 +237,30 @@ def _module(number: int, source: str, defines: Defines) -> Any:
     ``RawModule(code=...)`` would flush subnormal numbers to zero, which the CPU does not.
     """
     cupy = _cupy()
-    from cupy.cuda import compiler, nvrtc
-
     architecture = str(cupy.cuda.Device(number).compute_capability)
-    text, options = kernel_source(source), compile_options(defines)
-    path = cached_file(repr((text, OPTIONS, defines, architecture, nvrtc.getVersion())))
+    path = _compiled_file(source, defines, architecture)
     if not path.is_file():
-        code, _ = compiler.compile_using_nvrtc(text, options, architecture, f"{source}.cu")
-        write_atomically(path, code if isinstance(code, bytes) else code.encode())
+        # One of the usual kernels is seldom alone, and the compiler uses one processor.
+        together = USUAL_KERNELS if (source, defines) in USUAL_KERNELS else [(source, defines)]
+        missing = [(*kind, architecture) for kind in together if not _compiled_file(*kind, architecture).is_file()]
+        with ThreadPoolExecutor(len(missing)) as pool:
+            list(pool.map(_compile, *zip(*missing, strict=True)))
     return cupy.RawModule(path=str(path))
+
+
+def _compiled_file(source: str, defines: Defines, architecture: str) -> Path:
+    from cupy.cuda import nvrtc
+
+    return cached_file(repr((kernel_source(source), OPTIONS, defines, architecture, nvrtc.getVersion())))
+
+
+def _compile(source: str, defines: Defines, architecture: str) -> None:
+    """Compile a file of kernels into the cache on disk."""
+    from cupy.cuda import compiler
+
+    options = compile_options(defines)
+    code, _ = compiler.compile_using_nvrtc(kernel_source(source), options, architecture, f"{source}.cu")
+    write_atomically(_compiled_file(source, defines, architecture), code if isinstance(code, bytes) else code.encode())
 
 
 def _cupy() -> Any:

@@ -6,7 +6,12 @@ import math
 
 import numpy as np
 
-from vicinal.backends.cuda.device import Device, DeviceArray, launch
+from vicinal.backends.cuda.device import USUAL_KERNELS, Device, DeviceArray, launch
+
+USUAL_KERNELS.append(("graph", ()))
+
+# Memory for the squared distances of the rows whose perplexity is calibrated at a time.
+CALIBRATION_BYTES = 2**28
 
 
 def smooth_knn(
@@ -21,9 +26,11 @@ def smooth_knn(
     rows, columns = distance.shape
     rho, sigma = device.xp.empty(rows, np.float32), device.xp.empty(rows, np.float32)
     sizes = np.int64(rows), np.int64(columns)
-    launch(device.kernel("graph", "local_rho"), rows, (distance, *sizes, np.float64(local_connectivity), rho))
+    any_zero = device.xp.zeros(1, np.int32)
+    arguments = distance, *sizes, np.float64(local_connectivity), rho, any_zero
+    launch(device.kernel("graph", "local_rho"), rows, arguments)
     mean_all = 0.0
-    if not independent_rows and bool((rho <= 0.0).any()):
+    if not independent_rows and int(any_zero[0]):
         mean_all = _mean_in_order(device, distance)
     target = np.float64(math.log2(k) * bandwidth)
     scale = np.float64(mean_all), np.bool_(independent_rows)
@@ -54,6 +61,23 @@ def memberships(
     return out
 
 
+def perplexity_conditionals(
+    device: Device, index: DeviceArray, distance: DeviceArray, perplexity: float, bipartite: bool
+) -> tuple[DeviceArray, DeviceArray]:
+    """Return the conditional probabilities of a table with a given perplexity, and sigma (eq. 18)."""
+    rows, columns = index.shape
+    conditional, sigma = device.xp.empty((rows, columns), np.float32), device.xp.empty(rows, np.float32)
+    most = max(1, CALIBRATION_BYTES // (8 * max(columns, 1)))
+    room = device.xp.empty((columns, min(most, rows)), np.float64)
+    for first in range(0, rows, most):
+        count = min(most, rows - first)
+        sizes = np.int64(first), np.int64(count), np.int64(columns), np.int64(room.shape[1])
+        settings = np.float64(perplexity), np.bool_(bipartite)
+        arguments = index, distance, *sizes, *settings, room, conditional, sigma
+        launch(device.kernel("graph", "calibrate_perplexity"), count, arguments)
+    return conditional, sigma
+
+
 def symmetrize(
     device: Device, index: DeviceArray, membership: DeviceArray, mix: float | None
 ) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
@@ -68,10 +92,11 @@ def symmetrize(
     forward_begin = _offsets(xp, count)
     n_edges = int(forward.shape[0])
     # A stable sort by tail keeps the sources in order.
-    order = xp.argsort(forward[:, 0], kind="stable").astype(np.int64)
+    tails = xp.ascontiguousarray(forward[:, 0])
+    order = xp.argsort(tails, kind="stable").astype(np.int64)
     backward = xp.empty((n_edges, 2), np.int32)
     launch(device.kernel("graph", "turn_edges"), n_edges, (forward, source, order, np.int64(n_edges), backward))
-    backward_begin = _offsets(xp, xp.bincount(forward[:, 0], minlength=rows))
+    backward_begin = group_begins(device, tails[order], rows)
     rule = np.bool_(mix is None), np.float32(0.0 if mix is None else mix)
     directions = forward, forward_begin, backward, backward_begin, np.int64(rows), *rule
     launch(device.kernel("graph", "count_merged"), rows, (*directions, count))
@@ -80,6 +105,21 @@ def symmetrize(
     indices, weights = xp.empty(total, np.int32), xp.empty(total, np.float32)
     launch(device.kernel("graph", "write_merged"), rows, (*directions, indptr, indices, weights))
     return indptr, indices, weights
+
+
+def group_begins(device: Device, ordered: DeviceArray, count: int) -> DeviceArray:
+    """Return where each of ``count`` groups begins among sorted group numbers, and where the last one ends."""
+    begin = device.xp.empty(count + 1, np.int64)
+    arguments = ordered, np.int64(ordered.shape[0]), np.int64(count), begin
+    launch(device.kernel("graph", "group_begins"), count + 1, arguments)
+    return begin
+
+
+def edge_heads(device: Device, indptr: DeviceArray, n_edges: int) -> DeviceArray:
+    """Return the head of every edge."""
+    n, heads = int(indptr.shape[0]) - 1, device.xp.empty(n_edges, np.int32)
+    launch(device.kernel("graph", "edge_heads"), n, (indptr, np.int64(n), heads))
+    return heads
 
 
 def _offsets(xp: object, counts: DeviceArray) -> DeviceArray:

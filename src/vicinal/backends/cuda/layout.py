@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends import cpu
-from vicinal.backends.cuda.device import NULL, Defines, Device, DeviceArray, Kernel, launch
-from vicinal.backends.cuda.random_keys import LAYOUT_STREAM, PHASE_STREAM, stream_key
+from vicinal.backends.cuda.density import DensityForce, DensityOptions, Summary
+from vicinal.backends.cuda.device import NULL, USUAL_KERNELS, Defines, Device, DeviceArray, launch, launch_warps
+from vicinal.backends.cuda.graph import edge_heads
+from vicinal.backends.cuda.random_keys import LAYOUT_STREAM, PHASE_STREAM, stream_key, stream_keys
+from vicinal.backends.cuda.sums import largest_magnitude
 
-# Rows per slice of edges, and the number of edges to a multiple of which they are filled up (cpp/cuda/layout.cu).
-SLICE_ROWS, CLOCKS_AHEAD = 32, 8
+# Sizes of cpp/cuda/layout.cu: rows per slice of edges, the most edges of such a row, and the number of edges to a
+# multiple of which slices are filled up.
+SLICE_ROWS, MOST_SLICED, CLOCKS_AHEAD = 32, 128, 8
+# Slices per warp: sorting the rows of more of them by their firing edges leaves fewer lanes idle, but a device that has
+# room for all rows at once is faster with more warps.
+MANY_ROWS, MANY_SLICES, FEW_SLICES = 250_000, 2, 1
 # The launches that wait for the device at a time. Python answers an interrupt between two launches, so a call returns
 # within the time of as many sweeps.
 SWEEPS_AHEAD = 64
@@ -41,6 +49,7 @@ class LayoutOptions:
     update_negatives: bool
     seed: int
     first_sweep: int = 0
+    single_sweeps: int = 0
 
     def set_force(self, name: str, a: float, b: float, gamma: float) -> None:
         """Choose the force by its name."""
@@ -52,7 +61,14 @@ class LayoutOptions:
         self.space = SPACES[name]
         self.space_values = np.array(values or [0.0], dtype=np.float32)
 
-    def defines(self, dim: int, weighted: bool) -> Defines:
+    def single(self) -> LayoutOptions:
+        """Return the options of sweeps in which an edge draws one negative that repels as much as all of them."""
+        options = copy(self)
+        a, b, gamma = self.coefficients
+        options.negatives, options.coefficients = 1, (a, b, gamma * np.float32(self.negatives))
+        return options
+
+    def defines(self, rows: int, dim: int, weighted: bool) -> Defines:
         """Return what a kernel is compiled for."""
         return (
             ("VICINAL_FORCE", self.force),
@@ -62,11 +78,33 @@ class LayoutOptions:
             ("VICINAL_NEGATIVES", str(self.negatives)),
             ("VICINAL_MOVING", str(int(self.update_negatives))),
             ("VICINAL_WEIGHTED", str(int(weighted))),
+            ("VICINAL_SLICES", str(slices_per_warp(rows))),
         )
 
 
-class SlicedEdges:
-    """The edges of all rows in the order in which they pull, in slices of rows that have about as many edges."""
+def slices_per_warp(rows: int) -> int:
+    """Return the number of slices whose rows a warp moves."""
+    return MANY_SLICES if rows >= MANY_ROWS else FEW_SLICES
+
+
+def _usual_options() -> LayoutOptions:
+    options = LayoutOptions()
+    options.set_force("umap", 1.0, 1.0, 1.0)
+    options.set_space("euclidean", [], 2)
+    options.negatives, options.pulls, options.update_negatives = 5, 2, False
+    return options
+
+
+for _options in (_usual_options(), _usual_options().single()):
+    USUAL_KERNELS.append(("layout", _options.defines(FEW_SLICES, 2, weighted=False)))
+
+
+class SortedEdges:
+    """The edges of all rows in the order in which they pull. Rows are sorted by their number of edges, longest first.
+
+    The edges of row r of the sorted rows begin at ``begin[r]`` if it is one of the ``n_long`` long rows; all other rows
+    are in slices, which store their edges column by column.
+    """
 
     def __init__(
         self,
@@ -75,37 +113,70 @@ class SlicedEdges:
         row_key: DeviceArray | None,
         options: LayoutOptions,
         heaviest: float,
+        defines: Defines,
     ) -> None:
         xp = device.xp
         indptr, tails, weights = graph
-        self._device = device
+        self._device, self._defines = device, defines
         self.n_heads, n_edges = int(indptr.shape[0]) - 1, int(tails.shape[0])
         degree = xp.diff(indptr)
         self.head_of = xp.argsort(-degree, kind="stable").astype(np.int32)
         self.degree = degree[self.head_of].astype(np.int32)
-        slot = xp.empty(self.n_heads, np.int32)
-        slot[self.head_of] = xp.arange(self.n_heads, dtype=np.int32)
-        widest = self.degree[::SLICE_ROWS].astype(np.int64)
+        count = xp.zeros(1, np.int64)
+        self._launch("count_long", self.n_heads, (self.degree, np.int64(self.n_heads), np.int32(MOST_SLICED), count))
+        self.n_long = int(count[0])
+        widest = self.degree[self.n_long :: SLICE_ROWS].astype(np.int64)
         width = -(-widest // CLOCKS_AHEAD) * CLOCKS_AHEAD * SLICE_ROWS
-        ends = xp.cumsum(width)
-        self.begin = ends - width
-        slots = int(ends[-1]) if self.n_heads else 0
-        self.tails, self.clock = xp.zeros(max(slots, 1), np.int32), xp.zeros((max(slots, 1), 2), np.uint32)
+        ends = xp.cumsum(xp.concatenate([self.degree[: self.n_long].astype(np.int64), width]))
+        self.begin = xp.concatenate([xp.zeros(1, np.int64), ends])
+        stored = max(int(self.begin[-1]), 1)
+        self.tails, self.clock = xp.zeros(stored, np.int32), xp.zeros((stored, 2), np.uint32)
 
-        head, phase = xp.empty(n_edges, np.int32), xp.empty(n_edges, np.uint32)
-        launch(device.kernel("layout", "edge_heads"), self.n_heads, (indptr, np.int64(self.n_heads), head))
+        head, phase = edge_heads(device, indptr, n_edges), xp.empty(n_edges, np.uint32)
         key = np.uint64(stream_key(options.seed, PHASE_STREAM))
         names = NULL if row_key is None else row_key
-        arguments: tuple[Any, ...] = head, tails, NULL, names, key, np.int64(n_edges), phase
-        launch(device.kernel("layout", "edge_phases"), n_edges, arguments)
-        rates = np.float32(heaviest), np.float64(options.firings_per_sweep), np.int64(n_edges)
-        arguments = indptr, head, tails, weights, phase, slot, self.begin, *rates, self.tails, self.clock
-        launch(device.kernel("layout", "place_edges"), n_edges, arguments)
+        self._launch("edge_phases", n_edges, (head, tails, names, key, np.int64(n_edges), phase))
+        slot = xp.empty(self.n_heads, np.int32)
+        slot[self.head_of] = xp.arange(self.n_heads, dtype=np.int32)
+        rates = np.float32(heaviest), np.float64(options.firings_per_sweep)
+        arguments: tuple[Any, ...] = indptr, head, tails, weights, phase, slot, self.begin, np.int64(self.n_long)
+        self._launch("place_edges", n_edges, (*arguments, *rates, np.int64(n_edges), self.tails, self.clock))
+        if self.n_long:
+            edges = self._long_edges(head, tails, phase, slot)
+            arguments = edges, tails, weights, phase, *rates, np.int64(len(edges)), self.tails, self.clock
+            self._launch("place_long_edges", len(edges), arguments)
+
+    def _launch(self, name: str, n: int, arguments: tuple[Any, ...]) -> None:
+        launch(self._device.kernel("layout", name, self._defines), n, arguments)
+
+    def _long_edges(self, head: DeviceArray, tails: DeviceArray, phase: DeviceArray, slot: DeviceArray) -> DeviceArray:
+        """Return the edges of long rows in their order: row by row, then by a hash of the phase, then by tail."""
+        xp = self._device.xp
+        edges = xp.flatnonzero((slot < self.n_long)[head]).astype(np.int64)
+        edges = edges[xp.argsort(tails[edges], kind="stable")]
+        keys = xp.empty(len(edges), np.uint64)
+        arguments = head, phase, slot, edges, np.int64(len(edges)), keys
+        self._launch("order_keys", len(edges), arguments)
+        return edges[xp.argsort(keys, kind="stable")]
+
+    @property
+    def rows(self) -> tuple[Any, ...]:
+        """The sorted rows, and where their edges are."""
+        return self.begin, np.int64(self.n_long), self.degree, self.head_of
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """The edges as a sweep takes them."""
+        return *self.rows, self.tails, self.clock, np.int64(self.n_heads)
+
+    def warps(self, slices: int) -> int:
+        """Return the number of warps of a sweep that moves the rows of so many slices per warp."""
+        rows = slices * SLICE_ROWS
+        return self.n_long + (self.n_heads - self.n_long + rows - 1) // rows
 
     def pin(self, fixed: DeviceArray) -> None:
         """Make the edges of fixed rows never fire."""
-        arguments = self.begin, self.degree, self.head_of, fixed, np.int64(self.n_heads), self.clock
-        launch(self._device.kernel("layout", "pin_rows"), self.n_heads, arguments)
+        self._launch("pin_rows", self.n_heads, (*self.rows, fixed, np.int64(self.n_heads), self.clock))
 
 
 class SampledLayout:
@@ -135,22 +206,21 @@ class SampledLayout:
         self._n, self._dim = (int(size) for size in self._points.shape)
         self.sweep = options.first_sweep
         self._fixed: DeviceArray | None = None
+        self._density: DensityForce | None = None
         self._negatives: tuple[Any, Any] = (NULL, NULL)
         self._moves = device.xp.zeros(self._n * self._dim, np.int64) if options.update_negatives else None
         if not int(graph[0].shape[0]) - 1 == self._n:
             raise ValueError("graph and embedding differ in their rows")
-        self._edges = SlicedEdges(device, graph, self._row_key, options, self._heaviest(graph[2]))
+        # All kernels of a layout are compiled together.
+        self._defines = options.defines(self._n, self._dim, weighted=False)
+        self._edges = SortedEdges(device, graph, self._row_key, options, self._heaviest(graph[2]), self._defines)
         self._values = device.asarray(options.space_values)
-        self._kernel = self._compiled(weighted=False)
-
-    def _compiled(self, *, weighted: bool) -> Kernel:
-        return self.device.kernel("layout", "layout_sweep", self.options.defines(self._dim, weighted))
 
     def _heaviest(self, weights: DeviceArray) -> float:
         """Return the weight of the edge that fires most; with a reference, weights are probabilities as they are."""
         if self._reference is not None or weights.size == 0:
             return 1.0
-        heaviest = float(weights.max())
+        heaviest = largest_magnitude(self.device, weights)
         return heaviest if heaviest > 0.0 else 1.0
 
     def step(self, learning_rates: NDArray[np.float32], n_jobs: int = -1) -> None:
@@ -158,30 +228,66 @@ class SampledLayout:
         with self.device.active():
             if self._moves is not None:
                 self._moves.fill(0)  # moves of an interrupted sweep
-            for count, rate in enumerate(np.asarray(learning_rates, dtype=np.float32)[:, 0], 1):
-                self._run_sweep(rate)
+            rates = np.asarray(learning_rates, dtype=np.float32)[:, 0]
+            keys = stream_keys(self.options.seed, LAYOUT_STREAM, self.sweep, len(rates))
+            warps = self._edges.warps(slices_per_warp(self._n))
+            singles = max(0, self.options.single_sweeps - self.sweep) if self.options.negatives > 1 else 0
+            usual = self._law(self.options)
+            single = self._law(self.options.single()) if singles else usual
+            for count, (rate, key) in enumerate(zip(rates, keys, strict=True), 1):
+                kernel, constant = single if count <= singles else usual
+                changing = self._points, self._next, np.uint32(self.sweep & 0xFFFFFFFF), key, rate
+                launch_warps(kernel, warps, constant + changing)
+                if self._moves is not None:
+                    self._add_negative_moves()
+                if self._density is not None and self._density.acts_in(self.sweep):
+                    reference = self._points if self._reference is None else self._reference
+                    self._density.add_moves(self._points, reference, self._fixed, rate, self._next)
+                self._points, self._next = self._next, self._points
+                self.sweep += 1
                 if count % SWEEPS_AHEAD == 0:
                     self.device.synchronize()
             self.device.synchronize()
 
-    def _run_sweep(self, rate: np.float32) -> None:
-        edges, options = self._edges, self.options
-        reference = self._points if self._reference is None else self._reference
-        key = np.uint64(stream_key(options.seed, LAYOUT_STREAM, self.sweep))
-        arguments: tuple[Any, ...] = (
-            *(edges.begin, edges.degree, edges.head_of, edges.tails, edges.clock, np.int64(self._n), NULL),
-            *(NULL if self._row_key is None else self._row_key, self._points, self._next),
-            *(reference, np.int64(reference.shape[0]), *self._negatives),
-            *(NULL if self._moves is None else self._moves, np.uint32(self.sweep & 0xFFFFFFFF), key, rate, NULL),
-            *(*options.coefficients, self._values),
+    def _law(self, options: LayoutOptions) -> tuple[Any, tuple[Any, ...]]:
+        """Return the kernel of sweeps with these options, and the arguments that all of them have."""
+        n_reference = np.int64(self._n if self._reference is None else self._reference.shape[0])
+        defines = options.defines(self._n, self._dim, weighted=self._negatives[0] is not NULL)
+        return self.device.kernel("layout", "layout_sweep", defines), (
+            *(*self._edges.arguments, NULL if self._row_key is None else self._row_key),
+            *(NULL if self._reference is None else self._reference, n_reference, *self._negatives),
+            *(NULL if self._moves is None else self._moves, *options.coefficients, self._values),
         )
-        launch(self._kernel, self._n, arguments)
-        if self._moves is not None:
-            fixed = NULL if self._fixed is None else self._fixed
-            arguments = self._moves, fixed, np.int64(self._n), np.int32(self._dim), self._next
-            launch(self.device.kernel("layout", "add_negative_moves"), self._n * self._dim, arguments)
-        self._points, self._next = self._next, self._points
-        self.sweep += 1
+
+    def _add_negative_moves(self) -> None:
+        fixed = NULL if self._fixed is None else self._fixed
+        arguments = self._moves, fixed, np.int64(self._n), np.int32(self._dim), self._next
+        launch(self.device.kernel("layout", "add_negative_moves", self._defines), self._n * self._dim, arguments)
+
+    def add_density(
+        self,
+        target: NDArray[np.float32],
+        weight: float,
+        variance_shift: float,
+        first_sweep: int,
+        every: int,
+        fitted: list[float] | None,
+    ) -> None:
+        """Add densMAP's term, to be called before ``pin``."""
+        with self.device.active():
+            wanted = self.device.asarray(target, np.float32)
+            known = None if fitted is None else tuple(fitted)
+            options = DensityOptions(wanted, weight, variance_shift, first_sweep, every, known)
+            kernel, pulls = self.options.coefficients[:2], self.options.pulls
+            self._density = DensityForce(self.device, self._edges, kernel, pulls, self._dim, options)
+
+    def density_summary(self, n_jobs: int = -1) -> Summary:
+        """Return (mean, variance, covariance, strength) of the radii of the map as it is."""
+        if self._density is None:
+            raise ValueError("this layout has no density term")
+        with self.device.active():
+            reference = self._points if self._reference is None else self._reference
+            return self._density.summary(self._points, reference)
 
     def pin(self, fixed: NDArray[np.bool_]) -> None:
         """Keep marked rows where they are."""
@@ -194,7 +300,6 @@ class SampledLayout:
         keep, alias = cpu.alias_table(np.ascontiguousarray(weights, dtype=np.float32))
         with self.device.active():
             self._negatives = self.device.asarray(keep), self.device.asarray(alias)
-        self._kernel = self._compiled(weighted=True)
 
     def place(self, places: NDArray[np.float32]) -> None:
         """Replace all points."""

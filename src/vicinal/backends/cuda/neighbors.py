@@ -14,8 +14,18 @@ from numpy.typing import NDArray
 
 from vicinal.backends import cpu
 from vicinal.backends.cuda.cells import Cells, find_cells
-from vicinal.backends.cuda.device import BLOCK_BYTES, NULL, Defines, Device, DeviceArray, launch, launch_warps
+from vicinal.backends.cuda.device import (
+    BLOCK_BYTES,
+    NULL,
+    USUAL_KERNELS,
+    Defines,
+    Device,
+    DeviceArray,
+    launch,
+    launch_warps,
+)
 from vicinal.backends.cuda.selection import LEAST_KEYS, power_of_two, select_columns
+from vicinal.backends.cuda.sums import column_means
 from vicinal.runtime.cached import cached
 
 Found = tuple[DeviceArray, DeviceArray]
@@ -30,6 +40,7 @@ MOST_NEIGHBORS = 1000
 ROUNDS, FOLLOWED = 2, 8
 # A query visits VISITED cells, keeps SPARE_QUERY rows more than asked for, and follows edges of the nearest rows.
 VISITED, SPARE_QUERY, FOLLOWED_EDGES = 8, 8, 12
+PACKED_PAD = 128  # numbers that a warp may read beyond the rows of the last cell
 
 
 @dataclass(frozen=True)
@@ -43,7 +54,8 @@ class MetricRule:
 
     @property
     def defines(self) -> Defines:
-        return (("VICINAL_RANK", self.rank),)
+        """What kernels are compiled for; squared differences are the default of cpp/cuda/neighbors.cu."""
+        return () if self.rank == "Squared" else (("VICINAL_RANK", self.rank),)
 
 
 # enum class Finish: how a rank becomes a distance.
@@ -59,10 +71,26 @@ RULES = {
     "chebyshev": MetricRule("Maximum", IDENTITY),
 }
 
+USUAL_KERNELS.append(("neighbors", RULES["euclidean"].defines))
+
 
 def ranks_on_device(metric: str, k: int) -> bool:
     """Tell whether a device can find k neighbors by this metric of the core."""
     return metric in RULES and k <= MOST_NEIGHBORS
+
+
+class Ranked:
+    """Rows that are compared, and which of them have no direction (NULL if the metric does not ask)."""
+
+    def __init__(self, rows: DeviceArray, without: DeviceArray) -> None:
+        self.rows, self.without = rows, without
+        self._columns: DeviceArray | None = None
+
+    def columns(self, device: Device) -> DeviceArray:
+        """Return the rows transposed."""
+        if self._columns is None:
+            self._columns = device.xp.ascontiguousarray(self.rows.T)
+        return self._columns
 
 
 class DenseRows:
@@ -95,26 +123,31 @@ class DenseRows:
 
     def search_exact(self, k: int) -> Found:
         """Compare all pairs in the arithmetic of the CPU; return the nearest rows of every row, itself first."""
-        xp = self.device.xp
-        columns = xp.ascontiguousarray(self.rows.T) if self.in_order else None
+        xp, all_rows = self.device.xp, Ranked(self.rows, self.without)
         index, rank = xp.empty((self.n, k - 1), np.int32), xp.empty((self.n, k - 1), np.float32)
         for first, last in self.blocks(self.n) if k > 1 else ():
-            heads = last - first
-            ranks = xp.empty((heads, self.n), np.float32)
-            sizes = np.int64(first), np.int64(heads), np.int64(self.n), np.int64(self.cols)
-            if self.in_order:
-                self._launch("rank_all_short", heads * self.n, (self.rows, columns, *sizes, ranks))
-            else:
-                kernel = self.device.kernel("neighbors", "rank_all_long", self.rule.defines)
-                arguments = self.rows, self.without, self.rows, self.without, *sizes, ranks
-                launch_warps(kernel, heads * self.n, arguments)
+            ranks = self._rank_all(all_rows, all_rows, first, last)
             index[first:last], rank[first:last] = select_columns(self.device, ranks, k - 1, skip_from=first)
         return self.table(index, rank)
+
+    def _rank_all(self, heads: Ranked, tails: Ranked, first: int, last: int) -> DeviceArray:
+        """Return the ranks of the heads from ``first`` to ``last`` with all tails."""
+        n = int(tails.rows.shape[0])
+        ranks = self.device.xp.empty((last - first, n), np.float32)
+        sizes = np.int64(first), np.int64(last - first), np.int64(n), np.int64(self.cols)
+        if self.in_order:
+            self._launch("rank_all_short", (last - first) * n, (heads.rows, tails.columns(self.device), *sizes, ranks))
+        else:
+            kernel = self.device.kernel("neighbors", "rank_all_long", self.rule.defines)
+            launch_warps(
+                kernel, (last - first) * n, (heads.rows, heads.without, tails.rows, tails.without, *sizes, ranks)
+            )
+        return ranks
 
     def search_products(self, k: int) -> Found:
         """Compare all pairs by products in half precision, and rank the best of them."""
         xp = self.device.xp
-        center = self.rows.mean(axis=0, dtype=np.float64).astype(np.float32)
+        center = self.device.asarray(column_means(self.device, self.rows))
         everything = xp.arange(self.n, dtype=np.int32)[None]
         half, bias = self.cells(center[None], everything).halved_all()
         wanted = min(k + (SPARE if self.rule.rank == "Squared" else SPARE_OTHER), self.n)
@@ -166,10 +199,12 @@ class DenseRows:
         visited = self._nearest_cells(heads, found)
         size = power_of_two(max(2 * wanted, LEAST_KEYS))
         index, rank = xp.empty((heads.n, wanted), np.int32), xp.empty((heads.n, wanted), np.float32)
+        # Heads of the same cell one after the other read the same rows.
+        order = xp.argsort(visited[:, 0], kind="stable").astype(np.int64)
         arguments = (
-            *(heads.rows, heads.without, self.rows, self.without, np.int64(heads.n), np.int64(self.cols)),
-            *(np.bool_(self.in_order), visited, np.int32(visited.shape[1]), found.members, found.begin),
-            *(np.int32(wanted), np.int32(size), index, rank),
+            *(heads.rows, heads.without, self.rows, self.without, self._packed_cells, order),
+            *(np.int64(heads.n), np.int64(self.cols), visited, np.int32(visited.shape[1])),
+            *(found.members, found.begin, np.int32(wanted), np.int32(size), index, rank),
         )
         kernel = self.device.kernel("neighbors", "rank_cells", self.rule.defines)
         launch_warps(kernel, heads.n, arguments, shared_keys=size)
@@ -187,18 +222,26 @@ class DenseRows:
         """Cells without overlap, which queries visit."""
         return find_cells(self.device, self.rows, overlap=1)
 
+    @cached
+    def _packed_cells(self) -> DeviceArray:
+        """The rows of the cells column by column, if rows are compared column by column."""
+        xp, found = self.device.xp, self._cells_once
+        if not self.in_order:
+            return NULL
+        packed = xp.zeros(self.n * self.cols + PACKED_PAD, np.float32)
+        cell_of = xp.searchsorted(found.begin, xp.arange(self.n), side="right").astype(np.int32) - np.int32(1)
+        rows = self.rows, np.int64(self.cols), found.members, cell_of
+        self._launch("pack_cells", self.n, (*rows, found.begin, np.int64(self.n), packed))
+        return packed
+
     def _nearest_cells(self, heads: DenseRows, found: Cells) -> DeviceArray:
         """Return the cells that each head visits. Ranks are exact, so that they do not depend on the other heads."""
         xp, count = self.device.xp, found.n_cells
         visits = min(VISITED, count)
         out = xp.empty((heads.n, visits), np.int32)
-        without = self.without if self.without is NULL else xp.zeros(count, np.bool_)
-        kernel = self.device.kernel("neighbors", "rank_all_long", self.rule.defines)
+        centers = Ranked(found.centers, self.without if self.without is NULL else xp.zeros(count, np.bool_))
         for first, last in heads.blocks(count):
-            ranks = xp.empty((last - first, count), np.float32)
-            sizes = np.int64(first), np.int64(last - first), np.int64(count), np.int64(self.cols)
-            arguments = heads.rows, heads.without, found.centers, without, *sizes, ranks
-            launch_warps(kernel, int(ranks.size), arguments)
+            ranks = self._rank_all(Ranked(heads.rows, heads.without), centers, first, last)
             out[first:last], _ = select_columns(self.device, ranks, visits)
         return out
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 # Fused multiply-adds are written explicitly, as in the core; everything else rounds as on the CPU.
 OPTIONS = ("--std=c++20", "--device-as-default-execution-space", "--fmad=false")
-HEADERS = ("base", "neighbors", "graph", "layout", "cuda", "nvrtc")
+HEADERS = ("base", "neighbors", "graph", "layout", "losses", "cuda", "nvrtc")
 
 
 @functools.cache

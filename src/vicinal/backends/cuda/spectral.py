@@ -6,15 +6,18 @@ the iteration begins with random vectors. All large components are iterated toge
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends import cpu
-from vicinal.backends.cuda.device import Device, DeviceArray, launch, launch_warps
+from vicinal.backends.cuda.device import USUAL_KERNELS, WARP, Device, DeviceArray, launch, launch_warps
+from vicinal.backends.cuda.graph import edge_heads
 from vicinal.backends.cuda.random_keys import SPECTRAL_STREAM, stream_key
+from vicinal.backends.cuda.sums import column_bounds, largest_magnitude
+from vicinal.runtime.cached import cached
 
 WIDTH = 8  # vectors of a block
 GUARD = 4  # vectors more than wanted: the last ones converge slowly
@@ -26,7 +29,7 @@ FIRST_CUT, MOST_GAIN = 0.5, 1e5
 # The residual of float32 vectors cannot be seen below this.
 LEAST_GAP = 2e-3
 
-Maps = tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float32]]
+USUAL_KERNELS.append(("spectral", ()))
 
 
 def solves_on_device(n_components: int) -> bool:
@@ -40,8 +43,8 @@ def component_eigenmaps(
     n_components: int,
     seed: int,
     n_jobs: int,
-) -> Maps:
-    """Return rows by component, the bounds of the components, and the smoothest eigenvectors of each, on the host."""
+) -> DeviceMaps:
+    """Return the components, and the smoothest eigenvectors of each."""
     xp = device.xp
     root = _connected_components(device, graph[0], graph[1])
     order = xp.argsort(root, kind="stable").astype(np.int32)
@@ -52,15 +55,15 @@ def component_eigenmaps(
     component[order] = (xp.cumsum(first) - 1).astype(np.int32)
     bounds = np.append(device.to_numpy(xp.flatnonzero(first)), len(ordered)).astype(np.int64)
     sizes = np.diff(bounds)
-    vectors = np.zeros((len(ordered), n_components), np.float32)
+    rows = _Rows(order, component, bounds)
+    vectors = xp.zeros((len(ordered), n_components), np.float32)
     if sizes.max() >= SMALL_COMPONENT:
-        found = _Iteration(device, graph, _Rows(order, component, bounds), seed).run(n_components)
-        vectors[:] = device.to_numpy(found[:, :n_components])
+        vectors[:] = _Iteration(device, graph, rows, seed).run(n_components)[:, :n_components]
     small = np.flatnonzero(sizes < SMALL_COMPONENT)
     if small.size:
-        rows, part = _subgraph(device, graph, component, small)
-        vectors[rows] = cpu.component_eigenmaps(*part, n_components, seed, n_jobs)[2]
-    return device.to_numpy(order), bounds, vectors
+        chosen, part = _subgraph(device, graph, rows, small)
+        vectors[chosen] = device.asarray(cpu.component_eigenmaps(*part, n_components, seed, n_jobs)[2])
+    return DeviceMaps(device, rows, vectors)
 
 
 def _connected_components(device: Device, indptr: DeviceArray, indices: DeviceArray) -> DeviceArray:
@@ -75,24 +78,21 @@ def _connected_components(device: Device, indptr: DeviceArray, indices: DeviceAr
 
 
 def _subgraph(
-    device: Device, graph: tuple[DeviceArray, ...], component: DeviceArray, which: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], tuple[Any, Any, Any]]:
+    device: Device, graph: tuple[DeviceArray, ...], all_rows: _Rows, which: NDArray[np.int64]
+) -> tuple[DeviceArray, tuple[Any, Any, Any]]:
     """Return the rows of some components, and their graph on the host, with the rows numbered from 0."""
     xp = device.xp
     indptr, indices, weights = graph
-    chosen = xp.zeros(int(component.max()) + 1, np.bool_)
-    chosen[device.asarray(which)] = True
-    inside = chosen[component]
+    chosen = np.zeros(all_rows.count, np.bool_)
+    chosen[which] = True
+    inside = device.asarray(chosen)[all_rows.component]
     rows = xp.flatnonzero(inside)
     number = (xp.cumsum(inside) - 1).astype(np.int32)
-    head = xp.empty(int(indices.shape[0]), np.int32)
-    n = int(indptr.shape[0]) - 1
-    launch(device.kernel("layout", "edge_heads"), n, (indptr, np.int64(n), head))
-    edges = xp.flatnonzero(inside[head])
+    edges = xp.flatnonzero(inside[edge_heads(device, indptr, int(indices.shape[0]))])
     begin = np.zeros(len(rows) + 1, np.int64)
     np.cumsum(device.to_numpy(xp.diff(indptr)[rows]), out=begin[1:])
     part = begin, device.to_numpy(number[indices[edges]]), device.to_numpy(weights[edges])
-    return device.to_numpy(rows).astype(np.int64), part
+    return rows, part
 
 
 @dataclass(frozen=True)
@@ -116,6 +116,143 @@ class _Rows:
         return np.append(begin, self.bounds[-1]), first
 
 
+@dataclass(frozen=True, eq=False)
+class DevicePlaces:
+    """First places on a device."""
+
+    device: Device
+    places: DeviceArray
+
+    def is_finite(self) -> bool:
+        """Tell whether all places are finite numbers."""
+        with self.device.active():
+            return bool(np.isfinite(largest_magnitude(self.device, self.places)))
+
+    def to_numpy(self) -> NDArray[np.float64]:
+        """Return the places on the host."""
+        return self.device.to_numpy(self.places).astype(np.float64)
+
+    def start(self, extent: float, noise: float, seed: int) -> NDArray[np.float32]:
+        """Return the places with noise, each axis scaled to [0, extent] before and after; on the host."""
+        key = np.uint64(stream_key(seed, SPECTRAL_STREAM, 1))
+        with self.device.active():
+            noisy = self._scaled(self.places, extent, key, noise)
+            host: NDArray[np.float32] = self.device.to_numpy(self._scaled(noisy, extent, key, 0.0))
+            return host
+
+    def _scaled(self, places: DeviceArray, extent: float, key: np.uint64, noise: float) -> DeviceArray:
+        """Scale each axis to [0, extent], and add noise; an axis on which all places are equal is set to the middle."""
+        n, dim = (int(size) for size in places.shape)
+        low, high = (bound.astype(np.float64) for bound in column_bounds(self.device, places))
+        flat = ~(high > low)
+        numbers = low, np.where(flat, 0.0, extent / np.where(flat, 1.0, high - low)), np.where(flat, extent / 2, 0.0)
+        out = self.device.xp.empty_like(places)
+        axes = (self.device.asarray(number) for number in numbers)
+        arguments = places, np.int32(dim), *axes, key, np.float64(noise), np.int64(n), out
+        launch(self.device.kernel("spectral", "scale_places"), n * dim, arguments)
+        return out
+
+
+class PlacedBoxes(Protocol):
+    """Where components are put (``initialize.eigenmap.Boxes``)."""
+
+    @property
+    def centers(self) -> NDArray[np.float64]: ...
+    @property
+    def width(self) -> NDArray[np.floating]: ...
+    @property
+    def turns(self) -> NDArray[np.float64] | None: ...
+    @property
+    def scattered(self) -> NDArray[np.bool_]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceMaps:
+    """The components of a graph and their eigenmaps (``initialize.eigenmap.ComponentMaps``) on a device."""
+
+    device: Device
+    rows: _Rows
+    device_vectors: DeviceArray
+
+    @property
+    def count(self) -> int:
+        return self.rows.count
+
+    @property
+    def bounds(self) -> NDArray[np.int64]:
+        return self.rows.bounds
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of rows of each component."""
+        return np.diff(self.bounds)
+
+    @cached
+    def order(self) -> NDArray[np.int32]:
+        """The rows by component, on the host."""
+        return self.device.to_numpy(self.rows.order)
+
+    @property
+    def vectors(self) -> NDArray[np.float32]:
+        """The eigenvectors on the host."""
+        return self.device.to_numpy(self.device_vectors)
+
+    def sample(self, slots: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the places of the rows ``order[slots]`` on the host."""
+        with self.device.active():
+            found: NDArray[np.float32] = self.device.to_numpy(
+                self.device_vectors[self.rows.order[self.device.asarray(slots)]]
+            )
+            return found
+
+    def evened(self, middle: NDArray[np.float64], unit: NDArray[np.float64], halvings: int) -> DeviceMaps:
+        """Return maps of asinh((place - middle) / unit) / 2^halvings, one line of both per component.
+
+        An axis whose unit is 0 stays as it is.
+        """
+        n, dim = (int(size) for size in self.device_vectors.shape)
+        with self.device.active():
+            out = self.device.xp.empty_like(self.device_vectors)
+            numbers = self.device.asarray(middle), self.device.asarray(unit)
+            arguments = self.device_vectors, np.int32(dim), self.rows.component, *numbers, np.int32(halvings)
+            launch(self.device.kernel("spectral", "even_places"), n * dim, (*arguments, np.int64(n), out))
+            return replace(self, device_vectors=out)
+
+    def whole(self) -> DevicePlaces:
+        """Return the vectors as places, for a graph of one component."""
+        with self.device.active():
+            return DevicePlaces(self.device, self.device_vectors)
+
+    def in_boxes(self, boxes: PlacedBoxes, seed: int) -> DevicePlaces:
+        """Return the places with each axis of each component scaled to its box.
+
+        An axis on which all places of a component are equal is put at the center.
+        """
+        xp, asarray = self.device.xp, self.device.asarray
+        n, dim = (int(size) for size in self.device_vectors.shape)
+        with self.device.active():
+            low, high = self._extremes(dim)
+            spread = np.where(high > low, high - low, np.inf)
+            scale = np.where(boxes.scattered[:, None], 1.0, 1.0 / spread) * boxes.width[:, None]
+            turns = np.tile(np.eye(dim), (self.count, 1, 1)) if boxes.turns is None else boxes.turns
+            places = xp.empty((n, dim), np.float32)
+            numbers = boxes.centers, (low + high) / 2, scale, np.ascontiguousarray(turns), boxes.scattered
+            arguments = self.device_vectors, np.int32(dim), self.rows.component, *(asarray(one) for one in numbers)
+            key = np.uint64(stream_key(seed, SPECTRAL_STREAM, 2))
+            launch(self.device.kernel("spectral", "place_components"), n, (*arguments, key, np.int64(n), places))
+            return DevicePlaces(self.device, places)
+
+    def _extremes(self, dim: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        begin, first = self.rows.chunks()
+        chunks = len(begin) - 1
+        partial = self.device.xp.empty((chunks, 2, dim, WARP), np.float32)
+        arguments = self.device_vectors, np.int32(dim), self.rows.order, self.device.asarray(begin), np.int64(chunks)
+        launch_warps(self.device.kernel("spectral", "chunk_extremes"), chunks, (*arguments, partial))
+        found = self.device.to_numpy(partial).astype(np.float64)
+        low = np.minimum.reduceat(found[:, 0].min(axis=2), first, axis=0)
+        return low, np.maximum.reduceat(found[:, 1].max(axis=2), first, axis=0)
+
+
 class _Iteration:
     """Subspace iteration on the blocks of all components."""
 
@@ -132,7 +269,7 @@ class _Iteration:
             "normalize_weights", self.n, (self.indptr, self.indices, weights, root, np.int64(self.n), self.weights)
         )
         # The trivial eigenvector of a component is the roots of its degrees, divided by their length.
-        squares = np.add.reduceat(device.to_numpy((root * root)[rows.order]), rows.bounds[:-1])
+        squares = self._sums("root_squares", (root,), WARP).sum(axis=1)
         self.trivial = root / xp.sqrt(device.asarray(squares))[rows.component]
         self.block = xp.empty((self.n, WIDTH), np.float32)
         self._launch(

@@ -1,0 +1,63 @@
+// Sums over rows in an order that does not depend on the threads: those of chunks of rows, then of the chunks.
+#include "cuda/device.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+using namespace vicinal;
+
+// Sums of `values - own` over chunks of rows; thread per chunk and column.
+extern "C" __global__ void sum_chunks(const float* values, double own, Size n, Size width, Size chunk, double* out) {
+    const Size t = thread_number(), first = t / width * chunk;
+    if (first >= n) return;
+    const Size last = std::min(first + chunk, n);
+    double sum = 0.0;
+    for (Size i = first; i < last; ++i) sum += values[i * width + t % width] - own;
+    out[t] = sum;
+}
+THREAD_KERNEL(sum_chunks)
+
+// The sums of the chunks in their order; thread per column.
+extern "C" __global__ void add_chunks(const double* chunks, Size n_chunks, Size width, double* total) {
+    const Size c = thread_number();
+    if (c >= width) return;
+    double sum = 0.0;
+    for (Size t = 0; t < n_chunks; ++t) sum += chunks[t * width + c];
+    total[c] = sum;
+}
+THREAD_KERNEL(add_chunks)
+
+// The largest magnitude of every lane's part of a chunk of numbers, [chunk][32], infinity if one is not a number; warp
+// per chunk.
+extern "C" __global__ void largest_magnitudes(const float* values, Size n, Size chunk, float* largest) {
+    const Size s = warp_number();
+    if (s * chunk >= n) return;
+    const Size end = std::min((s + 1) * chunk, n);
+    FOR_LANES(lane) {
+        float most = 0.0f;
+        for (Size e = s * chunk + lane; e < end; e += warp_lanes) {
+            const float size = std::fabs(values[e]);
+            most = size <= most ? most : size == size ? size : std::numeric_limits<float>::infinity();
+        }
+        largest[s * warp_lanes + lane] = most;
+    }
+}
+WARP_KERNEL(largest_magnitudes)
+
+// The smallest and largest values of chunks of rows, [chunk][low, high][column]; thread per chunk and column. Rows of
+// low and high values may be apart: a second call joins the bounds of the chunks.
+extern "C" __global__ void bound_chunks(const float* low_of, const float* high_of, Size n, Size width, Size stride,
+                                        Size chunk, float* out) {
+    const Size t = thread_number(), c = t % width, first = t / width * chunk;
+    if (first >= n) return;
+    const Size last = std::min(first + chunk, n);
+    float low = low_of[first * stride + c], high = high_of[first * stride + c];
+    for (Size i = first + 1; i < last; ++i) {
+        low = std::min(low, low_of[i * stride + c]);
+        high = std::max(high, high_of[i * stride + c]);
+    }
+    out[t / width * 2 * width + c] = low;
+    out[t / width * 2 * width + width + c] = high;
+}
+THREAD_KERNEL(bound_chunks)
