@@ -5,6 +5,8 @@
     c4   kl_divergence             eq. 22       t-SNE
     c5   negative_log_likelihood   eq. 23       LargeVis
     c6   density_cost              eq. 34       densMAP
+         density_correlation       eq. 33       correlation of the log radii of map and data
+         radius_power_law          eq. 32       power law between these radii
          effective_loss            eq. 29       loss of UMAP's sampler, for resting or moving negatives
          stated_gradient           eq. 26       gradient of c2
          expected_gradient         eq. 25, 27   mean step of the sampler
@@ -183,12 +185,41 @@ def density_cost(
 
     ``log_radii`` are the r_p, the logarithms of eq. 30. Rows with NaN and rows without edges are left out.
     """
-    wanted = np.asarray(log_radii, dtype=np.float64)
-    if wanted.shape != (graph.n,):
-        raise ValueError(f"log_radii must hold one number for each of {graph.n} rows, got shape {wanted.shape}")
+    density = -dens_lambda * density_correlation(graph, embedding, kernel, log_radii)
     reduced = reduced_cross_entropy(graph, embedding, kernel, samples=samples, seed=seed, n_jobs=n_jobs)
-    density = -dens_lambda * radius_correlation(embedded_log_radii(graph, embedding, kernel), wanted)
     return Loss(reduced.attraction, reduced.repulsion, density=density, standard_error=reduced.standard_error)
+
+
+def density_correlation(graph: Graph, embedding: ArrayLike, kernel: Kernel, log_radii: ArrayLike) -> float:
+    """Compute Corr(r_q, r_p), which densMAP raises: r_q by eq. 31, ``log_radii`` are the r_p (eq. 33).
+
+    Rows with NaN and rows without edges are left out; without any variance the correlation is 0. Fitted models have it
+    as ``density_correlation_``.
+    """
+    return radius_correlation(embedded_log_radii(graph, embedding, kernel), _log_radii(graph, log_radii))
+
+
+def radius_power_law(graph: Graph, embedding: ArrayLike, kernel: Kernel, log_radii: ArrayLike) -> tuple[float, float]:
+    """Fit alpha and beta of the power law R_q = alpha R_p^beta, by least squares of r_q = beta r_p + ln alpha (eq. 32).
+
+    ``log_radii`` are the r_p. Rows with NaN and rows without edges are left out. If all r_p are equal, beta is 0.
+    """
+    r_q, r_p = embedded_log_radii(graph, embedding, kernel), _log_radii(graph, log_radii)
+    known = np.isfinite(r_q) & np.isfinite(r_p)
+    if not known.any():
+        raise ValueError("no row has a radius both in the map and in log_radii")
+    r_q, r_p = r_q[known], r_p[known]
+    centered = r_p - r_p.mean()
+    spread = float(centered @ centered)
+    beta = float(centered @ r_q) / spread if spread > 0 else 0.0
+    return math.exp(float(r_q.mean()) - beta * float(r_p.mean())), beta
+
+
+def _log_radii(graph: Graph, log_radii: ArrayLike) -> Floats:
+    radii = np.asarray(log_radii, dtype=np.float64)
+    if radii.shape != (graph.n,):
+        raise ValueError(f"log_radii must hold one number for each of {graph.n} rows, got shape {radii.shape}")
+    return radii
 
 
 def embedded_log_radii(graph: Graph, embedding: ArrayLike, kernel: Kernel) -> Floats:
