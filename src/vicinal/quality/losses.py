@@ -5,6 +5,8 @@
     c4   kl_divergence             eq. 22       t-SNE
     c5   negative_log_likelihood   eq. 23       LargeVis
     c6   density_cost              eq. 34       densMAP
+         density_correlation       eq. 33       correlation of the log radii of map and data
+         radius_power_law          eq. 32       power law between these radii
          effective_loss            eq. 29       loss of UMAP's sampler, for resting or moving negatives
          stated_gradient           eq. 26       gradient of c2
          expected_gradient         eq. 25, 27   mean step of the sampler
@@ -32,7 +34,6 @@ For points that coincide -ln(1 - q) would be infinite, so d² is at least 1e-12.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -45,7 +46,6 @@ from vicinal.graph.graph import Graph
 from vicinal.layout.density import radius_correlation
 from vicinal.layout.kernel import Kernel
 from vicinal.layout.schedule import Schedule
-from vicinal.runtime.progress import LAYOUT
 
 # The exact sum over 70,000 rows takes a few seconds on two cores; the time grows with the square of the rows.
 EXACT_ROWS, SAMPLES = 100_000, 256
@@ -124,7 +124,7 @@ def kl_divergence(
     """
     if not (dof > 0 and math.isfinite(dof)):
         raise ValueError(f"dof must be a positive number, got {dof!r}")
-    total = float(graph.array("weights").sum(dtype=np.float64))
+    total = total_weight(graph)
     if not total > 0:
         raise ValueError("kl_divergence requires a graph with edges")
     pairs = _Pairs(graph, embedding, samples, seed, n_jobs)
@@ -135,14 +135,18 @@ def kl_divergence(
     return Loss(pull, math.log(z) if z > 0 else -math.inf, entropy, standard_error=error / z if z > 0 else 0.0)
 
 
+def total_weight(graph: Graph) -> float:
+    """Return the sum of the weights of all edges."""
+    if graph.place is None:
+        return float(graph.weights.sum(dtype=np.float64))
+    return float(backend_of(graph.place).total_weight(graph.array("weights")))
+
+
 def _negative_entropy(graph: Graph, total: float) -> float:
-    """Return Σ p ln p of the weights divided by their total, where they live."""
+    """Return Σ p ln p of the weights divided by their total."""
     if graph.place is None:
         return float(x_log_x(graph.weights / total).sum())
-    xp = graph.place.xp
-    with graph.place.active():
-        p = graph.array("weights") / np.float32(total)
-        return float((p * xp.log(xp.where(p > 0, p, np.float32(1.0)).astype(np.float64))).sum())
+    return float(backend_of(graph.place).negative_entropy(graph.array("weights"), total))
 
 
 def negative_log_likelihood(
@@ -179,12 +183,41 @@ def density_cost(
 
     ``log_radii`` are the r_p, the logarithms of eq. 30. Rows with NaN and rows without edges are left out.
     """
-    wanted = np.asarray(log_radii, dtype=np.float64)
-    if wanted.shape != (graph.n,):
-        raise ValueError(f"log_radii must hold one number for each of {graph.n} rows, got shape {wanted.shape}")
+    density = -dens_lambda * density_correlation(graph, embedding, kernel, log_radii)
     reduced = reduced_cross_entropy(graph, embedding, kernel, samples=samples, seed=seed, n_jobs=n_jobs)
-    density = -dens_lambda * radius_correlation(embedded_log_radii(graph, embedding, kernel), wanted)
     return Loss(reduced.attraction, reduced.repulsion, density=density, standard_error=reduced.standard_error)
+
+
+def density_correlation(graph: Graph, embedding: ArrayLike, kernel: Kernel, log_radii: ArrayLike) -> float:
+    """Compute Corr(r_q, r_p), which densMAP raises: r_q by eq. 31, ``log_radii`` are the r_p (eq. 33).
+
+    Rows with NaN and rows without edges are left out; without any variance the correlation is 0. Fitted models have it
+    as ``density_correlation_``.
+    """
+    return radius_correlation(embedded_log_radii(graph, embedding, kernel), _log_radii(graph, log_radii))
+
+
+def radius_power_law(graph: Graph, embedding: ArrayLike, kernel: Kernel, log_radii: ArrayLike) -> tuple[float, float]:
+    """Fit alpha and beta of the power law R_q = alpha R_p^beta, by least squares of r_q = beta r_p + ln alpha (eq. 32).
+
+    ``log_radii`` are the r_p. Rows with NaN and rows without edges are left out. If all r_p are equal, beta is 0.
+    """
+    r_q, r_p = embedded_log_radii(graph, embedding, kernel), _log_radii(graph, log_radii)
+    known = np.isfinite(r_q) & np.isfinite(r_p)
+    if not known.any():
+        raise ValueError("no row has a radius both in the map and in log_radii")
+    r_q, r_p = r_q[known], r_p[known]
+    centered = r_p - r_p.mean()
+    spread = float(centered @ centered)
+    beta = float(centered @ r_q) / spread if spread > 0 else 0.0
+    return math.exp(float(r_q.mean()) - beta * float(r_p.mean())), beta
+
+
+def _log_radii(graph: Graph, log_radii: ArrayLike) -> Floats:
+    radii = np.asarray(log_radii, dtype=np.float64)
+    if radii.shape != (graph.n,):
+        raise ValueError(f"log_radii must hold one number for each of {graph.n} rows, got shape {radii.shape}")
+    return radii
 
 
 def embedded_log_radii(graph: Graph, embedding: ArrayLike, kernel: Kernel) -> Floats:
@@ -279,42 +312,6 @@ def expected_gradient(
     if schedule.update_negatives:
         push += pairs.forces("repel", kernel, degree)
     return 2.0 * pairs.edge_forces("attract", kernel) + share * push
-
-
-class History:
-    """Callback that records losses during a layout.
-
-    Parameters
-    ----------
-    loss : callable
-        ``loss(embedding)`` returns the :class:`Loss` of a map.
-    every : int, default 10
-        Period in epochs; the last epoch is always recorded.
-
-    Attributes
-    ----------
-    epochs : list of int
-    losses : list of Loss
-    values : array of float
-        The values of the losses.
-    """
-
-    def __init__(self, loss: Callable[[NDArray[np.float32]], Loss], every: int = 10) -> None:
-        if every < 1:
-            raise ValueError(f"every must be at least 1, got {every}")
-        self.epochs: list[int] = []
-        self.losses: list[Loss] = []
-        self.every = every
-        self._loss = loss
-
-    def __call__(self, stage: str, done: int, steps: int, embedding: NDArray[np.float32] | None) -> None:
-        if stage == LAYOUT and embedding is not None and (done % self.every == 0 or done == steps):
-            self.epochs.append(done)
-            self.losses.append(self._loss(embedding))
-
-    @property
-    def values(self) -> Floats:
-        return np.array([loss.value for loss in self.losses])
 
 
 class _Pairs:
