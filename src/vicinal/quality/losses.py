@@ -34,6 +34,7 @@ For points that coincide -ln(1 - q) would be infinite, so d² is at least 1e-12.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -46,6 +47,7 @@ from vicinal.graph.graph import Graph
 from vicinal.layout.density import radius_correlation
 from vicinal.layout.kernel import Kernel
 from vicinal.layout.schedule import Schedule
+from vicinal.runtime.progress import LAYOUT
 
 # The exact sum over 70,000 rows takes a few seconds on two cores; the time grows with the square of the rows.
 EXACT_ROWS, SAMPLES = 100_000, 256
@@ -312,6 +314,42 @@ def expected_gradient(
     if schedule.update_negatives:
         push += pairs.forces("repel", kernel, degree)
     return 2.0 * pairs.edge_forces("attract", kernel) + share * push
+
+
+class History:
+    """Callback that records losses during a layout.
+
+    Parameters
+    ----------
+    loss : callable
+        ``loss(embedding)`` returns the :class:`Loss` of a map.
+    every : int, default 10
+        Period in epochs; the last epoch is always recorded.
+
+    Attributes
+    ----------
+    epochs : list of int
+    losses : list of Loss
+    values : array of float
+        The values of the losses.
+    """
+
+    def __init__(self, loss: Callable[[NDArray[np.float32]], Loss], every: int = 10) -> None:
+        if every < 1:
+            raise ValueError(f"every must be at least 1, got {every}")
+        self.epochs: list[int] = []
+        self.losses: list[Loss] = []
+        self.every = every
+        self._loss = loss
+
+    def __call__(self, stage: str, done: int, steps: int, embedding: NDArray[np.float32] | None) -> None:
+        if stage == LAYOUT and embedding is not None and (done % self.every == 0 or done == steps):
+            self.epochs.append(done)
+            self.losses.append(self._loss(embedding))
+
+    @property
+    def values(self) -> Floats:
+        return np.array([loss.value for loss in self.losses])
 
 
 class _Pairs:
