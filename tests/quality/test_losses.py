@@ -77,7 +77,7 @@ def test_losses_of_many_rows_are_sampled(
     graph: Graph, embedding: NDArray[np.float32], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert losses.cross_entropy(graph, embedding, KERNEL).standard_error == 0.0
-    monkeypatch.setattr(losses, "EXACT_ROWS", 699)
+    monkeypatch.setattr(pairs, "EXACT_ROWS", 699)
     assert losses.cross_entropy(graph, embedding, KERNEL).standard_error > 0.0
 
 

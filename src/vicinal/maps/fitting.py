@@ -23,8 +23,7 @@ from vicinal.maps.row_facts import RowFacts
 from vicinal.maps.selection import Selection, select_rows
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingData
-from vicinal.quality.history import History
-from vicinal.quality.losses import Loss, effective_loss, kl_divergence, total_weight
+from vicinal.quality.losses import History, Loss, effective_loss, kl_divergence, total_weight
 from vicinal.runtime.progress import Callback, Progress
 
 # A recorded loss is evaluated about LOSS_RECORDS times, with LOSS_SAMPLES partners per row beyond SMALL_ROWS rows.
