@@ -15,6 +15,7 @@ from vicinal import UMAP, LargeVis, Layout, Schedule, fit_ab, fuzzy_graph, losse
 from vicinal.graph.graph import Graph
 from vicinal.layout.running import run_layout
 from vicinal.neighbors.index import find_neighbors
+from vicinal.quality import pairs
 from vicinal.runtime.progress import Progress
 
 KERNEL = fit_ab()
