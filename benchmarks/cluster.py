@@ -1,202 +1,122 @@
 """Fits of Dask arrays: bits, processor time, memory and traffic, beside the local fit of the same rows.
 
-    python benchmarks/cluster.py prepare DIR ROWS COLUMNS CLUSTERS   rows of a mixture as a stack of .npy files
-    python benchmarks/cluster.py local DIR OUT.npy                   the local fit
-    python benchmarks/cluster.py threads DIR OUT.npy [LIMIT]         on Dask's threads, with a memory limit
-    python benchmarks/cluster.py processes DIR OUT.npy WORKERS       on a cluster of processes
-    python benchmarks/cluster.py score DIR OUT.npy...                quality of the maps
+    python benchmarks/cluster.py --out FILE [--cases CASE...] [--rows N] [--epochs N] [--seconds S]
 
-Each command but the first prints one line of JSON. Options: --epochs N. `run.py cluster` runs them one after the other.
+Cases are run one after the other; "a,b+c" runs c beside a and then b. FILE is written after every case, so that a run
+that is cut off still tells something. `run.py cluster` runs all cases.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import resource
 import subprocess
 import sys
-import threading
+import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from shapes import mixture
-
-STACK_ROWS = 50_000
-SEED = 42
-TRIAL_EPOCHS = 40
-
-
-def prepare(directory: Path, rows: int, columns: int, clusters: int) -> None:
-    """Write a mixture as files that Dask reads one by one."""
-    import dask.array as da
-
-    X, labels = mixture(clusters, rows, columns)
-    da.to_npy_stack(str(directory), da.from_array(X.astype(np.float32), chunks=(STACK_ROWS, -1)))
-    np.save(directory / "labels.npy", labels)
-
-
-def open_rows(directory: Path) -> Any:
-    import dask.array as da
-
-    return da.from_npy_stack(str(directory), mmap_mode=None)
+PROGRAM = Path(__file__).with_name("cluster_case.py")
+ROWS, COLUMNS, CLUSTERS = 1_000_000, 64, 200
+LARGE_ROWS, LARGE_COLUMNS, LARGE_EPOCHS = 5_000_000, 128, 20
+LIMIT = "1.5GB"
+# Arguments of each case. Chunks differ, so that equal bits show that they do not matter.
+FITS = {
+    "local": ["--local", "--threads", "4"],
+    "threads": ["--threads", "4"],
+    "workers-1": ["--workers", "1", "--threads", "4", "--chunk", "77777"],
+    "workers-2": ["--workers", "2", "--threads", "2", "--chunk", "10000"],
+    "workers-4": ["--workers", "4", "--chunk", "50000"],
+}
+LARGE_FITS = {
+    "large-limit": ["--threads", "8", "--limit", LIMIT],
+    "large-workers-8": ["--workers", "8", "--chunk", "25000"],
+}
+TRANSFORM = ["--workers", "4", "--threads", "1"]
+CASES = (*FITS, "score", "transform", *LARGE_FITS)
 
 
-class MemoryWatch:
-    """The most memory that this process and its children had together, and each of them."""
+@dataclass
+class Run:
+    """The cases of a run, and where their files lie. Rows of a large case are five times those of the others."""
 
-    def __enter__(self) -> MemoryWatch:
-        import psutil
+    directory: Path
+    rows: int = ROWS
+    epochs: int | None = None
+    deadline: float = float("inf")
+    records: list[dict[str, Any]] = field(default_factory=list)
 
-        self._process, self.total, self.worker, self._done = psutil.Process(), 0, 0, threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
-        return self
+    def case(self, name: str) -> dict[str, Any]:
+        """Run one case."""
+        begin = time.perf_counter()
+        large = name in LARGE_FITS
+        data, out = self.prepared(large), str(self.directory / f"{name}.npy")
+        if name == "score":
+            maps = [str(one) for one in map(self.map_file, FITS) if one.exists()]
+            found: Any = {"maps": self.call("score", str(data), *maps)}
+        elif name == "transform":
+            found = self.call("transform", str(data), out, *TRANSFORM, *self.options(large))
+        else:
+            found = self.call("fit", str(data), out, *(FITS | LARGE_FITS)[name], *self.options(large))
+        return {"case": name, "wall": round(time.perf_counter() - begin, 1), **found}
 
-    def __exit__(self, *error: object) -> None:
-        self._done.set()
-        self._thread.join()
+    def options(self, large: bool) -> list[str]:
+        epochs = LARGE_EPOCHS if large and self.epochs is None else self.epochs
+        return [] if epochs is None else ["--epochs", str(epochs)]
 
-    def _watch(self) -> None:
-        import psutil
+    def map_file(self, name: str) -> Path:
+        return self.directory / f"{name}.npy"
 
-        while not self._done.wait(0.1):
-            sizes = [self._process.memory_info().rss]
-            for child in self._process.children(recursive=True):
-                try:
-                    sizes.append(child.memory_info().rss)
-                except psutil.NoSuchProcess:
-                    continue
-            self.total = max(self.total, sum(sizes))
-            self.worker = max(self.worker, max(sizes[1:], default=sizes[0]))
+    def prepared(self, large: bool) -> Path:
+        """Return the file of the rows, which is made if there is none."""
+        rows, columns = (self.rows * LARGE_ROWS // ROWS, LARGE_COLUMNS) if large else (self.rows, COLUMNS)
+        file = self.directory / f"mixture-{rows}-{columns}.npy"
+        if not file.exists():
+            self.call("prepare", str(file), str(rows), str(columns), str(CLUSTERS))
+        return file
 
-
-def processor_seconds(client: Any = None) -> float:
-    """Processor time of this process and of the workers."""
-    spent = resource.getrusage(resource.RUSAGE_SELF)
-    own = spent.ru_utime + spent.ru_stime
-    if client is None:
-        return own
-    return own + sum(client.run(processor_seconds).values())
-
-
-class SchedulerTraffic:
-    """Bytes that connections of this process, which holds the scheduler and its client, have written."""
-
-    written = 0
-
-    def watch(self) -> None:
-        from distributed.comm.tcp import TCP
-
-        original_write = TCP.write
-
-        async def write(comm: Any, *args: Any, **kwargs: Any) -> Any:
-            count = await original_write(comm, *args, **kwargs)
-            self.written += count or 0
-            return count
-
-        TCP.write = write
-
-
-TRAFFIC = SchedulerTraffic()
-
-
-def fit(rows: Any, out: str, epochs: int | None, client: Any = None, limit: str | None = None) -> dict[str, Any]:
-    from vicinal import UMAP
-
-    begin, spent = time.perf_counter(), processor_seconds(client)
-    before = TRAFFIC.written
-    with MemoryWatch() as memory:
-        model = UMAP(random_state=SEED, n_epochs=epochs, memory_limit=limit).fit(rows)
-        through_scheduler = TRAFFIC.written - before
-        places = np.asarray(model.embedding_)
-    spent = processor_seconds(client) - spent
-    np.save(out, places)
-    index = np.asarray(model.map_.neighbors.index)
-    np.save(f"{out}.index.npy", index)
-    return {
-        "rows": len(places),
-        "epochs": model.n_epochs_,
-        "init": model.init_used_,
-        "seconds": time.perf_counter() - begin,
-        "processor_seconds": spent,
-        "scheduler_bytes": through_scheduler,
-        "scheduler_share": through_scheduler / (4 * rows.shape[0] * rows.shape[1]),
-        "stages": model.stage_times_,
-        "peak_bytes": memory.total,
-        "largest_worker_bytes": memory.worker,
-    }
-
-
-def on_processes(directory: Path, out: str, workers: int, epochs: int | None) -> dict[str, Any]:
-    from distributed import Client, LocalCluster
-
-    TRAFFIC.watch()
-    with (
-        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None, memory_limit=0) as cluster,
-        Client(cluster) as client,
-    ):
-        return fit(open_rows(directory), out, epochs, client) | {"workers": workers}
-
-
-def score(directory: Path, outs: list[str]) -> list[dict[str, Any]]:
-    """Recall of the neighbors and of the map, and accuracy of labels, on a sample of the rows."""
-    from vicinal.neighbors.points import nearest_points
-
-    X, labels = np.asarray(open_rows(directory)), np.load(directory / "labels.npy")
-    sample = np.random.default_rng(0).choice(len(X), size=min(1000, len(X)), replace=False)
-    exact = np.concatenate([_exact(X, X[part], 16) for part in np.array_split(sample, 20)])
-    found = []
-    for out in outs:
-        places, index = np.load(out), np.load(f"{out}.index.npy")
-        near = nearest_points(places, places[sample], 16, -1).index
-        found.append(
-            {
-                "map": out,
-                "neighbor_recall": _shared(index[sample, 1:15], exact[:, 1:15]),
-                "map_recall_15": _shared(near[:, 1:16], exact[:, 1:16]),
-                "accuracy": float(np.mean(labels[near[:, 1:2].ravel()] == labels[sample])),
-            }
+    def call(self, *arguments: str) -> Any:
+        left = self.deadline - time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, PROGRAM, *arguments],
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+            timeout=None if left == float("inf") else max(left, 1),
         )
-    return found
+        return json.loads(done.stdout.splitlines()[-1])
 
+    def run(self, cases: list[str], seen: Any = None) -> None:
+        """Run cases; a case that fails or takes too long is recorded as such."""
+        for together in cases:
+            lanes = [lane.split(",") for lane in together.split("+")]
+            for large in {name in LARGE_FITS for lane in lanes for name in lane}:
+                self.prepared(large)
+            with ThreadPoolExecutor(len(lanes)) as pool:
+                list(pool.map(lambda lane: [self.attempt(name, seen) for name in lane], lanes))
 
-def _exact(X: np.ndarray, queries: np.ndarray, k: int) -> np.ndarray:
-    squares = np.einsum("ij,ij->i", X, X)
-    distance = squares[None] - 2 * queries @ X.T
-    best = np.argpartition(distance, k, axis=1)[:, :k]
-    order = np.argsort(np.take_along_axis(distance, best, axis=1), axis=1)
-    return np.take_along_axis(best, order, axis=1)
-
-
-def _shared(ours: np.ndarray, theirs: np.ndarray) -> float:
-    return float(np.mean([len(set(a) & set(b)) / len(b) for a, b in zip(ours.tolist(), theirs.tolist(), strict=True)]))
+    def attempt(self, name: str, seen: Any) -> None:
+        try:
+            record = self.case(name)
+        except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+            record = {"case": name, "failed": str(error)[-300:]}
+        self.records.append(record)
+        print(json.dumps(record), file=sys.stderr, flush=True)
+        if seen is not None:
+            seen(self.records)
 
 
 def cluster(driver: Any) -> list[dict[str, Any]]:
-    """The same rows fitted locally, on Dask's threads within a memory limit, and on 1, 2 and 4 processes."""
-    rows = driver.size or 1_000_000
-    directory = driver.scratch / f"mixture-{rows}"
-    if not (directory / "labels.npy").exists():
-        prepare(directory, rows, 64, 200)
-    records, outs = [], []
-    trial = [] if driver.size is None else ["--epochs", str(TRIAL_EPOCHS)]
-    for command in (["local"], ["threads", "700MB"], ["processes", "1"], ["processes", "2"], ["processes", "4"]):
-        out = str(driver.scratch_file("cluster.npy"))
-        call = [sys.executable, __file__, command[0], str(directory), out, *command[1:], *trial]
-        done = subprocess.run(call, stdout=subprocess.PIPE, text=True, check=True)
-        records.append({"case": " ".join(command), **json.loads(done.stdout)})
-        outs.append(out)
-    call = [sys.executable, __file__, "score", str(directory), *outs]
-    done = subprocess.run(call, stdout=subprocess.PIPE, text=True, check=True)
-    first = np.load(outs[1])
-    for record, quality, out in zip(records, json.loads(done.stdout), outs, strict=True):
-        record["quality"] = quality
-        record["same_bits_as_threads"] = bool((np.load(out) == first).all())
-    return records
+    """A mixture of 200 clusters fitted locally, on Dask's threads and on 1, 2 and 4 processes, with several chunks.
+
+    Then 1M rows transformed on 4 workers, and 5M x 128 within a memory limit and on 8 workers.
+    """
+    run = Run(driver.scratch, driver.size or ROWS, None if driver.size is None else 40)
+    run.run(list(CASES))
+    return run.records
 
 
 SUITES = {"cluster": (cluster, 1)}
@@ -204,24 +124,23 @@ SUITES = {"cluster": (cluster, 1)}
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["prepare", "local", "threads", "processes", "score"])
-    parser.add_argument("arguments", nargs="*")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--cases", nargs="+", default=list(CASES), help=f"of {', '.join(CASES)}")
+    parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--epochs", type=int)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="after which no case goes on")
+    parser.add_argument("--directory", type=Path, help="of rows and maps, kept for further calls")
     given = parser.parse_args()
-    directory, rest = Path(given.arguments[0]), given.arguments[1:]
-    if given.command == "prepare":
-        prepare(directory, *(int(number) for number in rest))
-        return
-    found: Any
-    if given.command == "local":
-        found = fit(np.asarray(open_rows(directory)), rest[0], given.epochs)
-    elif given.command == "threads":
-        found = fit(open_rows(directory), rest[0], given.epochs, limit=rest[1] if len(rest) > 1 else None)
-    elif given.command == "processes":
-        found = on_processes(directory, rest[0], int(rest[1]), given.epochs)
-    else:
-        found = score(directory, rest)
-    print(json.dumps(found if isinstance(found, list) else {"command": given.command, "pid": os.getpid(), **found}))
+    from machine import describe_machine
+
+    with tempfile.TemporaryDirectory() as scratch:
+        run = Run(given.directory or Path(scratch), given.rows, given.epochs, time.perf_counter() + given.seconds)
+        document = {"suite": "cluster", "description": cluster.__doc__, "machine": describe_machine()}
+
+        def write(records: list[dict[str, Any]]) -> None:
+            given.out.write_text(json.dumps(document | {"records": records}, indent=1) + "\n")
+
+        run.run(given.cases, write)
 
 
 if __name__ == "__main__":

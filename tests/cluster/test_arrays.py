@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix
 
 import vicinal
 from vicinal import UMAP, LargeVis, find_neighbors
-from vicinal.cluster import engine, neighborhoods, start
+from vicinal.cluster import edges, engine, neighborhoods, sizes, start
 from vicinal.cluster.engine import Kept
 from vicinal.neighbors.metrics import METRICS
 
@@ -62,7 +62,8 @@ def test_chunks_parts_and_threads_do_not_matter(clustered: Rows, monkeypatch: py
         return [found.index, found.distance, model.graph_.compute().data, model.embedding_]
 
     expected = fitted(1000)
-    monkeypatch.setattr(neighborhoods, "PART_ROWS", 3000)
+    monkeypatch.setattr(sizes, "PART_WORK", 5e6)  # three parts
+    monkeypatch.setattr(edges, "SWEEP_ROWS", 8192)  # two of them are swept together
     for chunk, parameters in ((777, {"n_jobs": 1}), (9000, {"memory_limit": "1GB"})):
         for ours, theirs in zip(fitted(chunk, **parameters), expected, strict=True):
             np.testing.assert_array_equal(np.asarray(ours), np.asarray(theirs))
@@ -96,8 +97,19 @@ def test_separate_clusters_start_apart() -> None:
 
 def test_groups_do_not_join_components() -> None:
     table = [Kept({"landmark": np.zeros(6, np.int32)})]
-    forests = [np.array([[1, 0], [2, 1]], np.int32), np.array([[5, 4]], np.int32)]
-    assert start._groups(table, forests, 6).of_row.tolist() == [0, 0, 0, 1, 2, 2]
+
+    def part(first: int, tails: list[list[int]]) -> tuple[Kept, int, int]:
+        ends = np.array([len(row) for row in tails])
+        indices = np.array([tail for row in tails for tail in row], np.int32)
+        arrays = {"indptr": np.concatenate([[0], np.cumsum(ends)]), "indices": indices}
+        return Kept(arrays | dict.fromkeys(("weights", "rho", "sigma"), indices)), first, first + len(tails)
+
+    parts = [part(0, [[1], [0, 2]]), part(2, [[1], []]), part(4, [[5], [4]])]
+    whole = start._components(parts, 6)
+    assert whole.tolist() == [0, 0, 0, 3, 4, 4]
+    folded = start._joined_components(start._components(parts[::2], 6), start._components(parts[1:2], 6))
+    assert folded.tolist() == whole.tolist()
+    assert start._groups(table, whole).of_row.tolist() == [0, 0, 0, 1, 2, 2]
 
 
 def test_sparse_blocks(grouped: Any) -> None:
@@ -148,8 +160,9 @@ def test_transform_maps_over_blocks(grouped: Any) -> None:
         np.testing.assert_array_equal(placed.compute(), model.transform(unseen))
     spread = UMAP(n_epochs=EPOCHS, random_state=0).fit(array(rows, 500))
     local = UMAP(n_epochs=EPOCHS, random_state=0).fit(rows)
-    np.testing.assert_array_equal(spread.transform(unseen), local.transform(unseen))
     np.testing.assert_array_equal(spread.transform(array(unseen, 77)).compute(), local.transform(unseen))
+    assert "gathered" not in vars(spread.map_)  # a task has joined the parts, this process has not
+    np.testing.assert_array_equal(spread.transform(unseen), local.transform(unseen))
     np.testing.assert_array_equal(spread.transform(rows[:5]), local.embedding_[:5])
 
 

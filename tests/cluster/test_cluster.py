@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+from pathlib import Path
 from typing import Any
 
+import dask
 import dask.array as da
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from cluster.conftest import Rows
 
 from vicinal import UMAP
 from vicinal.cluster import engine as engine_module
+from vicinal.cluster.edges import forget_edges
 
 EPOCHS = 3
 
@@ -37,11 +40,27 @@ def test_a_cluster_has_the_local_map(client: Any, expected: tuple[Rows, Any]) ->
     assert_same(fit(expected[0], 2000), expected[1])
 
 
-def test_a_cluster_without_a_common_directory(
-    client: Any, expected: tuple[Rows, Any], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("common", [False, True], ids=["memory", "directory"])
+def test_a_cluster_of_several_machines(
+    client: Any, expected: tuple[Rows, Any], common: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(engine_module, "LOCAL_HOSTS", ())
-    assert_same(fit(expected[0], 3000), expected[1])
+    with dask.config.set({"vicinal.directory": str(tmp_path) if common else None}):
+        assert_same(fit(expected[0], 3000), expected[1])
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_failed_sweep_ends_the_others(client: Any, expected: tuple[Rows, Any], tmp_path: Path) -> None:
+    def spoil(stage: str, done: int, steps: int, places: Any) -> None:
+        if stage == "layout" and done == 1:
+            for file in tmp_path.glob("*/prepared-0.tails.npy"):
+                file.write_bytes(b"")
+            client.run(forget_edges)
+
+    with dask.config.set({"temporary-directory": str(tmp_path)}), pytest.raises(EOFError, match="No data left"):
+        fit(expected[0], 3000, callback=spoil)
+    assert os.listdir(tmp_path) == []
+    assert_same(fit(expected[0], 3000), expected[1])  # the workers are free again
 
 
 @pytest.mark.parametrize("stage", ["neighbors", "graph", "layout"])

@@ -32,6 +32,9 @@ def test_parts_equal_the_whole_layout(grouped: Any, bounds: list[int], weighted:
         indptr = graph.indptr[first : stop + 1]
         edges = slice(indptr[0], indptr[-1])
         parts.append(LayoutPart.of(first, (indptr - indptr[0], graph.indices[edges], graph.weights[edges]), rule))
+    whole, joined = LayoutPart.of(0, (graph.indptr, graph.indices, graph.weights), rule), LayoutPart.joined(parts)
+    for name in ("indptr", "tails", "rate", "phase"):
+        np.testing.assert_array_equal(getattr(joined, name), getattr(whole, name))
     negatives = None if weights is None else NegativeTable.of(weights)
     places = start
     for number in range(4 * SCHEDULE.sweeps):

@@ -8,14 +8,16 @@ again by Dask.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -140,7 +142,7 @@ class Engine:
 
     ``workers`` are the addresses of the processes (one empty name without a client) and ``threads`` the threads of
     each. ``task_jobs`` is how many of them one of many tasks uses. ``held`` keeps the files of results: who refers to
-    such files refers to it.
+    such files refers to it. ``one_machine`` says that the workers and this process have one file system.
     """
 
     client: Any
@@ -150,24 +152,24 @@ class Engine:
     shelf: Shelf
     held: ScratchDirectory | None
     memory: float | None = None
+    one_machine: bool = True
 
     @classmethod
     def current(cls, n_jobs: int, memory: float | None = None) -> Engine:
         """Return the engine of the current client, or of Dask's threads; ``memory`` limits all processes together."""
         client = current_client()
         if client is None:
-            held = ScratchDirectory(None)
+            here = ScratchDirectory(None)
             # With a limit, one task at a time uses all threads.
-            return cls(None, [""], n_jobs, 1 if memory is None else n_jobs, Shelf(held.path), held, memory)
+            return cls(None, [""], n_jobs, 1 if memory is None else n_jobs, Shelf(here.path), here, memory)
         threads = client.nthreads()
         if not threads:
             raise RuntimeError(f"the Dask client {client} has no workers")
         local = all(_host(address) in LOCAL_HOSTS or address.startswith("inproc") for address in threads)
         chosen = dask.config.get("vicinal.directory", None)
-        if not local and chosen is None:
-            return cls(client, sorted(threads), min(threads.values()), 1, Shelf(), None, memory)
-        held = ScratchDirectory(chosen)
-        return cls(client, sorted(threads), min(threads.values()), 1, Shelf(held.path), held, memory)
+        held = ScratchDirectory(chosen) if local or chosen is not None else None
+        shelf = Shelf(None if held is None else held.path)
+        return cls(client, sorted(threads), min(threads.values()), 1, shelf, held, memory, local)
 
     @contextmanager
     def discarded_on_error(self) -> Iterator[None]:
@@ -183,7 +185,10 @@ class Engine:
         """Compute tasks; their results stay where they were made. Raise the first error."""
         if self.client is None:
             concurrent = max(1, self.threads // self.task_jobs)
-            return list(dask.persist(*tasks, scheduler="threads", num_workers=concurrent, optimize_graph=False))
+            made = list(dask.persist(*tasks, scheduler="threads", num_workers=concurrent, optimize_graph=False))
+            if self.memory is not None:
+                return_free_memory()
+            return made
         from distributed import futures_of, wait
 
         kept = list(self.client.persist(list(tasks), optimize_graph=False))
@@ -201,6 +206,12 @@ class Engine:
             return list(dask.compute(*tasks, scheduler="threads", num_workers=concurrent))
         return list(self.client.gather(self.client.compute(list(tasks))))
 
+    def spread(self, items: Sequence[Any]) -> list[list[Any]]:
+        """Divide consecutive items into as many groups as there are workers, none of them empty."""
+        count = min(len(self.workers), len(items))
+        bounds = [len(items) * group // count for group in range(count + 1)]
+        return [list(items[first:stop]) for first, stop in pairwise(bounds)]
+
     def share(self, value: Any) -> Any:
         """Return a value as an argument of many tasks, which is sent once."""
         return delayed(value, pure=True, traverse=False)
@@ -212,9 +223,9 @@ class Engine:
         return [maker[at] for maker in makers]
 
 
-def picked(made: Sequence[Any], at: int) -> list[Piece]:
+def picked(made: Sequence[Any], at: int) -> list[Any]:
     """Return the pieces that ``Engine.column`` names, within the task that takes them."""
-    return [one if isinstance(one, Piece) else one[at] for one in made]
+    return [one[at] if isinstance(one, list) else one for one in made]
 
 
 def task(function: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -227,9 +238,24 @@ def task(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     return make
 
 
+def folded(made: Sequence[Any], join: Callable[[Any, Any], Any], name: str) -> Any:
+    """Return the task that joins many results by two and two, so that no task takes more than two of them."""
+    made = list(made)
+    while len(made) > 1:
+        pairs = [made[at : at + 2] for at in range(0, len(made), 2)]
+        made = [task(join, name)(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
+    return made[0]
+
+
 def new_key(name: str) -> str:
     """Return a name that no other task has."""
     return f"{name}-{os.urandom(6).hex()}"
+
+
+def return_free_memory() -> None:
+    """Give freed memory back to the system, if the allocator is glibc's; otherwise the process keeps it."""
+    with suppress(AttributeError, OSError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def current_client() -> Any:

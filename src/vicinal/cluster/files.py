@@ -8,7 +8,6 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
-from dask.delayed import delayed
 
 BLOCK_BYTES = 1 << 25
 SUFFIXES = (".npy", ".parquet", ".zarr")
@@ -60,15 +59,14 @@ def _open_parquet(path: Path, columns: Sequence[str] | None) -> Any:
 
 def _blocks(read: Any, source: tuple[Any, ...], n: int, d: int) -> Any:
     rows = max(1, BLOCK_BYTES // (4 * d))
-    blocks = [
-        da.from_delayed(
-            delayed(read, pure=True)(*source, first, min(rows, n - first)),
-            shape=(min(rows, n - first), d),
-            dtype=np.float32,
-        )
-        for first in range(0, n, rows)
-    ]
-    return da.concatenate(blocks)
+    sizes = tuple(min(rows, n - first) for first in range(0, n, rows))
+    return da.map_blocks(
+        _read, read, source, rows, chunks=(sizes, (d,)), dtype=np.float32, meta=np.empty((0, 0), np.float32)
+    )
+
+
+def _read(read: Any, source: tuple[Any, ...], rows: int, block_id: tuple[int, int] = (0, 0)) -> Any:
+    return read(*source, block_id[0] * rows, rows)
 
 
 def _read_npy(path: str, first: int, count: int) -> Any:

@@ -11,15 +11,14 @@ import numpy as np
 from dask.delayed import delayed
 from scipy.sparse import csr_matrix
 
-from vicinal.cluster.engine import Engine, Kept
+from vicinal.cluster.engine import Engine, Kept, task
 from vicinal.cluster.graph import GraphParts, load_graph
 from vicinal.cluster.neighbors import NeighborParts, Search
-from vicinal.cluster.rows import DaskRows
+from vicinal.cluster.rows import DaskRows, read_block
 from vicinal.cluster.start import joined_graph
 from vicinal.maps.fitted import FitReport, FittedMap
 from vicinal.maps.recipe import Recipe
 from vicinal.maps.row_facts import RowFacts
-from vicinal.neighbors.rows import as_rows
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingRows
 from vicinal.runtime.cached import cached
@@ -71,6 +70,35 @@ class ClusterMap:
     @cached
     def gathered(self) -> FittedMap:
         """The map as a local fit would return it, in the memory of this process."""
+        self._check_room()
+        values, places = self.engine.values, self.embedding
+        report = replace(self.report, snapshots=tuple(np.asarray(one) for one in self.report.snapshots))
+        return _gathered_map(
+            values(self.parts.parts),
+            values(self.graph_parts.parts),
+            [self.data.array.compute()],
+            [] if places is None else [places.compute()],
+            self._facts(report),
+        )
+
+    def gathering(self) -> Any:
+        """Return a task that makes the map as a local fit would return it, where other tasks need it."""
+        self._check_room()
+        places = [] if self.embedding is None else self.embedding.to_delayed().ravel().tolist()
+        facts = self._facts(replace(self.report, snapshots=()))
+        return task(_gathered_map, "map")(
+            self.parts.parts, self.graph_parts.parts, self.data.chunks, places, facts, self.engine.held
+        )
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether rows are transformed into lines of a graph."""
+        return self.embedding is None
+
+    def _facts(self, report: FitReport) -> MapFacts:
+        return MapFacts(self.recipe, self.facts, self.search, self.engine.threads, report)
+
+    def _check_room(self) -> None:
         n, k = self.data.n, self.parts.k
         needed = 4.0 * n * self.data.d + 12.0 * self.graph_parts.n_edges + n * (8.0 * k + 64.0)
         if self.engine.memory is not None and needed > self.engine.memory:
@@ -78,25 +106,47 @@ class ClusterMap:
                 f"the map of {n} rows takes {readable(needed)} in one memory, more than "
                 f"memory_limit={readable(self.engine.memory)}; embedding_ and graph_ stay in parts"
             )
-        table = gathered_table(self.parts, self.engine)
-        graph = joined_graph(self.engine.values(self.graph_parts.parts), n)
-        data = gathered_rows(self.data, self.search, self.engine)
-        places = None if self.embedding is None else np.asarray(self.embedding.compute())
-        report = replace(self.report, snapshots=tuple(np.asarray(one) for one in self.report.snapshots))
-        return FittedMap(data, self.recipe, self.facts, table, graph, graph, places, self.seed, report=report)
 
 
-def gathered_table(parts: NeighborParts, engine: Engine) -> Neighbors:
-    """Return a table in parts in the memory of this process."""
-    kept = engine.values(parts.parts)
-    index, distance = (np.concatenate([part.load(name) for part in kept]) for name in ("index", "distance"))
+@dataclass(frozen=True, eq=False)
+class MapFacts:
+    """What a map is made of besides its parts."""
+
+    recipe: Recipe
+    facts: RowFacts
+    search: Search
+    n_jobs: int
+    report: FitReport
+
+
+def _gathered_map(
+    table: list[Kept], graph: list[Kept], chunks: list[Any], places: list[Any], facts: MapFacts, held: Any = None
+) -> FittedMap:
+    """Join the parts of a map; ``held`` keeps the files as long as the task can be asked for."""
+    search = facts.search
+    joined, data = joined_graph(graph, search.n), joined_data(chunks, search, facts.n_jobs)
+    return FittedMap(
+        data,
+        facts.recipe,
+        facts.facts,
+        joined_table(table),
+        joined,
+        joined,
+        np.concatenate(places) if places else None,
+        search.seed,
+        report=facts.report,
+    )
+
+
+def joined_table(parts: list[Kept]) -> Neighbors:
+    """Join the parts of a neighbor table."""
+    index, distance = (np.concatenate([part.load(name) for part in parts]) for name in ("index", "distance"))
     return Neighbors(index, distance)
 
 
-def gathered_rows(data: DaskRows, search: Search, engine: Engine) -> TrainingRows:
-    """Return the rows in the memory of this process, with what compares them."""
-    rows = as_rows(data.array.compute())
-    return TrainingRows(rows, search.metric, search.metric_kwds, search.seed, engine.threads)
+def joined_data(chunks: list[Any], search: Search, n_jobs: int) -> TrainingRows:
+    """Join chunks of rows, with what compares them."""
+    return TrainingRows(read_block(chunks), search.metric, search.metric_kwds, search.seed, n_jobs)
 
 
 @dataclass(frozen=True, eq=False)

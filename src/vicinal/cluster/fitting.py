@@ -14,9 +14,10 @@ from vicinal.cluster.engine import Engine, Kept, task
 from vicinal.cluster.fitted import ClusterMap, stacked
 from vicinal.cluster.graph import GraphParts, build_graph, load_graph
 from vicinal.cluster.layout import PartedLayout
-from vicinal.cluster.neighborhoods import check_device, check_metric_name, part_count
+from vicinal.cluster.neighborhoods import check_device, check_metric_name
 from vicinal.cluster.neighbors import NeighborParts, Search, find_neighbors
 from vicinal.cluster.rows import DaskRows
+from vicinal.cluster.sizes import part_count
 from vicinal.cluster.start import first_places
 from vicinal.graph.supervision import class_codes
 from vicinal.initialize.start import given_start

@@ -22,6 +22,7 @@ from vicinal.graph.partition import (
 from vicinal.maps.recipe import FuzzyAffinity
 from vicinal.neighbors.table import Neighbors
 
+PartSpan = tuple[Any, int, int]
 GRAPH = ("indptr", "indices", "weights", "rho", "sigma")
 
 
@@ -37,6 +38,11 @@ class GraphParts:
     @property
     def n(self) -> int:
         return int(self.bounds[-1])
+
+    @property
+    def spans(self) -> list[PartSpan]:
+        """The parts, each with the numbers of its first row and of the row after its last one."""
+        return list(zip(self.parts, self.bounds[:-1].tolist(), self.bounds[1:].tolist(), strict=True))
 
 
 def load_graph(kept: Kept, n: int) -> Graph:
@@ -58,7 +64,7 @@ def build_graph(
     joined = engine.run(
         [
             task(_join, "join")(
-                directed[p][0], engine.column([one[1] for one in directed], p), p, bounds, affinity, shelf, jobs
+                engine.column([directed[p]], -1), engine.column(directed, p), p, bounds, affinity, shelf, jobs
             )
             for p in every
         ]
@@ -90,7 +96,8 @@ def _keep(shelf: Shelf, name: str, graph: Graph, **more: Any) -> Kept:
 
 def _direct(
     table: Kept, part: int, bounds: NDArray[np.int64], affinity: FuzzyAffinity, shelf: Shelf, n_jobs: int
-) -> tuple[Kept, list[Piece]]:
+) -> list[Piece | Kept]:
+    """Return the directed edges of a part, one piece for each part that they lead to, and last the part itself."""
     neighbors = Neighbors(table.load("index"), table.load("distance"))
     first = int(bounds[part])
     graph = directed_part(
@@ -104,11 +111,11 @@ def _direct(
     edges = sorted_by_tail(graph, first)
     arrays = {"head": edges.head, "tail": edges.tail, "membership": edges.membership}
     pieces = shelf.pieces(f"edges-{part}", arrays, None, np.searchsorted(edges.tail, bounds))
-    return _keep(shelf, f"directed-{part}", graph), pieces
+    return [*pieces, _keep(shelf, f"directed-{part}", graph)]
 
 
 def _join(
-    own: Kept,
+    own: list[Any],
     others: list[Any],
     part: int,
     bounds: NDArray[np.int64],
@@ -119,7 +126,7 @@ def _join(
     incoming = [
         EdgeList(piece.load("head"), piece.load("tail"), piece.load("membership")) for piece in picked(others, part)
     ]
-    graph = load_graph(own, int(bounds[-1]))
+    graph = load_graph(picked(own, -1)[0], int(bounds[-1]))
     joined = joined_part(graph, int(bounds[part]), incoming, affinity.set_op_mix_ratio, n_jobs)
     return _keep(shelf, f"graph-{part}", joined)
 

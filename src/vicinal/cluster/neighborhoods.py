@@ -11,22 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from vicinal.cluster.engine import Engine
-from vicinal.cluster.fitted import PartedTable, gathered_rows, gathered_table, parted_table
+from vicinal.cluster.engine import Engine, Kept, task
+from vicinal.cluster.fitted import PartedTable, joined_data, joined_table, parted_table
 from vicinal.cluster.neighbors import NeighborParts, Search, find_neighbors
 from vicinal.cluster.rows import DaskRows
+from vicinal.cluster.sizes import part_count
 from vicinal.graph.fuzzy import fuzzy_graph
 from vicinal.maps.fitted import FittedNeighbors
 from vicinal.neighbors.metrics import ALIASES
 from vicinal.runtime.cached import cached
-from vicinal.runtime.memory import bytes_of, readable
+from vicinal.runtime.memory import bytes_of
 
 CLUSTER_METRICS = ("euclidean", "sqeuclidean", "cosine", "correlation", "manhattan", "chebyshev")
-# Rows of a part without a memory limit, and what a part takes at most while it is worked on, per row and neighbor.
-PART_ROWS, PART_BYTES = 1_000_000, 110
-# What a process takes before any rows: Python, NumPy, SciPy, Dask; and per row of the whole: two snapshots of two
-# coordinates, landmarks and class numbers.
-PROCESS_BYTES, ROW_BYTES = 2.2e8, 28
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,9 +50,25 @@ class ClusterNeighbors:
     @cached
     def gathered(self) -> FittedNeighbors:
         """The same in the memory of this process."""
-        table = gathered_table(self.parts, self.engine)
-        data = gathered_rows(self.data, self.search, self.engine)
-        return FittedNeighbors(data, table, fuzzy_graph(table, n_jobs=self.engine.threads))
+        return _gathered_neighbors(
+            self.engine.values(self.parts.parts), [self.data.array.compute()], self.search, self.engine.threads
+        )
+
+    def gathering(self) -> Any:
+        """Return a task that makes the same where other tasks need it."""
+        return task(_gathered_neighbors, "neighbors")(
+            self.parts.parts, self.data.chunks, self.search, self.engine.threads, self.engine.held
+        )
+
+    is_sparse = True  # rows are transformed into lines of a graph
+
+
+def _gathered_neighbors(
+    table: list[Kept], chunks: list[Any], search: Search, n_jobs: int, held: Any = None
+) -> FittedNeighbors:
+    """Join the parts of a table; ``held`` keeps the files as long as the task can be asked for."""
+    joined = joined_table(table)
+    return FittedNeighbors(joined_data(chunks, search, n_jobs), joined, fuzzy_graph(joined, n_jobs=n_jobs))
 
 
 def search_array(X: Any, columns: Callable[[int], int], seed: int, parameters: Mapping[str, Any]) -> ClusterNeighbors:
@@ -84,23 +96,6 @@ def check_device(device: Any) -> None:
     """Refuse a device: tasks run on processors."""
     if device not in (None, "cpu"):
         raise ValueError(f"device must be None or 'cpu' for a Dask array, got {device!r}")
-
-
-def part_count(rows: DaskRows, k: int, engine: Engine) -> int:
-    """Return the number of parts: as many as workers, and as many as keep a part within the memory limit."""
-    workers = len(engine.workers)
-    if engine.memory is None:
-        return max(workers, -(-rows.n // PART_ROWS))
-    fixed = workers * (PROCESS_BYTES + ROW_BYTES * rows.n) + 5 * workers * rows.largest_chunk
-    free = engine.memory - fixed
-    least = 4096 * k * PART_BYTES * workers
-    if free < least:
-        raise MemoryError(
-            f"fitting {rows.n} rows of {rows.d} columns in chunks of up to {readable(rows.largest_chunk)} with "
-            f"{workers} processes takes at least {readable(fixed + least)}, "
-            f"more than memory_limit={readable(engine.memory)}"
-        )
-    return max(workers, int(np.ceil(rows.n * k * PART_BYTES * workers / (0.6 * free))))
 
 
 def _listed(index: NDArray[np.int32], distance: NDArray[np.float32], k: int, mode: str, n: int) -> csr_matrix:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from dask.delayed import delayed
 from scipy.sparse import csr_matrix, issparse
 
-from vicinal.cluster.engine import current_client
+from vicinal.cluster.engine import current_client, task
 from vicinal.cluster.rows import DaskRows, read_block
 
 
@@ -22,7 +22,8 @@ def transform_blocks(model: Any, transform: Callable[[Any, Any], Any], X: Any, c
     Parameters
     ----------
     model : estimator
-        A fitted model, which every worker receives once.
+        A fitted model, which every worker receives once. What a model learned of a Dask array is joined by a task, and
+        passes from worker to worker, not through this process.
     transform : callable
         A method of its class, which takes the model and rows in memory.
     X : Dask array or data frame
@@ -31,13 +32,32 @@ def transform_blocks(model: Any, transform: Callable[[Any, Any], Any], X: Any, c
         Number of columns of the result.
     """
     rows = DaskRows.of(X)
-    client = current_client()
-    sent = delayed(model, pure=False, traverse=False) if client is None else client.scatter(model, broadcast=True)
-    sparse = issparse(transform(model, _one_row(rows)))
+    learned = vars(model).get(model._result)
+    if isinstance(learned, Gatherable):
+        bare = delayed(model._with(**{model._result: None}), pure=False, traverse=False)
+        sent, sparse = task(_learned, "model")(bare, model._result, learned.gathering()), learned.is_sparse
+    else:
+        client = current_client()
+        sent = delayed(model, pure=False, traverse=False) if client is None else client.scatter(model, broadcast=True)
+        sparse = issparse(transform(model, _one_row(rows)))
     meta: Any = csr_matrix((0, columns), dtype=np.float32) if sparse else np.empty((0, columns), np.float32)
     return rows.array.map_blocks(
         _transformed, transform, sent, dtype=np.float32, chunks=(rows.array.chunks[0], (columns,)), meta=meta
     )
+
+
+@runtime_checkable
+class Gatherable(Protocol):
+    """What was learned of a Dask array, and is joined where it is needed."""
+
+    @property
+    def is_sparse(self) -> bool: ...
+
+    def gathering(self) -> Any: ...
+
+
+def _learned(model: Any, name: str, learned: Any) -> Any:
+    return model._with(**{name: learned})
 
 
 def _one_row(rows: DaskRows) -> Any:

@@ -13,7 +13,7 @@ from vicinal.neighbors.metrics import Rows, is_sparse
 from vicinal.neighbors.rows import as_rows, scan_rows
 
 MOST_ROWS = 2**31 - 1  # row numbers are 32-bit
-BLOCK_BYTES = 1 << 25  # chunks are joined up to this size
+BLOCK_BYTES = 1 << 24  # chunks are joined up to this size
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,11 @@ class DaskRows:
     @property
     def sparse(self) -> bool:
         return hasattr(self.array._meta, "tocsr")
+
+    @property
+    def chunks(self) -> list[Any]:
+        """The chunks as delayed values, without those that have no rows."""
+        return [chunk for block in self.blocks for chunk in block]
 
     @property
     def largest_chunk(self) -> int:

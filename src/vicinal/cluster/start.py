@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from vicinal.cluster.engine import Engine, Kept, task
-from vicinal.cluster.graph import GraphParts, load_graph
+from vicinal.cluster.engine import Engine, Kept, folded, task
+from vicinal.cluster.graph import GraphParts, PartSpan, load_graph
 from vicinal.cluster.neighbors import ROW_GRAIN, NeighborParts
 from vicinal.cluster.rows import DaskRows, read_block
 from vicinal.graph.graph import Graph
@@ -30,6 +30,8 @@ WHOLE_ROWS = 20_000
 UNIT = 2.0**-30  # of the weights between groups
 
 Places = NDArray[np.float32]
+Labels = NDArray[np.int32]
+Sums = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 def first_places(
@@ -47,15 +49,17 @@ def first_places(
         )[0]
         places = [task(_slice, "places")(whole[0], int(graph.bounds[p]), int(graph.bounds[p + 1])) for p in every]
         return engine.run(places), str(engine.values([whole[1]])[0])
-    spans = list(zip(graph.parts, graph.bounds[:-1].tolist(), strict=True))
-    forests = [task(_forest, "components")(part, first, graph.n) for part, first in spans]
-    grouped = engine.run([task(_groups, "groups")(table.parts, forests, graph.n)])[0]
-    summed = [task(_between_groups, "between")(part, first, graph.n, grouped) for part, first in spans]
+    spans = graph.spans
+    labels = [task(_components, "components")(group, graph.n) for group in engine.spread(spans)]
+    component = folded(labels, _joined_components, "components")
+    grouped = engine.run([task(_groups, "groups")(table.parts, component)])[0]
+    between = [task(_between_groups, "between")(part, first, graph.n, grouped) for part, first, _ in spans]
+    summed = folded(between, _joined_sums, "between")
     coarse = engine.run(
         [task(_group_start, "start")(summed, grouped, table.cells, init, n_components, seed, engine.threads)]
     )[0]
     rough = engine.run(
-        [task(_interpolated, "interpolate")(part, first, graph.n, grouped, coarse[0]) for part, first in spans]
+        [task(_interpolated, "interpolate")(part, first, graph.n, grouped, coarse[0]) for part, first, _ in spans]
     )
     extremes = engine.values([task(_extremes, "extremes")(places) for places in rough])
     low, high = np.min([one[0] for one in extremes], axis=0), np.max([one[1] for one in extremes], axis=0)
@@ -105,46 +109,62 @@ class Groups:
     landmark: NDArray[np.int64]
 
 
-def _forest(part: Kept, first: int, n: int) -> NDArray[np.int32]:
-    """Return pairs of rows that connect whatever the edges of a part connect, as few as possible."""
-    graph = load_graph(part, n)
-    rows, ends = np.unique(np.concatenate([graph.heads() + np.int32(first), graph.indices]), return_inverse=True)
-    heads, tails = np.split(ends, 2)
-    component = _components(heads, tails, len(rows))
-    joined = np.flatnonzero(component != np.arange(len(rows)))
-    return np.stack([rows[joined], rows[component[joined]]], axis=1)
+def _components(parts: list[PartSpan], n: int) -> Labels:
+    """Return for each of the n rows the lowest row that the edges of some parts connect it with."""
+    labels = np.arange(n, dtype=np.int32)
+    for part, first, _ in parts:
+        graph = load_graph(part, n)
+        heads = graph.heads() + np.int32(first)
+        one_way = graph.indices < heads  # the other direction is the same edge
+        labels = _connected(labels, heads[one_way], graph.indices[one_way])
+    return labels
 
 
-def _components(heads: NDArray[Any], tails: NDArray[Any], n: int) -> NDArray[np.int64]:
-    """Return for each row the lowest row that it is connected with."""
-    matrix = csr_matrix((np.ones(len(heads), np.bool_), (heads, tails)), shape=(n, n))
-    label = connected_components(matrix, directed=False)[1]
-    lowest = np.full(int(label.max(initial=-1)) + 1, n, np.int64)
-    np.minimum.at(lowest, label, np.arange(n))
-    found: NDArray[np.int64] = lowest[label]
-    return found
+def _joined_components(labels: Labels, others: Labels) -> Labels:
+    return _connected(labels, np.arange(len(labels), dtype=np.int32), others)
 
 
-def _groups(parts: list[Kept], forests: list[NDArray[np.int32]], n: int) -> Groups:
+def _connected(labels: Labels, heads: Labels, tails: Labels) -> Labels:
+    """Return the lowest row that each row is connected with if pairs of rows are connected as well."""
+    heads, tails = labels[heads], labels[tails]
+    apart = heads != tails
+    if not apart.any():
+        return labels
+    n = len(labels)
+    matrix = csr_matrix((np.ones(apart.sum(), np.bool_), (heads[apart], tails[apart])), shape=(n, n))
+    component = connected_components(matrix, directed=False)[1]
+    # Of several entries of a row the last one assigned counts: in descending order that is the lowest.
+    lowest = np.empty(int(component.max()) + 1, np.int32)
+    lowest[component[::-1]] = np.arange(n - 1, -1, -1, dtype=np.int32)
+    joined: Labels = lowest[component][labels]
+    return joined
+
+
+def _groups(parts: list[Kept], component: Labels) -> Groups:
     """Group the rows by landmark and connected component: a group of two would join them in the start."""
     landmark = np.concatenate([part.load("landmark") for part in parts]).astype(np.int64)
-    pairs = np.concatenate(forests)
-    component = _components(pairs[:, 0], pairs[:, 1], n)
     keys, of_row = np.unique((landmark << 32) | component, return_inverse=True)
     return Groups(of_row.astype(np.int32), keys >> 32)
 
 
-def _between_groups(part: Kept, first: int, n: int, groups: Groups) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Sum the weights of a part by the groups of heads and tails, as multiples of UNIT; return keys and sums."""
+def _between_groups(part: Kept, first: int, n: int, groups: Groups) -> Sums:
+    """Sum the weights of a part by pairs of groups, as multiples of UNIT; return keys and sums.
+
+    An edge and its mirror image have the same weight, so only pairs in ascending order are summed.
+    """
     graph = load_graph(part, n)
     heads = groups.of_row[graph.heads() + first].astype(np.int64)
     tails = groups.of_row[graph.indices]
-    apart = heads != tails
+    apart = heads < tails
     keys = (heads[apart] << 32) | tails[apart]
     return _summed(keys, np.rint(graph.weights[apart].astype(np.float64) / UNIT).astype(np.int64))
 
 
-def _summed(keys: NDArray[np.int64], units: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _joined_sums(sums: Sums, others: Sums) -> Sums:
+    return _summed(*(np.concatenate(pair) for pair in zip(sums, others, strict=True)))
+
+
+def _summed(keys: NDArray[np.int64], units: NDArray[np.int64]) -> Sums:
     order = np.argsort(keys, kind="stable")
     keys, units = keys[order], units[order]
     begin = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else np.empty(0, np.int64)
@@ -152,7 +172,7 @@ def _summed(keys: NDArray[np.int64], units: NDArray[np.int64]) -> tuple[NDArray[
 
 
 def _group_start(
-    summed: list[tuple[NDArray[np.int64], NDArray[np.int64]]],
+    summed: Sums,
     groups: Groups,
     cells: Cells,
     init: str,
@@ -161,11 +181,12 @@ def _group_start(
     n_jobs: int,
 ) -> tuple[Places, str]:
     """Compute the start of the groups."""
-    keys, units = _summed(*(np.concatenate([one[i] for one in summed]) for i in (0, 1)))
+    keys, units = summed
     count = len(groups.landmark)
     weights = units.astype(np.float64)
     between = (weights / max(weights.max(initial=0.0), 1.0), (keys >> 32, keys & 0xFFFFFFFF))
-    graph = Graph.from_scipy(csr_matrix(between, shape=(count, count)))
+    upper = csr_matrix(between, shape=(count, count))
+    graph = Graph.from_scipy(upper + upper.T)
     rows = None if is_sparse(cells.landmarks) else np.ascontiguousarray(cells.landmarks[groups.landmark])
     return initial_embedding(init, InitialTask(graph, rows, n_components, seed, n_jobs))
 

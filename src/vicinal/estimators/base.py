@@ -75,7 +75,7 @@ def over_blocks(method: Method) -> Method:
         def transform(model: Any, rows: Any) -> Any:
             return method(model, rows, *args, **kwargs)
 
-        return transform_blocks(self.in_memory(), transform, X, self._n_features_out)
+        return transform_blocks(self, transform, X, self._n_features_out)
 
     return wrapped  # type: ignore[return-value]
 
@@ -231,10 +231,6 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if isinstance(data, TrainingDistances) or is_sparse(rows) == is_sparse(vars(data).get("rows")):
             return rows
         return as_rows(rows.toarray() if is_sparse(rows) else csr_matrix(rows))
-
-    def in_memory(self: Self) -> Self:
-        """Return the model with everything that it learned in the memory of this process; it may be this model."""
-        return self
 
     def _with(self: Self, **attributes: Any) -> Self:
         """Return a model that shares everything with this one but the given attributes."""

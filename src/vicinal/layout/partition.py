@@ -73,6 +73,20 @@ class LayoutPart:
         prepared = cpu.layout_edges(indptr, indices, weights, first, rule.n, rule.n_components, rule.options(), n_jobs)
         return cls(first, indptr, *prepared)
 
+    @classmethod
+    def joined(cls, parts: list[LayoutPart]) -> LayoutPart:
+        """Join parts whose rows follow each other."""
+        counts = [int(part.indptr[-1]) for part in parts]
+        before = np.cumsum([0, *counts[:-1]])
+        indptr = [part.indptr[:-1] + edges for part, edges in zip(parts, before, strict=True)]
+        # Behind its edges an array has slots that vectors may read: only those of the last part stay.
+        kept = [*counts[:-1], None]
+        arrays = (
+            np.concatenate([getattr(part, name)[:stop] for part, stop in zip(parts, kept, strict=True)])
+            for name in ("tails", "rate", "phase")
+        )
+        return cls(parts[0].first, np.concatenate([*indptr, parts[-1].indptr[-1:] + before[-1]]), *arrays)
+
     def sweep(
         self,
         places: NDArray[np.float32],

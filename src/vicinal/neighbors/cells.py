@@ -23,15 +23,16 @@ from vicinal.runtime.residence import Place
 
 # Up to WHOLE_ROWS rows are one cell. Beyond, a cell owns about CELL_ROWS rows, fewer if rows are so long that these
 # would take more than CELL_BYTES; visitors come on top.
-WHOLE_ROWS, CELL_ROWS, CELL_BYTES, LEAST_CELL_ROWS = 60_000, 6_000, 3 << 25, 2_000
+WHOLE_ROWS, CELL_ROWS, CELL_BYTES, LEAST_CELL_ROWS = 60_000, 3_000, 3 << 25, 2_000
 MOST_CELLS = 6_000  # so many centers are compared with every row exactly
-# Small cells are cheap, because all their pairs are compared: a mixture of 200 clusters (60,000 x 64) in cells of 6,000
-# rows took 1.2 times the processor time of one search at a recall of 0.991, and 0.931 with two visits instead of three.
-# Fashion-MNIST (30,000 x 784): recall 0.985 with REACH 1.1, 0.995 with 1.2; normal noise in 16 columns 0.954 and 0.996.
+# Small cells are cheap, because all their pairs are compared, and more visits make up for the neighbors that lie beyond
+# their borders. Recall, and processor time of the search, of (rows per cell, visits):
+#   mixture of 200 clusters, 100,000 x 64    (6000, 3) 0.988, 15.0 s   (3000, 3) 0.980, 8.8 s   (2000, 4) 0.994, 10.4 s
+#   normal noise, 60,000 x 16                (6000, 3) 0.984,  6.9 s   (3000, 3) 0.946, 4.8 s   (3000, 4) 0.985,  6.2 s
 # A row visits a further cell if its center is at most REACH times as far as the nearest one; MOST_VISITS cells in all.
-REACH, MOST_VISITS = 1.2, 3
-SAMPLE_PER_CELL, MOST_SAMPLE_ROWS, ROWS_PER_LANDMARK = 192, 60_000, 10
-LLOYD_ROUNDS = 8
+REACH, MOST_VISITS = 1.2, 4
+SAMPLE_PER_CELL, LLOYD_ROUNDS = 64, 6
+ROWS_PER_LANDMARK, MOST_LANDMARKS = 10, 20_000
 
 
 def cell_count(n: int, d: int) -> int:
@@ -44,7 +45,7 @@ def cell_count(n: int, d: int) -> int:
 
 def sample_numbers(n: int, cells: int, seed: int) -> NDArray[np.int64]:
     """Return the numbers of the rows, in ascending order, that the cells are made from."""
-    most = min(n, max(SAMPLE_PER_CELL * cells, min(MOST_SAMPLE_ROWS, n // ROWS_PER_LANDMARK)))
+    most = min(n, max(SAMPLE_PER_CELL * cells, min(MOST_LANDMARKS, n // ROWS_PER_LANDMARK)))
     if 2 * most >= n:
         return np.arange(n)
     return np.unique(np.random.default_rng([seed, 0]).integers(n, size=most))
@@ -52,7 +53,7 @@ def sample_numbers(n: int, cells: int, seed: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Centers of cells, the rows of the sample that each cell owns (its landmarks), and the metric.
+    """Centers of cells, rows of the sample that each cell owns (its landmarks), and the metric.
 
     The landmarks of cell c are the rows ``bounds[c] : bounds[c + 1]`` of ``landmarks``.
     """
@@ -69,26 +70,35 @@ class Cells:
         return int(self.centers.shape[0])
 
     @classmethod
-    def of(cls, sample: Rows, count: int, metric: Any = "euclidean", metric_kwds: Any = None, seed: int = 0) -> Cells:
+    def of(
+        cls,
+        sample: Rows,
+        count: int,
+        metric: Any = "euclidean",
+        metric_kwds: Any = None,
+        seed: int = 0,
+        n_jobs: int = 1,
+    ) -> Cells:
         """Make ``count`` cells of a sample by Lloyd's algorithm; of sparse rows, some are centers as they are."""
         m = int(sample.shape[0])
         count = min(count, m)
         chosen = np.sort(np.random.default_rng([seed, 1]).permutation(m)[:count])
         centers = sample[chosen]
         if count > 1 and not is_sparse(sample):
-            some = sample[np.arange(min(m, SAMPLE_PER_CELL * count)) * m // min(m, SAMPLE_PER_CELL * count)]
+            some = _every_so_many(sample, SAMPLE_PER_CELL * count)
             for _ in range(LLOYD_ROUNDS):
-                owner = _nearest(centers, some, 1, metric, metric_kwds)[0][:, 0]
+                owner = _nearest(centers, some, 1, metric, metric_kwds, n_jobs)[0][:, 0]
                 centers = _means(some, owner, centers)
-        owner = _nearest(centers, sample, 1, metric, metric_kwds)[0][:, 0]
+        landmarks = _every_so_many(sample, MOST_LANDMARKS)
+        owner = _nearest(centers, landmarks, 1, metric, metric_kwds, n_jobs)[0][:, 0]
         order = np.argsort(owner, kind="stable")
         bounds = np.searchsorted(owner[order], np.arange(count + 1)).astype(np.int64)
-        return cls(centers, sample[order], bounds, metric, metric_kwds, seed)
+        return cls(centers, landmarks[order], bounds, metric, metric_kwds, seed)
 
-    def visits(self, rows: Rows) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    def visits(self, rows: Rows, n_jobs: int = 1) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
         """Return the nearest cells of each row, its own first, and which of them the row belongs to or visits."""
         wanted = min(MOST_VISITS, self.count)
-        index, distance = _nearest(self.centers, rows, wanted, self.metric, self.metric_kwds)
+        index, distance = _nearest(self.centers, rows, wanted, self.metric, self.metric_kwds, n_jobs)
         return index, distance <= np.float32(REACH) * distance[:, :1]
 
     def nearest_landmark(self, cell: int, rows: Rows, n_jobs: int = 1) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
@@ -187,6 +197,13 @@ def joined_rows(pieces: list[Rows]) -> Rows:
         else:
             rows = np.concatenate(pieces)
     return rows
+
+
+def _every_so_many(sample: Rows, most: int) -> Rows:
+    """Return at most ``most`` rows of a sample, at equal distances in it."""
+    m = int(sample.shape[0])
+    count = min(m, most)
+    return sample[np.arange(count) * m // count]
 
 
 def _nearest(

@@ -1,0 +1,294 @@
+"""One measured process of the suite `cluster`: prints one line of JSON.
+
+    python benchmarks/cluster_case.py prepare FILE ROWS COLUMNS CLUSTERS        rows of a mixture as a .npy file
+    python benchmarks/cluster_case.py fit FILE OUT [--workers W --threads T | --local] [--chunk N] [--limit BYTES]
+    python benchmarks/cluster_case.py transform FILE OUT --workers W            rows placed in a map of the first ones
+    python benchmarks/cluster_case.py score FILE OUT...                         quality of maps, the local one first
+
+`fit` without workers runs on Dask's threads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import threading
+import time
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from shapes import mixture
+
+SEED = 42
+FITTED_ROWS = 100_000  # of the map that rows are transformed into
+
+
+def prepare(file: Path, rows: int, columns: int, clusters: int) -> dict[str, Any]:
+    X, labels = mixture(clusters, rows, columns)
+    np.save(file, X.astype(np.float32, copy=False))
+    np.save(file.with_suffix(".labels.npy"), labels)
+    return {"rows": rows, "columns": columns, "clusters": clusters, "bytes": X.size * 4}
+
+
+def open_rows(file: Path, chunk: int) -> Any:
+    """Return a .npy file as a Dask array of chunks that are read when they are needed."""
+    import dask.array as da
+
+    n, d = np.load(file, mmap_mode="r").shape
+    sizes = tuple(min(chunk, n - first) for first in range(0, n, chunk))
+    meta = np.empty((0, 0), np.float32)
+    return da.map_blocks(read_rows, str(file), chunk, chunks=(sizes, (d,)), dtype=np.float32, meta=meta)
+
+
+def read_rows(file: str, chunk: int, block_id: tuple[int, int] = (0, 0)) -> np.ndarray:
+    first = block_id[0] * chunk
+    return np.array(np.load(file, mmap_mode="r")[first : first + chunk])
+
+
+class MemoryWatch:
+    """The most memory that this process and its children had together, and the largest of the children."""
+
+    def __enter__(self) -> MemoryWatch:
+        import psutil
+
+        self._process, self.total, self.worker, self._done = psutil.Process(), 0, 0, threading.Event()
+        self.begin, self.seen = time.perf_counter(), []
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        import psutil
+
+        while not self._done.wait(0.1):
+            sizes = [self._process.memory_info().rss]
+            for child in self._process.children(recursive=True):
+                try:
+                    sizes.append(child.memory_info().rss)
+                except psutil.NoSuchProcess:
+                    continue
+            largest = max(sizes[1:], default=sizes[0])
+            self.total, self.worker = max(self.total, sum(sizes)), max(self.worker, largest)
+            self.seen.append((time.perf_counter() - self.begin, largest))
+
+    def by_stage(self, seconds: dict[str, float]) -> dict[str, int]:
+        """Return the largest process of each stage, given how long the stages took one after the other."""
+        ends = np.cumsum(list(seconds.values()))
+        stage = np.searchsorted(ends, [at for at, _ in self.seen])
+        return {
+            name: max((size for (_, size), of in zip(self.seen, stage, strict=True) if of == number), default=0)
+            for number, name in enumerate(seconds)
+        }
+
+
+def own_bytes() -> int:
+    """Memory of this process after its imports, before any rows."""
+    import psutil
+
+    import vicinal.cluster.fitting  # noqa: F401
+
+    return int(psutil.Process().memory_info().rss)
+
+
+def processor_seconds(client: Any = None) -> float:
+    """Processor time of this process, in which the scheduler runs, and of the workers."""
+    spent = resource.getrusage(resource.RUSAGE_SELF)
+    own = spent.ru_utime + spent.ru_stime
+    return own if client is None else own + sum(client.run(processor_seconds).values())
+
+
+class SchedulerTraffic:
+    """Bytes that the scheduler, which runs in this process, has written and read."""
+
+    bytes = 0
+    scheduler = ""
+    workers: tuple[str, ...] = ()
+
+    def watch(self) -> None:
+        from distributed.comm import tcp
+
+        write, read, unpack = tcp.TCP.write, tcp.TCP.read, tcp.from_frames
+        reading: ContextVar[Any] = ContextVar("reading")
+
+        async def counted_write(comm: Any, *args: Any, **kwargs: Any) -> Any:
+            count = await write(comm, *args, **kwargs)
+            self.bytes += (count or 0) * self._counts(comm)
+            return count
+
+        async def marked_read(comm: Any, *args: Any, **kwargs: Any) -> Any:
+            reading.set(comm)
+            return await read(comm, *args, **kwargs)
+
+        async def counted_unpack(frames: Any, *args: Any, **kwargs: Any) -> Any:
+            self.bytes += sum(memoryview(frame).nbytes for frame in frames) * self._counts(reading.get())
+            return await unpack(frames, *args, **kwargs)
+
+        tcp.TCP.write, tcp.TCP.read, tcp.from_frames = counted_write, marked_read, counted_unpack
+
+    def _counts(self, comm: Any) -> bool:
+        """Tell whether a connection is one of the scheduler: its server's, or one that it opened to a worker."""
+        return comm.local_address == self.scheduler or comm.peer_address in self.workers
+
+
+TRAFFIC = SchedulerTraffic()
+
+
+@contextmanager
+def cluster_of(workers: int, threads: int) -> Any:
+    """Start a cluster of processes; None for no workers."""
+    if not workers:
+        yield None
+        return
+    from distributed import Client, LocalCluster
+
+    TRAFFIC.watch()
+    with (
+        LocalCluster(n_workers=workers, threads_per_worker=threads, dashboard_address=None, memory_limit=0) as cluster,
+        Client(cluster) as client,
+    ):
+        TRAFFIC.scheduler, TRAFFIC.workers = cluster.scheduler.address, tuple(client.nthreads())
+        yield client
+
+
+def fit(given: argparse.Namespace) -> dict[str, Any]:
+    """Fit the rows, keep the map and the neighbors (and the graph of the local fit), and report what it took."""
+    from vicinal import UMAP
+
+    file, out = Path(given.arguments[0]), given.arguments[1]
+    with cluster_of(given.workers, given.threads) as client:
+        rows = np.load(file) if given.local else open_rows(file, given.chunk)
+        data = 4 * rows.shape[0] * rows.shape[1]
+        before_rows = max(client.run(own_bytes).values()) if client else own_bytes()
+        begin, spent, before = time.perf_counter(), processor_seconds(client), TRAFFIC.bytes
+        with MemoryWatch() as memory:
+            model = UMAP(random_state=SEED, n_epochs=given.epochs, memory_limit=given.limit, n_jobs=given.threads).fit(
+                rows
+            )
+            exchanged, spent = TRAFFIC.bytes - before, processor_seconds(client) - spent
+            seconds = time.perf_counter() - begin
+            places = np.asarray(model.embedding_)
+        np.save(out, places)
+        np.save(f"{out}.index.npy", np.asarray(model.map_.neighbors.index))
+    if given.local:
+        for name in ("indptr", "indices", "weights"):
+            np.save(f"{out}.{name}.npy", getattr(model.map_.graph, name))
+    allowed = data / max(given.workers, 1) + 16 * len(places) + 300e6
+    return {
+        "rows": len(places),
+        "columns": rows.shape[1],
+        "workers": given.workers,
+        "threads": given.threads,
+        "chunk": None if given.local else given.chunk,
+        "memory_limit": given.limit,
+        "epochs": model.n_epochs_,
+        "init": model.init_used_,
+        "seconds": round(seconds, 2),
+        "processor_seconds": round(spent, 2),
+        "stages": {name: round(one, 2) for name, one in model.stage_times_.items()},
+        "scheduler_bytes": exchanged,
+        "scheduler_share": exchanged / data,
+        "peak_bytes": memory.total,
+        "largest_worker_bytes": memory.worker,
+        "largest_worker_by_stage": memory.by_stage(model.stage_times_),
+        "worker_bytes_before": before_rows,
+        "allowed_worker_bytes": allowed,
+    }
+
+
+def transform(given: argparse.Namespace) -> dict[str, Any]:
+    """Place all rows in a map of the first ones, in this process and on workers."""
+    from vicinal import UMAP
+
+    file = Path(given.arguments[0])
+    X = np.load(file)
+    model = UMAP(random_state=SEED, n_epochs=given.epochs, n_jobs=given.workers).fit(X[:FITTED_ROWS])
+    begin, spent = time.perf_counter(), processor_seconds()
+    expected = model.transform(X)
+    local = {"seconds": time.perf_counter() - begin, "processor_seconds": processor_seconds() - spent}
+    model.set_params(n_jobs=given.threads)
+    with cluster_of(given.workers, given.threads) as client:
+        begin, spent = time.perf_counter(), processor_seconds(client)
+        placed = np.asarray(model.transform(open_rows(file, given.chunk)))
+        spread = {"seconds": time.perf_counter() - begin, "processor_seconds": processor_seconds(client) - spent}
+    same = bool((placed == expected).all())
+    return {"rows": len(X), "fitted": FITTED_ROWS, "workers": given.workers, "local": local, "spread": spread} | {
+        "same_bits": same
+    }
+
+
+def score(file: Path, outs: list[str]) -> list[dict[str, Any]]:
+    """Recall of the neighbors and of the map, and J on the graph of the local fit, which is the first of ``outs``."""
+
+    from vicinal import Graph, fit_ab, losses
+    from vicinal.neighbors.points import nearest_points
+
+    X, labels = np.load(file), np.load(file.with_suffix(".labels.npy"))
+    sample = np.sort(np.random.default_rng(0).choice(len(X), size=min(1000, len(X)), replace=False))
+    exact = np.concatenate([nearest_rows(X, X[part], 16) for part in np.array_split(sample, 10)])
+    edges = [np.load(f"{outs[0]}.{name}.npy") for name in ("indptr", "indices", "weights")]
+    unknown = np.zeros(len(X), np.float32)  # J does not depend on rho and sigma
+    graph, kernel = Graph(*edges, len(X), unknown, unknown), fit_ab(min_dist=0.1)
+    first, found = np.load(outs[1]) if len(outs) > 1 else None, []
+    for out in outs:
+        places, index = np.load(out), np.load(f"{out}.index.npy")
+        near = nearest_points(places, places[sample], 16, -1).index
+        loss = losses.effective_loss(graph, places, kernel)
+        found.append(
+            {
+                "map": Path(out).stem,
+                "neighbor_recall": shared(index[sample, 1:15], exact[:, 1:15]),
+                "map_recall_15": shared(near[:, 1:16], exact[:, 1:16]),
+                "accuracy": float(np.mean(labels[near[:, 1]] == labels[sample])),
+                "J": loss.value,
+                "J_error": loss.standard_error,
+                "same_bits": first is not None and bool((places == first).all()),
+            }
+        )
+    return found
+
+
+def nearest_rows(X: np.ndarray, queries: np.ndarray, k: int) -> np.ndarray:
+    distance = np.einsum("ij,ij->i", X, X)[None] - 2 * queries @ X.T
+    best = np.argpartition(distance, k, axis=1)[:, :k]
+    order = np.argsort(np.take_along_axis(distance, best, axis=1), axis=1)
+    return np.take_along_axis(best, order, axis=1)
+
+
+def shared(ours: np.ndarray, theirs: np.ndarray) -> float:
+    return float(np.mean([len(set(a) & set(b)) / len(b) for a, b in zip(ours.tolist(), theirs.tolist(), strict=True)]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", choices=["prepare", "fit", "transform", "score"])
+    parser.add_argument("arguments", nargs="*")
+    parser.add_argument("--local", action="store_true")
+    parser.add_argument("--workers", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--chunk", type=int, default=50_000)
+    parser.add_argument("--epochs", type=int)
+    parser.add_argument("--limit")
+    given = parser.parse_args()
+    file, rest = Path(given.arguments[0]), given.arguments[1:]
+    found: Any
+    if given.command == "prepare":
+        found = prepare(file, *(int(number) for number in rest))
+    elif given.command == "fit":
+        found = fit(given)
+    elif given.command == "transform":
+        found = transform(given)
+    else:
+        found = score(file, rest)
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
