@@ -185,10 +185,10 @@ golden: setup $(PORTABLE_VENV)/.installed
 SUITE := tests --ignore=tests/viewer/browser
 OLDEST_VENV := .venv-oldest
 oldest:
-	test -x $(OLDEST_VENV)/bin/uv || { $(PYTHON) -m venv $(OLDEST_VENV) && $(OLDEST_VENV)/bin/python -m pip install --quiet uv; }
-	$(OLDEST_VENV)/bin/uv pip install --quiet --python $(OLDEST_VENV)/bin/python --resolution lowest-direct \
-	    --reinstall-package vicinal '.[app,test]'
-	$(OLDEST_VENV)/bin/uv pip list --python $(OLDEST_VENV)/bin/python
+	test -x $(OLDEST_VENV)/bin/python || $(PYTHON) -m venv $(OLDEST_VENV)
+	mkdir -p build && $(PYTHON) tests/portable/oldest.py app test > build/oldest.txt
+	$(OLDEST_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint build/oldest.txt '.[app,test]'
+	$(OLDEST_VENV)/bin/python -m pip list --disable-pip-version-check
 	$(OLDEST_VENV)/bin/python -m pytest $(SUITE)
 
 pythons:

@@ -56,8 +56,8 @@ def other_lines(found: dict[str, Any]) -> list[list[str]]:
     for name, limit in FIRST_LIMITS.items():
         seconds = found.get("first call", {}).get(name)
         if isinstance(seconds, list):
-            first, second = seconds[:2]
-            bound = f"{second + limit:.1f}" if name == "cached" else f"{limit:g}"
+            first, again = seconds[:2]
+            bound = f"{again + limit:.1f}" if name == "cached" else f"{limit:g}"
             lines.append([f"first fit of a process, Fashion-MNIST, kernels {name}", f"{first:.1f}", bound])
     transform = found.get("transform-1M-50", {}).get("seconds")
     if transform:

@@ -6,8 +6,8 @@ it needs the extra `cluster` in the environment that runs this program, and a tr
 The package is measured in `.venv-package`, which holds it and what it requires, the other libraries in `.venv-bench`,
 made from `requirements.txt` (`make bench` makes both; or see --own-python and --peer-python). Neither has further
 packages, because scikit-learn imports some of them, such as pandas, wherever it finds them. Raw results go to
-`results/SUITE.json`, the table to `RESULTS.md`. A trial run with --size writes to `.cache/trial/` instead; sizes above
-4,096 take the same code paths as the full data in every system.
+`results/SUITE.json`, the table to `RESULTS.md`, some of its figures to the README. A trial run with --size writes to
+`.cache/trial/` instead; sizes above 4,096 take the same code paths as the full data in every system.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from datasets import CACHE
 from driver import Driver
 from machine import describe_machine, installed_versions
 from optimum import OPTIMUM
+from readme import write_readme
 from reliability import RELIABILITY
 from suites import SUITES as OTHERS
-from table import write_table
+from table import read_documents, write_table
 
 HERE = Path(__file__).resolve().parent
 SUITES = OTHERS | OPTIMUM | RELIABILITY | CLUSTER
@@ -64,6 +65,8 @@ def main() -> None:
         }
         (results / f"{name}.json").write_text(json.dumps(document, indent=1) + "\n")
         write_table(results, output / "RESULTS.md")
+        if output == HERE:
+            write_readme(read_documents(results))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Write RESULTS.md from the raw results: `python benchmarks/table.py`."""
+"""Write RESULTS.md, and the figures of README.md, from the raw results: `python benchmarks/table.py`."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from bars import (
     show,
 )
 from gpu_table import gpu_section
+from readme import write_readme
 
 QUALITY_COLUMNS = QUALITY_NAMES | OTHER_QUALITY_NAMES
 CURVE = {"trustworthiness": "trustworthiness", "accuracy_10nn": "10-NN accuracy", "error": "error"}
@@ -383,3 +384,4 @@ def write_table(results: Path, file: Path) -> None:
 if __name__ == "__main__":
     here = Path(__file__).resolve().parent
     write_table(here / "results", here / "RESULTS.md")
+    write_readme(read_documents(here / "results"))

@@ -2,6 +2,7 @@
 // order of edges, so that it has the CPU's bits. Edges are those of sorted_edges.hpp.
 #include "cuda/sorted_edges.hpp"
 
+#include "base/atomic_add.hpp"
 #include "layout/density_edge.hpp"
 #include "layout/density_row.hpp"
 
@@ -26,6 +27,14 @@ VICINAL_INLINE gpu::Float differences(const float* head, const float* tail, gpu:
 }  // namespace vicinal
 
 using namespace vicinal;
+
+// Adds the rates of all edges; threads take edges in turns.
+extern "C" __global__ void add_rates(const Clock* clock, Size n, Size threads, std::int64_t* total) {
+    std::int64_t sum = 0;
+    for (Size e = thread_number(); e < n && thread_number() < threads; e += threads) sum += clock[e].rate;
+    if (sum != 0) vicinal::gpu::add_atomically(total, sum);
+}
+THREAD_KERNEL(add_rates)
 
 // q of every edge, its sum per row, and the logarithm of the radius; thread per row.
 extern "C" __global__ void measure_radii(const Size* __restrict__ begin, Size n_long, const Index* __restrict__ degree,

@@ -2,6 +2,7 @@
 // perplexity_row.hpp, merge_directions.hpp).
 #include "cuda/device.hpp"
 
+#include "base/atomic_add.hpp"
 #include "graph/merge_directions.hpp"
 #include "graph/perplexity_row.hpp"
 #include "graph/smooth_knn_row.hpp"
@@ -115,6 +116,23 @@ extern "C" __global__ void write_merged(const DirectedEdge* forward, const Size*
     });
 }
 THREAD_KERNEL(write_merged)
+
+// Adds weights as integer multiples of a unit, whose sum does not depend on the order of the threads.
+extern "C" __global__ void add_weight_units(const float* weights, Size n, double units, Size threads,
+                                            std::int64_t* total) {
+    std::int64_t sum = 0;
+    for (Size e = thread_number(); e < n && thread_number() < threads; e += threads)
+        sum += static_cast<std::int64_t>(static_cast<double>(weights[e]) * units);
+    if (sum != 0) vicinal::gpu::add_atomically(total, sum);
+}
+THREAD_KERNEL(add_weight_units)
+
+// Weights divided by their total; thread per edge. CuPy's own arithmetic would flush subnormal weights to zero.
+extern "C" __global__ void divide_weights(const float* weights, Size n, double total, float* out) {
+    const Size e = thread_number();
+    if (e < n) out[e] = static_cast<float>(static_cast<double>(weights[e]) / total);
+}
+THREAD_KERNEL(divide_weights)
 
 // The head of every edge; thread per row.
 extern "C" __global__ void edge_heads(const Size* indptr, Size n_heads, Index* head) {

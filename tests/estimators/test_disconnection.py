@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import sparse
 
-from vicinal import UMAP, DensMAP
+from vicinal import TSNE, UMAP, DensMAP, LargeVis, ProgressiveUMAP
 from vicinal.neighbors.metrics import METRICS
 from vicinal.neighbors.unrelated import unrelated_distance
 
@@ -30,11 +30,12 @@ def rows_with_loners() -> NDArray[np.float32]:
     return X
 
 
-def fitted(X: Any, kind: type[UMAP] = UMAP, **options: Any) -> tuple[Any, list[str]]:
+def fitted(X: Any, kind: type = UMAP, **options: Any) -> tuple[Any, list[str]]:
     """Fit a map and return it with the warnings of the fit."""
+    short = {"max_iter": 60} if kind is TSNE else {"n_epochs": 30}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model = kind(**{"n_epochs": 30, "random_state": 0, **options}).fit(X)
+        model = kind(**{"random_state": 0, **short, **options}).fit(X)
     return model, [str(warning.message) for warning in caught]
 
 
@@ -58,6 +59,53 @@ def test_rows_that_share_nothing_have_no_neighbors(metric: str, form: str) -> No
     assert_apart(model, np.arange(len(X)) >= ROWS)
     assert len(messages) == 1
     assert f"{LONERS} of {len(X)} rows are disconnected" in messages[0]
+
+
+@pytest.mark.parametrize("kind", [TSNE, LargeVis])
+@pytest.mark.parametrize("metric", ["cosine", "jaccard"])
+def test_entropic_graphs_have_no_false_neighbors_either(kind: type, metric: str) -> None:
+    X = rows_with_loners()
+    model, messages = fitted(X, kind, metric=metric, perplexity=10.0)
+    assert_apart(model, np.arange(len(X)) >= ROWS)
+    assert len(messages) == 1
+    assert f"{LONERS} of {len(X)} rows are disconnected" in messages[0]
+    alone = fitted(X[:ROWS], kind, metric=metric, perplexity=10.0)[0]
+    if kind is TSNE:
+        assert model.kl_divergence_ == pytest.approx(alone.kl_divergence_, rel=0.05)
+    new = np.zeros((2, COLUMNS), dtype=np.float32)
+    new[0, :5] = new[1, 18] = 1.0
+    with pytest.warns(UserWarning, match="1 of 2 new rows are disconnected"):
+        assert np.isfinite(model.transform(new)).all()
+
+
+@pytest.mark.parametrize("kind", [UMAP, TSNE, LargeVis])
+def test_maps_of_rows_that_all_share_nothing_are_finite(kind: type) -> None:
+    model, messages = fitted(np.eye(30, dtype=np.float32), kind, metric="jaccard")
+    assert "30 of 30 rows are disconnected" in messages[0]
+    assert np.isfinite(model.embedding_).all()
+    assert len(np.unique(model.embedding_, axis=0)) == 30
+
+
+def test_rows_of_a_stream_that_share_nothing_have_no_neighbors() -> None:
+    X = rows_with_loners()
+    order = np.random.default_rng(0).permutation(len(X))
+    model = ProgressiveUMAP(metric="jaccard", random_state=0)
+    for part in np.array_split(X[order], 4):
+        model.partial_fit(part)
+    model.run()
+    loners = order >= ROWS
+    np.testing.assert_array_equal(np.asarray(model.graph_.sum(axis=1)).ravel() == 0, loners)
+    assert np.isfinite(model.embedding_).all()
+    assert len(np.unique(model.embedding_[loners], axis=0)) == LONERS
+    kept = ProgressiveUMAP(metric="jaccard", random_state=0, disconnection_distance=2.0).fit(X)
+    assert (np.asarray(kept.graph_.sum(axis=1)).ravel() > 0).all()
+
+
+def test_rows_of_a_stream_may_become_negative() -> None:
+    """The limit of rows without negative numbers holds only if all rows are known."""
+    signed = np.array([[1.0, -1.0]], dtype=np.float32)
+    assert unrelated_distance("cosine", None) == unrelated_distance("cosine", signed)
+    assert unrelated_distance("braycurtis", None) is None
 
 
 def test_defaults_are_those_of_umap_learn() -> None:

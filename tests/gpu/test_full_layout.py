@@ -60,7 +60,7 @@ def test_potential_of_a_grid_is_that_of_the_cpu(place: Any, graph: Graph, dim: i
     nodes = here.spread(list(box.shape), list(box.origin), box.spacing, 1)
     np.testing.assert_allclose(place.to_numpy(density), nodes, atol=1e-4)
     host = HostTransforms(1)
-    expected = Convolution(enclose(low, high, host).padded, box.spacing, 1.0, host)(nodes.reshape(box.shape))
+    expected = Convolution(box.padded, box.spacing, 1.0, host)(nodes.reshape(box.shape))
     np.testing.assert_allclose(place.to_numpy(found), expected, atol=2e-3)
 
 
@@ -74,7 +74,7 @@ def test_maps_of_a_grid_are_repeatable_and_as_good_as_those_of_the_cpu(place: An
         maps.append(layout.embedding)
     assert maps[1].tobytes() == maps[2].tobytes()
     here, there = (float(kl_divergence(graph, places)) for places in maps[:2])
-    assert there < 1.02 * here
+    assert there < 1.05 * here
 
 
 def test_first_iterations_of_a_grid_are_close_to_those_of_the_cpu(place: Any, graph: Graph) -> None:
@@ -101,7 +101,11 @@ def test_new_rows_are_placed_in_a_fixed_map(place: Any, graph: Graph, method: An
         for count in steps:
             layout.step(count)
         maps.append(layout.embedding)
-    np.testing.assert_allclose(*maps, atol=1e-3 if method == "fft" else 0)
+    if method == "exact":
+        assert maps[0].tobytes() == maps[1].tobytes()
+    else:  # the grids differ in their spacing; outside of them the potential of the border is taken
+        np.testing.assert_allclose(maps[0][1:], maps[1][1:], atol=1e-2)
+        np.testing.assert_allclose(maps[0][0], maps[1][0], atol=0.5)
 
 
 def test_interrupted_step_leaves_complete_iterations(place: Any, graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,10 +129,12 @@ def test_interrupted_step_leaves_complete_iterations(place: Any, graph: Graph, m
 
 
 def test_padded_lengths_are_few(place: Any) -> None:
-    transforms = backend_of(place).transforms()
-    lengths = {nodes: transforms.length(nodes, True) for nodes in range(8, 4096)}
-    assert all(nodes <= length <= 1.25 * nodes + 1 for nodes, length in lengths.items())
-    assert len(set(lengths.values())) <= 4 * 9 + 1
+    lengths = backend_of(place).transforms().lengths
+    found = {nodes: lengths((nodes,))[0] for nodes in range(8, 4096)}
+    assert all(nodes <= length <= 1.25 * nodes + 1 for nodes, length in found.items())
+    assert len(set(found.values())) <= 4 * 9 + 1
+    assert lengths((900, 1000)) == (1024, 1024)
+    assert lengths((100, 1000)) == (112, 1024)
 
 
 @pytest.mark.parametrize("perplexity", [1.0, 5.0, 200.0])

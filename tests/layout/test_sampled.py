@@ -315,11 +315,11 @@ def test_one_negative_repels_as_much_as_all_in_the_first_epochs() -> None:
     np.testing.assert_array_equal(late.embedding, usual.embedding)
 
 
-def test_the_learning_rate_is_held_and_falls_with_the_square() -> None:
+def test_the_learning_rate_is_held_and_falls_with_a_power() -> None:
     epochs = np.arange(11)
-    held = Schedule(10, 2.0, hold=0.4).learning_rates(epochs)
+    held = Schedule(10, 2.0, decay=2.0, hold=0.4).learning_rates(epochs)
     np.testing.assert_array_equal(held[:5], np.float32(2.0))
     np.testing.assert_allclose(held[4:], 2.0 * np.linspace(1.0, 0.0, 7) ** 2, rtol=1e-6, atol=1e-12)
-    np.testing.assert_allclose(
-        Schedule(10).learning_rates(epochs), np.linspace(1.0, 0.0, 11) ** 2, rtol=1e-6, atol=1e-12
-    )
+    for decay in (1.0, 1.5, 2.0, 2.5):
+        falling = Schedule(10, decay=decay).learning_rates(epochs)
+        np.testing.assert_allclose(falling, np.linspace(1.0, 0.0, 11) ** decay, rtol=1e-6, atol=1e-12)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from vicinal import UMAP, LargeVis, Layout, Schedule, find_neighbors, fit_ab, fuzzy_graph, losses
 from vicinal.graph.graph import Graph
 from vicinal.layout.running import run_layout
+from vicinal.quality import pairs
 from vicinal.runtime.progress import Progress
 
 KERNEL = fit_ab()
@@ -76,7 +77,7 @@ def test_losses_of_many_rows_are_sampled(
     graph: Graph, embedding: NDArray[np.float32], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert losses.cross_entropy(graph, embedding, KERNEL).standard_error == 0.0
-    monkeypatch.setattr(losses, "EXACT_ROWS", 699)
+    monkeypatch.setattr(pairs, "EXACT_ROWS", 699)
     assert losses.cross_entropy(graph, embedding, KERNEL).standard_error > 0.0
 
 
@@ -145,6 +146,8 @@ def test_the_embedding_is_not_changed(graph: Graph, embedding: NDArray[np.float3
         (lambda g, y: losses.kl_divergence(g, y, 0.0), "dof must be a positive number"),
         (lambda g, y: losses.kl_divergence(g.with_weights(g.to_scipy() * 0), y), "requires a graph with edges"),
         (lambda g, y: losses.density_cost(g, y, KERNEL, [1.0]), "log_radii must hold"),
+        (lambda g, y: losses.density_correlation(g, y, KERNEL, [1.0]), "log_radii must hold"),
+        (lambda g, y: losses.radius_power_law(g, y, KERNEL, np.full(g.n, np.nan)), "no row has a radius"),
         (lambda g, y: losses.stated_gradient(g, y, KERNEL, rows=[700]), "rows must be row numbers below 700"),
         (lambda g, y: losses.stated_gradient(g, y, KERNEL, rows=[0.5]), "rows must be row numbers"),
         (lambda g, y: losses.History(lambda y: losses.Loss(0, 0), every=0), "every must be at least 1"),

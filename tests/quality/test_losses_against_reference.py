@@ -74,6 +74,18 @@ def test_umap_costs_equal_the_reference(fuzzy: Graph, embedding: NDArray[np.floa
     assert all(one.standard_error == 0.0 for one in found)
 
 
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_radii_of_the_map_equal_the_reference(fuzzy: Graph, embedding: NDArray[np.float32], kernel: Kernel) -> None:
+    r_q = np.log(reference.embedded_radius(dense(fuzzy) > 0, embedding, kernel.a, kernel.b))
+    r_p = 0.3 * r_q + np.random.default_rng(0).normal(size=ROWS)
+    assert_equation("31", losses.embedded_log_radii(fuzzy, embedding, kernel), r_q, rtol=1e-5, atol=1e-6)
+    assert_equation(
+        "32", losses.radius_power_law(fuzzy, embedding, kernel, r_p), reference.power_law(r_q, r_p), rtol=1e-6
+    )
+    found = losses.density_correlation(fuzzy, embedding, kernel, r_p)
+    assert_equation("33", found, reference.correlation(r_q, r_p), rtol=1e-6)
+
+
 @pytest.mark.parametrize("dof", [1.0, 0.5, 3.0])
 def test_kl_divergence_equals_the_reference(entropic: Graph, embedding: NDArray[np.float32], dof: float) -> None:
     p = dense(entropic)
@@ -219,6 +231,36 @@ def test_the_mean_of_epoch_gradients_is_the_expected_gradient() -> None:
     ):
         error = np.std(found, axis=0) / np.sqrt(epochs)
         assert (np.abs(np.mean(found, axis=0) - wanted) < 4.5 * error).all()
+
+
+def test_epoch_gradients_are_those_of_the_cost_of_an_epoch() -> None:
+    """Eq. 27 is the gradient of eq. 28; eq. 24 is the part of it in which a row is pushed by its own negatives."""
+    rng = np.random.default_rng(4)
+    n, ab, step = 5, (1.577, 0.8951), 1e-6
+    fired, drawn = rng.uniform(size=(n, n)) < 0.5, rng.uniform(size=(n, n, n)) < 0.4
+    y = rng.normal(scale=2.0, size=(n, 2))
+
+    def own_cost(places: NDArray[np.float64], i: int) -> float:
+        d2 = reference.squared_distances(places)[i]
+        others = np.arange(n) != i
+        pulls = (fired[i] * 1.0 + fired[:, i]) * reference.attract_cost(np.where(others, d2, 1.0), *ab)
+        pushes = (fired[i] & others) @ drawn[i] * reference.repel_cost(np.where(others, d2, 1.0), *ab)
+        return float((pulls + pushes)[others].sum())
+
+    def slopes(cost: Callable[[NDArray[np.float64], int], float]) -> NDArray[np.float64]:
+        found = np.empty((n, 2))
+        for i, axis in np.ndindex(n, 2):
+            moved = np.zeros((n, 2))
+            moved[i, axis] = step
+            found[i, axis] = (cost(y + moved, i) - cost(y - moved, i)) / (2 * step)
+        return found
+
+    fired &= ~np.eye(n, dtype=bool)
+    whole = slopes(lambda places, _: reference_losses.epoch_cost(places, fired, drawn, *ab))
+    moving = reference_losses.epoch_gradient(y, fired, drawn, *ab, update_negatives=True, eps=0.0)
+    resting = reference_losses.epoch_gradient(y, fired, drawn, *ab, eps=0.0)
+    assert_equation("28", moving, whole, rtol=1e-6, atol=1e-7)
+    assert_equation("24", resting, slopes(own_cost), rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("update_negatives", [False, True])

@@ -34,6 +34,7 @@ from reference.methods import largevis_cost as largevis_cost
 from reference.methods import largevis_repel as largevis_repel
 from reference.methods import local_radius as local_radius
 from reference.methods import output_distance as output_distance
+from reference.methods import power_law as power_law
 from reference.methods import student_probabilities as student_probabilities
 from reference.umap import CLIP as CLIP
 from reference.umap import EPS as EPS

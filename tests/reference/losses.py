@@ -70,7 +70,13 @@ def repel_gradients(embedding: ArrayLike, a: float, b: float, eps: float = EPS) 
 
 
 def epoch_gradient(
-    embedding: ArrayLike, fired: Indicators, drawn: Indicators, a: float, b: float, update_negatives: bool = False
+    embedding: ArrayLike,
+    fired: Indicators,
+    drawn: Indicators,
+    a: float,
+    b: float,
+    update_negatives: bool = False,
+    eps: float = EPS,
 ) -> Floats:
     """Return the gradient of one epoch: eq. 24, or eq. 27 if negatives move too.
 
@@ -78,7 +84,7 @@ def epoch_gradient(
     negatives of that pair. They need not be symmetric.
     """
     attract = attract_gradients(embedding, a, b)
-    repel = repel_gradients(embedding, a, b)
+    repel = repel_gradients(embedding, a, b, eps)
     n = len(repel)
     gradient = np.zeros((n, repel.shape[2]))
     for i in range(n):

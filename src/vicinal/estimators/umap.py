@@ -121,7 +121,11 @@ class UMAP(MapEstimator):
     n_epochs_ : int
         Number of epochs that were run.
     rad_orig_, rad_emb_, radius_correlation_ : arrays and float
-        Logarithms of local radii in the data and in the map, and their correlation (``densmap``, ``output_dens``).
+        Logarithms of local radii in the data and in the map, and their correlation (``densmap``, ``output_dens``). As
+        in umap-learn, the radii of the map are those of a neighbor graph of the map.
+    density_correlation_ : float
+        Correlation of the radii that densMAP's cost compares, over the edges of ``graph_`` (``densmap``,
+        ``output_dens``).
 
     See Also
     --------

@@ -66,8 +66,11 @@ def entropic_graph(
     )
     indptr, indices, weights = work.symmetrize_mean(index, conditional, n_jobs)
     with working_on(place):
-        if normalised and weights.size:
-            weights = (weights.astype(np.float64) / _exact_sum(weights)).astype(np.float32)
+        total = _exact_sum(neighbors, weights) if normalised and weights.size else 1.0
+        if place is not None:
+            weights = work.divide_weights(weights, total)
+        elif total != 1.0:
+            weights = (weights.astype(np.float64) / total).astype(np.float32)
         rho = xp.zeros(neighbors.n, dtype=np.float32)
     if place is None:
         return Graph(indptr, indices, weights, neighbors.n, rho, sigma)
@@ -75,10 +78,12 @@ def entropic_graph(
     return Graph.held(place, parts, n_tails=neighbors.n)
 
 
-def _exact_sum(weights: Any) -> float:
+def _exact_sum(neighbors: Neighbors, weights: Any) -> float:
     """Return the sum of weights in units of 2^-UNIT_BITS: integers have the same sum in any order and on any device."""
-    units = (weights.astype(np.float64) * 2.0**UNIT_BITS).astype(np.int64)
-    return int(units.sum()) / 2.0**UNIT_BITS
+    units = 2.0**UNIT_BITS
+    if neighbors.place is not None:
+        return int(backend_of(neighbors.place).weight_units(weights, units)) / units
+    return int((weights.astype(np.float64) * units).astype(np.int64).sum()) / units
 
 
 def entropic_bipartite_graph(

@@ -15,6 +15,11 @@ from vicinal.neighbors.rows import HasRows
 SAMPLE_ROWS = 256  # rows of a component whose mean stands for its centroid
 TURN_ROWS, TURN_VALUES = 16, 1 << 19  # rows that decide how a component is turned; values of them in memory at a time
 BLOCK_COMPONENTS = 1024  # centroids in memory at a time
+# The width of a component's box as a share of the distance to the nearest other centre, unless the component has more
+# than LARGE_SHARE of the rows, which need their share of the room. Correlation of distances of iris, mean of 10 seeds,
+# for 1, 0.4, 0.25: 0.914, 0.925, 0.955; umap-learn 0.934. Loss J of 17,500 images and ten small clusters: all boxes of
+# 1 48,963, of 0.25 49,444, the large component by its rows 48,768.
+BOX_SHARE, LARGE_SHARE = 0.25, 0.5
 AXES_WORK = 4e9  # multiplications for the principal axes of the centroids; of more components a sample is used
 
 
@@ -28,9 +33,14 @@ def spectral_places(task: InitialTask) -> NDArray[np.float64] | Places:
 
 
 def _side_by_side(task: InitialTask, maps: Eigenmaps) -> NDArray[np.float64] | Places:
-    """Put every component into a box as wide as the distance to the nearest other centre."""
+    """Put every component into a box: narrower than the distance to the nearest other centre, except for a large one.
+
+    Components that touch turn each other before they are apart.
+    """
     centres, axes = _component_centres(task, maps)
-    width = nearest_points(centres, centres, 2, task.n_jobs).distance[:, 1]
+    width = BOX_SHARE * nearest_points(centres, centres, 2, task.n_jobs).distance[:, 1]
+    share = maps.sizes / maps.sizes.sum()
+    width = np.where(share > LARGE_SHARE, np.ptp(centres, axis=0).max() * np.sqrt(share), width)
     # Components too small for an eigenmap: random places in their box.
     tiny = maps.sizes <= max(task.n_components + 1, 4)
     return maps.in_boxes(Boxes(centres, width, None if axes is None else _turns(task, maps, axes), tiny), task.seed)

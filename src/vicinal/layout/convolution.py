@@ -38,12 +38,15 @@ class Box:
 
 
 class Transforms(Protocol):
-    """Fourier transforms of real grids, where the grids live."""
+    """Fourier transforms of real grids, where the grids live; ``fineness`` is a factor on the spacing of the nodes."""
+
+    fineness: float
+    most_nodes: int
 
     @property
     def xp(self) -> Any: ...
 
-    def length(self, nodes: int, last_axis: bool) -> int: ...
+    def lengths(self, nodes: tuple[int, ...]) -> tuple[int, ...]: ...
     def forward(self, values: Nodes, padded: tuple[int, ...]) -> Nodes: ...
     def backward(self, waves: Nodes, padded: tuple[int, ...], shape: tuple[int, ...]) -> Nodes: ...
 
@@ -52,15 +55,16 @@ class HostTransforms:
     """Transforms by SciPy, on the CPU."""
 
     xp = np
+    fineness, most_nodes = 1.0, MOST_NODES
 
     def __init__(self, n_jobs: int) -> None:
         self._workers = cpu.resolve_jobs(n_jobs)
 
-    def length(self, nodes: int, last_axis: bool) -> int:
-        """Return the padded length of an axis of at least ``nodes`` nodes."""
+    def lengths(self, nodes: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the padded lengths of axes of at least so many nodes."""
         from scipy.fft import next_fast_len
 
-        return int(next_fast_len(nodes, real=last_axis))
+        return tuple(next_fast_len(count, real=axis == len(nodes) - 1) for axis, count in enumerate(nodes))
 
     def forward(self, values: NDArray[np.float32], padded: tuple[int, ...]) -> NDArray[np.complex64]:
         """Return the transform of real values, filled up with zeros to the padded shape."""
@@ -92,14 +96,15 @@ def enclose(low: NDArray[np.float32], high: NDArray[np.float32], transforms: Tra
     The grid depends on the box only, so that an iteration does not depend on earlier ones.
     """
     width = np.asarray(high, dtype=np.float64) - low
-    spacing, coarsest = FINEST, SPACING if len(width) < GRID_COMPONENTS else SPACING_3D
+    spacing = FINEST * transforms.fineness
+    coarsest = (SPACING if len(width) < GRID_COMPONENTS else SPACING_3D) * transforms.fineness
     while spacing < coarsest and width.max() > spacing * NARROW_NODES:
         spacing *= 2.0
-    while np.prod(2.0 * (width / spacing + 2 * MARGIN)) > MOST_NODES:
+    while np.prod(2.0 * (width / spacing + 2 * MARGIN)) > transforms.most_nodes:
         spacing *= 2.0
     shape = tuple(int(np.ceil(one / spacing)) + 2 * MARGIN for one in width)
     # Twice the width, so that the periodic convolution does not reach around the grid.
-    padded = tuple(transforms.length(2 * nodes, axis == len(shape) - 1) for axis, nodes in enumerate(shape))
+    padded = transforms.lengths(tuple(2 * nodes for nodes in shape))
     origin = tuple(float(one) - (MARGIN - 1) * spacing for one in low)
     return Box(origin, shape, padded, spacing)
 

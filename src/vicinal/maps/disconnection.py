@@ -14,16 +14,20 @@ from numpy.typing import NDArray
 from vicinal.graph.graph import Graph
 from vicinal.layout.surroundings import Surroundings
 from vicinal.maps.fitted import FittedMap
-from vicinal.maps.plans import SampledPlan
+from vicinal.maps.plans import FullPlan, SampledPlan
 
 
-def surroundable(graph: Graph, plan: SampledPlan) -> NDArray[np.bool_] | None:
+def surroundable(graph: Graph, plan: SampledPlan | FullPlan) -> NDArray[np.bool_] | None:
     """Return which rows are placed around the map; None if none is.
 
     There is no outside if the distance of the map is not the euclidean one; such rows then stay where they start.
     """
     isolated = graph.isolated()
-    return isolated if isolated.any() and plan.forces.space.is_euclidean else None
+    return isolated if isolated.any() and _has_outside(plan) else None
+
+
+def _has_outside(plan: SampledPlan | FullPlan) -> bool:
+    return isinstance(plan, FullPlan) or plan.forces.space.is_euclidean
 
 
 def warn_of_isolated(graph: Graph, limit: float, kind: str = "rows") -> None:
@@ -43,8 +47,7 @@ def place_isolated(
     ``graph`` leads from the new rows to the fitted ones; ``keys`` are the content hashes of the new rows.
     """
     isolated = graph.isolated()
-    plan = fitted.recipe.plan
-    if not isolated.any() or (isinstance(plan, SampledPlan) and not plan.forces.space.is_euclidean):
+    if not isolated.any() or not _has_outside(fitted.recipe.plan):
         return places
     warn_of_isolated(graph, fitted.recipe.affinity.limit(fitted.searched), "new rows")
     known = fitted.reference.places[~fitted.graph.isolated()]

@@ -23,7 +23,7 @@ from vicinal.maps.row_facts import RowFacts
 from vicinal.maps.selection import Selection, select_rows
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingData
-from vicinal.quality.losses import History, Loss, effective_loss, kl_divergence
+from vicinal.quality.losses import History, Loss, effective_loss, kl_divergence, total_weight
 from vicinal.runtime.progress import Callback, Progress
 
 # A recorded loss is evaluated about LOSS_RECORDS times, with LOSS_SAMPLES partners per row beyond SMALL_ROWS rows.
@@ -205,23 +205,37 @@ def _with_left_out(fitted: FittedMap, selection: Selection) -> FittedMap:
 
 
 def _lay_out_fully(task: LayoutTask, plan: FullPlan, start: NDArray[np.float32], init_used: str) -> FittedMap:
-    """Run t-SNE's layout, then compute the divergence of the map."""
-    graph, n_jobs = task.prepared.graph, task.data.n_jobs
+    """Run t-SNE's layout, then compute the divergence of the map; rows without edges take part in neither."""
+    graph, n_jobs, selection = task.prepared.graph, task.data.n_jobs, task.prepared.selection
+    isolated = surroundable(graph, plan)
+    linked = None if isolated is None else np.flatnonzero(~isolated)
+    if linked is not None:
+        graph, start = graph.among(linked), start[linked]
     layout = plan.layout(graph, start, n_jobs=n_jobs)
 
+    def laid_out() -> NDArray[np.float32]:
+        if isolated is None or linked is None:
+            return layout.embedding
+        return surrounded(spread_rows(layout.embedding, linked, len(isolated)), isolated)
+
     def places() -> NDArray[np.float32]:
-        return task.prepared.selection.spread(layout.embedding)
+        return selection.spread(laid_out())
 
     run_layout(layout, plan.epoch_stops(graph), task.progress, places)
-    embedding = places()
     with task.progress.stage("divergence"):
-        divergence = map_divergence(graph, embedding, plan.dof, n_jobs)
-    return task.finished(FitReport(init_used, layout.epoch, task.progress.times, divergence=divergence), embedding)
+        divergence = map_divergence(graph, layout.embedding, plan.dof, n_jobs)
+    return task.finished(FitReport(init_used, layout.epoch, task.progress.times, divergence=divergence), places())
 
 
 def map_divergence(graph: Graph, places: NDArray[np.float32], dof: float, n_jobs: int) -> float:
-    """Return t-SNE's loss of a map (survey eq. 22); it is 0 if the graph has no edges."""
-    return float(kl_divergence(graph, places, dof, n_jobs=n_jobs)) if graph.array("weights").any() else 0.0
+    """Return t-SNE's loss of a map (survey eq. 22), over rows that have edges; it is 0 if the graph has none."""
+    if not total_weight(graph) > 0:
+        return 0.0
+    isolated = graph.isolated()
+    if isolated.any():
+        linked = np.flatnonzero(~isolated)
+        graph, places = graph.among(linked), places[linked]
+    return float(kl_divergence(graph, places, dof, n_jobs=n_jobs))
 
 
 def _loss_history(task: LayoutTask, schedule: Schedule) -> History:

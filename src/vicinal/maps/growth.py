@@ -11,7 +11,7 @@ from vicinal.layout.schedule import Schedule
 from vicinal.maps.plans import SampledPlan
 from vicinal.maps.recipe import FuzzyAffinity, Recipe
 
-# A row with fewer epochs left has a reduced learning rate: (left / FULL_EPOCHS)^2 of the full one.
+# A row with fewer epochs left has a reduced learning rate: (left / FULL_EPOCHS)^1.5 of the full one.
 FULL_EPOCHS = 60
 SWEEPS = 2  # per epoch; most rows of a round rest, so more sweeps gain little
 # A batch that is a large share of the map changes the map as a whole: new and updated rows then move for that share of

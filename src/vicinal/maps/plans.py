@@ -5,7 +5,7 @@ A plan builds the layout of a fit (`layout`) and places new rows in a finished m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from vicinal.layout.forces import Forces
 from vicinal.layout.full import FullLayout, Phase, Repulsion
 from vicinal.layout.sampled import Layout, Placement
 from vicinal.layout.schedule import (
+    DECAY,
     LARGE_ROWS,
     SMALL_ROWS,
     Schedule,
@@ -80,11 +81,12 @@ class SampledPlan:
             return self.stops[-1] // 3
         return PLACEMENT_EPOCHS_SMALL if n <= SMALL_ROWS else PLACEMENT_EPOCHS_LARGE
 
-    def schedule(self, n_epochs: int, n: int, *, rate: float = 1.0) -> Schedule:
-        """Return the schedule of so many epochs for ``n`` rows that move.
+    def schedule(self, n_epochs: int, n: int) -> Schedule:
+        """Return the schedule of a fit of ``n`` rows in so many epochs."""
+        return replace(self.refinement(n_epochs, n, rate=1.0), decay=DECAY, hold=self.hold(n), single=self.single(n))
 
-        ``rate`` below 1 is for a map that exists: its learning rate is smaller and falls at once.
-        """
+    def refinement(self, n_epochs: int, n: int, *, rate: float) -> Schedule:
+        """Return the schedule that moves ``n`` rows of a map on, at ``rate`` times the learning rate."""
         return Schedule(
             n_epochs,
             self.learning_rate * rate,
@@ -92,8 +94,6 @@ class SampledPlan:
             self.repulsion_strength,
             self.update_negatives,
             self.sweeps(n),
-            hold=self.hold(n) if rate == 1.0 else 0.0,
-            single=self.single(n) if rate == 1.0 else 0.0,
         )
 
     def _placement_schedule(self, n_epochs: int) -> Schedule:

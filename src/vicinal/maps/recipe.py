@@ -31,6 +31,15 @@ from vicinal.neighbors.training_data import TrainingData
 NEIGHBORS_PER_PERPLEXITY = 3
 
 
+def _limit(data: TrainingData, given: float | None) -> float:
+    limit = data.unrelated_distance if given is None else given
+    return float("inf") if limit is None else limit
+
+
+def _within(neighbors: Neighbors, limit: float) -> Neighbors:
+    return neighbors.within(limit) if limit < float("inf") else neighbors
+
+
 @dataclass(frozen=True)
 class FuzzyAffinity:
     """UMAP's memberships (survey eq. 1-4)."""
@@ -53,15 +62,11 @@ class FuzzyAffinity:
 
     def limit(self, data: TrainingData) -> float:
         """Return the distance from which on rows are no neighbors: as given, or that of rows that share nothing."""
-        given = self.disconnection_distance
-        limit = data.unrelated_distance if given is None else given
-        return float("inf") if limit is None else limit
+        return _limit(data, self.disconnection_distance)
 
     def related(self, neighbors: Neighbors, data: TrainingData) -> Neighbors:
         """Return the neighbors of the graph: without rows that are too far away, and chosen if there are too many."""
-        limit, k = self.limit(data), self.columns(data.n)
-        if limit < float("inf"):
-            neighbors = neighbors.within(limit)
+        neighbors, k = _within(neighbors, self.limit(data)), self.columns(data.n)
         largest = data.unrelated_distance
         return neighbors if largest is None or neighbors.k <= k else prefer_shared(neighbors, k, largest)
 
@@ -106,12 +111,12 @@ class EntropicAffinity:
         return self.columns(data.n)
 
     def limit(self, data: TrainingData) -> float:
-        """Return infinity: these methods have no distance from which on rows are no neighbors."""
-        return float("inf")
+        """Return the distance from which on rows are no neighbors: that of rows that share nothing."""
+        return _limit(data, None)
 
     def related(self, neighbors: Neighbors, data: TrainingData) -> Neighbors:
-        """Return the table as it is."""
-        return neighbors
+        """Return the neighbors of the graph: without rows that are too far away."""
+        return _within(neighbors, self.limit(data))
 
     def graph(self, neighbors: Neighbors, n_jobs: int) -> Graph:
         """Build the symmetric graph of the fitted rows."""

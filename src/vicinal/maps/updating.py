@@ -43,7 +43,7 @@ def update(
     prepared = prepare(data, fitted.recipe, facts, progress, known)
     n_epochs = plan.short_epochs(n + m)
     task = LayoutTask(data, fitted.recipe, facts, prepared, fitted.seed, progress)
-    schedule = plan.schedule(n_epochs, prepared.graph.n, rate=PLACEMENT_RATE)
+    schedule = plan.refinement(n_epochs, prepared.graph.n, rate=PLACEMENT_RATE)
     with progress.stage("initialize"):
         start = prepared.selection.take(start)
     return lay_out(task, start, INIT_USED, schedule, [n_epochs])

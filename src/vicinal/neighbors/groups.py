@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -49,7 +49,9 @@ class GroupSearch:
                     f"{n} rows do not fit into the memory of the device, and are too similar to be searched in groups: "
                     f"about {self.room} rows would fit, or use device='cpu'"
                 )
-            found = search(np.ascontiguousarray(self.rows[members]), min(k, len(members)))
+            rows, wanted = np.ascontiguousarray(self.rows[members]), min(k, len(members))
+            # A group that is still too large is divided in the same way.
+            found = search(rows, wanted) if len(rows) <= self.room else replace(self, rows=rows).run(wanted, search)
             _merge(index, distance, members, found)
         return Neighbors(index, distance)
 

@@ -21,13 +21,16 @@ def is_bounded(metric: Any) -> bool:
     return facts.unrelated is not None or facts.unrelated_non_negative is not None
 
 
-def unrelated_distance(metric: Any, rows: Rows) -> float | None:
-    """Return the distance from which on rows share nothing, None if the metric has none."""
+def unrelated_distance(metric: Any, rows: Rows | None) -> float | None:
+    """Return the distance from which on rows share nothing, None if the metric has none.
+
+    ``rows`` is None if not all of them are known yet: they may have negative numbers.
+    """
     if not is_bounded(metric):
         return None
     facts = METRICS[canonical_metric(metric)]
     largest = facts.unrelated
-    if facts.unrelated_non_negative is not None:
+    if facts.unrelated_non_negative is not None and rows is not None:
         values = rows.data if is_sparse(rows) else rows
         if not values.size or values.min() >= 0.0:
             largest = facts.unrelated_non_negative

@@ -5,6 +5,8 @@
     c4   kl_divergence             eq. 22       t-SNE
     c5   negative_log_likelihood   eq. 23       LargeVis
     c6   density_cost              eq. 34       densMAP
+         density_correlation       eq. 33       correlation of the log radii of map and data
+         radius_power_law          eq. 32       power law between these radii
          effective_loss            eq. 29       loss of UMAP's sampler, for resting or moving negatives
          stated_gradient           eq. 26       gradient of c2
          expected_gradient         eq. 25, 27   mean step of the sampler
@@ -34,27 +36,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vicinal.backends import backend_of, cpu
+from vicinal.backends import backend_of
 from vicinal.graph.fuzzy_sets import x_log_x
 from vicinal.graph.graph import Graph
 from vicinal.layout.density import radius_correlation
 from vicinal.layout.kernel import Kernel
 from vicinal.layout.schedule import Schedule
+from vicinal.quality.pairs import Floats, Pairs, Samples, checked_places
 from vicinal.runtime.progress import LAYOUT
 
-# The exact sum over 70,000 rows takes a few seconds on two cores; the time grows with the square of the rows.
-EXACT_ROWS, SAMPLES = 100_000, 256
-GROUP = 16  # partners are drawn in groups of this size
-LARGEST_PLACE = 1e15  # the squares of larger coordinates overflow float32
 CAUCHY = Kernel(1.0, 1.0)
 
-Floats = NDArray[np.float64]
-Samples = int | Literal["auto"] | None
 Negatives = Literal["resting", "moving"]
 # The part of R, the repulsion of eq. 29, in the loss of each kind of negatives.
 REPULSION_SHARE = {"resting": 0.5, "moving": 1.0}
@@ -102,7 +99,7 @@ def reduced_cross_entropy(
     graph: Graph, embedding: ArrayLike, kernel: Kernel, *, samples: Samples = "auto", seed: int = 0, n_jobs: int = -1
 ) -> Loss:
     """Compute c2, the part of c1 that depends on the map (eq. 7, 10, 11)."""
-    pairs = _Pairs(graph, embedding, samples, seed, n_jobs)
+    pairs = Pairs(graph, embedding, samples, seed, n_jobs)
     everywhere, error = pairs.over_all("repel_cost", kernel)
     repulsion = everywhere - pairs.over_edges("repel_cost", kernel)
     return Loss(pairs.over_edges("attract_cost", kernel), repulsion, standard_error=error)
@@ -124,10 +121,10 @@ def kl_divergence(
     """
     if not (dof > 0 and math.isfinite(dof)):
         raise ValueError(f"dof must be a positive number, got {dof!r}")
-    total = float(graph.array("weights").sum(dtype=np.float64))
+    total = total_weight(graph)
     if not total > 0:
         raise ValueError("kl_divergence requires a graph with edges")
-    pairs = _Pairs(graph, embedding, samples, seed, n_jobs)
+    pairs = Pairs(graph, embedding, samples, seed, n_jobs)
     # -ln of the unnormalised q is (dof + 1)/2 ln(1 + d²/dof).
     pull = 0.5 * (dof + 1.0) * pairs.over_edges("attract_cost", Kernel(1.0 / dof, 1.0)) / total
     z, error = pairs.over_all("student", Kernel(dof, 1.0))
@@ -135,14 +132,18 @@ def kl_divergence(
     return Loss(pull, math.log(z) if z > 0 else -math.inf, entropy, standard_error=error / z if z > 0 else 0.0)
 
 
+def total_weight(graph: Graph) -> float:
+    """Return the sum of the weights of all edges."""
+    if graph.place is None:
+        return float(graph.weights.sum(dtype=np.float64))
+    return float(backend_of(graph.place).total_weight(graph.array("weights")))
+
+
 def _negative_entropy(graph: Graph, total: float) -> float:
-    """Return Σ p ln p of the weights divided by their total, where they live."""
+    """Return Σ p ln p of the weights divided by their total."""
     if graph.place is None:
         return float(x_log_x(graph.weights / total).sum())
-    xp = graph.place.xp
-    with graph.place.active():
-        p = graph.array("weights") / np.float32(total)
-        return float((p * xp.log(xp.where(p > 0, p, np.float32(1.0)).astype(np.float64))).sum())
+    return float(backend_of(graph.place).negative_entropy(graph.array("weights"), total))
 
 
 def negative_log_likelihood(
@@ -158,7 +159,7 @@ def negative_log_likelihood(
 
     ``gamma`` is the survey's λ; its default is that of :class:`vicinal.LargeVis`.
     """
-    pairs = _Pairs(graph, embedding, samples, seed, n_jobs)
+    pairs = Pairs(graph, embedding, samples, seed, n_jobs)
     everywhere, error = pairs.over_all("repel_cost", CAUCHY)
     pull = pairs.over_edges("attract_cost", CAUCHY)
     return Loss(pull, gamma * everywhere, standard_error=abs(gamma) * error)
@@ -179,12 +180,41 @@ def density_cost(
 
     ``log_radii`` are the r_p, the logarithms of eq. 30. Rows with NaN and rows without edges are left out.
     """
-    wanted = np.asarray(log_radii, dtype=np.float64)
-    if wanted.shape != (graph.n,):
-        raise ValueError(f"log_radii must hold one number for each of {graph.n} rows, got shape {wanted.shape}")
+    density = -dens_lambda * density_correlation(graph, embedding, kernel, log_radii)
     reduced = reduced_cross_entropy(graph, embedding, kernel, samples=samples, seed=seed, n_jobs=n_jobs)
-    density = -dens_lambda * radius_correlation(embedded_log_radii(graph, embedding, kernel), wanted)
     return Loss(reduced.attraction, reduced.repulsion, density=density, standard_error=reduced.standard_error)
+
+
+def density_correlation(graph: Graph, embedding: ArrayLike, kernel: Kernel, log_radii: ArrayLike) -> float:
+    """Compute Corr(r_q, r_p), which densMAP raises: r_q by eq. 31, ``log_radii`` are the r_p (eq. 33).
+
+    Rows with NaN and rows without edges are left out; without any variance the correlation is 0. Fitted models have it
+    as ``density_correlation_``.
+    """
+    return radius_correlation(embedded_log_radii(graph, embedding, kernel), _log_radii(graph, log_radii))
+
+
+def radius_power_law(graph: Graph, embedding: ArrayLike, kernel: Kernel, log_radii: ArrayLike) -> tuple[float, float]:
+    """Fit alpha and beta of the power law R_q = alpha R_p^beta, by least squares of r_q = beta r_p + ln alpha (eq. 32).
+
+    ``log_radii`` are the r_p. Rows with NaN and rows without edges are left out. If all r_p are equal, beta is 0.
+    """
+    r_q, r_p = embedded_log_radii(graph, embedding, kernel), _log_radii(graph, log_radii)
+    known = np.isfinite(r_q) & np.isfinite(r_p)
+    if not known.any():
+        raise ValueError("no row has a radius both in the map and in log_radii")
+    r_q, r_p = r_q[known], r_p[known]
+    centered = r_p - r_p.mean()
+    spread = float(centered @ centered)
+    beta = float(centered @ r_q) / spread if spread > 0 else 0.0
+    return math.exp(float(r_q.mean()) - beta * float(r_p.mean())), beta
+
+
+def _log_radii(graph: Graph, log_radii: ArrayLike) -> Floats:
+    radii = np.asarray(log_radii, dtype=np.float64)
+    if radii.shape != (graph.n,):
+        raise ValueError(f"log_radii must hold one number for each of {graph.n} rows, got shape {radii.shape}")
+    return radii
 
 
 def embedded_log_radii(graph: Graph, embedding: ArrayLike, kernel: Kernel) -> Floats:
@@ -192,7 +222,7 @@ def embedded_log_radii(graph: Graph, embedding: ArrayLike, kernel: Kernel) -> Fl
 
     Rows without edges have NaN.
     """
-    places = _places(graph, embedding).astype(np.float64)
+    places = checked_places(graph, embedding).astype(np.float64)
     heads = graph.heads()
     d2 = ((places[heads] - places[graph.indices]) ** 2).sum(axis=1)
     q = kernel(d2)
@@ -237,7 +267,7 @@ def effective_loss(
     if kind not in REPULSION_SHARE:
         raise ValueError(f"negatives must be 'resting', 'moving' or None, got {negatives!r}")
     graph, degree = _firing(graph)
-    pairs = _Pairs(graph, embedding, samples, seed, n_jobs)
+    pairs = Pairs(graph, embedding, samples, seed, n_jobs)
     share = REPULSION_SHARE[kind] * _draws_per_pair(schedule, graph.n)
     repulsion, error = pairs.over_all("repel_cost", kernel, degree)
     pull = pairs.over_edges("attract_cost", kernel)
@@ -248,7 +278,7 @@ def stated_gradient(
     graph: Graph, embedding: ArrayLike, kernel: Kernel, *, rows: ArrayLike | None = None, n_jobs: int = -1
 ) -> Floats:
     """Compute the gradient of c2 (eq. 26) with the ε of eq. 13, for ``rows`` or by default for all rows."""
-    pairs = _Pairs(graph, embedding, None, 0, n_jobs, rows)
+    pairs = Pairs(graph, embedding, None, 0, n_jobs, rows)
     pull = pairs.edge_forces("attract", kernel) - pairs.edge_forces("repel", kernel)
     return 2.0 * (pull + pairs.forces("repel", kernel))
 
@@ -272,7 +302,7 @@ def expected_gradient(
     """
     schedule = schedule or Schedule()
     graph, degree = _firing(graph)
-    pairs = _Pairs(graph, embedding, None, 0, n_jobs, rows)
+    pairs = Pairs(graph, embedding, None, 0, n_jobs, rows)
     share = _draws_per_pair(schedule, graph.n)
     own = degree if pairs.rows is None else degree[pairs.rows]
     push = own[:, None] * pairs.forces("repel", kernel)
@@ -315,93 +345,6 @@ class History:
     @property
     def values(self) -> Floats:
         return np.array([loss.value for loss in self.losses])
-
-
-class _Pairs:
-    """Sums of a term over all pairs of points, or over the edges of the graph."""
-
-    def __init__(
-        self,
-        graph: Graph,
-        embedding: ArrayLike,
-        samples: Samples,
-        seed: int,
-        n_jobs: int,
-        rows: ArrayLike | None = None,
-    ) -> None:
-        self._graph, self._seed, self._n_jobs = graph, seed, n_jobs
-        self._places = _places(graph, embedding)
-        self._groups = _groups(samples, graph.n)
-        # Costs are summed up where the graph lives, gradients on the CPU.
-        self._work = backend_of(graph.place)
-        self.rows = None if rows is None else _checked_rows(rows, graph.n)
-
-    def over_all(self, term: str, kernel: Kernel, degree: Floats | None = None) -> tuple[float, float]:
-        """Return Σ_i w_i Σ_{j ≠ i} t(d²_ij), w_i = 1 or the degree, and its standard error."""
-        quantity = _quantity(self._work, term, kernel)
-        if self._groups is None or self._graph.n < 2:
-            # Each pair is visited once, with the weights of both rows.
-            return float(self._sums(self._work, degree).costs(quantity, self._n_jobs).sum()), 0.0
-        value, variance = self._sums(self._work).draws(quantity, self._groups, self._seed, self._n_jobs)
-        weight = 1.0 if degree is None else degree
-        return float((weight * value).sum()), math.sqrt(float((weight * weight * variance).sum()))
-
-    def over_edges(self, term: str, kernel: Kernel) -> float:
-        """Return Σ p_ij t(d²_ij) over the edges."""
-        edges = (self._graph.array(name) for name in ("indptr", "indices", "weights"))
-        sums = self._sums(self._work)
-        return float(sums.edges(_quantity(self._work, term, kernel), False, *edges, None, self._n_jobs).sum())
-
-    def forces(self, term: str, kernel: Kernel, degree: Floats | None = None) -> Floats:
-        """Return Σ_j w_j t(d²_ij) (y_i - y_j) for the chosen rows."""
-        forces: Floats = self._sums(cpu, degree).forces(_quantity(cpu, term, kernel), self.rows, self._n_jobs)
-        return forces
-
-    def edge_forces(self, term: str, kernel: Kernel) -> Floats:
-        """Return Σ_j p_ij t(d²_ij) (y_i - y_j) for the chosen rows."""
-        graph, sums = self._graph, self._sums(cpu)
-        edges = graph.indptr, graph.indices, graph.weights
-        forces: Floats = sums.edges(_quantity(cpu, term, kernel), True, *edges, self.rows, self._n_jobs)
-        return forces
-
-    def _sums(self, work: Any, degree: Floats | None = None) -> Any:
-        return work.PairSums(self._places, None if degree is None else degree.astype(np.float32))
-
-
-def _quantity(work: Any, term: str, kernel: Kernel) -> Any:
-    return work.PairQuantity(term, "umap", kernel.a, kernel.b, 1.0)
-
-
-def _places(graph: Graph, embedding: ArrayLike) -> NDArray[np.float32]:
-    places = np.require(embedding, dtype=np.float32, requirements=["C", "A"])
-    if places.ndim != 2 or graph.n_tails != graph.n or places.shape[0] != graph.n:
-        raise ValueError(
-            f"embedding must hold one place for each row of a symmetric graph of {graph.n} rows,"
-            f" got shape {places.shape}"
-        )
-    bad = ~(np.abs(places) <= LARGEST_PLACE).all(axis=1)
-    if bad.any():
-        raise ValueError(f"embedding contains NaN, infinity or huge places, first in row {int(np.argmax(bad))}")
-    return places
-
-
-def _groups(samples: Samples, n: int) -> int | None:
-    """Return the number of groups of partners per row, or None for the exact sum."""
-    if samples == "auto":
-        samples = None if n <= EXACT_ROWS else SAMPLES
-    if samples is None:
-        return None
-    if isinstance(samples, str) or samples < 1:
-        raise ValueError(f"samples must be 'auto', None or a positive number, got {samples!r}")
-    return max(2, -(-int(samples) // GROUP))
-
-
-def _checked_rows(rows: ArrayLike, n: int) -> NDArray[np.int32]:
-    given = np.asarray(rows)
-    numbers = given.dtype.kind in "iu" or given.size == 0
-    if given.ndim != 1 or not numbers or (given.size and (given.min() < 0 or given.max() >= n)):
-        raise ValueError(f"rows must be row numbers below {n}, got {rows!r}")
-    return np.ascontiguousarray(given, dtype=np.int32)
 
 
 def _draws_per_pair(schedule: Schedule, n: int) -> float:

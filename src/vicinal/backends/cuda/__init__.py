@@ -16,7 +16,7 @@ from vicinal.backends.cuda import graph
 from vicinal.backends.cuda.device import Device, DeviceArray, holds_rows, launch, require_room, rows_that_fit
 from vicinal.backends.cuda.full_layout import FullLayout, Transforms
 from vicinal.backends.cuda.layout import LayoutOptions, SampledLayout
-from vicinal.backends.cuda.losses import PairQuantity, PairSums
+from vicinal.backends.cuda.losses import PairQuantity, PairSums, negative_entropy, total_weight
 from vicinal.backends.cuda.neighbors import DenseRows, hash_rows, ranks_on_device
 from vicinal.backends.cuda.principal import principal_scores
 from vicinal.backends.cuda.spectral import DeviceMaps, component_eigenmaps, solves_on_device
@@ -78,6 +78,24 @@ class CudaBackend:
     ) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
         with self.device.active():
             return graph.symmetrize(self.device, index, membership, None)
+
+    def weight_units(self, weights: DeviceArray, units: float) -> int:
+        with self.device.active():
+            return graph.weight_units(self.device, weights, units)
+
+    def total_weight(self, weights: DeviceArray) -> float:
+        """Return the sum of weights in double precision."""
+        with self.device.active():
+            return total_weight(self.device, weights)
+
+    def negative_entropy(self, weights: DeviceArray, total: float) -> float:
+        """Return the sum of p ln p of weights divided by their total."""
+        with self.device.active():
+            return negative_entropy(self.device, weights, total)
+
+    def divide_weights(self, weights: DeviceArray, total: float) -> DeviceArray:
+        with self.device.active():
+            return graph.divide_weights(self.device, weights, total)
 
     def SampledLayout(
         self,

@@ -94,6 +94,7 @@ class Cells:
             found, _ = select_columns(device, products, wanted, bias=bias, sign=-1.0, batch=counted)
             counted_rows = xp.flatnonzero(valid)
             out[place[at.reshape(-1)[counted_rows]]] = found[counted_rows]
+            del products  # before the next ones are made
         return out.reshape(n, overlap * wanted)
 
 
@@ -161,6 +162,7 @@ def _nearest_centers(
         half, _ = whole.halved(slots, int(slots.size), mean, scales)
         products = device.half_products(half[None], half_centers[None])
         out[first : first + most], _ = select_columns(device, products, count, bias=bias, sign=-1.0)
+        del products  # before the next ones are made
     return out
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from vicinal.backends.cuda.device import NULL, Device, DeviceArray, Kernel, launch
+from vicinal.backends.cuda.graph import MOST_ADDERS
 from vicinal.backends.cuda.sums import CHUNK_ROWS, add_chunks
 
 Summary = tuple[float, float, float, float]
@@ -42,9 +43,7 @@ class DensityForce:
         self._device, self._edges, self._options = device, edges, options
         self._a, self._b = kernel
         self._pulls, self._n, self._dim = pulls, n, dim
-        # Integers: the sum does not depend on the order.
-        firings = int(edges.clock[:, 0].astype(np.uint64).sum())
-        self._strength = firings / UNITS / max(n - 1.0, 1.0)
+        self._strength = self._firings() / UNITS / max(n - 1.0, 1.0)
         self._affinity = xp.empty(edges.tails.shape, np.float32)
         self._mass, self._log_radius = xp.empty(n, np.float64), xp.empty(n, np.float64)
         self._share = xp.empty((n, 2), np.float32)
@@ -100,6 +99,13 @@ class DensityForce:
         settings = np.float64(self._options.variance_shift), np.float64(self._strength)
         launch(self._kernel("summarize_radii"), 1, (radii, deviations, *settings, summary))
         return summary
+
+    def _firings(self) -> int:
+        """Return the sum of the rates of all edges. They are integers, so it does not depend on the order."""
+        n, total = int(self._edges.clock.shape[0]), self._device.xp.zeros(1, np.int64)
+        threads = min(n, MOST_ADDERS)
+        launch(self._kernel("add_rates"), threads, (self._edges.clock, np.int64(n), np.int64(threads), total))
+        return int(self._device.to_numpy(total)[0])
 
     def _kernel(self, name: str) -> Kernel:
         return self._device.kernel("density", name, (("VICINAL_DIM", str(self._dim)),))

@@ -125,10 +125,9 @@ class CudaDevice:
     def _out_of_memory(self) -> MemoryError:
         with self.xp.cuda.Device(self.number):
             self.xp.get_default_memory_pool().free_all_blocks()
-            free, total = self.xp.cuda.runtime.memGetInfo()
         return MemoryError(
-            f"the memory of {self.name} is full: {free / 2**30:.1f} of {total / 2**30:.1f} GiB are free; "
-            "fit fewer rows, or use device='cpu'"
+            f"the memory of {self.name} is full: {self.free_bytes() / 2**30:.1f} of "
+            f"{self.capacity_bytes() / 2**30:.1f} GiB are free; fit fewer rows, or use device='cpu'"
         )
 
     def kernel(self, source: str, name: str, defines: Defines = ()) -> Kernel:

@@ -150,19 +150,29 @@ def _grid_arguments(shape: Sequence[int], origin: Sequence[float], spacing: floa
     return *sizes, *(np.float32(at) for at in origin), *(np.float32(0.0),) * rest, np.float32(spacing)
 
 
+def _padded_length(nodes: int) -> int:
+    octave = 1 << max(0, int(nodes - 1).bit_length() - 3)
+    return -(-nodes // octave) * octave
+
+
 class Transforms:
     """Fourier transforms of real grids on a device (``layout.convolution.HostTransforms`` on the CPU)."""
+
+    # Transforms are cheap here, and a finer grid makes the repulsion more accurate.
+    fineness, most_nodes = 0.75, 2**24
 
     def __init__(self, device: Device) -> None:
         self._device, self.xp = device, device.xp
 
-    def length(self, nodes: int, last_axis: bool) -> int:
-        """Return the padded length of an axis of at least ``nodes`` nodes.
+    def lengths(self, nodes: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the padded lengths of axes of at least so many nodes.
 
-        There are four lengths per octave: preparing a transform of another length takes longer than the transform.
+        There are four lengths per octave, and one for all axes unless that more than doubles the grid: preparing a
+        transform of another shape takes longer than the transform.
         """
-        octave = 1 << max(0, int(nodes - 1).bit_length() - 3)
-        return -(-nodes // octave) * octave
+        own = tuple(_padded_length(count) for count in nodes)
+        longest = (max(own),) * len(own)
+        return longest if np.prod(longest) <= 2 * np.prod(own) else own
 
     def forward(self, values: DeviceArray, padded: tuple[int, ...]) -> DeviceArray:
         """Return the transform of real values, filled up with zeros to the padded shape."""

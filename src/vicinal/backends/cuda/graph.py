@@ -12,6 +12,7 @@ USUAL_KERNELS.append(("graph", ()))
 
 # Memory for the squared distances of the rows whose perplexity is calibrated at a time.
 CALIBRATION_BYTES = 2**28
+MOST_ADDERS = 1 << 16  # threads that add up integers
 
 
 def smooth_knn(
@@ -107,12 +108,29 @@ def symmetrize(
     return indptr, indices, weights
 
 
+def weight_units(device: Device, weights: DeviceArray, units: float) -> int:
+    """Return the sum of weights as integer multiples of ``1 / units``."""
+    n, total = int(weights.size), device.xp.zeros(1, np.int64)
+    threads = min(n, MOST_ADDERS)
+    arguments = weights, np.int64(n), np.float64(units), np.int64(threads), total
+    launch(device.kernel("graph", "add_weight_units"), threads, arguments)
+    return int(device.to_numpy(total)[0])
+
+
 def group_begins(device: Device, ordered: DeviceArray, count: int) -> DeviceArray:
     """Return where each of ``count`` groups begins among sorted group numbers, and where the last one ends."""
     begin = device.xp.empty(count + 1, np.int64)
     arguments = ordered, np.int64(ordered.shape[0]), np.int64(count), begin
     launch(device.kernel("graph", "group_begins"), count + 1, arguments)
     return begin
+
+
+def divide_weights(device: Device, weights: DeviceArray, total: float) -> DeviceArray:
+    """Return weights divided by their total, in double precision and rounded."""
+    out = device.xp.empty_like(weights)
+    arguments = weights, np.int64(weights.size), np.float64(total), out
+    launch(device.kernel("graph", "divide_weights"), int(weights.size), arguments)
+    return out
 
 
 def edge_heads(device: Device, indptr: DeviceArray, n_edges: int) -> DeviceArray:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.backends.cuda.device import Device, Kernel, launch_warps
+from vicinal.backends.cuda.device import Device, DeviceArray, Kernel, launch, launch_warps
 from vicinal.backends.cuda.random_keys import PAIRS_STREAM, stream_key
+from vicinal.backends.cuda.sums import CHUNK_ROWS, add_chunks, column_sums
 
 WARP_ROWS = 2  # rows of 16 lanes per warp (cpp/cuda/row_lanes.hpp)
 TERMS = {"attract_cost": "AttractCost", "repel_cost": "RepelCost", "student": "Student"}
@@ -69,8 +70,7 @@ class PairSums:
         with self.device.active():
             graph = tuple(self.device.asarray(part) for part in (indptr, indices, weights))
             out = self.device.xp.zeros((self._n, 1), np.float64)
-            most = int(self.device.xp.diff(graph[0]).max()) if self._n else 0
-            arguments = self._points, *graph, np.int64(self._n), np.int64(most), *quantity.coefficients, out
+            arguments = self._points, *graph, np.int64(self._n), *quantity.coefficients, out
             self._launch("edge_costs", quantity, arguments)
         return self.device.to_numpy(out)
 
@@ -89,3 +89,22 @@ class PairSums:
         defines = ("VICINAL_DIM", str(self._dim)), ("VICINAL_TERM", quantity.compiled)
         kernel: Kernel = self.device.kernel("losses", name, defines)
         launch_warps(kernel, -(-self._n // WARP_ROWS), arguments)
+
+
+def total_weight(device: Device, weights: DeviceArray) -> float:
+    """Return the sum of weights in double precision."""
+    return float(device.to_numpy(column_sums(device, weights[:, None], chunk=_chunk(weights)))[0])
+
+
+def negative_entropy(device: Device, weights: DeviceArray, total: float) -> float:
+    """Return the sum of p ln p of weights divided by their total."""
+    n, chunk = int(weights.size), _chunk(weights)
+    chunks = device.xp.empty((-(-n // chunk), 1), np.float64)
+    arguments = weights, np.int64(n), np.float32(total), np.int64(chunk), chunks
+    launch(device.kernel("sums", "sum_entropy_chunks"), len(chunks), arguments)
+    return float(device.to_numpy(add_chunks(device, chunks))[0])
+
+
+def _chunk(weights: DeviceArray) -> int:
+    """Return how many weights one thread adds up, so that there are about as many threads as chunks."""
+    return max(CHUNK_ROWS, int(np.sqrt(weights.size)))

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends.cuda.device import Device, DeviceArray
+from vicinal.backends.cuda.sums import column_bounds, column_sums
 
 CENTERED_BYTES = 2**28  # of rows in double precision that are held at a time
 
@@ -21,9 +22,11 @@ def principal_scores(device: Device, rows: DeviceArray, n_components: int) -> ND
     n, d = (int(size) for size in rows.shape)
     step = max(1, CENTERED_BYTES // (8 * d))
     blocks = [slice(first, min(first + step, n)) for first in range(0, n, step)]
-    mean = rows.mean(axis=0, dtype=np.float64)
-    largest = max((float(xp.abs(rows[block] - mean).max()) for block in blocks), default=0.0)
+    center = device.to_numpy(column_sums(device, rows)) / max(n, 1)
+    low, high = column_bounds(device, rows)
+    largest = float(np.maximum(high - center, center - low).max(initial=0.0))
     scale = 1.0 / largest if largest > 0 else 1.0
+    mean = device.asarray(center)
     gram = xp.zeros((d, d))
     for block in blocks:
         centered = (rows[block] - mean) * scale
