@@ -82,16 +82,16 @@ class Vicinal(System):
         return {stage: float(seconds) for stage, seconds in model.stage_times_.items()}
 
     def find_neighbors(self, data: np.ndarray, seed: int) -> np.ndarray:
-        from vicinal.neighbors.index import find_neighbors
+        from vicinal import find_neighbors
 
         return find_neighbors(data, n_neighbors=N_NEIGHBORS, seed=seed).index
 
     def stages(self, data: np.ndarray, seed: int) -> tuple[dict[str, float], dict[str, np.ndarray]]:
+        from vicinal import find_neighbors
         from vicinal.graph.fuzzy import fuzzy_graph
         from vicinal.layout.kernel import fit_ab
         from vicinal.layout.sampled import Layout
         from vicinal.layout.schedule import Schedule
-        from vicinal.neighbors.index import find_neighbors
 
         watch = Stopwatch()
         neighbors = watch.time("neighbors", lambda: find_neighbors(data, n_neighbors=N_NEIGHBORS, seed=seed))

@@ -239,8 +239,9 @@ def test_bad_arrays_are_refused_before_any_work() -> None:
         UMAP().fit(never((10, 3)), sample_weight=[1, 2, 1, 0, 1, 1, 1, 1, 1, 1])
     with pytest.raises(ValueError, match="target_metric"):
         UMAP(target_metric="euclidean").fit(never((10, 3)), np.arange(10))
-    with pytest.raises(MemoryError, match="memory_limit"):
-        UMAP(memory_limit="100MB").fit(never((10**6, 3)))
+    for shape, limit in (((10**6, 3), "100MB"), ((10**5, 4000), "900MB")):  # too many rows, cells of too wide rows
+        with pytest.raises(MemoryError, match="memory_limit"):
+            UMAP(memory_limit=limit).fit(da.rechunk(never(shape), (100, -1)))
 
 
 def test_files_are_removed_with_the_results_and_after_errors(grouped: Any, tmp_path: Path) -> None:

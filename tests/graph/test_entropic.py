@@ -9,9 +9,8 @@ from measured import assert_equation
 from numpy.typing import NDArray
 from sklearn.manifold import _t_sne
 
-from vicinal import Neighbors
+from vicinal import Neighbors, find_neighbors
 from vicinal.graph.entropic import entropic_bipartite_graph, entropic_graph
-from vicinal.neighbors.index import find_neighbors
 
 
 def exact_table(data: NDArray[np.float32], k: int) -> Neighbors:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import LowLevelCallable, sparse
 
-from vicinal.neighbors.index import NeighborIndex, find_neighbors
+from vicinal import NeighborIndex, find_neighbors
 from vicinal.neighbors.metrics import check_metric
 from vicinal.neighbors.precomputed import neighbors_from_distances, neighbors_from_knn, query_from_distances
 

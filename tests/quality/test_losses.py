@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from vicinal import UMAP, LargeVis, Layout, Schedule, fit_ab, fuzzy_graph, losses
+from vicinal import UMAP, LargeVis, Layout, Schedule, find_neighbors, fit_ab, fuzzy_graph, losses
 from vicinal.graph.graph import Graph
 from vicinal.layout.running import run_layout
-from vicinal.neighbors.index import find_neighbors
 from vicinal.quality import pairs
 from vicinal.runtime.progress import Progress
 

@@ -12,14 +12,13 @@ import reference.losses as reference_losses
 from measured import assert_equation
 from numpy.typing import NDArray
 
-from vicinal import losses
+from vicinal import find_neighbors, losses
 from vicinal.graph.entropic import entropic_graph
 from vicinal.graph.fuzzy import fuzzy_graph
 from vicinal.graph.graph import Graph
 from vicinal.layout.kernel import Kernel
 from vicinal.layout.sampled import Layout
 from vicinal.layout.schedule import Schedule
-from vicinal.neighbors.index import find_neighbors
 
 KERNELS = (Kernel(1.577, 0.8951), Kernel(1.0, 1.0), Kernel(5.0, 0.55))
 ROWS = 300

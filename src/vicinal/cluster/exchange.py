@@ -37,17 +37,22 @@ class Exchange:
         """Write the places of a worker after a sweep."""
         path = self._path(worker, number)
         unfinished = f"{path}-{os.getpid()}-{threading.get_ident()}"
-        with open(unfinished, "wb") as file:
-            file.write(np.ascontiguousarray(places).data.cast("B"))
-        os.replace(unfinished, path)
+        try:
+            with open(unfinished, "wb") as file:
+                file.write(np.ascontiguousarray(places).data.cast("B"))
+            os.replace(unfinished, path)
+        except OSError as error:
+            raise OSError(error.errno, f"{path} could not be written: {error.strerror}") from error
 
     def read(self, worker: int, number: int, places: Places) -> None:
         """Wait for the places of the other workers after a sweep, and write them into ``places``."""
         for other, (first, stop) in enumerate(pairwise(self.bounds)):
             if other != worker:
-                self._wait_for(self._path(other, number))
-                with open(self._path(other, number), "rb") as file:
-                    file.readinto(places[first:stop].data.cast("B"))
+                path, target = self._path(other, number), places[first:stop].data.cast("B")
+                self._wait_for(path)
+                with open(path, "rb") as file:
+                    if file.readinto(target) != len(target):
+                        raise OSError(f"{path} does not hold the places of {stop - first} rows")
 
     def _path(self, worker: int, number: int) -> str:
         return os.path.join(self.directory, f"{number}-{worker}")

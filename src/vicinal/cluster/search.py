@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from vicinal.neighbors.index import Method, check_method
-from vicinal.neighbors.index import find_neighbors as find_in_memory
+from vicinal.neighbors.index import NeighborIndex
+from vicinal.neighbors.policy import Method, check_method
 from vicinal.runtime.inputs import is_dask
 from vicinal.runtime.jobs import resolve_n_jobs
 
@@ -53,16 +53,8 @@ def find_neighbors(
     """
     check_method(method)
     if not is_dask(X):
-        return find_in_memory(
-            X,
-            n_neighbors,
-            metric=metric,
-            metric_kwds=metric_kwds,
-            method=method,
-            seed=seed,
-            n_jobs=n_jobs,
-            device=device,
-        )
+        index = NeighborIndex(X, metric, metric_kwds=metric_kwds, seed=seed, n_jobs=n_jobs, device=device)
+        return index.search(n_neighbors, method)
     if device is not None:
         raise ValueError(f"device must be None for a Dask array, got {device!r}")
     if method == "exact":

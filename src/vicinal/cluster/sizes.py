@@ -6,6 +6,7 @@ import numpy as np
 
 from vicinal.cluster.engine import Engine
 from vicinal.cluster.rows import DaskRows
+from vicinal.neighbors.cells import MOST_VISITS, cell_count
 from vicinal.runtime.memory import readable
 
 # What a part takes at most while it is worked on, per row and neighbor. Without a memory limit a part takes up to
@@ -14,8 +15,9 @@ PART_BYTES, PART_WORK, MOST_PARTS = 175, 130e6, 256
 # What a process takes before any rows: Python, NumPy, SciPy, Dask; and per row of the whole: two snapshots of two
 # coordinates, landmarks and class numbers.
 PROCESS_BYTES, ROW_BYTES = 2.2e8, 28
-# A block of rows is held up to so many times: as it was read, as float32, and sorted by cells.
-BLOCK_COPIES = 5
+# A block of rows is held up to BLOCK_COPIES times: as it was read, as float32, and sorted by cells. A cell is held
+# CELL_COPIES times while it is searched, and may be twice as large as the mean.
+BLOCK_COPIES, CELL_COPIES = 5, 3
 
 
 def part_count(rows: DaskRows, k: int, engine: Engine) -> int:
@@ -23,7 +25,8 @@ def part_count(rows: DaskRows, k: int, engine: Engine) -> int:
     workers, work = len(engine.workers), float(rows.n * k * PART_BYTES)
     if engine.memory is None:
         return workers * int(np.ceil(min(MOST_PARTS, work / PART_WORK) / workers))
-    fixed = workers * (_whole_bytes(rows.n) + BLOCK_COPIES * rows.largest_chunk)
+    cell = 4.0 * rows.d * min(rows.n, 2 * MOST_VISITS * rows.n / cell_count(rows.n, rows.d))
+    fixed = workers * (_whole_bytes(rows.n) + max(BLOCK_COPIES * rows.largest_chunk, CELL_COPIES * cell))
     free = engine.memory - fixed
     least = 4096 * k * PART_BYTES * workers
     if free < least:

@@ -28,7 +28,7 @@ from vicinal.layout.running import run_layout
 from vicinal.layout.sampled import Layout
 from vicinal.layout.schedule import DECAY, Schedule, default_epochs, default_hold, default_single, default_sweeps
 from vicinal.maps.recipe import DensityPlan
-from vicinal.neighbors.index import NeighborIndex, find_neighbors
+from vicinal.neighbors.index import NeighborIndex
 from vicinal.neighbors.metrics import PRECOMPUTED
 from vicinal.neighbors.precomputed import neighbors_from_distances
 from vicinal.neighbors.table import Neighbors
@@ -82,14 +82,10 @@ def nearest_neighbors(
         if isinstance(metric, str) and metric == PRECOMPUTED:
             neighbors = neighbors_from_distances(X, n_neighbors)
         else:
-            neighbors = find_neighbors(
-                X,
-                n_neighbors,
-                metric=metric,
-                metric_kwds=dict(metric_kwds or {}),
-                seed=random_seed(random_state),
-                n_jobs=n_jobs,
+            index = NeighborIndex(
+                X, metric, metric_kwds=dict(metric_kwds or {}), seed=random_seed(random_state), n_jobs=n_jobs
             )
+            neighbors = index.search(n_neighbors)
     return neighbors.index, neighbors.distance, None
 
 

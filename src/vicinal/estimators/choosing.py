@@ -14,7 +14,7 @@ from sklearn.base import clone
 from vicinal.estimators.base import Estimator
 from vicinal.estimators.umap import UMAP
 from vicinal.maps.judging import NEIGHBORS
-from vicinal.neighbors.index import find_neighbors
+from vicinal.neighbors.index import NeighborIndex
 from vicinal.neighbors.metrics import PRECOMPUTED
 from vicinal.neighbors.precomputed import neighbors_from_distances
 from vicinal.neighbors.table import Neighbors
@@ -149,7 +149,8 @@ def _true_neighbors(X: Any, base: Any, n_neighbors: int, jobs: int) -> Neighbors
     k = min(n_neighbors, (n - 1) // 2)
     if base.metric == PRECOMPUTED:
         return neighbors_from_distances(X, k + 1)
-    return find_neighbors(X, k + 1, metric=base.metric, metric_kwds=getattr(base, "metric_kwds", None), n_jobs=jobs)
+    index = NeighborIndex(X, base.metric, metric_kwds=getattr(base, "metric_kwds", None), n_jobs=jobs)
+    return index.search(k + 1)
 
 
 def _text(value: Any) -> str:

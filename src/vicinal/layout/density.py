@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from vicinal.backends import cpu
 from vicinal.graph.fuzzy import fuzzy_graph
 from vicinal.graph.graph import Graph
-from vicinal.neighbors.index import find_neighbors
+from vicinal.neighbors.index import NeighborIndex
 from vicinal.neighbors.points import nearest_points
 from vicinal.neighbors.table import Neighbors
 
@@ -131,7 +131,7 @@ def embedding_radii(embedding: NDArray[np.float32], n_neighbors: int, n_jobs: in
     if n_components <= MOST_TREE_COMPONENTS:
         neighbors = _self_first(nearest_points(embedding, embedding, k, n_jobs))
     else:
-        neighbors = find_neighbors(embedding, k, n_jobs=n_jobs)
+        neighbors = NeighborIndex(embedding, n_jobs=n_jobs).search(k)
     graph = fuzzy_graph(neighbors, n_jobs=n_jobs)
     return Radii.of(graph, edge_distances(graph, neighbors, n_jobs)).log_radius
 

@@ -12,9 +12,7 @@ from vicinal.backends import backend_of, say_fallback
 from vicinal.neighbors import policy
 from vicinal.neighbors.engine import DenseEngine, DeviceEngine, SparseEngine
 from vicinal.neighbors.metrics import ALIASES, VECTOR_METRICS, Keywords, Rows, fit_metric, is_sparse, required_finite
-from vicinal.neighbors.policy import Method as Method
-from vicinal.neighbors.policy import SearchOptions
-from vicinal.neighbors.policy import check_method as check_method
+from vicinal.neighbors.policy import Method, SearchOptions
 from vicinal.neighbors.rows import (
     HasRows,
     PlacedRows,
@@ -317,47 +315,3 @@ class NeighborIndex:
         # A row that ties with the last true neighbor counts as found; the factor allows for rounding.
         last = self._dense.query_all(rows, found.k, found.k).distance[:, -1:]
         return float(np.mean(found.distance[sample, 1:] <= last * 1.0001))
-
-
-def find_neighbors(
-    X: Any,
-    n_neighbors: int = 15,
-    *,
-    metric: Any = "euclidean",
-    metric_kwds: dict[str, Any] | None = None,
-    method: Method = "auto",
-    seed: int = 0,
-    n_jobs: int | None = -1,
-    device: str | None = None,
-) -> Neighbors:
-    """Find the nearest rows of every row.
-
-    Parameters
-    ----------
-    X : array-like or sparse matrix, shape (n, d)
-        The rows.
-    n_neighbors : int, default=15
-        Number of neighbors per row, the row itself included.
-    metric, metric_kwds, seed, n_jobs, device
-        As for ``NeighborIndex``.
-    method : {"auto", "exact", "approximate"}, default="auto"
-        "auto" compares all pairs if that is faster, or if an approximate search finds too few neighbors.
-
-    Returns
-    -------
-    Neighbors
-        A table with the row itself in the first column; the same bits for any ``n_jobs``.
-
-    See Also
-    --------
-    NeighborIndex : an index that also answers queries.
-
-    Examples
-    --------
-    >>> from vicinal import find_neighbors
-    >>> find_neighbors([[0.0], [1.0], [3.0]], 2).index[:, 1]
-    array([1, 0, 1], dtype=int32)
-    """
-    policy.check_method(method)
-    index = NeighborIndex(X, metric, metric_kwds=metric_kwds, seed=seed, n_jobs=n_jobs, device=device)
-    return index.search(n_neighbors, method)

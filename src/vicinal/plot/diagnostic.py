@@ -244,9 +244,9 @@ def _as_colours(columns: NDArray[Any]) -> Floats:
 
 def _neighbors(rows: Rows, k: int, metric: Any) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Return indices and distances of the k nearest other rows."""
-    from vicinal.neighbors.index import find_neighbors
+    from vicinal.neighbors.index import NeighborIndex
 
-    found = find_neighbors(rows, n_neighbors=k + 1, metric=metric)
+    found = NeighborIndex(rows, metric).search(k + 1)
     return found.index[:, 1:], found.distance[:, 1:]
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends import cpu
-from vicinal.neighbors.index import find_neighbors
+from vicinal.neighbors.index import NeighborIndex
 from vicinal.neighbors.table import Neighbors
 
 Floats = NDArray[np.float64]
@@ -96,7 +96,7 @@ def map_radii(places: NDArray[np.float32], ranks: tuple[int, ...], n_jobs: int =
     radii = [np.zeros(n) for _ in ranks]
     # The point itself, or another point at the same place, takes column 0.
     if n_components > MOST_TREE_COMPONENTS:
-        table = find_neighbors(places, ranks[-1] + 1, n_jobs=n_jobs)
+        table = NeighborIndex(places, n_jobs=n_jobs).search(ranks[-1] + 1)
         return [table.distance[:, rank].astype(np.float64) for rank in ranks]
     tree = cpu.PointTree(places, n_jobs)
     block = max(1, BLOCK_ENTRIES // (ranks[-1] + 1))
