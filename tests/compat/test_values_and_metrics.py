@@ -109,7 +109,7 @@ def test_a_function_as_output_metric_lays_out_like_the_metric_it_computes(iris: 
         assert len(x) == len(y) == n_components
         return with_gradient(x, y, scale)
 
-    # One epoch, because rounding errors grow from epoch to epoch.
+    # One epoch, because rounding errors grow from epoch to epoch; a few rows whose pulls are clipped differ more.
     scale, rows = 1.5, iris[::3]
     inverse = {"V": np.full(n_components, scale**-2)}
     params: dict[str, Any] = {"n_components": n_components, "n_epochs": 1}
@@ -117,7 +117,9 @@ def test_a_function_as_output_metric_lays_out_like_the_metric_it_computes(iris: 
     called = small(**params, output_metric=distance).fit(rows)
     start = small(n_components=n_components, n_epochs=0).fit(rows)
     assert np.abs(named.embedding_ - start.embedding_).max() > 0.5
-    np.testing.assert_allclose(called.embedding_, named.embedding_, atol=0.1)
+    difference = np.abs(called.embedding_ - named.embedding_)
+    assert np.quantile(difference, 0.95) < 0.02
+    assert difference.max() < 0.3
     unseen = rows[:4] + np.float32(0.03)
     assert np.isfinite(called.transform(unseen)).all()
 

@@ -192,11 +192,13 @@ class Engine:
         from distributed import futures_of, wait
 
         kept = list(self.client.persist(list(tasks), optimize_graph=False))
-        wait(kept)
-        for future in futures_of(kept):
-            if future.status != "finished":
-                future.result()
-                raise RuntimeError(f"the cluster lost a result: {future.key} is {future.status}")
+        futures = futures_of(kept)
+        # A result is lost with its worker, and then computed again: what was finished may have to be waited for.
+        while any(future.status != "finished" for future in futures):
+            wait(futures)
+            for future in futures:
+                if future.status in ("error", "cancelled"):
+                    future.result()
         return kept
 
     def values(self, tasks: Sequence[Any]) -> list[Any]:
