@@ -11,6 +11,7 @@ from vicinal import find_neighbors, fuzzy_graph
 from vicinal.graph.graph import Graph
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingDistances, TrainingRows
+from vicinal.quality import displacement
 from vicinal.quality.displacement import local_spread, smoothed
 from vicinal.quality.null import DUBIOUS, TRUSTWORTHY, UNDECIDED, adjusted, compare_with_null, shuffled_data
 from vicinal.quality.preservation import measure_preservation
@@ -163,3 +164,10 @@ def test_torn_edges_are_the_heavy_edges_to_the_other_side(places: np.ndarray) ->
     whole, none = measure_tears(graph, places, np.full(N, 100.0))
     assert not whole.any()
     assert len(none) == 0
+
+
+def test_fitted_rotations_of_the_plane_are_those_of_the_singular_vectors() -> None:
+    moment = np.random.default_rng(0).normal(size=(500, 2, 2))
+    u, _, vt = np.linalg.svd(moment)
+    np.testing.assert_allclose(displacement._rotations(moment), u @ vt, atol=1e-12)
+    np.testing.assert_array_equal(displacement._rotations(np.zeros((1, 2, 2)))[0], np.eye(2))

@@ -73,10 +73,25 @@ def _squared_displacement(
 ) -> Floats:
     target, source = places[near].astype(np.float64), other[near].astype(np.float64)
     target_centre, source_centre = target.mean(axis=1), source.mean(axis=1)
-    moment = np.einsum("nki,nkj->nij", source - source_centre[:, None], target - target_centre[:, None])
-    u, _, vt = np.linalg.svd(moment)
-    predicted = np.einsum("nc,ncd,nde->ne", other[rows] - source_centre, u, vt) + target_centre
+    # einsum sums in a fixed order; the order of a BLAS product depends on its number of threads.
+    moment = np.einsum("nki,nkj->nij", source - source_centre[:, None], target)
+    predicted = np.einsum("nc,ncd->nd", other[rows] - source_centre, _rotations(moment)) + target_centre
     return np.asarray(np.square(predicted - places[rows]).sum(axis=1))
+
+
+def _rotations(moment: Floats) -> Floats:
+    """Return the rotations or reflections R with the largest trace of R' M, for each matrix M of ``moment``."""
+    if moment.shape[1] != 2:
+        u, _, vt = np.linalg.svd(moment)
+        return np.asarray(u @ vt)
+    # In the plane: the rotation or the reflection along (M + adj M) or (M - adj M), whichever is longer.
+    a, b, c, d = moment[:, 0, 0], moment[:, 0, 1], moment[:, 1, 0], moment[:, 1, 1]
+    turn, mirror = np.hypot(a + d, b - c), np.hypot(a - d, b + c)
+    sign = np.where(turn >= mirror, 1.0, -1.0)
+    longer = np.maximum(turn, mirror)
+    unit = 1.0 / np.where(longer > 0, longer, 1.0)
+    cosine, sine = np.where(longer > 0, (a + sign * d) * unit, 1.0), (b - sign * c) * unit
+    return np.stack([cosine, sine, -sign * sine, sign * cosine], axis=1).reshape(-1, 2, 2)
 
 
 def smoothed(spread: Floats, graph: Graph) -> Floats:
