@@ -83,7 +83,7 @@ format: setup
 # source is the same at all of them. Timed tests and those that fork are for the release build only.
 SANITIZED := build/sanitized
 comma := ,
-SANITIZED_TESTS := tests/neighbors tests/graph tests/layout tests/quality tests/files/test_model_files.py \
+SANITIZED_TESTS := tests/neighbors tests/graph tests/layout tests/quality/test_losses.py tests/files/test_model_files.py \
     $(addprefix tests/estimators/test_,callback.py errors.py input.py refusals.py transform.py)
 configure_checked = $(BIN)/cmake -S . -B $(1) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
     $(2) -DVICINAL_LEVELS=v3 -DVICINAL_CORE_TESTS=ON -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python \

@@ -7,6 +7,7 @@ the attributes of the model that were changed.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import signal
@@ -345,6 +346,8 @@ def run(name: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    # Stages import it when they need it; an interrupt within an import would leave modules half-loaded.
+    importlib.import_module("sklearn.metrics")
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a process started in the background may ignore it
     for line in sys.stdin:
         print(json.dumps(run(line.strip())), flush=True)
