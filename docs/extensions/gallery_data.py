@@ -68,8 +68,8 @@ def recorded_gpu_fits() -> tuple[str, dict[str, dict[str, float]]]:
 
 
 def recorded_cluster_fits() -> list[dict[str, Any]]:
-    """Return the records of fits of Dask arrays and of the local fit of the same rows, from the largest run."""
-    files = [json.loads(file.read_text()) for file in sorted(RESULTS.glob("cluster*.json"))]
-    runs = [document["records"] for document in files if document.get("records")]
-    largest: list[dict[str, Any]] = max(runs, key=lambda records: max(record["rows"] for record in records))
-    return largest
+    """Return the records of the first run's local fit and fits of Dask arrays, each with the scores of its map."""
+    records = json.loads((RESULTS / "cluster.json").read_text())["records"]
+    first = [record for record in records if record["run"] == records[0]["run"]]
+    scores = {score["map"]: score for record in first for score in record.get("maps", ())}
+    return [record | {"quality": scores[record["case"]]} for record in first if record["case"] in scores]
