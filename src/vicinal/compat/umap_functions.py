@@ -26,7 +26,8 @@ from vicinal.layout.kernel import Kernel, fit_ab
 from vicinal.layout.output_space import output_space
 from vicinal.layout.running import run_layout
 from vicinal.layout.sampled import Layout
-from vicinal.layout.schedule import DECAY, Schedule, default_epochs, default_hold, default_single, default_sweeps
+from vicinal.layout.schedule import default_epochs
+from vicinal.maps.plans import SampledPlan
 from vicinal.maps.recipe import DensityPlan
 from vicinal.neighbors.index import NeighborIndex
 from vicinal.neighbors.metrics import PRECOMPUTED
@@ -297,17 +298,14 @@ def simplicial_set_embedding(
     progress = Progress(verbose=verbose, tqdm_kwds=tqdm_kwds)
     with progress.stage("initialize"):
         start = space.start(_start(init, InitialTask(edges, dense_rows(data, edges.n), n_components, seed, -1)))
-    schedule = Schedule(
-        last,
-        initial_alpha,
-        int(negative_sample_rate),
-        gamma,
-        sweeps=default_sweeps(edges.n),
-        decay=DECAY,
-        hold=default_hold(edges.n),
-        single=default_single(edges.n),
-    )
     forces, density = Forces(Kernel(float(a), float(b)), space=space), None if radii is None else plan.term(radii)
+    sampled = SampledPlan(
+        forces,
+        learning_rate=initial_alpha,
+        negative_sample_rate=int(negative_sample_rate),
+        repulsion_strength=gamma,
+    )
+    schedule = sampled.schedule(last, edges.n)
     layout = Layout(edges, start, forces, schedule, seed=seed, density=density)
     listed = run_layout(layout, stops, progress, lambda: layout.embedding)
     aux: dict[str, Any] = {"embedding_list": listed} if isinstance(n_epochs, list | tuple) else {}

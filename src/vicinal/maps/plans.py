@@ -83,7 +83,9 @@ class SampledPlan:
 
     def schedule(self, n_epochs: int, n: int) -> Schedule:
         """Return the schedule of a fit of ``n`` rows in so many epochs."""
-        return replace(self.refinement(n_epochs, n, rate=1.0), decay=DECAY, hold=self.hold(n), single=self.single(n))
+        return replace(
+            self.refinement(n_epochs, n, rate=1.0), decay=DECAY, hold=default_hold(n), single=default_single(n)
+        )
 
     def refinement(self, n_epochs: int, n: int, *, rate: float) -> Schedule:
         """Return the schedule that moves ``n`` rows of a map on, at ``rate`` times the learning rate."""
@@ -104,14 +106,6 @@ class SampledPlan:
     def sweeps(self, n: int) -> int:
         """Return the number of sweeps per epoch for ``n`` rows that move."""
         return default_sweeps(n)
-
-    def hold(self, n: int) -> float:
-        """Return the share of the epochs of ``n`` rows that keep the first learning rate."""
-        return default_hold(n)
-
-    def single(self, n: int) -> float:
-        """Return the share of the epochs of ``n`` rows in which an edge draws a single negative."""
-        return default_single(n)
 
     def negative_weights(self, graph: Graph, facts: RowFacts) -> NDArray[np.floating[Any]] | None:
         """Return in which proportion rows are drawn as negatives; None if uniformly."""
