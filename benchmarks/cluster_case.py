@@ -13,17 +13,18 @@ from __future__ import annotations
 import argparse
 import json
 import resource
-import threading
 import time
 from contextlib import contextmanager
-from contextvars import ContextVar
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from cluster_watch import MemoryWatch, SchedulerTraffic, TaskPeaks, task_peaks
 from shapes import mixture
 
 SEED = 42
+TRAFFIC = SchedulerTraffic()
 FITTED_ROWS = 100_000  # of the map that rows are transformed into
 
 
@@ -38,55 +39,17 @@ def open_rows(file: Path, chunk: int) -> Any:
     """Return a .npy file as a Dask array of chunks that are read when they are needed."""
     import dask.array as da
 
-    n, d = np.load(file, mmap_mode="r").shape
+    rows = np.load(file, mmap_mode="r")
+    n, d = rows.shape
     sizes = tuple(min(chunk, n - first) for first in range(0, n, chunk))
     meta = np.empty((0, 0), np.float32)
-    return da.map_blocks(read_rows, str(file), chunk, chunks=(sizes, (d,)), dtype=np.float32, meta=meta)
+    return da.map_blocks(read_rows, str(file), rows.offset, chunk, chunks=(sizes, (d,)), dtype=np.float32, meta=meta)
 
 
-def read_rows(file: str, chunk: int, block_id: tuple[int, int] = (0, 0)) -> np.ndarray:
-    first = block_id[0] * chunk
-    return np.array(np.load(file, mmap_mode="r")[first : first + chunk])
-
-
-class MemoryWatch:
-    """The most memory that this process and its children had together, and the largest of the children."""
-
-    def __enter__(self) -> MemoryWatch:
-        import psutil
-
-        self._process, self.total, self.worker, self._done = psutil.Process(), 0, 0, threading.Event()
-        self.begin, self.seen = time.perf_counter(), []
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._done.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        import psutil
-
-        while not self._done.wait(0.1):
-            sizes = [self._process.memory_info().rss]
-            for child in self._process.children(recursive=True):
-                try:
-                    sizes.append(child.memory_info().rss)
-                except psutil.NoSuchProcess:
-                    continue
-            largest = max(sizes[1:], default=sizes[0])
-            self.total, self.worker = max(self.total, sum(sizes)), max(self.worker, largest)
-            self.seen.append((time.perf_counter() - self.begin, largest))
-
-    def by_stage(self, seconds: dict[str, float]) -> dict[str, int]:
-        """Return the largest process of each stage, given how long the stages took one after the other."""
-        ends = np.cumsum(list(seconds.values()))
-        stage = np.searchsorted(ends, [at for at, _ in self.seen])
-        return {
-            name: max((size for (_, size), of in zip(self.seen, stage, strict=True) if of == number), default=0)
-            for number, name in enumerate(seconds)
-        }
+def read_rows(file: str, offset: int, chunk: int, block_info: Any = None) -> np.ndarray:
+    shape, first = block_info[None]["chunk-shape"], block_info[None]["chunk-location"][0] * chunk
+    count = shape[0] * shape[1]
+    return np.fromfile(file, np.float32, count, offset=offset + 4 * first * shape[1]).reshape(shape)
 
 
 def own_bytes() -> int:
@@ -105,42 +68,6 @@ def processor_seconds(client: Any = None) -> float:
     return own if client is None else own + sum(client.run(processor_seconds).values())
 
 
-class SchedulerTraffic:
-    """Bytes that the scheduler, which runs in this process, has written and read."""
-
-    bytes = 0
-    scheduler = ""
-    workers: tuple[str, ...] = ()
-
-    def watch(self) -> None:
-        from distributed.comm import tcp
-
-        write, read, unpack = tcp.TCP.write, tcp.TCP.read, tcp.from_frames
-        reading: ContextVar[Any] = ContextVar("reading")
-
-        async def counted_write(comm: Any, *args: Any, **kwargs: Any) -> Any:
-            count = await write(comm, *args, **kwargs)
-            self.bytes += (count or 0) * self._counts(comm)
-            return count
-
-        async def marked_read(comm: Any, *args: Any, **kwargs: Any) -> Any:
-            reading.set(comm)
-            return await read(comm, *args, **kwargs)
-
-        async def counted_unpack(frames: Any, *args: Any, **kwargs: Any) -> Any:
-            self.bytes += sum(memoryview(frame).nbytes for frame in frames) * self._counts(reading.get())
-            return await unpack(frames, *args, **kwargs)
-
-        tcp.TCP.write, tcp.TCP.read, tcp.from_frames = counted_write, marked_read, counted_unpack
-
-    def _counts(self, comm: Any) -> bool:
-        """Tell whether a connection is one of the scheduler: its server's, or one that it opened to a worker."""
-        return comm.local_address == self.scheduler or comm.peer_address in self.workers
-
-
-TRAFFIC = SchedulerTraffic()
-
-
 @contextmanager
 def cluster_of(workers: int, threads: int) -> Any:
     """Start a cluster of processes; None for no workers."""
@@ -155,6 +82,7 @@ def cluster_of(workers: int, threads: int) -> Any:
         Client(cluster) as client,
     ):
         TRAFFIC.scheduler, TRAFFIC.workers = cluster.scheduler.address, tuple(client.nthreads())
+        client.register_plugin(TaskPeaks())
         yield client
 
 
@@ -175,6 +103,7 @@ def fit(given: argparse.Namespace) -> dict[str, Any]:
             exchanged, spent = TRAFFIC.bytes - before, processor_seconds(client) - spent
             seconds = time.perf_counter() - begin
             places = np.asarray(model.embedding_)
+            peaks = list(client.run(task_peaks).values()) if client else []
         np.save(out, places)
         np.save(f"{out}.index.npy", np.asarray(model.map_.neighbors.index))
     if given.local:
@@ -198,6 +127,9 @@ def fit(given: argparse.Namespace) -> dict[str, Any]:
         "peak_bytes": memory.total,
         "largest_worker_bytes": memory.worker,
         "largest_worker_by_stage": memory.by_stage(model.stage_times_),
+        "largest_worker_by_task": {
+            name: max(one.get(name, 0) for one in peaks) for name in dict.fromkeys(chain(*peaks))
+        },
         "worker_bytes_before": before_rows,
         "allowed_worker_bytes": allowed,
     }

@@ -15,8 +15,9 @@ from scipy.sparse import csr_matrix
 
 import vicinal
 from vicinal import UMAP, LargeVis, find_neighbors
-from vicinal.cluster import edges, engine, neighborhoods, sizes, start
-from vicinal.cluster.engine import Kept
+from vicinal.cluster import edges, neighborhoods, shelf, sizes, start
+from vicinal.cluster.components import component_labels, joined_labels
+from vicinal.cluster.shelf import Kept
 from vicinal.neighbors.metrics import METRICS
 
 EPOCHS = 4
@@ -105,9 +106,9 @@ def test_groups_do_not_join_components() -> None:
         return Kept(arrays | dict.fromkeys(("weights", "rho", "sigma"), indices)), first, first + len(tails)
 
     parts = [part(0, [[1], [0, 2]]), part(2, [[1], []]), part(4, [[5], [4]])]
-    whole = start._components(parts, 6)
+    whole = component_labels(parts, 6)
     assert whole.tolist() == [0, 0, 0, 3, 4, 4]
-    folded = start._joined_components(start._components(parts[::2], 6), start._components(parts[1:2], 6))
+    folded = joined_labels(component_labels(parts[::2], 6), component_labels(parts[1:2], 6))
     assert folded.tolist() == whole.tolist()
     assert start._groups(table, whole).of_row.tolist() == [0, 0, 0, 1, 2, 2]
 
@@ -262,7 +263,7 @@ def test_full_disk_is_one_clear_error(grouped: Any, tmp_path: Path, monkeypatch:
     def full(*args: Any, **kwargs: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(engine.np, "save", full)
+    monkeypatch.setattr(shelf.np, "save", full)
     model = UMAP(n_epochs=1)
     with (
         dask.config.set({"temporary-directory": str(tmp_path)}),

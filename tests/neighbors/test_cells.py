@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,14 @@ from vicinal.neighbors import cells as module
 from vicinal.neighbors.cells import CellLists, Cells, cell_count, merged_lists, sample_numbers, search_cell
 
 
-def lists_of(cells: Cells, rows: Any, k: int) -> list[CellLists]:
+def lists_of(cells: Cells, rows: Any, k: int) -> CellLists:
     visited, counts = cells.visits(rows)
     lists = []
     for cell in range(cells.count):
         row, rank = np.nonzero(counts & (visited == cell))
         if len(row):
             lists.append(search_cell(cells, cell, row.astype(np.int32), rank == 0, rows[row], k))
-    return lists
+    return CellLists(*(np.concatenate([getattr(one, field.name) for one in lists]) for field in fields(CellLists)))
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "correlation"])

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.cluster.engine import Kept, Shelf
 from vicinal.cluster.graph import PartSpan, load_graph
+from vicinal.cluster.shelf import Kept, Shelf
 from vicinal.layout.partition import LayoutPart, NegativeTable, SweepRule
 
 Places = NDArray[np.float32]
 
 # Parts of the graph are joined up to so many rows for the layout: a sweep of a few rows costs more than its work.
-SWEEP_ROWS = 250_000
+SWEEP_ROWS = 125_000
 EDGES = ("indptr", "tails", "rate", "phase")
 
 
@@ -89,23 +88,23 @@ def joined_parts(parts: list[PartSpan]) -> list[list[PartSpan]]:
 
 
 def prepare_edges(
-    parts: list[PartSpan], n: int, rule: SweepRule, weights: Any, shelf: Shelf, n_jobs: int
+    parts: list[PartSpan], n: int, rule: SweepRule, weights: Kept | None, shelf: Shelf, n_jobs: int
 ) -> tuple[Kept, int, int]:
     """Keep the edges of consecutive parts as a sweep reads them; also return their rows and their size in bytes."""
     made = []
     for part, first, _ in parts:
         graph = load_graph(part, n)
         if weights is not None:
-            graph = graph.weighing_tails(weights)
+            graph = graph.weighing_tails(weights.load("weights"))
         made.append(LayoutPart.of(first, (graph.indptr, graph.indices, graph.weights), rule, n_jobs))
     joined = LayoutPart.joined(made)
     arrays = {name: getattr(joined, name) for name in EDGES} | {"first": np.array([joined.first])}
     return shelf.keep(f"prepared-{joined.first}", arrays), joined.rows, joined.n_bytes
 
 
-def keep_negatives(weights: NDArray[np.float32], shelf: Shelf) -> Kept:
+def keep_negatives(weights: Kept, shelf: Shelf) -> Kept:
     """Keep the table that draws negatives in proportion to weights."""
-    table = NegativeTable.of(weights)
+    table = NegativeTable.of(weights.load("weights"))
     return shelf.keep("negatives", {"keep": table.keep, "alias": table.alias})
 
 

@@ -1,9 +1,8 @@
-"""Where the tasks of a fit run, and where their results lie.
+"""Where the tasks of a fit run.
 
 Tasks are Dask's: on the current ``distributed.Client``, or on Dask's threads without one. A result is small enough to
-travel between workers, or it is kept: as files in a directory that all workers can reach, or in the memory of the
-worker that made it. Tasks are pure functions with deterministic results, so a task of a lost worker is simply computed
-again by Dask.
+travel between workers, or it is kept (:mod:`vicinal.cluster.shelf`). Tasks are pure functions with deterministic
+results, so a task of a lost worker is simply computed again by Dask.
 """
 
 from __future__ import annotations
@@ -18,107 +17,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import dask
-import numpy as np
 from dask.delayed import delayed
-from numpy.typing import NDArray
 
-from vicinal.neighbors.metrics import Rows, is_sparse
+from vicinal.cluster.shelf import Array, Kept, Piece, Shelf
 
-Array = NDArray[Any]
 LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
-
-
-@dataclass(frozen=True)
-class Kept:
-    """Named arrays of equal length that a task has made: in memory, or in the files ``path``.name.npy."""
-
-    arrays: dict[str, Array] | None
-    path: str | None = None
-
-    def load(self, name: str, first: int = 0, stop: int | None = None) -> Array:
-        """Return the entries ``first : stop`` of an array; only these are read."""
-        if self.arrays is not None:
-            return self.arrays[name][first:stop]
-        file = np.load(f"{self.path}.{name}.npy", mmap_mode="r")
-        return np.array(file[first:stop])
-
-    def load_rows(self, first: int, stop: int) -> Rows:
-        """Return rows that were kept as :func:`rows_as_arrays`."""
-        names = self.arrays if self.arrays is not None else {}
-        if "values" in names or (self.path is not None and os.path.exists(f"{self.path}.values.npy")):
-            return self.load("values", first, stop)
-        from scipy.sparse import csr_matrix
-
-        indptr = self.load("indptr", first, stop + 1)
-        begin, end = int(indptr[0]), int(indptr[-1])
-        parts = (self.load("data", begin, end), self.load("indices", begin, end), indptr - begin)
-        return csr_matrix(parts, shape=(stop - first, int(self.load("columns")[0])))
-
-
-@dataclass(frozen=True)
-class Piece:
-    """Some consecutive entries of what a task kept, for one other task."""
-
-    kept: Kept
-    first: int
-    stop: int
-
-    def load(self, name: str) -> Array:
-        return self.kept.load(name, self.first, self.stop)
-
-    def load_rows(self) -> Rows:
-        return self.kept.load_rows(self.first, self.stop)
-
-
-def rows_as_arrays(rows: Rows) -> dict[str, Array]:
-    """Return rows, dense or sparse, as named arrays."""
-    if not is_sparse(rows):
-        return {"values": rows}
-    columns = np.array([rows.shape[1]])
-    return {"data": rows.data, "indices": rows.indices, "indptr": rows.indptr.astype(np.int64), "columns": columns}
-
-
-@dataclass(frozen=True)
-class Shelf:
-    """Keeps results of tasks: in ``directory``, or in the memory of the worker if that is None."""
-
-    directory: str | None = None
-
-    def keep(self, name: str, arrays: dict[str, Array]) -> Kept:
-        """Keep arrays under a name that says what they are; writing the same twice does no harm."""
-        if self.directory is None:
-            return Kept({key: np.ascontiguousarray(array) for key, array in arrays.items()})
-        path = os.path.join(self.directory, name)
-        for key, array in arrays.items():
-            self._write(f"{path}.{key}.npy", array)
-        return Kept(None, path)
-
-    def pieces(self, name: str, arrays: dict[str, Array], rows: Rows | None, bounds: Array) -> list[Piece]:
-        """Keep arrays, and rows with them, for several tasks: task i gets the entries ``bounds[i] : bounds[i + 1]``."""
-        spans = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
-        if self.directory is None:  # each piece travels alone
-            return [Piece(self.keep(name, _taken(arrays, rows, first, stop)), 0, stop - first) for first, stop in spans]
-        kept = self.keep(name, arrays if rows is None else arrays | rows_as_arrays(rows))
-        return [Piece(kept, first, stop) for first, stop in spans]
-
-    def _write(self, path: str, array: Array) -> None:
-        handle, unfinished = tempfile.mkstemp(dir=self.directory, suffix=".npy")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.save(file, np.ascontiguousarray(array))
-            os.replace(unfinished, path)
-        except OSError as error:
-            Path(unfinished).unlink(missing_ok=True)
-            raise OSError(error.errno, f"{path} could not be written: {error.strerror}") from error
-
-
-def _taken(arrays: dict[str, Array], rows: Rows | None, first: int, stop: int) -> dict[str, Array]:
-    taken = {key: array[first:stop].copy() for key, array in arrays.items()}
-    return taken if rows is None else taken | rows_as_arrays(rows[first:stop].copy())
 
 
 class ScratchDirectory:
@@ -160,8 +66,7 @@ class Engine:
         client = current_client()
         if client is None:
             here = ScratchDirectory(None)
-            # With a limit, one task at a time uses all threads.
-            return cls(None, [""], n_jobs, 1 if memory is None else n_jobs, Shelf(here.path), here, memory)
+            return cls(None, [""], _thread_count(n_jobs), 1, Shelf(here.path), here, memory)
         threads = client.nthreads()
         if not threads:
             raise RuntimeError(f"the Dask client {client} has no workers")
@@ -184,10 +89,8 @@ class Engine:
     def run(self, tasks: Sequence[Any]) -> list[Any]:
         """Compute tasks; their results stay where they were made. Raise the first error."""
         if self.client is None:
-            concurrent = max(1, self.threads // self.task_jobs)
-            made = list(dask.persist(*tasks, scheduler="threads", num_workers=concurrent, optimize_graph=False))
-            if self.memory is not None:
-                return_free_memory()
+            made = list(dask.persist(*tasks, scheduler="threads", num_workers=self.concurrent, optimize_graph=False))
+            self._tidy()
             return made
         from distributed import futures_of, wait
 
@@ -202,32 +105,70 @@ class Engine:
         return kept
 
     def values(self, tasks: Sequence[Any]) -> list[Any]:
-        """Compute tasks and return their results, which should be small."""
-        if self.client is None:
-            concurrent = max(1, self.threads // self.task_jobs)
-            return list(dask.compute(*tasks, scheduler="threads", num_workers=concurrent))
-        return list(self.client.gather(self.client.compute(list(tasks))))
+        """Compute tasks and return their results, which should be small; what is a value stays as it is."""
+        if not any(dask.is_dask_collection(one) for one in tasks):
+            return list(tasks)
+        if self.client is not None:
+            return list(self.client.gather(self.client.compute(list(tasks))))
+        made = list(dask.compute(*tasks, scheduler="threads", num_workers=self.concurrent))
+        self._tidy()
+        return made
 
-    def spread(self, items: Sequence[Any]) -> list[list[Any]]:
-        """Divide consecutive items into as many groups as there are workers, none of them empty."""
-        count = min(len(self.workers), len(items))
+    def keep(self, tasks: Sequence[Any]) -> list[Any]:
+        """Compute tasks whose results are kept by the shelf.
+
+        Handles of files are returned as values: whoever knows them does not need the worker that wrote the files.
+        """
+        return self.run(tasks) if self.shelf.directory is None else self.values(tasks)
+
+    def store(self, name: str, arrays: dict[str, Array]) -> Any:
+        """Keep arrays of this process for many tasks; through the scheduler only if there is no common directory."""
+        return self.share(Kept(arrays)) if self.shelf.directory is None else self.shelf.keep(name, arrays)
+
+    @property
+    def concurrent(self) -> int:
+        """The number of tasks that a process runs at the same time."""
+        return max(1, self.threads // self.task_jobs)
+
+    def _tidy(self) -> None:
+        if self.memory is not None:
+            return_free_memory()
+
+    def spread(self, items: Sequence[Any], count: int | None = None) -> list[list[Any]]:
+        """Divide consecutive items into ``count`` groups, by default one per worker, none of them empty."""
+        count = min(len(self.workers) if count is None else count, len(items))
         bounds = [len(items) * group // count for group in range(count + 1)]
         return [list(items[first:stop]) for first, stop in pairwise(bounds)]
 
+    def batches(self, items: Sequence[Any]) -> list[list[Any]]:
+        """Divide consecutive items into groups for tasks that are light: two for each of the tasks at a time."""
+        return self.spread(items, 2 * self.concurrent * len(self.workers))
+
+    @property
+    def alone_jobs(self) -> int:
+        """The number of threads of a task that runs alone: those of all workers of the machine."""
+        return self.threads * (len(self.workers) if self.one_machine else 1)
+
     def share(self, value: Any) -> Any:
         """Return a value as an argument of many tasks, which is sent once."""
-        return delayed(value, pure=True, traverse=False)
+        return delayed(value, name=new_key("shared"), traverse=False)
 
-    def column(self, makers: Sequence[Any], at: int) -> list[Any]:
-        """Return piece ``at`` of what each maker made, as arguments of one task (:func:`picked`)."""
-        if self.shelf.directory is not None:
-            return list(makers)
-        return [maker[at] for maker in makers]
+    def share_all(self, items: Sequence[Any]) -> Any:
+        """Return a list as an argument of many tasks: values are sent once, results of tasks stay where they are."""
+        items = list(items)
+        return items if any(dask.is_dask_collection(one) for one in items) else self.share(items)
+
+    def columns(self, makers: Sequence[Any]) -> Callable[[int], Any]:
+        """Return a function that gives the argument of task i for piece i of what each maker kept (:func:`picked`)."""
+        if self.shelf.directory is None:
+            return lambda at: [maker[at] for maker in makers]
+        shared = self.share(list(makers))
+        return lambda at: shared
 
 
-def picked(made: Sequence[Any], at: int) -> list[Any]:
-    """Return the pieces that ``Engine.column`` names, within the task that takes them."""
-    return [one[at] if isinstance(one, list) else one for one in made]
+def picked(made: Sequence[Any], at: int) -> list[Piece]:
+    """Return the pieces that ``Engine.columns`` names, within the task that takes them."""
+    return [one if isinstance(one, Piece) else one[at] for one in made]
 
 
 def task(function: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -276,3 +217,11 @@ def current_client() -> Any:
 
 def _host(address: str) -> str:
     return address.split("://")[-1].rsplit(":", 1)[0].strip("[]")
+
+
+def _thread_count(n_jobs: int) -> int:
+    if n_jobs > 0:
+        return n_jobs
+    from joblib import effective_n_jobs
+
+    return int(effective_n_jobs(n_jobs))

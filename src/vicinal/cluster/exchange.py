@@ -13,14 +13,15 @@ import shutil
 import threading
 import time
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from vicinal.cluster.edges import Places, SweepPart, sweep_parts
-from vicinal.cluster.engine import Engine, Kept, Shelf, task
-from vicinal.cluster.sweeps import SpreadSweeps, keep_places, load_places
+from vicinal.cluster.engine import Engine
+from vicinal.cluster.shelf import Kept, Shelf
+from vicinal.cluster.sweeps import SpreadSweeps, keep_places
 
 EXCHANGED_BYTES = 1 << 30  # of the files between two checkpoints
 LONGEST_PAUSE = 2e-3  # seconds between two looks for a file
@@ -70,16 +71,15 @@ class ProcessSweeps(SpreadSweeps):
     """The sweeps of processes that all read and write one directory of this machine."""
 
     def __init__(self, groups: list[list[Any]], start: list[Any], engine: Engine) -> None:
-        values = iter(engine.values(list(chain(*groups))))
-        super().__init__([[next(values) for _ in group] for group in groups], engine)
-        self._kept = engine.values([task(keep_places, "start")(one, p, 0, engine.shelf) for p, one in enumerate(start)])
+        super().__init__(groups, engine)
+        self._kept = engine.values(start)
         rows = [sum(one.rows for one in group) for group in self._groups]
         self._bounds = tuple(np.cumsum([0, *rows]).tolist())
         columns = self._groups[0][0].rule.n_components
         self._most = max(1, EXCHANGED_BYTES // (4 * columns * self._bounds[-1]))
 
     def places(self) -> list[Any]:
-        return [task(load_places, "places")(one) for one in self._kept]
+        return self._kept
 
     def _run(self, count: int) -> None:
         engine, before = self._engine, self._kept

@@ -70,7 +70,12 @@ def _read(read: Any, source: tuple[Any, ...], rows: int, block_id: tuple[int, in
 
 
 def _read_npy(path: str, first: int, count: int) -> Any:
-    return np.array(np.load(path, mmap_mode="r")[first : first + count], dtype=np.float32)
+    rows = np.load(path, mmap_mode="r")
+    some = rows[first : first + count]
+    if rows.flags.c_contiguous:  # read, since the pages of a mapped file count as memory of the process
+        at = rows.offset + first * rows.strides[0]
+        some = np.fromfile(path, rows.dtype, some.size, offset=at).reshape(some.shape)
+    return np.asarray(some, dtype=np.float32, order="C")
 
 
 def _read_parquet(path: str, names: list[str], first: int, count: int) -> Any:

@@ -11,10 +11,11 @@ import numpy as np
 from dask.delayed import delayed
 from scipy.sparse import csr_matrix
 
-from vicinal.cluster.engine import Engine, Kept, task
+from vicinal.cluster.engine import Engine, task
 from vicinal.cluster.graph import GraphParts, load_graph
 from vicinal.cluster.neighbors import NeighborParts, Search
 from vicinal.cluster.rows import DaskRows, read_block
+from vicinal.cluster.shelf import Kept
 from vicinal.cluster.start import joined_graph
 from vicinal.maps.fitted import FitReport, FittedMap
 from vicinal.maps.recipe import Recipe

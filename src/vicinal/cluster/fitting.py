@@ -10,15 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.cluster.engine import Engine, Kept, task
+from vicinal.cluster.engine import Engine, task
 from vicinal.cluster.fitted import ClusterMap, stacked
 from vicinal.cluster.graph import GraphParts, build_graph, load_graph
 from vicinal.cluster.layout import PartedLayout
 from vicinal.cluster.neighborhoods import check_device, check_metric_name
 from vicinal.cluster.neighbors import NeighborParts, Search, find_neighbors
 from vicinal.cluster.rows import DaskRows
-from vicinal.cluster.sizes import part_count
+from vicinal.cluster.shelf import Kept
+from vicinal.cluster.sizes import part_count, with_room
 from vicinal.cluster.start import first_places
+from vicinal.cluster.sweeps import places_of
 from vicinal.graph.supervision import class_codes
 from vicinal.initialize.start import given_start
 from vicinal.layout.partition import SweepRule
@@ -144,6 +146,7 @@ def _fit(inputs: ArrayInputs, engine: Engine, progress: Progress) -> ClusterMap:
     rows, recipe = inputs.rows, inputs.recipe
     assert isinstance(recipe.affinity, FuzzyAffinity)
     search = Search(rows.n, recipe.affinity.columns(rows.n), inputs.metric, inputs.metric_kwds, inputs.seed)
+    engine = with_room(rows, search.k, engine)
     parts = part_count(rows, search.k, engine)
     with progress.stage("neighbors"):
         table = find_neighbors(rows, search, parts, engine)
@@ -163,8 +166,10 @@ def _start(inputs: ArrayInputs, graph: GraphParts, table: NeighborParts, engine:
     recipe, bounds = inputs.recipe, graph.bounds
     if inputs.start is None:
         return first_places(recipe.init, recipe.n_components, inputs.seed, graph, table, inputs.rows, engine)
-    spans = pairwise(bounds.tolist())
-    return [engine.share(inputs.start[first:stop]) for first, stop in spans], "array"
+    return [
+        engine.store(f"start-{first}", {"places": inputs.start[first:stop]})
+        for first, stop in pairwise(bounds.tolist())
+    ], "array"
 
 
 def _lay_out(fitted: ClusterMap, start: list[Any], used: str, progress: Progress) -> ClusterMap:
@@ -172,18 +177,19 @@ def _lay_out(fitted: ClusterMap, start: list[Any], used: str, progress: Progress
     assert isinstance(plan, SampledPlan)
     stops = list(plan.stops or [default_epochs(graph.n)])
     schedule, heaviest, weight = plan.schedule(stops[-1], graph.n), graph.heaviest, fitted.facts.weight
-    if weight is not None:
-        shared = engine.share(weight)
-        weighted = [task(_heaviest_weighted, "weigh")(part, graph.n, shared) for part in graph.parts]
+    weights = None if weight is None else engine.store("weights", {"weights": weight})
+    if weights is not None:
+        weighted = [task(_heaviest_weighted, "weigh")(batch, graph.n, weights) for batch in engine.batches(graph.parts)]
         heaviest = max(engine.values(weighted))
         schedule = schedule.with_firings(max(1.0, float(np.float32(heaviest) / np.float32(graph.heaviest or 1.0))))
     rule = SweepRule(graph.n, fitted.recipe.n_components, plan.forces, schedule, fitted.seed, heaviest or 1.0)
-    layout = PartedLayout(graph, start, rule, engine, weight)
+    layout = PartedLayout(graph, start, rule, engine, weights)
 
     chunks, n_components = fitted.data.array.chunks[0], fitted.recipe.n_components
 
     def places() -> Any:
-        made = [task(_shared_places, "embedding")(layout.places, part) for part in fitted.parts.parts]
+        kept = engine.share_all(layout.places)
+        made = [task(_shared_places, "embedding")(kept, part) for part in fitted.parts.parts]
         return stacked(engine.run(made), graph.bounds, n_components, chunks)
 
     try:
@@ -195,10 +201,11 @@ def _lay_out(fitted: ClusterMap, start: list[Any], used: str, progress: Progress
     return replace(fitted, embedding=embedding, report=report)
 
 
-def _heaviest_weighted(part: Kept, n: int, weight: NDArray[np.float32]) -> float:
-    return float(load_graph(part, n).weighing_tails(weight).weights.max(initial=0.0))
+def _heaviest_weighted(parts: list[Kept], n: int, weight: Kept) -> float:
+    weights = weight.load("weights")
+    return max(float(load_graph(part, n).weighing_tails(weights).weights.max(initial=0.0)) for part in parts)
 
 
-def _shared_places(places: list[NDArray[np.float32]], part: Kept) -> NDArray[np.float32]:
+def _shared_places(places: list[Kept], part: Kept) -> NDArray[np.float32]:
     """Return the places of the rows of a part; equal rows share the place of the first of them."""
-    return np.concatenate(places)[part.load("first")]
+    return places_of(part.load("first"), places)

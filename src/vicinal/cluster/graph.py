@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.cluster.engine import Engine, Kept, Piece, Shelf, picked, task
+from vicinal.cluster.engine import Engine, picked, task
 from vicinal.cluster.neighbors import NeighborParts
+from vicinal.cluster.shelf import Kept, Piece, Pieces, Shelf, joined_pieces
 from vicinal.graph.graph import Graph
 from vicinal.graph.partition import (
     EdgeList,
@@ -23,7 +24,9 @@ from vicinal.maps.recipe import FuzzyAffinity
 from vicinal.neighbors.table import Neighbors
 
 PartSpan = tuple[Any, int, int]
+Measure = tuple[float, int]
 GRAPH = ("indptr", "indices", "weights", "rho", "sigma")
+EDGE = np.dtype([("head", np.int32), ("tail", np.int32), ("membership", np.float32)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +54,20 @@ def load_graph(kept: Kept, n: int) -> Graph:
     return Graph(indptr, indices, weights, n, rho, sigma)
 
 
+@dataclass(frozen=True, eq=False)
+class GraphPlan:
+    """What the tasks of a graph have in common: part p has the rows ``bounds[p] : bounds[p + 1]``."""
+
+    bounds: NDArray[np.int64]
+    affinity: FuzzyAffinity
+    shelf: Shelf
+    n_jobs: int
+
+    @property
+    def n(self) -> int:
+        return int(self.bounds[-1])
+
+
 def build_graph(
     table: NeighborParts,
     affinity: FuzzyAffinity,
@@ -58,93 +75,87 @@ def build_graph(
     labels: tuple[NDArray[np.int64], float] | None = None,
 ) -> GraphParts:
     """Build the fuzzy graph of a table; ``labels`` are class numbers of all rows and their influence."""
-    bounds, shelf, jobs = table.bounds, engine.shelf, engine.task_jobs
+    bounds = table.bounds
+    plan = engine.share(GraphPlan(bounds, affinity, engine.shelf, engine.task_jobs))
     every = range(len(bounds) - 1)
-    directed = engine.run([task(_direct, "direct")(table.parts[p], p, bounds, affinity, shelf, jobs) for p in every])
-    joined = engine.run(
-        [
-            task(_join, "join")(
-                engine.column([directed[p]], -1), engine.column(directed, p), p, bounds, affinity, shelf, jobs
-            )
-            for p in every
-        ]
-    )
-    del directed
+    directed = engine.keep([task(_direct, "direct")(table.parts[p], p, plan) for p in every])
+    edges = engine.columns([one[0] for one in directed])
+    joined = engine.keep([task(_join, "join")(directed[p][1], edges(p), p, plan) for p in every])
+    for kind in ("edges", "directed"):
+        engine.shelf.discard(kind)
     if labels is not None:
-        joined = _with_labels(joined, bounds, labels, engine)
-    measured = engine.values([task(_measure, "measure")(part) for part in joined])
-    heaviest = max(one[0] for one in measured)
-    return GraphParts(bounds, joined, heaviest, sum(one[1] for one in measured))
+        joined = _with_labels([one[0] for one in joined], plan, bounds, labels, engine)
+    sizes = engine.values([one[1] for one in joined])
+    heaviest = max(heaviest for heaviest, _ in sizes)
+    return GraphParts(bounds, [one[0] for one in joined], heaviest, sum(edges for _, edges in sizes))
 
 
 def _with_labels(
-    joined: list[Any], bounds: NDArray[np.int64], labels: tuple[NDArray[np.int64], float], engine: Engine
+    joined: list[Any],
+    plan: Any,
+    bounds: NDArray[np.int64],
+    labels: tuple[NDArray[np.int64], float],
+    engine: Engine,
 ) -> list[Any]:
-    n, codes, every = int(bounds[-1]), engine.share(labels[0]), range(len(bounds) - 1)
-    marked = engine.run(
-        [task(_label, "label")(joined[p], int(bounds[p]), n, codes, labels[1], engine.shelf) for p in every]
+    codes, firsts = engine.store("codes", {"codes": labels[0]}), bounds[:-1].tolist()
+    marked = engine.keep(
+        [task(_label, "label")(part, first, codes, labels[1], plan) for part, first in zip(joined, firsts, strict=True)]
     )
-    strongest = [task(_strongest, "strongest")(one) for one in marked]
-    return engine.run(
-        [task(_reconnect, "reconnect")(marked[p], int(bounds[p]), n, strongest, engine.shelf) for p in every]
+    strongest = engine.share_all([one[1] for one in marked])
+    return engine.keep(
+        [
+            task(_reconnect, "reconnect")(one[0], first, strongest, plan)
+            for one, first in zip(marked, firsts, strict=True)
+        ]
     )
 
 
-def _keep(shelf: Shelf, name: str, graph: Graph, **more: Any) -> Kept:
-    return shelf.keep(name, {part: getattr(graph, part) for part in GRAPH} | more)
+def _keep(shelf: Shelf, name: str, graph: Graph) -> Kept:
+    return shelf.keep(name, {part: getattr(graph, part) for part in GRAPH})
 
 
-def _direct(
-    table: Kept, part: int, bounds: NDArray[np.int64], affinity: FuzzyAffinity, shelf: Shelf, n_jobs: int
-) -> list[Piece | Kept]:
-    """Return the directed edges of a part, one piece for each part that they lead to, and last the part itself."""
+def _direct(table: Kept, part: int, plan: GraphPlan) -> tuple[Pieces | list[Piece], Kept]:
+    """Return the directed edges of a part, one piece for each part that they lead to, and the part itself."""
     neighbors = Neighbors(table.load("index"), table.load("distance"))
-    first = int(bounds[part])
+    first, affinity = int(plan.bounds[part]), plan.affinity
     graph = directed_part(
         neighbors,
         first,
-        int(bounds[-1]),
+        plan.n,
         local_connectivity=affinity.local_connectivity,
         disconnection_distance=affinity.disconnection_distance,
-        n_jobs=n_jobs,
+        n_jobs=plan.n_jobs,
     )
+    del neighbors
+    own = _keep(plan.shelf, f"directed-{part}", graph)
     edges = sorted_by_tail(graph, first)
-    arrays = {"head": edges.head, "tail": edges.tail, "membership": edges.membership}
-    pieces = shelf.pieces(f"edges-{part}", arrays, None, np.searchsorted(edges.tail, bounds))
-    return [*pieces, _keep(shelf, f"directed-{part}", graph)]
+    lines = np.empty(len(edges.head), EDGE)
+    lines["head"], lines["tail"], lines["membership"] = edges.head, edges.tail, edges.membership
+    return plan.shelf.pieces(f"edges-{part}", {"edges": lines}, np.searchsorted(edges.tail, plan.bounds)), own
 
 
-def _join(
-    own: list[Any],
-    others: list[Any],
-    part: int,
-    bounds: NDArray[np.int64],
-    affinity: FuzzyAffinity,
-    shelf: Shelf,
-    n_jobs: int,
-) -> Kept:
-    incoming = [
-        EdgeList(piece.load("head"), piece.load("tail"), piece.load("membership")) for piece in picked(others, part)
-    ]
-    graph = load_graph(picked(own, -1)[0], int(bounds[-1]))
-    joined = joined_part(graph, int(bounds[part]), incoming, affinity.set_op_mix_ratio, n_jobs)
-    return _keep(shelf, f"graph-{part}", joined)
+def _join(own: Kept, others: list[Any], part: int, plan: GraphPlan) -> tuple[Kept, Measure]:
+    lines = joined_pieces(picked(others, part), "edges")
+    incoming = EdgeList(*(np.ascontiguousarray(lines[name]) for name in EDGE.names or ()))
+    del lines
+    mix = plan.affinity.set_op_mix_ratio
+    joined = joined_part(load_graph(own, plan.n), int(plan.bounds[part]), [incoming], mix, plan.n_jobs)
+    return _keep(plan.shelf, f"graph-{part}", joined), _measure(joined)
 
 
-def _label(part: Kept, first: int, n: int, codes: NDArray[np.int64], weight: float, shelf: Shelf) -> Kept:
-    graph, strongest = labelled_part(load_graph(part, n), first, codes, weight)
-    return _keep(shelf, f"labelled-{first}", graph, strongest=strongest)
+def _label(part: Kept, first: int, codes: Kept, weight: float, plan: GraphPlan) -> tuple[Kept, Kept]:
+    """Return the part with its edges between classes weakened, and the strongest edge of each row."""
+    graph, strongest = labelled_part(load_graph(part, plan.n), first, codes.load("codes"), weight)
+    kept = _keep(plan.shelf, f"labelled-{first}", graph)
+    return kept, plan.shelf.keep(f"strongest-{first}", {"strongest": strongest})
 
 
-def _strongest(part: Kept) -> NDArray[np.float64]:
-    return part.load("strongest")
+def _reconnect(part: Kept, first: int, all_strongest: list[Kept], plan: GraphPlan) -> tuple[Kept, Measure]:
+    strongest = np.concatenate([one.load("strongest") for one in all_strongest])
+    graph = reconnected_part(load_graph(part, plan.n), first, strongest)
+    return _keep(plan.shelf, f"supervised-{first}", graph), _measure(graph)
 
 
-def _reconnect(part: Kept, first: int, n: int, strongest: list[NDArray[np.float64]], shelf: Shelf) -> Kept:
-    graph = reconnected_part(load_graph(part, n), first, np.concatenate(strongest))
-    return _keep(shelf, f"supervised-{first}", graph)
-
-
-def _measure(part: Kept) -> tuple[float, int]:
-    weights = part.load("weights")
-    return float(weights.max(initial=0.0)), len(weights)
+def _measure(graph: Graph) -> Measure:
+    """Return the largest weight and the number of edges."""
+    return float(graph.weights.max(initial=0.0)), len(graph.weights)

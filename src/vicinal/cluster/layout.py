@@ -24,25 +24,22 @@ class PartedLayout:
     def __init__(
         self, graph: GraphParts, start: list[Any], rule: SweepRule, engine: Engine, weights: Any = None
     ) -> None:
-        self._engine, self._rule = engine, rule
-        shared = None if weights is None else engine.share(weights)
-        negatives = (
-            None if weights is None else engine.run([task(keep_negatives, "negatives")(shared, engine.shelf)])[0]
-        )
+        self._engine, self._rule, shelf = engine, rule, engine.shelf
+        negatives = None if weights is None else engine.keep([task(keep_negatives, "negatives")(weights, shelf)])[0]
         joined = [joined_parts(parts) for parts in engine.spread(graph.spans)]
-        edges = engine.run(
+        shared = engine.share(rule)
+        edges = engine.keep(
             [
-                task(prepare_edges, "prepare")(parts, graph.n, rule, shared, engine.shelf, engine.task_jobs)
+                task(prepare_edges, "prepare")(parts, graph.n, shared, weights, shelf, engine.task_jobs)
                 for one in joined
                 for parts in one
             ]
         )
         budget = edge_budget(graph.n, max(engine.values([one[2] for one in edges])), engine)
-        parts = iter(
-            engine.run(
-                [task(SweepPart, "part")(one[0], one[1], negatives, rule, engine.threads, budget) for one in edges]
-            )
-        )
+        in_memory = shelf.directory is None
+        make: Any = task(SweepPart, "part") if in_memory else SweepPart
+        made = [make(one[0], one[1], negatives, rule, engine.threads, budget) for one in edges]
+        parts = iter(engine.run(made) if in_memory else made)
         groups = [list(islice(parts, len(one))) for one in joined]
         kind = LocalSweeps if engine.client is None else ProcessSweeps if engine.one_machine else TaskSweeps
         self._sweeps: LocalSweeps | ProcessSweeps | TaskSweeps = kind(groups, start, engine)
@@ -54,7 +51,7 @@ class PartedLayout:
 
     @property
     def places(self) -> list[Any]:
-        """The places of each part: arrays, or results of tasks."""
+        """The places of all rows, kept as "places" in pieces of consecutive rows."""
         return self._sweeps.places()
 
     def step(self, n: int = 1) -> None:

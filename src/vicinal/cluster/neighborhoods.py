@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from vicinal.cluster.engine import Engine, Kept, task
+from vicinal.cluster.engine import Engine, task
 from vicinal.cluster.fitted import PartedTable, joined_data, joined_table, parted_table
 from vicinal.cluster.neighbors import NeighborParts, Search, find_neighbors
 from vicinal.cluster.rows import DaskRows
-from vicinal.cluster.sizes import part_count
+from vicinal.cluster.shelf import Kept
+from vicinal.cluster.sizes import part_count, with_room
 from vicinal.graph.fuzzy import fuzzy_graph
 from vicinal.maps.fitted import FittedNeighbors
 from vicinal.neighbors.metrics import ALIASES
@@ -80,7 +81,7 @@ def search_array(X: Any, columns: Callable[[int], int], seed: int, parameters: M
     if not 1 <= k <= rows.n:
         raise ValueError(f"n_neighbors must lie between 1 and the number of rows ({rows.n}), got {k}")
     limit = parameters.get("memory_limit")
-    engine = Engine.current(parameters["n_jobs"], None if limit is None else bytes_of(limit))
+    engine = with_room(rows, k, Engine.current(parameters["n_jobs"], None if limit is None else bytes_of(limit)))
     search = Search(rows.n, k, parameters["metric"], parameters["metric_kwds"], seed)
     with engine.discarded_on_error():
         return ClusterNeighbors(rows, search, find_neighbors(rows, search, part_count(rows, k, engine), engine), engine)

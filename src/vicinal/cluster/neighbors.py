@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.cluster.engine import Engine, Kept, Piece, Shelf, picked, task
+from vicinal.cluster.engine import Engine, picked, task
 from vicinal.cluster.rows import DaskRows, Span, read_block, scan_block
+from vicinal.cluster.shelf import Kept, Piece, Pieces, Shelf, joined_piece_rows, joined_pieces
 from vicinal.neighbors.cells import (
     MOST_VISITS,
     CellLists,
@@ -23,8 +24,9 @@ from vicinal.neighbors.cells import (
 from vicinal.neighbors.metrics import Rows
 
 # Cells are searched in tasks of about SEARCH_BYTES of rows, at least TASKS_PER_THREAD for each thread.
-SEARCH_BYTES, TASKS_PER_THREAD, MOST_SEARCH_TASKS = 1 << 25, 8, 256
+SEARCH_BYTES, TASKS_PER_THREAD, MOST_SEARCH_TASKS = 1 << 25, 8, 2048
 LISTS = tuple(one.name for one in fields(CellLists))
+ROUTED = np.dtype([("row", np.int32), ("cell", np.int32), ("own", np.bool_)])
 ROW_GRAIN = 4096  # the bounds of parts are multiples of this
 
 
@@ -74,11 +76,16 @@ def part_bounds(n: int, parts: int) -> NDArray[np.int64]:
     return np.minimum(np.arange(parts + 1) * grains // parts * ROW_GRAIN, n)
 
 
+def search_bytes(engine: Engine) -> int:
+    """Return the size of the rows that a task searches, if no cell is larger: less if memory is limited."""
+    return SEARCH_BYTES if engine.memory is None else SEARCH_BYTES // 2
+
+
 def _cell_groups(count: int, rows: DaskRows, engine: Engine) -> NDArray[np.int64]:
     """Divide ``count`` cells into groups, each for one task."""
     routed = 4.0 * rows.n * rows.d * MOST_VISITS
     least = TASKS_PER_THREAD * engine.threads * len(engine.workers)
-    tasks = min(count, MOST_SEARCH_TASKS, max(least, int(np.ceil(routed / SEARCH_BYTES))))
+    tasks = min(count, MOST_SEARCH_TASKS, max(least, int(np.ceil(routed / search_bytes(engine)))))
     return np.arange(tasks + 1) * count // tasks
 
 
@@ -95,17 +102,24 @@ def find_neighbors(rows: DaskRows, search: Search, parts: int, engine: Engine) -
             for block, span in zip(rows.blocks, rows.spans, strict=True)
         ]
     )
-    cells = engine.run([task(_make_cells, "cells")(samples, count, search, engine.threads)])[0]
+    cells = engine.run([task(_make_cells, "cells")(samples, count, search, engine.alone_jobs)])[0]
     groups = _cell_groups(count, rows, engine)
     plan = engine.share(SearchPlan(search, groups, bounds, shelf, jobs))
-    routed = engine.run(
-        [task(_route, "route")(block, span, cells, plan) for block, span in zip(rows.blocks, rows.spans, strict=True)]
+    routed = engine.columns(
+        engine.keep(
+            [
+                task(_route, "route")(block, span, cells, plan)
+                for block, span in zip(rows.blocks, rows.spans, strict=True)
+            ]
+        )
     )
-    found = engine.run(
-        [task(_search_group, "search")(engine.column(routed, g), g, cells, plan) for g in range(len(groups) - 1)]
+    found = engine.columns(
+        engine.keep([task(_search_group, "search")(routed(g), g, cells, plan) for g in range(len(groups) - 1)])
     )
+    shelf.discard("routed")
     del routed
-    merged = engine.run([task(_merge, "merge")(engine.column(found, p), p, plan) for p in range(len(bounds) - 1)])
+    merged = engine.keep([task(_merge, "merge")(found(p), p, plan) for p in range(len(bounds) - 1)])
+    shelf.discard("lists")
     return NeighborParts(bounds, merged, cells, search.k)
 
 
@@ -117,47 +131,55 @@ def _make_cells(samples: list[Rows], count: int, search: Search, n_jobs: int) ->
     return Cells.of(joined_rows(samples), count, search.metric, search.metric_kwds, search.seed, n_jobs)
 
 
-def _route(chunks: list[Any], span: Span, cells: Cells, plan: SearchPlan) -> list[Piece]:
+def _route(chunks: list[Any], span: Span, cells: Cells, plan: SearchPlan) -> Pieces | list[Piece]:
     """Send the rows of a block to their cells: one piece for each group of cells."""
     rows = read_block(chunks)
     numbers = np.concatenate(
-        [np.arange(first, first + chunk.shape[0]) for chunk, first in zip(chunks, span.firsts, strict=True)]
+        [
+            np.arange(first, first + chunk.shape[0], dtype=np.int32)
+            for chunk, first in zip(chunks, span.firsts, strict=True)
+        ]
     )
     visited, counts = cells.visits(rows, plan.n_jobs)
     row, rank = np.nonzero(counts)
     cell = visited[row, rank]
     order = np.argsort(cell, kind="stable")
     row, rank, cell = row[order], rank[order], cell[order]
-    arrays = {"row": numbers[row].astype(np.int32), "own": rank == 0, "cell": cell}
-    return plan.shelf.pieces(f"routed-{span.chunks[0]}", arrays, rows[row], np.searchsorted(cell, plan.groups))
+    facts = np.empty(len(row), ROUTED)
+    facts["row"], facts["cell"], facts["own"] = numbers[row], cell, rank == 0
+    bounds = np.searchsorted(cell, plan.groups)
+    return plan.shelf.row_pieces(f"routed-{span.chunks[0]}", {"facts": facts}, rows, row, bounds)
 
 
-def _search_group(routed: list[Any], group: int, cells: Cells, plan: SearchPlan) -> list[Piece]:
+def _search_group(routed: list[Any], group: int, cells: Cells, plan: SearchPlan) -> Pieces | list[Piece]:
     """Search the cells of a group one after the other; return one piece for each part of the rows."""
-    pieces, k, groups = picked(routed, group), plan.search.k, plan.groups
-    cell = np.concatenate([piece.load("cell") for piece in pieces])
-    numbers = np.concatenate([piece.load("row") for piece in pieces])
-    own = np.concatenate([piece.load("own") for piece in pieces])
-    rows = joined_rows([piece.load_rows() for piece in pieces if piece.stop > piece.first] or [pieces[0].load_rows()])
-    order = np.lexsort((numbers, cell))
-    begin = np.searchsorted(cell[order], np.arange(groups[group], groups[group + 1] + 1))
-    lists = []
-    for c, first, stop in zip(range(groups[group], groups[group + 1]), begin[:-1], begin[1:], strict=True):
-        members = order[first:stop]
-        if len(members):
-            lists.append(search_cell(cells, c, numbers[members], own[members], rows[members], k, plan.n_jobs))
-    if not lists:
-        none, nowhere = np.empty(0, np.int32), np.empty(0, np.float32)
-        lists = [CellLists(none, none.reshape(0, k), nowhere.reshape(0, k), none, none, nowhere)]
-    arrays = {name: np.concatenate([getattr(one, name) for one in lists]) for name in LISTS}
-    order = np.argsort(arrays["rows"], kind="stable")
-    arrays = {name: array[order] for name, array in arrays.items()}
-    return plan.shelf.pieces(f"lists-{group}", arrays, None, np.searchsorted(arrays["rows"], plan.bounds))
+    pieces, k, every = picked(routed, group), plan.search.k, np.arange(plan.groups[group], plan.groups[group + 1] + 1)
+    facts, rows = joined_pieces(pieces, "facts"), joined_piece_rows(pieces)
+    order = np.lexsort((facts["row"], facts["cell"]))
+    facts = facts[order]
+    begin = np.searchsorted(facts["cell"], every).tolist()
+    lists = np.empty(len(facts), _list_type(k))
+    for cell, first, stop in zip(every[:-1].tolist(), begin[:-1], begin[1:], strict=True):
+        if stop > first:
+            row, own = facts["row"][first:stop].copy(), facts["own"][first:stop]
+            found = search_cell(cells, cell, row, own, rows[order[first:stop]], k, plan.n_jobs)
+            for name in LISTS:
+                lists[name][first:stop] = getattr(found, name)
+    del rows
+    lists = lists[np.argsort(lists["rows"], kind="stable")]
+    return plan.shelf.pieces(f"lists-{group}", {"lists": lists}, np.searchsorted(lists["rows"], plan.bounds))
+
+
+def _list_type(k: int) -> np.dtype[Any]:
+    """Return the type of a line of :class:`CellLists`, so that a piece of it is read at once."""
+    kinds = (np.int32, (np.int32, k), (np.float32, k), np.int32, np.int32, np.float32)
+    return np.dtype(list(zip(LISTS, kinds, strict=True)))
 
 
 def _merge(found: list[Any], part: int, plan: SearchPlan) -> Kept:
     """Merge the lists of the rows of a part."""
-    lists = [CellLists(*(piece.load(name) for name in LISTS)) for piece in picked(found, part)]
-    table, first, landmark = merged_lists(int(plan.bounds[part]), int(plan.bounds[part + 1]), lists, plan.search.k)
+    lists = joined_pieces(picked(found, part), "lists")
+    every = CellLists(*(lists[name] for name in LISTS))
+    table, first, landmark = merged_lists(int(plan.bounds[part]), int(plan.bounds[part + 1]), every, plan.search.k)
     arrays = {"index": table.index, "distance": table.distance, "first": first, "landmark": landmark}
     return plan.shelf.keep(f"table-{part}", arrays)

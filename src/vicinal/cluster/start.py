@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import connected_components
 
-from vicinal.cluster.engine import Engine, Kept, folded, task
+from vicinal.cluster.components import Labels, component_labels, joined_labels
+from vicinal.cluster.engine import Engine, folded, task
 from vicinal.cluster.graph import GraphParts, PartSpan, load_graph
 from vicinal.cluster.neighbors import ROW_GRAIN, NeighborParts
 from vicinal.cluster.rows import DaskRows, read_block
+from vicinal.cluster.shelf import Kept, Shelf
 from vicinal.graph.graph import Graph
 from vicinal.initialize.start import initial_embedding
 from vicinal.initialize.task import NOISE, InitialTask, extent
@@ -28,51 +29,81 @@ from vicinal.neighbors.metrics import is_sparse
 
 WHOLE_ROWS = 20_000
 UNIT = 2.0**-30  # of the weights between groups
+MOST_FORESTS = 4  # of components that a process makes at the same time
 
 Places = NDArray[np.float32]
-Labels = NDArray[np.int32]
 Sums = tuple[NDArray[np.int64], NDArray[np.int64]]
+Box = tuple[NDArray[np.float64], NDArray[np.float64]]  # lowest and highest coordinates
 
 
 def first_places(
     init: str, n_components: int, seed: int, graph: GraphParts, table: NeighborParts, rows: DaskRows, engine: Engine
 ) -> tuple[list[Any], str]:
-    """Compute the first places of each part, and the name of the initializer that was used."""
-    every = range(len(graph.bounds) - 1)
+    """Compute the first places of each part (kept as "places"), and the name of the initializer that was used."""
+    rule = StartRule(graph.n, n_components, seed, engine.shelf)
+    batches = engine.batches(graph.spans)
     if init == "random" and graph.n > WHOLE_ROWS:
-        drawn = [task(_drawn, "start")(graph.bounds, p, n_components, seed) for p in every]
-        return engine.run(drawn), "random"
+        made = engine.keep([task(_drawn, "start")(_spans(batch), rule) for batch in batches])
+        return _each(made, batches), "random"
     if graph.n <= WHOLE_ROWS:
         blocks = [] if rows.sparse else rows.blocks
-        whole = engine.run(
-            [task(_whole_start, "start")(graph.parts, blocks, init, n_components, seed, graph.n, engine.threads)]
-        )[0]
-        places = [task(_slice, "places")(whole[0], int(graph.bounds[p]), int(graph.bounds[p + 1])) for p in every]
-        return engine.run(places), str(engine.values([whole[1]])[0])
-    spans = graph.spans
-    labels = [task(_components, "components")(group, graph.n) for group in engine.spread(spans)]
-    component = folded(labels, _joined_components, "components")
+        whole = engine.run([task(_whole_start, "start")(graph.parts, blocks, init, rule, engine.alone_jobs)])[0]
+        made = engine.keep([task(_sliced, "places")(whole[0], _spans(batch), rule) for batch in batches])
+        return _each(made, batches), str(engine.values([whole[1]])[0])
+    labels = [
+        task(component_labels, "components")(group, graph.n)
+        for group in engine.spread(graph.spans, min(engine.concurrent, MOST_FORESTS) * len(engine.workers))
+    ]
+    component = folded(labels, joined_labels, "components")
     grouped = engine.run([task(_groups, "groups")(table.parts, component)])[0]
-    between = [task(_between_groups, "between")(part, first, graph.n, grouped) for part, first, _ in spans]
+    between = [task(_between_groups, "between")(batch, grouped) for batch in batches]
     summed = folded(between, _joined_sums, "between")
-    coarse = engine.run(
-        [task(_group_start, "start")(summed, grouped, table.cells, init, n_components, seed, engine.threads)]
-    )[0]
-    rough = engine.run(
-        [task(_interpolated, "interpolate")(part, first, graph.n, grouped, coarse[0]) for part, first, _ in spans]
+    coarse = engine.run([task(_group_start, "start")(summed, grouped, table.cells, init, rule, engine.alone_jobs)])[0]
+    rough = engine.keep([task(_interpolated, "interpolate")(batch, grouped, coarse[0], rule) for batch in batches])
+    boxes = engine.values([one[1] for one in rough])
+    box = np.min([low for low, _ in boxes], axis=0), np.max([high for _, high in boxes], axis=0)
+    made = engine.keep(
+        [task(_spread, "places")(one[0], _spans(batch), box, rule) for one, batch in zip(rough, batches, strict=True)]
     )
-    extremes = engine.values([task(_extremes, "extremes")(places) for places in rough])
-    low, high = np.min([one[0] for one in extremes], axis=0), np.max([one[1] for one in extremes], axis=0)
-    places = [task(_spread, "places")(rough[p], graph.bounds, p, low, high, seed) for p in every]
-    return engine.run(places), f"{engine.values([coarse[1]])[0]} of groups"
+    engine.shelf.discard("rough")
+    return _each(made, batches), f"{engine.values([coarse[1]])[0]} of groups"
 
 
-def _whole_start(
-    parts: list[Kept], blocks: list[Any], init: str, n_components: int, seed: int, n: int, n_jobs: int
-) -> tuple[Places, str]:
-    graph = joined_graph(parts, n)
+@dataclass(frozen=True)
+class StartRule:
+    """What the tasks of a start have in common."""
+
+    n: int
+    n_components: int
+    seed: int
+    shelf: Shelf
+
+    @property
+    def extent(self) -> float:
+        return float(extent(self.n, self.n_components))
+
+    def keep(self, first: int, places: NDArray[Any]) -> Kept:
+        """Keep the first places of the rows of a part."""
+        return self.shelf.keep(f"start-{first}", {"places": places.astype(np.float32, copy=False)})
+
+
+Spans = list[tuple[int, int]]
+
+
+def _spans(batch: list[PartSpan]) -> Spans:
+    """Return the numbers of the first row of each part and of the row after its last one."""
+    return [(first, stop) for _, first, stop in batch]
+
+
+def _each(made: list[Any], batches: list[list[Any]]) -> list[Any]:
+    """Return the results of each part, given those of each batch of parts."""
+    return [one[at] for one, batch in zip(made, batches, strict=True) for at in range(len(batch))]
+
+
+def _whole_start(parts: list[Kept], blocks: list[Any], init: str, rule: StartRule, n_jobs: int) -> tuple[Places, str]:
+    graph = joined_graph(parts, rule.n)
     rows = joined_rows([read_block(block) for block in blocks]) if blocks else None
-    return initial_embedding(init, InitialTask(graph, rows, n_components, seed, n_jobs))
+    return initial_embedding(init, InitialTask(graph, rows, rule.n_components, rule.seed, n_jobs))
 
 
 def joined_graph(parts: list[Kept], n: int) -> Graph:
@@ -86,19 +117,20 @@ def joined_graph(parts: list[Kept], n: int) -> Graph:
     return Graph(indptr, indices, weights, n, rho, sigma)
 
 
-def _slice(places: Places, first: int, stop: int) -> Places:
-    return np.array(places[first:stop])
+def _sliced(places: Places, spans: Spans, rule: StartRule) -> list[Kept]:
+    return [rule.keep(first, places[first:stop]) for first, stop in spans]
 
 
-def _drawn(bounds: NDArray[np.int64], part: int, n_components: int, seed: int) -> Places:
+def _drawn(spans: Spans, rule: StartRule) -> list[Kept]:
     """Draw places uniformly, for ROW_GRAIN rows at a time."""
-    first, stop = int(bounds[part]), int(bounds[part + 1])
-    wide, shape = extent(int(bounds[-1]), n_components), (ROW_GRAIN, n_components)
-    blocks = [
-        np.random.default_rng([seed, 3, grain]).uniform(0.0, wide, size=shape)
-        for grain in range(first // ROW_GRAIN, -(-stop // ROW_GRAIN))
-    ]
-    return np.concatenate(blocks)[: stop - first].astype(np.float32)
+    shape, made = (ROW_GRAIN, rule.n_components), []
+    for first, stop in spans:
+        blocks = [
+            np.random.default_rng([rule.seed, 3, grain]).uniform(0.0, rule.extent, size=shape)
+            for grain in range(first // ROW_GRAIN, -(-stop // ROW_GRAIN))
+        ]
+        made.append(rule.keep(first, np.concatenate(blocks)[: stop - first]))
+    return made
 
 
 @dataclass(frozen=True)
@@ -109,55 +141,41 @@ class Groups:
     landmark: NDArray[np.int64]
 
 
-def _components(parts: list[PartSpan], n: int) -> Labels:
-    """Return for each of the n rows the lowest row that the edges of some parts connect it with."""
-    labels = np.arange(n, dtype=np.int32)
-    for part, first, _ in parts:
-        graph = load_graph(part, n)
-        heads = graph.heads() + np.int32(first)
-        one_way = graph.indices < heads  # the other direction is the same edge
-        labels = _connected(labels, heads[one_way], graph.indices[one_way])
-    return labels
-
-
-def _joined_components(labels: Labels, others: Labels) -> Labels:
-    return _connected(labels, np.arange(len(labels), dtype=np.int32), others)
-
-
-def _connected(labels: Labels, heads: Labels, tails: Labels) -> Labels:
-    """Return the lowest row that each row is connected with if pairs of rows are connected as well."""
-    heads, tails = labels[heads], labels[tails]
-    apart = heads != tails
-    if not apart.any():
-        return labels
-    n = len(labels)
-    matrix = csr_matrix((np.ones(apart.sum(), np.bool_), (heads[apart], tails[apart])), shape=(n, n))
-    component = connected_components(matrix, directed=False)[1]
-    # Of several entries of a row the last one assigned counts: in descending order that is the lowest.
-    lowest = np.empty(int(component.max()) + 1, np.int32)
-    lowest[component[::-1]] = np.arange(n - 1, -1, -1, dtype=np.int32)
-    joined: Labels = lowest[component][labels]
-    return joined
-
-
 def _groups(parts: list[Kept], component: Labels) -> Groups:
     """Group the rows by landmark and connected component: a group of two would join them in the start."""
-    landmark = np.concatenate([part.load("landmark") for part in parts]).astype(np.int64)
-    keys, of_row = np.unique((landmark << 32) | component, return_inverse=True)
-    return Groups(of_row.astype(np.int32), keys >> 32)
+    of_row, found, first = np.empty(len(component), np.int32), [], 0
+    for part in parts:
+        keys = _group_keys(part, component, first)
+        found.append(np.unique(keys))
+        first += len(keys)
+    groups, first = np.unique(np.concatenate(found)), 0
+    for part in parts:
+        keys = _group_keys(part, component, first)
+        of_row[first : first + len(keys)] = np.searchsorted(groups, keys)
+        first += len(keys)
+    return Groups(of_row, groups >> 32)
 
 
-def _between_groups(part: Kept, first: int, n: int, groups: Groups) -> Sums:
-    """Sum the weights of a part by pairs of groups, as multiples of UNIT; return keys and sums.
+def _group_keys(part: Kept, component: Labels, first: int) -> NDArray[np.int64]:
+    landmark = part.load("landmark").astype(np.int64)
+    return (landmark << 32) | component[first : first + len(landmark)]
+
+
+def _between_groups(parts: list[PartSpan], groups: Groups) -> Sums:
+    """Sum the weights of parts by pairs of groups, as multiples of UNIT; return keys and sums.
 
     An edge and its mirror image have the same weight, so only pairs in ascending order are summed.
     """
-    graph = load_graph(part, n)
-    heads = groups.of_row[graph.heads() + first].astype(np.int64)
-    tails = groups.of_row[graph.indices]
-    apart = heads < tails
-    keys = (heads[apart] << 32) | tails[apart]
-    return _summed(keys, np.rint(graph.weights[apart].astype(np.float64) / UNIT).astype(np.int64))
+    total: Sums | None = None
+    for part, first, _ in parts:
+        graph = load_graph(part, len(groups.of_row))
+        heads, tails = groups.of_row[graph.heads() + np.int32(first)], groups.of_row[graph.indices]
+        apart = heads < tails
+        keys = (heads[apart].astype(np.int64) << 32) | tails[apart]
+        sums = _summed(keys, np.rint(graph.weights[apart].astype(np.float64) / UNIT).astype(np.int64))
+        total = sums if total is None else _joined_sums(total, sums)
+    assert total is not None
+    return total
 
 
 def _joined_sums(sums: Sums, others: Sums) -> Sums:
@@ -172,13 +190,7 @@ def _summed(keys: NDArray[np.int64], units: NDArray[np.int64]) -> Sums:
 
 
 def _group_start(
-    summed: Sums,
-    groups: Groups,
-    cells: Cells,
-    init: str,
-    n_components: int,
-    seed: int,
-    n_jobs: int,
+    summed: Sums, groups: Groups, cells: Cells, init: str, rule: StartRule, n_jobs: int
 ) -> tuple[Places, str]:
     """Compute the start of the groups."""
     keys, units = summed
@@ -188,42 +200,38 @@ def _group_start(
     upper = csr_matrix(between, shape=(count, count))
     graph = Graph.from_scipy(upper + upper.T)
     rows = None if is_sparse(cells.landmarks) else np.ascontiguousarray(cells.landmarks[groups.landmark])
-    return initial_embedding(init, InitialTask(graph, rows, n_components, seed, n_jobs))
+    return initial_embedding(init, InitialTask(graph, rows, rule.n_components, rule.seed, n_jobs))
 
 
-def _interpolated(part: Kept, first: int, n: int, groups: Groups, coarse: Places) -> NDArray[np.float64]:
-    """Return the mean of the places of a row's own group and of those of its neighbors."""
-    graph = load_graph(part, n)
-    places = coarse.astype(np.float64)
-    own = places[groups.of_row[first : first + graph.n]]
-    pulls = csr_matrix(
-        (graph.weights.astype(np.float64), groups.of_row[graph.indices], graph.indptr), shape=(graph.n, len(places))
-    )
-    total = np.asarray(pulls.sum(axis=1)).reshape(-1, 1)
-    return np.asarray((own + pulls @ places) / (1.0 + total))
+def _interpolated(parts: list[PartSpan], groups: Groups, coarse: Places, rule: StartRule) -> tuple[list[Kept], Box]:
+    """Return the mean of the places of a row's own group and of those of its neighbors, and their box."""
+    places, kept, lows, highs = coarse.astype(np.float64), [], [], []
+    for part, first, stop in parts:
+        graph = load_graph(part, rule.n)
+        own = places[groups.of_row[first:stop]]
+        pulls = csr_matrix(
+            (graph.weights.astype(np.float64), groups.of_row[graph.indices], graph.indptr),
+            shape=(graph.n, len(places)),
+        )
+        total = np.asarray(pulls.sum(axis=1)).reshape(-1, 1)
+        rough = np.asarray((own + pulls @ places) / (1.0 + total))
+        lows.append(rough.min(axis=0))
+        highs.append(rough.max(axis=0))
+        kept.append(rule.shelf.keep(f"rough-{first}", {"rough": rough}))
+    return kept, (np.min(lows, axis=0), np.max(highs, axis=0))
 
 
-def _extremes(places: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    return places.min(axis=0), places.max(axis=0)
-
-
-def _spread(
-    places: NDArray[np.float64],
-    bounds: NDArray[np.int64],
-    part: int,
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-    seed: int,
-) -> Places:
+def _spread(rough: list[Kept], spans: Spans, box: Box, rule: StartRule) -> list[Kept]:
     """Scale places to the box of all rows by the extremes of all parts, and add a little noise."""
-    first, stop = int(bounds[part]), int(bounds[part + 1])
-    noise = np.concatenate(
-        [
-            np.random.default_rng([seed, 2, grain]).normal(scale=NOISE, size=(ROW_GRAIN, places.shape[1]))
-            for grain in range(first // ROW_GRAIN, -(-stop // ROW_GRAIN))
-        ]
-    )[: stop - first]
+    (low, high), made = box, []
     width = np.where(high > low, high - low, 1.0)
-    wide = extent(int(bounds[-1]), places.shape[1])
-    spread: Places = (wide * (places - low) / width + noise).astype(np.float32)
-    return spread
+    for kept, (first, stop) in zip(rough, spans, strict=True):
+        places = kept.load("rough")
+        noise = np.concatenate(
+            [
+                np.random.default_rng([rule.seed, 2, grain]).normal(scale=NOISE, size=(ROW_GRAIN, places.shape[1]))
+                for grain in range(first // ROW_GRAIN, -(-stop // ROW_GRAIN))
+            ]
+        )[: stop - first]
+        made.append(rule.keep(first, rule.extent * (places - low) / width + noise))
+    return made

@@ -13,9 +13,11 @@ from typing import Any
 import dask
 import numpy as np
 from dask.delayed import Delayed
+from numpy.typing import NDArray
 
 from vicinal.cluster.edges import EdgeCache, Places, SweepPart, sweep_parts
-from vicinal.cluster.engine import Engine, Kept, Shelf, new_key, task
+from vicinal.cluster.engine import Engine, new_key, task
+from vicinal.cluster.shelf import Kept, Shelf
 
 # Places are checkpointed about every CHECKPOINT_SECONDS; a graph of tasks has at most MOST_TASKS.
 CHECKPOINT_SECONDS, MOST_TASKS = 15.0, 4_000
@@ -26,12 +28,12 @@ class LocalSweeps:
 
     def __init__(self, groups: list[list[Any]], start: list[Any], engine: Engine) -> None:
         self._parts: list[SweepPart] = engine.values(list(chain(*groups)))
-        self._places = np.concatenate(engine.values(start))
+        self._places = np.concatenate([load_places(one) for one in engine.values(start)])
         self._cache = EdgeCache()
         self.number = 0
 
     def places(self) -> list[Any]:
-        return [self._places.copy()]
+        return [_held(self._places.copy())]
 
     def run_to(self, stop: int) -> None:
         """Run the sweeps up to the number ``stop``."""
@@ -82,10 +84,12 @@ class TaskSweeps(SpreadSweeps):
     def __init__(self, groups: list[list[Any]], start: list[Any], engine: Engine) -> None:
         super().__init__(groups, engine)
         self._most = max(1, MOST_TASKS // len(groups))
-        self._places = engine.run(start)
+        if engine.shelf.directory is not None:
+            self._groups = [engine.run([engine.share(one) for one in group]) for group in groups]
+        self._places = engine.run([task(load_places, "start")(one) for one in start])
 
     def places(self) -> list[Any]:
-        return self._places
+        return [task(_held, "places")(one) for one in self._places]
 
     def _run(self, count: int) -> None:
         name = new_key("sweep")
@@ -132,3 +136,23 @@ def keep_places(places: Places, part: int, number: int, shelf: Shelf) -> Kept:
 def load_places(kept: Kept) -> Places:
     """Return places that were kept."""
     return kept.load("places")
+
+
+def places_of(rows: NDArray[np.int32], kept: list[Kept]) -> Places:
+    """Return the places of some rows, given those of all rows in pieces of consecutive rows."""
+    found, first = [], 0
+    for one in kept:
+        stop = first + one.length("places")
+        at = np.flatnonzero((rows >= first) & (rows < stop))
+        if len(at):
+            low, high = int(rows[at].min()), int(rows[at].max()) + 1
+            found.append((at, one.load("places", low - first, high - first)[rows[at] - low]))
+        first = stop
+    places = np.empty((len(rows), found[0][1].shape[1]), np.float32)
+    for at, some in found:
+        places[at] = some
+    return places
+
+
+def _held(places: Places) -> Kept:
+    return Kept({"places": places})

@@ -33,6 +33,7 @@ MOST_CELLS = 6_000  # so many centers are compared with every row exactly
 REACH, MOST_VISITS = 1.2, 4
 SAMPLE_PER_CELL, LLOYD_ROUNDS = 64, 6
 ROWS_PER_LANDMARK, MOST_LANDMARKS = 10, 20_000
+MERGED_ROWS = 4096  # rows whose lists are merged at a time
 
 
 def cell_count(n: int, d: int) -> int:
@@ -146,29 +147,28 @@ def search_cell(
 
 
 def merged_lists(
-    first: int, stop: int, lists: list[CellLists], k: int
+    first: int, stop: int, lists: CellLists, k: int
 ) -> tuple[Neighbors, NDArray[np.int32], NDArray[np.int32]]:
     """Merge the lists of the rows from ``first`` to ``stop``; also return their first equal rows and landmarks."""
-    rows = np.concatenate([one.rows for one in lists])
-    order = np.argsort(rows, kind="stable")
-    rows = rows[order] - np.int32(first)
-    index = np.concatenate([one.index for one in lists])[order]
-    distance = np.concatenate([one.distance for one in lists])[order]
+    order = np.argsort(lists.rows, kind="stable")
+    rows = lists.rows[order] - np.int32(first)
     begin = np.searchsorted(rows, np.arange(stop - first + 1))
     counts = np.diff(begin)
-    out = Neighbors(index[begin[:-1]], distance[begin[:-1]])
-    for count in range(2, int(counts.max(initial=1)) + 1):
-        several = np.flatnonzero(counts == count)
-        at = begin[several][:, None] + np.arange(count)
-        wide = index[at].reshape(len(several), -1), distance[at].reshape(len(several), -1)
-        out.index[several], out.distance[several] = nearest_of_lists(several + first, *wide, k)
-    equal = np.concatenate([one.first for one in lists])[order]
+    out = Neighbors(np.empty((stop - first, k), np.int32), np.empty((stop - first, k), np.float32))
+    for count in range(1, int(counts.max(initial=1)) + 1):
+        every = np.flatnonzero(counts == count)
+        for several in np.array_split(every, -(-len(every) // MERGED_ROWS) or 1):
+            at = order[begin[several][:, None] + np.arange(count)]
+            wide = lists.index[at].reshape(len(several), -1), lists.distance[at].reshape(len(several), -1)
+            out.index[several], out.distance[several] = (
+                wide if count == 1 else nearest_of_lists(several + first, *wide, k)
+            )
+    equal = lists.first[order]
     own = equal >= 0
     firsts = np.empty(stop - first, np.int32)
     firsts[rows[own]] = equal[own]
-    landmark = np.concatenate([one.landmark for one in lists])[order]
-    away = np.concatenate([one.landmark_distance for one in lists])[order]
-    nearest = np.lexsort((landmark, away, rows))[begin[:-1]]
+    landmark = lists.landmark[order]
+    nearest = np.lexsort((landmark, lists.landmark_distance[order], rows))[begin[:-1]]
     return out, firsts, landmark[nearest]
 
 
