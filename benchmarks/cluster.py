@@ -21,7 +21,8 @@ from typing import Any
 
 PROGRAM = Path(__file__).with_name("cluster_case.py")
 ROWS, COLUMNS, CLUSTERS = 1_000_000, 64, 200
-LARGE_ROWS, LARGE_COLUMNS, LARGE_EPOCHS = 5_000_000, 128, 20
+LARGE_ROWS, LARGE_EPOCHS = 5_000_000, 20
+SEED_ROWS, SEEDS = 200_000, (1, 2, 3)
 LIMIT = "1.5GB"
 # Arguments of each case. Chunks differ, so that equal bits show that they do not matter.
 FITS = {
@@ -32,16 +33,17 @@ FITS = {
     "workers-4": ["--workers", "4", "--chunk", "50000"],
 }
 LARGE_FITS = {
-    "large-limit": ["--threads", "12", "--limit", LIMIT, "--chunk", "25000"],
-    "large-workers-8": ["--workers", "8", "--chunk", "25000"],
+    "large-limit": ["--threads", "8", "--limit", LIMIT, "--chunk", "25000"],
+    "large-workers-8": ["--workers", "8", "--chunk", "50000"],
 }
+LARGE_COLUMNS = {"large-limit": 128, "large-workers-8": 64}
 TRANSFORM = ["--workers", "4", "--threads", "1"]
-CASES = (*FITS, "score", "transform", *LARGE_FITS)
+CASES = (*FITS, "score", "seeds", "transform", *LARGE_FITS)
 
 
 @dataclass
 class Run:
-    """The cases of a run, and where their files lie. Rows of a large case are five times those of the others."""
+    """The cases of a run, and where their files lie. ``rows`` are those of the cases that are not large."""
 
     directory: Path
     rows: int = ROWS
@@ -52,27 +54,39 @@ class Run:
     def case(self, name: str) -> dict[str, Any]:
         """Run one case."""
         begin = time.perf_counter()
-        large = name in LARGE_FITS
-        data, out = self.prepared(large), str(self.directory / f"{name}.npy")
+        data, out = str(self.prepared(name)), str(self.map_file(name))
+        found: Any
         if name == "score":
             maps = [str(one) for one in map(self.map_file, FITS) if one.exists()]
-            found: Any = {"maps": self.call("score", str(data), *maps)}
+            found = {"maps": self.call("score", data, *maps)}
+        elif name == "seeds":
+            found = {"seeds": [self.seed(data, seed) for seed in SEEDS]}
         elif name == "transform":
-            found = self.call("transform", str(data), out, *TRANSFORM, *self.options(large))
+            found = self.call("transform", data, out, *TRANSFORM, *self.options())
+        elif name in LARGE_FITS:
+            found = self.call("fit", data, out, *LARGE_FITS[name], *self.options(LARGE_EPOCHS))
         else:
-            found = self.call("fit", str(data), out, *(FITS | LARGE_FITS)[name], *self.options(large))
+            found = self.call("fit", data, out, *FITS[name], *self.options())
         return {"case": name, "wall": round(time.perf_counter() - begin, 1), **found}
 
-    def options(self, large: bool) -> list[str]:
-        epochs = LARGE_EPOCHS if large and self.epochs is None else self.epochs
+    def seed(self, data: str, seed: int) -> dict[str, Any]:
+        """Return how the local map and the map of a Dask array of the same rows compare with this seed."""
+        outs = [str(self.map_file(f"{kind}-{seed}")) for kind in ("local", "threads")]
+        for out, kind in zip(outs, (FITS["local"], FITS["threads"]), strict=True):
+            self.call("fit", data, out, *kind, "--seed", str(seed), *self.options())
+        return {"seed": seed, "maps": self.call("score", data, *outs)}
+
+    def options(self, epochs: int | None = None) -> list[str]:
+        epochs = epochs if self.epochs is None else self.epochs
         return [] if epochs is None else ["--epochs", str(epochs)]
 
     def map_file(self, name: str) -> Path:
         return self.directory / f"{name}.npy"
 
-    def prepared(self, large: bool) -> Path:
-        """Return the file of the rows, which is made if there is none."""
-        rows, columns = (self.rows * LARGE_ROWS // ROWS, LARGE_COLUMNS) if large else (self.rows, COLUMNS)
+    def prepared(self, name: str) -> Path:
+        """Return the file of the rows of a case, which is made if there is none."""
+        whole = {"seeds": SEED_ROWS}.get(name, LARGE_ROWS if name in LARGE_FITS else ROWS)
+        rows, columns = self.rows * whole // ROWS, LARGE_COLUMNS.get(name, COLUMNS)
         file = self.directory / f"mixture-{rows}-{columns}.npy"
         if not file.exists():
             self.call("prepare", str(file), str(rows), str(columns), str(CLUSTERS))
@@ -93,8 +107,8 @@ class Run:
         """Run cases; a case that fails or takes too long is recorded as such."""
         for together in cases:
             lanes = [lane.split(",") for lane in together.split("+")]
-            for large in {name in LARGE_FITS for lane in lanes for name in lane}:
-                self.prepared(large)
+            for name in (name for lane in lanes for name in lane):
+                self.prepared(name)
             with ThreadPoolExecutor(len(lanes)) as pool:
                 list(pool.map(lambda lane: [self.attempt(name, seen) for name in lane], lanes))
 
@@ -112,7 +126,8 @@ class Run:
 def cluster(driver: Any) -> list[dict[str, Any]]:
     """A mixture of 200 clusters fitted locally, on Dask's threads and on 1, 2 and 4 processes, with several chunks.
 
-    Then 1M rows transformed on 4 workers, and 5M x 128 within a memory limit and on 8 workers.
+    Then 200,000 rows with three seeds, 1M rows transformed on 4 workers, 5M x 128 within a memory limit, and 5M x 64 on
+    8 workers.
     """
     run = Run(driver.scratch, driver.size or ROWS, None if driver.size is None else 40)
     run.run(list(CASES))

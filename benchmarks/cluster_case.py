@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import hidden_packages  # noqa: F401  isort: skip
 import argparse
 import json
 import resource
@@ -27,6 +28,8 @@ from shapes import MIXTURE_NOISE, MIXTURE_RANK, MIXTURE_SPREAD
 SEED = 42
 BLOCK_ROWS = 100_000  # that are made at a time
 TRAFFIC = SchedulerTraffic()
+K = 15  # neighbors, the row itself included, which is left out when they are compared
+SAMPLE_ROWS = 1000  # whose exact neighbors are computed
 FITTED_ROWS = 100_000  # of the map that rows are transformed into
 
 
@@ -123,9 +126,9 @@ def fit(given: argparse.Namespace) -> dict[str, Any]:
         before_rows = max(client.run(own_bytes).values()) if client else own_bytes()
         begin, spent, before = time.perf_counter(), processor_seconds(client), TRAFFIC.bytes
         with MemoryWatch() as memory:
-            model = UMAP(random_state=SEED, n_epochs=given.epochs, memory_limit=given.limit, n_jobs=given.threads).fit(
-                rows
-            )
+            model = UMAP(
+                random_state=given.seed, n_epochs=given.epochs, memory_limit=given.limit, n_jobs=given.threads
+            ).fit(rows)
             exchanged, spent = TRAFFIC.bytes - before, processor_seconds(client) - spent
             seconds = time.perf_counter() - begin
             places = np.asarray(model.embedding_)
@@ -144,6 +147,7 @@ def fit(given: argparse.Namespace) -> dict[str, Any]:
         "chunk": None if given.local else given.chunk,
         "memory_limit": given.limit,
         "epochs": model.n_epochs_,
+        "seed": given.seed,
         "init": model.init_used_,
         "seconds": round(seconds, 2),
         "processor_seconds": round(spent, 2),
@@ -151,7 +155,9 @@ def fit(given: argparse.Namespace) -> dict[str, Any]:
         "scheduler_bytes": exchanged,
         "scheduler_share": exchanged / data,
         "peak_bytes": memory.total,
-        "largest_worker_bytes": memory.worker,
+        "largest_worker_bytes": max(
+            [memory.worker if client else memory.total, *chain(*(one.values() for one in peaks))]
+        ),
         "largest_worker_by_stage": memory.by_stage(model.stage_times_),
         "largest_worker_by_task": {
             name: max(one.get(name, 0) for one in peaks) for name in dict.fromkeys(chain(*peaks))
@@ -183,28 +189,36 @@ def transform(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def score(file: Path, outs: list[str]) -> list[dict[str, Any]]:
-    """Recall of the neighbors and of the map, and J on the graph of the local fit, which is the first of ``outs``."""
+    """Recall of the neighbors and of the map, and J on the graph of the local fit, which is the first of ``outs``.
 
+    Neighbors are compared with the exact ones of a sample, points of the map with the local table of all rows.
+    """
     from vicinal import Graph, fit_ab, losses
     from vicinal.neighbors.points import nearest_points
 
-    X, labels = np.load(file), np.load(file.with_suffix(".labels.npy"))
-    sample = np.sort(np.random.default_rng(0).choice(len(X), size=min(1000, len(X)), replace=False))
-    exact = np.concatenate([nearest_rows(X, X[part], 16) for part in np.array_split(sample, 10)])
+    X, labels = np.load(file, mmap_mode="r"), np.load(file.with_suffix(".labels.npy"))
+    sample = np.sort(np.random.default_rng(0).choice(len(X), size=min(SAMPLE_ROWS, len(X)), replace=False))
+    exact = np.concatenate([nearest_rows(X, X[part], K) for part in np.array_split(sample, 10)])
     edges = [np.load(f"{outs[0]}.{name}.npy") for name in ("indptr", "indices", "weights")]
     unknown = np.zeros(len(X), np.float32)  # J does not depend on rho and sigma
-    graph, kernel = Graph(*edges, len(X), unknown, unknown), fit_ab(min_dist=0.1)
+    graph, kernel, local = (
+        Graph(*edges, len(X), unknown, unknown),
+        fit_ab(min_dist=0.1),
+        np.load(f"{outs[0]}.index.npy"),
+    )
     first, found = np.load(outs[1]) if len(outs) > 1 else None, []
     for out in outs:
         places, index = np.load(out), np.load(f"{out}.index.npy")
-        near = nearest_points(places, places[sample], 16, -1).index
+        near = nearest_points(places, places, K, -1).index
+        recalls = recall_of_rows(near[:, 1:], local[:, 1:])
         loss = losses.effective_loss(graph, places, kernel)
         found.append(
             {
                 "map": Path(out).stem,
-                "neighbor_recall": shared(index[sample, 1:15], exact[:, 1:15]),
-                "map_recall_15": shared(near[:, 1:16], exact[:, 1:16]),
-                "accuracy": float(np.mean(labels[near[:, 1]] == labels[sample])),
+                "neighbor_recall": float(recall_of_rows(index[sample, 1:], exact[:, 1:]).mean()),
+                "map_recall_15": float(recalls.mean()),
+                "map_recall_15_error": float(recalls.std() / np.sqrt(len(recalls))),
+                "accuracy": float(np.mean(labels[near[:, 1]] == labels)),
                 "J": loss.value,
                 "J_error": loss.standard_error,
                 "same_bits": first is not None and bool((places == first).all()),
@@ -220,8 +234,14 @@ def nearest_rows(X: np.ndarray, queries: np.ndarray, k: int) -> np.ndarray:
     return np.take_along_axis(best, order, axis=1)
 
 
-def shared(ours: np.ndarray, theirs: np.ndarray) -> float:
-    return float(np.mean([len(set(a) & set(b)) / len(b) for a, b in zip(ours.tolist(), theirs.tolist(), strict=True)]))
+def recall_of_rows(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
+    """Return for each row the share of their neighbors that ours has."""
+    return np.concatenate(
+        [
+            (a[:, :, None] == b[:, None, :]).any(axis=1).mean(axis=1)
+            for a, b in zip(*(np.array_split(one, -(-len(ours) // BLOCK_ROWS)) for one in (ours, theirs)), strict=True)
+        ]
+    )
 
 
 def main() -> None:
@@ -234,6 +254,7 @@ def main() -> None:
     parser.add_argument("--chunk", type=int, default=50_000)
     parser.add_argument("--epochs", type=int)
     parser.add_argument("--limit")
+    parser.add_argument("--seed", type=int, default=SEED)
     given = parser.parse_args()
     file, rest = Path(given.arguments[0]), given.arguments[1:]
     found: Any

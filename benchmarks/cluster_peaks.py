@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from cluster_watch import highest_bytes
 from distributed import WorkerPlugin
 
 
@@ -28,12 +29,6 @@ class TaskPeaks(WorkerPlugin):
         elif start == "executing":
             name = str(key).rsplit("-", 1)[0]
             self.peaks[name] = max(self.peaks.get(name, 0), highest_bytes())
-
-
-def highest_bytes() -> int:
-    """Return the largest resident size of this process since it was set back."""
-    [line] = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
-    return 1024 * int(line.split()[1])
 
 
 def task_peaks(dask_worker: Any) -> dict[str, int]:

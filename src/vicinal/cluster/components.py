@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import connected_components
 from vicinal.cluster.graph import PartSpan, load_graph
 
 Labels = NDArray[np.int32]
-JOINED_ROWS = 1 << 18  # rows of two forests that are joined at a time
+JOINED_ROWS = 1 << 18  # edges, or rows of two forests, that are joined at a time
 
 
 def component_labels(parts: list[PartSpan], n: int) -> Labels:
@@ -23,8 +23,10 @@ def component_labels(parts: list[PartSpan], n: int) -> Labels:
     for part, first, _ in parts:
         graph = load_graph(part, n)
         heads = graph.heads() + np.int32(first)
-        one_way = graph.indices < heads  # the other direction is the same edge
-        _join(parent, heads[one_way], graph.indices[one_way])
+        for begin in range(0, len(heads), JOINED_ROWS):
+            some, tails = heads[begin : begin + JOINED_ROWS], graph.indices[begin : begin + JOINED_ROWS]
+            one_way = tails < some  # the other direction is the same edge
+            _join(parent, some[one_way], tails[one_way])
     return _flat(parent)
 
 
