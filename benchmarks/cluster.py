@@ -60,7 +60,8 @@ class Run:
             maps = [str(one) for one in map(self.map_file, FITS) if one.exists()]
             found = {"maps": self.call("score", data, *maps)}
         elif name == "seeds":
-            found = {"seeds": [self.seed(data, seed) for seed in SEEDS]}
+            rows = self.rows * SEED_ROWS // ROWS
+            found = {"rows": rows, "columns": COLUMNS, "seeds": [self.seed(data, seed) for seed in SEEDS]}
         elif name == "transform":
             found = self.call("transform", data, out, *TRANSFORM, *self.options())
         elif name in LARGE_FITS:

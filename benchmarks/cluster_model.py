@@ -2,7 +2,7 @@
 
     python benchmarks/cluster_model.py
 
-The tables are those of docs/guides/cluster.md. Rows of 64 columns, 15 neighbors, 1,200 sweeps, one core per worker.
+The tables are those of docs/guides/cluster.md. Rows of 64 columns, 15 neighbors, 800 sweeps, one core per worker.
 """
 
 from __future__ import annotations
@@ -11,18 +11,19 @@ import json
 from pathlib import Path
 from typing import Any
 
+from vicinal.cluster.sizes import MOST_PARTS, PART_BYTES, PART_WORK
 from vicinal.neighbors.cells import cell_count
 
 RESULTS = Path(__file__).parent / "results" / "cluster.json"
-COLUMNS, NEIGHBORS, EDGES, SWEEPS = 64, 15, 21, 1200
+COLUMNS, NEIGHBORS, EDGES, SWEEPS = 64, 15, 21, 800
 VISITS = 2.3  # cells that a row belongs to or visits, in a mixture of clusters that are about as large as cells
 # Processor time of comparing a row with a center, and of the approximate search of a row, which is taken for cells that
 # are too large for comparing all pairs (both measured with 64 columns).
 CENTER_SECONDS, APPROXIMATE_SECONDS = 32e-9, 93e-6
 SERIAL_START_SECONDS = 1.5e-6  # per row, in one task: components and groups
 FILE_BYTES_PER_SECOND, SWEEP_SECONDS = 4e9, 3e-3  # exchange of places through files of one machine
-PROCESS_BYTES, PART_BYTES, GROUPING_BYTES = 1.1e8, 1.3e8, 48
-CALIBRATION = {"run": 1, "case": "workers-4"}
+PROCESS_BYTES, GROUPING_BYTES = 1.4e8, 20
+CALIBRATION = {"case": "workers-4"}
 
 
 def calibrate(records: list[dict[str, Any]]) -> dict[str, float]:
@@ -68,9 +69,10 @@ def stage_bytes(n: int, workers: int) -> dict[str, float]:
 
 
 def worker_bytes(n: int, workers: int) -> float:
-    """Return the peak of a worker: part of the graph, edges and two snapshots, or the grouping of all rows."""
+    """Return the peak of a worker: parts of the graph, edges and two snapshots, or the grouping of all rows."""
     layout = n * ((12 * EDGES + 8) / workers + 16)
-    return PROCESS_BYTES + max(PART_BYTES, n * 20 * (8 * NEIGHBORS) / 256, layout, GROUPING_BYTES * n)
+    part = max(PART_WORK, n * NEIGHBORS * PART_BYTES / MOST_PARTS)
+    return PROCESS_BYTES + max(part, layout, GROUPING_BYTES * n)
 
 
 def shown(seconds: float) -> str:
@@ -90,12 +92,15 @@ def main() -> None:
     records = json.loads(RESULTS.read_text())["records"]
     cost = calibrate(records)
     print(f"calibrated with {CALIBRATION}:", {name: float(f"{value:.3g}") for name, value in cost.items()})
-    print("\nmeasured and modelled seconds of the other fits (cores = workers x threads):")
+    print("\nmeasured / modelled seconds by stage, and memory of a worker (cores = workers x threads):")
     for record in records:
-        if record.get("workers") and "stages" in record:
-            cores = record["workers"] * record["threads"]
-            model = stage_seconds(record["rows"], cores, cost)
-            print(record["run"], record["case"], record["stages"], {name: round(one, 1) for name, one in model.items()})
+        if record.get("workers") and "stages" in record and record["columns"] == COLUMNS:
+            n, workers = record["rows"], record["workers"]
+            model = stage_seconds(n, workers * record["threads"], cost)
+            pairs = zip(model, record["stages"].values(), model.values(), strict=True)
+            times = ", ".join(f"{name} {seen:.1f} / {one:.1f}" for name, seen, one in pairs)
+            peak, modelled = sized(record["largest_worker_bytes"]), sized(worker_bytes(n, workers))
+            print(f"{record['case']}: {times}; {peak} / {modelled}")
     print("\n| rows | workers | neighbors | graph | start | layout | together | memory of a worker |")
     print("|---|---|---|---|---|---|---|---|")
     for n in (10**6, 10**7, 10**8):

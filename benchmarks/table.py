@@ -22,6 +22,7 @@ from bars import (
     select,
     show,
 )
+from cluster_table import cluster_section
 from gpu_table import gpu_section
 from readme import write_readme
 
@@ -378,6 +379,7 @@ def write_table(results: Path, file: Path) -> None:
         if name in documents:
             lines += section(documents)
     lines += gpu_section(results)
+    lines += cluster_section(results)
     file.write_text("\n".join(lines).rstrip() + "\n")
 
 
