@@ -37,13 +37,14 @@ class Searcher {
         }
         search_.start(query, pool_);
         // The rows of the first leaf come first even if every row is considered: their ranks reject most of the others.
+        const bool every_row = task_.trees == 0 || forest_.trees == 0;
         const Size trees = std::min(std::max(task_.trees, Size{1}), forest_.trees);
         for (Size tree = 0; tree < trees; ++tree) {
             const Size leaf = find_leaf(space_, forest_, tree, task_.queries.sketch_row(query), normal_.data());
             const Size begin = forest_.begin_of(forest_.depth, leaf), end = forest_.begin_of(forest_.depth, leaf + 1);
             search_.consider_all(forest_.order + tree * forest_.rows + begin, end - begin);
         }
-        if (task_.trees == 0)
+        if (every_row)
             search_.consider_every_row(space_.rows.rows);
         else
             search_.expand_all();
