@@ -68,8 +68,7 @@ def recorded_gpu_fits() -> tuple[str, dict[str, dict[str, float]]]:
 
 
 def recorded_cluster_fits() -> list[dict[str, Any]]:
-    """Return the records of the first run's local fit and fits of Dask arrays, each with the scores of its map."""
+    """Return the records of the local fit and of fits of Dask arrays, each with the scores of its map."""
     records = json.loads((RESULTS / "cluster.json").read_text())["records"]
-    first = [record for record in records if record["run"] == records[0]["run"]]
-    scores = {score["map"]: score for record in first for score in record.get("maps", ())}
-    return [record | {"quality": scores[record["case"]]} for record in first if record["case"] in scores]
+    scores = {score["map"]: score for record in records for score in record.get("maps", ())}
+    return [record | {"quality": scores[record["case"]]} for record in records if record["case"] in scores]

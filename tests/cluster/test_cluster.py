@@ -57,10 +57,20 @@ def test_a_failed_sweep_ends_the_others(client: Any, expected: tuple[Rows, Any],
                 file.write_bytes(b"")
             client.run(forget_edges)
 
-    with dask.config.set({"temporary-directory": str(tmp_path)}), pytest.raises(OSError, match="prepared-0.tails.npy ends before entry"):
+    with (
+        dask.config.set({"temporary-directory": str(tmp_path)}),
+        pytest.raises(OSError, match=r"prepared-0\.tails\.npy ends before entry"),
+    ):
         fit(expected[0], 3000, callback=spoil)
     assert os.listdir(tmp_path) == []
     assert_same(fit(expected[0], 3000), expected[1])  # the workers are free again
+
+
+def test_results_in_files_survive_the_loss_of_all_workers(client: Any, expected: tuple[Rows, Any]) -> None:
+    model = fit(expected[0], 2000)
+    client.restart()
+    assert (model.graph_.compute() != expected[1].graph_).nnz == 0
+    np.testing.assert_array_equal(model.map_.neighbors.index.compute(), expected[1].map_.neighbors.index)
 
 
 @pytest.mark.parametrize("stage", ["neighbors", "graph", "layout"])
