@@ -34,9 +34,9 @@ FITS = {
 }
 LARGE_FITS = {
     "large-limit": ["--threads", "8", "--limit", LIMIT, "--chunk", "25000"],
-    "large-workers-8": ["--workers", "8", "--chunk", "50000"],
+    "large-workers-16": ["--workers", "16", "--chunk", "50000"],
 }
-LARGE_COLUMNS = {"large-limit": 128, "large-workers-8": 64}
+LARGE_COLUMNS = {"large-limit": 128, "large-workers-16": 64}
 TRANSFORM = ["--workers", "4", "--threads", "1"]
 CASES = (*FITS, "score", "seeds", "transform", *LARGE_FITS)
 
@@ -128,7 +128,7 @@ def cluster(driver: Any) -> list[dict[str, Any]]:
     """A mixture of 200 clusters fitted locally, on Dask's threads and on 1, 2 and 4 processes, with several chunks.
 
     Then 200,000 rows with three seeds, 1M rows transformed on 4 workers, 5M x 128 within a memory limit, and 5M x 64 on
-    8 workers.
+    16 workers.
     """
     run = Run(driver.scratch, driver.size or ROWS, None if driver.size is None else 40)
     run.run(list(CASES))

@@ -75,10 +75,12 @@ def cluster_lines(records: list[Record]) -> list[Line]:
             lines.append((what, "yes" if same else "no", "yes", same))
         if record.get("memory_limit") and "peak_bytes" in record:
             peak, data = record["peak_bytes"], 4e-9 * record["rows"] * record["columns"]
-            what = (
-                f"{record['rows']:,} x {record['columns']} ({data:.1f} GB) within {record['memory_limit']}: peak of all"
-            )
-            lines.append((what, megabytes(peak), f"< {megabytes(OUT_OF_CORE_LIMIT)}", peak < OUT_OF_CORE_LIMIT))
+            what = f"{record['rows']:,} x {record['columns']} ({data:.1f} GB) within {record['memory_limit']}"
+            for name, allowed in (
+                ("peak of all processes", OUT_OF_CORE_LIMIT),
+                ("peak of a worker, the only one", record["allowed_worker_bytes"]),
+            ):
+                lines.append((f"{what}: {name}", megabytes(peak), f"< {megabytes(allowed)}", peak < allowed))
     return lines
 
 
