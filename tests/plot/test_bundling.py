@@ -13,7 +13,7 @@ def test_edges_that_lead_the_same_way_come_together() -> None:
     """Two fans of edges, up and down: each narrows in its middle, and they stay apart."""
     rng = np.random.default_rng(0)
     start = np.stack([np.zeros(200), np.repeat([0.0, 10.0], 100) + rng.random(200)], axis=1)
-    end = start + [20.0, 0.0]
+    end = start + np.array([20.0, 0.0])
     paths = bundled(start, end, np.ones(200))
     assert paths.shape == (200, PIECES + 1, 2)
     np.testing.assert_array_equal(paths[:, 0], start)

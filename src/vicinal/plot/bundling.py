@@ -1,8 +1,8 @@
 """Edge bundling: edges that lead the same way share a path, so that the main connections of a graph can be seen.
 
-An edge is a chain of points. In each round the density of the points of all edges is estimated on a grid with a Gaussian
-kernel, every point but the ends moves uphill by up to half a width of the kernel, and the chains are smoothed. The kernel
-becomes narrower from round to round (kernel density estimation edge bundling).
+An edge is a chain of points. In each round the density of the points of all edges is estimated on a grid with a
+Gaussian kernel, every point but the ends moves uphill by up to half a width of the kernel, and the chains are smoothed.
+The kernel becomes narrower from round to round (kernel density estimation edge bundling).
 """
 
 from __future__ import annotations
