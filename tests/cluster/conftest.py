@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -33,14 +34,21 @@ def clustered(grouped: Any) -> Rows:
     return rows
 
 
+@contextmanager
+def cluster_of(workers: int) -> Iterator[Any]:
+    """Start worker processes of one thread, and connect a client."""
+    distributed = pytest.importorskip("distributed", reason="the extra 'cluster' is not installed: no distributed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with (
+            distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
+            distributed.Client(cluster) as connected,
+        ):
+            yield connected
+
+
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
     """A client of two worker processes."""
-    distributed = pytest.importorskip("distributed", reason="the extra 'cluster' is not installed: no distributed")
-    with (
-        warnings.catch_warnings(),
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
-        distributed.Client(cluster) as connected,
-    ):
-        warnings.simplefilter("ignore")
+    with cluster_of(2) as connected:
         yield connected

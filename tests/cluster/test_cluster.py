@@ -11,7 +11,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
-from cluster.conftest import Rows
+from cluster.conftest import Rows, cluster_of
 
 from vicinal import UMAP
 from vicinal.cluster import engine as engine_module
@@ -75,17 +75,30 @@ def test_results_in_files_survive_the_loss_of_all_workers(client: Any, expected:
 
 @pytest.mark.parametrize("stage", ["neighbors", "graph", "layout"])
 def test_a_killed_worker_changes_nothing(client: Any, expected: tuple[Rows, Any], stage: str) -> None:
-    killed = []
+    client.wait_for_workers(2)  # the one that the test before has killed comes back
+    assert_same(fit_and_kill(client, expected[0], stage), expected[1])
+
+
+def test_the_only_worker_is_killed(expected: tuple[Rows, Any]) -> None:
+    with cluster_of(1) as alone:
+        assert_same(fit_and_kill(alone, expected[0], "layout"), expected[1])
+
+
+def fit_and_kill(client: Any, rows: Rows, stage: str) -> UMAP:
+    """Fit, and kill a worker in a stage."""
+    killed: list[int] = []
+    deaths = []
 
     def kill(now: str, done: int, steps: int, places: Any) -> None:
         if now == stage and not killed and (stage != "layout" or done == 1):
             killed.append(next(iter(client.run(os.getpid).values())))
             # A task of a thread of the worker itself, so that the worker dies while it works.
-            client.submit(_die_soon, killed[0], pure=False, retries=0)
+            deaths.append(client.submit(_die_soon, killed[0], pure=False, retries=0))
 
-    model = fit(expected[0], 2000, callback=kill)
-    assert killed
-    assert_same(model, expected[1])
+    model = fit(rows, 2000, callback=kill)
+    with pytest.raises(ProcessLookupError):
+        os.kill(killed[0], 0)
+    return model
 
 
 def _die_soon(pid: int) -> None:

@@ -25,6 +25,7 @@ from dask.delayed import delayed
 from vicinal.cluster.shelf import Array, Kept, Piece, Shelf
 
 M_MMAP_THRESHOLD, ARRAY_BYTES = -3, 1 << 18  # a parameter of mallopt, and its value
+LOOK_SECONDS = 2.0  # between two looks for lost workers
 LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 
@@ -116,6 +117,30 @@ class Engine:
         made = list(dask.compute(*tasks, scheduler="threads", num_workers=self.concurrent))
         self._tidy()
         return made
+
+    def gathered_at_home(self, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Call functions, given with their arguments, each on the worker of its number; return their results.
+
+        The call of a lost worker goes to another one. Dask finds none for it if all workers were lost at the same time,
+        even when others have come: the calls are then made again, wherever they may run.
+        """
+        from distributed import wait
+
+        client, homes = self.client, self.workers
+        futures = [
+            client.submit(*call, workers=[home], allow_other_workers=True, pure=False)
+            for call, home in zip(calls, homes, strict=False)
+        ]
+        while any(future.status == "pending" for future in futures):
+            with suppress(TimeoutError):
+                wait(futures, timeout=LOOK_SECONDS)
+            if any(future.status in ("error", "cancelled") for future in futures):
+                break
+            present = set(client.nthreads())
+            if present and present.isdisjoint(homes):
+                futures = [client.submit(*call, pure=False) for call in calls]
+                break
+        return list(client.gather(futures))
 
     def keep(self, tasks: Sequence[Any]) -> list[Any]:
         """Compute tasks whose results are kept by the shelf.

@@ -86,14 +86,11 @@ class ProcessSweeps(SpreadSweeps):
         assert engine.shelf.directory is not None
         exchange = Exchange(os.path.join(engine.shelf.directory, f"exchange-{self.number}"), self._bounds)
         os.mkdir(exchange.directory)
-        futures = [
-            engine.client.submit(
-                _sweep_together, group, worker, (self.number, self.number + count), before, exchange, engine.shelf,
-                workers=[engine.workers[worker]], allow_other_workers=True, pure=False,
-            )
+        tasks = [
+            (_sweep_together, group, worker, (self.number, self.number + count), before, exchange, engine.shelf)
             for worker, group in enumerate(self._groups)
-        ]  # fmt: skip
-        self._kept = engine.client.gather(futures)
+        ]
+        self._kept = engine.gathered_at_home(tasks)
         shutil.rmtree(exchange.directory)
         for one in before:
             os.remove(f"{one.path}.places.npy")
