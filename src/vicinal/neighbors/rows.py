@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +15,10 @@ from vicinal.backends import usable_place as usable_place
 from vicinal.neighbors.metrics import Finite, Rows, is_sparse
 from vicinal.runtime.inputs import check_input
 from vicinal.runtime.residence import Place, Resident
+
+
+# If memory ran out although the estimate of what is needed said that it would not, fewer rows than these fit.
+SMALLER = 0.8
 
 
 class HasRows(Resident):
@@ -59,10 +65,33 @@ def place_of(X: Any, device: str | None = None) -> Place:
     return resolve_place(device, X)
 
 
-def check_room(X: HasRows) -> None:
-    """Raise MemoryError if the rows are to be worked on by a device whose memory is too small for them."""
+def check_room(X: HasRows, k: int | None = None, metric: str = "euclidean", *, fit: bool = True) -> None:
+    """Raise MemoryError if the rows are to be worked on by a device whose memory is too small for it.
+
+    The work is a search of k neighbors by a metric of the core, and with ``fit`` the graph and the layout.
+    """
     if X.on_device or X.streamed:
-        backend_of(X.place).require_room(*X.shape, resident=X.on_device)
+        backend_of(X.place).require_room(X.shape[0], _need(X, k, metric, fit))
+
+
+def _need(X: HasRows, k: int | None, metric: str, fit: bool) -> Any:
+    """Return what the work on rows allocates on their device."""
+    held = "rows" in X.__dict__.get("_held", {})
+    need = backend_of(X.place).need(X.shape[1], k, metric, held=held)
+    return replace(need, streamed=X.streamed, fit=fit)
+
+
+@contextmanager
+def named_room(X: Any, k: int | None = None) -> Iterator[None]:
+    """Say in a MemoryError of the device of the rows, or of the data of a fit, how many rows would fit."""
+    try:
+        yield
+    except MemoryError as error:
+        if X.place is None or "would fit" in str(error):
+            raise
+        n, backend = X.shape[0], backend_of(X.place)
+        fitting = min(backend.rows_that_fit(_need(X, k, "euclidean", True)), int(SMALLER * n))
+        raise MemoryError(f"{error}; about {fitting} of {n} rows would fit") from None
 
 
 def as_placed_rows(X: Any, device: str | None = None, name: str = "X") -> PlacedRows:
