@@ -87,7 +87,7 @@ def test_map_of_rows_that_do_not_fit(small_device: tuple[HostDevice, list[int]],
 def test_exact_search_of_rows_that_do_not_fit_is_refused(
     small_device: tuple[HostDevice, list[int]], wide: Rows
 ) -> None:
-    with pytest.raises(MemoryError, match="about [0-9]+ rows would fit"):
+    with pytest.raises(MemoryError, match=r"about [0-9]+ rows would fit"):
         find_neighbors(wide, 10, method="exact", device="cuda")
 
 

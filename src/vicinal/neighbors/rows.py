@@ -16,7 +16,6 @@ from vicinal.neighbors.metrics import Finite, Rows, is_sparse
 from vicinal.runtime.inputs import check_input
 from vicinal.runtime.residence import Place, Resident
 
-
 # If memory ran out although the estimate of what is needed said that it would not, fewer rows than these fit.
 SMALLER = 0.8
 

@@ -162,7 +162,7 @@ class CudaBackend:
         return Need(d, USUAL_NEIGHBORS if k is None else k, int(not held) + int(RULES[metric].prepared))
 
     def require_room(self, n: int, need: Need) -> None:
-        """Raise MemoryError, naming what would fit, if the work on n rows does not fit into the memory of the device."""
+        """Raise MemoryError, naming what would fit, if the work on n rows does not fit into the memory."""
         require_room(self.device, n, need)
 
     def holds_rows(self, n: int, d: int) -> bool:

@@ -148,7 +148,7 @@ class CudaDevice:
         self._free_arrays_of(error)
         return MemoryError(
             f"the memory of {self.name} is full ({error}): {self.free_bytes() / 2**30:.1f} of "
-            f"{self.capacity_bytes() / 2**30:.1f} GiB are free without this call; work on fewer rows, or use device='cpu'"
+            f"{self.capacity_bytes() / 2**30:.1f} GiB are free without this call; take fewer rows, or device='cpu'"
         )
 
     def kernel(self, source: str, name: str, defines: Defines = ()) -> Kernel:
