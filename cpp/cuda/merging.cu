@@ -4,8 +4,8 @@
 using namespace vicinal;
 
 // Merges the lists of a group into those of all rows, in place; warp per row of the group. Row r of the group is row
-// members[r]; its neighbors are the columns 1 to `found_k` - 1 of its line of `found`, numbered within the group, or -1.
-// A row that is in both lists is kept once. `size` is a power of two, at least k + found_k and 32.
+// members[r]; its neighbors are the columns 1 to `found_k` - 1 of its line of `found`, numbered within the group, or
+// -1. A row that is in both lists is kept once. `size` is a power of two, at least k + found_k and 32.
 extern "C" __global__ void merge_lists(const Size* members, Size n, const Index* found, const float* found_distance,
                                        int found_k, int k, int size, Index* index, float* distance) {
     const Size r = warp_number();

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.backends.cuda import graph
+from vicinal.backends.cuda import graph, ranks
 from vicinal.backends.cuda.cells import Centers, find_centers
-from vicinal.backends.cuda.device import Device, DeviceArray, launch, require_room
+from vicinal.backends.cuda.device import Device, DeviceArray, block_bytes, launch, require_room
 from vicinal.backends.cuda.full_layout import FullLayout, Transforms
 from vicinal.backends.cuda.layout import LayoutOptions, SampledLayout
 from vicinal.backends.cuda.losses import PairQuantity, PairSums, negative_entropy, total_weight
@@ -196,6 +196,18 @@ class CudaBackend:
         """Return empty lists of the k nearest rows of n rows, to which lists of groups of rows are added."""
         with self.device.active():
             return MergedLists(self.device, n, k)
+
+    def table_values(self) -> int:
+        """Return how many distances in double precision are held at a time, of two tables and what they are made of."""
+        return max(1, block_bytes(self.device) // 24)
+
+    def nearest_columns(self, distance: DeviceArray, k: int) -> NDArray[np.int64]:
+        with self.device.active():
+            return ranks.nearest_columns(self.device, distance, k)
+
+    def ranks_of(self, distance: DeviceArray, columns: NDArray[np.int64]) -> NDArray[np.int64]:
+        with self.device.active():
+            return ranks.ranks_of(self.device, distance, columns)
 
     def dense_rows(self, rows: DeviceArray, metric: str) -> DenseRows:
         """Return rows as the device compares them."""
