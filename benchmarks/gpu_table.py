@@ -178,7 +178,8 @@ def bars(found: dict[str, Any]) -> list[dict[str, Any]]:
         out.append(_bar("map, points far from all neighbors", far, "0", far == 0))
     limited = found.get("streamed-2M-512", {}).get("limited")
     if limited:
-        limit = found["streamed-2M-512"]["limit"]
+        limit, same = found["streamed-2M-512"]["limit"], limited["same twice"]
+        out.append(_bar("rows larger than the memory, two fits equal", float(same), "equal", same))
         out.append(
             _bar(
                 "rows larger than the memory, recall",

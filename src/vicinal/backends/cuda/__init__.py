@@ -18,7 +18,7 @@ from vicinal.backends.cuda.device import Device, DeviceArray, block_bytes, launc
 from vicinal.backends.cuda.full_layout import FullLayout, Transforms
 from vicinal.backends.cuda.layout import LayoutOptions, SampledLayout
 from vicinal.backends.cuda.losses import PairQuantity, PairSums, negative_entropy, total_weight
-from vicinal.backends.cuda.memory import USUAL_NEIGHBORS, Need
+from vicinal.backends.cuda.memory import USUAL_NEIGHBORS, Need, query_rows
 from vicinal.backends.cuda.merging import MergedLists
 from vicinal.backends.cuda.neighbors import RULES, DenseRows, hash_rows, ranks_on_device
 from vicinal.backends.cuda.principal import principal_scores
@@ -173,6 +173,10 @@ class CudaBackend:
     def group_rows(self, n: int, need: Need) -> int:
         """Return how many of n streamed rows the device can search at a time."""
         return need.group_rows(n, self.device.free_bytes(), self.device.capacity_bytes())
+
+    def query_rows(self, d: int) -> int:
+        """Return how many rows of d columns the device compares with others at a time."""
+        return query_rows(d, self.device.capacity_bytes())
 
     def rows_that_fit(self, need: Need) -> int:
         """Return how many rows the device can work on at present."""

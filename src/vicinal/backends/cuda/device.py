@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -68,9 +69,13 @@ def require_room(device: Device, n: int, need: Need) -> None:
     free, capacity = device.free_bytes(), device.capacity_bytes()
     wanted = need.total(n, capacity)
     if wanted > free:
+        device.release()
+        free = device.free_bytes()
+    if wanted > free:
         raise MemoryError(
             f"{n} rows of {need.d} columns need about {wanted / 2**30:.1f} GiB of the memory of {device.name}, and "
-            f"{free / 2**30:.1f} GiB are free: about {need.rows(free, capacity)} rows would fit, or use device='cpu'"
+            f"{max(free, 0) / 2**30:.1f} GiB are free: about {need.rows(free, capacity)} rows would fit, or use "
+            "device='cpu'"
         )
 
 
@@ -131,11 +136,13 @@ class CudaDevice:
         try:
             return pool.malloc(size)
         except self.xp.cuda.memory.OutOfMemoryError:
-            pool.free_all_blocks()
+            self.release()
             return pool.malloc(size)
 
     def release(self) -> None:
-        """Give unused blocks of CuPy's pool back."""
+        """Free arrays of values that nobody uses any more, and give unused blocks of CuPy's pool back."""
+        # Rows and their index refer to each other, so that only the collector finds them.
+        gc.collect()
         with self.xp.cuda.Device(self.number):
             self.xp.get_default_memory_pool().free_all_blocks()
 

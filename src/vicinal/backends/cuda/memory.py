@@ -18,12 +18,18 @@ USABLE = 0.9
 # neighbor.
 SEARCH_ROW, SEARCH_NEIGHBOR = 600, 20
 FIT_ROW, FIT_NEIGHBOR = 150, 60
+QUERY_ROW = 3_000  # bytes per row of a query, mostly of the edges that it follows
 MERGED_NEIGHBOR = 24  # bytes per row and neighbor of lists that are merged, and of the table that is made of them
 
 
 def block_bytes(capacity: int) -> int:
     """Return the most bytes of a matrix of products, and of the rows in half precision that it is made from."""
     return min(MOST_BLOCK, capacity // BLOCK_SHARE)
+
+
+def query_rows(d: int, capacity: int) -> int:
+    """Return how many rows of d columns are placed among others at a time."""
+    return max(1, block_bytes(capacity) // (QUERY_ROW + 8 * d))
 
 
 def half_bytes(d: int) -> int:
