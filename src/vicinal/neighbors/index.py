@@ -212,7 +212,7 @@ class NeighborIndex:
             group = NeighborIndex.from_checked(PlacedRows(rows).on(place), self.metric, **options)
             return group._search_on_device(wanted, "auto", wanted < 2 or group.is_exact(wanted))
 
-        place.release()
+        place.collect()
         room = backend.group_rows(n, need)
         some = self.X if self._metric.facts.prepare is None else self.X[: max(1, min(n, room))]
         preparation, _ = Preparation.of(self._metric, some, self.n_jobs, self._largest)

@@ -56,6 +56,7 @@ class Device(Protocol):
     def free_bytes(self) -> int: ...
     def capacity_bytes(self) -> int: ...
     def release(self) -> None: ...
+    def collect(self) -> None: ...
     def active(self) -> Any: ...
 
 
@@ -69,7 +70,7 @@ def require_room(device: Device, n: int, need: Need) -> None:
     free, capacity = device.free_bytes(), device.capacity_bytes()
     wanted = need.total(n, capacity)
     if wanted > free:
-        device.release()
+        device.collect()
         free = device.free_bytes()
     if wanted > free:
         raise MemoryError(
@@ -128,28 +129,35 @@ class CudaDevice:
         return self.xp.cuda.using_allocator(self._allocate) if ours else contextlib.nullcontext()
 
     def _allocate(self, size: int) -> Any:
-        """Allocate memory from CuPy's pool. If there is not enough, its unused blocks are given back first.
+        """Allocate memory from CuPy's pool. If there is not enough, unused memory is given back first.
 
         The pool itself does so if the device is full, but not at a limit that the user has set.
         """
         pool = self.xp.get_default_memory_pool()
-        try:
-            return pool.malloc(size)
-        except self.xp.cuda.memory.OutOfMemoryError:
-            self.release()
-            return pool.malloc(size)
+        for make_room in (self.release, self.collect):
+            try:
+                return pool.malloc(size)
+            except self.xp.cuda.memory.OutOfMemoryError:
+                make_room()
+        return pool.malloc(size)
 
     def release(self) -> None:
-        """Free arrays of values that nobody uses any more, and give unused blocks of CuPy's pool back."""
-        # Rows and their index refer to each other, so that only the collector finds them.
-        gc.collect()
+        """Give unused blocks of CuPy's pool back."""
         with self.xp.cuda.Device(self.number):
             self.xp.get_default_memory_pool().free_all_blocks()
+
+    def collect(self) -> None:
+        """Free arrays of values that nobody uses any more, and give their memory back.
+
+        Rows and their index refer to each other, so that only Python's collector finds them; it takes a while.
+        """
+        gc.collect()
+        self.release()
 
     def _free_arrays_of(self, error: BaseException) -> None:
         """Free the arrays of the calls that failed, which the traceback of the error would keep."""
         traceback.clear_frames(error.__traceback__)
-        self.release()
+        self.collect()
 
     def _out_of_memory(self, error: BaseException) -> MemoryError:
         self._free_arrays_of(error)
