@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,13 @@ def test_without_cupy_the_error_says_what_to_install(rows: Rows, call: Any, monk
     devices.cuda_device.cache_clear()
     with pytest.raises(devices.DeviceError, match=r"pip install 'vicinal\[cuda13\]'"):
         call(rows)
+
+
+def test_extras_install_the_libraries_of_cuda() -> None:
+    content = (Path(__file__).parents[2] / "pyproject.toml").read_text()
+    extras = tomllib.loads(content)["project"]["optional-dependencies"]
+    for major in ("12", "13"):
+        assert [one for one in extras[f"cuda{major}"] if one.startswith(f"cupy-cuda{major}x[ctk]")]
 
 
 def test_without_a_gpu_the_error_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

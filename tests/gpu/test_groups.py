@@ -74,6 +74,22 @@ def test_groups_find_the_neighbors(small_device: tuple[HostDevice, list[int]], w
     np.testing.assert_array_equal(found.index, again.index)
 
 
+def test_metric_that_copies_the_rows_needs_groups_earlier(
+    small_device: tuple[HostDevice, list[int]], wide: Rows
+) -> None:
+    device, sent = small_device
+    one, two = (Need(400, 15, copies).total(1200, 2**22) for copies in (1, 2))
+    device.free_bytes = lambda: (one + two) // 2
+    for metric, groups in (("euclidean", False), ("cosine", True)):
+        sent.clear()
+        find_neighbors(wide, 10, metric=metric, device="cuda")
+        assert (max(sent) < 1200) == groups
+        sent.clear()
+        model = vicinal.UMAP(n_neighbors=10, n_epochs=5, metric=metric, device="cuda").fit(wide)
+        assert model.map_.graph.place is device
+        assert (max(sent) < 1200) == groups
+
+
 def test_map_of_rows_that_do_not_fit(small_device: tuple[HostDevice, list[int]], wide: Rows) -> None:
     device, sent = small_device
     model = vicinal.UMAP(n_neighbors=10, n_epochs=5, random_state=0, device="cuda").fit(wide)

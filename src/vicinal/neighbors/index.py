@@ -93,7 +93,7 @@ class NeighborIndex:
         device: str | None = None,
     ) -> None:
         jobs = resolve_n_jobs(n_jobs)
-        placed = as_placed_rows(X, device)
+        placed = as_placed_rows(X, device, metric=metric)
         ndim = (placed.rows if "rows" in vars(placed) else placed.array("rows")).ndim
         if ndim != 2:
             raise ValueError(f"X must be 2-D, got {ndim} dimensions")

@@ -37,7 +37,7 @@ class HasRows(Resident):
         rows = self.__dict__.get("rows")
         if self.place is None or rows is None or is_sparse(rows) or rows.ndim != 2:
             return False
-        return not backend_of(self.place).holds_rows(*rows.shape)
+        return not backend_of(self.place).holds_rows(*rows.shape, self.__dict__.get("metric"))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -54,9 +54,10 @@ class HasRows(Resident):
 
 @dataclass(frozen=True, eq=False)
 class PlacedRows(HasRows):
-    """Rows where they live."""
+    """Rows where they live, and the metric that compares them, if it is known: some metrics need a copy of the rows."""
 
     rows: Rows
+    metric: Any = None
 
 
 def place_of(X: Any, device: str | None = None) -> Place:
@@ -93,18 +94,18 @@ def named_room(X: Any, k: int | None = None) -> Iterator[None]:
         raise MemoryError(f"{error}; about {fitting} of {n} rows would fit") from None
 
 
-def as_placed_rows(X: Any, device: str | None = None, name: str = "X") -> PlacedRows:
+def as_placed_rows(X: Any, device: str | None = None, name: str = "X", metric: Any = None) -> PlacedRows:
     """Convert rows of any library to float32 where ``device`` says, or where they live if it is None."""
     check_input(X, name)
     place = resolve_place(device, X)
     if not is_on_gpu(X):
-        return PlacedRows(as_rows(X, name)).on(place)
+        return PlacedRows(as_rows(X, name), metric).on(place)
     source = resolve_place(None, X)
     with source.active():
         rows = source.asarray(source.xp.from_dlpack(X), np.float32)
     if rows.ndim != 2:
         raise ValueError(f"{name} must be 2-D, got {rows.ndim} dimensions")
-    return PlacedRows.held(source, {"rows": rows}).on(place)
+    return PlacedRows.held(source, {"rows": rows}, metric=metric).on(place)
 
 
 def check_placed_rows(X: HasRows, n_jobs: int = -1, *, finite: Finite = True, name: str = "X") -> float:

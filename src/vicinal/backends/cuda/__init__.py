@@ -165,10 +165,10 @@ class CudaBackend:
         """Raise MemoryError, naming what would fit, if the work on n rows does not fit into the memory."""
         require_room(self.device, n, need)
 
-    def holds_rows(self, n: int, d: int) -> bool:
+    def holds_rows(self, n: int, d: int, metric: Any = None) -> bool:
         """Tell whether the device can hold the rows of a fit beside their tables; other rows are streamed to it."""
-        capacity = self.device.capacity_bytes()
-        return self.need(d).total(n, capacity) <= capacity
+        capacity, known = self.device.capacity_bytes(), isinstance(metric, str) and metric in RULES
+        return self.need(d, metric=metric if known else "euclidean").total(n, capacity) <= capacity
 
     def group_rows(self, n: int, need: Need) -> int:
         """Return how many of n streamed rows the device can search at a time."""
