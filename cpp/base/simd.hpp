@@ -19,6 +19,7 @@
 
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #if defined(__AVX2__)
 #include <immintrin.h>
@@ -75,8 +76,24 @@ VICINAL_INLINE To bits_as(const From& from) {
     return to;
 }
 
-VICINAL_INLINE Float select(Int mask, Float yes, Float no) {
-    return bits_as<Float>((mask & bits_as<Int>(yes)) | (~mask & bits_as<Int>(no)));
+template <class V>
+VICINAL_INLINE V select(Int mask, V yes, V no) {
+    return bits_as<V>((mask & bits_as<Int>(yes)) | (~mask & bits_as<Int>(no)));
+}
+
+// The number of each lane, from 0.
+VICINAL_INLINE Int lane_numbers() {
+    return []<int... lane>(std::integer_sequence<int, lane...>) {
+        return Int{lane...};
+    }(std::make_integer_sequence<int, lanes>{});
+}
+
+// The last lane of `before`, followed by all lanes of `here` but the last.
+template <class V>
+VICINAL_INLINE V shift_up(V before, V here) {
+    return [&]<int... lane>(std::integer_sequence<int, lane...>) {
+        return __builtin_shufflevector(before, here, (lanes - 1 + lane)...);
+    }(std::make_integer_sequence<int, lanes>{});
 }
 
 // x < y ? x : y, which is also what the instructions compute.

@@ -111,12 +111,6 @@ class FieldRow {
         return weight.total();
     }
 
-    static VICINAL_INLINE Int lane_numbers() {
-        Int numbers{};
-        for (int l = 0; l < lanes; ++l) numbers[l] = l;
-        return numbers;
-    }
-
     const FieldTask& t_;
     const Size dim_;
     Scratch<LaneSums> sums_;

@@ -6,6 +6,8 @@
 #include "neighbors/pool_search.hpp"
 #include "neighbors/rp_forest.hpp"
 
+#include <algorithm>
+
 namespace vicinal::VICINAL_LEVEL {
 
 // A graph that does not change.
@@ -34,14 +36,18 @@ class Searcher {
             pool_.tag[e] = no_tag;
         }
         search_.start(query, pool_);
-        const Size trees = task_.trees < forest_.trees ? task_.trees : forest_.trees;
-        if (trees == 0) search_.consider_every_row(space_.rows.rows);
+        // The rows of the first leaf come first even if every row is considered: their ranks reject most of the others.
+        const bool every_row = task_.trees == 0 || forest_.trees == 0;
+        const Size trees = std::min(std::max(task_.trees, Size{1}), forest_.trees);
         for (Size tree = 0; tree < trees; ++tree) {
             const Size leaf = find_leaf(space_, forest_, tree, task_.queries.sketch_row(query), normal_.data());
             const Size begin = forest_.begin_of(forest_.depth, leaf), end = forest_.begin_of(forest_.depth, leaf + 1);
             search_.consider_all(forest_.order + tree * forest_.rows + begin, end - begin);
         }
-        if (trees > 0) search_.expand_all();
+        if (every_row)
+            search_.consider_every_row(space_.rows.rows);
+        else
+            search_.expand_all();
         for (Size e = 0; e < task_.k; ++e) {
             task_.index[query * task_.k + e] = pool_.rank[e] < no_rank ? pool_.index(e) : -1;
             task_.rank[query * task_.k + e] = pool_.rank[e];

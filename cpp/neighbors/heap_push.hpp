@@ -6,6 +6,7 @@
 
 #include <sched.h>
 #include <bit>
+#include <type_traits>
 
 namespace vicinal::VICINAL_LEVEL {
 
@@ -22,16 +23,27 @@ VICINAL_INLINE Size find_place(HeapRow row, Size k, float rank, Index index) {
     return at;
 }
 
+// Puts `value` at position `at` of a row of k entries and moves those behind it by one; positions from k on keep
+// `missing`. Whole vectors are moved, from the last to the one of the position.
+template <class T>
+VICINAL_INLINE void open_place(T* row, Size k, Size at, T value, T missing) {
+    using V = std::conditional_t<std::is_same_v<T, float>, Float, UInt>;
+    const Size first = at / lanes * lanes;
+    for (Size e = (k - 1) / lanes * lanes; e >= first; e -= lanes) {
+        const V here = load<V>(row + e), moved = shift_up(e > first ? load<V>(row + e - lanes) : here, here);
+        const Int lane = lane_numbers() + static_cast<std::int32_t>(e);
+        const Int before = lane < static_cast<std::int32_t>(at), within = lane < static_cast<std::int32_t>(k);
+        const V filled = select(lane == static_cast<std::int32_t>(at), splat<V>(value), moved);
+        store(row + e, select(within, select(before, here, filled), splat<V>(missing)));
+    }
+}
+
 // Returns false if the candidate is already there or not good enough.
 VICINAL_INLINE bool insert_sorted(HeapRow row, Size k, float rank, Index index) {
     const Size at = find_place(row, k, rank, index);
     if (at >= k || (row.rank[at] == rank && row.index(at) == index)) return false;
-    for (Size e = k - 1; e > at; --e) {
-        row.rank[e] = row.rank[e - 1];
-        row.tag[e] = row.tag[e - 1];
-    }
-    row.rank[at] = rank;
-    row.tag[at] = static_cast<std::uint32_t>(index) << 1 | 1u;
+    open_place(row.rank, k, at, rank, no_rank);
+    open_place(row.tag, k, at, static_cast<std::uint32_t>(index) << 1 | 1u, no_tag);
     return true;
 }
 
@@ -43,24 +55,39 @@ VICINAL_INLINE void lock(const NeighborHeap& heap, Size i) {
 
 VICINAL_INLINE void unlock(const NeighborHeap& heap, Size i) { __atomic_clear(heap.locks + i, __ATOMIC_RELEASE); }
 
-VICINAL_INLINE bool contains(const NeighborHeap& heap, Size i, Index index) {
+// Whether a row that no thread writes to holds an entry.
+VICINAL_INLINE bool lists(const NeighborHeap& heap, Size i, Index index) {
     const UInt wanted = splat<UInt>(static_cast<std::uint32_t>(index));
-    lock(heap, i);
     const HeapRow row = heap.row(i);
     Int found{};
     for (Size e = 0; e < heap.k; e += lanes) found |= (load<UInt>(row.tag + e) >> 1) == wanted;
-    unlock(heap, i);
     return bits_of(found) != 0;
 }
 
-VICINAL_INLINE void push(const NeighborHeap& heap, Size i, float rank, Index index) {
+VICINAL_INLINE bool contains(const NeighborHeap& heap, Size i, Index index) {
     lock(heap, i);
+    const bool found = lists(heap, i, index);
+    unlock(heap, i);
+    return found;
+}
+
+// Rows that only one thread writes to (`owned`) need no lock.
+template <bool owned = false>
+VICINAL_INLINE void push(const NeighborHeap& heap, Size i, float rank, Index index) {
+    if constexpr (!owned) lock(heap, i);
     const HeapRow row = heap.row(i);
     if (insert_sorted(row, heap.k, rank, index)) {
         float last = row.rank[heap.k - 1];
         __atomic_store(heap.worst + i, &last, __ATOMIC_RELAXED);
     }
-    unlock(heap, i);
+    if constexpr (!owned) unlock(heap, i);
+}
+
+// Offers two rows to each other.
+template <bool owned = false>
+VICINAL_INLINE void offer_pair(const NeighborHeap& heap, Index x, Index y, float rank) {
+    if (rank <= heap.bound(x)) push<owned>(heap, x, rank, y);
+    if (rank <= heap.bound(y)) push<owned>(heap, y, rank, x);
 }
 
 }  // namespace vicinal::VICINAL_LEVEL

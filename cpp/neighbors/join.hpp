@@ -6,6 +6,7 @@
 #pragma once
 
 #include "neighbors/heap_push.hpp"
+#include "neighbors/known_pairs.hpp"
 #include "neighbors/metric.hpp"
 #include "neighbors/search_space.hpp"
 
@@ -64,13 +65,15 @@ struct Products {
 template <class Rank, Source source, class Limit>
 class Join {
   public:
-    Join(const SearchSpace& space, const NeighborHeap& heap, const Limit& limit, float* scratch)
-        : space_(space), heap_(heap), limit_(limit), columns_(scratch),
+    Join(const SearchSpace& space, const NeighborHeap& heap, const Limit& limit, float* scratch,
+         const KnownPairs* known = nullptr)
+        : space_(space), heap_(heap), limit_(limit), known_(known), columns_(scratch),
           ranks_(columns_ + padded_columns(space.sketch_dim) * most_tails), bounds_(ranks_ + 4 * most_tails),
           rests_(bounds_ + most_tails), products_(std::is_same_v<Rank, Squared> && space.shown != nullptr) {}
 
     // Compares every head with every tail. With `overlap`, the first n_heads tails are the heads themselves, and each
     // pair among them is compared once.
+    template <bool owned = false>
     void run(const Index* heads, Size n_heads, const Index* tails, Size n_tails, bool overlap) {
         pack(tails, n_tails);
         for (Size h = 0; h < n_heads; h += 4) {
@@ -79,24 +82,19 @@ class Join {
             rank_sketches(heads + h, rows, from);
             for (Size r = 0; r < rows; ++r) {
                 const Size first = overlap ? h + r + 1 : 0;
-                offer(heads[h + r], tails, n_tails, first, ranks_ + r * most_tails);
+                offer<owned>(heads[h + r], tails, n_tails, first, ranks_ + r * most_tails);
             }
         }
     }
 
-    // Compares all rows with each other, for rows whose lists no other thread writes to: each head takes its best tails
-    // without a lock, so pairs are compared from both sides.
+    // Compares all rows with each other, for rows whose lists no other thread writes to: they need no locks.
     void run_owned(const Index* rows, Size n) {
         const Size cuts = (n + most_tails - 1) / most_tails;
-        for (Size part = 0; part < cuts; ++part) {
-            const Size begin = n * part / cuts, end = n * (part + 1) / cuts;
-            pack(rows + begin, end - begin);
-            for (Size h = 0; h < n; h += 4) {
-                const Size heads = n - h < 4 ? n - h : 4;
-                rank_sketches(rows + h, heads, 0);
-                for (Size r = 0; r < heads; ++r) take(rows[h + r], rows + begin, end - begin, ranks_ + r * most_tails);
+        for (Size x = 0; x < cuts; ++x)
+            for (Size y = x; y < cuts; ++y) {
+                const Size heads = n * x / cuts, tails = n * y / cuts;
+                run<true>(rows + heads, n * (x + 1) / cuts - heads, rows + tails, n * (y + 1) / cuts - tails, x == y);
             }
-        }
     }
 
   private:
@@ -177,8 +175,9 @@ class Join {
         }
     }
 
+    template <bool owned>
     VICINAL_INLINE void offer(Index head, const Index* tails, Size n, Size first, const float* ranks) {
-        const Float own = splat<Float>(limit_(head));
+        float own = limit_(head);
         for (Size j = first / lanes * lanes; j < n; j += lanes) {
             const Float rank = load<Float>(ranks + j);
             std::uint32_t pass = bits_of((rank <= own) | (rank <= load<Float>(bounds_ + j)));
@@ -186,41 +185,30 @@ class Join {
             if (n - j < lanes) pass &= (1u << (n - j)) - 1u;
             for (; pass != 0; pass &= pass - 1) {
                 const Size at = j + std::countr_zero(pass);
-                compare(head, tails[at], ranks[at]);
+                compare<owned>(head, tails[at], ranks[at]);
+                if constexpr (owned) {
+                    own = limit_(head);
+                    bounds_[at] = limit_(tails[at]);
+                }
             }
         }
     }
 
-    VICINAL_INLINE void take(Index head, const Index* tails, Size n, const float* ranks) {
-        const HeapRow row = heap_.row(head);
-        float worst = heap_.worst[head];
-        for (Size j = 0; j < n; j += lanes) {
-            std::uint32_t pass = bits_of(load<Float>(ranks + j) <= worst);
-            if (n - j < lanes) pass &= (1u << (n - j)) - 1u;
-            for (; pass != 0; pass &= pass - 1) {
-                const Size at = j + std::countr_zero(pass);
-                if (ranks[at] > worst || tails[at] == head) continue;
-                insert_sorted(row, heap_.k, ranks[at], tails[at]);
-                worst = row.rank[heap_.k - 1];
-            }
-        }
-        heap_.worst[head] = worst;
-    }
-
+    template <bool owned>
     VICINAL_INLINE void compare(Index head, Index tail, float rank) {
-        if (head == tail) return;
+        if (head == tail || (known_ != nullptr && known_->meets_again(head, tail))) return;
         if constexpr (!Limit::final) {
             // Pairs that already list each other are skipped: the check is cheaper than an evaluation.
             if (contains(heap_, head, tail) && contains(heap_, tail, head)) return;
             rank = rank_rows<Rank, source>(space_, head, tail);
         }
-        if (rank <= heap_.bound(head)) push(heap_, head, rank, tail);
-        if (rank <= heap_.bound(tail)) push(heap_, tail, rank, head);
+        offer_pair<owned>(heap_, head, tail, rank);
     }
 
     const SearchSpace& space_;
     const NeighborHeap& heap_;
     const Limit limit_;
+    const KnownPairs* known_;
     float* columns_;
     float* ranks_;
     float* bounds_;

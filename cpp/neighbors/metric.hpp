@@ -33,36 +33,51 @@ VICINAL_INLINE Float prepared(const float* x, RowScale scale) {
     return v;
 }
 
-template <class Rank>
-VICINAL_INLINE float reduce(Float (&sum)[blocks][parts]) {
-    alignas(64) float lane[blocks * block_lanes];
-    std::memcpy(lane, sum, sizeof lane);
-    for (int width = blocks * block_lanes / 2; width > 0; width /= 2)
-        for (int l = 0; l < width; ++l) lane[l] = Rank::merge(lane[l], lane[l + width]);
+// Merges the upper half of the lanes into the lower half until one is left. The widths are constants, so that every
+// step is a few instructions.
+template <class Rank, int width>
+VICINAL_INLINE float reduce(float* lane) {
+    if constexpr (width > 1) {
+#pragma GCC unroll 32
+        for (int l = 0; l < width / 2; ++l) lane[l] = Rank::merge(lane[l], lane[l + width / 2]);
+        return reduce<Rank, width / 2>(lane);
+    }
     return lane[0];
+}
+
+// The first n <= block_lanes values of a row, followed by zeros.
+template <bool Prepared>
+VICINAL_INLINE void load_tail(const float* x, RowScale scale, Size n, float* block) {
+    for (Size l = 0; l < block_lanes; ++l) block[l] = 0.0f;
+    for (Size l = 0; l < n; ++l) block[l] = Prepared ? (x[l] - scale.shift) * scale.scale : x[l];
 }
 
 template <class Rank, bool Prepared>
 VICINAL_INLINE float rank_pair(const float* x, RowScale sx, const float* y, RowScale sy, Size d) {
     Float sum[blocks][parts] = {};
+    const auto add_block = [&](int b, Size k) {
+        for (int p = 0; p < parts; ++p) {
+            const Size at = k + p * lanes;
+            sum[b][p] = Rank::step(sum[b][p], prepared<Prepared>(x + at, sx), prepared<Prepared>(y + at, sy));
+        }
+    };
     Size k = 0;
     for (; k + blocks * block_lanes <= d; k += blocks * block_lanes)
-        for (int b = 0; b < blocks; ++b)
-            for (int p = 0; p < parts; ++p) {
-                const Size at = k + b * block_lanes + p * lanes;
-                sum[b][p] = Rank::step(sum[b][p], prepared<Prepared>(x + at, sx), prepared<Prepared>(y + at, sy));
-            }
-    for (int b = 0; k < d; k += block_lanes, ++b) {
-        alignas(64) float tail_x[block_lanes] = {}, tail_y[block_lanes] = {};
-        const Size n = d - k < block_lanes ? d - k : block_lanes;
-        for (Size l = 0; l < n; ++l) {
-            tail_x[l] = Prepared ? (x[k + l] - sx.shift) * sx.scale : x[k + l];
-            tail_y[l] = Prepared ? (y[k + l] - sy.shift) * sy.scale : y[k + l];
+        for (int b = 0; b < blocks; ++b) add_block(b, k + b * block_lanes);
+    for (int b = 0; b < blocks && k < d; ++b, k += block_lanes) {
+        if (k + block_lanes <= d) {
+            add_block(b, k);
+            continue;
         }
+        alignas(64) float tail_x[block_lanes], tail_y[block_lanes];
+        load_tail<Prepared>(x + k, sx, d - k, tail_x);
+        load_tail<Prepared>(y + k, sy, d - k, tail_y);
         for (int p = 0; p < parts; ++p)
             sum[b][p] = Rank::step(sum[b][p], load<Float>(tail_x + p * lanes), load<Float>(tail_y + p * lanes));
     }
-    const float rank = reduce<Rank>(sum);
+    alignas(64) float lane[blocks * block_lanes];
+    std::memcpy(lane, sum, sizeof lane);
+    const float rank = reduce<Rank, blocks * block_lanes>(lane);
     if constexpr (Prepared) return Rank::merge(rank, (sx.scale == 0.0f) != (sy.scale == 0.0f) ? 1.0f : 0.0f);
     return rank;
 }

@@ -66,18 +66,22 @@ inline Size count_fresh(const NeighborHeap& heap, ThreadTeam& team) {
 }
 
 // `order` lists rows so that near ones are processed together and share the cache. `refresh` is called before every
-// round and updates its limits.
+// round and updates its limits. Pairs of the table `found`, if there is one, have been offered to `heap`.
 template <class Rank, Source source, class Limit, class Refresh>
-void descend(const SearchSpace& space, const NeighborHeap& heap, const CandidateTables& tables, const Index* order,
-             const DescentOptions& options, const Limit& limit, const Refresh& refresh, ThreadTeam& team) {
+void descend(const SearchSpace& space, const NeighborHeap& heap, const NeighborHeap* found,
+             const CandidateTables& tables, const Index* order, const DescentOptions& options, const Limit& limit,
+             const Refresh& refresh, ThreadTeam& team) {
     Scratch<float> scratch(team.size() * join_scratch_floats(space.sketch_dim));
+    Scratch<std::uint64_t> recent(team.size() * KnownPairs::slots);
+    std::memset(recent.data(), 0, static_cast<std::size_t>(team.size() * KnownPairs::slots) * sizeof(std::uint64_t));
     for (Size round = 0; round < options.rounds; ++round) {
         const std::uint64_t key = stream_key(options.seed, Stream::candidates, static_cast<std::uint64_t>(round));
         refresh();
         select_candidates(heap, tables, order, key, team);
         team.parallel_for(heap.rows, 64, [&](Size begin, Size end, int worker) {
+            const KnownPairs known(recent.data() + worker * KnownPairs::slots, found);
             Join<Rank, source, Limit> join(space, heap, limit,
-                                           scratch.data() + worker * join_scratch_floats(space.sketch_dim));
+                                           scratch.data() + worker * join_scratch_floats(space.sketch_dim), &known);
             Index ids[most_tails];
             for (Size at = begin; at < end; ++at) {
                 const Size i = order[at];
@@ -87,6 +91,10 @@ void descend(const SearchSpace& space, const NeighborHeap& heap, const Candidate
                 const Size n_fresh = n;
                 for (Size e = 0; e < tables.old.k && tables.old.row(i).holds(e); ++e)
                     ids[n++] = tables.old.row(i).index(e);
+                if (!Limit::final && at + 1 < end) {
+                    const HeapRow next = tables.fresh.row(order[at + 1]);
+                    for (Size e = 0; e < tables.fresh.k && next.holds(e); ++e) prefetch_row(space, next.index(e));
+                }
                 join.run(ids, n_fresh, ids, n, true);
             }
         });
@@ -110,22 +118,23 @@ void descend_sketches(const SearchSpace& space, const NeighborHeap& heap, const 
                 join.run_owned(forest.order + tree * forest.rows + first, last - first);
             }
         });
-    descend<Rank, Source::plain>(space, heap, tables, forest.order, options, limit, [] {}, team);
+    descend<Rank, Source::plain>(space, heap, nullptr, tables, forest.order, options, limit, [] {}, team);
 }
 
-// Ranks the neighbors by sketch again by the rows themselves; the best k are kept and marked as new.
+// Ranks the neighbors by sketch again by the rows themselves, every pair once, and offers them to both rows; the best k
+// of a row are kept and marked as new.
 template <class Rank, Source source>
 void rank_again(const SearchSpace& space, const NeighborHeap& found, const NeighborHeap& heap, const Index* order,
                 ThreadTeam& team) {
     team.parallel_for(heap.rows, 64, [&](Size begin, Size end, int) {
         for (Size at = begin; at < end; ++at) {
-            const Size i = order[at];
-            for (Size e = 0; e < found.k && found.row(i).holds(e); ++e) {
-                const Index j = found.row(i).index(e);
-                if (e + 1 < found.k && found.row(i).holds(e + 1)) prefetch_row(space, found.row(i).index(e + 1));
-                insert_sorted(heap.row(i), heap.k, rank_rows<Rank, source>(space, i, j), j);
+            const Index i = order[at];
+            const HeapRow row = found.row(i);
+            for (Size e = 0; e < found.k && row.holds(e); ++e) {
+                const Index j = row.index(e);
+                if (e + 1 < found.k && row.holds(e + 1)) prefetch_row(space, row.index(e + 1));
+                if (i < j || !lists(found, j, i)) offer_pair(heap, i, j, rank_rows<Rank, source>(space, i, j));
             }
-            heap.worst[i] = heap.row(i).rank[heap.k - 1];
         }
     });
 }
@@ -195,7 +204,7 @@ float descend_rows(const SearchSpace& space, const NeighborHeap& found, const Ne
                                                    : share * heap.bound(i) + space.product_slack;
         });
     };
-    descend<Rank, source>(space, heap, tables, order, options, FixedLimit{limit.data()}, refresh, team);
+    descend<Rank, source>(space, heap, &found, tables, order, options, FixedLimit{limit.data()}, refresh, team);
     if (source == Source::pairs || space.rest_weight == 0.0f) return share;
     SearchSpace plain = space;
     plain.rest_weight = 0.0f;

@@ -117,7 +117,7 @@ class OnlineNeighbors {
 
     // A function of two rows need not be symmetric, but the two rows must agree on their rank.
     struct OrderedPairs final : PairMetric {
-        explicit OrderedPairs(const PairMetric* pairs = nullptr) : pairs(pairs) {}
+        explicit OrderedPairs(const PairMetric* metric = nullptr) : pairs(metric) {}
         float rank(Size head, Size tail) const override {
             return pairs->rank(std::min(head, tail), std::max(head, tail));
         }

@@ -25,10 +25,11 @@ class VisitedSet {
         used_ = 0;
     }
 
+    bool contains(Index row) const { return slots_[find(row)] == row; }
+
     bool insert(Index row) {
-        Size s = slot(row);
-        for (; slots_[s] >= 0; s = (s + 1) & (capacity_ - 1))
-            if (slots_[s] == row) return false;
+        const Size s = find(row);
+        if (slots_[s] == row) return false;
         slots_[s] = row;
         if (2 * ++used_ > capacity_) grow();
         return true;
@@ -37,8 +38,11 @@ class VisitedSet {
   private:
     static constexpr Size first_capacity = 2048;
 
-    VICINAL_INLINE Size slot(Index row) const {
-        return static_cast<Size>(finalize32(static_cast<std::uint32_t>(row))) & (capacity_ - 1);
+    // The slot of a row, or the free one where it belongs.
+    VICINAL_INLINE Size find(Index row) const {
+        Size s = static_cast<Size>(finalize32(static_cast<std::uint32_t>(row))) & (capacity_ - 1);
+        while (slots_[s] >= 0 && slots_[s] != row) s = (s + 1) & (capacity_ - 1);
+        return s;
     }
 
     void grow() {
@@ -82,12 +86,14 @@ class PoolSearch {
 
     void skip(Index row) { visited_.insert(row); }
 
+    // Considers those of all n rows that were not considered before; nothing comes after it, so they are not noted.
     void consider_every_row(Size n) {
-        Index rows[most_tails];
-        for (Size begin = 0; begin < n; begin += most_tails) {
-            const Size m = std::min(most_tails, n - begin);
-            for (Size i = 0; i < m; ++i) rows[i] = static_cast<Index>(begin + i);
-            consider_all(rows, m);
+        Candidate rows[most_candidates];
+        for (Size begin = 0; begin < n; begin += most_candidates) {
+            Size count = 0;
+            for (Size row = begin; row < n && row < begin + most_candidates; ++row)
+                if (!visited_.contains(static_cast<Index>(row))) rows[count++].row = static_cast<Index>(row);
+            consider_candidates(rows, count);
         }
     }
 
@@ -103,11 +109,9 @@ class PoolSearch {
         }
     }
 
-    // Considers rows that were not considered before: first by a part of their sketch (first_columns), then by the
-    // whole, then by the row. The nearest come first, so that the limit is tight for the rest. Memory is prefetched.
+    // Considers rows that were not considered before.
     void consider_all(const Index* rows, Size n) {
         Candidate fresh[most_candidates];
-        const float* query = heads_.sketch_row(head_);
         const Size first = first_columns(space_);
         for (Size begin = 0; begin < n; begin += most_candidates) {
             Size count = 0;
@@ -116,21 +120,7 @@ class PoolSearch {
                     prefetch(space_.sketch_row(rows[i]), first * float_bytes);
                     fresh[count++].row = rows[i];
                 }
-            sketches_compared += count;
-            Size kept = 0;
-            for (Size i = 0; i < count; ++i) {
-                const Index row = fresh[i].row;
-                const float rank = rank_pair<Rank, false>(query, {}, space_.sketch_row(row), {}, first);
-                if (is_promising(rank, row)) fresh[kept++] = {rank, row};
-            }
-            // The nearest ones, then those of the rest that are still promising.
-            Candidate* rest = fresh;
-            for (; kept > block_candidates; kept = keep_promising(rest, kept - block_candidates)) {
-                std::nth_element(rest, rest + block_candidates, rest + kept, comes_before);
-                consider_block(rest, block_candidates, first);
-                rest += block_candidates;
-            }
-            consider_block(rest, kept, first);
+            consider_candidates(fresh, count);
         }
     }
 
@@ -143,6 +133,27 @@ class PoolSearch {
     };
 
     static bool comes_before(const Candidate& x, const Candidate& y) { return precedes(x.rank, x.row, y.rank, y.row); }
+
+    // Considers candidates first by a part of their sketch (first_columns), then by the whole, then by the row. The
+    // nearest come first, so that the limit is tight for the rest. Memory is prefetched.
+    void consider_candidates(Candidate* some, Size count) {
+        const float* query = heads_.sketch_row(head_);
+        const Size first = first_columns(space_);
+        sketches_compared += count;
+        Size kept = 0;
+        for (Size i = 0; i < count; ++i) {
+            const Index row = some[i].row;
+            const float rank = rank_pair<Rank, false>(query, {}, space_.sketch_row(row), {}, first);
+            if (is_promising(rank, row)) some[kept++] = {rank, row};
+        }
+        // The nearest ones, then those of the rest that are still promising.
+        for (; kept > block_candidates; kept = keep_promising(some, kept - block_candidates)) {
+            std::nth_element(some, some + block_candidates, some + kept, comes_before);
+            consider_block(some, block_candidates, first);
+            some += block_candidates;
+        }
+        consider_block(some, kept, first);
+    }
 
     // Considers candidates that are ranked by the first columns of their sketches.
     void consider_block(Candidate* block, Size n, Size first) {

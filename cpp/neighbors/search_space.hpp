@@ -20,7 +20,7 @@ constexpr Size sketch_sample_floats = Size{1} << 22;
 constexpr Size least_sketch_sample_rows = 256;
 constexpr Size most_sketch_sample_rows = 2048;
 constexpr Size split_columns = 32;  // columns of a sketch, those of largest variance, that split a tree node
-constexpr Size most_tails = 256;    // largest number of rows that are compared with each other at once
+constexpr Size most_tails = 320;    // largest number of rows that are compared with each other at once
 
 struct SearchSpace {
     Matrix rows;
