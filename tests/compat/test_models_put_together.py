@@ -46,10 +46,11 @@ def test_a_model_that_was_put_together_places_rows_like_the_fitted_one(iris: Row
 
 def test_values_set_by_a_program_do_not_outlive_a_fit(iris: Rows, fitted: UMAP) -> None:
     model = put_together(iris, fitted, n_epochs=20)
+    model._n_neighbors = 7
     model.fit(iris[:50])
     assert model.embedding_.shape == (50, 2)
     assert model._raw_data.shape == (50, 4)
-    assert not hasattr(model, "_n_neighbors")
+    assert model._n_neighbors == model.n_neighbors == 10
 
 
 def test_a_model_that_was_put_together_names_what_does_not_fit(iris: Rows, fitted: UMAP) -> None:
@@ -81,6 +82,13 @@ def test_the_search_index_finds_the_neighbors_of_the_fit(iris: Rows, fitted: UMA
     assert np.mean(index == fitted._knn_indices) > 0.95
     assert fitted._small_data is True
     assert fitted._sparse_data is False
+
+
+def test_the_number_of_neighbors_is_that_of_the_rows_that_are_laid_out(iris: Rows, fitted: UMAP) -> None:
+    assert fitted._n_neighbors == fitted.n_neighbors
+    few = np.repeat(iris[[0, 50, 100, 149]], [6, 1, 1, 1], axis=0)
+    assert UMAP(n_neighbors=5, unique=True, n_epochs=5).fit(few)._n_neighbors == 3
+    assert UMAP(n_neighbors=20, n_epochs=5).fit(few)._n_neighbors == 8
 
 
 def test_limits_of_random_integers_have_umap_learns_values() -> None:

@@ -122,6 +122,13 @@ def test_a_named_distance_as_metric_has_the_speed_and_the_result_of_its_name(iri
     assert vicinal.load(tmp_path / "model.vicinal").metric == "manhattan"
 
 
+def test_levenshtein_counts_edits_up_to_a_limit() -> None:
+    for levenshtein in (distances.levenshtein, distances.levenshtein_myers_ascii):
+        assert levenshtein("kitten", "sitting") == 3.0
+        assert levenshtein("a" * 30, "a") == 20.0
+        assert levenshtein("a" * 25, "b" * 25, max_distance=10, normalisation=5.0) == 2.0
+
+
 def test_pairwise_special_metric_returns_all_distances() -> None:
     rows = np.random.default_rng(0).uniform(size=(30, 6))
     shares = np.sqrt(rows / rows.sum(axis=1, keepdims=True))

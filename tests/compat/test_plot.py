@@ -99,8 +99,10 @@ def test_connectivity_takes_umap_learns_arguments(mapper: umap.UMAP, species: An
     )
     assert ax.images
     assert umap.plot.connectivity(mapper, values=iris[:, 0], cmap="Reds", background="white").collections
-    with pytest.raises(ValueError, match="edge_bundling must be None"):
-        umap.plot.connectivity(mapper, edge_bundling="hammer")
+    straight, bundled = (umap.plot.connectivity(mapper, edge_bundling=kind).images[0] for kind in (None, "hammer"))
+    assert np.any(straight.get_array() != bundled.get_array())
+    with pytest.raises(ValueError, match="edge_bundling must be None or 'hammer', got 'curved'"):
+        umap.plot.connectivity(mapper, edge_bundling="curved")
 
 
 @pytest.mark.parametrize("kind", ["pca", "ica", "vq", "local_dim", "neighborhood"])

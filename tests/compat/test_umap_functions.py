@@ -129,9 +129,12 @@ def test_intersection_by_a_metric_fades_edges_by_the_distance_of_their_labels(fi
     graph, labels = csr_matrix(file["left"]), np.arange(len(file["left"]), dtype=np.float32) % 5
     edges = graph.tocoo()
     apart = np.abs(labels[edges.row] - labels[edges.col])
+    steps = np.array([0.0, 1.0, 2.0, 3.0 + np.log(2), 4.0 + np.log(12)])[labels.astype(int)]
     expected = {
         ("ordinal", (("support_size", 4.0),)): apart / 4.0,
         ("categorical", ()): apart > 0,
+        # The improbabilities of a Poisson distribution with mean 1 are 1 for 0 and 1, 1 + log 2 for 2.
+        ("count", (("normalisation", -2.0),)): np.abs(steps[edges.row] - steps[edges.col]) / 2,
         ("manhattan", ()): apart,
         (lambda x, y: 3 * abs(float(x[0] - y[0])), ()): 3 * apart,
     }
@@ -143,6 +146,19 @@ def test_intersection_by_a_metric_fades_edges_by_the_distance_of_their_labels(fi
         close(actual, functions.reset_local_connectivity(faded).toarray(), rtol=1e-4)
     with pytest.raises(ValueError, match="metric must be one of"):
         functions.discrete_metric_simplicial_set_intersection(graph, labels, metric="nowhere")
+
+
+def test_intersection_by_texts_fades_edges_by_the_number_of_edits(file: dict[str, NDArray[Any]]) -> None:
+    graph = csr_matrix(file["left"])
+    labels = np.array(["ape", "apes", "grape", ""])[np.arange(graph.shape[0]) % 4]
+    edits = np.array([[0, 1, 2, 3], [1, 0, 3, 4], [2, 3, 0, 5], [3, 4, 5, 0]])
+    edges = graph.tocoo()
+    apart = np.minimum(edits[edges.row % 4, edges.col % 4], 4.0) / 2.0
+    faded = coo_matrix((edges.data * np.exp(-0.5 * apart), (edges.row, edges.col)), shape=edges.shape)
+    actual = functions.discrete_metric_simplicial_set_intersection(
+        graph, labels, metric="string", metric_kws={"normalisation": 2.0, "max_dist": 4.0}, metric_scale=0.5
+    )
+    close(actual, functions.reset_local_connectivity(faded).toarray(), rtol=1e-4)
 
 
 def test_make_epochs_per_sample_is_inverse_to_the_weight() -> None:

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from vicinal import UMAP, find_neighbors
+from vicinal import UMAP, find_neighbors, load
 
 Rows = NDArray[np.float32]
 
@@ -178,3 +178,51 @@ def test_haversine_refuses_degrees_and_accepts_longitudes_first() -> None:
     rows = np.degrees(np.stack([latitude, longitude], 1))
     with pytest.raises(ValueError, match=r"radians.*row 0"):
         small(metric="haversine").fit(rows)
+
+
+def class_edges(model: UMAP, labels: NDArray[Any]) -> float:
+    """Return the share of the graph's weight that joins different labels."""
+    edges = model.graph_.tocoo()
+    return float(edges.data[labels[edges.row] != labels[edges.col]].sum() / edges.data.sum())
+
+
+@pytest.mark.parametrize("metric", ["string", "count"])
+def test_texts_and_counts_can_be_labels(metric: str, iris: Rows, tmp_path: Any) -> None:
+    rows, species = iris[50:], np.repeat([0, 1], 50)
+    labels: NDArray[Any] = np.array(["versicolor", "virginica"] if metric == "string" else [2, 9])[species]
+    model = small(target_metric=metric, target_weight=0.8).fit(rows, labels)
+    across = class_edges(model, species)
+    assert across < 0.5 * class_edges(small().fit(rows), species)
+    model.update(rows[:2] + np.float32(0.05), labels[:2]).update(rows[2:3] + np.float32(0.05))
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").embedding_, model.embedding_)
+    unknown = labels.astype(object)
+    unknown[species == 1] = None if metric == "string" else np.nan
+    partly = small(target_metric=metric, target_weight=0.8).fit(rows, unknown)
+    assert class_edges(partly, species) > across
+
+
+@pytest.mark.parametrize(
+    ("metric", "labels"), [("string", ["versicolor", "versicolour", "setosa"]), ("count", [20, 22, 60])]
+)
+def test_similar_texts_and_counts_are_joined_more_than_different_ones(metric: str, labels: Any, iris: Rows) -> None:
+    kind = np.random.default_rng(0).integers(3, size=len(iris))
+    edges = small(target_metric=metric, n_neighbors=15).fit(iris, np.array(labels)[kind]).graph_.tocoo()
+    similar, different = (edges.data[(kind[edges.row] == 0) & (kind[edges.col] == other)].mean() for other in (1, 2))
+    assert similar > 2 * different
+
+
+@pytest.mark.parametrize(
+    ("metric", "label", "message"),
+    [
+        ("string", 7, r"text.*row 3 is 7"),
+        ("count", -2, r"counts.*row 3 is -2"),
+        ("count", 1.5, r"counts.*row 3 is 1.5"),
+        ("myers", 1, r"target_metric must be one of 'categorical', 'ordinal', 'count', 'string'.*got 'myers'"),
+    ],
+)
+def test_labels_that_cannot_be_compared_are_named(metric: str, label: Any, message: str, iris: Rows) -> None:
+    labels = np.array(["a"] * 150 if metric == "string" else [1.0] * 150, dtype=object)
+    labels[3] = label
+    with pytest.raises(ValueError, match=message):
+        small(target_metric=metric).fit(iris, labels)

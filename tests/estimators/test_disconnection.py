@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from vicinal import TSNE, UMAP, DensMAP, LargeVis, ProgressiveUMAP
+from vicinal.neighbors.index import NeighborIndex
 from vicinal.neighbors.metrics import METRICS
 from vicinal.neighbors.unrelated import unrelated_distance
 
@@ -111,15 +112,11 @@ def test_rows_of_a_stream_may_become_negative() -> None:
 def test_defaults_are_those_of_umap_learn() -> None:
     signed = np.array([[1.0, -1.0]], dtype=np.float32)
     for metric, largest in UMAP_LEARN.items():
-        distance = unrelated_distance(metric, signed)
-        assert distance is not None
-        assert np.float32(distance) <= largest
-        assert distance == pytest.approx(largest, rel=1e-5)
+        assert unrelated_distance(metric, signed) == largest
     # Rows without negative numbers cannot be farther apart than 1.
-    assert unrelated_distance("cosine", np.abs(signed)) == pytest.approx(1.0, rel=1e-5)
+    assert unrelated_distance("cosine", np.abs(signed)) == 1.0
     for metric in set(METRICS) - set(UMAP_LEARN):
-        distance = unrelated_distance(metric, signed)
-        assert distance is None or distance == pytest.approx(1.0, rel=1e-5)
+        assert unrelated_distance(metric, signed) in (None, 1.0)
     assert unrelated_distance(lambda x, y: 0.0, signed) is None
 
 
@@ -127,6 +124,17 @@ def test_given_distance_replaces_the_default() -> None:
     model, messages = fitted(rows_with_loners(), metric="cosine", disconnection_distance=2.0)
     assert not messages
     assert not model.map_.disconnected.any()
+
+
+@pytest.mark.parametrize("metric", ["hellinger", "precomputed"])
+def test_given_distance_allows_for_the_rounding_of_distances(metric: str) -> None:
+    """Distances of rows that share nothing are a little less than 1."""
+    X = rows_with_loners()
+    distances = NeighborIndex(X, "hellinger").distances(X)
+    assert (np.delete(distances[-1], len(X) - 1) < 1.0).any()
+    given = distances if metric == "precomputed" else X
+    model, _ = fitted(given, metric=metric, disconnection_distance=1.0)
+    np.testing.assert_array_equal(model.map_.disconnected, np.arange(len(X)) >= ROWS)
 
 
 def test_tied_rows_that_share_nothing_do_not_make_hubs() -> None:

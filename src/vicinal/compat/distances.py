@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vicinal.graph.label_distances import edit_distances
 from vicinal.layout.output_space import OUTPUT_METRICS, output_space
 from vicinal.neighbors.index import NeighborIndex
 from vicinal.neighbors.metrics import ALIASES, KEYWORD_ALIASES, METRICS, canonical_metric
@@ -51,6 +52,15 @@ def _keywords(accepted: tuple[str, ...], values: Any, keywords: dict[str, Any], 
     return {name: value for name, value in neutral.items() if name in accepted} | given
 
 
+def levenshtein(x: str, y: str, normalisation: float = 1.0, max_distance: float = 20) -> float:
+    """Return the edit distance of two texts, at most ``max_distance``, divided by ``normalisation``."""
+    edits = edit_distances([x, y], np.array([0]), np.array([1]))[0]
+    return float(min(float(edits), float(max_distance)) / normalisation)
+
+
+levenshtein_myers_ascii = levenshtein
+
+
 def pairwise_special_metric(
     X: ArrayLike, Y: ArrayLike | None = None, metric: Any = "hellinger", kwds: dict[str, Any] | None = None
 ) -> Floats:
@@ -79,4 +89,11 @@ _FUNCTIONS: dict[str, Any] = {
 }
 globals().update(_FUNCTIONS)
 
-__all__ = [*sorted(_FUNCTIONS), "named_distances", "named_distances_with_gradients", "pairwise_special_metric"]
+__all__ = [
+    *sorted(_FUNCTIONS),
+    "levenshtein",
+    "levenshtein_myers_ascii",
+    "named_distances",
+    "named_distances_with_gradients",
+    "pairwise_special_metric",
+]

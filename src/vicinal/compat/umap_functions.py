@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from vicinal.estimators.base import random_seed
 from vicinal.graph.fuzzy import fuzzy_graph, membership_strengths, smooth_distances
 from vicinal.graph.graph import Graph
+from vicinal.graph.label_distances import count_levels, edit_distances
 from vicinal.graph.set_operations import intersect, reset_connectivity, unite
 from vicinal.graph.supervision import class_factors
 from vicinal.initialize.start import INITIALIZER_ALIASES, INITIALIZERS, given_start, initial_embedding
@@ -214,7 +215,8 @@ def discrete_metric_simplicial_set_intersection(
     """Return the graph intersected with labels of the rows.
 
     Without ``metric`` the labels are classes (-1 = unknown), and edges between classes fade by exp(-``far_dist``). With
-    "categorical", "ordinal" (keyword ``support_size``) or a metric of rows, edges fade by exp(-``metric_scale`` d).
+    "categorical", "ordinal" (keyword ``support_size``), "count" (``poisson_lambda``, ``normalisation``), "string"
+    (``normalisation``, ``max_dist``) or a metric of rows, edges fade by exp(-``metric_scale`` d).
     """
     check_structure(simplicial_set, "simplicial_set")
     faded, labels = simplicial_set.tocoo(copy=True), np.asarray(discrete_space)
@@ -236,6 +238,14 @@ def _label_distances(
         return np.asarray(labels[heads] != labels[tails], dtype=np.float64)
     if isinstance(metric, str) and metric == "ordinal":
         return np.asarray(np.abs(labels[heads] - labels[tails]) / float(keywords.get("support_size", 1.0)))
+    if isinstance(metric, str) and metric == "count":
+        levels = count_levels(np.asarray(labels, dtype=np.float64), float(keywords.get("poisson_lambda", 1.0)))
+        return np.asarray(np.abs(levels[heads] - levels[tails]) / abs(float(keywords.get("normalisation", 1.0))))
+    if isinstance(metric, str) and metric == "string":
+        texts, codes = np.unique(labels, return_inverse=True)
+        edits = edit_distances(texts.tolist(), codes[heads], codes[tails])
+        most = float(keywords.get("max_dist", keywords.get("max_distance", 20.0)))
+        return np.asarray(np.minimum(edits, most) / float(keywords.get("normalisation", 1.0)))
     rows = labels.reshape(len(labels), -1)
     index, apart = NeighborIndex(rows, metric, metric_kwds=keywords), np.empty(len(heads))
     order = np.argsort(heads, kind="stable")

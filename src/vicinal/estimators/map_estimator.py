@@ -260,6 +260,11 @@ class MapEstimator(Estimator):
         return is_sparse(self._fitted("_sparse_data").data.rows)
 
     @FromMap
+    def _n_neighbors(self) -> int:
+        fitted = self._fitted("_n_neighbors")
+        return min(int(fitted.recipe.affinity.columns(fitted.graph.n)), fitted.graph.n - 1)
+
+    @FromMap
     def _rhos(self) -> NDArray[np.float32]:
         return self._fitted("_rhos").graph.rho
 

@@ -74,8 +74,8 @@ class UMAP(MapEstimator):
     random_state, transform_seed : int, RandomState or None; and int, default 42
         Seeds of everything random in ``fit``, and of ``transform``.
     target_metric : str or callable, default "categorical"
-        How ``y`` is compared: "categorical" classes, "ordinal" levels, or a metric of numbers; with
-        ``target_metric_kwds`` and, for numbers, ``target_n_neighbors`` (-1: ``n_neighbors``).
+        How ``y`` is compared: "categorical" classes, "ordinal" levels, "count" whole numbers, "string" texts, or a
+        metric of numbers; with ``target_metric_kwds`` and, for numbers, ``target_n_neighbors`` (-1: ``n_neighbors``).
     target_weight : float, default 0.5
         How far ``y`` separates classes; at 1 edges between classes vanish. Rows with y = -1 or NaN are unlabeled.
     transform_mode : {"embedding", "graph"}, default "embedding"

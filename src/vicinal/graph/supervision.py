@@ -1,8 +1,8 @@
 """Supervision: the graph is intersected with labels, which weakens edges between different rows (survey section 2.5).
 
-Edges between different classes are multiplied by a constant, edges between ordered levels by a factor that falls with
-their difference, and numbers are compared by a fuzzy graph of their own neighbors. A row is unlabelled if its class is
--1, NaN or None, or if any of its numbers is NaN; its edges are all multiplied by exp(-1).
+Edges between different classes are multiplied by a constant, edges between ordered levels, counts or texts by a factor
+that falls with their difference, and numbers are compared by a fuzzy graph of their own neighbors. A row is unlabelled
+if its class is -1, NaN or None, its text None, or any of its numbers NaN; its edges are all multiplied by exp(-1).
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ from numpy.typing import NDArray
 
 from vicinal.graph.fuzzy import fuzzy_graph
 from vicinal.graph.graph import Graph
+from vicinal.graph.label_distances import count_levels, edit_distances
 from vicinal.graph.set_operations import intersect, reset_connectivity
 from vicinal.neighbors.index import NeighborIndex
-from vicinal.neighbors.metrics import check_metric
+from vicinal.neighbors.metrics import ALIASES, METRICS, check_metric
 from vicinal.runtime.inputs import check_input, is_missing
 
 UNLABELLED = -1
 UNKNOWN_DISTANCE = 1.0  # an edge of an unlabelled row keeps exp(-1) of its weight
+FULL_RANGE = 2.0  # the distance of the lowest and the highest level, in units of that of two classes, as in umap-learn
+TEXT_SHARE = 3.0  # texts are as different as two classes if the edits are this part of the longest text, as there
 
 
 def far_distance(target_weight: float) -> float:
@@ -60,13 +63,41 @@ def code_factors(heads: NDArray[np.int64], tails: NDArray[np.int64], unknown: fl
 def intersect_levels(graph: Graph, levels: NDArray[np.float64], target_weight: float = 0.5) -> Graph:
     """Intersect the graph with the relation "similar level".
 
-    The distance of two levels is their difference relative to the range of all levels, times :func:`far_distance`.
+    The distance of two levels is their difference relative to half the range of all levels, times :func:`far_distance`.
     """
     known = np.isfinite(levels)
     heads, tails = graph.heads(), graph.indices
     width = float(np.ptp(levels[known])) if known.any() else 0.0
-    apart = np.abs(levels[heads] - levels[tails]) / (width or 1.0)
-    both = known[heads] & known[tails]
+    apart = FULL_RANGE * np.abs(levels[heads] - levels[tails]) / (width or 1.0)
+    return _intersect_distances(graph, apart, known, target_weight)
+
+
+def intersect_texts(graph: Graph, texts: NDArray[Any], target_weight: float = 0.5) -> Graph:
+    """Intersect the graph with the relation "similar text"; None marks a row without one.
+
+    The distance of two texts is the number of edits, relative to a third of the longest text and at most 1, times
+    :func:`far_distance`.
+    """
+    numbers: dict[Any, int] = {}
+    codes = np.array([class_code(text, numbers) for text in texts.tolist()], dtype=np.int64)
+    known, distinct = codes >= 0, len(numbers)
+    heads, tails = codes[graph.heads()], codes[graph.indices]
+    compared = (heads >= 0) & (tails >= 0)
+    low, high = np.minimum(heads, tails)[compared], np.maximum(heads, tails)[compared]
+    pairs, edge_pair = np.unique(low * distinct + high, return_inverse=True)
+    apart = np.zeros(len(heads))
+    if pairs.size:
+        edits = edit_distances(list(numbers), pairs // distinct, pairs % distinct)
+        most = max(1.0, max(map(len, numbers)) / TEXT_SHARE)
+        apart[compared] = np.minimum(edits / most, 1.0)[edge_pair.reshape(-1)]
+    return _intersect_distances(graph, apart, known, target_weight)
+
+
+def _intersect_distances(
+    graph: Graph, apart: NDArray[np.float64], known: NDArray[np.bool_], target_weight: float
+) -> Graph:
+    """Multiply every edge between two known rows by exp(-far_distance * apart)."""
+    both = known[graph.heads()] & known[graph.indices]
     matrix = graph.to_scipy().astype(np.float64)
     matrix.data = matrix.data * np.exp(-np.where(both, far_distance(target_weight) * apart, UNKNOWN_DISTANCE))
     return restore_connectivity(graph.with_weights(matrix))
@@ -89,6 +120,10 @@ def intersect_graphs(graph: Graph, other: Graph, known: NDArray[np.bool_], targe
     return restore_connectivity(graph.with_weights(met.tocsr() + outside))
 
 
+# What a row holds, by the metrics that compare single values.
+SINGLE = {"categorical": "label", "ordinal": "level", "count": "count", "string": "text"}
+
+
 @dataclass(frozen=True)
 class Supervision:
     """How the labels ``y`` are compared, and their influence on the graph.
@@ -96,7 +131,8 @@ class Supervision:
     Parameters
     ----------
     metric : str or callable, default "categorical"
-        "categorical" for classes, "ordinal" for levels, or any metric of the neighbor search for numbers.
+        "categorical" for classes, "ordinal" for levels, "count" for whole numbers of at least 0, "string" for texts, or
+        any metric of the neighbor search for numbers.
     metric_kwds : dict
         Arguments of the metric.
     weight : float, default 0.5
@@ -129,8 +165,9 @@ class Supervision:
             values = values.reshape(-1)
         if values.shape[:1] != (n,) or values.ndim > 2:
             raise ValueError(f"y must have {n} rows like X, got shape {np.shape(y)}")
-        if self.metric == "categorical" and values.ndim != 1:
-            raise ValueError(f"y must hold one label per row for target_metric='categorical', got shape {np.shape(y)}")
+        self._check_metric(values)
+        if self.metric == "string":
+            return _checked_texts(values)
         if self.metric == "categorical" and values.dtype.kind != "f":
             return _comparable(values) if values.dtype.kind == "O" else values
         try:
@@ -140,18 +177,33 @@ class Supervision:
         infinite = np.isinf(numbers.reshape(n, -1)).any(axis=1)
         if infinite.any():
             raise ValueError(f"y contains infinity, first in row {int(np.argmax(infinite))}")
-        if self.metric == "ordinal" and numbers.ndim != 1:
-            raise ValueError(f"y must hold one level per row for target_metric='ordinal', got shape {np.shape(y)}")
-        if self.metric not in ("categorical", "ordinal"):
-            check_metric(self.metric, self.metric_kwds, numbers.reshape(n, -1).shape[1])
+        if self.metric == "count":
+            wrong = np.isfinite(numbers) & ((numbers < 0) | (numbers != np.floor(numbers)))
+            if wrong.any():
+                row = int(np.argmax(wrong))
+                raise ValueError(f"y must hold counts for target_metric='count', row {row} is {numbers[row]:g}")
         return numbers
+
+    def _check_metric(self, values: NDArray[Any]) -> None:
+        """Raise ValueError if the metric is unknown or does not apply to values of this shape."""
+        if isinstance(self.metric, str) and self.metric in SINGLE:
+            if values.ndim != 1:
+                shape, what = values.shape, SINGLE[self.metric]
+                raise ValueError(f"y must hold one {what} per row for target_metric={self.metric!r}, got shape {shape}")
+            return
+        if isinstance(self.metric, str) and self.metric not in (*METRICS, *ALIASES):
+            names = ", ".join(map(repr, SINGLE))
+            raise ValueError(f"target_metric must be one of {names} or a metric of rows, got {self.metric!r}")
+        check_metric(self.metric, self.metric_kwds, values.reshape(len(values), -1).shape[1])
 
     def apply(self, graph: Graph, y: NDArray[Any]) -> Graph:
         """Return the graph intersected with ``y`` as returned by :meth:`check`."""
         if self.metric == "categorical":
             return intersect_labels(graph, y, self.weight)
-        if self.metric == "ordinal":
-            return intersect_levels(graph, y, self.weight)
+        if self.metric in ("ordinal", "count"):
+            return intersect_levels(graph, count_levels(y) if self.metric == "count" else y, self.weight)
+        if self.metric == "string":
+            return intersect_texts(graph, y, self.weight)
         numbers = y.reshape(graph.n, -1)
         known = np.isfinite(numbers).all(axis=1)
         rows = np.ascontiguousarray(numbers[known], dtype=np.float32)
@@ -173,6 +225,18 @@ def _comparable(labels: NDArray[Any]) -> NDArray[Any]:
                 f"y has a label that cannot be compared, {type(label).__name__} {label!r}, first in row {i}"
             ) from error
         found[i] = None if is_missing(label) else label
+    return found
+
+
+def _checked_texts(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return texts, with None for missing ones; raise ValueError if a label is something else."""
+    if labels.dtype.kind == "U":
+        return labels
+    found = np.empty(len(labels), dtype=object)
+    for i, label in enumerate(labels.tolist()):
+        found[i] = None if is_missing(label) else label
+        if not isinstance(found[i], str | None):
+            raise ValueError(f"y must hold text for target_metric='string', row {i} is {label!r}")
     return found
 
 

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from vicinal.runtime.residence import Place, Resident
 
+# Distances this close to a limit, relatively, are taken as equal to it: the rounding error of float32.
+ROUNDING = 1e-6
+
 
 @dataclass(frozen=True)
 class Neighbors(Resident):
@@ -83,8 +86,8 @@ class Neighbors(Resident):
         return replace(self, index=self.index[:, :k], distance=self.distance[:, :k]).on(self.place)
 
     def within(self, distance: float) -> Neighbors:
-        """Return the table without neighbors at or beyond ``distance``."""
-        far = self.distance >= distance
+        """Return the table without neighbors at or beyond ``distance``, up to the rounding error of distances."""
+        far = self.distance >= distance * (1.0 - ROUNDING)
         near = np.where(far, np.inf, self.distance).astype(np.float32)
         return replace(self, index=np.where(far, -1, self.index), distance=near).on(self.place)
 

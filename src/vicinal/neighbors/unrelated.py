@@ -9,9 +9,6 @@ from typing import Any
 
 from vicinal.neighbors.metrics import METRICS, PRECOMPUTED, Rows, canonical_metric, is_sparse
 
-# Distances this close to the largest one, relatively, are taken as equal to it: the rounding error of float32.
-ROUNDING = 1e-6
-
 
 def is_bounded(metric: Any) -> bool:
     """Tell whether a metric has a largest distance, at least for rows without negative numbers."""
@@ -34,4 +31,4 @@ def unrelated_distance(metric: Any, rows: Rows | None) -> float | None:
         values = rows.data if is_sparse(rows) else rows
         if not values.size or values.min() >= 0.0:
             largest = facts.unrelated_non_negative
-    return None if largest is None else largest * (1.0 - ROUNDING)
+    return largest
