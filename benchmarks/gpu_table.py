@@ -17,6 +17,9 @@ FITS = {
 STAGES = ("neighbors", "graph", "initialize", "layout")
 TRANSFORM_LIMIT, TSNE_LIMIT = 1.5, 3.0
 FIRST_LIMITS = {"cached": 3.0, "not cached": 15.0}
+LEAST_RECALL = 0.97
+# Divergences and losses of two maps of the same graph differ by chance, and so do their shares of neighbors.
+LOSS_TOLERANCE, SHARE_TOLERANCE = 1.005, 0.005
 
 
 def _rows(head: Iterable[str], lines: Iterable[Iterable[str]]) -> list[str]:
@@ -71,20 +74,129 @@ def other_lines(found: dict[str, Any]) -> list[list[str]]:
     return lines
 
 
+MEASURES = {"recall@15": "neighbor_recall", "true 15 in 100": "neighbor_recall_within"}
+
+
+def mean_of(maps: list[dict[str, Any]], device: str, name: str) -> float:
+    """Return the mean of a measure over the maps of a processor."""
+    values = [float(one[name]) for one in maps if one["device"] == device]
+    return sum(values) / len(values)
+
+
 def quality_lines(found: dict[str, Any]) -> list[list[str]]:
-    """Return the lines of the table of the maps of both processors."""
-    kinds = {"cuda": "GPU", "cpu": "CPU"}
+    """Return the lines of the table of the maps of both processors: means over the seeds."""
+    maps = found.get("quality", {}).get("maps")
+    if not maps:
+        return []
     return [
         [
-            kinds[device],
-            f"{part['neighbor_recall']:.4f}",
-            f"{part['neighbor_recall_within']:.4f}",
-            f"{part['J']:,.0f}",
-            str(part["far points"]),
+            kind,
+            *(f"{mean_of(maps, device, name):.4f}" for name in MEASURES.values()),
+            f"{mean_of(maps, device, 'J'):,.0f}",
+            f"{mean_of(maps, device, 'far points'):g}",
         ]
-        for device, part in found.get("quality", {}).items()
-        if device in kinds
+        for device, kind in {"cuda": "GPU", "cpu": "CPU, the same graphs"}.items()
     ]
+
+
+def streamed_line(found: dict[str, Any]) -> str:
+    """Return a sentence about rows that are larger than the memory that may be used, or nothing."""
+    part = found.get("streamed-2M-512", {})
+    if "limited" not in part:
+        return ""
+    limited, unlimited = part["limited"], part["unlimited"]
+    return (
+        f"Rows larger than the memory: {part['rows'][0]:,} x {part['rows'][1]} rows of the host "
+        f"({part['bytes of rows'] / 2**30:.1f} GiB) with a limit of {part['limit'] / 2**30:g} GiB are fitted in "
+        f"{second(limited['fits'])['seconds']:.1f} s with a neighbor recall of {limited['recall']:.4f}, and at most "
+        f"{limited['peak bytes'] / 2**30:.2f} GiB are allocated; without the limit "
+        f"{second(unlimited['fits'])['seconds']:.1f} s, {unlimited['recall']:.4f} and "
+        f"{unlimited['peak bytes'] / 2**30:.1f} GiB."
+    )
+
+
+def report_line(found: dict[str, Any]) -> str:
+    """Return a sentence about the quality report on both processors, or nothing."""
+    part = found.get("quality report", {})
+    if "cuda" not in part or "cpu" not in part:
+        return ""
+    names = ("trustworthiness", "continuity", "neighbor_recall", "neighbor_recall_within", "distance_correlation")
+    apart = max(abs(part["cuda"][name] - part["cpu"][name]) for name in names)
+    return (
+        f"`quality.report` of Fashion-MNIST: {second(part['cuda']['seconds']):.2f} s on the GPU, "
+        f"{part['cpu']['seconds'][0]:.1f} s on the CPU; the measures differ by at most {apart:.1g}."
+    )
+
+
+def _bar(what: str, value: float, bar: str, met: bool) -> dict[str, Any]:
+    return {"what": what, "value": round(value, 4), "bar": bar, "met": bool(met)}
+
+
+def bars(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return every bar: what it is about, the value, the bar, and whether it is met."""
+    out = []
+    for name, (work, *limits) in FITS.items():
+        for place, limit in zip(("device", "host"), limits, strict=True):
+            if place in found.get(name, {}):
+                calls = found[name][place]
+                seconds, recall = second(calls)["seconds"], calls[-1]["recall"]
+                out.append(_bar(f"{work}, rows on the {place}", seconds, f"<= {limit:g} s", seconds <= limit))
+                out.append(_bar(f"{work}, neighbor recall", recall, f">= {LEAST_RECALL}", recall >= LEAST_RECALL))
+    for name, limit in FIRST_LIMITS.items():
+        seconds = found.get("first call", {}).get(name)
+        if isinstance(seconds, list):
+            more = seconds[0] - seconds[1] if name == "cached" else seconds[0]
+            what = "more than the second, kernels cached" if name == "cached" else "kernels not cached"
+            out.append(_bar(f"first fit of a process, {what}", more, f"<= {limit:g} s", more <= limit))
+    if "seconds" in found.get("transform-1M-50", {}):
+        seconds = second(found["transform-1M-50"]["seconds"])
+        out.append(
+            _bar("transform of 1,000,000 rows", seconds, f"<= {TRANSFORM_LIMIT:g} s", seconds <= TRANSFORM_LIMIT)
+        )
+    tsne = found.get("t-SNE", {})
+    if "cuda" in tsne and "cpu" in tsne:
+        seconds, here, there = (second(tsne["cuda"]["seconds"]), tsne["cpu"]["divergence"], tsne["cuda"]["divergence"])
+        out.append(_bar("t-SNE of Fashion-MNIST", seconds, f"<= {TSNE_LIMIT:g} s", seconds <= TSNE_LIMIT))
+        out.append(
+            _bar(
+                "t-SNE, divergence", there, f"<= {LOSS_TOLERANCE:g} x CPU's {here:.4f}", there <= LOSS_TOLERANCE * here
+            )
+        )
+    if "bits" in found:
+        equal = all_equal(found["bits"])
+        out.append(_bar("bits of the CPU", float(equal), "all", equal))
+    maps = found.get("quality", {}).get("maps")
+    if maps:
+        for what, name in MEASURES.items():
+            here, there = (mean_of(maps, device, name) for device in ("cpu", "cuda"))
+            out.append(
+                _bar(f"map, {what}", there, f">= CPU's {here:.4f} - {SHARE_TOLERANCE}", there >= here - SHARE_TOLERANCE)
+            )
+        here, there = (mean_of(maps, device, "J") for device in ("cpu", "cuda"))
+        out.append(_bar("map, J", there, f"<= {LOSS_TOLERANCE:g} x CPU's {here:.0f}", there <= LOSS_TOLERANCE * here))
+        far = sum(one["far points"] for one in maps if one["device"] == "cuda")
+        out.append(_bar("map, points far from all neighbors", far, "0", far == 0))
+    limited = found.get("streamed-2M-512", {}).get("limited")
+    if limited:
+        limit, same = found["streamed-2M-512"]["limit"], limited["same twice"]
+        out.append(_bar("rows larger than the memory, two fits equal", float(same), "equal", same))
+        out.append(
+            _bar(
+                "rows larger than the memory, recall",
+                limited["recall"],
+                f">= {LEAST_RECALL}",
+                limited["recall"] >= LEAST_RECALL,
+            )
+        )
+        out.append(
+            _bar(
+                "rows larger than the memory, peak GiB",
+                limited["peak bytes"] / 2**30,
+                f"<= {limit / 2**30:g}",
+                limited["peak bytes"] <= limit,
+            )
+        )
+    return out
 
 
 def all_equal(value: Any) -> bool:
@@ -116,8 +228,13 @@ def gpu_section(results: Path) -> list[str]:
         *_rows(["other work", "seconds", "allowed"], other_lines(found)),
     ]
     if quality_lines(found):
-        head = ["Fashion-MNIST on", "recall@15", "true 15 in 100", "J", "points far from all neighbors"]
+        head = ["Fashion-MNIST on", *MEASURES, "J", "points far from all neighbors"]
         lines += _rows(head, quality_lines(found))
+    lines += [line for sentence in (streamed_line(found), report_line(found)) if sentence for line in (sentence, "")]
+    if found.get("bars"):
+        missed = [bar["what"] for bar in found["bars"] if not bar["met"]]
+        said = f" Not met: {', '.join(missed)}." if missed else ""
+        lines += [f"{len(found['bars']) - len(missed)} of {len(found['bars'])} bars are met.{said}", ""]
     if "bits" in found:
         kinds = ", ".join(name for name in found["bits"] if name != "libraries")
         said = "have the bits of the CPU" if all_equal(found["bits"]) else "DO NOT ALL have the bits of the CPU"

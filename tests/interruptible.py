@@ -140,9 +140,10 @@ def neighbors_by_a_python_function() -> Work:
 
 @stage
 def sparse_neighbors() -> Work:
-    from scipy.sparse import random_array
+    from scipy import sparse
 
-    X = random_array((20_000, 2_000), density=0.02, format="csr", dtype=np.float32, rng=np.random.default_rng(0))
+    draws = np.random.default_rng(0)
+    X = sparse.random(20_000, 2_000, density=0.02, format="csr", dtype=np.float32, random_state=draws)
     return lambda: vicinal.KNeighborsTransformer(n_neighbors=15).fit_transform(X)
 
 

@@ -12,6 +12,7 @@
 #include "neighbors/metric.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace vicinal::VICINAL_LEVEL {
 
@@ -71,6 +72,12 @@ VICINAL_INLINE Size first_columns(const SearchSpace& space) {
     return space.sketch_stride < sketch_width ? space.sketch_stride : sketch_width / 2;
 }
 
+// A row and what is known of its rank.
+struct Candidate {
+    float rank;
+    Index row;
+};
+
 // The pool belongs to the caller; it has `width` entries, padded to whole vectors.
 template <class Rank, Source source, class Graph>
 class PoolSearch {
@@ -78,9 +85,11 @@ class PoolSearch {
     PoolSearch(const SearchSpace& space, const SearchSpace& heads, Size width, float share, Graph& graph)
         : space_(space), heads_(heads), width_(width), share_(share), graph_(graph) {}
 
-    void start(Size head, HeapRow pool) {
+    // Rows of `elsewhere`, unless it is null, count as considered.
+    void start(Size head, HeapRow pool, const VisitedSet* elsewhere = nullptr) {
         head_ = head;
         pool_ = pool;
+        elsewhere_ = elsewhere;
         visited_.clear();
     }
 
@@ -116,7 +125,7 @@ class PoolSearch {
         for (Size begin = 0; begin < n; begin += most_candidates) {
             Size count = 0;
             for (Size i = begin; i < n && i < begin + most_candidates; ++i)
-                if (visited_.insert(rows[i])) {
+                if (!(elsewhere_ != nullptr && elsewhere_->contains(rows[i])) && visited_.insert(rows[i])) {
                     prefetch(space_.sketch_row(rows[i]), first * float_bytes);
                     fresh[count++].row = rows[i];
                 }
@@ -124,18 +133,63 @@ class PoolSearch {
         }
     }
 
+    // Considers candidates that are ranked by the first columns of their sketches, the nearest first, so that the limit
+    // is tight for the rest.
+    void consider_ranked(Candidate* some, Size n, Size columns) {
+        for (; n > block_candidates; n = keep_promising(some, n - block_candidates)) {
+            std::nth_element(some, some + block_candidates, some + n, comes_before);
+            consider_block(some, block_candidates, columns);
+            some += block_candidates;
+        }
+        consider_block(some, n, columns);
+    }
+
+    // Considers n rows by the ranks of their whole sketches, which are padded to whole vectors.
+    void consider_estimated(const Index* rows, const float* estimates, Size n) {
+        alignas(64) float ranks[block_candidates];
+        alignas(64) std::uint32_t tags[block_candidates];
+        const HeapRow nearest{ranks, tags};
+        for (Size e = 0; e < block_candidates; ++e) {
+            ranks[e] = no_rank;
+            tags[e] = no_tag;
+        }
+        each_within(estimates, n, ranks[block_candidates - 1],
+                    [&](Size i) { insert_sorted(nearest, block_candidates, estimates[i], rows[i]); });
+        for (Size e = 0; e < block_candidates && nearest.holds(e); ++e) {
+            if (!is_promising(ranks[e], nearest.index(e))) return;
+            if (e + 1 < block_candidates && nearest.holds(e + 1)) prefetch_row(space_, nearest.index(e + 1));
+            consider({ranks[e], nearest.index(e)});
+        }
+        // The others that the pool admits; those among the nearest are there already, or never will be.
+        Candidate some[most_candidates];
+        Size count = 0;
+        const float limit = limit_of_pool();
+        each_within(estimates, n, limit, [&](Size i) {
+            if (estimates[i] < ranks[block_candidates - 1]) return;
+            some[count++] = {estimates[i], rows[i]};
+            if (count < most_candidates) return;
+            consider_ranked(some, count, space_.sketch_stride);
+            count = 0;
+        });
+        consider_ranked(some, count, space_.sketch_stride);
+    }
+
+    // Notes that the neighbors of the rows for which f(row) holds were considered.
+    template <class F>
+    void skip_expansion(const F& f) {
+        for (Size e = 0; e < width_ && pool_.holds(e); ++e)
+            if (f(pool_.index(e))) pool_.tag[e] &= ~1u;
+    }
+
     Size sketches_compared = 0, evaluated = 0;
 
   private:
-    struct Candidate {
-        float rank;
-        Index row;
+    static constexpr auto comes_before = [](const Candidate& x, const Candidate& y) {
+        return precedes(x.rank, x.row, y.rank, y.row);
     };
 
-    static bool comes_before(const Candidate& x, const Candidate& y) { return precedes(x.rank, x.row, y.rank, y.row); }
-
-    // Considers candidates first by a part of their sketch (first_columns), then by the whole, then by the row. The
-    // nearest come first, so that the limit is tight for the rest. Memory is prefetched.
+    // Considers candidates first by a part of their sketch (first_columns), then by the whole, then by the row. Memory
+    // is prefetched.
     void consider_candidates(Candidate* some, Size count) {
         const float* query = heads_.sketch_row(head_);
         const Size first = first_columns(space_);
@@ -146,13 +200,7 @@ class PoolSearch {
             const float rank = rank_pair<Rank, false>(query, {}, space_.sketch_row(row), {}, first);
             if (is_promising(rank, row)) some[kept++] = {rank, row};
         }
-        // The nearest ones, then those of the rest that are still promising.
-        for (; kept > block_candidates; kept = keep_promising(some, kept - block_candidates)) {
-            std::nth_element(some, some + block_candidates, some + kept, comes_before);
-            consider_block(some, block_candidates, first);
-            some += block_candidates;
-        }
-        consider_block(some, kept, first);
+        consider_ranked(some, kept, first);
     }
 
     // Considers candidates that are ranked by the first columns of their sketches.
@@ -184,9 +232,24 @@ class PoolSearch {
     // Whether the sketch justifies a full evaluation, for either row.
     VICINAL_INLINE bool is_promising(float rank, Index row) const {
         if constexpr (source == Source::pairs) return true;
+        return rank <= limit_of_pool() || rank <= graph_.wanted(row);
+    }
+
+    // The largest rank by sketch of a row that may enter the pool.
+    VICINAL_INLINE float limit_of_pool() const {
         const float worst = pool_.rank[width_ - 1];
-        const float limit = share_ < 1.0f ? share_ * worst : space_.relaxed(worst);
-        return rank <= limit || rank <= graph_.wanted(row);
+        return share_ < 1.0f ? share_ * worst : space_.relaxed(worst);
+    }
+
+    // Calls f(i) for every i < n whose value is at most the limit, which f may lower.
+    template <class F>
+    static VICINAL_INLINE void each_within(const float* values, Size n, const float& limit, const F& f) {
+        for (Size j = 0; j < n; j += lanes) {
+            std::uint32_t pass = bits_of(load<Float>(values + j) <= limit);
+            if (n - j < lanes) pass &= (1u << (n - j)) - 1u;
+            for (; pass != 0; pass &= pass - 1)
+                if (const Size i = j + std::countr_zero(pass); values[i] <= limit) f(i);
+        }
     }
 
     VICINAL_INLINE void consider(Candidate candidate) {
@@ -205,6 +268,7 @@ class PoolSearch {
     const float share_;
     Graph& graph_;
     HeapRow pool_{};
+    const VisitedSet* elsewhere_ = nullptr;
     VisitedSet visited_;
     Size head_ = 0;
 };

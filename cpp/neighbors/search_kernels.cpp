@@ -73,11 +73,6 @@ float descend_rows_any(const SearchSpace& space, const NeighborHeap& found, cons
     return share;
 }
 
-// A query and the leaf that contains it.
-struct QueryLeaf {
-    Size leaf, query;
-};
-
 // Queries of the same leaf read almost the same rows, so processing them one after the other uses the cache. 10,000
 // images among 60,000: 0.45 s instead of 0.60 s.
 void order_queries(const SearchSpace& space, const ForestView& forest, const QueryTask& task, QueryLeaf* order,
@@ -103,7 +98,7 @@ void query_any(const SearchSpace& space, const ForestView& forest, const QueryTa
         const Size n = task.queries.rows.rows, grain = std::clamp<Size>(n / (4 * team.size()), 1, 64);
         team.parallel_for(n, grain, [&](Size begin, Size end, int) {
             Searcher<Rank, source> searcher(space, forest, task);
-            for (Size i = begin; i < end; ++i) searcher.run(order[i].query);
+            searcher.run(order.data() + begin, end - begin);
         });
     });
 }

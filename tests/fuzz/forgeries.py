@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import random_array
+from scipy import sparse
 
 NUMBERS = (
     0, 1, -1, 2, 7, 255, 256, 1024, 65_535, 10**6, 2**24, 2**31 - 1, 2**31, 2**32, 2**52, 2**62, 2**63 - 1, 2**63,
@@ -103,7 +103,8 @@ def random_matrix(rng: random.Random) -> Any:
     """Return a small sparse matrix of any format."""
     kind = rng.choice(("csr", "csr", "csr", "csc", "coo", "bsr", "dok", "lil", "dia"))
     draw = np.random.default_rng(rng.randrange(2**32))
-    return random_array((40, 40), density=0.15, dtype=np.float32, rng=draw).asformat(kind)
+    drawn = sparse.random(40, 40, density=0.15, dtype=np.float32, random_state=draw)
+    return sparse.csr_array(drawn).asformat(kind)
 
 
 def forged_matrix(rng: random.Random, X: Any) -> Any:

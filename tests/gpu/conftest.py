@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,30 @@ def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> An
     host = HostDevice()
     monkeypatch.setattr(devices, "cuda_device", lambda number=0: host)
     return host
+
+
+@pytest.fixture
+def gpu() -> Any:
+    """Return a GPU."""
+    try:
+        return devices.cuda_device(0)
+    except devices.DeviceError as error:
+        pytest.skip(f"no GPU: {error}")
+
+
+@pytest.fixture
+def limited_gpu(gpu: Any) -> Iterator[Callable[[int], tuple[Any, int]]]:
+    """Return a function that limits the memory of a GPU during a test, and returns CuPy's pool and the limit."""
+    pool = gpu.xp.get_default_memory_pool()
+    before = pool.get_limit()
+
+    def limit(size: int) -> tuple[Any, int]:
+        pool.free_all_blocks()
+        pool.set_limit(size=pool.total_bytes() + size)
+        return pool, pool.get_limit()
+
+    yield limit
+    pool.set_limit(size=before)
 
 
 @pytest.fixture(scope="session")

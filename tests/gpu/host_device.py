@@ -75,6 +75,9 @@ class HostDevice:
     def release(self) -> None:
         pass
 
+    def collect(self) -> None:
+        pass
+
 
 def _argument(value: Any) -> NDArray[Any]:
     """Return an array of one item that holds a scalar, or the address of an array."""

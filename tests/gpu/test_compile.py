@@ -28,6 +28,8 @@ VARIANTS = [
     ("spectral", ()),
     ("medoid", ()),
     ("sums", ()),
+    ("merging", ()),
+    ("ranks", ()),
     *[("losses", (("VICINAL_DIM", "2"), ("VICINAL_TERM", term))) for term in (*TERMS.values(), "Cauchy")],
     *[("density", (("VICINAL_DIM", dim),)) for dim in ("2", "3")],
     *[

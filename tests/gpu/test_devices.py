@@ -5,6 +5,8 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ import vicinal
 from vicinal import Layout, Schedule, find_neighbors, fit_ab, fuzzy_graph
 from vicinal.backends import is_on_gpu
 from vicinal.backends.cuda import device as devices
+from vicinal.backends.cuda.memory import Need
 from vicinal.layout.forces import Forces
 from vicinal.layout.output_space import output_space
 
@@ -77,6 +80,13 @@ def test_without_cupy_the_error_says_what_to_install(rows: Rows, call: Any, monk
     devices.cuda_device.cache_clear()
     with pytest.raises(devices.DeviceError, match=r"pip install 'vicinal\[cuda13\]'"):
         call(rows)
+
+
+def test_extras_install_the_libraries_of_cuda() -> None:
+    content = (Path(__file__).parents[2] / "pyproject.toml").read_text()
+    extras = tomllib.loads(content)["project"]["optional-dependencies"]
+    for major in ("12", "13"):
+        assert [one for one in extras[f"cuda{major}"] if one.startswith(f"cupy-cuda{major}x[ctk]")]
 
 
 def test_without_a_gpu_the_error_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,13 +179,16 @@ def test_wrong_shapes_on_a_gpu_are_refused(host: HostDevice, rows: Rows) -> None
 def test_too_many_rows_for_a_device_are_refused_with_what_would_fit(
     host: HostDevice, rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(HostDevice, "free_bytes", lambda self: devices.BLOCK_BYTES + 100_000)
-    # Rows of the host are sent to the device in groups, but their tables must fit.
-    streamed, resident = (100_000 // per_row for per_row in (devices.TABLE_BYTES, devices.TABLE_BYTES + 6 * 12))
+    free = 200_000
+    monkeypatch.setattr(HostDevice, "free_bytes", lambda self: free)
+    # Rows of the host are sent to the device in groups, but their tables must fit; rows of a device are there already.
+    streamed = Need(12, 15, streamed=True)
+    search, resident = replace(streamed, k=60, fit=False), Need(12, 15, copies=0)
+    streamed, search, resident = (need.rows(free, free) for need in (streamed, search, resident))
     for call, fitting in (
         (lambda: vicinal.UMAP(device="cuda").fit(rows), streamed),
         (lambda: vicinal.UMAP().fit(rows.view(OnGpu)), resident),
-        (lambda: find_neighbors(rows, 5, device="cuda"), streamed),
+        (lambda: find_neighbors(rows, 60, device="cuda"), search),
     ):
         with pytest.raises(MemoryError, match=f"about {fitting} rows would fit"):
             call()

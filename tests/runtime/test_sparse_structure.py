@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix, random_array
+from scipy import sparse
+from scipy.sparse import csr_matrix
 
 import vicinal
 from vicinal.compat.umap_functions import reset_local_connectivity, simplicial_set_embedding
@@ -17,7 +18,8 @@ N = 120
 
 
 def matrix(kind: str = "csr") -> Any:
-    return random_array((N, N), density=0.1, rng=np.random.default_rng(0), dtype=np.float32).asformat(kind)
+    drawn = sparse.random(N, N, density=0.1, random_state=np.random.default_rng(0), dtype=np.float32)
+    return sparse.csr_array(drawn).asformat(kind)
 
 
 def long_indptr(X: Any) -> None:

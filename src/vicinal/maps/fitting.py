@@ -21,6 +21,7 @@ from vicinal.maps.plans import FullPlan, SampledPlan
 from vicinal.maps.recipe import Recipe
 from vicinal.maps.row_facts import RowFacts
 from vicinal.maps.selection import Selection, select_rows
+from vicinal.neighbors.rows import named_room
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingData
 from vicinal.quality.losses import History, Loss, effective_loss, kl_divergence, total_weight
@@ -101,7 +102,11 @@ def fit(inputs: FitInputs, progress: Progress | None = None, listeners: Listener
     listeners : callable, optional
         Called with the graph before the layout; returns callbacks, each with the number of epochs between its calls.
     """
-    progress = Progress() if progress is None else progress
+    with named_room(inputs.data, inputs.recipe.affinity.columns(inputs.data.n)):
+        return _fit(inputs, Progress() if progress is None else progress, listeners)
+
+
+def _fit(inputs: FitInputs, progress: Progress, listeners: Listeners | None) -> FittedMap:
     recipe, start, seed = inputs.recipe, inputs.start, inputs.seed
     prepared = prepare(inputs.data, recipe, inputs.facts, progress)
     task = LayoutTask(inputs.data, recipe, inputs.facts, prepared, seed, progress)

@@ -23,7 +23,7 @@ from vicinal.neighbors.table import Neighbors, SearchGraph
 from vicinal.runtime.cached import cached
 
 EDGES = ("indptr", "indices")
-QUERY_BLOCK = 1 << 18  # rows that a device searches at a time
+QUERY_BLOCK = 1 << 18  # most rows that a device searches at a time
 
 Found = tuple[NDArray[np.int32], NDArray[np.float32]]
 
@@ -183,11 +183,11 @@ class DeviceEngine:
         edges = tuple(
             graph.array(name) if graph.place is place else place.asarray(getattr(graph, name)) for name in EDGES
         )
-        parts = []
+        parts, backend = [], backend_of(place)
+        step = min(QUERY_BLOCK, backend.query_rows(prepared.shape[1]))
         with place.active():
-            for first in range(0, len(prepared), QUERY_BLOCK):
-                block = place.asarray(prepared[first : first + QUERY_BLOCK])
-                heads = backend_of(place).dense_rows(block, self.metric.core)
+            for first in range(0, len(prepared), step):
+                heads = backend.dense_rows(place.asarray(prepared[first : first + step]), self.metric.core)
                 parts.append(self._rows.query(heads, k, edges))
             index, distance = (place.xp.concatenate(part) for part in zip(*parts, strict=True))
         return self._table((index, distance))

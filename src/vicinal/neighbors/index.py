@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from vicinal.backends import backend_of, say_fallback
 from vicinal.neighbors import policy
 from vicinal.neighbors.engine import DenseEngine, DeviceEngine, SparseEngine
+from vicinal.neighbors.groups import GroupSearch
 from vicinal.neighbors.metrics import ALIASES, VECTOR_METRICS, Keywords, Rows, fit_metric, is_sparse, required_finite
 from vicinal.neighbors.policy import Method, SearchOptions
+from vicinal.neighbors.preparation import Preparation
 from vicinal.neighbors.rows import (
     HasRows,
     PlacedRows,
@@ -21,6 +23,7 @@ from vicinal.neighbors.rows import (
     check_placed_rows,
     check_room,
     check_rows,
+    named_room,
 )
 from vicinal.neighbors.table import Neighbors as Neighbors
 from vicinal.neighbors.table import SearchGraph
@@ -90,11 +93,11 @@ class NeighborIndex:
         device: str | None = None,
     ) -> None:
         jobs = resolve_n_jobs(n_jobs)
-        placed = as_placed_rows(X, device)
+        placed = as_placed_rows(X, device, metric=metric)
         ndim = (placed.rows if "rows" in vars(placed) else placed.array("rows")).ndim
         if ndim != 2:
             raise ValueError(f"X must be 2-D, got {ndim} dimensions")
-        check_room(placed)
+        check_room(placed, fit=False)
         largest = check_placed_rows(placed, jobs, finite=required_finite(metric))
         self._set(placed, metric, metric_kwds, seed, jobs, largest)
 
@@ -168,9 +171,11 @@ class NeighborIndex:
         policy.check_method(method)
         exact = method == "exact" or k < 2 or n <= SearchOptions.leaf_rows or (method == "auto" and self.is_exact(k))
         if self._searches_on_device(k):
-            return (
-                self._search_by_groups(k, method) if self._source.streamed else self._search_on_device(k, method, exact)
-            )
+            check_room(self._source, k, self._metric.core, fit=False)
+            with named_room(self._source, k):
+                if self._source.streamed:
+                    return self._search_by_groups(k, method)
+                return self._search_on_device(k, method, exact)
         if is_sparse(self.X):
             return self._sparse.search(k, policy.sparse_budget(exact), policy.sparse_pool(k))
         if exact:
@@ -196,20 +201,22 @@ class NeighborIndex:
     def _search_by_groups(self, k: int, method: Method) -> Neighbors:
         """Search rows that the device cannot hold: groups of similar rows, one after the other."""
         place, (n, d) = self._source.place, self._source.shape
+        backend = backend_of(place)
+        need = backend.need(d, k, self._metric.core)
         if method == "exact":
-            backend_of(place).require_room(n, d)
+            backend.require_room(n, need)
         options = {"metric_kwds": self.metric_kwds, "seed": self.seed, "n_jobs": self.n_jobs, "largest": self._largest}
 
         def search(rows: NDArray[np.float32], wanted: int) -> Neighbors:
-            group = PlacedRows(rows).on(place)
             place.release()  # memory of the group before, in blocks of other sizes
-            return NeighborIndex.from_checked(group, self.metric, **options).search(wanted, "auto")
+            group = NeighborIndex.from_checked(PlacedRows(rows).on(place), self.metric, **options)
+            return group._search_on_device(wanted, "auto", wanted < 2 or group.is_exact(wanted))
 
-        from vicinal.neighbors.groups import GroupSearch  # groups are cells, which have an index
-
-        room = backend_of(place).rows_that_fit(d)
-        groups = GroupSearch(self.X, self.metric, self.metric_kwds, self.seed, self.n_jobs, room)
-        return groups.run(k, search).on(place)
+        place.collect()
+        room = backend.group_rows(n, need)
+        some = self.X if self._metric.facts.prepare is None else self.X[: max(1, min(n, room))]
+        preparation, _ = Preparation.of(self._metric, some, self.n_jobs, self._largest)
+        return GroupSearch(self.X, preparation, place, room, self._largest).run(k, search)
 
     def _searches_on_device(self, k: int) -> bool:
         """Tell whether the rows are searched where they live, if they live on a device."""

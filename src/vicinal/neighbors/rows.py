@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +15,9 @@ from vicinal.backends import usable_place as usable_place
 from vicinal.neighbors.metrics import Finite, Rows, is_sparse
 from vicinal.runtime.inputs import check_input
 from vicinal.runtime.residence import Place, Resident
+
+# If memory ran out although the estimate of what is needed said that it would not, fewer rows than these fit.
+SMALLER = 0.8
 
 
 class HasRows(Resident):
@@ -32,7 +37,7 @@ class HasRows(Resident):
         rows = self.__dict__.get("rows")
         if self.place is None or rows is None or is_sparse(rows) or rows.ndim != 2:
             return False
-        return not backend_of(self.place).holds_rows(*rows.shape)
+        return not backend_of(self.place).holds_rows(*rows.shape, self.__dict__.get("metric"))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -49,9 +54,10 @@ class HasRows(Resident):
 
 @dataclass(frozen=True, eq=False)
 class PlacedRows(HasRows):
-    """Rows where they live."""
+    """Rows where they live, and the metric that compares them, if it is known: some metrics need a copy of the rows."""
 
     rows: Rows
+    metric: Any = None
 
 
 def place_of(X: Any, device: str | None = None) -> Place:
@@ -59,24 +65,47 @@ def place_of(X: Any, device: str | None = None) -> Place:
     return resolve_place(device, X)
 
 
-def check_room(X: HasRows) -> None:
-    """Raise MemoryError if the rows are to be worked on by a device whose memory is too small for them."""
+def check_room(X: HasRows, k: int | None = None, metric: str = "euclidean", *, fit: bool = True) -> None:
+    """Raise MemoryError if the rows are to be worked on by a device whose memory is too small for it.
+
+    The work is a search of k neighbors by a metric of the core, and with ``fit`` the graph and the layout.
+    """
     if X.on_device or X.streamed:
-        backend_of(X.place).require_room(*X.shape, resident=X.on_device)
+        backend_of(X.place).require_room(X.shape[0], _need(X, k, metric, fit))
 
 
-def as_placed_rows(X: Any, device: str | None = None, name: str = "X") -> PlacedRows:
+def _need(X: HasRows, k: int | None, metric: str, fit: bool) -> Any:
+    """Return what the work on rows allocates on their device."""
+    held = "rows" in X.__dict__.get("_held", {})
+    need = backend_of(X.place).need(X.shape[1], k, metric, held=held)
+    return replace(need, streamed=X.streamed, fit=fit)
+
+
+@contextmanager
+def named_room(X: Any, k: int | None = None) -> Iterator[None]:
+    """Say in a MemoryError of the device of the rows, or of the data of a fit, how many rows would fit."""
+    try:
+        yield
+    except MemoryError as error:
+        if X.place is None or "would fit" in str(error):
+            raise
+        n, backend = X.shape[0], backend_of(X.place)
+        fitting = min(backend.rows_that_fit(_need(X, k, "euclidean", True)), int(SMALLER * n))
+        raise MemoryError(f"{error}; about {fitting} of {n} rows would fit") from None
+
+
+def as_placed_rows(X: Any, device: str | None = None, name: str = "X", metric: Any = None) -> PlacedRows:
     """Convert rows of any library to float32 where ``device`` says, or where they live if it is None."""
     check_input(X, name)
     place = resolve_place(device, X)
     if not is_on_gpu(X):
-        return PlacedRows(as_rows(X, name)).on(place)
+        return PlacedRows(as_rows(X, name), metric).on(place)
     source = resolve_place(None, X)
     with source.active():
         rows = source.asarray(source.xp.from_dlpack(X), np.float32)
     if rows.ndim != 2:
         raise ValueError(f"{name} must be 2-D, got {rows.ndim} dimensions")
-    return PlacedRows.held(source, {"rows": rows}).on(place)
+    return PlacedRows.held(source, {"rows": rows}, metric=metric).on(place)
 
 
 def check_placed_rows(X: HasRows, n_jobs: int = -1, *, finite: Finite = True, name: str = "X") -> float:

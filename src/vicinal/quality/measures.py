@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vicinal.quality.ranks import nearest, ranked_neighbors
+from vicinal.quality.ranks import placed_nearest, ranked_neighbors
 from vicinal.quality.spaces import Floats, Indices, Space, blocks, check_matrix, data_and_map, sampled_rows
 
 SAMPLE_ROWS = 2000
@@ -181,11 +181,15 @@ def knn_accuracy(
         first = int(np.flatnonzero(missing_labels(classes))[0])
         raise ValueError(f"labels must all be known; row {first} has none")
     check_neighbors(n_neighbors, flat.n)
+    return vote_accuracy(flat, classes, sampled_rows(flat.n, sample, seed), n_neighbors)
+
+
+def vote_accuracy(flat: Space, classes: NDArray[Any], rows: Indices, n_neighbors: int) -> float:
+    """Return how often the majority of the nearest rows has the label of the row; all labels are known."""
     codes = np.unique(classes, return_inverse=True)[1]
-    rows = sampled_rows(flat.n, sample, seed)
     correct = 0
-    for block in blocks(rows, flat.n):
-        votes = codes[nearest(flat.distances(block), n_neighbors)]
+    for block in blocks(rows, flat.n, flat.block_values):
+        votes = codes[placed_nearest(flat.distances(block), n_neighbors, flat.place)]
         # count[i, a] is the number of voters that agree with votes[i, a]. argmax takes the first of a tie, the nearest.
         count = np.stack([(votes == votes[:, [a]]).sum(axis=1) for a in range(n_neighbors)], axis=1)
         winner = votes[np.arange(len(block)), count.argmax(axis=1)]
@@ -227,7 +231,7 @@ def correlate_distances(data: Space, flat: Space, rows: Indices) -> float:
 
     upper = np.triu_indices(len(rows), k=1)
     high, low = (
-        np.concatenate([space.distances(block, rows) for block in blocks(rows, len(rows))])[upper]
+        np.concatenate([space.on_host(space.distances(block, rows)) for block in blocks(rows, len(rows))])[upper]
         for space in (data, flat)
     )
     if np.ptp(high) == 0 or np.ptp(low) == 0:

@@ -6,10 +6,10 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from numpy.typing import ArrayLike, NDArray
+import numpy as np
+from numpy.typing import ArrayLike
 
-from vicinal.backends import is_on_gpu, resolve_place, say_fallback
-from vicinal.neighbors.rows import as_placed_rows
+from vicinal.backends import backend_of, resolve_place, say_fallback
 from vicinal.quality.measures import (
     CORRELATION_ROWS,
     SAMPLE_ROWS,
@@ -17,11 +17,12 @@ from vicinal.quality.measures import (
     check_labels,
     check_neighbors,
     correlate_distances,
-    knn_accuracy,
     missing_labels,
+    vote_accuracy,
 )
 from vicinal.quality.ranks import ranked_neighbors
-from vicinal.quality.spaces import data_and_map, sampled_rows
+from vicinal.quality.spaces import Space, computes_on_device, data_and_map, sampled_rows
+from vicinal.runtime.residence import Place
 
 # Rank of the wide recall, which asks whether true neighbors are at least in the same part of the map.
 WIDE = 100
@@ -96,17 +97,17 @@ def report(
     seed : int, default 0
         Seed of the sample.
     device : {None, "cpu", "cuda", "cuda:N"}, default None
-        Arrays of a GPU are accepted. The measures are computed on the CPU, whatever the device; the log says so.
+        Where distances are computed and ranked; None means where X lives. A GPU has the metrics "euclidean",
+        "sqeuclidean", "cosine" and "correlation" for rows that fit into it; otherwise the report is made on the CPU,
+        and the log says so. Both compute in float64: ranks, and so the measures, differ only if two distances are
+        equal up to rounding.
 
     Returns
     -------
     report : QualityReport
     """
-    if resolve_place(device, X) is not None:
-        say_fallback("the quality report", "a GPU has none")
-    X, embedding = (as_placed_rows(part, "cpu").rows if is_on_gpu(part) else part for part in (X, embedding))
-    data, flat = data_and_map(X, embedding, metric)
     check_neighbors(n_neighbors)
+    data, flat = data_and_map(X, embedding, metric, _place(X, metric, n_neighbors, device))
     n, rows = flat.n, sampled_rows(flat.n, sample, seed)
     most = (n - 1) // 2  # trustworthiness is defined for k < n / 2
     if most < 1:
@@ -125,7 +126,7 @@ def report(
         notes.append("no distance correlation: the distances are all equal in the data or in the map")
     accuracy = None
     if labels is not None:
-        accuracy, note = _labelled_accuracy(flat.points, labels, sample, seed)
+        accuracy, note = _labelled_accuracy(flat, labels, sample, seed)
         notes += [note] if note else []
     return QualityReport(
         n_rows=n,
@@ -142,19 +143,34 @@ def report(
     )
 
 
-def _labelled_accuracy(
-    embedding: NDArray[Any], labels: ArrayLike, sample: int | None, seed: int
-) -> tuple[float | None, str]:
+def _place(X: Any, metric: str, k: int, device: str | None) -> Place:
+    """Return the device that computes the report, or None for the CPU."""
+    place = resolve_place(device, X)
+    shape = np.shape(X)
+    if place is None or len(shape) != 2:
+        return None
+    backend = backend_of(place)
+    if not computes_on_device(metric) or not backend.ranks_on_device("euclidean", k):
+        say_fallback("the quality report", f"a GPU has none for metric={metric!r} and n_neighbors={k}")
+        return None
+    if not backend.holds_rows(*shape):
+        say_fallback("the quality report", f"{shape[0]} rows of {shape[1]} columns do not fit into {place.name}")
+        return None
+    return place
+
+
+def _labelled_accuracy(flat: Space, labels: ArrayLike, sample: int | None, seed: int) -> tuple[float | None, str]:
     """Return the accuracy over the rows with a label, with as many voters as possible, and a note about both."""
-    classes = check_labels(labels, len(embedding))
-    known = ~missing_labels(classes)
-    voters = min(VOTERS, int(known.sum()) - 1)
+    classes = check_labels(labels, flat.n)
+    known = np.flatnonzero(~missing_labels(classes))
+    voters = min(VOTERS, len(known) - 1)
     if voters < 1:
         return None, "no kNN accuracy: fewer than two rows have a label"
-    accuracy = knn_accuracy(embedding[known], classes[known], n_neighbors=voters, sample=sample, seed=seed)
+    labelled = flat if len(known) == flat.n else flat.take(known)
+    accuracy = vote_accuracy(labelled, classes[known], sampled_rows(len(known), sample, seed), voters)
     notes = []
-    if not known.all():
-        notes.append(f"kNN accuracy is over the {known.sum()} rows that have a label")
+    if len(known) < flat.n:
+        notes.append(f"kNN accuracy is over the {len(known)} rows that have a label")
     if voters < VOTERS:
         notes.append(f"kNN accuracy has {voters} instead of {VOTERS} voters")
     return accuracy, "; ".join(notes)

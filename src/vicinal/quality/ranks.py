@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vicinal.quality.spaces import Floats, Indices, Space, blocks
+from vicinal.backends import backend_of
+from vicinal.quality.spaces import Floats, Indices, Space, Table, blocks
+from vicinal.runtime.residence import Place
 
 
 @dataclass(frozen=True)
@@ -45,13 +47,24 @@ class RankedNeighbors:
 
 
 def ranked_neighbors(data: Space, flat: Space, rows: Indices, k: int) -> RankedNeighbors:
-    """Rank the k nearest rows of ``rows`` against all rows, in the data and in the map."""
-    true_in_map, map_in_data = [], []
-    for block in blocks(rows, flat.n):
+    """Rank the k nearest rows of ``rows`` against all rows, in the data and in the map, where these are."""
+    true_in_map, map_in_data, place = [], [], flat.place
+    for block in blocks(rows, flat.n, flat.block_values):
         high, low = data.distances(block), flat.distances(block)
-        true_in_map.append(ranks_of(low, nearest(high, k)))
-        map_in_data.append(ranks_of(high, nearest(low, k)))
+        true_in_map.append(placed_ranks(low, placed_nearest(high, k, place), place))
+        map_in_data.append(placed_ranks(high, placed_nearest(low, k, place), place))
+        del high, low  # before the next ones are made
     return RankedNeighbors(flat.n, np.concatenate(true_in_map), np.concatenate(map_in_data))
+
+
+def placed_nearest(distance: Table, k: int, place: Place) -> Indices:
+    """Return, on the host, the k nearest columns of each row of a table that is on a device, or on the host."""
+    return nearest(distance, k) if place is None else np.asarray(backend_of(place).nearest_columns(distance, k))
+
+
+def placed_ranks(distance: Table, columns: Indices, place: Place) -> Indices:
+    """Return, on the host, the ranks of columns of a table that is on a device, or on the host."""
+    return ranks_of(distance, columns) if place is None else np.asarray(backend_of(place).ranks_of(distance, columns))
 
 
 def nearest(distance: Floats, k: int) -> Indices:

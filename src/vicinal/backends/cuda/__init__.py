@@ -12,12 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.backends.cuda import graph
-from vicinal.backends.cuda.device import Device, DeviceArray, holds_rows, launch, require_room, rows_that_fit
+from vicinal.backends.cuda import graph, ranks
+from vicinal.backends.cuda.cells import Centers, find_centers
+from vicinal.backends.cuda.device import Device, DeviceArray, block_bytes, launch, require_room
 from vicinal.backends.cuda.full_layout import FullLayout, Transforms
 from vicinal.backends.cuda.layout import LayoutOptions, SampledLayout
 from vicinal.backends.cuda.losses import PairQuantity, PairSums, negative_entropy, total_weight
-from vicinal.backends.cuda.neighbors import DenseRows, hash_rows, ranks_on_device
+from vicinal.backends.cuda.memory import USUAL_NEIGHBORS, Need, query_rows
+from vicinal.backends.cuda.merging import MergedLists
+from vicinal.backends.cuda.neighbors import RULES, DenseRows, hash_rows, ranks_on_device
 from vicinal.backends.cuda.principal import principal_scores
 from vicinal.backends.cuda.spectral import DeviceMaps, component_eigenmaps, solves_on_device
 from vicinal.backends.cuda.sums import largest_magnitude
@@ -154,17 +157,61 @@ class CudaBackend:
             launch(self.device.kernel("medoid", "neighbor_medoids"), n, arguments)
             return self.device.to_numpy(out)
 
-    def require_room(self, n: int, d: int, *, resident: bool = True) -> None:
-        """Raise MemoryError, naming what would fit, if a fit does not fit into the memory of the device."""
-        require_room(self.device, n, d, resident=resident)
+    def need(self, d: int, k: int | None = None, metric: str = "euclidean", *, held: bool = False) -> Need:
+        """Return what a fit of rows of d columns allocates; ``held`` rows are on the device already."""
+        return Need(d, USUAL_NEIGHBORS if k is None else k, int(not held) + int(RULES[metric].prepared))
 
-    def holds_rows(self, n: int, d: int) -> bool:
-        """Tell whether the device can hold the rows of a fit."""
-        return holds_rows(self.device, n, d)
+    def require_room(self, n: int, need: Need) -> None:
+        """Raise MemoryError, naming what would fit, if the work on n rows does not fit into the memory."""
+        require_room(self.device, n, need)
 
-    def rows_that_fit(self, d: int) -> int:
-        """Return how many rows the device can search at present."""
-        return rows_that_fit(self.device, d)
+    def holds_rows(self, n: int, d: int, metric: Any = None) -> bool:
+        """Tell whether the device can hold the rows of a fit beside their tables; other rows are streamed to it."""
+        capacity, known = self.device.capacity_bytes(), isinstance(metric, str) and metric in RULES
+        return self.need(d, metric=metric if known else "euclidean").total(n, capacity) <= capacity
+
+    def group_rows(self, n: int, need: Need) -> int:
+        """Return how many of n streamed rows the device can search at a time."""
+        return need.group_rows(n, self.device.free_bytes(), self.device.capacity_bytes())
+
+    def query_rows(self, d: int) -> int:
+        """Return how many rows of d columns the device compares with others at a time."""
+        return query_rows(d, self.device.capacity_bytes())
+
+    def rows_that_fit(self, need: Need) -> int:
+        """Return how many rows the device can work on at present."""
+        return need.rows(self.device.free_bytes(), self.device.capacity_bytes())
+
+    def centers(self, sample: DeviceArray, metric: str, count: int) -> Centers:
+        """Return centers of cells of a sample of rows, which later rows are assigned to."""
+        with self.device.active():
+            return find_centers(self.device, DenseRows(self.device, sample, metric).rows, count)
+
+    def nearest_centers(
+        self, centers: Centers, rows: DeviceArray, metric: str, count: int
+    ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Return the nearest centers of every row and about how far they are, relative to the nearest; on the host."""
+        with self.device.active():
+            index, d2 = centers.nearest(DenseRows(self.device, rows, metric).rows, count)
+            relative = np.sqrt(self.device.to_numpy(d2))
+            return self.device.to_numpy(index), relative / np.maximum(relative[:, :1], np.float32(1e-6))
+
+    def merged_lists(self, n: int, k: int) -> MergedLists:
+        """Return empty lists of the k nearest rows of n rows, to which lists of groups of rows are added."""
+        with self.device.active():
+            return MergedLists(self.device, n, k)
+
+    def table_values(self) -> int:
+        """Return how many distances in double precision are held at a time, of two tables and what they are made of."""
+        return max(1, block_bytes(self.device) // 24)
+
+    def nearest_columns(self, distance: DeviceArray, k: int) -> NDArray[np.int64]:
+        with self.device.active():
+            return ranks.nearest_columns(self.device, distance, k)
+
+    def ranks_of(self, distance: DeviceArray, columns: NDArray[np.int64]) -> NDArray[np.int64]:
+        with self.device.active():
+            return ranks.ranks_of(self.device, distance, columns)
 
     def dense_rows(self, rows: DeviceArray, metric: str) -> DenseRows:
         """Return rows as the device compares them."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from vicinal.backends.cuda.device import Device, DeviceArray, block_bytes, launch, launch_warps
 from vicinal.backends.cuda.graph import group_begins
+from vicinal.backends.cuda.memory import half_bytes
 from vicinal.backends.cuda.selection import select_columns
 from vicinal.backends.cuda.sums import column_means
 
@@ -20,7 +21,6 @@ SAMPLE_PER_CELL = 128  # rows of the sample per center
 ITERATIONS = 5  # of k-means
 MOST_CELL_ROWS = 16_384  # a larger cell is divided
 LONG_ROW, OVERLAP_SHORT, OVERLAP_LONG = 256, 3, 2  # cells per row: products of long rows cost more
-PAD_COLUMNS = 8  # rows in half precision have a multiple of this many columns
 PAD_ROWS = 32
 
 
@@ -41,7 +41,7 @@ class Cells:
     @property
     def half_cols(self) -> int:
         """Columns of rows in half precision."""
-        return -(-int(self.rows.shape[1]) // PAD_COLUMNS) * PAD_COLUMNS
+        return half_bytes(int(self.rows.shape[1])) // 2
 
     def scales(self) -> DeviceArray:
         """Return factors that give the rows of each cell a length of about 8."""
@@ -81,7 +81,7 @@ class Cells:
         place[turn] = xp.arange(n * overlap, dtype=turn.dtype)
         out = xp.full((n * overlap, wanted), -1, np.int32)
         scales = self.scales()
-        for batch, height in _batches(sizes, block_bytes(device)):
+        for batch, height in _batches(sizes, self.half_cols, block_bytes(device)):
             cells = xp.asarray(batch)
             offsets = xp.arange(height, dtype=np.int64)[None, :]
             valid = offsets < xp.asarray(sizes[batch])[:, None]
@@ -94,8 +94,57 @@ class Cells:
             found, _ = select_columns(device, products, wanted, bias=bias, sign=-1.0, batch=counted)
             counted_rows = xp.flatnonzero(valid)
             out[place[at.reshape(-1)[counted_rows]]] = found[counted_rows]
-            del products  # before the next ones are made
+            del half, shaped, products  # before the next ones are made
         return out.reshape(n, overlap * wanted)
+
+
+@dataclass(frozen=True, eq=False)
+class Centers:
+    """Centers of cells, and the mean of the rows that they were found from."""
+
+    device: Device
+    centers: DeviceArray
+    mean: DeviceArray
+
+    def nearest(self, rows: DeviceArray, count: int) -> tuple[DeviceArray, DeviceArray]:
+        """Return the nearest centers of every row, and their squared distances in a unit of the call.
+
+        Distances come from products in half precision, relative to the mean.
+        """
+        device, xp = self.device, self.device.xp
+        n, n_centers = int(rows.shape[0]), int(self.centers.shape[0])
+        every = xp.arange(n, dtype=np.int32)
+        whole = Cells(device, rows, self.mean, every, xp.array([0, n], dtype=np.int64))
+        among = Cells(device, self.centers, self.mean, every, whole.begin)
+        scales = whole.scales()
+        half_centers, bias = among.halved(xp.arange(n_centers, dtype=np.int32), n_centers, self.mean, scales)
+        out, d2 = xp.empty((n, count), np.int32), xp.empty((n, count), np.float32)
+        most = max(1, block_bytes(device) // (4 * n_centers + 2 * whole.half_cols))
+        for first in range(0, n, most):
+            slots, block = every[first : first + most], slice(first, first + most)
+            half, half_length2 = whole.halved(slots, int(slots.size), self.mean, scales)
+            products = device.half_products(half[None], half_centers[None])
+            out[block], d2[block] = select_columns(device, products, count, bias=bias, sign=-1.0)
+            d2[block] = xp.maximum(np.float32(2) * (d2[block] + half_length2[:, None]), np.float32(0))
+            del half, products  # before the next ones are made
+        return out, d2
+
+
+def find_centers(device: Device, sample: DeviceArray, count: int, mean: DeviceArray | None = None) -> Centers:
+    """Return ``count`` centers of cells of a sample, by k-means; ``mean`` is that of all rows, if it is known."""
+    xp = device.xp
+    sample_size, cols = (int(size) for size in sample.shape)
+    means = sample[xp.arange(count, dtype=np.int64) * sample_size // count]
+    if mean is None:
+        mean = device.asarray(column_means(device, sample))[None]
+    for _ in range(ITERATIONS):
+        nearest = Centers(device, means, mean).nearest(sample, 1)[0][:, 0]
+        members, begin = _grouped(device, nearest, count)
+        means = xp.array(means)
+        sizes = members, begin, np.int64(count), means
+        kernel = device.kernel("neighbors", "cell_means")
+        launch(kernel, count * 128, (sample, np.int64(cols), *sizes), threads=128)
+    return Centers(device, means, mean)
 
 
 def find_cells(device: Device, rows: DeviceArray, overlap: int | None = None) -> Cells:
@@ -108,27 +157,19 @@ def find_cells(device: Device, rows: DeviceArray, overlap: int | None = None) ->
     count = max(2, n // CELL_ROWS)
     sample_size = min(n, count * SAMPLE_PER_CELL)
     sample = rows[xp.arange(sample_size, dtype=np.int64) * n // sample_size]
-    centers = sample[xp.arange(count, dtype=np.int64) * sample_size // count]
-    mean = device.asarray(column_means(device, rows))[None]
-    for _ in range(ITERATIONS):
-        nearest = _nearest_centers(device, sample, centers, mean, 1)[:, 0]
-        members, begin = _grouped(device, nearest, count)
-        centers = xp.array(centers)
-        sizes = members, begin, np.int64(count), centers
-        kernel = device.kernel("neighbors", "cell_means")
-        launch(kernel, count * 128, (sample, np.int64(cols), *sizes), threads=128)
+    found = find_centers(device, sample, count, device.asarray(column_means(device, rows))[None])
+    del sample
     if overlap is None:
         overlap = OVERLAP_LONG if cols > LONG_ROW else OVERLAP_SHORT
     overlap = min(count, overlap)
-    nearest = _nearest_centers(device, rows, centers, mean, overlap)
-    order, begin = _grouped(device, nearest.reshape(-1), count)
-    return _divided(Cells(device, rows, centers, (order // overlap).astype(np.int32), begin))
+    order, begin = _grouped(device, found.nearest(rows, overlap)[0].reshape(-1), count)
+    return _divided(Cells(device, rows, found.centers, (order // overlap).astype(np.int32), begin))
 
 
 def _divided(cells: Cells) -> Cells:
     """Return the cells with those that are too large in parts, which share a center."""
     begin = cells.device.to_numpy(cells.begin)
-    parts = np.maximum(1, -(-np.diff(begin) // MOST_CELL_ROWS))
+    parts = np.maximum(1, -(-np.diff(begin) // _most_cell_rows(block_bytes(cells.device), cells.half_cols)))
     if parts.max() == 1:
         return cells
     cell = np.repeat(np.arange(len(parts)), parts)
@@ -138,42 +179,27 @@ def _divided(cells: Cells) -> Cells:
     return replace(cells, centers=cells.centers[cells.device.asarray(cell)], begin=bounds)
 
 
+def _most_cell_rows(block: int, half_cols: int) -> int:
+    """Return the most rows of a cell: those whose products, and whose rows in half precision, are one block."""
+    # The root of h (4 h + 2 half_cols) = block, less the padding.
+    root = int((np.sqrt(4.0 * half_cols * half_cols + 16.0 * block) - 2.0 * half_cols) / 8.0)
+    return max(1, min(MOST_CELL_ROWS, root - PAD_ROWS))
+
+
 def _grouped(device: Device, group: DeviceArray, count: int) -> tuple[DeviceArray, DeviceArray]:
     """Return the positions of the items of each group, one group after the other, and where each begins."""
     members = device.xp.argsort(group, kind="stable").astype(np.int32)
     return members, group_begins(device, group[members], count)
 
 
-def _nearest_centers(
-    device: Device, rows: DeviceArray, centers: DeviceArray, mean: DeviceArray, count: int
-) -> DeviceArray:
-    """Return the nearest centers of every row, by products relative to the mean."""
-    xp = device.xp
-    n, n_centers = int(rows.shape[0]), int(centers.shape[0])
-    every = xp.arange(n, dtype=np.int32)
-    whole = Cells(device, rows, mean, every, xp.array([0, n], dtype=np.int64))
-    among = Cells(device, centers, mean, every, whole.begin)
-    scales = whole.scales()
-    half_centers, bias = among.halved(xp.arange(n_centers, dtype=np.int32), n_centers, mean, scales)
-    out = xp.empty((n, count), np.int32)
-    most = max(1, block_bytes(device) // (4 * n_centers))
-    for first in range(0, n, most):
-        slots = every[first : first + most]
-        half, _ = whole.halved(slots, int(slots.size), mean, scales)
-        products = device.half_products(half[None], half_centers[None])
-        out[first : first + most], _ = select_columns(device, products, count, bias=bias, sign=-1.0)
-        del products  # before the next ones are made
-    return out
-
-
-def _batches(sizes: np.ndarray, block: int) -> list[tuple[np.ndarray, int]]:
+def _batches(sizes: np.ndarray, half_cols: int, block: int) -> list[tuple[np.ndarray, int]]:
     """Return batches of cells of about the same size, and the rows per cell of each batch."""
     order = np.argsort(sizes, kind="stable")[::-1]
     order = order[sizes[order] > 0]
     batches, at = [], 0
     while at < len(order):
         height = -(-int(sizes[order[at]]) // PAD_ROWS) * PAD_ROWS
-        count = max(1, block // (4 * height * height))
+        count = max(1, block // (height * (4 * height + 2 * half_cols)))
         batches.append((np.ascontiguousarray(order[at : at + count]), height))
         at += count
     return batches

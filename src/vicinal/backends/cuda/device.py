@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,6 +18,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from vicinal.backends.cuda import memory
+from vicinal.backends.cuda.memory import Need
 from vicinal.backends.cuda.sources import OPTIONS, cached_file, compile_options, kernel_source, write_atomically
 from vicinal.backends.cuda.transfer import LEAST_BYTES, uploader
 
@@ -30,9 +34,6 @@ USUAL_KERNELS: list[tuple[str, Defines]] = []
 
 NULL = np.uint64(0)  # a pointer argument of a kernel that is not used
 WARP = 32
-# Memory of a fit: bytes per column of a row (float32 and half precision), per row (candidates, neighbors, edges), and
-# of the matrices of products that are held at a time.
-ROW_BYTES, TABLE_BYTES, BLOCK_BYTES = 6, 1200, 2**31
 MOST_WARPS = 4  # of a block whose warps work alone
 SHARED_BYTES = 48 * 1024  # of a block, on every GPU
 
@@ -55,37 +56,27 @@ class Device(Protocol):
     def free_bytes(self) -> int: ...
     def capacity_bytes(self) -> int: ...
     def release(self) -> None: ...
+    def collect(self) -> None: ...
     def active(self) -> Any: ...
 
 
-def holds_rows(device: Device, n: int, d: int) -> bool:
-    """Tell whether a device can hold the rows of a fit beside their tables; other rows are streamed to it."""
-    return n * (ROW_BYTES * d + TABLE_BYTES) + BLOCK_BYTES <= device.capacity_bytes()
-
-
-def rows_that_fit(device: Device, d: int) -> int:
-    """Return how many rows a device can search at present."""
-    return max(0, device.free_bytes() - BLOCK_BYTES) // (ROW_BYTES * d + TABLE_BYTES)
-
-
 def block_bytes(device: Device) -> int:
-    """Return the size of a matrix of products: smaller if memory is short, because the pool may hold several."""
-    return min(BLOCK_BYTES, max(device.free_bytes(), 0) // 4)
+    """Return the most bytes of a matrix of products."""
+    return memory.block_bytes(device.capacity_bytes())
 
 
-def require_room(device: Device, n: int, d: int, *, resident: bool = True) -> None:
-    """Raise MemoryError before any work if a fit does not fit into the memory of a device.
-
-    A fit holds the rows, if these are resident, the same rows in half precision or a part of them, and its tables and
-    graph.
-    """
-    per_row = TABLE_BYTES + (ROW_BYTES * d if resident else 0)
-    free = device.free_bytes() - BLOCK_BYTES
-    if n * per_row > free:
+def require_room(device: Device, n: int, need: Need) -> None:
+    """Raise MemoryError before any work if the work on n rows does not fit into the memory of a device."""
+    free, capacity = device.free_bytes(), device.capacity_bytes()
+    wanted = need.total(n, capacity)
+    if wanted > free:
+        device.collect()
+        free = device.free_bytes()
+    if wanted > free:
         raise MemoryError(
-            f"{n} rows of {d} columns need about {(n * per_row + BLOCK_BYTES) / 2**30:.1f} GiB of the memory of "
-            f"{device.name}, and {max(free + BLOCK_BYTES, 0) / 2**30:.1f} GiB are free: about "
-            f"{max(free, 0) // per_row} rows would fit, or use device='cpu'"
+            f"{n} rows of {need.d} columns need about {wanted / 2**30:.1f} GiB of the memory of {device.name}, and "
+            f"{max(free, 0) / 2**30:.1f} GiB are free: about {need.rows(free, capacity)} rows would fit, or use "
+            "device='cpu'"
         )
 
 
@@ -121,23 +112,58 @@ class CudaDevice:
 
     @contextlib.contextmanager
     def active(self) -> Iterator[None]:
-        """Make arrays on this device. If its memory runs out, unused memory is given back and MemoryError is raised."""
+        """Make arrays on this device. If its memory runs out, what failed is freed and MemoryError is raised."""
         try:
-            with self.xp.cuda.Device(self.number):
+            with self.xp.cuda.Device(self.number), self._allocator():
                 yield
         except self.xp.cuda.memory.OutOfMemoryError as error:
-            raise self._out_of_memory() from error
+            raise self._out_of_memory(error) from None
+        except MemoryError as error:  # of an inner call
+            self._free_arrays_of(error)
+            raise
+
+    def _allocator(self) -> Any:
+        """Return the context in which arrays are allocated; an allocator that the user has chosen stays."""
+        owner = getattr(self.xp.cuda.get_allocator(), "__self__", None)
+        ours = owner is self.xp.get_default_memory_pool()
+        return self.xp.cuda.using_allocator(self._allocate) if ours else contextlib.nullcontext()
+
+    def _allocate(self, size: int) -> Any:
+        """Allocate memory from CuPy's pool. If there is not enough, unused memory is given back first.
+
+        The pool itself does so if the device is full, but not at a limit that the user has set.
+        """
+        pool = self.xp.get_default_memory_pool()
+        for make_room in (self.release, self.collect):
+            try:
+                return pool.malloc(size)
+            except self.xp.cuda.memory.OutOfMemoryError:
+                make_room()
+        return pool.malloc(size)
 
     def release(self) -> None:
         """Give unused blocks of CuPy's pool back."""
         with self.xp.cuda.Device(self.number):
             self.xp.get_default_memory_pool().free_all_blocks()
 
-    def _out_of_memory(self) -> MemoryError:
+    def collect(self) -> None:
+        """Free arrays of values that nobody uses any more, and give their memory back.
+
+        Rows and their index refer to each other, so that only Python's collector finds them; it takes a while.
+        """
+        gc.collect()
         self.release()
+
+    def _free_arrays_of(self, error: BaseException) -> None:
+        """Free the arrays of the calls that failed, which the traceback of the error would keep."""
+        traceback.clear_frames(error.__traceback__)
+        self.collect()
+
+    def _out_of_memory(self, error: BaseException) -> MemoryError:
+        self._free_arrays_of(error)
         return MemoryError(
-            f"the memory of {self.name} is full: {self.free_bytes() / 2**30:.1f} of "
-            f"{self.capacity_bytes() / 2**30:.1f} GiB are free; fit fewer rows, or use device='cpu'"
+            f"the memory of {self.name} is full ({error}): {self.free_bytes() / 2**30:.1f} of "
+            f"{self.capacity_bytes() / 2**30:.1f} GiB are free without this call; take fewer rows, or device='cpu'"
         )
 
     def kernel(self, source: str, name: str, defines: Defines = ()) -> Kernel:

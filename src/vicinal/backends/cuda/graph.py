@@ -90,14 +90,16 @@ def symmetrize(
     launch(device.kernel("graph", "sort_directed"), rows, (index, membership, *sizes, padded, count))
     kept = xp.flatnonzero(xp.arange(columns)[None, :] < count[:, None])
     forward, source = padded.reshape(-1, 2)[kept], (kept // columns).astype(np.int32)
+    del padded, kept
     forward_begin = _offsets(xp, count)
     n_edges = int(forward.shape[0])
     # A stable sort by tail keeps the sources in order.
     tails = xp.ascontiguousarray(forward[:, 0])
-    order = xp.argsort(tails, kind="stable").astype(np.int64)
+    order = xp.argsort(tails, kind="stable").astype(np.int64, copy=False)
     backward = xp.empty((n_edges, 2), np.int32)
     launch(device.kernel("graph", "turn_edges"), n_edges, (forward, source, order, np.int64(n_edges), backward))
     backward_begin = group_begins(device, tails[order], rows)
+    del source, tails, order
     rule = np.bool_(mix is None), np.float32(0.0 if mix is None else mix)
     directions = forward, forward_begin, backward, backward_begin, np.int64(rows), *rule
     launch(device.kernel("graph", "count_merged"), rows, (*directions, count))

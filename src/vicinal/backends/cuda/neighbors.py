@@ -128,6 +128,7 @@ class DenseRows:
         for first, last in self.blocks(self.n) if k > 1 else ():
             ranks = self._rank_all(all_rows, all_rows, first, last)
             index[first:last], rank[first:last] = select_columns(self.device, ranks, k - 1, skip_from=first)
+            del ranks  # before the next ones are made
         return self.table(index, rank)
 
     def _rank_all(self, heads: Ranked, tails: Ranked, first: int, last: int) -> DeviceArray:
@@ -156,6 +157,7 @@ class DenseRows:
             products = self.device.half_products(half[None, first:last], half[None])[0]
             found, _ = select_columns(self.device, products, wanted, bias=bias, sign=-1.0)
             index[first:last], rank[first:last] = self.rank_candidates(found, k - 1, first)
+            del products  # before the next ones are made
         return self.table(index, rank)
 
     @property
@@ -186,7 +188,9 @@ class DenseRows:
             near = xp.ascontiguousarray(index[:, :FOLLOWED])
             # A missing neighbor (-1) leads to the last row, which does no harm.
             further = near[near].reshape(self.n, -1)
-            index, rank = self.rank_candidates(xp.concatenate([index, further], axis=1), k - 1)
+            candidates = xp.concatenate([index, further], axis=1)
+            del further
+            index, rank = self.rank_candidates(candidates, k - 1)
         return self.table(index, rank)
 
     def query(self, heads: DenseRows, k: int, graph: tuple[DeviceArray, DeviceArray]) -> Found:
@@ -243,6 +247,7 @@ class DenseRows:
         for first, last in heads.blocks(count):
             ranks = self._rank_all(Ranked(heads.rows, heads.without), centers, first, last)
             out[first:last], _ = select_columns(self.device, ranks, visits)
+            del ranks  # before the next ones are made
         return out
 
     def cells(self, centers: DeviceArray, members: DeviceArray) -> Cells:
