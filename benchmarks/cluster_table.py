@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 Record = dict[str, Any]
@@ -65,8 +66,11 @@ def cluster_lines(records: list[Record]) -> list[Line]:
             same = all(one["same_bits"] for one in record["maps"][1:])
             names = ", ".join(one["map"] for one in record["maps"][1:])
             lines.append((f"the same bits: {names}", "yes" if same else "no", "yes", same))
-        for one in record.get("seeds", ()):
-            lines += map_lines(f"{record['rows']:,} rows, seed {one['seed']}", one["maps"])
+        if record["case"] == "seeds":
+            scores = ("neighbor_recall", "map_recall_15", "J")
+            both = [[one["maps"][at] for one in record["seeds"]] for at in (0, 1)]
+            means = [{score: fmean(one[score] for one in maps) for score in scores} for maps in both]
+            lines += map_lines(f"{record['rows']:,} x {record['columns']}, mean of {len(both[0])} seeds", means)
         if record["case"] == "transform":
             same = record["same_bits"]
             what = (
