@@ -11,6 +11,8 @@ from scipy.spatial.distance import cdist
 
 from vicinal import ParametricUMAP, load_ParametricUMAP
 
+pytest.importorskip("torch")
+
 Rows = NDArray[np.float32]
 
 

@@ -105,6 +105,7 @@ def test_graphs_are_symmetric_with_weights_in_the_unit_interval(
     assert (graph.weights <= 1).all()
 
 
+@pytest.mark.filterwarnings("ignore:.* new rows are disconnected")
 @settings(common, max_examples=25)
 @given(X=tables(), Q=tables(20), metric=st.sampled_from(METRICS))
 def test_new_rows_have_the_same_places_alone_and_together(X: NDArray[Any], Q: NDArray[Any], metric: str) -> None:

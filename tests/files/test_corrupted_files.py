@@ -43,6 +43,7 @@ EMBEDDING = {"0.1.0": "UMAP.embedding_", "present": "UMAP.map_.embedding"}
 
 def test_thousands_of_corrupted_files_are_refused_or_load_intact(child_environment: dict[str, str]) -> None:
     """Every file raises ModelFileError or loads intact; the script checks memory, time and open files."""
+    pytest.importorskip("torch")  # one of the files is a parametric model
     command = [sys.executable, str(SCRIPT), "--files", FILES]
     done = subprocess.run(command, env=child_environment, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stderr

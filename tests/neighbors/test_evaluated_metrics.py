@@ -190,7 +190,7 @@ def test_sparse_rows_are_not_made_dense() -> None:
 
 
 def test_sparse_rows_without_common_columns_get_neighbors() -> None:
-    X = sparse.eye_array(200, format="csr", dtype=np.float32)
+    X = sparse.csr_array(sparse.eye(200, dtype=np.float32))
     for method in ("exact", "approximate"):
         table = find_neighbors(X, 5, metric="euclidean", method=method)
         assert (table.index >= 0).all()

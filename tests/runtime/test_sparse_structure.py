@@ -122,7 +122,7 @@ def test_malformed_rows_of_other_formats_are_refused() -> None:
     coordinates, keys, lists, diagonals = matrix("coo"), matrix("dok"), matrix("lil"), matrix("dia")
     for X in (coordinates, keys, lists, diagonals):
         check_structure(X)
-    coordinates.coords[1][3] = 10**6
+    coordinates.col[3] = 10**6
     keys._dict[0, -5] = np.float32(1)
     lists.data[2].append(1.0)
     diagonals.data = diagonals.data[:-1]

@@ -42,7 +42,8 @@ FOREST_ROWS = 70_000
 RECALL_SAMPLE, GOOD_RECALL, EXACT_LATER = 24, 0.9, 4e11
 
 # A query starts from the leaves of QUERY_TREES trees. One is enough for Fashion-MNIST images, but if clusters are far
-# apart, it may lead to a wrong one: among 200 clusters in 128 dimensions, one tree finds 0.79 of the neighbors, two 0.95.
+# apart, it may lead to a wrong one: among 200 clusters in 128 dimensions, one tree finds 0.79 of the neighbors, two
+# find 0.95.
 QUERY_TREES = 2
 
 
