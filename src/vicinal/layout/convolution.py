@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -25,6 +27,8 @@ SPACING_3D = 0.5
 MARGIN = 6
 # Most nodes of the padded grid; a wider map gets a wider spacing.
 MOST_NODES = 2**23
+# Lines that are transformed in one call, and the fewest values for which several threads are worth it.
+BLOCK_LINES, PARALLEL_VALUES = 64, 1 << 17
 
 
 @dataclass(frozen=True)
@@ -71,10 +75,12 @@ class HostTransforms:
         from scipy.fft import fft, rfft
 
         # Only lines that hold data are transformed; the padding is added axis by axis.
-        waves = rfft(values, padded[-1], axis=-1, workers=self._workers)
+        waves: NDArray[np.complex64] = self._by_blocks(
+            lambda lines, axis: rfft(lines, padded[axis], axis=axis), values, values.ndim - 1
+        )
         for axis in reversed(range(values.ndim - 1)):
-            waves = fft(waves, padded[axis], axis=axis, workers=self._workers, overwrite_x=True)
-        return waves  # type: ignore[no-any-return]
+            waves = self._by_blocks(lambda lines, axis: fft(lines, padded[axis], axis=axis), waves, axis)
+        return waves
 
     def backward(
         self, waves: NDArray[np.complex64], padded: tuple[int, ...], shape: tuple[int, ...]
@@ -84,10 +90,28 @@ class HostTransforms:
 
         # The padding is not used, so it is removed before the next axis is transformed.
         for axis in range(len(shape) - 1):
-            waves = ifft(waves, axis=axis, workers=self._workers, overwrite_x=True)
+            waves = self._by_blocks(lambda lines, axis: ifft(lines, axis=axis), waves, axis)
             waves = waves[(slice(None),) * axis + (slice(shape[axis]),)]
-        values = irfft(waves, padded[-1], axis=-1, workers=self._workers, overwrite_x=True)
+        values = self._by_blocks(lambda lines, axis: irfft(lines, padded[axis], axis=axis), waves, len(shape) - 1)
         return np.ascontiguousarray(values[..., : shape[-1]])
+
+    def _by_blocks(self, transform: Callable[[Nodes, int], Nodes], values: Nodes, axis: int) -> Nodes:
+        """Transform the lines along an axis in blocks.
+
+        From version 1.18 on, the last bits of SciPy's transforms depend on how many lines a thread gets. Blocks have
+        the same size for any number of threads.
+        """
+        if values.ndim == 1:
+            return transform(values, axis)
+        across = 0 if axis != 0 else 1
+        stops = range(BLOCK_LINES, values.shape[across], BLOCK_LINES)
+        blocks = np.split(values, list(stops), axis=across)
+        if self._workers == 1 or values.size < PARALLEL_VALUES:
+            done = [transform(block, axis) for block in blocks]
+        else:
+            with ThreadPoolExecutor(self._workers) as pool:
+                done = list(pool.map(lambda block: transform(block, axis), blocks))
+        return np.concatenate(done, axis=across)
 
 
 def enclose(low: NDArray[np.float32], high: NDArray[np.float32], transforms: Transforms) -> Box:
