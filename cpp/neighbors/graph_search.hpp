@@ -97,7 +97,7 @@ class Searcher {
     }
 
     void search_one(Size query) {
-        clear_pool();
+        pool_.clear(task_.pool + heap_pad);
         search_.start(query, pool_);
         // The rows of the first leaf come first even if every row is considered: their ranks reject most of the others.
         const bool every_row = task_.trees == 0 || forest_.trees == 0;
@@ -114,7 +114,7 @@ class Searcher {
         near_.collect(forest_.order + begin, forest_.begin_of(forest_.depth, queries[0].leaf + 1) - begin, task_.graph);
         estimate(queries, n);
         for (Size i = 0; i < n; ++i) {
-            clear_pool();
+            pool_.clear(task_.pool + heap_pad);
             search_.start(queries[i].query, pool_, &near_.set());
             search_.consider_estimated(near_.rows(), estimates_.data() + i * LeafSurroundings::most_rows, near_.n());
             consider_leaves(queries[i].query, 1, task_.trees);
@@ -149,13 +149,6 @@ class Searcher {
             const Size leaf = find_leaf(space_, forest_, tree, task_.queries.sketch_row(query), normal_.data());
             const Size begin = forest_.begin_of(forest_.depth, leaf), end = forest_.begin_of(forest_.depth, leaf + 1);
             search_.consider_all(forest_.order + tree * forest_.rows + begin, end - begin);
-        }
-    }
-
-    void clear_pool() {
-        for (Size e = 0; e < task_.pool + heap_pad; ++e) {
-            pool_.rank[e] = no_rank;
-            pool_.tag[e] = no_tag;
         }
     }
 

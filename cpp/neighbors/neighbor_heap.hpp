@@ -30,6 +30,13 @@ struct HeapRow {
 
     VICINAL_INLINE bool holds(Size e) const { return tag[e] != no_tag; }
     VICINAL_INLINE Index index(Size e) const { return index_of(tag[e]); }
+
+    VICINAL_INLINE void clear(Size entries) const {
+        for (Size e = 0; e < entries; ++e) {
+            rank[e] = no_rank;
+            tag[e] = no_tag;
+        }
+    }
 };
 
 // A view of the arrays of all rows, which the owner allocates.
@@ -52,10 +59,7 @@ struct NeighborHeap {
     }
 
     VICINAL_INLINE void clear(Size begin, Size end) const {
-        for (Size e = begin * stride; e < end * stride; ++e) {
-            ranks[e] = no_rank;
-            tags[e] = no_tag;
-        }
+        row(begin).clear((end - begin) * stride);
         for (Size i = begin; i < end; ++i) {
             worst[i] = no_rank;
             locks[i] = 0;

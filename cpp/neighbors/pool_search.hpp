@@ -72,12 +72,6 @@ VICINAL_INLINE Size first_columns(const SearchSpace& space) {
     return space.sketch_stride < sketch_width ? space.sketch_stride : sketch_width / 2;
 }
 
-// A row and what is known of its rank.
-struct Candidate {
-    float rank;
-    Index row;
-};
-
 // The pool belongs to the caller; it has `width` entries, padded to whole vectors.
 template <class Rank, Source source, class Graph>
 class PoolSearch {
@@ -133,26 +127,12 @@ class PoolSearch {
         }
     }
 
-    // Considers candidates that are ranked by the first columns of their sketches, the nearest first, so that the limit
-    // is tight for the rest.
-    void consider_ranked(Candidate* some, Size n, Size columns) {
-        for (; n > block_candidates; n = keep_promising(some, n - block_candidates)) {
-            std::nth_element(some, some + block_candidates, some + n, comes_before);
-            consider_block(some, block_candidates, columns);
-            some += block_candidates;
-        }
-        consider_block(some, n, columns);
-    }
-
     // Considers n rows by the ranks of their whole sketches, which are padded to whole vectors.
     void consider_estimated(const Index* rows, const float* estimates, Size n) {
         alignas(64) float ranks[block_candidates];
         alignas(64) std::uint32_t tags[block_candidates];
         const HeapRow nearest{ranks, tags};
-        for (Size e = 0; e < block_candidates; ++e) {
-            ranks[e] = no_rank;
-            tags[e] = no_tag;
-        }
+        nearest.clear(block_candidates);
         each_within(estimates, n, ranks[block_candidates - 1],
                     [&](Size i) { insert_sorted(nearest, block_candidates, estimates[i], rows[i]); });
         for (Size e = 0; e < block_candidates && nearest.holds(e); ++e) {
@@ -184,6 +164,12 @@ class PoolSearch {
     Size sketches_compared = 0, evaluated = 0;
 
   private:
+    // A row and what is known of its rank.
+    struct Candidate {
+        float rank;
+        Index row;
+    };
+
     static constexpr auto comes_before = [](const Candidate& x, const Candidate& y) {
         return precedes(x.rank, x.row, y.rank, y.row);
     };
@@ -201,6 +187,17 @@ class PoolSearch {
             if (is_promising(rank, row)) some[kept++] = {rank, row};
         }
         consider_ranked(some, kept, first);
+    }
+
+    // Considers candidates that are ranked by the first columns of their sketches, the nearest first, so that the limit
+    // is tight for the rest.
+    void consider_ranked(Candidate* some, Size n, Size columns) {
+        for (; n > block_candidates; n = keep_promising(some, n - block_candidates)) {
+            std::nth_element(some, some + block_candidates, some + n, comes_before);
+            consider_block(some, block_candidates, columns);
+            some += block_candidates;
+        }
+        consider_block(some, n, columns);
     }
 
     // Considers candidates that are ranked by the first columns of their sketches.
