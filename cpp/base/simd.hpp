@@ -235,6 +235,29 @@ VICINAL_INLINE UInt multiply_high(UInt x, std::uint32_t n) {
 
 VICINAL_INLINE Float to_float(Int x) { return __builtin_convertvector(x, Float); }
 
+// Adds the squared differences of bytes to `sum`: those of bytes 2 l and 2 l + 1 to lane l.
+VICINAL_INLINE Int add_squares(Int sum, const std::uint8_t* x, const std::uint8_t* y) {
+#if defined(__AVX512F__)
+    const __m512i difference =
+        _mm512_sub_epi16(_mm512_cvtepu8_epi16(load<__m256i>(x)), _mm512_cvtepu8_epi16(load<__m256i>(y)));
+    return sum + bits_as<Int>(_mm512_madd_epi16(difference, difference));
+#elif defined(__AVX2__)
+    const __m256i difference =
+        _mm256_sub_epi16(_mm256_cvtepu8_epi16(load<__m128i>(x)), _mm256_cvtepu8_epi16(load<__m128i>(y)));
+    return sum + bits_as<Int>(_mm256_madd_epi16(difference, difference));
+#elif defined(__aarch64__)
+    const int16x8_t difference = vreinterpretq_s16_u16(vsubl_u8(vld1_u8(x), vld1_u8(y)));
+    const int32x4_t low = vmull_s16(vget_low_s16(difference), vget_low_s16(difference));
+    return sum + bits_as<Int>(vpaddq_s32(low, vmull_high_s16(difference, difference)));
+#else
+    for (int l = 0; l < lanes; ++l) {
+        const std::int32_t even = x[2 * l] - y[2 * l], odd = x[2 * l + 1] - y[2 * l + 1];
+        sum[l] += even * even + odd * odd;
+    }
+    return sum;
+#endif
+}
+
 }  // namespace vicinal::VICINAL_LEVEL
 
 #endif  // VICINAL_ONE_LANE

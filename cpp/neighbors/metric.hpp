@@ -9,6 +9,8 @@
 #include "neighbors/rank_step.hpp"
 #include "neighbors/search_space.hpp"
 
+#include <type_traits>
+
 namespace vicinal::VICINAL_LEVEL {
 
 // What ranks two rows: the rows, the prepared rows, or a function of the pair.
@@ -17,8 +19,9 @@ enum class Source { plain, prepared, pairs };
 // Prefetches the beginning of a row; the processor prefetches the rest when the row is read.
 VICINAL_INLINE void prefetch_row(const SearchSpace& space, Size row) {
     constexpr Size head_bytes = 1024;
-    const Size bytes = space.rows.cols * static_cast<Size>(sizeof(float));
-    prefetch(space.rows.row(row), bytes < head_bytes ? bytes : head_bytes);
+    const Size bytes = space.bytes.data != nullptr ? space.bytes.stride : space.rows.cols * Size{sizeof(float)};
+    const void* from = space.bytes.data != nullptr ? static_cast<const void*>(space.bytes.row(row)) : space.rows.row(row);
+    prefetch(from, bytes < head_bytes ? bytes : head_bytes);
 }
 
 constexpr int block_lanes = 16;
@@ -82,13 +85,28 @@ VICINAL_INLINE float rank_pair(const float* x, RowScale sx, const float* y, RowS
     return rank;
 }
 
+// The squared distance of two rows of bytes, which has the bits of rank_pair: sums of lanes are whole numbers that a
+// float holds, and they are merged in the same order.
+VICINAL_INLINE float rank_bytes(const std::uint8_t* x, const std::uint8_t* y, Size stride) {
+    constexpr int width = ByteRows::block / 2;
+    Int sum[width / lanes] = {};
+    for (Size k = 0; k < stride; k += ByteRows::block)
+        for (int p = 0; p < width / lanes; ++p)
+            sum[p] = add_squares(sum[p], x + k + 2 * p * lanes, y + k + 2 * p * lanes);
+    alignas(64) float lane[width];
+    for (int p = 0; p < width / lanes; ++p) store(lane + p * lanes, to_float(sum[p]));
+    return reduce<Squared, width>(lane);
+}
+
 // The rank of a row of `heads` and a row of `space`. Two rows of one space are passed in ascending order, so that the
 // result is the same for both even if a metric function is not symmetric.
 template <class Rank, Source source>
 VICINAL_INLINE float rank_rows(const SearchSpace& heads, Size head, const SearchSpace& space, Size row) {
-    if constexpr (source == Source::pairs)
-        return heads.pairs->rank(head, row);
-    else
+    if constexpr (source == Source::pairs) return heads.pairs->rank(head, row);
+    if constexpr (std::is_same_v<Rank, Squared> && source == Source::plain)
+        if (heads.bytes.data != nullptr && space.bytes.data != nullptr)
+            return rank_bytes(heads.bytes.row(head), space.bytes.row(row), space.bytes.stride);
+    if constexpr (source != Source::pairs)
         return rank_pair<Rank, source == Source::prepared>(heads.rows.row(head), heads.scale_of(head),
                                                            space.rows.row(row), space.scale_of(row), space.rows.cols);
 }

@@ -4,6 +4,7 @@
 
 #include "neighbors/row_sketcher.hpp"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,7 @@ class NeighborIndex {
   private:
     struct Sketched {
         std::vector<RowScale> scale;
+        std::unique_ptr<std::uint8_t[]> bytes;
         std::vector<float> sketch, rest, shown;
         SearchSpace space;
     };

@@ -19,6 +19,10 @@ class RowSketcher {
                (static_cast<Size>(mean_.size()) == cols_ && static_cast<Size>(basis_.size()) == cols_ * sketch_width);
     }
     bool prepares() const { return metric_.preparation != Preparation::none; }
+    // Rows that are shorter, or ranked in another way, are not kept as bytes.
+    bool reads_bytes() const {
+        return projects() && cols_ <= ByteRows::most_cols && metric_.ranking == Ranking::squared && !prepares();
+    }
     Size stride() const { return stride_; }
 
     // A space without rows: the ranking and the layout of the sketches.

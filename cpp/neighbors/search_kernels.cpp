@@ -1,6 +1,7 @@
 // Compiled once per level with VICINAL_LEVEL set.
 #include "neighbors/search_kernels.hpp"
 
+#include "neighbors/byte_rows.hpp"
 #include "neighbors/central_rows.hpp"
 #include "neighbors/exact_neighbors.hpp"
 #include "neighbors/graph_search.hpp"
@@ -107,6 +108,7 @@ void query_any(const SearchSpace& space, const ForestView& forest, const QueryTa
 
 const SearchKernels search_kernels{
     .prepare_rows = prepare_rows,
+    .write_bytes = write_bytes,
     .fit_sketch = fit_sketch,
     .project = project,
     .grow_forest = grow_forest,

@@ -9,6 +9,7 @@ namespace vicinal {
 
 struct SearchKernels {
     void (*prepare_rows)(Matrix rows, Preparation preparation, RowScale* out, ThreadTeam& team);
+    bool (*write_bytes)(Matrix rows, std::uint8_t* out, ThreadTeam& team);
     void (*fit_sketch)(const SearchSpace& space, std::uint64_t seed, const SketchBasis& out, ThreadTeam& team);
     void (*project)(const SearchSpace& space, const SketchBasis& basis, float* out, float* length2, float* rest,
                     ThreadTeam& team);

@@ -150,28 +150,42 @@ inline void fit_sketch(const SearchSpace& space, std::uint64_t seed, const Sketc
     }
 }
 
+VICINAL_INLINE float sum_of_squares(const float* x, Size n) {
+    float sum[block_lanes] = {};
+    const Size whole = n / block_lanes * block_lanes;
+    for (Size k = 0; k < whole; k += block_lanes)
+        for (int l = 0; l < block_lanes; ++l) sum[l] += x[k + l] * x[k + l];
+    for (Size k = whole; k < n; ++k) sum[k - whole] += x[k] * x[k];
+    for (int l = 1; l < block_lanes; ++l) sum[0] += sum[l];
+    return sum[0];
+}
+
 // Writes the sketches of all rows of `space.rows`, their squared distances to the mean, which bound the rounding error,
 // and, unless `rest` is null, what a sketch leaves out of that distance. The mean cancels in differences; subtracting
 // it keeps numbers small.
 inline void project(const SearchSpace& space, const SketchBasis& basis, float* out, float* length2, float* rest,
                     ThreadTeam& team) {
+    constexpr Size together = 4;
     const Size d = space.rows.cols;
-    const auto value = [&](Size i, Size k) { return prepared_value(space, i, k) - basis.mean[k]; };
-    team.parallel_for(space.rows.rows, rows_at_a_time(d), [&](Size begin, Size end, int) {
-        project_rows(begin, end, d, basis.basis, out, sketch_width, value);
-        for (Size i = begin; i < end; ++i) {
-            float sum[block_lanes] = {}, shown[block_lanes] = {};
-            for (Size k = 0; k < d; ++k) sum[k % block_lanes] += value(i, k) * value(i, k);
-            for (Size k = 0; k < sketch_width; ++k) {
-                const float x = out[i * sketch_width + k];
-                shown[k % block_lanes] += x * x;
+    Scratch<float> centered(team.size() * together * d);
+    team.parallel_for(space.rows.rows, rows_at_a_time(d), [&](Size begin, Size end, int worker) {
+        float* x = centered.data() + worker * together * d;
+        for (Size first = begin; first < end; first += together) {
+            const Size rows = std::min(together, end - first);
+            for (Size r = 0; r < rows; ++r) {
+                const RowScale s = space.scale_of(first + r);
+                const float* row = space.rows.row(first + r);
+                for (Size k = 0; k < d; ++k) x[r * d + k] = (row[k] - s.shift) * s.scale - basis.mean[k];
             }
-            for (int l = 1; l < block_lanes; ++l) {
-                sum[0] += sum[l];
-                shown[0] += shown[l];
+            float* sketch = out + first * sketch_width;
+            project_rows(0, rows, d, basis.basis, sketch, sketch_width,
+                         [&](Size r, Size k) { return x[r * d + k]; });
+            for (Size r = 0; r < rows; ++r) {
+                const float all = sum_of_squares(x + r * d, d);
+                const float shown = sum_of_squares(sketch + r * sketch_width, sketch_width);
+                length2[first + r] = all;
+                if (rest != nullptr) rest[first + r] = all > shown ? all - shown : 0.0f;
             }
-            length2[i] = sum[0];
-            if (rest != nullptr) rest[i] = sum[0] > shown[0] ? sum[0] - shown[0] : 0.0f;
         }
     });
 }
