@@ -38,17 +38,6 @@ class HeapStorage {
     NeighborHeap heap_;
 };
 
-// The rows as bytes, or null. Most rows of other data show at once that they are none.
-std::unique_ptr<std::uint8_t[]> bytes_of(Matrix rows, ThreadTeam& team) {
-    const Size stride = ByteRows::padded(rows.cols);
-    for (const Size n : {std::min<Size>(rows.rows, 1), rows.rows}) {
-        auto bytes = std::make_unique_for_overwrite<std::uint8_t[]>(static_cast<std::size_t>(n * stride));
-        if (!search_kernels().write_bytes({rows.data, n, rows.cols}, bytes.get(), team)) return nullptr;
-        if (n == rows.rows) return bytes;
-    }
-    return nullptr;
-}
-
 }  // namespace
 
 NeighborIndex::NeighborIndex(Matrix rows, const MetricRule& metric, std::uint64_t seed, const PairMetric* pairs,
@@ -70,10 +59,8 @@ void NeighborIndex::prepare_rows(Matrix rows, const PairMetric* pairs, Sketched&
     out.space = sketcher_.space();
     out.space.rows = rows;
     out.space.pairs = pairs;
-    if (sketcher_.reads_bytes()) {
-        out.bytes = bytes_of(rows, team);
-        out.space.bytes = {out.bytes.get(), ByteRows::padded(rows.cols)};
-    }
+    out.bytes = sketcher_.bytes_of(rows, team);
+    out.space.bytes = {out.bytes.get(), sketcher_.byte_stride()};
     if (!sketcher_.prepares()) return;
     out.scale.resize(static_cast<std::size_t>(rows.rows));
     sketcher_.prepare(rows, out.scale.data(), team);

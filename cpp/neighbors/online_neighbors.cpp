@@ -47,6 +47,7 @@ void OnlineNeighbors::insert(Matrix rows, Matrix pair_rows, ThreadTeam& team) {
     tags_.reserve(n * stride_);
     changes_.reserve(n);
     resize_table(n);
+    keep_bytes(rows, n_, team);
     rows_.append(rows.data, rows.rows * cols_);
     if (by_pairs()) pair_rows_.append(pair_rows.data, rows.rows * pair_cols_);
     ranks_.resize(n * stride_);
@@ -54,6 +55,13 @@ void OnlineNeighbors::insert(Matrix rows, Matrix pair_rows, ThreadTeam& team) {
     changes_.resize(n, 0);
     heap(n).clear(n_, n);
     n_ = n;
+}
+
+void OnlineNeighbors::keep_bytes(Matrix rows, Size begin, ThreadTeam& team) {
+    if (!all_bytes_ || !sketcher_.reads_bytes()) return;
+    bytes_.resize((begin + rows.rows) * sketcher_.byte_stride());
+    all_bytes_ = sketcher_.write_bytes(rows, bytes_.data() + begin * sketcher_.byte_stride(), team);
+    if (!all_bytes_) bytes_ = {};
 }
 
 // Values beyond the present rows may remain from an insertion that failed.
@@ -100,6 +108,7 @@ SearchSpace OnlineNeighbors::space() const {
     space.rows = row_matrix();
     space.scale = sketcher_.prepares() ? scale_.data() : nullptr;
     space.pairs = by_pairs() ? static_cast<const PairMetric*>(pairs_.get()) : &ordered_;
+    if (bytes_.size() > 0) space.bytes = {bytes_.data(), sketcher_.byte_stride()};
     space.sketch = sketch_.data();
     space.slack = sketch_slack(metric_.ranking, longest2_);
     return space;
@@ -375,9 +384,11 @@ void OnlineNeighbors::query(Matrix queries, Matrix pair_queries, const PairMetri
     std::vector<RowScale> scale(sketcher_.prepares() ? n : 0);
     sketcher_.prepare(queries, scale.data(), team);
     std::vector<float> sketch(n * static_cast<std::size_t>(sketcher_.stride()));
+    const auto bytes = sketcher_.bytes_of(queries, team);
     Exploration task;
     task.heads = sketcher_.space();
     task.heads.rows = queries;
+    task.heads.bytes = {bytes.get(), sketcher_.byte_stride()};
     task.heads.scale = sketcher_.prepares() ? scale.data() : nullptr;
     task.heads.pairs = by_pairs() ? &dense : pairs;
     OnlineView all = view();

@@ -134,6 +134,7 @@ class OnlineNeighbors {
     OnlineView view() const;
 
     void resize_table(Size n);
+    void keep_bytes(Matrix rows, Size begin, ThreadTeam& team);
     void check_state() const;
     void fit_sketches(ThreadTeam& team);
     void fit_basis(ThreadTeam& team);
@@ -166,6 +167,8 @@ class OnlineNeighbors {
     Size merged_ = 0;  // rows that searches can find
     GrowingArray<float> rows_, pair_rows_, sketch_;
     GrowingArray<RowScale> scale_;
+    GrowingArray<std::uint8_t> bytes_;  // the rows as bytes, empty once a row cannot be
+    bool all_bytes_ = true;
     std::unique_ptr<DensePairs> pairs_;
     OrderedPairs ordered_;
     Size fitted_rows_ = 0, share_rows_ = 0;

@@ -11,6 +11,8 @@ void OnlineNeighbors::restore(ThreadTeam& team) {
     n_ = rows_.size() / cols_;
     check_state();
     resize_table(n_);
+    all_bytes_ = true;
+    keep_bytes(row_matrix(), 0, team);
     if (sketcher_.prepares()) {
         scale_.resize(n_);
         sketcher_.prepare(row_matrix(), scale_.data(), team);

@@ -25,6 +25,21 @@ void RowSketcher::prepare(Matrix rows, RowScale* out, ThreadTeam& team) const {
     if (prepares()) search_kernels().prepare_rows(rows, metric_.preparation, out, team);
 }
 
+bool RowSketcher::write_bytes(Matrix rows, std::uint8_t* out, ThreadTeam& team) const {
+    return search_kernels().write_bytes(rows, out, team);
+}
+
+std::unique_ptr<std::uint8_t[]> RowSketcher::bytes_of(Matrix rows, ThreadTeam& team) const {
+    if (!reads_bytes() || rows.rows == 0) return nullptr;
+    // The first row of other data shows almost always that it is no bytes.
+    for (const Size n : {Size{1}, rows.rows}) {
+        auto bytes = std::make_unique_for_overwrite<std::uint8_t[]>(static_cast<std::size_t>(n * byte_stride()));
+        if (!write_bytes({rows.data, n, cols_}, bytes.get(), team)) break;
+        if (n == rows.rows) return bytes;
+    }
+    return nullptr;
+}
+
 void RowSketcher::fit(const SearchSpace& space, std::uint64_t seed, ThreadTeam& team) {
     std::vector<float> mean(static_cast<std::size_t>(cols_)), basis(static_cast<std::size_t>(cols_ * sketch_width));
     search_kernels().fit_sketch(space, seed, {mean.data(), basis.data()}, team);

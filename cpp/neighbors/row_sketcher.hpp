@@ -4,6 +4,7 @@
 #include "base/parallel.hpp"
 #include "neighbors/search_space.hpp"
 
+#include <memory>
 #include <vector>
 
 namespace vicinal {
@@ -19,11 +20,17 @@ class RowSketcher {
                (static_cast<Size>(mean_.size()) == cols_ && static_cast<Size>(basis_.size()) == cols_ * sketch_width);
     }
     bool prepares() const { return metric_.preparation != Preparation::none; }
-    // Rows that are shorter, or ranked in another way, are not kept as bytes.
+    Size stride() const { return stride_; }
+
+    // Rows that are shorter, or ranked in another way, are not kept as bytes (ByteRows).
     bool reads_bytes() const {
         return projects() && cols_ <= ByteRows::most_cols && metric_.ranking == Ranking::squared && !prepares();
     }
-    Size stride() const { return stride_; }
+    Size byte_stride() const { return ByteRows::padded(cols_); }
+    // Writes rows as bytes, [rows][byte_stride]; false if they contain other numbers.
+    bool write_bytes(Matrix rows, std::uint8_t* out, ThreadTeam& team) const;
+    // Rows as bytes, or null.
+    std::unique_ptr<std::uint8_t[]> bytes_of(Matrix rows, ThreadTeam& team) const;
 
     // A space without rows: the ranking and the layout of the sketches.
     SearchSpace space() const;
