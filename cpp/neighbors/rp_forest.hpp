@@ -54,6 +54,7 @@ class TreeGrower {
         for (Size k = 0; k < width; ++k) normal[k] = space_.sketch_row(a)[k] - space_.sketch_row(b)[k];
         for (Size i = 0; i < n; ++i) {
             const Index row = order[begin + i];
+            if (i + ahead < n) prefetch(space_.sketch_row(order[begin + i + ahead]), width * Size{sizeof(float)});
             projected[i] = {dot(space_.sketch_row(row), normal, width), row};
         }
         const auto before = [](const Projected& x, const Projected& y) {
@@ -67,6 +68,8 @@ class TreeGrower {
     }
 
   private:
+    static constexpr Size ahead = 16;  // sketches that are on their way from memory
+
     const SearchSpace& space_;
     const ForestView& forest_;
     const std::uint64_t key_;
