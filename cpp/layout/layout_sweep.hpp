@@ -18,7 +18,8 @@
 //
 // An edge of weight w in (0, 1] fires in sweep e if floor((e+1) w + u) > floor(e w + u), where u is a hash of the
 // unordered pair, so that both directions fire together. In 32-bit fixed point this is a carry: phase + e * rate wraps
-// when rate is added. There is no state, so any sweep can be computed at any time.
+// when rate is added. There is no state, so any sweep can be computed at any time. The edges that fire in several
+// sweeps are listed together (firing_lists.hpp).
 //
 // Every vector lane processes one row. The rows of a block are sorted by their number of firing edges, so that the
 // lanes of a vector finish at about the same time and all state stays in registers. Lanes do not interact: neither the
@@ -32,24 +33,18 @@
 
 namespace vicinal::VICINAL_LEVEL {
 
-// Bits of the edges that fire, for one vector of edges.
-VICINAL_INLINE std::uint32_t firing(const std::uint32_t* rate, const std::uint32_t* phase, std::uint32_t sweep) {
-    const UInt r = load<UInt>(rate), before = load<UInt>(phase) + sweep * r;
-    return bits_of(before + r < before);
-}
-
 // Dim > 0 fixes the number of components at compile time; 0 takes it from the task.
 template <class Force, class Space, int Dim>
 class LayoutBlock {
   public:
     LayoutBlock(const LayoutTask& task, const LayoutSweep& sweep, const Force& force, const Space& space,
-                const LayoutScratch& scratch)
-        : task_(task), sweep_(sweep), step_(task, sweep.pulls, sweep.negatives, force, space), fired_(scratch.fired),
-          items_(scratch.items), rows_(scratch.rows), work_(scratch.work) {}
+                const BlockFirings& firings, const LayoutScratch& scratch)
+        : task_(task), sweep_(sweep), step_(task, sweep.pulls, sweep.negatives, force, space), firings_(firings),
+          rows_(scratch.rows), work_(scratch.work) {}
 
-    void run(Size begin, Size end) {
-        collect(begin, end);
-        sort_rows();
+    // Moves the rows [begin, end) along the edges that fire in the sweep `listed` of the lists.
+    void run(Size begin, Size end, Size listed) {
+        sort_rows(begin, end, firings_.first + listed * (end - begin + 1));
         for (Size first = 0; first < n_items_; first += lanes) lay_out(first);
     }
 
@@ -57,53 +52,36 @@ class LayoutBlock {
     VICINAL_INLINE int dim() const { return step_.dim(); }
     VICINAL_INLINE Size row_of(Size head) const { return task_.head_row != nullptr ? task_.head_row[head] : head; }
 
-    // Lists the edges that fire in this sweep, row by row. Rows without any keep their point.
-    void collect(Size begin, Size end) {
-        n_items_ = 0;
-        Index fired = 0;
-        const auto sweep = static_cast<std::uint32_t>(sweep_.number);
-        for (Size head = begin; head < end; ++head) {
-            const Index first = fired;
-            for (Size e = task_.indptr[head], end_e = task_.indptr[head + 1]; e < end_e; e += lanes) {
-                std::uint32_t bits = firing(task_.rate + e, task_.phase + e, sweep);
-                if (end_e - e < lanes) bits &= (1u << (end_e - e)) - 1u;
-                fired += compress(fired_ + fired, load<Int>(task_.tails + e), bits);
-            }
-            if (fired > first)
-                items_[n_items_++] = {static_cast<Index>(head), first, fired};
-            else
-                for (int c = 0; c < dim(); ++c)
-                    task_.head_out[head * dim() + c] = task_.head_in[row_of(head) * dim() + c];
-        }
-        // Idle lanes read this entry after the last edge.
-        fired_[fired] = 0;
-        idle_ = fired;
-    }
-
-    // Sorts the rows by their number of firing edges and fills the last vector with idle lanes.
-    void sort_rows() {
+    // Sorts the rows by their number of firing edges and fills the last vector with idle lanes. Rows without any keep
+    // their point.
+    void sort_rows(Size begin, Size end, const Index* first) {
         constexpr Index most = 31;  // rows with more edges come last, in any order
         Index next[most + 1] = {};
-        const auto bucket = [&](const LayoutItem& item) { return std::min(item.end - item.begin, most); };
-        for (Index k = 0; k < n_items_; ++k) ++next[bucket(items_[k])];
-        for (Index b = 0, before = 0; b <= most; ++b) before += std::exchange(next[b], before);
-        for (Index k = 0; k < n_items_; ++k) {
-            const LayoutItem item = items_[k];
-            const auto n_fired = static_cast<std::uint32_t>(item.end - item.begin);
-            const Size row = row_of(item.head);
+        const auto n = static_cast<Index>(end - begin);
+        const auto bucket = [&](Index k) { return std::min(first[k + 1] - first[k], most); };
+        for (Index k = 0; k < n; ++k) ++next[bucket(k)];
+        n_items_ = n - std::exchange(next[0], 0);
+        for (Index b = 1, before = 0; b <= most; ++b) before += std::exchange(next[b], before);
+        for (Index k = 0; k < n; ++k) {
+            const Size head = begin + k, row = row_of(head);
+            const auto n_fired = static_cast<std::uint32_t>(first[k + 1] - first[k]);
+            if (n_fired == 0) {
+                for (int c = 0; c < dim(); ++c) task_.head_out[head * dim() + c] = task_.head_in[row * dim() + c];
+                continue;
+            }
             const std::uint32_t key = row_key(
-                sweep_.key, task_.row_key != nullptr ? task_.row_key[item.head] : static_cast<std::uint64_t>(row));
-            const Index at = next[bucket(item)]++;
-            rows_.head[at] = item.head;
+                sweep_.key, task_.row_key != nullptr ? task_.row_key[head] : static_cast<std::uint64_t>(row));
+            const Index at = next[bucket(k)]++;
+            rows_.head[at] = static_cast<Index>(head);
             rows_.row[at] = static_cast<Index>(row);
-            rows_.begin[at] = item.begin;
-            rows_.end[at] = item.end;
-            rows_.cursor[at] = item.begin + static_cast<Index>(below(draw32(key, 0), n_fired));
+            rows_.begin[at] = first[k];
+            rows_.end[at] = first[k + 1];
+            rows_.cursor[at] = first[k] + static_cast<Index>(below(draw32(key, 0), n_fired));
             rows_.key[at] = key;
         }
         for (Index at = n_items_; at % lanes != 0; ++at) {
             rows_.head[at] = rows_.row[at] = 0;
-            rows_.begin[at] = rows_.end[at] = rows_.cursor[at] = idle_;
+            rows_.begin[at] = rows_.end[at] = rows_.cursor[at] = firings_.idle;
             rows_.key[at] = 0;
         }
     }
@@ -132,7 +110,7 @@ class LayoutBlock {
             const Int active = n_fired > t;
             // Lanes that are finished compute as well; a learning rate of 0 keeps their points.
             const Float step = select(active, rate, Float{});
-            step_.pull(gather<Int>(fired_, cursor), step, place, delta);
+            step_.pull(gather<Int>(firings_.tails, cursor), step, place, delta);
             step_.push_away(own, key, draw, active, step, place, delta, push);
             const Int advanced = cursor + 1;
             cursor = advanced < end ? advanced : begin;
@@ -144,11 +122,10 @@ class LayoutBlock {
     const LayoutTask& task_;
     const LayoutSweep& sweep_;
     const RowStep<Force, Space, Dim> step_;
-    Index* fired_;
-    LayoutItem* items_;
+    const BlockFirings& firings_;
     const LayoutRows rows_;
     float* work_;
-    Index n_items_ = 0, idle_ = 0;
+    Index n_items_ = 0;
 };
 
 }  // namespace vicinal::VICINAL_LEVEL

@@ -8,6 +8,7 @@ namespace vicinal {
 constexpr int most_lanes = 16;
 constexpr float gradient_bound = 4.0f;  // gradient components are clipped to this, as in umap-learn
 constexpr Size layout_block_rows = 256;
+constexpr Size most_listed_sweeps = 8;  // sweeps whose firing edges are listed at once (firing_lists.hpp)
 
 // Moves of negatives (update_negatives) are summed as integer multiples of this length, because a sum of integers does
 // not depend on the order. 63 bits hold sums up to 2^39 units of the map.
@@ -97,8 +98,11 @@ struct LayoutLaw {
     SpaceParameters space;
 };
 
-struct LayoutItem {
-    Index head, begin, end;
+// The edges of a block of rows that fire in some sweeps, sweep by sweep and row by row.
+struct BlockFirings {
+    const Index* tails = nullptr;  // followed by one entry for lanes that have no edge
+    const Index* first = nullptr;  // [sweeps][rows + 1]: where the edges of a row begin
+    Index idle = 0;                // the entry behind the last edge
 };
 
 // The rows of a block that have firing edges, sorted by their number. Capacity: layout_block_rows + most_lanes.
@@ -112,8 +116,6 @@ struct LayoutRows {
 };
 
 struct LayoutScratch {
-    Index* fired;  // capacity: the largest number of edges of a block, plus most_lanes
-    LayoutItem* items;
     LayoutRows rows;
     float* work;  // three aligned vectors per component, used if dim is not a compile-time constant
 };

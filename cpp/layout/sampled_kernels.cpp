@@ -2,6 +2,7 @@
 #include "layout/sampled_kernels.hpp"
 
 #include "base/scratch.hpp"
+#include "layout/firing_lists.hpp"
 #include "layout/layout_sweep.hpp"
 
 #include <type_traits>
@@ -21,12 +22,14 @@ void with_law(const LayoutLaw& law, const F& f) {
     });
 }
 
-void layout_sweep(const LayoutTask& task, const LayoutSweep& sweep, const LayoutLaw& law, const LayoutScratch* scratch,
-                  ThreadTeam& team) {
+void layout_sweep(const LayoutTask& task, const LayoutSweep& sweep, const LayoutLaw& law, const BlockFirings* firings,
+                  Size listed, const LayoutScratch* scratch, ThreadTeam& team) {
     with_law(law, [&]<class Force, class Space>(const Force& force, const Space& space) {
         const auto run = [&]<int Dim>(std::integral_constant<int, Dim>) {
             team.parallel_for(task.n_heads, layout_block_rows, [&](Size begin, Size end, int worker) {
-                LayoutBlock<Force, Space, Dim>(task, sweep, force, space, scratch[worker]).run(begin, end);
+                const BlockFirings& of_block = firings[begin / layout_block_rows];
+                LayoutBlock<Force, Space, Dim>(task, sweep, force, space, of_block, scratch[worker])
+                    .run(begin, end, listed);
             });
         };
         // Euclidean maps of two or three components are the most common ones: they get specialized code.
@@ -64,6 +67,7 @@ void space_table(const SpaceParameters& parameters, Matrix heads, Matrix tails, 
 }  // namespace
 
 const SampledKernels sampled_kernels{
+    .list_firings = list_firings,
     .layout_sweep = layout_sweep,
     .force_table = force_table,
     .space_table = space_table,

@@ -1,6 +1,7 @@
 #include "layout/sampled_layout.hpp"
 
 #include "layout/firing.hpp"
+#include "layout/listed_firings.hpp"
 #include "layout/sampled_kernels.hpp"
 
 #include <algorithm>
@@ -16,13 +17,6 @@ namespace vicinal {
 namespace {
 
 constexpr Size edge_grain = 65536;
-
-Size most_block_edges(const Size* indptr, Size rows) {
-    Size most = 0;
-    for (Size i = 0; i < rows; i += layout_block_rows)
-        most = std::max(most, indptr[std::min(i + layout_block_rows, rows)] - indptr[i]);
-    return most;
-}
 
 bool draws_one(const LayoutOptions& options, Size number) {
     return number < options.single_sweeps && options.negatives > 1;
@@ -48,21 +42,16 @@ LayoutLaw law_of(const LayoutOptions& options, Size number) {
 
 // Working memory of one worker.
 struct SampledLayout::Scratch {
-    Scratch(Size edges, Size dim)
-        : fired(static_cast<std::size_t>(edges + most_lanes)), items(layout_block_rows), rows(5 * capacity),
-          keys(capacity), work(static_cast<std::size_t>((3 * dim + 1) * most_lanes)) {
+    explicit Scratch(Size dim)
+        : rows(5 * capacity), keys(capacity), work(static_cast<std::size_t>((3 * dim + 1) * most_lanes)) {
         // Aligned by hand, because std::vector aligns to 16 bytes only.
         constexpr std::uintptr_t vector_bytes = most_lanes * sizeof(float);
         const auto address = reinterpret_cast<std::uintptr_t>(work.data());
         const auto array = [&](std::size_t k) { return rows.data() + k * capacity; };
-        view = {.fired = fired.data(),
-                .items = items.data(),
-                .rows = {array(0), array(1), array(2), array(3), array(4), keys.data()},
+        view = {.rows = {array(0), array(1), array(2), array(3), array(4), keys.data()},
                 .work = work.data() + (vector_bytes - address % vector_bytes) / sizeof(float)};
     }
     static constexpr std::size_t capacity = layout_block_rows + most_lanes;
-    std::vector<Index> fired;
-    std::vector<LayoutItem> items;
     std::vector<Index> rows;
     std::vector<std::uint32_t> keys;
     std::vector<float> work;
@@ -71,9 +60,9 @@ struct SampledLayout::Scratch {
 
 // Working memory of all workers of a team.
 struct SampledLayout::TeamScratch {
-    TeamScratch(int workers, Size edges, Size dim) {
+    TeamScratch(int workers, Size dim) {
         for (int worker = 0; worker < workers; ++worker) {
-            scratch.emplace_back(edges, dim);
+            scratch.emplace_back(dim);
             views.push_back(scratch.back().view);
         }
     }
@@ -136,7 +125,6 @@ void SampledLayout::add_edges(const Csr& graph, ThreadTeam& team) {
             }
         }
     });
-    most_block_edges_ = most_block_edges(indptr_.data(), n_heads_);
 }
 
 SampledLayout::SampledLayout(const Csr& graph, Matrix points, Matrix reference, const std::uint64_t* row_key,
@@ -192,11 +180,14 @@ void SampledLayout::step(Matrix learning_rates, ThreadTeam& team) {
 void SampledLayout::run_sweeps(Matrix learning_rates, ThreadTeam& team) {
     // Moves of an interrupted sweep are not part of the next one.
     std::fill(negative_moves_.begin(), negative_moves_.end(), 0);
-    const TeamScratch scratch(team.size(), most_block_edges_, dim_);
+    const TeamScratch scratch(team.size(), dim_);
+    ListedFirings firings(task(), team.size());
     for (Size t = 0; t < learning_rates.rows; ++t) {
         LayoutSweep sweep = sweep_of(options_, sweep_, *learning_rates.row(t));
         sweep.head_rates = learning_rates.cols > 1 ? learning_rates.row(t) : nullptr;
-        sampled_kernels().layout_sweep(task(), sweep, law_of(options_, sweep_), scratch.views.data(), team);
+        firings.require(task(), sweep_, learning_rates.rows - t, team);
+        sampled_kernels().layout_sweep(task(), sweep, law_of(options_, sweep_), firings.blocks(), firings.place(sweep_),
+                                       scratch.views.data(), team);
         if (!negative_moves_.empty()) add_negative_moves(team);
         if (density_ && density_->acts_in(sweep_))
             add_density_moves(density_moves(team), sweep.learning_rate * density_->length(), team);
@@ -227,9 +218,11 @@ void SampledLayout::sweep_part(const PartEdges& part, Matrix points, const Layou
     task.dim = points.cols;
     task.negative_keep = negatives.keep;
     task.negative_alias = negatives.alias;
-    const TeamScratch scratch(team.size(), most_block_edges(part.indptr, part.rows), points.cols);
+    const TeamScratch scratch(team.size(), points.cols);
+    ListedFirings firings(task, team.size());
+    firings.require(task, sweep, 1, team);
     sampled_kernels().layout_sweep(task, sweep_of(options, sweep, learning_rate), law_of(options, sweep),
-                                   scratch.views.data(), team);
+                                   firings.blocks(), firings.place(sweep), scratch.views.data(), team);
 }
 
 void SampledLayout::gather_heads(float* out) const {

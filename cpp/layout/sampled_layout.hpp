@@ -108,7 +108,7 @@ class SampledLayout {
     LayoutTask task();
 
     LayoutOptions options_;
-    Size n_heads_, dim_, sweep_, most_block_edges_ = 0;
+    Size n_heads_, dim_, sweep_;
     Matrix reference_;
     std::vector<Size> indptr_;
     std::vector<Index> tails_, head_row_;
