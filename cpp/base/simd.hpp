@@ -188,9 +188,15 @@ VICINAL_INLINE V gather(const T* base, Int index) {
 // The points (x, y) at base[2 * index]: one 8-byte load per lane for both coordinates.
 VICINAL_INLINE void gather_pairs(const float* base, Int index, Float& x, Float& y) {
 #if defined(__AVX512F__)
-    const __m512i at = bits_as<__m512i>(index);
-    const __m512i low = _mm512_i32gather_epi64(_mm512_castsi512_si256(at), base, 8);
-    const __m512i high = _mm512_i32gather_epi64(_mm512_extracti64x4_epi64(at, 1), base, 8);
+    alignas(64) std::int32_t at[lanes];
+    store(at, index);
+    const auto point = [&](int l) { return reinterpret_cast<const double*>(base) + at[l]; };
+    const auto two = [&](int l) { return _mm_loadh_pd(_mm_load_sd(point(l)), point(l + 1)); };
+    const auto four = [&](int l) { return _mm256_insertf128_pd(_mm256_castpd128_pd256(two(l)), two(l + 2), 1); };
+    const auto eight = [&](int l) {
+        return _mm512_castpd_si512(_mm512_insertf64x4(_mm512_castpd256_pd512(four(l)), four(l + 4), 1));
+    };
+    const __m512i low = eight(0), high = eight(8);
     const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     x = bits_as<Float>(_mm512_permutex2var_epi32(low, even, high));
     y = bits_as<Float>(_mm512_permutex2var_epi32(low, _mm512_add_epi32(even, _mm512_set1_epi32(1)), high));

@@ -69,14 +69,15 @@ void NeighborIndex::prepare_rows(Matrix rows, const PairMetric* pairs, Sketched&
 
 void NeighborIndex::sketch_rows(Sketched& out, ThreadTeam& team) const {
     SearchSpace& space = out.space;
-    out.sketch.resize(static_cast<std::size_t>(space.rows.rows * space.sketch_stride));
+    const auto n_floats = static_cast<std::size_t>(space.rows.rows * space.sketch_stride);
+    out.sketch = std::make_unique_for_overwrite<float[]>(n_floats);
     const bool projects = sketcher_.projects();
     for (std::vector<float>* of_rows : {&out.rest, &out.shown})
         if (projects) of_rows->resize(static_cast<std::size_t>(space.rows.rows));
     const float longest2 =
-        sketcher_.sketch(space.rows, space.scale, out.sketch.data(), out.rest.data(), out.shown.data(), team);
+        sketcher_.sketch(space.rows, space.scale, out.sketch.get(), out.rest.data(), out.shown.data(), team);
     space.slack = sketch_slack(metric_.ranking, longest2);
-    space.sketch = out.sketch.data();
+    space.sketch = out.sketch.get();
     space.product_slack = product_slack(longest2);
     if (projects) space.rest = out.rest.data();
 }

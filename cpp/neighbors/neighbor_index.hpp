@@ -67,7 +67,8 @@ class NeighborIndex {
     struct Sketched {
         std::vector<RowScale> scale;
         std::unique_ptr<std::uint8_t[]> bytes;
-        std::vector<float> sketch, rest, shown;
+        std::unique_ptr<float[]> sketch;
+        std::vector<float> rest, shown;
         SearchSpace space;
     };
 

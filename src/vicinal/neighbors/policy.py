@@ -87,11 +87,12 @@ class SearchOptions:
     evaluated: float = 0.1
 
     def for_rows(self, n: int) -> SearchOptions:
-        """Add two trees per doubling of the rows beyond FOREST_ROWS.
+        """Add a tree per doubling of the rows beyond FOREST_ROWS.
 
-        Without more trees, a larger data set needs one more round for the same recall.
+        Without more trees, a larger data set needs one more round for the same recall. With two, 700,000 images take
+        20.8 s instead of 18.8 s, at a recall of 0.967 instead of 0.963.
         """
-        return replace(self, trees=self.trees + 2 * max(0, (n // FOREST_ROWS).bit_length() - 1))
+        return replace(self, trees=self.trees + max(0, (n // FOREST_ROWS).bit_length() - 1))
 
     def for_table(self, k: int) -> SearchOptions:
         """Use fewer spare neighbors for longer tables, and fewer candidates and rounds for long ones."""
