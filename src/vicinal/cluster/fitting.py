@@ -17,15 +17,17 @@ from vicinal.cluster.layout import PartedLayout
 from vicinal.cluster.neighborhoods import check_device, check_metric_name
 from vicinal.cluster.neighbors import NeighborParts, Search, find_neighbors
 from vicinal.cluster.rows import DaskRows
-from vicinal.cluster.shelf import Kept
+from vicinal.cluster.shelf import Kept, Shelf
 from vicinal.cluster.sizes import part_count, with_room
-from vicinal.cluster.start import first_places
+from vicinal.cluster.start import first_places, joined_graph
 from vicinal.cluster.sweeps import places_of
 from vicinal.graph.supervision import class_codes
 from vicinal.initialize.start import given_start
+from vicinal.layout.orientation import Orientation
+from vicinal.layout.output_space import OutputSpace
 from vicinal.layout.partition import SweepRule
 from vicinal.layout.running import run_layout
-from vicinal.layout.schedule import default_epochs
+from vicinal.layout.schedule import SMALL_ROWS, default_epochs
 from vicinal.maps.fitted import FitReport
 from vicinal.maps.plans import LargeVisPlan, SampledPlan
 from vicinal.maps.recipe import FuzzyAffinity, Recipe
@@ -183,13 +185,17 @@ def _lay_out(fitted: ClusterMap, start: list[Any], used: str, progress: Progress
         heaviest = max(engine.values(weighted))
         schedule = schedule.with_firings(max(1.0, float(np.float32(heaviest) / np.float32(graph.heaviest or 1.0))))
     rule = SweepRule(graph.n, fitted.recipe.n_components, plan.forces, schedule, fitted.seed, heaviest or 1.0)
+    at_start = None
+    if graph.n <= SMALL_ROWS:
+        oriented = task(_orientation, "orientation")(graph.parts, start, graph.n, plan.forces.space, engine.shelf)
+        at_start = engine.keep([oriented])[0]
     layout = PartedLayout(graph, start, rule, engine, weights)
 
     chunks, n_components = fitted.data.array.chunks[0], fitted.recipe.n_components
 
     def places() -> Any:
         kept = engine.share_all(layout.places)
-        made = [task(_shared_places, "embedding")(kept, part) for part in fitted.parts.parts]
+        made = [task(_shared_places, "embedding")(kept, part, at_start) for part in fitted.parts.parts]
         return stacked(engine.run(made), graph.bounds, n_components, chunks)
 
     try:
@@ -206,6 +212,16 @@ def _heaviest_weighted(parts: list[Kept], n: int, weight: Kept) -> float:
     return max(float(load_graph(part, n).weighing_tails(weights).weights.max(initial=0.0)) for part in parts)
 
 
-def _shared_places(places: list[Kept], part: Kept) -> NDArray[np.float32]:
+def _orientation(parts: list[Kept], start: list[Kept], n: int, space: OutputSpace, shelf: Shelf) -> Kept:
+    """Keep the directions in which the components of a small map start, if it has several."""
+    given = Orientation.of(joined_graph(parts, n), places_of(np.arange(n, dtype=np.int32), start), space)
+    return shelf.keep("orientation", {} if given is None else {"component": given.component, "start": given.start})
+
+
+def _shared_places(places: list[Kept], part: Kept, at_start: Kept | None) -> NDArray[np.float32]:
     """Return the places of the rows of a part; equal rows share the place of the first of them."""
-    return places_of(part.load("first"), places)
+    first = part.load("first")
+    if at_start is None or not at_start.has("component"):
+        return places_of(first, places)
+    given = Orientation(at_start.load("component"), at_start.load("start"))
+    return given.restored(places_of(np.arange(len(given.component), dtype=np.int32), places))[first]

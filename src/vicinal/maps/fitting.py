@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from vicinal.graph.graph import Graph
 from vicinal.layout.density import Radii, edge_distances, embedding_radii, radius_correlation
+from vicinal.layout.orientation import Orientation
 from vicinal.layout.running import run_layout
 from vicinal.layout.sampled import Layout
 from vicinal.layout.schedule import SMALL_ROWS, Schedule
@@ -173,11 +174,11 @@ def lay_out(
         facts = facts.take(linked, None if facts.weight is None else facts.weight[linked])
         term = None if term is None else term.of_rows(linked)
     layout = plan.layout(graph, start, facts, schedule, seed=task.seed, n_jobs=n_jobs, density=term)
+    at_start = Orientation.of(graph, start, plan.forces.space) if facts.pins is None else None
 
     def laid_out() -> NDArray[np.float32]:
-        if isolated is None:
-            return layout.embedding
-        return surrounded(spread_rows(layout.embedding, linked, len(isolated)), isolated)
+        moved = layout.embedding if at_start is None else at_start.restored(layout.embedding)
+        return moved if isolated is None else surrounded(spread_rows(moved, linked, len(isolated)), isolated)
 
     def places() -> NDArray[np.float32]:
         return task.facts.pinned(selection.spread(laid_out()))
