@@ -23,6 +23,10 @@ struct FixedGraph {
     VICINAL_INLINE void expand(Size row, const F& f) const {
         f(graph.indices + graph.indptr[row], graph.indptr[row + 1] - graph.indptr[row]);
     }
+    VICINAL_INLINE void prefetch(Size row) const {
+        const Size begin = graph.indptr[row];
+        VICINAL_LEVEL::prefetch(graph.indices + begin, (graph.indptr[row + 1] - begin) * Size{sizeof(Index)});
+    }
     VICINAL_INLINE float wanted(Index) const { return -1.0f; }
     VICINAL_INLINE void evaluated(Index, float) const {}
 };

@@ -34,6 +34,10 @@ struct TableGraph {
         f(rows, n);
     }
 
+    VICINAL_INLINE void prefetch(Size row) const {
+        VICINAL_LEVEL::prefetch(view.heap.row(row).tag, view.heap.k * Size{sizeof(std::uint32_t)});
+    }
+
     VICINAL_INLINE float wanted(Index row) const { return offers == nullptr ? -1.0f : view.limit(row); }
 
     VICINAL_INLINE void evaluated(Index row, float rank) {

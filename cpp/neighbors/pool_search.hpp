@@ -2,6 +2,7 @@
 // The caller provides the graph:
 //
 //   graph.expand(row, f)        calls f(rows, n) for parts of the neighbor list of a row
+//   graph.prefetch(row)         fetches that list into the cache
 //   graph.wanted(row)           the largest sketch rank at which the row itself wants the pair evaluated
 //   graph.evaluated(row, rank)  is called for every pair that was ranked in full
 #pragma once
@@ -107,6 +108,12 @@ class PoolSearch {
                 continue;
             }
             pool_.tag[e] &= ~1u;
+            // The next row to expand, unless a nearer one is found.
+            for (Size next = e + 1; next < width_ && pool_.holds(next); ++next)
+                if (is_fresh(pool_.tag[next])) {
+                    graph_.prefetch(pool_.index(next));
+                    break;
+                }
             graph_.expand(pool_.index(e), [&](const Index* rows, Size n) { consider_all(rows, n); });
             e = 0;
         }
