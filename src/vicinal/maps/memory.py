@@ -95,6 +95,7 @@ def add_search(
         if isinstance(metric, str) and METRICS[ALIASES.get(metric, metric)].prepare is not None:
             ledger.keep(4.0 * n * d)
         ledger.keep(4.0 * n * (SKETCH_WIDTH + 2 if wide else _padded(d)))
+        ledger.keep(_as_bytes(n, d, metric))
         if wide and n > ROWS_WITHOUT_BASIS:
             basis = 4.0 * d * (SKETCH_WIDTH + 1)
             ledger.use(basis + _sample(n, d) + 8.0 * d)
@@ -123,6 +124,7 @@ def add_online_search(ledger: Ledger, shape: InputShape, k: int, metric: Any) ->
         ledger.keep(4.0 * n * d * (1 + twice))
         # Batches that are being inserted, and samples: many small pieces, which the allocator keeps.
         ledger.keep(12.0 * min(n, 1000) * d + (2 * _sample(n, d) if d > SKETCH_WIDTH else 0.0))
+        ledger.keep(_as_bytes(n, d, metric))
     # Leaves are two thirds full, and as many nodes lie above them; a row has its number in a leaf of each tree.
     node = 16.0 + 4.0 * SPLIT_COLUMNS
     trees = options.trees * 1.5 * (4.0 + 2.0 * node / ONLINE_LEAF_ROWS)
@@ -166,8 +168,15 @@ def add_start(ledger: Ledger, init: Any, shape: InputShape, n_components: int, e
 
 
 def add_layout(ledger: Ledger, n: int, n_components: int, edges: float) -> None:
-    """Add edges with rate and phase, two buffers of places (cpp/layout/layout.hpp), and the map."""
+    """Add edges with rate and phase, two buffers of places, the map, and lists of edges that fire (cpp/layout)."""
     ledger.keep(12.0 * edges + n * (8.0 + 12.0 * n_components))
+    ledger.use(2.0 * edges + 40.0 * n)
+
+
+def _as_bytes(n: int, d: int, metric: Any) -> float:
+    """Return the bytes of long rows that are kept as such if all values are whole and between 0 and 255."""
+    plain = isinstance(metric, str) and ALIASES.get(metric, metric) in ("euclidean", "sqeuclidean")
+    return float(n * (d + 63)) if plain and d > SKETCH_WIDTH else 0.0
 
 
 def add_density(ledger: Ledger, n: int, k: int, edges: float) -> None:
