@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from vicinal import ProgressiveUMAP, find_neighbors
+from vicinal import ProgressiveUMAP, find_neighbors, fuzzy_graph
 from vicinal.neighbors.index import NeighborIndex
 from vicinal.neighbors.online import OnlineNeighbors
 
@@ -72,8 +72,9 @@ def test_the_approximate_search_finds_the_neighbors_of_pixels() -> None:
 def test_a_query_does_not_depend_on_the_others() -> None:
     rows = pixels(900, 200)
     search, queries = NeighborIndex(rows[:600], seed=0), rows[600:]
-    whole = search.query(queries, 10)
-    mixed = search.query(np.concatenate([queries, queries[:1] + QUARTER]), 10)
+    graph = fuzzy_graph(search.search(10))
+    whole = search.query(queries, 10, graph)
+    mixed = search.query(np.concatenate([queries, queries[:1] + QUARTER]), 10, graph)
     np.testing.assert_array_equal(mixed.index[:300], whole.index)
     np.testing.assert_array_equal(mixed.distance[:300], whole.distance)
 
