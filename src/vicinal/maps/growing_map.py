@@ -32,7 +32,7 @@ from vicinal.initialize.task import InitialTask
 from vicinal.layout.sampled import PartialLayout
 from vicinal.layout.schedule import default_epochs
 from vicinal.maps.growing_state import check_numbers
-from vicinal.maps.growth import FULL_EPOCHS, WHOLE_EPOCHS, Growth, doublings
+from vicinal.maps.growth import FULL_EPOCHS, WHOLE_EPOCHS, Growth
 from vicinal.maps.online_graph import Batch, OnlineGraph
 from vicinal.maps.starting_places import places_near_neighbors
 from vicinal.neighbors.metrics import is_sparse
@@ -151,6 +151,8 @@ class GrowingMap:
         if not isinstance(self.search.metric, str):
             return False
         if n_new * SNAPSHOT_RATIO >= self.n_placed or self.founders < FOUNDERS:
+            return False
+        if self._moves_as_a_whole(self.n_placed + n_new):
             return False
         # A new row changes the neighbors of about k others.
         turns = self._turns_left() + n_new * (self.search.k + 1)
@@ -404,6 +406,7 @@ class GrowingMap:
         known, n = self.n_placed, self.graph.n
         if known == n:
             return
+        whole = self._moves_as_a_whole(n)
         rng = np.random.default_rng([self.growth.seed, known])
         index = self.search.table_of(np.arange(known, n))[0]
         places = places_near_neighbors(index, self.places.view, rng, self.growth.gap)
@@ -411,10 +414,14 @@ class GrowingMap:
         with deferred_interrupts():
             self._append(places)
             self._note_moved(np.arange(known, n, dtype=np.int32))
-            if doublings(n, FOUNDERS) > doublings(known, FOUNDERS):
+            if whole:
                 self.wake(WHOLE_EPOCHS)
             elif self.growth.move_all:
                 self.wake(self.growth.updated_epochs)
+
+    def _moves_as_a_whole(self, n: int) -> bool:
+        """Return whether all rows are to move when the map has grown to ``n`` rows: it has doubled then."""
+        return (n // FOUNDERS).bit_length() > (self.n_placed // FOUNDERS).bit_length()
 
     def _reserve_places(self, n: int) -> None:
         for column in (self.places, self.age, self.left):

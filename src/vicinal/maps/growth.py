@@ -84,8 +84,3 @@ class Growth:
     def shared_epochs(self, n_new: int, n: int) -> int:
         """Return the epochs of new and updated rows if ``n_new`` of ``n`` are new; 0 if this is a small share."""
         return round(SHARED_EPOCHS * n_new / n) if n_new >= LARGE_SHARE * n else 0
-
-
-def doublings(n: int, rows: int) -> int:
-    """Return how often ``rows`` must double to exceed ``n``."""
-    return (n // rows).bit_length()
