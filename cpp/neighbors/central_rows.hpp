@@ -46,7 +46,7 @@ float compare_central(const SearchSpace& space, const NeighborHeap& heap, Thread
     // Limits are fixed for a pass, and each pass compares as many rows as all before it.
     for (Size from = 0, to = most_tails; from < count; from = to, to = std::min(2 * to, count)) {
         if (from > 0) {
-            const float share = sketch_share<Rank>(space, heap);
+            const float share = sketch_share<Rank>(space, heap, team);
             for (Size i = 0; i < n; ++i) limit[i] = share * heap.worst[i] + space.product_slack;
         }
         team.parallel_for(n, most_tails, [&](Size begin, Size end, int worker) {
@@ -59,7 +59,7 @@ float compare_central(const SearchSpace& space, const NeighborHeap& heap, Thread
     }
     SearchSpace plain = space;
     plain.rest_weight = 0.0f;
-    return sketch_share<Rank>(plain, heap);
+    return sketch_share<Rank>(plain, heap, team);
 }
 
 }  // namespace vicinal::VICINAL_LEVEL

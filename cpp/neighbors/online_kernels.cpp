@@ -40,10 +40,10 @@ void insert_rows(const SearchSpace& space, std::uint64_t seed, OnlineForest& for
         builder.insert(static_cast<Index>(row), above == nullptr ? nullptr : above + (row - begin) * forest.trees);
 }
 
-float sketch_share_any(const SearchSpace& space, const NeighborHeap& heap) {
+float sketch_share_any(const SearchSpace& space, const NeighborHeap& heap, ThreadTeam& team) {
     float share = 1.0f;
     with_ranking(space, [&]<class Rank, Source source>() {
-        if (source != Source::pairs && !space.sketch_exact) share = sketch_share<Rank>(space, heap);
+        if (source != Source::pairs && !space.sketch_exact) share = sketch_share<Rank>(space, heap, team);
     });
     return share;
 }

@@ -13,7 +13,7 @@ struct OnlineKernels {
     void (*accept)(const OnlineView& view, Size listed, const Offer* offers, Size n, Outcome* out);
     void (*insert_rows)(const SearchSpace& space, std::uint64_t seed, OnlineForest& forest, Size begin, Size end,
                         const Index* above);
-    float (*sketch_share)(const SearchSpace& space, const NeighborHeap& heap);
+    float (*sketch_share)(const SearchSpace& space, const NeighborHeap& heap, ThreadTeam& team);
 };
 
 VICINAL_KERNELS(OnlineKernels, online_kernels)

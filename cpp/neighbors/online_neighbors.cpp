@@ -132,7 +132,7 @@ void OnlineNeighbors::fit_sketches(ThreadTeam& team) {
     if (!sketcher_.projects()) return;
     if (n_ >= 3 * fitted_rows_ && fitted_rows_ < enough_to_fit) fit_basis(team);
     if (merged_ < 2 * share_rows_) return;
-    share_ = merged_ > 0 ? online_kernels().sketch_share(space(), heap(merged_)) : 1.0f;
+    share_ = merged_ > 0 ? online_kernels().sketch_share(space(), heap(merged_), team) : 1.0f;
     share_rows_ = merged_;
 }
 

@@ -48,15 +48,28 @@ inline Size draw_sample(const SearchSpace& space, float* mean, Scratch<float>& s
     return m;
 }
 
+// dots[e] += column' q[e] for `n` columns of q [rows][sketch_width], those beyond up to a multiple of 16 included.
+inline void add_dots(const float* q, Size rows, const double* column, Size n, double* dots) {
+    constexpr Size together = 16;
+    for (Size e = 0; e < n; e += together) {
+        double sum[together];
+        for (Size l = 0; l < together; ++l) sum[l] = dots[e + l];
+        for (Size k = 0; k < rows; ++k)
+            for (Size l = 0; l < together; ++l) sum[l] += column[k] * static_cast<double>(q[k * sketch_width + e + l]);
+        for (Size l = 0; l < together; ++l) dots[e + l] = sum[l];
+    }
+}
+
 // Gram-Schmidt on the columns of q [d][sketch_width], twice; a column that vanishes stays zero.
 inline void orthonormalize(float* q, Size d, ThreadTeam& team) {
     // Rows of q between two checks for an interrupt: a fraction of a second.
     constexpr Size polled_rows = Size{1} << 17;
     Scratch<double> column(d);
-    const auto each_row = [&](const auto& body) {
+    Scratch<float> finished(sketch_width * d);  // columns, one behind the other
+    const auto each_piece = [&](const auto& body) {
         for (Size begin = 0; begin < d; begin += polled_rows) {
             team.check_interrupt();
-            for (Size k = begin; k < std::min(begin + polled_rows, d); ++k) body(k);
+            body(begin, std::min(begin + polled_rows, d));
         }
     };
     for (Size c = 0; c < sketch_width; ++c) {
@@ -65,19 +78,22 @@ inline void orthonormalize(float* q, Size d, ThreadTeam& team) {
             column[k] = q[k * sketch_width + c];
             before += column[k] * column[k];
         }
-        double dots[sketch_width];
         for (int pass = 0; pass < 2; ++pass) {
-            for (Size e = 0; e < c; ++e) dots[e] = 0.0;
-            each_row([&](Size k) {
-                for (Size e = 0; e < c; ++e) dots[e] += column[k] * q[k * sketch_width + e];
+            double dots[sketch_width] = {};
+            each_piece([&](Size begin, Size end) {
+                add_dots(q + begin * sketch_width, end - begin, column.data() + begin, c, dots);
             });
-            each_row([&](Size k) {
-                for (Size e = 0; e < c; ++e) column[k] -= dots[e] * q[k * sketch_width + e];
+            each_piece([&](Size begin, Size end) {
+                for (Size e = 0; e < c; ++e) {
+                    const float* other = finished.data() + e * d;
+                    for (Size k = begin; k < end; ++k) column[k] -= dots[e] * static_cast<double>(other[k]);
+                }
             });
         }
         for (Size k = 0; k < d; ++k) after += column[k] * column[k];
         const double inverse = after > 1e-12 * before ? 1.0 / std::sqrt(after) : 0.0;
-        for (Size k = 0; k < d; ++k) q[k * sketch_width + c] = static_cast<float>(column[k] * inverse);
+        for (Size k = 0; k < d; ++k)
+            q[k * sketch_width + c] = finished[c * d + k] = static_cast<float>(column[k] * inverse);
     }
 }
 
