@@ -34,6 +34,14 @@ void bind_initialize(nb::module_& m) {
         },
         "indptr"_a, "indices"_a, "weights"_a, "n_components"_a, "seed"_a, "n_jobs"_a);
     m.def(
+        "connected_components",
+        [](In<Size, 1> indptr, In<Index, 1> indices, In<float, 1> weights, int n_jobs) {
+            const Csr graph = view(indptr, indices, weights);
+            check_edges(graph);
+            return own(run(n_jobs, [&](ThreadTeam& team) { return connected_components(graph, team); }).of_row);
+        },
+        "indptr"_a, "indices"_a, "weights"_a, "n_jobs"_a);
+    m.def(
         "segment_means",
         [](In<float, 2> rows, In<Index, 1> order, In<Size, 1> begin, In<Size, 1> end, Size most_rows, int n_jobs) {
             const Matrix from = view(rows);

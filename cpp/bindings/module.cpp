@@ -19,6 +19,7 @@ void export_constants(nb::module_& m) {
     m.attr("SKETCH_SAMPLE_MOST_ROWS") = most_sketch_sample_rows;
     m.attr("ROWS_WITHOUT_BASIS") = rows_without_basis;
     m.attr("SPLIT_COLUMNS") = split_columns;
+    m.attr("MOST_BYTE_COLUMNS") = ByteRows::most_cols;
     m.attr("ONLINE_LEAF_ROWS") = online_leaf_rows;
     m.attr("HEAP_PAD") = heap_pad;
 }

@@ -69,8 +69,8 @@ class LayoutBlock {
                 for (int c = 0; c < dim(); ++c) task_.head_out[head * dim() + c] = task_.head_in[row * dim() + c];
                 continue;
             }
-            const std::uint32_t key = row_key(
-                sweep_.key, task_.row_key != nullptr ? task_.row_key[head] : static_cast<std::uint64_t>(row));
+            const std::uint32_t key =
+                row_key(sweep_.key, task_.row_key != nullptr ? task_.row_key[head] : static_cast<std::uint64_t>(row));
             const Index at = next[bucket(k)]++;
             rows_.head[at] = static_cast<Index>(head);
             rows_.row[at] = static_cast<Index>(row);

@@ -8,6 +8,9 @@ namespace vicinal {
 
 namespace {
 
+// Edges in the lists of a worker, unless a block has more: half a megabyte. Rows with very many edges get fewer sweeps.
+constexpr Size most_scratch = Size{1} << 17;
+
 Size block_begin(const LayoutTask& task, Size block) { return std::min(block * layout_block_rows, task.n_heads); }
 
 Size n_blocks(const LayoutTask& task) { return (task.n_heads + layout_block_rows - 1) / layout_block_rows; }
@@ -28,7 +31,7 @@ ListedFirings::ListedFirings(const LayoutTask& task, int workers)
 void ListedFirings::require(const LayoutTask& task, Size number, Size sweeps, ThreadTeam& team) {
     if (first_sweep_ <= number && number < first_sweep_ + sweeps_) return;
     sweeps_ = 0;  // in case of an interruption
-    const Size listed = std::min(sweeps, most_listed_sweeps);
+    const Size listed = std::min(sweeps, std::clamp(most_scratch / capacity_, Size{1}, most_listed_sweeps));
     team.parallel_for(task.n_heads, layout_block_rows, [&](Size begin, Size end, int worker) {
         Lists& found = scratch_[worker];
         Lists& kept = blocks_[begin / layout_block_rows];

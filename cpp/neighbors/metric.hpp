@@ -20,7 +20,8 @@ enum class Source { plain, prepared, pairs };
 VICINAL_INLINE void prefetch_row(const SearchSpace& space, Size row) {
     constexpr Size head_bytes = 1024;
     const Size bytes = space.bytes.data != nullptr ? space.bytes.stride : space.rows.cols * Size{sizeof(float)};
-    const void* from = space.bytes.data != nullptr ? static_cast<const void*>(space.bytes.row(row)) : space.rows.row(row);
+    const void* from =
+        space.bytes.data != nullptr ? static_cast<const void*>(space.bytes.row(row)) : space.rows.row(row);
     prefetch(from, bytes < head_bytes ? bytes : head_bytes);
 }
 

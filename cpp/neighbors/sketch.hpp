@@ -194,8 +194,7 @@ inline void project(const SearchSpace& space, const SketchBasis& basis, float* o
                 for (Size k = 0; k < d; ++k) x[r * d + k] = (row[k] - s.shift) * s.scale - basis.mean[k];
             }
             float* sketch = out + first * sketch_width;
-            project_rows(0, rows, d, basis.basis, sketch, sketch_width,
-                         [&](Size r, Size k) { return x[r * d + k]; });
+            project_rows(0, rows, d, basis.basis, sketch, sketch_width, [&](Size r, Size k) { return x[r * d + k]; });
             for (Size r = 0; r < rows; ++r) {
                 const float all = sum_of_squares(x + r * d, d);
                 const float shown = sum_of_squares(sketch + r * sketch_width, sketch_width);

@@ -53,6 +53,7 @@ SKETCH_SAMPLE_LEAST_ROWS = _core.SKETCH_SAMPLE_LEAST_ROWS
 SKETCH_SAMPLE_MOST_ROWS = _core.SKETCH_SAMPLE_MOST_ROWS
 ROWS_WITHOUT_BASIS = _core.ROWS_WITHOUT_BASIS
 SPLIT_COLUMNS = _core.SPLIT_COLUMNS
+MOST_BYTE_COLUMNS = _core.MOST_BYTE_COLUMNS
 ONLINE_LEAF_ROWS = _core.ONLINE_LEAF_ROWS
 HEAP_PAD = _core.HEAP_PAD
 
@@ -70,9 +71,11 @@ join_directions = _core.join_directions
 GrowingGraph = _core.GrowingGraph
 
 # Initialization. component_eigenmaps: rows sorted by connected component, the bounds of the components, and the
-# smoothest nontrivial eigenvectors of each component's normalized Laplacian, in the order of the rows. segment_means:
-# means of sets of rows, each from a limited number of its rows.
+# smoothest nontrivial eigenvectors of each component's normalized Laplacian, in the order of the rows.
+# connected_components: the component of every row. segment_means: means of sets of rows, each from a limited number of
+# its rows.
 component_eigenmaps = _core.component_eigenmaps
+connected_components = _core.connected_components
 segment_means = _core.segment_means
 
 # Layout. Random numbers are a function of (seed, sweep, row, draw), and a sweep reads the points of the previous sweep

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from vicinal.backends import cpu
 from vicinal.graph.graph import Graph
 from vicinal.layout.output_space import OutputSpace
 from vicinal.layout.schedule import SMALL_ROWS
@@ -22,20 +23,17 @@ from vicinal.layout.schedule import SMALL_ROWS
 class Orientation:
     """The component of each row, and where its rows started relative to their mean."""
 
-    component: NDArray[np.int64]
+    component: NDArray[np.int32]
     start: NDArray[np.float64]
 
     @classmethod
-    def of(cls, graph: Graph, start: NDArray[np.float32], space: OutputSpace) -> Orientation | None:
+    def of(cls, graph: Graph, start: NDArray[np.float32], space: OutputSpace, n_jobs: int = 1) -> Orientation | None:
         """Return the orientation of a map of several components, or None for other and for large maps."""
         if graph.n > SMALL_ROWS or start.shape[1] != 2 or not space.is_euclidean:
             return None
-        from scipy.sparse.csgraph import connected_components
-
-        count, component = connected_components(graph.to_scipy(), directed=False)
-        if count <= 1:
+        component = cpu.connected_components(graph.indptr, graph.indices, graph.weights, n_jobs)
+        if not component.any():
             return None
-        component = component.astype(np.int64)
         return cls(component, start - _means(component, start)[component])
 
     def restored(self, places: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -50,11 +48,13 @@ class Orientation:
         length = np.sqrt(along * along + across * across)
         turned = np.isfinite(length) & (length > 0)
         length[~turned] = 1.0
-        cosine, sine = np.where(turned, along / length, 1.0)[self.component], (across / length)[self.component]
-        return (middle + np.column_stack([cosine * x - sine * y, sine * x + cosine * y])).astype(np.float32)
+        cosine, sine = np.where(turned, (along, across) / length, [[1.0], [0.0]])[:, self.component]
+        turned_back = np.column_stack([cosine * x - sine * y, sine * x + cosine * y])
+        back: NDArray[np.float32] = (middle + turned_back).astype(np.float32)
+        return back
 
 
-def _means(component: NDArray[np.int64], places: NDArray[np.floating]) -> NDArray[np.float64]:
+def _means(component: NDArray[np.int32], places: NDArray[np.floating]) -> NDArray[np.float64]:
     """Return the mean place of every component."""
     rows = np.bincount(component)
     return np.column_stack([np.bincount(component, axis) / rows for axis in places.T])

@@ -174,7 +174,7 @@ def lay_out(
         facts = facts.take(linked, None if facts.weight is None else facts.weight[linked])
         term = None if term is None else term.of_rows(linked)
     layout = plan.layout(graph, start, facts, schedule, seed=task.seed, n_jobs=n_jobs, density=term)
-    at_start = Orientation.of(graph, start, plan.forces.space) if facts.pins is None else None
+    at_start = Orientation.of(graph, start, plan.forces.space, n_jobs) if facts.pins is None else None
 
     def laid_out() -> NDArray[np.float32]:
         moved = layout.embedding if at_start is None else at_start.restored(layout.embedding)

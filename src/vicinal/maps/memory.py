@@ -26,6 +26,7 @@ from vicinal.neighbors.policy import SearchOptions, compares_all_sketches
 from vicinal.neighbors.precomputed import BLOCK_VALUES as DISTANCES
 from vicinal.neighbors.sizes import (
     HEAP_PAD,
+    MOST_BYTE_COLUMNS,
     ONLINE_LEAF_ROWS,
     ROWS_WITHOUT_BASIS,
     SKETCH_WIDTH,
@@ -176,7 +177,7 @@ def add_layout(ledger: Ledger, n: int, n_components: int, edges: float) -> None:
 def _as_bytes(n: int, d: int, metric: Any) -> float:
     """Return the bytes of long rows that are kept as such if all values are whole and between 0 and 255."""
     plain = isinstance(metric, str) and ALIASES.get(metric, metric) in ("euclidean", "sqeuclidean")
-    return float(n * (d + 63)) if plain and d > SKETCH_WIDTH else 0.0
+    return float(n * (d + 63)) if plain and SKETCH_WIDTH < d <= MOST_BYTE_COLUMNS else 0.0
 
 
 def add_density(ledger: Ledger, n: int, k: int, edges: float) -> None:

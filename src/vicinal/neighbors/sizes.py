@@ -6,6 +6,7 @@ from vicinal.backends import cpu
 
 SKETCH_WIDTH = cpu.SKETCH_WIDTH  # columns of a sketch
 ROWS_WITHOUT_BASIS = cpu.ROWS_WITHOUT_BASIS  # most rows that are compared without a basis for their sketches
+MOST_BYTE_COLUMNS = cpu.MOST_BYTE_COLUMNS  # most columns of rows that are kept as bytes too
 SPLIT_COLUMNS = cpu.SPLIT_COLUMNS  # columns of a sketch that trees split by
 ONLINE_LEAF_ROWS = cpu.ONLINE_LEAF_ROWS  # most rows in a leaf of a growing tree
 HEAP_PAD = cpu.HEAP_PAD  # rows of a heap, and short rows, are padded to a multiple of this
