@@ -104,6 +104,29 @@ void exact_search_equals_naive_search() {
         }
 }
 
+// A quarter more keeps all differences exactly, but such rows are no bytes. Distances of 3,000 columns are beyond 2^24,
+// where the order of the additions matters.
+void rows_of_bytes_have_the_distances_of_other_rows() {
+    ThreadTeam team(2);
+    const MetricRule& metric = find_metric("sqeuclidean");
+    for (const Size d : {129, 200, 784, 3000}) {
+        const Size n = 150, k = 10;
+        Draws draws(static_cast<std::uint32_t>(d));
+        std::vector<float> data(static_cast<std::size_t>(n * d));
+        for (float& x : data) x = static_cast<float>(draws.below(2) * 254 + draws.below(2));
+        std::vector<Table> tables;
+        for (const float more : {0.0f, 0.25f}) {
+            std::vector<float> moved(data);
+            for (float& x : moved) x += more;
+            NeighborIndex index({moved.data(), n, d}, metric, 1, nullptr, team);
+            tables.emplace_back(n, k);
+            index.search_exact(k, tables.back().index.data(), tables.back().distance.data(), team);
+        }
+        CHECK(tables[0].index == tables[1].index);
+        CHECK(tables[0].distance == tables[1].distance);
+    }
+}
+
 void search_for_all_rows_finds_all_rows() {
     ThreadTeam team(2);
     const auto data = grouped_rows(5, 3, 2, 1);
@@ -249,6 +272,7 @@ constexpr Test tests[] = {
     TEST(equal_rows_have_equal_hashes),
     TEST(scan_finds_the_first_bad_row),
     TEST(exact_search_equals_naive_search),
+    TEST(rows_of_bytes_have_the_distances_of_other_rows),
     TEST(search_for_all_rows_finds_all_rows),
     TEST(sparse_search_equals_dense_search),
     TEST(approximate_search_has_high_recall_for_any_number_of_threads),
