@@ -190,8 +190,8 @@ VICINAL_INLINE void gather_pairs(const float* base, Int index, Float& x, Float& 
 #if defined(__AVX512F__)
     alignas(64) std::int32_t at[lanes];
     store(at, index);
-    const auto point = [&](int l) { return reinterpret_cast<const double*>(base) + at[l]; };
-    const auto two = [&](int l) { return _mm_loadh_pd(_mm_load_sd(point(l)), point(l + 1)); };
+    const auto point = [&](int l) { return load<double>(base + 2 * static_cast<Size>(at[l])); };
+    const auto two = [&](int l) { return _mm_set_pd(point(l + 1), point(l)); };
     const auto four = [&](int l) { return _mm256_insertf128_pd(_mm256_castpd128_pd256(two(l)), two(l + 2), 1); };
     const auto eight = [&](int l) {
         return _mm512_castpd_si512(_mm512_insertf64x4(_mm512_castpd256_pd512(four(l)), four(l + 4), 1));

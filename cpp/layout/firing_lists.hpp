@@ -5,8 +5,6 @@
 #include "base/simd.hpp"
 #include "layout/layout_task.hpp"
 
-#include <algorithm>
-
 namespace vicinal::VICINAL_LEVEL {
 
 // Lists the tails of the edges of rows [begin, end) that fire in `sweeps` sweeps from `number` on: those of sweep s at

@@ -64,9 +64,9 @@ class ProgressiveUMAP(Estimator):
         "all" also moves rows whose neighbors stayed the same, as little as updated ones, when others arrive. The cost
         of a batch is then that of all rows.
     new_epochs, updated_epochs, polish_epochs : int, default 18, 6 and 12
-        Epochs that a new row moves for, a row whose neighbors changed (half of these move, drawn again each time), and
-        all rows in ``polish``. A row that has n epochs left has (n / 60)^1.5 of ``learning_rate``, at most all of it. A
-        batch that is a large share of the map moves it for longer.
+        Epochs that a new row moves for, a row whose neighbors changed (a tenth of these move, drawn again each time),
+        and all rows in ``polish``. A row that has n epochs left has (n / 60)^1.5 of ``learning_rate``, at most all of
+        it. A batch that is a large share of the map moves it for longer. All rows move when the map has doubled.
     batch_size : int, default 1000
         Rows that ``fit`` takes at a time.
     callback : callable(stage, epoch, n_epochs, embedding), optional

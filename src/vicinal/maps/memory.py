@@ -174,12 +174,6 @@ def add_layout(ledger: Ledger, n: int, n_components: int, edges: float) -> None:
     ledger.use(2.0 * edges + 40.0 * n)
 
 
-def _as_bytes(n: int, d: int, metric: Any) -> float:
-    """Return the bytes of long rows that are kept as such if all values are whole and between 0 and 255."""
-    plain = isinstance(metric, str) and ALIASES.get(metric, metric) in ("euclidean", "sqeuclidean")
-    return float(n * (d + 63)) if plain and SKETCH_WIDTH < d <= MOST_BYTE_COLUMNS else 0.0
-
-
 def add_density(ledger: Ledger, n: int, k: int, edges: float) -> None:
     """Add densMAP's distances of edges, then the map's own neighbors, graph and radii (density.py)."""
     ledger.keep(4.0 * edges + 24.0 * n)
@@ -190,6 +184,12 @@ def add_full_layout(ledger: Ledger, n: int, n_components: int, edges: float) -> 
     """Add t-SNE's padded edges and state (cpp/layout/full_layout.hpp), then the divergence (losses.kl_divergence)."""
     ledger.keep(8.0 * (edges + 8.0 * n) + n * (12.0 + 36.0 * n_components) + GRID)
     ledger.use(22.0 * edges)
+
+
+def _as_bytes(n: int, d: int, metric: Any) -> float:
+    """Return the bytes of long rows that are kept as such if all values are whole and between 0 and 255."""
+    plain = isinstance(metric, str) and ALIASES.get(metric, metric) in ("euclidean", "sqeuclidean")
+    return float(n * (d + 63)) if plain and SKETCH_WIDTH < d <= MOST_BYTE_COLUMNS else 0.0
 
 
 def _sample(n: int, d: int) -> float:
