@@ -72,7 +72,7 @@ def middle(records: list[Record], *path: str) -> float | None:
 
 
 def mean_quality(records: list[Record], name: str) -> float | None:
-    values = [r["quality"][name] for r in records if "quality" in r]
+    values = [r["quality"][name] for r in records if name in r.get("quality", {})]
     return statistics.fmean(values) if values else None
 
 
@@ -275,8 +275,8 @@ def quality_bars(documents: Documents) -> list[Bar]:
     return bars
 
 
-LOSS_SUITES = ("optimum_small", "optimum_fashion")
-COMPARED_SUITES = (*LOSS_SUITES, "optimum_shapes")
+COMPARED_SUITES = ("optimum_small", "optimum_fashion", "optimum_shapes")
+TEARABLE = ("grid", "swiss roll")  # sheets, which a map can show whole
 FIDELITY_NAMES = {
     "spearman": "correlation of distances",
     "continuity_15": "continuity",
@@ -303,9 +303,9 @@ def cases(documents: Documents, *suites: str) -> list[tuple[str, list[Record], l
 
 
 def loss_bars(documents: Documents) -> list[Bar]:
-    """Compare J, the expected loss of resting negatives, the class that is torn, and the seconds of small fits."""
+    """Compare J, the expected loss of resting negatives, what is torn, and the seconds of small fits."""
     bars = []
-    for case, ours, peer in cases(documents, *LOSS_SUITES):
+    for case, ours, peer in cases(documents, *COMPARED_SUITES):
         low, high = mean(ours, "loss", "resting"), mean(peer, "loss", "resting")
         if low is not None and high is not None:
             work = f"{case}, loss J, mean over {len(ours)} seeds, against umap-learn's"
@@ -314,6 +314,10 @@ def loss_bars(documents: Documents) -> list[Bar]:
         if whole is not None and other is not None:
             work = f'{case}, rows of class "1" in its largest piece, of {ours[0]["class_rows"]}: difference'
             bars.append(Bar(work, f"{whole:.1f}", f"{other:.1f}", whole - other, 0.0, kind="difference"))
+        long, longer = mean(ours, "loss", "long_edges"), mean(peer, "loss", "long_edges")
+        if case in TEARABLE and long is not None and longer is not None:
+            work = f"{case}, weight of edges longer than 2: less than umap-learn's by"
+            bars.append(Bar(work, f"{long:.4f}", f"{longer:.4f}", longer - long, 0.0, kind="difference"))
         seconds_of_fit, limit = middle(ours, "fit"), SMALL_FITS.get(case)
         if seconds_of_fit is not None and limit is not None:
             shown = seconds(seconds_of_fit), show(middle(peer, "fit"), seconds)
@@ -326,6 +330,7 @@ def fidelity_bars(documents: Documents) -> list[Bar]:
     bars = []
     for case, ours, peer in cases(documents, "optimum_shapes"):
         bars += difference(f"{case}, trustworthiness", case, ours, peer, "trustworthiness_15", -TRUST_SLACK)
+        bars += difference(f"{case}, correlation with distances on its sheet", case, ours, peer, "spearman_sheet", 0.0)
     for name, title in FIDELITY_NAMES.items():
         every = [
             bar

@@ -38,6 +38,12 @@ def swiss_roll() -> Labelled:
     return places + ROLL_NOISE * rng.normal(size=places.shape), None
 
 
+def unrolled(rows: np.ndarray) -> np.ndarray:
+    """Return the sheet of a swiss roll: the length along the roll, whose radius is its angle, and the height."""
+    angle = np.hypot(rows[:, 0], rows[:, 2])
+    return np.stack([(angle * np.hypot(1.0, angle) + np.arcsinh(angle)) / 2.0, rows[:, 1]], axis=1)
+
+
 def signal() -> Labelled:
     """Make delayed copies of a noisy signal of two periods, in the order of time."""
     rng = np.random.default_rng(SEED)

@@ -263,11 +263,23 @@ def optimum_section(suite: str, title: str) -> Callable[[Documents], list[str]]:
             first = group[0]
             losses = [f"{mean(group, 'loss', name):,.0f}" for name in ("resting", "attraction", "repulsion")]
             whole = show(mean(group, "whole_rows"), "{:.1f}".format)
+            long = show(mean(group, "loss", "long_edges"), "{:.4f}".format)
             quality = [f"{mean_quality(group, name):.4f}" for name in FIDELITY_COLUMNS]
             data = f"{first['case']} {first['rows']:,}"
             fit = shown_seconds(middle(group, "fit"))
-            lines.append((data, first["system"], str(len(group)), *losses, whole, *quality, fit))
-        head = ("data", "system", "seeds", "J", "A", "R", "class 1 whole", *FIDELITY_COLUMNS.values(), "fit")
+            lines.append((data, first["system"], str(len(group)), *losses, long, whole, *quality, fit))
+        head = (
+            "data",
+            "system",
+            "seeds",
+            "J",
+            "A",
+            "R",
+            "long edges",
+            "class 1 whole",
+            *FIDELITY_COLUMNS.values(),
+            "fit",
+        )
         return [f"## {title}", "", documents[suite]["description"], "", *rows(head, lines)]
 
     return section

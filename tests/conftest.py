@@ -49,6 +49,20 @@ def digit_labels() -> NDArray[np.int64]:
 
 
 @pytest.fixture(scope="session")
+def rolled() -> Any:
+    """Return a function of (rows, seed) that makes a swiss roll, and the sheet of it: length and height."""
+
+    def make(n: int, seed: int = 0) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        rng = np.random.default_rng(seed)
+        angle, height = 1.5 * np.pi * (1 + 2 * rng.uniform(size=n)), 21 * rng.uniform(size=n)
+        rows = np.stack([angle * np.cos(angle), height, angle * np.sin(angle)], axis=1)
+        length = (angle * np.hypot(1, angle) + np.arcsinh(angle)) / 2
+        return rows.astype(np.float32), np.stack([length, height], axis=1).astype(np.float32)
+
+    return make
+
+
+@pytest.fixture(scope="session")
 def grouped() -> Any:
     """Return a function (n, d) -> rows around 20 centers, with noise in every direction."""
 

@@ -15,8 +15,6 @@
 namespace vicinal {
 
 namespace {
-// Short enough that Ctrl-C feels immediate, long enough that polling costs nothing.
-constexpr auto poll_interval = std::chrono::milliseconds(50);
 constexpr int most_threads = 1024;
 
 // A thread allocates its exception state when it throws for the first time, and glibc ends the process if that
@@ -61,8 +59,9 @@ VICINAL_INLINE void pause() {
 }
 }  // namespace
 
-ThreadTeam::ThreadTeam(int n_threads, Poll poll)
-    : size_(std::clamp(n_threads, 1, most_threads)), poll_(poll), last_poll_(std::chrono::steady_clock::now()) {}
+ThreadTeam::ThreadTeam(int n_threads, Poll poll, std::chrono::milliseconds interval)
+    : size_(std::clamp(n_threads, 1, most_threads)), poll_(poll), interval_(interval),
+      last_poll_(std::chrono::steady_clock::now()) {}
 
 ThreadTeam::~ThreadTeam() {
     {
@@ -140,9 +139,15 @@ void ThreadTeam::run_chunks(int worker) {
 void ThreadTeam::check_interrupt() {
     if (poll_ == nullptr) return;
     const auto now = std::chrono::steady_clock::now();
-    if (now - last_poll_ < poll_interval) return;
+    if (now - last_poll_ < interval_) return;
     last_poll_ = now;
     if (poll_()) throw Interrupted();
+}
+
+void ThreadTeam::parallel_for_whole(Size n, Size grain, LoopBody body) {
+    const Poll poll = std::exchange(poll_, nullptr);
+    parallel_for(n, grain, body);
+    poll_ = poll;
 }
 
 void ThreadTeam::parallel_for(Size n, Size grain, LoopBody body) {

@@ -41,7 +41,10 @@ class ThreadTeam {
   public:
     using Poll = bool (*)();  // true if the user wants to stop; only called in the thread that owns the team
 
-    explicit ThreadTeam(int n_threads, Poll poll = nullptr);
+    // Between two polls. Short enough that Ctrl-C feels immediate, long enough that polling costs nothing.
+    static constexpr std::chrono::milliseconds poll_interval{50};
+
+    explicit ThreadTeam(int n_threads, Poll poll = nullptr, std::chrono::milliseconds interval = poll_interval);
     ~ThreadTeam();
     ThreadTeam(const ThreadTeam&) = delete;
     ThreadTeam& operator=(const ThreadTeam&) = delete;
@@ -51,6 +54,9 @@ class ThreadTeam {
     // Runs body(begin, end, worker) over [0, n) in chunks of at most `grain`; worker < size(). Which worker takes
     // which chunk is not determined, so results must not depend on it.
     void parallel_for(Size n, Size grain, LoopBody body);
+
+    // The same for work that must not be left half done: interrupts wait. The body must not throw.
+    void parallel_for_whole(Size n, Size grain, LoopBody body);
 
     // Throws Interrupted if the user wants to stop. For serial code of the owning thread.
     void check_interrupt();
@@ -65,6 +71,7 @@ class ThreadTeam {
 
     int size_;
     Poll poll_;
+    const std::chrono::milliseconds interval_;
     std::chrono::steady_clock::time_point last_poll_;
     std::vector<std::thread> threads_;
 

@@ -52,6 +52,7 @@ SpaceKind space_of(const std::string& name, const std::vector<float>& values, Si
 void check_options(const LayoutOptions& options, Size dim) {
     require(options.negatives >= 0, "negatives must not be negative");
     require(options.pulls >= 1, "pulls must be at least 1");
+    require(options.longest_push > 0.0f, "longest_push must be positive");
     require(options.firings_per_sweep > 0.0 && options.firings_per_sweep <= 1.0,
             "firings_per_sweep must lie in (0, 1]");
     space_of(space_names[static_cast<int>(options.space)], options.space_values, dim);
@@ -85,6 +86,7 @@ void bind_layout_options(nb::module_& m) {
             "function"_a)
         .def_rw("negatives", &LayoutOptions::negatives)
         .def_rw("single_sweeps", &LayoutOptions::single_sweeps)
+        .def_rw("longest_push", &LayoutOptions::longest_push)
         .def_rw("pulls", &LayoutOptions::pulls)
         .def_rw("firings_per_sweep", &LayoutOptions::firings_per_sweep)
         .def_rw("update_negatives", &LayoutOptions::update_negatives)

@@ -220,7 +220,8 @@ void bind_neighbors(nb::module_& m) {
         .def(
             "search_approximate",
             [](NeighborIndex& self, Size k, Size trees, Size leaf_rows, Size node_rows, Size candidates, Size spare,
-               Size rounds, double coarse, double fine, double final, double structureless, int n_jobs) {
+               Size rounds, double coarse, double fine, double final, double structureless, Size unordered_bytes,
+               int n_jobs) {
                 const Size n = self.rows().rows;
                 require(k >= 2 && k <= n, "k must lie between 2 and the number of rows");
                 require(trees >= 1 && leaf_rows >= 2 && leaf_rows < most_tails, "trees or leaf_rows out of range");
@@ -228,14 +229,15 @@ void bind_neighbors(nb::module_& m) {
                 auto index = make<Index>(n, k);
                 auto distance = make<float>(n, k);
                 const SearchResult result = run(n_jobs, [&](ThreadTeam& team) {
-                    return self.search_approximate(
-                        k, {trees, leaf_rows, node_rows, candidates, spare, rounds, coarse, fine, final, structureless},
-                        index.data(), distance.data(), team);
+                    return self.search_approximate(k,
+                                                   {trees, leaf_rows, node_rows, candidates, spare, rounds, coarse,
+                                                    fine, final, structureless, unordered_bytes},
+                                                   index.data(), distance.data(), team);
                 });
                 return nb::make_tuple(index, distance, result.share, result.structured);
             },
             "k"_a, "trees"_a, "leaf_rows"_a, "node_rows"_a, "candidates"_a, "spare"_a, "rounds"_a, "coarse"_a, "fine"_a,
-            "final"_a, "structureless"_a, "n_jobs"_a)
+            "final"_a, "structureless"_a, "unordered_bytes"_a, "n_jobs"_a)
         .def(
             "grow_forest",
             [](NeighborIndex& self, Size trees, Size leaf_rows, int n_jobs) {

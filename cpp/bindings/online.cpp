@@ -103,6 +103,7 @@ void bind_online(nb::module_& m) {
         .def_prop_ro("share", &OnlineNeighbors::share)
         .def("rows",
              [](const OnlineNeighbors& self) { return look_at(self.ranked_rows(), self.rows(), self.ranked_cols()); })
+        .def("reserve", &OnlineNeighbors::reserve, "n"_a)
         .def(
             "insert",
             [](OnlineNeighbors& self, In<float, 2> rows, In<float, 2> pair_rows, int n_jobs) {

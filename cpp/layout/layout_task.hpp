@@ -3,6 +3,8 @@
 
 #include "base/types.hpp"
 
+#include <limits>
+
 namespace vicinal {
 
 constexpr int most_lanes = 16;
@@ -45,6 +47,7 @@ struct LayoutSweep {
     const float* head_rates = nullptr;  // one per head, instead of learning_rate
     int pulls = 0;
     int negatives = 0;
+    float longest_push = std::numeric_limits<float>::infinity();  // of one negative, along each axis
 };
 
 // Forces by name; formulas are in force.hpp.

@@ -35,14 +35,14 @@ class RowStep {
         }
     }
 
-    VICINAL_INLINE void push_away(Int own, UInt key, UInt& draw, Int active, Float step, Float* place, Float* delta,
-                                  Float* push) const {
+    VICINAL_INLINE void push_away(Int own, UInt key, UInt& draw, Int active, Float step, Float bound, Float* place,
+                                  Float* delta, Float* push) const {
         for (int c = 0; c < dim(); ++c) push[c] = Float{};
         for (int s = 0; s < negatives_; ++s) {
             draw += 1;
             const Int negative = draw_negative(key, draw);
             gather_points(task_.reference, negative, delta);
-            push_from(negative, own, active, step, place, delta, push);
+            push_from(negative, own, active, step, bound, place, delta, push);
         }
         for (int c = 0; c < dim(); ++c) place[c] -= step * push[c];
     }
@@ -55,12 +55,12 @@ class RowStep {
         for (int c = 0; c < dim(); ++c) place[c] -= step * clamp(g * delta[c], gradient_bound);
     }
 
-    // Adds the push of one negative, whose point `delta` holds.
-    VICINAL_INLINE void push_from(Int negative, Int own, Int active, Float step, const Float* place, Float* delta,
-                                  Float* push) const {
+    // Adds the push of one negative, whose point `delta` holds. `bound` is that of the gradient.
+    VICINAL_INLINE void push_from(Int negative, Int own, Int active, Float step, Float bound, const Float* place,
+                                  Float* delta, Float* push) const {
         const Float g = select(negative == own, Float{}, force_.repel(space_.towards(place, delta, dim())));
         for (int c = 0; c < dim(); ++c) {
-            delta[c] = clamp(g * delta[c], gradient_bound);
+            delta[c] = min(max(g * delta[c], -bound), bound);
             push[c] += delta[c];
         }
         if (task_.negative_moves != nullptr) move_negatives(negative, active, step, delta);

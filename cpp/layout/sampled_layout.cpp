@@ -29,6 +29,7 @@ LayoutSweep sweep_of(const LayoutOptions& options, Size number, float learning_r
     sweep.learning_rate = learning_rate;
     sweep.pulls = options.pulls;
     sweep.negatives = draws_one(options, number) ? 1 : options.negatives;
+    if (!draws_one(options, number)) sweep.longest_push = options.longest_push;
     return sweep;
 }
 

@@ -5,6 +5,7 @@
 #include "layout/alias_table.hpp"
 #include "layout/density.hpp"
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -24,6 +25,8 @@ struct LayoutOptions {
     Size first_sweep = 0;
     // Sweeps with a lower number draw one negative per firing edge, whose repulsion is that of all of them.
     Size single_sweeps = 0;
+    // The longest move by one negative along each axis, in the other sweeps.
+    float longest_push = std::numeric_limits<float>::infinity();
     std::uint64_t seed = 0;
     // Weight of the heaviest edge, if the graph is a part of a larger one; 0: of the given graph.
     float heaviest = 0.0f;

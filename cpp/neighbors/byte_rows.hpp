@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 
 namespace vicinal::VICINAL_LEVEL {
 
@@ -41,6 +42,19 @@ inline bool write_bytes(Matrix rows, std::uint8_t* out, ThreadTeam& team) {
                     all.store(false, std::memory_order_relaxed);
     });
     return all.load();
+}
+
+// Writes n sketches as bytes, [n][sketch_width]: multiples of `unit` around 128; larger values are cut.
+inline void write_coarse(const float* sketch, Size n, float unit, std::uint8_t* out, ThreadTeam& team) {
+    const float scale = 1.0f / unit;
+    team.parallel_for(n, 256, [&](Size begin, Size end, int) {
+        alignas(64) float values[ByteRows::block];
+        for (Size at = begin * sketch_width; at < end * sketch_width; at += ByteRows::block) {
+            for (Size k = 0; k < ByteRows::block; ++k)
+                values[k] = std::floor(std::clamp(sketch[at + k] * scale + 128.5f, 0.0f, 255.0f));
+            write_block(values, ByteRows::block, out + at);
+        }
+    });
 }
 
 }  // namespace vicinal::VICINAL_LEVEL

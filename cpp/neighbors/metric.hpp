@@ -20,8 +20,8 @@ enum class Source { plain, prepared, pairs };
 VICINAL_INLINE void prefetch_row(const SearchSpace& space, Size row) {
     constexpr Size head_bytes = 1024;
     const Size bytes = space.bytes.data != nullptr ? space.bytes.stride : space.rows.cols * Size{sizeof(float)};
-    const void* from =
-        space.bytes.data != nullptr ? static_cast<const void*>(space.bytes.row(row)) : space.rows.row(row);
+    const void* from = space.bytes.data != nullptr ? static_cast<const void*>(space.bytes.row(row))
+                                                   : space.rows.row(space.number_of(row));
     prefetch(from, bytes < head_bytes ? bytes : head_bytes);
 }
 
@@ -103,24 +103,38 @@ VICINAL_INLINE float rank_bytes(const std::uint8_t* x, const std::uint8_t* y, Si
 // result is the same for both even if a metric function is not symmetric.
 template <class Rank, Source source>
 VICINAL_INLINE float rank_rows(const SearchSpace& heads, Size head, const SearchSpace& space, Size row) {
-    if constexpr (source == Source::pairs) return heads.pairs->rank(head, row);
     if constexpr (std::is_same_v<Rank, Squared> && source == Source::plain)
         if (heads.bytes.data != nullptr && space.bytes.data != nullptr)
             return rank_bytes(heads.bytes.row(head), space.bytes.row(row), space.bytes.stride);
-    if constexpr (source != Source::pairs)
-        return rank_pair<Rank, source == Source::prepared>(heads.rows.row(head), heads.scale_of(head),
-                                                           space.rows.row(row), space.scale_of(row), space.rows.cols);
+    const Size x = heads.number_of(head), y = space.number_of(row);
+    if constexpr (source == Source::pairs)
+        return heads.pairs->rank(x, y);
+    else
+        return rank_pair<Rank, source == Source::prepared>(heads.rows.row(x), heads.scale_of(x), space.rows.row(y),
+                                                           space.scale_of(y), space.rows.cols);
 }
 
 template <class Rank, Source source>
 VICINAL_INLINE float rank_rows(const SearchSpace& space, Size x, Size y) {
-    const bool swap = source == Source::pairs && x > y;
+    const bool swap = source == Source::pairs && space.number_of(x) > space.number_of(y);
     return rank_rows<Rank, source>(space, swap ? y : x, space, swap ? x : y);
+}
+
+// The squared distance of two coarse sketches. Whole numbers have the same sum in any order.
+VICINAL_INLINE float rank_coarse(const SearchSpace& heads, Size head, const SearchSpace& space, Size row) {
+    const std::uint8_t *x = heads.coarse.row(head), *y = space.coarse.row(row);
+    Int sum{};
+    for (Size k = 0; k < sketch_width; k += 2 * lanes) sum = add_squares(sum, x + k, y + k);
+    std::int32_t total = 0;
+    for (int l = 0; l < lanes; ++l) total += sum[l];
+    return space.coarse_unit * space.coarse_unit * static_cast<float>(total);
 }
 
 // The rank of the sketches of two rows, with the expected part of what they leave out.
 template <class Rank>
 VICINAL_INLINE float rank_sketches(const SearchSpace& space, Size x, Size y) {
+    if constexpr (std::is_same_v<Rank, Squared>)
+        if (space.coarse.data != nullptr) return rank_coarse(space, x, space, y);
     return rank_pair<Rank, false>(space.sketch_row(x), {}, space.sketch_row(y), {}, space.sketch_stride) +
            (space.weighted_rest(x) + space.weighted_rest(y));
 }

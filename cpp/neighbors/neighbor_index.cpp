@@ -1,10 +1,13 @@
 #include "neighbors/neighbor_index.hpp"
 
 #include "base/rng.hpp"
+#include "neighbors/leaf_order.hpp"
 #include "neighbors/search_kernels.hpp"
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
+#include <optional>
 #include <stdexcept>
 
 namespace vicinal {
@@ -82,18 +85,24 @@ void NeighborIndex::sketch_rows(Sketched& out, ThreadTeam& team) const {
     if (projects) space.rest = out.rest.data();
 }
 
-void NeighborIndex::write_table(const NeighborHeap& heap, Size wanted, Index* index, float* distance,
-                                ThreadTeam& team) const {
+// `order` says which rows those of the table are, null that they are the same; equally near ones are then sorted again.
+void NeighborIndex::write_table(const NeighborHeap& heap, const Index* order, Size wanted, Index* index,
+                                float* distance, ThreadTeam& team) const {
     const Size k = wanted + 1;
     team.parallel_for(heap.rows, 1024, [&](Size begin, Size end, int) {
-        for (Size i = begin; i < end; ++i) {
-            const HeapRow row = heap.row(i);
+        for (Size at = begin; at < end; ++at) {
+            const HeapRow row = heap.row(at);
+            const Size i = order != nullptr ? order[at] : at;
             index[i * k] = static_cast<Index>(i);
             distance[i * k] = 0.0f;
+            Size first = 0;  // of those that are as near
             for (Size e = 0; e < wanted; ++e) {
                 const bool known = row.rank[e] < no_rank;
-                index[i * k + e + 1] = known ? row.index(e) : -1;
+                index[i * k + e + 1] = !known ? -1 : order != nullptr ? order[row.index(e)] : row.index(e);
                 distance[i * k + e + 1] = known ? finish_distance(metric_.finish, row.rank[e]) : no_rank;
+                if (!known || row.rank[e] != row.rank[first]) first = e;
+                for (Size f = e; f > first && index[i * k + f] > index[i * k + f + 1]; --f)
+                    std::swap(index[i * k + f], index[i * k + f + 1]);
             }
         }
     });
@@ -102,7 +111,7 @@ void NeighborIndex::write_table(const NeighborHeap& heap, Size wanted, Index* in
 void NeighborIndex::search_exact(Size k, Index* index, float* distance, ThreadTeam& team) {
     const HeapStorage storage(space_.rows.rows, k - 1, team);
     if (k > 1) search_kernels().compare_all(space_, storage.heap(), team);
-    write_table(storage.heap(), k - 1, index, distance, team);
+    write_table(storage.heap(), nullptr, k - 1, index, distance, team);
 }
 
 SearchResult NeighborIndex::search_approximate(Size k, const SearchOptions& options, Index* index, float* distance,
@@ -118,24 +127,41 @@ SearchResult NeighborIndex::search_approximate(Size k, const SearchOptions& opti
     if (sample.contrast > options.structureless && wanted < most_tails / 4) {
         const HeapStorage best(n, wanted, team);
         const float share = search_kernels().compare_central(space, best.heap(), team);
-        write_table(best.heap(), wanted, index, distance, team);
+        write_table(best.heap(), nullptr, wanted, index, distance, team);
         return {share, false};
+    }
+    std::vector<Index> ascending(static_cast<std::size_t>(n));
+    std::iota(ascending.begin(), ascending.end(), 0);
+    RowNumbers numbers{ascending.data(), forest_.order};
+    const Size bytes_per_row = space.sketch_stride * Size{sizeof(float)} + (own_.bytes ? space.bytes.stride : 0);
+    std::optional<LeafOrder> leaves;
+    if (n * bytes_per_row > options.unordered_bytes) {
+        leaves.emplace(forest_.order, n);
+        leaves->add(own_.sketch.get(), space.sketch_stride);
+        leaves->add(own_.bytes.get(), space.bytes.stride);
+        if (space.rest != nullptr) leaves->add(own_.rest.data(), 1);
+        if (space.shown != nullptr) leaves->add(own_.shown.data(), 1);
+        leaves->apply(team);
+        numbers = {leaves->places(), ascending.data()};
+        space.number = forest_.order;
     }
     const HeapStorage fresh(n, options.candidates, team), old(n, options.candidates, team);
     const CandidateTables tables{fresh.heap(), old.heap()};
     const Size sought = std::min(wanted + options.spare, n - 1);
     const HeapStorage found(n, sought, team);
     const double enough = space_.sketch_exact ? options.final : options.coarse;
-    search_kernels().descend_sketches(space, found.heap(), tables, forest_, level, {seed_, options.rounds, enough},
-                                      team);
+    search_kernels().descend_sketches(space, found.heap(), tables, forest_, level, numbers,
+                                      {seed_, options.rounds, enough}, team);
     if (space_.sketch_exact) {
-        write_table(found.heap(), wanted, index, distance, team);
+        write_table(found.heap(), space.number, wanted, index, distance, team);
+        if (leaves) leaves->restore(team);
         return {1.0f, true};
     }
     const HeapStorage best(n, wanted, team);
-    const float share = search_kernels().descend_rows(space, found.heap(), best.heap(), tables, forest_.order,
+    const float share = search_kernels().descend_rows(space, found.heap(), best.heap(), tables, numbers.order,
                                                       {mix64(seed_), options.rounds, options.fine}, team);
-    write_table(best.heap(), wanted, index, distance, team);
+    write_table(best.heap(), space.number, wanted, index, distance, team);
+    if (leaves) leaves->restore(team);
     return {share, true};
 }
 

@@ -22,6 +22,7 @@ struct SearchOptions {
     double fine;           // the same for rounds on rows, which follow those on sketches
     double final;          // the same for rounds on sketches that are the rows themselves
     double structureless;  // contrast (node_sample.hpp) beyond which the data has no structure that a search can use
+    Size unordered_bytes;  // more bytes of sketches (and of rows as bytes) are reordered by leaves (leaf_order.hpp)
 };
 
 struct SearchResult {
@@ -75,7 +76,8 @@ class NeighborIndex {
     void prepare_rows(Matrix rows, const PairMetric* pairs, Sketched& out, ThreadTeam& team) const;
     void sketch_rows(Sketched& out, ThreadTeam& team) const;
     void fit_sketches(ThreadTeam& team);
-    void write_table(const NeighborHeap& heap, Size wanted, Index* index, float* distance, ThreadTeam& team) const;
+    void write_table(const NeighborHeap& heap, const Index* order, Size wanted, Index* index, float* distance,
+                     ThreadTeam& team) const;
 
     const MetricRule& metric_;
     const std::uint64_t seed_;

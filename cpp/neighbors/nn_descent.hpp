@@ -103,22 +103,27 @@ void descend(const SearchSpace& space, const NeighborHeap& heap, const NeighborH
     }
 }
 
-// The neighbors by sketch: leaves of the forest, then rounds of NN-descent.
+// The neighbors by sketch: nodes of the forest, then rounds of NN-descent.
 template <class Rank>
 void descend_sketches(const SearchSpace& space, const NeighborHeap& heap, const CandidateTables& tables,
-                      const ForestView& forest, Size level, const DescentOptions& options, ThreadTeam& team) {
+                      const ForestView& forest, Size level, const RowNumbers& numbers, const DescentOptions& options,
+                      ThreadTeam& team) {
     using SketchJoin = Join<Rank, Source::plain, SketchLimit>;
     const SketchLimit limit{heap};
     Scratch<float> scratch(team.size() * join_scratch_floats(space.sketch_dim));
+    const Size most_rows = (forest.rows >> level) + 1;
+    Scratch<Index> rows(team.size() * most_rows);
     for (Size tree = 0; tree < forest.trees; ++tree)
         team.parallel_for(Size{1} << level, 1, [&](Size begin, Size end, int worker) {
             SketchJoin join(space, heap, limit, scratch.data() + worker * join_scratch_floats(space.sketch_dim));
             for (Size node = begin; node < end; ++node) {
-                const Size first = forest.begin_of(level, node), last = forest.begin_of(level, node + 1);
-                join.run_owned(forest.order + tree * forest.rows + first, last - first);
+                const Size first = forest.begin_of(level, node), n = forest.begin_of(level, node + 1) - first;
+                Index* own = rows.data() + worker * most_rows;
+                for (Size j = 0; j < n; ++j) own[j] = numbers.places[forest.order[tree * forest.rows + first + j]];
+                join.run_owned(own, n);
             }
         });
-    descend<Rank, Source::plain>(space, heap, nullptr, tables, forest.order, options, limit, [] {}, team);
+    descend<Rank, Source::plain>(space, heap, nullptr, tables, numbers.order, options, limit, [] {}, team);
 }
 
 // Ranks the neighbors by sketch again by the rows themselves, every pair once, and offers them to both rows; the best k

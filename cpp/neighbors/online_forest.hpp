@@ -40,30 +40,29 @@ VICINAL_INLINE void descend_trees(const OnlineForest& forest, const float* sketc
 
 class ForestBuilder {
   public:
-    ForestBuilder(const SearchSpace& space, OnlineForest& forest, std::uint64_t seed)
-        : space_(space), forest_(forest), width_(split_width(space)), key_(stream_key(seed, Stream::forest)) {}
+    ForestBuilder(const SearchSpace& space, OnlineForest& forest)
+        : space_(space), forest_(forest), width_(split_width(space)) {}
 
-    // `above` holds a node of each tree that is an ancestor of the row's leaf; null means the roots.
-    void insert(Index row, const Index* above) {
-        for (Size tree = 0; tree < forest_.trees; ++tree) {
-            const float* sketch = space_.sketch_row(row);
-            Size node = descend_tree(forest_, above != nullptr ? above[tree] : tree, sketch, width_);
-            if (forest_.nodes[node].count == online_leaf_rows) {
-                if (!split(node)) continue;
-                node = descend_tree(forest_, node, sketch, width_);
-            }
-            TreeNode& leaf = forest_.nodes[node];
-            forest_.members[leaf.leaf * online_leaf_rows + leaf.count++] = row;
+    // Inserts a row below a node of a tree. Several threads may insert rows, each into other trees.
+    void insert(Index row, Size node) {
+        const float* sketch = space_.sketch_row(row);
+        node = descend_tree(forest_, node, sketch, width_);
+        if (forest_.nodes[node].count == online_leaf_rows) {
+            if (!split(node)) return;
+            node = descend_tree(forest_, node, sketch, width_);
         }
+        TreeNode& leaf = forest_.nodes[node];
+        forest_.members[leaf.leaf * online_leaf_rows + leaf.count++] = row;
     }
 
   private:
+    static constexpr std::uint32_t most_draws = 8;  // random numbers of one node
+
     // Returns false if all rows have the same projection in every direction tried.
     bool split(Size node) {
         Index* rows = forest_.members + forest_.nodes[node].leaf * online_leaf_rows;
-        const std::uint32_t key = row_key(key_, static_cast<std::uint64_t>(node));
-        constexpr std::uint32_t attempts = 4;
-        for (std::uint32_t attempt = 0; attempt < attempts; ++attempt) {
+        const std::uint32_t key = forest_.nodes[node].key;
+        for (std::uint32_t attempt = 0; attempt < most_draws / 2; ++attempt) {
             const Index a = rows[below(draw32(key, 2 * attempt), online_leaf_rows)];
             const Index b = rows[below(draw32(key, 2 * attempt + 1), online_leaf_rows)];
             if (split_along(node, rows, a, b)) return true;
@@ -111,21 +110,23 @@ class ForestBuilder {
 
     void part(Size node, Index* rows, const Projected* projected, Size middle) {
         TreeNode& parent = forest_.nodes[node];
-        const Size child = forest_.n_nodes, leaf = forest_.n_leaves;
-        forest_.n_nodes += 2;
-        forest_.n_leaves += 1;
-        forest_.nodes[child] = {0.0f, -1, parent.leaf, static_cast<Index>(middle)};
-        forest_.nodes[child + 1] = {0.0f, -1, static_cast<Index>(leaf), static_cast<Index>(online_leaf_rows - middle)};
+        const Size child = __atomic_fetch_add(&forest_.n_nodes, 2, __ATOMIC_RELAXED);
+        const Size leaf = __atomic_fetch_add(&forest_.n_leaves, 1, __ATOMIC_RELAXED);
+        const auto child_leaf = [&](std::uint32_t side, Size number, Size count) {
+            return TreeNode{draw32(parent.key, most_draws + side), 0.0f, -1, static_cast<Index>(number),
+                            static_cast<Index>(count)};
+        };
+        forest_.nodes[child] = child_leaf(0, parent.leaf, middle);
+        forest_.nodes[child + 1] = child_leaf(1, leaf, online_leaf_rows - middle);
         for (Size i = 0; i < middle; ++i) rows[i] = projected[i].row;
         for (Size i = middle; i < online_leaf_rows; ++i)
             forest_.members[leaf * online_leaf_rows + i - middle] = projected[i].row;
-        parent = {projected[middle].value, static_cast<Index>(child), -1, 0};
+        parent = {parent.key, projected[middle].value, static_cast<Index>(child), -1, 0};
     }
 
     const SearchSpace& space_;
     OnlineForest& forest_;
     const Size width_;
-    const std::uint64_t key_;
 };
 
 }  // namespace vicinal::VICINAL_LEVEL

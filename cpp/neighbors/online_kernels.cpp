@@ -33,11 +33,17 @@ void accept(const OnlineView& view, Size listed, const Offer* offers, Size n, Ou
     }
 }
 
-void insert_rows(const SearchSpace& space, std::uint64_t seed, OnlineForest& forest, Size begin, Size end,
-                 const Index* above) {
-    ForestBuilder builder(space, forest, seed);
-    for (Size row = begin; row < end; ++row)
-        builder.insert(static_cast<Index>(row), above == nullptr ? nullptr : above + (row - begin) * forest.trees);
+// All trees get all rows: an interrupt waits.
+void insert_rows(const SearchSpace& space, OnlineForest& forest, Size begin, Size end, const Index* above,
+                 ThreadTeam& team) {
+    team.parallel_for_whole(forest.trees, 1, [&](Size first, Size last, int) {
+        ForestBuilder builder(space, forest);
+        for (Size tree = first; tree < last; ++tree)
+            for (Size row = begin; row < end; ++row) {
+                const Index* nodes = above == nullptr ? nullptr : above + (row - begin) * forest.trees;
+                builder.insert(static_cast<Index>(row), nodes == nullptr ? tree : nodes[tree]);
+            }
+    });
 }
 
 float sketch_share_any(const SearchSpace& space, const NeighborHeap& heap, ThreadTeam& team) {

@@ -1,9 +1,11 @@
 #include "neighbors/online_neighbors.hpp"
 
 #include "neighbors/online_kernels.hpp"
+#include "neighbors/search_kernels.hpp"
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
@@ -14,10 +16,9 @@ namespace {
 
 // Operations between two checks of the clock.
 constexpr Size timed_rows = 32;
-// The basis of the sketches is fitted again whenever the number of rows has tripled, up to this many rows.
-constexpr Size enough_to_fit = 6000;
 
 static_assert(OnlineNeighbors::chunk_rows <= most_tails);
+static_assert(OnlineNeighbors::chunk_rows <= GrowingForest::whole_rows);
 
 Size padded(Size width) { return (width + heap_pad - 1) / heap_pad * heap_pad; }
 
@@ -26,8 +27,12 @@ Size padded(Size width) { return (width + heap_pad - 1) / heap_pad * heap_pad; }
 OnlineNeighbors::OnlineNeighbors(Size cols, Size pair_cols, const MetricRule& metric, double power, std::uint64_t seed,
                                  OnlineOptions options)
     : cols_(cols), pair_cols_(pair_cols), metric_(metric), power_(power), seed_(seed), options_(options),
-      width_(options.k - 1 + options.spare), stride_(padded(width_)), sketcher_(metric, cols) {
-    clear_forest();
+      width_(options.k - 1 + options.spare), stride_(padded(width_)), sketcher_(metric, cols),
+      forest_(options.trees, seed) {}
+
+void OnlineNeighbors::reserve(Size n) {
+    rows_.reserve(n * cols_);
+    pair_rows_.reserve(n * pair_cols_);
 }
 
 // Everything that may throw comes first.
@@ -37,9 +42,8 @@ void OnlineNeighbors::insert(Matrix rows, Matrix pair_rows, ThreadTeam& team) {
         scale_.resize(n);
         sketcher_.prepare(rows, scale_.data() + n_, team);
     }
-    rows_.reserve(n * cols_);
+    reserve(n);
     if (by_pairs()) {
-        pair_rows_.reserve(n * pair_cols_);
         pairs_ = std::make_unique<DensePairs>(Matrix{pair_rows_.data(), n, pair_cols_},
                                               Matrix{pair_rows_.data(), n, pair_cols_}, metric_, power_);
     }
@@ -48,7 +52,10 @@ void OnlineNeighbors::insert(Matrix rows, Matrix pair_rows, ThreadTeam& team) {
     changes_.reserve(n);
     resize_table(n);
     keep_bytes(rows, n_, team);
-    rows_.append(rows.data, rows.rows * cols_);
+    team.parallel_for(rows.rows, 64, [&](Size begin, Size end, int) {
+        std::copy(rows.row(begin), rows.row(begin) + (end - begin) * cols_, rows_.data() + (n_ + begin) * cols_);
+    });
+    rows_.resize(n * cols_);
     if (by_pairs()) pair_rows_.append(pair_rows.data, rows.rows * pair_cols_);
     ranks_.resize(n * stride_);
     tags_.resize(n * stride_);
@@ -67,6 +74,7 @@ void OnlineNeighbors::keep_bytes(Matrix rows, Size begin, ThreadTeam& team) {
 // Values beyond the present rows may remain from an insertion that failed.
 void OnlineNeighbors::resize_table(Size n) {
     sketch_.resize(n * sketcher_.stride());
+    if (sketcher_.shortens()) coarse_.resize(n * sketch_width);
     worst_.resize(std::min(worst_.size(), n_));
     worst_.resize(n, no_rank);
     for (GrowingArray<std::uint8_t>* flags : {&locks_, &queued_, &marked_}) {
@@ -94,7 +102,7 @@ void OnlineNeighbors::adopt(const Index* index, Size k, ThreadTeam& team) {
     task.compared = compared.data();
     online_kernels().explore(view(), task, team);
     for (Size i = 0; i < n_; ++i) worst_[i] = ranks_[i * stride_ + listed() - 1];
-    plant_rows(0, n_);
+    forest_.plant(space(), 0, n_, nullptr, team);
     merged_ = searched_ = first_new_ = n_;
     fit_sketches(team);
 }
@@ -110,74 +118,16 @@ SearchSpace OnlineNeighbors::space() const {
     space.pairs = by_pairs() ? static_cast<const PairMetric*>(pairs_.get()) : &ordered_;
     if (bytes_.size() > 0) space.bytes = {bytes_.data(), sketcher_.byte_stride()};
     space.sketch = sketch_.data();
+    if (coarse_unit_ > 0.0f) space.coarse = {coarse_.data(), sketch_width};
+    space.coarse_unit = coarse_unit_;
     space.slack = sketch_slack(metric_.ranking, longest2_);
     return space;
 }
 
 OnlineView OnlineNeighbors::view() const {
-    return {space(), heap(merged_), forest_, merged_, options_.exact_rows, share_};
-}
-
-// Rows are sketched when they are searched, so that a call pays for its own rows only.
-void OnlineNeighbors::sketch_until(Size end, ThreadTeam& team) {
-    if (end <= sketched_) return;
-    const Matrix rows{rows_.data() + sketched_ * cols_, end - sketched_, cols_};
-    const RowScale* scale = sketcher_.prepares() ? scale_.data() + sketched_ : nullptr;
-    float* out = sketch_.data() + sketched_ * sketcher_.stride();
-    longest2_ = std::max(longest2_, sketcher_.sketch(rows, scale, out, nullptr, nullptr, team));
-    sketched_ = end;
-}
-
-void OnlineNeighbors::fit_sketches(ThreadTeam& team) {
-    if (!sketcher_.projects()) return;
-    if (n_ >= 3 * fitted_rows_ && fitted_rows_ < enough_to_fit) fit_basis(team);
-    if (merged_ < 2 * share_rows_) return;
-    share_ = merged_ > 0 ? online_kernels().sketch_share(space(), heap(merged_), team) : 1.0f;
-    share_rows_ = merged_;
-}
-
-void OnlineNeighbors::fit_basis(ThreadTeam& team) {
-    if (!sketcher_.projects()) return;
-    RowSketcher fitted = sketcher_;
-    fitted.fit(space(), seed_, team);
-    GrowingArray<float> sketch;
-    sketch.resize(n_ * fitted.stride());
-    const RowScale* scale = fitted.prepares() ? scale_.data() : nullptr;
-    const float longest2 =
-        merged_ > 0 ? fitted.sketch({rows_.data(), merged_, cols_}, scale, sketch.data(), nullptr, nullptr, team)
-                    : 0.0f;
-    std::swap(sketcher_.mean(), fitted.mean());
-    std::swap(sketcher_.basis(), fitted.basis());
-    sketch_ = std::move(sketch);
-    longest2_ = longest2;
-    sketched_ = merged_;
-    share_rows_ = 0;
-    clear_forest();
-    plant_rows(0, merged_);
-    fitted_rows_ = n_;
-}
-
-// One empty leaf per tree.
-void OnlineNeighbors::clear_forest() {
-    forest_ = {.trees = options_.trees, .n_nodes = options_.trees, .n_leaves = options_.trees};
-    nodes_.resize(forest_.trees);
-    for (Size tree = 0; tree < forest_.trees; ++tree) nodes_[tree] = {.leaf = static_cast<Index>(tree)};
-}
-
-// Allocates what planting these rows takes: a row causes at most one split per tree.
-void OnlineNeighbors::reserve_rows(Size begin, Size end) {
-    const Size splits = options_.trees * (end - begin);
-    nodes_.resize(forest_.n_nodes + 2 * splits);
-    normals_.resize((forest_.n_nodes + 2 * splits) * split_columns);
-    members_.resize((forest_.n_leaves + splits) * online_leaf_rows);
-}
-
-void OnlineNeighbors::plant_rows(Size begin, Size end, const Index* above) {
-    reserve_rows(begin, end);
-    forest_.nodes = nodes_.data();
-    forest_.normals = normals_.data();
-    forest_.members = members_.data();
-    online_kernels().insert_rows(space(), seed_, forest_, begin, end, above);
+    OnlineView all{space(), heap(merged_), forest_.view(), merged_, options_.exact_rows, share_};
+    if (share_ == 1.0f) all.space.coarse = {};  // lower bounds are needed
+    return all;
 }
 
 // Space for the nodes where the searches of `n` more rows of the chunk begin; initially the roots.
@@ -211,7 +161,7 @@ OnlineChange OnlineNeighbors::step(Size ops, double seconds, ThreadTeam& team) {
     const Size slice = seconds < std::numeric_limits<double>::infinity() ? timed_rows : chunk_rows;
     while (ops > 0 && !is_late()) {
         // Rows that arrived in the meantime come first.
-        if (closing_ || (kind_ == Kind::refresh && searched_ < n_)) close();
+        if (closing_ || (kind_ == Kind::refresh && searched_ < n_)) close(team);
         if (kind_ == Kind::none) {
             if (searched_ < n_) fit_sketches(team);
             if (!open()) break;
@@ -219,7 +169,7 @@ OnlineChange OnlineNeighbors::step(Size ops, double seconds, ThreadTeam& team) {
         const Size n = std::min({ops, slice, available()});
         explore(n, team);
         ops -= n;
-        if (available() == 0) close();
+        if (available() == 0) close(team);
     }
     OnlineChange change{first_new_, searched_, std::move(updated_)};
     updated_.clear();
@@ -290,28 +240,29 @@ void OnlineNeighbors::explore_rows(Size n, ThreadTeam& team) {
     (task.unsearched ? searched_ : queue_head_) += n;
 }
 
-void OnlineNeighbors::close() {
+void OnlineNeighbors::close(ThreadTeam& team) {
     closing_ = true;
     if (kind_ == Kind::search)
-        close_search();
+        close_search(team);
     else
         close_refresh();
     kind_ = Kind::none;
     closing_ = false;
 }
 
-// Can be repeated after an exception: a pair that is listed already is not listed again.
-void OnlineNeighbors::close_search() {
+// Can be repeated after an exception: a pair that is listed already is not listed again, and what follows the
+// comparison does not throw once the memory is there.
+void OnlineNeighbors::close_search(ThreadTeam& team) {
     merge_offers();
     OnlineView all = view();
     all.heap.rows = searched_;
     online_kernels().compare_chunk(all, listed(), chunk_.data(), chunk_.size());
     reserve_changes(chunk_.size());
-    reserve_rows(merged_, searched_);
+    forest_.reserve(chunk_.size());
     for (const Index row : chunk_)
         for (Size e = 0; e < listed(); ++e)
             if (const std::uint32_t tag = tags_[row * stride_ + e]; tag != no_tag && (tag & 1) != 0) note_change(row);
-    plant_rows(merged_, searched_, leaves_.data());
+    forest_.plant(space(), merged_, searched_, leaves_.data(), team);
     merged_ = searched_;
 }
 
@@ -389,12 +340,16 @@ void OnlineNeighbors::query(Matrix queries, Matrix pair_queries, const PairMetri
     task.heads = sketcher_.space();
     task.heads.rows = queries;
     task.heads.bytes = {bytes.get(), sketcher_.byte_stride()};
+    std::vector<std::uint8_t> coarse(coarse_unit_ > 0.0f ? n * sketch_width : 0);
+    task.heads.coarse = {coarse.data(), sketch_width};
     task.heads.scale = sketcher_.prepares() ? scale.data() : nullptr;
     task.heads.pairs = by_pairs() ? &dense : pairs;
     OnlineView all = view();
     const float longest2 = sketcher_.sketch(queries, task.heads.scale, sketch.data(), nullptr, nullptr, team);
     all.space.slack = sketch_slack(metric_.ranking, std::max(longest2, longest2_));
     task.heads.sketch = sketch.data();
+    if (coarse_unit_ > 0.0f)
+        search_kernels().write_coarse(sketch.data(), queries.rows, coarse_unit_, coarse.data(), team);
     task.n = queries.rows;
     task.unsearched = true;
     task.width = std::max(width_, k);

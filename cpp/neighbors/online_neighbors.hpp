@@ -14,8 +14,7 @@
 // same results as if nothing had happened.
 #pragma once
 
-#include "base/growing_array.hpp"
-#include "neighbors/online_task.hpp"
+#include "neighbors/growing_forest.hpp"
 #include "neighbors/row_sketcher.hpp"
 
 #include <algorithm>
@@ -48,6 +47,8 @@ class OnlineNeighbors {
     OnlineNeighbors(Size cols, Size pair_cols, const MetricRule& metric, double power, std::uint64_t seed,
                     OnlineOptions options);
 
+    // Allocates memory for n rows in all. While someone reads the present rows, growing would copy them.
+    void reserve(Size n);
     void insert(Matrix rows, Matrix pair_rows, ThreadTeam& team);
 
     // Sets the ranks of all pairs of rows, by row number, for the following calls; null for a metric of the core. The
@@ -138,19 +139,17 @@ class OnlineNeighbors {
     void check_state() const;
     void fit_sketches(ThreadTeam& team);
     void fit_basis(ThreadTeam& team);
+    float coarse_unit_of(const RowSketcher& sketcher, Size n, ThreadTeam& team) const;
     void sketch_until(Size end, ThreadTeam& team);
-    void clear_forest();
-    void reserve_rows(Size begin, Size end);
     void reserve_changes(Size rows);
-    void plant_rows(Size begin, Size end, const Index* above = nullptr);
 
     Index* start_at_roots(Size n);
     bool open();  // returns false if nothing is pending
     Size available() const;
     void explore(Size n, ThreadTeam& team);
     void explore_rows(Size n, ThreadTeam& team);
-    void close();
-    void close_search();
+    void close(ThreadTeam& team);
+    void close_search(ThreadTeam& team);
     void close_refresh();
     void merge_offers();
     void note_change(Size row);
@@ -168,6 +167,8 @@ class OnlineNeighbors {
     GrowingArray<float> rows_, pair_rows_, sketch_;
     GrowingArray<RowScale> scale_;
     GrowingArray<std::uint8_t> bytes_;  // the rows as bytes, empty once a row cannot be
+    GrowingArray<std::uint8_t> coarse_;
+    float coarse_unit_ = 0.0f;  // 0 if the sketches are not kept as bytes
     bool all_bytes_ = true;
     std::unique_ptr<DensePairs> pairs_;
     OrderedPairs ordered_;
@@ -178,10 +179,7 @@ class OnlineNeighbors {
     GrowingArray<std::uint32_t> tags_;
     GrowingArray<std::uint8_t> locks_, queued_, marked_;
     GrowingArray<std::uint32_t> changes_;  // new entries since a row was last explored
-    GrowingArray<TreeNode> nodes_;
-    GrowingArray<float> normals_;
-    GrowingArray<Index> members_;
-    OnlineForest forest_;
+    GrowingForest forest_;
 
     GrowingArray<Index> queue_;  // rows to refresh
     Size queue_head_ = 0;

@@ -18,15 +18,15 @@ void OnlineNeighbors::restore(ThreadTeam& team) {
         sketcher_.prepare(row_matrix(), scale_.data(), team);
     }
     if (by_pairs()) pairs_ = std::make_unique<DensePairs>(pair_matrix(), pair_matrix(), metric_, power_);
+    coarse_unit_ = coarse_unit_of(sketcher_, fitted_rows_, team);
     const Size sketched = std::exchange(sketched_, 0);
     if (sketched > 0) sketch_until(sketched, team);
     for (Size i = 0; i < searched_; ++i) worst_[i] = ranks_[i * stride_ + listed() - 1];
     for (Size e = queue_head_; e < queue_.size(); ++e) queued_[queue_[e]] = 1;
     if (kind_ == Kind::refresh)
         for (const Index row : chunk_) queued_[row] = 1;
-    // A tree depends on its rows and their order only.
-    clear_forest();
-    plant_rows(0, merged_);
+    forest_ = GrowingForest(options_.trees, seed_);
+    forest_.plant(space(), 0, merged_, nullptr, team);
     leaves_.clear();
     start_at_roots(kind_ == Kind::search ? chunk_.size() : 0);
 }
@@ -42,7 +42,8 @@ void OnlineNeighbors::check_state() const {
     require(ranks_.size() == n * stride_ && tags_.size() == n * stride_ && changes_.size() == n);
     require(0 <= merged_ && merged_ <= searched_ && searched_ <= sketched_ && sketched_ <= n);
     require(0 <= first_new_ && first_new_ <= searched_ && 0 <= queue_head_ && queue_head_ <= queue_.size());
-    require(kind_ >= Kind::none && kind_ <= Kind::refresh && fitted_rows_ >= 0 && share_rows_ >= 0);
+    require(kind_ >= Kind::none && kind_ <= Kind::refresh && share_rows_ >= 0 && 0 <= fitted_rows_ &&
+            fitted_rows_ <= n);
     require(sketched_ == 0 || sketcher_.fitted());
     require(kind_ == Kind::search ? searched_ - merged_ == chunk_.size() : searched_ == merged_);
     require(chunk_.size() <= chunk_rows && staged_ranks_.size() >= staged && staged_tags_.size() >= staged);

@@ -8,8 +8,10 @@ namespace vicinal {
 constexpr Size online_leaf_rows = 48;  // capacity of a leaf; one more row splits it
 constexpr Size most_offers = 256;      // per exploration
 
-// A node of a growing tree. Its children are adjacent; a leaf has none.
+// A node of a growing tree. Its children are adjacent; a leaf has none. Which numbers nodes get does not matter, and
+// depends on the order in which the trees grow.
 struct TreeNode {
+    std::uint32_t key = 0;  // of its random numbers
     float threshold = 0.0f;
     Index child = -1;  // the left child, for values below the threshold
     Index leaf = -1;   // number of its list of rows

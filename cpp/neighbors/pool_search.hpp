@@ -68,9 +68,9 @@ constexpr Size block_candidates = 32;  // candidates sorted by their whole sketc
 constexpr Size float_bytes = sizeof(float);
 
 // The columns of a sketch that are compared first: a part never ranks a pair worse than the whole, and most rows are
-// rejected by it.
+// rejected by it. A coarse sketch is compared as a whole.
 VICINAL_INLINE Size first_columns(const SearchSpace& space) {
-    return space.sketch_stride < sketch_width ? space.sketch_stride : sketch_width / 2;
+    return space.coarse.data != nullptr || space.sketch_stride < sketch_width ? space.sketch_stride : sketch_width / 2;
 }
 
 // The pool belongs to the caller; it has `width` entries, padded to whole vectors.
@@ -122,12 +122,11 @@ class PoolSearch {
     // Considers rows that were not considered before.
     void consider_all(const Index* rows, Size n) {
         Candidate fresh[most_candidates];
-        const Size first = first_columns(space_);
         for (Size begin = 0; begin < n; begin += most_candidates) {
             Size count = 0;
             for (Size i = begin; i < n && i < begin + most_candidates; ++i)
                 if (!(elsewhere_ != nullptr && elsewhere_->contains(rows[i])) && visited_.insert(rows[i])) {
-                    prefetch(space_.sketch_row(rows[i]), first * float_bytes);
+                    fetch_sketch(rows[i]);
                     fresh[count++].row = rows[i];
                 }
             consider_candidates(fresh, count);
@@ -184,16 +183,29 @@ class PoolSearch {
     // Considers candidates first by a part of their sketch (first_columns), then by the whole, then by the row. Memory
     // is prefetched.
     void consider_candidates(Candidate* some, Size count) {
-        const float* query = heads_.sketch_row(head_);
         const Size first = first_columns(space_);
         sketches_compared += count;
         Size kept = 0;
         for (Size i = 0; i < count; ++i) {
             const Index row = some[i].row;
-            const float rank = rank_pair<Rank, false>(query, {}, space_.sketch_row(row), {}, first);
+            const float rank = rank_first(row, first);
             if (is_promising(rank, row)) some[kept++] = {rank, row};
         }
         consider_ranked(some, kept, first);
+    }
+
+    VICINAL_INLINE void fetch_sketch(Index row) const {
+        if (space_.coarse.data != nullptr)
+            prefetch(space_.coarse.row(row), space_.coarse.stride);
+        else
+            prefetch(space_.sketch_row(row), first_columns(space_) * float_bytes);
+    }
+
+    // The rank of a row by the first columns of its sketch, or by its coarse sketch.
+    VICINAL_INLINE float rank_first(Index row, Size first) const {
+        if constexpr (std::is_same_v<Rank, Squared>)
+            if (space_.coarse.data != nullptr) return rank_coarse(heads_, head_, space_, row);
+        return rank_pair<Rank, false>(heads_.sketch_row(head_), {}, space_.sketch_row(row), {}, first);
     }
 
     // Considers candidates that are ranked by the first columns of their sketches, the nearest first, so that the limit

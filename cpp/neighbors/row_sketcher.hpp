@@ -19,6 +19,8 @@ class RowSketcher {
         return !projects() ||
                (static_cast<Size>(mean_.size()) == cols_ && static_cast<Size>(basis_.size()) == cols_ * sketch_width);
     }
+    // Whether sketches are also kept as bytes (SearchSpace::coarse).
+    bool shortens() const { return projects() && metric_.ranking == Ranking::squared; }
     bool prepares() const { return metric_.preparation != Preparation::none; }
     Size stride() const { return stride_; }
 

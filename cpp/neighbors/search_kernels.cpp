@@ -36,9 +36,10 @@ void compare_all_any(const SearchSpace& space, const NeighborHeap& heap, ThreadT
 }
 
 void descend_sketches_any(const SearchSpace& space, const NeighborHeap& heap, const CandidateTables& tables,
-                          const ForestView& forest, Size level, const DescentOptions& options, ThreadTeam& team) {
+                          const ForestView& forest, Size level, const RowNumbers& numbers,
+                          const DescentOptions& options, ThreadTeam& team) {
     with_ranking(space, [&]<class Rank, Source source>() {
-        descend_sketches<Rank>(space, heap, tables, forest, level, options, team);
+        descend_sketches<Rank>(space, heap, tables, forest, level, numbers, options, team);
     });
 }
 
@@ -109,6 +110,7 @@ void query_any(const SearchSpace& space, const ForestView& forest, const QueryTa
 const SearchKernels search_kernels{
     .prepare_rows = prepare_rows,
     .write_bytes = write_bytes,
+    .write_coarse = write_coarse,
     .fit_sketch = fit_sketch,
     .project = project,
     .grow_forest = grow_forest,

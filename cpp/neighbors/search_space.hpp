@@ -42,11 +42,16 @@ struct SearchSpace {
     Matrix rows;
     const RowScale* scale = nullptr;  // null if rows are used unchanged
     ByteRows bytes;
+    const Index* number = nullptr;  // which of `rows`, `scale` and `pairs` row i is; null if they have the same order
     Ranking ranking = Ranking::squared;
     const PairMetric* pairs =
         nullptr;  // ranks these rows (or queries) against the index; `rows` then only provide sketches
 
     const float* sketch = nullptr;  // [rows][stride], zero-padded
+    // The sketches as bytes, in multiples of `coarse_unit`, or null. They are a quarter as long, and rank pairs almost
+    // as well, but no lower bound.
+    ByteRows coarse;
+    float coarse_unit = 0.0f;
     Size sketch_dim = 0;
     Size sketch_stride = 0;
     bool sketch_exact = false;
@@ -64,6 +69,7 @@ struct SearchSpace {
     float product_slack = 0.0f;
 
     VICINAL_INLINE const float* sketch_row(Size i) const { return sketch + i * sketch_stride; }
+    VICINAL_INLINE Size number_of(Size i) const { return number != nullptr ? number[i] : i; }
     VICINAL_INLINE RowScale scale_of(Size i) const { return scale != nullptr ? scale[i] : RowScale{}; }
     VICINAL_INLINE float weighted_rest(Size i) const { return rest_weight > 0.0f ? rest_weight * rest[i] : 0.0f; }
 
@@ -95,6 +101,12 @@ struct ForestView {
     VICINAL_INLINE Size nodes() const { return (Size{1} << depth) - 1; }
     VICINAL_INLINE Size leaves() const { return Size{1} << depth; }
     VICINAL_INLINE Size begin_of(Size level, Size position) const { return rows * position >> level; }
+};
+
+// The numbers that rows have in a search, which are others than those in the forest if it reorders them (LeafOrder).
+struct RowNumbers {
+    const Index* places = nullptr;  // of the rows of the forest
+    const Index* order = nullptr;   // rows so that near ones follow each other
 };
 
 // The basis onto which sketches are projected.

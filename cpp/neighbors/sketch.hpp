@@ -33,18 +33,18 @@ inline Size draw_sample(const SearchSpace& space, float* mean, Scratch<float>& s
     const Size n = space.rows.rows, d = space.rows.cols;
     const Size m = std::min(n, std::clamp(sketch_sample_floats / d, least_sketch_sample_rows, most_sketch_sample_rows));
     sample.resize(m * d);
-    Scratch<double> total(d);
-    for (Size k = 0; k < d; ++k) total[k] = 0.0;
-    for (Size i = 0; i < m; ++i) {
-        team.check_interrupt();
-        for (Size k = 0; k < d; ++k) {
-            sample[i * d + k] = prepared_value(space, i * n / m, k);
-            total[k] += sample[i * d + k];
-        }
-    }
-    for (Size k = 0; k < d; ++k) mean[k] = static_cast<float>(total[k] / static_cast<double>(m));
-    for (Size i = 0; i < m; ++i)
-        for (Size k = 0; k < d; ++k) sample[i * d + k] -= mean[k];
+    constexpr Size together = 64;  // columns
+    team.parallel_for(d, together, [&](Size begin, Size end, int) {
+        double total[together] = {};
+        for (Size i = 0; i < m; ++i)
+            for (Size k = begin; k < end; ++k) {
+                sample[i * d + k] = prepared_value(space, i * n / m, k);
+                total[k - begin] += sample[i * d + k];
+            }
+        for (Size k = begin; k < end; ++k) mean[k] = static_cast<float>(total[k - begin] / static_cast<double>(m));
+        for (Size i = 0; i < m; ++i)
+            for (Size k = begin; k < end; ++k) sample[i * d + k] -= mean[k];
+    });
     return m;
 }
 

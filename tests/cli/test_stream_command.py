@@ -112,13 +112,12 @@ def interrupt_after(monkeypatch: pytest.MonkeyPatch, pieces: int, stage: str = "
     monkeypatch.setattr(ProgressBars, "__call__", interrupted)
 
 
-@pytest.mark.parametrize(
-    ("stage", "pieces", "rows"), [("read", 2, (200, 400)), ("rest", 3, (500, 501)), ("polish", 2, (500, 501))]
-)
+@pytest.mark.parametrize(("stage", "pieces", "rows"), [("read", 2, (200, 400)), ("polish", 2, (500, 501))])
 def test_interrupted_run_resumes_to_the_same_map(
     run: Run, frame: pl.DataFrame, monkeypatch: pytest.MonkeyPatch, stage: str, pieces: int, rows: tuple[int, int]
 ) -> None:
     frame.write_parquet("data.parquet")
+    monkeypatch.setattr("vicinal.maps.growing_map.SLICE", 200)  # several pieces per pass
     told = "stream data.parquet --batch-rows 100 --label digit --param new_epochs=200"
     with monkeypatch.context() as patched:
         interrupt_after(patched, pieces, stage)

@@ -96,6 +96,17 @@ def test_separate_clusters_start_apart() -> None:
     assert np.mean(label[near] == label) > 0.99
 
 
+@pytest.mark.usefixtures("many_cells")
+def test_a_sheet_starts_in_its_proportions(rolled: Any) -> None:
+    rows, _ = rolled(6000)
+    places = np.asarray(UMAP(n_epochs=0, random_state=1).fit(array(rows)).embedding_)
+    local = UMAP(n_epochs=0, random_state=1).fit(rows).embedding_
+    assert np.ptp(local[:, 0]) > 2 * np.ptp(local[:, 1])
+    np.testing.assert_allclose(np.ptp(places, axis=0), np.ptp(local, axis=0), rtol=0.02)
+    for axis in range(2):
+        assert abs(np.corrcoef(places[:, axis], local[:, axis])[0, 1]) > 0.9
+
+
 def test_groups_do_not_join_components() -> None:
     table = [Kept({"landmark": np.zeros(6, np.int32)})]
 

@@ -101,7 +101,7 @@ inline FuzzyGraph small_graph(Size n, Size k) {
 }
 
 // The defaults of vicinal.SearchOptions.
-inline SearchOptions search_options() {
+inline SearchOptions search_options(Size unordered_bytes = Size{1} << 28) {
     return {.trees = 8,
             .leaf_rows = 96,
             .node_rows = 300,
@@ -111,7 +111,8 @@ inline SearchOptions search_options() {
             .coarse = 0.55,
             .fine = 0.37,
             .final = 0.02,
-            .structureless = 0.8};
+            .structureless = 0.8,
+            .unordered_bytes = unordered_bytes};
 }
 
 inline ForceParameters umap_force() { return {ForceKind::umap, 1.577f, 0.895f, 1.0f}; }

@@ -146,8 +146,9 @@ void approximate_search_gives_valid_tables_for_any_rows() {
         std::vector<Index> index(static_cast<std::size_t>(n * k)), again(index.size());
         std::vector<float> distance(index.size()), once_more(index.size());
         NeighborIndex found({rows.data(), n, d}, find_metric("euclidean"), seed, nullptr, team);
-        found.search_approximate(k, search_options(), index.data(), distance.data(), team);
-        found.search_approximate(k, search_options(), again.data(), once_more.data(), alone);
+        const SearchOptions options = search_options(draws.often() ? 0 : Size{1} << 28);
+        found.search_approximate(k, options, index.data(), distance.data(), team);
+        found.search_approximate(k, options, again.data(), once_more.data(), alone);
         CHECK(index == again && distance == once_more);
         for (Size i = 0; i < n; ++i) {
             CHECK(index[i * k] == i);

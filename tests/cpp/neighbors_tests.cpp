@@ -1,6 +1,7 @@
 // Neighbor searches of dense and sparse rows, compared with naive code.
 #include "checks.hpp"
 #include "data.hpp"
+#include "neighbors/leaf_order.hpp"
 #include "neighbors/neighbor_index.hpp"
 #include "neighbors/row_content.hpp"
 #include "neighbors/sparse_index.hpp"
@@ -184,7 +185,7 @@ void sparse_search_equals_dense_search() {
     }
 }
 
-void approximate_search_has_high_recall_for_any_number_of_threads() {
+void approximate_search_has_high_recall(Size unordered_bytes) {
     for (const char* name : {"euclidean", "cosine", "manhattan", "chebyshev"})
         for (Size d : {12, 150}) {
             const Size n = 1500, k = 8;
@@ -195,8 +196,8 @@ void approximate_search_has_high_recall_for_any_number_of_threads() {
                 ThreadTeam team(threads);
                 NeighborIndex index(rows, find_metric(name), 9, nullptr, team);
                 tables.emplace_back(n, k);
-                index.search_approximate(k, search_options(), tables.back().index.data(), tables.back().distance.data(),
-                                         team);
+                index.search_approximate(k, search_options(unordered_bytes), tables.back().index.data(),
+                                         tables.back().distance.data(), team);
             }
             CHECK(tables[0] == tables[1]);
             CHECK(tables[0] == tables[2]);
@@ -215,6 +216,87 @@ void approximate_search_has_high_recall_for_any_number_of_threads() {
             }
             CHECK(static_cast<double>(found) >= 0.9 * static_cast<double>(n / 10 * (k - 1)));
         }
+}
+
+void approximate_search_has_high_recall_for_any_number_of_threads() {
+    approximate_search_has_high_recall(Size{1} << 28);
+    approximate_search_has_high_recall(0);  // rows in the order of leaves
+}
+
+void rows_in_leaf_order_are_put_back() {
+    const auto order_of = [](Size n, int kind) {
+        std::vector<Index> order(static_cast<std::size_t>(n));
+        for (Size i = 0; i < n; ++i) order[i] = static_cast<Index>(i);
+        if (kind == 1)  // few long cycles
+            for (Size i = n - 1; i > 0; --i)
+                std::swap(order[i],
+                          order[below(draw32(7, static_cast<std::uint32_t>(i)), static_cast<std::uint32_t>(i + 1))]);
+        if (kind == 2) std::reverse(order.begin(), order.end());  // many short ones
+        if (kind == 3) std::rotate(order.begin(), order.begin() + 1, order.end());
+        return order;
+    };
+    ThreadTeam team(3);
+    for (const Size n : {1, 2, 511, 512, 513, 5000})
+        for (int kind = 0; kind < 4; ++kind)
+            for (bool interrupted : {false, true}) {
+                const Size d = 5;
+                const auto data = grouped_rows(n, d, 20, 5);
+                const auto order = order_of(n, kind);
+                std::vector<float> rows = data;
+                std::vector<std::uint8_t> small(static_cast<std::size_t>(n));
+                for (Size i = 0; i < n; ++i) small[i] = static_cast<std::uint8_t>(i);
+                const auto before = small;
+                {
+                    LeafOrder leaves(order.data(), n);
+                    leaves.add(rows.data(), d);
+                    leaves.add(small.data(), 1);
+                    leaves.apply(team);
+                    bool moved = true;
+                    for (Size i = 0; i < n; ++i) {
+                        moved = moved && std::equal(&rows[i * d], &rows[i * d] + d, &data[order[i] * d]);
+                        moved = moved && small[i] == before[order[i]] && leaves.places()[order[i]] == i;
+                    }
+                    CHECK(moved);
+                    if (!interrupted) leaves.restore(team);
+                }
+                CHECK(rows == data && small == before);
+            }
+}
+
+void search_can_be_repeated() {
+    const Size n = 1500, k = 8;
+    ThreadTeam team(2);
+    for (Size d : {12, 150})
+        for (float scale : {1.0f, 20.0f}) {
+            auto data = grouped_rows(n, d, 20, 5);
+            if (scale > 1.0f)  // images
+                for (float& x : data) x = std::clamp(std::round(scale * x), 0.0f, 255.0f);
+            NeighborIndex index({data.data(), n, d}, find_metric("euclidean"), 9, nullptr, team);
+            Table first(n, k), second(n, k);
+            for (Table* table : {&first, &second})
+                index.search_approximate(k, search_options(0), table->index.data(), table->distance.data(), team);
+            CHECK(first == second);
+        }
+}
+
+void equally_near_rows_are_in_ascending_order() {
+    const Size n = 1500, d = 4, k = 8;
+    std::vector<float> data(static_cast<std::size_t>(n * d));
+    for (Size i = 0; i < n; ++i)
+        for (Size c = 0; c < d; ++c) data[i * d + c] = static_cast<float>(below(draw32(3, i * d + c), 6));
+    ThreadTeam team(2);
+    NeighborIndex index({data.data(), n, d}, find_metric("euclidean"), 9, nullptr, team);
+    Table table(n, k);
+    index.search_approximate(k, search_options(0), table.index.data(), table.distance.data(), team);
+    bool ascending = true;
+    Size ties = 0;
+    for (Size e = 0; e < n * k; ++e) {
+        if (e % k < 2 || table.distance[e] != table.distance[e - 1]) continue;
+        ascending = ascending && table.index[e - 1] < table.index[e];
+        ++ties;
+    }
+    CHECK(ascending);
+    CHECK(ties > n);
 }
 
 void interrupted_forest_can_be_grown_again() {
@@ -276,6 +358,9 @@ constexpr Test tests[] = {
     TEST(search_for_all_rows_finds_all_rows),
     TEST(sparse_search_equals_dense_search),
     TEST(approximate_search_has_high_recall_for_any_number_of_threads),
+    TEST(rows_in_leaf_order_are_put_back),
+    TEST(search_can_be_repeated),
+    TEST(equally_near_rows_are_in_ascending_order),
     TEST(interrupted_forest_can_be_grown_again),
     TEST(query_of_a_known_row_finds_this_row),
     TEST(unknown_metric_is_an_error),

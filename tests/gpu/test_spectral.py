@@ -84,5 +84,22 @@ def test_small_graphs_start_on_the_cpu(place: Any, graph: Graph) -> None:
 
 
 def test_many_components_are_left_to_the_cpu(place: Any) -> None:
-    assert backend_of(place).solves_on_device(4)
-    assert not backend_of(place).solves_on_device(5)
+    assert backend_of(place).most_map_axes == 4
+
+
+def test_a_sheet_starts_in_its_proportions_as_on_the_cpu(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    sheet = np.stack([rng.uniform(0, 25, 4000), rng.uniform(0, 10, 4000)], axis=1)
+    rows = np.stack([8 * np.sin(sheet[:, 0] / 8), 8 * np.cos(sheet[:, 0] / 8), sheet[:, 1]], axis=1).astype(np.float32)
+    graph = fuzzy_graph(find_neighbors(rows, 15))
+    monkeypatch.setattr(eigenmap, "DEVICE_ROWS", 100)
+    here, there = spectral_start(graph, rows), spectral_start(graph.on(place), rows)
+    np.testing.assert_allclose(np.ptp(there, axis=0), np.ptp(here, axis=0), rtol=1e-4)
+    assert np.ptp(there[:, 0]) > 2 * np.ptp(there[:, 1])
+    for axis in range(2):
+        assert abs(np.corrcoef(there[:, axis], here[:, axis])[0, 1]) > 0.9
+    two = np.concatenate([rows, rows + 100])
+    places = spectral_start(fuzzy_graph(find_neighbors(two, 15)).on(place), two)
+    for part in (places[:4000], places[4000:]):
+        lengths = np.linalg.svd(part - part.mean(axis=0), compute_uv=False)
+        assert lengths[0] > 2 * lengths[1]

@@ -37,7 +37,7 @@ def test_learning_rate_falls_to_zero_and_remains_zero() -> None:
 
 def test_learning_rates_are_proportional_and_may_be_empty() -> None:
     epochs = np.arange(8)
-    half, one = (Schedule(8, learning_rate=rate).learning_rates(epochs) for rate in (0.5, 1.0))
+    half, one = (Schedule(8, learning_rate=rate).learning_rates(epochs) for rate in (0.5, 1))
     np.testing.assert_allclose(half, 0.5 * one, rtol=1e-6)
     assert Schedule(0).learning_rates(np.arange(0)).shape == (0,)
 

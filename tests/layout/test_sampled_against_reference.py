@@ -89,8 +89,11 @@ def reference_sweep(
     tails: list[list[int]],
     negatives: list[list[list[int]]],
     gamma: float = 1.0,
+    longest_push: float = np.inf,
 ) -> NDArray[np.float64]:
-    return reference.row_owned_epoch(embedding, tails, negatives, KERNEL.a, KERNEL.b, gamma, RATE)
+    return reference.row_owned_epoch(
+        embedding, tails, negatives, KERNEL.a, KERNEL.b, gamma, RATE, longest_push=longest_push
+    )
 
 
 def moves_of_negatives(
@@ -141,6 +144,20 @@ def test_sweeps_equal_the_reference(dim: int, gamma: float) -> None:
         run(layout)
         expected = reference_sweep(before, *events(graph, sweep), gamma)
         assert_equation("Algorithm 1", layout.embedding, expected, rtol=0, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("dim", [2, 5])
+def test_sweeps_with_short_pushes_equal_the_reference(dim: int) -> None:
+    graph = small_graph()
+    schedule = Schedule(negative_sample_rate=NEGATIVES, longest_push=0.002)
+    layout, usual = Layout(graph, start(graph.n, dim), KERNEL, schedule, seed=SEED), make_layout(graph, dim)
+    for sweep in range(4):
+        before = layout.embedding
+        run(layout)
+        expected = reference_sweep(before, *events(graph, sweep), longest_push=0.002)
+        np.testing.assert_allclose(layout.embedding, expected, rtol=0, atol=TOLERANCE)
+    run(usual, 4)
+    assert not np.allclose(layout.embedding, usual.embedding, rtol=0, atol=10 * TOLERANCE)
 
 
 def test_a_late_sweep_equals_the_reference() -> None:

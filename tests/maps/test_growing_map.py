@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from sklearn.manifold import trustworthiness
 
 from vicinal import Graph, Kernel, Layout, Neighbors, Schedule, find_neighbors, fuzzy_graph
 from vicinal.graph.fuzzy import local_memberships
 from vicinal.graph.growing import GrowingGraph
 from vicinal.layout.sampled import PartialLayout
-from vicinal.maps.growing_map import FOUNDERS, GrowingMap
-from vicinal.maps.growth import Growth
+from vicinal.maps.growing_map import GrowingMap
+from vicinal.maps.growth import FOUNDERS, Growth
 from vicinal.maps.online_graph import Batch, OnlineGraph
 from vicinal.neighbors.online import OnlineNeighbors
 
@@ -168,6 +169,7 @@ def test_an_addition_that_fails_leaves_the_map_as_it_was(
     digits: Rows, monkeypatch: pytest.MonkeyPatch, owner: type, name: str, n_calls: int
 ) -> None:
     """Memory runs out after some calls of a function; the batch is a large share of the map."""
+    monkeypatch.setattr("vicinal.maps.growing_map.SLICE", 200)  # several steps
     one, other = grown(digits[:400]), grown(digits[:400])
     called, calls = getattr(owner, name), []
 
@@ -192,8 +194,9 @@ def test_a_map_that_fails_without_a_snapshot_says_that_it_is_damaged(
     digits: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One row on a large map is added without a snapshot. Input that is refused changes nothing."""
+    monkeypatch.setattr("vicinal.maps.growth.FOUNDERS", 500)
     made = grown(digits[:1300])
-    assert made.founders >= FOUNDERS
+    assert made.founders >= 500
     with pytest.raises(ValueError, match="columns"):
         made.add(Batch(digits[:1, :10]))
     made.check()
@@ -205,6 +208,54 @@ def test_a_map_that_fails_without_a_snapshot_says_that_it_is_damaged(
             made.add(Batch(digits[1301:1302]))
     with pytest.raises(RuntimeError, match="damaged"):
         _ = made.embedding
+
+
+def test_rows_in_the_order_of_a_grid_get_the_map_of_shuffled_rows() -> None:
+    """A batch of rows that are mostly neighbors of each other makes the map start anew."""
+    rng = np.random.default_rng(0)
+    grid = np.stack(np.meshgrid(np.arange(45), np.arange(45)), axis=-1).reshape(-1, 2)
+    rows = (grid + rng.normal(scale=0.1, size=grid.shape)).astype(np.float32)
+    quality = []
+    for order in (np.arange(len(rows)), rng.permutation(len(rows))):
+        made = grown(rows[order], 400)
+        quality.append(trustworthiness(rows[order], made.embedding, n_neighbors=15))
+    assert quality[0] >= quality[1] - 0.002
+    assert quality[1] > 0.99
+
+
+def test_a_batch_is_elsewhere_if_its_rows_are_neighbors_of_each_other(digits: Rows) -> None:
+    made = grown(digits[:1000])
+    made.founders = FOUNDERS
+    for rows, elsewhere in (
+        (digits[1000:1400], False),
+        (digits[1000:1400] + 100, True),
+        (digits[1000:1050] + 200, False),
+    ):
+        made.insert(Batch(rows))
+        made.graph.search(None, None)
+        assert made._start_is_due() is elsewhere
+        made.complete()
+
+
+def test_stale_lists_are_computed_when_they_are_needed(digits: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few of the rows with changed neighbors move; the lists of the others wait, and nobody sees them."""
+    monkeypatch.setattr("vicinal.maps.growth.FOUNDERS", 500)
+    made = grown(digits[:1000], 1000)
+    made.add(Batch(digits[1000:1050]))
+    assert 0 < np.count_nonzero(made.graph.stale.view) < 1000
+    restored = GrowingMap.from_state(made.state())
+    np.testing.assert_array_equal(restored.graph.stale.view, made.graph.stale.view)
+    lists = [column.copy() for column in made.graph.lists.lists()]
+    whole = made.whole_graph()
+    wanted = fuzzy_graph(made.search.table())
+    np.testing.assert_array_equal(whole.to_scipy().toarray(), wanted.to_scipy().toarray())
+    np.testing.assert_array_equal(whole.rho, wanted.rho)
+    np.testing.assert_array_equal(whole.sigma, wanted.sigma)
+    for before, after in zip(lists, made.graph.lists.lists(), strict=True):
+        np.testing.assert_array_equal(before, after)
+    made.wake(6)
+    assert not made.graph.stale.view.any()
+    np.testing.assert_array_equal(made.graph.edges(np.arange(1050, dtype=np.int32)).weights, wanted.weights)
 
 
 def test_a_state_continues_bit_for_bit(digits: Rows) -> None:

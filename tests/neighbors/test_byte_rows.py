@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from vicinal import ProgressiveUMAP, find_neighbors, fuzzy_graph
 from vicinal.neighbors.index import NeighborIndex
-from vicinal.neighbors.online import OnlineNeighbors
+from vicinal.neighbors.online import OnlineNeighbors, OnlineOptions
 
 Rows = NDArray[np.float32]
 QUARTER = np.float32(0.25)
@@ -77,6 +77,26 @@ def test_a_query_does_not_depend_on_the_others() -> None:
     mixed = search.query(np.concatenate([queries, queries[:1] + QUARTER]), 10, graph)
     np.testing.assert_array_equal(mixed.index[:300], whole.index)
     np.testing.assert_array_equal(mixed.distance[:300], whole.distance)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_a_stream_that_compares_sketches_as_bytes_finds_the_neighbors(metric: str) -> None:
+    """Rows longer than a sketch; their numbers are no bytes."""
+    rng = np.random.default_rng(0)
+    rows = (rng.normal(size=(30, 200))[rng.integers(30, size=3000)] + 0.7 * rng.normal(size=(3000, 200))).astype(
+        np.float32
+    )
+    online = OnlineNeighbors(10, metric, seed=0, options=OnlineOptions(exact_rows=300))
+    for begin in range(0, 3000, 500):
+        online.insert(rows[begin : begin + 500])
+        online.step()
+    assert online.share < 1  # sketches decide which rows are compared
+    wanted = find_neighbors(rows, 10, metric=metric, method="exact")
+    found = [len(np.intersect1d(x, y)) for x, y in zip(online.table().index, wanted.index, strict=True)]
+    assert np.mean(found) >= 9.3
+    queries = rows[::100] + np.float32(0.01)
+    answer = online.query(queries, 10)
+    assert np.mean(answer.index[:, 0] == np.arange(0, 3000, 100)) >= 0.95
 
 
 def test_a_stream_of_pixels_accepts_other_rows() -> None:

@@ -163,7 +163,7 @@ def test_cost_of_an_insertion_hardly_depends_on_the_number_of_rows(grouped: Any)
     costs = []
     for n in (4000, 16_000):
         known = find_neighbors(X[:n], 10, method="approximate")
-        online = OnlineNeighbors.from_neighbors(X[:n], known, options=OnlineOptions(exact_rows=300))
+        online = OnlineNeighbors.from_neighbors(X[:n], known, options=OnlineOptions(trees=8, exact_rows=300))
         before = online.n_compared
         online.insert(X[16_000:])
         online.step()

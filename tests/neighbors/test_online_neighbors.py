@@ -12,7 +12,7 @@ from vicinal import OnlineNeighbors, find_neighbors
 from vicinal.neighbors.online import OnlineOptions
 
 Rows = NDArray[np.float32]
-FEW = OnlineOptions(exact_rows=150, trees=4)
+FEW = OnlineOptions(spare=6, trees=4, refresh_after=5, exact_rows=150)
 
 
 @pytest.fixture(scope="module")

@@ -189,6 +189,7 @@ def row_owned_epoch(
     pulls: int = 2,
     eps: float = EPS,
     clip: float = CLIP,
+    longest_push: float = np.inf,
 ) -> Floats:
     """Run one epoch of Algorithm 1 as the library does: each row has one writer and reads the others from a snapshot.
 
@@ -197,7 +198,8 @@ def row_owned_epoch(
     after the previous one. The second replaces the pull of the mirrored edge, which in Algorithm 1 moves this row too.
     Then all negatives of the edge are evaluated at the moved place, each is clipped, and their sum is added. A negative
     that is the row itself has no effect, as in Algorithm 1, where y_i - y_i is 0. If it were compared with the
-    snapshot, it would push the row by the clipping bound, since the row has just moved a little.
+    snapshot, it would push the row by the clipping bound, since the row has just moved a little. No negative moves the
+    row by more than `longest_push` along an axis.
     """
     snapshot = np.array(embedding, dtype=np.float64)
     result = snapshot.copy()
@@ -211,7 +213,8 @@ def row_owned_epoch(
             for negative in negatives:
                 if negative != row:
                     repel = gamma * repel_gradient(position, snapshot[negative], a, b, eps)
-                    push += np.clip(repel, -clip, clip)
+                    bound = min(clip, longest_push / learning_rate)
+                    push += np.clip(repel, -bound, bound)
             position -= learning_rate * push
         result[row] = position
     return result

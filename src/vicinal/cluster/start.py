@@ -33,7 +33,7 @@ MOST_FORESTS = 4  # of components that a process makes at the same time
 
 Places = NDArray[np.float32]
 Sums = tuple[NDArray[np.int64], NDArray[np.int64]]
-Box = tuple[NDArray[np.float64], NDArray[np.float64]]  # lowest and highest coordinates
+Box = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]  # lowest, highest coordinates, proportions
 
 
 def first_places(
@@ -61,7 +61,8 @@ def first_places(
     coarse = engine.run([task(_group_start, "start")(summed, grouped, table.cells, init, rule, engine.alone_jobs)])[0]
     rough = engine.keep([task(_interpolated, "interpolate")(batch, grouped, coarse[0], rule) for batch in batches])
     boxes = engine.values([one[1] for one in rough])
-    box = np.min([low for low, _ in boxes], axis=0), np.max([high for _, high in boxes], axis=0)
+    lows, highs, shapes = zip(*boxes, strict=True)
+    box = np.min(lows, axis=0), np.max(highs, axis=0), shapes[0]
     made = engine.keep(
         [task(_spread, "places")(one[0], _spans(batch), box, rule) for one, batch in zip(rough, batches, strict=True)]
     )
@@ -204,7 +205,10 @@ def _group_start(
 
 
 def _interpolated(parts: list[PartSpan], groups: Groups, coarse: Places, rule: StartRule) -> tuple[list[Kept], Box]:
-    """Return the mean of the places of a row's own group and of those of its neighbors, and their box."""
+    """Return the mean of the places of a row's own group and of those of its neighbors, and their box.
+
+    The sides of the groups' box are the usual ones, unless a sheet has its own proportions (initialize/axes.py).
+    """
     places, kept, lows, highs = coarse.astype(np.float64), [], [], []
     for part, first, stop in parts:
         graph = load_graph(part, rule.n)
@@ -218,12 +222,13 @@ def _interpolated(parts: list[PartSpan], groups: Groups, coarse: Places, rule: S
         lows.append(rough.min(axis=0))
         highs.append(rough.max(axis=0))
         kept.append(rule.shelf.keep(f"rough-{first}", {"rough": rough}))
-    return kept, (np.min(lows, axis=0), np.max(highs, axis=0))
+    shape = np.round(np.ptp(places, axis=0) / extent(*places.shape), 3)
+    return kept, (np.min(lows, axis=0), np.max(highs, axis=0), shape)
 
 
 def _spread(rough: list[Kept], spans: Spans, box: Box, rule: StartRule) -> list[Kept]:
     """Scale places to the box of all rows by the extremes of all parts, and add a little noise."""
-    (low, high), made = box, []
+    (low, high, shape), made = box, []
     width = np.where(high > low, high - low, 1.0)
     for kept, (first, stop) in zip(rough, spans, strict=True):
         places = kept.load("rough")
@@ -233,5 +238,5 @@ def _spread(rough: list[Kept], spans: Spans, box: Box, rule: StartRule) -> list[
                 for grain in range(first // ROW_GRAIN, -(-stop // ROW_GRAIN))
             ]
         )[: stop - first]
-        made.append(rule.keep(first, rule.extent * (places - low) / width + noise))
+        made.append(rule.keep(first, rule.extent * shape * (places - low) / width + noise))
     return made

@@ -29,7 +29,7 @@ def spectral_layout(
     tol: float = 0.0,
     maxiter: int = 0,
 ) -> NDArray[np.float64]:
-    """Return the smoothest eigenvectors of the graph's normalized Laplacian as places.
+    """Return the smoothest eigenvectors of the graph's normalized Laplacian as places, as :func:`spectral_start` does.
 
     Parameters
     ----------

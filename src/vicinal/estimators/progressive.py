@@ -63,10 +63,12 @@ class ProgressiveUMAP(Estimator):
     move : {"active", "all"}, default "active"
         "all" also moves rows whose neighbors stayed the same, as little as updated ones, when others arrive. The cost
         of a batch is then that of all rows.
-    new_epochs, updated_epochs, polish_epochs : int, default 18, 6 and 12
-        Epochs that a new row moves for, a row whose neighbors changed (a tenth of these move, drawn again each time),
-        and all rows in ``polish``. A row that has n epochs left has (n / 60)^1.5 of ``learning_rate``, at most all of
-        it. A batch that is a large share of the map moves it for longer. All rows move when the map has doubled.
+    new_epochs, updated_epochs, polish_epochs : int, default 18, 18 and 12
+        Epochs that a new row moves for, a row whose neighbors changed (3 % of these move, drawn again each time), and
+        all rows in ``polish``. A row that has n epochs left has (n / 80)^1.5 of ``learning_rate``, at most all of it.
+        A batch that is a large share of the map moves it for longer. All rows move when the map has doubled. Up to
+        4,000 rows, the map is made anew then, and aligned to the last one; up to 10,000 rows also if a large batch is
+        elsewhere, as in sorted data.
     batch_size : int, default 1000
         Rows that ``fit`` takes at a time.
     callback : callable(stage, epoch, n_epochs, embedding), optional
@@ -135,7 +137,7 @@ class ProgressiveUMAP(Estimator):
         *,
         move: str = "active",
         new_epochs: int = 18,
-        updated_epochs: int = 6,
+        updated_epochs: int = 18,
         polish_epochs: int = 12,
         batch_size: int = 1000,
         n_jobs: int | None = -1,
@@ -210,8 +212,8 @@ class ProgressiveUMAP(Estimator):
     def step(self, budget_ms: float | None = None, n_ops: int | None = None) -> Step:
         """Work for about ``budget_ms``, or until ``n_ops`` rows were searched or refreshed and as many moved.
 
-        Rows move for a turn of six epochs at a time. Without a bound, all pending rows are searched, and every row that
-        has epochs left moves for a turn; after a large batch, until all rows are at rest.
+        Rows move for a turn of six epochs at a time. Without a bound, all pending rows are searched, and rows move
+        until all are at rest.
         """
         for name, value, kind in (("budget_ms", budget_ms, Real), ("n_ops", n_ops, Integral)):
             allowed = Interval(kind, 0, None, closed="left")
@@ -231,7 +233,7 @@ class ProgressiveUMAP(Estimator):
 
     @whole_or_nothing
     def partial_fit(self, X: Any, y: Any = None) -> ProgressiveUMAP:
-        """Add rows, find their neighbors and move the rows concerned for a turn, completely or not at all.
+        """Add rows, find their neighbors and move the rows concerned, completely or not at all.
 
         Parameters
         ----------

@@ -6,7 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends import cpu
-from vicinal.initialize.eigenmap import Boxes, Eigenmaps, Places, component_maps, evened, slots_of
+from vicinal.initialize.axes import CANDIDATES, curled_components, independent_axes
+from vicinal.initialize.eigenmap import (
+    Boxes,
+    Eigenmaps,
+    Places,
+    component_maps,
+    evened,
+    most_device_axes,
+    slots_of,
+)
 from vicinal.initialize.pca import principal_axes
 from vicinal.initialize.task import LEAST_EXTENT, NOISE, InitialTask, to_extent
 from vicinal.neighbors.points import nearest_points
@@ -25,11 +34,27 @@ AXES_WORK = 4e9  # multiplications for the principal axes of the centroids; of m
 
 def spectral_places(task: InitialTask) -> NDArray[np.float64] | Places:
     """Compute the eigenmap of the graph, or one per component if the graph is disconnected."""
-    maps = component_maps(task.graph, task.n_components, seed=task.seed, n_jobs=task.n_jobs)
-    maps = evened(maps)
+    maps = _maps(task)
     if maps.count <= 1:
         return maps.whole()
     return _side_by_side(task, maps)
+
+
+def _maps(task: InitialTask) -> Eigenmaps:
+    """Return evened maps of the smoothest vectors; a sheet is shown in its proportions."""
+
+    def smoothest(n: int) -> Eigenmaps:
+        return component_maps(task.graph, n, seed=task.seed, n_jobs=task.n_jobs)
+
+    maps = smoothest(task.n_components)
+    curled = curled_components(maps, task.graph)
+    if curled.size:
+        on_device = most_device_axes(task.graph)
+        more = smoothest(on_device if task.n_components <= on_device else max(CANDIDATES, task.n_components))
+        axes, shape = independent_axes(more, task.graph, curled, task.n_components)
+        if (shape != 1.0).any():
+            maps = more.with_axes(axes, shape)
+    return evened(maps)
 
 
 def _side_by_side(task: InitialTask, maps: Eigenmaps) -> NDArray[np.float64] | Places:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vicinal.graph.graph import Graph
-from vicinal.initialize.eigenmap import Places
+from vicinal.initialize.eigenmap import Places, ShapedPlaces
 from vicinal.initialize.pca import pca_places
 from vicinal.initialize.spectral import spectral_places
 from vicinal.initialize.task import NARROW, NOISE, CannotInitialize, InitialTask, extent, to_extent
@@ -51,7 +51,7 @@ def spectral_start(
     -------
     array [rows, n_components]
         Places between 0 and 10 on each axis, or a larger number for more than 13,000 rows, for
-        :class:`vicinal.Layout`.
+        :class:`vicinal.Layout`. A long sheet has its own proportions in a box of the same area.
 
     See Also
     --------
@@ -141,10 +141,8 @@ def _any_places(name: str, task: InitialTask) -> tuple[AnyPlaces, str]:
 def initial_embedding(name: str, task: InitialTask) -> tuple[NDArray[np.float32], str]:
     """Compute places by ``name``, scaled to their box with a little noise, and the name of what was used."""
     places, used = _any_places(name, task)
-    if not isinstance(places, np.ndarray):
-        return places.start(extent(task.graph.n, task.n_components), NOISE, task.seed), used
-    scaled = to_extent(places) + task.rng.normal(scale=NOISE, size=places.shape)
-    return to_extent(scaled).astype(np.float32), used
+    boxed = ShapedPlaces(places) if isinstance(places, np.ndarray) else places
+    return boxed.start(extent(task.graph.n, task.n_components), NOISE, task.seed), used
 
 
 def narrow_embedding(name: str, task: InitialTask) -> tuple[NDArray[np.float32], str]:

@@ -53,8 +53,11 @@ def extent(n: int, n_components: int) -> float:
     return max(LEAST_EXTENT, float(SPACING * n ** (1.0 / max(n_components, 2))))
 
 
-def to_extent(places: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Scale each axis to the box of so many rows; an axis on which all places are equal is set to the middle."""
+def to_extent(places: NDArray[np.floating], shape: NDArray[np.floating] | float = 1.0) -> NDArray[np.float64]:
+    """Scale each axis to the box of so many rows; an axis on which all places are equal is set to the middle.
+
+    The sides of the box are ``shape`` times the extent.
+    """
     out: NDArray[np.float64] = np.array(places, dtype=np.float64)
     if out.shape[0] == 0:
         return out
@@ -62,7 +65,7 @@ def to_extent(places: NDArray[np.floating]) -> NDArray[np.float64]:
     low = np.array([axis.min() for axis in out.T])
     width = np.array([axis.max() for axis in out.T]) - low
     flat = ~(width > 0)
-    wide = extent(*out.shape)
+    wide = extent(*out.shape) * np.broadcast_to(shape, width.shape)
     out = wide * (out - low) / np.where(flat, 1.0, width)
-    out[:, flat] = wide / 2
+    out[:, flat] = wide[flat] / 2
     return out

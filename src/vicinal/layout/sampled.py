@@ -291,6 +291,9 @@ class PartialLayout(_SampledLayout):
         forces = _as_forces(forces)
         options = layout_options(cpu, forces, schedule, embedding.shape[1], seed)
         options.first_sweep = first_epoch * schedule.sweeps
+        # The oldest row decides how many of the epochs with a single negative are left.
+        oldest = int(ages.max()) if ages.size else 0
+        options.single_sweeps = max(options.single_sweeps - oldest * schedule.sweeps, 0) + options.first_sweep
         engine = cpu.SampledLayout.in_place(
             graph.indptr, graph.indices, graph.weights, embedding, options, heads, n_jobs
         )
@@ -303,7 +306,8 @@ class PartialLayout(_SampledLayout):
         self._shape = embedding.shape
 
     def _learning_rates(self, epochs: NDArray[np.int64]) -> NDArray[np.float32]:
-        return self.schedule.learning_rates(epochs[:, None] + self.ages)
+        ages = self.ages[:1] if (self.ages == self.ages[:1]).all() else self.ages
+        return self.schedule.learning_rates(epochs[:, None] + ages)
 
 
 def _as_places(graph: Graph, embedding: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -344,6 +348,7 @@ def layout_options(
         options.set_space_function(forces.space.evaluate)
     options.negatives = schedule.negative_sample_rate
     options.single_sweeps = round(schedule.single * schedule.n_epochs) * schedule.sweeps
+    options.longest_push = schedule.longest_push
     options.pulls = pulls
     options.firings_per_sweep = min(1.0, schedule.firings / schedule.sweeps)
     options.update_negatives = schedule.update_negatives

@@ -116,7 +116,8 @@ def add_online_search(ledger: Ledger, shape: InputShape, k: int, metric: Any) ->
     """Add rows that arrive over time, with their sketches, lists and trees (cpp/neighbors/online_neighbors.hpp)."""
     n, d, options = shape.n, shape.d, OnlineOptions.of(metric)
     short = SKETCH_WIDTH if d > SKETCH_WIDTH else _padded(d)
-    ledger.keep(4.0 * n * short)
+    # Sketches as floats, and those of rows that are longer as bytes too.
+    ledger.keep(4.0 * n * short + (n * SKETCH_WIDTH if d > SKETCH_WIDTH else 0.0))
     if shape.stored is not None:
         # Twice, as given and as prepared, and short dense rows in place of them (stream_rows.py).
         ledger.keep(16.0 * shape.stored + 20.0 * n + 4.0 * n * min(d, SKETCH_WIDTH))
@@ -127,7 +128,7 @@ def add_online_search(ledger: Ledger, shape: InputShape, k: int, metric: Any) ->
         ledger.keep(12.0 * min(n, 1000) * d + (2 * _sample(n, d) if d > SKETCH_WIDTH else 0.0))
         ledger.keep(_as_bytes(n, d, metric))
     # Leaves are two thirds full, and as many nodes lie above them; a row has its number in a leaf of each tree.
-    node = 16.0 + 4.0 * SPLIT_COLUMNS
+    node = 20.0 + 4.0 * SPLIT_COLUMNS
     trees = options.trees * 1.5 * (4.0 + 2.0 * node / ONLINE_LEAF_ROWS)
     ledger.keep(n * (_heap(k - 1 + options.spare) + 6.0 + trees))
 

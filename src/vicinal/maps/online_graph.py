@@ -1,8 +1,10 @@
 """The fuzzy graph of rows that arrive over time.
 
 Rows are queued by ``insert``. ``search`` finds the neighbors of some of them. ``changes`` computes rho, sigma and p
-(eq. 1-4) of the rows searched and of those whose neighbors changed, and ``apply`` writes them to the graph. Each costs
-time proportional to the rows concerned.
+(eq. 1-4) of the rows searched and of given others, whose neighbors changed, and ``apply`` writes them to the graph.
+Each costs time proportional to the rows concerned. The lists of all other rows whose neighbors changed are stale: they
+are computed when their rows are to move. A row's neighbors change a dozen times while a map grows tenfold, mostly a
+little.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ SECONDS_PER_SEARCH = 2e-4
 # this many at a time.
 SEARCH_SECONDS, CHUNK, MOST_SEARCHES = 0.2, 128, 1024
 
-COLUMNS = ("rho", "sigma", "first")
+COLUMNS = ("rho", "sigma", "first", "stale")
 
 
 @dataclass(frozen=True)
@@ -72,10 +74,11 @@ class OnlineGraph:
         self.targets = online_targets(growth.target_metric, growth.target_weight)
         self.rho, self.sigma = GrowingArray(np.empty(0, np.float32)), GrowingArray(np.empty(0, np.float32))
         self.first = GrowingArray(np.empty(0, np.int32))  # the first row with the same content, often the row itself
+        self.stale = GrowingArray(np.empty(0, np.bool_))  # whether the neighbors of a row are newer than its list
         self.n_equal = 0  # rows that equal an earlier one
         self._first_equal = FirstEqualRows()
         self.seconds_per_search = SECONDS_PER_SEARCH
-        self._changed: list[NDArray[np.int64]] = []  # rows whose neighbors changed after their edges were computed
+        self._changed: list[NDArray[np.int64]] = []  # rows whose neighbors changed since the last change was applied
 
     @property
     def n(self) -> int:
@@ -113,16 +116,20 @@ class OnlineGraph:
                 self.seconds_per_search = (time.perf_counter() - begin) / (self.neighbors.n_searched - before)
             n_ops = None if n_ops is None else n_ops - n
 
-    def changes(self) -> GraphChange | None:
-        """Compute the lists of the rows searched since the last change, and of those with changed neighbors."""
+    def changed(self) -> NDArray[np.int64]:
+        """Return the rows of the graph whose neighbors changed since the last change was applied."""
+        self._changed = [_union(self._changed)]
+        return self._changed[0][: np.searchsorted(self._changed[0], self.n)]
+
+    def all_stale(self) -> NDArray[np.int64]:
+        """Return all rows whose neighbors are newer than their lists."""
+        return _union([np.flatnonzero(self.stale.view), self.changed()])
+
+    def changes(self, updated: NDArray[np.int64]) -> GraphChange | None:
+        """Compute the lists of the rows searched since the last change, and of ``updated`` ones."""
         growth, known, n = self.growth, self.n, self.neighbors.n_searched
-        if n == known and not self._changed:
-            return None
-        updated = _union(self._changed)
-        updated = updated[updated < known]
         rows = np.concatenate([np.arange(known, n), updated]).astype(np.int32)
         if not rows.size:
-            self._changed = []
             return None
         neighbors = Neighbors(*self.neighbors.table_of(rows))
         index, membership, rho, sigma = local_memberships(
@@ -141,8 +148,11 @@ class OnlineGraph:
     def apply(self, change: GraphChange) -> None:
         """Write a change to the graph. To be called under ``deferred_interrupts``."""
         n, n_new = self.n + change.n_new, change.n_new
-        for column in (self.rho, self.sigma, self.first):
+        for column in (self.rho, self.sigma, self.first, self.stale):
             column.reserve(n)
+        self.note_changed()
+        self.stale.view[change.updated] = False
+        self.stale.append(np.zeros(n_new, np.bool_))
         self.lists.extend(n)
         self.lists.replace(change.rows, change.index, change.membership)
         for column, values in ((self.rho, change.rho), (self.sigma, change.sigma)):
@@ -151,6 +161,10 @@ class OnlineGraph:
         self.first.append(change.first)
         self._first_equal.add(change.hashes, n - n_new)
         self.n_equal += int(np.count_nonzero(change.first < change.rows[:n_new]))
+
+    def note_changed(self) -> None:
+        """Mark the rows whose neighbors changed as stale. To be called under ``deferred_interrupts``."""
+        self.stale.view[self.changed()] = True
         self._changed = []
 
     def edges(self, rows: NDArray[np.int32]) -> Graph:
@@ -159,7 +173,19 @@ class OnlineGraph:
         return Graph(indptr, indices, weights, self.n, self.rho.view[rows], self.sigma.view[rows])
 
     def whole(self) -> Graph:
-        return self.edges(np.arange(self.n, dtype=np.int32))
+        """Return the edges of all rows by their present neighbors; stale lists stay as they are."""
+        rows, rho, sigma, lists = np.arange(self.n, dtype=np.int32), self.rho.view, self.sigma.view, self.lists
+        if (change := self.changes(self.all_stale())) is not None:
+            index, membership = lists.lists()
+            rho, sigma = rho.copy(), sigma.copy()
+            columns = (index, membership, rho, sigma)
+            newer = (change.index, change.membership, change.rho, change.sigma)
+            for column, values in zip(columns, newer, strict=True):
+                column[change.updated] = values[change.n_new :]
+            lists = GrowingGraph(self.neighbors.k, self.growth.set_op_mix_ratio)
+            lists.extend(len(rows))
+            lists.replace(rows, index, membership)
+        return Graph(*lists.edges(rows, self.growth.n_jobs), self.n, rho, sigma)
 
     def state(self) -> dict[str, Any]:
         index, membership = self.lists.lists()
@@ -178,8 +204,10 @@ class OnlineGraph:
         graph.lists.extend(len(index))
         graph.lists.replace(np.arange(len(index), dtype=np.int32), index, state["membership"])
         graph.targets.restore(state)
+        # Files of version 0.1 have no stale rows.
+        columns = {"stale": np.zeros(len(index), np.bool_), **state}
         for name in COLUMNS:
-            setattr(graph, name, getattr(graph, name).replaced(name, state[name]))
+            setattr(graph, name, getattr(graph, name).replaced(name, columns[name]))
         if graph.n:
             rows = graph.neighbors.rows[: graph.n]
             graph._first_equal.add(hash_rows(rows, growth.n_jobs), 0)
@@ -188,8 +216,8 @@ class OnlineGraph:
 
     def check(self) -> None:
         """Raise ValueError if the parts of the graph contradict each other."""
-        lengths = [len(column) for column in (self.rho, self.sigma, self.first)]
-        if lengths != [self.n] * 3 or self.n != self.neighbors.n_searched:
+        lengths = [len(getattr(self, name)) for name in COLUMNS]
+        if lengths != [self.n] * len(COLUMNS) or self.n != self.neighbors.n_searched:
             raise ValueError(f"a growing map has edges of {self.n} rows, but columns of {lengths}")
         if len(self.targets) != self.neighbors.n:
             raise ValueError(f"a growing map has {self.neighbors.n} rows, but {len(self.targets)} labels")
@@ -210,4 +238,6 @@ def _union(arrays: list[NDArray[np.int64]]) -> NDArray[np.int64]:
     """Return the distinct numbers of some arrays of ascending, distinct numbers, in ascending order."""
     if len(arrays) == 1:
         return arrays[0]
-    return np.unique(np.concatenate([np.empty(0, np.int64), *arrays]))
+    # A stable sort merges runs that ascend.
+    all_numbers = np.sort(np.concatenate([np.empty(0, np.int64), *arrays]), kind="stable")
+    return all_numbers[np.diff(all_numbers, prepend=-1) > 0]

@@ -5,6 +5,7 @@ A plan builds the layout of a fit (`layout`) and places new rows in a finished m
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +25,7 @@ from vicinal.layout.schedule import (
     Schedule,
     default_epochs,
     default_hold,
+    default_longest_push,
     default_single,
     default_sweeps,
 )
@@ -87,11 +89,18 @@ class SampledPlan:
 
     def schedule(self, n_epochs: int, n: int) -> Schedule:
         """Return the schedule of a fit of ``n`` rows in so many epochs."""
-        return replace(self.refinement(n_epochs, n, rate=1.0), decay=DECAY, hold=default_hold(n), single=self.single(n))
+        refinement = self.refinement(n_epochs, n, rate=1.0)
+        return replace(
+            refinement, decay=DECAY, hold=default_hold(n), single=self.single(n), longest_push=self.longest_push(n)
+        )
 
     def single(self, n: int) -> float:
         """Return the share of the epochs in which a firing edge draws a single negative."""
         return default_single(n)
+
+    def longest_push(self, n: int) -> float:
+        """Return the longest move of a row by one negative."""
+        return default_longest_push(n)
 
     def refinement(self, n_epochs: int, n: int, *, rate: float) -> Schedule:
         """Return the schedule that moves ``n`` rows of a map on, at ``rate`` times the learning rate."""
@@ -196,6 +205,9 @@ class LargeVisPlan(SampledPlan):
 
     def single(self, n: int) -> float:
         return LARGEVIS_SINGLE if n > LARGE_ROWS else 0.0
+
+    def longest_push(self, n: int) -> float:
+        return math.inf
 
     def negative_weights(self, graph: Graph, facts: RowFacts) -> NDArray[np.floating[Any]] | None:
         weights = graph.degree() ** NEGATIVE_POWER

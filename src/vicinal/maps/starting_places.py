@@ -57,6 +57,16 @@ def places_near_neighbors(
     return new
 
 
+def are_elsewhere(index: NDArray[np.int32], known: int) -> bool:
+    """Return whether rows are mostly neighbors of each other, so that the map has no room for them yet.
+
+    ``index`` are the neighbors of rows numbered from ``known``, each row itself first.
+    """
+    # Halfway between the share of new rows, which rows in a random order have, and all.
+    share = len(index) / max(known + len(index), 1)
+    return bool(2 * np.count_nonzero(index[:, 1:] >= known) > (1 + share) * index[:, 1:].size)
+
+
 def free_places(places: NDArray[np.float32], rng: np.random.Generator, gap: float) -> Iterator[NDArray[np.float64]]:
     """Yield places that are about ``gap`` or more apart from all points of a map and from each other.
 

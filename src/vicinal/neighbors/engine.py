@@ -86,6 +86,7 @@ class DenseEngine(_Engine):
             options.evaluated if self.metric.by_pairs else options.fine,
             options.final,
             options.structureless,
+            options.unordered_bytes,
             self.n_jobs,
         )
         return self._table((index, distance), share), structured

@@ -25,14 +25,7 @@ from vicinal.neighbors.metrics import (
 from vicinal.neighbors.policy import EXACT_CALLED_ROWS
 from vicinal.neighbors.preparation import Preparation
 from vicinal.neighbors.rows import as_rows, check_rows
-from vicinal.neighbors.stream_rows import (
-    GivenDense,
-    GivenRows,
-    GivenSparse,
-    StreamPairs,
-    sparse_likeness,
-    stream_pairs,
-)
+from vicinal.neighbors.stream_rows import GivenDense, GivenRows, GivenSparse, StreamPairs, sparse_likeness, stream_pairs
 from vicinal.neighbors.table import Neighbors
 from vicinal.runtime.jobs import resolve_n_jobs
 
@@ -64,16 +57,17 @@ class OnlineOptions:
         Up to this many rows, a search compares with all of them.
     """
 
-    spare: int = 6
-    trees: int = 12
-    refresh_after: int = 5
+    # Trees cost less than spare entries and refreshes (measurements: ARCHITECTURE.md).
+    spare: int = 2
+    trees: int = 18
+    refresh_after: int = 15
     exact_rows: int = 2048
 
     @classmethod
     def of(cls, metric: Any) -> OnlineOptions:
         """Return the options for a metric: calls of a Python function take most of the time of a search."""
         is_called = callable(metric) and not is_low_level(metric)
-        return cls(trees=4, exact_rows=EXACT_CALLED_ROWS) if is_called else cls()
+        return cls(6, 4, 5, EXACT_CALLED_ROWS) if is_called else cls()
 
 
 def _require_number(name: str, value: Any, kind: Any, least: int) -> None:
@@ -193,6 +187,12 @@ class OnlineNeighbors:
             if self._engine is None:
                 raise ValueError("there are no rows yet")
             return self._engine.rows() if self._given is None else self._given.first(self.n)
+
+    def reserve(self, n_new: int) -> None:
+        """Allocate memory for so many more rows. While someone reads the present ones, growing would copy them."""
+        with self._lock:
+            if self._engine is not None:
+                self._engine.reserve(self.n + n_new)
 
     def insert(self, X: Any) -> range:
         """Store rows, to be searched by ``step``.

@@ -72,6 +72,10 @@ class SearchOptions:
     structureless : float
         If the nearest row of a sample is on average farther than this fraction of the mean distance (both squared),
         rows are compared with the most central rows instead: 0.86 for normal noise in 500 dimensions, 0.33 for images.
+    unordered_bytes : int
+        Sketches, and rows as bytes, of more bytes in all are reordered by the leaves of a tree while they are searched.
+        700,000 images (940 MB) take a tenth less time then; 70,000 (94 MB) 6 % less on two cores with 32 MB of cache,
+        but 3 % more on 2 to 16 cores with 300 MB.
     """
 
     trees: int = 5
@@ -85,6 +89,7 @@ class SearchOptions:
     final: float = 0.02
     structureless: float = 0.8
     evaluated: float = 0.1
+    unordered_bytes: int = 1 << 28
 
     def for_rows(self, n: int) -> SearchOptions:
         """Add a tree per doubling of the rows beyond FOREST_ROWS.

@@ -22,7 +22,7 @@ from vicinal.backends.cuda.memory import USUAL_NEIGHBORS, Need, query_rows
 from vicinal.backends.cuda.merging import MergedLists
 from vicinal.backends.cuda.neighbors import RULES, DenseRows, hash_rows, ranks_on_device
 from vicinal.backends.cuda.principal import principal_scores
-from vicinal.backends.cuda.spectral import DeviceMaps, component_eigenmaps, solves_on_device
+from vicinal.backends.cuda.spectral import MOST_AXES, DeviceMaps, component_eigenmaps
 from vicinal.backends.cuda.sums import largest_magnitude
 
 
@@ -38,7 +38,7 @@ class CudaBackend:
     LayoutOptions = LayoutOptions
     PairQuantity = PairQuantity
     ranks_on_device = staticmethod(ranks_on_device)
-    solves_on_device = staticmethod(solves_on_device)
+    most_map_axes = MOST_AXES
 
     def smooth_knn(
         self,

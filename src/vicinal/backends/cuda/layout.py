@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from copy import copy
 from typing import Any
 
@@ -24,6 +25,7 @@ MANY_ROWS, MANY_SLICES, FEW_SLICES = 250_000, 2, 1
 # The launches that wait for the device at a time. Python answers an interrupt between two launches, so a call returns
 # within the time of as many sweeps.
 SWEEPS_AHEAD = 64
+GRADIENT_BOUND = np.float32(4.0)  # of cpp/layout/layout_task.hpp
 
 FORCES = {"umap": "UmapForce", "largevis": "LargeVisForce"}
 SPACES = {
@@ -50,6 +52,7 @@ class LayoutOptions:
     seed: int
     first_sweep: int = 0
     single_sweeps: int = 0
+    longest_push: float = math.inf
 
     def set_force(self, name: str, a: float, b: float, gamma: float) -> None:
         """Choose the force by its name."""
@@ -66,7 +69,14 @@ class LayoutOptions:
         options = copy(self)
         a, b, gamma = self.coefficients
         options.negatives, options.coefficients = 1, (a, b, gamma * np.float32(self.negatives))
+        options.longest_push = math.inf
         return options
+
+    def push_bounds(self, rates: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the bounds of the gradients of pushes at some learning rates."""
+        with np.errstate(divide="ignore"):
+            bounds: NDArray[np.float32] = np.minimum(GRADIENT_BOUND, np.float32(self.longest_push) / rates)
+        return bounds
 
     def defines(self, rows: int, dim: int, weighted: bool) -> Defines:
         """Return what a kernel is compiled for."""
@@ -232,11 +242,13 @@ class SampledLayout:
             keys = stream_keys(self.options.seed, LAYOUT_STREAM, self.sweep, len(rates))
             warps = self._edges.warps(slices_per_warp(self._n))
             singles = max(0, self.options.single_sweeps - self.sweep) if self.options.negatives > 1 else 0
+            bounds = self.options.push_bounds(rates)
+            bounds[:singles] = GRADIENT_BOUND
             usual = self._law(self.options)
             single = self._law(self.options.single()) if singles else usual
-            for count, (rate, key) in enumerate(zip(rates, keys, strict=True), 1):
+            for count, (rate, bound, key) in enumerate(zip(rates, bounds, keys, strict=True), 1):
                 kernel, constant = single if count <= singles else usual
-                changing = self._points, self._next, np.uint32(self.sweep & 0xFFFFFFFF), key, rate
+                changing = self._points, self._next, np.uint32(self.sweep & 0xFFFFFFFF), key, rate, bound
                 launch_warps(kernel, warps, constant + changing)
                 if self._moves is not None:
                     self._add_negative_moves()

@@ -21,6 +21,7 @@ from vicinal.runtime.cached import cached
 
 WIDTH = 8  # vectors of a block
 GUARD = 4  # vectors more than wanted: the last ones converge slowly
+MOST_AXES = WIDTH - GUARD
 SMALL_COMPONENT = 2_000  # rows of a component that the CPU solves
 CHUNK_ROWS = 1_024  # rows of one partial sum
 FILTERS, MOST_DEGREE = 12, 24
@@ -30,11 +31,6 @@ FIRST_CUT, MOST_GAIN = 0.5, 1e5
 LEAST_GAP = 2e-3
 
 USUAL_KERNELS.append(("spectral", ()))
-
-
-def solves_on_device(n_components: int) -> bool:
-    """Tell whether a block has enough vectors for so many map components."""
-    return n_components + GUARD <= WIDTH
 
 
 def component_eigenmaps(
@@ -122,6 +118,7 @@ class DevicePlaces:
 
     device: Device
     places: DeviceArray
+    shape: NDArray[np.float64] | float = 1.0  # the sides of the box, as shares of the usual ones
 
     def is_finite(self) -> bool:
         """Tell whether all places are finite numbers."""
@@ -129,11 +126,15 @@ class DevicePlaces:
             return bool(np.isfinite(largest_magnitude(self.device, self.places)))
 
     def to_numpy(self) -> NDArray[np.float64]:
-        """Return the places on the host."""
-        return self.device.to_numpy(self.places).astype(np.float64)
+        """Return the places on the host, in their proportions."""
+        places = self.places
+        if np.ndim(self.shape) > 0:
+            with self.device.active():
+                places = self._scaled(places, 1.0, np.uint64(0), 0.0)
+        return self.device.to_numpy(places).astype(np.float64)
 
     def start(self, extent: float, noise: float, seed: int) -> NDArray[np.float32]:
-        """Return the places with noise, each axis scaled to [0, extent] before and after; on the host."""
+        """Return the places with noise, each axis scaled to [0, extent * shape] before and after; on the host."""
         key = np.uint64(stream_key(seed, SPECTRAL_STREAM, 1))
         with self.device.active():
             noisy = self._scaled(self.places, extent, key, noise)
@@ -141,11 +142,12 @@ class DevicePlaces:
             return host
 
     def _scaled(self, places: DeviceArray, extent: float, key: np.uint64, noise: float) -> DeviceArray:
-        """Scale each axis to [0, extent], and add noise; an axis on which all places are equal is set to the middle."""
+        """Scale each axis to its side of the box, and add noise; places that are all equal are put into the middle."""
         n, dim = (int(size) for size in places.shape)
+        wide = extent * np.broadcast_to(self.shape, dim)
         low, high = (bound.astype(np.float64) for bound in column_bounds(self.device, places))
         flat = ~(high > low)
-        numbers = low, np.where(flat, 0.0, extent / np.where(flat, 1.0, high - low)), np.where(flat, extent / 2, 0.0)
+        numbers = low, np.where(flat, 0.0, wide / np.where(flat, 1.0, high - low)), np.where(flat, wide / 2, 0.0)
         out = self.device.xp.empty_like(places)
         axes = (self.device.asarray(number) for number in numbers)
         arguments = places, np.int32(dim), *axes, key, np.float64(noise), np.int64(n), out
@@ -173,6 +175,7 @@ class DeviceMaps:
     device: Device
     rows: _Rows
     device_vectors: DeviceArray
+    shape: NDArray[np.float64] | None = None
 
     @property
     def count(self) -> int:
@@ -205,6 +208,13 @@ class DeviceMaps:
             )
             return found
 
+    def with_axes(self, axes: NDArray[np.int64], shape: NDArray[np.float64]) -> DeviceMaps:
+        """Return maps with some of the axes, one line of numbers per component, and with a shape."""
+        with self.device.active():
+            of_row = self.device.asarray(axes)[self.rows.component]
+            vectors = self.device.xp.take_along_axis(self.device_vectors, of_row, axis=1)
+            return replace(self, device_vectors=self.device.xp.ascontiguousarray(vectors), shape=shape)
+
     def evened(self, middle: NDArray[np.float64], unit: NDArray[np.float64], halvings: int) -> DeviceMaps:
         """Return maps of asinh((place - middle) / unit) / 2^halvings, one line of both per component.
 
@@ -221,10 +231,10 @@ class DeviceMaps:
     def whole(self) -> DevicePlaces:
         """Return the vectors as places, for a graph of one component."""
         with self.device.active():
-            return DevicePlaces(self.device, self.device_vectors)
+            return DevicePlaces(self.device, self.device_vectors, 1.0 if self.shape is None else self.shape[0])
 
     def in_boxes(self, boxes: PlacedBoxes, seed: int) -> DevicePlaces:
-        """Return the places with each axis of each component scaled to its box.
+        """Return the places with each axis of each component scaled to its box and its shape.
 
         An axis on which all places of a component are equal is put at the center.
         """
@@ -233,7 +243,8 @@ class DeviceMaps:
         with self.device.active():
             low, high = self._extremes(dim)
             spread = np.where(high > low, high - low, np.inf)
-            scale = np.where(boxes.scattered[:, None], 1.0, 1.0 / spread) * boxes.width[:, None]
+            shape = 1.0 if self.shape is None else self.shape
+            scale = np.where(boxes.scattered[:, None], 1.0, shape / spread) * boxes.width[:, None]
             turns = np.tile(np.eye(dim), (self.count, 1, 1)) if boxes.turns is None else boxes.turns
             places = xp.empty((n, dim), np.float32)
             numbers = boxes.centers, (low + high) / 2, scale, np.ascontiguousarray(turns), boxes.scattered

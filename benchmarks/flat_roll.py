@@ -1,0 +1,18 @@
+"""How well distances of the swiss roll correlate with those of the sheet that it was rolled from.
+
+    python benchmarks/flat_roll.py
+
+A map that unrolls the roll without any error has this correlation, which the suite `optimum_shapes` measures for maps.
+"""
+
+from __future__ import annotations
+
+from scipy.spatial.distance import pdist
+from scipy.stats import spearmanr
+from score import sample_rows
+from shapes import swiss_roll, unrolled
+
+if __name__ == "__main__":
+    rows = swiss_roll()[0]
+    sample = sample_rows(len(rows))
+    print(f"{spearmanr(pdist(rows[sample]), pdist(unrolled(rows)[sample])).statistic:.4f}")
