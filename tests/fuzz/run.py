@@ -15,10 +15,12 @@ import random
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 from contextlib import nullcontext
 from pathlib import Path
+from typing import IO
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from fuzz.mutations import MUTATIONS, spliced, wrong_header, wrong_length
@@ -32,6 +34,7 @@ SLOWEST = 10.0
 TIMED_OUT = 70  # exit status of libFuzzer after -timeout
 ENDLESS = 120.0  # seconds beyond its share after which a target is stopped
 POOL = 200
+LAST_LINES = 100  # of a failing target's messages, the traceback among them
 
 
 def by_mutation(target: Target, seconds: float, seed: int, binary: bool) -> int:
@@ -118,6 +121,11 @@ def alone(name: str, seconds: float, seed: int) -> None:
     print(f"{name}: {tried} inputs", flush=True)
 
 
+def _last_lines(messages: IO[bytes]) -> str:
+    messages.seek(0)
+    return "\n".join(messages.read().decode(errors="replace").splitlines()[-LAST_LINES:])
+
+
 def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("targets", nargs="*", help=f"any of {', '.join(TARGETS)}; default: all")
@@ -134,14 +142,17 @@ def main() -> None:
     failed = []
     for name in names:
         command = [sys.executable, __file__, "--alone", "--seconds", str(share), "--seed", str(options.seed), name]
-        try:
-            status = subprocess.run(command, timeout=share + ENDLESS).returncode
-        except subprocess.TimeoutExpired:
-            status = TIMED_OUT
-        if status == TIMED_OUT and TARGETS[name].endless:
-            print(f"{name}: endless loop in {TARGETS[name].endless}, a known problem", flush=True)
-        elif status:
-            failed.append(name)
+        # polars prints a trace for every damaged file that it refuses: megabytes that hide a failure of another step
+        with tempfile.TemporaryFile() as messages:
+            try:
+                status = subprocess.run(command, stderr=messages, timeout=share + ENDLESS).returncode
+            except subprocess.TimeoutExpired:
+                status = TIMED_OUT
+            if status == TIMED_OUT and TARGETS[name].endless:
+                print(f"{name}: endless loop in {TARGETS[name].endless}, a known problem", flush=True)
+            elif status:
+                failed.append(name)
+                print(_last_lines(messages), file=sys.stderr, flush=True)
     if failed:
         sys.exit(f"failures in {', '.join(failed)}")
 
