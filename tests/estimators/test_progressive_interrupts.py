@@ -105,6 +105,8 @@ def test_partial_fit_interrupted_at_any_moment_is_complete_or_changes_nothing(
         assert is_complete or interrupted
         assert not differences(state_of(model), states[last + is_complete])
         outcomes["not interrupted" if not interrupted else "complete" if is_complete else "unchanged"] += 1
+        if not interrupted:  # the call was timed while the machine was slower than now
+            seconds[last + 1] *= 0.8
         assert outcomes["not interrupted"] < N_INTERRUPTS, outcomes
         if trial % 20 == 0:
             model.save(tmp_path / "model")
