@@ -158,15 +158,15 @@ Size polls_left = 0;
 // Every try is interrupted some polls later than the one before: in explorations, while a basis is fitted, while a
 // chunk is closed. The rows come in batches, so that bases are fitted anew and rows are refreshed.
 void interrupts_change_no_results() {
-    const auto rows = grouped_rows(1500, columns, 9, 6);
+    const auto rows = grouped_rows(600, columns, 9, 6);
     OnlineNeighbors whole = make_online(), stopped = make_online();
     Size interrupts = 0;
-    for (const auto& [begin, end] : {std::pair<Size, Size>{0, 300}, {300, 700}, {700, 1500}}) {
+    for (const auto& [begin, end] : {std::pair<Size, Size>{0, 150}, {150, 330}, {330, 600}}) {
         insert(whole, rows, begin, end);
         insert(stopped, rows, begin, end);
         const OnlineChange wanted = step(whole, everything);
         OnlineChange change;
-        for (Size polls = 0; stopped.pending() > 0; polls += polls < 100 ? 1 : 7) {
+        for (Size polls = 0; stopped.pending() > 0; polls += 1 + polls / 16) {
             polls_left = polls;
             ThreadTeam interrupted(1, [] { return --polls_left < 0; }, std::chrono::milliseconds(0));
             try {
@@ -180,7 +180,7 @@ void interrupts_change_no_results() {
         CHECK(table_of(whole) == table_of(stopped));
         CHECK(whole.compared() == stopped.compared());
     }
-    CHECK(interrupts > 200);
+    CHECK(interrupts > 100);
 }
 
 void tables_and_queries_do_not_depend_on_threads() {
