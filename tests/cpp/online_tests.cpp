@@ -180,7 +180,7 @@ void interrupts_change_no_results() {
         CHECK(table_of(whole) == table_of(stopped));
         CHECK(whole.compared() == stopped.compared());
     }
-    CHECK(interrupts > 100);
+    CHECK(interrupts > 200);
 }
 
 void tables_and_queries_do_not_depend_on_threads() {
