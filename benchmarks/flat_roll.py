@@ -7,12 +7,9 @@ A map that unrolls the roll without any error has this correlation, which the su
 
 from __future__ import annotations
 
-from scipy.spatial.distance import pdist
-from scipy.stats import spearmanr
-from score import sample_rows
+from score import score_sheet
 from shapes import swiss_roll, unrolled
 
 if __name__ == "__main__":
     rows = swiss_roll()[0]
-    sample = sample_rows(len(rows))
-    print(f"{spearmanr(pdist(rows[sample]), pdist(unrolled(rows)[sample])).statistic:.4f}")
+    print(f"{score_sheet(unrolled(rows), rows):.4f}")

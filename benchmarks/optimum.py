@@ -77,7 +77,7 @@ def compare(driver: Driver, names: Sequence[str], n_seeds: int, same_neighbors: 
                     largest_piece(np.load(file)[one], TORN_RADIUS),
                 )
             if name == "swiss roll":
-                record["quality"]["spearman_sheet"] = score_sheet(unrolled(dataset.data()), file)
+                record["quality"]["spearman_sheet"] = score_sheet(unrolled(dataset.data()), np.load(file))
             file.unlink()
         records += fitted
     return records

@@ -161,10 +161,10 @@ def score_embedding(dataset: Dataset, embedding_file: Path) -> dict[str, float]:
     return scores
 
 
-def score_sheet(sheet: np.ndarray, embedding_file: Path) -> float:
-    """Return the rank correlation of the distances of a map with those on the sheet that the data was made from."""
+def score_sheet(sheet: np.ndarray, places: np.ndarray) -> float:
+    """Return the rank correlation of distances between places with those on the sheet that the data was made from."""
     rows = sample_rows(len(sheet))
-    ranks = (rankdata(pdist(places[rows].astype(np.float64))) for places in (sheet, np.load(embedding_file)))
+    ranks = (rankdata(pdist(given[rows].astype(np.float64))) for given in (sheet, places))
     return float(np.corrcoef(*ranks)[0, 1])
 
 
