@@ -57,12 +57,17 @@ class Visit:
         self.page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("request", self.note_foreign)
-        self.page.on("requestfailed", lambda asked: self.complaints.append(f"failed: {asked.url}"))
+        self.page.on("requestfailed", self.note_failed)
         self.page.on("response", lambda got: self.complaints.append(got.url) if got.status >= 400 else None)
 
     def note_foreign(self, asked: Any) -> None:
         if not asked.url.startswith((self.address, "data:", "blob:")):
             self.complaints.append(f"asked for {asked.url}")
+
+    def note_failed(self, asked: Any) -> None:
+        # the browser itself ends requests of a page that it leaves
+        if asked.failure != "net::ERR_ABORTED":
+            self.complaints.append(f"failed: {asked.url}: {asked.failure}")
 
     def open(self, path: str) -> None:
         self.page.goto(f"{self.address}/{path}", wait_until="load")

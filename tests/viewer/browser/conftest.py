@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from chromium import running_chromium
 
+from vicinal.viewer.server import LiveServer
+
 READY_MS = 60_000
 WINDOW = {"width": 1100, "height": 720}
 
@@ -26,7 +28,21 @@ def complaints() -> list[str]:
 
 
 @pytest.fixture
-def open_page(browser: Any, complaints: list[str]) -> Iterator[Callable[..., Any]]:
+def serve() -> Iterator[Callable[[Any], LiveServer]]:
+    """Return a function that serves a session until all pages are closed: a page without its server complains."""
+    servers = []
+
+    def started(session: Any) -> LiveServer:
+        servers.append(LiveServer(session).start())
+        return servers[-1]
+
+    yield started
+    for server in servers:
+        server.close()
+
+
+@pytest.fixture
+def open_page(browser: Any, complaints: list[str], serve: Any) -> Iterator[Callable[..., Any]]:
     """Return a function that opens a path or address and waits until the page is ready; fails on complaints."""
     pages = []
 

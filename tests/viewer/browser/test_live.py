@@ -33,7 +33,7 @@ def build(parameters: dict[str, Any], callback: Any) -> Any:
 
 
 @pytest.fixture
-def live(digits: Any, digit_labels: Any) -> Iterator[LiveServer]:
+def live(digits: Any, digit_labels: Any, serve: Any) -> Iterator[LiveServer]:
     FAST.clear()
     session = Session(
         digits[:600],
@@ -42,10 +42,8 @@ def live(digits: Any, digit_labels: Any) -> Iterator[LiveServer]:
         columns=Columns(labels=digit_labels[:600]),
         title="digits",
     )
-    running = LiveServer(session).start()
-    yield running
+    yield serve(session)
     FAST.set()
-    running.close()
 
 
 def test_fit_is_shown_paused_and_ends_with_the_positions_of_the_model(open_page: Open, live: LiveServer) -> None:

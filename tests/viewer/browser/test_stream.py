@@ -22,7 +22,7 @@ PERMITS = threading.Semaphore(0)
 
 
 @pytest.fixture
-def live(digits: Any, digit_labels: Any) -> Iterator[LiveServer]:
+def live(digits: Any, digit_labels: Any, serve: Any) -> Iterator[LiveServer]:
     while PERMITS.acquire(blocking=False):
         pass
     # rows are sorted by class, so that the legend grows too
@@ -49,10 +49,8 @@ def live(digits: Any, digit_labels: Any) -> Iterator[LiveServer]:
         title="digits",
         label="digit",
     )
-    running = LiveServer(session).start()
-    yield running
+    yield serve(session)
     PERMITS.release(4 * ROWS // BATCH)
-    running.close()
 
 
 def points(page: Any) -> int:
