@@ -25,21 +25,27 @@ VICINAL_INLINE float priority(std::uint64_t key, Index i, Index j) {
 
 inline void select_candidates(const NeighborHeap& heap, const CandidateTables& tables, const Index* order,
                               std::uint64_t key, ThreadTeam& team) {
-    team.parallel_for(heap.rows, 1024, [&](Size begin, Size end, int) {
+    const auto each_neighbor = [&](Size i, const auto& body) {
+        const HeapRow row = heap.row(i);
+        for (Size e = 0; e < heap.k && row.holds(e); ++e) {
+            const Index j = row.index(e);
+            body(is_fresh(row.tag[e]) ? tables.fresh : tables.old, j, priority(key, static_cast<Index>(i), j));
+        }
+    };
+    // First the neighbors of a row, which need no lock; most of the rows that list it are then refused without one.
+    team.parallel_for(heap.rows, 256, [&](Size begin, Size end, int) {
         tables.fresh.clear(begin, end);
         tables.old.clear(begin, end);
+        for (Size i = begin; i < end; ++i)
+            each_neighbor(i, [&](const NeighborHeap& table, Index j, float rank) {
+                if (rank <= table.bound(i)) push<true>(table, i, rank, j);
+            });
     });
     team.parallel_for(heap.rows, 256, [&](Size begin, Size end, int) {
-        for (Size at = begin; at < end; ++at) {
-            const Size i = order[at];
-            for (Size e = 0; e < heap.k && heap.row(i).holds(e); ++e) {
-                const Index j = heap.row(i).index(e);
-                const float rank = priority(key, static_cast<Index>(i), j);
-                const NeighborHeap& table = is_fresh(heap.row(i).tag[e]) ? tables.fresh : tables.old;
-                if (rank <= table.bound(i)) push(table, i, rank, j);
-                if (rank <= table.bound(j)) push(table, j, rank, static_cast<Index>(i));
-            }
-        }
+        for (Size at = begin; at < end; ++at)
+            each_neighbor(order[at], [&](const NeighborHeap& table, Index j, float rank) {
+                if (rank <= table.bound(j)) push(table, j, rank, order[at]);
+            });
     });
     // Sampled entries are old from the next round on.
     team.parallel_for(heap.rows, 256, [&](Size begin, Size end, int) {
@@ -73,7 +79,9 @@ void descend(const SearchSpace& space, const NeighborHeap& heap, const NeighborH
              const Refresh& refresh, ThreadTeam& team) {
     Scratch<float> scratch(team.size() * join_scratch_floats(space.sketch_dim));
     Scratch<std::uint64_t> recent(team.size() * KnownPairs::slots);
-    std::memset(recent.data(), 0, static_cast<std::size_t>(team.size() * KnownPairs::slots) * sizeof(std::uint64_t));
+    team.parallel_for(team.size() * KnownPairs::slots, KnownPairs::slots, [&](Size begin, Size end, int) {
+        std::memset(recent.data() + begin, 0, static_cast<std::size_t>(end - begin) * sizeof(std::uint64_t));
+    });
     for (Size round = 0; round < options.rounds; ++round) {
         const std::uint64_t key = stream_key(options.seed, Stream::candidates, static_cast<std::uint64_t>(round));
         refresh();
