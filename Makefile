@@ -88,10 +88,11 @@ SANITIZED_TESTS := tests/neighbors tests/graph tests/layout tests/quality/test_l
 configure_checked = $(BIN)/cmake -S . -B $(1) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
     $(2) -DVICINAL_LEVELS=v3 -DVICINAL_CORE_TESTS=ON -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python \
     -Dnanobind_DIR=$$($(BIN)/python -m nanobind --cmake_dir) > /dev/null
+run_checked = $(BIN)/ctest --test-dir $(1) --parallel 2 --output-on-failure
 sanitize: setup
 	$(call configure_checked,$(SANITIZED)/build,-DVICINAL_SANITIZE=address$(comma)undefined)
 	$(BIN)/cmake --build $(SANITIZED)/build
-	for tests in $(CXX_TESTS); do $(SANITIZED)/build/$$tests || exit 1; done
+	$(call run_checked,$(SANITIZED)/build)
 	rm -rf $(SANITIZED)/site && mkdir -p $(SANITIZED)/site && cp -r src/vicinal $(SANITIZED)/site/
 	rm -f $(SANITIZED)/site/vicinal/backends/_core*.so && cp $(SANITIZED)/build/_core*.so $(SANITIZED)/site/vicinal/backends/
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
@@ -103,14 +104,14 @@ sanitize: setup
 assertions: setup
 	$(call configure_checked,build/assertions,-DVICINAL_ASSERTIONS=ON)
 	$(BIN)/cmake --build build/assertions --target $(CXX_TESTS) golden_maps
-	for tests in $(CXX_TESTS); do build/assertions/$$tests || exit 1; done
+	$(call run_checked,build/assertions)
 	$(BIN)/python tests/portable/golden.py build/assertions/golden_maps v3
 
 # The C++ tests on a core built with ThreadSanitizer.
 tsan: setup
 	$(call configure_checked,build/tsan,-DVICINAL_SANITIZE=thread)
 	$(BIN)/cmake --build build/tsan --target $(CXX_TESTS)
-	for tests in $(CXX_TESTS); do build/tsan/$$tests || exit 1; done
+	$(call run_checked,build/tsan)
 
 # What reads files, fuzzed: models and every kind of table. Then values forged inside valid model files, and sparse
 # matrices with a forged structure (tests/fuzz/forged.py).

@@ -9,6 +9,8 @@ import polars as pl
 import pytest
 from cli.command_inputs import ROWS, Run
 
+from vicinal.cluster.engine import current_client
+
 pytest.importorskip("dask.array", reason="the extra 'cluster' is not installed: no Dask")
 
 
@@ -60,9 +62,11 @@ def test_bad_limits_are_one_clear_error(run: Run, limit: Any) -> None:
     assert len(err.strip().splitlines()) == 1
 
 
-def test_missing_cluster_is_one_clear_error(run: Run) -> None:
+@pytest.mark.parametrize("address", ["nonsense", "tcp://nonsense:port"])
+def test_missing_cluster_is_one_clear_error(run: Run, address: str) -> None:
     pytest.importorskip("distributed", reason="the extra 'cluster' is not installed: no distributed")
     np.save("data.npy", ROWS)
-    code, _, err = run("embed", "data.npy", "-o", "map.npy", "--cluster", "nonsense")
+    code, _, err = run("embed", "data.npy", "-o", "map.npy", "--cluster", address)
     assert code != 0
-    assert "--cluster nonsense" in err
+    assert f"--cluster {address}" in err
+    assert current_client() is None

@@ -51,8 +51,12 @@ def connected(address: str | None) -> Iterator[None]:
         yield
         return
     from distributed import Client
+    from distributed.comm import get_address_host_port, parse_address
 
     try:
+        # a client of a malformed address raises an error, and remains the current client
+        if parse_address(address)[0] in ("tcp", "tls"):
+            get_address_host_port(address)
         client = Client(address, timeout="10s")
     except (OSError, ValueError) as error:
         raise ValueError(f"--cluster {address} cannot be reached: {error}") from error

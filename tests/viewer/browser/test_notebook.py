@@ -79,7 +79,11 @@ def lab(tmp_path: Path) -> Iterator[str]:
         yield address
     finally:
         server.terminate()
-        server.wait(30)
+        try:
+            server.wait(30)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
 
 
 def _wait_for(address: str, server: Any, log: Path) -> None:
@@ -112,6 +116,10 @@ def test_widget_is_shown_and_shares_its_selection(browser: Any, lab: str, tmp_pa
     page = browser.new_page(viewport={"width": 1200, "height": 900})
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
+    # JupyterLab's own dialogs, for example about a slow kernel, cover the notebook
+    page.add_locator_handler(
+        page.locator("dialog.jp-Dialog"), lambda dialog: dialog.locator("button.jp-mod-accept").click()
+    )
     page.goto(f"{lab}/lab/tree/map.ipynb?reset")
     page.wait_for_selector(".jp-CodeCell .cm-content", timeout=WAIT_MS)
     page.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=WAIT_MS)
