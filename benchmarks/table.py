@@ -29,6 +29,8 @@ from readme import write_readme
 QUALITY_COLUMNS = QUALITY_NAMES | OTHER_QUALITY_NAMES
 CURVE = {"trustworthiness": "trustworthiness", "accuracy_10nn": "10-NN accuracy", "error": "error"}
 STAGES = ("neighbors", "graph", "initialize", "layout", "fit")
+# How many times faster 16 threads must be than one.
+SCALING = {"neighbors": 9, "layout": 10, "fit": 8}
 
 
 def read_documents(results: Path) -> Documents:
@@ -360,6 +362,32 @@ SECTIONS = {
 }
 
 
+def cores_section(results: Path) -> list[str]:
+    """Return the section about one and 16 threads, from the raw results of cores.py, if there are any."""
+    file = results / "cores.json"
+    if not file.is_file():
+        return []
+    found = json.loads(file.read_text())
+    lines, scaling = [], []
+    for name, one in found["data"].items():
+        for threads, times in one["threads"].items():
+            lines.append([name, threads, *(seconds(times[stage]) for stage in STAGES)])
+        if {"1", "16"} <= one["threads"].keys():
+            times = [one["threads"]["1"][stage] / one["threads"]["16"][stage] for stage in SCALING]
+            met = all(value >= limit for value, limit in zip(times, SCALING.values(), strict=True))
+            scaling.append([name, *(f"{value:.1f}" for value in times), "yes" if met else "no"])
+    return [
+        "## Cores",
+        "",
+        f"{found['machine']}. The smallest time of each stage; every map has the same bits for all numbers of threads: "
+        f"{'yes' if all(one['same_bits'] for one in found['data'].values()) else 'NO'}. Raw figures: "
+        "`results/cores.json`.",
+        "",
+        *rows(["rows", "threads", *STAGES], lines),
+        *rows(["16 threads, times faster", *(f"{stage} (≥ {n})" for stage, n in SCALING.items()), "met"], scaling),
+    ]
+
+
 def heading(documents: Documents) -> list[str]:
     machines = {json.dumps(d["machine"], sort_keys=True): d for d in documents.values()}
     lines = [
@@ -390,6 +418,7 @@ def write_table(results: Path, file: Path) -> None:
     for name, section in SECTIONS.items():
         if name in documents:
             lines += section(documents)
+    lines += cores_section(results)
     lines += gpu_section(results)
     lines += cluster_section(results)
     file.write_text("\n".join(lines).rstrip() + "\n")
