@@ -62,7 +62,7 @@ def test_one_other_number_changes_nothing_else(value: float) -> None:
 
 
 def test_the_approximate_search_finds_the_neighbors_of_pixels() -> None:
-    rows = pixels(6000, 200, levels=64)
+    rows = pixels(4000, 200, levels=64)
     found, exact = (find_neighbors(rows, 10, method=method, seed=0) for method in ("approximate", "exact"))
     hits = [np.intersect1d(a, b).size for a, b in zip(found.index, exact.index, strict=True)]
     assert np.mean(hits) > 9
