@@ -105,25 +105,37 @@ def sparse_bars(documents: Documents) -> list[Bar]:
     return bars
 
 
+# The suite "stages" on processors of two kinds.
+STAGES_ON = {"stages": "", "stages_avx2": "without AVX-512: "}
+
+
+def stage_bars(documents: Documents, suite: str, machine: str) -> list[Bar]:
+    """Compare warm stages with those of umap-learn and pynndescent."""
+    ours, umap, pynndescent = (
+        select(documents, suite, system=name) for name in ("vicinal", "umap-learn", "pynndescent")
+    )
+    bars = []
+    for work, stage, peer, limit, aim in (
+        ("whole fit, warm, against umap-learn without a seed", "fit", umap, 1 / 6.5, 1 / 9),
+        ("neighbour graph, warm, against pynndescent", "neighbors", pynndescent, 1 / 1.7, 1 / 2.2),
+        ("layout, 200 epochs, warm, against umap-learn without a seed", "layout", umap, 1 / 4, 1 / 8),
+    ):
+        bars += ratio(machine + work, middle(ours, "stages", stage), middle(peer, "stages", stage), limit, aim)
+    found, wanted = middle(ours, "neighbor_recall"), middle(pynndescent, "neighbor_recall")
+    if found is not None and wanted is not None:
+        work = f"{machine}neighbour graph, recall: difference from pynndescent"
+        bars.append(Bar(work, f"{found:.4f}", f"{wanted:.4f}", found - wanted, -RECALL_SLACK, kind="difference"))
+    return bars
+
+
 def speed_bars(documents: Documents) -> list[Bar]:
     bars = []
     for suite, case, limit, aim in (("iris", "iris", 1 / 10, None), ("fresh", "fashion", 1 / 7, 1 / 15)):
         ours = middle(select(documents, suite, case=case, system="vicinal"), "wall")
         work = f"{case}, fresh process, seeded (umap-learn: the faster of seeded and not)"
         bars += ratio(work, ours, faster_umap(documents, suite, case), limit, aim)
-    ours = select(documents, "stages", system="vicinal")
-    umap = select(documents, "stages", system="umap-learn")
-    pynndescent = select(documents, "stages", system="pynndescent")
-    for work, stage, peer, limit, aim in (
-        ("whole fit, warm, against umap-learn without a seed", "fit", umap, 1 / 6.5, 1 / 9),
-        ("neighbour graph, warm, against pynndescent", "neighbors", pynndescent, 1 / 1.7, 1 / 2.2),
-        ("layout, 200 epochs, warm, against umap-learn without a seed", "layout", umap, 1 / 4, 1 / 8),
-    ):
-        bars += ratio(work, middle(ours, "stages", stage), middle(peer, "stages", stage), limit, aim)
-    found, wanted = middle(ours, "neighbor_recall"), middle(pynndescent, "neighbor_recall")
-    if found is not None and wanted is not None:
-        work = "neighbour graph, recall: difference from pynndescent"
-        bars.append(Bar(work, f"{found:.4f}", f"{wanted:.4f}", found - wanted, -RECALL_SLACK, kind="difference"))
+    for suite, machine in STAGES_ON.items():
+        bars += stage_bars(documents, suite, machine)
     moved, moved_umap = (select(documents, "transform", system=name) for name in ("vicinal", "umap-learn"))
     if moved:
         work = f"transform of {moved[0]['many_rows']:,} unseen rows, warm, against umap-learn"

@@ -122,17 +122,22 @@ def process_section(suite: str, title: str) -> Callable[[Documents], list[str]]:
     return section
 
 
-def stages_section(documents: Documents) -> list[str]:
-    lines = []
-    for group in groups(documents, "stages", "system"):
-        times = [shown_seconds(middle(group, "stages", stage)) for stage in STAGES]
-        if group[0]["system"] == "vicinal":
-            times[STAGES.index("initialize")] = shown_seconds(middle(group, "stages", "fit_initialize"))
-        recall = middle(group, "neighbor_recall")
-        layout = middle(group, "layout_quality", "recall_15")
-        lines.append((group[0]["system"], *times, f"{recall:.4f}", "" if layout is None else f"{layout:.4f}"))
-    head = ("system", *STAGES, "neighbour recall", "recall@15 of the layout from random positions")
-    return ["## Warm stages", "", documents["stages"]["description"], "", *rows(head, lines)]
+def stages_section(suite: str, title: str) -> Callable[[Documents], list[str]]:
+    """Return a function that lists the warm stages by system."""
+
+    def section(documents: Documents) -> list[str]:
+        lines = []
+        for group in groups(documents, suite, "system"):
+            times = [shown_seconds(middle(group, "stages", stage)) for stage in STAGES]
+            if group[0]["system"] == "vicinal":
+                times[STAGES.index("initialize")] = shown_seconds(middle(group, "stages", "fit_initialize"))
+            recall = middle(group, "neighbor_recall")
+            layout = middle(group, "layout_quality", "recall_15")
+            lines.append((group[0]["system"], *times, f"{recall:.4f}", "" if layout is None else f"{layout:.4f}"))
+        head = ("system", *STAGES, "neighbour recall", "recall@15 of the layout from random positions")
+        return [f"## {title}", "", documents[suite]["description"], "", *rows(head, lines)]
+
+    return section
 
 
 def transform_section(documents: Documents) -> list[str]:
@@ -342,7 +347,8 @@ def reliability_section(documents: Documents) -> list[str]:
 SECTIONS = {
     "iris": process_section("iris", "Starting"),
     "fresh": process_section("fresh", "Fresh process"),
-    "stages": stages_section,
+    "stages": stages_section("stages", "Warm stages"),
+    "stages_avx2": stages_section("stages_avx2", "Warm stages without AVX-512"),
     "transform": transform_section,
     "memory": memory_section,
     "growth": growth_section,
