@@ -9,8 +9,6 @@ import polars as pl
 import pytest
 from cli.command_inputs import ROWS, Run
 
-from vicinal.cluster.engine import current_client
-
 pytest.importorskip("dask.array", reason="the extra 'cluster' is not installed: no Dask")
 
 
@@ -65,6 +63,8 @@ def test_bad_limits_are_one_clear_error(run: Run, limit: Any) -> None:
 @pytest.mark.parametrize("address", ["nonsense", "tcp://nonsense:port"])
 def test_missing_cluster_is_one_clear_error(run: Run, address: str) -> None:
     pytest.importorskip("distributed", reason="the extra 'cluster' is not installed: no distributed")
+    from vicinal.cluster.engine import current_client
+
     np.save("data.npy", ROWS)
     code, _, err = run("embed", "data.npy", "-o", "map.npy", "--cluster", address)
     assert code != 0

@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 from chromium import running_chromium
 
-from vicinal.viewer.server import LiveServer
-
 READY_MS = 60_000
 WINDOW = {"width": 1100, "height": 720}
 
@@ -28,11 +26,13 @@ def complaints() -> list[str]:
 
 
 @pytest.fixture
-def serve() -> Iterator[Callable[[Any], LiveServer]]:
+def serve() -> Iterator[Callable[[Any], Any]]:
     """Return a function that serves a session until all pages are closed: a page without its server complains."""
     servers = []
 
-    def started(session: Any) -> LiveServer:
+    def started(session: Any) -> Any:
+        from vicinal.viewer.server import LiveServer
+
         servers.append(LiveServer(session).start())
         return servers[-1]
 
