@@ -32,7 +32,7 @@ inline void select_candidates(const NeighborHeap& heap, const CandidateTables& t
             body(is_fresh(row.tag[e]) ? tables.fresh : tables.old, j, priority(key, static_cast<Index>(i), j));
         }
     };
-    // First the neighbors of a row, which need no lock; most of the rows that list it are then refused without one.
+    // First the neighbors of a row, which need no lock; many of the rows that list it are then refused without one.
     team.parallel_for(heap.rows, 256, [&](Size begin, Size end, int) {
         tables.fresh.clear(begin, end);
         tables.old.clear(begin, end);

@@ -33,10 +33,18 @@ MEASURE = Path(__file__).parents[2] / "benchmarks" / "memory_estimate.py"
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak of the memory is read from /proc")
 @pytest.mark.parametrize(
-    ("estimator", "sizes"),
-    [("UMAP", [8_000, 16_000, 32_000]), ("DensMAP", [16_000]), ("TSNE", [12_000]), ("ProgressiveUMAP", [12_000])],
+    ("estimator", "sizes", "most"),
+    [
+        ("UMAP", [8_000, 16_000, 32_000], 1.25),
+        ("DensMAP", [16_000], 1.25),
+        ("TSNE", [12_000], 1.25),
+        # 1.15 to 1.26: the peak depends on how the threads alternate
+        ("ProgressiveUMAP", [12_000], 4 / 3),
+    ],
 )
-def test_estimates_are_near_the_peak(estimator: str, sizes: list[int], child_environment: dict[str, str]) -> None:
+def test_estimates_are_near_the_peak(
+    estimator: str, sizes: list[int], most: float, child_environment: dict[str, str]
+) -> None:
     """benchmarks/memory_estimate.py measures Fashion-MNIST with up to 70,000 rows in the same way."""
     for n in sizes:
         command = [sys.executable, str(MEASURE), "--estimator", estimator, "--rows", str(n), "--columns", "200"]
@@ -47,10 +55,9 @@ def test_estimates_are_near_the_peak(estimator: str, sizes: list[int], child_env
             assert done.returncode == 0, done.stderr
             found = json.loads(done.stdout)
             peak, estimate = max(peak, found["peak"]), found["estimate"]
-            if 3 * estimate < 4 * peak:
+            if estimate < most * peak:
                 break
-        # Of ProgressiveUMAP's 12,000 rows it is 1.15 to 1.26 of the peak, which depends on how the threads alternate.
-        assert 3 / 4 < estimate / peak < 4 / 3, found
+        assert 0.75 < estimate / peak < most, found
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak of the memory is read from /proc")

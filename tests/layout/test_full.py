@@ -38,6 +38,7 @@ def test_bits_do_not_depend_on_n_jobs_or_on_split_runs(
         return layout.embedding.tobytes()
 
     whole = run(1, 50)
+    assert run(2, 50) == whole
     assert run(8, 3, 17, 30) == whole
     assert run(2, 25, 25) == whole
 

@@ -7,7 +7,7 @@ and 2, is typical of images, text vectors and digits.
 
 Estimate divided by the measured peak of resident memory, Fashion-MNIST in fresh processes
 (benchmarks/memory_estimate.py), at 10,000, 35,000 and 70,000 rows: UMAP 0.91, 0.96, 0.96; densMAP 0.97, -, 1.01; t-SNE
-0.88, 0.92, 1.06; LargeVis 1.00, 0.94, 0.99; progressive UMAP 0.99, 0.99, 1.02. On 14 unusual shapes and parameters
+0.88, 0.92, 1.06; LargeVis 1.00, 0.94, 0.99; progressive UMAP 0.93, 1.26, 1.32. On 14 unusual shapes and parameters
 (``--odd``): 0.82 to 1.25.
 """
 
