@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.estimators.base import Estimator, random_seed, require_fitted, whole_or_nothing
-from vicinal.estimators.legacy import upgraded
 from vicinal.estimators.umap import UMAP
 from vicinal.layout.alignment import check_relation, check_relations
 from vicinal.maps.aligned import AlignedMaps, AlignmentPlan, extend_aligned, fit_aligned
@@ -231,7 +230,7 @@ class AlignedUMAP(Estimator):
         return AlignedMaps(tuple(mapper.map_ for mapper in self.mappers_), tuple(self._partners), self._seed)
 
     def _restore(self, state: dict[str, Any]) -> None:
-        super()._restore(upgraded(self, state))
+        super()._restore(state)
         if "mappers_" in vars(self):
             if not all(isinstance(mapper, UMAP) for mapper in self.mappers_):
                 raise TypeError("the slices of an aligned model are UMAP models")

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.estimators.base import Estimator, over_blocks, require_fitted
-from vicinal.estimators.legacy import upgraded
 from vicinal.maps.composition import OPERATIONS, ComposedMap, place_composed
 from vicinal.maps.composition import compose as compose_maps
 from vicinal.maps.fitted import FittedMap
@@ -120,7 +119,6 @@ class ComposedUMAP(Estimator):
         return state
 
     def _restore(self, state: dict[str, Any]) -> None:
-        state = upgraded(self, state)
         parts = state.pop("composed", None)
         super()._restore(state)
         if parts is not None:

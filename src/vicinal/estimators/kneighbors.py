@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from vicinal.estimators.base import Estimator, over_blocks, random_seed, require_fitted, whole_or_nothing
-from vicinal.estimators.legacy import upgraded
 from vicinal.graph.fuzzy import fuzzy_graph
 from vicinal.maps.fitted import FittedNeighbors
 from vicinal.maps.memory import add_graph, add_search
@@ -227,7 +226,6 @@ class KNeighborsTransformer(Estimator):
         return state | {"neighbors_": self.in_memory().neighbors_} if "neighbors_" in state else state
 
     def _restore(self, state: dict[str, Any]) -> None:
-        state = upgraded(self, state)
         if not isinstance(state.get("neighbors_"), FittedNeighbors | None):
             raise TypeError("the model has no neighbors")
         super()._restore(state)

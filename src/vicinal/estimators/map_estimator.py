@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.estimators.base import Estimator, over_blocks, random_seed
-from vicinal.estimators.legacy import upgraded
 from vicinal.estimators.settings import given_knn
 from vicinal.estimators.umap_names import SET_PARAMETERS, SMALL_DATA, FromMap, SearchIndex
 from vicinal.layout.density import finite_radii
@@ -296,7 +295,6 @@ class MapEstimator(Estimator):
         return state
 
     def _restore(self, state: dict[str, Any]) -> None:
-        state = upgraded(self, state)
         super()._restore(state)
         if "map_" in state:
             parts = state["map_"]

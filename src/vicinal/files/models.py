@@ -32,7 +32,7 @@ MOST_DEPTH = 64
 # Bytes per text up to which texts are an array of fixed width, as NumPy has them: 16 times those of their codes.
 WIDEST_TEXT = 64
 
-# The modules of the classes that a file may name. The last ones are in files of version 0.1.
+# The modules of the classes that a file may name.
 CLASSES = {
     "AlignedUMAP": "estimators.aligned",
     "ComposedUMAP": "estimators.composed",
@@ -54,9 +54,6 @@ CLASSES = {
     "RowFacts": "maps.row_facts",
     "TrainingDistances": "neighbors.training_data",
     "TrainingRows": "neighbors.training_data",
-    "DistanceSource": "estimators.legacy",
-    "Given": "estimators.legacy",
-    "RowSource": "estimators.legacy",
 }
 CSR_PARTS = ("data", "indices", "indptr")
 # Parameters and attributes that belong to a session or a machine, not to a model: a file leaves them out.

@@ -26,9 +26,7 @@ Search = Callable[[NDArray[np.float32], int], Neighbors]
 # Cells own about CELL_ROWS rows, fewer if groups would have less than CELLS_PER_GROUP cells, and more if there would be
 # more than MOST_CELLS. A row belongs to its nearest cell, and visits the next nearest ones, VISITS in all, if they are
 # at most REACH times as far.
-CELL_ROWS, CELLS_PER_GROUP, MOST_CELLS = 3_000, 32, 6_000
-VISITS, REACH = 3, 1.2
-SAMPLE_PER_CELL = 64
+CELLS_PER_GROUP, VISITS = 32, 3
 BLOCK_ROWS = 1 << 16  # rows that are sent to the device, or copied, at a time
 
 

@@ -10,12 +10,12 @@ from vicinal.backends.cuda.selection import select_columns
 
 # Columns are selected by distances in single precision, which have the same order but more ties; so many more are
 # selected than asked for.
-SPARE = 17
+SPARE_RANKS = 17
 
 
 def nearest_columns(device: Device, distance: DeviceArray, k: int) -> NDArray[np.int64]:
     """Return the k columns of each row with the smallest distances, by (distance, column), on the host."""
-    wanted = min(k + SPARE, int(distance.shape[1]))
+    wanted = min(k + SPARE_RANKS, int(distance.shape[1]))
     found, _ = select_columns(device, distance.astype(np.float32), wanted)
     columns = device.to_numpy(found).astype(np.int64)
     exact = device.to_numpy(device.xp.take_along_axis(distance, device.asarray(columns), axis=1))
