@@ -77,7 +77,7 @@ def own_bytes() -> int:
     """Memory of this process after its imports, before any rows."""
     import psutil
 
-    import vicinal.cluster.fitting  # noqa: F401
+    import vicinal.cluster.fit  # noqa: F401
 
     return int(psutil.Process().memory_info().rss)
 
@@ -194,7 +194,7 @@ def score(file: Path, outs: list[str]) -> list[dict[str, Any]]:
     Neighbors are compared with the exact ones of a sample, points of the map with the local table of all rows.
     """
     from vicinal import Graph, fit_ab, losses
-    from vicinal.neighbors.points import nearest_points
+    from vicinal.neighbors.search import nearest_points
 
     X, labels = np.load(file, mmap_mode="r"), np.load(file.with_suffix(".labels.npy"))
     sample = np.sort(np.random.default_rng(0).choice(len(X), size=min(SAMPLE_ROWS, len(X)), replace=False))

@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from vicinal.cluster.sizes import MOST_PARTS, PART_BYTES, PART_WORK
+from vicinal.cluster.neighbors import MOST_PARTS, PART_BYTES, PART_WORK
 from vicinal.neighbors.cells import cell_count
 
 RESULTS = Path(__file__).parent / "results" / "cluster.json"

@@ -36,8 +36,8 @@ from gpu_table import bars
 import vicinal
 from vicinal import Neighbors
 from vicinal.backends import backend_of, resolve_place
-from vicinal.maps.fitting import FitInputs, fit
 from vicinal.neighbors.training_data import TrainingRows
+from vicinal.pipeline.fit import FitInputs, fit
 
 RESULTS: dict[str, Any] = {}
 OPTIONS = argparse.Namespace(images=None, profile=False)

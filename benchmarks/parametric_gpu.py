@@ -45,11 +45,9 @@ def train_once(
 ) -> tuple[dict[str, float], Any, Any]:
     import torch
 
-    from vicinal.layout.kernel import Kernel
-    from vicinal.parametric.encoders import Shape
-    from vicinal.parametric.fitting import Data, Objective, fit_model, training_epochs
-    from vicinal.parametric.model import Model
-    from vicinal.parametric.training import Plan, seeded
+    from vicinal.layout.forces import Kernel
+    from vicinal.parametric.networks import Model, Shape
+    from vicinal.parametric.training import Data, Objective, Plan, fit_model, seeded, training_epochs
 
     begin = perf_counter()
     where = torch.device(arguments.device)

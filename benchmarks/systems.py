@@ -89,7 +89,7 @@ class Vicinal(System):
     def stages(self, data: np.ndarray, seed: int) -> tuple[dict[str, float], dict[str, np.ndarray]]:
         from vicinal import find_neighbors
         from vicinal.graph.fuzzy import fuzzy_graph
-        from vicinal.layout.kernel import fit_ab
+        from vicinal.layout.forces import fit_ab
         from vicinal.layout.sampled import Layout
         from vicinal.layout.schedule import Schedule
 

@@ -25,14 +25,13 @@ from scipy.sparse import block_diag
 
 import vicinal
 from vicinal import FullLayout, Graph, Layout, Neighbors, Phase, Schedule, find_neighbors, fit_ab, fuzzy_graph
-from vicinal.initialize.eigenmap import component_maps
-from vicinal.initialize.pca import pca_places
-from vicinal.initialize.task import InitialTask
+from vicinal.initialize.spectral import component_maps
+from vicinal.initialize.task import InitialTask, pca_places
 from vicinal.neighbors.index import NeighborIndex
-from vicinal.neighbors.precomputed import neighbors_from_distances
+from vicinal.neighbors.table import neighbors_from_distances
 from vicinal.quality.losses import effective_loss
 from vicinal.quality.measures import trustworthiness
-from vicinal.quality.quality_report import report
+from vicinal.quality.report import report
 
 # CPU seconds after which a call is taken to be at work. CPU time, unlike time, does not pass while other programs run.
 AT_WORK = 0.1

@@ -184,7 +184,7 @@ extern "C" __global__ void chunk_extremes(const float* vectors, int dim, const I
 }
 WARP_KERNEL(chunk_extremes)
 
-// Rows far from the middle of their component come closer (initialize/eigenmap.py): x = (value - middle) / unit becomes
+// Rows far from the middle of their component come closer (initialize/spectral.py): x = (value - middle) / unit becomes
 // asinh(x), which is twice asinh(x / sqrt(2 + 2 sqrt(1 + x^2))), except for the factor; a unit of 0 changes nothing.
 // Thread per number.
 extern "C" __global__ void even_places(const float* vectors, int dim, const Index* component, const double* middle,

@@ -21,11 +21,10 @@ from sklearn.datasets import load_digits
 
 import vicinal
 from vicinal import viewer
-from vicinal.files.readers.data_table import DataTable
+from vicinal.files.data_table import DataTable
 from vicinal.viewer.columns import Columns
 from vicinal.viewer.server import LiveServer
-from vicinal.viewer.session import Session
-from vicinal.viewer.stream_session import StreamSession
+from vicinal.viewer.session import Session, StreamSession
 
 IMAGES = Path(__file__).parents[1] / "images"
 FASHION = Path("/usr/share/datasets/fashion-mnist")

@@ -13,12 +13,12 @@ __version__ = "0.2.0.dev0"
 # The module of every public name.
 _HOME = {
     "AlignedUMAP": "estimators.aligned",
-    "DensMAP": "estimators.densmap",
+    "DensMAP": "estimators.umap",
     "FullLayout": "layout.full",
     "Graph": "graph.graph",
     "KNeighborsTransformer": "estimators.kneighbors",
-    "Kernel": "layout.kernel",
-    "LargeVis": "estimators.largevis",
+    "Kernel": "layout.forces",
+    "LargeVis": "estimators.tsne",
     "Layout": "layout.sampled",
     "ModelFileError": "files.container",
     "NeighborIndex": "neighbors.index",
@@ -30,22 +30,22 @@ _HOME = {
     "Schedule": "layout.schedule",
     "TSNE": "estimators.tsne",
     "UMAP": "estimators.umap",
-    "choose": "estimators.choosing",
+    "choose": "estimators.evaluation",
     "entropic_graph": "graph.entropic",
-    "estimate_memory": "estimators.memory",
-    "find_neighbors": "cluster.search",
-    "fit_ab": "layout.kernel",
+    "estimate_memory": "pipeline.memory",
+    "find_neighbors": "neighbors.index",
+    "fit_ab": "layout.forces",
     "fuzzy_graph": "graph.fuzzy",
     "load": "files.models",
     "pca_start": "initialize.start",
     "random_start": "initialize.start",
-    "reliability": "estimators.reliability",
+    "reliability": "estimators.evaluation",
     "spectral_start": "initialize.start",
 }
 # Packages and modules that are attributes of the package; some have a shorter name than their path.
 _PACKAGES = (
-    "backends", "cli", "cluster", "compat", "estimators", "files", "graph", "initialize", "layout", "maps", "neighbors",
-    "parametric", "plot", "quality", "runtime", "umap_", "viewer",
+    "backends", "cli", "cluster", "compat", "estimators", "files", "graph", "initialize", "layout", "neighbors",
+    "parametric", "pipeline", "plot", "quality", "runtime", "umap_", "viewer",
 )  # fmt: skip
 # umap-learn's modules. They can be imported by its names too ("import vicinal.spectral"), as the path below says.
 _COMPAT = ("aligned_umap", "distances", "parametric_umap", "spectral", "utils")
@@ -65,18 +65,16 @@ __all__ = sorted(_HOME)
 __path__.append(f"{__path__[0]}/compat")
 
 if TYPE_CHECKING:
-    from vicinal.cluster.search import find_neighbors as find_neighbors
     from vicinal.estimators.aligned import AlignedUMAP as AlignedUMAP
-    from vicinal.estimators.choosing import choose as choose
-    from vicinal.estimators.densmap import DensMAP as DensMAP
+    from vicinal.estimators.evaluation import choose as choose
+    from vicinal.estimators.evaluation import reliability as reliability
     from vicinal.estimators.kneighbors import KNeighborsTransformer as KNeighborsTransformer
-    from vicinal.estimators.largevis import LargeVis as LargeVis
-    from vicinal.estimators.memory import estimate_memory as estimate_memory
     from vicinal.estimators.parametric import ParametricUMAP as ParametricUMAP
     from vicinal.estimators.progressive import ProgressiveUMAP as ProgressiveUMAP
-    from vicinal.estimators.reliability import reliability as reliability
     from vicinal.estimators.tsne import TSNE as TSNE
+    from vicinal.estimators.tsne import LargeVis as LargeVis
     from vicinal.estimators.umap import UMAP as UMAP
+    from vicinal.estimators.umap import DensMAP as DensMAP
     from vicinal.files.container import ModelFileError as ModelFileError
     from vicinal.files.models import load as load
     from vicinal.graph.entropic import entropic_graph as entropic_graph
@@ -85,15 +83,17 @@ if TYPE_CHECKING:
     from vicinal.initialize.start import pca_start as pca_start
     from vicinal.initialize.start import random_start as random_start
     from vicinal.initialize.start import spectral_start as spectral_start
+    from vicinal.layout.forces import Kernel as Kernel
+    from vicinal.layout.forces import fit_ab as fit_ab
     from vicinal.layout.full import FullLayout as FullLayout
     from vicinal.layout.full import Phase as Phase
-    from vicinal.layout.kernel import Kernel as Kernel
-    from vicinal.layout.kernel import fit_ab as fit_ab
     from vicinal.layout.sampled import Layout as Layout
     from vicinal.layout.schedule import Schedule as Schedule
     from vicinal.neighbors.index import NeighborIndex as NeighborIndex
+    from vicinal.neighbors.index import find_neighbors as find_neighbors
     from vicinal.neighbors.online import OnlineNeighbors as OnlineNeighbors
     from vicinal.neighbors.table import Neighbors as Neighbors
+    from vicinal.pipeline.memory import estimate_memory as estimate_memory
 
 
 def __getattr__(name: str) -> Any:

@@ -247,7 +247,7 @@ def test_failed_write_leaves_all_outputs_unchanged(run: Run, monkeypatch: pytest
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(vicinal, "UMAP", Stub)
-    monkeypatch.setattr("vicinal.cli.output_files.write_report", broken)
+    monkeypatch.setattr("vicinal.cli.writing.write_report", broken)
     np.save("data.npy", ROWS)
     for name in ("m.csv", "m.png", "m.json"):
         write(name, "old")

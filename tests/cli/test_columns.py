@@ -159,8 +159,7 @@ def test_progress_bars_fit_80_columns(run: Run, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_every_parameter_is_explained(run: Run) -> None:
-    from vicinal.cli.explanations import explanations
-    from vicinal.cli.methods import RESERVED, Method, signature
+    from vicinal.cli.methods import RESERVED, Method, explanations, signature
 
     assert "Size of the neighborhoods" in run("methods", "umap")[1]
     silent = {"low_memory", "angular_rp_forest", "transform_queue_size"}

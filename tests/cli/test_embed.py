@@ -155,7 +155,7 @@ def test_progress_bars_show_every_stage(run: Run, monkeypatch: pytest.MonkeyPatc
 
 
 def test_ctrl_c_during_the_layout_writes_the_current_map(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from vicinal.cli.progress_bars import ProgressBars
+    from vicinal.cli.fitting import ProgressBars
 
     report = ProgressBars.__call__
 

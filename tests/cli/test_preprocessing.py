@@ -14,7 +14,7 @@ from cli.command_inputs import ROWS, Run, csv_of, write
 from sklearn.decomposition import PCA
 
 import vicinal
-from vicinal.cli.preprocessing import Impute, Preprocessing, Scale
+from vicinal.cli.rows import Impute, Preprocessing, Scale
 from vicinal.files.preparation import Steps
 from vicinal.viewer.session import Session
 

@@ -15,8 +15,8 @@ import pytest
 
 import vicinal
 from vicinal import cli
-from vicinal.files.readers.extra_columns import concatenate_column
-from vicinal.files.readers.row_counts import row_count
+from vicinal.files.batches import concatenate_column
+from vicinal.files.readers import row_count
 
 Run = Callable[..., tuple[int, str, str]]
 WRITERS: dict[str, Callable[[pl.DataFrame, str], Any]] = {
@@ -99,7 +99,7 @@ def test_invalid_value_in_a_later_batch_writes_nothing(run: Run, frame: pl.DataF
 
 def interrupt_after(monkeypatch: pytest.MonkeyPatch, pieces: int, stage: str = "read") -> None:
     """Send Ctrl-C after this number of progress reports of a stage."""
-    from vicinal.cli.progress_bars import ProgressBars
+    from vicinal.cli.fitting import ProgressBars
 
     report, seen = ProgressBars.__call__, []
 
@@ -117,7 +117,7 @@ def test_interrupted_run_resumes_to_the_same_map(
     run: Run, frame: pl.DataFrame, monkeypatch: pytest.MonkeyPatch, stage: str, pieces: int, rows: tuple[int, int]
 ) -> None:
     frame.write_parquet("data.parquet")
-    monkeypatch.setattr("vicinal.maps.growing_map.SLICE", 200)  # several pieces per pass
+    monkeypatch.setattr("vicinal.pipeline.grow.SLICE", 200)  # several pieces per pass
     told = "stream data.parquet --batch-rows 100 --label digit --param new_epochs=200"
     with monkeypatch.context() as patched:
         interrupt_after(patched, pieces, stage)

@@ -15,9 +15,13 @@ from scipy.sparse import csr_matrix
 
 import vicinal
 from vicinal import UMAP, LargeVis, find_neighbors
-from vicinal.cluster import edges, neighborhoods, shelf, sizes, start
-from vicinal.cluster.components import component_labels, joined_labels
-from vicinal.cluster.shelf import Kept
+from vicinal.cluster import fit as neighborhoods
+from vicinal.cluster import layout as edges
+from vicinal.cluster import neighbors as sizes
+from vicinal.cluster import start
+from vicinal.cluster import store as shelf
+from vicinal.cluster.graph import component_labels, joined_labels
+from vicinal.cluster.store import Kept
 from vicinal.neighbors.metrics import METRICS
 
 EPOCHS = 4

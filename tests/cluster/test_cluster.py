@@ -15,7 +15,7 @@ from cluster.conftest import Rows, cluster_of
 
 from vicinal import UMAP
 from vicinal.cluster import engine as engine_module
-from vicinal.cluster.edges import forget_edges
+from vicinal.cluster.layout import forget_edges
 
 EPOCHS = 3
 

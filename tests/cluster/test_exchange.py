@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vicinal.cluster.exchange import Exchange
+from vicinal.cluster.layout import Exchange
 
 ROWS = np.arange(10, dtype=np.float32).reshape(5, 2)
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from vicinal.cluster.engine import picked
-from vicinal.cluster.shelf import Shelf, joined_piece_rows, joined_pieces
+from vicinal.cluster.store import Shelf, joined_piece_rows, joined_pieces
 
 LINES = np.zeros(7, np.dtype([("row", np.int32), ("list", (np.float32, 3))]))
 LINES["row"], LINES["list"] = np.arange(7), np.arange(21).reshape(7, 3)
@@ -40,7 +40,7 @@ def test_pieces_of_several_tasks_are_joined(shelf: Shelf) -> None:
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_rows_are_kept_in_another_order(shelf: Shelf, sparse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vicinal.cluster.shelf.WRITTEN_BYTES", 32)  # two rows at a time
+    monkeypatch.setattr("vicinal.cluster.store.WRITTEN_BYTES", 32)  # two rows at a time
     dense = np.random.default_rng(0).integers(0, 3, size=(5, 4)).astype(np.float32)
     order = np.array([4, 0, 0, 3, 1, 2, 2])
     made = shelf.row_pieces("rows-0", {"number": order}, csr_matrix(dense) if sparse else dense, order, BOUNDS)

@@ -8,7 +8,7 @@ import dask.array as da
 import numpy as np
 import pytest
 
-from vicinal.cluster import sizes
+from vicinal.cluster import neighbors as sizes
 from vicinal.cluster.engine import Engine
 from vicinal.cluster.rows import DaskRows
 

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 
 import vicinal
 from vicinal.compat import distances, utils
-from vicinal.layout.output_space import OUTPUT_METRICS
+from vicinal.layout.forces import OUTPUT_METRICS
 from vicinal.neighbors.metrics import ALIASES, METRICS
 
 ROOT = Path(__file__).parents[2]

@@ -86,7 +86,7 @@ COMMAND = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from vicinal.cli import main
-from vicinal.cli.progress_bars import ProgressBars
+from vicinal.cli.fitting import ProgressBars
 
 report = ProgressBars.__call__
 wanted, epoch = sys.argv[1], int(sys.argv[2])

@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from vicinal import UMAP, DensMAP, Kernel, find_neighbors, losses
 from vicinal.files.models import load, save
-from vicinal.maps.placement import place
+from vicinal.pipeline.place import place
 from vicinal.quality.measures import neighbor_recall
 
 JOBS = (1, 2, 8)

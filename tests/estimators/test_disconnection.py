@@ -12,8 +12,7 @@ from scipy import sparse
 
 from vicinal import TSNE, UMAP, DensMAP, LargeVis, ProgressiveUMAP
 from vicinal.neighbors.index import NeighborIndex
-from vicinal.neighbors.metrics import METRICS
-from vicinal.neighbors.unrelated import unrelated_distance
+from vicinal.neighbors.metrics import METRICS, unrelated_distance
 
 ROWS, LONERS, COLUMNS = 100, 12, 40
 GROUP_COLUMNS = 15

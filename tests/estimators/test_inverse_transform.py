@@ -9,8 +9,8 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from vicinal import UMAP
-from vicinal.layout.kernel import fit_ab
-from vicinal.maps.inversion import inverse_rows
+from vicinal.layout.forces import fit_ab
+from vicinal.pipeline.place import inverse_rows
 
 Rows = NDArray[np.float32]
 

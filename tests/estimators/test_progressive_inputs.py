@@ -99,7 +99,7 @@ def test_a_function_that_fails_changes_nothing(digits: Rows) -> None:
 def test_a_function_that_fails_for_one_row_of_a_large_map_changes_nothing(
     digits: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vicinal.maps.growth.FOUNDERS", 100)
+    monkeypatch.setattr("vicinal.pipeline.online_graph.FOUNDERS", 100)
     fails = [False]
 
     def sometimes(x: Rows, y: Rows) -> float:

@@ -65,7 +65,7 @@ def check_consistent(model: ProgressiveUMAP, labelled: bool = False) -> None:
 
 @pytest.fixture(autouse=True)
 def small_first_map(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vicinal.maps.growth.FOUNDERS", FOUNDERS)
+    monkeypatch.setattr("vicinal.pipeline.online_graph.FOUNDERS", FOUNDERS)
 
 
 @pytest.fixture(scope="module")

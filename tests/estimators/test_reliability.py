@@ -194,7 +194,7 @@ def test_listing_attributes_measures_nothing(model: Any, monkeypatch: pytest.Mon
     def measured(_: Any) -> None:
         raise AssertionError("measured")
 
-    monkeypatch.setattr("vicinal.estimators.reliability.reliability_of", measured)
+    monkeypatch.setattr("vicinal.estimators.evaluation.reliability_of", measured)
     assert "embedding_" in dir(model)
     assert "UMAP" in model._repr_html_()  # new versions of scikit-learn list the attributes
     assert "reliability_" not in dir(model)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from vicinal import ProgressiveUMAP
-from vicinal.files.incremental_fit import POLISH, READ, REST, fit_in_pieces
+from vicinal.files.batches import POLISH, READ, REST, fit_in_pieces
 
 
 def test_rows_that_wait_are_finished_before_the_last_pass() -> None:

@@ -13,10 +13,9 @@ import polars as pl
 import pytest
 
 from vicinal.files import readers
-from vicinal.files.readers import ReadError, read_table
-from vicinal.files.readers.batches import read_batches
-from vicinal.files.readers.row_counts import row_count
-from vicinal.files.readers.source_columns import SourceColumns
+from vicinal.files.batches import read_batches
+from vicinal.files.preparation import SourceColumns
+from vicinal.files.readers import ReadError, read_table, row_count
 
 ROWS = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
 

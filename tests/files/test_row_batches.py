@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
+from vicinal.files.batches import batches
 from vicinal.files.readers import ReadError, read_table
-from vicinal.files.row_batches import batches
 
 Rows = NDArray[np.float32]
 

@@ -15,9 +15,7 @@ from vicinal.backends import backend_of, cpu
 from vicinal.backends.cuda import layout as cuda_layout
 from vicinal.graph.fuzzy import bipartite_graph
 from vicinal.initialize.medoid import neighbor_medoid
-from vicinal.layout.forces import Forces
-from vicinal.layout.kernel import Kernel
-from vicinal.layout.output_space import output_space
+from vicinal.layout.forces import Forces, Kernel, output_space
 from vicinal.layout.sampled import Placement
 
 Rows = NDArray[np.float32]

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from vicinal.backends.cuda.device import compile_options, kernel_source
 from vicinal.backends.cuda.layout import FORCES, SPACES
 from vicinal.backends.cuda.losses import TERMS
 from vicinal.backends.cuda.neighbors import RULES
-from vicinal.backends.cuda.sources import compile_options, kernel_source
 
 SHAPE = (
     ("VICINAL_PULLS", "2"),

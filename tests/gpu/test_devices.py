@@ -20,8 +20,7 @@ from vicinal import Layout, Schedule, find_neighbors, fit_ab, fuzzy_graph
 from vicinal.backends import is_on_gpu
 from vicinal.backends.cuda import device as devices
 from vicinal.backends.cuda.memory import Need
-from vicinal.layout.forces import Forces
-from vicinal.layout.output_space import output_space
+from vicinal.layout.forces import Forces, output_space
 
 Rows = NDArray[np.float32]
 

@@ -13,7 +13,7 @@ import vicinal
 from vicinal import FullLayout, Graph, Phase, entropic_graph, find_neighbors
 from vicinal.backends import backend_of
 from vicinal.backends.cuda import full_layout
-from vicinal.layout.convolution import Convolution, HostTransforms, enclose
+from vicinal.layout.full import Convolution, HostTransforms, enclose
 from vicinal.quality.losses import kl_divergence
 
 Rows = NDArray[np.float32]

@@ -14,7 +14,7 @@ from vicinal import Neighbors, find_neighbors
 from vicinal.backends.cuda import device as devices
 from vicinal.backends.cuda.memory import Need
 from vicinal.neighbors import index as index_module
-from vicinal.neighbors.groups import GroupSearch
+from vicinal.neighbors.search import GroupSearch
 
 Rows = NDArray[np.float32]
 

@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 import vicinal
 from vicinal.backends import backend_of, usable_place
 from vicinal.backends.cuda import device as devices
-from vicinal.initialize.pca import pca_places
-from vicinal.initialize.task import InitialTask
-from vicinal.maps.fitting import prepare
-from vicinal.maps.row_facts import RowFacts
+from vicinal.initialize.task import InitialTask, pca_places
 from vicinal.neighbors.rows import PlacedRows
+from vicinal.pipeline.fit import prepare
+from vicinal.pipeline.recipe import RowFacts
 from vicinal.runtime.progress import Progress
 
 Rows = NDArray[np.float32]
@@ -99,8 +98,8 @@ def test_parametric_umap_finds_its_neighbors_and_graph_on_the_gpu_that_trains(
 
 
 def test_principal_components_are_those_of_the_cpu(place: Any, rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vicinal.initialize.pca.DEVICE_ROWS", 100)
-    monkeypatch.setattr("vicinal.backends.cuda.principal.CENTERED_BYTES", 8 * 12 * 100)
+    monkeypatch.setattr("vicinal.initialize.task.DEVICE_ROWS", 100)
+    monkeypatch.setattr("vicinal.backends.cuda.spectral.CENTERED_BYTES", 8 * 12 * 100)
     X = rows * np.linspace(1, 30, 12, dtype=np.float32)
     graph = vicinal.Graph.without_edges(len(X))
     for scale in (1.0, 1e30):

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from vicinal import quality
 from vicinal.backends import backend_of
-from vicinal.quality.ranks import nearest, ranks_of
-from vicinal.quality.spaces import Space
+from vicinal.quality.measures import Space, nearest, ranks_of
 
 Rows = NDArray[np.float32]
 

@@ -13,9 +13,8 @@ from sklearn.metrics import pairwise_distances
 from vicinal import UMAP, find_neighbors, fuzzy_graph
 from vicinal.backends import backend_of, cpu
 from vicinal.backends.cuda import cells, neighbors
-from vicinal.neighbors.duplicates import DuplicateRows
 from vicinal.neighbors.index import NeighborIndex
-from vicinal.neighbors.rows import PlacedRows
+from vicinal.neighbors.rows import DuplicateRows, PlacedRows
 
 Rows = NDArray[np.float32]
 
@@ -82,9 +81,9 @@ def test_search_of_many_rows_uses_cells_and_checks_its_recall(
     # Lists of a poor search are replaced: here each row is only compared with rows of its own part of a cell.
     monkeypatch.setattr(cells, "MOST_CELL_ROWS", 9)
     monkeypatch.setattr(neighbors, "ROUNDS", 0)
-    monkeypatch.setattr("vicinal.neighbors.policy.EXACT_WORK", 0)
-    monkeypatch.setattr("vicinal.neighbors.policy.EXACT_ROWS", 0)
-    monkeypatch.setattr("vicinal.neighbors.policy.EXACT_ROWS_PER_NEIGHBOR", 0)
+    monkeypatch.setattr("vicinal.neighbors.search.EXACT_WORK", 0)
+    monkeypatch.setattr("vicinal.neighbors.search.EXACT_ROWS", 0)
+    monkeypatch.setattr("vicinal.neighbors.search.EXACT_ROWS_PER_NEIGHBOR", 0)
     np.testing.assert_array_equal(
         NeighborIndex(spread, device="cuda").search(8).index, find_neighbors(spread, 8, method="exact").index
     )
@@ -109,8 +108,8 @@ def test_queries_find_the_neighbors_independently_of_each_other(
     place: Any, spread: Rows, metric: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cells, "CELL_ROWS", 60)
-    monkeypatch.setattr("vicinal.neighbors.policy.EXACT_ROWS", 100)
-    monkeypatch.setattr("vicinal.neighbors.engine.QUERY_BLOCK", 64)
+    monkeypatch.setattr("vicinal.neighbors.search.EXACT_ROWS", 100)
+    monkeypatch.setattr("vicinal.neighbors.search.QUERY_BLOCK", 64)
     queries = spread[::10] + np.float32(0.3)
     graph = fuzzy_graph(find_neighbors(spread, 8, metric=metric))
     index = NeighborIndex(spread, metric, device="cuda")
@@ -132,7 +131,7 @@ def test_new_rows_are_placed_on_the_device(place: Any, spread: Rows, monkeypatch
     copy = pickle.loads(pickle.dumps(model))  # on the CPU
     queries = spread[::40] + np.float32(0.2)
     here = copy.transform(queries)
-    monkeypatch.setattr("vicinal.neighbors.policy.EXACT_ROWS", 100)
+    monkeypatch.setattr("vicinal.neighbors.search.EXACT_ROWS", 100)
     there = model.transform(queries)
     # The same neighbors give the same places, bit for bit; the search may miss a neighbor.
     assert np.mean((here == there).all(axis=1)) > 0.9

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from vicinal import Graph, find_neighbors, fuzzy_graph, spectral_start
 from vicinal.backends import backend_of
 from vicinal.backends.cuda import spectral
-from vicinal.initialize import eigenmap
-from vicinal.initialize.eigenmap import Boxes, ComponentMaps, component_maps, evened
+from vicinal.initialize import spectral as eigenmap
+from vicinal.initialize.spectral import Boxes, ComponentMaps, component_maps, evened
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from vicinal.backends.cuda import device as devices
-from vicinal.backends.cuda import transfer
+from vicinal.backends.cuda import device as transfer
 
 
 class DelayedStream:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from vicinal.graph import label_distances
-from vicinal.graph.label_distances import count_levels, edit_distances
+from vicinal.graph import supervision as label_distances
+from vicinal.graph.supervision import count_levels, edit_distances
 
 EDITS = [
     ("", "", 0),

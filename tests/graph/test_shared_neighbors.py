@@ -7,8 +7,8 @@ import pytest
 from scipy import sparse
 
 from vicinal import UMAP, find_neighbors
-from vicinal.graph import shared_neighbors
-from vicinal.graph.shared_neighbors import prefer_shared
+from vicinal.graph import fuzzy as shared_neighbors
+from vicinal.graph.fuzzy import prefer_shared
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import SHORT_ROW, TrainingRows
 

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from vicinal import UMAP, Graph, find_neighbors, fit_ab, fuzzy_graph, spectral_start
-from vicinal.initialize.axes import CANDIDATES, curled_components, independent_axes
-from vicinal.initialize.eigenmap import component_maps, evened
+from vicinal.initialize.spectral import CANDIDATES, component_maps, curled_components, evened, independent_axes
 from vicinal.initialize.task import LEAST_EXTENT, to_extent
 from vicinal.quality.losses import effective_loss
 

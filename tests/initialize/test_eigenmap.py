@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 
 from vicinal import Graph, find_neighbors, fuzzy_graph
 from vicinal.backends import cpu
-from vicinal.initialize.eigenmap import component_maps
+from vicinal.initialize.spectral import component_maps
 
 
 def eigenmap(graph: Graph, n_components: int, *, seed: int = 0, n_jobs: int = -1) -> NDArray[np.float64]:

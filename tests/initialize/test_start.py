@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from vicinal import UMAP, Graph, find_neighbors, fuzzy_graph
 from vicinal.initialize import spectral
-from vicinal.initialize.eigenmap import EVENED_ROWS, HALVINGS, MEDIAN_ROWS, NEAR, ComponentMaps
-from vicinal.initialize.eigenmap import evened as even_maps
 from vicinal.initialize.medoid import neighbor_medoid
-from vicinal.initialize.pca import pca_places
+from vicinal.initialize.spectral import EVENED_ROWS, HALVINGS, MEDIAN_ROWS, NEAR, ComponentMaps
+from vicinal.initialize.spectral import evened as even_maps
 from vicinal.initialize.start import INITIALIZERS, initial_embedding
-from vicinal.initialize.task import LEAST_EXTENT, InitialTask, extent, to_extent
+from vicinal.initialize.task import LEAST_EXTENT, InitialTask, extent, pca_places, to_extent
 
 
 def make_task(X: NDArray[np.float32], n_components: int = 2, seed: int = 0, k: int = 10) -> InitialTask:

@@ -56,7 +56,7 @@ def test_forces_are_finite_at_all_distances(a: float, b: float) -> None:
 def test_the_parametric_loss_has_the_gradients_of_the_layout(a: float, b: float, d2: np.ndarray) -> None:
     """The gradient in torch is the coefficient of the table times the difference, each component clipped to 4."""
     torch = pytest.importorskip("torch")
-    from vicinal.layout.kernel import Kernel
+    from vicinal.layout.forces import Kernel
     from vicinal.parametric import loss
 
     d = np.sqrt(d2)

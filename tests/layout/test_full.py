@@ -7,8 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from vicinal import FullLayout, Graph, Phase, entropic_graph, find_neighbors
-from vicinal.layout.convolution import MARGIN, MOST_NODES, SPACING, HostTransforms, enclose
-from vicinal.layout.full import choose_repulsion
+from vicinal.layout.full import MARGIN, MOST_NODES, SPACING, HostTransforms, choose_repulsion, enclose
 
 PHASES = [Phase(20, 12.0, 10.0), Phase(30, 1.0, 100.0, 0.7)]
 METHODS = ("exact", "fft")

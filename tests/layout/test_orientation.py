@@ -13,9 +13,9 @@ from sklearn.datasets import load_iris
 
 import vicinal
 from vicinal.graph.graph import Graph
-from vicinal.layout import orientation
-from vicinal.layout.orientation import Orientation
-from vicinal.layout.output_space import OutputSpace
+from vicinal.layout import surroundings as orientation
+from vicinal.layout.forces import OutputSpace
+from vicinal.layout.surroundings import Orientation
 
 EUCLIDEAN = OutputSpace()
 

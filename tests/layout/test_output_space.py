@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.spatial import distance as scipy_distance
 
 from vicinal.backends import _core
-from vicinal.layout.output_space import OUTPUT_METRICS, output_space
+from vicinal.layout.forces import OUTPUT_METRICS, output_space
 
 INVERSE = np.array([[2.0, 0.3, 0.1], [0.3, 1.0, -0.2], [0.1, -0.2, 0.7]])
 WEIGHTS = np.array([0.5, 2.0, 1.3])

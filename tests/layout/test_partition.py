@@ -10,7 +10,7 @@ import pytest
 
 from vicinal import Layout, Schedule, find_neighbors, fit_ab, fuzzy_graph
 from vicinal.layout.forces import Forces
-from vicinal.layout.partition import LayoutPart, NegativeTable, SweepRule
+from vicinal.layout.sampled import LayoutPart, NegativeTable, SweepRule
 
 SCHEDULE = Schedule(n_epochs=6, sweeps=3)
 

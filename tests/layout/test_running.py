@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vicinal import FullLayout, Graph, Kernel, Layout, Phase, Schedule, find_neighbors, fuzzy_graph
 from vicinal.layout.alignment import AlignedLayouts, Alignment, link_slices
-from vicinal.layout.running import run_layout
+from vicinal.layout.sampled import run_layout
 from vicinal.runtime.progress import LAYOUT, Progress
 
 KERNEL = Kernel(1.577, 0.8951)

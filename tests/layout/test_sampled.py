@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from vicinal import Graph, Kernel, Layout, Schedule, find_neighbors, fuzzy_graph
 from vicinal.layout import sampled
 from vicinal.layout.density import DensityTerm
-from vicinal.layout.forces import Forces
-from vicinal.layout.output_space import OutputSpace
+from vicinal.layout.forces import Forces, OutputSpace
 from vicinal.layout.sampled import PartialLayout, Placement
 from vicinal.layout.schedule import EPOCHS, LARGE_EPOCHS, LARGE_ROWS, default_epochs
 

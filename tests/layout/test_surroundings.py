@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vicinal.layout.surroundings import Surroundings, surrounded
-from vicinal.neighbors.points import nearest_points
+from vicinal.neighbors.search import nearest_points
 
 
 def radii(places: np.ndarray, around: Surroundings) -> np.ndarray:

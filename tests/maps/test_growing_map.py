@@ -11,12 +11,10 @@ from sklearn.manifold import trustworthiness
 
 from vicinal import Graph, Kernel, Layout, Neighbors, Schedule, find_neighbors, fuzzy_graph
 from vicinal.graph.fuzzy import local_memberships
-from vicinal.graph.growing import GrowingGraph
 from vicinal.layout.sampled import PartialLayout
-from vicinal.maps.growing_map import GrowingMap
-from vicinal.maps.growth import FOUNDERS, Growth
-from vicinal.maps.online_graph import Batch, OnlineGraph
 from vicinal.neighbors.online import OnlineNeighbors
+from vicinal.pipeline.grow import GrowingMap
+from vicinal.pipeline.online_graph import FOUNDERS, Batch, GrowingGraph, Growth, OnlineGraph
 
 KERNEL = Kernel(1.577, 0.8951)
 Rows = NDArray[np.float32]
@@ -133,7 +131,7 @@ def test_a_partial_layout_refuses_rows_that_do_not_exist(graph: Graph) -> None:
 
 def test_keeping_layouts_between_rounds_does_not_change_the_map(digits: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
     """With slices of 500 rows the first layouts are kept and the others are not."""
-    monkeypatch.setattr("vicinal.maps.growing_map.SLICE", 500)
+    monkeypatch.setattr("vicinal.pipeline.grow.SLICE", 500)
     made: list[int] = []
     maps = []
     new = PartialLayout.__init__
@@ -144,7 +142,7 @@ def test_keeping_layouts_between_rounds_does_not_change_the_map(digits: Rows, mo
 
     monkeypatch.setattr(PartialLayout, "__init__", counted)
     for most in (0, 2):
-        monkeypatch.setattr("vicinal.maps.growing_map.MOST_LAYOUTS", most)
+        monkeypatch.setattr("vicinal.pipeline.grow.MOST_LAYOUTS", most)
         made.append(0)
         grown_map = grown(digits, 600)
         while grown_map.pending:
@@ -169,7 +167,7 @@ def test_an_addition_that_fails_leaves_the_map_as_it_was(
     digits: Rows, monkeypatch: pytest.MonkeyPatch, owner: type, name: str, n_calls: int
 ) -> None:
     """Memory runs out after some calls of a function; the batch is a large share of the map."""
-    monkeypatch.setattr("vicinal.maps.growing_map.SLICE", 200)  # several steps
+    monkeypatch.setattr("vicinal.pipeline.grow.SLICE", 200)  # several steps
     one, other = grown(digits[:400]), grown(digits[:400])
     called, calls = getattr(owner, name), []
 
@@ -194,7 +192,7 @@ def test_a_map_that_fails_without_a_snapshot_says_that_it_is_damaged(
     digits: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One row on a large map is added without a snapshot. Input that is refused changes nothing."""
-    monkeypatch.setattr("vicinal.maps.growth.FOUNDERS", 500)
+    monkeypatch.setattr("vicinal.pipeline.online_graph.FOUNDERS", 500)
     made = grown(digits[:1300])
     assert made.founders >= 500
     with pytest.raises(ValueError, match="columns"):
@@ -239,7 +237,7 @@ def test_a_batch_is_elsewhere_if_its_rows_are_neighbors_of_each_other(digits: Ro
 
 def test_stale_lists_are_computed_when_they_are_needed(digits: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
     """Few of the rows with changed neighbors move; the lists of the others wait, and nobody sees them."""
-    monkeypatch.setattr("vicinal.maps.growth.FOUNDERS", 500)
+    monkeypatch.setattr("vicinal.pipeline.online_graph.FOUNDERS", 500)
     made = grown(digits[:1000], 1000)
     made.add(Batch(digits[1000:1050]))
     assert 0 < np.count_nonzero(made.graph.stale.view) < 1000

@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 from scipy.spatial.distance import cdist
 
 from vicinal import UMAP, Kernel
-from vicinal.maps.inversion import inverse_rows
+from vicinal.pipeline.place import inverse_rows
 
 Rows = NDArray[np.float32]
 

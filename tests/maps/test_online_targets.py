@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vicinal.graph.supervision import far_distance
-from vicinal.maps.online_targets import DEVIATIONS, TARGET_METRICS, NumberTargets, online_targets
+from vicinal.pipeline.online_graph import DEVIATIONS, TARGET_METRICS, NumberTargets, online_targets
 
 ROWS = np.array([0, 1], dtype=np.int32)
 LISTS = np.array([[1, 2], [0, 3]], dtype=np.int32)

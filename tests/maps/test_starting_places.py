@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from vicinal.maps.starting_places import NOISE, free_places, places_near_neighbors
+from vicinal.pipeline.place import NOISE, free_places, places_near_neighbors
 
 
 def test_a_row_starts_at_its_nearest_placed_neighbor() -> None:

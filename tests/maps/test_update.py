@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import vicinal
 from vicinal import UMAP, find_neighbors
 from vicinal.backends import cpu
-from vicinal.neighbors import policy
+from vicinal.neighbors import search as policy
 from vicinal.neighbors.index import NeighborIndex
 
 Rows = NDArray[np.float32]

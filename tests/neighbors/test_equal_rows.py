@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from vicinal.neighbors.duplicates import DuplicateRows
-from vicinal.neighbors.equal_rows import FirstEqualRows
+from vicinal.neighbors.rows import DuplicateRows, FirstEqualRows
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
@@ -29,7 +28,7 @@ def test_batches_find_the_same_rows_as_all_at_once(kind: str, size: int) -> None
 
 
 def test_rows_with_the_same_hash_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vicinal.neighbors.equal_rows.hash_rows", lambda rows, n_jobs: np.zeros(len(rows), np.uint64))
+    monkeypatch.setattr("vicinal.neighbors.rows.hash_rows", lambda rows, n_jobs: np.zeros(len(rows), np.uint64))
     rows = np.array([[1.0], [2.0], [1.0], [3.0]], dtype=np.float32)
     equal = FirstEqualRows()
     assert equal.find(rows, 0, lambda which: rows[which])[0].tolist() == [0, 1, 0, 3]

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from scipy import LowLevelCallable, sparse
 
 from vicinal import Neighbors, find_neighbors, fuzzy_graph
-from vicinal.neighbors import policy
+from vicinal.neighbors import search as policy
 from vicinal.neighbors.index import NeighborIndex
-from vicinal.neighbors.policy import SearchOptions
+from vicinal.neighbors.search import SearchOptions
 
 JOBS = (1, 2, 8)
 

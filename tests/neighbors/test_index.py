@@ -18,8 +18,8 @@ from vicinal.neighbors.index import NeighborIndex
 from vicinal.neighbors.metrics import METRICS as ALL_METRICS
 from vicinal.neighbors.metrics import VECTOR_METRICS as METRICS
 from vicinal.neighbors.metrics import canonical_metric
-from vicinal.neighbors.policy import EXACT_ROWS
 from vicinal.neighbors.rows import check_rows
+from vicinal.neighbors.search import EXACT_ROWS
 
 
 def test_neighbors_are_contiguous_int32_and_float32() -> None:
@@ -219,7 +219,7 @@ def test_checked_rows_are_not_scanned_again(digits: NDArray[np.float32], monkeyp
         pytest.fail("the rows were scanned again")
 
     monkeypatch.setattr("vicinal.neighbors.rows.scan_rows", refuse)
-    monkeypatch.setattr("vicinal.neighbors.preparation.scan_rows", refuse)
+    monkeypatch.setattr("vicinal.neighbors.rows.scan_rows", refuse)
     found = NeighborIndex.from_checked(digits, largest=largest).search(5)
     np.testing.assert_array_equal(found.index, expected.index)
 

@@ -11,7 +11,7 @@ from scipy import LowLevelCallable, sparse
 
 from vicinal import NeighborIndex, find_neighbors
 from vicinal.neighbors.metrics import check_metric
-from vicinal.neighbors.precomputed import neighbors_from_distances, neighbors_from_knn, query_from_distances
+from vicinal.neighbors.table import neighbors_from_distances, neighbors_from_knn, query_from_distances
 
 N, D = 12, 3
 

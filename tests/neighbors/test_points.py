@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from vicinal.neighbors.points import nearest_points
+from vicinal.neighbors.search import nearest_points
 
 
 def brute_force(points: NDArray[np.float32], queries: NDArray[np.float32], k: int) -> tuple[NDArray, NDArray]:

@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from vicinal import Neighbors, find_neighbors
-from vicinal.neighbors.precomputed import neighbors_from_distances, neighbors_from_knn, query_from_distances
+from vicinal.neighbors.table import neighbors_from_distances, neighbors_from_knn, query_from_distances
 
 N, K = 60, 8
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from vicinal.neighbors.duplicates import DuplicateRows
-from vicinal.neighbors.rows import as_rows, check_rows, hash_rows, scan_rows, stack_rows
+from vicinal.neighbors.rows import DuplicateRows, as_rows, check_rows, hash_rows, scan_rows, stack_rows
 
 FORMS = [np.asarray, sparse.csr_matrix, sparse.csr_array]
 

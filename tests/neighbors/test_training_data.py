@@ -13,7 +13,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from vicinal import Neighbors, find_neighbors, fuzzy_graph
-from vicinal.neighbors import policy
+from vicinal.neighbors import search as policy
 from vicinal.neighbors.index import NeighborIndex
 from vicinal.neighbors.rows import as_rows, check_rows
 from vicinal.neighbors.training_data import TrainingData, TrainingDistances, TrainingRows, recognize
@@ -185,7 +185,7 @@ def test_few_rows_are_searched_exactly_although_a_table_is_known(digits: Rows) -
 
 def test_largest_magnitude_saves_a_scan(digits: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
     data = TrainingRows(digits, largest=check_rows(digits))
-    monkeypatch.setattr("vicinal.neighbors.preparation.scan_rows", lambda *_, **__: pytest.fail("scanned again"))
+    monkeypatch.setattr("vicinal.neighbors.rows.scan_rows", lambda *_, **__: pytest.fail("scanned again"))
     data.neighbors(5)
 
 

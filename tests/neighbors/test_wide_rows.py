@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 
 from vicinal import NeighborIndex, find_neighbors, fuzzy_graph
 from vicinal.neighbors.metrics import METRICS
-from vicinal.runtime.sparse_structure import MOST_COLUMNS
+from vicinal.runtime.inputs import MOST_COLUMNS
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
 

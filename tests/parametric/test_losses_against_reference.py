@@ -9,15 +9,15 @@ from reference import supervision
 
 torch = pytest.importorskip("torch")
 
-from vicinal.parametric.loss import triplet_loss  # noqa: E402
-from vicinal.parametric.rows import DeviceRows  # noqa: E402
-from vicinal.parametric.sampler import EdgeSampler  # noqa: E402
-from vicinal.parametric.terms import (  # noqa: E402
+from vicinal.parametric.loss import (  # noqa: E402
     ClassTerm,
     EdgeBatch,
+    EdgeSampler,
     ReconstructionTerm,
     relative_squared_error,
+    triplet_loss,
 )
+from vicinal.parametric.rows import DeviceRows  # noqa: E402
 
 CPU = torch.device("cpu")
 

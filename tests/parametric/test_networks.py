@@ -10,8 +10,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from vicinal.parametric.encoders import Shape, Standardize, conv_encoder  # noqa: E402
-from vicinal.parametric.model import Model  # noqa: E402
+from vicinal.parametric.networks import (  # noqa: E402
+    Model,
+    Shape,
+    Standardize,
+    conv_encoder,
+)
 
 
 def test_standardization_keeps_the_proportions_of_distances_and_reduces_wide_rows() -> None:
@@ -37,12 +41,12 @@ def test_conv_encoder_accepts_images_of_odd_size() -> None:
 
 def test_registered_networks_are_built_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     from vicinal import parametric
-    from vicinal.parametric import encoders
+    from vicinal.parametric import networks as encoders
 
     monkeypatch.setattr(encoders, "ENCODERS", dict(encoders.ENCODERS))
     monkeypatch.setattr(encoders, "DECODERS", dict(encoders.DECODERS))
-    monkeypatch.setattr("vicinal.parametric.model.ENCODERS", encoders.ENCODERS)
-    monkeypatch.setattr("vicinal.parametric.model.DECODERS", encoders.DECODERS)
+    monkeypatch.setattr("vicinal.parametric.networks.ENCODERS", encoders.ENCODERS)
+    monkeypatch.setattr("vicinal.parametric.networks.DECODERS", encoders.DECODERS)
     parametric.register_encoder("linear", lambda shape: torch.nn.Linear(shape.n_features, shape.n_components))
     parametric.register_decoder("linear", lambda shape: torch.nn.Linear(shape.n_components, shape.n_features))
     model = Model.build(parametric.Shape(5, 3, (5,)), "linear", "linear", torch.device("cpu"))
@@ -54,7 +58,7 @@ def test_training_does_not_import_the_compiled_core(child_environment: dict[str,
     script = (
         "import sys\n"
         "sys.modules['vicinal.backends._core'] = None\n"
-        "import vicinal.parametric.fitting, vicinal.parametric.state\n"
+        "import vicinal.parametric.training, vicinal.parametric.networks\n"
         "assert 'vicinal.backends.cpu' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True, env=child_environment, capture_output=True)

@@ -32,7 +32,7 @@ SAVED: dict[str, dict[str, Any]] = {
 LOAD = """
 import sys, numpy as np, torch
 from vicinal import ParametricUMAP
-from vicinal.parametric.encoders import register_encoder
+from vicinal.parametric.networks import register_encoder
 
 register_encoder("narrow", lambda shape: torch.nn.Linear(shape.n_features, shape.n_components))
 rows = np.load("rows.npy")
@@ -44,7 +44,7 @@ for name in sys.argv[1:]:
 def test_saved_models_transform_to_same_bits_in_another_process(
     digits: Rows, digit_labels: Any, tmp_path: Path, child_environment: dict[str, str]
 ) -> None:
-    from vicinal.parametric.encoders import register_encoder
+    from vicinal.parametric.networks import register_encoder
 
     register_encoder("narrow", lambda shape: torch.nn.Linear(shape.n_features, shape.n_components))
     new = digits[150:250]

@@ -10,11 +10,16 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from vicinal.layout.kernel import Kernel  # noqa: E402
+from vicinal.layout.forces import Kernel  # noqa: E402
 from vicinal.parametric import loss, training  # noqa: E402
+from vicinal.parametric.loss import (  # noqa: E402
+    ClassTerm,
+    EdgeBatch,
+    EdgeSampler,
+    UmapTerm,
+    relative_squared_error,
+)
 from vicinal.parametric.rows import DeviceRows  # noqa: E402
-from vicinal.parametric.sampler import EdgeSampler  # noqa: E402
-from vicinal.parametric.terms import ClassTerm, EdgeBatch, UmapTerm, relative_squared_error  # noqa: E402
 
 KERNEL = Kernel(1.577, 0.8951)
 

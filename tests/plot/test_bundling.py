@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vicinal.plot import bundling
-from vicinal.plot.bundling import PIECES, bundled
+from vicinal.plot import connectivity as bundling
+from vicinal.plot.connectivity import PIECES, bundled
 
 
 def test_edges_that_lead_the_same_way_come_together() -> None:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 import vicinal
 from vicinal import plot
 from vicinal.plot.diagnostic import Neighborhood, local_density, local_quality, local_recall
-from vicinal.plot.palette import separation
+from vicinal.plot.look import separation
 
 Array = NDArray[Any]
 MAP = np.random.default_rng(0).normal(size=(300, 2)).astype(np.float32)

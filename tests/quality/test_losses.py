@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from vicinal import UMAP, LargeVis, Layout, Schedule, find_neighbors, fit_ab, fuzzy_graph, losses
 from vicinal.graph.graph import Graph
-from vicinal.layout.running import run_layout
-from vicinal.quality import pairs
+from vicinal.layout.sampled import run_layout
+from vicinal.quality import losses as pairs
 from vicinal.runtime.progress import Progress
 
 KERNEL = fit_ab()

@@ -16,7 +16,7 @@ from vicinal import find_neighbors, losses
 from vicinal.graph.entropic import entropic_graph
 from vicinal.graph.fuzzy import fuzzy_graph
 from vicinal.graph.graph import Graph
-from vicinal.layout.kernel import Kernel
+from vicinal.layout.forces import Kernel
 from vicinal.layout.sampled import Layout
 from vicinal.layout.schedule import Schedule
 

@@ -16,7 +16,7 @@ from sklearn.decomposition import PCA
 from sklearn.metrics import pairwise_distances
 
 from vicinal import quality
-from vicinal.quality import spaces
+from vicinal.quality import measures as spaces
 
 Array = NDArray[Any]
 

@@ -11,11 +11,20 @@ from vicinal import find_neighbors, fuzzy_graph
 from vicinal.graph.graph import Graph
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingDistances, TrainingRows
-from vicinal.quality import displacement
-from vicinal.quality.displacement import local_spread, smoothed
-from vicinal.quality.null import DUBIOUS, TRUSTWORTHY, UNDECIDED, adjusted, compare_with_null, shuffled_data
-from vicinal.quality.preservation import measure_preservation
-from vicinal.quality.stretch import measure_stretch, measure_tears
+from vicinal.quality import reliability as displacement
+from vicinal.quality.reliability import (
+    DUBIOUS,
+    TRUSTWORTHY,
+    UNDECIDED,
+    adjusted,
+    compare_with_null,
+    local_spread,
+    measure_preservation,
+    measure_stretch,
+    measure_tears,
+    shuffled_data,
+    smoothed,
+)
 
 N, K = 200, 5
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vicinal.runtime.growing_array import GrowingArray
+from vicinal.runtime.cached import GrowingArray
 
 
 def test_a_growing_array_keeps_its_rows_and_can_be_written() -> None:

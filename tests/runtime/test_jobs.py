@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 
-from vicinal.runtime.jobs import resolve_n_jobs
+from vicinal.runtime.inputs import resolve_n_jobs
 
 
 @pytest.mark.parametrize("n_jobs", [1, 8, -1, -2, np.int64(3)])

@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 
 import vicinal
 from vicinal.compat.umap_functions import reset_local_connectivity, simplicial_set_embedding
-from vicinal.runtime.sparse_structure import MOST_COLUMNS, check_structure
+from vicinal.runtime.inputs import MOST_COLUMNS, check_structure
 
 N = 120
 

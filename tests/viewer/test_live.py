@@ -17,12 +17,11 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 import vicinal
-from vicinal.files.readers.source_columns import SourceColumns
+from vicinal.files.preparation import SourceColumns
 from vicinal.viewer import server as serving
 from vicinal.viewer.columns import Columns
-from vicinal.viewer.frame_encoding import DELTA, EXACT, HEADER, KEY, FrameEncoder, Snapshot
 from vicinal.viewer.server import LiveServer
-from vicinal.viewer.session import Session
+from vicinal.viewer.session import DELTA, EXACT, HEADER, KEY, FrameEncoder, Session, Snapshot
 
 X = np.random.default_rng(0).normal(size=(200, 5)).astype(np.float32)
 

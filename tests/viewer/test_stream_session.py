@@ -14,11 +14,10 @@ from viewer.waiting import LONG_S, PauseGate
 from websockets.sync.client import connect
 
 import vicinal
-from vicinal.files.readers.data_table import DataTable
-from vicinal.viewer.frame_encoding import DELTA, EXACT, HEADER, KEY, LENGTH, ROWS, FrameEncoder, Snapshot
-from vicinal.viewer.growing_columns import GrowingColumns
+from vicinal.files.data_table import DataTable
+from vicinal.viewer.packing import GrowingColumns
 from vicinal.viewer.server import LiveServer
-from vicinal.viewer.stream_session import StreamSession
+from vicinal.viewer.session import DELTA, EXACT, HEADER, KEY, LENGTH, ROWS, FrameEncoder, Snapshot, StreamSession
 
 
 class Reader:

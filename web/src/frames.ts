@@ -1,4 +1,4 @@
-// Decode frames of a moving map; the encoder is src/vicinal/viewer/frame_encoding.py.
+// Decode frames of a moving map; the encoder is src/vicinal/viewer/session.py.
 import { inflate, type NewRows, type Places } from "./data";
 
 const HEAD_BYTES = 40;

@@ -7,18 +7,147 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vicinal.cli.methods import EstimatorSpec, Method, signature
-from vicinal.cli.progress_bars import ProgressBars, one_line_warnings, stage_bars
+from vicinal.cli.rows import ColumnOptions, names_of
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+    from rich.progress import Progress, TaskID
 
     from vicinal.quality import QualityReport, Reliability
+
+
+STAGES = {
+    "neighbors": "finding neighbors",
+    "graph": "building the graph",
+    "initialize": "initializing",
+    "layout": "optimizing the layout",
+    "train": "training",
+    "read": "reading and placing rows",
+    "rest": "settling the map",
+    "polish": "polishing",
+    "quality": "measuring quality",
+    "reliability": "measuring reliability",
+}
+
+
+class ProgressBars:
+    """Callback of an estimator that draws one progress bar per stage; returns True to stop once ``stopped`` is set."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self.progress = progress
+        self.tasks: dict[str, TaskID] = {}
+        self.stage = ""
+        self.stopped = False
+
+    def __call__(self, stage: str, epoch: int, n_epochs: int, embedding: object) -> bool:
+        self.stage = stage
+        if self.progress is None:
+            return self.stopped
+        # a stage with a single step has no measurable progress: rich draws a moving bar if the total is None
+        total = n_epochs if n_epochs > 1 or epoch else None
+        if stage not in self.tasks:
+            self.finish()
+            self.tasks[stage] = self.progress.add_task(STAGES.get(stage, stage), total=total)
+        self.progress.update(self.tasks[stage], completed=epoch, total=total)
+        return self.stopped
+
+    def finish(self) -> None:
+        """Fill the bars of all stages so far: a stage ends when the next one starts."""
+        for task in self.tasks.values():
+            if self.progress is not None:
+                self.progress.update(task, completed=1, total=1)
+
+
+@contextlib.contextmanager
+def stage_bars(quiet: bool) -> Iterator[ProgressBars]:
+    """Show progress bars on stderr if it is a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield ProgressBars(None)
+        return
+    columns = (
+        *Progress.get_default_columns()[:3],
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        bars = ProgressBars(progress)
+        yield bars
+        bars.finish()
+
+
+@contextlib.contextmanager
+def one_line_warnings(quiet: bool) -> Iterator[None]:
+    """Print the warnings of a successful run as single lines, without source code."""
+    with warnings.catch_warnings(record=True) as caught:
+        yield
+    for text in dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught):
+        if not quiet:
+            print("warning:", text, file=sys.stderr)
+
+
+def check_large(spec: EstimatorSpec, needs_table: Mapping[str, Any]) -> None:
+    """Refuse options that need all rows in memory; ``needs_table`` maps their names to the given values."""
+    if spec.method is not Method.UMAP:
+        raise ValueError(f"--method must be umap with --cluster or --memory-limit, got {spec.method}")
+    for option, value in needs_table.items():
+        if value:
+            raise ValueError(f"{option} cannot be used with --cluster or --memory-limit: it needs all rows in memory")
+
+
+def fit_large(
+    file: Path, chosen: ColumnOptions, spec: EstimatorSpec, cluster: str | None, limit: str | None, quiet: bool
+) -> tuple[FitResult, tuple[int, int]]:
+    """Fit the rows of a file on a cluster or within a limit of memory; return the map and the shape of the rows."""
+    try:
+        from vicinal.cluster.rows import open_array
+    except ImportError as error:
+        raise ValueError("--cluster and --memory-limit need Dask: pip install 'vicinal[cluster]'") from error
+    import numpy as np
+
+    rows = open_array(file, None if chosen.columns is None else names_of(chosen.columns))
+    spec = EstimatorSpec(spec.method, spec.parameters | ({} if limit is None else {"memory_limit": limit}))
+    with connected(cluster), stage_bars(quiet) as bars, one_line_warnings(quiet):
+        model = spec.build(bars)
+        with stop_on_interrupt(bars, lambda: bars.stage == "layout"):
+            model.fit(rows)
+        places = np.asarray(model.embedding_)
+        seconds = {stage: float(spent) for stage, spent in model.stage_times_.items()}
+    n, width = rows.shape
+    return FitResult(places, seconds, None, bars.stopped, model), (int(n), int(width))
+
+
+@contextlib.contextmanager
+def connected(address: str | None) -> Iterator[None]:
+    """Be the client of the cluster at an address, if one is given."""
+    if address is None:
+        yield
+        return
+    from distributed import Client
+    from distributed.comm import get_address_host_port, parse_address
+
+    try:
+        # a client of a malformed address raises an error, and remains the current client
+        if parse_address(address)[0] in ("tcp", "tls"):
+            get_address_host_port(address)
+        client = Client(address, timeout="10s")
+    except (OSError, ValueError) as error:
+        raise ValueError(f"--cluster {address} cannot be reached: {error}") from error
+    with client:
+        yield
+
 
 # Exit code of a program that was stopped by Ctrl-C.
 INTERRUPTED = 130

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from vicinal.cli.methods import EstimatorSpec, Method, make_spec
-from vicinal.cli.preprocessing import Impute, Scale
+from vicinal.cli.rows import Impute, Scale
 
 LARGEST_SEED = 2**32 - 1
 SEED = 42

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vicinal.cli.methods import Method
+from vicinal.cli.methods import EstimatorSpec, Method, build_estimator, signature
 from vicinal.cli.options import (
     SEED,
     Array,
@@ -40,16 +41,92 @@ from vicinal.cli.options import (
     Vectors,
     checked_spec,
 )
-from vicinal.cli.output_files import MODEL_SUFFIX
-from vicinal.cli.preprocessing import Preprocessing
-from vicinal.cli.rows import ColumnOptions, load_rows, names_of
-from vicinal.cli.writing import check_outputs
+from vicinal.cli.rows import ColumnOptions, Preprocessing, load_rows, names_of
+from vicinal.cli.writing import MODEL_SUFFIX, check_outputs
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from vicinal.cli.rows import LoadedRows
+    from vicinal.cli.stream_command import StreamSource
     from vicinal.viewer.columns import Columns as PageColumns
+    from vicinal.viewer.server import LiveServer
+    from vicinal.viewer.session import Session
+
+
+def live_server(rows: LoadedRows, spec: EstimatorSpec, *, title: str, port: int) -> LiveServer:
+    """Create a server that shows a fit of the rows; its session is not started yet."""
+    from vicinal.viewer.session import Session
+
+    session = Session(
+        rows.X,
+        partial(build_estimator, spec.method),
+        _adjustable(spec),
+        columns=rows.metadata.page_columns(),
+        title=title,
+        label=rows.metadata.label_name or "",
+        source=rows.source,
+    )
+    return _server(session, port)
+
+
+def stream_server(source: StreamSource, spec: EstimatorSpec, *, port: int) -> LiveServer:
+    """Create a server that shows a growing map; raise if the first batch of the file is invalid."""
+    from vicinal.viewer.session import StreamSession
+
+    first = next(source.tables())
+    session = StreamSession(
+        source.tables,
+        partial(build_estimator, spec.method),
+        _adjustable(spec),
+        total=source.total(),
+        ids=source.id_name,
+        title=source.path.stem,
+        label=source.columns["label"] or "",
+        source=source.layout(first),
+    )
+    return _server(session, port)
+
+
+def model_server(model: Any, *, title: str, port: int) -> LiveServer:
+    """Create a server that shows a fitted model and places the rows of uploaded files on it."""
+    from vicinal.viewer.session import Session
+
+    return _server(Session.of(model, title=title), port)
+
+
+def _adjustable(spec: EstimatorSpec) -> dict[str, Any]:
+    """Return the spec's parameters and the defaults of those that the page can change, without None values."""
+    from vicinal.viewer.session import ADJUSTABLE
+
+    known = signature(spec.method)
+    defaults = {name: known[name].default for name in (*ADJUSTABLE, "metric") if name in known}
+    return {name: value for name, value in (defaults | spec.parameters).items() if value is not None}
+
+
+def _server(session: Session, port: int) -> LiveServer:
+    try:
+        from vicinal.viewer.server import LiveServer
+    except ModuleNotFoundError as error:
+        raise ImportError(f"the live page requires {error.name}; install with: pip install 'vicinal[app]'") from error
+    return LiveServer(session, port=port)
+
+
+def serve_until_interrupted(server: LiveServer, browser: bool) -> None:
+    """Print the address of the page and serve it until Ctrl-C."""
+    print(f"open {server.address}\npress Ctrl-C to stop", flush=True)
+    if browser:
+        import webbrowser
+
+        webbrowser.open(server.address)
+    try:
+        server.run()
+    except KeyboardInterrupt:
+        pass  # the way to stop it
+    finally:
+        server.close()
+
 
 # Names of coordinates that maps are written with, here and by other programs.
 COORDINATES = (("x", "y", "z"), ("umap_1", "umap_2", "umap_3"), ("umap1", "umap2", "umap3"), ("tsne_1", "tsne_2"))
@@ -141,7 +218,6 @@ def serve(
 
     Ctrl-C stops the server.
     """
-    from vicinal.cli.serving import live_server, model_server, serve_until_interrupted
 
     options = {"n_neighbors": n_neighbors, "min_dist": min_dist, "metric": metric, "n_epochs": n_epochs}
     if file.suffix.lower() == MODEL_SUFFIX:
@@ -165,8 +241,7 @@ def _read_map(
     path: Path, coordinates: str | None, label: str | None, value: str | None, ids: str | None
 ) -> tuple[NDArray[np.float64], PageColumns]:
     """Read the coordinates of a map and its other columns."""
-    from vicinal.files.readers import ARRAY_READERS, check_file, read_table
-    from vicinal.files.readers.local_files import local_file
+    from vicinal.files.readers import ARRAY_READERS, check_file, local_file, read_table
     from vicinal.viewer.columns import Columns as PageColumns
 
     with local_file(path) as local:
@@ -187,7 +262,7 @@ def _frame(path: Path) -> Any:
 def _frame_map(
     path: Path, frame: Any, coordinates: list[str], named: tuple[str | None, list[str], str | None]
 ) -> tuple[NDArray[np.float64], PageColumns]:
-    from vicinal.files.readers.data_table import ColumnSelection, frame_table
+    from vicinal.files.data_table import ColumnSelection, frame_table
     from vicinal.viewer.columns import Columns as PageColumns
 
     label, values, ids = named
@@ -215,7 +290,7 @@ def _coordinates(path: Path, names: list[str]) -> list[str]:
         found = [lower[name] for name in group if name in lower]
         if len(found) >= 2 and found[:2] == [lower.get(group[0]), lower.get(group[1])]:
             return found
-    from vicinal.files.readers.data_table import listed
+    from vicinal.files.data_table import listed
 
     raise ValueError(f"{path} has no columns x and y; name them with --coordinates a,b; it has {listed(names)}")
 

@@ -1,1 +1,1 @@
-"""Fits and transforms of Dask arrays: the stages of :mod:`vicinal.maps` over parts of the rows."""
+"""Fits and transforms of Dask arrays: the stages of :mod:`vicinal.pipeline` over parts of the rows."""

@@ -1,7 +1,7 @@
 """Where the tasks of a fit run.
 
 Tasks are Dask's: on the current ``distributed.Client``, or on Dask's threads without one. A result is small enough to
-travel between workers, or it is kept (:mod:`vicinal.cluster.shelf`). Tasks are pure functions with deterministic
+travel between workers, or it is kept (:mod:`vicinal.cluster.store`). Tasks are pure functions with deterministic
 results, so a task of a lost worker is simply computed again by Dask.
 """
 
@@ -22,7 +22,7 @@ from typing import Any
 import dask
 from dask.delayed import delayed
 
-from vicinal.cluster.shelf import Array, Kept, Piece, Shelf
+from vicinal.cluster.store import Array, Kept, Piece, Shelf
 
 M_MMAP_THRESHOLD, ARRAY_BYTES = -3, 1 << 18  # a parameter of mallopt, and its value
 LOOK_SECONDS = 2.0  # between two looks for lost workers

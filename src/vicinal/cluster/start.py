@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from vicinal.cluster.components import Labels, component_labels, joined_labels
 from vicinal.cluster.engine import Engine, folded, task
-from vicinal.cluster.graph import GraphParts, PartSpan, load_graph
+from vicinal.cluster.graph import GraphParts, Labels, PartSpan, component_labels, joined_labels, load_graph
 from vicinal.cluster.neighbors import ROW_GRAIN, NeighborParts
 from vicinal.cluster.rows import DaskRows, read_block
-from vicinal.cluster.shelf import Kept, Shelf
+from vicinal.cluster.store import Kept, Shelf
 from vicinal.graph.graph import Graph
 from vicinal.initialize.start import initial_embedding
 from vicinal.initialize.task import NOISE, InitialTask, extent
@@ -207,7 +206,7 @@ def _group_start(
 def _interpolated(parts: list[PartSpan], groups: Groups, coarse: Places, rule: StartRule) -> tuple[list[Kept], Box]:
     """Return the mean of the places of a row's own group and of those of its neighbors, and their box.
 
-    The sides of the groups' box are the usual ones, unless a sheet has its own proportions (initialize/axes.py).
+    The sides of the groups' box are the usual ones, unless a sheet has its own proportions (initialize/spectral.py).
     """
     places, kept, lows, highs = coarse.astype(np.float64), [], [], []
     for part, first, stop in parts:

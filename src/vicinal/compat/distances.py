@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vicinal.graph.label_distances import edit_distances
-from vicinal.layout.output_space import OUTPUT_METRICS, output_space
+from vicinal.graph.supervision import edit_distances
+from vicinal.layout.forces import OUTPUT_METRICS, output_space
 from vicinal.neighbors.index import NeighborIndex
 from vicinal.neighbors.metrics import ALIASES, KEYWORD_ALIASES, METRICS, canonical_metric
 

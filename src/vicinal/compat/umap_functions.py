@@ -16,26 +16,20 @@ from numpy.typing import ArrayLike, NDArray
 from vicinal.estimators.base import random_seed
 from vicinal.graph.fuzzy import fuzzy_graph, membership_strengths, smooth_distances
 from vicinal.graph.graph import Graph
-from vicinal.graph.label_distances import count_levels, edit_distances
 from vicinal.graph.set_operations import intersect, reset_connectivity, unite
-from vicinal.graph.supervision import class_factors
+from vicinal.graph.supervision import class_factors, count_levels, edit_distances
 from vicinal.initialize.start import INITIALIZER_ALIASES, INITIALIZERS, given_start, initial_embedding
 from vicinal.initialize.task import InitialTask
 from vicinal.layout.density import Radii, embedding_radii, finite_radii
-from vicinal.layout.forces import Forces
-from vicinal.layout.kernel import Kernel, fit_ab
-from vicinal.layout.output_space import output_space
-from vicinal.layout.running import run_layout
-from vicinal.layout.sampled import Layout
+from vicinal.layout.forces import Forces, Kernel, fit_ab, output_space
+from vicinal.layout.sampled import Layout, run_layout
 from vicinal.layout.schedule import default_epochs
-from vicinal.maps.plans import SampledPlan
-from vicinal.maps.recipe import DensityPlan
 from vicinal.neighbors.index import NeighborIndex
 from vicinal.neighbors.metrics import PRECOMPUTED
-from vicinal.neighbors.precomputed import neighbors_from_distances
-from vicinal.neighbors.table import Neighbors
+from vicinal.neighbors.table import Neighbors, neighbors_from_distances
+from vicinal.pipeline.recipe import DensityPlan, SampledPlan
+from vicinal.runtime.inputs import check_structure
 from vicinal.runtime.progress import Progress
-from vicinal.runtime.sparse_structure import check_structure
 
 # Rows whose distances to all rows are in memory at a time.
 BLOCK_ROWS = 256

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal.neighbors.rows import as_rows, hash_rows
-from vicinal.runtime.sparse_structure import check_structure
+from vicinal.runtime.inputs import check_structure
 
 __all__ = ["average_nn_distance", "csr_unique", "disconnected_vertices", "fast_knn_indices", "submatrix", "ts"]
 

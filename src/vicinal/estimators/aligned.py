@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from vicinal.estimators.base import Estimator, random_seed, require_fitted, whole_or_nothing
 from vicinal.estimators.umap import UMAP
 from vicinal.layout.alignment import check_relation, check_relations
-from vicinal.maps.aligned import AlignedMaps, AlignmentPlan, extend_aligned, fit_aligned
+from vicinal.pipeline.align import AlignedMaps, AlignmentPlan, extend_aligned, fit_aligned
 from vicinal.runtime.memory import ByteSize, InputShape, Ledger, check_limit
 from vicinal.runtime.parameters import Interval
 from vicinal.runtime.progress import Progress

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.estimators.base import Estimator, over_blocks, require_fitted
-from vicinal.maps.composition import OPERATIONS, ComposedMap, place_composed
-from vicinal.maps.composition import compose as compose_maps
-from vicinal.maps.fitted import FittedMap
-from vicinal.maps.recipe import FuzzyAffinity
+from vicinal.pipeline.compose import OPERATIONS, ComposedMap, place_composed
+from vicinal.pipeline.compose import compose as compose_maps
+from vicinal.pipeline.fitted import FittedMap
+from vicinal.pipeline.recipe import FuzzyAffinity
 
 
 def compose(left: Any, right: Any, operation: str) -> ComposedUMAP:

@@ -11,11 +11,11 @@ from scipy.sparse import csr_matrix
 
 from vicinal.estimators.base import Estimator, over_blocks, random_seed, require_fitted, whole_or_nothing
 from vicinal.graph.fuzzy import fuzzy_graph
-from vicinal.maps.fitted import FittedNeighbors
-from vicinal.maps.memory import add_graph, add_search
 from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import recognize
+from vicinal.pipeline.fitted import FittedNeighbors
+from vicinal.pipeline.memory import add_graph, add_search
 from vicinal.runtime.inputs import is_dask
 from vicinal.runtime.memory import ByteSize, InputShape, Ledger
 from vicinal.runtime.parameters import DEVICE, Interval, StrOptions
@@ -206,7 +206,7 @@ class KNeighborsTransformer(Estimator):
 
     def _fit_array(self, X: Any) -> KNeighborsTransformer:
         """Search the rows of a Dask array (:mod:`vicinal.cluster`)."""
-        from vicinal.cluster.neighborhoods import search_array
+        from vicinal.cluster.fit import search_array
 
         if self.algorithm == "exact":
             raise ValueError("algorithm must be 'auto' or 'approximate' for a Dask array, which is searched by cells")

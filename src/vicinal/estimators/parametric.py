@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import os
+from dataclasses import dataclass, field
 from numbers import Integral, Real
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,22 +14,23 @@ from numpy.typing import NDArray
 from sklearn.utils.metadata_routing import UNUSED
 
 from vicinal.estimators.base import over_blocks, random_seed, require_fitted, whole_or_nothing
-from vicinal.estimators.landmarks import LandmarkPairs, all_landmarks, chosen_rows
-from vicinal.estimators.parametric_map import FILE_NAMES, ParametricMap, model_file
 from vicinal.estimators.parametric_parameters import (
+    LandmarkPairs,
     ParametricParameters,
+    all_landmarks,
     check_width,
+    chosen_rows,
     encoder_start,
     flat_rows,
     shape_of_row,
 )
 from vicinal.files.container import ModelFileError
 from vicinal.graph.supervision import Supervision, class_codes
-from vicinal.maps.fitting import prepare
-from vicinal.maps.judging import JudgedMap
-from vicinal.maps.row_facts import RowFacts
 from vicinal.neighbors.metrics import Rows
 from vicinal.neighbors.rows import check_rows
+from vicinal.pipeline.fit import prepare
+from vicinal.pipeline.judge import JudgedMap
+from vicinal.pipeline.recipe import RowFacts
 from vicinal.runtime.inputs import check_input
 from vicinal.runtime.parameters import Interval
 from vicinal.runtime.progress import LAYOUT, Progress
@@ -35,8 +38,75 @@ from vicinal.runtime.progress import LAYOUT, Progress
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-    from vicinal.parametric.fitting import Data, Objective
-    from vicinal.parametric.model import Model
+    from vicinal.parametric.networks import Model
+    from vicinal.parametric.training import Data, Objective
+    from vicinal.pipeline.judge import JudgedMap
+
+
+# Attributes of ParametricUMAP, as model files call them, by the fields of a ParametricMap.
+FILE_NAMES = {
+    "model": "_model",
+    "embedding": "embedding_",
+    "graph": "graph_",
+    "loss_history": "loss_history_",
+    "n_epochs": "n_epochs_",
+    "init_used": "init_used_",
+    "stage_times": "stage_times_",
+}
+
+
+@dataclass(frozen=True)
+class ParametricMap:
+    """A trained model, the points of the training rows, their graph, and how the training went.
+
+    ``embedding`` and ``graph`` are None if the model comes from a file without training data. ``training`` holds the
+    training rows with their neighbors, by which the map is judged; it is not part of a file.
+    """
+
+    model: Model
+    embedding: NDArray[np.float32] | None = None
+    graph: csr_matrix | None = None
+    loss_history: dict[str, list[float]] = field(default_factory=dict)
+    n_epochs: int = 0
+    init_used: str = ""
+    stage_times: dict[str, float] = field(default_factory=dict)
+    training: JudgedMap | None = None
+
+    def state(self) -> dict[str, Any]:
+        """Return plain values by the names that model files use."""
+        from vicinal.parametric.networks import model_state
+
+        values = vars(self) | {"model": model_state(self.model)}
+        return {name: values[part] for part, name in FILE_NAMES.items() if values[part] is not None}
+
+    @staticmethod
+    def from_state(state: dict[str, Any], *, encoder: Any, decoder: Any, device: str) -> ParametricMap:
+        """Return the map whose `state` is given; raise ValueError if its parts do not fit together."""
+        from vicinal.parametric.networks import model_from_state
+        from vicinal.parametric.rows import choose_device
+
+        parts = {part: state[name] for part, name in FILE_NAMES.items() if name in state}
+        parts["model"] = model_from_state(parts["model"], encoder, decoder, choose_device(device))
+        fitted = ParametricMap(**parts)
+        fitted.check()
+        return fitted
+
+    def check(self) -> None:
+        """Raise ValueError if the parts do not fit together: a model file may hold anything."""
+        points, graph = self.embedding, self.graph
+        if points is not None and (
+            points.dtype != np.float32 or points.ndim != 2 or points.shape[1] != self.model.shape.n_components
+        ):
+            raise ValueError(f"embedding_ must have float32 points of {self.model.shape.n_components} components")
+        # equal rows may share a row of the graph (unique)
+        if points is not None and graph is not None and not graph.shape[0] == graph.shape[1] <= len(points):
+            raise ValueError(f"graph_ must have at most {len(points)} rows and as many columns, got {graph.shape}")
+
+
+def model_file(path: str | os.PathLike[str]) -> Path:
+    """Return the file of a model, given it or its folder: umap-learn saves models in folders."""
+    return Path(path) / "model.vicinal" if Path(path).is_dir() else Path(path)
+
 
 # What a model file leaves out with include_data=False: the encoder places new rows without it.
 TRAINING_DATA = ("embedding_", "graph_", "_landmarks")
@@ -186,8 +256,8 @@ class ParametricUMAP(ParametricParameters):
         labels = None if y is None else Supervision().check(y, rows.shape[0])
         landmarks = all_landmarks(vars(self).get("_landmarks"), rows, landmark_positions, int(self.n_components))
         validation = self._check_validation(rows.shape[1])
-        from vicinal.parametric.fitting import Data
         from vicinal.parametric.rows import threads
+        from vicinal.parametric.training import Data
 
         seed, progress = random_seed(self.random_state), self._progress()
         data, recipe = self._graph_data(rows, precomputed_distances, seed), self._recipe(seed)
@@ -226,8 +296,7 @@ class ParametricUMAP(ParametricParameters):
         self, model: Model, data: Data, objective: Objective, validation: Rows | None, progress: Progress, seed: int
     ) -> dict[str, list[float]]:
         """Train the model in place and return the losses by epoch."""
-        from vicinal.parametric.fitting import fit_model
-        from vicinal.parametric.training import seeded
+        from vicinal.parametric.training import fit_model, seeded
 
         plan = self._plan(data, model.device)
         errors: list[float] = []

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.estimators.base import Estimator
-from vicinal.estimators.landmarks import LandmarkPairs
-from vicinal.estimators.settings import (
+from vicinal.estimators.parameters import (
     affinity_of,
     check_curve,
     check_precomputed,
@@ -21,14 +20,13 @@ from vicinal.estimators.settings import (
 from vicinal.graph.supervision import Supervision
 from vicinal.initialize.start import INITIALIZERS
 from vicinal.layout.forces import Forces
-from vicinal.maps.fitting import Prepared
-from vicinal.maps.memory import add_graph, add_search, add_start
-from vicinal.maps.plans import SampledPlan
-from vicinal.maps.recipe import Recipe
 from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED, Rows, check_metric, is_low_level, is_sparse
-from vicinal.neighbors.rows import HasRows, PlacedRows, as_rows, scan_rows, usable_place
+from vicinal.neighbors.rows import HasRows, PlacedRows, as_rows, scan_rows, stack_rows, usable_place
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingData, TrainingDistances
+from vicinal.pipeline.fit import Prepared
+from vicinal.pipeline.memory import add_graph, add_search, add_start
+from vicinal.pipeline.recipe import Recipe, SampledPlan
 from vicinal.runtime.memory import ByteSize, InputShape, Ledger
 from vicinal.runtime.parameters import LEARNING_RATE, NEGATIVES, SEED, Interval, StrOptions
 from vicinal.runtime.progress import Progress
@@ -37,14 +35,58 @@ from vicinal.runtime.residence import Place
 if TYPE_CHECKING:
     import torch
 
-    from vicinal.parametric.fitting import Data, Objective
-    from vicinal.parametric.model import Model
-    from vicinal.parametric.training import Plan
+    from vicinal.parametric.networks import Model
+    from vicinal.parametric.training import Data, Objective, Plan
+
+
+LandmarkPairs = tuple[Rows, NDArray[np.float32]]  # rows and their positions
+
+
+def chosen_rows(n: int, sample_pct: float, sample_mode: str, idx: Any, seed: int) -> NDArray[Any]:
+    """Return which of ``n`` rows become landmarks: some at random, or those that ``idx`` lists or marks."""
+    if sample_mode == "predetermined" and idx is not None:
+        return np.asarray(idx)
+    if sample_mode == "uniform" and 0.0 < sample_pct <= 1.0:
+        return np.random.default_rng(seed).choice(n, max(1, int(n * sample_pct)), replace=False)
+    raise ValueError(
+        "give sample_mode='uniform' with sample_pct in (0, 1], or 'predetermined' with idx; "
+        f"got sample_mode={sample_mode!r}, sample_pct={sample_pct}, idx={idx}"
+    )
+
+
+def all_landmarks(
+    known: LandmarkPairs | None, rows: Rows, landmark_positions: Any, n_components: int
+) -> LandmarkPairs | None:
+    """Return the landmarks of earlier fits and the rows of a fit that are given positions; None if there are none."""
+    if known is not None and known[1].shape[1] != n_components:
+        raise ValueError(
+            f"n_components={n_components} differs from the {known[1].shape[1]} components of the landmarks; "
+            "call remove_landmarks first"
+        )
+    if landmark_positions is None:
+        return known
+    positions = np.require(landmark_positions, np.float32, ["C", "A"])
+    if positions.shape != (rows.shape[0], n_components):
+        raise ValueError(f"landmark_positions must have shape {(rows.shape[0], n_components)}, got {positions.shape}")
+    placed = np.isfinite(positions).all(axis=1)
+    if known is None:
+        return rows[placed], positions[placed]
+    return _joined(known[0], rows[placed]), np.concatenate([known[1], positions[placed]])
+
+
+def _joined(above: Rows, below: Rows) -> Rows:
+    """Stack rows; the result is sparse if either part is."""
+    if is_sparse(above) != is_sparse(below):
+        from scipy.sparse import csr_matrix
+
+        above, below = csr_matrix(above), csr_matrix(below)
+    return stack_rows(above, below)
+
 
 # Edges per batch. Small batches leave a GPU idle: with 60,000 images on an H200, 512 edges take 23 s (trustworthiness
 # 0.974, accuracy of new rows 0.748), 2,048 edges 7 s (0.972, 0.745); see benchmarks/results/parametric_gpu.json.
 BATCH_SIZE = {"cpu": 512, "cuda": 2048}
-# Rows whose statistics are computed together; vicinal.parametric.statistics has the same number, but imports torch.
+# Rows whose statistics are computed together; vicinal.parametric.networks has the same number, but imports torch.
 MEASURED_ROWS, MEASURED_SIZE = 1 << 14, 1 << 24
 
 
@@ -313,8 +355,7 @@ class ParametricParameters(Estimator):
     def _build(self, n_features: int, shape_of_row: tuple[int, ...], device: torch.device) -> Model:
         import torch
 
-        from vicinal.parametric.encoders import Shape
-        from vicinal.parametric.model import Model
+        from vicinal.parametric.networks import Model, Shape
 
         dims = shape_of_row if self.dims is None else tuple(int(size) for size in self.dims)
         if np.prod(dims) != n_features:
@@ -327,7 +368,7 @@ class ParametricParameters(Estimator):
         return Model.build(shape, "mlp" if self.encoder is None else self.encoder, decoder, device, dtype)
 
     def _objective(self, classes: NDArray[np.int64] | None, landmarks: LandmarkPairs | None) -> Objective:
-        from vicinal.parametric.fitting import Objective
+        from vicinal.parametric.training import Objective
 
         return Objective(
             kernel_of(self),
@@ -348,8 +389,7 @@ class ParametricParameters(Estimator):
     def _plan(self, data: Data, device: torch.device) -> Plan:
         import torch
 
-        from vicinal.parametric.fitting import training_epochs
-        from vicinal.parametric.training import Plan
+        from vicinal.parametric.training import Plan, training_epochs
 
         return Plan(
             self.learning_rate,

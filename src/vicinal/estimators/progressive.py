@@ -10,19 +10,16 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 from vicinal.estimators.base import Estimator, over_blocks, random_seed, require_fitted, whole_or_nothing
-from vicinal.estimators.settings import check_curve, growth_of
+from vicinal.estimators.parameters import check_curve, growth_of
 from vicinal.estimators.umap import UMAP
 from vicinal.graph.supervision import Supervision
 from vicinal.initialize.start import INITIALIZER_ALIASES, INITIALIZERS
-from vicinal.maps.growing_map import GrowingMap
-from vicinal.maps.growing_progress import Step, last_epoch, reporter
-from vicinal.maps.grown import as_fitted, place_in
-from vicinal.maps.memory import add_growing_map, add_online_search
-from vicinal.maps.online_graph import Batch
-from vicinal.maps.online_targets import TARGET_METRICS
 from vicinal.neighbors.metrics import ALIASES, METRICS, Rows, check_metric, is_sparse
 from vicinal.neighbors.online import OnlineNeighbors
 from vicinal.neighbors.rows import check_rows
+from vicinal.pipeline.grow import GrowingMap, Step, as_fitted, last_epoch, place_in, reporter
+from vicinal.pipeline.memory import add_growing_map, add_online_search
+from vicinal.pipeline.online_graph import TARGET_METRICS, Batch
 from vicinal.runtime.memory import ByteSize, InputShape, Ledger
 from vicinal.runtime.parameters import Interval, StrOptions, check_parameters
 from vicinal.runtime.progress import LAYOUT

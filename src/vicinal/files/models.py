@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from vicinal.files.container import MOST_EXPANSION, packed, read_file, unpacked, write_file
 from vicinal.files.container import ModelFileError as ModelFileError
-from vicinal.runtime.sparse_structure import check_structure
+from vicinal.runtime.inputs import check_structure
 
 MOST_DEPTH = 64
 # Bytes per text up to which texts are an array of fixed width, as NumPy has them: 16 times those of their codes.
@@ -36,22 +36,22 @@ WIDEST_TEXT = 64
 CLASSES = {
     "AlignedUMAP": "estimators.aligned",
     "ComposedUMAP": "estimators.composed",
-    "DensMAP": "estimators.densmap",
+    "DensMAP": "estimators.umap",
     "KNeighborsTransformer": "estimators.kneighbors",
-    "LargeVis": "estimators.largevis",
+    "LargeVis": "estimators.tsne",
     "ParametricUMAP": "estimators.parametric",
     "ProgressiveUMAP": "estimators.progressive",
     "TSNE": "estimators.tsne",
     "UMAP": "estimators.umap",
-    "FitReport": "maps.fitted",
-    "FittedDensity": "maps.fitted",
-    "FittedNeighbors": "maps.fitted",
+    "FitReport": "pipeline.fitted",
+    "FittedDensity": "pipeline.fitted",
+    "FittedNeighbors": "pipeline.fitted",
     "Graph": "graph.graph",
-    "Kernel": "layout.kernel",
+    "Kernel": "layout.forces",
     "Neighbors": "neighbors.table",
-    "Pins": "maps.row_facts",
+    "Pins": "pipeline.recipe",
     "Radii": "layout.density",
-    "RowFacts": "maps.row_facts",
+    "RowFacts": "pipeline.recipe",
     "TrainingDistances": "neighbors.training_data",
     "TrainingRows": "neighbors.training_data",
 }

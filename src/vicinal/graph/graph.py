@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.neighbors.table import Neighbors
+from vicinal.runtime.inputs import check_structure
 from vicinal.runtime.residence import Resident
-from vicinal.runtime.sparse_structure import check_structure
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

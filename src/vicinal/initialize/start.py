@@ -13,11 +13,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vicinal.graph.graph import Graph
-from vicinal.initialize.eigenmap import Places, ShapedPlaces
-from vicinal.initialize.pca import pca_places
-from vicinal.initialize.spectral import spectral_places
-from vicinal.initialize.task import NARROW, NOISE, CannotInitialize, InitialTask, extent, to_extent
-from vicinal.initialize.uniform import uniform_places
+from vicinal.initialize.spectral import Places, ShapedPlaces, spectral_places
+from vicinal.initialize.task import (
+    NARROW,
+    NOISE,
+    CannotInitialize,
+    InitialTask,
+    extent,
+    pca_places,
+    to_extent,
+    uniform_places,
+)
 
 AnyPlaces = NDArray[np.float64] | Places
 

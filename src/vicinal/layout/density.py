@@ -11,7 +11,7 @@ from vicinal.backends import cpu
 from vicinal.graph.fuzzy import fuzzy_graph
 from vicinal.graph.graph import Graph
 from vicinal.neighbors.index import NeighborIndex
-from vicinal.neighbors.points import nearest_points
+from vicinal.neighbors.search import nearest_points
 from vicinal.neighbors.table import Neighbors
 
 Floats = NDArray[np.float64]

@@ -13,7 +13,9 @@ All of them are resumable: ``step(10); step(190)`` equals ``step(200)`` bit for 
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +23,9 @@ from numpy.typing import NDArray
 from vicinal.backends import backend_of, cpu, resolve_place, say_fallback
 from vicinal.graph.graph import Graph
 from vicinal.layout.density import DENSITY_SWEEPS, DensityTerm, Summary
-from vicinal.layout.forces import Forces
-from vicinal.layout.kernel import Kernel
+from vicinal.layout.forces import Forces, Kernel
 from vicinal.layout.schedule import Schedule
+from vicinal.runtime.progress import LAYOUT, Progress
 
 # A row is pulled once for each of its edges that fires, and in a symmetric graph a second time for the mirrored edge.
 PULLS_SYMMETRIC, PULLS_BIPARTITE = 2, 1
@@ -364,3 +366,144 @@ def _row_mask(name: str, mask: NDArray[np.bool_], n: int) -> NDArray[np.bool_]:
             f"{name} must hold one bool for each of {n} rows, got shape {checked.shape} of {checked.dtype}"
         )
     return np.ascontiguousarray(checked)
+
+
+@dataclass(frozen=True)
+class SweepRule:
+    """What all parts of a layout have in common; ``heaviest`` is the largest weight of all edges."""
+
+    n: int
+    n_components: int
+    forces: Forces
+    schedule: Schedule
+    seed: int
+    heaviest: float
+
+    def __post_init__(self) -> None:
+        check_size(self.n, self.n_components)
+        if self.schedule.update_negatives:
+            raise ValueError("update_negatives=True moves rows of other parts, so a layout in parts cannot have it")
+
+    def options(self) -> cpu.LayoutOptions:
+        """Return the options of the backend, which cannot be sent to other processes."""
+        options: cpu.LayoutOptions = layout_options(cpu, self.forces, self.schedule, self.n_components, self.seed)
+        options.heaviest = self.heaviest
+        return options
+
+
+@dataclass(frozen=True)
+class LayoutPart:
+    """The edges of the rows from ``first`` on, in the order of a sweep, with rate and phase of each edge."""
+
+    first: int
+    indptr: NDArray[np.int64]
+    tails: NDArray[np.int32]
+    rate: NDArray[np.uint32]
+    phase: NDArray[np.uint32]
+
+    @property
+    def rows(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def n_bytes(self) -> int:
+        return int(self.indptr.nbytes + self.tails.nbytes + self.rate.nbytes + self.phase.nbytes)
+
+    @classmethod
+    def of(
+        cls,
+        first: int,
+        edges: tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]],
+        rule: SweepRule,
+        n_jobs: int = 1,
+    ) -> LayoutPart:
+        """Prepare the edges (indptr, indices, weights) of consecutive rows; the tails are rows of the whole."""
+        indptr, indices, weights = edges
+        prepared = cpu.layout_edges(indptr, indices, weights, first, rule.n, rule.n_components, rule.options(), n_jobs)
+        return cls(first, indptr, *prepared)
+
+    @classmethod
+    def joined(cls, parts: list[LayoutPart]) -> LayoutPart:
+        """Join parts whose rows follow each other."""
+        counts = [int(part.indptr[-1]) for part in parts]
+        before = np.cumsum([0, *counts[:-1]])
+        indptr = [part.indptr[:-1] + edges for part, edges in zip(parts, before, strict=True)]
+        # Behind its edges an array has slots that vectors may read: only those of the last part stay.
+        kept = [*counts[:-1], None]
+        arrays = (
+            np.concatenate([getattr(part, name)[:stop] for part, stop in zip(parts, kept, strict=True)])
+            for name in ("tails", "rate", "phase")
+        )
+        return cls(parts[0].first, np.concatenate([*indptr, parts[-1].indptr[-1:] + before[-1]]), *arrays)
+
+    def sweep(
+        self,
+        places: NDArray[np.float32],
+        rule: SweepRule,
+        number: int,
+        *,
+        negatives: NegativeTable | None = None,
+        n_jobs: int = 1,
+    ) -> NDArray[np.float32]:
+        """Return the places of the rows of this part after one sweep from the snapshot ``places`` of all rows."""
+        rate = float(rule.schedule.learning_rates(np.array([number // rule.schedule.sweeps]))[0])
+        keep, alias = (None, None) if negatives is None else (negatives.keep, negatives.alias)
+        edges = (self.indptr, self.tails, self.rate, self.phase)
+        return cpu.sweep_part(*edges, self.first, places, rule.options(), number, rate, keep, alias, n_jobs)
+
+
+@dataclass(frozen=True)
+class NegativeTable:
+    """Draws negatives in proportion to weights: one entry per row of the whole."""
+
+    keep: NDArray[np.uint32]
+    alias: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, weights: NDArray[np.floating[Any]]) -> NegativeTable:
+        """Build the table of the weights of all rows."""
+        return cls(*cpu.alias_table(np.ascontiguousarray(weights, dtype=np.float32)))
+
+
+class Steppable(Protocol):
+    """Any layout: a number of completed epochs, and a way to run more."""
+
+    @property
+    def epoch(self) -> int: ...
+
+    def step(self, n: int = 1) -> None: ...
+
+
+def run_layout(
+    layout: Steppable, stops: Sequence[int], progress: Progress, places: Callable[[], NDArray[np.float32]]
+) -> list[NDArray[np.float32]]:
+    """Run a layout to the last of ``stops``, or until a callback asks to stop.
+
+    The layout is stepped straight to the next epoch that anyone watches. A layout does not depend on how its epochs
+    are divided into steps, so the result does not depend on who watches.
+
+    Parameters
+    ----------
+    layout : object with ``epoch`` and ``step(n)``
+        The layout to run.
+    stops : sequence of int
+        Epochs in ascending order whose places are returned.
+    progress : Progress
+        Receives the stage "layout" and its epochs.
+    places : callable
+        Returns the places that callbacks see and that are returned, made from the current embedding.
+
+    Returns
+    -------
+    reached : list of arrays
+        The places at each of the stops that were reached.
+    """
+    reached = []
+    with progress.stage(LAYOUT, stops[-1]):
+        for stop in stops:
+            while layout.epoch < stop and not progress.stopped:
+                layout.step(progress.next_report(layout.epoch, stop) - layout.epoch)
+                progress.report(LAYOUT, layout.epoch, stops[-1], places)
+            if layout.epoch == stop:
+                reached.append(places())
+    return reached

@@ -14,24 +14,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.neighbors.duplicates import DuplicateRows
 from vicinal.neighbors.index import NeighborIndex
 from vicinal.neighbors.metrics import Rows, is_sparse
-from vicinal.neighbors.rows import stack_rows
+from vicinal.neighbors.rows import DuplicateRows, stack_rows
+from vicinal.neighbors.search import CELL_ROWS, MOST_CELLS, REACH, SAMPLE_PER_CELL
 from vicinal.neighbors.table import Neighbors
 from vicinal.runtime.residence import Place
 
 # Up to WHOLE_ROWS rows are one cell. Beyond, a cell owns about CELL_ROWS rows, fewer if rows are so long that these
 # would take more than CELL_BYTES; visitors come on top.
-WHOLE_ROWS, CELL_ROWS, CELL_BYTES, LEAST_CELL_ROWS = 60_000, 3_000, 3 << 25, 2_000
-MOST_CELLS = 6_000  # so many centers are compared with every row exactly
+WHOLE_ROWS, CELL_BYTES, LEAST_CELL_ROWS = 60_000, 3 << 25, 2_000
 # Small cells are cheap, because all their pairs are compared, and more visits make up for the neighbors that lie beyond
 # their borders. Recall, and processor time of the search, of (rows per cell, visits):
 #   mixture of 200 clusters, 100,000 x 64    (6000, 3) 0.988, 15.0 s   (3000, 3) 0.980, 8.8 s   (2000, 4) 0.994, 10.4 s
 #   normal noise, 60,000 x 16                (6000, 3) 0.984,  6.9 s   (3000, 3) 0.946, 4.8 s   (3000, 4) 0.985,  6.2 s
 # A row visits a further cell if its center is at most REACH times as far as the nearest one; MOST_VISITS cells in all.
-REACH, MOST_VISITS = 1.2, 4
-SAMPLE_PER_CELL, LLOYD_ROUNDS = 64, 6
+MOST_VISITS = 4
+LLOYD_ROUNDS = 6
 ROWS_PER_LANDMARK, MOST_LANDMARKS = 10, 20_000
 MERGED_ROWS = 4096  # rows whose lists are merged at a time
 

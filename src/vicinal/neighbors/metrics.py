@@ -419,7 +419,7 @@ def fit_metric(metric: Any, metric_kwds: Any, X: Rows) -> FittedMetric:
     resolved = resolve_metric(metric, metric_kwds, int(X.shape[1]), is_sparse(X))
     facts, keywords = resolved.facts, dict(resolved.keywords)
     if facts is _PRECOMPUTED:
-        raise ValueError("metric='precomputed' has no rows to search: see vicinal.neighbors.precomputed")
+        raise ValueError("metric='precomputed' has no rows to search: see vicinal.neighbors.table")
     if "V" in facts.keywords and "V" not in keywords:
         keywords["V"] = _column_variances(X)
     if "VI" in facts.keywords and "VI" not in keywords:
@@ -442,3 +442,27 @@ def _column_variances(X: Rows) -> NDArray[np.float64]:
     else:
         variance = np.var(X, axis=0, dtype=np.float64, ddof=min(1, n - 1))
     return np.where(variance > 0.0, variance, 1.0)
+
+
+def is_bounded(metric: Any) -> bool:
+    """Tell whether a metric has a largest distance, at least for rows without negative numbers."""
+    if not isinstance(metric, str) or metric == PRECOMPUTED:
+        return False
+    facts = METRICS[canonical_metric(metric)]
+    return facts.unrelated is not None or facts.unrelated_non_negative is not None
+
+
+def unrelated_distance(metric: Any, rows: Rows | None) -> float | None:
+    """Return the distance from which on rows share nothing, None if the metric has none.
+
+    ``rows`` is None if not all of them are known yet: they may have negative numbers.
+    """
+    if not is_bounded(metric):
+        return None
+    facts = METRICS[canonical_metric(metric)]
+    largest = facts.unrelated
+    if facts.unrelated_non_negative is not None and rows is not None:
+        values = rows.data if is_sparse(rows) else rows
+        if not values.size or values.min() >= 0.0:
+            largest = facts.unrelated_non_negative
+    return largest

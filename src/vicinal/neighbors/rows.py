@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from vicinal.backends import backend_of, cpu, is_on_gpu, resolve_place
 from vicinal.backends import usable_place as usable_place
-from vicinal.neighbors.metrics import Finite, Rows, is_sparse
+from vicinal.neighbors.metrics import Finite, FittedMetric, Rows, is_sparse
+from vicinal.runtime.cached import cached
 from vicinal.runtime.inputs import check_input
 from vicinal.runtime.residence import Place, Resident
 
@@ -234,3 +235,204 @@ def equal_rows(A: Rows, B: Rows) -> NDArray[np.bool_]:
         same |= np.isnan(A) & np.isnan(B)
     equal: NDArray[np.bool_] = same.all(axis=1)
     return equal
+
+
+class DuplicateRows:
+    """Find rows by content.
+
+    Parameters
+    ----------
+    X : ndarray, CSR matrix, or rows on a device
+        The rows to search in.
+    n_jobs : int, default=-1
+        Number of threads.
+    hashes : ndarray of uint64, shape (n,), optional
+        ``hash_rows(X)``, if it is known.
+    """
+
+    def __init__(self, X: Rows | HasRows, n_jobs: int = -1, hashes: NDArray[np.uint64] | None = None) -> None:
+        self._X, self._n_jobs, self._hashes = X, n_jobs, hashes
+
+    @property
+    def _on_device(self) -> bool:
+        return isinstance(self._X, HasRows)
+
+    @cached
+    def first(self) -> NDArray[np.int64]:
+        """For each row the first row with the same content."""
+        if not self._on_device:
+            return self.find(self._X, self._index[2])
+        first = np.arange(self._X.shape[0])
+        pairs = backend_of(self._X.place).first_equal(self._X.array("rows"))
+        if pairs is not None:
+            row, earlier = pairs
+            equal = equal_rows(self._X[row], self._X[earlier])
+            first[row[equal]] = earlier[equal]
+        return first
+
+    @cached
+    def _index(self) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64]]:
+        """The rows in the order of their hashes, these hashes in order, and as they are."""
+        hashes = hash_rows(self._X, self._n_jobs) if self._hashes is None else self._hashes
+        order = np.argsort(hashes, kind="stable")
+        return order, hashes[order], hashes
+
+    @cached
+    def _device_index(self) -> tuple[Any, Any]:
+        """The hashes in order, and the rows in this order, on the device."""
+        index: tuple[Any, Any] = backend_of(self._X.place).sorted_hashes(self._X.array("rows"))
+        return index
+
+    def _candidates(self, hashes: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Return for each hash the first row that has it, if there is one, and whether there is one."""
+        if self._on_device:
+            row = backend_of(self._X.place).find_hashes(*self._device_index, hashes)
+            return row, row >= 0
+        order, ordered, _ = self._index
+        at = np.minimum(np.searchsorted(ordered, hashes), len(ordered) - 1)
+        return order[at], ordered[at] == hashes
+
+    def find(self, Q: Rows, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Return for each row of Q the first row with the same content, or -1. ``hashes`` are ``hash_rows(Q)``."""
+        n = Q.shape[0]
+        row, found = self._candidates(hashes)
+        # A row equals itself. Any other pair is compared in full, since hashes can collide.
+        own = (row == np.arange(n)) if Q is self._X else np.zeros(n, dtype=bool)
+        doubtful = np.flatnonzero(found & ~own)
+        if doubtful.size:
+            found[doubtful] = equal_rows(self._X[row[doubtful]], Q[doubtful])
+        return np.where(found, row, np.arange(n) if Q is self._X else -1)
+
+
+Hashes = NDArray[np.uint64]
+Numbers = NDArray[np.int32]
+
+
+class FirstEqualRows:
+    """Find for each row the first row with the same content.
+
+    Distinct hashes are kept in blocks of sorted arrays, each less than half as long as the one before: a batch costs
+    time proportional to its rows, times the logarithm of the number of all rows.
+    """
+
+    def __init__(self) -> None:
+        self._blocks: list[tuple[Hashes, Numbers]] = []
+
+    def find(self, new: Rows, begin: int, rows: Callable[[Numbers], Rows], n_jobs: int = -1) -> tuple[Numbers, Hashes]:
+        """Return the first equal row of each row of ``new``, and their hashes, which ``add`` takes.
+
+        Parameters
+        ----------
+        new : rows
+            Rows that follow the ``begin`` rows that were added.
+        begin : int
+        rows : callable
+            Returns the rows, among the first ``begin``, of the given numbers.
+        n_jobs : int
+        """
+        hashes = hash_rows(new, n_jobs)
+        first = (begin + DuplicateRows(new, n_jobs, hashes).first).astype(np.int32)
+        known = self._lookup(hashes)
+        found = np.flatnonzero(known >= 0)
+        if found.size:
+            found = found[equal_rows(rows(known[found]), new[found])]
+            first[found] = known[found]
+        return first, hashes
+
+    def add(self, hashes: Hashes, begin: int) -> None:
+        """Add the rows that follow the ``begin`` rows that were added."""
+        distinct, at = np.unique(hashes, return_index=True)
+        is_new = self._lookup(distinct) < 0
+        block = distinct[is_new], (at[is_new] + begin).astype(np.int32)
+        while self._blocks and 2 * len(block[0]) >= len(self._blocks[-1][0]):
+            last = self._blocks.pop()
+            joined = np.concatenate([last[0], block[0]])
+            order = np.argsort(joined, kind="stable")
+            block = joined[order], np.concatenate([last[1], block[1]])[order]
+        if len(block[0]):
+            self._blocks.append(block)
+
+    def _lookup(self, hashes: Hashes) -> Numbers:
+        """Return the row that was added with each hash, or -1."""
+        found = np.full(len(hashes), -1, np.int32)
+        for known, numbers in self._blocks:
+            at = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
+            found = np.where(known[at] == hashes, numbers[at], found)
+        return found
+
+
+# If the largest magnitude lies outside [SMALLEST_SAFE, LARGEST_SAFE], squares of float32 numbers overflow or underflow,
+# and the data is multiplied by a power of two. Rows of a query are clipped at FARTHEST.
+LARGEST_SAFE, SMALLEST_SAFE, FARTHEST = 1e15, 1e-12, 1e17
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """A metric, and the power of two by which its rows are multiplied."""
+
+    metric: FittedMetric
+    scale: float = 1.0
+    n_jobs: int = -1
+
+    @classmethod
+    def of(
+        cls, metric: FittedMetric, X: Rows, n_jobs: int = -1, largest: float | None = None
+    ) -> tuple[Preparation, Rows]:
+        """Choose the scale for X. Return the preparation and the prepared rows.
+
+        ``largest`` is the largest magnitude in X if it is known; otherwise, and if the metric transforms the rows, they
+        are scanned.
+        """
+        prepared = metric.prepare(X)
+        scale = _safe_scale(metric, prepared, n_jobs, largest if prepared is X else None)
+        preparation = cls(metric, scale, n_jobs)
+        return preparation, prepared if scale == 1.0 else preparation._scale_rows(prepared)
+
+    def rows(self, X: Rows, largest: float | None = None) -> Rows:
+        """Prepare further rows; ``largest`` is their largest magnitude if it is known."""
+        prepared = self.metric.prepare(X)
+        if self.metric.facts.degree is None:
+            return prepared
+        if self.scale == 1.0:
+            if largest is None or prepared is not X:
+                largest, _ = scan_rows(prepared, self.n_jobs, allow_nan=True)
+            if largest <= FARTHEST:
+                return prepared
+        return self._scale_rows(prepared)
+
+    def likeness(self, prepared: Rows) -> NDArray[np.float32]:
+        """Return dense rows to sketch: their euclidean distances show which rows are likely neighbors."""
+        return np.ascontiguousarray(self.metric.likeness(prepared), dtype=np.float32)
+
+    def distances(self, index: NDArray[np.int32], distance: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Convert distances of scaled rows to distances of the rows as they were given."""
+        degree = self.metric.facts.degree
+        if self.scale == 1.0 or not degree:
+            return distance
+        largest = np.finfo(np.float32).max
+        unscaled = distance.astype(np.float64) / self.scale**degree
+        return np.where(index < 0, np.inf, np.minimum(unscaled, largest)).astype(np.float32)
+
+    def _scale_rows(self, prepared: Rows) -> Rows:
+        values = prepared.data if is_sparse(prepared) else prepared
+        scaled = np.clip(values.astype(np.float64) * self.scale, -FARTHEST, FARTHEST)
+        if not is_sparse(prepared):
+            return np.ascontiguousarray(scaled, dtype=np.float32)
+        rows = prepared.copy()
+        rows.data = scaled.astype(np.float32)
+        return rows
+
+
+def is_safe(largest: float | None) -> bool:
+    """Tell whether rows of this largest magnitude are compared as they are."""
+    return largest is not None and (largest == 0.0 or SMALLEST_SAFE <= largest <= LARGEST_SAFE)
+
+
+def _safe_scale(metric: FittedMetric, X: Rows, n_jobs: int, largest: float | None) -> float:
+    if metric.facts.degree is None:
+        return 1.0
+    if largest is None:
+        largest, _ = scan_rows(X, n_jobs, allow_nan=True)
+    if is_safe(largest):
+        return 1.0
+    return float(2.0 ** -np.floor(np.log2(float(largest))))

@@ -11,19 +11,22 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.neighbors.duplicates import DuplicateRows
 from vicinal.neighbors.index import NeighborIndex
-from vicinal.neighbors.metrics import Rows, allows_nan, is_sparse, required_finite
+from vicinal.neighbors.metrics import Rows, allows_nan, is_bounded, is_sparse, required_finite, unrelated_distance
 from vicinal.neighbors.online import OnlineNeighbors
-from vicinal.neighbors.policy import Method
-from vicinal.neighbors.precomputed import check_distances, neighbors_from_distances, query_from_distances
-from vicinal.neighbors.rows import HasRows, hash_rows, stack_rows
-from vicinal.neighbors.table import Neighbors, SearchGraph
-from vicinal.neighbors.unrelated import is_bounded, unrelated_distance
+from vicinal.neighbors.rows import DuplicateRows, HasRows, hash_rows, stack_rows
+from vicinal.neighbors.search import Method
+from vicinal.neighbors.table import (
+    Neighbors,
+    SearchGraph,
+    check_distances,
+    neighbors_from_distances,
+    query_from_distances,
+)
 from vicinal.runtime.cached import cached
 from vicinal.runtime.residence import Place
 
-# Stored numbers per row, on average, up to which neighbors are chosen by what they share (graph/shared_neighbors.py).
+# Stored numbers per row, on average, up to which neighbors are chosen by what they share (graph/fuzzy.py).
 SHORT_ROW = 20
 
 

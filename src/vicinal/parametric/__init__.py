@@ -13,6 +13,6 @@ try:
 except ImportError as error:
     raise ImportError("ParametricUMAP needs PyTorch: pip install 'vicinal[torch]'") from error
 
-from vicinal.parametric.encoders import Shape as Shape
-from vicinal.parametric.encoders import register_decoder as register_decoder
-from vicinal.parametric.encoders import register_encoder as register_encoder
+from vicinal.parametric.networks import Shape as Shape
+from vicinal.parametric.networks import register_decoder as register_decoder
+from vicinal.parametric.networks import register_encoder as register_encoder

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vicinal.plot.annotations import coordinates
-from vicinal.plot.axes import OWN
-from vicinal.plot.palette import check_theme
+from vicinal.plot.look import OWN, check_theme
 from vicinal.plot.points import points
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vicinal.plot.annotations import coordinates, training_rows
-from vicinal.plot.axes import bare_axes
-from vicinal.plot.look import look_of
+from vicinal.plot.look import bare_axes, check_theme, fit_window, look_of, palette
 from vicinal.plot.points import Paint, draw_points, points
+from vicinal.quality.reliability import Reliability
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.float32]
@@ -262,3 +263,178 @@ COLOURS: dict[str, tuple[Callable[[Rows], Floats], str]] = {
     "ica": (independent_colours, "Independent components as colours"),
     "vq": (centre_colours, "Distances to three centres as colours"),
 }
+
+
+# Parts that can colour the points, with the titles of their figures.
+PARTS = {
+    "reliability": "Reliability",
+    "near": "Near neighbors kept",
+    "wide": "Wide neighbors kept",
+    "stability": "Stability",
+    "spread": "Spread",
+    "stretch": "Stretch",
+    "torn": "Torn edge weight",
+    "q_value": "q-value",
+    "label": "Labels",
+}
+# The most torn edges that are drawn one by one; the worst come first.
+MOST_EDGES = 2000
+
+
+def reliability(
+    model: Any,
+    found: Reliability | None = None,
+    part: str = "reliability",
+    *,
+    ax: Axes | None = None,
+    theme: str = "light",
+    title: str | None = None,
+    **drawn: Any,
+) -> Axes:
+    """Colour each point of a map by its reliability or by a part of it.
+
+    Parameters
+    ----------
+    model : fitted model or array [rows, 2]
+        The map. An array requires ``found``.
+    found : Reliability, optional
+        The measurement; by default ``model.reliability_``.
+    part : str, default "reliability"
+        What to show: "reliability", "near", "wide", "stability", "spread", "stretch", "torn", "q_value" or "label".
+    ax, theme, title
+        As in :func:`points`.
+    **drawn
+        Further arguments of :func:`points`.
+    """
+    if part not in PARTS:
+        raise ValueError(f"part must be one of {', '.join(PARTS)}, got {part!r}")
+    xy, found = coordinates(model), _measured(model, found)
+    column = found.columns()[part]
+    labels, values = (column, None) if part == "label" else (None, column)
+    return points(xy, labels, values, ax=ax, theme=theme, title=PARTS[part] if title is None else title, **drawn)
+
+
+def torn_edges(
+    model: Any,
+    found: Reliability | None = None,
+    *,
+    ax: Axes | None = None,
+    theme: str = "light",
+    title: str | None = None,
+    most: int = MOST_EDGES,
+) -> Axes:
+    """Draw the heavy edges of the graph that a map tears over its points; heavier edges are more opaque.
+
+    Parameters
+    ----------
+    model : fitted model or array [rows, 2]
+        The map. An array requires ``found``.
+    found : Reliability, optional
+        The measurement; by default ``model.reliability_``.
+    ax, theme, title
+        As in :func:`points`.
+    most : int, default 2000
+        The most edges to draw, the worst first.
+    """
+    from matplotlib.collections import LineCollection
+
+    if isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 0:
+        raise ValueError(f"most must be a whole number of at least 0, got {most!r}")
+    xy, edges = coordinates(model), _measured(model, found).torn_edges
+    look = look_of(theme)
+    ax = bare_axes(ax, look)
+    fit_window(ax, xy)
+    name = f"{len(edges):,} torn edges" if title is None else title
+    points(xy, ax=ax, theme=theme, title=name)
+    head, tail, weight = edges.head[:most], edges.tail[:most], edges.weight[:most]
+    if len(head):
+        opacity = 0.15 + 0.65 * weight / weight.max()
+        lines = list(np.stack([xy[head], xy[tail]], axis=1))
+        colors = [(0.84, 0.37, 0.0, alpha) for alpha in opacity]
+        ax.add_collection(LineCollection(lines, colors=colors, linewidths=0.8, zorder=3, rasterized=True))
+    return ax
+
+
+def _measured(model: Any, found: Reliability | None) -> Reliability:
+    found = getattr(model, "reliability_", None) if found is None else found
+    if not isinstance(found, Reliability):
+        raise ValueError("found must be given: what vicinal.reliability returned for this map")
+    n = len(coordinates(model))
+    if len(found) != n:
+        raise ValueError(f"found must have one entry for each of the {n} points, got {len(found)}")
+    return found
+
+
+LOSS_INCHES = (6.4, 3.6)
+
+
+def loss(
+    history: Any, *, ax: Axes | None = None, theme: str = "light", title: str | None = None, log: bool = False
+) -> Axes:
+    """Draw losses over epochs.
+
+    Parameters
+    ----------
+    history : fitted model, mapping or sequence
+        A model with ``loss_history_``, a mapping of names to losses per epoch, or one sequence of losses. A mapping may
+        contain the epoch numbers as "epoch"; by default they are 1, 2, ….
+    ax : matplotlib axes, optional
+        Axes to draw on; by default those of a new figure.
+    theme : {"light", "dark"}
+        Colours of the figure.
+    title : str, optional
+        Title of the axes.
+    log : bool, default=False
+        Whether the loss axis is logarithmic.
+    """
+    found = _history(history)
+    curves = dict(found) if isinstance(found, Mapping) else {"loss": found}
+    given = curves.pop("epoch", None)
+    lines = {str(name): np.asarray(values, dtype=np.float64) for name, values in curves.items()}
+    for name, values in lines.items():
+        if values.ndim != 1 or len(values) == 0:
+            raise ValueError(f"history must contain one number per epoch; {name!r} has shape {values.shape}")
+        if given is not None and len(given) != len(values):
+            raise ValueError(f"history has {len(given)} epochs, but {len(values)} numbers of {name!r}")
+    look = check_theme(theme)
+    if ax is None:
+        from matplotlib import pyplot as plt
+
+        figure, ax = plt.subplots(figsize=LOSS_INCHES, layout="constrained")
+        figure.set_facecolor(look.background)
+    ax.set_facecolor(look.background)
+    for (name, values), colour in zip(lines.items(), palette(len(lines), theme), strict=True):
+        epochs = np.arange(1, len(values) + 1) if given is None else np.asarray(given)
+        ax.plot(epochs, values, color=colour, linewidth=1.8, label=name)
+        last = np.flatnonzero(np.isfinite(values))
+        if len(lines) > 1 and len(last):
+            end = last[-1]
+            ax.annotate(
+                name, (epochs[end], values[end]), xytext=(6, 0), textcoords="offset points", color=colour, va="center"
+            )
+    if log:
+        ax.set_yscale("log")
+    ax.set_xlabel("epoch", color=look.ink)
+    ax.set_ylabel("loss" if len(lines) > 1 else next(iter(lines)), color=look.ink)
+    ax.grid(axis="y", color=look.faint, alpha=0.45, linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.tick_params(colors=look.ink, length=0)
+    ax.margins(x=0.02)
+    for side, spine in ax.spines.items():
+        spine.set_visible(side == "bottom")
+        spine.set_color(look.faint)
+    if title:
+        ax.set_title(title, color=look.ink, fontsize=13, loc="left", pad=10)
+    return ax
+
+
+def _history(given: Any) -> Any:
+    """Return the losses of a model, or what was given instead of one."""
+    if hasattr(given, "loss_history_"):
+        return given.loss_history_
+    if hasattr(given, "get_params"):
+        name = type(given).__name__
+        raise ValueError(
+            f"this {name} has no loss history: fit it with compute_loss=True if it has that parameter, or give losses"
+        )
+    return given

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from vicinal.plot.annotations import coordinates
 from vicinal.plot.points import row_subset
-from vicinal.runtime.sparse_structure import check_structure
+from vicinal.runtime.inputs import check_structure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ from vicinal.quality.measures import local_scores as local_scores
 from vicinal.quality.measures import missing_labels as missing_labels
 from vicinal.quality.measures import neighbor_recall as neighbor_recall
 from vicinal.quality.measures import trustworthiness as trustworthiness
-from vicinal.quality.quality_report import QualityReport as QualityReport
-from vicinal.quality.quality_report import report as report
 from vicinal.quality.reliability import Reliability as Reliability
-from vicinal.quality.stretch import TornEdges as TornEdges
+from vicinal.quality.reliability import TornEdges as TornEdges
+from vicinal.quality.report import QualityReport as QualityReport
+from vicinal.quality.report import report as report

@@ -13,17 +13,336 @@ which use both scales, tell about that. Stretch does not enter: a map may draw d
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.quality.null import LABELS, Significance
-from vicinal.quality.preservation import Preservation
-from vicinal.quality.stretch import TornEdges
+from vicinal.backends import cpu
+from vicinal.graph.graph import Graph
+from vicinal.neighbors.index import NeighborIndex
+from vicinal.neighbors.metrics import Rows, is_sparse
+from vicinal.neighbors.search import nearest_points
+from vicinal.neighbors.table import Neighbors
+from vicinal.neighbors.training_data import TrainingData, TrainingDistances, TrainingRows
 
 Floats = NDArray[np.float64]
+
+# The wide scale, as a multiple of the number of neighbors.
+WIDE_FACTOR = 10
+# The wide scale has at most this fraction of the points: among half of them nearly every neighbor would be kept.
+LARGEST_SHARE = 5
+# Entries of the tables that are held at a time: 4 M of 8 bytes.
+BLOCK_ENTRIES = 1 << 22
+# With more components a tree compares nearly all pairs of points.
+MOST_TREE_COMPONENTS = 8
+# Distances are compared with this relative tolerance, since those of the tree are rounded to float32.
+ROUNDING = 1e-6
+
+
+@dataclass(frozen=True)
+class Preservation:
+    """The kept share of each row's neighbors, and the local scale of the map around each point.
+
+    ``near`` and ``wide`` are NaN for rows without neighbors. ``near_radius`` and ``wide_radius`` are the distances to
+    the k-th and the ``within``-th nearest point of the map.
+    """
+
+    n_neighbors: int
+    within: int
+    near: Floats
+    wide: Floats
+    near_radius: Floats
+    wide_radius: Floats
+
+    @property
+    def score(self) -> Floats:
+        """The mean of both shares."""
+        return 0.5 * (self.near + self.wide)
+
+
+def measure_preservation(
+    neighbors: Neighbors, places: NDArray[np.float32], n_neighbors: int, n_jobs: int = -1
+) -> Preservation:
+    """Measure the kept share of the first ``n_neighbors`` other rows of each row of the table.
+
+    Parameters
+    ----------
+    neighbors : Neighbors
+        The table of all rows, the row itself first.
+    places : float32 array of shape (n_rows, n_components)
+        The map.
+    n_neighbors : int
+        Number of other rows, less than the columns of the table and the number of rows.
+    n_jobs : int, default -1
+        Number of threads.
+    """
+    n = len(places)
+    k, within = n_neighbors, max(n_neighbors, min(WIDE_FACTOR * n_neighbors, n // LARGEST_SHARE))
+    near_radius, wide_radius = map_radii(places, (k, within), n_jobs)
+    near, wide = np.full(n, np.nan), np.full(n, np.nan)
+    block = max(1, BLOCK_ENTRIES // (k * places.shape[1]))
+    for begin in range(0, n, block):
+        rows = slice(begin, min(begin + block, n))
+        index = neighbors.index[rows, 1 : k + 1]
+        present = index >= 0
+        length = distances_between(places[rows, None], places[np.maximum(index, 0)])
+        count = np.maximum(present.sum(axis=1), 1)
+        known = present.any(axis=1)
+        for share, radius in ((near, near_radius), (wide, wide_radius)):
+            kept = present & (length <= radius[rows, None] * (1.0 + ROUNDING))
+            share[rows] = np.where(known, kept.sum(axis=1) / count, np.nan)
+    return Preservation(k, within, near, wide, near_radius, wide_radius)
+
+
+def map_radii(places: NDArray[np.float32], ranks: tuple[int, ...], n_jobs: int = -1) -> list[Floats]:
+    """Return the distance of each point to its nearest other points of the given ranks, in ascending order."""
+    n, n_components = places.shape
+    places = np.ascontiguousarray(places, dtype=np.float32)
+    radii = [np.zeros(n) for _ in ranks]
+    # The point itself, or another point at the same place, takes column 0.
+    if n_components > MOST_TREE_COMPONENTS:
+        table = NeighborIndex(places, n_jobs=n_jobs).search(ranks[-1] + 1)
+        return [table.distance[:, rank].astype(np.float64) for rank in ranks]
+    tree = cpu.PointTree(places, n_jobs)
+    block = max(1, BLOCK_ENTRIES // (ranks[-1] + 1))
+    for begin in range(0, n, block):
+        rows = slice(begin, min(begin + block, n))
+        distance = tree.query(places[rows], ranks[-1] + 1, n_jobs)[1]
+        for radius, rank in zip(radii, ranks, strict=True):
+            radius[rows] = distance[:, rank]
+    return radii
+
+
+def distances_between(heads: NDArray[np.float32], tails: NDArray[np.float32]) -> Floats:
+    """Return euclidean distances along the last axis, computed in float64."""
+    return np.asarray(np.sqrt(np.square(heads.astype(np.float64) - tails).sum(axis=-1)))
+
+
+TRUSTWORTHY, UNDECIDED, DUBIOUS = "trustworthy", "undecided", "dubious"
+LABELS = (TRUSTWORTHY, UNDECIDED, DUBIOUS)
+# Share of false calls that is accepted among the rows called trustworthy, and among those called dubious.
+FALSE_DISCOVERY_RATE = 0.05
+
+
+@dataclass(frozen=True)
+class Significance:
+    """Rows compared with a null: p-values, p-values adjusted for the number of rows, and labels."""
+
+    p_value: Floats
+    q_value: Floats
+    label: NDArray[np.str_]
+
+    @staticmethod
+    def unknown(n: int) -> Significance:
+        """Return what is known without a null: no p-values, and no row is decided."""
+        return Significance(
+            np.full(n, np.nan), np.full(n, np.nan), np.full(n, UNDECIDED, dtype=f"<U{max(map(len, LABELS))}")
+        )
+
+
+def compare_with_null(score: Floats, null: Floats, rate: float = FALSE_DISCOVERY_RATE) -> Significance:
+    """Label rows by their scores and those of a null map; rows whose score is NaN are undecided."""
+    known = np.isfinite(score)
+    null = np.sort(null[np.isfinite(null)])
+    found = Significance.unknown(len(score))
+    if not known.any() or not len(null):
+        return found
+    own = score[known]
+    above = len(null) - np.searchsorted(null, own, side="left")
+    below = np.searchsorted(null, own, side="right")
+    p_above: Floats = np.divide(1.0 + above, 1.0 + len(null))
+    p_below: Floats = np.divide(1.0 + below, 1.0 + len(null))
+    q_above, q_below = adjusted(p_above), adjusted(p_below)
+    label = np.where(q_above <= rate, TRUSTWORTHY, np.where(q_below <= rate, DUBIOUS, UNDECIDED))
+    found.p_value[known], found.q_value[known], found.label[known] = p_above, q_above, label
+    return found
+
+
+def adjusted(p_value: Floats) -> Floats:
+    """Return the smallest false discovery rate at which each row is called (Benjamini and Hochberg 1995)."""
+    order = np.argsort(p_value, kind="stable")[::-1]
+    rank = np.arange(len(p_value), 0, -1)
+    scaled = np.minimum.accumulate(p_value[order] * len(p_value) / rank)
+    out = np.empty_like(p_value)
+    out[order] = np.minimum(scaled, 1.0)
+    return out
+
+
+def shuffled_data(data: TrainingData, seed: int) -> TrainingData | None:
+    """Return data of the same size without structure, or None if there are no columns or pairs to shuffle.
+
+    Rows have every column shuffled on its own; of a full matrix of distances the pairs are shuffled.
+    """
+    rng = np.random.default_rng(seed)
+    if isinstance(data, TrainingRows):
+        rows = _shuffled_sparse(data.rows, rng) if is_sparse(data.rows) else rng.permuted(data.rows, axis=0)
+        return replace(data, rows=rows, given=None)
+    if isinstance(data, TrainingDistances) and not is_sparse(data.rows):
+        matrix = np.zeros_like(data.rows)
+        upper = np.triu_indices(data.n, k=1)
+        matrix[upper] = rng.permutation(data.rows[upper])
+        return TrainingDistances(matrix + matrix.T, data.n_jobs)
+    return None
+
+
+def _shuffled_sparse(rows: Rows, rng: np.random.Generator) -> Rows:
+    """Give the stored entries of each column to other rows, drawn without replacement."""
+    columns = rows.tocsc(copy=True)
+    for begin, end in zip(columns.indptr[:-1], columns.indptr[1:], strict=True):
+        if end > begin:
+            columns.indices[begin:end] = np.sort(rng.choice(rows.shape[0], size=end - begin, replace=False))
+            columns.data[begin:end] = rng.permutation(columns.data[begin:end])
+    shuffled = columns.tocsr()
+    shuffled.sort_indices()
+    return shuffled
+
+
+# Points of the map that are fitted around each row.
+AROUND = 15
+# Neighborhoods that are fitted at a time.
+BLOCK_ROWS = 1 << 15
+# A spread of 0 has no logarithm; this share of the median spread takes its place.
+LEAST_SPREAD = 1e-6
+
+
+def local_spread(
+    places: NDArray[np.float32], others: Sequence[NDArray[np.float32]], around: int = AROUND, n_jobs: int = -1
+) -> Floats:
+    """Return the spread of each row over other maps of the same rows.
+
+    Parameters
+    ----------
+    places : array of shape (n_rows, n_components)
+        The map that is judged.
+    others : sequence of arrays of the same shape
+        Maps that were made with other random numbers.
+    around : int, default 15
+        Number of points that are fitted around each row.
+    n_jobs : int, default -1
+        Number of threads.
+    """
+    n = len(places)
+    around = min(around, n - 1)
+    if around < 1 or not others:
+        return np.full(n, np.nan)
+    near = _others_nearby(nearest_points(places, places, around + 1, n_jobs).index)
+    squared = np.zeros(n)
+    for other in others:
+        for begin in range(0, n, BLOCK_ROWS):
+            rows = slice(begin, min(begin + BLOCK_ROWS, n))
+            squared[rows] += _squared_displacement(places, other, near[rows], rows)
+    return np.sqrt(squared / len(others))
+
+
+def _others_nearby(index: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Remove each row from its own list; the farthest point is removed if others at the same place hide the row."""
+    own = index == np.arange(len(index))[:, None]
+    own[~own.any(axis=1), -1] = True
+    others: NDArray[np.int32] = index[~own].reshape(len(index), -1)
+    return others
+
+
+def _squared_displacement(
+    places: NDArray[np.float32], other: NDArray[np.float32], near: NDArray[np.int32], rows: slice
+) -> Floats:
+    target, source = places[near].astype(np.float64), other[near].astype(np.float64)
+    target_centre, source_centre = target.mean(axis=1), source.mean(axis=1)
+    # einsum sums in a fixed order; the order of a BLAS product depends on its number of threads.
+    moment = np.einsum("nki,nkj->nij", source - source_centre[:, None], target)
+    predicted = np.einsum("nc,ncd->nd", other[rows] - source_centre, _rotations(moment)) + target_centre
+    return np.asarray(np.square(predicted - places[rows]).sum(axis=1))
+
+
+def _rotations(moment: Floats) -> Floats:
+    """Return the rotations or reflections R with the largest trace of R' M, for each matrix M of ``moment``."""
+    if moment.shape[1] != 2:
+        u, _, vt = np.linalg.svd(moment)
+        return np.asarray(u @ vt)
+    # In the plane: the rotation or the reflection along (M + adj M) or (M - adj M), whichever is longer.
+    a, b, c, d = moment[:, 0, 0], moment[:, 0, 1], moment[:, 1, 0], moment[:, 1, 1]
+    turn, mirror = np.hypot(a + d, b - c), np.hypot(a - d, b + c)
+    sign = np.where(turn >= mirror, 1.0, -1.0)
+    longer = np.maximum(turn, mirror)
+    unit = 1.0 / np.where(longer > 0, longer, 1.0)
+    cosine, sine = np.where(longer > 0, (a + sign * d) * unit, 1.0), (b - sign * c) * unit
+    return np.stack([cosine, sine, -sign * sine, sign * cosine], axis=1).reshape(-1, 2, 2)
+
+
+def smoothed(spread: Floats, graph: Graph) -> Floats:
+    """Return the geometric mean of each row's spread and the weighted geometric mean of its graph neighbors'."""
+    known = np.isfinite(spread)
+    if not known.all() or not spread.any():
+        return spread
+    log = np.log(np.maximum(spread, LEAST_SPREAD * float(np.median(spread[spread > 0]))))
+    degree = graph.degree()
+    around = np.divide(graph.to_scipy().astype(np.float64) @ log, degree, out=log.copy(), where=degree > 0)
+    return np.where(spread > 0, np.exp(0.5 * (log + around)), 0.0)
+
+
+# A torn edge is listed if it has at least this share of the heaviest edge of one of its ends.
+LARGE_WEIGHT = 0.5
+
+
+@dataclass(frozen=True)
+class TornEdges:
+    """Heavy edges of the graph that a map tears, each once, the worst first.
+
+    ``length`` is the edge's length in the map in units of the larger of its ends' wide radii, so above 1; edges are
+    sorted by weight times length.
+    """
+
+    head: NDArray[np.int64]
+    tail: NDArray[np.int64]
+    weight: Floats
+    length: Floats
+
+    def __len__(self) -> int:
+        return len(self.head)
+
+    def renumbered(self, rows: NDArray[np.int64]) -> TornEdges:
+        """Return the edges with other row numbers."""
+        return TornEdges(rows[self.head], rows[self.tail], self.weight, self.length)
+
+
+def measure_stretch(neighbors: Neighbors, preservation: Preservation) -> Floats:
+    """Return the stretch of each row; NaN if all its neighbors are equal to it, in the data or in the map."""
+    distance = neighbors.distance[:, 1 : preservation.n_neighbors + 1].astype(np.float64)
+    present = np.isfinite(distance) & (neighbors.index[:, 1 : preservation.n_neighbors + 1] >= 0)
+    count = present.sum(axis=1)
+    radius = np.where(present, distance, 0.0).sum(axis=1) / np.maximum(count, 1)
+    known = (radius > 0) & (preservation.near_radius > 0)
+    stretch = np.full(len(radius), np.nan)
+    stretch[known] = np.log2(preservation.near_radius[known] / radius[known])
+    return stretch - np.median(stretch[known]) if known.any() else stretch
+
+
+def measure_tears(graph: Graph, places: NDArray[np.float32], wide_radius: Floats) -> tuple[Floats, TornEdges]:
+    """Return the share of each row's edge weight that is torn, and the list of heavy torn edges."""
+    n, weights = graph.n, graph.weights.astype(np.float64)
+    relative, torn = np.empty(graph.n_edges), np.zeros(graph.n_edges, dtype=bool)
+    heads = graph.heads()
+    block = 1 << 20
+    for begin in range(0, graph.n_edges, block):
+        part = slice(begin, begin + block)
+        head, tail = heads[part], graph.indices[part]
+        reach = np.maximum(wide_radius[head], wide_radius[tail])
+        length = distances_between(places[head], places[tail])
+        torn[part] = length > reach * (1.0 + ROUNDING)
+        relative[part] = length / np.where(reach > 0, reach, 1.0)
+    degree = np.bincount(heads, weights, minlength=n)
+    lost = np.bincount(heads[torn], weights[torn], minlength=n)
+    share = np.divide(lost, degree, out=np.zeros(n), where=degree > 0)
+    heaviest = np.zeros(n)
+    np.maximum.at(heaviest, heads, weights)
+    listed = np.flatnonzero(torn & (heads < graph.indices))
+    limit = LARGE_WEIGHT * np.minimum(heaviest[heads[listed]], heaviest[graph.indices[listed]])
+    listed = listed[weights[listed] >= limit]
+    listed = listed[np.argsort(-(weights[listed] * relative[listed]), kind="stable")]
+    ends = heads[listed].astype(np.int64), graph.indices[listed].astype(np.int64)
+    return share, TornEdges(*ends, weights[listed], relative[listed])
 
 
 @dataclass(frozen=True)

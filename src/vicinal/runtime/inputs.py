@@ -2,9 +2,137 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
-from vicinal.runtime.sparse_structure import check_structure
+import numpy as np
+
+# Columns are 32-bit integers in the core.
+MOST_COLUMNS = 2**31 - 1
+
+
+def is_scipy_sparse(X: Any) -> bool:
+    """Tell whether the argument is a sparse matrix or array of SciPy, of any format."""
+    return hasattr(X, "tocsr") and hasattr(X, "format")
+
+
+def check_structure(X: Any, name: str = "X") -> None:
+    """Raise ValueError if the arrays of a sparse matrix contradict each other.
+
+    Anything that is not sparse is accepted as it is. The check takes time in proportion to the stored values, and
+    changes nothing.
+
+    Parameters
+    ----------
+    X : object
+        A matrix of any format of SciPy, or anything else.
+    name : str
+        Name of the argument in the error message.
+    """
+    if not is_scipy_sparse(X):
+        return
+    shape = X.shape
+    if len(shape) != 2 or min(shape) < 0:
+        raise ValueError(f"{name} must be a sparse matrix with two dimensions, got shape {shape}")
+    if shape[1] > MOST_COLUMNS:
+        raise ValueError(f"{name} has {shape[1]} columns; at most {MOST_COLUMNS} are possible")
+    kind = X.format
+    if kind in ("csr", "csc"):
+        _check_compressed(X.indptr, X.indices, X.data, shape if kind == "csr" else shape[::-1], kind, name)
+    elif kind == "bsr":
+        _check_blocks(X, name)
+    elif kind == "coo":
+        _check_coordinates(X.row, X.col, X.data, shape, name)
+    elif kind == "dok":
+        _check_keys(X, name)
+    elif kind == "dia":
+        _check_diagonals(X, name)
+    elif kind == "lil":
+        _check_lists(X, name)
+
+
+def _check_compressed(indptr: Any, indices: Any, data: Any, shape: tuple[int, int], kind: str, name: str) -> None:
+    """Check compressed rows, or columns: ``shape`` is (lines, positions per line)."""
+    _require_vectors(name, indptr=indptr, indices=indices)
+    if data.ndim != 1 and kind != "bsr":
+        raise ValueError(f"{name} is malformed: its values must be a vector, got shape {data.shape}")
+    lines, width = shape
+    line = "row" if kind != "csc" else "column"
+    if len(indptr) != lines + 1 or indptr[0] != 0:
+        raise ValueError(f"{name} is malformed: indptr must start at 0 and have an entry for each {line} and one more")
+    steps = np.diff(indptr.astype(np.int64, copy=False))
+    if steps.min(initial=0) < 0:
+        raise ValueError(f"{name} is malformed: indptr decreases after {line} {int(np.argmax(steps < 0))}")
+    stored = int(indptr[-1])
+    if not len(indices) == len(data) == stored:
+        raise ValueError(
+            f"{name} is malformed: indptr ends at {stored}, but there are {len(indices)} indices and {len(data)} values"
+        )
+    _require_range(name, indices, width, "indices", lambda at: int(np.searchsorted(indptr, at, side="right")) - 1, line)
+
+
+def _check_blocks(X: Any, name: str) -> None:
+    rows, columns = X.data.shape[1:] if X.data.ndim == 3 else (0, 0)
+    if min(rows, columns) < 1 or X.shape[0] % rows or X.shape[1] % columns:
+        raise ValueError(f"{name} is malformed: blocks of shape {X.data.shape[1:]} do not divide {X.shape}")
+    _check_compressed(X.indptr, X.indices, X.data, (X.shape[0] // rows, X.shape[1] // columns), "bsr", name)
+
+
+def _check_coordinates(row: Any, column: Any, data: Any, shape: tuple[int, int], name: str) -> None:
+    _require_vectors(name, row=row, col=column)
+    if data.ndim != 1:
+        raise ValueError(f"{name} is malformed: its values must be a vector, got shape {data.shape}")
+    if not len(row) == len(column) == len(data):
+        raise ValueError(
+            f"{name} is malformed: it has {len(row)} rows, {len(column)} columns and {len(data)} values of entries"
+        )
+    _require_range(name, row, shape[0], "row")
+    _require_range(name, column, shape[1], "col")
+
+
+def _check_keys(X: Any, name: str) -> None:
+    keys = list(X.keys())
+    if not all(isinstance(key, tuple) and len(key) == 2 for key in keys):
+        raise ValueError(f"{name} is malformed: its keys must be pairs of a row and a column")
+    try:
+        places = np.array(keys, dtype=np.int64).reshape(-1, 2)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise ValueError(f"{name} is malformed: its keys must be whole numbers") from error
+    _require_range(name, places[:, 0], X.shape[0], "row")
+    _require_range(name, places[:, 1], X.shape[1], "col")
+
+
+def _check_diagonals(X: Any, name: str) -> None:
+    _require_vectors(name, offsets=X.offsets)
+    if X.data.ndim != 2 or len(X.data) != len(X.offsets):
+        raise ValueError(f"{name} is malformed: it has {len(X.offsets)} diagonals and values of shape {X.data.shape}")
+    if len(np.unique(X.offsets)) != len(X.offsets):
+        raise ValueError(f"{name} is malformed: a diagonal occurs twice")
+
+
+def _check_lists(X: Any, name: str) -> None:
+    if not all(part.dtype == object and part.shape == (X.shape[0],) for part in (X.rows, X.data)):
+        raise ValueError(f"{name} is malformed: it must have a list of columns and a list of values for each row")
+    for i, (columns, values) in enumerate(zip(X.rows, X.data, strict=True)):
+        if not isinstance(columns, list) or not isinstance(values, list) or len(columns) != len(values):
+            raise ValueError(f"{name} is malformed: row {i} must have as many columns as values")
+        if columns and not all(isinstance(one, int | np.integer) and 0 <= one < X.shape[1] for one in columns):
+            raise ValueError(f"{name} is malformed: a column of row {i} is not between 0 and {X.shape[1] - 1}")
+
+
+def _require_vectors(name: str, **parts: Any) -> None:
+    for part, array in parts.items():
+        if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype.kind not in "iu":
+            raise ValueError(f"{name} is malformed: {part} must be a vector of whole numbers")
+
+
+def _require_range(name: str, found: Any, below: int, part: str, line_of: Any = None, line: str = "row") -> None:
+    """Raise if an index is negative or too large, and name the line that has it."""
+    if not len(found) or (found.min() >= 0 and found.max() < below):
+        return
+    at = int(np.argmax((found < 0) | (found >= below)))
+    where = f", first in {line} {line_of(at)}" if line_of is not None else f", first in entry {at}"
+    raise ValueError(f"{name} is malformed: {part} must be between 0 and {below - 1}, got {int(found[at])}{where}")
 
 
 def check_input(X: Any, name: str = "X") -> None:
@@ -42,3 +170,43 @@ def is_missing(label: Any) -> bool:
         return bool(label != label)
     except (TypeError, ValueError):  # an array of several values
         return False
+
+
+LARGEST_N_JOBS = 2**31 - 1  # the compiled core takes a 32-bit number
+
+
+def resolve_n_jobs(n_jobs: Any) -> int:
+    """Turn the parameter ``n_jobs`` into the number that the compiled core takes.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        Number of threads. -1 uses all processors, -2 all but one, and so on. None means what it means in scikit-learn:
+        1, unless a ``joblib.parallel_config`` context sets another number.
+
+    Returns
+    -------
+    int
+        ``n_jobs`` itself, or the number that joblib gives for None.
+
+    Raises
+    ------
+    ValueError
+        If ``n_jobs`` is 0, too large, or not a whole number.
+
+    Examples
+    --------
+    >>> resolve_n_jobs(-1), resolve_n_jobs(None)
+    (-1, 1)
+    """
+    if n_jobs is None:
+        from joblib import effective_n_jobs
+
+        return int(effective_n_jobs(None))
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral):
+        raise ValueError(f"n_jobs must be a whole number or None, got {n_jobs!r}")
+    if n_jobs == 0:
+        raise ValueError("n_jobs must not be 0; -1 uses all processors")
+    if abs(int(n_jobs)) > LARGEST_N_JOBS:
+        raise ValueError(f"n_jobs must be at most {LARGEST_N_JOBS}, got {n_jobs}; -1 uses all processors")
+    return int(n_jobs)

@@ -31,9 +31,8 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from vicinal.viewer.export import page
-from vicinal.viewer.frame_encoding import FrameEncoder
 from vicinal.viewer.packing import Packed
-from vicinal.viewer.session import Session
+from vicinal.viewer.session import FrameEncoder, Session
 
 LOOPBACK = "127.0.0.1"
 NAMES = (LOOPBACK, "localhost")

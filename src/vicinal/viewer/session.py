@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import struct
 import threading
-from collections.abc import Callable, Mapping
+import time
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,13 +16,107 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from vicinal import quality
+from vicinal.files.batches import fit_in_pieces
+from vicinal.files.data_table import DataTable
+from vicinal.files.preparation import PreparedSource
 from vicinal.files.readers import read_table
-from vicinal.files.readers.prepared_source import PreparedSource
 from vicinal.plot.annotations import is_continuous, label_names, unlabelled_rows
-from vicinal.viewer.columns import Columns, named_columns
-from vicinal.viewer.frame_encoding import Snapshot
-from vicinal.viewer.growing_columns import GrowingColumns
-from vicinal.viewer.packing import Packed, pack
+from vicinal.viewer.columns import COMPRESSION, Columns, named_columns
+from vicinal.viewer.packing import Box, GrowingColumns, Packed, bounding_box, pack, pack_empty, quantized
+
+KEY, DELTA, EXACT, ROWS = 0, 1, 2, 3
+HEADER = struct.Struct("<BB2xIII6f")
+LENGTH = struct.Struct("<I")
+# Margin around the positions of a key frame, as a fraction of their extent: a map expands during the layout.
+MARGIN = 0.25
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Positions at an epoch of a run; ``final`` ones are sent exactly, ``columns`` has the data of a growing map."""
+
+    run: int
+    epoch: int
+    n_epochs: int
+    positions: NDArray[np.float32]
+    final: bool = False
+    columns: GrowingColumns | None = None
+
+    @property
+    def drawable(self) -> bool:
+        """Whether there are positions to draw."""
+        return len(self.positions) > 0 and (self.epoch > 0 or self.final or self.columns is not None)
+
+
+class FrameEncoder:
+    """Encode frames for one client, which has received every previous frame."""
+
+    def __init__(self) -> None:
+        self._box: Box = (0.0,) * 4
+        self._steps: NDArray[np.uint16] | None = None
+        self._rows: tuple[GrowingColumns | None, object, int] = (None, None, 0)
+
+    def frames(self, snapshot: Snapshot) -> list[bytes]:
+        """Return the frames that the client needs to draw the snapshot, in order."""
+        rows = self._new_rows(snapshot)
+        return [*([] if rows is None else [rows]), self.encode(snapshot)]
+
+    def encode(self, snapshot: Snapshot) -> bytes:
+        """Encode the positions of a snapshot."""
+        if snapshot.final:
+            self._steps = None
+            return self._framed(EXACT, snapshot, np.ascontiguousarray(snapshot.positions.T, dtype="<f4").tobytes())
+        last = self._steps
+        if last is None or last.shape[1] > len(snapshot.positions) or not self._holds(snapshot.positions):
+            self._box = _with_margin(bounding_box(snapshot.positions))
+            self._steps = quantized(snapshot.positions, self._box)
+            return self._framed(KEY, snapshot, self._steps.tobytes())
+        self._steps = quantized(snapshot.positions, self._box)
+        # differences modulo 2^16; the client adds modulo 2^16
+        changes = self._steps.copy()
+        changes[:, : last.shape[1]] -= last
+        return self._framed(DELTA, snapshot, changes.tobytes())
+
+    def _new_rows(self, snapshot: Snapshot) -> bytes | None:
+        """Encode the rows that the client does not have yet, or all rows if their colours have changed."""
+        columns, n = snapshot.columns, len(snapshot.positions)
+        if columns is None:
+            return None
+        key = columns.colours(n)
+        begin = self._rows[2] if self._rows[:2] == (columns, key) else 0
+        if begin == n:
+            return None
+        self._rows = (columns, key, n)
+        packed = columns.packed(begin, n)
+        lengths = {name: len(content) for name, content in packed.sections.items()}
+        text = json.dumps({"begin": begin, "meta": packed.meta, "sections": lengths}, allow_nan=False).encode()
+        return self._header(ROWS, snapshot) + LENGTH.pack(len(text)) + text + b"".join(packed.sections.values())
+
+    def _holds(self, positions: NDArray[np.float32]) -> bool:
+        box, width = bounding_box(positions), positions.shape[1]
+        if len(self._box) != len(box):
+            return False
+        lower = all(mine <= its for mine, its in zip(self._box[:width], box[:width], strict=True))
+        return lower and all(mine >= its for mine, its in zip(self._box[width:], box[width:], strict=True))
+
+    def _framed(self, kind: int, snapshot: Snapshot, content: bytes) -> bytes:
+        return self._header(kind, snapshot) + zlib.compress(content, COMPRESSION)
+
+    def _header(self, kind: int, snapshot: Snapshot) -> bytes:
+        width = len(self._box) // 2
+        box = (*self._box[:width], *(0.0,) * (3 - width), *self._box[width:], *(0.0,) * (3 - width))
+        dimensions = snapshot.positions.shape[1]
+        return HEADER.pack(kind, dimensions, snapshot.run, snapshot.epoch, snapshot.n_epochs, *box)
+
+
+def _with_margin(box: Box) -> Box:
+    """Return the box with a margin, rounded to float32: client and grid must use identical borders."""
+    width = len(box) // 2
+    low, high = np.array(box[:width]), np.array(box[width:])
+    margin = np.where(high > low, MARGIN * (high - low), 1.0)
+    return tuple(float(side) for side in np.concatenate([low - margin, high + margin]).astype(np.float32))
+
 
 # Interval at which a paused fit checks whether it may continue, in seconds.
 PAUSE_S = 0.05
@@ -303,3 +402,79 @@ def _with_projected_rows(columns: Columns, n: int, name: str, m: int, label: str
         images = np.concatenate([shown, np.zeros((m, *shown.shape[1:]), dtype=shown.dtype)])
     ids = [*(range(n) if columns.ids is None else columns.ids), *(f"{name}:{a}" for a in range(m))]
     return Columns(labels, values or None, hover or None, images, ids)
+
+
+# Quality is measured on MEASURED rows, at most once per MEASURE_S seconds, for at most this fraction of the time.
+MEASURED, NEIGHBORS = 100, 15
+MEASURE_S, MEASURE_SHARE = 3.0, 0.1
+
+
+class StreamSession(Session):
+    """One map of rows that arrive in tables; ``tables`` is called for every run, ``total`` counts the rows if known."""
+
+    def __init__(
+        self,
+        tables: Callable[[], Iterator[DataTable]],
+        build: Estimator,
+        parameters: Mapping[str, Any],
+        *,
+        total: int | None = None,
+        ids: str | None = None,
+        title: str = "",
+        label: str = "",
+        source: RowSource | None = None,
+    ) -> None:
+        super().__init__(np.empty((0, 2), np.float32), build, parameters, title=title, label=label, source=source)
+        self._tables, self._total, self._ids = tables, total, ids
+        self._begin(None)
+
+    @property
+    def packed(self) -> Packed:
+        """The data of a page without rows: they are sent with the frames."""
+        return pack_empty(title=self.title)
+
+    def _begin(self, model: Any) -> None:
+        self._growing, self._columns = model, GrowingColumns(self._ids, self.label)
+        self._trustworthiness: float | None = None
+        self._measured = self._measuring = 0.0
+
+    def _run_fit(self, model: Any, run: int) -> None:
+        self._begin(model)
+        for _ in fit_in_pieces(model, self._rows()):
+            if run != self._run:
+                return
+            since = time.perf_counter() - self._measured
+            if hasattr(model, "embedding_") and since > max(MEASURE_S, self._measuring / MEASURE_SHARE):
+                self._measure(model.embedding_)
+        self._measure(model.embedding_)
+
+    def _rows(self) -> Iterator[NDArray[np.float32]]:
+        for table in self._tables():
+            self._columns.append(len(table.X), table.labels, table.extra)
+            yield table.X
+
+    def _status_at(self, stage: str, epoch: int, n_epochs: int) -> Status:
+        model = self._growing
+        placed = len(model.age_)
+        grown = Growth(model.n_rows_, self._total, placed, model.pending_, model.coverage_, self._trustworthiness)
+        return Status("running", stage, epoch, n_epochs, growth=grown)
+
+    def _snapshot_at(self, run: int, epoch: int, n_epochs: int, positions: NDArray[np.float32]) -> Snapshot:
+        return Snapshot(run, epoch, n_epochs, positions, columns=self._columns)
+
+    def _are_positions(self, positions: Any) -> bool:
+        return positions is not None and len(positions) > 0
+
+    def _columns_with(self, name: str, n: int) -> GrowingColumns | None:
+        return self._columns.with_class(name, n)
+
+    def _measure(self, positions: NDArray[np.float32]) -> None:
+        n, start = len(positions), time.perf_counter()
+        if n > 2 * NEIGHBORS:
+            rows, metric = self._growing.rows_[:n], self._growing.metric
+            with contextlib.suppress(ValueError):  # trustworthiness does not support every metric
+                self._trustworthiness = quality.trustworthiness(
+                    rows, positions, n_neighbors=NEIGHBORS, sample=MEASURED, metric=metric
+                )
+        self._measured = time.perf_counter()
+        self._measuring = self._measured - start

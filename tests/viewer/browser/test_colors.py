@@ -10,7 +10,7 @@ import pytest
 from viewer.browser.pages import CODES, NAMES, POSITIONS, WAIT_MS, Open, near, pixels
 
 from vicinal import viewer
-from vicinal.plot.palette import THEMES, VALUE_STOPS, palette, rgb
+from vicinal.plot.look import THEMES, VALUE_STOPS, palette, rgb
 
 N = len(POSITIONS)
 WIDTH = POSITIONS[:, 0].copy()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from viewer.browser.pages import CENTRES, CODES, IDS, NAMES, POSITIONS, WAIT_MS, N, Open, near, pixels, project
 
 from vicinal import viewer
-from vicinal.plot.palette import palette, rgb
+from vicinal.plot.look import palette, rgb
 
 
 @pytest.fixture(scope="session")

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import vicinal
-from vicinal.files.readers.data_table import DataTable
+from vicinal.files.data_table import DataTable
 from vicinal.viewer.server import LiveServer
-from vicinal.viewer.stream_session import StreamSession
+from vicinal.viewer.session import StreamSession
 
 Open = Callable[..., Any]
 WAIT_MS = 60_000

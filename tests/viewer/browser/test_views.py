@@ -11,7 +11,7 @@ import pytest
 from viewer.browser.pages import CODES, IDS, NAMES, POSITIONS, WAIT_MS, Open, near, picture, pixels, project, select
 
 from vicinal import viewer
-from vicinal.plot.palette import palette, rgb
+from vicinal.plot.look import palette, rgb
 
 SVG = "{http://www.w3.org/2000/svg}"
 

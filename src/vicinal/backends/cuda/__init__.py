@@ -12,18 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.backends.cuda import graph, ranks
-from vicinal.backends.cuda.cells import Centers, find_centers
-from vicinal.backends.cuda.device import Device, DeviceArray, block_bytes, launch, require_room
+from vicinal.backends.cuda import graph
+from vicinal.backends.cuda import neighbors as ranks
+from vicinal.backends.cuda.cells import Centers, MergedLists, find_centers
+from vicinal.backends.cuda.device import Device, DeviceArray, block_bytes, largest_magnitude, launch, require_room
 from vicinal.backends.cuda.full_layout import FullLayout, Transforms
 from vicinal.backends.cuda.layout import LayoutOptions, SampledLayout
 from vicinal.backends.cuda.losses import PairQuantity, PairSums, negative_entropy, total_weight
 from vicinal.backends.cuda.memory import USUAL_NEIGHBORS, Need, query_rows
-from vicinal.backends.cuda.merging import MergedLists
 from vicinal.backends.cuda.neighbors import RULES, DenseRows, hash_rows, ranks_on_device
-from vicinal.backends.cuda.principal import principal_scores
-from vicinal.backends.cuda.spectral import MOST_AXES, DeviceMaps, component_eigenmaps
-from vicinal.backends.cuda.sums import largest_magnitude
+from vicinal.backends.cuda.spectral import MOST_AXES, DeviceMaps, component_eigenmaps, principal_scores
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,100 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from vicinal.backends.cuda.device import Device, DeviceArray, block_bytes, launch, launch_warps
+from vicinal.backends.cuda.device import (
+    NULL,
+    WARP,
+    Device,
+    DeviceArray,
+    block_bytes,
+    column_means,
+    launch,
+    launch_warps,
+)
 from vicinal.backends.cuda.graph import group_begins
 from vicinal.backends.cuda.memory import half_bytes
-from vicinal.backends.cuda.selection import select_columns
-from vicinal.backends.cuda.sums import column_means
+
+LEAST_KEYS = 64  # of shared memory per row: two for every entry that is kept, and two per lane
+
+
+def power_of_two(n: int) -> int:
+    """Return the smallest power of two that is at least n."""
+    return 1 << (n - 1).bit_length()
+
+
+def select_columns(
+    device: Device,
+    values: DeviceArray,
+    k: int,
+    *,
+    bias: DeviceArray | None = None,
+    sign: float = 1.0,
+    skip_from: int = -1,
+    batch: tuple[DeviceArray, DeviceArray] | None = None,
+) -> tuple[DeviceArray, DeviceArray]:
+    """Return the columns of the k smallest ``sign * values + bias`` of every row, by (value, column), and these values.
+
+    Parameters
+    ----------
+    device : Device
+    values : float32 array [rows, columns] or [batches, rows, columns]
+    k : int
+        Number of columns per row; -1 stands for those that there are not.
+    bias : float32 array with an entry per batch and column, optional
+        Added to the values.
+    sign : float, default 1
+        -1 selects the largest values.
+    skip_from : int, default -1
+        Row r leaves out the column ``skip_from + r``; no row does if it is negative.
+    batch : (int32 array [batches], int32 array [batches, columns]), optional
+        The number of columns that count in each batch, and the names of the columns, which are returned.
+    """
+    columns, batch_rows = int(values.shape[-1]), int(values.shape[-2])
+    rows = int(values.size) // max(columns, 1)
+    index, best = device.xp.empty((rows, k), np.int32), device.xp.empty((rows, k), np.float32)
+    valid, names = (NULL, NULL) if batch is None else batch
+    size = power_of_two(max(2 * k, LEAST_KEYS))
+    arguments = (
+        *(values, NULL if bias is None else bias, np.int64(rows), np.int64(columns), np.int64(batch_rows)),
+        *(valid, names, np.int64(skip_from), np.float32(sign), np.int32(k), np.int32(size), index, best),
+    )
+    launch_warps(device.kernel("neighbors", "select_columns"), rows, arguments, shared_keys=size)
+    return index, best
+
+
+class MergedLists:
+    """The k nearest rows of n rows, each row itself left out, of those that were added so far."""
+
+    def __init__(self, device: Device, n: int, k: int) -> None:
+        self.device, self.n, self.k = device, n, k
+        self.index = device.xp.full((n, k - 1), -1, np.int32)
+        self.distance = device.xp.empty((n, k - 1), np.float32)
+
+    def add(self, members: NDArray[np.int64], index: DeviceArray, distance: DeviceArray) -> None:
+        """Add the table of a group, with the row itself first and rows numbered within the group."""
+        found_k, width = int(index.shape[1]), self.k - 1
+        if found_k < 2 or width < 1:
+            return
+        with self.device.active():
+            size = power_of_two(max(width + found_k, WARP))
+            rows = self.device.asarray(members, np.int64)
+            arguments = (
+                *(rows, np.int64(len(members)), index, distance, np.int32(found_k), np.int32(width), np.int32(size)),
+                *(self.index, self.distance),
+            )
+            launch_warps(self.device.kernel("merging", "merge_lists"), len(members), arguments, shared_keys=size)
+
+    def table(self) -> tuple[DeviceArray, DeviceArray]:
+        """Return neighbors and distances with the row itself first; missing neighbors are infinitely far."""
+        xp = self.device.xp
+        with self.device.active():
+            self.distance[self.index < 0] = np.inf
+            own, zero = xp.arange(self.n, dtype=np.int32)[:, None], xp.zeros((self.n, 1), np.float32)
+            index = xp.concatenate([own, self.index], axis=1)
+            return index, xp.concatenate([zero, self.distance], axis=1)
+
 
 CELL_ROWS = 1000  # rows per center
 SAMPLE_PER_CELL = 128  # rows of the sample per center

@@ -9,6 +9,10 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import hashlib
+import os
+import tempfile
+import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,8 +24,141 @@ from numpy.typing import NDArray
 
 from vicinal.backends.cuda import memory
 from vicinal.backends.cuda.memory import Need
-from vicinal.backends.cuda.sources import OPTIONS, cached_file, compile_options, kernel_source, write_atomically
-from vicinal.backends.cuda.transfer import LEAST_BYTES, uploader
+
+# Fused multiply-adds are written explicitly, as in the core; everything else rounds as on the CPU.
+OPTIONS = ("--std=c++20", "--device-as-default-execution-space", "--fmad=false")
+HEADERS = ("base", "neighbors", "graph", "layout", "losses", "cuda", "nvrtc")
+
+
+@functools.cache
+def source_folder() -> Path:
+    """Return the folder of the sources: installed beside this module, or ``cpp`` of a source tree."""
+    here = Path(__file__).parent
+    for folder in (here / "cpp", here.parents[3] / "cpp"):
+        if (folder / "cuda" / "layout.cu").is_file():
+            return folder
+    raise FileNotFoundError(f"the sources of the CUDA kernels are missing: {here / 'cpp'}")
+
+
+@functools.cache
+def source_hash() -> str:
+    """Return a hash of all sources. It is part of the text of a kernel, by which compiled kernels are cached."""
+    digest = hashlib.sha256()
+    for name in HEADERS:
+        for path in sorted((source_folder() / name).iterdir()):
+            if path.suffix in ("", ".hpp", ".cu"):
+                digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def cached_file(key: str) -> Path:
+    """Return where compiled kernels are kept: in CuPy's cache, or in a folder of this process if that is read-only."""
+    folder = Path(os.environ.get("CUPY_CACHE_DIR", "~/.cupy/kernel_cache")).expanduser() / "vicinal"
+    name = hashlib.sha256(key.encode()).hexdigest()[:32] + ".cubin"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return Path(_private_folder()) / name
+    return (folder if os.access(folder, os.W_OK) else Path(_private_folder())) / name
+
+
+@functools.cache
+def _private_folder() -> str:
+    return tempfile.mkdtemp(prefix="vicinal-kernels-")
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file that other processes see complete or not at all."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as part:
+        part.write(content)
+    os.replace(part.name, path)
+
+
+def kernel_source(name: str) -> str:
+    """Return the text of a source file of kernels."""
+    return f"// {source_hash()}\n" + (source_folder() / "cuda" / f"{name}.cu").read_text()
+
+
+def compile_options(defines: tuple[tuple[str, str], ...] = ()) -> tuple[str, ...]:
+    """Return the options of NVRTC, with preprocessor definitions."""
+    folder = source_folder()
+    defined = (f"-D{name}={value}" for name, value in defines)
+    return (*OPTIONS, f"-I{folder}", f"-I{folder / 'nvrtc'}", *defined)
+
+
+LAYOUT_STREAM, PHASE_STREAM, PAIRS_STREAM, SPECTRAL_STREAM = 0, 1, 6, 7  # enum class Stream
+_MASK = 2**64 - 1
+
+
+def mix64(x: int) -> int:
+    """Return the 64-bit hash of the core."""
+    x = (x + 0x9E3779B97F4A7C15) & _MASK
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & _MASK
+    return x ^ (x >> 31)
+
+
+def stream_key(seed: int, stream: int, part: int = 0) -> int:
+    """Return the key of a stream of random numbers, or of a part of it such as a sweep."""
+    return mix64(mix64(mix64(seed & _MASK) ^ stream) ^ part)
+
+
+def stream_keys(seed: int, stream: int, first: int, count: int) -> NDArray[np.uint64]:
+    """Return the keys of consecutive parts of a stream, from part ``first`` on."""
+    x = np.arange(first, first + count).astype(np.uint64) ^ np.uint64(mix64(mix64(seed & _MASK) ^ stream))
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+PIECE_BYTES = 8 * 2**20
+MOST_THREADS = 8
+# Smaller arrays are copied by the driver.
+LEAST_BYTES = 2 * PIECE_BYTES
+
+
+class Uploader:
+    """Threads, each with a pinned buffer and a stream of its own."""
+
+    def __init__(self, xp: Any, number: int) -> None:
+        self._xp, self._number = xp, number
+        self._threads = max(1, min(MOST_THREADS, os.cpu_count() or 1))
+        self._lock = threading.Lock()  # the buffers serve one call at a time
+        with xp.cuda.Device(number):
+            memory = [xp.cuda.alloc_pinned_memory(PIECE_BYTES) for _ in range(self._threads)]
+            self._streams = [xp.cuda.Stream(non_blocking=True) for _ in range(self._threads)]
+        self._buffers = [np.frombuffer(one, np.uint8, PIECE_BYTES) for one in memory]
+
+    def upload(self, host: NDArray[Any], address: int) -> None:
+        """Copy a C-contiguous array to the memory of the device at ``address``, and wait until it is there.
+
+        The device must have finished with that memory.
+        """
+        content = host.reshape(-1).view(np.uint8)
+
+        def copy(worker: int) -> None:
+            buffer, stream = self._buffers[worker], self._streams[worker]
+            with self._xp.cuda.Device(self._number):
+                for first in range(worker * PIECE_BYTES, content.size, self._threads * PIECE_BYTES):
+                    piece = content[first : first + PIECE_BYTES]
+                    stream.synchronize()  # the buffer is free
+                    np.copyto(buffer[: piece.size], piece)
+                    runtime = self._xp.cuda.runtime
+                    runtime.memcpyAsync(
+                        address + first, buffer.ctypes.data, piece.size, runtime.memcpyHostToDevice, stream.ptr
+                    )
+                stream.synchronize()
+
+        with self._lock, ThreadPoolExecutor(self._threads) as pool:
+            list(pool.map(copy, range(self._threads)))
+
+
+@functools.cache
+def uploader(xp: Any, number: int) -> Uploader:
+    """Return the buffers and streams of a device, which are kept."""
+    return Uploader(xp, number)
+
 
 # An array of the device; CuPy has no type hints.
 DeviceArray = Any
@@ -316,3 +453,63 @@ def _device_count() -> int:
         raise
     except Exception as error:
         raise DeviceError(f"device='cuda' needs a GPU of NVIDIA with its driver: {error}") from error
+
+
+CHUNK_ROWS = 256  # rows that one thread adds up
+LEAST_CHUNK, MOST_CHUNKS = 4_096, 16_384  # numbers that one warp compares
+
+# CuPy compiles a reduction when it is first used, which takes seconds; those of a usual fit are kernels of ours.
+USUAL_KERNELS.append(("sums", ()))
+
+
+def column_sums(device: Device, values: DeviceArray, *, own: float = 0.0, chunk: int = CHUNK_ROWS) -> DeviceArray:
+    """Return the sums of ``values - own`` by column, in double precision; one chunk of all rows adds them in order."""
+    n, width = (int(size) for size in values.shape)
+    count = -(-n // max(chunk, 1))
+    chunks = device.xp.empty((count, width), np.float64)
+    sizes = np.int64(n), np.int64(width), np.int64(chunk)
+    launch(device.kernel("sums", "sum_chunks"), count * width, (values, np.float64(own), *sizes, chunks))
+    return add_chunks(device, chunks)
+
+
+def add_chunks(device: Device, chunks: DeviceArray) -> DeviceArray:
+    """Return the sums of the columns of an array of doubles, row after row."""
+    count, width = (int(size) for size in chunks.shape)
+    total = device.xp.empty(width, np.float64)
+    launch(device.kernel("sums", "add_chunks"), width, (chunks, np.int64(count), np.int64(width), total))
+    return total
+
+
+def column_means(device: Device, values: DeviceArray) -> NDArray[np.float32]:
+    """Return the means of the columns, on the host."""
+    n = int(values.shape[0])
+    sums: NDArray[np.float64] = device.to_numpy(column_sums(device, values, chunk=max(CHUNK_ROWS, n // 1024)))
+    return (sums / max(n, 1)).astype(np.float32)
+
+
+def largest_magnitude(device: Device, values: DeviceArray) -> float:
+    """Return the largest magnitude of numbers in float32; infinity if one is not a number, 0 if there are none."""
+    n = int(values.size)
+    chunk = max(LEAST_CHUNK, -(-n // MOST_CHUNKS))
+    count = -(-n // chunk)
+    if count == 0:
+        return 0.0
+    largest = device.xp.empty((count, WARP), np.float32)
+    arguments = values, np.int64(n), np.int64(chunk), largest
+    launch_warps(device.kernel("sums", "largest_magnitudes"), count, arguments)
+    return float(device.to_numpy(largest).max())
+
+
+def column_bounds(device: Device, values: DeviceArray) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return the smallest and largest values of each column, on the host; 0 if there are no rows."""
+    n, width = (int(size) for size in values.shape)
+    if n == 0:
+        return np.zeros(width, np.float32), np.zeros(width, np.float32)
+    kernel, count = device.kernel("sums", "bound_chunks"), -(-n // CHUNK_ROWS)
+    chunks, ends = device.xp.empty(2 * width * count, np.float32), device.xp.empty(2 * width, np.float32)
+    sizes = np.int64(n), np.int64(width), np.int64(width), np.int64(CHUNK_ROWS)
+    launch(kernel, count * width, (values, values, *sizes, chunks))
+    sizes = np.int64(count), np.int64(width), np.int64(2 * width), np.int64(count)
+    launch(kernel, width, (chunks, chunks[width:], *sizes, ends))
+    both = device.to_numpy(ends)
+    return both[:width], both[width:]

@@ -12,8 +12,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.backends.cuda.device import NULL, Defines, Device, DeviceArray, Kernel, launch, launch_warps
-from vicinal.backends.cuda.sums import CHUNK_ROWS, column_bounds, column_sums
+from vicinal.backends.cuda.device import (
+    CHUNK_ROWS,
+    NULL,
+    Defines,
+    Device,
+    DeviceArray,
+    Kernel,
+    column_bounds,
+    column_sums,
+    launch,
+    launch_warps,
+)
 
 ROW_LANES, WARP_ROWS = 16, 2  # lanes per row and rows per warp (cpp/cuda/full_layout.cu)
 GRID_AXES = 3

@@ -8,9 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.backends.cuda.device import Device, DeviceArray, Kernel, launch, launch_warps
-from vicinal.backends.cuda.random_keys import PAIRS_STREAM, stream_key
-from vicinal.backends.cuda.sums import CHUNK_ROWS, add_chunks, column_sums
+from vicinal.backends.cuda.device import (
+    CHUNK_ROWS,
+    PAIRS_STREAM,
+    Device,
+    DeviceArray,
+    Kernel,
+    add_chunks,
+    column_sums,
+    launch,
+    launch_warps,
+    stream_key,
+)
 
 WARP_ROWS = 2  # rows of 16 lanes per warp (cpp/cuda/row_lanes.hpp)
 TERMS = {"attract_cost": "AttractCost", "repel_cost": "RepelCost", "student": "Student"}

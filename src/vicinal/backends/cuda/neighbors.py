@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends import cpu
-from vicinal.backends.cuda.cells import Cells, find_cells
+from vicinal.backends.cuda.cells import LEAST_KEYS, Cells, find_cells, power_of_two, select_columns
 from vicinal.backends.cuda.device import (
     NULL,
     USUAL_KERNELS,
@@ -21,12 +21,37 @@ from vicinal.backends.cuda.device import (
     Device,
     DeviceArray,
     block_bytes,
+    column_means,
     launch,
     launch_warps,
 )
-from vicinal.backends.cuda.selection import LEAST_KEYS, power_of_two, select_columns
-from vicinal.backends.cuda.sums import column_means
 from vicinal.runtime.cached import cached
+
+# Columns are selected by distances in single precision, which have the same order but more ties; so many more are
+# selected than asked for.
+SPARE_RANKS = 17
+
+
+def nearest_columns(device: Device, distance: DeviceArray, k: int) -> NDArray[np.int64]:
+    """Return the k columns of each row with the smallest distances, by (distance, column), on the host."""
+    wanted = min(k + SPARE_RANKS, int(distance.shape[1]))
+    found, _ = select_columns(device, distance.astype(np.float32), wanted)
+    columns = device.to_numpy(found).astype(np.int64)
+    exact = device.to_numpy(device.xp.take_along_axis(distance, device.asarray(columns), axis=1))
+    order = np.lexsort((columns, exact), axis=1)[:, :k]
+    return np.take_along_axis(columns, order, axis=1)
+
+
+def ranks_of(device: Device, distance: DeviceArray, columns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the ranks, counted from 1, of columns of each row in the order of (distance, column), on the host."""
+    rows, n_columns = (int(size) for size in distance.shape)
+    k = int(columns.shape[1])
+    ranks = device.xp.empty((rows, k), np.int64)
+    sizes = np.int64(rows), np.int64(n_columns), device.asarray(columns, np.int64), np.int32(k)
+    launch_warps(device.kernel("ranks", "count_ranks"), rows * k, (distance, *sizes, ranks))
+    host: NDArray[np.int64] = device.to_numpy(ranks)
+    return host
+
 
 Found = tuple[DeviceArray, DeviceArray]
 

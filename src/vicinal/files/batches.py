@@ -1,0 +1,232 @@
+"""Fit a progressive model batch by batch, so that a caller can report, save or stop between the pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import count, islice
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vicinal.files import array_files, tabular_files
+from vicinal.files.data_table import ColumnSelection, DataTable, array_table, frame_table, vector_column
+from vicinal.files.readers import check_file, is_local, local_file, read_selection
+from vicinal.files.tabular_files import detect
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class ExtraColumns:
+    """Labels and extra columns of all batches so far, as if the file had been read at once."""
+
+    def __init__(self) -> None:
+        self.n = 0
+        self.first: DataTable | None = None  # the column names of the first batch, without its rows
+        self._labels: list[NDArray[Any]] = []
+        self._columns: dict[str, list[NDArray[Any]]] = {}
+
+    def collect(self, tables: Iterable[DataTable]) -> Iterator[DataTable]:
+        """Yield the tables unchanged and keep their labels and extra columns."""
+        for table in tables:
+            self.append(table)
+            yield table
+
+    def append(self, table: DataTable) -> None:
+        if self.first is None:
+            self.first = DataTable(table.X[:0], table.feature_names, ignored=table.ignored)
+        if table.labels is not None:
+            self._labels.append(table.labels)
+        for name, values in table.extra.items():
+            self._columns.setdefault(name, []).append(values)
+        self.n += len(table.X)
+
+    def labels(self, n: int) -> NDArray[Any] | None:
+        """Return the labels of the first ``n`` rows, or None if there are no labels."""
+        return concatenate_column(self._labels)[:n] if self._labels else None
+
+    def columns(self, n: int) -> dict[str, NDArray[Any]]:
+        """Return the extra columns of the first ``n`` rows."""
+        return {name: concatenate_column(parts)[:n] for name, parts in self._columns.items()}
+
+
+def concatenate_column(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    """Join the parts of a column; if one part has text or missing values, the numbers of all parts become text."""
+    if all(part.dtype.kind != "O" for part in parts):
+        return np.concatenate(parts)
+    texts = [None if value is None else str(value) for part in parts for value in part.tolist()]
+    return np.array(texts, dtype=object)
+
+
+# Rows of a columnar file that are decoded at once: its row groups have about 100,000 rows.
+COLUMNAR_ROWS = 65_536
+
+
+def read_batches(
+    path: str | Path,
+    size: int,
+    *,
+    columns: Sequence[str] | None = None,
+    label: str | None = None,
+    extra: Sequence[str] = (),
+    array: str | None = None,
+    vectors: str | None = None,
+    missing: bool = False,
+) -> Iterator[DataTable]:
+    """Yield the rows of a file, at most ``size`` per table; the other arguments are those of ``read_table``."""
+    selection = ColumnSelection(columns, label, tuple(dict.fromkeys(extra)), array, vectors, missing)
+    path = Path(path)
+    if is_local(path):
+        return _batches(path, size, selection)
+    return _unpacked_batches(path, size, selection)
+
+
+def _unpacked_batches(path: Path, size: int, selection: ColumnSelection) -> Iterator[DataTable]:
+    with local_file(path) as local:
+        yield from _batches(local, size, selection)
+
+
+def _batches(path: Path, size: int, selection: ColumnSelection) -> Iterator[DataTable]:
+    suffix = check_file(path)
+    selection.check()
+    if selection.array is not None:
+        return _split_table(read_selection(path, suffix, selection), size)
+    if suffix == ".npy":
+        parts = enumerate(split_rows(array_files.map_npy(path), size))
+        return (array_table(path, part, {}, selection, number * size) for number, part in parts)
+    if suffix in (".csv", ".tsv"):
+        return _tables(path, _delimited(path, size), selection)
+    if suffix in (".parquet", ".feather"):
+        return _tables(path, _columnar(path, suffix, size), selection)
+    return _split_table(read_selection(path, suffix, selection), size)
+
+
+def split_rows(rows: NDArray[Any], size: int) -> Iterator[NDArray[Any]]:
+    """Yield consecutive parts of an array, at most ``size`` rows each."""
+    return (rows[begin : begin + size] for begin in range(0, rows.shape[0], size))
+
+
+def _tables(path: Path, parts: Iterator[pl.DataFrame], selection: ColumnSelection) -> Iterator[DataTable]:
+    begin = 0
+    for frame in parts:
+        table = frame_table(path, frame, selection, begin)
+        # the feature columns of the first batch must be numeric in every other batch
+        if begin == 0:
+            vectors = vector_column(path, frame, selection)
+            fixed = {"vectors": vectors} if vectors is not None else {"columns": table.feature_names}
+            selection = replace(selection, **fixed)
+        begin += frame.height
+        yield table
+
+
+def _delimited(path: Path, size: int) -> Iterator[pl.DataFrame]:
+    dialect = detect(path)
+    with dialect.open(path) as file:
+        header = file.readline() if dialect.has_header else ""
+        while lines := list(islice(file, size)):
+            # a line break within quotes does not end a row
+            while sum(line.count('"') for line in lines) % 2 and (more := file.readline()):
+                lines.append(more)
+            yield tabular_files.parse_delimited(path, "".join([header, *lines]).encode(), dialect)
+
+
+def _columnar(path: Path, suffix: str, size: int) -> Iterator[pl.DataFrame]:
+    import polars as pl
+
+    scan = pl.scan_parquet if suffix == ".parquet" else pl.scan_ipc
+    together = max(size, COLUMNAR_ROWS // size * size)
+
+    def read(begin: int) -> pl.DataFrame:
+        return tabular_files.read_frame(path, suffix[1:], lambda name: scan(name).slice(begin, together).collect())
+
+    for begin in count(0, together):
+        part = read(begin)
+        yield from part.iter_slices(size)
+        if part.height < together:
+            return
+
+
+def _split_table(table: DataTable, size: int) -> Iterator[DataTable]:
+    for begin in range(0, len(table.X), size):
+        part = slice(begin, begin + size)
+        yield DataTable(
+            table.X[part],
+            table.feature_names,
+            None if table.labels is None else table.labels[part],
+            {name: values[part] for name, values in table.extra.items()},
+            table.ignored,
+            None if table.row_names is None else table.row_names[part],
+        )
+
+
+Batch = tuple[NDArray[Any], NDArray[Any] | None]
+
+
+def batches(source: Any, size: int = 1000, y: Any = None, **reading: Any) -> Iterator[Batch]:
+    """Yield pairs (rows, labels), with labels None if there are none.
+
+    Of a memory map and of most file formats (:mod:`vicinal.files.batches`), only one batch is in memory at a
+    time.
+
+    Parameters
+    ----------
+    source : array, sparse matrix, path or iterable
+        An array, memory map or sparse matrix; the path of a file; or an iterable of those or of pairs (rows, labels).
+    size : int, default=1000
+        Maximum number of rows per batch.
+    y : array-like, optional
+        Labels of all rows, if ``source`` is an array.
+    **reading
+        How to read a file: ``columns``, ``label`` and ``array`` of :func:`vicinal.files.readers.read_table`.
+    """
+    if size < 1:
+        raise ValueError(f"size must be at least 1, got {size}")
+    if isinstance(source, str | PathLike):
+        if y is not None:
+            raise ValueError("y cannot be given with a file; use label= to name the column of labels")
+        return ((table.X, table.labels) for table in read_batches(Path(source), size, **reading))
+    if reading:
+        raise TypeError(f"{sorted(reading)} apply only to files, but source is a {type(source).__name__}")
+    if isinstance(source, np.ndarray) or hasattr(source, "tocsr"):
+        return _split(source.tocsr() if hasattr(source, "tocsr") else source, y, size)
+    if y is not None:
+        raise ValueError("y can be given only with an array; an iterable must yield pairs (rows, labels)")
+    return _split_all(source, size)
+
+
+def _split(rows: NDArray[Any], y: Any, size: int) -> Iterator[Batch]:
+    if y is None:
+        return ((part, None) for part in split_rows(rows, size))
+    labels = np.asarray(y)
+    if len(labels) != rows.shape[0]:
+        raise ValueError(f"y must have one label for each of the {rows.shape[0]} rows of source, got {len(labels)}")
+    return zip(split_rows(rows, size), split_rows(labels, size), strict=True)
+
+
+def _split_all(source: Iterable[Any], size: int) -> Iterator[Batch]:
+    for item in source:
+        rows, labels = item if isinstance(item, tuple) else (item, None)
+        yield from _split(rows.tocsr() if hasattr(rows, "tocsr") else np.asarray(rows), labels, size)
+
+
+READ, REST, POLISH = "read", "rest", "polish"
+
+
+def fit_in_pieces(model: Any, batches: Iterable[NDArray[Any]]) -> Iterator[str]:
+    """Do the same as ``model.fit`` in pieces and yield the name of the stage after each piece.
+
+    Yields READ after each batch, REST after each round of the remaining work, and POLISH once, before the final pass.
+    A model that is saved at a yield and continued with the following batches ends with the same bits.
+    """
+    for batch in batches:
+        model.partial_fit(batch)
+        yield READ
+    while model.pending_:
+        model.step()
+        yield REST
+    yield POLISH
+    model.polish()

@@ -1,0 +1,191 @@
+"""Read data files into a float32 matrix with column names and, if requested, labels and extra columns.
+
+Any problem with a file raises a ReadError whose message is a single line.
+"""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import sys
+import tempfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import BinaryIO
+
+from vicinal.files import array_files, tabular_files
+from vicinal.files.data_table import ColumnSelection, DataTable, ReadError, array_table, frame_table
+from vicinal.files.tabular_files import detect
+
+STDIN = "-"
+GZIP = ".gz"
+# The first bytes of the formats that standard input may have; anything else is text.
+MAGIC = {b"\x93NUMPY": ".npy", b"PAR1": ".parquet", b"ARROW1": ".feather", b"PK\x03\x04": ".npz", b"\x89HDF": ".h5ad"}
+
+
+def is_local(path: Path) -> bool:
+    """Return whether a file can be read where it is."""
+    return str(path) != STDIN and path.suffix.lower() != GZIP
+
+
+@contextmanager
+def local_file(path: Path) -> Iterator[Path]:
+    """Yield a plain file with the content of ``path``; messages about it name ``path``."""
+    if is_local(path):
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="vicinal-") as folder:
+        try:
+            local = _from_stdin(Path(folder)) if str(path) == STDIN else _unpacked(path, Path(folder))
+            yield local
+        except ReadError as error:
+            name = "standard input" if str(path) == STDIN else str(path)
+            raise ReadError(_renamed(str(error), folder, name)) from error
+
+
+def _renamed(message: str, folder: str, name: str) -> str:
+    return " ".join(name if word.rstrip(":;,").startswith(folder) else word for word in message.split(" "))
+
+
+def _unpacked(path: Path, folder: Path) -> Path:
+    inner = Path(path.stem)
+    if not inner.suffix:
+        raise ReadError(f"{path}: a compressed file must be named like data.csv.gz")
+    local = folder / f"data{inner.suffix}"
+    try:
+        with gzip.open(path, "rb") as packed, local.open("wb") as file:
+            shutil.copyfileobj(packed, file)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ReadError(f"{path} is not a complete gzip file") from error
+    except OSError as error:
+        raise ReadError(f"{path} cannot be read: {error.strerror or error}") from error
+    return local
+
+
+def _from_stdin(folder: Path) -> Path:
+    stream: BinaryIO = sys.stdin.buffer
+    first = stream.read(8)
+    if first[:2] == b"\x1f\x8b":
+        raise ReadError("standard input is compressed; unpack it first: gunzip -c FILE | vicinal ...")
+    known = next((suffix for magic, suffix in MAGIC.items() if first.startswith(magic)), None)
+    suffix = known or (".jsonl" if first.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else ".csv")
+    local = folder / f"data{suffix}"
+    with local.open("wb") as file:
+        file.write(first)
+        shutil.copyfileobj(stream, file)
+    return local
+
+
+# Bytes that are read at a time to count lines.
+BLOCK = 2**22
+
+
+def row_count(path: Path) -> int | None:
+    """Return the number of rows, or None if counting would take as long as reading them."""
+    suffix = path.suffix.lower()
+    if suffix == ".npy":
+        return len(array_files.map_npy(path))
+    if suffix in (".parquet", ".feather"):
+        import polars as pl
+
+        scan = pl.scan_parquet if suffix == ".parquet" else pl.scan_ipc
+        counted = tabular_files.read_frame(path, suffix[1:], lambda name: scan(name).select(pl.len()).collect())
+        return int(counted.item())
+    if suffix == ".jsonl":
+        return _lines(path)
+    if suffix in (".csv", ".tsv"):
+        # line breaks within quotes are counted too, so that the count may be slightly too high
+        dialect = detect(path)
+        return None if dialect.encoding == "utf-16" else _lines(path) - int(dialect.has_header)
+    return None
+
+
+def _lines(path: Path) -> int:
+    lines, last = 0, b"\n"
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            lines += block.count(b"\n")
+            last = block
+    return lines + int(not last.endswith(b"\n"))
+
+
+__all__ = ["SUFFIXES", "DataTable", "ReadError", "read_table"]
+
+ARRAY_READERS = {".npy": array_files.read_npy, ".npz": array_files.read_npz, ".h5ad": array_files.read_h5ad}
+TABULAR_READERS = {
+    ".csv": tabular_files.read_delimited,
+    ".tsv": tabular_files.read_delimited,
+    ".parquet": tabular_files.read_parquet,
+    ".feather": tabular_files.read_feather,
+    ".jsonl": tabular_files.read_jsonl,
+}
+SUFFIXES = (*TABULAR_READERS, *ARRAY_READERS)
+
+
+def read_table(
+    path: str | Path,
+    *,
+    columns: Sequence[str] | None = None,
+    label: str | None = None,
+    extra: Sequence[str] = (),
+    array: str | None = None,
+    vectors: str | None = None,
+    missing: bool = False,
+) -> DataTable:
+    """Read a data file.
+
+    Parameters
+    ----------
+    path : path
+        A file whose suffix is one of ``SUFFIXES``, possibly with ".gz" after it, or "-" for standard input.
+    columns : sequence of str, optional
+        The feature columns. By default, all numeric columns that are neither ``label`` nor ``extra``. The columns of a
+        matrix, or of a .csv or .tsv file without a header, are named "0", "1", ….
+    label : str, optional
+        The column of labels.
+    extra : sequence of str, optional
+        Further columns to read, of any type.
+    array : str, optional
+        The matrix to read from an .npz or .h5ad file.
+    vectors : str, optional
+        The column whose entries are lists of numbers, the features of their rows. By default the only such column, if
+        ``columns`` is not given.
+    missing : bool, default=False
+        Whether missing features are accepted, as NaN, instead of refused.
+    """
+    selection = ColumnSelection(columns, label, tuple(dict.fromkeys(extra)), array, vectors, missing)
+    selection.check()
+    with local_file(Path(path)) as local:
+        return read_selection(local, check_file(local), selection)
+
+
+def read_selection(path: Path, suffix: str, selection: ColumnSelection) -> DataTable:
+    """Read the selected columns of a file that ``check_file`` accepted."""
+    if suffix in ARRAY_READERS:
+        matrix, named_columns, row_names = ARRAY_READERS[suffix](path, selection.array)
+        return replace(array_table(path, matrix, named_columns, selection), row_names=row_names)
+    if selection.array is not None:
+        raise ReadError(f"{path} contains one table; --array applies only to .npz and .h5ad files")
+    return frame_table(path, TABULAR_READERS[suffix](path), selection)
+
+
+def check_file(path: Path) -> str:
+    """Raise unless the file is readable, not empty and of a known format; return its suffix in lower case."""
+    if path.is_dir():
+        raise ReadError(f"{path} is a directory, not a file")
+    if not path.exists():
+        raise ReadError(f"{path} does not exist")
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise ReadError(f"{path} has an unknown suffix; supported are {', '.join(SUFFIXES)}")
+    try:
+        with path.open("rb") as file:
+            empty = not file.read(1)
+    except OSError as error:
+        raise ReadError(f"{path} cannot be read: {error.strerror}") from error
+    if empty:
+        raise ReadError(f"{path} is empty")
+    return suffix

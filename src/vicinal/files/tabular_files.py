@@ -1,0 +1,227 @@
+"""Read tabular files (.csv, .tsv, .parquet, .feather and .jsonl) into polars data frames."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from vicinal.files.data_table import ReadError, first_line
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+# Separators that are tried if the first line does not contain that of the suffix.
+SEPARATORS = (",", "\t", ";", "|")
+PREFERRED = {".csv": ",", ".tsv": "\t"}
+# Byte order marks; UTF-32 is not used for tables.
+MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+# Bytes that are inspected to detect the encoding.
+SAMPLE = 2**20
+# Lines that are inspected to detect the separator.
+LINES = 20
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a delimited file is written."""
+
+    separator: str
+    encoding: str = "utf-8-sig"
+    decimal_comma: bool = False
+    has_header: bool = True
+
+    @contextmanager
+    def open(self, path: Path) -> Iterator[TextIO]:
+        """Open the file as text with line ends as they are."""
+        with path.open(encoding=self.encoding, errors="replace", newline="") as file:
+            yield file
+
+    @property
+    def is_utf8(self) -> bool:
+        return self.encoding == "utf-8-sig"
+
+
+def detect(path: Path) -> Dialect:
+    """Return the dialect of a file; raise if it is binary."""
+    with path.open("rb") as file:
+        sample = file.read(SAMPLE)
+    encoding = _encoding(path, sample)
+    text = sample.decode(encoding, errors="replace")
+    lines = text.splitlines()[:LINES]
+    separator = _separator(lines, PREFERRED.get(path.suffix.lower(), ","))
+    fields = next(csv.reader(lines, delimiter=separator), [])
+    comma = separator == ";" and _has_decimal_comma(lines)
+    return Dialect(separator, encoding, comma, has_header(fields, comma))
+
+
+def _encoding(path: Path, sample: bytes) -> str:
+    for mark, name in MARKS.items():
+        if sample.startswith(mark):
+            return name
+    if b"\0" in sample:
+        raise ReadError(f"{path} contains binary data, not text")
+    try:
+        # the sample may end within a character
+        codecs.getincrementaldecoder("utf-8")().decode(sample)
+    except UnicodeDecodeError:
+        # every byte is a character of Latin-1; Windows' code page differs from it in quotes and dashes only
+        return "cp1252" if not any(byte in sample for byte in (0x81, 0x8D, 0x8F, 0x90, 0x9D)) else "latin-1"
+    return "utf-8-sig"
+
+
+def _separator(lines: list[str], preferred: str) -> str:
+    """Return the preferred separator if the first line contains it, else the one that splits all lines alike."""
+    if not lines or preferred in _unquoted(lines[0]):
+        others = [one for one in SEPARATORS if one != preferred and lines and one in _unquoted(lines[0])]
+        if not others or len(_widths(lines, preferred)) == 1:
+            return preferred
+    consistent = {one: _widths(lines, one) for one in SEPARATORS}
+    usable = [one for one, widths in consistent.items() if len(widths) == 1 and next(iter(widths)) > 1]
+    return max(usable, key=lambda one: next(iter(consistent[one])), default=preferred)
+
+
+def _widths(lines: list[str], separator: str) -> set[int]:
+    return {len(fields) for fields in csv.reader(lines, delimiter=separator) if fields}
+
+
+def _unquoted(line: str) -> str:
+    return "".join(part for a, part in enumerate(line.split('"')) if a % 2 == 0)
+
+
+def _has_decimal_comma(lines: list[str]) -> bool:
+    fields = [field.strip() for row in csv.reader(lines[1:], delimiter=";") for field in row]
+    with_comma = [field for field in fields if "," in field]
+    return bool(with_comma) and all(_is_number(field.replace(",", ".", 1)) for field in with_comma)
+
+
+def has_header(fields: list[str], decimal_comma: bool = False) -> bool:
+    """Return whether the first line has column names: it does unless all its fields are numbers.
+
+    Numbers that count up from 0 or 1 are names too: pandas writes them for a frame without column names.
+    """
+    if fields in ([str(a) for a in range(len(fields))], [str(a + 1) for a in range(len(fields))]):
+        return len(fields) > 1
+    numbers = [field.replace(",", ".", 1) for field in fields] if decimal_comma else fields
+    return not fields or not all(_is_number(field) for field in numbers)
+
+
+def _is_number(field: str) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
+# Missing values as spreadsheets, R and pandas write them.
+NULLS = ["", "NA", "N/A", "n/a", "nan", "NaN", "null", "NULL", "None"]
+
+
+def read_parquet(path: Path) -> pl.DataFrame:
+    import polars as pl
+
+    return read_frame(path, "parquet", pl.read_parquet)
+
+
+def read_feather(path: Path) -> pl.DataFrame:
+    import polars as pl
+
+    return read_frame(path, "feather", pl.read_ipc)
+
+
+def read_jsonl(path: Path) -> pl.DataFrame:
+    """Read a file with one JSON object per line."""
+    return read_frame(path, "jsonl", _read_jsonl_in_order)
+
+
+def _read_jsonl_in_order(path: Path) -> pl.DataFrame:
+    """Order the columns as in the first line, then the others by name: polars' own order varies between processes."""
+    import polars as pl
+
+    # all lines determine the columns and their types
+    frame = pl.read_ndjson(path, infer_schema_length=None)
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        first: dict[str, object] = next((json.loads(line) for line in file if line.strip()), {})
+    named = [name for name in first if name in frame.columns]
+    return frame.select(named + sorted(set(frame.columns) - set(named)))
+
+
+def read_frame(path: Path, kind: str, reader: Callable[[Path], pl.DataFrame]) -> pl.DataFrame:
+    """Call ``reader`` and turn any exception into a ReadError."""
+    import polars as pl
+
+    try:
+        return reader(path)
+    except (Exception, pl.exceptions.PanicException) as error:
+        raise ReadError(f"{path} is not a valid {kind} file ({first_line(error)})") from error
+
+
+def read_delimited(path: Path) -> pl.DataFrame:
+    dialect = detect(path)
+    if dialect.is_utf8:
+        return parse_delimited(path, path, dialect)
+    with dialect.open(path) as file:
+        return parse_delimited(path, file.read().encode(), dialect)
+
+
+def parse_delimited(path: Path, source: Path | bytes, dialect: Dialect) -> pl.DataFrame:
+    """Parse the lines of a file or, as UTF-8, a part of them with the header."""
+    import polars as pl
+
+    try:
+        frame = pl.read_csv(
+            source,
+            separator=dialect.separator,
+            decimal_comma=dialect.decimal_comma,
+            has_header=dialect.has_header,
+            null_values=NULLS,
+            # a column is numeric only if every row is, so that all rows must be inspected
+            infer_schema_length=None,
+        )
+    except (Exception, pl.exceptions.PanicException) as error:
+        raise ReadError(_ragged_line(path, dialect) or f"{path}: {first_line(error)}") from error
+    # polars fills a short row with nulls, which show up in the last column
+    if frame.width and frame[:, -1].null_count():
+        ragged = _ragged_line(path, dialect)
+        if ragged:
+            raise ReadError(ragged)
+    if not dialect.has_header:
+        frame.columns = [str(a) for a in range(frame.width)]
+    return _strip_blanks(frame)
+
+
+def _strip_blanks(frame: pl.DataFrame) -> pl.DataFrame:
+    """Remove blanks around values ("1, 2"), which make polars read numbers as text."""
+    import polars as pl
+
+    names = [name.strip() for name in frame.columns]
+    if len(set(names)) == len(names):
+        frame.columns = names
+    for name in frame.columns:
+        if frame.schema[name] == pl.String:
+            text = frame[name].str.strip_chars()
+            number = text.cast(pl.Float64, strict=False)
+            frame = frame.with_columns(number if number.null_count() == text.null_count() else text)
+    return frame
+
+
+def _ragged_line(path: Path, dialect: Dialect) -> str | None:
+    """Describe the first line with more or fewer fields than line 1, or return None."""
+    try:
+        with dialect.open(path) as file:
+            reader = csv.reader(file, delimiter=dialect.separator)
+            width = len(next(reader, []))
+            for fields in reader:
+                if fields and len(fields) != width:
+                    line = reader.line_num
+                    return f"{path} is ragged: line {line} has {len(fields)} field(s), line 1 has {width}"
+    except csv.Error:
+        return None
+    return None

@@ -1,0 +1,202 @@
+"""Maps of several fitted maps of the same rows, joined by fuzzy set operations.
+
+Each part sees the rows in its own way (other columns, another metric); their graphs are joined and laid out once more.
+A composed map can be composed again. A new row is given as each part expects it, for ``(a * b) + c`` as
+``((rows_a, rows_b), rows_c)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vicinal.graph.graph import Graph
+from vicinal.graph.set_operations import intersect, missing_weights, reset_connectivity, unite
+from vicinal.initialize.start import initial_embedding
+from vicinal.initialize.task import InitialTask
+from vicinal.neighbors.training_data import recognize
+from vicinal.pipeline.fitted import FittedMap
+from vicinal.pipeline.place import memberships
+from vicinal.pipeline.recipe import Reference, RowFacts, SampledPlan
+from vicinal.runtime.cached import cached
+
+Missing = tuple[float, float]
+
+# What joins two matrices of weights, and whether the local metric of the joined neighborhoods is reset.
+OPERATIONS: dict[str, tuple[Callable[[Any, Any, Missing], Any], bool]] = {
+    "intersection": (lambda p, q, missing: intersect(p, q, missing=missing), True),
+    "union": (lambda p, q, missing: unite(p, q, missing=missing), True),
+    "difference": (lambda p, q, missing: intersect(p, q, right_complement=True, missing=missing), False),
+}
+HASH_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True)
+class ComposedMap:
+    """The map of two maps.
+
+    ``graph`` and ``embedding`` cover the rows that the parts laid out. ``missing`` are the weights that stand for edges
+    which only one part has.
+    """
+
+    left: FittedMap | ComposedMap
+    right: FittedMap | ComposedMap
+    operation: str
+    missing: Missing
+    graph: Graph
+    embedding: NDArray[np.float32]
+    init_used: str = ""
+
+    @property
+    def plan(self) -> SampledPlan:
+        """The plan of the leftmost part, which is that of the composed layout."""
+        plan = leftmost(self).recipe.plan
+        assert isinstance(plan, SampledPlan)
+        return plan
+
+    @cached
+    def first(self) -> NDArray[np.int64]:
+        """For every row the first one that equals it in both parts."""
+        return _first_equal(first_rows(self.left), first_rows(self.right))
+
+    @cached
+    def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Numbers that stand for the pairs of first equal rows in the parts, ascending, and the first row of each."""
+        return np.unique(_pair_numbers(first_rows(self.left), first_rows(self.right)), return_index=True)
+
+    @cached
+    def places(self) -> NDArray[np.float32]:
+        """The places of all rows of the fit; rows that were not laid out are placed as new rows are."""
+        return self.embedding if leftmost(self).laid_out is None else place_composed(self, training_rows(self))
+
+    def check(self) -> None:
+        """Raise ValueError if the parts do not fit together: a model file may hold anything."""
+        if self.operation not in OPERATIONS:
+            raise ValueError(f"operation must be one of {sorted(OPERATIONS)}, got {self.operation!r}")
+        n = count_rows(self)
+        if not count_rows(self.left) == count_rows(self.right) == n == self.graph.n == self.graph.n_tails:
+            raise ValueError("the parts of a composed map have different numbers of rows")
+        components = leftmost(self).recipe.n_components
+        if self.embedding.dtype != np.float32 or self.embedding.shape != (n, components):
+            raise ValueError(f"embedding has no places for the {n} rows")
+
+
+def compose(left: FittedMap | ComposedMap, right: FittedMap | ComposedMap, operation: str) -> ComposedMap:
+    """Join two maps of the same rows; ``operation`` is "intersection", "union" or "difference"."""
+    join, reset_metric = OPERATIONS[operation]
+    p, q = left.graph.to_scipy(), right.graph.to_scipy()
+    if p.shape != q.shape:
+        raise ValueError(
+            f"only models of the same rows can be composed, got one of {p.shape[0]} rows and one of {q.shape[0]}"
+        )
+    if not _lay_out_same_rows(left, right):
+        raise ValueError(
+            "only models of the same rows can be composed, but unique=True or weights of 0 make these models lay out "
+            "different rows"
+        )
+    missing = missing_weights(p, q, operation == "difference")
+    base = leftmost(left)
+    graph = base.search_graph.with_weights(reset_connectivity(join(p, q, missing), reset_metric))
+    plan, recipe, n_jobs = base.recipe.plan, base.recipe, base.data.n_jobs
+    if not isinstance(plan, SampledPlan):
+        raise ValueError("only maps of the sampled layout can be composed")
+    start, init_used = initial_embedding(recipe.init, InitialTask(graph, None, recipe.n_components, base.seed, n_jobs))
+    n_epochs = plan.epoch_stops(graph)[-1]
+    layout = plan.layout(
+        graph,
+        plan.forces.space.start(start),
+        RowFacts(),
+        plan.schedule(n_epochs, graph.n),
+        seed=base.seed,
+        n_jobs=n_jobs,
+    )
+    layout.step(n_epochs)
+    first = _first_equal(first_rows(left), first_rows(right))
+    return ComposedMap(left, right, operation, missing, graph, layout.embedding[first], init_used)
+
+
+def place_composed(composed: ComposedMap, rows: Any) -> NDArray[np.float32]:
+    """Return the places of ``rows``, a pair: as the left part expects them, and as the right one does."""
+    known, keys = _recognize(composed, rows)
+    places: NDArray[np.float32] = composed.embedding[np.maximum(known, 0)]
+    new = np.flatnonzero(known < 0)
+    if new.size:
+        graph = _memberships(composed, take_rows(rows, new))
+        n_jobs = leftmost(composed).data.n_jobs
+        places[new] = composed.plan.place(graph, Reference(composed.embedding), keys[new], n_jobs=n_jobs)
+    return places
+
+
+def leftmost(fitted: FittedMap | ComposedMap) -> FittedMap:
+    """Return the leftmost part that is not composed."""
+    return leftmost(fitted.left) if isinstance(fitted, ComposedMap) else fitted
+
+
+def training_rows(fitted: FittedMap | ComposedMap) -> Any:
+    """Return the rows of the fit, of a composed map as a pair."""
+    if isinstance(fitted, ComposedMap):
+        return training_rows(fitted.left), training_rows(fitted.right)
+    return fitted.data.rows
+
+
+def first_rows(fitted: FittedMap | ComposedMap) -> NDArray[np.int64]:
+    """Return for every row of the graph the first row that equals it."""
+    return fitted.first if isinstance(fitted, ComposedMap) else fitted.searched.duplicates.first
+
+
+def count_rows(fitted: FittedMap | ComposedMap) -> int:
+    """Return the number of rows of the map's graph."""
+    return fitted.graph.n
+
+
+def take_rows(rows: Any, which: NDArray[np.int64]) -> Any:
+    """Return some rows of a matrix, or of each part of a pair."""
+    return tuple(take_rows(part, which) for part in rows) if isinstance(rows, tuple) else rows[which]
+
+
+def _lay_out_same_rows(left: FittedMap | ComposedMap, right: FittedMap | ComposedMap) -> bool:
+    one, other = leftmost(left), leftmost(right)
+    if one.laid_out is None or other.laid_out is None:
+        return one.laid_out is other.laid_out
+    return one.data.n == other.data.n and np.array_equal(one.laid_out, other.laid_out)
+
+
+def _pair_numbers(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
+    return left * len(left) + right
+
+
+def _first_equal(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
+    _, first, inverse = np.unique(_pair_numbers(left, right), return_index=True, return_inverse=True)
+    return np.asarray(first[inverse.reshape(-1)], dtype=np.int64)
+
+
+def _recognize(fitted: FittedMap | ComposedMap, rows: Any) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """Find rows that all parts know as equal to one of theirs; also return content hashes."""
+    if isinstance(fitted, FittedMap):
+        return recognize(fitted.searched, rows)
+    left, left_keys = _recognize(fitted.left, rows[0])
+    right, right_keys = _recognize(fitted.right, rows[1])
+    return _known_pair(fitted, left, right), left_keys * HASH_MIX ^ right_keys
+
+
+def _known_pair(fitted: ComposedMap, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the first row that equals row ``left`` of the left part and row ``right`` of the right one, or -1."""
+    pairs, rows = fitted.pairs
+    n = count_rows(fitted)
+    wanted = np.where((left >= 0) & (right >= 0), left * n + right, -1)
+    at = np.minimum(np.searchsorted(pairs, wanted), len(pairs) - 1)
+    return np.where(pairs[at] == wanted, rows[at], -1)
+
+
+def _memberships(fitted: FittedMap | ComposedMap, rows: Any) -> Graph:
+    if isinstance(fitted, FittedMap):
+        return memberships(fitted, rows)
+    left, right = _memberships(fitted.left, rows[0]), _memberships(fitted.right, rows[1])
+    joined = OPERATIONS[fitted.operation][0](left.to_scipy(), right.to_scipy(), fitted.missing).tocsr()
+    strongest = joined.max(axis=1).toarray().reshape(-1)
+    joined.data = joined.data / np.repeat(np.where(strongest > 0, strongest, 1.0), np.diff(joined.indptr))
+    return left.with_weights(joined)

@@ -1,0 +1,152 @@
+"""What a fit learned, as one immutable value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vicinal.graph.graph import Graph
+from vicinal.layout.density import Radii, Summary
+from vicinal.neighbors.table import Neighbors
+from vicinal.neighbors.training_data import TrainingData
+from vicinal.pipeline.recipe import Recipe, Reference, RowFacts, SampledPlan, Selection, select_rows
+from vicinal.runtime.cached import cached, uncached_state
+from vicinal.runtime.residence import Place
+
+
+@dataclass(frozen=True)
+class FittedNeighbors:
+    """Searchable rows: their neighbor table, and the graph along which queries search."""
+
+    data: TrainingData
+    neighbors: Neighbors
+    search_graph: Graph
+
+    def check(self) -> None:
+        """Raise ValueError if the parts do not fit together: a model file may hold anything."""
+        n, index = self.data.n, self.neighbors.index
+        if not self.search_graph.n == self.search_graph.n_tails == n == len(index):
+            raise ValueError("the neighbor table does not cover the rows")
+        if not -1 <= index.min(initial=-1) <= index.max(initial=-1) < n:
+            raise ValueError("the neighbor table names rows that do not exist")
+
+
+@dataclass(frozen=True)
+class FittedDensity:
+    """Local radii of the rows that were laid out.
+
+    ``summary`` describes the map's radii as densMAP's term saw them last; it is None if they were only reported.
+    """
+
+    radii: Radii
+    embedded: NDArray[np.float64]
+    correlation: float
+    summary: Summary | None = None
+
+
+@dataclass(frozen=True)
+class FitReport:
+    """How a fit went.
+
+    ``snapshots`` holds the maps at the epochs that were asked for if these are several, ``losses`` the recorded losses
+    by epoch, ``divergence`` is t-SNE's loss of the finished map.
+    """
+
+    init_used: str = ""
+    n_epochs: int = 0
+    stage_times: dict[str, float] = field(default_factory=dict)
+    snapshots: tuple[NDArray[np.float32], ...] = ()
+    losses: dict[str, list[Any]] | None = None
+    divergence: float | None = None
+
+
+@dataclass(frozen=True)
+class FittedMap:
+    """A map and everything that placing new rows in it, updating it and reporting on it need.
+
+    ``data``, ``facts`` and ``embedding`` cover all rows of the fit. If only some rows were laid out (equal rows as
+    one, rows of weight 0 not at all), ``laid_out`` lists them, and ``neighbors``, ``search_graph``, ``graph`` and
+    ``density`` cover these. ``embedding`` is None if only the graph was asked for. ``search_graph`` is the graph
+    without labels, along which queries search.
+    """
+
+    data: TrainingData
+    recipe: Recipe
+    facts: RowFacts
+    neighbors: Neighbors
+    search_graph: Graph
+    graph: Graph
+    embedding: NDArray[np.float32] | None = None
+    seed: int = 0
+    laid_out: NDArray[np.int64] | None = None
+    density: FittedDensity | None = None
+    report: FitReport = field(default_factory=FitReport)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return uncached_state(self)
+
+    def on(self, place: Place) -> FittedMap:
+        """Return this map with its data, tables and graphs on a device, or with None on the host."""
+        if place is self.data.place:
+            return self
+        if self._elsewhere.get("place") is not place or "map" not in self._elsewhere:
+            parts = {name: getattr(self, name).on(place) for name in ("data", "neighbors", "search_graph", "graph")}
+            self._elsewhere.update(place=place, map=replace(self, **parts))
+        moved: FittedMap = self._elsewhere["map"]
+        return moved
+
+    @cached
+    def _elsewhere(self) -> dict[str, Any]:
+        """The map as it was last moved, because rows are placed in it call by call."""
+        return {}
+
+    @cached
+    def searched(self) -> TrainingData:
+        """The rows that new ones are compared with."""
+        return self.data if self.laid_out is None else self.data.take(self.laid_out)
+
+    @cached
+    def selection(self) -> Selection:
+        """The rows that were laid out, and whose place every row of the data has."""
+        return select_rows(self.data, self.facts, unique=self.recipe.unique)
+
+    @cached
+    def disconnected(self) -> NDArray[np.bool_]:
+        """Which rows of the fit have no neighbor: the graph has no edge for them, and they lie around the map."""
+        position = self.selection.position
+        return np.asarray((position >= 0) & self.graph.isolated()[position])
+
+    @cached
+    def reference(self) -> Reference:
+        """The finished map that new rows are placed in."""
+        if self.embedding is None:
+            raise ValueError("there is no map: only the graph was asked for")
+        plan, places, facts = self.recipe.plan, self.embedding, self.facts
+        if self.laid_out is not None:
+            places, facts = places[self.laid_out], self.selection.facts
+        return Reference(places, plan.negative_weights(self.graph, facts) if isinstance(plan, SampledPlan) else None)
+
+    def check(self) -> None:
+        """Raise ValueError if the parts do not fit together: a model file may hold anything."""
+        n = self.data.n if self.laid_out is None else len(self.laid_out)
+        if self.laid_out is not None:
+            rows = self.laid_out
+            if rows.dtype != np.int64 or rows.ndim != 1 or not n or not 0 <= rows.min() <= rows.max() < self.data.n:
+                raise ValueError(f"laid_out must list some of the {self.data.n} rows")
+        for name, graph in (("search_graph", self.search_graph), ("graph", self.graph)):
+            if not graph.n == graph.n_tails == n:
+                raise ValueError(f"{name} is not a graph of the {n} rows")
+        index = self.neighbors.index
+        if len(index) != n or not -1 <= index.min(initial=-1) <= index.max(initial=-1) < n:
+            raise ValueError(f"neighbors is not a neighbor table of the {n} rows")
+        places = self.embedding
+        if places is not None and (
+            places.dtype != np.float32 or places.shape != (self.data.n, self.recipe.n_components)
+        ):
+            raise ValueError(f"embedding has no places for the {self.data.n} rows")
+        for name, values in (("labels", self.facts.y), ("weights", self.facts.weight)):
+            if values is not None and len(values) != self.data.n:
+                raise ValueError(f"there are not as many {name} as rows")
