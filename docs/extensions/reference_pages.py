@@ -41,7 +41,7 @@ MODULES = {
     "umap_": "umap-learn's module-level functions.",
 }
 # Methods that one part of the package offers to another.
-INTERNAL = {"add_memory", "adopt_map", "check_inputs", "check_new_rows", "from_checked", "insert_checked", "check"}
+INTERNAL = {"add_memory", "adopt_map", "executor", "check_new_rows", "from_checked", "insert_checked", "check"}
 
 
 def is_ours(value: Any) -> bool:

@@ -274,6 +274,8 @@ class PartialLayout(_SampledLayout):
         Seed of the random draws.
     n_jobs : int, default -1
         Number of threads; -1 uses all. The result does not depend on it.
+    negative_weights : array of shape (n_rows,), optional
+        Negatives are drawn in proportion to these weights; uniformly by default.
     """
 
     def __init__(
@@ -288,6 +290,7 @@ class PartialLayout(_SampledLayout):
         first_epoch: int = 0,
         seed: int = 0,
         n_jobs: int = -1,
+        negative_weights: NDArray[np.floating] | None = None,
     ) -> None:
         check_size(graph.n_tails, embedding.shape[1])
         forces = _as_forces(forces)
@@ -300,6 +303,7 @@ class PartialLayout(_SampledLayout):
             graph.indptr, graph.indices, graph.weights, embedding, options, heads, n_jobs
         )
         super().__init__(engine, embedding.shape, forces, schedule, n_jobs)
+        self._set_negative_weights(negative_weights)
         self.first_epoch, self.heads, self.ages = first_epoch, heads, ages
 
     def attach(self, embedding: NDArray[np.float32]) -> None:

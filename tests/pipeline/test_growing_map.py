@@ -11,12 +11,15 @@ from sklearn.manifold import trustworthiness
 
 from vicinal import Graph, Kernel, Layout, Neighbors, Schedule, find_neighbors, fuzzy_graph
 from vicinal.graph.fuzzy import local_memberships
+from vicinal.layout.forces import Forces
 from vicinal.layout.sampled import PartialLayout
 from vicinal.neighbors.online import OnlineNeighbors
-from vicinal.pipeline.grow import GrowingMap
-from vicinal.pipeline.online_graph import FOUNDERS, Batch, GrowingGraph, Growth, OnlineGraph
+from vicinal.pipeline.grow import GrowingMap, Stream
+from vicinal.pipeline.online_graph import FIRST_MAP_ROWS, Batch, GrowingGraph, OnlineGraph, Pace
+from vicinal.pipeline.recipe import FuzzyAffinity, Recipe, SampledPlan
 
 KERNEL = Kernel(1.577, 0.8951)
+RECIPE, PACE = Recipe(FuzzyAffinity(8), SampledPlan(Forces(KERNEL))), Pace()
 Rows = NDArray[np.float32]
 
 
@@ -152,23 +155,31 @@ def test_keeping_layouts_between_rounds_does_not_change_the_map(digits: Rows, mo
     assert made[1] < made[0]
 
 
-def grown(X: Rows, size: int = 300) -> GrowingMap:
-    made = GrowingMap(OnlineNeighbors(8, seed=0), Growth(KERNEL.a, KERNEL.b))
+def streamed(X: Rows, size: int = 300) -> Stream:
+    made = Stream(GrowingMap(OnlineNeighbors(8, seed=0), RECIPE, PACE))
     for begin in range(0, len(X), size):
         made.add(Batch(X[begin : begin + size]))
     return made
 
 
+def grown(X: Rows, size: int = 300) -> GrowingMap:
+    return streamed(X, size).map
+
+
+def restored(state: dict[str, Any]) -> GrowingMap:
+    return GrowingMap.from_state(state, RECIPE, PACE, n_jobs=-1)
+
+
 @pytest.mark.parametrize(
     ("owner", "name", "n_calls"),
-    [(OnlineGraph, "changes", 1), (OnlineGraph, "apply", 0), (PartialLayout, "step", 0), (PartialLayout, "step", 3)],
+    [(OnlineGraph, "build", 0), (OnlineGraph, "apply", 0), (PartialLayout, "step", 0), (PartialLayout, "step", 3)],
 )
 def test_an_addition_that_fails_leaves_the_map_as_it_was(
     digits: Rows, monkeypatch: pytest.MonkeyPatch, owner: type, name: str, n_calls: int
 ) -> None:
     """Memory runs out after some calls of a function; the batch is a large share of the map."""
     monkeypatch.setattr("vicinal.pipeline.grow.SLICE", 200)  # several steps
-    one, other = grown(digits[:400]), grown(digits[:400])
+    one, other = streamed(digits[:400]), streamed(digits[:400])
     called, calls = getattr(owner, name), []
 
     def out_of_memory(*args: Any) -> Any:
@@ -181,23 +192,23 @@ def test_an_addition_that_fails_leaves_the_map_as_it_was(
         patch.setattr(owner, name, out_of_memory)
         with pytest.raises(MemoryError):
             one.add(Batch(digits[400:900]))
-    assert (one.search.n, one.n_placed) == (400, 400)
-    one.check()
+    assert (one.map.search.n, one.map.n_placed) == (400, 400)
+    one.map.check()
     for made in (one, other):
         made.add(Batch(digits[400:900]))
-    np.testing.assert_array_equal(one.embedding, other.embedding)
+    np.testing.assert_array_equal(one.map.embedding, other.map.embedding)
 
 
 def test_a_map_that_fails_without_a_snapshot_says_that_it_is_damaged(
     digits: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One row on a large map is added without a snapshot. Input that is refused changes nothing."""
-    monkeypatch.setattr("vicinal.pipeline.online_graph.FOUNDERS", 500)
-    made = grown(digits[:1300])
-    assert made.founders >= 500
+    monkeypatch.setattr("vicinal.pipeline.online_graph.FIRST_MAP_ROWS", 500)
+    made = streamed(digits[:1300])
+    assert made.map.first_map_rows >= 500
     with pytest.raises(ValueError, match="columns"):
         made.add(Batch(digits[:1, :10]))
-    made.check()
+    made.map.check()
     with monkeypatch.context() as patch:
         patch.setattr(GrowingMap, "state", None)
         made.add(Batch(digits[1300:1301]))
@@ -205,7 +216,7 @@ def test_a_map_that_fails_without_a_snapshot_says_that_it_is_damaged(
         with pytest.raises(TypeError):
             made.add(Batch(digits[1301:1302]))
     with pytest.raises(RuntimeError, match="damaged"):
-        _ = made.embedding
+        _ = made.map
 
 
 def test_rows_in_the_order_of_a_grid_get_the_map_of_shuffled_rows() -> None:
@@ -223,7 +234,7 @@ def test_rows_in_the_order_of_a_grid_get_the_map_of_shuffled_rows() -> None:
 
 def test_a_batch_is_elsewhere_if_its_rows_are_neighbors_of_each_other(digits: Rows) -> None:
     made = grown(digits[:1000])
-    made.founders = FOUNDERS
+    made.first_map_rows = FIRST_MAP_ROWS
     for rows, elsewhere in (
         (digits[1000:1400], False),
         (digits[1000:1400] + 100, True),
@@ -231,18 +242,18 @@ def test_a_batch_is_elsewhere_if_its_rows_are_neighbors_of_each_other(digits: Ro
     ):
         made.insert(Batch(rows))
         made.graph.search(None, None)
-        assert made._start_is_due() is elsewhere
+        assert made.start_is_due() is elsewhere
         made.complete()
 
 
 def test_stale_lists_are_computed_when_they_are_needed(digits: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
     """Few of the rows with changed neighbors move; the lists of the others wait, and nobody sees them."""
-    monkeypatch.setattr("vicinal.pipeline.online_graph.FOUNDERS", 500)
-    made = grown(digits[:1000], 1000)
-    made.add(Batch(digits[1000:1050]))
+    monkeypatch.setattr("vicinal.pipeline.online_graph.FIRST_MAP_ROWS", 500)
+    stream = streamed(digits[:1000], 1000)
+    stream.add(Batch(digits[1000:1050]))
+    made = stream.map
     assert 0 < np.count_nonzero(made.graph.stale.view) < 1000
-    restored = GrowingMap.from_state(made.state())
-    np.testing.assert_array_equal(restored.graph.stale.view, made.graph.stale.view)
+    np.testing.assert_array_equal(restored(made.state()).graph.stale.view, made.graph.stale.view)
     lists = [column.copy() for column in made.graph.lists.lists()]
     whole = made.whole_graph()
     wanted = fuzzy_graph(made.search.table())
@@ -260,22 +271,15 @@ def test_a_state_continues_bit_for_bit(digits: Rows) -> None:
     one = grown(digits[:700])
     one.insert(Batch(digits[700:900]))
     one.advance(n_ops=70)
-    other = GrowingMap.from_state(one.state())
+    other = restored(one.state())
     for made in (one, other):
         made.advance()
-        made.add(Batch(digits[900:1000]))
+        Stream(made).add(Batch(digits[900:1000]))
     np.testing.assert_array_equal(one.embedding, other.embedding)
 
 
 TOO_LARGE = 2**63 - 1
 BAD_NUMBERS: dict[str, list[Any]] = {
-    "growth.n_components": [0, TOO_LARGE],
-    "growth.negative_sample_rate": [-1, TOO_LARGE, 2**31 - 1, 2.5],
-    "growth.a": [float("nan"), -1.0],
-    "growth.seed": [-1, 2**70],
-    "growth.n_jobs": [2**40],
-    "growth.new_epochs": [TOO_LARGE],
-    "growth.init": ["nowhere"],
     "search.k": [1, TOO_LARGE],
     "search.options.spare": [-1, TOO_LARGE],
     "search.options.trees": [0, TOO_LARGE, 2**32],
@@ -308,4 +312,4 @@ def test_a_state_with_numbers_that_the_core_does_not_accept_is_refused(digits: R
     assert name in inner
     inner[name] = value
     with pytest.raises(ValueError, match=r"."):
-        GrowingMap.from_state(state)
+        restored(state)
