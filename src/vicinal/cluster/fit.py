@@ -16,9 +16,10 @@ from vicinal.cluster.fitted import ClusterMap, check_device, check_metric_name, 
 from vicinal.cluster.graph import build_graph, parted_radii, supervised_graph
 from vicinal.cluster.layout import PartedLayout, places_of
 from vicinal.cluster.neighbors import Search, part_count, search_parts, with_room
-from vicinal.cluster.rows import DaskRows, lowest_value
+from vicinal.cluster.rows import DaskRows, read_block
 from vicinal.cluster.start import first_places, joined_graph
 from vicinal.cluster.store import Store, Stored
+from vicinal.graph.fuzzy import prefer_shared
 from vicinal.graph.supervision import class_codes
 from vicinal.initialize.start import given_start
 from vicinal.layout.density import Radii, embedding_radii, radius_correlation
@@ -26,7 +27,9 @@ from vicinal.layout.forces import OutputSpace
 from vicinal.layout.sampled import SweepRule, run_layout
 from vicinal.layout.schedule import SMALL_ROWS
 from vicinal.layout.surroundings import Orientation, spread_rows, surrounded
-from vicinal.neighbors.metrics import is_bounded, unrelated_distance
+from vicinal.neighbors.metrics import is_bounded, is_non_negative, unrelated_distance
+from vicinal.neighbors.table import Neighbors
+from vicinal.neighbors.training_data import prefers_shared
 from vicinal.pipeline.fit import Executor
 from vicinal.pipeline.fitted import FitReport, FittedDensity
 from vicinal.pipeline.options import RowOptions, check_weights
@@ -129,10 +132,15 @@ class PartExecutor(Executor):
         return self.engine.discarded_on_error()
 
     def check(self) -> None:
-        parameters, columns = self.parameters, self.recipe.affinity.columns(self.data.n)
-        self.search_for = Search(
-            self.data.n, columns, parameters["metric"], parameters.get("metric_kwds"), self.seed
-        )
+        parameters, n, affinity = self.parameters, self.data.n, self.recipe.affinity
+        metric, self.unrelated, shared = parameters["metric"], None, False
+        if is_bounded(metric):
+            looked_at = self.engine.values([task(_look_at, "look")(block) for block in self.data.blocks])
+            self.unrelated = unrelated_distance(metric, all(non_negative for non_negative, _ in looked_at))
+            shared = self.data.sparse and prefers_shared(self.unrelated, sum(stored for _, stored in looked_at), n)
+        self.limit = affinity.limit(self.unrelated)
+        columns = affinity.search_columns(n, shared)
+        self.search_for = Search(n, columns, metric, parameters.get("metric_kwds"), self.seed)
         self.engine = with_room(self.data, columns, self.engine)
 
     def search(self) -> None:
@@ -140,15 +148,22 @@ class PartExecutor(Executor):
         self.table = search_parts(self.data, self.search_for, parts, self.engine)
 
     def relate(self) -> None:
-        # Neighbors are cut where they become edges. They are not chosen among more by what they share: that would need
-        # the lists of all neighbors in one place.
-        metric, unrelated = self.search_for.metric, None
-        if is_bounded(metric):
-            unrelated = unrelated_distance(metric, lowest_value(self.data, self.engine))
-        self.limit = self.recipe.affinity.limit(unrelated)
+        # Neighbors are cut at the limit where they become edges.
+        k = self.recipe.affinity.columns(self.data.n)
+        self.related = self.table
+        if self.table.k > k and self.unrelated is not None:
+            engine, every = self.engine, self.engine.share_all(self.table.parts)
+            made = engine.keep(
+                [
+                    task(_choose, "relate")(part, p, every, k, self.limit, self.unrelated, engine.store)
+                    for p, part in enumerate(self.table.parts)
+                ]
+            )
+            self.table = replace(self.table, parts=[one[0] for one in made], k=k)
+            self.related = replace(self.table, parts=[one[1] for one in made])
 
     def build_graph(self) -> None:
-        self.search_graph = build_graph(self.table, self.recipe.affinity, self.engine, limit=self.limit)
+        self.search_graph = build_graph(self.related, self.recipe.affinity, self.engine, limit=self.limit)
 
     def supervise(self) -> None:
         self.graph, labels = self.search_graph, self.recipe.supervision
@@ -189,7 +204,7 @@ class PartExecutor(Executor):
         negatives = plan.negative_weights(lambda: graph.degree(engine), options)
         radii = None
         if recipe.density is not None:
-            radii = parted_radii(self.graph, self.table, engine, limit=self.limit)
+            radii = parted_radii(self.graph, self.related, engine, limit=self.limit)
         term = None if radii is None or recipe.density is None else recipe.density.term(radii)
         if term is not None and self.linked is not None:
             term = term.of_rows(self.linked)
@@ -273,6 +288,25 @@ def _is_given(knn: Any) -> bool:
 def _computed(values: Any) -> Any:
     """Return an argument with one value per row in memory."""
     return values.compute() if is_dask(values) else values
+
+
+def _look_at(chunks: list[Any]) -> tuple[bool, int]:
+    """Return whether rows have no negative number, and how many numbers they store."""
+    rows = read_block(chunks)
+    return is_non_negative(rows), int(rows.size)
+
+
+def _choose(
+    part: Stored, number: int, parts: list[Stored], k: int, limit: float, largest: float, store: Store
+) -> tuple[Stored, Stored]:
+    """Keep the k nearest rows of the rows of a part, and k neighbors chosen by what they share with their rows."""
+    found = Neighbors(part.load("index"), part.load("distance"))
+    nearest = [Neighbors(one.load("index"), one.load("distance")).first(k).within(limit).index for one in parts]
+    chosen = prefer_shared(found.within(limit), k, largest, np.concatenate(nearest))
+    first = found.first(k)
+    others = {name: part.load(name) for name in ("first", "landmark")}
+    table = store.keep(f"nearest-{number}", {"index": first.index, "distance": first.distance, **others})
+    return table, store.keep(f"related-{number}", {"index": chosen.index, "distance": chosen.distance})
 
 
 def _orientation(parts: list[Stored], start: list[Stored], n: int, space: OutputSpace, store: Store) -> Stored:

@@ -19,8 +19,8 @@ POOL = 3  # nearest rows to choose from, per neighbor
 BLOCK_PAIRS = 1 << 22  # pairs of neighbors that are compared at a time, which bounds the memory
 
 
-def prefer_shared(neighbors: Neighbors, k: int, largest: float) -> Neighbors:
-    """Choose k of the neighbors of every row of a table of all rows, the row itself first.
+def prefer_shared(neighbors: Neighbors, k: int, largest: float, nearest: NDArray[np.int32] | None = None) -> Neighbors:
+    """Choose k of the neighbors of every row by their distance and the neighbors they share, the row itself first.
 
     Parameters
     ----------
@@ -30,6 +30,8 @@ def prefer_shared(neighbors: Neighbors, k: int, largest: float) -> Neighbors:
         Number of neighbors to choose, the row itself included.
     largest : float
         The largest distance of the metric.
+    nearest : array of shape (rows, k), optional
+        The k nearest rows of all rows, if ``neighbors`` has the lines of some rows only.
 
     Returns
     -------
@@ -37,16 +39,19 @@ def prefer_shared(neighbors: Neighbors, k: int, largest: float) -> Neighbors:
         A table of k columns, sorted as ``neighbors`` is.
     """
     index, distance = neighbors.index, neighbors.distance
-    near = np.ascontiguousarray(index[:, :k])
+    own = np.ascontiguousarray(index[:, :k])
+    near = own if nearest is None else nearest
     chosen = np.empty((neighbors.n, k), dtype=np.int64)
     n_rows = max(1, BLOCK_PAIRS // (neighbors.k * k * k))
     for begin in range(0, neighbors.n, n_rows):
         block = slice(begin, begin + n_rows)
-        value = distance[block] / np.float32(largest) - _shares(near, index[block], near[block])
+        value = distance[block] / np.float32(largest) - _shares(near, index[block], own[block])
         value[:, 0] = -np.inf
         chosen[block] = np.sort(np.argsort(value, axis=1, kind="stable")[:, :k], axis=1)
-    near = np.take_along_axis(index, chosen, axis=1)
-    return replace(neighbors, index=near, distance=np.take_along_axis(distance, chosen, axis=1)).on(neighbors.place)
+    chosen_rows = np.take_along_axis(index, chosen, axis=1)
+    return replace(neighbors, index=chosen_rows, distance=np.take_along_axis(distance, chosen, axis=1)).on(
+        neighbors.place
+    )
 
 
 def _shares(near: NDArray[np.int32], candidates: NDArray[np.int32], own: NDArray[np.int32]) -> NDArray[np.float32]:

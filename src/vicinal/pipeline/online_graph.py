@@ -21,7 +21,7 @@ from vicinal.graph.graph import Graph
 from vicinal.graph.supervision import UNKNOWN_DISTANCE, UNLABELLED, Supervision, class_code, code_factors, far_distance
 from vicinal.layout.forces import Kernel
 from vicinal.layout.schedule import Schedule, default_single
-from vicinal.neighbors.metrics import ALIASES, Rows, unrelated_distance
+from vicinal.neighbors.metrics import ALIASES, Rows, is_bounded, is_non_negative, unrelated_distance
 from vicinal.neighbors.online import OnlineNeighbors
 from vicinal.neighbors.rows import FirstEqualRows, Hashes, hash_rows
 from vicinal.neighbors.table import Neighbors
@@ -335,12 +335,9 @@ class OnlineGraph:
         Cosine distances are cut at 1 as long as no number is negative, so a batch with negative numbers changes the
         cut-off of all rows.
         """
-        found = unrelated_distance(self.neighbors.metric, rows)
-        return (
-            found
-            if not self.neighbors.n or found == self.unrelated
-            else unrelated_distance(self.neighbors.metric, None)
-        )
+        metric = self.neighbors.metric
+        found = unrelated_distance(metric, is_bounded(metric) and is_non_negative(rows))
+        return found if not self.neighbors.n or found == self.unrelated else unrelated_distance(metric, False)
 
     def search(self, n_ops: int | None, budget_ms: float | None) -> None:
         """Search and refresh rows in pieces, each of which is completed before an interrupt is raised."""
