@@ -31,7 +31,7 @@ measures = {
     "recall of 15 neighbors in the map": [record["quality"]["map_recall_15"] for record in records],
 }
 figure, axes = plt.subplots(2, 2, figsize=(10, 1.2 + 0.9 * len(names)), layout="constrained", sharey=True)
-for ax, (title, values), color in zip(axes.flat, measures.items(), vicinal.plot.look(4), strict=True):
+for ax, (title, values), color in zip(axes.flat, measures.items(), vicinal.plot.palette(4), strict=True):
     ax.barh(names, values, color=color)
     for line, value in enumerate(values):
         ax.text(value, line, f" {value:,.3f}" if value < 10 else f" {value:,.0f}", va="center")

@@ -22,7 +22,7 @@ print(found)
 # %%
 figure, axes = plt.subplots(1, 3, figsize=(13, 4.2), layout="constrained")
 vicinal.plot.points(model, y, ax=axes[0], title="classes")
-vicinal.plot.diagnostic(model, ax=axes[1], title="reliability")
+vicinal.plot.reliability(model, ax=axes[1], title="reliability")
 vicinal.plot.torn_edges(model, ax=axes[2], title="heavy edges that the map tears")
 plt.show()
 
