@@ -43,5 +43,5 @@ figure.suptitle(f"{records[0]['rows']:,} rows of a mixture of clusters, in memor
 plt.show()
 
 # %%
-# The map of a Dask array has the same bits for any chunks, workers and threads, and if workers are lost on the way.
+# The map of a Dask array has the same bits for any chunks, workers and threads, also if workers are lost.
 # :doc:`/guides/cluster` describes how, and what 100 million rows need.

@@ -40,7 +40,7 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# A fast search is worth nothing if it misses neighbors. The share that it finds of the true ones:
+# A fast search is worth nothing if it misses neighbors. Its recall, the share of true neighbors found:
 for data, record in fits.items():
     print(f"{data:28} {record['seconds']:6.2f} s, neighbor recall {record['recall']:.4f}")
 

@@ -35,7 +35,7 @@ for ax, index in zip(axes, (0, 3, 6), strict=True):
 plt.show()
 
 # %%
-# The way of single countries through the seven maps:
+# The paths of five countries through the seven maps:
 figure, ax = plt.subplots(figsize=(7, 6), layout="constrained")
 ax.scatter(*model.embeddings_[-1].T, s=8, color="0.85")
 for country, color in zip(("China", "India", "Norway", "Rwanda", "Brazil"), vicinal.plot.palette(5), strict=True):
