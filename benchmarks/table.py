@@ -412,7 +412,7 @@ def heading(documents: Documents) -> list[str]:
             f"{machine['memory_gib']} GiB, {machine['system']}, Python {machine['python']}."
         )
         for environment, versions in document["versions"].items():
-            listed = ", ".join(f"{package} {version}" for package, version in versions.items())
+            listed = ", ".join(f"{name} {version}" for name, version in versions.items() if name != "vicinal")
             lines.append(f"Versions ({environment}): {listed}.")
     repeats = ", ".join(f"{name} {document['repeats']}" for name, document in documents.items())
     return [*lines, f"Repeats: {repeats}.", ""]
