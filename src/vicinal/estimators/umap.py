@@ -53,7 +53,7 @@ class UMAP(MapEstimator):
     n_epochs : int or list of int, optional
         Default 500 up to 30,000 rows, 200 for more. ``embedding_list_`` holds the maps at the epochs of a list.
     learning_rate : float, default 1.0
-        Rate of the first epoch; falls to 0 as (1 - e/n_epochs)^2, up to 10,000 rows after 0.1 of the epochs.
+        Rate of the first epoch; falls to 0 as (1 - e/n_epochs)^2, up to 10,000 rows after 0.3 of the epochs.
     init : {"spectral", "pca", "random"} or array [rows, n_components], default "spectral"
         Where the rows start. ``init_used_`` says what was used, and why if it differs from what was asked for.
     min_dist, spread : float, default 0.1 and 1.0
