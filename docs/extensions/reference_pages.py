@@ -34,7 +34,7 @@ MODULES = {
     "metrics": "Metrics of rows, with their keywords and requirements.",
     "losses": "The costs of all methods, and their gradients.",
     "quality": "How faithful a map is to its data.",
-    "maps": "The stages composed as functions, and their result.",
+    "pipeline": "The steps of a fit as functions, and their result.",
     "parametric": "Networks for ParametricUMAP.",
     "plot": "Figures.",
     "viewer": "Interactive pages.",

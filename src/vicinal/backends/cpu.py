@@ -12,7 +12,7 @@ call, with which options, and what to do if one does not apply. All of them guar
 
 Objects whose methods change them (``NeighborIndex.grow_forest``, ``OnlineNeighbors``, ``GrowingGraph``, the layouts)
 must be used by one thread at a time; everything else may be called by several threads at once. What each group
-guarantees beyond that is stated below, and in ARCHITECTURE.md ("Backends").
+guarantees beyond that is stated below.
 """
 
 from __future__ import annotations
