@@ -304,9 +304,10 @@ class ProgressiveUMAP(Estimator):
         return model
 
     def add_memory(self, ledger: Ledger, shape: InputShape) -> None:
-        """Add what a map of so many rows takes, part by part."""
-        add_online_search(ledger, shape, int(self.n_neighbors), self.metric)
-        add_growing_map(ledger, shape.n, int(self.n_neighbors), int(self.n_components))
+        """Add what a map of ``shape.n`` rows takes, part by part."""
+        k = int(self.n_neighbors)
+        add_online_search(ledger, shape, k, self.metric)
+        add_growing_map(ledger, shape.n, k, int(self.n_components), snapshot="_stream" in vars(self))
 
     @property
     def embedding_(self) -> NDArray[np.float32]:

@@ -29,6 +29,8 @@ EDGES = 1.6
 COMPONENTS = 20  # of a graph: depends on the data, and matters only if there are very many columns
 FEW_COLUMNS = 1 << 16  # up to so many columns of sparse rows, every column has a list
 DUPLICATES = 32  # hashes of the rows, sorted, their order, and the first equal row: 8 bytes each (duplicates.py)
+# Of a growing map: bytes per edge while the layout of a slice is made, and what the first map and its threads leave.
+MOVED_EDGE, FIRST_MAP = 18, 1.2e7
 GRID = 3e7  # t-SNE's grid: the transforms of the kernel and of the density, for maps of typical width
 BLAS = 3.5e7  # OpenBLAS' own buffers for large products
 
@@ -120,15 +122,18 @@ def add_online_search(ledger: Ledger, shape: InputShape, k: int, metric: Any) ->
     ledger.keep(n * (_heap(k - 1 + options.spare) + 6.0 + trees))
 
 
-def add_growing_map(ledger: Ledger, n: int, k: int, n_components: int) -> None:
-    """Add a growing map's lists in both directions, its columns, the layouts of its slices and a snapshot."""
-    ledger.keep(n * (8.0 * k + 24.0 + 6.0 * k + 40.0 + 4.0 * n_components))
+def add_growing_map(ledger: Ledger, n: int, k: int, n_components: int, *, snapshot: bool = False) -> None:
+    """Add a growing map's lists in both directions, its columns and the layouts of its slices.
+
+    A batch that is added completely or not at all takes a ``snapshot`` besides.
+    """
+    ledger.keep(n * (8.0 * k + 24.0 + 6.0 * k + 40.0 + 4.0 * n_components) + FIRST_MAP * min(1.0, n / 2_000))
     rows = min(n, SLICE)
     slices = min(MOST_LAYOUTS + 1, -(-n // SLICE))
     edges = EDGES * max(k - 1, 1)
     # A snapshot copies the lists and columns of all rows; the rows themselves are shared.
-    snapshot = n * (_heap(k - 1 + OnlineOptions().spare) + 8.0 * k + 40.0)
-    ledger.use(slices * rows * (12.0 * edges + 12.0) + rows * 90.0 * edges + snapshot)
+    copied = n * (_heap(k - 1 + OnlineOptions().spare) + 8.0 * k + 40.0) if snapshot else 0.0
+    ledger.use(slices * rows * (12.0 * edges + 12.0) + rows * MOVED_EDGE * edges + copied)
 
 
 def add_graph(ledger: Ledger, n: int, k: int, *, normalized: bool = False) -> float:
