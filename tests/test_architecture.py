@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "vicinal"
-MOST_LINES = 450
+MOST_LINES = 800
 
 # Data flows in this order; a package imports itself and earlier ones.
 ORDER = [

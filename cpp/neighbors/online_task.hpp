@@ -1,4 +1,4 @@
-// Arguments of the kernels of OnlineNeighbors (online_search.hpp, online_forest.hpp). Plain data shared by all levels.
+// Arguments of the kernels of OnlineNeighbors (online_search.hpp). Plain data shared by all levels.
 #pragma once
 
 #include "neighbors/search_space.hpp"

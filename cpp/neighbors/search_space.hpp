@@ -48,8 +48,8 @@ struct SearchSpace {
         nullptr;  // ranks these rows (or queries) against the index; `rows` then only provide sketches
 
     const float* sketch = nullptr;  // [rows][stride], zero-padded
-    // The sketches as bytes, in multiples of `coarse_unit`, or null. They are a quarter as long, and rank pairs almost
-    // as well, but no lower bound.
+    // The sketches as bytes, in multiples of `coarse_unit`, or null. They are a quarter as long and rank pairs almost
+    // as well, but their ranks are not lower bounds.
     ByteRows coarse;
     float coarse_unit = 0.0f;
     Size sketch_dim = 0;
@@ -58,8 +58,8 @@ struct SearchSpace {
     float slack = 0.0f;  // rounding error of the rank of a sketch, see relaxed()
 
     // What a sketch leaves out: the squared length of the rest of each row (null if nothing is known about it), and the
-    // share of both rests that separates neighbors on average (node_sample.hpp). Added to the rank of two sketches, it
-    // makes an estimate of the rank of the rows, which is no lower bound.
+    // share of both rests that separates neighbors on average (sample_nodes in rp_forest.hpp). Added to the rank of two
+    // sketches, it makes an estimate of the rank of the rows, which is not a lower bound.
     const float* rest = nullptr;
     float rest_weight = 0.0f;
 
@@ -127,7 +127,7 @@ struct DescentOptions {
     double enough;
 };
 
-// What a sample of rows tells about the data (node_sample.hpp).
+// What a sample of rows tells about the data (sample_nodes in rp_forest.hpp).
 struct NodeSample {
     float rest_weight = 0.0f;
     float contrast = 0.0f;

@@ -12,7 +12,7 @@ from vicinal.backends.cuda.device import Device, DeviceArray, Kernel, launch, la
 from vicinal.backends.cuda.random_keys import PAIRS_STREAM, stream_key
 from vicinal.backends.cuda.sums import CHUNK_ROWS, add_chunks, column_sums
 
-WARP_ROWS = 2  # rows of 16 lanes per warp (cpp/cuda/row_lanes.hpp)
+WARP_ROWS = 2  # rows of 16 lanes per warp (cpp/cuda/device.hpp)
 TERMS = {"attract_cost": "AttractCost", "repel_cost": "RepelCost", "student": "Student"}
 
 

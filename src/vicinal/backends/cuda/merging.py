@@ -1,4 +1,4 @@
-"""Lists of neighbors that are found in several groups of rows, merged on a device (cpp/cuda/merging.cu)."""
+"""Lists of neighbors that are found in several groups of rows, merged on a device (cpp/cuda/neighbors.cu)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class MergedLists:
                 *(rows, np.int64(len(members)), index, distance, np.int32(found_k), np.int32(width), np.int32(size)),
                 *(self.index, self.distance),
             )
-            launch_warps(self.device.kernel("merging", "merge_lists"), len(members), arguments, shared_keys=size)
+            launch_warps(self.device.kernel("neighbors", "merge_lists"), len(members), arguments, shared_keys=size)
 
     def table(self) -> tuple[DeviceArray, DeviceArray]:
         """Return neighbors and distances with the row itself first; missing neighbors are infinitely far."""
