@@ -60,8 +60,8 @@ struct AliasTable {
     }
 };
 
-// The caller must set force, negatives, pulls, firings_per_sweep and seed; the bindings reject values that make no
-// sense, such as pulls or firings_per_sweep of 0. The other defaults describe an ordinary fit in the plane.
+// `force`, `pulls` and `firings_per_sweep` have no useful defaults: the caller sets them. The bindings reject pulls and
+// firings_per_sweep of 0.
 struct LayoutOptions {
     ForceParameters force;
     SpaceKind space = SpaceKind::euclidean;
