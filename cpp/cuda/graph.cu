@@ -161,8 +161,9 @@ extern "C" __global__ void group_begins(const Index* sorted, Size n, Size n_grou
 }
 THREAD_KERNEL(group_begins)
 
-// First places of new rows, with the bits of src/vicinal/initialize/medoid.py: the tail of every row whose weighted distances to all tails of the row have the smallest sum, the first of equal
-// ones, or -1 for a row without edges; thread per row.
+// First places of new rows, with the bits of the CPU: the point of the tail whose weighted
+// distances to all tails of the row have the smallest sum, the first of equal ones, or `middle` for a row without
+// edges; thread per row.
 extern "C" __global__ void neighbor_medoids(const Size* indptr, const Index* tails, const float* weights,
                                             const float* reference, const float* middle, int dim, Size n, float* out) {
     const Size i = thread_number();

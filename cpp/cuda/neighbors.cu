@@ -85,7 +85,7 @@ class BestKeys {
         sync_lanes();
     }
 
-    // The keys in order; no_key stands for those that there are not.
+    // The keys in order, padded with no_key.
     VICINAL_INLINE const std::uint64_t* sorted() {
         sort();
         return keys_;

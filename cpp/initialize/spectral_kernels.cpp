@@ -83,7 +83,7 @@ void add_residuals(const float* block, const float* image, const double* rotatio
 // One step of the recurrence. Each row has one writer, so the result does not depend on the number of threads.
 void chebyshev_step(const Csr& m, const float* x, const float* previous, Size width, ChebyshevStep step, float* next,
                     ThreadTeam& team) {
-    constexpr Size ahead = 32;  // edges whose rows are on their way from memory
+    constexpr Size ahead = 32;  // edges whose rows are prefetched
     const Size last = m.indptr[m.rows];
     team.parallel_for(m.rows, step_rows, [&](Size begin, Size end, int) {
         for (Size i = begin; i < end; ++i)

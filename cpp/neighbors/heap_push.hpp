@@ -104,7 +104,7 @@ class KnownPairs {
     // `recent` has as many slots, all 0 at first; `found` may be null.
     KnownPairs(std::uint64_t* recent, const NeighborHeap* found) : recent_(recent), found_(found) {}
 
-    // Whether the pair is known; if it is not, it is from now on.
+    // Returns whether the pair is known, and makes it known.
     VICINAL_INLINE bool meets_again(Index x, Index y) const {
         const auto low = static_cast<std::uint64_t>(x < y ? x : y), high = static_cast<std::uint64_t>(x < y ? y : x);
         const std::uint64_t pair = low << 32 | high;  // never 0

@@ -3,7 +3,6 @@
 
 #include "base/level.hpp"
 #include "base/parallel.hpp"
-#include "neighbors/online_task.hpp"
 #include "neighbors/search_space.hpp"
 #include "neighbors/sparse_index.hpp"
 

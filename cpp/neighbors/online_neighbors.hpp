@@ -16,8 +16,8 @@
 
 #include "base/growing_array.hpp"
 #include "base/parallel.hpp"
-#include "neighbors/online_task.hpp"
 #include "neighbors/row_sketcher.hpp"
+#include "neighbors/search_space.hpp"
 
 #include <algorithm>
 #include <limits>

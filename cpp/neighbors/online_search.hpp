@@ -10,9 +10,9 @@
 
 #include "base/rng.hpp"
 #include "neighbors/join.hpp"
-#include "neighbors/online_task.hpp"
 #include "neighbors/pool_search.hpp"
 #include "neighbors/rp_forest.hpp"
+#include "neighbors/search_space.hpp"
 
 namespace vicinal::VICINAL_LEVEL {
 

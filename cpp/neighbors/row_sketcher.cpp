@@ -31,7 +31,7 @@ bool RowSketcher::write_bytes(Matrix rows, std::uint8_t* out, ThreadTeam& team) 
 
 std::unique_ptr<std::uint8_t[]> RowSketcher::bytes_of(Matrix rows, ThreadTeam& team) const {
     if (!reads_bytes() || rows.rows == 0) return nullptr;
-    // The first row of other data shows almost always that it is no bytes.
+    // Almost always, the first row already shows that the data cannot be kept as bytes.
     for (const Size n : {Size{1}, rows.rows}) {
         auto bytes = std::make_unique_for_overwrite<std::uint8_t[]>(static_cast<std::size_t>(n * byte_stride()));
         if (!write_bytes({rows.data, n, cols_}, bytes.get(), team)) break;

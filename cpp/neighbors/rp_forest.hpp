@@ -69,7 +69,7 @@ class TreeGrower {
     }
 
   private:
-    static constexpr Size ahead = 16;  // sketches that are on their way from memory
+    static constexpr Size ahead = 16;  // sketches that are prefetched
 
     const SearchSpace& space_;
     const ForestView& forest_;
