@@ -1,9 +1,9 @@
 // Bindings of the graph: memberships, symmetrization, growing graphs, distances of edges.
 #include "bindings/binding.hpp"
-#include "graph/edge_distance.hpp"
 #include "graph/growing_graph.hpp"
 #include "graph/perplexity.hpp"
 #include "graph/smooth_knn.hpp"
+#include "graph/symmetrize.hpp"
 
 #include <nanobind/stl/optional.h>
 

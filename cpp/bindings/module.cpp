@@ -2,7 +2,7 @@
 #include "base/level.hpp"
 #include "bindings/binding.hpp"
 #include "neighbors/neighbor_index.hpp"
-#include "neighbors/online_task.hpp"
+#include "neighbors/search_space.hpp"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>

@@ -1,7 +1,7 @@
 #include "layout/density.hpp"
 
-#include "layout/density_kernels.hpp"
 #include "layout/density_row.hpp"
+#include "layout/layout_kernels.hpp"
 
 #include <algorithm>
 
@@ -56,7 +56,8 @@ DensityTask Density::task(const ForceParameters& kernel) {
 }
 
 const DensitySummary& Density::measure(const LayoutTask& layout, const ForceParameters& kernel, ThreadTeam& team) {
-    density_kernels().measure(layout, task(kernel), ScratchRooms(team.size(), most_edges_, layout.dim).data(), team);
+    layout_kernels().measure_density(layout, task(kernel), ScratchRooms(team.size(), most_edges_, layout.dim).data(),
+                                     team);
     if (!options_.fitted) summarize();
     return summary_;
 }
@@ -68,7 +69,7 @@ const std::vector<float>& Density::moves(const LayoutTask& layout, const ForcePa
     DensityTask density = task(kernel);
     density.scale = density_scale(summary_, pulls, options_.lambda);
     density.bound = density_bound(pulls);
-    density_kernels().move(layout, density, ScratchRooms(team.size(), most_edges_, layout.dim).data(), team);
+    layout_kernels().move_density(layout, density, ScratchRooms(team.size(), most_edges_, layout.dim).data(), team);
     return moves_;
 }
 

@@ -1,8 +1,8 @@
-// The density term between sweeps: the radii to match, and those of the map.
+// densMAP's term (density_term.hpp) between sweeps: the radii to match, the radii of the map, and the moves.
 #pragma once
 
 #include "base/parallel.hpp"
-#include "layout/density_task.hpp"
+#include "layout/density_row.hpp"
 
 #include <optional>
 #include <vector>

@@ -152,7 +152,7 @@ class CudaBackend:
             out = self.device.xp.empty((n, dim), np.float32)
             places = self.device.asarray(reference, np.float32), self.device.asarray(middle), np.int32(dim)
             arguments = indptr, indices, weights, *places, np.int64(n), out
-            launch(self.device.kernel("medoid", "neighbor_medoids"), n, arguments)
+            launch(self.device.kernel("graph", "neighbor_medoids"), n, arguments)
             return self.device.to_numpy(out)
 
     def need(self, d: int, k: int | None = None, metric: str = "euclidean", *, held: bool = False) -> Need:

@@ -92,7 +92,7 @@ class MergedLists:
                 *(rows, np.int64(len(members)), index, distance, np.int32(found_k), np.int32(width), np.int32(size)),
                 *(self.index, self.distance),
             )
-            launch_warps(self.device.kernel("merging", "merge_lists"), len(members), arguments, shared_keys=size)
+            launch_warps(self.device.kernel("neighbors", "merge_lists"), len(members), arguments, shared_keys=size)
 
     def table(self) -> tuple[DeviceArray, DeviceArray]:
         """Return neighbors and distances with the row itself first; missing neighbors are infinitely far."""

@@ -48,7 +48,7 @@ def ranks_of(device: Device, distance: DeviceArray, columns: NDArray[np.int64]) 
     k = int(columns.shape[1])
     ranks = device.xp.empty((rows, k), np.int64)
     sizes = np.int64(rows), np.int64(n_columns), device.asarray(columns, np.int64), np.int32(k)
-    launch_warps(device.kernel("ranks", "count_ranks"), rows * k, (distance, *sizes, ranks))
+    launch_warps(device.kernel("neighbors", "count_ranks"), rows * k, (distance, *sizes, ranks))
     host: NDArray[np.int64] = device.to_numpy(ranks)
     return host
 

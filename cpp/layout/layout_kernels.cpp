@@ -1,9 +1,12 @@
-// Compiled once per level with VICINAL_LEVEL set. Nothing is fused, so results have the same bits at every level.
-#include "layout/sampled_kernels.hpp"
+// Compiled once per level with VICINAL_LEVEL set. Nothing is fused and sums have a fixed number of lanes, so results
+// have the same bits at every level.
+#include "layout/layout_kernels.hpp"
 
 #include "base/scratch.hpp"
-#include "layout/firing_lists.hpp"
+#include "layout/density_term.hpp"
+#include "layout/grid_interpolation.hpp"
 #include "layout/layout_sweep.hpp"
+#include "layout/student_field.hpp"
 
 #include <type_traits>
 
@@ -64,13 +67,70 @@ void space_table(const SpaceParameters& parameters, Matrix heads, Matrix tails, 
     });
 }
 
+void measure_density(const LayoutTask& task, const DensityTask& density, const DensityScratch* scratch,
+                     ThreadTeam& team) {
+    team.parallel_for(task.n_heads, layout_block_rows, [&](Size begin, Size end, int worker) {
+        DensityRows(task, density, scratch[worker]).measure(begin, end);
+    });
+}
+
+void move_density(const LayoutTask& task, const DensityTask& density, const DensityScratch* scratch, ThreadTeam& team) {
+    team.parallel_for(task.n_heads, layout_block_rows, [&](Size begin, Size end, int worker) {
+        DensityRows(task, density, scratch[worker]).move(begin, end);
+    });
+}
+
+void attract_any(const AttractTask& task, ThreadTeam& team) {
+    switch (task.dim) {
+    case 1: return attract_rows<1>(task, team);
+    case 2: return attract_rows<2>(task, team);
+    case 3: return attract_rows<3>(task, team);
+    default: return attract_rows<0>(task, team);
+    }
+}
+
+void student_field_any(const FieldTask& task, ThreadTeam& team) {
+    const auto with_width = [&]<bool Cauchy>() {
+        switch (task.dim) {
+        case 1: return student_field<1, Cauchy>(task, team);
+        case 2: return student_field<2, Cauchy>(task, team);
+        case 3: return student_field<3, Cauchy>(task, team);
+        default: return student_field<0, Cauchy>(task, team);
+        }
+    };
+    return task.dof == 1.0f ? with_width.operator()<true>() : with_width.operator()<false>();
+}
+
+void grid_spread_any(const Grid& grid, const float* points, Size n, float* shares, float* out, ThreadTeam& team) {
+    switch (grid.dim) {
+    case 1: return grid_spread<1>(grid, points, n, shares, out, team);
+    case 2: return grid_spread<2>(grid, points, n, shares, out, team);
+    default: return grid_spread<3>(grid, points, n, shares, out, team);
+    }
+}
+
+void grid_gather_any(const Grid& grid, const float* nodes, const float* points, Size n, float* potential, float* field,
+                     ThreadTeam& team) {
+    switch (grid.dim) {
+    case 1: return grid_gather<1>(grid, nodes, points, n, potential, field, team);
+    case 2: return grid_gather<2>(grid, nodes, points, n, potential, field, team);
+    default: return grid_gather<3>(grid, nodes, points, n, potential, field, team);
+    }
+}
+
 }  // namespace
 
-const SampledKernels sampled_kernels{
+const LayoutKernels layout_kernels{
     .list_firings = list_firings,
     .layout_sweep = layout_sweep,
     .force_table = force_table,
     .space_table = space_table,
+    .measure_density = measure_density,
+    .move_density = move_density,
+    .attract = attract_any,
+    .student_field = student_field_any,
+    .grid_spread = grid_spread_any,
+    .grid_gather = grid_gather_any,
 };
 
 }  // namespace vicinal::VICINAL_LEVEL

@@ -1,14 +1,15 @@
-// Compiled once per level with VICINAL_LEVEL set.
-#include "neighbors/search_kernels.hpp"
+// Compiled once per level with VICINAL_LEVEL set. Each kernel is compiled for every ranking (with_ranking), or for
+// every kind of sums over the columns (with_terms).
+#include "neighbors/neighbor_kernels.hpp"
 
-#include "neighbors/byte_rows.hpp"
-#include "neighbors/central_rows.hpp"
-#include "neighbors/exact_neighbors.hpp"
 #include "neighbors/graph_search.hpp"
+#include "neighbors/join.hpp"
 #include "neighbors/nn_descent.hpp"
-#include "neighbors/node_sample.hpp"
+#include "neighbors/online_search.hpp"
+#include "neighbors/pair_terms.hpp"
 #include "neighbors/rp_forest.hpp"
 #include "neighbors/sketch.hpp"
+#include "neighbors/sparse_search.hpp"
 
 #include <cmath>
 #include <type_traits>
@@ -105,9 +106,67 @@ void query_any(const SearchSpace& space, const ForestView& forest, const QueryTa
     });
 }
 
+void explore_any(const OnlineView& view, const Exploration& task, ThreadTeam& team) {
+    with_ranking(view.space, [&]<class Rank, Source source>() {
+        team.parallel_for(task.n, 1, [&](Size begin, Size end, int) {
+            Explorer<Rank, source> explorer(view, task);
+            for (Size at = begin; at < end; ++at) explorer.run(at);
+        });
+    });
+}
+
+void compare_chunk_any(const OnlineView& view, Size listed, const Index* rows, Size n) {
+    with_ranking(view.space, [&]<class Rank, Source source>() { compare_chunk<Rank, source>(view, listed, rows, n); });
+}
+
+void accept(const OnlineView& view, Size listed, const Offer* offers, Size n, Outcome* out) {
+    for (Size e = 0; e < n; ++e) {
+        const Offer& offer = offers[e];
+        if (e + 4 < n) prefetch(view.heap.row(offers[e + 4].row).rank, view.heap.k * static_cast<Size>(sizeof(float)));
+        const HeapRow row = view.heap.row(offer.row);
+        const Size at = find_place(row, view.heap.k, offer.rank, offer.candidate);
+        const bool taken = insert_sorted(row, view.heap.k, offer.rank, offer.candidate);
+        out[e] = !taken ? Outcome::refused : at < listed ? Outcome::listed : Outcome::spare;
+        view.heap.worst[offer.row] = row.rank[listed - 1];
+    }
+}
+
+// All trees get all rows: an interrupt waits.
+void insert_rows(const SearchSpace& space, OnlineForest& forest, Size begin, Size end, const Index* above,
+                 ThreadTeam& team) {
+    team.parallel_for_whole(forest.trees, 1, [&](Size first, Size last, int) {
+        ForestBuilder builder(space, forest);
+        for (Size tree = first; tree < last; ++tree)
+            for (Size row = begin; row < end; ++row) {
+                const Index* nodes = above == nullptr ? nullptr : above + (row - begin) * forest.trees;
+                builder.insert(static_cast<Index>(row), nodes == nullptr ? tree : nodes[tree]);
+            }
+    });
+}
+
+float sketch_share_any(const SearchSpace& space, const NeighborHeap& heap, ThreadTeam& team) {
+    float share = 1.0f;
+    with_ranking(space, [&]<class Rank, Source source>() {
+        if (source != Source::pairs && !space.sketch_exact) share = sketch_share<Rank>(space, heap, team);
+    });
+    return share;
+}
+
+float rank_dense_any(const float* x, const float* y, const PairRule& rule) {
+    return with_terms(rule.terms, [&]<class T>() { return static_cast<float>(rank_dense<T>(x, y, rule)); });
+}
+
+float rank_sparse_any(const SparseView& heads, Size head, const SparseView& tails, Size tail, const PairRule& rule) {
+    return with_terms(rule.terms, [&]<class T>() {
+        const double apart = heads.is_flat(head) != tails.is_flat(tail) ? 1.0 : 0.0;
+        const double rank = rank_sparse<T>(sparse_row(heads, head), sparse_row(tails, tail), rule) + apart;
+        return static_cast<float>(rank > 0.0 ? rank : 0.0);
+    });
+}
+
 }  // namespace
 
-const SearchKernels search_kernels{
+const NeighborKernels neighbor_kernels{
     .prepare_rows = prepare_rows,
     .write_bytes = write_bytes,
     .write_coarse = write_coarse,
@@ -120,6 +179,15 @@ const SearchKernels search_kernels{
     .descend_sketches = descend_sketches_any,
     .descend_rows = descend_rows_any,
     .query = query_any,
+    .explore = explore_any,
+    .compare_chunk = compare_chunk_any,
+    .accept = accept,
+    .insert_rows = insert_rows,
+    .sketch_share = sketch_share_any,
+    .rank_dense = rank_dense_any,
+    .rank_sparse = rank_sparse_any,
+    .sparse_nearest = sparse_nearest,
+    .sum_alone = sum_alone,
 };
 
 }  // namespace vicinal::VICINAL_LEVEL
