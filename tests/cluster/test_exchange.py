@@ -18,7 +18,7 @@ ROWS = np.arange(10, dtype=np.float32).reshape(5, 2)
 def test_each_worker_receives_the_places_of_the_others(tmp_path: Path) -> None:
     exchange = Exchange(str(tmp_path), (0, 2, 5))
     seen = np.zeros_like(ROWS)
-    reader = threading.Thread(target=exchange.read, args=(0, 7, seen))
+    reader = threading.Thread(target=exchange.read, args=(0, "7", seen))
     reader.start()
     time.sleep(0.02)  # the reader waits
     exchange.write(1, 7, ROWS[2:])

@@ -19,7 +19,7 @@ from vicinal.cluster.layout import PartedLayout, places_of
 from vicinal.cluster.neighbors import NeighborParts, Search, part_count, search_parts, with_room
 from vicinal.cluster.rows import DaskRows, read_block
 from vicinal.cluster.start import first_places, joined_graph
-from vicinal.cluster.store import Kept, Shelf
+from vicinal.cluster.store import Store, Stored
 from vicinal.graph.fuzzy import fuzzy_graph
 from vicinal.graph.supervision import class_codes
 from vicinal.initialize.start import given_start
@@ -133,7 +133,7 @@ class MapFacts:
 
 
 def _gathered_map(
-    table: list[Kept], graph: list[Kept], chunks: list[Any], places: list[Any], facts: MapFacts, held: Any = None
+    table: list[Stored], graph: list[Stored], chunks: list[Any], places: list[Any], facts: MapFacts, held: Any = None
 ) -> FittedMap:
     """Join the parts of a map; ``held`` keeps the files as long as the task can be asked for."""
     search = facts.search
@@ -151,7 +151,7 @@ def _gathered_map(
     )
 
 
-def joined_table(parts: list[Kept]) -> Neighbors:
+def joined_table(parts: list[Stored]) -> Neighbors:
     """Join the parts of a neighbor table."""
     index, distance = (np.concatenate([part.load(name) for part in parts]) for name in ("index", "distance"))
     return Neighbors(index, distance)
@@ -184,7 +184,7 @@ class PartedGraph:
         return da.concatenate(blocks)
 
 
-def _matrix(part: Kept, n: int, held: Any) -> csr_matrix:
+def _matrix(part: Stored, n: int, held: Any) -> csr_matrix:
     return load_graph(part, n).to_scipy()
 
 
@@ -201,7 +201,7 @@ def parted_table(table: NeighborParts, engine: Engine, chunks: tuple[int, ...]) 
     return PartedTable(joined("index", np.int32), joined("distance", np.float32))
 
 
-def _loaded(part: Kept, name: str, held: Any) -> Any:
+def _loaded(part: Stored, name: str, held: Any) -> Any:
     """Return an array of a part. ``held`` keeps the files as long as the task can be asked for."""
     return part.load(name)
 
@@ -315,7 +315,7 @@ class ClusterNeighbors:
 
 
 def _gathered_neighbors(
-    table: list[Kept], chunks: list[Any], search: Search, n_jobs: int, held: Any = None
+    table: list[Stored], chunks: list[Any], search: Search, n_jobs: int, held: Any = None
 ) -> FittedNeighbors:
     """Join the parts of a table; ``held`` keeps the files as long as the task can be asked for."""
     joined = joined_table(table)
@@ -477,7 +477,8 @@ def _fit(inputs: ArrayInputs, engine: Engine, progress: Progress) -> ClusterMap:
     with progress.stage("graph"):
         supervision = recipe.supervision
         labels = None if inputs.labels is None or supervision is None else (inputs.labels, supervision.weight)
-        graph = build_graph(table, recipe.affinity, engine, labels)
+        limit = recipe.affinity.disconnection_distance
+        graph = build_graph(table, recipe.affinity, engine, limit=np.inf if limit is None else limit, labels=labels)
     fitted = ClusterMap(rows, recipe, RowFacts(inputs.labels, inputs.weight), search, table, graph, engine)
     if recipe.output == "graph":
         return replace(fitted, report=FitReport(stage_times=progress.times))
@@ -491,8 +492,7 @@ def _start(inputs: ArrayInputs, graph: GraphParts, table: NeighborParts, engine:
     if inputs.start is None:
         return first_places(recipe.init, recipe.n_components, inputs.seed, graph, table, inputs.rows, engine)
     return [
-        engine.store(f"start-{first}", {"places": inputs.start[first:stop]})
-        for first, stop in pairwise(bounds.tolist())
+        engine.put(f"start-{first}", {"places": inputs.start[first:stop]}) for first, stop in pairwise(bounds.tolist())
     ], "array"
 
 
@@ -500,18 +500,17 @@ def _lay_out(fitted: ClusterMap, start: list[Any], used: str, progress: Progress
     plan, graph, engine = fitted.recipe.plan, fitted.graph_parts, fitted.engine
     assert isinstance(plan, SampledPlan)
     stops = list(plan.stops or [default_epochs(graph.n)])
-    schedule, heaviest, weight = plan.schedule(stops[-1], graph.n), graph.heaviest, fitted.facts.weight
-    weights = None if weight is None else engine.store("weights", {"weights": weight})
-    if weights is not None:
-        weighted = [task(_heaviest_weighted, "weigh")(batch, graph.n, weights) for batch in engine.batches(graph.parts)]
-        heaviest = max(engine.values(weighted))
-        schedule = schedule.with_firings(max(1.0, float(np.float32(heaviest) / np.float32(graph.heaviest or 1.0))))
-    rule = SweepRule(graph.n, fitted.recipe.n_components, plan.forces, schedule, fitted.seed, heaviest or 1.0)
+    schedule, weight = plan.schedule(stops[-1], graph.n), fitted.facts.weight
+    weighed = graph if weight is None else graph.weighing_tails(weight, engine)
+    if weight is not None:
+        heaviest = np.float32(weighed.heaviest) / np.float32(graph.heaviest or 1.0)
+        schedule = schedule.with_firings(max(1.0, float(heaviest)))
+    rule = SweepRule(graph.n, fitted.recipe.n_components, plan.forces, schedule, fitted.seed, weighed.heaviest or 1.0)
     at_start = None
     if graph.n <= SMALL_ROWS:
-        oriented = task(_orientation, "orientation")(graph.parts, start, graph.n, plan.forces.space, engine.shelf)
+        oriented = task(_orientation, "orientation")(graph.parts, start, graph.n, plan.forces.space, engine.store)
         at_start = engine.keep([oriented])[0]
-    layout = PartedLayout(graph, start, rule, engine, weights)
+    layout = PartedLayout(weighed, start, rule, engine, negative_weights=weight)
 
     chunks, n_components = fitted.data.array.chunks[0], fitted.recipe.n_components
 
@@ -529,18 +528,13 @@ def _lay_out(fitted: ClusterMap, start: list[Any], used: str, progress: Progress
     return replace(fitted, embedding=embedding, report=report)
 
 
-def _heaviest_weighted(parts: list[Kept], n: int, weight: Kept) -> float:
-    weights = weight.load("weights")
-    return max(float(load_graph(part, n).weighing_tails(weights).weights.max(initial=0.0)) for part in parts)
-
-
-def _orientation(parts: list[Kept], start: list[Kept], n: int, space: OutputSpace, shelf: Shelf) -> Kept:
+def _orientation(parts: list[Stored], start: list[Stored], n: int, space: OutputSpace, store: Store) -> Stored:
     """Keep the directions in which the components of a small map start, if it has several."""
     given = Orientation.of(joined_graph(parts, n), places_of(np.arange(n, dtype=np.int32), start), space)
-    return shelf.keep("orientation", {} if given is None else {"component": given.component, "start": given.start})
+    return store.keep("orientation", {} if given is None else {"component": given.component, "start": given.start})
 
 
-def _shared_places(places: list[Kept], part: Kept, at_start: Kept | None) -> NDArray[np.float32]:
+def _shared_places(places: list[Stored], part: Stored, at_start: Stored | None) -> NDArray[np.float32]:
     """Return the places of the rows of a part; equal rows share the place of the first of them."""
     first = part.load("first")
     if at_start is None or not at_start.has("component"):

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.graph.entropic import entropic_bipartite_graph, entropic_graph
+from vicinal.graph.entropic import entropic_bipartite_graph, entropic_graph, total_of_units
 from vicinal.graph.fuzzy import POOL, bipartite_graph, fuzzy_graph, prefer_shared
 from vicinal.graph.graph import Graph
 from vicinal.graph.supervision import Supervision
@@ -41,6 +41,9 @@ from vicinal.neighbors.search import Method
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingData
 from vicinal.runtime.cached import cached
+
+if TYPE_CHECKING:
+    from vicinal.graph.partition import EdgeList
 
 
 @dataclass(frozen=True)
@@ -515,6 +518,25 @@ class FuzzyAffinity:
         """Build the bipartite graph from new rows to the fitted ones."""
         return bipartite_graph(neighbors, n_known, local_connectivity=self.local_connectivity, n_jobs=n_jobs)
 
+    # Whether the edges of a row depend on the mean distance of the whole table.
+    uses_mean_distance: ClassVar[bool] = True
+
+    def directed_part(self, neighbors: Neighbors, first: int, n: int, mean_distance: float, n_jobs: int) -> Graph:
+        """Build the directed graph of the rows from ``first`` on, given their lines of the table of ``n`` rows."""
+        from vicinal.graph.partition import fuzzy_part
+
+        return fuzzy_part(neighbors, first, n, mean_distance, local_connectivity=self.local_connectivity, n_jobs=n_jobs)
+
+    def joined_part(self, part: Graph, first: int, incoming: EdgeList, n_jobs: int) -> Graph:
+        """Combine both directions of the edges of a part."""
+        from vicinal.graph.partition import joined_part
+
+        return joined_part(part, first, incoming, self.set_op_mix_ratio, n_jobs)
+
+    def divisor(self, units: int) -> float:
+        """Return what divides the weights, given their sum as a number of units (graph/entropic.py)."""
+        return 1.0
+
 
 @dataclass(frozen=True)
 class EntropicAffinity:
@@ -558,6 +580,24 @@ class EntropicAffinity:
         """Build the bipartite graph from new rows to the fitted ones."""
         perplexity = self.perplexity if self.query_perplexity is None else self.query_perplexity
         return entropic_bipartite_graph(neighbors, n_known, perplexity, n_jobs=n_jobs)
+
+    uses_mean_distance: ClassVar[bool] = False
+
+    def directed_part(self, neighbors: Neighbors, first: int, n: int, mean_distance: float, n_jobs: int) -> Graph:
+        """Build the directed graph of the rows from ``first`` on, given their lines of the table of ``n`` rows."""
+        from vicinal.graph.partition import entropic_part
+
+        return entropic_part(neighbors, first, n, self.perplexity, n_jobs=n_jobs)
+
+    def joined_part(self, part: Graph, first: int, incoming: EdgeList, n_jobs: int) -> Graph:
+        """Combine both directions of the edges of a part."""
+        from vicinal.graph.partition import joined_part
+
+        return joined_part(part, first, incoming, None, n_jobs)
+
+    def divisor(self, units: int) -> float:
+        """Return what divides the weights, given their sum as a number of units (graph/entropic.py)."""
+        return total_of_units(units) if self.normalized and units else 1.0
 
 
 @dataclass(frozen=True)
