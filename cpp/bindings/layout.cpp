@@ -96,6 +96,45 @@ void bind_layout_options(nb::module_& m) {
         .def_rw("heaviest", &LayoutOptions::heaviest);
 }
 
+nb::tuple as_tuple(const DensitySummary& s) { return nb::make_tuple(s.mean, s.variance, s.covariance, s.strength); }
+
+DensitySummary summary_of(const std::vector<double>& values) {
+    require(values.size() == 4, "a summary is (mean, variance, covariance, strength)");
+    return {values[0], values[1], values[2], values[3]};
+}
+
+// The arrays of PartEdges, checked and kept alive.
+class PartArrays {
+  public:
+    PartArrays(In<Size, 1> indptr, In<Index, 1> tails, In<std::uint32_t, 1> rate, In<std::uint32_t, 1> phase,
+               Size first_row)
+        : indptr_(std::move(indptr)), tails_(std::move(tails)), rate_(std::move(rate)), phase_(std::move(phase)) {
+        const auto rows = static_cast<Size>(indptr_.shape(0)) - 1;
+        require(rows >= 0 && first_row >= 0, "the part has rows that do not exist");
+        edges_ = {indptr_.data(), tails_.data(), rate_.data(), phase_.data(), first_row, rows};
+        for (Size i = 0; i < rows; ++i) require(edges_.indptr[i] <= edges_.indptr[i + 1], "indptr must not decrease");
+        const auto slots = static_cast<std::size_t>(edges_.indptr[rows] + most_lanes);
+        require(tails_.shape(0) == slots && rate_.shape(0) == slots && phase_.shape(0) == slots,
+                "the edges do not fit together");
+    }
+
+    const PartEdges& edges() const { return edges_; }
+
+    // Returns the snapshot of all rows if this part and the options fit it.
+    Matrix check_points(Matrix points, const LayoutOptions& options) const {
+        require(edges_.first_row + edges_.rows <= points.rows, "the part has rows that do not exist");
+        require(!options.update_negatives, "negatives cannot move if only some points do");
+        check_options(options, points.cols);
+        return points;
+    }
+
+  private:
+    In<Size, 1> indptr_;
+    In<Index, 1> tails_;
+    In<std::uint32_t, 1> rate_, phase_;
+    PartEdges edges_;
+};
+
 // The part of a layout that a worker of a cluster holds.
 void bind_layout_part(nb::module_& m) {
     m.def(
@@ -117,37 +156,87 @@ void bind_layout_part(nb::module_& m) {
         },
         "indptr"_a, "indices"_a, "weights"_a, "first_row"_a, "n"_a, "dim"_a, "options"_a, "n_jobs"_a);
 
+    nb::class_<PartArrays>(m, "PartEdges")
+        .def(nb::init<In<Size, 1>, In<Index, 1>, In<std::uint32_t, 1>, In<std::uint32_t, 1>, Size>(), "indptr"_a,
+             "tails"_a, "rate"_a, "phase"_a, "first_row"_a)
+        .def(
+            "sweep",
+            [](const PartArrays& self, In<float, 2> points, const LayoutOptions& options, Size sweep,
+               float learning_rate, std::optional<In<std::uint32_t, 1>> keep, std::optional<In<Index, 1>> alias,
+               std::optional<In<float, 2>> moves, Size every, int n_jobs) {
+                const Matrix places = self.check_points(view(points), options);
+                require(keep.has_value() == alias.has_value(), "keep and alias belong together");
+                require(!keep || (static_cast<Size>(keep->shape(0)) == places.rows &&
+                                  static_cast<Size>(alias->shape(0)) == places.rows),
+                        "keep and alias have the wrong length");
+                require(!moves || (static_cast<Size>(moves->shape(0)) == self.edges().rows &&
+                                   static_cast<Size>(moves->shape(1)) == places.cols),
+                        "moves have the wrong shape");
+                auto out = make<float>(self.edges().rows, places.cols);
+                const NegativeTable negatives{keep ? keep->data() : nullptr, alias ? alias->data() : nullptr};
+                run(n_jobs, [&](ThreadTeam& team) {
+                    SampledLayout::sweep_part(self.edges(), places, options, sweep, learning_rate, negatives,
+                                              moves ? moves->data() : nullptr, static_cast<float>(every), out.data(),
+                                              team);
+                    return 0;
+                });
+                return out;
+            },
+            "points"_a, "options"_a, "sweep"_a, "learning_rate"_a, "keep"_a.none(), "alias"_a.none(), "moves"_a.none(),
+            "every"_a, "n_jobs"_a)
+        .def(
+            "measure_density",
+            [](const PartArrays& self, In<float, 2> points, const LayoutOptions& options, int n_jobs) {
+                const LayoutTask task = task_of(self.edges(), self.check_points(view(points), options));
+                const DensityPart part =
+                    run(n_jobs, [&](ThreadTeam& team) { return DensityPart(task, options.force, team); });
+                auto log_radius = part.log_radius(), mass = part.mass();
+                return nb::make_tuple(own(std::move(log_radius)), own(std::move(mass)));
+            },
+            "points"_a, "options"_a, "n_jobs"_a)
+        .def(
+            "density_moves",
+            [](const PartArrays& self, In<float, 2> points, const LayoutOptions& options,
+               const std::vector<double>& summary, In<float, 2> share, float lambda, int n_jobs) {
+                const Matrix places = self.check_points(view(points), options), shares = view(share);
+                require(shares.rows == places.rows && shares.cols == 2, "share must have two numbers for each row");
+                const DensitySummary sums = summary_of(summary);
+                const LayoutTask task = task_of(self.edges(), places);
+                auto out = make<float>(task.n_heads, task.dim);
+                run(n_jobs, [&](ThreadTeam& team) {
+                    const std::vector<float> moves = DensityPart(task, options.force, team)
+                                                         .moves(task, sums, options.pulls, lambda, shares.data,
+                                                                shares.row(self.edges().first_row), team);
+                    std::copy(moves.begin(), moves.end(), out.data());
+                    return 0;
+                });
+                return out;
+            },
+            "points"_a, "options"_a, "summary"_a, "share"_a, "lambda_"_a, "n_jobs"_a);
+
     m.def(
-        "sweep_part",
-        [](In<Size, 1> indptr, In<Index, 1> tails, In<std::uint32_t, 1> rate, In<std::uint32_t, 1> phase,
-           Size first_row, In<float, 2> points, const LayoutOptions& options, Size sweep, float learning_rate,
-           std::optional<In<std::uint32_t, 1>> keep, std::optional<In<Index, 1>> alias, int n_jobs) {
-            const Matrix places = view(points);
-            const auto rows = static_cast<Size>(indptr.shape(0)) - 1;
-            require(rows >= 0 && first_row >= 0 && first_row + rows <= places.rows,
-                    "the part has rows that do not exist");
-            const auto slots = static_cast<std::size_t>(indptr.data()[rows] + most_lanes);
-            require(tails.shape(0) == slots && rate.shape(0) == slots && phase.shape(0) == slots,
-                    "the edges do not fit together");
-            for (Size i = 0; i < rows; ++i)
-                require(indptr.data()[i] <= indptr.data()[i + 1], "indptr must not decrease");
-            require(keep.has_value() == alias.has_value(), "keep and alias belong together");
-            require(!keep || (static_cast<Size>(keep->shape(0)) == places.rows &&
-                              static_cast<Size>(alias->shape(0)) == places.rows),
-                    "keep and alias have the wrong length");
-            require(!options.update_negatives, "negatives cannot move if only some points do");
-            check_options(options, places.cols);
-            auto out = make<float>(rows, places.cols);
-            const PartEdges part{indptr.data(), tails.data(), rate.data(), phase.data(), first_row, rows};
-            const NegativeTable negatives{keep ? keep->data() : nullptr, alias ? alias->data() : nullptr};
-            run(n_jobs, [&](ThreadTeam& team) {
-                SampledLayout::sweep_part(part, places, options, sweep, learning_rate, negatives, out.data(), team);
-                return 0;
-            });
-            return out;
+        "summarize_density",
+        [](In<float, 1> target, In<double, 1> log_radius, double variance_shift, std::uint64_t rates) {
+            const auto rows = static_cast<Size>(target.shape(0));
+            require(static_cast<Size>(log_radius.shape(0)) == rows, "target and log_radius differ in length");
+            return as_tuple(summarize_density(target.data(), log_radius.data(), rows, variance_shift,
+                                              density_strength(rates, rows)));
         },
-        "indptr"_a, "tails"_a, "rate"_a, "phase"_a, "first_row"_a, "points"_a, "options"_a, "sweep"_a,
-        "learning_rate"_a, "keep"_a.none(), "alias"_a.none(), "n_jobs"_a);
+        "target"_a, "log_radius"_a, "variance_shift"_a, "rates"_a);
+
+    m.def(
+        "density_shares",
+        [](In<float, 1> target, In<double, 1> log_radius, In<double, 1> mass, const std::vector<double>& summary) {
+            const auto rows = static_cast<Size>(target.shape(0));
+            require(static_cast<Size>(log_radius.shape(0)) == rows && static_cast<Size>(mass.shape(0)) == rows,
+                    "target, log_radius and mass differ in length");
+            const DensitySummary sums = summary_of(summary);
+            auto share = make<float>(rows, Size{2});
+            for (Size i = 0; i < rows; ++i)
+                share_of_row(sums, target.data()[i], log_radius.data()[i], mass.data()[i], share.data() + 2 * i);
+            return share;
+        },
+        "target"_a, "log_radius"_a, "mass"_a, "summary"_a);
 
     m.def(
         "alias_table",
@@ -244,10 +333,9 @@ void bind_layout(nb::module_& m) {
             [](SampledLayout& self, In<float, 1> target, float lambda, double variance_shift, Size first_sweep,
                Size every, std::optional<std::vector<double>> fitted) {
                 require(static_cast<Size>(target.shape(0)) == self.n_heads(), "target has the wrong length");
-                require(!fitted || fitted->size() == 4, "fitted must be (mean, variance, covariance, strength)");
                 require(every >= 1, "every must be at least 1");
                 DensityOptions options{lambda, variance_shift, first_sweep, every, {}};
-                if (fitted) options.fitted = {(*fitted)[0], (*fitted)[1], (*fitted)[2], (*fitted)[3]};
+                if (fitted) options.fitted = summary_of(*fitted);
                 self.add_density(target.data(), options);
             },
             "target"_a, "lambda_"_a, "variance_shift"_a, "first_sweep"_a, "every"_a, "fitted"_a.none())
@@ -255,7 +343,7 @@ void bind_layout(nb::module_& m) {
             "density_summary",
             [](SampledLayout& self, int n_jobs) {
                 const DensitySummary s = run(n_jobs, [&](ThreadTeam& team) { return self.measure_density(team); });
-                return nb::make_tuple(s.mean, s.variance, s.covariance, s.strength);
+                return as_tuple(s);
             },
             "n_jobs"_a)
         .def(

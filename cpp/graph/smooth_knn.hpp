@@ -19,6 +19,8 @@
 
 #if !defined(VICINAL_ONE_LANE)
 #include "base/parallel.hpp"
+
+#include <optional>
 #endif
 
 namespace vicinal {
@@ -134,6 +136,8 @@ struct SmoothKnnOptions {
     // If rho is 0, the floor of sigma uses the row's own mean distance instead of that of all rows: for rows that must
     // not depend on each other (transform).
     bool independent_rows;
+    // Of all rows, if the table holds only some of them.
+    std::optional<double> mean_distance = std::nullopt;
 };
 
 class SmoothKnn {
@@ -142,7 +146,8 @@ class SmoothKnn {
         : distance_(distance), rows_(rows), columns_(columns), options_(options) {}
 
     void run(float* rho, float* sigma, ThreadTeam& team) const {
-        const double mean_all = SmoothKnnRow::mean_distance(distance_, rows_ * columns_);
+        const double mean_all =
+            options_.mean_distance ? *options_.mean_distance : SmoothKnnRow::mean_distance(distance_, rows_ * columns_);
         const double target = std::log2(options_.k) * options_.bandwidth;
         team.parallel_for(rows_, 512, [&](Size begin, Size end, int) {
             for (Size i = begin; i < end; ++i) {

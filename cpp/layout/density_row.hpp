@@ -29,7 +29,7 @@ struct DensityTask {
     double* log_radius = nullptr;       // r_q
     double* mass = nullptr;             // sum of q over the edges of a row
     float* affinity = nullptr;          // q of every edge
-    float* share = nullptr;             // (A, B) of every row of the reference; null if the reference is frozen
+    const float* share = nullptr;       // (A, B) of every row of the reference; null if the reference is frozen
     const float* head_share = nullptr;  // (A, B) of every head
     float* moves = nullptr;             // [n][dim], the gradient without the learning rate
 };

@@ -113,6 +113,20 @@ LayoutLaw law_of(const LayoutOptions& options, Size number) {
 
 }  // namespace
 
+LayoutTask task_of(const PartEdges& part, Matrix points) {
+    LayoutTask task;
+    task.indptr = part.indptr;
+    task.tails = part.tails;
+    task.rate = part.rate;
+    task.phase = part.phase;
+    task.n_heads = part.rows;
+    task.head_in = points.data + part.first_row * points.cols;
+    task.reference = points.data;
+    task.n_reference = points.rows;
+    task.dim = points.cols;
+    return task;
+}
+
 // Working memory of one worker.
 struct SampledLayout::Scratch {
     explicit Scratch(Size dim)
@@ -275,20 +289,14 @@ void SampledLayout::run_sweeps(Matrix learning_rates, ThreadTeam& team) {
 }
 
 void SampledLayout::sweep_part(const PartEdges& part, Matrix points, const LayoutOptions& options, Size sweep,
-                               float learning_rate, NegativeTable negatives, float* out, ThreadTeam& team) {
+                               float learning_rate, NegativeTable negatives, const float* moves, float move_length,
+                               float* out, ThreadTeam& team) {
     std::vector<Index> head_row(static_cast<std::size_t>(part.rows));
     std::iota(head_row.begin(), head_row.end(), static_cast<Index>(part.first_row));
-    LayoutTask task;
-    task.indptr = part.indptr;
-    task.tails = part.tails;
-    task.rate = part.rate;
-    task.phase = part.phase;
-    task.n_heads = part.rows;
+    LayoutTask task = task_of(part, points);
     task.head_row = head_row.data();
-    task.head_in = task.reference = points.data;
+    task.head_in = points.data;
     task.head_out = out;
-    task.n_reference = points.rows;
-    task.dim = points.cols;
     task.negative_keep = negatives.keep;
     task.negative_alias = negatives.alias;
     const TeamScratch scratch(team.size(), points.cols);
@@ -296,6 +304,9 @@ void SampledLayout::sweep_part(const PartEdges& part, Matrix points, const Layou
     firings.require(task, sweep, 1, team);
     layout_kernels().layout_sweep(task, sweep_of(options, sweep, learning_rate), law_of(options, sweep),
                                   firings.blocks(), firings.place(sweep), scratch.views.data(), team);
+    if (moves == nullptr) return;
+    const float rate = learning_rate * move_length;
+    for (Size e = 0; e < part.rows * points.cols; ++e) out[e] += rate * moves[e];
 }
 
 void SampledLayout::gather_heads(float* out) const {

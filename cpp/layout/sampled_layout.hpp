@@ -90,6 +90,9 @@ struct PartEdges {
     Size first_row = 0, rows = 0;
 };
 
+// The rows of a part as heads among the snapshot `points` of all rows. head_in begins at the first row of the part.
+LayoutTask task_of(const PartEdges& part, Matrix points);
+
 // Arrays of an AliasTable; null if negatives are uniform.
 struct NegativeTable {
     const std::uint32_t* keep = nullptr;
@@ -133,9 +136,11 @@ class SampledLayout {
     const std::vector<std::uint32_t>& rate() const { return rate_; }
     const std::vector<std::uint32_t>& phase() const { return phase_; }
     // Runs one sweep for some rows of a map, with the same bits as a layout of all rows: `points` is the snapshot of
-    // all rows, `out` receives the points of the rows of the part.
+    // all rows, `moves` are those of the density term (null: none), in a step of `move_length` times the learning rate,
+    // `out` receives the points of the rows of the part.
     static void sweep_part(const PartEdges& part, Matrix points, const LayoutOptions& options, Size sweep,
-                           float learning_rate, NegativeTable negatives, float* out, ThreadTeam& team);
+                           float learning_rate, NegativeTable negatives, const float* moves, float move_length,
+                           float* out, ThreadTeam& team);
     // Replaces all points, pinned ones too. Later sweeps depend on these points and the number of the sweep only.
     void place(Matrix points);
 

@@ -89,10 +89,13 @@ SampledLayout = _core.SampledLayout
 FullLayout = _core.FullLayout
 edge_distances = _core.edge_distances
 space_table = _core.space_table
-# Consecutive rows of a larger layout: their edges as a sweep reads them, one sweep from a snapshot of all points with
-# the same bits as SampledLayout, and the table by which negatives are drawn in proportion to weights.
+# Consecutive rows of a larger layout: their edges as a sweep reads them, and with the same bits as SampledLayout one
+# sweep from a snapshot of all points (PartEdges.sweep), the radii of the rows and the moves of the density term, given
+# the sums and shares of all rows.
 layout_edges = _core.layout_edges
-sweep_part = _core.sweep_part
+PartEdges = _core.PartEdges
+summarize_density = _core.summarize_density
+density_shares = _core.density_shares
 alias_table = _core.alias_table
 
 # Losses. Sums over all pairs, edges or sampled pairs, in a fixed order, with the same bits at every level.

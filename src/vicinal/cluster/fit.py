@@ -220,7 +220,7 @@ class PartExecutor(Executor):
                 self.laid_out.parts, self.started, graph.n, plan.forces.space, engine.store
             )
             self.direction = engine.keep([oriented])[0]
-        layout = PartedLayout(graph, self.started, rule, engine, negatives=negatives, density=term)
+        layout = PartedLayout(graph, self.started, rule, engine, negative_weights=negatives, density=term)
 
         def places() -> Any:
             return self._stacked(finish(PartedPlaces(engine.share_all(layout.places))))

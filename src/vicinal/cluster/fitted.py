@@ -88,26 +88,31 @@ class ClusterMap:
     @cached
     def gathered(self) -> FittedMap:
         """The map as a local fit would return it, in the memory of this process."""
+        self.engine.reachable(None)
         self._check_room()
         values, places = self.engine.values, self.embedding
         report = replace(self.report, snapshots=tuple(np.asarray(one) for one in self.report.snapshots))
         return _gathered_map(
             self._without_parts(report),
             values(self.parts.parts),
-            values(self.search_parts.parts),
+            [] if self.search_parts is self.graph_parts else values(self.search_parts.parts),
             values(self.graph_parts.parts),
             [self.data.array.compute()],
             [] if places is None else [places.compute()],
         )
 
     def gathering(self) -> Any:
-        """Return a task that makes the map as a local fit would return it, where other tasks need it."""
+        """Return a task that makes the map as a local fit would return it, where other tasks need it.
+
+        ``search_graph`` is empty if labels did not change the graph.
+        """
+        self.engine.reachable(None)
         self._check_room()
         places = [] if self.places is None else self.embedding.to_delayed().ravel().tolist()
         return task(_gathered_map, "map")(
             self._without_parts(replace(self.report, snapshots=())),
             self.parts.parts,
-            self.search_parts.parts,
+            [] if self.search_parts is self.graph_parts else self.search_parts.parts,
             self.graph_parts.parts,
             self.data.chunks,
             places,
@@ -163,14 +168,14 @@ def _joined_map(
     chunks: list[Any],
     places: list[Any],
 ) -> FittedMap:
-    without = joined_graph(search_graph, search.n)
+    whole = joined_graph(graph, search.n)
     return FittedMap(
         joined_data(chunks, search, n_jobs),
         recipe,
         options,
         joined_table(table),
-        without,
-        without if [one.key for one in graph] == [one.key for one in search_graph] else joined_graph(graph, search.n),
+        joined_graph(search_graph, search.n) if search_graph else whole,
+        whole,
         np.concatenate(places) if places else None,
         search.seed,
         density=density,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vicinal.backends import backend_of, resolve_place
 from vicinal.graph.graph import Graph
@@ -56,7 +57,7 @@ def entropic_graph(
     >>> round(float(graph.weights.sum()), 3)
     1.0
     """
-    _check_perplexity(perplexity)
+    check_perplexity(perplexity)
     if device is not None:
         neighbors = neighbors.on(resolve_place(device))
     place, index = neighbors.place, neighbors.array("index")
@@ -67,10 +68,7 @@ def entropic_graph(
     indptr, indices, weights = work.symmetrize_mean(index, conditional, n_jobs)
     with working_on(place):
         total = _exact_sum(neighbors, weights) if normalised and weights.size else 1.0
-        if place is not None:
-            weights = work.divide_weights(weights, total)
-        elif total != 1.0:
-            weights = (weights.astype(np.float64) / total).astype(np.float32)
+        weights = divided_weights(weights, total) if place is None else work.divide_weights(weights, total)
         rho = xp.zeros(neighbors.n, dtype=np.float32)
     if place is None:
         return Graph(indptr, indices, weights, neighbors.n, rho, sigma)
@@ -80,17 +78,31 @@ def entropic_graph(
 
 def _exact_sum(neighbors: Neighbors, weights: Any) -> float:
     """Return the sum of weights in units of 2^-UNIT_BITS: integers have the same sum in any order and on any device."""
-    units = 2.0**UNIT_BITS
     if neighbors.place is not None:
-        return int(backend_of(neighbors.place).weight_units(weights, units)) / units
-    return int((weights.astype(np.float64) * units).astype(np.int64).sum()) / units
+        return total_of_units(int(backend_of(neighbors.place).weight_units(weights, 2.0**UNIT_BITS)))
+    return total_of_units(weight_units(weights))
+
+
+def weight_units(weights: NDArray[np.float32]) -> int:
+    """Return the sum of weights as a number of units."""
+    return int((weights.astype(np.float64) * 2.0**UNIT_BITS).astype(np.int64).sum())
+
+
+def total_of_units(units: int) -> float:
+    """Return the sum of weights, given as a number of units."""
+    return units / 2.0**UNIT_BITS
+
+
+def divided_weights(weights: NDArray[np.float32], total: float) -> NDArray[np.float32]:
+    """Return weights divided by their sum."""
+    return weights if total == 1.0 else (weights.astype(np.float64) / total).astype(np.float32)
 
 
 def entropic_bipartite_graph(
     neighbors: Neighbors, n_tails: int, perplexity: float = 30.0, *, n_jobs: int = -1
 ) -> Graph:
     """Build the graph from new rows to their nearest known rows (eq. 18); the weights of a row sum to 1."""
-    _check_perplexity(perplexity)
+    check_perplexity(perplexity)
     place, table = neighbors.place, (neighbors.array("index"), neighbors.array("distance"))
     weights, sigma = backend_of(place).perplexity_conditionals(*table, float(perplexity), True, n_jobs)
     with working_on(place):
@@ -98,6 +110,7 @@ def entropic_bipartite_graph(
         return Graph.to_known_rows(neighbors, weights, n_tails, rho, sigma)
 
 
-def _check_perplexity(perplexity: float) -> None:
+def check_perplexity(perplexity: float) -> None:
+    """Raise ValueError if a perplexity is not possible."""
     if not (perplexity >= 1.0 and np.isfinite(perplexity)):
         raise ValueError(f"perplexity must be a number of at least 1, got {perplexity!r}")

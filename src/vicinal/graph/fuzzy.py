@@ -146,16 +146,21 @@ def local_memberships(
     *,
     local_connectivity: float = 1.0,
     disconnection_distance: float | None = None,
+    mean_distance: float | None = None,
     n_jobs: int = -1,
 ) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
     """Return the neighbors, memberships, rho and sigma of some rows of a table (eq. 1-3).
 
-    Each row depends on its own neighbors only: if rho is 0, the floor of sigma uses the mean distance of the row, not
-    of all rows. ``rows`` are the numbers of the rows; a row is removed from its own neighbors (-1).
+    ``rows`` are the numbers of the rows; a row is removed from its own neighbors (-1). If rho is 0, the floor of sigma
+    uses the ``mean_distance`` of all rows. Without it the floor uses the mean of the row, so that each row depends on
+    its own neighbors only.
     """
     if disconnection_distance is not None:
         neighbors = neighbors.within(disconnection_distance)
-    rho, sigma = cpu.smooth_knn(neighbors.distance, float(neighbors.k), local_connectivity, 1.0, True, n_jobs)
+    alone = mean_distance is None
+    rho, sigma = cpu.smooth_knn(
+        neighbors.distance, float(neighbors.k), local_connectivity, 1.0, alone, n_jobs, mean_distance
+    )
     others = np.where(neighbors.index == rows[:, None], np.int32(-1), neighbors.index)
     return others, cpu.memberships(others, neighbors.distance, rho, sigma, True, n_jobs), rho, sigma
 

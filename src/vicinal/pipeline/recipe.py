@@ -15,9 +15,10 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.graph.entropic import entropic_bipartite_graph, entropic_graph
+from vicinal.graph.entropic import entropic_bipartite_graph, entropic_graph, total_of_units
 from vicinal.graph.fuzzy import POOL, bipartite_graph, fuzzy_graph, local_memberships, prefer_shared
 from vicinal.graph.graph import Graph
+from vicinal.graph.partition import EdgeList, entropic_part, fuzzy_part, joined_part
 from vicinal.graph.supervision import Supervision
 from vicinal.initialize.medoid import neighbor_medoid
 from vicinal.initialize.start import initial_embedding, narrow_embedding
@@ -508,6 +509,21 @@ class Affinity(Protocol):
     def graph_to_known(self, neighbors: Neighbors, n_known: int, n_jobs: int) -> Graph:
         """Build the bipartite graph from new rows to the fitted ones."""
 
+    # The graph in parts (cluster/graph.py)
+
+    @property
+    def uses_mean_distance(self) -> bool:
+        """Whether the edges of a row depend on the mean distance of the whole table."""
+
+    def directed_part(self, neighbors: Neighbors, first: int, n: int, mean_distance: float, n_jobs: int) -> Graph:
+        """Build the directed graph of the rows from ``first`` on, given their lines of the table of ``n`` rows."""
+
+    def joined_part(self, part: Graph, first: int, incoming: EdgeList, n_jobs: int) -> Graph:
+        """Combine both directions of the edges of a part."""
+
+    def divisor(self, units: int) -> float:
+        """Return what divides the weights, given their sum as a number of units (graph/entropic.py)."""
+
 
 def _within(neighbors: Neighbors, limit: float) -> Neighbors:
     return neighbors.within(limit) if limit < math.inf else neighbors
@@ -560,6 +576,17 @@ class FuzzyAffinity:
     def graph_to_known(self, neighbors: Neighbors, n_known: int, n_jobs: int) -> Graph:
         return bipartite_graph(neighbors, n_known, local_connectivity=self.local_connectivity, n_jobs=n_jobs)
 
+    uses_mean_distance: ClassVar[bool] = True
+
+    def directed_part(self, neighbors: Neighbors, first: int, n: int, mean_distance: float, n_jobs: int) -> Graph:
+        return fuzzy_part(neighbors, first, n, mean_distance, local_connectivity=self.local_connectivity, n_jobs=n_jobs)
+
+    def joined_part(self, part: Graph, first: int, incoming: EdgeList, n_jobs: int) -> Graph:
+        return joined_part(part, first, incoming, self.set_op_mix_ratio, n_jobs)
+
+    def divisor(self, units: int) -> float:
+        return 1.0
+
 
 @dataclass(frozen=True)
 class EntropicAffinity:
@@ -605,6 +632,17 @@ class EntropicAffinity:
     def graph_to_known(self, neighbors: Neighbors, n_known: int, n_jobs: int) -> Graph:
         perplexity = self.perplexity if self.query_perplexity is None else self.query_perplexity
         return entropic_bipartite_graph(neighbors, n_known, perplexity, n_jobs=n_jobs)
+
+    uses_mean_distance: ClassVar[bool] = False
+
+    def directed_part(self, neighbors: Neighbors, first: int, n: int, mean_distance: float, n_jobs: int) -> Graph:
+        return entropic_part(neighbors, first, n, self.perplexity, n_jobs=n_jobs)
+
+    def joined_part(self, part: Graph, first: int, incoming: EdgeList, n_jobs: int) -> Graph:
+        return joined_part(part, first, incoming, None, n_jobs)
+
+    def divisor(self, units: int) -> float:
+        return total_of_units(units) if self.normalized and units else 1.0
 
 
 @dataclass(frozen=True)
