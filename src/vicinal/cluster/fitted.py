@@ -275,7 +275,12 @@ def transform_blocks(model: Any, transform: Callable[[Any, Any], Any], X: Any, c
         sent, sparse = task(_learned, "model")(bare, model._result, learned.gathering()), learned.is_sparse
     else:
         client = current_client()
-        sent = delayed(model, pure=False, traverse=False) if client is None else client.scatter(model, broadcast=True)
+        # A key of its own for every call: scattered again under its hash, a model could be lost when the first is freed.
+        sent = (
+            delayed(model, pure=False, traverse=False)
+            if client is None
+            else client.scatter(model, broadcast=True, hash=False)
+        )
         sparse = issparse(transform(model, _one_row(rows)))
     meta: Any = csr_matrix((0, columns), dtype=np.float32) if sparse else np.empty((0, columns), np.float32)
     return rows.array.map_blocks(

@@ -17,6 +17,7 @@ from vicinal.layout.full import GRID_COMPONENTS, Phase
 from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED, check_metric
 from vicinal.pipeline.fit import ArrayExecutor, Listeners, fit
 from vicinal.pipeline.recipe import NEIGHBORS_PER_PERPLEXITY, EntropicAffinity, FullPlan, LargeVisPlan, Recipe
+from vicinal.runtime.inputs import is_dask
 from vicinal.runtime.memory import ByteSize
 from vicinal.runtime.parameters import DEVICE, LEARNING_RATE, NEGATIVES, SEED, Interval, StrOptions
 from vicinal.runtime.progress import Callback
@@ -183,6 +184,8 @@ class TSNE(MapEstimator):
     @whole_or_nothing
     def fit(self, X: Any, y: Any = None) -> TSNE:
         """Map the rows of ``X``; ``y`` is ignored."""
+        if is_dask(X):
+            return self._fit_array(X)
         self._check_parameters()
         seed = random_seed(self.random_state)
         data = self._check_training_data(X, seed)
@@ -385,14 +388,19 @@ class LargeVis(MapEstimator):
 
     @whole_or_nothing
     def fit(self, X: Any, y: Any = None) -> LargeVis:
-        """Map the rows of ``X``; ``y`` is ignored."""
-        self._validate_params()
-        check_metric(self.metric, self.metric_kwds)
+        """Map the rows of ``X``, which may be a Dask array; ``y`` is ignored."""
+        if is_dask(X):
+            return self._fit_array(X)
+        self._check_parameters()
         seed = random_seed(self.random_state)
         data = self._check_training_data(X, seed)
         start = given_start(self.init, data.n, int(self.n_components))
         executor = ArrayExecutor(data, self._recipe(data.n, seed), first_places=start, seed=seed)
         return self.adopt_map(fit(executor, self._progress()))
+
+    def _check_parameters(self) -> None:
+        self._validate_params()
+        check_metric(self.metric, self.metric_kwds)
 
     def _recipe(self, n: int, seed: int) -> Recipe:
         plan = LargeVisPlan(
