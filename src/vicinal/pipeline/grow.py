@@ -33,8 +33,8 @@ from vicinal.pipeline.online_graph import (
 from vicinal.pipeline.place import are_elsewhere, places_near_neighbors
 from vicinal.pipeline.recipe import Reference, RowFacts
 from vicinal.runtime.cached import GrowingArray
+from vicinal.runtime.constraints import LEARNING_RATE, NEGATIVES, Interval, StrOptions
 from vicinal.runtime.interruption import deferred_interrupts
-from vicinal.runtime.parameters import LEARNING_RATE, NEGATIVES, Interval, StrOptions
 from vicinal.runtime.progress import LAYOUT, Progress
 
 
