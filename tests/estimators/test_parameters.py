@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import inspect
 import re
@@ -10,10 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import LowLevelCallable
 from sklearn.base import BaseEstimator, clone
 
 import vicinal
-from vicinal import UMAP, DensMAP, KNeighborsTransformer, ProgressiveUMAP
+from vicinal import TSNE, UMAP, DensMAP, KNeighborsTransformer, LargeVis, ProgressiveUMAP
 from vicinal.estimators.base import Estimator
 from vicinal.estimators.parameters import like, parameter, parameters_of, with_parameters
 from vicinal.runtime.constraints import StrOptions, check_parameters, whole
@@ -100,6 +102,20 @@ def test_every_parameter_is_documented_and_its_default_is_allowed(cls: Any) -> N
         assert "Any" not in one.kind
         assert one.doc.endswith(".")
         check_parameters(cls.__name__, {name: one.default}, {name: one.allowed})
+
+
+@pytest.mark.parametrize("cls", [UMAP, TSNE, LargeVis, ProgressiveUMAP, KNeighborsTransformer])
+def test_every_estimator_takes_a_compiled_metric_and_no_other_tuple(cls: Any) -> None:
+    numbers = ctypes.POINTER(ctypes.c_float)
+
+    @ctypes.CFUNCTYPE(ctypes.c_double, numbers, numbers, ctypes.c_int)
+    def manhattan(x: Any, y: Any, n: int) -> float:
+        return float(sum(abs(x[k] - y[k]) for k in range(n)))
+
+    X = np.eye(12, dtype=np.float32)
+    assert cls(metric=LowLevelCallable(manhattan)).fit(X).transform(X).shape[0] == 12
+    with pytest.raises(TypeError, match="metric must be a name, a function of two rows or a"):
+        cls(metric=("manhattan", 2)).fit(X)
 
 
 def test_the_parameters_of_a_growing_map_become_those_of_its_copy() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import os
 from dataclasses import KW_ONLY, dataclass, field
-from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +29,7 @@ from vicinal.files.container import ModelFileError
 from vicinal.graph.supervision import Supervision, class_codes
 from vicinal.initialize.start import INITIALIZERS
 from vicinal.layout.forces import Forces
-from vicinal.neighbors.metrics import PRECOMPUTED, Rows, check_metric, is_low_level, is_sparse
+from vicinal.neighbors.metrics import PRECOMPUTED, Rows, check_metric, is_sparse
 from vicinal.neighbors.rows import HasRows, PlacedRows, as_rows, check_rows, scan_rows, stack_rows, usable_place
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingData, TrainingDistances
@@ -38,7 +37,7 @@ from vicinal.pipeline.fit import Prepared, prepare
 from vicinal.pipeline.judge import JudgedMap
 from vicinal.pipeline.memory import add_graph, add_search, add_start
 from vicinal.pipeline.recipe import Recipe, RowFacts, SampledPlan
-from vicinal.runtime.constraints import NOT_NEGATIVE, POSITIVE, Interval, StrOptions, whole
+from vicinal.runtime.constraints import NOT_NEGATIVE, POSITIVE, StrOptions, whole
 from vicinal.runtime.inputs import check_input
 from vicinal.runtime.memory import InputShape, Ledger
 from vicinal.runtime.progress import LAYOUT, Progress
@@ -165,7 +164,7 @@ class ParametricUMAP(Estimator):
         Edges per batch, two rows each. By default 512, or 2,048 on a GPU.""")
     dims: Any = parameter(None, [tuple, list, None], kind="tuple of int", doc="""
         Shape of a row: (height, width) or (height, width, channels) for ``encoder="conv"``. A module of your own
-        receives [batch, \\*dims].""")
+        receives rows of shape ``[batch, *dims]``.""")
     encoder: Any = parameter("mlp", [str, callable, None], kind="str or torch.nn.Module", doc="""
         "mlp", "conv", a name registered by :func:`vicinal.parametric.register_encoder`, or a module, a copy of which
         is trained. "mlp" and "conv" standardize the data themselves.""")
@@ -211,7 +210,7 @@ class ParametricUMAP(Estimator):
     a: float | None = like(UMAP)
     b: float | None = like(UMAP)
     random_state: Any = like(UMAP)
-    target_weight: float = like(UMAP, """It counts with ``supervision="graph"``.""")
+    target_weight: float = like(UMAP, """Used with ``supervision="graph"``.""")
     force_approximation_algorithm: bool = like(UMAP)
     verbose: bool = like(UMAP)
     tqdm_kwds: dict[str, Any] | None = like(UMAP)
@@ -331,7 +330,7 @@ class ParametricUMAP(Estimator):
         ``batch_size`` is accepted and has no effect: batches are chosen so that they fit into memory.
         """
         require_fitted(self)
-        if batch_size is not None and not Interval(Integral, 1, None, closed="left").allows(batch_size):
+        if batch_size is not None and not whole(1).allows(batch_size):
             raise ValueError(f"batch_size must be a whole number of at least 1 or None, got {batch_size!r}")
         return self._encode(self._check_rows(flat_rows(X), reset=False, sparse=True))
 
@@ -388,7 +387,7 @@ class ParametricUMAP(Estimator):
         require_fitted(self)
         if reset_optimizer is not True:
             raise ValueError(f"reset_optimizer must be True: every fit has a fresh optimizer, got {reset_optimizer!r}")
-        if landmark_loss_weight is not None and not Interval(Real, 0, None).allows(landmark_loss_weight):
+        if landmark_loss_weight is not None and not NOT_NEGATIVE.allows(landmark_loss_weight):
             raise ValueError(f"landmark_loss_weight must be a number of at least 0, got {landmark_loss_weight!r}")
         rows = self._check_rows(flat_rows(X), reset=False, sparse=True)
         kept = rows[chosen_rows(rows.shape[0], sample_pct, sample_mode, idx, random_seed(self.random_state))]
@@ -462,8 +461,6 @@ class ParametricUMAP(Estimator):
     def _check_parameters(self) -> None:
         """Raise, naming the parameter, for what is wrong with any data."""
         self._validate_params()
-        if isinstance(self.metric, tuple) and not is_low_level(self.metric):
-            raise TypeError(f"metric must be a name, a function or a scipy.LowLevelCallable, got {self.metric!r}")
         check_metric(self.metric, self.metric_kwds)
         check_curve(self)
         check_precomputed(self)

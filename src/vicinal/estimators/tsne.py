@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vicinal.estimators.base import MapEstimator, random_seed, whole_or_nothing
 from vicinal.estimators.parameters import epoch_stops, initializer_of, like, parameter, with_parameters
-from vicinal.estimators.umap import METRIC, UMAP
+from vicinal.estimators.umap import UMAP
 from vicinal.graph.graph import Graph
 from vicinal.initialize.start import INITIALIZERS, given_start
 from vicinal.layout.forces import Forces, Kernel
@@ -64,7 +64,7 @@ class TSNE(MapEstimator):
     """
 
     # fmt: off
-    n_components: int = like(UMAP, "Up to 3 scale to many rows; with more, every pair of rows is computed.")
+    n_components: int = like(UMAP, f"With more than {GRID_COMPONENTS}, every pair of rows is computed.")
     _: KW_ONLY
     perplexity: float = parameter(30.0, [POSITIVE], """
         Effective number of neighbors of a row, at least 1 and at most a third of the other rows. ``perplexity_`` is
@@ -84,7 +84,7 @@ class TSNE(MapEstimator):
     dof: float = parameter(1.0, [Interval(Real, 0.01, None, closed="left")], """
         Degrees of freedom of the kernel. Below 1 its tails are heavier and clusters finer.""")
     init: Any = like(UMAP, "An array is used unchanged.", default="pca", allowed=INIT, kind=INIT_KIND)
-    metric: Any = like(UMAP, allowed=[METRIC, callable], kind="str or callable")
+    metric: Any = like(UMAP)
     metric_kwds: dict[str, Any] | None = like(UMAP)
     method: str = parameter("auto", [StrOptions({"auto", "exact", "fft", "barnes_hut"})], f"""
         How the repulsion is computed: from every pair ("exact"), or by a grid and FFT for up to {GRID_COMPONENTS}
@@ -226,7 +226,7 @@ class LargeVis(MapEstimator):
         50 and ``gamma`` 7. On Fashion-MNIST (70,000 images) the 10-NN accuracy is 0.792 with (15, 7), 0.824 with
         (8, 20), and t-SNE's is 0.839.""")
     gamma: float = parameter(20.0, [NOT_NEGATIVE], "Weight of the negative samples (lambda of eq. 23).")
-    metric: Any = like(UMAP, allowed=[str, callable], kind="str or callable")
+    metric: Any = like(UMAP)
     metric_kwds: dict[str, Any] | None = like(UMAP)
     n_epochs: int | None = parameter(None, [whole(0), None], """
         Number of epochs, by default as many as give each row enough edge samples.""")

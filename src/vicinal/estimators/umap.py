@@ -22,7 +22,7 @@ from vicinal.estimators.parameters import (
 )
 from vicinal.initialize.start import INITIALIZER_ALIASES, INITIALIZERS, given_start
 from vicinal.layout.schedule import DECAY, EPOCHS, LARGE_EPOCHS, LARGE_ROWS, SMALL_HOLD, SMALL_ROWS
-from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED, Finite, check_metric, is_low_level
+from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED, Finite, check_metric
 from vicinal.neighbors.rows import HasRows, as_rows, like_input
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingRows
@@ -44,8 +44,6 @@ from vicinal.runtime.constraints import (
 from vicinal.runtime.inputs import check_input, is_dask
 from vicinal.runtime.memory import ByteSize
 
-METRIC = StrOptions({*METRICS, *ALIASES, PRECOMPUTED})
-
 
 @with_parameters
 class UMAP(MapEstimator):
@@ -61,7 +59,7 @@ class UMAP(MapEstimator):
     graph_ : sparse matrix
         The fuzzy graph of the rows.
     map_ : FittedMap
-        Everything that the fit learned.
+        Everything that the fit learned. ``map_.disconnected`` marks the rows without neighbors.
     init_used_ : str
     stage_times_ : dict
         Seconds per stage.
@@ -90,10 +88,10 @@ class UMAP(MapEstimator):
     n_neighbors: int = parameter(15, [whole(2)], """
         Size of the neighborhoods, the row itself included. Larger values show more of the global structure.""")
     n_components: int = parameter(2, [whole(1)], "Dimensions of the map.")
-    metric: Any = parameter("euclidean", [METRIC, callable, tuple], kind="str or callable", doc="""
+    metric: Any = parameter("euclidean", [StrOptions({*METRICS, *ALIASES, PRECOMPUTED}), callable, tuple], """
         Distance of the rows: a name in ``vicinal.metrics.METRICS``, "precomputed" (``X`` holds distances, dense or
         sparse), a function of two rows that returns their distance or (distance, gradient), or a
-        ``scipy.LowLevelCallable``.""")
+        ``scipy.LowLevelCallable``.""", kind="str or callable")
     metric_kwds: dict[str, Any] | None = parameter(None, [dict, None], "Keyword arguments of ``metric``.")
     output_metric: Any = parameter("euclidean", [str, callable], kind="str or callable", doc="""
         Distance of the points in the map: "haversine", "hyperboloid", "manhattan", "cosine" and others. A function of
@@ -162,7 +160,7 @@ class UMAP(MapEstimator):
     disconnection_distance: float | None = parameter(None, [POSITIVE, None], """
         Cut-off: rows at least this far apart are not neighbors. By default the largest distance of the metric, if it
         has one (cosine 2, jaccard 1). Rows without neighbors are drawn around the map; their position carries no
-        information, and ``map_.disconnected`` marks them.""")
+        information.""")
     precomputed_knn: Any = parameter((None, None, None), [tuple, list, "array-like", None],
         kind="(indices, distances[, index]) or sparse graph", doc="""
         Neighbors of the rows, each row itself included, that are used instead of a search.""")
@@ -317,8 +315,6 @@ class UMAP(MapEstimator):
     def _check_parameters(self) -> None:
         """Raise, naming the parameter, for what is wrong whatever the data is."""
         self._validate_params()
-        if isinstance(self.metric, tuple) and not is_low_level(self.metric):
-            raise TypeError(f"metric must be a name, a function or a scipy.LowLevelCallable, got {self.metric!r}")
         check_metric(self.metric, self.metric_kwds)
         check_curve(self)
         epoch_stops(self.n_epochs)
