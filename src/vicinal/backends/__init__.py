@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from vicinal.runtime.parameters import DEVICE
+from vicinal.runtime.constraints import DEVICE
 from vicinal.runtime.residence import Place
 
 CUDA_KIND = 2  # kDLCUDA of DLPack

@@ -275,7 +275,7 @@ def transform_blocks(model: Any, transform: Callable[[Any, Any], Any], X: Any, c
         sent, sparse = task(_learned, "model")(bare, model._result, learned.gathering()), learned.is_sparse
     else:
         client = current_client()
-        # A key of its own for every call: scattered again under its hash, a model could be lost when the first is freed.
+        # Every call has a key of its own: under its hash, a model would be lost when that of another call is freed.
         sent = (
             delayed(model, pure=False, traverse=False)
             if client is None
