@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 
-from vicinal.plot import connectivity as bundling
 from vicinal.plot.connectivity import PIECES, bundled
+
+# the package has a function of the same name
+bundling = importlib.import_module("vicinal.plot.connectivity")
 
 
 def test_edges_that_lead_the_same_way_come_together() -> None:

@@ -48,7 +48,7 @@ def spectral_layout(
     task = InitialTask(edges, dense_rows(data, edges.n), int(dim), random_seed(random_state), -1)
     places, used = initial_places("spectral", task)
     if used != "spectral":
-        warnings.warn(f"Spectral initialisation failed: the places are {used}", UserWarning, stacklevel=2)
+        warnings.warn(f"Spectral initialization failed: the places are {used}", UserWarning, stacklevel=2)
     return places
 
 

@@ -32,7 +32,7 @@ def compare(
 ) -> list[Axes]:
     """Draw several maps of the same rows in one figure with one legend.
 
-    Each map is translated, rotated, reflected and scaled as a whole to minimise the squared distances to the first map
+    Each map is translated, rotated, reflected and scaled as a whole to minimize the squared distances to the first map
     (Procrustes analysis), so that the remaining differences are real.
 
     Parameters
@@ -40,11 +40,11 @@ def compare(
     maps : mapping or sequence
         Fitted models or arrays [rows, 2]; the keys of a mapping are the titles.
     labels, values : array-like, optional
-        Classes or numbers that colour the points, as in :func:`points`.
+        Classes or numbers that color the points, as in :func:`points`.
     align : bool, default=True
         Whether to align the maps with the first.
     theme : {"light", "dark"}
-        Colours of the figure.
+        Colors of the figure.
     """
     from matplotlib import pyplot as plt
 
@@ -77,12 +77,12 @@ def aligned(xy: Floats, reference: Floats) -> Floats:
     """Translate, rotate, reflect and scale ``xy`` to the least squared distance from ``reference``."""
     from scipy.linalg import orthogonal_procrustes
 
-    centre, goal = xy.mean(axis=0), reference.mean(axis=0)
-    spread = float(np.linalg.norm(xy - centre))
+    center, goal = xy.mean(axis=0), reference.mean(axis=0)
+    spread = float(np.linalg.norm(xy - center))
     if spread == 0.0:
-        return np.asarray(xy - centre + goal)
-    turn, stretch = orthogonal_procrustes((xy - centre) / spread, reference - goal)
-    return np.asarray((xy - centre) / spread @ turn * stretch + goal)
+        return np.asarray(xy - center + goal)
+    turn, stretch = orthogonal_procrustes((xy - center) / spread, reference - goal)
+    return np.asarray((xy - center) / spread @ turn * stretch + goal)
 
 
 def map_names(maps: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:

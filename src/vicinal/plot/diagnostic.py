@@ -1,4 +1,4 @@
-"""Diagnostics: colour each point by a local measure of how reliable the map is there, or by where its row lies."""
+"""Diagnostics: color each point by a local measure of how reliable the map is there, or by where its row lies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Rows = NDArray[np.float32]
 
-# Ranks need the distances from a row to all others; only this many rows are measured and the others are grey.
+# Ranks need the distances from a row to all others; only this many rows are measured and the others are gray.
 RANKED_ROWS = 4000
 # Numbers in memory while the local dimensions of a block of rows are estimated.
 BLOCK_VALUES = 1 << 22
@@ -63,7 +63,7 @@ def diagnostic(
     return_diagnostics: bool = False,
     plot_result: bool = True,
 ) -> Any:
-    """Colour each point of a map by a measure of its neighborhood, or by where its row lies in the data.
+    """Color each point of a map by a measure of its neighborhood, or by where its row lies in the data.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def diagnostic(
         to the neighbors in the data, which a map does not show. "neighborhood": Jaccard index of the neighbors in the
         data and in the map, the row itself among both. "local_dim": number of principal components that explain
         ``local_variance_threshold`` of the variance of the neighbors. "pca", "ica", "vq": red, green and blue are three
-        principal or independent components, or the distances to three centres of the data. "all": the last five.
+        principal or independent components, or the distances to three centers of the data. "all": the last five.
     n_neighbors : int, default=15
         Number of neighbors, without the row itself.
     metric : str, optional
@@ -98,15 +98,15 @@ def diagnostic(
         The axes, a list of them for "all", and the numbers by row, a dict of them for "all", as asked for.
     """
     kind = X if isinstance(X, str) else kind if diagnostic_type is None else diagnostic_type
-    if kind not in (*MEASURES, *COLOURS, "all"):
-        raise ValueError(f"kind must be one of {', '.join((*MEASURES, *COLOURS, 'all'))}, got {kind!r}")
+    if kind not in (*MEASURES, *COLORS, "all"):
+        raise ValueError(f"kind must be one of {', '.join((*MEASURES, *COLORS, 'all'))}, got {kind!r}")
     xy = coordinates(model)
     given = None if isinstance(X, str) else X
     near = _neighborhood(
         model, given, xy, n_neighbors if nhood_size is None else nhood_size - 1, metric, local_variance_threshold
     )
     kinds = ALL if kind == "all" else (kind,)
-    found = {one: MEASURES[one][0](near) if one in MEASURES else COLOURS[one][0](near.rows) for one in kinds}
+    found = {one: MEASURES[one][0](near) if one in MEASURES else COLORS[one][0](near.rows) for one in kinds}
     numbers: Any = found if kind == "all" else found[kind]
     if not plot_result:
         return numbers if return_diagnostics else None
@@ -154,7 +154,7 @@ def _panels(n: int, ax: Axes | None) -> list[Axes]:
 def _draw(
     xy: Floats, kind: str, numbers: Floats, ax: Axes | None, title: str | None, size: float | None, style: Any
 ) -> Axes:
-    name = title or (MEASURES[kind][1] if kind in MEASURES else COLOURS[kind][1])
+    name = title or (MEASURES[kind][1] if kind in MEASURES else COLORS[kind][1])
     if kind in MEASURES:
         return points(xy, values=numbers, ax=ax, title=name, point_size=size, **style)
     look = look_of(**style)
@@ -188,7 +188,7 @@ def _common(near: Neighborhood) -> Floats:
 def local_density(near: Neighborhood) -> Floats:
     """Return the negative logarithm of the mean distance to the neighbors."""
     mean = _neighbors(near.rows, near.k, near.metric)[1].mean(axis=1, dtype=np.float64)
-    # rows equal to all their neighbors have infinite density and are drawn in grey
+    # rows equal to all their neighbors have infinite density and are drawn in gray
     with np.errstate(divide="ignore"):
         return np.asarray(-np.log(mean))
 
@@ -215,28 +215,28 @@ def local_dimension(near: Neighborhood) -> Floats:
     return out
 
 
-def principal_colours(rows: Rows) -> Floats:
-    """Return the first three principal components as colours."""
+def principal_colors(rows: Rows) -> Floats:
+    """Return the first three principal components as colors."""
     from sklearn.decomposition import PCA
 
-    return _as_colours(PCA(n_components=min(3, *rows.shape), random_state=0).fit_transform(rows))
+    return _as_colors(PCA(n_components=min(3, *rows.shape), random_state=0).fit_transform(rows))
 
 
-def independent_colours(rows: Rows) -> Floats:
-    """Return three independent components as colours."""
+def independent_colors(rows: Rows) -> Floats:
+    """Return three independent components as colors."""
     from sklearn.decomposition import FastICA
 
-    return _as_colours(FastICA(n_components=min(3, *rows.shape), random_state=0).fit_transform(rows))
+    return _as_colors(FastICA(n_components=min(3, *rows.shape), random_state=0).fit_transform(rows))
 
 
-def centre_colours(rows: Rows) -> Floats:
-    """Return the distances to the centres of three clusters as colours."""
+def center_colors(rows: Rows) -> Floats:
+    """Return the distances to the centers of three clusters as colors."""
     from sklearn.cluster import KMeans
 
-    return _as_colours(KMeans(n_clusters=min(3, len(rows)), random_state=0, n_init=1).fit_transform(rows))
+    return _as_colors(KMeans(n_clusters=min(3, len(rows)), random_state=0, n_init=1).fit_transform(rows))
 
 
-def _as_colours(columns: NDArray[Any]) -> Floats:
+def _as_colors(columns: NDArray[Any]) -> Floats:
     """Scale each column to 0..1, and fill up to three columns."""
     low, width = columns.min(axis=0), np.ptp(columns, axis=0)
     scaled = (columns - low) / np.where(width > 0, width, 1.0)
@@ -258,14 +258,14 @@ MEASURES: dict[str, tuple[Callable[[Neighborhood], Floats], str]] = {
     "neighborhood": (neighborhood_overlap, "Jaccard index of the neighbors"),
     "local_dim": (local_dimension, "Local dimension"),
 }
-COLOURS: dict[str, tuple[Callable[[Rows], Floats], str]] = {
-    "pca": (principal_colours, "Principal components as colours"),
-    "ica": (independent_colours, "Independent components as colours"),
-    "vq": (centre_colours, "Distances to three centres as colours"),
+COLORS: dict[str, tuple[Callable[[Rows], Floats], str]] = {
+    "pca": (principal_colors, "Principal components as colors"),
+    "ica": (independent_colors, "Independent components as colors"),
+    "vq": (center_colors, "Distances to three centers as colors"),
 }
 
 
-# Parts that can colour the points, with the titles of their figures.
+# Parts that can color the points, with the titles of their figures.
 PARTS = {
     "reliability": "Reliability",
     "near": "Near neighbors kept",
@@ -291,7 +291,7 @@ def reliability(
     title: str | None = None,
     **drawn: Any,
 ) -> Axes:
-    """Colour each point of a map by its reliability or by a part of it.
+    """Color each point of a map by its reliability or by a part of it.
 
     Parameters
     ----------
@@ -381,7 +381,7 @@ def loss(
     ax : matplotlib axes, optional
         Axes to draw on; by default those of a new figure.
     theme : {"light", "dark"}
-        Colours of the figure.
+        Colors of the figure.
     title : str, optional
         Title of the axes.
     log : bool, default=False
@@ -403,14 +403,14 @@ def loss(
         figure, ax = plt.subplots(figsize=LOSS_INCHES, layout="constrained")
         figure.set_facecolor(look.background)
     ax.set_facecolor(look.background)
-    for (name, values), colour in zip(lines.items(), palette(len(lines), theme), strict=True):
+    for (name, values), color in zip(lines.items(), palette(len(lines), theme), strict=True):
         epochs = np.arange(1, len(values) + 1) if given is None else np.asarray(given)
-        ax.plot(epochs, values, color=colour, linewidth=1.8, label=name)
+        ax.plot(epochs, values, color=color, linewidth=1.8, label=name)
         last = np.flatnonzero(np.isfinite(values))
         if len(lines) > 1 and len(last):
             end = last[-1]
             ax.annotate(
-                name, (epochs[end], values[end]), xytext=(6, 0), textcoords="offset points", color=colour, va="center"
+                name, (epochs[end], values[end]), xytext=(6, 0), textcoords="offset points", color=color, va="center"
             )
     if log:
         ax.set_yscale("log")

@@ -1,4 +1,4 @@
-"""Scatter plot of a map, coloured by categories or by values."""
+"""Scatter plot of a map, colored by categories or by values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from vicinal.plot.annotations import Classes, classes_of, coordinates, scaled_values
 from vicinal.plot.look import (
     OKABE_ITO,
-    UNLABELLED,
+    UNLABELED,
     Key,
     Look,
     bare_axes,
@@ -37,7 +37,7 @@ BLOCK = 4_000_000
 
 
 class Raster:
-    """Sums of weights and colours per pixel of a grid over the window of the axes."""
+    """Sums of weights and colors per pixel of a grid over the window of the axes."""
 
     def __init__(self, ax: Axes) -> None:
         (self.left, self.right), (self.bottom, self.top) = ax.get_xlim(), ax.get_ylim()
@@ -46,11 +46,11 @@ class Raster:
         self.height = max(1, round((self.top - self.bottom) / self.step))
         self.sums = np.zeros((4, self.height * self.width))
 
-    def add_points(self, xy: Floats, colours: Floats) -> None:
-        """Add points, each with its own colour [n, 3]."""
-        self._count(xy, np.concatenate([np.ones((len(xy), 1)), colours], axis=1))
+    def add_points(self, xy: Floats, colors: Floats) -> None:
+        """Add points, each with its own color [n, 3]."""
+        self._count(xy, np.concatenate([np.ones((len(xy), 1)), colors], axis=1))
 
-    def add_lines(self, start: Floats, end: Floats, weights: Floats, colour: tuple[float, float, float]) -> None:
+    def add_lines(self, start: Floats, end: Floats, weights: Floats, color: tuple[float, float, float]) -> None:
         """Add straight lines as points that are one pixel apart."""
         lengths = np.ceil(np.abs(end - start).max(axis=1) / self.step).astype(np.int64) + 1
         cuts = np.searchsorted(np.cumsum(lengths), np.arange(BLOCK, lengths.sum() + BLOCK, BLOCK))
@@ -59,7 +59,7 @@ class Raster:
             first = np.repeat(np.cumsum(lengths[some]) - lengths[some], lengths[some])
             along = ((np.arange(len(line)) - first) / np.maximum(lengths[line] - 1, 1))[:, None]
             weight = weights[line][:, None]
-            self._count(start[line] * (1 - along) + end[line] * along, weight * np.array([1.0, *colour]))
+            self._count(start[line] * (1 - along) + end[line] * along, weight * np.array([1.0, *color]))
 
     def _count(self, xy: Floats, weighted: Floats) -> None:
         column = np.clip(((xy[:, 0] - self.left) / self.step).astype(np.int64), 0, self.width - 1)
@@ -73,10 +73,10 @@ class Raster:
         from scipy.ndimage import gaussian_filter
 
         # single-pixel marks look like noise: spread the weight of a mark over its neighboring pixels
-        total, *colours = (gaussian_filter(part.reshape(self.height, self.width), blur) for part in self.sums)
+        total, *colors = (gaussian_filter(part.reshape(self.height, self.width), blur) for part in self.sums)
         marked = total > total.max() * 1e-6
         shade = np.zeros((self.height, self.width, 4))
-        shade[marked, :3] = np.clip(np.stack(colours, axis=-1)[marked] / total[marked][:, None], 0.0, 1.0)
+        shade[marked, :3] = np.clip(np.stack(colors, axis=-1)[marked] / total[marked][:, None], 0.0, 1.0)
         least, most = np.quantile(total[marked], [0.05, DENSEST])
         depth = np.log1p(total[marked] / least) / np.log1p(max(most / least, 1.0))
         shade[marked, 3] = opaque * np.clip(faintest + (1.0 - faintest) * depth, 0.0, 1.0)
@@ -113,9 +113,9 @@ def points(
     width: float | None = None,
     height: float | None = None,
 ) -> Axes:
-    """Draw a map as points, coloured by categories or by values.
+    """Draw a map as points, colored by categories or by values.
 
-    Rows without a label (None or NaN) or with a value that is not finite are drawn in grey below the others. More than
+    Rows without a label (None or NaN) or with a value that is not finite are drawn in gray below the others. More than
     50,000 points are shaded by density unless ``point_size`` or ``alpha`` is given.
 
     Parameters
@@ -133,7 +133,7 @@ def points(
     ax : matplotlib axes, optional
         Axes to draw on; by default those of a new figure.
     theme : {"light", "dark"} or a theme of umap-learn, default "light"
-        Colours of the figure. umap-learn's are blue, red, green, fire, viridis, inferno, darkblue, darkred, darkgreen.
+        Colors of the figure. umap-learn's are blue, red, green, fire, viridis, inferno, darkblue, darkred, darkgreen.
     title : str, optional
         Title of the axes.
     point_size : float, optional
@@ -141,21 +141,21 @@ def points(
     alpha : float, optional
         Opacity of a point; by default chosen from the number of points.
     legend, show_legend : bool, default=True
-        Whether to draw a legend or a colour bar; the second is umap-learn's name.
-    cmap : str or colour map, optional
-        Colour map of values.
-    color_key : mapping or sequence of colours, optional
-        Colours of categories: by label, or in the order of the labels.
-    color_key_cmap : str or colour map, optional
-        Colour map from which the colours of categories are taken.
+        Whether to draw a legend or a color bar; the second is umap-learn's name.
+    cmap : str or color map, optional
+        Color map of values.
+    color_key : mapping or sequence of colors, optional
+        Colors of categories: by label, or in the order of the labels.
+    color_key_cmap : str or color map, optional
+        Color map from which the colors of categories are taken.
     background : str, optional
-        Colour of the background; text is light on dark ones.
+        Color of the background; text is light on dark ones.
     width, height : int, optional
         Size of a new figure in pixels.
     """
     xy = coordinates(embedding if points is None else points)
     if labels is not None and values is not None:
-        raise ValueError("labels and values cannot be used together: give only one to colour the points")
+        raise ValueError("labels and values cannot be used together: give only one to color the points")
     look = look_of(
         theme,
         cmap=cmap,
@@ -211,8 +211,8 @@ def draw_points(
 
 def _scatter(ax: Axes, xy: Floats, paint: Paint, point_size: float | None, alpha: float | None) -> None:
     order = np.random.default_rng(SHUFFLE_SEED).permutation(len(xy))
-    # grey points first, below the others; a stable sort keeps the shuffled order within both groups
-    order = order[np.argsort(paint.coloured[order], kind="stable")]
+    # gray points first, below the others; a stable sort keeps the shuffled order within both groups
+    order = order[np.argsort(paint.colored[order], kind="stable")]
     ax.scatter(
         xy[order, 0],
         xy[order, 1],
@@ -226,43 +226,43 @@ def _scatter(ax: Axes, xy: Floats, paint: Paint, point_size: float | None, alpha
 
 @dataclass(frozen=True)
 class Paint:
-    """The colour of each point, and the content of the legend."""
+    """The color of each point, and the content of the legend."""
 
     rgb: Floats
-    coloured: NDArray[np.bool_]
+    colored: NDArray[np.bool_]
     key: Key = field(default_factory=Key)
 
     def take(self, chosen: NDArray[np.bool_]) -> Paint:
-        """Return the colours of some points."""
-        return Paint(self.rgb[chosen], self.coloured[chosen], self.key)
+        """Return the colors of some points."""
+        return Paint(self.rgb[chosen], self.colored[chosen], self.key)
 
 
 def paint_points(labels: ArrayLike | None, values: ArrayLike | None, n: int, look: Look) -> Paint:
-    """Return the colours of ``n`` points: by category, by value, or one for all."""
+    """Return the colors of ``n`` points: by category, by value, or one for all."""
     if labels is not None:
         return _paint_labels(np.asarray(labels), classes_of(labels, n), look)
     if values is not None:
         return _paint_values(*scaled_values(values, n), look)
     import matplotlib
 
-    colour = rgb(OKABE_ITO[0]) if look.cmap is None else matplotlib.colormaps.get_cmap(look.cmap)(0.5)[:3]
-    return Paint(np.tile(colour, (n, 1)), np.ones(n, dtype=bool))
+    color = rgb(OKABE_ITO[0]) if look.cmap is None else matplotlib.colormaps.get_cmap(look.cmap)(0.5)[:3]
+    return Paint(np.tile(color, (n, 1)), np.ones(n, dtype=bool))
 
 
 def _paint_values(scale: Floats, limits: tuple[float, float] | None, look: Look) -> Paint:
     import matplotlib
 
     known = np.isfinite(scale)
-    colours = np.tile(rgb(look.theme.faint), (len(scale), 1))
-    colours[known] = matplotlib.colormaps.get_cmap(look.values_map)(scale[known])[:, :3]
-    return Paint(colours, known, Key(limits=limits))
+    colors = np.tile(rgb(look.theme.faint), (len(scale), 1))
+    colors[known] = matplotlib.colormaps.get_cmap(look.values_map)(scale[known])[:, :3]
+    return Paint(colors, known, Key(limits=limits))
 
 
 def _paint_labels(labels: NDArray[Any], classes: Classes, look: Look) -> Paint:
     faint = look.theme.faint
-    colours = [*look.category_colours(labels, classes.names), faint]
-    categories = list(zip(classes.names, colours, strict=False))
+    colors = [*look.category_colors(labels, classes.names), faint]
+    categories = list(zip(classes.names, colors, strict=False))
     if not classes.known.all():
-        categories.append((UNLABELLED, faint))
-    painted = np.array([rgb(colour) for colour in colours])[classes.codes]
+        categories.append((UNLABELED, faint))
+    painted = np.array([rgb(color) for color in colors])[classes.codes]
     return Paint(painted, classes.known, Key(categories=tuple(categories)))

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.viewer.columns import Columns, named_columns
+from vicinal.files.data_table import Column, Role
 
 Floats = NDArray[np.float64]
 
@@ -53,14 +53,15 @@ class _Area:
     level: int
 
 
-def named_clusters(positions: Floats, columns: Columns, n: int) -> list[dict[str, Any]]:
-    """Return named clusters with places, sizes and levels; none if there are classes or nothing gives names."""
-    hover = named_columns(columns.hover, "text")
-    if columns.labels is not None or not hover or n < FEWEST_ROWS:
+def named_clusters(positions: Floats, columns: Sequence[Column]) -> list[dict[str, Any]]:
+    """Return named clusters with places, sizes and levels; none if there are labels or nothing gives names."""
+    n = len(positions)
+    described = {one.name: one.values for one in columns if one.role in (Role.DISPLAY, Role.FEATURE)}
+    if any(one.role is Role.LABEL for one in columns) or n < FEWEST_ROWS:
         return []
     rng = np.random.default_rng(SEED)
     rows = np.sort(rng.choice(n, min(n, SAMPLE), replace=False))
-    entries = {name: _taken(column, rows) for name, column in hover.items()}
+    entries = {name: values[rows].tolist() for name, values in described.items() if values is not None}
     namer = _namer(entries)
     if namer is None:
         return []
@@ -72,11 +73,6 @@ def named_clusters(positions: Floats, columns: Columns, n: int) -> list[dict[str
             place = [float(side) for side in area.place]
             found.append({"name": name, "place": place, "size": size, "level": area.level})
     return _without_repetitions(found)
-
-
-def _taken(column: Any, rows: NDArray[np.int64]) -> list[Any]:
-    values = column.tolist() if hasattr(column, "tolist") else list(column)
-    return [values[row] for row in rows]
 
 
 def _areas(places: Floats) -> list[_Area]:

@@ -30,6 +30,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from vicinal.files.data_table import Role, values_of
 from vicinal.viewer.export import page
 from vicinal.viewer.packing import Packed
 from vicinal.viewer.session import FrameEncoder, Session
@@ -130,7 +131,7 @@ class LiveServer:
 
     def _map_text(self) -> bytes:
         places = self.session.finished_model().embedding_
-        ids = self.session.columns.ids
+        ids = values_of(self.session.columns, Role.ID)
         with io.StringIO() as text:
             writer = csv.writer(text, lineterminator="\n")
             writer.writerow([*([] if ids is None else ["id"]), *"xyz"[: places.shape[1]]])

@@ -31,9 +31,9 @@ def picture(content: bytes) -> NDArray[Any]:
     return np.asarray(matplotlib.image.imread(io.BytesIO(content)))[..., :3]
 
 
-def near(seen: NDArray[Any], colour: tuple[float, float, float], tolerance: float = 0.12) -> int:
-    """Count the pixels of approximately this colour."""
-    return int((np.abs(seen - colour).max(axis=-1) < tolerance).sum())
+def near(seen: NDArray[Any], color: tuple[float, float, float], tolerance: float = 0.12) -> int:
+    """Count the pixels of approximately this color."""
+    return int((np.abs(seen - color).max(axis=-1) < tolerance).sum())
 
 
 def project(page: Any, row: int) -> tuple[float, float]:

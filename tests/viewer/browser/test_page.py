@@ -27,9 +27,9 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
 
 
-def covered(page: Any, colour: str) -> int:
-    """Count the pixels of approximately this colour."""
-    return near(pixels(page), rgb(colour))
+def covered(page: Any, color: str) -> int:
+    """Count the pixels of approximately this color."""
+    return near(pixels(page), rgb(color))
 
 
 def alone(code: int) -> int:
@@ -44,11 +44,11 @@ def test_page_opens_from_a_file_and_draws_every_class(open_page: Open, exported:
     assert page.title() == "Three <animals>"
     assert page.inner_text("#title") == "Three <animals>"
     assert page.inner_text("#count") == "300 points"
-    for colour in palette(3):
-        assert covered(page, colour) > 300
+    for color in palette(3):
+        assert covered(page, color) > 300
     # the class around (-6, 0) is left of the one around (6, 0)
     seen = pixels(page)
-    left, right = (np.argwhere(np.abs(seen - rgb(colour)).max(axis=-1) < 0.12).mean(axis=0) for colour in palette(2))
+    left, right = (np.argwhere(np.abs(seen - rgb(color)).max(axis=-1) < 0.12).mean(axis=0) for color in palette(2))
     assert left[1] < right[1] - 100
 
 
@@ -213,7 +213,7 @@ def test_few_points_are_drawn(open_page: Open, tmp_path: Path, n: int) -> None:
     assert page.is_hidden("#legend")
 
 
-def test_values_are_drawn_on_a_colour_scale(open_page: Open, tmp_path: Path) -> None:
+def test_values_are_drawn_on_a_color_scale(open_page: Open, tmp_path: Path) -> None:
     page = open_page(viewer.export(tmp_path / "values.html", POSITIONS, values=POSITIONS[:, 0], label="width"))
     seen = pixels(page)
     middle = seen.shape[1] // 2
