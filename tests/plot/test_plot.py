@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 import vicinal
 from vicinal import plot
-from vicinal.plot.diagnostic import Neighborhood, local_density, local_quality, local_recall
+from vicinal.plot.diagnostic import Neighborhood
 from vicinal.plot.look import separation
 
 Array = NDArray[Any]
@@ -234,14 +234,14 @@ def test_diagnostics_separate_preserved_from_scrambled_rows() -> None:
     X[200:] += 50
     torn = X.copy()
     torn[:200] = rng.permutation(torn[:200])
-    for measure in (local_recall, local_quality):
+    for measure in (Neighborhood.recall, Neighborhood.quality):
         assert measure(Neighborhood(X, X.astype(np.float64), 10, "euclidean")) == pytest.approx(1.0)
     assert plot.diagnostic(torn, X, "quality").get_title(loc="left") == "Local quality"
-    values = local_recall(Neighborhood(X, torn.astype(np.float64), 10, "euclidean"))
+    values = Neighborhood(X, torn.astype(np.float64), 10, "euclidean").recall()
     assert values[200:].mean() > 0.9 > 0.2 > values[:200].mean()
-    quality = local_quality(Neighborhood(X, torn.astype(np.float64), 10, "euclidean"))
+    quality = Neighborhood(X, torn.astype(np.float64), 10, "euclidean").quality()
     assert quality[200:].mean() > quality[:200].mean() + 0.05
-    density = local_density(Neighborhood(X, X.astype(np.float64), 10, "euclidean"))
+    density = Neighborhood(X, X.astype(np.float64), 10, "euclidean").density()
     assert density[:200].min() > np.median(density[200:])
 
 

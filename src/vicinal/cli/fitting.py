@@ -133,7 +133,7 @@ def fit_large(
 
 @contextlib.contextmanager
 def connected(address: str | None) -> Iterator[None]:
-    """Be the client of the cluster at an address, if one is given."""
+    """Connect to the cluster at an address while the block runs; without an address do nothing."""
     if address is None:
         yield
         return
@@ -141,7 +141,7 @@ def connected(address: str | None) -> Iterator[None]:
     from distributed.comm import get_address_host_port, parse_address
 
     try:
-        # a client of a malformed address raises an error, and remains the current client
+        # checked first: a client that fails on a malformed address would remain the current client
         if parse_address(address)[0] in ("tcp", "tls"):
             get_address_host_port(address)
         client = Client(address, timeout="10s")
@@ -205,7 +205,7 @@ def fit_rows(
             model.fit(X)
         seconds = {stage: float(spent) for stage, spent in getattr(model, "stage_times_", {}).items()}
         quality = measure_quality(X, model, labels, bars, seconds) if with_quality else None
-        # A layout that was stopped says nothing about where its rows would have come to rest.
+        # reliability is not defined for a layout that was stopped before its rows had settled
         judged = measure_reliability(model, bars, seconds) if with_quality and not bars.stopped else None
     return FitResult(model.embedding_, seconds, quality, bars.stopped, model, judged)
 

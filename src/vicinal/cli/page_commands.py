@@ -1,4 +1,4 @@
-"""The commands `vicinal page`, `compare` and `serve`: pages of maps that exist, and of fits while they run."""
+"""The commands `vicinal page`, `compare` and `serve`: pages of existing maps, and of fits while they run."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def serve_until_interrupted(server: LiveServer, browser: bool) -> None:
     try:
         server.run()
     except KeyboardInterrupt:
-        pass  # the way to stop it
+        pass  # Ctrl-C is how users stop the server
     finally:
         server.close()
 

@@ -235,7 +235,7 @@ def _scalars(path: Path, frame: pl.DataFrame, choice: ColumnChoice) -> tuple[NDA
     others = choice.not_features
     usable = [name for name in frame.columns if name in numeric and name and name not in others]
     if choice.features is None:
-        # ids are left out, unless they are all there is: then the error below says so
+        # ids are left out, unless there is no other column: that is the error below
         usable = [name for name in usable if not _are_ids(frame[name])] or usable[:1]
     chosen = _feature_columns(path, frame.columns, choice, usable)
     for name in chosen:

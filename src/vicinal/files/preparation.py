@@ -1,4 +1,4 @@
-"""How rows are read and prepared before a fit: what is kept with the model to read and prepare others alike."""
+"""How rows are read and prepared before a fit; a model stores it, so that other rows are prepared in the same way."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ class Preparation:
 
     @classmethod
     def of_model(cls, model: Any) -> Preparation:
-        """Return what :meth:`keep_in` stored in a model; nothing if it was fitted to rows as they are."""
+        """Return what :meth:`keep_in` stored in a model; nothing if it was not fitted to a file."""
         steps, kept = getattr(model, STEPS_ATTRIBUTE, {}), getattr(model, COLUMNS_ATTRIBUTE, None)
         unknown = set(steps) - set(_STEPS)
         if unknown:

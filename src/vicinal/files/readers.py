@@ -145,7 +145,8 @@ def read_table(path: str | Path, choice: ColumnChoice = DEFAULT_CHOICE) -> DataT
 def read_chosen(path: Path, array: str | None, choose: Callable[[list[str], list[str]], ColumnChoice]) -> DataTable:
     """Read columns of a plain file.
 
-    ``choose`` returns the columns to read, given the names of the columns and of those that are beside a matrix.
+    ``choose`` returns the columns to read. It receives the names of the columns of the table or matrix, and of the
+    columns that a file of arrays has in addition to the matrix.
     """
     suffix = check_file(path)
     if suffix not in ARRAY_READERS:

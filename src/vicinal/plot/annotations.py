@@ -86,12 +86,17 @@ def is_continuous(labels: NDArray[Any]) -> bool:
     return bool((finite % 1 != 0).any()) or len(np.unique(finite)) > MOST_NUMBERED
 
 
-def scaled_values(values: ArrayLike, n: int) -> tuple[Floats, tuple[float, float] | None]:
-    """Scale values to 0..1 (NaN if not finite); also return the limits, or None if no value is finite."""
+def check_values(values: ArrayLike, n: int) -> NDArray[Any]:
+    """Return ``n`` numbers, or raise ValueError."""
     array = np.asarray(values)
     if array.shape != (n,) or array.dtype.kind not in "fiub":
         raise ValueError(f"values must be {n} numbers, got shape {array.shape} and dtype {array.dtype}")
-    numbers = array.astype(np.float64)
+    return array
+
+
+def scaled_values(values: ArrayLike, n: int) -> tuple[Floats, tuple[float, float] | None]:
+    """Scale values to 0..1 (NaN if not finite); also return the limits, or None if no value is finite."""
+    numbers = check_values(values, n).astype(np.float64)
     known = np.isfinite(numbers)
     numbers[~known] = np.nan
     if not known.any():

@@ -1,15 +1,17 @@
-"""Diagnostics: color each point by a local measure of how reliable the map is there, or by where its row lies."""
+"""Diagnostics: color each point by a local measure of reliability or by its position in the data; draw losses."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vicinal.neighbors.index import NeighborIndex
+from vicinal.neighbors.table import Neighbors
 from vicinal.plot.annotations import coordinates, training_rows
 from vicinal.plot.look import bare_axes, check_theme, fit_window, look_of, palette
 from vicinal.plot.points import Paint, draw_points, points
@@ -31,15 +33,64 @@ ALL = ("pca", "ica", "vq", "local_dim", "neighborhood")
 PANEL_INCHES = 3.6
 
 
-@dataclass(frozen=True)
 class Neighborhood:
-    """The rows, their places, and what decides which rows are neighbors."""
+    """Measures of how the ``k`` nearest rows of each row appear in the map.
 
-    rows: Rows
-    xy: Floats
-    k: int
-    metric: Any
-    variance: float = 0.8
+    ``variance`` is the share of the variance that the principal components of the local dimension explain.
+    """
+
+    def __init__(self, rows: Rows, xy: Floats, k: int, metric: Any, variance: float = 0.8) -> None:
+        self.rows, self.xy, self.k, self.metric, self.variance = rows, xy, k, metric, variance
+
+    def recall(self) -> Floats:
+        """Return the fraction of the true neighbors that are neighbors in the map."""
+        return self._common() / self.k
+
+    def overlap(self) -> Floats:
+        """Return the Jaccard index of the neighbors in the data and in the map, the row itself among both."""
+        common = self._common() + 1
+        return np.asarray(common / (2 * (self.k + 1) - common))
+
+    def density(self) -> Floats:
+        """Return the negative logarithm of the mean distance to the neighbors."""
+        mean = self._nearest.distance[:, 1:].mean(axis=1, dtype=np.float64)
+        # rows equal to all their neighbors have infinite density and are drawn in gray
+        with np.errstate(divide="ignore"):
+            return np.asarray(-np.log(mean))
+
+    def quality(self) -> Floats:
+        """Return the smaller of local trustworthiness and local continuity."""
+        from vicinal.quality.measures import local_scores
+
+        return local_scores(self.rows, self.xy, n_neighbors=self.k, metric=self.metric, sample=RANKED_ROWS)
+
+    def dimension(self) -> Floats:
+        """Return how many principal components of a row and its neighbors explain enough of their variance."""
+        index = self._nearest.index[:, 1:]
+        members = np.hstack([np.arange(len(index))[:, None], index])
+        out = np.empty(len(index))
+        step = max(1, BLOCK_VALUES // max(1, members.shape[1] * self.rows.shape[1]))
+        for begin in range(0, len(index), step):
+            local = self.rows[members[begin : begin + step]].astype(np.float64)
+            variance = np.linalg.svd(local - local.mean(axis=1, keepdims=True), compute_uv=False) ** 2
+            total = variance.sum(axis=1, keepdims=True)
+            share = np.cumsum(variance, axis=1) / np.where(total > 0, total, 1.0)
+            out[begin : begin + step] = (share < self.variance).sum(axis=1) + 1
+        return out
+
+    @cached_property
+    def _nearest(self) -> Neighbors:
+        return NeighborIndex(self.rows, self.metric).search(self.k + 1)
+
+    def _common(self) -> Floats:
+        """Return the number of neighbors that a row has both in the data and in the map."""
+        true = self._nearest.index[:, 1:]
+        seen = NeighborIndex(self.xy.astype(np.float32), "euclidean").search(self.k + 1).index[:, 1:]
+        found = np.zeros(len(self.xy))
+        # one column at a time: a comparison of all pairs at once would take k times the memory
+        for a in range(self.k):
+            found += (seen == true[:, a : a + 1]).any(axis=1)
+        return found
 
 
 def diagnostic(
@@ -163,58 +214,6 @@ def _draw(
     return ax
 
 
-def local_recall(near: Neighborhood) -> Floats:
-    """Return the fraction of the true neighbors that are neighbors in the map."""
-    return _common(near) / near.k
-
-
-def neighborhood_overlap(near: Neighborhood) -> Floats:
-    """Return the Jaccard index of the neighbors in the data and in the map, the row itself among both."""
-    common = _common(near) + 1
-    return np.asarray(common / (2 * (near.k + 1) - common))
-
-
-def _common(near: Neighborhood) -> Floats:
-    """Return the number of neighbors that a row has both in the data and in the map."""
-    true = _neighbors(near.rows, near.k, near.metric)[0]
-    seen = _neighbors(near.xy.astype(np.float32), near.k, "euclidean")[0]
-    found = np.zeros(len(near.xy))
-    # one column at a time: a comparison of all pairs at once would take k times the memory
-    for a in range(near.k):
-        found += (seen == true[:, a : a + 1]).any(axis=1)
-    return found
-
-
-def local_density(near: Neighborhood) -> Floats:
-    """Return the negative logarithm of the mean distance to the neighbors."""
-    mean = _neighbors(near.rows, near.k, near.metric)[1].mean(axis=1, dtype=np.float64)
-    # rows equal to all their neighbors have infinite density and are drawn in gray
-    with np.errstate(divide="ignore"):
-        return np.asarray(-np.log(mean))
-
-
-def local_quality(near: Neighborhood) -> Floats:
-    """Return the smaller of local trustworthiness and local continuity."""
-    from vicinal.quality.measures import local_scores
-
-    return local_scores(near.rows, near.xy, n_neighbors=near.k, metric=near.metric, sample=RANKED_ROWS)
-
-
-def local_dimension(near: Neighborhood) -> Floats:
-    """Return how many principal components of a row and its neighbors explain enough of their variance."""
-    index = _neighbors(near.rows, near.k, near.metric)[0]
-    members = np.hstack([np.arange(len(index))[:, None], index])
-    out = np.empty(len(index))
-    step = max(1, BLOCK_VALUES // max(1, members.shape[1] * near.rows.shape[1]))
-    for begin in range(0, len(index), step):
-        local = near.rows[members[begin : begin + step]].astype(np.float64)
-        variance = np.linalg.svd(local - local.mean(axis=1, keepdims=True), compute_uv=False) ** 2
-        total = variance.sum(axis=1, keepdims=True)
-        share = np.cumsum(variance, axis=1) / np.where(total > 0, total, 1.0)
-        out[begin : begin + step] = (share < near.variance).sum(axis=1) + 1
-    return out
-
-
 def principal_colors(rows: Rows) -> Floats:
     """Return the first three principal components as colors."""
     from sklearn.decomposition import PCA
@@ -243,20 +242,12 @@ def _as_colors(columns: NDArray[Any]) -> Floats:
     return np.hstack([scaled, np.zeros((len(columns), 3 - columns.shape[1]))]).astype(np.float64)
 
 
-def _neighbors(rows: Rows, k: int, metric: Any) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Return indices and distances of the k nearest other rows."""
-    from vicinal.neighbors.index import NeighborIndex
-
-    found = NeighborIndex(rows, metric).search(k + 1)
-    return found.index[:, 1:], found.distance[:, 1:]
-
-
 MEASURES: dict[str, tuple[Callable[[Neighborhood], Floats], str]] = {
-    "recall": (local_recall, "Neighbor recall"),
-    "quality": (local_quality, "Local quality"),
-    "density": (local_density, "Density in the data"),
-    "neighborhood": (neighborhood_overlap, "Jaccard index of the neighbors"),
-    "local_dim": (local_dimension, "Local dimension"),
+    "recall": (Neighborhood.recall, "Neighbor recall"),
+    "quality": (Neighborhood.quality, "Local quality"),
+    "density": (Neighborhood.density, "Density in the data"),
+    "neighborhood": (Neighborhood.overlap, "Jaccard index of the neighbors"),
+    "local_dim": (Neighborhood.dimension, "Local dimension"),
 }
 COLORS: dict[str, tuple[Callable[[Rows], Floats], str]] = {
     "pca": (principal_colors, "Principal components as colors"),
@@ -429,7 +420,7 @@ def loss(
 
 
 def _history(given: Any) -> Any:
-    """Return the losses of a model, or what was given instead of one."""
+    """Return the losses of a model; anything else is returned unchanged."""
     if hasattr(given, "loss_history_"):
         return given.loss_history_
     if hasattr(given, "get_params"):

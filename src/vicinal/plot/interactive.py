@@ -1,4 +1,4 @@
-"""umap-learn's names of what is not a picture of points: pages, showing figures, a histogram."""
+"""umap-learn's other functions: interactive pages, showing figures, and a histogram of edge weights."""
 
 from __future__ import annotations
 

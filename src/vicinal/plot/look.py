@@ -1,4 +1,4 @@
-"""Colors and size of a figure: a theme, changed by what the caller gives, with umap-learn's names for both."""
+"""Look of a figure: theme, colors, size, axes and legend, also by umap-learn's names."""
 
 from __future__ import annotations
 
@@ -54,7 +54,6 @@ VALUE_STOPS = [
     )
 ]
 UNLABELED = "unlabeled"
-MISSING = "missing"
 
 
 def check_theme(theme: str) -> Theme:
@@ -309,14 +308,6 @@ INK = 0.13
 SMALLEST, LARGEST = 0.6, 34.0
 
 
-@dataclass(frozen=True)
-class Key:
-    """Content of the legend: categories as (name, color), or the limits of a color scale."""
-
-    categories: tuple[tuple[str, str], ...] = ()
-    limits: tuple[float, float] | None = None
-
-
 def save(path: str | Path, ax: Axes | Iterable[Axes], *, dpi: int = DPI) -> None:
     """Save the figure of ``ax``.
 
@@ -379,17 +370,17 @@ def opacity(n: int) -> float:
     return float(np.clip(0.9 - 0.12 * math.log10(max(n, 1) / 1000.0), 0.35, 0.9))
 
 
-def draw_key(ax: Axes, key: Key, look: Look) -> None:
+def draw_key(ax: Axes, categories: Sequence[tuple[str, str]], limits: tuple[float, float] | None, look: Look) -> None:
     """Draw the legend or the color bar beside the axes."""
     from matplotlib.lines import Line2D
 
-    if key.limits is not None:
-        _color_bar(ax, key.limits, look)
-    if not 1 <= len(key.categories) <= LEGEND_MOST:
+    if limits is not None:
+        _color_bar(ax, limits, look)
+    if not 1 <= len(categories) <= LEGEND_MOST:
         return
     handles = [
         Line2D([], [], linestyle="", marker="o", markersize=7, markeredgewidth=0, color=color, label=_cut(name))
-        for name, color in key.categories
+        for name, color in categories
     ]
     legend = ax.legend(
         handles=handles,
@@ -406,7 +397,7 @@ def draw_key(ax: Axes, key: Key, look: Look) -> None:
 
 
 def _legend_rows(ax: Axes) -> int:
-    """Return how many entries fit beside the axes, so that the legend is not higher than they are."""
+    """Return how many entries fit beside the axes without making the legend higher than the axes."""
     figure = ax.get_figure()
     assert figure is not None
     height = ax.get_window_extent().transformed(figure.dpi_scale_trans.inverted()).height

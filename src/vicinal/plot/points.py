@@ -1,8 +1,10 @@
-"""Scatter plot of a map, colored by categories or by values."""
+"""Scatter plots of one map or of several side by side, colored by categories or by values."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,10 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from vicinal.plot.annotations import Classes, classes_of, coordinates, scaled_values
 from vicinal.plot.look import (
     OKABE_ITO,
+    OWN,
     UNLABELED,
-    Key,
     Look,
     bare_axes,
+    check_theme,
     draw_key,
     fit_window,
     look_of,
@@ -90,6 +93,8 @@ class Raster:
 SHUFFLE_SEED = 0
 # Above this number points hide each other and are shaded by density instead.
 SHADED = 50_000
+# Size of a map among several, and the most maps in a row.
+PANEL_INCHES, MOST_IN_A_ROW = 3.6, 4
 
 
 def points(
@@ -168,11 +173,11 @@ def points(
     paint = paint_points(labels, values, len(xy), look)
     if subset_points is not None:
         chosen = row_subset(subset_points, len(xy))
-        xy, paint = xy[chosen], paint.take(chosen)
+        xy, paint = xy[chosen], replace(paint, rgb=paint.rgb[chosen], colored=paint.colored[chosen])
     ax = bare_axes(ax, look)
     draw_points(ax, xy, paint, look, title=title, point_size=point_size, alpha=alpha)
     if legend if show_legend is None else show_legend:
-        draw_key(ax, paint.key, look)
+        draw_key(ax, paint.categories, paint.limits, look)
     return ax
 
 
@@ -226,15 +231,12 @@ def _scatter(ax: Axes, xy: Floats, paint: Paint, point_size: float | None, alpha
 
 @dataclass(frozen=True)
 class Paint:
-    """The color of each point, and the content of the legend."""
+    """The color of each point, and the legend: categories as (name, color), or the limits of a color scale."""
 
     rgb: Floats
     colored: NDArray[np.bool_]
-    key: Key = field(default_factory=Key)
-
-    def take(self, chosen: NDArray[np.bool_]) -> Paint:
-        """Return the colors of some points."""
-        return Paint(self.rgb[chosen], self.colored[chosen], self.key)
+    categories: Sequence[tuple[str, str]] = ()
+    limits: tuple[float, float] | None = None
 
 
 def paint_points(labels: ArrayLike | None, values: ArrayLike | None, n: int, look: Look) -> Paint:
@@ -255,7 +257,7 @@ def _paint_values(scale: Floats, limits: tuple[float, float] | None, look: Look)
     known = np.isfinite(scale)
     colors = np.tile(rgb(look.theme.faint), (len(scale), 1))
     colors[known] = matplotlib.colormaps.get_cmap(look.values_map)(scale[known])[:, :3]
-    return Paint(colors, known, Key(limits=limits))
+    return Paint(colors, known, limits=limits)
 
 
 def _paint_labels(labels: NDArray[Any], classes: Classes, look: Look) -> Paint:
@@ -265,4 +267,78 @@ def _paint_labels(labels: NDArray[Any], classes: Classes, look: Look) -> Paint:
     if not classes.known.all():
         categories.append((UNLABELED, faint))
     painted = np.array([rgb(color) for color in colors])[classes.codes]
-    return Paint(painted, classes.known, Key(categories=tuple(categories)))
+    return Paint(painted, classes.known, categories)
+
+
+def compare(
+    maps: Mapping[str, Any] | Sequence[Any],
+    labels: ArrayLike | None = None,
+    values: ArrayLike | None = None,
+    *,
+    align: bool = True,
+    theme: str = "light",
+) -> list[Axes]:
+    """Draw several maps of the same rows in one figure with one legend.
+
+    Each map is translated, rotated, reflected and scaled as a whole to minimize the squared distances to the first map
+    (Procrustes analysis), so that the remaining differences are real.
+
+    Parameters
+    ----------
+    maps : mapping or sequence
+        Fitted models or arrays [rows, 2]; the keys of a mapping are the titles.
+    labels, values : array-like, optional
+        Classes or numbers that color the points, as in :func:`points`.
+    align : bool, default=True
+        Whether to align the maps with the first.
+    theme : {"light", "dark"}
+        Colors of the figure.
+    """
+    from matplotlib import pyplot as plt
+
+    named = map_names(maps)
+    if not named:
+        raise ValueError("maps must contain at least one map")
+    placed = {name: coordinates(one) for name, one in named.items()}
+    first = next(iter(placed.values()))
+    for name, xy in placed.items():
+        if len(xy) != len(first):
+            raise ValueError(f"maps must have the same rows; {name!r} has {len(xy)} rows, the first has {len(first)}")
+    look = check_theme(theme)
+    columns = min(MOST_IN_A_ROW, len(placed))
+    rows = math.ceil(len(placed) / columns)
+    size = (PANEL_INCHES * columns, PANEL_INCHES * rows * 1.06)
+    figure, grid = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
+    figure.set_facecolor(look.background)
+    figure.set_gid(OWN)
+    axes = list(grid.flat)
+    for ax, (name, xy) in zip(axes, placed.items(), strict=False):
+        drawn = aligned(xy, first) if align else xy
+        last_of_row = ax is axes[min(columns, len(placed)) - 1]
+        points(drawn, labels, values, ax=ax, theme=theme, title=name, legend=last_of_row)
+    for spare in axes[len(placed) :]:
+        spare.remove()
+    return axes[: len(placed)]
+
+
+def aligned(xy: Floats, reference: Floats) -> Floats:
+    """Translate, rotate, reflect and scale ``xy`` to the least squared distance from ``reference``."""
+    from scipy.linalg import orthogonal_procrustes
+
+    center, goal = xy.mean(axis=0), reference.mean(axis=0)
+    spread = float(np.linalg.norm(xy - center))
+    if spread == 0.0:
+        return np.asarray(xy - center + goal)
+    turn, stretch = orthogonal_procrustes((xy - center) / spread, reference - goal)
+    return np.asarray((xy - center) / spread @ turn * stretch + goal)
+
+
+def map_names(maps: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
+    """Return maps by title: keys of a mapping, or names of classes, numbered if they repeat."""
+    if isinstance(maps, Mapping):
+        return {str(name): one for name, one in maps.items()}
+    named: dict[str, Any] = {}
+    for a, one in enumerate(maps):
+        name = type(one).__name__ if hasattr(one, "embedding_") else f"map {a + 1}"
+        named[name if name not in named else f"{name} ({a + 1})"] = one
+    return named

@@ -11,7 +11,7 @@ from typing import Any
 
 from vicinal.files.atomic import StagedFiles
 from vicinal.plot.annotations import coordinates
-from vicinal.plot.compare import aligned, map_names
+from vicinal.plot.points import aligned, map_names
 from vicinal.viewer.packing import Packed, pack, row_columns
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.files.data_table import Column, Role, values_of
-from vicinal.plot.annotations import coordinates, is_continuous, label_names, natural_key, unlabeled_rows
+from vicinal.plot.annotations import check_values, classes_of, coordinates, is_continuous, natural_key
 from vicinal.plot.look import OKABE_ITO, THEMES, VALUE_STOPS, palette
 from vicinal.runtime.cached import GrowingArray
 from vicinal.viewer.clusters import named_clusters
@@ -250,16 +250,13 @@ class Classes:
         self.codes = GrowingArray(np.full(n, UNLABELED, dtype=np.int64))
 
     def append(self, labels: NDArray[Any]) -> None:
-        known = ~unlabeled_rows(labels)
-        names, found = np.unique(label_names(labels[known]), return_inverse=True)
-        numbers = [self.numbers.setdefault(name, len(self.numbers)) for name in names.tolist()]
+        found = classes_of(labels, len(labels))
+        numbers = [self.numbers.setdefault(name, len(self.numbers)) for name in found.names]
         if len(self.numbers) > MOST_CLASSES:
             raise ValueError(
                 f"labels must have at most {MOST_CLASSES} classes, got {len(self.numbers)}; use hover or ids for texts"
             )
-        codes = np.full(len(labels), UNLABELED, dtype=np.int64)
-        codes[known] = np.array(numbers, dtype=np.int64)[found]
-        self.codes.append(codes)
+        self.codes.append(np.array([*numbers, UNLABELED], dtype=np.int64)[found.codes])
 
     def key(self, n: int) -> object:
         return len(self.numbers), bool((self.codes.view == UNLABELED).any())
@@ -323,11 +320,11 @@ Encoder = Classes | Values | Texts
 def encode(column: Column, n: int) -> Encoder:
     """Return the ``n`` rows of a complete column as a page shows them: classes, values or texts by role and content."""
     values = np.asarray(column.values)
-    if column.role is Role.VALUE and (values.shape != (n,) or values.dtype.kind not in "fiub"):
-        raise ValueError(f"values must be {n} numbers, got shape {values.shape} and dtype {values.dtype}")
-    if column.role is Role.LABEL and values.shape != (n,):
+    if column.role is Role.VALUE:
+        check_values(values, n)
+    elif column.role is Role.LABEL and values.shape != (n,):
         raise ValueError(f"labels must be one-dimensional with {n} entries, got shape {values.shape}")
-    if len(values) != n:
+    elif len(values) != n:
         what = "ids" if column.role is Role.ID else f"hover column {column.name!r}"
         raise ValueError(f"{what} must have {n} entries, got {len(values)}")
     found: Encoder
