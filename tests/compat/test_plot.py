@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 import vicinal as umap
 
 Rows = NDArray[np.float32]
-COLOURS = {0: "#ff0000", 1: "#00ff00", 2: "#0000ff"}
+COLORS = {0: "#ff0000", 1: "#00ff00", 2: "#0000ff"}
 
 
 @pytest.fixture(autouse=True)
@@ -42,11 +42,11 @@ def drawn_colors(ax: Any) -> set[tuple[float, ...]]:
 
 
 @pytest.mark.parametrize(
-    "key", [COLOURS, {str(k): v for k, v in COLOURS.items()}, list(COLOURS.values())], ids=["labels", "names", "list"]
+    "key", [COLORS, {str(k): v for k, v in COLORS.items()}, list(COLORS.values())], ids=["labels", "names", "list"]
 )
 def test_color_key_gives_each_label_its_color(mapper: umap.UMAP, species: Any, key: Any) -> None:
     ax = umap.plot.points(mapper, labels=species, color_key=key, width=400, height=300, background="black")
-    assert drawn_colors(ax) == {to_rgb(color) for color in COLOURS.values()}
+    assert drawn_colors(ax) == {to_rgb(color) for color in COLORS.values()}
     figure = ax.get_figure()
     assert (figure.get_size_inches() * figure.dpi).round().tolist() == [400, 300]
     assert ax.get_facecolor()[:3] == to_rgb("black")
@@ -65,10 +65,10 @@ def _legend(ax: Any) -> tuple[Any, Any]:
 
 
 def test_subset_points_and_show_legend(mapper: umap.UMAP, species: Any) -> None:
-    ax = umap.plot.points(mapper, labels=species, subset_points=species > 0, show_legend=False, color_key=COLOURS)
+    ax = umap.plot.points(mapper, labels=species, subset_points=species > 0, show_legend=False, color_key=COLORS)
     assert len(ax.collections[0].get_offsets()) == 100
     assert ax.get_legend() is None
-    assert drawn_colors(ax) == {to_rgb(COLOURS[1]), to_rgb(COLOURS[2])}
+    assert drawn_colors(ax) == {to_rgb(COLORS[1]), to_rgb(COLORS[2])}
 
 
 def test_points_replace_the_places_of_the_model(mapper: umap.UMAP) -> None:

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from vicinal.files import readers
-from vicinal.files.batches import read_batches
+from vicinal.files.batches import join_columns, read_batches
 from vicinal.files.data_table import ColumnChoice, DataTable
 from vicinal.files.preparation import Preparation
 from vicinal.files.readers import ReadError, read_table, row_count
@@ -317,3 +317,33 @@ def test_source_columns_are_matched_by_name(tmp_path: Path) -> None:
         source.read(tmp_path / "other.csv")
     with pytest.raises(readers.ReadError, match="no column 'sort'"):
         source.read(tmp_path / "new.csv", ColumnChoice(label="sort"))
+
+
+def test_every_column_has_a_role_and_ignored_ones_a_reason(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    frame = pl.DataFrame(ROWS[:, :2], schema=["a", "b"]).with_columns(
+        pl.Series("row_id", range(60)),
+        pl.Series("kind", ["x", "y"] * 30),
+        pl.Series("depth", np.linspace(0, 1, 60)),
+        pl.Series("note", ["text"] * 60),
+        pl.Series("more", ["text"] * 60),
+    )
+    frame.write_csv(path)
+    choice = ColumnChoice(label="kind", values=["depth"], display=["note", "depth"])
+    table = read_table(path, choice)
+    assert [(column.name, str(column.role), column.reason) for column in table.columns] == [
+        ("a", "feature", ""),
+        ("b", "feature", ""),
+        ("kind", "label", ""),
+        ("depth", "value", ""),
+        ("note", "display", ""),
+        ("row_id", "ignored", "row ids"),
+        ("more", "ignored", "not numeric (String)"),
+    ]
+    assert [column.name for column in table.shown_columns()] == ["kind", "depth", "note", "a", "b"]
+    chosen = read_table(path, ColumnChoice(features=["a"]))
+    assert {column.reason for column in chosen.columns if column.name != "a"} == {"not chosen"}
+    parts = [part.columns for part in read_batches(path, 25, choice)]
+    for joined, whole in zip(join_columns(parts, 50), table.part(slice(50)).columns, strict=True):
+        assert (joined.name, joined.role) == (whole.name, whole.role)
+        np.testing.assert_array_equal(joined.values, whole.values)

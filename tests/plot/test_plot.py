@@ -99,10 +99,10 @@ def test_many_classes_have_no_legend() -> None:
 @pytest.mark.parametrize("labels", [[None, "a", "b"] * 100, [math.nan, 1.0, 2.0] * 100])
 def test_unlabeled_points_are_gray_and_below(labels: list[Any]) -> None:
     ax = plot.points(MAP, labels)
-    grey = to_rgb(plot.THEMES["light"].faint)
-    is_grey = np.asarray((np.abs(drawn(ax)[1] - grey) < 1e-6).all(axis=1))
-    assert is_grey[:100].all()
-    assert not is_grey[100:].any()
+    gray = to_rgb(plot.THEMES["light"].faint)
+    is_gray = np.asarray((np.abs(drawn(ax)[1] - gray) < 1e-6).all(axis=1))
+    assert is_gray[:100].all()
+    assert not is_gray[100:].any()
     legend = ax.get_legend()
     assert legend is not None
     assert legend.get_texts()[-1].get_text() == "unlabeled"
@@ -330,5 +330,5 @@ def test_minus_one_is_drawn_as_unlabeled_and_classes_are_in_natural_order() -> N
     ax = plot.points(MAP, np.arange(300) % 12 - 1)
     names = [text.get_text() for text in ax.get_legend().get_texts()]
     assert names == [*map(str, range(11)), "unlabeled"]
-    grey = to_rgb(plot.THEMES["light"].faint)
-    assert int((np.abs(scatter(ax).get_facecolors()[:, :3] - grey).max(axis=1) < 1e-6).sum()) == 25
+    gray = to_rgb(plot.THEMES["light"].faint)
+    assert int((np.abs(scatter(ax).get_facecolors()[:, :3] - gray).max(axis=1) < 1e-6).sum()) == 25

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from viewer.browser.pages import CENTRES, CODES, IDS, NAMES, POSITIONS, WAIT_MS, N, Open, near, pixels, project
+from viewer.browser.pages import CENTERS, CODES, IDS, NAMES, POSITIONS, WAIT_MS, N, Open, near, pixels, project
 
 from vicinal import viewer
 from vicinal.plot.look import palette, rgb
@@ -35,7 +35,7 @@ def covered(page: Any, color: str) -> int:
 def alone(code: int) -> int:
     """Return the row of a class that is furthest from its centre, where the pointer hits no other point."""
     rows = np.flatnonzero(code == CODES)
-    return int(rows[np.argmax(np.linalg.norm(POSITIONS[rows] - CENTRES[code], axis=1))])
+    return int(rows[np.argmax(np.linalg.norm(POSITIONS[rows] - CENTERS[code], axis=1))])
 
 
 def test_page_opens_from_a_file_and_draws_every_class(open_page: Open, exported: Path) -> None:
