@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
+import sys
 
 import numpy as np
 import pytest
 
 from vicinal.plot.connectivity import PIECES, bundled
-
-# the package has a function of the same name
-bundling = importlib.import_module("vicinal.plot.connectivity")
 
 
 def test_edges_that_lead_the_same_way_come_together() -> None:
@@ -37,7 +34,7 @@ def test_an_edge_alone_stays_straight() -> None:
 def test_blocks_do_not_change_the_paths(monkeypatch: pytest.MonkeyPatch) -> None:
     start, end = np.random.default_rng(1).random((2, 50, 2))
     whole = bundled(start, end, np.ones(50))
-    monkeypatch.setattr(bundling, "BLOCK", 7)
+    monkeypatch.setattr(sys.modules[bundled.__module__], "BLOCK", 7)
     np.testing.assert_allclose(bundled(start, end, np.ones(50)), whole, atol=1e-9)
 
 

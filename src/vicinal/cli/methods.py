@@ -25,7 +25,7 @@ def explanations(method: Method) -> dict[str, str]:
     if method is not Method.UMAP:
         for name, text in _documented(Method.UMAP).items():
             found.setdefault(name, text)
-    # a parameter without its own entry gets the text of the entry that mentions it
+    # a parameter without an entry of its own is explained with the one that mentions it
     for name in inspect.signature(estimator(method)).parameters:
         mentions = (text for text in list(found.values()) if re.search(rf"\b{name}\b", text))
         found.setdefault(name, next(mentions, ""))

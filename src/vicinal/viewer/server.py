@@ -40,7 +40,7 @@ NAMES = (LOOPBACK, "localhost")
 MOST_UPLOADED = 256 * 2**20
 MOST_MESSAGE = 16 * 2**20
 # Interval at which a feed checks for newer positions, in seconds: at most 25 frames per second.
-POLL_S = 0.04
+LOOK_S = 0.04
 # If a client does not confirm a frame within this time, the next frame is sent, in seconds.
 UNANSWERED_S = 10.0
 REFUSED = 1008
@@ -204,7 +204,7 @@ class LiveServer:
                 sent = snapshot
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(drawn.wait(), UNANSWERED_S)
-            await asyncio.sleep(POLL_S)
+            await asyncio.sleep(LOOK_S)
 
     async def _listen(self, websocket: WebSocket, drawn: asyncio.Event) -> None:
         """Carry out the messages of the client; answer a malformed message with a status that describes the error."""

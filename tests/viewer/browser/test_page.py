@@ -213,7 +213,7 @@ def test_few_points_are_drawn(open_page: Open, tmp_path: Path, n: int) -> None:
     assert page.is_hidden("#legend")
 
 
-def test_values_are_drawn_on_a_color_scale(open_page: Open, tmp_path: Path) -> None:
+def test_values_are_drawn_on_a_colour_scale(open_page: Open, tmp_path: Path) -> None:
     page = open_page(viewer.export(tmp_path / "values.html", POSITIONS, values=POSITIONS[:, 0], label="width"))
     seen = pixels(page)
     middle = seen.shape[1] // 2
