@@ -61,6 +61,7 @@ def test_sparse_rows_and_functions_work_in_every_call(digits: Rows, tmp_path: Pa
     assert fitted.bytes_per_row_ > 0
 
 
+@pytest.mark.nightly
 def test_a_map_of_sparse_rows_separates_classes_as_one_of_dense_rows(
     digits: Rows, digit_labels: NDArray[np.int64]
 ) -> None:

@@ -7,6 +7,8 @@ import os
 import pytest
 from soak.random_fits import draw, run_all
 
+pytestmark = pytest.mark.nightly
+
 COUNT = int(os.environ.get("VICINAL_RANDOM_FITS", "150"))
 
 

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.nightly
+
 SECONDS = float(os.environ.get("VICINAL_SOAK_SECONDS", "20"))
 
 
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="resident memory is read from /proc")
+@pytest.mark.requires_proc
 @pytest.mark.skipif("VICINAL_SANITIZED" in os.environ, reason="sanitizers keep freed memory")
 @pytest.mark.timeout(120 + 2 * SECONDS)
 def test_memory_is_flat_under_mixed_use(child_environment: dict[str, str]) -> None:

@@ -67,6 +67,7 @@ def test_fit_is_shown_paused_and_ends_with_the_positions_of_the_model(open_page:
     assert page.is_hidden("#busy")
 
 
+@pytest.mark.nightly
 def test_second_run_and_projected_rows(open_page: Open, live: LiveServer, tmp_path: Path, digits: Any) -> None:
     FAST.set()
     live.session.start({"n_epochs": 50})

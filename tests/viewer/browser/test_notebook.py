@@ -18,6 +18,8 @@ import pytest
 
 import vicinal
 
+pytestmark = pytest.mark.nightly
+
 START_S = 90
 WAIT_MS = 60_000
 CELLS = [
