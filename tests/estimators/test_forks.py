@@ -78,11 +78,7 @@ for child in children:
 @pytest.mark.parametrize(
     ("name", "before", "verbose", "n"),
     [
-        *[
-            pytest.param(name, "after a fit", "", 700, marks=pytest.mark.nightly)
-            for name in ESTIMATORS
-            if name != "UMAP"
-        ],
+        *[pytest.param(name, "after a fit", "", 700, marks=pytest.mark.nightly) for name in OTHERS],
         ("UMAP", "after a fit", "", 700),
         ("UMAP", "before any fit", "", 700),
         ("UMAP", "after a fit in another thread", "", 700),

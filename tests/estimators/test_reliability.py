@@ -79,8 +79,7 @@ def test_ghosts_agree_with_fits_of_other_seeds(model: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["LargeVis", "TSNE", *[pytest.param(name, marks=pytest.mark.nightly) for name in ("DensMAP", "ProgressiveUMAP")]],
+    "name", ["LargeVis", "TSNE", *[pytest.param(name, marks=pytest.mark.nightly) for name in OTHERS]]
 )
 def test_every_method_has_all_parts(name: str, digits: np.ndarray) -> None:
     found = getattr(vicinal, name)(random_state=0).fit(digits).reliability_

@@ -31,8 +31,8 @@ def sources_and_compiler() -> bytes:
     assert COMPILER is not None
     digest = hashlib.sha256(subprocess.run([COMPILER, "--version"], capture_output=True, check=True).stdout)
     digest.update(repr((COMPILER, FLAGS)).encode())
-    for file in (HERE / "host_launch.hpp", *sorted(Path(source_folder()).rglob("*"))):
-        if file.suffix in (".cu", ".hpp", ".h"):
+    for file in (HERE / "host_launch.hpp", *sorted(source_folder().rglob("*"))):
+        if file.is_file() and file.suffix != ".cpp":
             digest.update(file.read_bytes())
     return digest.digest()
 
