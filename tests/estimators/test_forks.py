@@ -79,10 +79,10 @@ for child in children:
     ("name", "before", "verbose", "n"),
     [
         *[pytest.param(name, "after a fit", "", 700, marks=pytest.mark.nightly) for name in OTHERS],
-        ("UMAP", "after a fit", "", 700),
+        pytest.param("UMAP", "after a fit", "", 700, marks=pytest.mark.nightly),
         ("UMAP", "before any fit", "", 700),
         ("UMAP", "after a fit in another thread", "", 700),
-        ("TSNE", "after a fit", "verbose", 700),
+        pytest.param("TSNE", "after a fit", "verbose", 700, marks=pytest.mark.nightly),
         ("UMAP", "after a fit", "", 180),  # few rows start from a dense decomposition by LAPACK
     ],
 )

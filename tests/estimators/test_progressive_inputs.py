@@ -175,6 +175,7 @@ def test_equal_rows_share_a_place_even_if_all_their_neighbors_are_equal(size: in
     np.testing.assert_array_equal(model.transform(X), model.embedding_)
 
 
+@pytest.mark.nightly
 def test_many_pieces_stay_within_bounds() -> None:
     rng = np.random.default_rng(0)
     centers = 100 * rng.normal(size=(600, 4))

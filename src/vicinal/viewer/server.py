@@ -202,7 +202,10 @@ class LiveServer:
                     await websocket.send_bytes(frame)
                 sent = snapshot
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(drawn.wait(), UNANSWERED_S)
+                    async with asyncio.timeout(
+                        UNANSWERED_S
+                    ):  # unlike wait_for in Python 3.11, it loses no cancellation
+                        await drawn.wait()
             await asyncio.sleep(LOOK_S)
 
     async def _listen(self, websocket: WebSocket, drawn: asyncio.Event) -> None:

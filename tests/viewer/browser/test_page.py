@@ -78,6 +78,7 @@ def test_hover_shows_texts_and_picture(open_page: Open, exported: Path) -> None:
     page.wait_for_selector("#card", state="hidden", timeout=WAIT_MS)
 
 
+@pytest.mark.nightly
 def test_legend_hides_and_isolates_classes(open_page: Open, exported: Path) -> None:
     page = open_page(exported)
     ant, bee, cat = palette(3)
@@ -96,6 +97,7 @@ def test_legend_hides_and_isolates_classes(open_page: Open, exported: Path) -> N
     assert page.inner_text("#count") == "300 points"
 
 
+@pytest.mark.nightly
 def test_search_finds_ids_texts_and_classes(open_page: Open, exported: Path) -> None:
     page = open_page(exported)
     for query, matches in {"row-12": 11 + 0, "ROW-299": 1, "the bee": 100, "cat": 100, "nothing": 0}.items():
@@ -176,6 +178,7 @@ def test_keys_zoom_pan_and_reset(open_page: Open, exported: Path) -> None:
     assert page.is_visible("#card")
 
 
+@pytest.mark.nightly
 def test_wheel_zooms_and_drag_pans(open_page: Open, exported: Path) -> None:
     page = open_page(exported)
     before = project(page, 0)
