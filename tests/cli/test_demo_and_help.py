@@ -50,6 +50,7 @@ def test_demo_writes_map_picture_and_report(run: Run, dataset: str) -> None:
     assert pl.read_csv("deep/er/embedding.csv").columns == ["x", "y", "label"]
 
 
+@pytest.mark.nightly
 def test_demo_in_a_separate_process(tmp_path: Path) -> None:
     source = str(Path(cli.__file__).parents[2])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([source, os.environ.get("PYTHONPATH", "")])}

@@ -34,7 +34,7 @@ def same_bits(one: ProgressiveUMAP, other: ProgressiveUMAP) -> bool:
     return one.embedding_.tobytes() == other.embedding_.tobytes() and (one.graph_ != other.graph_).nnz == 0
 
 
-@pytest.mark.parametrize("kind", ["sparse", "function"])
+@pytest.mark.parametrize("kind", ["sparse", pytest.param("function", marks=pytest.mark.nightly)])
 def test_sparse_rows_and_functions_work_in_every_call(digits: Rows, tmp_path: Path, kind: str) -> None:
     X: Any = sparse.csr_matrix(digits[:500]) if kind == "sparse" else digits[:400]
     parameters: dict[str, Any] = {"metric": "cosine" if kind == "sparse" else manhattan}

@@ -202,9 +202,8 @@ class LiveServer:
                     await websocket.send_bytes(frame)
                 sent = snapshot
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(
-                        UNANSWERED_S
-                    ):  # unlike wait_for in Python 3.11, it loses no cancellation
+                    # wait_for of Python 3.11 may lose a cancellation
+                    async with asyncio.timeout(UNANSWERED_S):
                         await drawn.wait()
             await asyncio.sleep(LOOK_S)
 
