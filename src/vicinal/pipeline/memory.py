@@ -126,7 +126,8 @@ def add_growing_map(
 ) -> None:
     """Add a growing map's lists in both directions, its columns and the layouts of its slices.
 
-    ``slices`` are the rows that move together, and the layouts that are kept. A batch that is added completely or not at all takes a ``snapshot`` besides.
+    ``slices`` are the rows that move together, and the layouts that are kept. A batch that is added completely or not
+    at all takes a ``snapshot`` besides.
     """
     ledger.keep(n * (8.0 * k + 24.0 + 6.0 * k + 40.0 + 4.0 * n_components) + FIRST_MAP * min(1.0, n / 2_000))
     most, layouts = slices
