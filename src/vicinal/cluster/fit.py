@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
 from vicinal.cluster.engine import Engine, current_client, task
-from vicinal.cluster.graph import GraphParts, build_graph, load_graph
+from vicinal.cluster.graph import GraphParts, build_graph, joined_graph, load_graph
 from vicinal.cluster.layout import PartedLayout, places_of
 from vicinal.cluster.neighbors import NeighborParts, Search, part_count, search_parts, with_room
 from vicinal.cluster.rows import DaskRows, read_block
-from vicinal.cluster.start import first_places, joined_graph
+from vicinal.cluster.start import first_places
 from vicinal.cluster.store import Store, Stored
 from vicinal.graph.fuzzy import fuzzy_graph
 from vicinal.graph.supervision import class_codes
