@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.estimators.base import Estimator, random_seed, require_fitted, whole_or_nothing
+from vicinal.estimators.base import Estimator, Result, random_seed, require_fitted, whole_or_nothing
 from vicinal.estimators.parameters import Parameter, like, parameter, parameters_of, with_parameters
 from vicinal.estimators.umap import UMAP
 from vicinal.layout.alignment import check_relation, check_relations
@@ -162,17 +162,10 @@ class AlignedUMAP(Estimator):
 
     @property
     def embeddings_(self) -> list[NDArray[np.float32]]:
-        if not self.__sklearn_is_fitted__():
-            raise AttributeError(f"embeddings_: this {type(self).__name__} is not fitted yet")
-        return [mapper.embedding_ for mapper in self.mappers_]
+        return [mapper.embedding_ for mapper in self.learned("embeddings_")]
 
-    @property
-    def n_models_(self) -> int:
-        return len(self.embeddings_)
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.embeddings_[0].shape[1])
+    n_models_ = Result(len)
+    _n_features_out = Result(lambda mappers: int(mappers[0].embedding_.shape[1]))
 
     def add_memory(self, ledger: Ledger, shape: InputShape) -> None:
         """Add what one slice takes."""

@@ -20,8 +20,8 @@ from sklearn.utils.validation import validate_data
 from vicinal.estimators.parameters import given_knn, parameters_of
 from vicinal.files.container import ModelFileError
 from vicinal.files.models import TRANSIENT, pickled, save
+from vicinal.initialize.start import given_start
 from vicinal.layout.density import finite_radii
-from vicinal.layout.forces import Kernel
 from vicinal.neighbors.metrics import PRECOMPUTED, Finite, Rows, allows_nan, is_sparse, required_finite
 from vicinal.neighbors.rows import (
     HasRows,
@@ -37,7 +37,7 @@ from vicinal.neighbors.rows import (
 )
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingData, TrainingDistances, TrainingRows
-from vicinal.pipeline.fit import fit
+from vicinal.pipeline.fit import ArrayExecutor, Listeners, fit
 from vicinal.pipeline.fitted import FittedMap
 from vicinal.pipeline.memory import add_map
 from vicinal.pipeline.place import place
@@ -278,6 +278,12 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     # Results
 
+    def learned(self, name: str) -> Any:
+        """Return what a fit learned, or raise AttributeError for the attribute ``name`` that there is not yet."""
+        if self._result not in vars(self):
+            raise AttributeError(f"{name}: this {type(self).__name__} is not fitted yet")
+        return vars(self)[self._result]
+
     @property
     def reliability_(self) -> Any:
         """How far each row of the map can be believed (:func:`vicinal.reliability`), measured on first use."""
@@ -370,14 +376,31 @@ SMALL_DATA = 4096
 
 
 class FromMap:
-    """An attribute that is computed from the fitted map unless a program has set it."""
+    """An attribute that is computed from what a fit learned, unless a program has set it.
 
-    def __init__(self, get: Callable[[Any], Any]) -> None:
-        self._get = get
-        self.__doc__ = get.__doc__
+    With ``missing``, an attribute that would be None does not exist, and this is the reason.
+    """
+
+    def __init__(self, compute: Callable[[Any], Any], missing: str = "") -> None:
+        self._compute, self._missing = compute, missing
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
 
     def __get__(self, model: Any, owner: type | None = None) -> Any:
-        return self if model is None else self._get(model)
+        if model is None:
+            return self
+        value = self._compute(model.learned(self._name))
+        if value is None and self._missing:
+            raise AttributeError(f"{self._name}: {self._missing}")
+        return value
+
+
+class Result(FromMap):
+    """An attribute that is computed from what a fit learned, and cannot be set."""
+
+    def __set__(self, model: Any, value: Any) -> None:
+        raise AttributeError(f"{self._name} of {type(model).__name__} cannot be set")
 
 
 @dataclass(frozen=True)
@@ -395,6 +418,11 @@ class SearchIndex:
         return found.index, found.distance
 
 
+# Why an attribute of a fitted model does not exist.
+NO_MAP = "there is no map, only a graph (transform_mode='graph')"
+NO_RADII = "radii are computed with densmap or output_dens only"
+NO_KERNEL = "this map has no such kernel"
+
 # Parameters by the names under which programs set their values.
 SET_PARAMETERS = {"_a": "a", "_b": "b", "_n_neighbors": "n_neighbors", "_metric_kwds": "metric_kwds"}
 
@@ -407,6 +435,8 @@ class MapEstimator(Estimator):
 
     map_: FittedMap  # of a Dask array a ClusterMap, which has Dask arrays under the same names
     _given_embedding: NDArray[np.float32]
+    # Whether a start that is given as an array is scaled to the size of other starts.
+    _scales_start: ClassVar[bool] = True
 
     def _recipe(self, n: int, seed: int) -> Recipe:
         """Return what a fit of ``n`` rows with these parameters does."""
@@ -421,6 +451,24 @@ class MapEstimator(Estimator):
         self.map_ = fitted
         self.n_features_in_ = fitted.data.shape[1]
         return self
+
+    @whole_or_nothing
+    def fit(self: MapSelf, X: Any, y: Any = None) -> MapSelf:
+        """Map the rows of ``X``, which may be a Dask array; ``y`` is ignored."""
+        return self._fit_array(X) if is_dask(X) else self.adopt_map(fit(self.executor(X), self._progress()))
+
+    def executor(self, X: Any) -> ArrayExecutor:
+        """Check parameters and arguments as ``fit`` does; return the argument of :func:`vicinal.pipeline.fit`."""
+        self._check_parameters()
+        seed = random_seed(self.random_state)
+        data = self._check_training_data(X, seed)
+        start = given_start(self.init, data.n, int(self.n_components), stretched=self._scales_start)
+        recipe, listeners = self._recipe(data.n, seed), self._listeners()
+        return ArrayExecutor(data, recipe, first_places=start, seed=seed, listeners=listeners)
+
+    def _listeners(self) -> Listeners | None:
+        """Return what is called during the layout beside the callback."""
+        return None
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
         """Fit the model and return ``embedding_``."""
@@ -496,9 +544,9 @@ class MapEstimator(Estimator):
     def embedding_(self) -> NDArray[np.float32]:
         if "_given_embedding" in vars(self):
             return self._given_embedding
-        places = self._fitted("embedding_").embedding
+        places: NDArray[np.float32] | None = self.learned("embedding_").embedding
         if places is None:
-            raise AttributeError("embedding_: there is no map, only a graph (transform_mode='graph')")
+            raise AttributeError(f"embedding_: {NO_MAP}")
         return places
 
     @embedding_.setter
@@ -516,85 +564,25 @@ class MapEstimator(Estimator):
         else:
             self.map_ = replace(fitted, embedding=given)
 
-    @property
-    def graph_(self) -> Any:
-        return self._fitted("graph_").graph.to_scipy()
-
-    @property
-    def init_used_(self) -> str:
-        return self._with_embedding("init_used_").report.init_used
-
-    @property
-    def n_epochs_(self) -> int:
-        return self._with_embedding("n_epochs_").report.n_epochs
-
-    @property
-    def stage_times_(self) -> dict[str, float]:
-        return self._fitted("stage_times_").report.stage_times
-
-    @property
-    def rad_orig_(self) -> NDArray[np.float32]:
-        return self._radii("rad_orig_", embedded=False)
-
-    @property
-    def rad_emb_(self) -> NDArray[np.float32]:
-        return self._radii("rad_emb_", embedded=True)
-
-    @property
-    def radius_correlation_(self) -> float:
-        density = self._fitted("radius_correlation_").density
-        if density is None:
-            raise AttributeError("radius_correlation_: radii are computed with densmap or output_dens only")
-        return density.correlation
-
-    @property
-    def density_correlation_(self) -> float:
-        fitted = self._with_embedding("density_correlation_")
-        if fitted.density is None:
-            raise AttributeError("density_correlation_: radii are computed with densmap or output_dens only")
-        from vicinal.quality.losses import density_correlation
-
-        kernel, places = fitted.recipe.plan.forces.kernel, fitted.reference_places
-        return density_correlation(fitted.graph, places, kernel, fitted.density.radii.log_radius)
+    graph_ = Result(lambda fitted: fitted.graph.to_scipy())
+    init_used_ = Result(lambda fitted: None if fitted.embedding is None else fitted.report.init_used, NO_MAP)
+    n_epochs_ = Result(lambda fitted: None if fitted.embedding is None else fitted.report.n_epochs, NO_MAP)
+    stage_times_ = Result(lambda fitted: fitted.report.stage_times)
+    loss_history_ = Result(lambda fitted: fitted.report.losses, "losses are recorded with compute_loss=True only")
+    rad_orig_ = Result(lambda fitted: _radii(fitted, embedded=False), NO_RADII)
+    rad_emb_ = Result(lambda fitted: _radii(fitted, embedded=True), NO_RADII)
+    radius_correlation_ = Result(lambda fitted: fitted.density and fitted.density.correlation, NO_RADII)
+    density_correlation_ = Result(lambda fitted: _density_correlation(fitted), NO_RADII)
+    _n_features_out = Result(
+        lambda fitted: fitted.graph.n_tails if fitted.embedding is None else fitted.recipe.n_components
+    )
 
     @property
     def embedding_list_(self) -> list[NDArray[np.float32]]:
-        fitted = self._with_embedding("embedding_list_")
+        snapshots, places = self.learned("embedding_list_").report.snapshots, self.embedding_
         if not isinstance(self._fit_params.get("n_epochs"), list | tuple):
             raise AttributeError("embedding_list_: n_epochs was no list of epochs")
-        return list(fitted.report.snapshots) or [self.embedding_]
-
-    @property
-    def loss_history_(self) -> dict[str, list[Any]]:
-        losses = self._fitted("loss_history_").report.losses
-        if losses is None:
-            raise AttributeError("loss_history_: losses are recorded with compute_loss=True only")
-        return losses
-
-    @property
-    def _n_features_out(self) -> int:
-        fitted = self._fitted("_n_features_out")
-        return fitted.graph.n_tails if fitted.embedding is None else fitted.recipe.n_components
-
-    def _fitted(self, name: str) -> FittedMap:
-        """Return the map, or raise AttributeError for the result ``name`` that there is not yet."""
-        if "map_" not in vars(self):
-            raise AttributeError(f"{name}: this {type(self).__name__} is not fitted yet")
-        return self.map_
-
-    def _with_embedding(self, name: str) -> FittedMap:
-        fitted = self._fitted(name)
-        if fitted.embedding is None:
-            raise AttributeError(f"{name}: there is no map, only a graph (transform_mode='graph')")
-        return fitted
-
-    def _radii(self, name: str, *, embedded: bool) -> NDArray[np.float32]:
-        """Return logarithms of local radii of all rows, in the data or in the map."""
-        density, position = self._fitted(name).density, self._fitted(name).selection.position
-        if density is None:
-            raise AttributeError(f"{name}: radii are computed with densmap or output_dens only")
-        radii = finite_radii(density.embedded if embedded else density.radii.log_radius)
-        return np.where(position < 0, radii.max(initial=0), radii[position])
+        return list(snapshots) or [places]
 
     # umap-learn's names, which its users' programs read, and set on models that they put together.
 
@@ -608,56 +596,17 @@ class MapEstimator(Estimator):
         changes = {name: own[key] for key, name in SET_PARAMETERS.items() if own.get(key) is not None}
         return self._settings() | changes | {"n_components": self._given_embedding.shape[1]}
 
-    @FromMap
-    def _raw_data(self) -> Rows:
-        return self._fitted("_raw_data").data.rows
-
-    @FromMap
-    def _knn_indices(self) -> NDArray[np.int32]:
-        return self._fitted("_knn_indices").neighbors.index
-
-    @FromMap
-    def _knn_dists(self) -> NDArray[np.float32]:
-        return self._fitted("_knn_dists").neighbors.distance
-
-    @FromMap
-    def _knn_search_index(self) -> SearchIndex:
-        return SearchIndex(self._fitted("_knn_search_index"))
-
-    @FromMap
-    def _small_data(self) -> bool:
-        return self._fitted("_small_data").data.n < SMALL_DATA
-
-    @FromMap
-    def _sparse_data(self) -> bool:
-        return is_sparse(self._fitted("_sparse_data").data.rows)
-
-    @FromMap
-    def _n_neighbors(self) -> int:
-        fitted = self._fitted("_n_neighbors")
-        return min(int(fitted.recipe.affinity.columns(fitted.graph.n)), fitted.graph.n - 1)
-
-    @FromMap
-    def _rhos(self) -> NDArray[np.float32]:
-        return self._fitted("_rhos").graph.rho
-
-    @FromMap
-    def _sigmas(self) -> NDArray[np.float32]:
-        return self._fitted("_sigmas").graph.sigma
-
-    @FromMap
-    def _a(self) -> float:
-        return self._kernel().a
-
-    @FromMap
-    def _b(self) -> float:
-        return self._kernel().b
-
-    def _kernel(self) -> Kernel:
-        kernel = self._fitted("_a").recipe.plan.kernel
-        if kernel is None:
-            raise AttributeError("_a: this map has no such kernel")
-        return kernel
+    _raw_data = FromMap(lambda fitted: fitted.data.rows)
+    _knn_indices = FromMap(lambda fitted: fitted.neighbors.index)
+    _knn_dists = FromMap(lambda fitted: fitted.neighbors.distance)
+    _knn_search_index = FromMap(lambda fitted: SearchIndex(fitted))
+    _small_data = FromMap(lambda fitted: fitted.data.n < SMALL_DATA)
+    _sparse_data = FromMap(lambda fitted: is_sparse(fitted.data.rows))
+    _n_neighbors = FromMap(lambda fitted: min(int(fitted.recipe.affinity.columns(fitted.graph.n)), fitted.graph.n - 1))
+    _rhos = FromMap(lambda fitted: fitted.graph.rho)
+    _sigmas = FromMap(lambda fitted: fitted.graph.sigma)
+    _a = FromMap(lambda fitted: fitted.recipe.plan.kernel and fitted.recipe.plan.kernel.a, NO_KERNEL)
+    _b = FromMap(lambda fitted: fitted.recipe.plan.kernel and fitted.recipe.plan.kernel.b, NO_KERNEL)
 
     # Files: the recipe is not written but made again from the parameters of the fit, which are checked when it is.
 
@@ -675,3 +624,22 @@ class MapEstimator(Estimator):
             made_by = self._with_settings(self._fit_params)
             self.map_ = FittedMap(recipe=made_by._recipe(parts["data"].n, int(parts["seed"])), **parts)
             self.map_.check()
+
+
+def _radii(fitted: FittedMap, *, embedded: bool) -> NDArray[np.float32] | None:
+    """Return logarithms of local radii of all rows, in the data or in the map."""
+    if fitted.density is None:
+        return None
+    position = fitted.selection.position
+    radii = finite_radii(fitted.density.embedded if embedded else fitted.density.radii.log_radius)
+    return np.where(position < 0, radii.max(initial=0), radii[position])
+
+
+def _density_correlation(fitted: FittedMap) -> float | None:
+    """Return the correlation of the radii that densMAP's cost compares."""
+    if fitted.density is None or fitted.embedding is None:
+        return None
+    from vicinal.quality.losses import density_correlation
+
+    kernel, places = fitted.recipe.plan.forces.kernel, fitted.reference_places
+    return density_correlation(fitted.graph, places, kernel, fitted.density.radii.log_radius)

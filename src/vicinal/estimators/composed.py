@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.estimators.base import Estimator, over_blocks, require_fitted
+from vicinal.estimators.base import Estimator, Result, over_blocks, require_fitted
 from vicinal.pipeline.compose import OPERATIONS, ComposedMap, place_composed
 from vicinal.pipeline.compose import compose as compose_maps
 from vicinal.pipeline.fitted import FittedMap
@@ -92,21 +92,10 @@ class ComposedUMAP(Estimator):
             raise ValueError(f"X must hold the same rows twice, got {left} and {right}")
         return rows
 
-    @property
-    def embedding_(self) -> NDArray[np.float32]:
-        return self.map_.places
-
-    @property
-    def graph_(self) -> Any:
-        return self.map_.graph.to_scipy()
-
-    @property
-    def init_used_(self) -> str:
-        return self.map_.init_used
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.embedding_.shape[1])
+    embedding_ = Result(lambda composed: composed.places)
+    graph_ = Result(lambda composed: composed.graph.to_scipy())
+    init_used_ = Result(lambda composed: composed.init_used)
+    _n_features_out = Result(lambda composed: int(composed.embedding.shape[1]))
 
     def _state(self, include_data: bool) -> dict[str, Any]:
         """The parts are in the file as the models that they came from."""

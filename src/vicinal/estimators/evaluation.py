@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from numbers import Integral
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -26,7 +25,7 @@ from vicinal.pipeline.fitted import FittedMap
 from vicinal.pipeline.judge import GHOSTS, NEIGHBORS, JudgedMap, Judgement, judge, of_composed, of_fitted, of_places
 from vicinal.quality.measures import check_matrix, check_neighbors
 from vicinal.quality.reliability import Reliability, measure_preservation
-from vicinal.runtime.constraints import Interval
+from vicinal.runtime.constraints import whole
 from vicinal.runtime.inputs import resolve_n_jobs
 from vicinal.runtime.memory import InputShape, Ledger
 
@@ -55,7 +54,10 @@ class Choice:
 
     def __str__(self) -> str:
         names = list(self.table[0])
-        lines = [[_text(row[name]) for name in names] for row in self.table]
+        lines = [
+            [f"{row[name]:.3f}" if isinstance(row[name], float) else str(row[name]) for name in names]
+            for row in self.table
+        ]
         widths = [max(map(len, column)) for column in zip(names, *lines, strict=True)]
         return "\n".join(
             "  ".join(text.rjust(width) for text, width in zip(line, widths, strict=True)) for line in [names, *lines]
@@ -161,10 +163,6 @@ def _true_neighbors(X: Any, base: Any, n_neighbors: int, jobs: int) -> Neighbors
     return index.search(k + 1)
 
 
-def _text(value: Any) -> str:
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
-
-
 # Results of `reliability_` by model, each with the places that it was measured for: a growing map changes.
 _measured: WeakKeyDictionary[Any, tuple[NDArray[np.float32], Reliability]] = WeakKeyDictionary()
 
@@ -231,8 +229,10 @@ def reliability(
     if isinstance(model_or_X, Estimator):
         if embedding is not None:
             raise ValueError("embedding must be None with a model; give the rows instead of the model to judge a map")
-        maps = judged_maps(model_or_X)
-        found = [_judged(*one, _with_others(how, others, one[0])) for one in maps]
+        found = []
+        for judged, position, rows in judged_maps(model_or_X):
+            one = judge(judged, _with_others(how, others, judged))
+            found.append(one if position is None or rows is None else one.spread_to(position, rows))
         return found if hasattr(model_or_X, "mappers_") else found[0]
     if embedding is None:
         raise ValueError("embedding must be given with rows")
@@ -279,21 +279,11 @@ def judged_maps(model: Any) -> list[Whole]:
     )
 
 
-def _judged(
-    judged: JudgedMap, position: NDArray[np.int64] | None, rows: NDArray[np.int64] | None, how: Judgement
-) -> Reliability:
-    found = judge(judged, how)
-    return found if position is None or rows is None else found.spread_to(position, rows)
-
-
 def _checked(n_neighbors: Any, ghosts: Any, seeds: Any, null: Any, random_state: Any) -> Judgement:
-    counts = {"ghosts": (ghosts, 0), "seeds": (seeds, 0), "random_state": (random_state, 0)}
-    if n_neighbors is not None:
-        counts["n_neighbors"] = (n_neighbors, 1)
-    for name, (value, least) in counts.items():
-        allowed = Interval(Integral, least, None, closed="left")
-        if isinstance(value, bool) or not allowed.allows(value):
-            raise ValueError(f"{name} must be {allowed}, got {value!r}")
+    counts = {"n_neighbors": (n_neighbors, 1), "ghosts": (ghosts, 0), "seeds": (seeds, 0)}
+    for name, (value, least) in (counts | {"random_state": (random_state, 0)}).items():
+        if not whole(least).allows(value) and not (name == "n_neighbors" and value is None):
+            raise ValueError(f"{name} must be {whole(least)}, got {value!r}")
     if not isinstance(null, bool) and not hasattr(null, "fit_transform"):
         raise ValueError(f"null must be True, False or an estimator with fit_transform, got {null!r}")
     embed = None if isinstance(null, bool) else null.fit_transform

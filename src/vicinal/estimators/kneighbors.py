@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from vicinal.estimators.base import Estimator, over_blocks, random_seed, require_fitted, whole_or_nothing
+from vicinal.estimators.base import Estimator, Result, over_blocks, random_seed, require_fitted, whole_or_nothing
 from vicinal.estimators.parameters import like, parameter, with_parameters
 from vicinal.estimators.umap import UMAP
 from vicinal.graph.fuzzy import fuzzy_graph
@@ -133,34 +133,24 @@ class KNeighborsTransformer(Estimator):
         distance, index = self.kneighbors(X, n_neighbors)
         return self._graph(Neighbors(index, distance), mode)
 
-    @property
-    def n_samples_fit_(self) -> int:
-        return self._fitted("n_samples_fit_").data.n
+    n_samples_fit_ = Result(lambda fitted: fitted.data.n)
+    _n_features_out = Result(lambda fitted: fitted.data.n)
 
     @property
     def effective_metric_(self) -> Any:
-        self._fitted("effective_metric_")
+        self.learned("effective_metric_")
         return self._fit_params["metric"]
 
     @property
     def effective_metric_params_(self) -> dict[str, Any]:
-        self._fitted("effective_metric_params_")
+        self.learned("effective_metric_params_")
         return _keywords(self._fit_params)
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_samples_fit_
 
     def add_memory(self, ledger: Ledger, shape: InputShape) -> None:
         """Add what a fit takes, part by part."""
         k = _columns(self.n_neighbors, shape.n)
         add_search(ledger, shape, k, metric=self.metric, approximate=self.algorithm == "approximate")
         add_graph(ledger, shape.n, k)
-
-    def _fitted(self, name: str) -> FittedNeighbors:
-        if "neighbors_" not in vars(self):
-            raise AttributeError(f"{name}: this {type(self).__name__} is not fitted yet")
-        return self.neighbors_
 
     def _fit_array(self, X: Any) -> KNeighborsTransformer:
         """Search the rows of a Dask array (:mod:`vicinal.cluster`)."""

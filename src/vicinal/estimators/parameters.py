@@ -184,6 +184,9 @@ def recipe_of(model: Any, seed: int, n_jobs: int, *, matches_density: bool) -> R
         bool(model.update_negatives),
         int(model.transform_seed),
     )
+    k = model.n_neighbors if model.target_n_neighbors == -1 else model.target_n_neighbors
+    keywords = dict(model.target_metric_kwds or {})
+    labels = Supervision(model.target_metric, keywords, model.target_weight, int(k), seed, n_jobs)
     density = None
     if matches_density or model.output_dens:
         density = DensityPlan(matches_density, model.dens_lambda, model.dens_frac, model.dens_var_shift)
@@ -193,19 +196,12 @@ def recipe_of(model: Any, seed: int, n_jobs: int, *, matches_density: bool) -> R
         int(model.n_components),
         initializer_of(model.init),
         search="approximate" if model.force_approximation_algorithm else "auto",
-        supervision=supervision_of(model, seed, n_jobs),
+        supervision=labels,
         density=density,
         unique=bool(model.unique),
         record_loss=bool(model.compute_loss),
         output="graph" if model.transform_mode == "graph" else "embedding",
     )
-
-
-def supervision_of(model: Any, seed: int, n_jobs: int) -> Supervision:
-    """Return how labels or numbers shape the graph."""
-    k = model.n_neighbors if model.target_n_neighbors == -1 else model.target_n_neighbors
-    keywords = dict(model.target_metric_kwds or {})
-    return Supervision(model.target_metric, keywords, model.target_weight, int(k), seed, n_jobs)
 
 
 def growing_recipe_of(model: Any, seed: int, n_jobs: int) -> Recipe:

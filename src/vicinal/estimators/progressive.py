@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
-from vicinal.estimators.base import Estimator, over_blocks, random_seed, require_fitted, whole_or_nothing
+from vicinal.estimators.base import Estimator, Result, over_blocks, random_seed, require_fitted, whole_or_nothing
 from vicinal.estimators.parameters import (
     check_curve,
     growing_recipe_of,
@@ -281,44 +281,18 @@ class ProgressiveUMAP(Estimator):
             raise AttributeError("embedding_: there is no map yet")
         return self._map.embedding
 
-    @property
-    def age_(self) -> NDArray[np.int32]:
-        return self._map_of("age_").age.view.copy()
+    age_ = Result(lambda grown: grown.age.view.copy())
+    n_rows_ = Result(lambda grown: int(grown.search.n))
+    rows_ = Result(lambda grown: grown.search.rows)
+    pending_ = Result(lambda grown: grown.pending)
+    coverage_ = Result(lambda grown: float(grown.search.coverage_))
+    bytes_per_row_ = Result(lambda grown: grown.bytes_per_row)
+    graph_ = Result(lambda grown: grown.whole_graph().to_scipy())
+    init_used_ = Result(lambda grown: grown.init_used)
+    _n_features_out = Result(lambda grown: grown.recipe.n_components)
 
-    @property
-    def n_rows_(self) -> int:
-        return int(self._map_of("n_rows_").search.n)
-
-    @property
-    def rows_(self) -> Rows:
-        return self._map_of("rows_").search.rows
-
-    @property
-    def pending_(self) -> int:
-        return self._map_of("pending_").pending
-
-    @property
-    def coverage_(self) -> float:
-        return float(self._map_of("coverage_").search.coverage_)
-
-    @property
-    def bytes_per_row_(self) -> float:
-        return self._map_of("bytes_per_row_").bytes_per_row
-
-    @property
-    def graph_(self) -> Any:
-        return self._map_of("graph_").whole_graph().to_scipy()
-
-    @property
-    def init_used_(self) -> str:
-        return self._map_of("init_used_").init_used
-
-    @property
-    def _n_features_out(self) -> int:
-        return self._map_of("_n_features_out").recipe.n_components
-
-    def _map_of(self, name: str) -> GrowingMap:
-        """Return the map, or raise AttributeError for the result ``name`` that there is not yet."""
+    def learned(self, name: str) -> GrowingMap:
+        """Return the map, or raise AttributeError for the attribute ``name`` that there is not yet."""
         if "_stream" not in vars(self):
             raise AttributeError(f"{name}: this {type(self).__name__} has no rows yet")
         return self._map

@@ -9,18 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.estimators.base import MapEstimator, random_seed, whole_or_nothing
+from vicinal.estimators.base import MapEstimator, Result
 from vicinal.estimators.parameters import epoch_stops, initializer_of, like, parameter, with_parameters
 from vicinal.estimators.umap import UMAP
 from vicinal.graph.graph import Graph
-from vicinal.initialize.start import INITIALIZERS, given_start
+from vicinal.initialize.start import INITIALIZERS
 from vicinal.layout.forces import Forces, Kernel
 from vicinal.layout.full import GRID_COMPONENTS, Phase
 from vicinal.neighbors.metrics import check_metric
-from vicinal.pipeline.fit import ArrayExecutor, Listeners, fit
+from vicinal.pipeline.fit import Listeners
 from vicinal.pipeline.recipe import NEIGHBORS_PER_PERPLEXITY, EntropicAffinity, FullPlan, LargeVisPlan, Recipe
 from vicinal.runtime.constraints import LEARNING_RATE, NOT_NEGATIVE, POSITIVE, Interval, StrOptions, whole
-from vicinal.runtime.inputs import is_dask
 from vicinal.runtime.progress import Callback
 
 EARLY_EXAGGERATION = 12.0
@@ -105,37 +104,12 @@ class TSNE(MapEstimator):
     # fmt: on
 
     _chooses_device = True
+    _scales_start = False
 
-    @whole_or_nothing
-    def fit(self, X: Any, y: Any = None) -> TSNE:
-        """Map the rows of ``X``; ``y`` is ignored."""
-        if is_dask(X):
-            return self._fit_array(X)
-        self._check_parameters()
-        seed = random_seed(self.random_state)
-        data = self._check_training_data(X, seed)
-        start = given_start(self.init, data.n, int(self.n_components), stretched=False)
-        recipe, listeners = self._recipe(data.n, seed), self._listeners()
-        executor = ArrayExecutor(data, recipe, first_places=start, seed=seed, listeners=listeners)
-        return self.adopt_map(fit(executor, self._progress()))
-
-    @property
-    def kl_divergence_(self) -> float:
-        divergence = self._fitted("kl_divergence_").report.divergence
-        assert divergence is not None
-        return divergence
-
-    @property
-    def n_iter_(self) -> int:
-        return self._fitted("n_iter_").report.n_epochs
-
-    @property
-    def learning_rate_(self) -> float:
-        return self._fitted("learning_rate_").recipe.plan.first_rate
-
-    @property
-    def perplexity_(self) -> float:
-        return self._fitted("perplexity_").recipe.affinity.perplexity
+    kl_divergence_ = Result(lambda fitted: fitted.report.divergence)
+    n_iter_ = Result(lambda fitted: fitted.report.n_epochs)
+    learning_rate_ = Result(lambda fitted: fitted.recipe.plan.first_rate)
+    perplexity_ = Result(lambda fitted: fitted.recipe.affinity.perplexity)
 
     def _recipe(self, n: int, seed: int) -> Recipe:
         perplexity = max(1.0, min(float(self.perplexity), (n - 1) / NEIGHBORS_PER_PERPLEXITY))
@@ -244,18 +218,6 @@ class LargeVis(MapEstimator):
     # fmt: on
 
     _chooses_device = True
-
-    @whole_or_nothing
-    def fit(self, X: Any, y: Any = None) -> LargeVis:
-        """Map the rows of ``X``, which may be a Dask array; ``y`` is ignored."""
-        if is_dask(X):
-            return self._fit_array(X)
-        self._check_parameters()
-        seed = random_seed(self.random_state)
-        data = self._check_training_data(X, seed)
-        start = given_start(self.init, data.n, int(self.n_components))
-        executor = ArrayExecutor(data, self._recipe(data.n, seed), first_places=start, seed=seed)
-        return self.adopt_map(fit(executor, self._progress()))
 
     def _check_parameters(self) -> None:
         self._validate_params()

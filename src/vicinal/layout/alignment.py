@@ -100,18 +100,10 @@ def _pattern(graph: Graph) -> csr_matrix:
 
 @dataclass(frozen=True)
 class Alignment:
-    """Pull of some rows along their links.
+    """Pull of some rows along their links [rows, all rows].
 
-    Parameters
-    ----------
-    links : csr_matrix of shape (n_rows, n_all)
-        Links from the pulled rows to all rows.
-    steps : array of shape (n_rows,)
-        Steps of each row per epoch.
-    regularisation : float
-        Strength of the pull.
-    mutual : bool, default True
-        Whether the partners are pulled as well, so that both meet halfway.
+    ``steps`` are those of each row per epoch. With ``mutual`` the partners are pulled as well, so that both meet
+    halfway.
     """
 
     links: csr_matrix
@@ -139,14 +131,9 @@ class Alignment:
 class AlignedLayouts:
     """Several layouts that run side by side, with the pull of their alignment after every epoch.
 
-    Parameters
-    ----------
-    layouts : list of Layout
-        One layout per slice, all with the same number of epochs. The pull uses the learning rates of the first.
-    alignment : Alignment
-        Links of the rows of all ``layouts``, one slice after the other.
-    others : array of shape (n_rows, n_components), optional
-        Fixed places of earlier slices. The columns of the links count these rows first.
+    There is one layout per slice, all with the same number of epochs; the pull uses the learning rates of the first.
+    The alignment links the rows of all layouts, one slice after the other. ``others`` are fixed places of earlier
+    slices; the columns of the links count these rows first.
     """
 
     def __init__(
@@ -155,12 +142,7 @@ class AlignedLayouts:
         self.layouts = list(layouts)
         self.alignment = alignment
         self.others = others
-        self._epoch = 0
-
-    @property
-    def epoch(self) -> int:
-        """Number of epochs completed, with their pulls."""
-        return self._epoch
+        self.epoch = 0  # epochs completed, with their pulls
 
     @property
     def embeddings(self) -> list[NDArray[np.float32]]:
@@ -174,14 +156,14 @@ class AlignedLayouts:
 
     def step(self, n: int = 1) -> None:
         """Run ``n`` more epochs of all layouts."""
-        rates = self.layouts[0].schedule.learning_rates(np.arange(self._epoch, self._epoch + n))
+        rates = self.layouts[0].schedule.learning_rates(np.arange(self.epoch, self.epoch + n))
         for rate in rates:
             for layout in self.layouts:
                 # After an interrupt some layouts may have completed this epoch.
-                if layout.epoch <= self._epoch:
+                if layout.epoch <= self.epoch:
                     layout.step(1)
             self._pull(float(rate))
-            self._epoch += 1
+            self.epoch += 1
 
     def _pull(self, learning_rate: float) -> None:
         parts = self.embeddings

@@ -108,16 +108,9 @@ WIDEST = 10.0  # of a start around the origin: distances in the hyperbolic plane
 
 @dataclass(frozen=True)
 class OutputSpace:
-    """Distance of the map.
+    """Distance of the map: the name of a distance in the backend, and its parameters.
 
-    Parameters
-    ----------
-    kind : str, default "euclidean"
-        Name of the distance in the backend.
-    values : tuple of float
-        Its parameters.
-    function : callable(x, y), optional
-        Returns the distance of two points and its gradient with respect to the first; ``kind`` is then "function".
+    If ``kind`` is "function", ``function(x, y)`` returns the distance of two points and its gradient by the first.
     """
 
     kind: str = "euclidean"
@@ -132,8 +125,7 @@ class OutputSpace:
         """Return initial places for this space, made from places of a euclidean start.
 
         For "haversine" the bounding box becomes a belt around the sphere that leaves the poles free. If the distance
-        depends on the origin, the box is centred there and not larger than
-        that of few rows.
+        depends on the origin, the box is centred there and not larger than that of few rows.
         """
         if self.kind not in ("haversine", "hyperboloid", "cosine", "correlation") or embedding.size == 0:
             return embedding
@@ -159,7 +151,10 @@ class OutputSpace:
             try:
                 distances[i], gradients[i] = result
             except (TypeError, ValueError) as error:
-                raise _not_a_pair(result, heads.shape[1]) from error
+                raise ValueError(
+                    f"output_metric must return a pair: the distance, and its gradient with {heads.shape[1]} numbers;"
+                    f" got {result!r}"
+                ) from error
         if not (np.isfinite(distances).all() and np.isfinite(gradients).all()):
             raise ValueError("output_metric returned a distance or a gradient that is not finite")
         return distances, gradients
@@ -171,7 +166,10 @@ EUCLIDEAN = OutputSpace()
 def output_space(metric: Any, keywords: dict[str, Any] | None, n_components: int) -> OutputSpace:
     """Return the space of ``output_metric`` and ``output_metric_kwds``, or raise a ValueError that lists the names."""
     if callable(metric) and not isinstance(metric, str):
-        return _called(partial(metric, **(keywords or {})), n_components)
+        space = OutputSpace("function", function=partial(metric, **(keywords or {})))
+        # Two points show whether the function returns what it should.
+        space.evaluate(*np.linspace(-1.0, 1.0, 2 * n_components, dtype=np.float32).reshape(2, 1, n_components))
+        return space
     if not isinstance(metric, str) or metric not in OUTPUT_METRICS:
         raise ValueError(
             f"output_metric must be one of {sorted(OUTPUT_METRICS)} or a function that "
@@ -182,19 +180,6 @@ def output_space(metric: Any, keywords: dict[str, Any] | None, n_components: int
     if given:
         raise ValueError(f"output_metric_kwds has {sorted(given)}, which output_metric={metric!r} does not accept")
     return space
-
-
-def _called(function: Callable[[Points, Points], tuple[float, Points]], n_components: int) -> OutputSpace:
-    """Return the space of a function, after calling it once for two points."""
-    space = OutputSpace("function", function=function)
-    space.evaluate(*np.linspace(-1.0, 1.0, 2 * n_components, dtype=np.float32).reshape(2, 1, n_components))
-    return space
-
-
-def _not_a_pair(result: Any, n_components: int) -> ValueError:
-    return ValueError(
-        f"output_metric must return a pair: the distance, and its gradient with {n_components} numbers; got {result!r}"
-    )
 
 
 def _plain(kind: str, least: int = 1, most: float = np.inf) -> Callable[[dict[str, Any], int], OutputSpace]:
@@ -215,10 +200,6 @@ def _minkowski(keywords: dict[str, Any], n_components: int, p: float | None = No
         raise ValueError(f"output_metric_kwds: p must be at least 1 and finite, got {p}")
     weights = _vector("w", keywords.pop("w", np.ones(n_components)), n_components)
     return OutputSpace("minkowski", (p, *weights))
-
-
-def _manhattan(keywords: dict[str, Any], n_components: int) -> OutputSpace:
-    return _minkowski(keywords, n_components, 1.0)
 
 
 def _seuclidean(keywords: dict[str, Any], n_components: int) -> OutputSpace:
@@ -253,7 +234,7 @@ def _vector(name: str, values: ArrayLike, n: int) -> Floats:
 
 OUTPUT_METRICS: dict[str, Callable[[dict[str, Any], int], OutputSpace]] = {
     **dict.fromkeys(("euclidean", "l2"), _plain("euclidean")),
-    **dict.fromkeys(("manhattan", "l1", "taxicab", "cityblock"), _manhattan),
+    **dict.fromkeys(("manhattan", "l1", "taxicab", "cityblock"), partial(_minkowski, p=1.0)),
     **dict.fromkeys(("chebyshev", "linfinity", "linfty", "linf"), _plain("chebyshev")),
     **dict.fromkeys(("minkowski", "wminkowski"), _minkowski),
     "seuclidean": _seuclidean,

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -179,37 +179,19 @@ class Layout(_SampledLayout):
         super().__init__(engine, places.shape, forces, schedule, n_jobs)
         self._set_density(density)
         if fixed is not None:
-            engine.pin(_row_mask("fixed", fixed, places.shape[0]))
+            engine.pin(_row_mask(fixed, places.shape[0]))
         self._set_negative_weights(negative_weights)
 
 
 class Placement(_SampledLayout):
     """Layout of rows among a reference map whose points do not move.
 
-    Parameters
-    ----------
-    graph : Graph
-        Bipartite graph from the rows to the points of the reference. A weight is the probability that its edge fires
-        in an epoch, so that the place of a row does not depend on the other rows of the call.
-    embedding : array of shape (n_rows, n_components)
-        Initial places of the rows. The array is copied.
-    reference : array of shape (n_points, n_components)
-        Places of the reference.
-    forces : Forces or Kernel
-        Attraction and repulsion, both from the reference. A :class:`Kernel` stands for UMAP's forces.
-    schedule : Schedule
-        Number of epochs, learning rate and negatives. ``update_negatives`` must be false.
-    seed : int, default 0
-        Seed of the random draws.
-    n_jobs : int, default -1
-        Number of threads; -1 uses all. The result does not depend on it.
-    row_keys : uint64 array of shape (n_rows,), optional
-        Names of the rows for the random generator, by default their numbers. Keys made from the rows' content make
-        the place of a row independent of its position in the call.
-    negative_weights : array of shape (n_points,), optional
-        Negatives are drawn in proportion to these weights; uniformly by default.
-    density : DensityTerm, optional
-        The density term of densMAP, with the summary of the reference in ``fitted``.
+    ``graph`` is bipartite, from the rows to the points of ``reference``, which attract and repel. A weight is the
+    probability that its edge fires in an epoch, so that the place of a row does not depend on the other rows of the
+    call. ``row_keys`` are uint64 names of the rows for the random generator, by default their numbers: keys made from
+    the rows' content make the place of a row independent of its position in the call. ``negative_weights`` has an
+    entry per point of the reference, ``density`` the summary of the reference in ``fitted``; negatives cannot move.
+    The other parameters are those of :class:`Layout`.
     """
 
     def __init__(
@@ -251,29 +233,11 @@ class PartialLayout(_SampledLayout):
     It moves them in the array of the caller, so that creating and stepping it costs as much as the edges of the moving
     rows, whatever the number of rows. An interrupted step leaves the array as it was before the step.
 
-    Parameters
-    ----------
-    graph : Graph
-        Edges of the moving rows, one row of the graph per entry of ``heads``; tails are rows of ``embedding``.
-    embedding : float32 array of shape (n_rows, n_components)
-        Places of all rows, C-contiguous and writable. The rows ``heads`` of it are moved.
-    heads : int32 array
-        Rows of ``embedding`` that move.
-    forces : Forces or Kernel
-        Attraction and repulsion. A :class:`Kernel` stands for UMAP's forces with that kernel.
-    schedule : Schedule
-        Number of epochs, learning rate and negatives.
-    ages : int32 array, one entry per head
-        Epochs of the schedule that each head has completed; they set its learning rate.
-    first_epoch : int, default 0
-        Number of the first epoch for the random draws. A map that is moved repeatedly counts its epochs on, so that
-        draws do not repeat.
-    seed : int, default 0
-        Seed of the random draws.
-    n_jobs : int, default -1
-        Number of threads; -1 uses all. The result does not depend on it.
-    negative_weights : array of shape (n_rows,), optional
-        Negatives are drawn in proportion to these weights; uniformly by default.
+    ``graph`` has one row per entry of ``heads``, which are the rows of ``embedding`` that move; tails are rows of
+    ``embedding``, which is C-contiguous and writable. ``ages`` are the epochs of the schedule that each head has
+    completed, which set its learning rate. ``first_epoch`` is the number of the first epoch for the random draws: a map
+    that is moved repeatedly counts its epochs on, so that draws do not repeat. The other parameters are those of
+    :class:`Layout`.
     """
 
     def __init__(
@@ -360,14 +324,12 @@ def layout_options(
     return options
 
 
-def _row_mask(name: str, mask: NDArray[np.bool_], n: int) -> NDArray[np.bool_]:
+def _row_mask(mask: NDArray[np.bool_], n: int) -> NDArray[np.bool_]:
     """Check for one bool per row. Integers are rejected, since they could be meant as row numbers."""
-    checked = np.asarray(mask)
-    if checked.dtype != np.bool_ or checked.shape != (n,):
-        raise ValueError(
-            f"{name} must hold one bool for each of {n} rows, got shape {checked.shape} of {checked.dtype}"
-        )
-    return np.ascontiguousarray(checked)
+    found = np.asarray(mask)
+    if found.dtype != np.bool_ or found.shape != (n,):
+        raise ValueError(f"fixed must hold one bool for each of {n} rows, got shape {found.shape} of {found.dtype}")
+    return np.ascontiguousarray(found)
 
 
 @dataclass(frozen=True)
@@ -534,38 +496,15 @@ class NegativeTable:
         return cls(*cpu.alias_table(np.ascontiguousarray(weights, dtype=np.float32)))
 
 
-class Steppable(Protocol):
-    """Any layout: a number of completed epochs, and a way to run more."""
-
-    @property
-    def epoch(self) -> int: ...
-
-    def step(self, n: int = 1) -> None: ...
-
-
 def run_layout(
-    layout: Steppable, stops: Sequence[int], progress: Progress, places: Callable[[], NDArray[np.float32]]
+    layout: Any, stops: Sequence[int], progress: Progress, places: Callable[[], NDArray[np.float32]]
 ) -> list[NDArray[np.float32]]:
     """Run a layout to the last of ``stops``, or until a callback asks to stop.
 
-    The layout is stepped straight to the next epoch that anyone watches. A layout does not depend on how its epochs
-    are divided into steps, so the result does not depend on who watches.
-
-    Parameters
-    ----------
-    layout : object with ``epoch`` and ``step(n)``
-        The layout to run.
-    stops : sequence of int
-        Epochs in ascending order whose places are returned.
-    progress : Progress
-        Receives the stage "layout" and its epochs.
-    places : callable
-        Returns the places that callbacks see and that are returned, made from the current embedding.
-
-    Returns
-    -------
-    reached : list of arrays
-        The places at each of the stops that were reached.
+    The layout, anything with ``epoch`` and ``step(n)``, is stepped straight to the next epoch that anyone watches. It
+    does not depend on how its epochs are divided into steps, so the result does not depend on who watches. ``places()``
+    returns the current places, which callbacks see. The result has the places at each of the ascending stops that were
+    reached.
     """
     reached = []
     with progress.stage(LAYOUT, stops[-1]):

@@ -24,7 +24,6 @@ from vicinal.pipeline.recipe import EdgeTotals, FuzzyAffinity, Places, Plan, Rec
 from vicinal.quality.reliability import (
     Preservation,
     Reliability,
-    Significance,
     combine,
     compare_with_null,
     local_spread,
@@ -215,7 +214,7 @@ def judge(judged: JudgedMap, how: Judgement) -> Reliability:
     notes: list[str] = []
     kept = measure_preservation(neighbors, judged.places, k, judged.n_jobs)
     null = _null_preservation(judged, how, k, notes)
-    significance = Significance.unknown(n) if null is None else compare_with_null(kept.score, null.score)
+    significance = compare_with_null(kept.score, None if null is None else null.score)
     others = _other_maps(judged, how, notes)
     spread = local_spread(judged.places, others, n_jobs=judged.n_jobs)
     # Whole fits are the reference, and are not smoothed.
@@ -281,4 +280,4 @@ def _unmeasured(n: int, k: int) -> Reliability:
     kept = Preservation(k, k, unknown, unknown, unknown, unknown)
     tears = measure_tears(Graph.without_edges(n), np.zeros((n, 2), np.float32), unknown)
     note = f"too few rows ({n}) to measure"
-    return combine(kept, Significance.unknown(n), unknown, unknown, tears, float("nan"), (note,))
+    return combine(kept, compare_with_null(unknown, None), unknown, unknown, tears, float("nan"), (note,))

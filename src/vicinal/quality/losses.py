@@ -35,7 +35,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -187,8 +187,7 @@ def cross_entropy(
     """Compute c1, the fuzzy cross-entropy of the graph and the map over all ordered pairs (eq. 6, 17)."""
     p = graph.weights.astype(np.float64)
     reduced = reduced_cross_entropy(graph, embedding, kernel, samples=samples, seed=seed, n_jobs=n_jobs)
-    constant = float((x_log_x(p) + x_log_x(1.0 - p)).sum())
-    return Loss(reduced.attraction, reduced.repulsion, constant, standard_error=reduced.standard_error)
+    return replace(reduced, constant=float((x_log_x(p) + x_log_x(1.0 - p)).sum()))
 
 
 def reduced_cross_entropy(
@@ -278,7 +277,7 @@ def density_cost(
     """
     density = -dens_lambda * density_correlation(graph, embedding, kernel, log_radii)
     reduced = reduced_cross_entropy(graph, embedding, kernel, samples=samples, seed=seed, n_jobs=n_jobs)
-    return Loss(reduced.attraction, reduced.repulsion, density=density, standard_error=reduced.standard_error)
+    return replace(reduced, density=density)
 
 
 def density_correlation(graph: Graph, embedding: ArrayLike, kernel: Kernel, log_radii: ArrayLike) -> float:

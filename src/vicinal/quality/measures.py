@@ -336,6 +336,13 @@ CORRELATION_ROWS = 1000
 VOTERS = 10
 
 
+def _ranked(X: ArrayLike, embedding: ArrayLike, metric: str, k: int, sample: int | None, seed: int) -> RankedNeighbors:
+    """Check the arguments of a measure, and rank the k nearest rows of the sampled ones."""
+    data, flat = data_and_map(X, embedding, metric)
+    check_neighbors(k, flat.n, half=True)
+    return ranked_neighbors(data, flat, sampled_rows(flat.n, sample, seed), k)
+
+
 def trustworthiness(
     X: ArrayLike,
     embedding: ArrayLike,
@@ -367,9 +374,7 @@ def trustworthiness(
     score : float
         1 for a perfect map, about 0.5 for a random one.
     """
-    data, flat = data_and_map(X, embedding, metric)
-    check_neighbors(n_neighbors, flat.n, half=True)
-    return ranked_neighbors(data, flat, sampled_rows(flat.n, sample, seed), n_neighbors).trustworthiness()
+    return _ranked(X, embedding, metric, n_neighbors, sample, seed).trustworthiness()
 
 
 def continuity(
@@ -390,9 +395,7 @@ def continuity(
     score : float
         1 for a perfect map, about 0.5 for a random one.
     """
-    data, flat = data_and_map(X, embedding, metric)
-    check_neighbors(n_neighbors, flat.n, half=True)
-    return ranked_neighbors(data, flat, sampled_rows(flat.n, sample, seed), n_neighbors).continuity()
+    return _ranked(X, embedding, metric, n_neighbors, sample, seed).continuity()
 
 
 def neighbor_recall(
@@ -446,11 +449,9 @@ def local_scores(
     scores : array of shape (n_rows,)
         NaN for rows that are not in the sample.
     """
-    data, flat = data_and_map(X, embedding, metric)
-    check_neighbors(n_neighbors, flat.n, half=True)
-    rows = sampled_rows(flat.n, sample, seed)
-    scores = np.full(flat.n, np.nan)
-    scores[rows] = ranked_neighbors(data, flat, rows, n_neighbors).local()
+    ranked = _ranked(X, embedding, metric, n_neighbors, sample, seed)
+    scores = np.full(ranked.n, np.nan)
+    scores[sampled_rows(ranked.n, sample, seed)] = ranked.local()
     return scores
 
 

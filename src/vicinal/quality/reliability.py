@@ -15,13 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import gen_batches
 
 from vicinal.backends import cpu
 from vicinal.graph.graph import Graph
+from vicinal.layout.density import MOST_TREE_COMPONENTS
 from vicinal.neighbors.index import NeighborIndex
 from vicinal.neighbors.metrics import Rows, is_sparse
 from vicinal.neighbors.search import nearest_points
@@ -36,8 +38,6 @@ WIDE_FACTOR = 10
 LARGEST_SHARE = 5
 # Entries of the tables that are held at a time: 4 M of 8 bytes.
 BLOCK_ENTRIES = 1 << 22
-# With more components a tree compares nearly all pairs of points.
-MOST_TREE_COMPONENTS = 8
 # Distances are compared with this relative tolerance, since those of the tree are rounded to float32.
 ROUNDING = 1e-6
 
@@ -68,24 +68,14 @@ def measure_preservation(
 ) -> Preservation:
     """Measure the kept share of the first ``n_neighbors`` other rows of each row of the table.
 
-    Parameters
-    ----------
-    neighbors : Neighbors
-        The table of all rows, the row itself first.
-    places : float32 array of shape (n_rows, n_components)
-        The map.
-    n_neighbors : int
-        Number of other rows, less than the columns of the table and the number of rows.
-    n_jobs : int, default -1
-        Number of threads.
+    The table has all rows, each first in its own list, and more columns than ``n_neighbors``.
     """
     n = len(places)
     k, within = n_neighbors, max(n_neighbors, min(WIDE_FACTOR * n_neighbors, n // LARGEST_SHARE))
     near_radius, wide_radius = map_radii(places, (k, within), n_jobs)
     near, wide = np.full(n, np.nan), np.full(n, np.nan)
     block = max(1, BLOCK_ENTRIES // (k * places.shape[1]))
-    for begin in range(0, n, block):
-        rows = slice(begin, min(begin + block, n))
+    for rows in gen_batches(n, block):
         index = neighbors.index[rows, 1 : k + 1]
         present = index >= 0
         length = distances_between(places[rows, None], places[np.maximum(index, 0)])
@@ -108,8 +98,7 @@ def map_radii(places: NDArray[np.float32], ranks: tuple[int, ...], n_jobs: int =
         return [table.distance[:, rank].astype(np.float64) for rank in ranks]
     tree = cpu.PointTree(places, n_jobs)
     block = max(1, BLOCK_ENTRIES // (ranks[-1] + 1))
-    for begin in range(0, n, block):
-        rows = slice(begin, min(begin + block, n))
+    for rows in gen_batches(n, block):
         distance = tree.query(places[rows], ranks[-1] + 1, n_jobs)[1]
         for radius, rank in zip(radii, ranks, strict=True):
             radius[rows] = distance[:, rank]
@@ -127,38 +116,30 @@ LABELS = (TRUSTWORTHY, UNDECIDED, DUBIOUS)
 FALSE_DISCOVERY_RATE = 0.05
 
 
-@dataclass(frozen=True)
-class Significance:
+class Significance(NamedTuple):
     """Rows compared with a null: p-values, p-values adjusted for the number of rows, and labels."""
 
     p_value: Floats
     q_value: Floats
     label: NDArray[np.str_]
 
-    @staticmethod
-    def unknown(n: int) -> Significance:
-        """Return what is known without a null: no p-values, and no row is decided."""
-        return Significance(
-            np.full(n, np.nan), np.full(n, np.nan), np.full(n, UNDECIDED, dtype=f"<U{max(map(len, LABELS))}")
-        )
 
-
-def compare_with_null(score: Floats, null: Floats, rate: float = FALSE_DISCOVERY_RATE) -> Significance:
-    """Label rows by their scores and those of a null map; rows whose score is NaN are undecided."""
+def compare_with_null(score: Floats, null: Floats | None, rate: float = FALSE_DISCOVERY_RATE) -> Significance:
+    """Label rows by their scores and those of a null map; without a null, or a score, they are undecided."""
+    p_value, q_value = np.full((2, len(score)), np.nan)
+    label = np.full(len(score), UNDECIDED, dtype=f"<U{max(map(len, LABELS))}")
     known = np.isfinite(score)
-    null = np.sort(null[np.isfinite(null)])
-    found = Significance.unknown(len(score))
-    if not known.any() or not len(null):
-        return found
-    own = score[known]
-    above = len(null) - np.searchsorted(null, own, side="left")
-    below = np.searchsorted(null, own, side="right")
-    p_above: Floats = np.divide(1.0 + above, 1.0 + len(null))
-    p_below: Floats = np.divide(1.0 + below, 1.0 + len(null))
-    q_above, q_below = adjusted(p_above), adjusted(p_below)
-    label = np.where(q_above <= rate, TRUSTWORTHY, np.where(q_below <= rate, DUBIOUS, UNDECIDED))
-    found.p_value[known], found.q_value[known], found.label[known] = p_above, q_above, label
-    return found
+    null = np.zeros(0) if null is None else np.sort(null[np.isfinite(null)])
+    if known.any() and len(null):
+        own = score[known]
+        above = len(null) - np.searchsorted(null, own, side="left")
+        below = np.searchsorted(null, own, side="right")
+        p_above: Floats = np.divide(1.0 + above, 1.0 + len(null))
+        p_below: Floats = np.divide(1.0 + below, 1.0 + len(null))
+        p_value[known], q_value[known] = p_above, adjusted(p_above)
+        unlikely = np.where(adjusted(p_below) <= rate, DUBIOUS, UNDECIDED)
+        label[known] = np.where(q_value[known] <= rate, TRUSTWORTHY, unlikely)
+    return Significance(p_value, q_value, label)
 
 
 def adjusted(p_value: Floats) -> Floats:
@@ -211,18 +192,9 @@ LEAST_SPREAD = 1e-6
 def local_spread(
     places: NDArray[np.float32], others: Sequence[NDArray[np.float32]], around: int = AROUND, n_jobs: int = -1
 ) -> Floats:
-    """Return the spread of each row over other maps of the same rows.
+    """Return the spread of each row over other maps of the same rows, which were made with other random numbers.
 
-    Parameters
-    ----------
-    places : array of shape (n_rows, n_components)
-        The map that is judged.
-    others : sequence of arrays of the same shape
-        Maps that were made with other random numbers.
-    around : int, default 15
-        Number of points that are fitted around each row.
-    n_jobs : int, default -1
-        Number of threads.
+    The nearest points ``around`` each row are fitted to their places in the judged map.
     """
     n = len(places)
     around = min(around, n - 1)
@@ -231,8 +203,7 @@ def local_spread(
     near = _others_nearby(nearest_points(places, places, around + 1, n_jobs).index)
     squared = np.zeros(n)
     for other in others:
-        for begin in range(0, n, BLOCK_ROWS):
-            rows = slice(begin, min(begin + BLOCK_ROWS, n))
+        for rows in gen_batches(n, BLOCK_ROWS):
             squared[rows] += _squared_displacement(places, other, near[rows], rows)
     return np.sqrt(squared / len(others))
 
@@ -284,6 +255,8 @@ def smoothed(spread: Floats, graph: Graph) -> Floats:
 
 # A torn edge is listed if it has at least this share of the heaviest edge of one of its ends.
 LARGE_WEIGHT = 0.5
+# Edges that are measured at a time.
+BLOCK_EDGES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -324,9 +297,7 @@ def measure_tears(graph: Graph, places: NDArray[np.float32], wide_radius: Floats
     n, weights = graph.n, graph.weights.astype(np.float64)
     relative, torn = np.empty(graph.n_edges), np.zeros(graph.n_edges, dtype=bool)
     heads = graph.heads()
-    block = 1 << 20
-    for begin in range(0, graph.n_edges, block):
-        part = slice(begin, begin + block)
+    for part in gen_batches(graph.n_edges, BLOCK_EDGES):
         head, tail = heads[part], graph.indices[part]
         reach = np.maximum(wide_radius[head], wide_radius[tail])
         length = distances_between(places[head], places[tail])
@@ -462,21 +433,18 @@ def combine(
     if not np.isnan(stability).all():
         product, parts = product * stability, 3
     return Reliability(
-        reliability=product ** (1.0 / parts),
-        near=preservation.near,
-        wide=preservation.wide,
-        p_value=significance.p_value,
-        q_value=significance.q_value,
-        label=significance.label,
-        spread=spread,
-        stability=stability,
-        stretch=stretch,
-        torn=tears[0],
-        torn_edges=tears[1],
-        n_neighbors=preservation.n_neighbors,
-        within=preservation.within,
-        null_wide=null_wide,
-        notes=notes,
+        product ** (1.0 / parts),
+        preservation.near,
+        preservation.wide,
+        *significance,
+        spread,
+        stability,
+        stretch,
+        *tears,
+        preservation.n_neighbors,
+        preservation.within,
+        null_wide,
+        notes,
     )
 
 

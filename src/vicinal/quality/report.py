@@ -66,7 +66,8 @@ class QualityReport:
     def __str__(self) -> str:
         sampled = "" if self.n_sampled == self.n_rows else f", measured on {self.n_sampled:,} of them"
         lines = [f"quality of a map of {self.n_rows:,} rows{sampled}"]
-        lines += [f"  {name:<26}{_decimal(value):>8}" for name, value in self.measures().items()]
+        for name, value in self.measures().items():
+            lines.append(f"  {name:<26}{'-' if value is None else f'{value:.4f}':>8}")
         return "\n".join(lines + [f"  note: {note}" for note in self.notes])
 
 
@@ -177,7 +178,3 @@ def _labeled_accuracy(flat: Space, labels: ArrayLike, sample: int | None, seed: 
     if voters < VOTERS:
         notes.append(f"kNN accuracy has {voters} instead of {VOTERS} voters")
     return accuracy, "; ".join(notes)
-
-
-def _decimal(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4f}"

@@ -88,7 +88,7 @@ DEVICE = DeviceName()
 
 def _is_a(kind: type, value: Any) -> bool:
     """Tell whether the value is of a kind; True and False do not count as numbers."""
-    return isinstance(value, kind) and not (kind in (Integral, Real) and isinstance(value, bool | np.bool_))
+    return isinstance(value, kind) and not (kind in (Integral, Real) and _is_boolean(value))
 
 
 def _is_array_like(value: Any) -> bool:
@@ -108,14 +108,10 @@ def _is_boolean(value: Any) -> bool:
     return isinstance(value, bool | np.bool_)
 
 
-def _is_verbosity(value: Any) -> bool:
-    return _is_boolean(value) or Interval(Integral, 0, None).allows(value)
-
-
 # Constraints that are words: the check, and the description in errors
 WORDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "boolean": (_is_boolean, "a bool"),
-    "verbose": (_is_verbosity, "a bool or an int >= 0"),
+    "verbose": (lambda value: _is_boolean(value) or whole(0).allows(value), "a bool or an int >= 0"),
     "random_state": (_is_random_state, "an int in the range [0, 4294967295], a RandomState or None"),
     "array-like": (_is_array_like, "an array-like"),
 }

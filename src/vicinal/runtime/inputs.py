@@ -11,25 +11,12 @@ import numpy as np
 MOST_COLUMNS = 2**31 - 1
 
 
-def is_scipy_sparse(X: Any) -> bool:
-    """Tell whether the argument is a sparse matrix or array of SciPy, of any format."""
-    return hasattr(X, "tocsr") and hasattr(X, "format")
-
-
 def check_structure(X: Any, name: str = "X") -> None:
-    """Raise ValueError if the arrays of a sparse matrix contradict each other.
+    """Raise ValueError, with the name of the argument, if the arrays of a sparse matrix contradict each other.
 
-    Anything that is not sparse is accepted as it is. The check takes time in proportion to the stored values, and
-    changes nothing.
-
-    Parameters
-    ----------
-    X : object
-        A matrix of any format of SciPy, or anything else.
-    name : str
-        Name of the argument in the error message.
+    Anything that is not sparse is accepted as it is. The check takes time in proportion to the stored values.
     """
-    if not is_scipy_sparse(X):
+    if not (hasattr(X, "tocsr") and hasattr(X, "format")):
         return
     shape = X.shape
     if len(shape) != 2 or min(shape) < 0:
@@ -136,21 +123,9 @@ def _require_range(name: str, found: Any, below: int, part: str, line_of: Any = 
 
 
 def check_input(X: Any, name: str = "X") -> None:
-    """Raise for what cannot be converted to an array, with one sentence that names the argument.
+    """Raise, with the name of the argument, for what cannot be converted to an array.
 
-    Parameters
-    ----------
-    X : object
-        An argument of a user: rows, distances, labels or places.
-    name : str
-        Name of the argument in the error message.
-
-    Raises
-    ------
-    TypeError
-        If a tensor requires a gradient, which the result could not have.
-    ValueError
-        If the arrays of a sparse matrix contradict each other.
+    That is a tensor that requires a gradient, which the result could not have, and a malformed sparse matrix.
     """
     if getattr(X, "requires_grad", False) is True:
         raise TypeError(f"{name} is a tensor that requires a gradient; pass {name}.detach()")
@@ -176,28 +151,10 @@ LARGEST_N_JOBS = 2**31 - 1  # the compiled core takes a 32-bit number
 
 
 def resolve_n_jobs(n_jobs: Any) -> int:
-    """Turn the parameter ``n_jobs`` into the number that the compiled core takes.
+    """Return the number of threads that the compiled core takes for the parameter ``n_jobs``.
 
-    Parameters
-    ----------
-    n_jobs : int or None
-        Number of threads. -1 uses all processors, -2 all but one, and so on. None means what it means in scikit-learn:
-        1, unless a ``joblib.parallel_config`` context sets another number.
-
-    Returns
-    -------
-    int
-        ``n_jobs`` itself, or the number that joblib gives for None.
-
-    Raises
-    ------
-    ValueError
-        If ``n_jobs`` is 0, too large, or not a whole number.
-
-    Examples
-    --------
-    >>> resolve_n_jobs(-1), resolve_n_jobs(None)
-    (-1, 1)
+    -1 uses all processors, -2 all but one, and so on. None means what it means in scikit-learn: 1, unless a
+    ``joblib.parallel_config`` context sets another number.
     """
     if n_jobs is None:
         from joblib import effective_n_jobs

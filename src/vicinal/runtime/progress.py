@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,18 +12,6 @@ from numpy.typing import NDArray
 
 Callback = Callable[[str, int, int, "NDArray[np.float32] | None"], object]
 LAYOUT = "layout"
-
-
-@dataclass(frozen=True)
-class _Listener:
-    """A callback that watches the layout every ``every`` epochs, and if ``last`` is set at the last epoch too."""
-
-    callback: Callback
-    every: int
-    last: bool
-
-    def wants(self, epoch: int, n_epochs: int) -> bool:
-        return epoch % self.every == 0 or (self.last and epoch == n_epochs)
 
 
 class Progress:
@@ -59,30 +46,24 @@ class Progress:
         self.times: dict[str, float] = {}
         self.stopped = False
         self._callback = callback
-        self._listeners: list[_Listener] = []
+        # Callbacks of the layout, each with its period, and whether it is called at the last epoch too.
+        self._listeners: list[tuple[Callback, int, bool]] = []
         self._verbose = verbose
         self._tqdm_kwds = dict(tqdm_kwds or {})
         self._bar: Any = None
 
     def listen(self, callback: Callback, every: int = 1, *, last: bool = False) -> None:
-        """Call ``callback`` during the layout, at epochs that are multiples of ``every``.
+        """Call ``callback`` during the layout, at epochs that are multiples of ``every``, and with ``last`` at its end.
 
-        Parameters
-        ----------
-        callback : callable
-            Called as ``callback(stage, epoch, n_epochs, embedding)``; a true result asks to stop.
-        every : int, default 1
-            Period in epochs.
-        last : bool, default False
-            Also call it at the last epoch if that is not a multiple of ``every``.
+        It is called as ``callback(stage, epoch, n_epochs, embedding)``; a true result asks to stop.
         """
         if every < 1:
             raise ValueError(f"every must be at least 1, got {every}")
-        self._listeners.append(_Listener(callback, every, last))
+        self._listeners.append((callback, every, last))
 
     def next_report(self, epoch: int, stop: int) -> int:
         """Return the first epoch after ``epoch`` that anyone watches, at most ``stop``."""
-        periods = [one.every for one in self._listeners]
+        periods = [every for _, every, _ in self._listeners]
         if self._verbose or self._callback is not None:
             periods.append(1)
         return min([stop, *(epoch + every - epoch % every for every in periods)])
@@ -110,27 +91,17 @@ class Progress:
     def report(
         self, stage: str, done: int, steps: int, embedding: Callable[[], NDArray[np.float32]] | None = None
     ) -> bool:
-        """Report that ``done`` of ``steps`` steps of a stage are complete.
+        """Report that ``done`` of ``steps`` steps of a stage are complete; tell whether any callback has asked to stop.
 
-        Parameters
-        ----------
-        stage : str
-            Name of the stage.
-        done, steps : int
-            Steps completed, and steps in all.
-        embedding : callable, optional
-            Returns the current places. It is called only if a callback is called.
-
-        Returns
-        -------
-        stopped : bool
-            Whether any callback has asked to stop.
+        ``embedding`` returns the current places. It is called only if a callback is called.
         """
         if self._bar is not None:
             self._bar.update(done - self._bar.n)
         watching = [] if self._callback is None else [self._callback]
         if stage == LAYOUT:
-            watching += [one.callback for one in self._listeners if one.wants(done, steps)]
+            for callback, every, last in self._listeners:
+                if done % every == 0 or (last and done == steps):
+                    watching.append(callback)
         if watching:
             places = None if embedding is None else embedding()
             answers = [bool(callback(stage, done, steps, places)) for callback in watching]
