@@ -11,7 +11,7 @@ import pytest
 from vicinal import Graph, Layout, Schedule, find_neighbors, fit_ab, fuzzy_graph
 from vicinal.layout.density import Radii, edge_distances
 from vicinal.layout.forces import Forces
-from vicinal.layout.sampled import LayoutPart, Measured, NegativeTable, PartedDensity, SweepRule
+from vicinal.layout.sampled import LayoutPart, PartedDensity, SweepRule, negative_table
 
 SCHEDULE = Schedule(n_epochs=6, sweeps=3)
 
@@ -38,7 +38,7 @@ def test_parts_equal_the_whole_layout(grouped: Any, bounds: list[int], weighted:
     whole, joined = LayoutPart.of(0, (graph.indptr, graph.indices, graph.weights), rule), LayoutPart.joined(parts)
     for name in ("indptr", "tails", "rate", "phase"):
         np.testing.assert_array_equal(getattr(joined, name), getattr(whole, name))
-    negatives = None if weights is None else NegativeTable.of(weights)
+    negatives = None if weights is None else negative_table(weights)
     places = start
     for number in range(4 * SCHEDULE.sweeps):
         places = np.concatenate([part.sweep(places, rule, number, negatives=negatives) for part in parts])
@@ -63,11 +63,11 @@ def test_density_in_parts_equals_the_whole_layout(grouped: Any, n_components: in
     for number in range(6 * schedule.sweeps):
         acts = density.acts_in(number)
         acted += [number] if acts else []
-        given = density.step(Measured.joined([part.measure(places, rule) for part in parts])) if acts else None
+        given = density.step(np.concatenate([part.measure(places, rule) for part in parts])) if acts else None
         places = np.concatenate([part.sweep(places, rule, number, density=given) for part in parts])
     assert acted == [18, 22, 26, 30, 34]
     np.testing.assert_array_equal(places, layout.embedding)
-    last = Measured.joined([part.measure(places, rule) for part in parts])
+    last = np.concatenate([part.measure(places, rule) for part in parts])
     assert density.summary(last) == layout.density_summary
 
 

@@ -21,7 +21,7 @@ from vicinal.cluster.graph import GraphParts, PartSpan, load_graph
 from vicinal.cluster.neighbors import edge_budget
 from vicinal.cluster.store import Store, Stored
 from vicinal.layout.density import DensityTerm, Summary
-from vicinal.layout.sampled import LayoutPart, Measured, NegativeTable, PartedDensity, SweepRule
+from vicinal.layout.sampled import LayoutPart, NegativeTable, PartedDensity, SweepRule, negative_table
 
 Places = NDArray[np.float32]
 Radii = NDArray[np.float64]  # a line (log radius, sum of affinities) for each row
@@ -99,8 +99,7 @@ class SweepGroup:
 
     def measure(self, places: Places) -> Radii:
         """Return the radii of the rows of these parts in the map."""
-        measured = [part.measure(places, self.rule, self.n_jobs) for part in self._edges()]
-        return np.stack(Measured.joined(measured), axis=1)
+        return np.concatenate([part.measure(places, self.rule, self.n_jobs) for part in self._edges()])
 
     def sweep(self, number: int, places: Places, radii: Radii | None = None) -> Places:
         """Return the places of the rows of these parts after a sweep from the snapshot of all places.
@@ -108,7 +107,7 @@ class SweepGroup:
         ``radii`` are those of all rows, if the density term acts in this sweep.
         """
         negatives = None if self.negatives is None else CACHE.load(self.negatives, _negatives)
-        density = None if radii is None else self.term().step(Measured(*np.ascontiguousarray(radii.T)))
+        density = None if radii is None else self.term().step(radii)
         moved, filled = np.empty((self.rows, places.shape[1]), np.float32), 0
         for part in self._edges():
             after = part.sweep(places, self.rule, number, negatives=negatives, density=density, n_jobs=self.n_jobs)
@@ -132,7 +131,7 @@ class SweepGroup:
 
 
 def _negatives(stored: Stored) -> NegativeTable:
-    return NegativeTable(stored.load("keep"), stored.load("alias"))
+    return stored.load("keep"), stored.load("alias")
 
 
 def joined_parts(parts: list[PartSpan]) -> list[list[PartSpan]]:
@@ -431,8 +430,8 @@ class PartedLayout:
         rows, sizes, rates = zip(*engine.values([one[1] for one in prepared]), strict=True)
         negatives = target = self._density = None
         if negative_weights is not None:
-            table = NegativeTable.of(negative_weights)
-            negatives = engine.put("negatives", {"keep": table.keep, "alias": table.alias})
+            keep, alias = negative_table(negative_weights)
+            negatives = engine.put("negatives", {"keep": keep, "alias": alias})
         if density is not None:
             target = engine.put("target", {"target": density.target})
             self._density = PartedDensity(density, rule.schedule, sum(rates))
@@ -463,8 +462,7 @@ class PartedLayout:
     def density_summary(self) -> Summary:
         """(mean, variance, covariance, strength) of the radii of the map as it is; requires a density term."""
         assert self._density is not None
-        radii = np.concatenate(self._engine.values(self._sweeps.radii()))
-        return self._density.summary(Measured(*np.ascontiguousarray(radii.T)))
+        return self._density.summary(np.concatenate(self._engine.values(self._sweeps.radii())))
 
     def step(self, n: int = 1) -> None:
         """Run ``n`` more epochs."""

@@ -481,7 +481,6 @@ class MapEstimator(Estimator):
         A row of the training data has its place there; any other is placed among its neighbors. The result for a row
         depends on that row alone.
         """
-        self._require_map()
         return like_input(X, place(self._map_for(X), self.check_new_rows(X)))
 
     def _map_for(self, X: Any) -> FittedMap:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partialmethod
 from typing import Any
 
 import numpy as np
@@ -31,21 +32,6 @@ def compose(left: Any, right: Any, operation: str) -> ComposedUMAP:
     return composed
 
 
-def intersection(left: Any, right: Any) -> ComposedUMAP:
-    """Map the fuzzy intersection of two models of the same rows: rows that are close in both are close."""
-    return compose(left, right, "intersection")
-
-
-def union(left: Any, right: Any) -> ComposedUMAP:
-    """Map the fuzzy union of two models of the same rows: rows that are close in one of them are close."""
-    return compose(left, right, "union")
-
-
-def difference(left: Any, right: Any) -> ComposedUMAP:
-    """Map what the right model does not have: rows that are close in the left one and not in the right are close."""
-    return compose(left, right, "difference")
-
-
 class ComposedUMAP(Estimator):
     """The map of two fitted models, as ``*``, ``+`` and ``-`` make it.
 
@@ -72,9 +58,9 @@ class ComposedUMAP(Estimator):
         self.right = right
         self.operation = operation
 
-    __mul__ = intersection
-    __add__ = union
-    __sub__ = difference
+    __mul__ = partialmethod(compose, operation="intersection")
+    __add__ = partialmethod(compose, operation="union")
+    __sub__ = partialmethod(compose, operation="difference")
 
     @over_blocks
     def transform(self, X: Any) -> NDArray[np.float32]:

@@ -52,15 +52,8 @@ class Parameter:
 def parameter(default: Any, allowed: list[Any], doc: str, kind: str = "") -> Any:
     """Declare a parameter in the body of a class; type checkers take the result for the default.
 
-    Parameters
-    ----------
-    default : object
-    allowed : list of constraints
-        A value must satisfy one of them (:mod:`vicinal.runtime.constraints`).
-    doc : str
-        What the parameter does. Line breaks do not matter.
-    kind : str, optional
-        The type in words, for the docstring. By default the options, or the annotation.
+    A value must satisfy one of the constraints in ``allowed`` (:mod:`vicinal.runtime.constraints`). ``kind`` is the
+    type in words, for the docstring; by default the options, or the annotation.
     """
     return Parameter(default, allowed, doc, kind)
 

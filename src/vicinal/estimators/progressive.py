@@ -7,7 +7,6 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 from vicinal.estimators.base import Estimator, Result, over_blocks, random_seed, require_fitted, whole_or_nothing
@@ -275,12 +274,7 @@ class ProgressiveUMAP(Estimator):
             ledger, shape.n, k, int(self.n_components), (SLICE, MOST_LAYOUTS), snapshot="_stream" in vars(self)
         )
 
-    @property
-    def embedding_(self) -> NDArray[np.float32]:
-        if not self.__sklearn_is_fitted__():
-            raise AttributeError("embedding_: there is no map yet")
-        return self._map.embedding
-
+    embedding_ = Result(lambda grown: grown.embedding if grown.n_placed else None, "there is no map yet")
     age_ = Result(lambda grown: grown.age.view.copy())
     n_rows_ = Result(lambda grown: int(grown.search.n))
     rows_ = Result(lambda grown: grown.search.rows)

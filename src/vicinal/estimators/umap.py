@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
+from functools import partialmethod
 from numbers import Integral
 from typing import Any
 
@@ -259,7 +260,6 @@ class UMAP(MapEstimator):
         depends on that row alone. With ``transform_mode="graph"`` the memberships of the rows, as a sparse matrix.
         ``ensure_all_finite`` as in :meth:`fit`.
         """
-        self._require_map()
         rows, fitted = self.check_new_rows(X, ensure_all_finite), self._map_for(X)
         if fitted.embedding is None:
             return memberships(fitted, rows).to_scipy()
@@ -339,14 +339,9 @@ class UMAP(MapEstimator):
 
         return compose(self, other, operation)
 
-    def __mul__(self, other: Any) -> Any:
-        return self._composed(other, "intersection")
-
-    def __add__(self, other: Any) -> Any:
-        return self._composed(other, "union")
-
-    def __sub__(self, other: Any) -> Any:
-        return self._composed(other, "difference")
+    __mul__ = partialmethod(_composed, operation="intersection")
+    __add__ = partialmethod(_composed, operation="union")
+    __sub__ = partialmethod(_composed, operation="difference")
 
 
 @with_parameters

@@ -31,6 +31,10 @@ from vicinal.runtime.progress import LAYOUT, Progress
 PULLS_SYMMETRIC, PULLS_BIPARTITE = 2, 1
 
 
+NegativeTable = tuple[NDArray[np.uint32], NDArray[np.int32]]
+Measured = NDArray[np.float64]  # a line (log radius in the map, sum of affinities) for each of consecutive rows
+
+
 class _SampledLayout:
     """What all sampled layouts share: an engine of the backend that is stepped epoch by epoch."""
 
@@ -415,7 +419,7 @@ class LayoutPart:
         ``density`` is given in the sweeps in which a density term acts.
         """
         rate = float(rule.schedule.learning_rates(np.array([number // rule.schedule.sweeps]))[0])
-        keep, alias = (None, None) if negatives is None else (negatives.keep, negatives.alias)
+        keep, alias = negatives or (None, None)
         edges, options, moves, every = self._edges(), rule.options(), None, 1
         if density is not None:
             moves = edges.density_moves(places, options, density.summary, density.share, density.weight, n_jobs)
@@ -423,9 +427,8 @@ class LayoutPart:
         return edges.sweep(places, options, number, rate, keep, alias, moves, every, n_jobs)
 
     def measure(self, places: NDArray[np.float32], rule: SweepRule, n_jobs: int = 1) -> Measured:
-        """Return the log radii of the rows of this part in the map, and the sums of their affinities."""
-        log_radius, mass = self._edges().measure_density(places, rule.options(), n_jobs)
-        return Measured(log_radius, mass)
+        """Return the log radius of each row of this part in the map, and the sum of its affinities."""
+        return np.stack(self._edges().measure_density(places, rule.options(), n_jobs), axis=1)
 
     @property
     def rates(self) -> int:
@@ -448,18 +451,6 @@ class DensityStep(NamedTuple):
     every: int
 
 
-class Measured(NamedTuple):
-    """Log radii in the map of consecutive rows, and the sums of their affinities."""
-
-    log_radius: NDArray[np.float64]
-    mass: NDArray[np.float64]
-
-    @staticmethod
-    def joined(parts: Sequence[Measured]) -> Measured:
-        """Join the measures of consecutive rows."""
-        return Measured(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
-
-
 @dataclass(frozen=True)
 class PartedDensity:
     """The density term of a layout in parts; ``rates`` is the sum over all parts."""
@@ -475,25 +466,20 @@ class PartedDensity:
 
     def summary(self, measured: Measured) -> Summary:
         """Return the ``density_summary`` of a layout, given the measures of all rows."""
-        return cpu.summarize_density(self.term.target, measured.log_radius, self.term.variance_shift, self.rates)
+        log_radius = np.ascontiguousarray(measured[:, 0])
+        return cpu.summarize_density(self.term.target, log_radius, self.term.variance_shift, self.rates)
 
     def step(self, measured: Measured) -> DensityStep:
         """Return what all parts need for a sweep, given the measures of all rows."""
         summary, every = self.summary(measured), self.term.sweeps(self.schedule)[1]
-        return DensityStep(summary, cpu.density_shares(self.term.target, *measured, summary), self.term.weight, every)
+        log_radius, mass = np.ascontiguousarray(measured.T)
+        share = cpu.density_shares(self.term.target, log_radius, mass, summary)
+        return DensityStep(summary, share, self.term.weight, every)
 
 
-@dataclass(frozen=True)
-class NegativeTable:
-    """Draws negatives in proportion to weights: one entry per row of the whole."""
-
-    keep: NDArray[np.uint32]
-    alias: NDArray[np.int32]
-
-    @classmethod
-    def of(cls, weights: NDArray[np.floating[Any]]) -> NegativeTable:
-        """Build the table of the weights of all rows."""
-        return cls(*cpu.alias_table(np.ascontiguousarray(weights, dtype=np.float32)))
+def negative_table(weights: NDArray[np.floating[Any]]) -> NegativeTable:
+    """Return the table (keep and alias of each row) by which negatives are drawn in proportion to weights."""
+    return cpu.alias_table(np.ascontiguousarray(weights, dtype=np.float32))
 
 
 def run_layout(

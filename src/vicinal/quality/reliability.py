@@ -297,7 +297,8 @@ def measure_tears(graph: Graph, places: NDArray[np.float32], wide_radius: Floats
     n, weights = graph.n, graph.weights.astype(np.float64)
     relative, torn = np.empty(graph.n_edges), np.zeros(graph.n_edges, dtype=bool)
     heads = graph.heads()
-    for part in gen_batches(graph.n_edges, BLOCK_EDGES):
+    for begin in range(0, graph.n_edges, BLOCK_EDGES):
+        part = slice(begin, begin + BLOCK_EDGES)
         head, tail = heads[part], graph.indices[part]
         reach = np.maximum(wide_radius[head], wide_radius[tail])
         length = distances_between(places[head], places[tail])

@@ -6,9 +6,10 @@ import contextvars
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 T = TypeVar("T")
 
@@ -25,23 +26,19 @@ def interruptible(work: Callable[[], T], n_multiplications: float = LONG_WORK) -
     """
     if n_multiplications < LONG_WORK or threading.current_thread() is not threading.main_thread():
         return work()
-    outcome: list[tuple[T, None] | tuple[None, BaseException]] = []
+    done: Future[T] = Future()
 
     def run() -> None:
         try:
-            outcome.append((work(), None))
+            done.set_result(work())
         except BaseException as error:
-            outcome.append((None, error))
+            done.set_exception(error)
 
     thread = threading.Thread(target=contextvars.copy_context().run, args=(run,), daemon=True)
     thread.start()
     while thread.is_alive():
         thread.join(0.1)  # without a timeout, some platforms do not wake for a signal
-    result: Any
-    result, error = outcome[0]
-    if error is not None:
-        raise error
-    return result  # type: ignore[no-any-return]
+    return done.result()
 
 
 @contextmanager
