@@ -498,10 +498,7 @@ class MapEstimator(Estimator):
         return moved
 
     def check_new_rows(self, X: Any, ensure_all_finite: Finite = True) -> Rows:
-        """Check rows for ``transform`` and return them as float32, dense or sparse.
-
-        They are checked against the data and the metric of the fit.
-        """
+        """Check rows for ``transform`` against the data and the metric of the fit; return them as float32."""
         self._require_map()
         return self._check_new_rows(X, self.local_map.data, ensure_all_finite)
 

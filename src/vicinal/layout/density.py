@@ -38,20 +38,11 @@ MOST_TREE_COMPONENTS = 8
 
 @dataclass(frozen=True)
 class DensityTerm:
-    """The cost -weight * Corr(r_q, r_p) of densMAP.
+    """The cost -weight * Corr(r_q, r_p) of densMAP, which acts in the last ``fraction`` of the epochs.
 
-    Parameters
-    ----------
-    target : array of shape (n_rows,)
-        Standardised r_p, NaN for rows that are left out.
-    weight : float, default 2
-        Weight of the correlation.
-    fraction : float, default 0.3
-        The term acts in this last part of the epochs.
-    variance_shift : float, default 0.1
-        Added to the variance of r_q.
-    fitted : tuple, optional
-        The ``density_summary`` of a finished map into which rows are placed. Each row then matches its own radius.
+    ``target`` is the standardised r_p, NaN for rows that are left out; ``variance_shift`` is added to the variance of
+    r_q. ``fitted`` is the ``density_summary`` of a finished map into which rows are placed: each row then matches its
+    own radius.
     """
 
     target: NDArray[np.float32]

@@ -250,17 +250,10 @@ OUTPUT_METRICS: dict[str, Callable[[dict[str, Any], int], OutputSpace]] = {
 
 @dataclass(frozen=True)
 class Forces:
-    """Attraction and repulsion between points of a map.
+    """Attraction and repulsion between points of a map, given the similarity of two points and their distance.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Similarity of two points by their distance.
-    kind : {"umap", "largevis"}, default "umap"
-        Cost that the forces are derived from: UMAP's cross-entropy (survey eq. 12, 13) or LargeVis' likelihood
-        (eq. 23).
-    space : OutputSpace, default euclidean
-        Distance of the map. LargeVis' forces are defined for the euclidean distance only.
+    ``kind`` is the cost that they are derived from: UMAP's cross-entropy (survey eq. 12, 13) or LargeVis' likelihood
+    (eq. 23), which is defined for the euclidean distance only.
     """
 
     kernel: Kernel

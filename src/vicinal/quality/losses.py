@@ -340,9 +340,8 @@ def effective_loss(
 ) -> Loss:
     """Compute the expected loss of an epoch of sampling: J = A + R/2 for resting, eq. 29 for moving negatives.
 
-    p_ij is the weight of an edge relative to the largest weight, which is its probability to fire in an epoch of the
-    layout. The attraction is A = Σ p_ij c^a_ij over the edges. The repulsion is R = (m/n) Σ_i d_i Σ_j c^r_ij if
-    negatives move, and R/2 if they rest.
+    A and R are those of the module. p_ij is the weight of an edge relative to the largest weight, which is its
+    probability to fire in an epoch of the layout.
 
     For moving negatives the gradient of this loss is :func:`expected_gradient`. For resting ones that is true only if
     all degrees d_i are equal: row j pushes row i with weight d_i in the sampler, and with (d_i + d_j)/2 in J.

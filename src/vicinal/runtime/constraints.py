@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, Literal
 
@@ -108,8 +109,12 @@ def _is_boolean(value: Any) -> bool:
     return isinstance(value, bool | np.bool_)
 
 
-# Constraints that are words: the check, and the description in errors
-WORDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+# Constraints without an object of their own: the check, and the description in errors
+PLAIN: dict[Any, tuple[Callable[[Any], bool], str]] = {
+    None: (lambda value: value is None, "None"),
+    callable: (callable, "a callable"),
+    Integral: (partial(_is_a, Integral), "an int"),
+    Real: (partial(_is_a, Real), "a float"),
     "boolean": (_is_boolean, "a bool"),
     "verbose": (lambda value: _is_boolean(value) or whole(0).allows(value), "a bool or an int >= 0"),
     "random_state": (_is_random_state, "an int in the range [0, 4294967295], a RandomState or None"),
@@ -117,33 +122,20 @@ WORDS: dict[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 
-def _allows(constraint: Any, value: Any) -> bool:
-    if constraint is None:
-        return value is None
-    if constraint is callable:
-        return bool(callable(value))
-    if isinstance(constraint, str):
-        return bool(WORDS[constraint][0](value))
+def _rule(constraint: Any) -> tuple[Callable[[Any], bool], Any]:
+    """Return the check of a constraint, and what describes it in errors."""
+    if constraint in PLAIN:
+        return PLAIN[constraint]
     if isinstance(constraint, type):
-        return _is_a(constraint, value)
-    return bool(constraint.allows(value))
-
-
-def _describe(constraint: Any) -> str:
-    if constraint is None or constraint is callable:
-        return "None" if constraint is None else "a callable"
-    if isinstance(constraint, str):
-        return WORDS[constraint][1]
-    if constraint in (Integral, Real):
-        return "an int" if constraint is Integral else "a float"
-    return f"an instance of {constraint.__qualname__!r}" if isinstance(constraint, type) else str(constraint)
+        return partial(_is_a, constraint), f"an instance of {constraint.__qualname__!r}"
+    return constraint.allows, constraint
 
 
 def check_parameters(owner: str, values: Mapping[str, Any], constraints: Mapping[str, list[Any]]) -> None:
     """Raise InvalidParameterError for the first parameter that satisfies none of its constraints."""
     for name, allowed in constraints.items():
-        value = values[name]
-        if not any(_allows(constraint, value) for constraint in allowed):
-            *others, last = [_describe(constraint) for constraint in allowed]
+        value, rules = values[name], [_rule(constraint) for constraint in allowed]
+        if not any(allows(value) for allows, _ in rules):
+            *others, last = [str(described) for _, described in rules]
             choices = f"{', '.join(others)} or {last}" if others else last
             raise InvalidParameterError(f"The {name!r} parameter of {owner} must be {choices}. Got {value!r} instead.")

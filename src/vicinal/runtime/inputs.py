@@ -23,28 +23,18 @@ def check_structure(X: Any, name: str = "X") -> None:
         raise ValueError(f"{name} must be a sparse matrix with two dimensions, got shape {shape}")
     if shape[1] > MOST_COLUMNS:
         raise ValueError(f"{name} has {shape[1]} columns; at most {MOST_COLUMNS} are possible")
-    kind = X.format
-    if kind in ("csr", "csc"):
-        _check_compressed(X.indptr, X.indices, X.data, shape if kind == "csr" else shape[::-1], kind, name)
-    elif kind == "bsr":
-        _check_blocks(X, name)
-    elif kind == "coo":
-        _check_coordinates(X.row, X.col, X.data, shape, name)
-    elif kind == "dok":
-        _check_keys(X, name)
-    elif kind == "dia":
-        _check_diagonals(X, name)
-    elif kind == "lil":
-        _check_lists(X, name)
+    if X.format in CHECKS:
+        CHECKS[X.format](X, name)
 
 
-def _check_compressed(indptr: Any, indices: Any, data: Any, shape: tuple[int, int], kind: str, name: str) -> None:
+def _check_compressed(X: Any, name: str, shape: tuple[int, int] | None = None) -> None:
     """Check compressed rows, or columns: ``shape`` is (lines, positions per line)."""
+    indptr, indices, data = X.indptr, X.indices, X.data
     _require_vectors(name, indptr=indptr, indices=indices)
-    if data.ndim != 1 and kind != "bsr":
+    if data.ndim != 1 and X.format != "bsr":
         raise ValueError(f"{name} is malformed: its values must be a vector, got shape {data.shape}")
+    line, shape = ("column", X.shape[::-1]) if X.format == "csc" else ("row", shape or X.shape)
     lines, width = shape
-    line = "row" if kind != "csc" else "column"
     if len(indptr) != lines + 1 or indptr[0] != 0:
         raise ValueError(f"{name} is malformed: indptr must start at 0 and have an entry for each {line} and one more")
     steps = np.diff(indptr.astype(np.int64, copy=False))
@@ -62,10 +52,11 @@ def _check_blocks(X: Any, name: str) -> None:
     rows, columns = X.data.shape[1:] if X.data.ndim == 3 else (0, 0)
     if min(rows, columns) < 1 or X.shape[0] % rows or X.shape[1] % columns:
         raise ValueError(f"{name} is malformed: blocks of shape {X.data.shape[1:]} do not divide {X.shape}")
-    _check_compressed(X.indptr, X.indices, X.data, (X.shape[0] // rows, X.shape[1] // columns), "bsr", name)
+    _check_compressed(X, name, (X.shape[0] // rows, X.shape[1] // columns))
 
 
-def _check_coordinates(row: Any, column: Any, data: Any, shape: tuple[int, int], name: str) -> None:
+def _check_coordinates(X: Any, name: str) -> None:
+    row, column, data = X.row, X.col, X.data
     _require_vectors(name, row=row, col=column)
     if data.ndim != 1:
         raise ValueError(f"{name} is malformed: its values must be a vector, got shape {data.shape}")
@@ -73,8 +64,8 @@ def _check_coordinates(row: Any, column: Any, data: Any, shape: tuple[int, int],
         raise ValueError(
             f"{name} is malformed: it has {len(row)} rows, {len(column)} columns and {len(data)} values of entries"
         )
-    _require_range(name, row, shape[0], "row")
-    _require_range(name, column, shape[1], "col")
+    _require_range(name, row, X.shape[0], "row")
+    _require_range(name, column, X.shape[1], "col")
 
 
 def _check_keys(X: Any, name: str) -> None:
@@ -120,6 +111,18 @@ def _require_range(name: str, found: Any, below: int, part: str, line_of: Any = 
     at = int(np.argmax((found < 0) | (found >= below)))
     where = f", first in {line} {line_of(at)}" if line_of is not None else f", first in entry {at}"
     raise ValueError(f"{name} is malformed: {part} must be between 0 and {below - 1}, got {int(found[at])}{where}")
+
+
+# The check of each format of SciPy.
+CHECKS = {
+    "csr": _check_compressed,
+    "csc": _check_compressed,
+    "bsr": _check_blocks,
+    "coo": _check_coordinates,
+    "dok": _check_keys,
+    "dia": _check_diagonals,
+    "lil": _check_lists,
+}
 
 
 def check_input(X: Any, name: str = "X") -> None:

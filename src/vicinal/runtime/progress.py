@@ -15,25 +15,11 @@ LAYOUT = "layout"
 
 
 class Progress:
-    """Report the stages of a fit to the user.
+    """Report the stages of a fit to the user, with ``verbose`` by one progress bar per stage.
 
-    Parameters
-    ----------
-    callback : callable, optional
-        ``callback(stage, done, steps, embedding)`` is called at the start and the end of every stage, and after every
-        epoch of the layout with the embedding; for the other stages ``embedding`` is None. A true result asks to stop:
-        the layout ends with the current places, and ``stopped`` is true from then on.
-    verbose : bool, default False
-        Show one progress bar per stage.
-    tqdm_kwds : dict, optional
-        Arguments of the bars.
-
-    Attributes
-    ----------
-    times : dict
-        Seconds per completed stage.
-    stopped : bool
-        Whether any callback has asked to stop.
+    ``callback(stage, done, steps, embedding)`` is called at the start and the end of every stage, and after every epoch
+    of the layout with the embedding; for the other stages ``embedding`` is None. A true result asks to stop: the layout
+    ends with the current places, and ``stopped`` is true from then on. ``times`` are the seconds per completed stage.
     """
 
     def __init__(
