@@ -22,6 +22,8 @@ bool draws_one(const LayoutOptions& options, Size number) {
     return number < options.single_sweeps && options.negatives > 1;
 }
 
+}  // namespace
+
 LayoutSweep sweep_of(const LayoutOptions& options, Size number, float learning_rate) {
     LayoutSweep sweep;
     sweep.number = number;
@@ -38,8 +40,6 @@ LayoutLaw law_of(const LayoutOptions& options, Size number) {
     if (draws_one(options, number)) law.force.gamma *= static_cast<float>(options.negatives);
     return law;
 }
-
-}  // namespace
 
 // Working memory of one worker.
 struct SampledLayout::Scratch {

@@ -32,6 +32,10 @@ struct LayoutOptions {
     float heaviest = 0.0f;
 };
 
+// What the sweep of a number draws, and the law of its moves; sweeps on a GPU read both.
+LayoutSweep sweep_of(const LayoutOptions& options, Size number, float learning_rate);
+LayoutLaw law_of(const LayoutOptions& options, Size number);
+
 // The edges of consecutive rows, as SampledLayout::edges returns them, without the layout.
 struct PartEdges {
     const Size* indptr = nullptr;

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from vicinal.backends import Place
 from vicinal.estimators.base import Estimator
 from vicinal.estimators.parameters import (
     affinity_of,
@@ -30,7 +31,6 @@ from vicinal.pipeline.recipe import Recipe, SampledPlan
 from vicinal.runtime.memory import ByteSize, InputShape, Ledger
 from vicinal.runtime.parameters import LEARNING_RATE, NEGATIVES, SEED, Interval, StrOptions
 from vicinal.runtime.progress import Progress
-from vicinal.runtime.residence import Place
 
 if TYPE_CHECKING:
     import torch
@@ -307,8 +307,7 @@ class ParametricParameters(Estimator):
             raise ValueError("precomputed_distances must be given with metric='precomputed', and with no other metric")
         if not pairwise:
             check_metric(self.metric, self.metric_kwds, rows.shape[1], is_sparse(rows))
-            place = self._search_place()
-            return self._training_rows(PlacedRows(rows).on(place), seed, None if place is None else scan_rows(rows)[0])
+            return self._training_rows(PlacedRows(rows).on(self._search_place()), seed, scan_rows(rows)[0])
         data = TrainingDistances(as_rows(precomputed_distances, "precomputed_distances"), self._jobs())
         if data.n != rows.shape[0]:
             raise ValueError(f"precomputed_distances must have {rows.shape[0]} rows, one for each of X, got {data.n}")

@@ -25,7 +25,6 @@ from vicinal.neighbors.rows import (
 from vicinal.neighbors.search import (
     DenseEngine,
     DeviceEngine,
-    GroupSearch,
     Method,
     SearchOptions,
     SparseEngine,
@@ -100,7 +99,7 @@ class NeighborIndex:
     ) -> None:
         jobs = resolve_n_jobs(n_jobs)
         placed = as_placed_rows(X, device, metric=metric)
-        ndim = (placed.rows if "rows" in vars(placed) else placed.array("rows")).ndim
+        ndim = placed.anywhere("rows").ndim
         if ndim != 2:
             raise ValueError(f"X must be 2-D, got {ndim} dimensions")
         check_room(placed, fit=False)
@@ -134,7 +133,7 @@ class NeighborIndex:
         self._source = source
         # The other metrics look at the values.
         values_matter = not (isinstance(metric, str) and ALIASES.get(metric, metric) in VECTOR_METRICS)
-        rows = source.rows if values_matter or "rows" in vars(source) else source.array("rows")
+        rows = source.rows if values_matter else source.anywhere("rows")
         self.metric = metric
         self.metric_kwds = metric_kwds
         self.seed = seed
@@ -206,6 +205,8 @@ class NeighborIndex:
 
     def _search_by_groups(self, k: int, method: Method) -> Neighbors:
         """Search rows that the device cannot hold: groups of similar rows, one after the other."""
+        from vicinal.neighbors.cells import GroupSearch
+
         place, (n, d) = self._source.place, self._source.shape
         backend = backend_of(place)
         need = backend.need(d, k, self._metric.core)
@@ -230,7 +231,7 @@ class NeighborIndex:
         if place is None:
             return False
         dense = self._source.on_device or self._source.streamed
-        if dense and backend_of(place).ranks_on_device(self._metric.core, k):
+        if dense and backend_of(place).can_search(self._metric.core, k):
             return True
         say_fallback("the neighbor search", f"a GPU has none for sparse rows, metric={self.metric!r} or k={k}")
         return False

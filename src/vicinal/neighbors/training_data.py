@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from vicinal.backends import Place
 from vicinal.neighbors.index import NeighborIndex
 from vicinal.neighbors.metrics import Rows, allows_nan, is_bounded, is_sparse, required_finite, unrelated_distance
 from vicinal.neighbors.online import OnlineNeighbors
@@ -24,7 +25,6 @@ from vicinal.neighbors.table import (
     query_from_distances,
 )
 from vicinal.runtime.cached import cached
-from vicinal.runtime.residence import Place
 
 # Stored numbers per row, on average, up to which neighbors are chosen by what they share (graph/fuzzy.py).
 SHORT_ROW = 20
@@ -118,11 +118,8 @@ class TrainingRows(_Rows):
         given: Neighbors | None = None,
         largest: float | None = None,
     ) -> TrainingRows:
-        """Return rows, with the metric that compares them, where they live."""
-        if "rows" in vars(source):
-            return cls(source.rows, metric, metric_kwds, seed, n_jobs, given, largest=largest).on(source.place)
-        others = {"metric": metric, "metric_kwds": metric_kwds, "seed": seed, "n_jobs": n_jobs, "given": given}
-        return cls.held(source.place, {"rows": source.array("rows")}, **others, _largest=largest)
+        """Return rows, with the metric that compares them, where they are."""
+        return cls(source.held("rows"), metric, metric_kwds, seed, n_jobs, given, largest=largest)
 
     def check(self) -> None:
         """Raise ValueError if the fields, which may come from a file, do not fit together."""
@@ -147,7 +144,7 @@ class TrainingRows(_Rows):
     @property
     def coordinates(self) -> HasRows | None:
         """The rows, if they are dense and have no missing values; otherwise None."""
-        if is_sparse(vars(self).get("rows")) or allows_nan(self.metric):
+        if is_sparse(self.anywhere("rows")) or allows_nan(self.metric):
             return None
         return self if required_finite(self.metric) or np.isfinite(self.rows).all() else None
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vicinal.backends import Place
 from vicinal.graph.graph import Graph
 from vicinal.layout.density import Radii, Summary
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingData
 from vicinal.pipeline.recipe import Recipe, Reference, RowFacts, SampledPlan, Selection, select_rows
 from vicinal.runtime.cached import cached, uncached_state
-from vicinal.runtime.residence import Place
 
 
 @dataclass(frozen=True)

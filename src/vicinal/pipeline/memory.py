@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from vicinal.backends.cpu import PCA_ROWS
 from vicinal.graph.fuzzy import BLOCK_PAIRS, POOL
-from vicinal.initialize.task import BLOCK_ROWS as PCA_ROWS
 from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED, is_bounded
 from vicinal.neighbors.online import OnlineOptions
 from vicinal.neighbors.search import (
