@@ -9,7 +9,6 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <type_traits>
@@ -102,8 +101,8 @@ void bind_layout_options(nb::module_& m) {
         .def(
             "sweep",
             [](const LayoutOptions& self, Size number) {
-                const LayoutSweep sweep = sweep_of(self, number, 0.0f);
-                const ForceParameters force = law_of(self, number).force;
+                const auto [sweep, law] = sweep_and_law(self, number);
+                const ForceParameters& force = law.force;
                 return nb::make_tuple(sweep.key, sweep.negatives, sweep.longest_push,
                                       nb::make_tuple(force.a, force.b, force.gamma));
             },

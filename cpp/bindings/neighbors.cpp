@@ -12,7 +12,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <string>
-#include <tuple>
 
 namespace vicinal {
 

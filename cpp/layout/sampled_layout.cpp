@@ -22,8 +22,6 @@ bool draws_one(const LayoutOptions& options, Size number) {
     return number < options.single_sweeps && options.negatives > 1;
 }
 
-}  // namespace
-
 LayoutSweep sweep_of(const LayoutOptions& options, Size number, float learning_rate) {
     LayoutSweep sweep;
     sweep.number = number;
@@ -40,6 +38,8 @@ LayoutLaw law_of(const LayoutOptions& options, Size number) {
     if (draws_one(options, number)) law.force.gamma *= static_cast<float>(options.negatives);
     return law;
 }
+
+}  // namespace
 
 // Working memory of one worker.
 struct SampledLayout::Scratch {
@@ -277,6 +277,10 @@ void SampledLayout::add_density_moves(const std::vector<float>& moves, float lea
         for (Size e = begin; e < end; ++e)
             if (!is_fixed(e / dim_)) next_[e] += learning_rate * moves[e];
     });
+}
+
+std::pair<LayoutSweep, LayoutLaw> sweep_and_law(const LayoutOptions& options, Size number) {
+    return {sweep_of(options, number, 0.0f), law_of(options, number)};
 }
 
 }  // namespace vicinal

@@ -32,10 +32,6 @@ struct LayoutOptions {
     float heaviest = 0.0f;
 };
 
-// What the sweep of a number draws, and the law of its moves; sweeps on a GPU read both.
-LayoutSweep sweep_of(const LayoutOptions& options, Size number, float learning_rate);
-LayoutLaw law_of(const LayoutOptions& options, Size number);
-
 // The edges of consecutive rows, as SampledLayout::edges returns them, without the layout.
 struct PartEdges {
     const Size* indptr = nullptr;
@@ -50,6 +46,9 @@ struct NegativeTable {
     const std::uint32_t* keep = nullptr;
     const Index* alias = nullptr;
 };
+
+// What the sweep of a number draws, and the law of its moves; the sweeps of a GPU follow both.
+std::pair<LayoutSweep, LayoutLaw> sweep_and_law(const LayoutOptions& options, Size number);
 
 class SampledLayout {
   public:

@@ -1,5 +1,8 @@
 """The CPU backend: the compiled core. No other module imports ``_core``.
 
+The CUDA backend has the same functions with the same parameters, except for ``HOST_ONLY``: what only the CPU has, and
+callers name as ``cpu.f``. Everything else they call as ``backend_of(place).f``.
+
 The functions and engines below do the numerical work of the stages, without policy: a stage decides which of them to
 call, with which options, and what to do if one does not apply. All of them guarantee:
 
@@ -13,9 +16,6 @@ call, with which options, and what to do if one does not apply. All of them guar
 Objects whose methods change them (``NeighborIndex.grow_forest``, ``OnlineNeighbors``, ``GrowingGraph``, the layouts)
 must be used by one thread at a time; everything else may be called by several threads at once. What each group
 guarantees beyond that is stated below, and in ARCHITECTURE.md ("Backends").
-
-The CUDA backend has the same functions with the same parameters, except for ``HOST_ONLY``: what only the CPU has, and
-callers name as ``cpu.f``. Everything else they call as ``backend_of(place).f``.
 """
 
 from __future__ import annotations
