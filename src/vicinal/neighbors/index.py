@@ -181,7 +181,7 @@ class NeighborIndex:
                 if self._source.streamed:
                     return self._search_by_groups(k, method)
                 return self._search_on_device(k, method, exact)
-        if is_sparse(self.X):
+        if self._source.sparse:
             return self._sparse.search(k, policy.sparse_budget(exact), policy.sparse_pool(k))
         if exact:
             return self._dense.search_exact(k)
@@ -297,8 +297,7 @@ class NeighborIndex:
         d = self._source.shape[1]
         if queries.ndim != 2 or queries.shape[1] != d:
             raise ValueError(f"queries must have the {d} columns of the rows, got shape {queries.shape}")
-        sparse = not self._source.on_device and is_sparse(self.X)
-        if is_sparse(queries) != sparse:
+        if is_sparse(queries) != self._source.sparse:
             raise TypeError("queries must be sparse if the rows of the index are, and dense if they are dense")
         largest = check_rows(queries, self.n_jobs, finite=required_finite(self.metric), name="Q")
         self._metric.check_domain(queries)
@@ -307,7 +306,7 @@ class NeighborIndex:
     def is_exact(self, k: int) -> bool:
         """Tell whether ``search(k)`` compares all pairs of rows because that is faster."""
         n, d = self._source.shape
-        if not self._source.on_device and is_sparse(self.X):
+        if self._source.sparse:
             return policy.compares_all_sparse(n, self._sparse.additive, self._sparse.additions)
         return n <= self._exact_rows() if self._metric.by_pairs else policy.compares_all_sketches(n, d, k)
 

@@ -33,15 +33,20 @@ class HasRows(Movable, arrays=("rows",)):
         return not isinstance(held, Placed) or held.here is not None
 
     @property
+    def sparse(self) -> bool:
+        """Whether the rows are sparse."""
+        return is_sparse(self.anywhere("rows"))
+
+    @property
     def on_device(self) -> bool:
         """Whether the rows themselves are worked on by a device: not if they are sparse or do not fit into it."""
-        return self.place is not None and not is_sparse(self.anywhere("rows")) and not self.streamed
+        return self.place is not None and not self.sparse and not self.streamed
 
     @property
     def streamed(self) -> bool:
         """Whether dense rows of the host are too large for their device, and are sent to it group by group."""
         rows = self.anywhere("rows")
-        if not self.on_host or is_sparse(rows) or rows.ndim != 2:
+        if not self.on_host or self.sparse or rows.ndim != 2:
             return False
         return not backend_of(self.place).holds_rows(*rows.shape, self.metric)
 

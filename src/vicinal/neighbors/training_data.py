@@ -44,6 +44,8 @@ class TrainingData(Protocol):
     @property
     def place(self) -> Place: ...
     @property
+    def sparse(self) -> bool: ...
+    @property
     def coordinates(self) -> HasRows | None: ...
     @property
     def duplicates(self) -> DuplicateRows: ...
@@ -144,7 +146,7 @@ class TrainingRows(_Rows):
     @property
     def coordinates(self) -> HasRows | None:
         """The rows, if they are dense and have no missing values; otherwise None."""
-        if is_sparse(self.anywhere("rows")) or allows_nan(self.metric):
+        if self.sparse or allows_nan(self.metric):
             return None
         return self if required_finite(self.metric) or np.isfinite(self.rows).all() else None
 
