@@ -117,13 +117,13 @@ def stage_bars(documents: Documents, suite: str, machine: str) -> list[Bar]:
     bars = []
     for work, stage, peer, limit, aim in (
         ("whole fit, warm, against umap-learn without a seed", "fit", umap, 1 / 6.5, 1 / 9),
-        ("neighbour graph, warm, against pynndescent", "neighbors", pynndescent, 1 / 1.7, 1 / 2.2),
+        ("neighbor graph, warm, against pynndescent", "neighbors", pynndescent, 1 / 1.7, 1 / 2.2),
         ("layout, 200 epochs, warm, against umap-learn without a seed", "layout", umap, 1 / 4, 1 / 8),
     ):
         bars += ratio(machine + work, middle(ours, "stages", stage), middle(peer, "stages", stage), limit, aim)
     found, wanted = middle(ours, "neighbor_recall"), middle(pynndescent, "neighbor_recall")
     if found is not None and wanted is not None:
-        work = f"{machine}neighbour graph, recall: difference from pynndescent"
+        work = f"{machine}neighbor graph, recall: difference from pynndescent"
         bars.append(Bar(work, f"{found:.4f}", f"{wanted:.4f}", found - wanted, -RECALL_SLACK, kind="difference"))
     return bars
 
@@ -203,7 +203,7 @@ def progressive_bars(documents: Documents) -> list[Bar]:
     work = "progressive, complete after all batches, against the fit of all rows"
     bars += ratio(work, middle(ours, "total"), middle(whole, "total"), 1.6, 1.3)
     recall = middle(ours, "neighbor_recall") or 0.0
-    bars.append(Bar("progressive, recall of the neighbour graph", f"{recall:.4f}", "", recall, 0.95, kind="score"))
+    bars.append(Bar("progressive, recall of the neighbor graph", f"{recall:.4f}", "", recall, 0.95, kind="score"))
     for name, slack in PROGRESSIVE_SLACK.items():
         one, other = mean_quality(ours, name) or 0.0, mean_quality(whole, name) or 0.0
         title = (QUALITY_NAMES | OTHER_QUALITY_NAMES)[name]
@@ -232,10 +232,10 @@ def own_bars(documents: Documents) -> list[Bar]:
     if iris is not None:
         bars.append(Bar("iris, fresh process", seconds(iris), "", iris, NO_LIMIT, 1.0, "seconds"))
     if spectral is not None and whole is not None:
-        work = "spectral initialisation's share of the fit"
+        work = "spectral initialization's share of the fit"
         bars.append(Bar(work, seconds(spectral), "", spectral / whole, 0.15, 0.05, "share"))
     if recall is not None:
-        work = "recall of the neighbour graph (14 others a row)"
+        work = "recall of the neighbor graph (14 others a row)"
         bars.append(Bar(work, f"{recall:.4f}", "", recall, 0.97, kind="score"))
     if one_row["vicinal"] is not None:
         ours, peer = one_row["vicinal"], one_row["umap-learn"]
@@ -409,14 +409,14 @@ def start_bars(documents: Documents) -> list[Bar]:
 def noise_bars(documents: Documents) -> list[Bar]:
     ours, peer = (select(documents, "optimum_noise", system=system) for system in ("vicinal", "pynndescent"))
     bars = ratio(
-        "neighbour graph of noise, warm, against pynndescent",
+        "neighbor graph of noise, warm, against pynndescent",
         *(middle(r, "neighbors") for r in (ours, peer)),
         1.0,
         None,
     )
     first, second = middle(ours, "neighbor_recall"), middle(peer, "neighbor_recall")
     if first is not None and second is not None:
-        work = "neighbour graph of noise, recall: difference from pynndescent"
+        work = "neighbor graph of noise, recall: difference from pynndescent"
         bars.append(Bar(work, f"{first:.4f}", f"{second:.4f}", first - second, 0.0, kind="difference"))
     return bars
 

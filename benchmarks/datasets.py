@@ -1,7 +1,7 @@
 """The benchmark data as .npy files, so that every system reads the same float32 rows at the same cost.
 
 Fashion-MNIST comes from Debian's package `dataset-fashion-mnist` (60,000 training rows, then 10,000 test rows); digits,
-iris, wine and breast cancer come with scikit-learn, the last two standardised; shapes.py makes the others. Files are
+iris, wine and breast cancer come with scikit-learn, the last two standardized; shapes.py makes the others. Files are
 created once and cached in `.cache/`, which git ignores.
 """
 
@@ -158,7 +158,7 @@ def read_iris() -> tuple[np.ndarray, np.ndarray]:
     return load_iris(return_X_y=True)
 
 
-def read_standardised(name: str) -> tuple[np.ndarray, np.ndarray]:
+def read_standardized(name: str) -> tuple[np.ndarray, np.ndarray]:
     """Read scikit-learn's data set `load_{name}` with columns of mean 0 and variance 1."""
     from sklearn import datasets
     from sklearn.preprocessing import StandardScaler
@@ -171,7 +171,7 @@ SOURCES = {
     "fashion": read_fashion,
     "digits": read_digits,
     "iris": read_iris,
-    "wine": partial(read_standardised, "wine"),
-    "breast cancer": partial(read_standardised, "breast_cancer"),
+    "wine": partial(read_standardized, "wine"),
+    "breast cancer": partial(read_standardized, "breast_cancer"),
     **SHAPES,
 }

@@ -37,7 +37,7 @@ import vicinal
 from vicinal import Neighbors
 from vicinal.backends import backend_of, resolve_place
 from vicinal.neighbors.training_data import TrainingRows
-from vicinal.pipeline.fit import FitInputs, fit
+from vicinal.pipeline.fit import ArrayExecutor, fit
 
 RESULTS: dict[str, Any] = {}
 OPTIONS = argparse.Namespace(images=None, profile=False)
@@ -324,7 +324,7 @@ def tsne() -> dict[str, Any]:
         seconds.append(round(time.perf_counter() - start, 3))
         print("t-SNE", seconds[-1], model.stage_times_, model.kl_divergence_, flush=True)
     fitted, start = model.map_, time.perf_counter()
-    here = fit(FitInputs(TrainingRows(X, given=fitted.neighbors.on(None)), fitted.recipe, seed=fitted.seed))
+    here = fit(ArrayExecutor(TrainingRows(X, given=fitted.neighbors.on(None)), fitted.recipe, seed=fitted.seed))
     on_cpu = round(time.perf_counter() - start, 3)
     out = {
         "cuda": {"seconds": seconds, "divergence": float(model.kl_divergence_)},

@@ -111,7 +111,7 @@ def layout_seconds(model: Any) -> float:
     plan = fitted.recipe.plan
     schedule = plan.schedule(fitted.report.n_epochs, fitted.graph.n)
     start = process_time()
-    layout = plan.layout(fitted.graph, fitted.embedding, fitted.facts, schedule, seed=1, n_jobs=fitted.data.n_jobs)
+    layout = plan.layout(fitted.graph, fitted.embedding, fitted.options, schedule, seed=1, n_jobs=fitted.data.n_jobs)
     layout.step(schedule.n_epochs)
     return process_time() - start
 

@@ -64,13 +64,13 @@ def spheres() -> Labelled:
     rng = np.random.default_rng(SEED)
     sizes = [*[SPHERE_ROWS] * SPHERES, OUTER_ROWS]
     labels = np.repeat(np.arange(SPHERES + 1), sizes)
-    centres = rng.normal(scale=10.0 / np.sqrt(SPHERE_COLUMNS), size=(SPHERES + 1, SPHERE_COLUMNS))
-    centres[-1] = 0.0
+    centers = rng.normal(scale=10.0 / np.sqrt(SPHERE_COLUMNS), size=(SPHERES + 1, SPHERE_COLUMNS))
+    centers[-1] = 0.0
     radii = np.array([*[SPHERE_RADIUS] * SPHERES, OUTER_RADIUS])
     rows = rng.normal(size=(len(labels), SPHERE_COLUMNS))
     rows *= radii[labels, None] / np.linalg.norm(rows, axis=1, keepdims=True)
     shuffled = rng.permutation(len(labels))
-    return (centres[labels] + rows)[shuffled], labels[shuffled]
+    return (centers[labels] + rows)[shuffled], labels[shuffled]
 
 
 def lognormal() -> Labelled:
@@ -95,14 +95,14 @@ def noise() -> Labelled:
 def mixture(clusters: int, n: int = MIXTURE_ROWS, columns: int = MIXTURE_COLUMNS) -> Labelled:
     """Make flat Gaussian clusters, each of its own 8 directions, most of which are separate pieces of the graph."""
     rng = np.random.default_rng(SEED)
-    centres = rng.normal(size=(clusters, columns))
+    centers = rng.normal(size=(clusters, columns))
     labels = rng.integers(clusters, size=n)
     rows = np.empty((n, columns), dtype=np.float32)
     by_cluster = np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels, minlength=clusters))[:-1])
-    for centre, members in zip(centres, by_cluster, strict=True):
+    for center, members in zip(centers, by_cluster, strict=True):
         directions = MIXTURE_SPREAD * rng.normal(size=(MIXTURE_RANK, columns))
         inside = rng.normal(size=(len(members), MIXTURE_RANK)) @ directions
-        rows[members] = centre + inside + MIXTURE_NOISE * rng.normal(size=inside.shape)
+        rows[members] = center + inside + MIXTURE_NOISE * rng.normal(size=inside.shape)
     return rows, labels
 
 

@@ -134,7 +134,7 @@ def stages_section(suite: str, title: str) -> Callable[[Documents], list[str]]:
             recall = middle(group, "neighbor_recall")
             layout = middle(group, "layout_quality", "recall_15")
             lines.append((group[0]["system"], *times, f"{recall:.4f}", "" if layout is None else f"{layout:.4f}"))
-        head = ("system", *STAGES, "neighbour recall", "recall@15 of the layout from random positions")
+        head = ("system", *STAGES, "neighbor recall", "recall@15 of the layout from random positions")
         return [f"## {title}", "", documents[suite]["description"], "", *rows(head, lines)]
 
     return section
@@ -181,7 +181,7 @@ def sparse_section(documents: Documents) -> list[str]:
         times = [shown_seconds(middle(group, key)) for key in ("wall", "fit")]
         shown = [show(score, "{:.4f}".format) for score in scores]
         lines.append((label(group[0]), *times, show(middle(group, "peak_bytes"), mebibytes), *shown))
-    head = ("system", "process", "of it fit", "peak memory", "neighbours found", "10-NN accuracy")
+    head = ("system", "process", "of it fit", "peak memory", "neighbors found", "10-NN accuracy")
     return ["## Sparse rows", "", documents["sparse"]["description"], "", *rows(head, lines)]
 
 
@@ -214,7 +214,7 @@ def progressive_section(documents: Documents) -> list[str]:
         quality = [f"{mean_quality(group, name):.4f}" for name in QUALITY_COLUMNS]
         found = show(middle(group, "neighbor_recall"), "{:.4f}".format)
         lines.append((group[0]["system"], *times, found, *quality))
-    head = ("system", "first map", "all rows in it", "complete", "processor", "neighbours found")
+    head = ("system", "first map", "all rows in it", "complete", "processor", "neighbors found")
     curves = [
         (r["system"], shown_seconds(p["seconds"]), f"{p['rows']:,}", *(f"{p[key]:.3f}" for key in CURVE))
         for r in select(documents, "progressive", repeat=0)
@@ -321,8 +321,8 @@ def noise_section(documents: Documents) -> list[str]:
         (group[0]["system"], shown_seconds(middle(group, "neighbors")), f"{middle(group, 'neighbor_recall'):.4f}")
         for group in groups(documents, "optimum_noise", "system")
     ]
-    head = ("system", "neighbors", "neighbour recall")
-    return ["## Neighbours of noise", "", documents["optimum_noise"]["description"], "", *rows(head, lines)]
+    head = ("system", "neighbors", "neighbor recall")
+    return ["## Neighbors of noise", "", documents["optimum_noise"]["description"], "", *rows(head, lines)]
 
 
 def reliability_section(documents: Documents) -> list[str]:
@@ -412,7 +412,7 @@ def heading(documents: Documents) -> list[str]:
             f"{machine['memory_gib']} GiB, {machine['system']}, Python {machine['python']}."
         )
         for environment, versions in document["versions"].items():
-            listed = ", ".join(f"{package} {version}" for package, version in versions.items())
+            listed = ", ".join(f"{name} {version}" for name, version in versions.items() if name != "vicinal")
             lines.append(f"Versions ({environment}): {listed}.")
     repeats = ", ".join(f"{name} {document['repeats']}" for name, document in documents.items())
     return [*lines, f"Repeats: {repeats}.", ""]

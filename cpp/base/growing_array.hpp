@@ -1,6 +1,6 @@
 // An uninitialized array, aligned to 64 bytes, that grows at its end in amortized constant time per element. When it
-// outgrows a block that someone else still reads, it leaves the block to them; otherwise realloc() may move its pages
-// without copying.
+// outgrows a block that another owner still reads, it copies the block, which stays with that owner. Otherwise
+// realloc() may move its pages without copying.
 #pragma once
 
 #include "base/types.hpp"

@@ -1,9 +1,9 @@
 // Instruction-set levels: the hot code is compiled once per level (x86-64-v2, v3 and v4, or "native"), and the best
 // level that the processor supports is chosen at run time. VICINAL_LEVEL in the environment forces a level.
 //
-// Each part of the hot code is a struct of function pointers, declared in `<part>_kernels.hpp`. The source
-// `<part>_kernels.cpp` is compiled once per level with the macro VICINAL_LEVEL set and defines the struct's value in
-// the namespace vicinal::VICINAL_LEVEL. The list of levels comes from CMake (base/level_list.hpp).
+// The hot code of a stage is a struct of function pointers, declared in its `*_kernels.hpp`. The source `*_kernels.cpp`
+// is compiled once per level with the macro VICINAL_LEVEL set and defines the struct's value in the namespace
+// vicinal::VICINAL_LEVEL. CMake writes the list of levels (base/level_list.hpp).
 #pragma once
 
 #include "base/level_list.hpp"

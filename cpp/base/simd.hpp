@@ -4,7 +4,7 @@
 // a loop over the lanes.
 //
 // Everything is in the level's own namespace, so the linker cannot mix code of different levels. A GPU is one more
-// level, with vectors of one lane (VICINAL_ONE_LANE, one_lane.hpp).
+// level: there a thread is a lane, and a vector has one lane (VICINAL_ONE_LANE, defined by cuda/device.hpp).
 #pragma once
 
 #include "base/types.hpp"
@@ -14,8 +14,119 @@
 #endif
 
 #if defined(VICINAL_ONE_LANE)
-#include "base/one_lane.hpp"
-#else
+
+#include <cmath>
+#include <cstring>
+
+// Vectors of one lane. Masks are -1 and 0, as for the compiler's vectors.
+namespace vicinal::VICINAL_LEVEL {
+
+constexpr int lanes = 1;
+
+template <class T>
+struct Lane {
+    T value;
+
+    Lane() = default;
+    VICINAL_INLINE Lane(T x) : value(x) {}
+
+    VICINAL_INLINE T operator[](int) const { return value; }
+    VICINAL_INLINE explicit operator bool() const { return value != T{}; }
+
+    friend VICINAL_INLINE Lane operator+(Lane x, Lane y) { return x.value + y.value; }
+    friend VICINAL_INLINE Lane operator-(Lane x, Lane y) { return x.value - y.value; }
+    friend VICINAL_INLINE Lane operator*(Lane x, Lane y) { return x.value * y.value; }
+    friend VICINAL_INLINE Lane operator/(Lane x, Lane y) { return x.value / y.value; }
+    friend VICINAL_INLINE Lane operator&(Lane x, Lane y) { return x.value & y.value; }
+    friend VICINAL_INLINE Lane operator|(Lane x, Lane y) { return x.value | y.value; }
+    friend VICINAL_INLINE Lane operator^(Lane x, Lane y) { return x.value ^ y.value; }
+    VICINAL_INLINE Lane operator>>(int bits) const { return value >> bits; }
+    VICINAL_INLINE Lane operator<<(int bits) const { return value << bits; }
+    VICINAL_INLINE Lane operator-() const { return -value; }
+    VICINAL_INLINE Lane operator~() const { return ~value; }
+    VICINAL_INLINE Lane& operator+=(Lane y) { return *this = *this + y; }
+    VICINAL_INLINE Lane& operator-=(Lane y) { return *this = *this - y; }
+    VICINAL_INLINE Lane& operator*=(Lane y) { return *this = *this * y; }
+    VICINAL_INLINE Lane& operator&=(Lane y) { return *this = *this & y; }
+    VICINAL_INLINE Lane& operator|=(Lane y) { return *this = *this | y; }
+    VICINAL_INLINE Lane& operator^=(Lane y) { return *this = *this ^ y; }
+
+    using Mask = Lane<std::int32_t>;
+    friend VICINAL_INLINE Mask operator<(Lane x, Lane y) { return x.value < y.value ? -1 : 0; }
+    friend VICINAL_INLINE Mask operator<=(Lane x, Lane y) { return x.value <= y.value ? -1 : 0; }
+    friend VICINAL_INLINE Mask operator>(Lane x, Lane y) { return x.value > y.value ? -1 : 0; }
+    friend VICINAL_INLINE Mask operator==(Lane x, Lane y) { return x.value == y.value ? -1 : 0; }
+    friend VICINAL_INLINE Mask operator!=(Lane x, Lane y) { return x.value != y.value ? -1 : 0; }
+};
+
+typedef Lane<float> Float;
+typedef Lane<std::int32_t> Int;
+typedef Lane<std::uint32_t> UInt;
+
+template <class V, class T>
+VICINAL_INLINE V load(const T* from) {
+    return V(*from);
+}
+
+template <class V, class T>
+VICINAL_INLINE void store(T* to, const V& v) {
+    *to = v.value;
+}
+
+template <class V, class T>
+VICINAL_INLINE V splat(T x) {
+    return V(x);
+}
+
+VICINAL_INLINE void prefetch(const void*, Size) {}
+
+template <class To, class From>
+VICINAL_INLINE To bits_as(const From& from) {
+    static_assert(sizeof(To) == sizeof(From));
+    To to;
+    std::memcpy(&to, &from, sizeof to);
+    return to;
+}
+
+VICINAL_INLINE Float select(Int mask, Float yes, Float no) { return mask.value != 0 ? yes : no; }
+VICINAL_INLINE Float min(Float x, Float y) { return x.value < y.value ? x : y; }
+VICINAL_INLINE Float max(Float x, Float y) { return x.value > y.value ? x : y; }
+VICINAL_INLINE Float abs(Float x) { return bits_as<Float>(bits_as<Int>(x) & 0x7fffffff); }
+VICINAL_INLINE Float clamp(Float x, float bound) { return min(max(x, splat<Float>(-bound)), splat<Float>(bound)); }
+VICINAL_INLINE Float sqrt(Float x) { return std::sqrt(x.value); }
+VICINAL_INLINE Float multiply_add(Float x, Float y, Float z) { return std::fma(x.value, y.value, z.value); }
+VICINAL_INLINE Float to_float(Int x) { return static_cast<float>(x.value); }
+
+VICINAL_INLINE std::uint32_t bits_of(Int mask) { return mask.value != 0 ? 1u : 0u; }
+
+VICINAL_INLINE int compress(std::int32_t* to, Int values, std::uint32_t bits) {
+    *to = values.value;
+    return static_cast<int>(bits & 1u);
+}
+
+template <class V, class T>
+VICINAL_INLINE V gather(const T* base, Int index) {
+    return V(base[index.value]);
+}
+
+// A pair of floats is loaded at once, so its address must be a multiple of 8.
+struct alignas(8) FloatPair {
+    float x, y;
+};
+
+VICINAL_INLINE void gather_pairs(const float* base, Int index, Float& x, Float& y) {
+    const FloatPair pair = reinterpret_cast<const FloatPair*>(base)[index.value];
+    x = pair.x;
+    y = pair.y;
+}
+
+VICINAL_INLINE UInt multiply_high(UInt x, std::uint32_t n) {
+    return static_cast<std::uint32_t>((static_cast<std::uint64_t>(x.value) * n) >> 32);
+}
+
+}  // namespace vicinal::VICINAL_LEVEL
+
+#else  // several lanes
 
 #include <bit>
 #include <cstring>
@@ -327,5 +438,14 @@ VICINAL_INLINE void sin_cos(Float x, Float& sine, Float& cosine) {
 }
 
 VICINAL_INLINE Float pow(Float x, float exponent) { return exp2(log2(x) * exponent); }
+
+// A sum of integers that several threads add to at once. It does not depend on the order of the threads.
+VICINAL_INLINE void add_atomically(std::int64_t* to, std::int64_t amount) {
+#if defined(__CUDACC_RTC__)
+    atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(amount));
+#else
+    __atomic_fetch_add(to, amount, __ATOMIC_RELAXED);
+#endif
+}
 
 }  // namespace vicinal::VICINAL_LEVEL

@@ -1,9 +1,9 @@
 // Bindings of the graph: memberships, symmetrization, growing graphs, distances of edges.
 #include "bindings/binding.hpp"
-#include "graph/edge_distance.hpp"
 #include "graph/growing_graph.hpp"
 #include "graph/perplexity.hpp"
 #include "graph/smooth_knn.hpp"
+#include "graph/symmetrize.hpp"
 
 #include <nanobind/stl/optional.h>
 
@@ -29,18 +29,20 @@ void bind_tables(nb::module_& m) {
     m.def(
         "smooth_knn",
         [](In<float, 2> distance, double k, double local_connectivity, double bandwidth, bool independent_rows,
-           int n_jobs) {
+           int n_jobs, std::optional<double> mean_distance) {
             const auto rows = static_cast<Size>(distance.shape(0)), columns = static_cast<Size>(distance.shape(1));
             auto rho = make<float>(rows);
             auto sigma = make<float>(rows);
             run(n_jobs, [&](ThreadTeam& team) {
-                SmoothKnn(distance.data(), rows, columns, {k, local_connectivity, bandwidth, independent_rows})
+                SmoothKnn(distance.data(), rows, columns,
+                          {k, local_connectivity, bandwidth, independent_rows, mean_distance})
                     .run(rho.data(), sigma.data(), team);
                 return 0;
             });
             return nb::make_tuple(rho, sigma);
         },
-        "distance"_a, "k"_a, "local_connectivity"_a, "bandwidth"_a, "independent_rows"_a, "n_jobs"_a);
+        "distance"_a, "k"_a, "local_connectivity"_a, "bandwidth"_a, "independent_rows"_a, "n_jobs"_a,
+        "mean_distance"_a = nb::none());
 
     m.def(
         "memberships",

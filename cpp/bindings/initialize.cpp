@@ -1,7 +1,6 @@
 // Bindings of the spectral initialization.
 #include "bindings/binding.hpp"
-#include "initialize/component_eigenmaps.hpp"
-#include "initialize/segment_means.hpp"
+#include "initialize/components.hpp"
 
 namespace vicinal {
 

@@ -1,6 +1,7 @@
-// Bindings of the sampled layout.
+// Bindings of the sampled layout and of the full layout (t-SNE).
 #include "bindings/binding.hpp"
-#include "layout/sampled_kernels.hpp"
+#include "layout/full_layout.hpp"
+#include "layout/layout_kernels.hpp"
 #include "layout/sampled_layout.hpp"
 
 #include <nanobind/stl/optional.h>
@@ -8,10 +9,10 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
-
 #include <memory>
 #include <optional>
 #include <type_traits>
+#include <vector>
 
 namespace vicinal {
 
@@ -117,7 +118,46 @@ void bind_layout_options(nb::module_& m) {
     types("SPACES", space_names, space_types);
 }
 
-// A part of a layout: what a cluster's worker holds and does.
+nb::tuple as_tuple(const DensitySummary& s) { return nb::make_tuple(s.mean, s.variance, s.covariance, s.strength); }
+
+DensitySummary summary_of(const std::vector<double>& values) {
+    require(values.size() == 4, "a summary is (mean, variance, covariance, strength)");
+    return {values[0], values[1], values[2], values[3]};
+}
+
+// The arrays of PartEdges, checked and kept alive.
+class PartArrays {
+  public:
+    PartArrays(In<Size, 1> indptr, In<Index, 1> tails, In<std::uint32_t, 1> rate, In<std::uint32_t, 1> phase,
+               Size first_row)
+        : indptr_(std::move(indptr)), tails_(std::move(tails)), rate_(std::move(rate)), phase_(std::move(phase)) {
+        const auto rows = static_cast<Size>(indptr_.shape(0)) - 1;
+        require(rows >= 0 && first_row >= 0, "the part has rows that do not exist");
+        edges_ = {indptr_.data(), tails_.data(), rate_.data(), phase_.data(), first_row, rows};
+        for (Size i = 0; i < rows; ++i) require(edges_.indptr[i] <= edges_.indptr[i + 1], "indptr must not decrease");
+        const auto slots = static_cast<std::size_t>(edges_.indptr[rows] + most_lanes);
+        require(tails_.shape(0) == slots && rate_.shape(0) == slots && phase_.shape(0) == slots,
+                "the edges do not fit together");
+    }
+
+    const PartEdges& edges() const { return edges_; }
+
+    // Returns the snapshot of all rows if this part and the options fit it.
+    Matrix check_points(Matrix points, const LayoutOptions& options) const {
+        require(edges_.first_row + edges_.rows <= points.rows, "the part has rows that do not exist");
+        require(!options.update_negatives, "negatives cannot move if only some points do");
+        check_options(options, points.cols);
+        return points;
+    }
+
+  private:
+    In<Size, 1> indptr_;
+    In<Index, 1> tails_;
+    In<std::uint32_t, 1> rate_, phase_;
+    PartEdges edges_;
+};
+
+// The part of a layout that a worker of a cluster holds.
 void bind_layout_part(nb::module_& m) {
     m.def(
         "layout_edges",
@@ -138,37 +178,87 @@ void bind_layout_part(nb::module_& m) {
         },
         "indptr"_a, "indices"_a, "weights"_a, "first_row"_a, "n"_a, "dim"_a, "options"_a, "n_jobs"_a);
 
+    nb::class_<PartArrays>(m, "PartEdges")
+        .def(nb::init<In<Size, 1>, In<Index, 1>, In<std::uint32_t, 1>, In<std::uint32_t, 1>, Size>(), "indptr"_a,
+             "tails"_a, "rate"_a, "phase"_a, "first_row"_a)
+        .def(
+            "sweep",
+            [](const PartArrays& self, In<float, 2> points, const LayoutOptions& options, Size sweep,
+               float learning_rate, std::optional<In<std::uint32_t, 1>> keep, std::optional<In<Index, 1>> alias,
+               std::optional<In<float, 2>> moves, Size every, int n_jobs) {
+                const Matrix places = self.check_points(view(points), options);
+                require(keep.has_value() == alias.has_value(), "keep and alias belong together");
+                require(!keep || (static_cast<Size>(keep->shape(0)) == places.rows &&
+                                  static_cast<Size>(alias->shape(0)) == places.rows),
+                        "keep and alias have the wrong length");
+                require(!moves || (static_cast<Size>(moves->shape(0)) == self.edges().rows &&
+                                   static_cast<Size>(moves->shape(1)) == places.cols),
+                        "moves have the wrong shape");
+                auto out = make<float>(self.edges().rows, places.cols);
+                const NegativeTable negatives{keep ? keep->data() : nullptr, alias ? alias->data() : nullptr};
+                run(n_jobs, [&](ThreadTeam& team) {
+                    SampledLayout::sweep_part(self.edges(), places, options, sweep, learning_rate, negatives,
+                                              moves ? moves->data() : nullptr, static_cast<float>(every), out.data(),
+                                              team);
+                    return 0;
+                });
+                return out;
+            },
+            "points"_a, "options"_a, "sweep"_a, "learning_rate"_a, "keep"_a.none(), "alias"_a.none(), "moves"_a.none(),
+            "every"_a, "n_jobs"_a)
+        .def(
+            "measure_density",
+            [](const PartArrays& self, In<float, 2> points, const LayoutOptions& options, int n_jobs) {
+                const LayoutTask task = task_of(self.edges(), self.check_points(view(points), options));
+                const DensityPart part =
+                    run(n_jobs, [&](ThreadTeam& team) { return DensityPart(task, options.force, team); });
+                auto log_radius = part.log_radius(), mass = part.mass();
+                return nb::make_tuple(own(std::move(log_radius)), own(std::move(mass)));
+            },
+            "points"_a, "options"_a, "n_jobs"_a)
+        .def(
+            "density_moves",
+            [](const PartArrays& self, In<float, 2> points, const LayoutOptions& options,
+               const std::vector<double>& summary, In<float, 2> share, float lambda, int n_jobs) {
+                const Matrix places = self.check_points(view(points), options), shares = view(share);
+                require(shares.rows == places.rows && shares.cols == 2, "share must have two numbers for each row");
+                const DensitySummary sums = summary_of(summary);
+                const LayoutTask task = task_of(self.edges(), places);
+                auto out = make<float>(task.n_heads, task.dim);
+                run(n_jobs, [&](ThreadTeam& team) {
+                    const std::vector<float> moves = DensityPart(task, options.force, team)
+                                                         .moves(task, sums, options.pulls, lambda, shares.data,
+                                                                shares.row(self.edges().first_row), team);
+                    std::copy(moves.begin(), moves.end(), out.data());
+                    return 0;
+                });
+                return out;
+            },
+            "points"_a, "options"_a, "summary"_a, "share"_a, "lambda_"_a, "n_jobs"_a);
+
     m.def(
-        "sweep_part",
-        [](In<Size, 1> indptr, In<Index, 1> tails, In<std::uint32_t, 1> rate, In<std::uint32_t, 1> phase,
-           Size first_row, In<float, 2> points, const LayoutOptions& options, Size sweep, float learning_rate,
-           std::optional<In<std::uint32_t, 1>> keep, std::optional<In<Index, 1>> alias, int n_jobs) {
-            const Matrix places = view(points);
-            const auto rows = static_cast<Size>(indptr.shape(0)) - 1;
-            require(rows >= 0 && first_row >= 0 && first_row + rows <= places.rows,
-                    "the part has rows that do not exist");
-            const auto slots = static_cast<std::size_t>(indptr.data()[rows] + most_lanes);
-            require(tails.shape(0) == slots && rate.shape(0) == slots && phase.shape(0) == slots,
-                    "the edges do not fit together");
-            for (Size i = 0; i < rows; ++i)
-                require(indptr.data()[i] <= indptr.data()[i + 1], "indptr must not decrease");
-            require(keep.has_value() == alias.has_value(), "keep and alias belong together");
-            require(!keep || (static_cast<Size>(keep->shape(0)) == places.rows &&
-                              static_cast<Size>(alias->shape(0)) == places.rows),
-                    "keep and alias have the wrong length");
-            require(!options.update_negatives, "negatives cannot move if only some points do");
-            check_options(options, places.cols);
-            auto out = make<float>(rows, places.cols);
-            const PartEdges part{indptr.data(), tails.data(), rate.data(), phase.data(), first_row, rows};
-            const NegativeTable negatives{keep ? keep->data() : nullptr, alias ? alias->data() : nullptr};
-            run(n_jobs, [&](ThreadTeam& team) {
-                SampledLayout::sweep_part(part, places, options, sweep, learning_rate, negatives, out.data(), team);
-                return 0;
-            });
-            return out;
+        "summarize_density",
+        [](In<float, 1> target, In<double, 1> log_radius, double variance_shift, std::uint64_t rates) {
+            const auto rows = static_cast<Size>(target.shape(0));
+            require(static_cast<Size>(log_radius.shape(0)) == rows, "target and log_radius differ in length");
+            return as_tuple(summarize_density(target.data(), log_radius.data(), rows, variance_shift,
+                                              density_strength(rates, rows)));
         },
-        "indptr"_a, "tails"_a, "rate"_a, "phase"_a, "first_row"_a, "points"_a, "options"_a, "sweep"_a,
-        "learning_rate"_a, "keep"_a.none(), "alias"_a.none(), "n_jobs"_a);
+        "target"_a, "log_radius"_a, "variance_shift"_a, "rates"_a);
+
+    m.def(
+        "density_shares",
+        [](In<float, 1> target, In<double, 1> log_radius, In<double, 1> mass, const std::vector<double>& summary) {
+            const auto rows = static_cast<Size>(target.shape(0));
+            require(static_cast<Size>(log_radius.shape(0)) == rows && static_cast<Size>(mass.shape(0)) == rows,
+                    "target, log_radius and mass differ in length");
+            const DensitySummary sums = summary_of(summary);
+            auto share = make<float>(rows, Size{2});
+            for (Size i = 0; i < rows; ++i)
+                share_of_row(sums, target.data()[i], log_radius.data()[i], mass.data()[i], share.data() + 2 * i);
+            return share;
+        },
+        "target"_a, "log_radius"_a, "mass"_a, "summary"_a);
 
     m.def(
         "alias_table",
@@ -265,10 +355,9 @@ void bind_layout(nb::module_& m) {
             [](SampledLayout& self, In<float, 1> target, float lambda, double variance_shift, Size first_sweep,
                Size every, std::optional<std::vector<double>> fitted) {
                 require(static_cast<Size>(target.shape(0)) == self.n_heads(), "target has the wrong length");
-                require(!fitted || fitted->size() == 4, "fitted must be (mean, variance, covariance, strength)");
                 require(every >= 1, "every must be at least 1");
                 DensityOptions options{lambda, variance_shift, first_sweep, every, {}};
-                if (fitted) options.fitted = {(*fitted)[0], (*fitted)[1], (*fitted)[2], (*fitted)[3]};
+                if (fitted) options.fitted = summary_of(*fitted);
                 self.add_density(target.data(), options);
             },
             "target"_a, "lambda_"_a, "variance_shift"_a, "first_sweep"_a, "every"_a, "fitted"_a.none())
@@ -276,7 +365,7 @@ void bind_layout(nb::module_& m) {
             "density_summary",
             [](SampledLayout& self, int n_jobs) {
                 const DensitySummary s = run(n_jobs, [&](ThreadTeam& team) { return self.measure_density(team); });
-                return nb::make_tuple(s.mean, s.variance, s.covariance, s.strength);
+                return as_tuple(s);
             },
             "n_jobs"_a)
         .def(
@@ -303,7 +392,7 @@ void bind_layout(nb::module_& m) {
             const auto n = static_cast<Size>(d2.shape(0));
             auto attract = make<float>(n);
             auto repel = make<float>(n);
-            sampled_kernels().force_table(force_of(name, a, b, gamma), d2.data(), n, attract.data(), repel.data());
+            layout_kernels().force_table(force_of(name, a, b, gamma), d2.data(), n, attract.data(), repel.data());
             return nb::make_tuple(attract, repel);
         },
         "d2"_a, "name"_a, "a"_a, "b"_a, "gamma"_a);
@@ -317,10 +406,105 @@ void bind_layout(nb::module_& m) {
             require(kind != SpaceKind::function, "the space 'function' has no table");
             auto d2 = make<float>(from.rows);
             auto delta = make<float>(from.rows, from.cols);
-            sampled_kernels().space_table({kind, values.data()}, from, to, d2.data(), delta.data());
+            layout_kernels().space_table({kind, values.data()}, from, to, d2.data(), delta.data());
             return nb::make_tuple(d2, delta);
         },
         "heads"_a, "tails"_a, "name"_a, "values"_a);
+}
+
+namespace {
+
+// The full layout.
+
+std::vector<FullStep> full_steps(const In<float, 2>& steps) {
+    require(steps.shape(1) == 3, "a step must be (exaggeration, learning rate, momentum)");
+    std::vector<FullStep> out(steps.shape(0));
+    for (std::size_t t = 0; t < out.size(); ++t)
+        out[t] = {steps.data()[3 * t], steps.data()[3 * t + 1], steps.data()[3 * t + 2]};
+    return out;
+}
+
+template <class Nodes>
+Grid full_grid(const std::vector<Size>& shape, const std::vector<float>& origin, float spacing, Size dim,
+               const Nodes& nodes) {
+    Grid grid;
+    require(dim >= 1 && dim <= Grid::most_axes, "a grid has one to three axes");
+    require(static_cast<Size>(shape.size()) == dim && static_cast<Size>(origin.size()) == dim && spacing > 0.0f,
+            "the grid does not fit the embedding");
+    grid.dim = dim;
+    grid.spacing = spacing;
+    for (Size c = 0; c < dim; ++c) {
+        require(shape[c] >= 4, "a grid needs at least four nodes per axis");
+        grid.shape[c] = shape[c];
+        grid.origin[c] = origin[c];
+    }
+    require(static_cast<Size>(nodes.size()) == grid.size(), "the nodes do not fit the grid");
+    return grid;
+}
+
+}  // namespace
+
+void bind_full_layout(nb::module_& m) {
+    nb::class_<FullLayout>(m, "FullLayout")
+        .def(
+            "__init__",
+            [](FullLayout* self, In<Size, 1> indptr, In<Index, 1> indices, In<float, 1> weights, In<float, 2> embedding,
+               std::optional<In<float, 2>> reference, float dof) {
+                require(embedding.shape(1) >= 1, "an embedding needs at least one component");
+                require(!reference || reference->shape(1) == embedding.shape(1),
+                        "reference and embedding differ in their number of components");
+                require(dof > 0.0f, "dof must be positive");
+                new (self) FullLayout(view(indptr, indices, weights), view(embedding),
+                                      reference ? view(*reference) : Matrix{}, dof);
+            },
+            "indptr"_a, "indices"_a, "weights"_a, "embedding"_a, "reference"_a.none(), "dof"_a, nb::keep_alive<1, 6>())
+        .def(
+            "step_exact",
+            [](FullLayout& self, In<float, 2> steps, int n_jobs) {
+                const std::vector<FullStep> list = full_steps(steps);
+                run(n_jobs, [&](ThreadTeam& team) {
+                    self.step_exact(list.data(), static_cast<Size>(list.size()), team);
+                    return 0;
+                });
+            },
+            "steps"_a, "n_jobs"_a)
+        .def(
+            "step_grid",
+            [](FullLayout& self, In<float, 1> potential, const std::vector<Size>& shape,
+               const std::vector<float>& origin, float spacing, In<float, 2> steps, int n_jobs) {
+                const Grid grid = full_grid(shape, origin, spacing, self.embedding().cols, potential);
+                const std::vector<FullStep> list = full_steps(steps);
+                run(n_jobs, [&](ThreadTeam& team) {
+                    self.step_grid(grid, potential.data(), list.data(), static_cast<Size>(list.size()), team);
+                    return 0;
+                });
+            },
+            "potential"_a, "shape"_a, "origin"_a, "spacing"_a, "steps"_a, "n_jobs"_a)
+        .def(
+            "spread",
+            [](FullLayout& self, const std::vector<Size>& shape, const std::vector<float>& origin, float spacing,
+               int n_jobs) {
+                Size size = 1;
+                for (const Size nodes : shape) size *= nodes;
+                require(size > 0 && size < (Size{1} << 31), "the grid is empty or too large");
+                auto out = make<float>(size);
+                const Grid grid = full_grid(shape, origin, spacing, self.embedding().cols, out);
+                run(n_jobs, [&](ThreadTeam& team) {
+                    self.spread(grid, out.data(), team);
+                    return 0;
+                });
+                return out;
+            },
+            "shape"_a, "origin"_a, "spacing"_a, "n_jobs"_a)
+        .def("bounds",
+             [](const FullLayout& self) {
+                 auto low = make<float>(self.embedding().cols);
+                 auto high = make<float>(self.embedding().cols);
+                 self.bounds(low.data(), high.data());
+                 return nb::make_tuple(low, high);
+             })
+        .def_prop_ro("epoch", &FullLayout::epoch)
+        .def("embedding", [](const FullLayout& self) { return copy(self.embedding()); });
 }
 
 }  // namespace vicinal

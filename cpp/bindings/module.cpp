@@ -3,7 +3,7 @@
 #include "base/rng.hpp"
 #include "bindings/binding.hpp"
 #include "neighbors/neighbor_index.hpp"
-#include "neighbors/online_task.hpp"
+#include "neighbors/search_space.hpp"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>

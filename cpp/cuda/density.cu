@@ -1,10 +1,8 @@
-// densMAP's term on a GPU: one thread per row, with the formulas of the CPU (density_edge.hpp, density_row.hpp) and its
+// densMAP's term on a GPU: one thread per row, with the formulas of the CPU (density_term.hpp, density_row.hpp) and its
 // order of edges, so that it has the CPU's bits. Edges are those of sorted_edges.hpp.
 #include "cuda/sorted_edges.hpp"
 
-#include "base/atomic_add.hpp"
-#include "layout/density_edge.hpp"
-#include "layout/density_row.hpp"
+#include "layout/density_term.hpp"
 
 #ifndef VICINAL_DIM
 #define VICINAL_DIM 2

@@ -1,14 +1,13 @@
-// t-SNE's full layout on a GPU, with the formulas of the CPU (student_pair.hpp, grid_cell.hpp, full_step.hpp).
+// t-SNE's full layout on a GPU, with the formulas of the CPU (student_field.hpp, grid_interpolation.hpp,
+// full_layout_task.hpp).
 //
 // Sums along the edges of a row and over all pairs have 16 lanes and the CPU's tree, so that an iteration with exact
 // repulsion has the CPU's bits. Masses are spread onto a grid as integers, whose sum does not depend on the order of
 // the threads. Sums over rows are those of sums.cu.
-#include "cuda/row_lanes.hpp"
+#include "cuda/device.hpp"
 
-#include "base/atomic_add.hpp"
-#include "layout/full_step.hpp"
-#include "layout/grid_cell.hpp"
-#include "layout/student_pair.hpp"
+#include "layout/grid_interpolation.hpp"
+#include "layout/student_field.hpp"
 
 #include <algorithm>
 

@@ -1,11 +1,13 @@
-// The fuzzy graph on a GPU: one thread per row, with the formulas of the CPU (smooth_knn_row.hpp,
-// perplexity_row.hpp, merge_directions.hpp).
+// Graphs on a GPU: memberships, symmetric edges and the medoid of each row's neighbors. One thread per row, with the
+// formulas of the CPU (smooth_knn.hpp, perplexity.hpp, symmetrize.hpp), and so its bits.
 #include "cuda/device.hpp"
 
-#include "base/atomic_add.hpp"
-#include "graph/merge_directions.hpp"
-#include "graph/perplexity_row.hpp"
-#include "graph/smooth_knn_row.hpp"
+#include "base/simd.hpp"
+#include "graph/perplexity.hpp"
+#include "graph/smooth_knn.hpp"
+#include "graph/symmetrize.hpp"
+
+#include <cmath>
 
 using namespace vicinal;
 
@@ -158,3 +160,31 @@ extern "C" __global__ void group_begins(const Index* sorted, Size n, Size n_grou
     begin[g] = low;
 }
 THREAD_KERNEL(group_begins)
+
+// First places of new rows, with the bits of the CPU: the point of the tail whose weighted
+// distances to all tails of the row have the smallest sum, the first of equal ones, or `middle` for a row without
+// edges; thread per row.
+extern "C" __global__ void neighbor_medoids(const Size* indptr, const Index* tails, const float* weights,
+                                            const float* reference, const float* middle, int dim, Size n, float* out) {
+    const Size i = thread_number();
+    if (i >= n) return;
+    float least = 0.0f;
+    Index chosen = -1;
+    for (Size e = indptr[i]; e < indptr[i + 1]; ++e) {
+        const float* place = reference + static_cast<Size>(tails[e]) * dim;
+        float total = 0.0f;
+        for (Size other = indptr[i]; other < indptr[i + 1]; ++other) {
+            const float* its = reference + static_cast<Size>(tails[other]) * dim;
+            float d2 = (place[0] - its[0]) * (place[0] - its[0]);
+            for (int c = 1; c < dim; ++c) d2 += (place[c] - its[c]) * (place[c] - its[c]);
+            total += weights[other] * std::sqrt(d2);
+        }
+        if (chosen < 0 || total < least) {
+            least = total;
+            chosen = tails[e];
+        }
+    }
+    const float* place = chosen < 0 ? middle : reference + static_cast<Size>(chosen) * dim;
+    for (int c = 0; c < dim; ++c) out[i * dim + c] = place[c];
+}
+THREAD_KERNEL(neighbor_medoids)

@@ -1,6 +1,6 @@
 // Sums over pairs of points on a GPU, with the terms of the CPU (loss_term.hpp) and its lanes, blocks and tree: results
 // have the CPU's bits.
-#include "cuda/row_lanes.hpp"
+#include "cuda/device.hpp"
 
 #include "base/rng.hpp"
 #include "losses/loss_term.hpp"

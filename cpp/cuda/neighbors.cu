@@ -1,18 +1,106 @@
-// The neighbor search on a GPU: ranks of pairs in the arithmetic of the CPU, selection of the best, and rows in half
-// precision for the products that propose candidates.
+// The neighbor search on a GPU: ranks of pairs in the arithmetic of the CPU, selection of the best, rows in half
+// precision for the products that propose candidates, and merging of lists that were found in several groups of rows.
 //
 // A pair of short rows is summed column by column, as the join of exact sketches does it (neighbors/join.hpp), a pair
 // of long rows in 64 virtual lanes that are reduced by one tree (neighbors/metric.hpp), here two per lane of a warp.
-#include "cuda/sorted_keys.hpp"
+#include "cuda/device.hpp"
 
-#include "neighbors/rank_step.hpp"
-#include "neighbors/row_hash.hpp"
+#include "neighbors/metric.hpp"
+#include "neighbors/row_content.hpp"
 
 #ifndef VICINAL_RANK
 #define VICINAL_RANK Squared
 #endif
 
 namespace vicinal {
+
+constexpr float no_rank_value = 3.0e38f;
+
+// Unsigned integers in the order of the numbers: keys that sort by (value, index).
+VICINAL_INLINE std::uint32_t ordered_bits(float x) {
+    std::uint32_t bits;
+    std::memcpy(&bits, &x, sizeof bits);
+    return (bits >> 31) != 0 ? ~bits : bits | 0x80000000u;
+}
+VICINAL_INLINE float value_of(std::uint32_t ordered) {
+    const std::uint32_t bits = (ordered >> 31) != 0 ? ordered & 0x7fffffffu : ~ordered;
+    float x;
+    std::memcpy(&x, &bits, sizeof x);
+    return x;
+}
+// Sorts by (value, index).
+VICINAL_INLINE std::uint64_t sort_key(float value, std::uint32_t index) {
+    return static_cast<std::uint64_t>(ordered_bits(value)) << 32 | index;
+}
+constexpr std::uint64_t no_key = 0xffffffffffffffffull;
+
+// Sorts `size` keys in shared memory, a power of two, by the lanes of a warp (Batcher's bitonic sort).
+VICINAL_INLINE void sort_keys(std::uint64_t* keys, int size) {
+    sync_lanes();
+    for (int run = 2; run <= size; run *= 2)
+        for (int apart = run / 2; apart > 0; apart /= 2) {
+            FOR_LANES(lane) {
+                for (int pair = lane; pair < size / 2; pair += warp_lanes) {
+                    const int at = 2 * pair - pair % apart, other = at + apart;
+                    const bool ascending = (at & run) == 0;
+                    const std::uint64_t x = keys[at], y = keys[other];
+                    if ((x > y) == ascending) {
+                        keys[at] = y;
+                        keys[other] = x;
+                    }
+                }
+            }
+            sync_lanes();
+        }
+}
+
+#if defined(__CUDACC_RTC__)
+extern __shared__ std::uint64_t dynamic_shared[];
+VICINAL_INLINE std::uint64_t* warp_memory(int size) { return dynamic_shared + (threadIdx.x / warp_lanes) * size; }
+#else
+VICINAL_INLINE std::uint64_t* warp_memory(int) { return host_shared_memory; }
+#endif
+
+// The k smallest of the keys that are offered, by a warp. `size` is a power of two, at least 2 k and 64.
+class BestKeys {
+  public:
+    VICINAL_INLINE BestKeys(std::uint64_t* keys, int size, int k) : keys_(keys), size_(size), k_(k) {}
+
+    // A key per lane; no_key is none.
+    VICINAL_INLINE void offer(PerLane<std::uint64_t>& key) {
+        PerLane<bool> better;
+        FOR_LANES(lane) better[lane] = key[lane] < worst_;
+        std::uint32_t votes = ballot(better);
+        if (votes == 0) return;
+        if (count_ + bit_count(votes) > size_) {
+            sort();
+            count_ = k_;
+            worst_ = keys_[k_ - 1];
+            FOR_LANES(lane) better[lane] = key[lane] < worst_;
+            votes = ballot(better);
+        }
+        sync_lanes();
+        FOR_LANES(lane) if (better[lane]) keys_[count_ + bit_count(votes & ((1u << lane) - 1u))] = key[lane];
+        count_ += bit_count(votes);
+        sync_lanes();
+    }
+
+    // The keys in order, padded with no_key.
+    VICINAL_INLINE const std::uint64_t* sorted() {
+        sort();
+        return keys_;
+    }
+
+  private:
+    VICINAL_INLINE void sort() {
+        FOR_LANES(lane) for (int e = count_ + lane; e < size_; e += warp_lanes) keys_[e] = no_key;
+        sort_keys(keys_, size_);
+    }
+
+    std::uint64_t* keys_;
+    int size_, k_, count_ = 0;
+    std::uint64_t worst_ = no_key;
+};
 
 using Rank = gpu::VICINAL_RANK;
 constexpr int virtual_lanes = 64;
@@ -86,7 +174,7 @@ VICINAL_INLINE void offer_packed(BestKeys& best_keys, const float* x, const floa
 
 using namespace vicinal;
 
-// Shift and scale of every row (rank_step.hpp), applied; thread per row. `out` has `out_cols` columns; column `cols`,
+// Shift and scale of every row (metric.hpp), applied; thread per row. `out` has `out_cols` columns; column `cols`,
 // if there is one, marks rows without direction.
 extern "C" __global__ void prepare_rows(const float* rows, Size n, Size cols, bool centered, Size out_cols, float* out,
                                         bool* without_direction) {
@@ -338,7 +426,7 @@ extern "C" __global__ void finish_ranks(const float* rank, Size n, int finish, f
 }
 THREAD_KERNEL(finish_ranks)
 
-// Hashes of rows (row_hash.hpp); thread per row.
+// Hashes of rows (row_content.hpp); thread per row.
 extern "C" __global__ void hash_rows(const float* rows, Size n, Size cols, std::uint64_t* out) {
     const Size i = thread_number();
     if (i < n) out[i] = hash_row(rows + i * cols, cols);
@@ -358,3 +446,62 @@ extern "C" __global__ void cell_means(const float* rows, Size cols, const Index*
     }
 }
 THREAD_KERNEL(cell_means)
+
+// Merges the lists of a group into those of all rows, in place; warp per row of the group. Row r of the group is row
+// members[r]; its neighbors are the columns 1 to `found_k` - 1 of its line of `found`, numbered within the group, or
+// -1. A row that is in both lists is kept once. `size` is a power of two, at least k + found_k and 32.
+extern "C" __global__ void merge_lists(const Size* members, Size n, const Index* found, const float* found_distance,
+                                       int found_k, int k, int size, Index* index, float* distance) {
+    const Size r = warp_number();
+    if (r >= n) return;
+    Index* own = index + members[r] * k;
+    float* own_distance = distance + members[r] * k;
+    std::uint64_t* keys = warp_memory(size);
+    FOR_LANES(lane) for (int e = lane; e < size; e += warp_lanes) {
+        const bool before = e < k;
+        const Size at = r * found_k + (e - k + 1);
+        const bool added = !before && e - k + 1 < found_k && found[at] >= 0;
+        keys[e] = no_key;
+        if (before && own[e] >= 0) keys[e] = sort_key(own_distance[e], static_cast<std::uint32_t>(own[e]));
+        if (added) keys[e] = sort_key(found_distance[at], static_cast<std::uint32_t>(members[found[at]]));
+    }
+    sort_keys(keys, size);
+    // The first of equal rows is never marked, so that it does not matter in which order the lanes mark the others.
+    FOR_LANES(lane) for (int e = lane; e < size; e += warp_lanes) {
+        bool again = false;
+        for (int earlier = 0; earlier < e && keys[e] != no_key && !again; ++earlier)
+            again = (keys[earlier] & 0xffffffffu) == (keys[e] & 0xffffffffu);
+        if (again) keys[e] = no_key;
+    }
+    sort_keys(keys, size);
+    FOR_LANES(lane) for (int e = lane; e < k; e += warp_lanes) {
+        const bool known = keys[e] != no_key;
+        own[e] = known ? static_cast<Index>(keys[e] & 0xffffffffu) : -1;
+        own_distance[e] = known ? value_of(static_cast<std::uint32_t>(keys[e] >> 32)) : no_rank_value;
+    }
+}
+WARP_KERNEL(merge_lists)
+
+// The rank, counted from 1, of some columns of each row in the order of (distance, column); warp per row and column.
+extern "C" __global__ void count_ranks(const double* distance, Size n_rows, Size n_columns, const Size* columns, int k,
+                                       Size* ranks) {
+    const Size at = warp_number();
+    if (at >= n_rows * k) return;
+    const double* row = distance + at / k * n_columns;
+    const Size wanted = columns[at];
+    const double value = row[wanted];
+    PerLane<int> before;
+    FOR_LANES(lane) {
+        before[lane] = 0;
+        for (Size c = lane; c < n_columns; c += warp_lanes) {
+            const double other = row[c];
+            if (other < value || (other == value && c <= wanted)) ++before[lane];
+        }
+    }
+    for (int width = warp_lanes / 2; width > 0; width /= 2) {
+        PerLane<int> other = from_above(before, width);
+        FOR_LANES(lane) before[lane] += other[lane];
+    }
+    FOR_LANES(lane) if (lane == 0) ranks[at] = before[lane];
+}
+WARP_KERNEL(count_ranks)

@@ -1,11 +1,60 @@
-// Combines directed memberships into one symmetric graph, by a rule of merge_directions.hpp.
+// The symmetric graph of directed memberships: a row has edges to the rows that it lists and to the rows that list it.
+// The weight of a pair is
+//
+//   FuzzyMix  p_ij = mix * (p_{j|i} + p_{i|j} - p_{j|i} p_{i|j}) + (1 - mix) * p_{j|i} p_{i|j}    (survey eq. 4),
+//             mix = 1 is the fuzzy union, mix = 0 the fuzzy intersection;
+//   Mean      p_ij = (p_{j|i} + p_{i|j}) / 2                                                      (eq. 19 times n).
+//
+// The rules of one row are shared with the GPU (cuda/graph.cu); the loops over all rows are for the CPU.
 #pragma once
 
+#include "base/types.hpp"
+
+#if !defined(VICINAL_ONE_LANE)
 #include "base/parallel.hpp"
-#include "graph/merge_directions.hpp"
 
 #include <algorithm>
 #include <vector>
+#endif
+
+namespace vicinal {
+
+struct FuzzyMix {
+    float mix;
+    float operator()(float p, float q) const {
+        const float product = p * q;
+        return mix * (p + q - product) + (1.0f - mix) * product;
+    }
+};
+
+struct Mean {
+    float operator()(float p, float q) const { return 0.5f * (p + q); }
+};
+
+struct DirectedEdge {
+    Index to;
+    float p;
+};
+
+// Calls emit(j, w) for every edge of one row. [x, x_end) are the edges from the row, [y, y_end) those to it, both in
+// ascending order.
+template <class Combine, class Emit>
+void merge_directions(const DirectedEdge* x, const DirectedEdge* x_end, const DirectedEdge* y,
+                      const DirectedEdge* y_end, const Combine& combine, const Emit& emit) {
+    while (x != x_end || y != y_end) {
+        const bool take_x = y == y_end || (x != x_end && x->to <= y->to);
+        const bool take_y = x == x_end || (y != y_end && y->to <= x->to);
+        const Index j = take_x ? x->to : y->to;
+        const float p = take_x ? (x++)->p : 0.0f, q = take_y ? (y++)->p : 0.0f;
+        const float w = combine(p, q);
+        if (w > 0.0f) emit(j, w);
+    }
+}
+
+}  // namespace vicinal
+
+// The loops over all rows, on the CPU.
+#if !defined(VICINAL_ONE_LANE)
 
 namespace vicinal {
 
@@ -51,6 +100,7 @@ OwnedCsr join_directions(const Csr& from, const Csr& to, const Combine& combine,
     return collect_rows(from.rows, merge, team);
 }
 
+// The symmetric graph of a whole neighbor table.
 template <class Combine>
 class Symmetrizer {
   public:
@@ -114,4 +164,25 @@ class Symmetrizer {
     std::vector<Size> count_, start_;
 };
 
+// The distance of entry `wanted` of a row of the table; -1 if the row does not list it.
+inline float table_distance(const NeighborTable& table, Size row, Index wanted) {
+    const Index* begin = table.index + row * table.k;
+    const Index* found = std::find(begin, begin + table.k, wanted);
+    return found == begin + table.k ? -1.0f : table.distance[row * table.k + (found - begin)];
+}
+
+// The input distance of every edge (i, j) of a graph that was made from the table: the distance of entry j of row i, or
+// of entry i of row j. It is -1 if neither exists, which happens if other graphs were merged in.
+inline void edge_distances(const Csr& graph, const NeighborTable& table, float* out, ThreadTeam& team) {
+    team.parallel_for(graph.rows, 1024, [&](Size begin, Size end, int) {
+        for (Size i = begin; i < end; ++i)
+            for (Size e = graph.indptr[i]; e < graph.indptr[i + 1]; ++e)
+                // An approximate table may contain a pair in one direction only.
+                out[e] = std::max(table_distance(table, i, graph.indices[e]),
+                                  table_distance(table, graph.indices[e], static_cast<Index>(i)));
+    });
+}
+
 }  // namespace vicinal
+
+#endif  // VICINAL_ONE_LANE

@@ -50,7 +50,7 @@ class Grouping {
         return best;
     }
 
-    // A row that was not named named a neighbor.
+    // A row that no row named has named a neighbor, so there is one.
     Size heaviest_named(Size i) const {
         Size best = i;
         float heaviest = -1.0f;

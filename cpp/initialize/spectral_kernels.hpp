@@ -2,14 +2,23 @@
 #pragma once
 
 #include "base/level.hpp"
-#include "initialize/chebyshev.hpp"
+#include "base/parallel.hpp"
 
 namespace vicinal {
+
+// Vectors of a block that are processed together.
+constexpr Size block_columns = 8;
+// Rows of a step that a thread takes at a time.
+constexpr Size step_rows = 256;
+
+struct ChebyshevStep {
+    float scale, center, keep;  // next = scale * (M x - center * x) - keep * previous
+};
 
 struct SpectralKernels {
     void (*chebyshev_step)(const Csr& m, const float* x, const float* previous, Size width, ChebyshevStep step,
                            float* next, ThreadTeam& team);
-    // The functions of block_columns.hpp, on the rows [begin, end).
+    // The others work on the rows [begin, end).
     void (*add_weighted_rows)(const float* block, const double* factor, Size begin, Size end, Size width, double* sums);
     void (*subtract_multiples)(float* block, const double* factor, const double* amounts, Size begin, Size end,
                                Size width);

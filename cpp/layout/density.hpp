@@ -1,8 +1,8 @@
-// The density term between sweeps: the radii to match, and those of the map.
+// densMAP's term (density_term.hpp) between sweeps: the radii to match, the radii of the map, and the moves.
 #pragma once
 
 #include "base/parallel.hpp"
-#include "layout/density_task.hpp"
+#include "layout/density_row.hpp"
 
 #include <optional>
 #include <vector>
@@ -17,6 +17,33 @@ struct DensityOptions {
     // The summary of the fitted map when unseen rows are placed into it, because their radii must not depend on each
     // other.
     std::optional<DensitySummary> fitted;
+};
+
+// Sums over the radii of all rows.
+DensitySummary summarize_density(const float* target, const double* log_radius, Size rows, double variance_shift,
+                                 double strength);
+// Firings per sweep, given the sum of the rates of all edges, divided by rows - 1.
+double density_strength(std::uint64_t rates, Size rows);
+
+// The density term of some rows of a map, with the bits that Density has for them.
+class DensityPart {
+  public:
+    // Measures the radii of the heads of a task.
+    DensityPart(const LayoutTask& layout, const ForceParameters& kernel, ThreadTeam& team);
+    DensityPart(DensityPart&&) = default;
+    const std::vector<double>& log_radius() const { return log_radius_; }
+    const std::vector<double>& mass() const { return mass_; }  // sums of q over the edges of each row
+
+    // The gradient of lambda Corr with respect to the heads. `share` holds (A, B) of every row of the reference,
+    // `head_share` those of the heads.
+    std::vector<float> moves(const LayoutTask& layout, const DensitySummary& summary, int pulls, float lambda,
+                             const float* share, const float* head_share, ThreadTeam& team);
+
+  private:
+    DensityTask density_;
+    Size most_edges_;
+    std::vector<float> affinity_;
+    std::vector<double> log_radius_, mass_;
 };
 
 class Density {
@@ -38,7 +65,6 @@ class Density {
 
   private:
     DensityTask task(const ForceParameters& kernel);
-    void summarize();
     void share_rows();
 
     DensityOptions options_;

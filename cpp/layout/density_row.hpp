@@ -1,21 +1,52 @@
-// Sums over the radii of rows, and what a row adds to the gradient of densMAP's term (density_term.hpp). In double
-// precision and in a fixed order, so that the CPU and a GPU have the same bits: rows are added up in chunks of
-// density_chunk_rows, and the chunks in their order.
+// densMAP's term (density_term.hpp): the arguments of its kernels, sums over the radii of all rows, and the two numbers
+// (A, B) that a row adds to the gradient.
+//
+// Sums are in double precision and in a fixed order, so that the CPU and a GPU have the same bits: rows are added up in
+// chunks of density_chunk_rows, and the chunks in their order.
 #pragma once
 
 #include "base/elementary.hpp"
-#include "layout/density_task.hpp"
+#include "layout/layout_task.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 namespace vicinal {
 
+// Sums over the radii of all rows (density_term.hpp).
+struct DensitySummary {
+    double mean = 0.0;        // of r_q
+    double variance = 1.0;    // of r_q, plus the shift
+    double covariance = 0.0;  // of r_q with the standardized r_p
+    double strength = 0.0;    // firings of all edges per sweep, divided by n - 1
+};
+
+struct DensityTask {
+    float a = 1.0f, b = 1.0f;
+    float scale = 0.0f;                 // lambda * strength / standard deviation of r_q
+    float bound = 0.0f;                 // of the part of an edge, per two units of its rate
+    const float* target = nullptr;      // standardized r_p; NaN for a row without neighbors
+    double* log_radius = nullptr;       // r_q
+    double* mass = nullptr;             // sum of q over the edges of a row
+    float* affinity = nullptr;          // q of every edge
+    const float* share = nullptr;       // (A, B) of every row of the reference; null if the reference is frozen
+    const float* head_share = nullptr;  // (A, B) of every head
+    float* moves = nullptr;             // [n][dim], the gradient without the learning rate
+};
+
+// Working memory for the edges of one row.
+struct DensityScratch {
+    float* d2;
+    float* affinity;
+    float* part;  // [dim][edges]
+    Size stride;  // largest number of edges of a row, plus most_lanes
+};
+
 constexpr Size density_chunk_rows = 256;
 constexpr double radius_epsilon = 1e-8;  // added under the logarithm, as in umap-learn; in squared units of the map
 constexpr double smallest_variance = 1e-12;
 
-// r_q of a row with so many edges, whose q sum up to `mass` and q d^2 to `moment`.
+// r_q of a row: `mass` is the sum of q over its edges, `moment` that of q d^2.
 VICINAL_INLINE double log_radius_of(Size edges, double mass, double moment) {
     return log_exact(radius_epsilon + (edges > 0 ? moment / mass : 0.0));
 }

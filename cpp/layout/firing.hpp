@@ -1,4 +1,9 @@
-// When an edge fires, and the order in which the edges of a row pull; layout_sweep.hpp explains rate and phase.
+// When an edge fires, and the order in which the edges of a row pull.
+//
+// An edge of weight w in (0, 1] fires in sweep e if floor((e+1) w + u) > floor(e w + u), where u is a hash of the
+// unordered pair, so that both directions fire together. In 32-bit fixed point, w is the edge's rate and u its phase,
+// and the condition is a carry: phase + e * rate wraps when rate is added. There is no state, so any sweep can be
+// computed at any time.
 #pragma once
 
 #include "base/rng.hpp"

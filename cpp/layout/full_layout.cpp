@@ -1,6 +1,6 @@
 #include "layout/full_layout.hpp"
 
-#include "layout/full_kernels.hpp"
+#include "layout/layout_kernels.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -62,7 +62,7 @@ void FullLayout::step_exact(const FullStep* steps, Size n, ThreadTeam& team) {
 void FullLayout::step_grid(const Grid& grid, const float* potential, const FullStep* steps, Size n, ThreadTeam& team) {
     if (reference_.data == nullptr && n > 1) throw std::invalid_argument("a potential is valid for one iteration only");
     for (Size t = 0; t < n; ++t) {
-        full_kernels().grid_gather(grid, potential, now_.places.data(), n_, potential_.data(), field_.data(), team);
+        layout_kernels().grid_gather(grid, potential, now_.places.data(), n_, potential_.data(), field_.data(), team);
         // A grid does not separate a row from the others: the potential includes w(0) = 1 of the row itself.
         advance(steps[t], 1.0, team);
     }
@@ -70,7 +70,7 @@ void FullLayout::step_grid(const Grid& grid, const float* potential, const FullS
 
 void FullLayout::spread(const Grid& grid, float* density, ThreadTeam& team) {
     shares_.resize(static_cast<std::size_t>(spread_shares * grid.size()));
-    full_kernels().grid_spread(grid, sources().data, sources().rows, shares_.data(), density, team);
+    layout_kernels().grid_spread(grid, sources().data, sources().rows, shares_.data(), density, team);
 }
 
 void FullLayout::bounds(float* low, float* high) const {
@@ -85,9 +85,9 @@ void FullLayout::bounds(float* low, float* high) const {
 
 void FullLayout::find_field(ThreadTeam& team) {
     const SourceColumns columns(sources(), columns_);
-    full_kernels().student_field({columns.data, sources().rows, columns.stride, now_.places.data(), n_, dim_,
-                                  reference_.data == nullptr, dof_, potential_.data(), field_.data()},
-                                 team);
+    layout_kernels().student_field({columns.data, sources().rows, columns.stride, now_.places.data(), n_, dim_,
+                                    reference_.data == nullptr, dof_, potential_.data(), field_.data()},
+                                   team);
 }
 
 float FullLayout::normalizer(double own) const {
@@ -97,9 +97,9 @@ float FullLayout::normalizer(double own) const {
 }
 
 void FullLayout::advance(const FullStep& step, double own_potential, ThreadTeam& team) {
-    full_kernels().attract({start_.data(), tails_.data(), weights_.data(), now_.places.data(), sources().data, n_, dim_,
-                            dof_, pull_.data()},
-                           team);
+    layout_kernels().attract({start_.data(), tails_.data(), weights_.data(), now_.places.data(), sources().data, n_,
+                              dim_, dof_, pull_.data()},
+                             team);
     const float z = reference_.data == nullptr ? normalizer(own_potential) : 0.0f;
     team.parallel_for(n_, 2048, [&](Size begin, Size end, int) { move_rows(step, z, begin, end); });
     if (reference_.data == nullptr) center(next_.places);

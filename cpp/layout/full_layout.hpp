@@ -1,12 +1,13 @@
 // Gradient descent of t-SNE on all rows at once: attraction along the graph, repulsion between all pairs, exact or
-// from a grid. The formulas are in student_field.hpp, the step of a row in full_step.hpp; the map is centered after
-// each iteration, and the graph never changes. With a frozen reference the heads are unseen rows: each has its own
-// normalizer, the potential at its point, so that it does not depend on the others, and nothing is centered.
+// from a grid. The formulas are in student_field.hpp, the step of a row in full_layout_task.hpp. The map is centered
+// after each iteration, and the graph never changes.
+//
+// With a frozen reference the heads are unseen rows. Each has its own normalizer, the potential at its point, so that
+// it does not depend on the others, and nothing is centered.
 #pragma once
 
 #include "base/parallel.hpp"
 #include "layout/full_layout_task.hpp"
-#include "layout/full_step.hpp"
 
 #include <vector>
 

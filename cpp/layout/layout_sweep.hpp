@@ -10,8 +10,10 @@
 // The heads may be only some of the points: these move, each with its own learning rate if there is one, and the
 // others are only read. A sweep then costs as much as its heads, for any number of points.
 //
-// The edges of a row are stored in a random order, and a sweep takes those that fire from a random one on, round and
-// round: a later pull moves the row further than an earlier one, and which is the last must not depend on row numbers.
+// The rule by which an edge fires is in firing.hpp. The edges that fire in several sweeps are listed together
+// (list_firings). The edges of a row are stored in a random order. A sweep begins at a random one of those that fire
+// and goes around the list once: a later pull moves the row further than an earlier one, so which pull is the last must
+// not depend on row numbers.
 //
 // A negative that happens to be near pushes a row far away, out of a sheet or a cluster, at the learning rates of the
 // first epochs. The move by one negative may therefore have a limit (longest_push); pulls have none.
@@ -19,16 +21,13 @@
 // Two single pulls, the second from the point that the first reached, overshoot less than one pull of twice the
 // length: near points attract with a coefficient above 1.
 //
-// An edge of weight w in (0, 1] fires in sweep e if floor((e+1) w + u) > floor(e w + u), where u is a hash of the
-// unordered pair, so that both directions fire together. In 32-bit fixed point this is a carry: phase + e * rate wraps
-// when rate is added. There is no state, so any sweep can be computed at any time. The edges that fire in several
-// sweeps are listed together (firing_lists.hpp).
-//
 // Every vector lane processes one row. The rows of a block are sorted by their number of firing edges, so that the
 // lanes of a vector finish at about the same time and all state stays in registers. Lanes do not interact: neither the
 // width of the vector nor the order of the rows changes the result.
 #pragma once
 
+#include "base/simd.hpp"
+#include "layout/layout_task.hpp"
 #include "layout/row_step.hpp"
 
 #include <algorithm>
@@ -151,5 +150,31 @@ class LayoutBlock {
     float* work_;
     Index n_items_ = 0;
 };
+
+// Reading all edges takes longer than finding those that fire, so one pass lists them for several sweeps.
+//
+// Lists the tails of the edges of rows [begin, end) that fire in `sweeps` sweeps from `number` on: those of sweep s at
+// tails + s * capacity, and in first[s][end - begin + 1] where those of each row begin.
+inline void list_firings(const LayoutTask& task, Size begin, Size end, Size number, Size sweeps, Size capacity,
+                         Index* tails, Index* first) {
+    Index listed[most_listed_sweeps] = {};
+    const Size stride = end - begin + 1;
+    for (Size s = 0; s < sweeps; ++s) first[s * stride] = 0;
+    for (Size head = begin; head < end; ++head) {
+        for (Size e = task.indptr[head], end_e = task.indptr[head + 1]; e < end_e; e += lanes) {
+            const UInt rate = load<UInt>(task.rate + e);
+            const Int tail = load<Int>(task.tails + e);
+            const std::uint32_t edges = end_e - e < lanes ? (1u << (end_e - e)) - 1u : ~0u;
+            UInt phase = load<UInt>(task.phase + e) + static_cast<std::uint32_t>(number) * rate;
+            for (Size s = 0; s < sweeps; ++s) {
+                const UInt next = phase + rate;
+                const std::uint32_t fires = bits_of(next < phase) & edges;
+                listed[s] += compress(tails + s * capacity + listed[s], tail, fires);
+                phase = next;
+            }
+        }
+        for (Size s = 0; s < sweeps; ++s) first[s * stride + head - begin + 1] = listed[s];
+    }
+}
 
 }  // namespace vicinal::VICINAL_LEVEL

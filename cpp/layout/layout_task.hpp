@@ -10,14 +10,15 @@ namespace vicinal {
 constexpr int most_lanes = 16;
 constexpr float gradient_bound = 4.0f;  // gradient components are clipped to this, as in umap-learn
 constexpr Size layout_block_rows = 256;
-constexpr Size most_listed_sweeps = 8;  // sweeps whose firing edges are listed at once (firing_lists.hpp)
+constexpr Size most_listed_sweeps =
+    8;  // sweeps whose firing edges are listed at once (list_firings in layout_sweep.hpp)
 
 // Moves of negatives (update_negatives) are summed as integer multiples of this length, because a sum of integers does
 // not depend on the order. 63 bits hold sums up to 2^39 units of the map.
 constexpr double fixed_point_unit = 1.0 / (1 << 24);
 
 struct LayoutTask {
-    // The edges of a row in a random order; layout_sweep.hpp explains rate and phase. Each array can be read most_lanes
+    // The edges of a row in a random order; firing.hpp explains rate and phase. Each array can be read most_lanes
     // beyond its end.
     const Size* indptr = nullptr;
     const Index* tails = nullptr;
@@ -34,7 +35,7 @@ struct LayoutTask {
     const float* reference = nullptr;  // tails and negatives; in a fit, the snapshot of the heads
     Size n_reference = 0;
     Size dim = 2;
-    // Weights of negatives (alias_table.hpp); null if they are uniform.
+    // Weights of negatives (AliasTable); null if they are uniform.
     const std::uint32_t* negative_keep = nullptr;
     const Index* negative_alias = nullptr;
     std::int64_t* negative_moves = nullptr;  // null unless negatives move

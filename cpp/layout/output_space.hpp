@@ -10,12 +10,14 @@
 //   mahalanobis   d = |L^T (x - y)|, L the Cholesky factor of VI
 //   canberra      d = sum |x - y| / (|x| + |y|)
 //   braycurtis    d = sum |x - y| / sum |x + y|
-//   cosine        d = 1 - cos(x, y) = |u - v|² / 2 of the unit vectors, which avoids cancellation; correlation:
-//   centered haversine     d = 2 asin sqrt(h), h = sin²(D polar / 2) + sin polar sin polar' sin²(D azimuth / 2);
+//   cosine        d = 1 - cos(x, y) = |u - v|² / 2 of the unit vectors, which avoids cancellation
+//   correlation   cosine of the centered points
+//   haversine     d = 2 asin sqrt(h), h = sin²(D polar / 2) + sin polar sin polar' sin²(D azimuth / 2);
 //                 a point is (polar angle, azimuth), as in umap-learn's output
 //   hyperboloid   d = acosh(s t - x.y), s = sqrt(1 + |x|²), t likewise: points are the first coordinates of points on
 //                 the hyperboloid z² = 1 + |x|²
 //   function      a function of the caller, which returns d and dd/dx
+//
 // If a distance has no gradient (equal components, zero vectors, antipodes), delta is 0 or finite.
 #pragma once
 

@@ -2,8 +2,8 @@
 // blocks of layout_sweep.hpp, whose lanes are rows, and by the threads of a GPU (cuda/layout.cu).
 #pragma once
 
-#include "base/atomic_add.hpp"
 #include "base/rng.hpp"
+#include "base/simd.hpp"
 #include "layout/force.hpp"
 #include "layout/layout_task.hpp"
 #include "layout/output_space.hpp"

@@ -1,8 +1,9 @@
 #include "layout/sampled_layout.hpp"
 
+#include "base/parallel.hpp"
 #include "layout/firing.hpp"
-#include "layout/listed_firings.hpp"
-#include "layout/sampled_kernels.hpp"
+#include "layout/layout_kernels.hpp"
+#include "layout/layout_task.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,10 +12,81 @@
 #include <numeric>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 namespace vicinal {
 
 namespace {
+
+// The edges that fire in the next sweeps, for all blocks of rows (list_firings in layout_sweep.hpp).
+class FiringLists {
+  public:
+    // For all sweeps of one call; the edges must not change meanwhile.
+    FiringLists(const LayoutTask& task, int workers);
+
+    // Lists up to `sweeps` sweeps from `number` on, unless this sweep is among those that were listed last.
+    void require(const LayoutTask& task, Size number, Size sweeps, ThreadTeam& team);
+
+    const BlockFirings* blocks() const { return views_.data(); }
+    // The place of a sweep in the lists.
+    Size place(Size number) const { return number - first_sweep_; }
+
+  private:
+    struct Lists {
+        std::vector<Index> tails, first;
+    };
+
+    const Size capacity_;  // of the list of a block and a sweep
+    Size first_sweep_ = 0, sweeps_ = 0;
+    std::vector<Lists> blocks_, scratch_;
+    std::vector<BlockFirings> views_;
+};
+
+// Edges in the lists of a worker, unless a block has more: half a megabyte. Rows with very many edges get fewer sweeps.
+constexpr Size most_scratch = Size{1} << 17;
+
+Size block_begin(const LayoutTask& task, Size block) { return std::min(block * layout_block_rows, task.n_heads); }
+
+Size n_blocks(const LayoutTask& task) { return (task.n_heads + layout_block_rows - 1) / layout_block_rows; }
+
+Size most_block_edges(const LayoutTask& task) {
+    Size most = 0;
+    for (Size b = 0; b < n_blocks(task); ++b)
+        most = std::max(most, task.indptr[block_begin(task, b + 1)] - task.indptr[block_begin(task, b)]);
+    return most;
+}
+
+FiringLists::FiringLists(const LayoutTask& task, int workers)
+    : capacity_(most_block_edges(task) + most_lanes), blocks_(static_cast<std::size_t>(n_blocks(task))),
+      scratch_(static_cast<std::size_t>(workers)), views_(blocks_.size()) {}
+
+void FiringLists::require(const LayoutTask& task, Size number, Size sweeps, ThreadTeam& team) {
+    if (first_sweep_ <= number && number < first_sweep_ + sweeps_) return;
+    sweeps_ = 0;  // in case of an interruption
+    const Size listed = std::min(sweeps, std::clamp(most_scratch / capacity_, Size{1}, most_listed_sweeps));
+    team.parallel_for(task.n_heads, layout_block_rows, [&](Size begin, Size end, int worker) {
+        Lists& found = scratch_[worker];
+        Lists& kept = blocks_[begin / layout_block_rows];
+        const Size stride = end - begin + 1;
+        found.tails.resize(static_cast<std::size_t>(listed * capacity_));
+        kept.first.resize(static_cast<std::size_t>(listed * stride));
+        layout_kernels().list_firings(task, begin, end, number, listed, capacity_, found.tails.data(),
+                                      kept.first.data());
+        kept.tails.clear();
+        for (Size s = 0; s < listed; ++s) {
+            Index* first = kept.first.data() + s * stride;
+            const Index* tails = found.tails.data() + s * capacity_;
+            const auto before = static_cast<Index>(kept.tails.size());
+            kept.tails.insert(kept.tails.end(), tails, tails + first[stride - 1]);
+            for (Size k = 0; k < stride; ++k) first[k] += before;
+        }
+        const auto idle = static_cast<Index>(kept.tails.size());
+        kept.tails.push_back(0);
+        views_[begin / layout_block_rows] = {kept.tails.data(), kept.first.data(), idle};
+    });
+    first_sweep_ = number;
+    sweeps_ = listed;
+}
 
 constexpr Size edge_grain = 65536;
 
@@ -40,6 +112,20 @@ LayoutLaw law_of(const LayoutOptions& options, Size number) {
 }
 
 }  // namespace
+
+LayoutTask task_of(const PartEdges& part, Matrix points) {
+    LayoutTask task;
+    task.indptr = part.indptr;
+    task.tails = part.tails;
+    task.rate = part.rate;
+    task.phase = part.phase;
+    task.n_heads = part.rows;
+    task.head_in = points.data + part.first_row * points.cols;
+    task.reference = points.data;
+    task.n_reference = points.rows;
+    task.dim = points.cols;
+    return task;
+}
 
 // Working memory of one worker.
 struct SampledLayout::Scratch {
@@ -182,13 +268,13 @@ void SampledLayout::run_sweeps(Matrix learning_rates, ThreadTeam& team) {
     // Moves of an interrupted sweep are not part of the next one.
     std::fill(negative_moves_.begin(), negative_moves_.end(), 0);
     const TeamScratch scratch(team.size(), dim_);
-    ListedFirings firings(task(), team.size());
+    FiringLists firings(task(), team.size());
     for (Size t = 0; t < learning_rates.rows; ++t) {
         LayoutSweep sweep = sweep_of(options_, sweep_, *learning_rates.row(t));
         sweep.head_rates = learning_rates.cols > 1 ? learning_rates.row(t) : nullptr;
         firings.require(task(), sweep_, learning_rates.rows - t, team);
-        sampled_kernels().layout_sweep(task(), sweep, law_of(options_, sweep_), firings.blocks(), firings.place(sweep_),
-                                       scratch.views.data(), team);
+        layout_kernels().layout_sweep(task(), sweep, law_of(options_, sweep_), firings.blocks(), firings.place(sweep_),
+                                      scratch.views.data(), team);
         if (!negative_moves_.empty()) add_negative_moves(team);
         if (density_ && density_->acts_in(sweep_))
             add_density_moves(density_moves(team), sweep.learning_rate * density_->length(), team);
@@ -203,27 +289,24 @@ void SampledLayout::run_sweeps(Matrix learning_rates, ThreadTeam& team) {
 }
 
 void SampledLayout::sweep_part(const PartEdges& part, Matrix points, const LayoutOptions& options, Size sweep,
-                               float learning_rate, NegativeTable negatives, float* out, ThreadTeam& team) {
+                               float learning_rate, NegativeTable negatives, const float* moves, float move_length,
+                               float* out, ThreadTeam& team) {
     std::vector<Index> head_row(static_cast<std::size_t>(part.rows));
     std::iota(head_row.begin(), head_row.end(), static_cast<Index>(part.first_row));
-    LayoutTask task;
-    task.indptr = part.indptr;
-    task.tails = part.tails;
-    task.rate = part.rate;
-    task.phase = part.phase;
-    task.n_heads = part.rows;
+    LayoutTask task = task_of(part, points);
     task.head_row = head_row.data();
-    task.head_in = task.reference = points.data;
+    task.head_in = points.data;
     task.head_out = out;
-    task.n_reference = points.rows;
-    task.dim = points.cols;
     task.negative_keep = negatives.keep;
     task.negative_alias = negatives.alias;
     const TeamScratch scratch(team.size(), points.cols);
-    ListedFirings firings(task, team.size());
+    FiringLists firings(task, team.size());
     firings.require(task, sweep, 1, team);
-    sampled_kernels().layout_sweep(task, sweep_of(options, sweep, learning_rate), law_of(options, sweep),
-                                   firings.blocks(), firings.place(sweep), scratch.views.data(), team);
+    layout_kernels().layout_sweep(task, sweep_of(options, sweep, learning_rate), law_of(options, sweep),
+                                  firings.blocks(), firings.place(sweep), scratch.views.data(), team);
+    if (moves == nullptr) return;
+    const float rate = learning_rate * move_length;
+    for (Size e = 0; e < part.rows * points.cols; ++e) out[e] += rate * moves[e];
 }
 
 void SampledLayout::gather_heads(float* out) const {

@@ -1,18 +1,67 @@
-// The sampled layout between sweeps: edges with rate and phase, and two buffers of points.
+// The sampled layout between sweeps: edges with rate and phase (firing.hpp), and two buffers of points.
 #pragma once
 
 #include "base/rng.hpp"
-#include "layout/alias_table.hpp"
+#include "base/types.hpp"
 #include "layout/density.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <vector>
 
 namespace vicinal {
 
-// Has no defaults: the caller sets all fields. The bindings reject options with pulls or firings_per_sweep of 0.
+// Draws rows in proportion to weights with one random number and two lookups (Walker 1977, Vose's construction).
+//
+// Row i of n keeps a share keep[i] / 2^32 of its n-th part of all draws and gives the rest to alias[i]. The high half
+// of bits * n is i, the low half is the position within its part.
+struct AliasTable {
+    std::vector<std::uint32_t> keep;
+    std::vector<Index> alias;
+
+    AliasTable() = default;
+
+    // Built in row order, so the table depends on the weights only.
+    AliasTable(const float* weights, Size n) : keep(static_cast<std::size_t>(n)), alias(keep.size()) {
+        double total = 0.0;
+        for (Size i = 0; i < n; ++i) {
+            if (!(weights[i] >= 0.0f)) throw std::invalid_argument("a weight of a negative is below 0 or NaN");
+            total += weights[i];
+        }
+        if (!(total > 0.0)) throw std::invalid_argument("no row has a weight above 0");
+        std::vector<double> share(keep.size());
+        std::vector<Index> poor, rich;
+        for (Size i = 0; i < n; ++i) {
+            share[i] = weights[i] / total * static_cast<double>(n);
+            (share[i] < 1.0 ? poor : rich).push_back(static_cast<Index>(i));
+        }
+        while (!poor.empty() && !rich.empty()) {
+            const Index taker = poor.back(), giver = rich.back();
+            poor.pop_back();
+            settle(taker, share[taker], giver);
+            share[giver] -= 1.0 - share[taker];
+            if (share[giver] < 1.0) {
+                rich.pop_back();
+                poor.push_back(giver);
+            }
+        }
+        // The remaining shares differ from 1 by rounding only.
+        for (const Index i : rich) settle(i, 1.0, i);
+        for (const Index i : poor) settle(i, 1.0, i);
+    }
+
+  private:
+    void settle(Index i, double share, Index other) {
+        keep[i] = static_cast<std::uint32_t>(std::min(share * 4294967296.0, 4294967295.0));
+        alias[i] = other;
+    }
+};
+
+// `force`, `pulls` and `firings_per_sweep` have no useful defaults: the caller sets them. The bindings reject pulls and
+// firings_per_sweep of 0.
 struct LayoutOptions {
     ForceParameters force;
     SpaceKind space = SpaceKind::euclidean;
@@ -32,7 +81,7 @@ struct LayoutOptions {
     float heaviest = 0.0f;
 };
 
-// The edges of consecutive rows, as SampledLayout::edges returns them, without the layout.
+// The edges of consecutive rows, as tails(), rate() and phase() of a SampledLayout return them, without the layout.
 struct PartEdges {
     const Size* indptr = nullptr;
     const Index* tails = nullptr;
@@ -40,6 +89,9 @@ struct PartEdges {
     const std::uint32_t* phase = nullptr;
     Size first_row = 0, rows = 0;
 };
+
+// The rows of a part as heads among the snapshot `points` of all rows. head_in begins at the first row of the part.
+LayoutTask task_of(const PartEdges& part, Matrix points);
 
 // Arrays of an AliasTable; null if negatives are uniform.
 struct NegativeTable {
@@ -87,9 +139,11 @@ class SampledLayout {
     const std::vector<std::uint32_t>& rate() const { return rate_; }
     const std::vector<std::uint32_t>& phase() const { return phase_; }
     // Runs one sweep for some rows of a map, with the same bits as a layout of all rows: `points` is the snapshot of
-    // all rows, `out` receives the points of the rows of the part.
+    // all rows, `moves` are those of the density term (null: none), in a step of `move_length` times the learning rate,
+    // `out` receives the points of the rows of the part.
     static void sweep_part(const PartEdges& part, Matrix points, const LayoutOptions& options, Size sweep,
-                           float learning_rate, NegativeTable negatives, float* out, ThreadTeam& team);
+                           float learning_rate, NegativeTable negatives, const float* moves, float move_length,
+                           float* out, ThreadTeam& team);
     // Replaces all points, pinned ones too. Later sweeps depend on these points and the number of the sweep only.
     void place(Matrix points);
 

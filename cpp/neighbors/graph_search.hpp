@@ -9,7 +9,7 @@
 
 #include "neighbors/pool_search.hpp"
 #include "neighbors/rp_forest.hpp"
-#include "neighbors/sketch_tile.hpp"
+#include "neighbors/sketch.hpp"
 
 #include <algorithm>
 

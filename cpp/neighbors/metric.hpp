@@ -1,15 +1,58 @@
-// Ranking values of pairs of rows (metric_table.hpp), on vectors.
+// Ranking values of pairs of rows (metric_table.hpp): how a column adds to the value, and how partial values are
+// merged.
 //
-// A pair is accumulated in 64 virtual lanes for any register width and reduced by one fixed tree, so levels with fused
-// multiply-add (x86-64-v3, v4, arm64) agree bit for bit.
+// On the CPU, a pair is accumulated in 64 virtual lanes for any register width and reduced by one fixed tree, so levels
+// with fused multiply-add (x86-64-v3, v4, arm64) agree bit for bit. The GPU shares the steps (cuda/neighbors.cu).
 #pragma once
 
 #include "base/simd.hpp"
 #include "neighbors/metric_table.hpp"
-#include "neighbors/rank_step.hpp"
+
+#include <cmath>
+
+#if !defined(VICINAL_ONE_LANE)
 #include "neighbors/search_space.hpp"
 
 #include <type_traits>
+#endif
+
+namespace vicinal::VICINAL_LEVEL {
+
+struct Squared {
+    static VICINAL_INLINE Float step(Float sum, Float x, Float y) {
+        const Float t = x - y;
+        return multiply_add(t, t, sum);
+    }
+    static VICINAL_INLINE float merge(float x, float y) { return x + y; }
+};
+
+struct Absolute {
+    static VICINAL_INLINE Float step(Float sum, Float x, Float y) { return sum + abs(x - y); }
+    static VICINAL_INLINE float merge(float x, float y) { return x + y; }
+};
+
+struct Maximum {
+    static VICINAL_INLINE Float step(Float most, Float x, Float y) { return max(most, abs(x - y)); }
+    static VICINAL_INLINE float merge(float x, float y) { return x > y ? x : y; }
+};
+
+// The scale of a row for cosine and, centered, for correlation.
+VICINAL_INLINE RowScale row_scale(const float* x, Size cols, bool centered) {
+    double mean = 0.0, length2 = 0.0;
+    if (centered) {
+        for (Size k = 0; k < cols; ++k) mean += x[k];
+        mean /= static_cast<double>(cols);
+    }
+    for (Size k = 0; k < cols; ++k) length2 += (x[k] - mean) * (x[k] - mean);
+    // If a row is so short that its inverse length overflows float32, it has no direction.
+    const double scale = length2 > 1e-72 ? 1.0 / std::sqrt(length2) : 0.0;
+    return {static_cast<float>(mean), static_cast<float>(scale)};
+}
+
+}  // namespace vicinal::VICINAL_LEVEL
+
+// Ranks of pairs, on the CPU.
+#if !defined(VICINAL_ONE_LANE)
 
 namespace vicinal::VICINAL_LEVEL {
 
@@ -154,3 +197,5 @@ void with_ranking(const SearchSpace& space, const F& f) {
 }
 
 }  // namespace vicinal::VICINAL_LEVEL
+
+#endif  // VICINAL_ONE_LANE

@@ -1,5 +1,5 @@
 // All metrics: how a row is prepared, which value ranks pairs, and how this value becomes the distance that users see.
-// Ranking omits operations that keep the order (the square root).
+// Ranking values keep the order of the distances, but have no square roots.
 //
 //   metric         prepared row          ranking value      distance
 //   euclidean      x                     sum (x-y)^2        sqrt(r)

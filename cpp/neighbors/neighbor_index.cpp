@@ -1,16 +1,108 @@
 #include "neighbors/neighbor_index.hpp"
 
 #include "base/rng.hpp"
-#include "neighbors/leaf_order.hpp"
-#include "neighbors/search_kernels.hpp"
+#include "neighbors/neighbor_kernels.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <numeric>
 #include <optional>
 #include <stdexcept>
 
 namespace vicinal {
+
+namespace {
+
+constexpr Size piece_rows = 512;
+// Copies of a piece's first row, of the first row of the cycle that its last row belongs to, and of another row.
+enum Which : Size { first_of_piece, first_of_cycle, spare, copies };
+
+}  // namespace
+
+LeafOrder::LeafOrder(const Index* order, Size n) : places_(static_cast<std::size_t>(n), -1) {
+    chain_.reserve(static_cast<std::size_t>(n));
+    for (Size first = 0; first < n; ++first) {
+        if (places_[order[first]] >= 0) continue;
+        for (auto i = static_cast<Index>(first); places_[order[i]] < 0; i = order[i]) {
+            places_[order[i]] = i;
+            chain_.push_back(i);
+        }
+        ends_.push_back(static_cast<Size>(chain_.size()));
+    }
+}
+
+LeafOrder::~LeafOrder() {
+    if (!moved_) return;
+    ThreadTeam alone(1);
+    restore(alone);
+}
+
+void LeafOrder::add_bytes(std::byte* rows, Size row_bytes) {
+    arrays_.push_back({rows, row_bytes});
+    most_bytes_ = std::max(most_bytes_, row_bytes);
+    const auto pieces = (static_cast<Size>(chain_.size()) + piece_rows - 1) / piece_rows;
+    saved_.resize(static_cast<std::size_t>(pieces * copies * most_bytes_));
+}
+
+void LeafOrder::apply(ThreadTeam& team) {
+    move(team);
+    moved_ = true;
+}
+
+void LeafOrder::restore(ThreadTeam& team) {
+    const auto n = static_cast<Size>(chain_.size());
+    std::reverse(chain_.begin(), chain_.end());
+    // The first ends become begins, and the last end stays.
+    std::reverse(ends_.begin(), ends_.end() - 1);
+    for (auto end = ends_.begin(); end + 1 < ends_.end(); ++end) *end = n - *end;
+    move(team);
+    moved_ = false;
+}
+
+Size LeafOrder::piece_end(Size piece) const {
+    return std::min((piece + 1) * piece_rows, static_cast<Size>(chain_.size()));
+}
+
+std::byte* LeafOrder::saved(Size piece, Size which) const {
+    return saved_.data() + (piece * copies + which) * most_bytes_;
+}
+
+// Interrupts wait, because an array that is half reordered cannot be put back.
+void LeafOrder::move(ThreadTeam& team) {
+    const auto n = static_cast<Size>(chain_.size()), pieces = (n + piece_rows - 1) / piece_rows;
+    for (const Rows& rows : arrays_) {
+        const auto save = [&](Size position, Size piece, Size which) {
+            std::memcpy(saved(piece, which), rows.row(chain_[position]), static_cast<std::size_t>(rows.row_bytes));
+        };
+        team.parallel_for_whole(pieces, 4, [&](Size begin, Size end, int) {
+            for (Size p = begin; p < end; ++p) {
+                save(p * piece_rows, p, first_of_piece);
+                const auto cycle = std::upper_bound(ends_.begin(), ends_.end(), piece_end(p) - 1);
+                save(cycle == ends_.begin() ? 0 : *(cycle - 1), p, first_of_cycle);
+            }
+        });
+        team.parallel_for_whole(pieces, 4, [&](Size begin, Size end, int) {
+            for (Size p = begin; p < end; ++p) move_piece(rows, p);
+        });
+    }
+}
+
+void LeafOrder::move_piece(const Rows& rows, Size piece) const {
+    const auto bytes = static_cast<std::size_t>(rows.row_bytes);
+    const Size begin = piece * piece_rows, end = piece_end(piece);
+    auto cycle = std::upper_bound(ends_.begin(), ends_.end(), begin);
+    for (Size low = begin; low < end; low = *cycle++) {
+        const Size first = cycle == ends_.begin() ? 0 : *(cycle - 1), high = std::min(*cycle, end);
+        const std::byte* after = saved(piece, spare);  // what the last row of this part becomes
+        if (first >= begin && *cycle <= end)
+            std::memcpy(saved(piece, spare), rows.row(chain_[low]), bytes);
+        else
+            after = *cycle <= end ? saved(first / piece_rows, first_of_cycle) : saved(piece + 1, first_of_piece);
+        for (Size t = low; t + 1 < high; ++t) std::memcpy(rows.row(chain_[t]), rows.row(chain_[t + 1]), bytes);
+        std::memcpy(rows.row(chain_[high - 1]), after, bytes);
+    }
+}
 
 const MetricRule& find_metric(const std::string& name) {
     for (const MetricRule& rule : metric_table)
@@ -85,7 +177,8 @@ void NeighborIndex::sketch_rows(Sketched& out, ThreadTeam& team) const {
     if (projects) space.rest = out.rest.data();
 }
 
-// `order` says which rows those of the table are, null that they are the same; equally near ones are then sorted again.
+// Row i of the heap is row order[i] of the table, or row i if `order` is null. Equally near neighbors are sorted again
+// if there is an order.
 void NeighborIndex::write_table(const NeighborHeap& heap, const Index* order, Size wanted, Index* index,
                                 float* distance, ThreadTeam& team) const {
     const Size k = wanted + 1;
@@ -110,7 +203,7 @@ void NeighborIndex::write_table(const NeighborHeap& heap, const Index* order, Si
 
 void NeighborIndex::search_exact(Size k, Index* index, float* distance, ThreadTeam& team) {
     const HeapStorage storage(space_.rows.rows, k - 1, team);
-    if (k > 1) search_kernels().compare_all(space_, storage.heap(), team);
+    if (k > 1) neighbor_kernels().compare_all(space_, storage.heap(), team);
     write_table(storage.heap(), nullptr, k - 1, index, distance, team);
 }
 
@@ -121,12 +214,12 @@ SearchResult NeighborIndex::search_approximate(Size k, const SearchOptions& opti
     Size level = 0;
     while (level < forest_.depth && (n >> level) > options.node_rows) ++level;
     SearchSpace space = space_;
-    const NodeSample sample = search_kernels().sample_nodes(space, forest_, level, team);
+    const NodeSample sample = neighbor_kernels().sample_nodes(space, forest_, level, team);
     space.rest_weight = sample.rest_weight;
     if (sketcher_.projects() && space.ranking == Ranking::squared) space.shown = own_.shown.data();
     if (sample.contrast > options.structureless && wanted < most_tails / 4) {
         const HeapStorage best(n, wanted, team);
-        const float share = search_kernels().compare_central(space, best.heap(), team);
+        const float share = neighbor_kernels().compare_central(space, best.heap(), team);
         write_table(best.heap(), nullptr, wanted, index, distance, team);
         return {share, false};
     }
@@ -150,16 +243,16 @@ SearchResult NeighborIndex::search_approximate(Size k, const SearchOptions& opti
     const Size sought = std::min(wanted + options.spare, n - 1);
     const HeapStorage found(n, sought, team);
     const double enough = space_.sketch_exact ? options.final : options.coarse;
-    search_kernels().descend_sketches(space, found.heap(), tables, forest_, level, numbers,
-                                      {seed_, options.rounds, enough}, team);
+    neighbor_kernels().descend_sketches(space, found.heap(), tables, forest_, level, numbers,
+                                        {seed_, options.rounds, enough}, team);
     if (space_.sketch_exact) {
         write_table(found.heap(), space.number, wanted, index, distance, team);
         if (leaves) leaves->restore(team);
         return {1.0f, true};
     }
     const HeapStorage best(n, wanted, team);
-    const float share = search_kernels().descend_rows(space, found.heap(), best.heap(), tables, numbers.order,
-                                                      {mix64(seed_), options.rounds, options.fine}, team);
+    const float share = neighbor_kernels().descend_rows(space, found.heap(), best.heap(), tables, numbers.order,
+                                                        {mix64(seed_), options.rounds, options.fine}, team);
     write_table(best.heap(), space.number, wanted, index, distance, team);
     if (leaves) leaves->restore(team);
     return {share, true};
@@ -179,7 +272,7 @@ void NeighborIndex::grow_forest(Size trees, Size leaf_rows, ThreadTeam& team) {
     grown.order = order.data();
     grown.pairs = pairs.data();
     grown.threshold = threshold.data();
-    search_kernels().grow_forest(space_, seed_, grown, team);
+    neighbor_kernels().grow_forest(space_, seed_, grown, team);
     order_ = std::move(order);
     pairs_ = std::move(pairs);
     threshold_ = std::move(threshold);
@@ -200,7 +293,7 @@ void NeighborIndex::query(Matrix queries, const PairMetric* pairs, GraphView gra
     task.share = options.share;
     task.index = index;
     task.rank = distance;
-    search_kernels().query(space_, forest_, task, team);
+    neighbor_kernels().query(space_, forest_, task, team);
     for (Size e = 0; e < queries.rows * options.k; ++e) distance[e] = finish_distance(metric_.finish, distance[e]);
 }
 

@@ -1,16 +1,47 @@
 #include "neighbors/online_neighbors.hpp"
 
-#include "neighbors/online_kernels.hpp"
-#include "neighbors/search_kernels.hpp"
+#include "base/rng.hpp"
+#include "neighbors/neighbor_kernels.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
 
 namespace vicinal {
+
+// One empty leaf per tree.
+GrowingForest::GrowingForest(Size trees, std::uint64_t seed)
+    : forest_{.trees = trees, .n_nodes = trees, .n_leaves = trees} {
+    reserve(0);
+    const std::uint64_t key = stream_key(seed, Stream::forest);
+    for (Size tree = 0; tree < trees; ++tree)
+        nodes_[tree] = {.key = row_key(key, static_cast<std::uint64_t>(tree)), .leaf = static_cast<Index>(tree)};
+}
+
+// A row causes at most one split per tree.
+void GrowingForest::reserve(Size rows) {
+    const Size splits = rows * forest_.trees;
+    nodes_.resize(forest_.n_nodes + 2 * splits);
+    forest_.nodes = nodes_.data();
+    normals_.resize((forest_.n_nodes + 2 * splits) * split_columns);
+    forest_.normals = normals_.data();
+    members_.resize((forest_.n_leaves + splits) * online_leaf_rows);
+    forest_.members = members_.data();
+}
+
+void GrowingForest::plant(const SearchSpace& space, Size begin, Size end, const Index* above, ThreadTeam& team) {
+    for (Size first = begin; first < end; first += whole_rows) {
+        const Size last = std::min(first + whole_rows, end);
+        if (first > begin) team.check_interrupt();
+        reserve(last - first);
+        const Index* nodes = above == nullptr ? nullptr : above + (first - begin) * forest_.trees;
+        neighbor_kernels().insert_rows(space, forest_, first, last, nodes, team);
+    }
+}
 
 namespace {
 
@@ -100,7 +131,7 @@ void OnlineNeighbors::adopt(const Index* index, Size k, ThreadTeam& team) {
     task.ranks = ranks_.data();
     task.tags = tags_.data();
     task.compared = compared.data();
-    online_kernels().explore(view(), task, team);
+    neighbor_kernels().explore(view(), task, team);
     for (Size i = 0; i < n_; ++i) worst_[i] = ranks_[i * stride_ + listed() - 1];
     forest_.plant(space(), 0, n_, nullptr, team);
     merged_ = searched_ = first_new_ = n_;
@@ -228,7 +259,7 @@ void OnlineNeighbors::explore_rows(Size n, ThreadTeam& team) {
     task.compared = compared.data();
     const OnlineView all = view();
     task.heads = all.space;
-    online_kernels().explore(all, task, team);
+    neighbor_kernels().explore(all, task, team);
 
     chunk_.append(rows.data(), n);
     offers_.reserve(offers_.size() + std::accumulate(n_offers.begin(), n_offers.end(), Size{0}));
@@ -256,7 +287,7 @@ void OnlineNeighbors::close_search(ThreadTeam& team) {
     merge_offers();
     OnlineView all = view();
     all.heap.rows = searched_;
-    online_kernels().compare_chunk(all, listed(), chunk_.data(), chunk_.size());
+    neighbor_kernels().compare_chunk(all, listed(), chunk_.data(), chunk_.size());
     reserve_changes(chunk_.size());
     forest_.reserve(chunk_.size());
     for (const Index row : chunk_)
@@ -292,13 +323,13 @@ void OnlineNeighbors::close_refresh() {
 void OnlineNeighbors::merge_offers() {
     std::vector<Outcome> outcome(static_cast<std::size_t>(offers_.size()));
     reserve_changes(offers_.size());
-    online_kernels().accept(view(), listed(), offers_.data(), offers_.size(), outcome.data());
+    neighbor_kernels().accept(view(), listed(), offers_.data(), offers_.size(), outcome.data());
     for (Size e = 0; e < offers_.size(); ++e)
         if (outcome[e] == Outcome::listed) note_change(offers_[e].row);
     offers_.clear();
 }
 
-// Allocates what noting the changes of at most so many rows takes.
+// Allocates the memory to note the changes of at most `rows` rows.
 void OnlineNeighbors::reserve_changes(Size rows) {
     const std::size_t updated = updated_.size() + static_cast<std::size_t>(std::min(rows, first_new_));
     if (updated > updated_.capacity()) updated_.reserve(std::max(updated, 2 * updated_.capacity()));
@@ -349,7 +380,7 @@ void OnlineNeighbors::query(Matrix queries, Matrix pair_queries, const PairMetri
     all.space.slack = sketch_slack(metric_.ranking, std::max(longest2, longest2_));
     task.heads.sketch = sketch.data();
     if (coarse_unit_ > 0.0f)
-        search_kernels().write_coarse(sketch.data(), queries.rows, coarse_unit_, coarse.data(), team);
+        neighbor_kernels().write_coarse(sketch.data(), queries.rows, coarse_unit_, coarse.data(), team);
     task.n = queries.rows;
     task.unsearched = true;
     task.width = std::max(width_, k);
@@ -360,7 +391,7 @@ void OnlineNeighbors::query(Matrix queries, Matrix pair_queries, const PairMetri
     task.ranks = ranks.data();
     task.tags = tags.data();
     task.compared = compared.data();
-    online_kernels().explore(all, task, team);
+    neighbor_kernels().explore(all, task, team);
     for (Size i = 0; i < queries.rows; ++i)
         for (Size e = 0; e < k; ++e) {
             const float rank = ranks[i * task.stride + e];
@@ -368,6 +399,133 @@ void OnlineNeighbors::query(Matrix queries, Matrix pair_queries, const PairMetri
             index[i * k + e] = known ? index_of(tags[i * task.stride + e]) : -1;
             distance[i * k + e] = known ? finish_distance(metric_.finish, rank) : no_rank;
         }
+}
+
+namespace {
+
+// The basis of the sketches is fitted again whenever the number of rows has tripled, up to this many rows.
+constexpr Size enough_to_fit = 6000;
+
+}  // namespace
+
+// Rows are sketched when they are searched, so that a call pays for its own rows only.
+void OnlineNeighbors::sketch_until(Size end, ThreadTeam& team) {
+    if (end <= sketched_) return;
+    const Matrix rows{rows_.data() + sketched_ * cols_, end - sketched_, cols_};
+    const RowScale* scale = sketcher_.prepares() ? scale_.data() + sketched_ : nullptr;
+    float* out = sketch_.data() + sketched_ * sketcher_.stride();
+    longest2_ = std::max(longest2_, sketcher_.sketch(rows, scale, out, nullptr, nullptr, team));
+    if (coarse_unit_ > 0.0f)
+        neighbor_kernels().write_coarse(out, rows.rows, coarse_unit_, coarse_.data() + sketched_ * sketch_width, team);
+    sketched_ = end;
+}
+
+void OnlineNeighbors::fit_sketches(ThreadTeam& team) {
+    if (!sketcher_.projects()) return;
+    if (n_ >= 3 * fitted_rows_ && fitted_rows_ < enough_to_fit) fit_basis(team);
+    if (merged_ < 2 * share_rows_) return;
+    share_ = merged_ > 0 ? neighbor_kernels().sketch_share(space(), heap(merged_), team) : 1.0f;
+    share_rows_ = merged_;
+}
+
+// Everything is computed before anything is replaced, so an interrupt leaves the previous basis with its sketches.
+void OnlineNeighbors::fit_basis(ThreadTeam& team) {
+    if (!sketcher_.projects()) return;
+    RowSketcher fitted = sketcher_;
+    fitted.fit(this->space(), seed_, team);
+    GrowingArray<float> sketch;
+    sketch.resize(n_ * fitted.stride());
+    const RowScale* scale = fitted.prepares() ? scale_.data() : nullptr;
+    const float longest2 =
+        merged_ > 0 ? fitted.sketch({rows_.data(), merged_, cols_}, scale, sketch.data(), nullptr, nullptr, team)
+                    : 0.0f;
+    const float unit = coarse_unit_of(fitted, n_, team);
+    GrowingArray<std::uint8_t> coarse;
+    if (fitted.shortens()) coarse.resize(n_ * sketch_width);
+    if (unit > 0.0f) neighbor_kernels().write_coarse(sketch.data(), merged_, unit, coarse.data(), team);
+    GrowingForest forest(options_.trees, seed_);
+    SearchSpace space = fitted.space();
+    space.sketch = sketch.data();
+    forest.plant(space, 0, merged_, nullptr, team);
+    std::swap(sketcher_.mean(), fitted.mean());
+    std::swap(sketcher_.basis(), fitted.basis());
+    sketch_ = std::move(sketch);
+    coarse_ = std::move(coarse);
+    forest_ = std::move(forest);
+    coarse_unit_ = unit;
+    longest2_ = longest2;
+    sketched_ = merged_;
+    share_rows_ = 0;
+    fitted_rows_ = n_;
+}
+
+// A byte covers three standard deviations of the longest column of a sketch, to both sides, as the first n rows have
+// them; 0 if the sketches are not kept as bytes.
+float OnlineNeighbors::coarse_unit_of(const RowSketcher& sketcher, Size n, ThreadTeam& team) const {
+    if (!sketcher.shortens() || !sketcher.fitted()) return 0.0f;
+    constexpr Size most_rows = 512;
+    const Size m = std::min(n, most_rows), stride = sketcher.stride();
+    std::vector<float> rows(static_cast<std::size_t>(m * cols_)), sketch(static_cast<std::size_t>(m * stride));
+    std::vector<RowScale> scale(sketcher.prepares() ? static_cast<std::size_t>(m) : 0);
+    for (Size i = 0; i < m; ++i) {
+        const Size row = i * n / m;
+        std::copy_n(rows_.data() + row * cols_, cols_, rows.data() + i * cols_);
+        if (sketcher.prepares()) scale[i] = scale_[row];
+    }
+    sketcher.sketch({rows.data(), m, cols_}, sketcher.prepares() ? scale.data() : nullptr, sketch.data(), nullptr,
+                    nullptr, team);
+    std::vector<double> squares(static_cast<std::size_t>(stride));
+    for (Size e = 0; e < m * stride; ++e) squares[e % stride] += static_cast<double>(sketch[e]) * sketch[e];
+    const double most = *std::max_element(squares.begin(), squares.end()) / static_cast<double>(std::max(m, Size{1}));
+    return static_cast<float>(3.0 * std::sqrt(most) / 127.0);
+}
+
+// The state may come from a damaged or forged file, so all of it is checked before it is used.
+void OnlineNeighbors::restore(ThreadTeam& team) {
+    n_ = rows_.size() / cols_;
+    check_state();
+    resize_table(n_);
+    all_bytes_ = true;
+    keep_bytes(row_matrix(), 0, team);
+    if (sketcher_.prepares()) {
+        scale_.resize(n_);
+        sketcher_.prepare(row_matrix(), scale_.data(), team);
+    }
+    if (by_pairs()) pairs_ = std::make_unique<DensePairs>(pair_matrix(), pair_matrix(), metric_, power_);
+    coarse_unit_ = coarse_unit_of(sketcher_, fitted_rows_, team);
+    const Size sketched = std::exchange(sketched_, 0);
+    if (sketched > 0) sketch_until(sketched, team);
+    for (Size i = 0; i < searched_; ++i) worst_[i] = ranks_[i * stride_ + listed() - 1];
+    for (Size e = queue_head_; e < queue_.size(); ++e) queued_[queue_[e]] = 1;
+    if (kind_ == Kind::refresh)
+        for (const Index row : chunk_) queued_[row] = 1;
+    forest_ = GrowingForest(options_.trees, seed_);
+    forest_.plant(space(), 0, merged_, nullptr, team);
+    leaves_.clear();
+    start_at_roots(kind_ == Kind::search ? chunk_.size() : 0);
+}
+
+void OnlineNeighbors::check_state() const {
+    const auto require = [](bool holds) {
+        if (!holds) throw std::invalid_argument("the state does not fit this search");
+    };
+    const auto known = [&](Index row, Size below) { return row >= 0 && row < below; };
+    const Size n = n_, staged = kind_ == Kind::refresh ? chunk_.size() * stride_ : 0;
+    require(rows_.size() == n * cols_ && pair_rows_.size() == n * pair_cols_ &&
+            n < std::numeric_limits<Index>::max() / 2);
+    require(ranks_.size() == n * stride_ && tags_.size() == n * stride_ && changes_.size() == n);
+    require(0 <= merged_ && merged_ <= searched_ && searched_ <= sketched_ && sketched_ <= n);
+    require(0 <= first_new_ && first_new_ <= searched_ && 0 <= queue_head_ && queue_head_ <= queue_.size());
+    require(kind_ >= Kind::none && kind_ <= Kind::refresh && share_rows_ >= 0 && 0 <= fitted_rows_ &&
+            fitted_rows_ <= n);
+    require(sketched_ == 0 || sketcher_.fitted());
+    require(kind_ == Kind::search ? searched_ - merged_ == chunk_.size() : searched_ == merged_);
+    require(chunk_.size() <= chunk_rows && staged_ranks_.size() >= staged && staged_tags_.size() >= staged);
+    for (const std::uint32_t tag : tags_) require(tag == no_tag || known(index_of(tag), searched_));
+    for (const std::uint32_t tag : staged_tags_) require(tag == no_tag || known(index_of(tag), merged_));
+    for (const Index row : queue_) require(known(row, merged_));
+    for (const Index row : chunk_) require(known(row, searched_));
+    for (const Offer& offer : offers_) require(known(offer.row, merged_) && known(offer.candidate, searched_));
 }
 
 }  // namespace vicinal

@@ -14,8 +14,10 @@
 // same results as if nothing had happened.
 #pragma once
 
-#include "neighbors/growing_forest.hpp"
+#include "base/growing_array.hpp"
+#include "base/parallel.hpp"
 #include "neighbors/row_sketcher.hpp"
+#include "neighbors/search_space.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -23,6 +25,32 @@
 #include <vector>
 
 namespace vicinal {
+
+// The trees of a stream (ForestBuilder in online_search.hpp) and their memory. A tree depends on its rows and their
+// order only.
+class GrowingForest {
+  public:
+    // Trees without rows.
+    GrowingForest(Size trees, std::uint64_t seed);
+
+    // Allocates the memory to plant `rows` more rows.
+    void reserve(Size rows);
+
+    // Rows that are inserted between two checks for an interrupt.
+    static constexpr Size whole_rows = 4096;
+
+    // Inserts the rows [begin, end) into all trees. `above` holds a node of each tree that is an ancestor of the row's
+    // leaf, [rows][trees]; null means the roots. Up to `whole_rows` rows are never interrupted.
+    void plant(const SearchSpace& space, Size begin, Size end, const Index* above, ThreadTeam& team);
+
+    const OnlineForest& view() const { return forest_; }
+
+  private:
+    GrowingArray<TreeNode> nodes_;
+    GrowingArray<float> normals_;
+    GrowingArray<Index> members_;
+    OnlineForest forest_;
+};
 
 struct OnlineOptions {
     Size k;      // neighbors reported per row, including the row itself

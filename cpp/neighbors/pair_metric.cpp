@@ -1,6 +1,6 @@
 #include "neighbors/pair_metric.hpp"
 
-#include "neighbors/pair_kernels.hpp"
+#include "neighbors/neighbor_kernels.hpp"
 
 #include <stdexcept>
 #include <string>
@@ -9,7 +9,7 @@
 namespace vicinal {
 
 float DensePairs::rank(Size head, Size tail) const {
-    return pair_kernels().rank_dense(heads_.row(head), tails_.row(tail), rule_);
+    return neighbor_kernels().rank_dense(heads_.row(head), tails_.row(tail), rule_);
 }
 
 float ForeignPairs::rank(Size head, Size tail) const {

@@ -146,7 +146,7 @@ class PoolSearch {
             if (e + 1 < block_candidates && nearest.holds(e + 1)) prefetch_row(space_, nearest.index(e + 1));
             consider({ranks[e], nearest.index(e)});
         }
-        // The others that the pool admits; those among the nearest are there already, or never will be.
+        // The other rows that the pool admits. The nearest ones were considered above.
         Candidate some[most_candidates];
         Size count = 0;
         const float limit = limit_of_pool();

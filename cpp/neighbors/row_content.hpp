@@ -1,16 +1,49 @@
-// Hashes of rows, which are equal for equal rows. They seed the random generator of transform, so that the point of a
-// row does not depend on its position in the batch, and they find rows that were seen before.
+// Hashes of rows: equal rows have equal hashes. They seed the random generator of transform, so that the point of a row
+// does not depend on its position in the batch, and they find rows that were seen before. Also finds values that are
+// too large or not finite.
+//
+// The hash of a dense row is shared with the GPU (cuda/neighbors.cu); the loops over all rows are for the CPU.
 #pragma once
 
+#include "base/rng.hpp"
+
+#include <cstring>
+#include <limits>
+
+#if !defined(VICINAL_ONE_LANE)
 #include "base/parallel.hpp"
-#include "neighbors/row_hash.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
-#include <limits>
 #include <vector>
+#endif
+
+namespace vicinal {
+
+// -0 equals 0, and all NaNs are equal: they stand for missing values.
+inline float canonical(float x) { return x == x ? x + 0.0f : std::numeric_limits<float>::quiet_NaN(); }
+
+inline std::uint64_t add_word(std::uint64_t hash, std::uint64_t word) {
+    hash = (hash ^ word) * 0x9fb21c651e98df25u;
+    return hash ^ hash >> 35;
+}
+
+inline std::uint64_t hash_row(const float* row, Size d) {
+    std::uint64_t hash = mix64(static_cast<std::uint64_t>(d));
+    for (Size k = 0; k < d; k += 2) {
+        const float pair[2] = {canonical(row[k]), k + 1 < d ? canonical(row[k + 1]) : 0.0f};
+        std::uint64_t word;
+        std::memcpy(&word, pair, sizeof word);
+        hash = add_word(hash, word);
+    }
+    return mix64(hash);
+}
+
+}  // namespace vicinal
+
+// The loops over all rows, on the CPU.
+#if !defined(VICINAL_ONE_LANE)
 
 namespace vicinal {
 
@@ -77,3 +110,5 @@ inline RowScan scan_rows(Matrix rows, bool allow_nan, ThreadTeam& team) {
 }
 
 }  // namespace vicinal
+
+#endif  // VICINAL_ONE_LANE

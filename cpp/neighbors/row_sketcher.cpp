@@ -1,6 +1,6 @@
 #include "neighbors/row_sketcher.hpp"
 
-#include "neighbors/search_kernels.hpp"
+#include "neighbors/neighbor_kernels.hpp"
 
 #include <algorithm>
 
@@ -22,16 +22,16 @@ SearchSpace RowSketcher::space() const {
 }
 
 void RowSketcher::prepare(Matrix rows, RowScale* out, ThreadTeam& team) const {
-    if (prepares()) search_kernels().prepare_rows(rows, metric_.preparation, out, team);
+    if (prepares()) neighbor_kernels().prepare_rows(rows, metric_.preparation, out, team);
 }
 
 bool RowSketcher::write_bytes(Matrix rows, std::uint8_t* out, ThreadTeam& team) const {
-    return search_kernels().write_bytes(rows, out, team);
+    return neighbor_kernels().write_bytes(rows, out, team);
 }
 
 std::unique_ptr<std::uint8_t[]> RowSketcher::bytes_of(Matrix rows, ThreadTeam& team) const {
     if (!reads_bytes() || rows.rows == 0) return nullptr;
-    // The first row of other data shows almost always that it is no bytes.
+    // Almost always, the first row already shows that the data cannot be kept as bytes.
     for (const Size n : {Size{1}, rows.rows}) {
         auto bytes = std::make_unique_for_overwrite<std::uint8_t[]>(static_cast<std::size_t>(n * byte_stride()));
         if (!write_bytes({rows.data, n, cols_}, bytes.get(), team)) break;
@@ -42,7 +42,7 @@ std::unique_ptr<std::uint8_t[]> RowSketcher::bytes_of(Matrix rows, ThreadTeam& t
 
 void RowSketcher::fit(const SearchSpace& space, std::uint64_t seed, ThreadTeam& team) {
     std::vector<float> mean(static_cast<std::size_t>(cols_)), basis(static_cast<std::size_t>(cols_ * sketch_width));
-    search_kernels().fit_sketch(space, seed, {mean.data(), basis.data()}, team);
+    neighbor_kernels().fit_sketch(space, seed, {mean.data(), basis.data()}, team);
     mean_ = std::move(mean);
     basis_ = std::move(basis);
 }
@@ -59,7 +59,7 @@ float RowSketcher::sketch(Matrix rows, const RowScale* scale, float* out, float*
     if (projects()) {
         std::vector<float> length2(static_cast<std::size_t>(rows.rows));
         const SketchBasis basis{const_cast<float*>(mean_.data()), const_cast<float*>(basis_.data())};
-        search_kernels().project(space, basis, out, length2.data(), rest, team);
+        neighbor_kernels().project(space, basis, out, length2.data(), rest, team);
         if (shown != nullptr)
             for (Size i = 0; i < rows.rows; ++i) shown[i] = length2[i] - rest[i];
         return length2.empty() ? 0.0f : *std::max_element(length2.begin(), length2.end());

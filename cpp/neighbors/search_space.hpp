@@ -1,4 +1,5 @@
-// The input of the searches: the rows, how the metric prepares and ranks them, and a sketch of every row.
+// The arguments of the search kernels: the rows, how the metric prepares and ranks them, a sketch of every row, trees,
+// queries, and the searches of a stream. Plain data shared by all levels.
 //
 // A sketch is a short vector whose ranking value never exceeds that of the rows: for squared distances the projection
 // onto an orthonormal basis, for other rankings a choice of columns. A pair whose sketch already ranks worse than the
@@ -48,8 +49,8 @@ struct SearchSpace {
         nullptr;  // ranks these rows (or queries) against the index; `rows` then only provide sketches
 
     const float* sketch = nullptr;  // [rows][stride], zero-padded
-    // The sketches as bytes, in multiples of `coarse_unit`, or null. They are a quarter as long, and rank pairs almost
-    // as well, but no lower bound.
+    // The sketches as bytes, in multiples of `coarse_unit`, or null. They are a quarter as long and rank pairs almost
+    // as well, but their ranks are not lower bounds.
     ByteRows coarse;
     float coarse_unit = 0.0f;
     Size sketch_dim = 0;
@@ -58,8 +59,8 @@ struct SearchSpace {
     float slack = 0.0f;  // rounding error of the rank of a sketch, see relaxed()
 
     // What a sketch leaves out: the squared length of the rest of each row (null if nothing is known about it), and the
-    // share of both rests that separates neighbors on average (node_sample.hpp). Added to the rank of two sketches, it
-    // makes an estimate of the rank of the rows, which is no lower bound.
+    // share of both rests that separates neighbors on average (sample_nodes in rp_forest.hpp). Added to the rank of two
+    // sketches, it makes an estimate of the rank of the rows, which is not a lower bound.
     const float* rest = nullptr;
     float rest_weight = 0.0f;
 
@@ -103,7 +104,7 @@ struct ForestView {
     VICINAL_INLINE Size begin_of(Size level, Size position) const { return rows * position >> level; }
 };
 
-// The numbers that rows have in a search, which are others than those in the forest if it reorders them (LeafOrder).
+// Row numbers during a search. They differ from those of the forest if the search reorders the rows (LeafOrder).
 struct RowNumbers {
     const Index* places = nullptr;  // of the rows of the forest
     const Index* order = nullptr;   // rows so that near ones follow each other
@@ -127,7 +128,7 @@ struct DescentOptions {
     double enough;
 };
 
-// What a sample of rows tells about the data (node_sample.hpp).
+// What a sample of rows tells about the data (sample_nodes in rp_forest.hpp).
 struct NodeSample {
     float rest_weight = 0.0f;
     float contrast = 0.0f;
@@ -148,6 +149,71 @@ struct QueryTask {
     float share = 1.0f;
     Index* index = nullptr;
     float* rank = nullptr;
+};
+
+// Searches of a stream (online_search.hpp):
+constexpr Size online_leaf_rows = 48;  // capacity of a leaf; one more row splits it
+constexpr Size most_offers = 256;      // per exploration
+
+// A node of a growing tree. Its children are adjacent; a leaf has none. Which numbers nodes get does not matter, and
+// depends on the order in which the trees grow.
+struct TreeNode {
+    std::uint32_t key = 0;  // of its random numbers
+    float threshold = 0.0f;
+    Index child = -1;  // the left child, for values below the threshold
+    Index leaf = -1;   // number of its list of rows
+    Index count = 0;
+};
+
+// Trees in one pool of nodes; node t is the root of tree t. The owner provides the memory.
+struct OnlineForest {
+    TreeNode* nodes = nullptr;
+    float* normals = nullptr;  // [nodes][split_columns]
+    Index* members = nullptr;  // [leaves][online_leaf_rows]
+    Size trees = 0;
+    Size n_nodes = 0;
+    Size n_leaves = 0;
+};
+
+// A possible neighbor of another row.
+struct Offer {
+    Index row;        // receives the offer
+    Index candidate;  // the possible neighbor
+    float rank;
+};
+
+enum class Outcome : std::uint8_t { refused, spare, listed };
+
+struct OnlineView {
+    SearchSpace space;  // the rows that can be found
+    NeighborHeap heap;  // their neighbors; `worst` is the rank of the last reported entry
+    OnlineForest forest;
+    Size known = 0;  // present rows; up to `exact_rows` of them, a search compares all
+    Size exact_rows = 0;
+    float share = 1.0f;  // of a neighbor's rank that its sketch shows (nn_descent.hpp)
+
+    // The largest sketch rank of a pair that may improve the list of a row.
+    VICINAL_INLINE float limit(Size row) const {
+        return share < 1.0f ? share * heap.worst[row] : space.relaxed(heap.worst[row]);
+    }
+};
+
+// Rows of `heads` to explore: rows of the space, or unseen rows. The pool of a row holds its present neighbors.
+struct Exploration {
+    SearchSpace heads;
+    const Index* rows = nullptr;  // null: all of `heads`, which are unseen
+    Size n = 0;
+    bool unsearched = false;       // the rows have no neighbors yet and start from the forest
+    const Index* given = nullptr;  // [n][n_given]: neighbors found elsewhere, which are ranked but not followed
+    Size n_given = 0;
+    Size width = 0;  // entries of a pool
+    Size stride = 0;
+    float* ranks = nullptr;  // [n][stride]
+    std::uint32_t* tags = nullptr;
+    Offer* offers = nullptr;  // [n][most_offers], or null
+    Size* n_offers = nullptr;
+    Index* leaves = nullptr;   // [n][trees]: the leaves where the search of an unsearched row began, or null
+    Size* compared = nullptr;  // [n]: sketches compared and rows evaluated
 };
 
 }  // namespace vicinal

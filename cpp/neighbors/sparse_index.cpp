@@ -1,6 +1,6 @@
 #include "neighbors/sparse_index.hpp"
 
-#include "neighbors/pair_kernels.hpp"
+#include "neighbors/neighbor_kernels.hpp"
 
 namespace vicinal {
 
@@ -66,7 +66,7 @@ SparseIndex::SparseIndex(SparseMatrix rows, const MetricRule& metric, double pow
             value_[at] = csr.weights[e];
         }
     alone_.assign(static_cast<std::size_t>(n * most_sums), 0.0);
-    pair_kernels().sum_alone(rows_.view(), rule_, alone_.data(), team);
+    neighbor_kernels().sum_alone(rows_.view(), rule_, alone_.data(), team);
     postings_ = {
         begin_.data(), compact ? column_.data() : nullptr, lists, row_.data(), value_.data(), alone_.data(), n};
 }
@@ -89,7 +89,7 @@ void SparseIndex::finish(float* distance, Size n) const {
 void SparseIndex::search(Size k, Size budget, Size pool, Index* index, float* distance, ThreadTeam& team) const {
     const Size n = rows().csr.rows;
     SparseTask task{rows(), rows(), rule_, true, k - 1, index + 1, distance + 1, k, budget, pool};
-    if (k > 1) pair_kernels().sparse_nearest(postings_, task, team);
+    if (k > 1) neighbor_kernels().sparse_nearest(postings_, task, team);
     for (Size i = 0; i < n; ++i) {
         index[i * k] = static_cast<Index>(i);
         distance[i * k] = 0.0f;
@@ -101,8 +101,35 @@ void SparseIndex::query(SparseMatrix queries, Size k, Size budget, Size pool, In
                         ThreadTeam& team) const {
     const SparseRows heads(queries, metric_.preparation);
     SparseTask task{heads.view(), rows(), rule_, false, k, index, distance, k, budget, pool};
-    pair_kernels().sparse_nearest(postings_, task, team);
+    neighbor_kernels().sparse_nearest(postings_, task, team);
     finish(distance, queries.rows.rows * k);
+}
+
+void GrowingSparseRows::append(const Csr& rows) {
+    const SparseRows prepared({rows, cols_}, metric_.preparation);
+    const SparseView& given = prepared.view();
+    const Size n = this->rows(), before = indices_.size(), entries = rows.indptr[rows.rows];
+    indptr_.reserve(n + rows.rows + 1);
+    indices_.reserve(before + entries);
+    values_.reserve(before + entries);
+    if (given.flat != nullptr) flat_.reserve(n + rows.rows);
+    indices_.append(given.csr.indices, entries);
+    values_.append(given.csr.weights, entries);
+    if (given.flat != nullptr) flat_.append(given.flat, rows.rows);
+    for (Size i = 1; i <= rows.rows; ++i) indptr_.push(before + rows.indptr[i]);
+}
+
+void GrowingSparseRows::truncate(Size n) {
+    if (n >= rows()) return;
+    indices_.resize(indptr_[n]);
+    values_.resize(indptr_[n]);
+    if (flat_.size() > 0) flat_.resize(n);
+    indptr_.resize(n + 1);
+}
+
+float SparsePairs::rank(Size head, Size tail) const {
+    const float rank = neighbor_kernels().rank_sparse(heads_.view(), head, tails_.view(), tail, rule_);
+    return finish_distance(tails_.metric().finish, rank);
 }
 
 }  // namespace vicinal

@@ -127,8 +127,8 @@ class SparseSearcher {
     }
 
     // Adds the shortest lists first, within the budget: columns that few rows store say most about which rows are
-    // near. The best rows by these sums are evaluated. A row that shares no column gets the rows after it, which are
-    // as good as any.
+    // near. The best rows by these sums are evaluated. A row that shares no column with
+    // any other gets the rows that follow it, because nothing tells them apart.
     void rank_likely() {
         double own[Sums::sums] = {};
         sum_own(own);

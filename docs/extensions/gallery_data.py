@@ -40,7 +40,7 @@ def load_countries() -> pd.DataFrame:
 
 
 def load_fashion(n: int) -> tuple[NDArray[np.float32], NDArray[Any]]:
-    """Return the first n images of Fashion-MNIST as rows of 784 grey values, and the kinds of clothes."""
+    """Return the first n images of Fashion-MNIST as rows of 784 gray values, and the kinds of clothes."""
     with gzip.open(FASHION_MNIST / "train-images-idx3-ubyte.gz") as file:
         images = np.frombuffer(file.read(16 + 784 * n), np.uint8, offset=16).reshape(n, 784)
     with gzip.open(FASHION_MNIST / "train-labels-idx1-ubyte.gz") as file:

@@ -34,14 +34,14 @@ MODULES = {
     "metrics": "Metrics of rows, with their keywords and requirements.",
     "losses": "The costs of all methods, and their gradients.",
     "quality": "How faithful a map is to its data.",
-    "maps": "The stages composed as functions, and their result.",
+    "pipeline": "The steps of a fit as functions, and their result.",
     "parametric": "Networks for ParametricUMAP.",
     "plot": "Figures.",
     "viewer": "Interactive pages.",
     "umap_": "umap-learn's module-level functions.",
 }
 # Methods that one part of the package offers to another.
-INTERNAL = {"add_memory", "adopt_map", "check_inputs", "check_new_rows", "from_checked", "insert_checked", "check"}
+INTERNAL = {"add_memory", "adopt_map", "executor", "check_new_rows", "from_checked", "insert_checked", "check"}
 
 
 def is_ours(value: Any) -> bool:

@@ -44,7 +44,7 @@ def write_slider_graph(folder: Path) -> None:
         "weights": np.round(graph.weights[keep] / graph.weights.max(), 4).tolist(),
         "start": np.round(start, 4).tolist(),
         "labels": labels.tolist(),
-        "colors": vicinal.plot.look(10),
+        "colors": vicinal.plot.palette(10),
         "a": kernel.a,
         "b": kernel.b,
     }

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.2.0.dev0"
 
 # The module of every public name.
-_HOME = {
+PUBLIC = {
     "AlignedUMAP": "estimators.aligned",
     "DensMAP": "estimators.umap",
     "FullLayout": "layout.full",
@@ -32,7 +32,7 @@ _HOME = {
     "UMAP": "estimators.umap",
     "choose": "estimators.evaluation",
     "entropic_graph": "graph.entropic",
-    "estimate_memory": "pipeline.memory",
+    "estimate_memory": "estimators.evaluation",
     "find_neighbors": "neighbors.index",
     "fit_ab": "layout.forces",
     "fuzzy_graph": "graph.fuzzy",
@@ -60,13 +60,14 @@ _MODULES = (
     }
 )
 
-__all__ = sorted(_HOME)
+__all__ = sorted(PUBLIC)
 
 __path__.append(f"{__path__[0]}/compat")
 
 if TYPE_CHECKING:
     from vicinal.estimators.aligned import AlignedUMAP as AlignedUMAP
     from vicinal.estimators.evaluation import choose as choose
+    from vicinal.estimators.evaluation import estimate_memory as estimate_memory
     from vicinal.estimators.evaluation import reliability as reliability
     from vicinal.estimators.kneighbors import KNeighborsTransformer as KNeighborsTransformer
     from vicinal.estimators.parametric import ParametricUMAP as ParametricUMAP
@@ -93,12 +94,11 @@ if TYPE_CHECKING:
     from vicinal.neighbors.index import find_neighbors as find_neighbors
     from vicinal.neighbors.online import OnlineNeighbors as OnlineNeighbors
     from vicinal.neighbors.table import Neighbors as Neighbors
-    from vicinal.pipeline.memory import estimate_memory as estimate_memory
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(importlib.import_module(f"vicinal.{_HOME[name]}"), name)
+    if name in PUBLIC:
+        return getattr(importlib.import_module(f"vicinal.{PUBLIC[name]}"), name)
     if name in _MODULES:
         return importlib.import_module(f"vicinal.{_MODULES[name]}")
     if name == "load_ParametricUMAP":  # umap-learn has it at this place
@@ -107,4 +107,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME, *_MODULES})
+    return sorted({*globals(), *PUBLIC, *_MODULES})

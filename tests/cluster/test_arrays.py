@@ -18,10 +18,9 @@ from vicinal import UMAP, LargeVis, find_neighbors
 from vicinal.cluster import fit as neighborhoods
 from vicinal.cluster import layout as edges
 from vicinal.cluster import neighbors as sizes
-from vicinal.cluster import start
-from vicinal.cluster import store as shelf
+from vicinal.cluster import start, store
 from vicinal.cluster.graph import component_labels, joined_labels
-from vicinal.cluster.store import Kept
+from vicinal.cluster.store import Stored
 from vicinal.neighbors.metrics import METRICS
 
 EPOCHS = 4
@@ -112,20 +111,20 @@ def test_a_sheet_starts_in_its_proportions(rolled: Any) -> None:
 
 
 def test_groups_do_not_join_components() -> None:
-    table = [Kept({"landmark": np.zeros(6, np.int32)})]
+    table = [Stored({"landmark": np.zeros(6, np.int32)})]
 
-    def part(first: int, tails: list[list[int]]) -> tuple[Kept, int, int]:
+    def part(first: int, tails: list[list[int]]) -> tuple[Stored, int, int]:
         ends = np.array([len(row) for row in tails])
         indices = np.array([tail for row in tails for tail in row], np.int32)
         arrays = {"indptr": np.concatenate([[0], np.cumsum(ends)]), "indices": indices}
-        return Kept(arrays | dict.fromkeys(("weights", "rho", "sigma"), indices)), first, first + len(tails)
+        return Stored(arrays | dict.fromkeys(("weights", "rho", "sigma"), indices)), first, first + len(tails)
 
     parts = [part(0, [[1], [0, 2]]), part(2, [[1], []]), part(4, [[5], [4]])]
     whole = component_labels(parts, 6)
     assert whole.tolist() == [0, 0, 0, 3, 4, 4]
     folded = joined_labels(component_labels(parts[::2], 6), component_labels(parts[1:2], 6))
     assert folded.tolist() == whole.tolist()
-    assert start._groups(table, whole).of_row.tolist() == [0, 0, 0, 1, 2, 2]
+    assert start._groups(table, whole, None).of_row.tolist() == [0, 0, 0, 1, 2, 2]
 
 
 def test_sparse_blocks(grouped: Any) -> None:
@@ -278,7 +277,7 @@ def test_full_disk_is_one_clear_error(grouped: Any, tmp_path: Path, monkeypatch:
     def full(*args: Any, **kwargs: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(shelf.np, "save", full)
+    monkeypatch.setattr(store.np, "save", full)
     model = UMAP(n_epochs=1)
     with (
         dask.config.set({"temporary-directory": str(tmp_path)}),

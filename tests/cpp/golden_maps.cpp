@@ -7,7 +7,7 @@
 #include "checks.hpp"
 #include "data.hpp"
 #include "graph/perplexity.hpp"
-#include "initialize/component_eigenmaps.hpp"
+#include "initialize/components.hpp"
 
 #include <cinttypes>
 #include <string>

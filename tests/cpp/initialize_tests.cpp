@@ -1,11 +1,9 @@
 // The spectral initialization: its parts against definitions, whole eigenmaps against dense eigenvectors.
 #include "checks.hpp"
 #include "data.hpp"
-#include "initialize/chebyshev.hpp"
 #include "initialize/coarsen.hpp"
-#include "initialize/component_eigenmaps.hpp"
+#include "initialize/components.hpp"
 #include "initialize/eigenmap.hpp"
-#include "initialize/segment_means.hpp"
 #include "initialize/symmetric_eigen.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // The sampled layout.
 #include "checks.hpp"
 #include "data.hpp"
-#include "layout/sampled_kernels.hpp"
+#include "layout/layout_kernels.hpp"
 #include "layout/sampled_layout.hpp"
 
 #include <algorithm>
@@ -209,9 +209,9 @@ void forces_have_the_same_bits_at_every_level() {
     d2.push_back(0.0f);
     const auto n = static_cast<Size>(d2.size());
     const auto force = umap_force();
-    const SampledKernels* const tables[] = {VICINAL_FOR_EACH_LEVEL(VICINAL_TABLE_ADDRESS, sampled_kernels)};
+    const LayoutKernels* const tables[] = {VICINAL_FOR_EACH_LEVEL(VICINAL_TABLE_ADDRESS, layout_kernels)};
     std::vector<float> attract(d2.size()), repel(d2.size()), other_attract(d2.size()), other_repel(d2.size());
-    sampled_kernels().force_table(force, d2.data(), n, attract.data(), repel.data());
+    layout_kernels().force_table(force, d2.data(), n, attract.data(), repel.data());
     for (std::size_t l = 0; l < levels().size(); ++l) {
         if (!levels()[l].available) continue;
         tables[l]->force_table(force, d2.data(), n, other_attract.data(), other_repel.data());

@@ -1,7 +1,6 @@
 // Neighbor searches of dense and sparse rows, compared with naive code.
 #include "checks.hpp"
 #include "data.hpp"
-#include "neighbors/leaf_order.hpp"
 #include "neighbors/neighbor_index.hpp"
 #include "neighbors/row_content.hpp"
 #include "neighbors/sparse_index.hpp"

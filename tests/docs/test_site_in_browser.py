@@ -21,7 +21,7 @@ PHONE = {"width": 390, "height": 844}
 PAGES = (
     *("index.html", "start/index.html", "start/reading.html", "start/faq.html", "examples/index.html"),
     *("reference/index.html", "reference/api/UMAP.html", "survey/umap.html", "survey/densmap.html", "equations.html"),
-    *("internals/tour.html", "internals/architecture.html", "benchmarks.html", "guides/forces.html"),
+    *("internals/index.html", "internals/architecture.html", "benchmarks.html", "guides/forces.html"),
 )
 
 

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from vicinal import TSNE, UMAP, DensMAP, LargeVis, ProgressiveUMAP
 from vicinal.neighbors.index import NeighborIndex
-from vicinal.neighbors.metrics import METRICS, unrelated_distance
+from vicinal.neighbors.metrics import METRICS, is_non_negative, unrelated_distance
 
 ROWS, LONERS, COLUMNS = 100, 12, 40
 GROUP_COLUMNS = 15
@@ -104,19 +104,19 @@ def test_rows_of_a_stream_that_share_nothing_have_no_neighbors() -> None:
 def test_rows_of_a_stream_may_become_negative() -> None:
     """The limit of rows without negative numbers holds only if all rows are known."""
     signed = np.array([[1.0, -1.0]], dtype=np.float32)
-    assert unrelated_distance("cosine", None) == unrelated_distance("cosine", signed)
-    assert unrelated_distance("braycurtis", None) is None
+    assert unrelated_distance("cosine", False) == unrelated_distance("cosine", is_non_negative(signed))
+    assert unrelated_distance("braycurtis", False) is None
 
 
 def test_defaults_are_those_of_umap_learn() -> None:
     signed = np.array([[1.0, -1.0]], dtype=np.float32)
     for metric, largest in UMAP_LEARN.items():
-        assert unrelated_distance(metric, signed) == largest
+        assert unrelated_distance(metric, False) == largest
     # Rows without negative numbers cannot be farther apart than 1.
-    assert unrelated_distance("cosine", np.abs(signed)) == 1.0
+    assert unrelated_distance("cosine", is_non_negative(np.abs(signed))) == 1.0
     for metric in set(METRICS) - set(UMAP_LEARN):
-        assert unrelated_distance(metric, signed) in (None, 1.0)
-    assert unrelated_distance(lambda x, y: 0.0, signed) is None
+        assert unrelated_distance(metric, False) in (None, 1.0)
+    assert unrelated_distance(lambda x, y: 0.0, False) is None
 
 
 def test_given_distance_replaces_the_default() -> None:

@@ -113,7 +113,7 @@ class TestLimit:
             AlignedUMAP(memory_limit=1.2 * one, n_epochs=2).fit([iris, iris], relations=[{}])
 
     def test_growing_map_refuses_a_batch_beyond_the_limit_and_stays_usable(self, digits: Rows) -> None:
-        limit = estimate_memory(1_200, digits.shape[1], estimator="ProgressiveUMAP")
+        limit = 1.2 * estimate_memory(1_200, digits.shape[1], estimator="ProgressiveUMAP")  # a snapshot besides
         model = ProgressiveUMAP(memory_limit=limit, random_state=0).partial_fit(digits[:1_000])
         with pytest.raises(MemoryError, match=r"ProgressiveUMAP to 1500 rows of 64 columns .* memory_limit"):
             model.partial_fit(digits[1_000:1_500])

@@ -196,7 +196,7 @@ def test_labels_separate_classes_and_unlabeled_rows_follow(digits: Rows, digit_l
         supervised.partial_fit(blurred[rows], known[rows])
     within = [scatter(model.run().polish().embedding_, digit_labels[:1500]) for model in (plain, supervised)]
     assert within[1] < 0.8 * within[0]
-    np.testing.assert_array_equal(supervised.to_umap().map_.facts.y, known[:1500])
+    np.testing.assert_array_equal(supervised.to_umap().map_.options.y, known[:1500])
 
 
 def scatter(places: Rows, labels: NDArray[np.int64]) -> float:

@@ -99,7 +99,7 @@ def test_a_function_that_fails_changes_nothing(digits: Rows) -> None:
 def test_a_function_that_fails_for_one_row_of_a_large_map_changes_nothing(
     digits: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vicinal.pipeline.online_graph.FOUNDERS", 100)
+    monkeypatch.setattr("vicinal.pipeline.online_graph.FIRST_MAP_ROWS", 100)
     fails = [False]
 
     def sometimes(x: Rows, y: Rows) -> float:
@@ -156,7 +156,7 @@ def test_numbers_are_saved_and_returned(digits: Rows, tmp_path: Path) -> None:
         one.partial_fit(digits[300:400], y[300:])
     assert same_bits(model, other)
     made = model.to_umap()
-    np.testing.assert_array_equal(made.map_.facts.y, y)
+    np.testing.assert_array_equal(made.map_.options.y, y)
     assert made.update(digits[400:420], y[:20]).embedding_.shape == (420, 2)
     with pytest.raises(ValueError, match="y contains infinity, first in row 1"):
         model.partial_fit(digits[:2], [0.0, np.inf])

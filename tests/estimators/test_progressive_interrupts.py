@@ -23,7 +23,7 @@ Rows = NDArray[np.float32]
 N_INTERRUPTS = 200
 # Rows from which on the first map is kept, instead of 1,000, and batches of partial_fit: the first map, twice its
 # replacement, few rows on a larger map, for which interrupts are deferred, and many rows.
-FOUNDERS = 200
+FIRST_MAP_ROWS = 200
 SIZES = [40, 60, 160, 1, 4, 2, 1, 60]
 
 
@@ -65,7 +65,7 @@ def check_consistent(model: ProgressiveUMAP, labelled: bool = False) -> None:
 
 @pytest.fixture(autouse=True)
 def small_first_map(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vicinal.pipeline.online_graph.FOUNDERS", FOUNDERS)
+    monkeypatch.setattr("vicinal.pipeline.online_graph.FIRST_MAP_ROWS", FIRST_MAP_ROWS)
 
 
 @pytest.fixture(scope="module")

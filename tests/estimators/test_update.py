@@ -46,13 +46,13 @@ def test_partial_fit_is_fit_then_update(digits: Rows) -> None:
 def test_rows_without_labels_join_labelled_ones(digits: Rows, digit_labels: NDArray[np.int64]) -> None:
     with_later = UMAP(n_epochs=20, random_state=0).fit(digits[:200], digit_labels[:200])
     with_later.update(digits[200:250]).update(digits[250:300], digit_labels[250:300])
-    labels = with_later.map_.facts.y
+    labels = with_later.map_.options.y
     assert labels is not None
     assert (labels[200:250] == -1).all()
     np.testing.assert_array_equal(labels[250:], digit_labels[250:300])
     without = UMAP(n_epochs=20, random_state=0).fit(digits[:200])
     without.update(digits[200:250], digit_labels[200:250])
-    assert (without.map_.facts.y[:200] == -1).all()
+    assert (without.map_.options.y[:200] == -1).all()
 
 
 def test_refused_update_keeps_the_model(digits: Rows) -> None:

@@ -125,7 +125,7 @@ def stages_of(calls: list[str]) -> set[str]:
 SAME = [{row: row for row in range(60)}]
 FEW_EPOCHS: dict[str, Any] = {"n_epochs": 1, "n_neighbors": 5, "batch_size": 512, "init": "random", "random_state": 0}
 # The packages that a fit passes through.
-STAGES = {"estimators", "neighbors", "graph", "initialize", "layout", "maps"}
+STAGES = {"estimators", "neighbors", "graph", "initialize", "layout", "pipeline"}
 MODELS: dict[str, tuple[Callable[[], Any], set[str]]] = {
     "UMAP": (lambda: UMAP(n_epochs=4, n_neighbors=5, random_state=0), STAGES),
     "UMAP with losses": (lambda: UMAP(n_epochs=4, n_neighbors=5, random_state=0, compute_loss=True), STAGES),
@@ -137,7 +137,7 @@ MODELS: dict[str, tuple[Callable[[], Any], set[str]]] = {
     "AlignedUMAP": (lambda: AlignedUMAP(n_epochs=4, n_neighbors=5, random_state=0), STAGES),
     "ParametricUMAP": (
         lambda: ParametricUMAP(**FEW_EPOCHS),
-        {"estimators", "neighbors", "graph", "maps", "parametric"},
+        {"estimators", "neighbors", "graph", "pipeline", "parametric"},
     ),
 }
 
@@ -194,7 +194,7 @@ def test_interrupted_update_keeps_the_model(name: str, iris: Rows) -> None:
     more = iris[120:] + 0.01
     spare.transform(iris[:5] + 0.5)
     calls = modules_called(lambda: spare.update(more))
-    assert {"neighbors", "graph", "layout", "maps"} <= stages_of(calls)
+    assert {"neighbors", "graph", "layout", "pipeline"} <= stages_of(calls)
     unchanged = Unchanged(model, lambda: [model.embedding_, model.transform(iris[:5] + 0.5)])
     interrupt_everywhere(lambda: model.update(more), calls, unchanged)
 
@@ -205,7 +205,7 @@ def test_interrupted_update_of_aligned_maps_keeps_them(iris: Rows) -> None:
 
     model, spare = make(), make()
     calls = modules_called(lambda: spare.update(iris[:60] + 1, relations=SAME[0]))
-    assert {"neighbors", "graph", "initialize", "layout", "maps"} <= stages_of(calls)
+    assert {"neighbors", "graph", "initialize", "layout", "pipeline"} <= stages_of(calls)
     unchanged = Unchanged(model, lambda: [*model.embeddings_, *model.transform([iris[:5] + 0.5] * 2)])
     interrupt_everywhere(lambda: model.update(iris[:60] + 1, relations=SAME[0]), calls, unchanged)
 
@@ -245,7 +245,7 @@ def test_interrupted_composition_keeps_its_parts(iris: Rows) -> None:
     left, right = halves(iris)
     assert (left * right).embedding_.shape == (150, 2)
     calls = modules_called(lambda: left * right)
-    assert {"graph", "initialize", "layout", "maps"} <= stages_of(calls)
+    assert {"graph", "initialize", "layout", "pipeline"} <= stages_of(calls)
     parts = [
         Unchanged(model, lambda model=model, part=part: model.transform(part[:5] + 0.5))
         for model, part in ((left, iris[:, :2]), (right, iris[:, 2:]))

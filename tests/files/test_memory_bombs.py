@@ -110,5 +110,5 @@ def test_long_labels_survive_a_file(tmp_path: Path) -> None:
     model = vicinal.UMAP(**FAST).fit(X, labels)
     model.save(tmp_path / "model")
     same = vicinal.load(tmp_path / "model")
-    assert same.map_.facts.y.tolist() == labels.tolist()
+    assert same.map_.options.y.tolist() == labels.tolist()
     np.testing.assert_array_equal(same.update(X[:5], labels[:5]).embedding_, model.update(X[:5], labels[:5]).embedding_)

@@ -20,16 +20,13 @@ SHAPE = (
     ("VICINAL_WEIGHTED", "1"),
     ("VICINAL_SLICES", "4"),
 )
-# Spaces that use all functions of base/one_lane.hpp.
+# Spaces that use all functions of base/simd.hpp for a GPU.
 CHOSEN = ("euclidean", "mahalanobis", "correlation", "haversine", "hyperboloid")
 LAYOUTS = [*[("UmapForce", SPACES[name], 2) for name in CHOSEN], ("UmapForce", SPACES["minkowski"], 50)]
 VARIANTS = [
     ("graph", ()),
     ("spectral", ()),
-    ("medoid", ()),
     ("sums", ()),
-    ("merging", ()),
-    ("ranks", ()),
     *[("losses", (("VICINAL_DIM", "2"), ("VICINAL_TERM", term))) for term in (*TERMS.values(), "Cauchy")],
     *[("density", (("VICINAL_DIM", dim),)) for dim in ("2", "3")],
     *[

@@ -17,7 +17,7 @@ from vicinal.backends.cuda import device as devices
 from vicinal.initialize.task import InitialTask, pca_places
 from vicinal.neighbors.rows import PlacedRows
 from vicinal.pipeline.fit import prepare
-from vicinal.pipeline.recipe import RowFacts
+from vicinal.pipeline.options import RowOptions
 from vicinal.runtime.progress import Progress
 
 Rows = NDArray[np.float32]
@@ -90,8 +90,8 @@ def test_parametric_umap_finds_its_neighbors_and_graph_on_the_gpu_that_trains(
     with monkeypatch.context() as patched:
         patched.setattr("vicinal.parametric.rows.choose_device", lambda name: torch.device("cuda:0"))
         assert model._search_place() is device
-        there = prepare(model._graph_data(rows, None, 0), model._recipe(0), RowFacts(), Progress())
-    here = prepare(model._graph_data(rows, None, 0), model._recipe(0), RowFacts(), Progress())
+        there = prepare(model._graph_data(rows, None, 0), model._recipe(0), RowOptions(), Progress())
+    here = prepare(model._graph_data(rows, None, 0), model._recipe(0), RowOptions(), Progress())
     assert here.graph.place is None
     assert there.graph.place is device
     assert (here.graph.to_scipy() != there.graph.to_scipy()).nnz == 0

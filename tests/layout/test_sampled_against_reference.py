@@ -1,6 +1,6 @@
 """Sweeps of the compiled layout against the reference, with the same firing edges and negatives.
 
-The random generator (cpp/base/rng.hpp) and the firing rule (cpp/layout/layout_sweep.hpp) are implemented here a second
+The random generator (cpp/base/rng.hpp) and the firing rule (cpp/layout/firing.hpp) are implemented here a second
 time, from their description.
 """
 

@@ -23,10 +23,9 @@ model = vicinal.UMAP(random_state=42).fit(rows)
 vicinal.plot.points(model, values=angle)
 
 # %%
-# UMAP starts from the smoothest eigenvectors of its graph. Those of a long sheet are waves along it, the second one
-# twice as fast as the first: together they are a curve, in which the width of the sheet is lost. vicinal notices that
-# the second vector is a function of the first, and takes the first one that is not. From the two smoothest vectors
-# the same layout ends in pieces:
+# UMAP starts from the smoothest eigenvectors of its graph. On a long sheet these are waves along the sheet, the second
+# with twice the frequency of the first. Together they form a curve that does not show the width. vicinal detects this
+# and takes a vector that is not a function of the first. From the two smoothest vectors the same layout is torn:
 curve = spectral_embedding(model.graph_, n_components=2, random_state=0)
 torn = vicinal.UMAP(random_state=42, init=curve).fit(rows)
 
@@ -42,7 +41,7 @@ for column, (name, one, start) in enumerate(
 plt.show()
 
 # %%
-# The weight of the edges that are longer than 2 in the map, where neighbors are nearer than 1, tells how much is torn:
+# The weight of edges longer than 2 in the map measures how much is torn; neighbors are closer than 1:
 edges = model.graph_.tocoo()
 for name, one in (("two smoothest vectors", torn), ("vectors that differ", model)):
     length = np.linalg.norm(one.embedding_[edges.row] - one.embedding_[edges.col], axis=1)

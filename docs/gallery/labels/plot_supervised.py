@@ -24,7 +24,7 @@ for ax, name, labels in zip(axes, ("without labels", "with labels"), (None, y_tr
     places = model.transform(X_test)
     near = KNeighborsClassifier(10).fit(model.embedding_, y_train)
     vicinal.plot.points(model, y_train, ax=ax, legend=False)
-    colors = np.array(vicinal.plot.look(10))
+    colors = np.array(vicinal.plot.palette(10))
     ax.scatter(*places.T, s=14, c=colors[y_test], edgecolors="black", linewidths=0.4)
     ax.set_title(f"{name}: {near.score(places, y_test):.1%} of new rows in their class", fontsize=10, loc="left")
 plt.show()

@@ -31,7 +31,7 @@ measures = {
     "recall of 15 neighbors in the map": [record["quality"]["map_recall_15"] for record in records],
 }
 figure, axes = plt.subplots(2, 2, figsize=(10, 1.2 + 0.9 * len(names)), layout="constrained", sharey=True)
-for ax, (title, values), color in zip(axes.flat, measures.items(), vicinal.plot.look(4), strict=True):
+for ax, (title, values), color in zip(axes.flat, measures.items(), vicinal.plot.palette(4), strict=True):
     ax.barh(names, values, color=color)
     for line, value in enumerate(values):
         ax.text(value, line, f" {value:,.3f}" if value < 10 else f" {value:,.0f}", va="center")
@@ -43,5 +43,5 @@ figure.suptitle(f"{records[0]['rows']:,} rows of a mixture of clusters, in memor
 plt.show()
 
 # %%
-# The map of a Dask array has the same bits for any chunks, workers and threads, and if workers are lost on the way.
+# The map of a Dask array has the same bits for any chunks, workers and threads, also if workers are lost.
 # :doc:`/guides/cluster` describes how, and what 100 million rows need.

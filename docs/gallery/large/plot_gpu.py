@@ -25,7 +25,7 @@ import vicinal
 card, fits = recorded_gpu_fits()
 figure, ax = plt.subplots(figsize=(8, 0.7 * len(fits) + 1.2), layout="constrained")
 done = np.zeros(len(fits))
-for stage, color in zip(STAGES, vicinal.plot.look(len(STAGES)), strict=True):
+for stage, color in zip(STAGES, vicinal.plot.palette(len(STAGES)), strict=True):
     seconds = np.array([record[stage] for record in fits.values()])
     ax.barh(range(len(fits)), seconds, left=done, color=color, label=stage)
     done += seconds
@@ -40,7 +40,7 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# A fast search is worth nothing if it misses neighbors. The share that it finds of the true ones:
+# A fast search is worth nothing if it misses neighbors. Its recall, the share of true neighbors found:
 for data, record in fits.items():
     print(f"{data:28} {record['seconds']:6.2f} s, neighbor recall {record['recall']:.4f}")
 

@@ -35,10 +35,10 @@ for ax, index in zip(axes, (0, 3, 6), strict=True):
 plt.show()
 
 # %%
-# The way of single countries through the seven maps:
+# The paths of five countries through the seven maps:
 figure, ax = plt.subplots(figsize=(7, 6), layout="constrained")
 ax.scatter(*model.embeddings_[-1].T, s=8, color="0.85")
-for country, color in zip(("China", "India", "Norway", "Rwanda", "Brazil"), vicinal.plot.look(5), strict=True):
+for country, color in zip(("China", "India", "Norway", "Rwanda", "Brazil"), vicinal.plot.palette(5), strict=True):
     way = np.array([places[countries.index(country)] for places in model.embeddings_])
     ax.plot(*way.T, "-", color=color, lw=1.5)
     ax.plot(*way[-1], "o", color=color)

@@ -26,7 +26,7 @@ vicinal.plot.points(places, y[new], ax=ax, title="known rows (pale) and new rows
 plt.show()
 
 # %%
-# One at a time or all at once: the same bits. A training row returns to its own place.
+# One at a time or all at once: the same bits. A training row returns its own position.
 one_by_one = np.concatenate([model.transform(row[None]) for row in X[new][:20]])
 print("one by one equals all at once:", np.array_equal(one_by_one, places[:20]))
 print("training rows keep their places:", np.array_equal(model.transform(X[old]), model.embedding_))

@@ -33,8 +33,7 @@ for ax, row in zip(axes.flat, unusual, strict=True):
 plt.show()
 
 # %%
-# The same question asked of the map and of the data by scikit-learn's local outlier factor: the answers hardly agree,
-# and those of the data are the right ones.
+# scikit-learn's local outlier factor, computed on the map and on the data, gives different outliers. Trust the data.
 in_data = LocalOutlierFactor(20).fit(digits.data).negative_outlier_factor_
 in_map = LocalOutlierFactor(20).fit(model.embedding_).negative_outlier_factor_
 worst_data, worst_map = (set(np.argsort(scores)[:50]) for scores in (in_data, in_map))

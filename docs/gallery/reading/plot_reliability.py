@@ -2,8 +2,8 @@
 Which points to believe
 =======================
 
-Every fitted model says how far each of its points can be believed: whether its neighbors are kept better than chance
-would keep them, whether it stays in place if the random numbers change, and which edges of its graph the map tears.
+Every fitted model reports a per-row reliability, 0 to 1: whether the neighbors of a row are kept better than by chance,
+whether its point stays where it is if the random numbers change, and which edges of the graph the map tears.
 """
 
 # %%
@@ -22,7 +22,7 @@ print(found)
 # %%
 figure, axes = plt.subplots(1, 3, figsize=(13, 4.2), layout="constrained")
 vicinal.plot.points(model, y, ax=axes[0], title="classes")
-vicinal.plot.diagnostic(model, ax=axes[1], title="reliability")
+vicinal.plot.reliability(model, ax=axes[1], title="reliability")
 vicinal.plot.torn_edges(model, ax=axes[2], title="heavy edges that the map tears")
 plt.show()
 
@@ -37,8 +37,8 @@ for ax, row in zip(axes, doubtful, strict=True):
 plt.show()
 
 # %%
-# If every column is shuffled on its own, nothing is left that the columns have in common. Such rows have a map with
-# clumps as well, which look like clusters. None of its points is called trustworthy:
+# Shuffling every column on its own destroys all relations between columns. The map of such rows has clumps that look
+# like clusters, but no point is trustworthy:
 shuffled = np.random.default_rng(0).permuted(X[:500], axis=0)
 imagined = vicinal.UMAP(n_neighbors=5, min_dist=0.0, random_state=42).fit(shuffled)
 labels = imagined.reliability_.label

@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits
 import vicinal
 
 X, y = load_digits(return_X_y=True)
-colors = np.array(vicinal.plot.look(10))[y]
+colors = np.array(vicinal.plot.palette(10))[y]
 
 # %%
 # On the sphere, the two coordinates are the polar angle and the azimuth.

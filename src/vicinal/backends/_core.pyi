@@ -1,6 +1,6 @@
 """The compiled core (cpp/bindings). Arrays are C-contiguous and float32 unless stated otherwise."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -248,7 +248,13 @@ def hash_rows(rows: _F32, n_jobs: int) -> _U64: ...
 def hash_sparse_rows(indptr: _I64, indices: _I32, values: _F32, cols: int, n_jobs: int) -> _U64: ...
 def scan_rows(rows: _F32, n_jobs: int, allow_nan: bool = False) -> tuple[float, int]: ...
 def smooth_knn(
-    distance: _F32, k: float, local_connectivity: float, bandwidth: float, independent_rows: bool, n_jobs: int
+    distance: _F32,
+    k: float,
+    local_connectivity: float,
+    bandwidth: float,
+    independent_rows: bool,
+    n_jobs: int,
+    mean_distance: float | None = None,
 ) -> tuple[_F32, _F32]: ...
 def memberships(index: _I32, distance: _F32, rho: _F32, sigma: _F32, bipartite: bool, n_jobs: int) -> _F32: ...
 def perplexity_conditionals(
@@ -276,20 +282,36 @@ def layout_edges(
     options: LayoutOptions,
     n_jobs: int,
 ) -> tuple[_I32, _U32, _U32]: ...
-def sweep_part(
-    indptr: _I64,
-    tails: _I32,
-    rate: _U32,
-    phase: _U32,
-    first_row: int,
-    points: _F32,
-    options: LayoutOptions,
-    sweep: int,
-    learning_rate: float,
-    keep: _U32 | None,
-    alias: _I32 | None,
-    n_jobs: int,
-) -> _F32: ...
+
+class PartEdges:
+    def __init__(self, indptr: _I64, tails: _I32, rate: _U32, phase: _U32, first_row: int) -> None: ...
+    def sweep(
+        self,
+        points: _F32,
+        options: LayoutOptions,
+        sweep: int,
+        learning_rate: float,
+        keep: _U32 | None,
+        alias: _I32 | None,
+        moves: _F32 | None,
+        every: int,
+        n_jobs: int,
+    ) -> _F32: ...
+    def measure_density(self, points: _F32, options: LayoutOptions, n_jobs: int) -> tuple[_F64, _F64]: ...
+    def density_moves(
+        self,
+        points: _F32,
+        options: LayoutOptions,
+        summary: Sequence[float],
+        share: _F32,
+        lambda_: float,
+        n_jobs: int,
+    ) -> _F32: ...
+
+def summarize_density(
+    target: _F32, log_radius: _F64, variance_shift: float, rates: int
+) -> tuple[float, float, float, float]: ...
+def density_shares(target: _F32, log_radius: _F64, mass: _F64, summary: Sequence[float]) -> _F32: ...
 def alias_table(weights: _F32) -> tuple[_U32, _I32]: ...
 def component_eigenmaps(
     indptr: _I64, indices: _I32, weights: _F32, n_components: int, seed: int, n_jobs: int

@@ -15,7 +15,7 @@ call, with which options, and what to do if one does not apply. All of them guar
 
 Objects whose methods change them (``NeighborIndex.grow_forest``, ``OnlineNeighbors``, ``GrowingGraph``, the layouts)
 must be used by one thread at a time; everything else may be called by several threads at once. What each group
-guarantees beyond that is stated below, and in ARCHITECTURE.md ("Backends").
+guarantees beyond that is stated below.
 """
 
 from __future__ import annotations
@@ -37,8 +37,16 @@ HOST_ONLY = (
     *("metrics", "metric_rules", "NeighborIndex", "SparseIndex", "PairMetric", "DensePairs", "ForeignPairs"),
     *("PythonPairs", "OnlineNeighbors", "GrowingSparseRows", "SparsePairs", "PointTree", "hash_sparse_rows"),
     *("join_directions", "GrowingGraph", "connected_components", "segment_means", "principal_axes"),
-    *("edge_distances", "space_table", "layout_edges", "sweep_part", "alias_table", "mix64", "stream_key"),
-    *("resolve_jobs", "active_level", "available_levels", "Transforms"),
+    *(
+        "edge_distances",
+        "space_table",
+        "layout_edges",
+        "PartEdges",
+        "summarize_density",
+        "density_shares",
+        "alias_table",
+    ),
+    *("mix64", "stream_key", "resolve_jobs", "active_level", "available_levels", "Transforms"),
 )
 
 # Arrays: the array module, the context in which arrays are made, arrays from and to the host.
@@ -132,7 +140,7 @@ def weight_units(weights: NDArray[np.float32], units: float) -> int:
 
 def divide_weights(weights: NDArray[np.float32], total: float) -> NDArray[np.float32]:
     """Return weights divided by their total, in double precision and rounded."""
-    return (weights.astype(np.float64) / total).astype(np.float32)
+    return weights if total == 1.0 else (weights.astype(np.float64) / total).astype(np.float32)
 
 
 def total_weight(weights: NDArray[np.float32]) -> float:
@@ -255,10 +263,13 @@ SampledLayout = _core.SampledLayout
 FullLayout = _core.FullLayout
 edge_distances = _core.edge_distances
 space_table = _core.space_table
-# Consecutive rows of a larger layout: their edges as a sweep reads them, one sweep from a snapshot of all points with
-# the same bits as SampledLayout, and the table by which negatives are drawn in proportion to weights.
+# Consecutive rows of a larger layout: their edges as a sweep reads them, and with the same bits as SampledLayout one
+# sweep from a snapshot of all points (PartEdges.sweep), the radii of the rows and the moves of the density term, given
+# the sums and shares of all rows.
 layout_edges = _core.layout_edges
-sweep_part = _core.sweep_part
+PartEdges = _core.PartEdges
+summarize_density = _core.summarize_density
+density_shares = _core.density_shares
 alias_table = _core.alias_table
 # Random numbers (cpp/base/rng.hpp). mix64: a 64-bit hash of numbers. stream_key: the key of a stream, or of its part.
 mix64 = _core.mix64

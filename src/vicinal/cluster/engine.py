@@ -15,14 +15,15 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import dask
 from dask.delayed import delayed
 
-from vicinal.cluster.store import Array, Kept, Piece, Shelf
+from vicinal.cluster.store import Array, Piece, Store, Stored
 
 M_MMAP_THRESHOLD, ARRAY_BYTES = -3, 1 << 18  # a parameter of mallopt, and its value
 LOOK_SECONDS = 2.0  # between two looks for lost workers
@@ -57,7 +58,7 @@ class Engine:
     workers: list[str]
     threads: int
     task_jobs: int
-    shelf: Shelf
+    store: Store
     held: ScratchDirectory | None
     memory: float | None = None
     one_machine: bool = True
@@ -70,15 +71,24 @@ class Engine:
             here = ScratchDirectory(None)
             if memory is not None:
                 return_arrays_when_freed()
-            return cls(None, [""], _thread_count(n_jobs), 1, Shelf(here.path), here, memory)
+            return cls(None, [""], _thread_count(n_jobs), 1, Store(here.path), here, memory)
         threads = client.nthreads()
         if not threads:
             raise RuntimeError(f"the Dask client {client} has no workers")
         local = all(_host(address) in LOCAL_HOSTS or address.startswith("inproc") for address in threads)
         chosen = dask.config.get("vicinal.directory", None)
         held = ScratchDirectory(chosen) if local or chosen is not None else None
-        shelf = Shelf(None if held is None else held.path)
-        return cls(client, sorted(threads), min(threads.values()), 1, shelf, held, memory, local)
+        store = Store(None if held is None else held.path)
+        return cls(client, sorted(threads), min(threads.values()), 1, store, held, memory, local)
+
+    def reachable(self, parts: Any) -> Any:
+        """Return parts of a result, or raise RuntimeError if their workers are gone."""
+        if self.client is not None and self.client.status not in ("running", "connecting"):
+            raise RuntimeError(
+                "the Dask client of this fit is closed, and with it the parts of the model: save the model or compute "
+                "embedding_ before the client closes"
+            )
+        return parts
 
     @contextmanager
     def discarded_on_error(self) -> Iterator[None]:
@@ -96,17 +106,45 @@ class Engine:
             made = list(dask.persist(*tasks, scheduler="threads", num_workers=self.concurrent, optimize_graph=False))
             self._tidy()
             return made
-        from distributed import futures_of, wait
+        from distributed import futures_of
 
         kept = list(self.client.persist(list(tasks), optimize_graph=False))
-        futures = futures_of(kept)
+        self._finish(futures_of(kept))
+        return kept
+
+    def run_at_home(self, tasks: Sequence[Any]) -> list[Any] | None:
+        """Compute tasks as ``run`` does; tasks whose keys end in "-" and a number go to the worker of this number.
+
+        Those of a lost worker go to another one. Return None if all workers were lost at the same time and others have
+        come: Dask does not give such tasks to these. Without a client, tasks run in this thread.
+        """
+        if self.client is None:
+            return list(dask.persist(*tasks, scheduler="sync", optimize_graph=False))
+        from distributed import futures_of
+
+        with dask.annotate(workers=partial(_home, workers=self.workers), allow_other_workers=True):
+            kept = list(self.client.persist(list(tasks), optimize_graph=False))
+        return kept if self._finish(futures_of(kept), self.workers) else None
+
+    def _finish(self, futures: list[Any], homes: Sequence[str] = ()) -> bool:
+        """Wait for results and raise the first error; return False if all ``homes`` were lost and others have come."""
+        from distributed import wait
+
         # A result is lost with its worker, and then computed again: what was finished may have to be waited for.
         while any(future.status != "finished" for future in futures):
-            wait(futures)
+            with suppress(TimeoutError):
+                wait(futures, timeout=LOOK_SECONDS)
             for future in futures:
                 if future.status in ("error", "cancelled"):
                     future.result()
-        return kept
+            present = set(self.client.nthreads()) if homes else set()
+            if present and present.isdisjoint(homes):
+                return False
+        return True
+
+    def on_present_workers(self) -> Engine:
+        """Return the engine with the workers that the client has now."""
+        return replace(self, workers=sorted(self.client.nthreads()))
 
     def values(self, tasks: Sequence[Any]) -> list[Any]:
         """Compute tasks and return their results, which should be small; what is a value stays as it is."""
@@ -124,34 +162,25 @@ class Engine:
         The call of a lost worker goes to another one. Dask finds none for it if all workers were lost at the same time,
         even when others have come: the calls are then made again, wherever they may run.
         """
-        from distributed import wait
-
         client, homes = self.client, self.workers
         futures = [
             client.submit(*call, workers=[home], allow_other_workers=True, pure=False)
             for call, home in zip(calls, homes, strict=False)
         ]
-        while any(future.status == "pending" for future in futures):
-            with suppress(TimeoutError):
-                wait(futures, timeout=LOOK_SECONDS)
-            if any(future.status in ("error", "cancelled") for future in futures):
-                break
-            present = set(client.nthreads())
-            if present and present.isdisjoint(homes):
-                futures = [client.submit(*call, pure=False) for call in calls]
-                break
+        if not self._finish(futures, homes):
+            futures = [client.submit(*call, pure=False) for call in calls]
         return list(client.gather(futures))
 
     def keep(self, tasks: Sequence[Any]) -> list[Any]:
-        """Compute tasks whose results are kept by the shelf.
+        """Compute tasks whose results are kept by the store.
 
         Handles of files are returned as values: whoever knows them does not need the worker that wrote the files.
         """
-        return self.run(tasks) if self.shelf.directory is None else self.values(tasks)
+        return self.run(tasks) if self.store.directory is None else self.values(tasks)
 
-    def store(self, name: str, arrays: dict[str, Array]) -> Any:
+    def put(self, name: str, arrays: dict[str, Array]) -> Any:
         """Keep arrays of this process for many tasks; through the scheduler only if there is no common directory."""
-        return self.share(Kept(arrays)) if self.shelf.directory is None else self.shelf.keep(name, arrays)
+        return self.share(Stored(arrays)) if self.store.directory is None else self.store.keep(name, arrays)
 
     @property
     def concurrent(self) -> int:
@@ -188,10 +217,16 @@ class Engine:
 
     def columns(self, makers: Sequence[Any]) -> Callable[[int], Any]:
         """Return a function that gives the argument of task i for piece i of what each maker kept (:func:`picked`)."""
-        if self.shelf.directory is None:
+        if self.store.directory is None:
             return lambda at: [maker[at] for maker in makers]
         shared = self.share(list(makers))
         return lambda at: shared
+
+
+def _home(key: Any, workers: list[str]) -> list[str]:
+    """Return the worker of a task, if its key ends in a number; otherwise all workers."""
+    last = str(key).rsplit("-", 1)[-1]
+    return [workers[int(last) % len(workers)]] if last.isdigit() else workers
 
 
 def picked(made: Sequence[Any], at: int) -> list[Piece]:

@@ -1,419 +1,286 @@
-"""Dask array -> map: the stages of :mod:`vicinal.pipeline.fit` over parts of the rows."""
+"""A fit of a Dask array: the steps of :mod:`vicinal.pipeline.fit` over parts of the rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
-import dask.array as da
 import numpy as np
-from dask.delayed import delayed
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix, issparse
 
-from vicinal.cluster.engine import Engine, current_client, task
-from vicinal.cluster.graph import GraphParts, build_graph, load_graph
+from vicinal.cluster.engine import Engine, task
+from vicinal.cluster.fitted import ClusterMap, check_device, check_metric_name, stacked
+from vicinal.cluster.graph import build_graph, parted_radii, supervised_graph
 from vicinal.cluster.layout import PartedLayout, places_of
-from vicinal.cluster.neighbors import NeighborParts, Search, part_count, search_parts, with_room
+from vicinal.cluster.neighbors import Search, part_count, search_parts, with_room
 from vicinal.cluster.rows import DaskRows, read_block
 from vicinal.cluster.start import first_places, joined_graph
-from vicinal.cluster.store import Kept, Shelf
-from vicinal.graph.fuzzy import fuzzy_graph
+from vicinal.cluster.store import Store, Stored
+from vicinal.graph.fuzzy import prefer_shared
 from vicinal.graph.supervision import class_codes
 from vicinal.initialize.start import given_start
+from vicinal.layout.density import Radii, embedding_radii, radius_correlation
 from vicinal.layout.forces import OutputSpace
 from vicinal.layout.sampled import SweepRule, run_layout
-from vicinal.layout.schedule import SMALL_ROWS, default_epochs
-from vicinal.layout.surroundings import Orientation
-from vicinal.neighbors.metrics import ALIASES
+from vicinal.layout.schedule import SMALL_ROWS
+from vicinal.layout.surroundings import Orientation, spread_rows, surrounded
+from vicinal.neighbors.metrics import is_bounded, is_non_negative, unrelated_distance
 from vicinal.neighbors.table import Neighbors
-from vicinal.neighbors.training_data import TrainingRows
-from vicinal.pipeline.fitted import FitReport, FittedMap, FittedNeighbors
-from vicinal.pipeline.recipe import FuzzyAffinity, LargeVisPlan, Recipe, RowFacts, SampledPlan, check_weights
-from vicinal.runtime.cached import cached
+from vicinal.neighbors.training_data import prefers_shared
+from vicinal.pipeline.fit import Executor
+from vicinal.pipeline.fitted import FitReport, FittedDensity
+from vicinal.pipeline.options import RowOptions, check_weights
+from vicinal.pipeline.place import warn_of_isolated
+from vicinal.pipeline.recipe import EdgeTotals, Recipe, Refused
 from vicinal.runtime.inputs import is_dask
-from vicinal.runtime.memory import bytes_of, readable
+from vicinal.runtime.memory import bytes_of
 from vicinal.runtime.progress import Progress
 
 
-@dataclass(frozen=True, eq=False)
-class PartedTable:
-    """A neighbor table as Dask arrays [rows, k]."""
+@dataclass(frozen=True)
+class PartedPlaces:
+    """Places of the linked rows in pieces, and what ``orient`` and ``surround`` do with them where they are needed."""
 
-    index: Any
-    distance: Any
-
-
-@dataclass(frozen=True, eq=False)
-class ClusterMap:
-    """A map of a Dask array, and everything that placing new rows in it needs.
-
-    ``embedding`` is a Dask array with the row chunks of the data (None if only the graph was asked for). Neighbors and
-    graph stay in the parts in which they were computed; they are files if all workers can reach one directory, which is
-    removed when this value is gone.
-    """
-
-    data: DaskRows
-    recipe: Recipe
-    facts: RowFacts
-    search: Search
-    parts: NeighborParts
-    graph_parts: GraphParts
-    engine: Engine
-    embedding: Any = None
-    report: FitReport = field(default_factory=FitReport)
-    density: None = None
-
-    @property
-    def seed(self) -> int:
-        return self.search.seed
-
-    @property
-    def neighbors(self) -> PartedTable:
-        """The neighbor table."""
-        return parted_table(self.parts, self.engine, self.data.array.chunks[0])
-
-    @property
-    def graph(self) -> PartedGraph:
-        """The graph."""
-        return PartedGraph(self.graph_parts, self.engine)
-
-    @cached
-    def gathered(self) -> FittedMap:
-        """The map as a local fit would return it, in the memory of this process."""
-        self._check_room()
-        values, places = self.engine.values, self.embedding
-        report = replace(self.report, snapshots=tuple(np.asarray(one) for one in self.report.snapshots))
-        return _gathered_map(
-            values(self.parts.parts),
-            values(self.graph_parts.parts),
-            [self.data.array.compute()],
-            [] if places is None else [places.compute()],
-            self._facts(report),
-        )
-
-    def gathering(self) -> Any:
-        """Return a task that makes the map as a local fit would return it, where other tasks need it."""
-        self._check_room()
-        places = [] if self.embedding is None else self.embedding.to_delayed().ravel().tolist()
-        facts = self._facts(replace(self.report, snapshots=()))
-        return task(_gathered_map, "map")(
-            self.parts.parts, self.graph_parts.parts, self.data.chunks, places, facts, self.engine.held
-        )
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether rows are transformed into lines of a graph."""
-        return self.embedding is None
-
-    def _facts(self, report: FitReport) -> MapFacts:
-        return MapFacts(self.recipe, self.facts, self.search, self.engine.threads, report)
-
-    def _check_room(self) -> None:
-        n, k = self.data.n, self.parts.k
-        needed = 4.0 * n * self.data.d + 12.0 * self.graph_parts.n_edges + n * (8.0 * k + 64.0)
-        if self.engine.memory is not None and needed > self.engine.memory:
-            raise MemoryError(
-                f"the map of {n} rows takes {readable(needed)} in one memory, more than "
-                f"memory_limit={readable(self.engine.memory)}; embedding_ and graph_ stay in parts"
-            )
+    pieces: Any
+    direction: Any = None  # the directions in which components started
+    linked: Any = None  # the numbers of the linked rows among all, if some rows have no edge
 
 
-@dataclass(frozen=True, eq=False)
-class MapFacts:
-    """What a map is made of besides its parts."""
+class PartExecutor(Executor):
+    """A fit of the rows of a Dask array.
 
-    recipe: Recipe
-    facts: RowFacts
-    search: Search
-    n_jobs: int
-    report: FitReport
-
-
-def _gathered_map(
-    table: list[Kept], graph: list[Kept], chunks: list[Any], places: list[Any], facts: MapFacts, held: Any = None
-) -> FittedMap:
-    """Join the parts of a map; ``held`` keeps the files as long as the task can be asked for."""
-    search = facts.search
-    joined, data = joined_graph(graph, search.n), joined_data(chunks, search, facts.n_jobs)
-    return FittedMap(
-        data,
-        facts.recipe,
-        facts.facts,
-        joined_table(table),
-        joined,
-        joined,
-        np.concatenate(places) if places else None,
-        search.seed,
-        report=facts.report,
-    )
-
-
-def joined_table(parts: list[Kept]) -> Neighbors:
-    """Join the parts of a neighbor table."""
-    index, distance = (np.concatenate([part.load(name) for part in parts]) for name in ("index", "distance"))
-    return Neighbors(index, distance)
-
-
-def joined_data(chunks: list[Any], search: Search, n_jobs: int) -> TrainingRows:
-    """Join chunks of rows, with what compares them."""
-    return TrainingRows(read_block(chunks), search.metric, search.metric_kwds, search.seed, n_jobs)
-
-
-@dataclass(frozen=True, eq=False)
-class PartedGraph:
-    """A graph whose parts stay where they are."""
-
-    parts: GraphParts
-    engine: Engine
-
-    @property
-    def n_tails(self) -> int:
-        return self.parts.n
-
-    def to_scipy(self) -> Any:
-        """Return a Dask array whose blocks are SciPy matrices, one for each part."""
-        n, bounds = self.parts.n, self.parts.bounds
-        meta = csr_matrix((0, 0), dtype=np.float32)
-        blocks = [
-            da.from_delayed(delayed(_matrix)(part, n, self.engine.held), shape=(stop - first, n), meta=meta)
-            for part, (first, stop) in zip(self.parts.parts, pairwise(bounds.tolist()), strict=True)
-        ]
-        return da.concatenate(blocks)
-
-
-def _matrix(part: Kept, n: int, held: Any) -> csr_matrix:
-    return load_graph(part, n).to_scipy()
-
-
-def parted_table(table: NeighborParts, engine: Engine, chunks: tuple[int, ...]) -> PartedTable:
-    """Return a table in parts as Dask arrays with the given row chunks."""
-
-    def joined(name: str, dtype: Any) -> Any:
-        blocks = [
-            da.from_delayed(delayed(_loaded)(part, name, engine.held), shape=(stop - first, table.k), dtype=dtype)
-            for part, (first, stop) in zip(table.parts, pairwise(table.bounds.tolist()), strict=True)
-        ]
-        return da.concatenate(blocks).rechunk((chunks, (table.k,)))
-
-    return PartedTable(joined("index", np.int32), joined("distance", np.float32))
-
-
-def _loaded(part: Kept, name: str, held: Any) -> Any:
-    """Return an array of a part. ``held`` keeps the files as long as the task can be asked for."""
-    return part.load(name)
-
-
-def stacked(parts: list[Any], bounds: Any, n_components: int, chunks: tuple[int, ...]) -> Any:
-    """Return places in parts as one Dask array with the given row chunks."""
-    blocks = [
-        da.from_delayed(part, shape=(stop - first, n_components), dtype=np.float32)
-        if not isinstance(part, np.ndarray)
-        else da.from_array(part, chunks=-1)
-        for part, (first, stop) in zip(parts, pairwise(bounds.tolist()), strict=True)
-    ]
-    return da.concatenate(blocks).rechunk((chunks, (n_components,)))
-
-
-def transform_blocks(model: Any, transform: Callable[[Any, Any], Any], X: Any, columns: int) -> Any:
-    """Return ``transform(model, rows)`` for every block of rows of a Dask array, as a Dask array.
-
-    Nothing is computed here. Blocks are transformed one by one, with the result that the rows would have in memory,
-    because the result for a row does not depend on the other rows.
+    The map depends on the rows, the recipe and the seed, not on chunks, workers or parts. It has the bits of the local
+    map of the same graph up to the number of rows that start in one task (cluster/start.py).
 
     Parameters
     ----------
-    model : estimator
-        A fitted model, which every worker receives once. What a model learned of a Dask array is joined by a task, and
-        passes from worker to worker, not through this process.
-    transform : callable
-        A method of its class, which takes the model and rows in memory.
     X : Dask array or data frame
-        The rows.
-    columns : int
-        Number of columns of the result.
+    recipe_of : callable
+        Makes the recipe for a number of rows.
+    parameters : mapping
+        The parameters of the estimator.
+    y, sample_weight : array-like, optional
+        Labels and weights of the rows.
+    seed, n_jobs : int
     """
-    rows = DaskRows.of(X)
-    learned = vars(model).get(model._result)
-    if isinstance(learned, Gatherable):
-        bare = delayed(model._with(**{model._result: None}), pure=False, traverse=False)
-        sent, sparse = task(_learned, "model")(bare, model._result, learned.gathering()), learned.is_sparse
-    else:
-        client = current_client()
-        sent = delayed(model, pure=False, traverse=False) if client is None else client.scatter(model, broadcast=True)
-        sparse = issparse(transform(model, _one_row(rows)))
-    meta: Any = csr_matrix((0, columns), dtype=np.float32) if sparse else np.empty((0, columns), np.float32)
-    return rows.array.map_blocks(
-        _transformed, transform, sent, dtype=np.float32, chunks=(rows.array.chunks[0], (columns,)), meta=meta
-    )
 
+    def __init__(
+        self,
+        X: Any,
+        recipe_of: Callable[[int], Recipe],
+        parameters: Mapping[str, Any],
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        seed: int = 0,
+        n_jobs: int = -1,
+    ) -> None:
+        self.data = DaskRows.of(X)
+        n = self.data.n
+        self.recipe: Recipe = recipe_of(n)
+        self.parameters, self.seed = parameters, seed
+        self.ends_with_graph = self.recipe.output == "graph"
+        self._refuse()
+        weight = check_weights(_computed(sample_weight), n)
+        if weight is not None and not weight.all():
+            raise Refused(
+                f"sample_weight must be above 0 for a Dask array, but is 0 in row {int(np.argmin(weight))}; leave such "
+                "rows out and transform them"
+            )
+        self.options = RowOptions(self._class_numbers(_computed(y)), weight)
+        self.given = given_start(_computed(parameters["init"]), n, self.recipe.n_components)
+        limit = parameters.get("memory_limit")
+        self.engine = Engine.current(n_jobs, None if limit is None else bytes_of(limit))
+        self.places: Any = None
+        self.density: FittedDensity | None = None
+        self._report = FitReport()
 
-@runtime_checkable
-class Gatherable(Protocol):
-    """What was learned of a Dask array, and is joined where it is needed."""
+    def _refuse(self) -> None:
+        """Refuse what needs all rows in one memory, naming the step and the parameter."""
+        plan, parameters = self.recipe.plan, self.parameters
+        space = plan.forces.space  # refuses to lay out if the method does not sample
+        check_metric_name(parameters["metric"])
+        check_device(parameters.get("device"))
+        refused = {
+            "search: precomputed_knn": _is_given(parameters.get("precomputed_knn")),
+            "check: unique=True": self.recipe.unique,
+            "lay_out: compute_loss=True": self.recipe.record_loss,
+            "lay_out: update_negatives=True": bool(parameters.get("update_negatives")),
+            "lay_out: output_metric": not space.is_euclidean,
+            f"start: init={self.recipe.init!r}": self.recipe.init == "pca",
+        }
+        for name, given in refused.items():
+            if given:
+                raise Refused(f"{name} is not possible for a Dask array: it needs all rows in one memory")
 
-    @property
-    def is_sparse(self) -> bool: ...
+    def _class_numbers(self, y: Any) -> NDArray[np.int64] | None:
+        labels = self.recipe.supervision
+        if y is None or labels is None:
+            return None
+        if labels.metric != "categorical":
+            raise Refused(
+                f"supervise: target_metric must be 'categorical' for a Dask array, got {labels.metric!r}: numbers are "
+                "compared by a graph of their own"
+            )
+        return class_codes(labels.check(y, self.data.n))
 
-    def gathering(self) -> Any: ...
+    def prepared(self, progress: Progress) -> AbstractContextManager[Any]:
+        self.progress = progress
+        return self.engine.discarded_on_error()
 
+    def check(self) -> None:
+        parameters, n, affinity = self.parameters, self.data.n, self.recipe.affinity
+        metric, self.unrelated, shared = parameters["metric"], None, False
+        if is_bounded(metric):
+            looked_at = self.engine.values([task(_look_at, "look")(block) for block in self.data.blocks])
+            self.unrelated = unrelated_distance(metric, all(non_negative for non_negative, _ in looked_at))
+            shared = self.data.sparse and prefers_shared(self.unrelated, sum(stored for _, stored in looked_at), n)
+        self.limit = affinity.limit(self.unrelated)
+        columns = affinity.search_columns(n, shared)
+        self.search_for = Search(n, columns, metric, parameters.get("metric_kwds"), self.seed)
+        self.engine = with_room(self.data, columns, self.engine)
 
-def _learned(model: Any, name: str, learned: Any) -> Any:
-    return model._with(**{name: learned})
+    def search(self) -> None:
+        parts = part_count(self.data, self.search_for.k, self.engine)
+        self.table = search_parts(self.data, self.search_for, parts, self.engine)
 
+    def relate(self) -> None:
+        # Neighbors are cut at the limit where they become edges.
+        k = self.recipe.affinity.columns(self.data.n)
+        self.related = self.table
+        if self.table.k > k and self.unrelated is not None:
+            engine, every = self.engine, self.engine.share_all(self.table.parts)
+            made = engine.keep(
+                [
+                    task(_choose, "relate")(part, p, every, k, self.limit, self.unrelated, engine.store)
+                    for p, part in enumerate(self.table.parts)
+                ]
+            )
+            self.table = replace(self.table, parts=[one[0] for one in made], k=k)
+            self.related = replace(self.table, parts=[one[1] for one in made])
 
-def _one_row(rows: DaskRows) -> Any:
-    """Return a row of zeros of the same kind, which tells what the result is like; all metrics accept it."""
-    return csr_matrix((1, rows.d), dtype=np.float32) if rows.sparse else np.zeros((1, rows.d), np.float32)
+    def build_graph(self) -> None:
+        self.search_graph = build_graph(self.related, self.recipe.affinity, self.engine, limit=self.limit)
 
+    def supervise(self) -> None:
+        self.graph, labels = self.search_graph, self.recipe.supervision
+        if self.options.y is not None and labels is not None:
+            self.graph = supervised_graph(self.graph, self.options.y, labels.weight, self.engine)
+        self.isolated = self.graph.isolated(self.engine)
+        warn_of_isolated(self.isolated, self.limit)
 
-def _transformed(block: Any, transform: Callable[[Any, Any], Any], model: Any) -> Any:
-    return transform(model, read_block([block]))
+    def start(self) -> None:
+        self.linked = np.flatnonzero(~self.isolated) if self.isolated.any() else None
+        self.laid_out = self.graph if self.linked is None else self.graph.among(self.linked, self.engine)
+        if self.given is None:
+            self.started, self.init_used = first_places(
+                self.recipe.init,
+                self.recipe.n_components,
+                self.seed,
+                self.laid_out,
+                self.table,
+                self.data,
+                self.engine,
+            )
+            return
+        given = self.given if self.linked is None else self.given[self.linked]
+        self.init_used = "array"
+        self.started = [
+            self.engine.put(f"start-{first}", {"places": given[first:stop]})
+            for first, stop in pairwise(self.laid_out.bounds.tolist())
+        ]
 
+    def lay_out(self, finish: Callable[[PartedPlaces], PartedPlaces]) -> None:
+        plan, engine, recipe, graph = self.recipe.plan, self.engine, self.recipe, self.laid_out
+        stops = plan.epoch_stops(EdgeTotals(self.graph.n, self.graph.total, self.graph.heaviest))
+        schedule = plan.schedule(stops[-1], self.graph.n)
+        options = self.options
+        if self.linked is not None:
+            weight = None if options.weight is None else options.weight[self.linked]
+            options = RowOptions(None if options.y is None else options.y[self.linked], weight)
+        negatives = plan.negative_weights(lambda: graph.degree(engine), options)
+        radii = None
+        if recipe.density is not None:
+            radii = parted_radii(self.graph, self.related, engine, limit=self.limit)
+        term = None if radii is None or recipe.density is None else recipe.density.term(radii)
+        if term is not None and self.linked is not None:
+            term = term.of_rows(self.linked)
+        if options.weight is not None:
+            heaviest, graph = graph.heaviest, graph.weighing_tails(options.weight, engine)
+            schedule = schedule.with_firings(
+                max(1.0, float(np.float32(graph.heaviest or 1.0) / np.float32(heaviest or 1.0)))
+            )
+        rule = SweepRule(graph.n, recipe.n_components, plan.forces, schedule, self.seed, graph.heaviest or 1.0)
+        self.direction = None
+        if plan.orients and graph.n <= SMALL_ROWS:
+            oriented = task(_orientation, "orientation")(
+                self.laid_out.parts, self.started, graph.n, plan.forces.space, engine.store
+            )
+            self.direction = engine.keep([oriented])[0]
+        layout = PartedLayout(graph, self.started, rule, engine, negative_weights=negatives, density=term)
 
-CLUSTER_METRICS = ("euclidean", "sqeuclidean", "cosine", "correlation", "manhattan", "chebyshev")
+        def places() -> Any:
+            return self._stacked(finish(PartedPlaces(engine.share_all(layout.places))))
 
-
-@dataclass(frozen=True, eq=False)
-class ClusterNeighbors:
-    """The rows of a Dask array and their neighbors, in parts."""
-
-    data: DaskRows
-    search: Search
-    parts: NeighborParts
-    engine: Engine
-
-    @property
-    def table(self) -> PartedTable:
-        """The neighbor table as Dask arrays."""
-        return parted_table(self.parts, self.engine, self.data.array.chunks[0])
-
-    def graph(self, k: int, mode: str) -> Any:
-        """Return the graph of the k nearest rows of every row: a Dask array whose blocks are SciPy matrices."""
-        n, table = self.data.n, self.table
-        return da.map_blocks(
-            _listed, table.index, table.distance, k, mode, n, chunks=(table.index.chunks[0], (n,)),
-            meta=csr_matrix((0, n), dtype=np.float32),
-        )  # fmt: skip
-
-    @cached
-    def gathered(self) -> FittedNeighbors:
-        """The same in the memory of this process."""
-        return _gathered_neighbors(
-            self.engine.values(self.parts.parts), [self.data.array.compute()], self.search, self.engine.threads
+        try:
+            snapshots = run_layout(layout, stops, self.progress, places)
+            self.places = snapshots[-1] if len(snapshots) == len(stops) else places()
+            if radii is not None:
+                self.density = self._fitted_density(radii, layout, finish)
+        finally:
+            layout.close()
+        self._report = FitReport(
+            self.init_used, layout.epoch, self.progress.times, tuple(snapshots) if len(stops) > 1 else ()
         )
 
-    def gathering(self) -> Any:
-        """Return a task that makes the same where other tasks need it."""
-        return task(_gathered_neighbors, "neighbors")(
-            self.parts.parts, self.data.chunks, self.search, self.engine.threads, self.engine.held
+    def orient(self, places: PartedPlaces) -> PartedPlaces:
+        return replace(places, direction=self.direction)
+
+    def surround(self, places: PartedPlaces) -> PartedPlaces:
+        if self.linked is None:
+            return places
+        linked = self.engine.put("linked", {"linked": self.linked, "isolated": self.isolated})
+        return replace(places, linked=linked)
+
+    def report(self) -> ClusterMap:
+        return ClusterMap(
+            self.data,
+            self.recipe,
+            self.options,
+            self.search_for,
+            self.table,
+            self.search_graph,
+            self.graph,
+            self.engine,
+            self.places,
+            replace(self._report, stage_times=self.progress.times),
+            self.density,
         )
 
-    is_sparse = True  # rows are transformed into lines of a graph
+    def _stacked(self, places: PartedPlaces) -> Any:
+        """Return places as a Dask array with the row chunks of the data."""
+        made = [
+            task(_finished_part, "embedding")(places.pieces, part, places.direction, places.linked)
+            for part in self.table.parts
+        ]
+        chunks, bounds = self.data.array.chunks[0], self.table.bounds
+        return stacked(self.engine.run(made), bounds, self.recipe.n_components, chunks)
+
+    def _fitted_density(
+        self, radii: Radii, layout: PartedLayout, finish: Callable[[PartedPlaces], PartedPlaces]
+    ) -> FittedDensity:
+        engine, plan = self.engine, self.recipe.density
+        places, k = finish(PartedPlaces(engine.share_all(layout.places))), self.recipe.affinity.columns(self.data.n)
+        made = task(_embedded_radii, "radii")(places.pieces, places.direction, places.linked, k, engine.alone_jobs)
+        embedded = engine.values([made])[0]
+        summary = layout.density_summary if plan is not None and plan.match else None
+        return FittedDensity(radii, embedded, radius_correlation(radii.log_radius, embedded), summary)
 
 
-def _gathered_neighbors(
-    table: list[Kept], chunks: list[Any], search: Search, n_jobs: int, held: Any = None
-) -> FittedNeighbors:
-    """Join the parts of a table; ``held`` keeps the files as long as the task can be asked for."""
-    joined = joined_table(table)
-    return FittedNeighbors(joined_data(chunks, search, n_jobs), joined, fuzzy_graph(joined, n_jobs=n_jobs))
-
-
-def search_array(X: Any, columns: Callable[[int], int], seed: int, parameters: Mapping[str, Any]) -> ClusterNeighbors:
-    """Search the rows of a Dask array; ``columns`` gives the length of the lists for a number of rows."""
-    check_metric_name(parameters["metric"])
-    check_device(parameters.get("device"))
-    rows = DaskRows.of(X)
-    k = columns(rows.n)
-    if not 1 <= k <= rows.n:
-        raise ValueError(f"n_neighbors must lie between 1 and the number of rows ({rows.n}), got {k}")
-    limit = parameters.get("memory_limit")
-    engine = with_room(rows, k, Engine.current(parameters["n_jobs"], None if limit is None else bytes_of(limit)))
-    search = Search(rows.n, k, parameters["metric"], parameters["metric_kwds"], seed)
-    with engine.discarded_on_error():
-        return ClusterNeighbors(rows, search, search_parts(rows, search, part_count(rows, k, engine), engine), engine)
-
-
-def check_metric_name(metric: Any) -> None:
-    """Refuse metrics whose cells have no centers."""
-    if not isinstance(metric, str) or ALIASES.get(metric, metric) not in CLUSTER_METRICS:
-        raise ValueError(f"metric must be one of {sorted(CLUSTER_METRICS)} for a Dask array, got {metric!r}")
-
-
-def check_device(device: Any) -> None:
-    """Refuse a device: tasks run on processors."""
-    if device not in (None, "cpu"):
-        raise ValueError(f"device must be None or 'cpu' for a Dask array, got {device!r}")
-
-
-def _listed(index: NDArray[np.int32], distance: NDArray[np.float32], k: int, mode: str, n: int) -> csr_matrix:
-    """Return the k nearest rows of each line, sorted by (distance, row)."""
-    order = np.lexsort((index, distance), axis=1)[:, :k]
-    index, distance = np.take_along_axis(index, order, axis=1), np.take_along_axis(distance, order, axis=1)
-    present = index >= 0
-    weights = distance if mode == "distance" else np.ones_like(distance)
-    indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
-    return csr_matrix((weights[present], index[present], indptr), shape=(len(index), n))
-
-
-@dataclass(frozen=True)
-class ArrayInputs:
-    """Checked arguments of :func:`fit_array`. ``labels`` are class numbers, -1 for unlabelled."""
-
-    rows: DaskRows
-    recipe: Recipe
-    metric: Any = "euclidean"
-    metric_kwds: dict[str, Any] | None = None
-    labels: NDArray[np.int64] | None = None
-    weight: NDArray[np.float32] | None = None
-    start: NDArray[np.float32] | None = None
-    seed: int = 0
-    n_jobs: int = -1
-    memory: float | None = None
-
-
-def array_inputs(
-    X: Any,
-    recipe_of: Callable[[int], Recipe],
-    parameters: Mapping[str, Any],
-    y: Any,
-    sample_weight: Any,
-    seed: int,
-    n_jobs: int,
-) -> ArrayInputs:
-    """Check the arguments of an estimator's ``fit``; ``recipe_of`` makes the recipe for a number of rows."""
-    if given(parameters.get("precomputed_knn")):
-        raise ValueError("precomputed_knn is not possible for a Dask array")
-    rows = DaskRows.of(X)
-    recipe = recipe_of(rows.n)
-    metric = parameters["metric"]
-    check_recipe(recipe, metric)
-    check_device(parameters.get("device"))
-    weight = check_weights(_computed(sample_weight), rows.n)
-    if weight is not None and not weight.all():
-        raise ValueError(
-            f"sample_weight must be above 0 for a Dask array, but is 0 in row {int(np.argmin(weight))}; leave such "
-            "rows out and transform them"
-        )
-    limit = parameters.get("memory_limit")
-    return ArrayInputs(
-        rows,
-        recipe,
-        metric,
-        parameters.get("metric_kwds"),
-        _class_numbers(recipe, _computed(y), rows.n),
-        weight,
-        given_start(_computed(parameters["init"]), rows.n, recipe.n_components),
-        seed,
-        n_jobs,
-        None if limit is None else bytes_of(limit),
-    )
-
-
-def given(knn: Any) -> bool:
+def _is_given(knn: Any) -> bool:
     """Tell whether precomputed neighbors are given; umap-learn's default is a tuple of three None."""
     return knn is not None and not (isinstance(knn, tuple | list) and all(part is None for part in knn))
 
@@ -423,127 +290,54 @@ def _computed(values: Any) -> Any:
     return values.compute() if is_dask(values) else values
 
 
-def _class_numbers(recipe: Recipe, y: Any, n: int) -> NDArray[np.int64] | None:
-    if y is None or recipe.supervision is None:
-        return None
-    if recipe.supervision.metric != "categorical":
-        raise ValueError(
-            f"target_metric must be 'categorical' for a Dask array, got {recipe.supervision.metric!r}: numbers are "
-            "compared by a graph of their own"
-        )
-    return class_codes(recipe.supervision.check(y, n))
+def _look_at(chunks: list[Any]) -> tuple[bool, int]:
+    """Return whether rows have no negative number, and how many numbers they store."""
+    rows = read_block(chunks)
+    return is_non_negative(rows), int(rows.size)
 
 
-def check_recipe(recipe: Recipe, metric: Any) -> None:
-    """Refuse what needs all rows in one place, naming the parameter."""
-    if not isinstance(recipe.affinity, FuzzyAffinity) or not isinstance(recipe.plan, SampledPlan):
-        raise ValueError("X must be an array in memory for this method: UMAP can fit a Dask array")
-    if isinstance(recipe.plan, LargeVisPlan):
-        raise ValueError("X must be an array in memory for LargeVis")
-    check_metric_name(metric)
-    refused = {
-        "densmap or output_dens": recipe.density is not None,
-        "unique=True": recipe.unique,
-        "compute_loss=True": recipe.record_loss,
-        "update_negatives=True": recipe.plan.update_negatives,
-        f"init={recipe.init!r}": recipe.init == "pca",
-        "output_metric": not recipe.plan.forces.space.is_euclidean,
-    }
-    for name, given in refused.items():
-        if given:
-            raise ValueError(f"{name} is not possible for a Dask array: it needs all rows in one memory")
+def _choose(
+    part: Stored, number: int, parts: list[Stored], k: int, limit: float, largest: float, store: Store
+) -> tuple[Stored, Stored]:
+    """Keep the k nearest rows of the rows of a part, and k neighbors chosen by what they share with their rows."""
+    found = Neighbors(part.load("index"), part.load("distance"))
+    nearest = [Neighbors(one.load("index"), one.load("distance")).first(k).within(limit).index for one in parts]
+    chosen = prefer_shared(found.within(limit), k, largest, np.concatenate(nearest))
+    first = found.first(k)
+    others = {name: part.load(name) for name in ("first", "landmark")}
+    table = store.keep(f"nearest-{number}", {"index": first.index, "distance": first.distance, **others})
+    return table, store.keep(f"related-{number}", {"index": chosen.index, "distance": chosen.distance})
 
 
-def fit_array(inputs: ArrayInputs, progress: Progress | None = None) -> ClusterMap:
-    """Map the rows of a Dask array.
-
-    The map depends on the rows, the recipe and the seed, not on chunks, workers or parts.
-    """
-    progress = Progress() if progress is None else progress
-    check_recipe(inputs.recipe, inputs.metric)
-    engine = Engine.current(inputs.n_jobs, inputs.memory)
-    with engine.discarded_on_error():
-        return _fit(inputs, engine, progress)
-
-
-def _fit(inputs: ArrayInputs, engine: Engine, progress: Progress) -> ClusterMap:
-    rows, recipe = inputs.rows, inputs.recipe
-    assert isinstance(recipe.affinity, FuzzyAffinity)
-    search = Search(rows.n, recipe.affinity.columns(rows.n), inputs.metric, inputs.metric_kwds, inputs.seed)
-    engine = with_room(rows, search.k, engine)
-    parts = part_count(rows, search.k, engine)
-    with progress.stage("neighbors"):
-        table = search_parts(rows, search, parts, engine)
-    with progress.stage("graph"):
-        supervision = recipe.supervision
-        labels = None if inputs.labels is None or supervision is None else (inputs.labels, supervision.weight)
-        graph = build_graph(table, recipe.affinity, engine, labels)
-    fitted = ClusterMap(rows, recipe, RowFacts(inputs.labels, inputs.weight), search, table, graph, engine)
-    if recipe.output == "graph":
-        return replace(fitted, report=FitReport(stage_times=progress.times))
-    with progress.stage("initialize"):
-        start, used = _start(inputs, graph, table, engine)
-    return _lay_out(fitted, start, used, progress)
-
-
-def _start(inputs: ArrayInputs, graph: GraphParts, table: NeighborParts, engine: Engine) -> tuple[list[Any], str]:
-    recipe, bounds = inputs.recipe, graph.bounds
-    if inputs.start is None:
-        return first_places(recipe.init, recipe.n_components, inputs.seed, graph, table, inputs.rows, engine)
-    return [
-        engine.store(f"start-{first}", {"places": inputs.start[first:stop]})
-        for first, stop in pairwise(bounds.tolist())
-    ], "array"
-
-
-def _lay_out(fitted: ClusterMap, start: list[Any], used: str, progress: Progress) -> ClusterMap:
-    plan, graph, engine = fitted.recipe.plan, fitted.graph_parts, fitted.engine
-    assert isinstance(plan, SampledPlan)
-    stops = list(plan.stops or [default_epochs(graph.n)])
-    schedule, heaviest, weight = plan.schedule(stops[-1], graph.n), graph.heaviest, fitted.facts.weight
-    weights = None if weight is None else engine.store("weights", {"weights": weight})
-    if weights is not None:
-        weighted = [task(_heaviest_weighted, "weigh")(batch, graph.n, weights) for batch in engine.batches(graph.parts)]
-        heaviest = max(engine.values(weighted))
-        schedule = schedule.with_firings(max(1.0, float(np.float32(heaviest) / np.float32(graph.heaviest or 1.0))))
-    rule = SweepRule(graph.n, fitted.recipe.n_components, plan.forces, schedule, fitted.seed, heaviest or 1.0)
-    at_start = None
-    if graph.n <= SMALL_ROWS:
-        oriented = task(_orientation, "orientation")(graph.parts, start, graph.n, plan.forces.space, engine.shelf)
-        at_start = engine.keep([oriented])[0]
-    layout = PartedLayout(graph, start, rule, engine, weights)
-
-    chunks, n_components = fitted.data.array.chunks[0], fitted.recipe.n_components
-
-    def places() -> Any:
-        kept = engine.share_all(layout.places)
-        made = [task(_shared_places, "embedding")(kept, part, at_start) for part in fitted.parts.parts]
-        return stacked(engine.run(made), graph.bounds, n_components, chunks)
-
-    try:
-        snapshots = run_layout(layout, stops, progress, places)
-        embedding = snapshots[-1] if len(snapshots) == len(stops) else places()
-    finally:
-        layout.close()
-    report = FitReport(used, layout.epoch, progress.times, tuple(snapshots) if len(stops) > 1 else ())
-    return replace(fitted, embedding=embedding, report=report)
-
-
-def _heaviest_weighted(parts: list[Kept], n: int, weight: Kept) -> float:
-    weights = weight.load("weights")
-    return max(float(load_graph(part, n).weighing_tails(weights).weights.max(initial=0.0)) for part in parts)
-
-
-def _orientation(parts: list[Kept], start: list[Kept], n: int, space: OutputSpace, shelf: Shelf) -> Kept:
+def _orientation(parts: list[Stored], start: list[Stored], n: int, space: OutputSpace, store: Store) -> Stored:
     """Keep the directions in which the components of a small map start, if it has several."""
     given = Orientation.of(joined_graph(parts, n), places_of(np.arange(n, dtype=np.int32), start), space)
-    return shelf.keep("orientation", {} if given is None else {"component": given.component, "start": given.start})
+    return store.keep("orientation", {} if given is None else {"component": given.component, "start": given.start})
 
 
-def _shared_places(places: list[Kept], part: Kept, at_start: Kept | None) -> NDArray[np.float32]:
+def _finished(pieces: list[Stored], direction: Stored | None, linked: Stored | None) -> NDArray[np.float32]:
+    """Return the places of all rows that are laid out, turned back, with the isolated ones around them."""
+    n = sum(piece.length("places") for piece in pieces)
+    places = places_of(np.arange(n, dtype=np.int32), pieces)
+    if direction is not None and direction.has("component"):
+        places = Orientation(direction.load("component"), direction.load("start")).restored(places)
+    if linked is not None:
+        isolated = linked.load("isolated")
+        places = surrounded(spread_rows(places, linked.load("linked"), len(isolated)), isolated)
+    return places
+
+
+def _finished_part(
+    pieces: list[Stored], part: Stored, direction: Stored | None, linked: Stored | None
+) -> NDArray[np.float32]:
     """Return the places of the rows of a part; equal rows share the place of the first of them."""
     first = part.load("first")
-    if at_start is None or not at_start.has("component"):
-        return places_of(first, places)
-    given = Orientation(at_start.load("component"), at_start.load("start"))
-    return given.restored(places_of(np.arange(len(given.component), dtype=np.int32), places))[first]
+    if linked is None and (direction is None or not direction.has("component")):
+        return places_of(first, pieces)
+    return _finished(pieces, direction, linked)[first]
+
+
+def _embedded_radii(
+    pieces: list[Stored], direction: Stored | None, linked: Stored | None, k: int, n_jobs: int
+) -> NDArray[np.float64]:
+    return embedding_radii(_finished(pieces, direction, linked), k, n_jobs)

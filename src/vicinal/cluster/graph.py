@@ -1,44 +1,61 @@
-"""Neighbor table -> graph, in parts: parts exchange their directed edges once, sorted by tail."""
+"""Neighbor table -> graph, in parts: parts exchange their directed edges once, sorted by tail.
+
+Everything here has the bits that the local functions have for the whole table.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
+from vicinal.backends import cpu
 from vicinal.cluster.engine import Engine, picked, task
 from vicinal.cluster.neighbors import NeighborParts
-from vicinal.cluster.store import Kept, Piece, Pieces, Shelf, joined_pieces
+from vicinal.cluster.store import Piece, Pieces, Store, Stored, joined_pieces
+from vicinal.graph.entropic import weight_units
 from vicinal.graph.graph import Graph
 from vicinal.graph.partition import (
+    DistanceSum,
     EdgeList,
-    directed_part,
-    joined_part,
+    add_distances,
+    distances_of_part,
     labelled_part,
     reconnected_part,
     sorted_by_tail,
+    table_part,
 )
+from vicinal.layout.density import Radii, local_radii
 from vicinal.neighbors.table import Neighbors
-from vicinal.pipeline.recipe import FuzzyAffinity
+
+if TYPE_CHECKING:
+    from vicinal.pipeline.recipe import Affinity
 
 PartSpan = tuple[Any, int, int]
-Measure = tuple[float, int]
 GRAPH = ("indptr", "indices", "weights", "rho", "sigma")
-EDGE = np.dtype([("head", np.int32), ("tail", np.int32), ("membership", np.float32)])
+EDGE = np.dtype([("head", np.int32), ("tail", np.int32), ("value", np.float32)])
 
 
 @dataclass(frozen=True, eq=False)
 class GraphParts:
-    """A symmetric graph in parts, kept as arrays of compressed sparse rows; ``heaviest`` is its largest weight."""
+    """A symmetric graph in parts, kept as arrays of compressed sparse rows.
+
+    Part p has the rows ``bounds[p] : bounds[p + 1]``. ``heaviest`` and ``total`` are the largest weight and the sum of
+    all weights. ``rows`` are the numbers that the rows have in the data; None if the graph has all rows.
+    """
 
     bounds: NDArray[np.int64]
     parts: list[Any]
     heaviest: float
     n_edges: int
+    total: float
+    rows: NDArray[np.int64] | None = None
 
     @property
     def n(self) -> int:
@@ -49,118 +66,249 @@ class GraphParts:
         """The parts, each with the numbers of its first row and of the row after its last one."""
         return list(zip(self.parts, self.bounds[:-1].tolist(), self.bounds[1:].tolist(), strict=True))
 
+    def degree(self, engine: Engine) -> NDArray[np.float64]:
+        """Return the sum of the weights of each row."""
+        return np.concatenate(self._each_batch(_degrees, engine))
 
-def load_graph(kept: Kept, n: int) -> Graph:
+    def isolated(self, engine: Engine) -> NDArray[np.bool_]:
+        """Return which rows have no edge."""
+        return np.concatenate(self._each_batch(_isolated, engine))
+
+    def among(self, rows: NDArray[np.int64], engine: Engine) -> GraphParts:
+        """Return the graph of some rows, in ascending order, which must hold the ends of all edges."""
+        number = np.zeros(self.n, dtype=np.int32)
+        number[rows] = np.arange(len(rows), dtype=np.int32)
+        numbers = engine.put("numbers", {"numbers": number, "rows": rows})
+        begin = np.searchsorted(rows, self.bounds)
+        some = [p for p in range(len(self.parts)) if begin[p + 1] > begin[p]]
+        made = engine.keep(
+            [task(_renumber, "among")(self.parts[p], int(self.bounds[p]), numbers, self.n, engine.store) for p in some]
+        )
+        return replace(self, bounds=np.append(begin[some], len(rows)), parts=made, rows=rows)
+
+    def weighing_tails(self, weight: NDArray[np.floating], engine: Engine) -> GraphParts:
+        """Return the graph with each edge multiplied by the weight of its tail, relative to the mean weight."""
+        weights = engine.put("weights", {"weights": weight})
+        weighed = engine.keep(
+            [task(_weigh_tails, "weigh")(part, first, self.n, weights, engine.store) for part, first, _ in self.spans]
+        )
+        return replace(_measured(self.bounds, weighed, engine), rows=self.rows)
+
+    def _each_batch(self, function: Callable[[list[Stored], int], Any], engine: Engine) -> list[Any]:
+        return engine.values(
+            [task(function, function.__name__.strip("_"))(batch, self.n) for batch in engine.batches(self.parts)]
+        )
+
+
+def load_graph(kept: Stored, n: int) -> Graph:
     """Return a part of a graph: edges from its rows to all rows."""
     indptr, indices, weights, rho, sigma = (kept.load(name) for name in GRAPH)
     return Graph(indptr, indices, weights, n, rho, sigma)
 
 
+def _degrees(parts: list[Stored], n: int) -> NDArray[np.float64]:
+    return np.concatenate([load_graph(part, n).degree() for part in parts])
+
+
+def _isolated(parts: list[Stored], n: int) -> NDArray[np.bool_]:
+    return np.concatenate([np.diff(part.load("indptr")) == 0 for part in parts])
+
+
+def _renumber(part: Stored, first: int, numbers: Stored, n: int, store: Store) -> Stored:
+    """Keep the edges of those rows of a part that have a number, with the numbers of their tails."""
+    graph, rows = load_graph(part, n), numbers.load("rows")
+    own = rows[np.searchsorted(rows, first) : np.searchsorted(rows, first + graph.n)] - first
+    indptr = np.concatenate([[0], np.cumsum(np.diff(graph.indptr)[own])]).astype(np.int64)
+    tails = numbers.load("numbers")[graph.indices]
+    linked = Graph(indptr, tails, graph.weights, len(rows), graph.rho[own], graph.sigma[own])
+    return _keep(store, f"linked-{first}", linked)
+
+
+def _weigh_tails(part: Stored, first: int, n: int, weights: Stored, store: Store) -> tuple[Stored, Measure]:
+    graph = load_graph(part, n).weighing_tails(weights.load("weights"))
+    return _keep(store, f"weighed-{first}", graph), _measure(graph)
+
+
+def _keep(store: Store, name: str, graph: Graph) -> Stored:
+    return store.keep(name, {part: getattr(graph, part) for part in GRAPH})
+
+
+Measure = tuple[float, int, float, int]
+
+
+def _measure(graph: Graph) -> Measure:
+    """Return the largest weight, the number of edges, the sum of the weights, and this sum as a number of units."""
+    weights = graph.weights
+    return float(weights.max(initial=0.0)), len(weights), float(weights.sum(dtype=np.float64)), weight_units(weights)
+
+
+def _measured(bounds: NDArray[np.int64], made: list[Any], engine: Engine) -> GraphParts:
+    """Return the graph whose parts were made, each together with its measure."""
+    heaviest, n_edges, totals, _ = zip(*engine.values([one[1] for one in made]), strict=True)
+    return GraphParts(bounds, [one[0] for one in made], max(heaviest), sum(n_edges), math.fsum(totals))
+
+
 @dataclass(frozen=True, eq=False)
-class GraphPlan:
-    """What the tasks of a graph have in common: part p has the rows ``bounds[p] : bounds[p + 1]``."""
+class GraphTasks:
+    """The tasks that build a graph whose part p has the rows ``bounds[p] : bounds[p + 1]``.
+
+    Rows at the distance ``limit`` or beyond are not neighbors.
+    """
 
     bounds: NDArray[np.int64]
-    affinity: FuzzyAffinity
-    shelf: Shelf
+    affinity: Affinity
+    limit: float
+    store: Store
     n_jobs: int
 
     @property
     def n(self) -> int:
         return int(self.bounds[-1])
 
+    def add_distances(self, before: DistanceSum, table: Stored) -> DistanceSum:
+        """Add the distances of a part to the sum of those before it."""
+        return add_distances(before, _neighbors(table, self.limit).distance)
+
+    def direct(self, table: Stored, part: int, summed: DistanceSum) -> tuple[Pieces | list[Piece], Stored]:
+        """Return the directed edges of a part, one piece for each part that they lead to, and the part itself."""
+        total, count = summed
+        mean, first = total / count if count else 0.0, int(self.bounds[part])
+        graph = self.affinity.directed_part(_neighbors(table, self.limit), first, self.n, mean, self.n_jobs)
+        return _pieces(f"edges-{part}", graph, first, self.bounds, self.store), _keep(
+            self.store, f"directed-{part}", graph
+        )
+
+    def join(self, own: Stored, others: list[Any], part: int) -> tuple[Stored, Measure]:
+        """Combine both directions of the edges of a part."""
+        first, incoming = int(self.bounds[part]), _incoming(others, part)
+        joined = self.affinity.joined_part(load_graph(own, self.n), first, incoming, self.n_jobs)
+        return _keep(self.store, f"graph-{part}", joined), _measure(joined)
+
+    def divide(self, own: Stored, part: int, total: float) -> tuple[Stored, Measure]:
+        """Divide the weights of a part by the sum of those of all parts."""
+        graph = load_graph(own, self.n)
+        divided = replace(graph, weights=cpu.divide_weights(graph.weights, total))
+        return _keep(self.store, f"divided-{part}", divided), _measure(divided)
+
+
+def _neighbors(table: Stored, limit: float) -> Neighbors:
+    """Return the lines of a part of the neighbor table, without rows at the distance ``limit`` or beyond."""
+    neighbors = Neighbors(table.load("index"), table.load("distance"))
+    return neighbors.within(limit) if limit < math.inf else neighbors
+
+
+def _pieces(name: str, graph: Graph, first: int, bounds: NDArray[np.int64], store: Store) -> Pieces | list[Piece]:
+    """Keep directed edges, one piece for each part that they lead to."""
+    edges = sorted_by_tail(graph, first)
+    lines = np.empty(len(edges.head), EDGE)
+    lines["head"], lines["tail"], lines["value"] = edges.head, edges.tail, edges.value
+    return store.pieces(name, {"edges": lines}, np.searchsorted(edges.tail, bounds))
+
+
+def _incoming(others: list[Any], part: int) -> EdgeList:
+    """Return the edges that lead to a part."""
+    lines = joined_pieces(picked(others, part), "edges")
+    return EdgeList(*(np.ascontiguousarray(lines[name]) for name in EDGE.names or ()))
+
 
 def build_graph(
     table: NeighborParts,
-    affinity: FuzzyAffinity,
+    affinity: Affinity,
     engine: Engine,
-    labels: tuple[NDArray[np.int64], float] | None = None,
+    *,
+    limit: float = math.inf,
 ) -> GraphParts:
-    """Build the fuzzy graph of a table; ``labels`` are class numbers of all rows and their influence."""
-    bounds = table.bounds
-    plan = engine.share(GraphPlan(bounds, affinity, engine.shelf, engine.task_jobs))
-    every = range(len(bounds) - 1)
-    directed = engine.keep([task(_direct, "direct")(table.parts[p], p, plan) for p in every])
+    """Build the symmetric graph of a neighbor table.
+
+    Parameters
+    ----------
+    table : NeighborParts
+        The neighbor table.
+    affinity : Affinity
+        How the table becomes a graph.
+    engine : Engine
+        Where the tasks run.
+    limit : float, default infinity
+        Rows at this distance or beyond are not neighbors.
+    """
+    bounds, every = table.bounds, range(len(table.parts))
+    tasks = engine.share(GraphTasks(bounds, affinity, limit, engine.store, engine.task_jobs))
+    summed: Any = (0.0, 0)
+    if affinity.uses_mean_distance:
+        for part in table.parts:
+            summed = task(GraphTasks.add_distances, "sum")(tasks, summed, part)
+        summed = engine.values([summed])[0]
+    directed = engine.keep([task(GraphTasks.direct, "direct")(tasks, table.parts[p], p, summed) for p in every])
     edges = engine.columns([one[0] for one in directed])
-    joined = engine.keep([task(_join, "join")(directed[p][1], edges(p), p, plan) for p in every])
+    made = engine.keep([task(GraphTasks.join, "join")(tasks, directed[p][1], edges(p), p) for p in every])
     for kind in ("edges", "directed"):
-        engine.shelf.discard(kind)
-    if labels is not None:
-        joined = _with_labels([one[0] for one in joined], plan, bounds, labels, engine)
-    sizes = engine.values([one[1] for one in joined])
-    heaviest = max(heaviest for heaviest, _ in sizes)
-    return GraphParts(bounds, [one[0] for one in joined], heaviest, sum(edges for _, edges in sizes))
+        engine.store.discard(kind)
+    total = affinity.divisor(sum(measure[3] for measure in engine.values([one[1] for one in made])))
+    if total != 1.0:
+        made = engine.keep([task(GraphTasks.divide, "divide")(tasks, made[p][0], p, total) for p in every])
+        engine.store.discard("graph")
+    return _measured(bounds, made, engine)
 
 
-def _with_labels(
-    joined: list[Any],
-    plan: Any,
-    bounds: NDArray[np.int64],
-    labels: tuple[NDArray[np.int64], float],
-    engine: Engine,
-) -> list[Any]:
-    codes, firsts = engine.store("codes", {"codes": labels[0]}), bounds[:-1].tolist()
+def supervised_graph(graph: GraphParts, codes: NDArray[np.int64], weight: float, engine: Engine) -> GraphParts:
+    """Intersect a graph with the class numbers of all rows, whose influence is ``weight`` (survey section 2.5)."""
+    labels, n = engine.put("codes", {"codes": codes}), graph.n
     marked = engine.keep(
-        [task(_label, "label")(part, first, codes, labels[1], plan) for part, first in zip(joined, firsts, strict=True)]
+        [task(_label, "label")(part, first, n, labels, weight, engine.store) for part, first, _ in graph.spans]
     )
     strongest = engine.share_all([one[1] for one in marked])
-    return engine.keep(
+    made = engine.keep(
         [
-            task(_reconnect, "reconnect")(one[0], first, strongest, plan)
-            for one, first in zip(marked, firsts, strict=True)
+            task(_reconnect, "reconnect")(one[0], first, n, strongest, engine.store)
+            for one, (_, first, _) in zip(marked, graph.spans, strict=True)
         ]
     )
+    return _measured(graph.bounds, made, engine)
 
 
-def _keep(shelf: Shelf, name: str, graph: Graph) -> Kept:
-    return shelf.keep(name, {part: getattr(graph, part) for part in GRAPH})
-
-
-def _direct(table: Kept, part: int, plan: GraphPlan) -> tuple[Pieces | list[Piece], Kept]:
-    """Return the directed edges of a part, one piece for each part that they lead to, and the part itself."""
-    neighbors = Neighbors(table.load("index"), table.load("distance"))
-    first, affinity = int(plan.bounds[part]), plan.affinity
-    graph = directed_part(
-        neighbors,
-        first,
-        plan.n,
-        local_connectivity=affinity.local_connectivity,
-        disconnection_distance=affinity.disconnection_distance,
-        n_jobs=plan.n_jobs,
-    )
-    del neighbors
-    own = _keep(plan.shelf, f"directed-{part}", graph)
-    edges = sorted_by_tail(graph, first)
-    lines = np.empty(len(edges.head), EDGE)
-    lines["head"], lines["tail"], lines["membership"] = edges.head, edges.tail, edges.membership
-    return plan.shelf.pieces(f"edges-{part}", {"edges": lines}, np.searchsorted(edges.tail, plan.bounds)), own
-
-
-def _join(own: Kept, others: list[Any], part: int, plan: GraphPlan) -> tuple[Kept, Measure]:
-    lines = joined_pieces(picked(others, part), "edges")
-    incoming = EdgeList(*(np.ascontiguousarray(lines[name]) for name in EDGE.names or ()))
-    del lines
-    mix = plan.affinity.set_op_mix_ratio
-    joined = joined_part(load_graph(own, plan.n), int(plan.bounds[part]), [incoming], mix, plan.n_jobs)
-    return _keep(plan.shelf, f"graph-{part}", joined), _measure(joined)
-
-
-def _label(part: Kept, first: int, codes: Kept, weight: float, plan: GraphPlan) -> tuple[Kept, Kept]:
+def _label(own: Stored, first: int, n: int, codes: Stored, weight: float, store: Store) -> tuple[Stored, Stored]:
     """Return the part with its edges between classes weakened, and the strongest edge of each row."""
-    graph, strongest = labelled_part(load_graph(part, plan.n), first, codes.load("codes"), weight)
-    kept = _keep(plan.shelf, f"labelled-{first}", graph)
-    return kept, plan.shelf.keep(f"strongest-{first}", {"strongest": strongest})
+    graph, strongest = labelled_part(load_graph(own, n), first, codes.load("codes"), weight)
+    return _keep(store, f"labelled-{first}", graph), store.keep(f"strongest-{first}", {"strongest": strongest})
 
 
-def _reconnect(part: Kept, first: int, all_strongest: list[Kept], plan: GraphPlan) -> tuple[Kept, Measure]:
+def _reconnect(own: Stored, first: int, n: int, all_strongest: list[Stored], store: Store) -> tuple[Stored, Measure]:
+    """Scale the strongest edge of every row of a part to 1."""
     strongest = np.concatenate([one.load("strongest") for one in all_strongest])
-    graph = reconnected_part(load_graph(part, plan.n), first, strongest)
-    return _keep(plan.shelf, f"supervised-{first}", graph), _measure(graph)
+    graph = reconnected_part(load_graph(own, n), first, strongest)
+    return _keep(store, f"supervised-{first}", graph), _measure(graph)
 
 
-def _measure(graph: Graph) -> Measure:
-    """Return the largest weight and the number of edges."""
-    return float(graph.weights.max(initial=0.0)), len(graph.weights)
+def parted_radii(graph: GraphParts, table: NeighborParts, engine: Engine, *, limit: float = math.inf) -> Radii:
+    """Compute the local radii of all rows of a graph in the data (survey eq. 30).
+
+    ``table`` is the neighbor table of the same rows; rows at the distance ``limit`` or beyond are not neighbors.
+    """
+    bounds, store = engine.share(table.bounds), engine.store
+    every = list(enumerate(zip(graph.parts, table.parts, strict=True)))
+    listed = engine.columns(
+        engine.keep([task(_list_distances, "distances")(lines, p, bounds, limit, store) for p, (_, lines) in every])
+    )
+    radii = engine.values([task(_radii, "radii")(own, lines, listed(p), p, bounds, limit) for p, (own, lines) in every])
+    store.discard("distances")
+    return Radii.of_rows(np.concatenate(radii))
+
+
+def _list_distances(
+    table: Stored, part: int, bounds: NDArray[np.int64], limit: float, store: Store
+) -> Pieces | list[Piece]:
+    """Return the entries of a part of the table, one piece for each part that they lead to."""
+    first, n = int(bounds[part]), int(bounds[-1])
+    return _pieces(f"distances-{part}", table_part(_neighbors(table, limit), first, n), first, bounds, store)
+
+
+def _radii(
+    own: Stored, table: Stored, others: list[Any], part: int, bounds: NDArray[np.int64], limit: float
+) -> NDArray[np.float64]:
+    """Return the local radii of the rows of a part."""
+    graph, first = load_graph(own, int(bounds[-1])), int(bounds[part])
+    lines = table_part(_neighbors(table, limit), first, graph.n_tails)
+    return local_radii(graph, distances_of_part(graph, first, lines, _incoming(others, part)))
 
 
 Labels = NDArray[np.int32]

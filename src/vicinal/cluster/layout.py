@@ -6,85 +6,133 @@ import os
 import shutil
 import threading
 import time
-from dataclasses import dataclass
-from functools import partial
-from itertools import chain, islice, pairwise
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice, pairwise
+from typing import Any, TypeVar
 
-import dask
 import numpy as np
+from dask import is_dask_collection
 from dask.delayed import Delayed
 from numpy.typing import NDArray
 
 from vicinal.cluster.engine import Engine, new_key, task
 from vicinal.cluster.graph import GraphParts, PartSpan, load_graph
 from vicinal.cluster.neighbors import edge_budget
-from vicinal.cluster.store import Kept, Shelf
-from vicinal.layout.sampled import LayoutPart, NegativeTable, SweepRule
+from vicinal.cluster.store import Store, Stored
+from vicinal.layout.density import DensityTerm, Summary
+from vicinal.layout.sampled import LayoutPart, Measured, NegativeTable, PartedDensity, SweepRule
 
 Places = NDArray[np.float32]
+Radii = NDArray[np.float64]  # a line (log radius, sum of affinities) for each row
+T = TypeVar("T")
 
 # Parts of the graph are joined up to so many rows for the layout: a sweep of a few rows costs more than its work.
 SWEEP_ROWS = 125_000
 EDGES = ("indptr", "tails", "rate", "phase")
 
 
-@dataclass(frozen=True)
-class SweepPart:
-    """What a sweep of one part needs besides its number and the places: the edges are kept, not held."""
-
-    edges: Kept
-    rows: int
-    negatives: Kept | None
-    rule: SweepRule
-    n_jobs: int
-    budget: float  # bytes of edges that a process holds; others are read from their files in every sweep
-
-    def loaded(self) -> tuple[LayoutPart, NegativeTable | None]:
-        """Return the edges, and the table of negatives if they are drawn by weight."""
-        edges = LayoutPart(int(self.edges.load("first")[0]), *(self.edges.load(name) for name in EDGES))
-        if self.negatives is None:
-            return edges, None
-        return edges, NegativeTable(self.negatives.load("keep"), self.negatives.load("alias"))
-
-    def sweep(self, places: Places, number: int, cache: EdgeCache) -> Places:
-        """Return the places of the rows of this part after a sweep from the snapshot of all places."""
-        edges, negatives = cache.load(self)
-        return edges.sweep(places, self.rule, number, negatives=negatives, n_jobs=self.n_jobs)
-
-
-class EdgeCache:
-    """Edges that a process has read from the files of one directory, as many as fit a budget of bytes."""
+class FileCache:
+    """What a process has read from files, as long as their directory exists."""
 
     def __init__(self) -> None:
-        self._parts: dict[str, tuple[LayoutPart, NegativeTable | None]] = {}
+        self._held: dict[str, tuple[Any, int]] = {}
 
-    def load(self, part: SweepPart) -> tuple[LayoutPart, NegativeTable | None]:
-        """Return the edges of a part, and remember them if there is room."""
-        path = part.edges.path
-        if path is None:
-            return part.loaded()
-        self.forget(beside=os.path.dirname(path))
-        found = self._parts.get(path)
+    def load(self, stored: Stored, make: Callable[[Stored], T]) -> T:
+        """Return what ``make`` makes of stored arrays, and remember it."""
+        made: T = self._get(stored, lambda one: (make(one), 0), float("inf"))
+        return made
+
+    def load_edges(self, stored: Stored, budget: float) -> LayoutPart:
+        """Return the edges of a part, and remember them if all edges together are not above ``budget`` bytes."""
+        edges: LayoutPart = self._get(stored, _edges, budget)
+        return edges
+
+    def forget(self, directory: str | None = None) -> None:
+        """Forget the files of a directory, and of those that no longer exist; without a directory, all files."""
+        for path in list(self._held):
+            parent = os.path.dirname(path)
+            if directory in (None, parent) or not os.path.isdir(parent):
+                self._held.pop(path, None)
+
+    def _get(self, stored: Stored, make: Callable[[Stored], tuple[Any, int]], budget: float) -> Any:
+        if stored.path is None:
+            return make(stored)[0]
+        found = self._held.get(stored.path)
         if found is None:
-            found = part.loaded()
-            held = sum(edges.n_bytes for edges, _ in self._parts.values())
-            if found[0].n_bytes + held <= part.budget:
-                self._parts[path] = found
-        return found
-
-    def forget(self, beside: str = "") -> None:
-        """Forget the edges of all directories but one."""
-        for path in [path for path in self._parts if os.path.dirname(path) != beside]:
-            self._parts.pop(path, None)
+            self.forget("")
+            found = make(stored)
+            if found[1] + sum(held for _, held in self._held.values()) <= budget:
+                self._held[stored.path] = found
+        return found[0]
 
 
-WORKER_EDGES = EdgeCache()  # of a worker process
+CACHE = FileCache()
 
 
-def forget_edges() -> None:
-    """Free the edges that this process remembers."""
-    WORKER_EDGES.forget()
+def forget_edges(directory: str | None = None) -> None:
+    """Free what this process remembers of the layouts in a directory, or of all."""
+    CACHE.forget(directory)
+
+
+def _edges(stored: Stored) -> tuple[LayoutPart, int]:
+    edges = LayoutPart(int(stored.load("first")[0]), *(stored.load(name) for name in EDGES))
+    return edges, edges.n_bytes
+
+
+@dataclass(frozen=True, eq=False)
+class SweepGroup:
+    """Consecutive parts that one worker sweeps. Arrays are stored, not held.
+
+    A process holds edges of up to ``budget`` bytes; others are read from their files in every sweep. The targets of
+    the density term are stored as ``target``, those of ``density`` are left out.
+    """
+
+    parts: list[Stored]
+    rows: int
+    rule: SweepRule
+    n_jobs: int
+    budget: float
+    negatives: Stored | None = None
+    density: PartedDensity | None = None
+    target: Stored | None = None
+
+    def measure(self, places: Places) -> Radii:
+        """Return the radii of the rows of these parts in the map."""
+        measured = [part.measure(places, self.rule, self.n_jobs) for part in self._edges()]
+        return np.stack(Measured.joined(measured), axis=1)
+
+    def sweep(self, number: int, places: Places, radii: Radii | None = None) -> Places:
+        """Return the places of the rows of these parts after a sweep from the snapshot of all places.
+
+        ``radii`` are those of all rows, if the density term acts in this sweep.
+        """
+        negatives = None if self.negatives is None else CACHE.load(self.negatives, _negatives)
+        density = None if radii is None else self.term().step(Measured(*np.ascontiguousarray(radii.T)))
+        moved, filled = np.empty((self.rows, places.shape[1]), np.float32), 0
+        for part in self._edges():
+            after = part.sweep(places, self.rule, number, negatives=negatives, density=density, n_jobs=self.n_jobs)
+            moved[filled : filled + part.rows] = after
+            filled += part.rows
+        return moved
+
+    def term(self) -> PartedDensity:
+        """Return the density term with its targets."""
+        assert self.density is not None
+        assert self.target is not None
+        target = CACHE.load(self.target, lambda stored: stored.load("target"))
+        return replace(self.density, term=replace(self.density.term, target=target))
+
+    def acts_in(self, number: int) -> bool:
+        """Tell whether a density term acts in a sweep."""
+        return self.density is not None and self.density.acts_in(number)
+
+    def _edges(self) -> Iterator[LayoutPart]:
+        return (CACHE.load_edges(part, self.budget) for part in self.parts)
+
+
+def _negatives(stored: Stored) -> NegativeTable:
+    return NegativeTable(stored.load("keep"), stored.load("alias"))
 
 
 def joined_parts(parts: list[PartSpan]) -> list[list[PartSpan]]:
@@ -98,151 +146,121 @@ def joined_parts(parts: list[PartSpan]) -> list[list[PartSpan]]:
 
 
 def prepare_edges(
-    parts: list[PartSpan], n: int, rule: SweepRule, weights: Kept | None, shelf: Shelf, n_jobs: int
-) -> tuple[Kept, int, int]:
-    """Keep the edges of consecutive parts as a sweep reads them; also return their rows and their size in bytes."""
+    parts: list[PartSpan], n: int, rule: SweepRule, store: Store, n_jobs: int
+) -> tuple[Stored, tuple[int, int, int]]:
+    """Keep the edges of consecutive parts as a sweep reads them.
+
+    Also return their rows, their size in bytes, and the sum of their rates.
+    """
     made = []
     for part, first, _ in parts:
         graph = load_graph(part, n)
-        if weights is not None:
-            graph = graph.weighing_tails(weights.load("weights"))
         made.append(LayoutPart.of(first, (graph.indptr, graph.indices, graph.weights), rule, n_jobs))
     joined = LayoutPart.joined(made)
     arrays = {name: getattr(joined, name) for name in EDGES} | {"first": np.array([joined.first])}
-    return shelf.keep(f"prepared-{joined.first}", arrays), joined.rows, joined.n_bytes
-
-
-def keep_negatives(weights: Kept, shelf: Shelf) -> Kept:
-    """Keep the table that draws negatives in proportion to weights."""
-    table = NegativeTable.of(weights.load("weights"))
-    return shelf.keep("negatives", {"keep": table.keep, "alias": table.alias})
-
-
-def sweep_parts(parts: list[SweepPart], number: int, places: Places) -> Places:
-    """Return the places of the rows of consecutive parts after a sweep from the snapshot of all places."""
-    return np.concatenate([part.sweep(places, number, WORKER_EDGES) for part in parts])
+    return store.keep(f"prepared-{joined.first}", arrays), (joined.rows, joined.n_bytes, joined.rates)
 
 
 # Places are checkpointed about every CHECKPOINT_SECONDS; a graph of tasks has at most MOST_TASKS.
 CHECKPOINT_SECONDS, MOST_TASKS = 15.0, 4_000
 
 
-class LocalSweeps:
-    """The sweeps of one process: parts one after the other, each with all threads."""
+class Sweeps:
+    """The sweeps of groups, one for each worker: in every sweep one task per group takes the places of all rows.
 
-    def __init__(self, groups: list[list[Any]], start: list[Any], engine: Engine) -> None:
-        self._parts: list[SweepPart] = engine.values(list(chain(*groups)))
-        self._places = np.concatenate([load_places(one) for one in engine.values(start)])
-        self._cache = EdgeCache()
+    Without a client there is one group, and its tasks run in this thread. With one, the places are checkpointed, to
+    files or without a common directory by a second worker: if a worker is lost, the sweeps since then are repeated.
+    """
+
+    def __init__(self, groups: list[Any], start: list[Any], engine: Engine, acts_in: Callable[[int], bool]) -> None:
+        self._engine, self._acts_in = engine, acts_in
+        self._groups = engine.run([one if is_dask_collection(one) else engine.share(one) for one in groups])
+        self._places = engine.run([task(load_places, "start")(one) for one in start])
+        self._count, self._most = 4, max(1, MOST_TASKS // (2 * len(groups)))
         self.number = 0
 
     def places(self) -> list[Any]:
-        return [_held(self._places.copy())]
-
-    def run_to(self, stop: int) -> None:
-        """Run the sweeps up to the number ``stop``."""
-        after = np.empty_like(self._places)
-        while self.number < stop:
-            first = 0
-            for part in self._parts:
-                moved = part.sweep(self._places, self.number, self._cache)
-                after[first : first + len(moved)] = moved
-                first += len(moved)
-            self._places, after = after, self._places
-            self.number += 1
-
-
-class SpreadSweeps:
-    """The sweeps of several workers, some at a time: if a worker is lost, those since the last checkpoint are repeated.
-
-    ``_most`` is the largest number of sweeps between two checkpoints.
-    """
-
-    _most: int
-
-    def __init__(self, groups: list[list[Any]], engine: Engine) -> None:
-        self._groups, self._engine = groups, engine
-        self._count = 4
-        self.number = 0
+        """Return the places of all rows, kept as "places" in pieces of consecutive rows."""
+        return [task(_held, "places")(one) for one in self._places]
 
     def run_to(self, stop: int) -> None:
         """Run the sweeps up to the number ``stop``."""
         while self.number < stop:
-            count = min(stop - self.number, self._count)
+            count = min(stop - self.number, self._most if self._engine.client is None else self._count)
             begin = time.perf_counter()
             self._run(count)
             self.number += count
             pace = (time.perf_counter() - begin) / count
             self._count = int(np.clip(CHECKPOINT_SECONDS / max(pace, 1e-4), 1, self._most))
 
-    def _run(self, count: int) -> None:
-        raise NotImplementedError
-
-
-class TaskSweeps(SpreadSweeps):
-    """Sweeps of workers on several machines: in every sweep one task per worker, which takes the places of all rows.
-
-    A checkpoint is written to files, or without a common directory held by two workers.
-    """
-
-    def __init__(self, groups: list[list[Any]], start: list[Any], engine: Engine) -> None:
-        super().__init__(groups, engine)
-        self._most = max(1, MOST_TASKS // len(groups))
-        if engine.shelf.directory is not None:
-            self._groups = [engine.run([engine.share(one) for one in group]) for group in groups]
-        self._places = engine.run([task(load_places, "start")(one) for one in start])
-
-    def places(self) -> list[Any]:
-        return [task(_held, "places")(one) for one in self._places]
+    def radii(self) -> list[Any]:
+        """Return the radii of all rows in the map as it is."""
+        places = [task(load_places, "places")(one) for one in self.places()]
+        return [task(_measure, "measure")(group, places) for group in self._groups]
 
     def _run(self, count: int) -> None:
-        name = new_key("sweep")
-        graph: dict[str, Any] = {}
-        for held in (*chain(*self._groups), *self._places):
+        moved = None
+        while moved is None:
+            moved = self._engine.run_at_home(self._tasks(count))
+            if moved is None:  # all workers were lost, and others have come
+                self._engine = self._engine.on_present_workers()
+        self._places = self._checkpointed(moved, self.number + count)
+
+    def _tasks(self, count: int) -> list[Delayed]:
+        """Return the tasks that make the places after some more sweeps."""
+        name, graph = new_key("sweep"), dict[str, Any]()
+        for held in (*self._groups, *self._places):
             graph |= dict(held.__dask_graph__())
         before = [held.key for held in self._places]
         for number in range(self.number, self.number + count):
+            radii = None
+            if self._acts_in(number):
+                radii = [f"{name}-{number}-radii-{worker}" for worker in range(len(self._groups))]
+                for key, group in zip(radii, self._groups, strict=True):
+                    graph[key] = (_measure, group.key, before)
             after = [f"{name}-{number}-{worker}" for worker in range(len(self._groups))]
             for key, group in zip(after, self._groups, strict=True):
-                graph[key] = (_sweep_task, [part.key for part in group], number, before)
+                graph[key] = (_sweep, group.key, number, before, radii)
             before = after
-        with dask.annotate(workers=partial(_home, workers=self._engine.workers), allow_other_workers=True):
-            self._places = self._checkpointed([Delayed(key, graph) for key in before], self.number + count)
+        return [Delayed(key, graph) for key in before]
 
     def _checkpointed(self, places: list[Any], number: int) -> list[Any]:
         engine = self._engine
-        if engine.shelf.directory is None:
-            kept = engine.run(places)
-            engine.client.replicate(kept, n=min(2, len(engine.workers)))
-            return kept
+        if engine.client is None:
+            return places
+        if engine.store.directory is None:
+            engine.client.replicate(places, n=min(2, len(engine.workers)))
+            return places
         # Known here, so that places that are lost are read again, and no sweep is repeated for them.
         saved = engine.values(
-            [task(keep_places, "checkpoint")(one, p, number, engine.shelf) for p, one in enumerate(places)]
+            [task(keep_places, "checkpoint")(one, p, number, engine.store) for p, one in enumerate(places)]
         )
         return engine.run([task(load_places, "restore")(one) for one in saved])
 
 
-def _home(key: Any, workers: list[str]) -> list[str]:
-    """Return the worker of a task: sweeps of the same parts go to the same one, which remembers their edges."""
-    last = str(key).rsplit("-", 1)[-1]
-    return [workers[int(last) % len(workers)]] if str(key).startswith("sweep") and last.isdigit() else workers
+def _measure(group: SweepGroup, places: list[Places]) -> Radii:
+    return group.measure(_joined(places))
 
 
-def _sweep_task(parts: list[SweepPart], number: int, places: list[Places]) -> Places:
-    return sweep_parts(parts, number, np.concatenate(places))
+def _sweep(group: SweepGroup, number: int, places: list[Places], radii: list[Radii] | None) -> Places:
+    return group.sweep(number, _joined(places), None if radii is None else np.concatenate(radii))
 
 
-def keep_places(places: Places, part: int, number: int, shelf: Shelf) -> Kept:
+def _joined(places: list[Places]) -> Places:
+    return places[0] if len(places) == 1 else np.concatenate(places)
+
+
+def keep_places(places: Places, part: int, number: int, store: Store) -> Stored:
     """Keep the places of a part before a sweep."""
-    return shelf.keep(f"places-{part}-{number}", {"places": places})
+    return store.keep(f"places-{part}-{number}", {"places": places})
 
 
-def load_places(kept: Kept) -> Places:
+def load_places(kept: Stored) -> Places:
     """Return places that were kept."""
     return kept.load("places")
 
 
-def places_of(rows: NDArray[np.int32], kept: list[Kept]) -> Places:
+def places_of(rows: NDArray[np.int32], kept: list[Stored]) -> Places:
     """Return the places of some rows, given those of all rows in pieces of consecutive rows."""
     found, first = [], 0
     for one in kept:
@@ -258,8 +276,8 @@ def places_of(rows: NDArray[np.int32], kept: list[Kept]) -> Places:
     return places
 
 
-def _held(places: Places) -> Kept:
-    return Kept({"places": places})
+def _held(places: Places) -> Stored:
+    return Stored({"places": places})
 
 
 EXCHANGED_BYTES = 1 << 30  # of the files between two checkpoints
@@ -268,34 +286,40 @@ LONGEST_PAUSE = 2e-3  # seconds between two looks for a file
 
 @dataclass(frozen=True)
 class Exchange:
-    """Files of places. Worker w writes those of the rows ``bounds[w] : bounds[w + 1]`` after every sweep."""
+    """Files of one array per step and worker. Worker w has the rows ``bounds[w] : bounds[w + 1]``."""
 
     directory: str
     bounds: tuple[int, ...]
 
-    def write(self, worker: int, number: int, places: Places) -> None:
-        """Write the places of a worker after a sweep."""
-        path = self._path(worker, number)
+    def complete(self, worker: int, step: str, own: NDArray[Any], whole: NDArray[Any]) -> None:
+        """Write the lines of a worker, and write those of all workers into ``whole``."""
+        self.write(worker, step, own)
+        whole[self.bounds[worker] : self.bounds[worker + 1]] = own
+        self.read(worker, step, whole)
+
+    def write(self, worker: int, step: str, own: NDArray[Any]) -> None:
+        """Write the lines of a worker."""
+        path = self._path(worker, step)
         unfinished = f"{path}-{os.getpid()}-{threading.get_ident()}"
         try:
             with open(unfinished, "wb") as file:
-                file.write(np.ascontiguousarray(places).data.cast("B"))
+                file.write(np.ascontiguousarray(own).data.cast("B"))
             os.replace(unfinished, path)
         except OSError as error:
             raise OSError(error.errno, f"{path} could not be written: {error.strerror}") from error
 
-    def read(self, worker: int, number: int, places: Places) -> None:
-        """Wait for the places of the other workers after a sweep, and write them into ``places``."""
+    def read(self, worker: int, step: str, whole: NDArray[Any]) -> None:
+        """Wait for the lines of the other workers, and write them into ``whole``."""
         for other, (first, stop) in enumerate(pairwise(self.bounds)):
             if other != worker:
-                path, target = self._path(other, number), places[first:stop].data.cast("B")
+                path, target = self._path(other, step), whole[first:stop].data.cast("B")
                 self._wait_for(path)
                 with open(path, "rb") as file:
                     if file.readinto(target) != len(target):
-                        raise OSError(f"{path} does not hold the places of {stop - first} rows")
+                        raise OSError(f"{path} does not hold {stop - first} rows")
 
-    def _path(self, worker: int, number: int) -> str:
-        return os.path.join(self.directory, f"{number}-{worker}")
+    def _path(self, worker: int, step: str) -> str:
+        return os.path.join(self.directory, f"{step}-{worker}")
 
     def _wait_for(self, path: str) -> None:
         pause = LONGEST_PAUSE / 16
@@ -306,51 +330,60 @@ class Exchange:
             pause = min(2 * pause, LONGEST_PAUSE)
 
 
-class ProcessSweeps(SpreadSweeps):
-    """The sweeps of processes that all read and write one directory of this machine."""
+class ProcessSweeps(Sweeps):
+    """The sweeps of processes that all read and write one directory of this machine.
 
-    def __init__(self, groups: list[list[Any]], start: list[Any], engine: Engine) -> None:
-        super().__init__(groups, engine)
-        self._kept = engine.values(start)
-        rows = [sum(one.rows for one in group) for group in self._groups]
-        self._bounds = tuple(np.cumsum([0, *rows]).tolist())
-        columns = self._groups[0][0].rule.n_components
-        self._most = max(1, EXCHANGED_BYTES // (4 * columns * self._bounds[-1]))
+    A task runs many sweeps and exchanges places through files
+    (docs/decisions/2026-11-sweeps-on-dask.md has the measurement).
+    """
+
+    def __init__(
+        self, groups: list[SweepGroup], start: list[Any], engine: Engine, acts_in: Callable[[int], bool]
+    ) -> None:
+        self._engine, self._acts_in, self._groups = engine, acts_in, groups
+        self._places = engine.values(start)
+        self._bounds = tuple(np.cumsum([0, *(group.rows for group in groups)]).tolist())
+        rule = groups[0].rule
+        self._count, self._most = 4, max(1, EXCHANGED_BYTES // ((4 * rule.n_components + 16) * rule.n))
+        self.number = 0
 
     def places(self) -> list[Any]:
-        return self._kept
+        return self._places
 
     def _run(self, count: int) -> None:
-        engine, before = self._engine, self._kept
-        assert engine.shelf.directory is not None
-        exchange = Exchange(os.path.join(engine.shelf.directory, f"exchange-{self.number}"), self._bounds)
+        engine, before = self._engine, self._places
+        assert engine.store.directory is not None
+        exchange = Exchange(os.path.join(engine.store.directory, f"exchange-{self.number}"), self._bounds)
         os.mkdir(exchange.directory)
-        tasks = [
-            (_sweep_together, group, worker, (self.number, self.number + count), before, exchange, engine.shelf)
-            for worker, group in enumerate(self._groups)
-        ]
-        self._kept = engine.gathered_at_home(tasks)
+        numbers = (self.number, self.number + count)
+        self._places = engine.gathered_at_home(
+            [
+                (_sweep_together, group, worker, numbers, before, exchange, engine.store)
+                for worker, group in enumerate(self._groups)
+            ]
+        )
         shutil.rmtree(exchange.directory)
         for one in before:
             os.remove(f"{one.path}.places.npy")
 
 
 def _sweep_together(
-    parts: list[SweepPart], worker: int, numbers: tuple[int, int], before: list[Kept], exchange: Exchange, shelf: Shelf
-) -> Kept:
+    group: SweepGroup, worker: int, numbers: tuple[int, int], before: list[Stored], exchange: Exchange, store: Store
+) -> Stored:
     """Run some sweeps of the parts of a worker beside the tasks of the others; keep the places after the last."""
     from distributed import secede
 
     secede()
     places = np.concatenate([one.load("places") for one in before])
-    first, last = exchange.bounds[worker], exchange.bounds[worker + 1]
+    radii = np.empty((len(places), 2))
     for number in range(*numbers):
-        moved = sweep_parts(parts, number, places)
+        acts = group.acts_in(number)
+        if acts:
+            exchange.complete(worker, f"{number}-radii", group.measure(places), radii)
+        moved = group.sweep(number, places, radii if acts else None)
         if number + 1 < numbers[1]:
-            exchange.write(worker, number, moved)
-            places[first:last] = moved
-            exchange.read(worker, number, places)
-    return keep_places(moved, worker, numbers[1], shelf)
+            exchange.complete(worker, f"{number}", moved, places)
+    return keep_places(moved, worker, numbers[1], store)
 
 
 class PartedLayout:
@@ -358,30 +391,63 @@ class PartedLayout:
 
     Given the same graph, first places and seed, places have the same bits as those of a ``Layout``, for any number of
     parts and workers.
+
+    Parameters
+    ----------
+    graph : GraphParts
+        Symmetric weighted graph over the rows.
+    start : list
+        First places of the rows, kept as "places" in pieces of consecutive rows.
+    rule : SweepRule
+        Forces, schedule and seed.
+    engine : Engine
+        Where the tasks run.
+    negative_weights : array of shape (n_rows,), optional
+        Negatives are drawn in proportion to these weights; uniformly by default.
+    density : DensityTerm, optional
+        The density term of densMAP.
     """
 
     def __init__(
-        self, graph: GraphParts, start: list[Any], rule: SweepRule, engine: Engine, weights: Any = None
+        self,
+        graph: GraphParts,
+        start: list[Any],
+        rule: SweepRule,
+        engine: Engine,
+        *,
+        negative_weights: NDArray[np.floating[Any]] | None = None,
+        density: DensityTerm | None = None,
     ) -> None:
-        self._engine, self._rule, shelf = engine, rule, engine.shelf
-        negatives = None if weights is None else engine.keep([task(keep_negatives, "negatives")(weights, shelf)])[0]
+        self._engine, self._rule, store = engine, rule, engine.store
         joined = [joined_parts(parts) for parts in engine.spread(graph.spans)]
         shared = engine.share(rule)
-        edges = engine.keep(
+        prepared = engine.keep(
             [
-                task(prepare_edges, "prepare")(parts, graph.n, shared, weights, shelf, engine.task_jobs)
+                task(prepare_edges, "prepare")(parts, graph.n, shared, store, engine.task_jobs)
                 for one in joined
                 for parts in one
             ]
         )
-        budget = edge_budget(graph.n, max(engine.values([one[2] for one in edges])), engine)
-        in_memory = shelf.directory is None
-        make: Any = task(SweepPart, "part") if in_memory else SweepPart
-        made = [make(one[0], one[1], negatives, rule, engine.threads, budget) for one in edges]
-        parts = iter(engine.run(made) if in_memory else made)
-        groups = [list(islice(parts, len(one))) for one in joined]
-        kind = LocalSweeps if engine.client is None else ProcessSweeps if engine.one_machine else TaskSweeps
-        self._sweeps: LocalSweeps | ProcessSweeps | TaskSweeps = kind(groups, start, engine)
+        rows, sizes, rates = zip(*engine.values([one[1] for one in prepared]), strict=True)
+        negatives = target = self._density = None
+        if negative_weights is not None:
+            table = NegativeTable.of(negative_weights)
+            negatives = engine.put("negatives", {"keep": table.keep, "alias": table.alias})
+        if density is not None:
+            target = engine.put("target", {"target": density.target})
+            self._density = PartedDensity(density, rule.schedule, sum(rates))
+        common = (rule, engine.threads, edge_budget(graph.n, max(sizes), engine), negatives, self._targetless(), target)
+        make: Any = task(SweepGroup, "group") if store.directory is None else SweepGroup
+        parts, counts = iter([one[0] for one in prepared]), iter(rows)
+        groups = [make(list(islice(parts, len(one))), sum(islice(counts, len(one))), *common) for one in joined]
+        kind = ProcessSweeps if engine.client is not None and engine.one_machine else Sweeps
+        self._sweeps = kind(groups, start, engine, _never if self._density is None else self._density.acts_in)
+
+    def _targetless(self) -> PartedDensity | None:
+        """Return the density term as it is sent to workers."""
+        if self._density is None:
+            return None
+        return replace(self._density, term=replace(self._density.term, target=np.empty(0, np.float32)))
 
     @property
     def epoch(self) -> int:
@@ -393,11 +459,25 @@ class PartedLayout:
         """The places of all rows, kept as "places" in pieces of consecutive rows."""
         return self._sweeps.places()
 
+    @property
+    def density_summary(self) -> Summary:
+        """(mean, variance, covariance, strength) of the radii of the map as it is; requires a density term."""
+        assert self._density is not None
+        radii = np.concatenate(self._engine.values(self._sweeps.radii()))
+        return self._density.summary(Measured(*np.ascontiguousarray(radii.T)))
+
     def step(self, n: int = 1) -> None:
         """Run ``n`` more epochs."""
         self._sweeps.run_to((self.epoch + n) * self._rule.schedule.sweeps)
 
     def close(self) -> None:
         """Free what the workers remember of this layout."""
-        if self._engine.client is not None:
-            self._engine.client.run(forget_edges)
+        directory = self._engine.store.directory
+        if self._engine.client is None:
+            forget_edges(directory)
+        else:
+            self._engine.client.run(forget_edges, directory)
+
+
+def _never(number: int) -> bool:
+    return False

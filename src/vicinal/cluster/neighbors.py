@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vicinal.cluster.engine import Engine, picked, task
 from vicinal.cluster.rows import DaskRows, Span, read_block, scan_block
-from vicinal.cluster.store import Kept, Piece, Pieces, Shelf, joined_piece_rows, joined_pieces
+from vicinal.cluster.store import Piece, Pieces, Store, Stored, joined_piece_rows, joined_pieces
 from vicinal.neighbors.cells import (
     MOST_VISITS,
     CellLists,
@@ -52,7 +52,7 @@ class SearchPlan:
     search: Search
     groups: NDArray[np.int64]
     bounds: NDArray[np.int64]
-    shelf: Shelf
+    store: Store
     n_jobs: int
 
 
@@ -95,7 +95,7 @@ def search_parts(rows: DaskRows, search: Search, parts: int, engine: Engine) -> 
 
     The result depends on the rows and the seed, not on chunks, parts or workers.
     """
-    bounds, jobs, shelf = part_bounds(rows.n, parts), engine.task_jobs, engine.shelf
+    bounds, jobs, store = part_bounds(rows.n, parts), engine.task_jobs, engine.store
     count = cell_count(rows.n, rows.d)
     samples = engine.run(
         [
@@ -105,7 +105,7 @@ def search_parts(rows: DaskRows, search: Search, parts: int, engine: Engine) -> 
     )
     cells = engine.run([task(_make_cells, "cells")(samples, count, search, engine.alone_jobs)])[0]
     groups = _cell_groups(count, rows, engine)
-    plan = engine.share(SearchPlan(search, groups, bounds, shelf, jobs))
+    plan = engine.share(SearchPlan(search, groups, bounds, store, jobs))
     routed = engine.columns(
         engine.keep(
             [
@@ -117,10 +117,10 @@ def search_parts(rows: DaskRows, search: Search, parts: int, engine: Engine) -> 
     found = engine.columns(
         engine.keep([task(_search_group, "search")(routed(g), g, cells, plan) for g in range(len(groups) - 1)])
     )
-    shelf.discard("routed")
+    store.discard("routed")
     del routed
     merged = engine.keep([task(_merge, "merge")(found(p), p, plan) for p in range(len(bounds) - 1)])
-    shelf.discard("lists")
+    store.discard("lists")
     return NeighborParts(bounds, merged, cells, search.k)
 
 
@@ -149,7 +149,7 @@ def _route(chunks: list[Any], span: Span, cells: Cells, plan: SearchPlan) -> Pie
     facts = np.empty(len(row), ROUTED)
     facts["row"], facts["cell"], facts["own"] = numbers[row], cell, rank == 0
     bounds = np.searchsorted(cell, plan.groups)
-    return plan.shelf.row_pieces(f"routed-{span.chunks[0]}", {"facts": facts}, rows, row, bounds)
+    return plan.store.row_pieces(f"routed-{span.chunks[0]}", {"facts": facts}, rows, row, bounds)
 
 
 def _search_group(routed: list[Any], group: int, cells: Cells, plan: SearchPlan) -> Pieces | list[Piece]:
@@ -168,7 +168,7 @@ def _search_group(routed: list[Any], group: int, cells: Cells, plan: SearchPlan)
                 lists[name][first:stop] = getattr(found, name)
     del rows
     lists = lists[np.argsort(lists["rows"], kind="stable")]
-    return plan.shelf.pieces(f"lists-{group}", {"lists": lists}, np.searchsorted(lists["rows"], plan.bounds))
+    return plan.store.pieces(f"lists-{group}", {"lists": lists}, np.searchsorted(lists["rows"], plan.bounds))
 
 
 def _list_type(k: int) -> np.dtype[Any]:
@@ -177,13 +177,13 @@ def _list_type(k: int) -> np.dtype[Any]:
     return np.dtype(list(zip(LISTS, kinds, strict=True)))
 
 
-def _merge(found: list[Any], part: int, plan: SearchPlan) -> Kept:
+def _merge(found: list[Any], part: int, plan: SearchPlan) -> Stored:
     """Merge the lists of the rows of a part."""
     lists = joined_pieces(picked(found, part), "lists")
     every = CellLists(*(lists[name] for name in LISTS))
     table, first, landmark = merged_lists(int(plan.bounds[part]), int(plan.bounds[part + 1]), every, plan.search.k)
     arrays = {"index": table.index, "distance": table.distance, "first": first, "landmark": landmark}
-    return plan.shelf.keep(f"table-{part}", arrays)
+    return plan.store.keep(f"table-{part}", arrays)
 
 
 # What a part takes at most while it is worked on, per row and neighbor. Without a memory limit the parts that a process

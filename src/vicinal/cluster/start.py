@@ -1,13 +1,15 @@
 """Graph -> first places, in parts.
 
-Up to WHOLE_ROWS rows the start is the local one, computed in one task. Beyond, the rows of each connected component are
-grouped by their nearest landmark, the spectral start is computed for the graph of the groups, and a row starts at the
-mean place of the groups of its neighbors, weighted by its edges. Weights between groups are summed as integers, and
-noise is drawn for a fixed number of rows at a time, so the start does not depend on the parts.
+Rows without edges are left out of the graph, and of the start. Up to WHOLE_ROWS rows the start is the local one,
+computed in one task. Beyond, the rows of each connected component are grouped by their nearest landmark, the spectral
+start is computed for the graph of the groups, and a row starts at the mean place of the groups of its neighbors,
+weighted by its edges. Weights between groups are summed as integers, and noise is drawn for a fixed number of rows at a
+time, so the start does not depend on the parts.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +21,7 @@ from vicinal.cluster.engine import Engine, folded, task
 from vicinal.cluster.graph import GraphParts, Labels, PartSpan, component_labels, joined_labels, load_graph
 from vicinal.cluster.neighbors import ROW_GRAIN, NeighborParts
 from vicinal.cluster.rows import DaskRows, read_block
-from vicinal.cluster.store import Kept, Shelf
+from vicinal.cluster.store import Store, Stored
 from vicinal.graph.graph import Graph
 from vicinal.initialize.start import initial_embedding
 from vicinal.initialize.task import NOISE, InitialTask, extent
@@ -31,6 +33,7 @@ UNIT = 2.0**-30  # of the weights between groups
 MOST_FORESTS = 4  # of components that a process makes at the same time
 
 Places = NDArray[np.float32]
+Numbers = NDArray[np.int64]
 Sums = tuple[NDArray[np.int64], NDArray[np.int64]]
 Box = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]  # lowest, highest coordinates, proportions
 
@@ -39,14 +42,14 @@ def first_places(
     init: str, n_components: int, seed: int, graph: GraphParts, table: NeighborParts, rows: DaskRows, engine: Engine
 ) -> tuple[list[Any], str]:
     """Compute the first places of each part (kept as "places"), and the name of the initializer that was used."""
-    rule = StartRule(graph.n, n_components, seed, engine.shelf)
-    batches = engine.batches(graph.spans)
+    rule = StartRule(graph.n, n_components, seed, engine.store)
+    batches, own = engine.batches(graph.spans), engine.share(graph.rows)
     if init == "random" and graph.n > WHOLE_ROWS:
         made = engine.keep([task(_drawn, "start")(_spans(batch), rule) for batch in batches])
         return _each(made, batches), "random"
     if graph.n <= WHOLE_ROWS:
         blocks = [] if rows.sparse else rows.blocks
-        whole = engine.run([task(_whole_start, "start")(graph.parts, blocks, init, rule, engine.alone_jobs)])[0]
+        whole = engine.run([task(_whole_start, "start")(graph.parts, blocks, own, init, rule, engine.alone_jobs)])[0]
         made = engine.keep([task(_sliced, "places")(whole[0], _spans(batch), rule) for batch in batches])
         return _each(made, batches), str(engine.values([whole[1]])[0])
     labels = [
@@ -54,7 +57,7 @@ def first_places(
         for group in engine.spread(graph.spans, min(engine.concurrent, MOST_FORESTS) * len(engine.workers))
     ]
     component = folded(labels, joined_labels, "components")
-    grouped = engine.run([task(_groups, "groups")(table.parts, component)])[0]
+    grouped = engine.run([task(_groups, "groups")(table.parts, component, own)])[0]
     between = [task(_between_groups, "between")(batch, grouped) for batch in batches]
     summed = folded(between, _joined_sums, "between")
     coarse = engine.run([task(_group_start, "start")(summed, grouped, table.cells, init, rule, engine.alone_jobs)])[0]
@@ -65,7 +68,7 @@ def first_places(
     made = engine.keep(
         [task(_spread, "places")(one[0], _spans(batch), box, rule) for one, batch in zip(rough, batches, strict=True)]
     )
-    engine.shelf.discard("rough")
+    engine.store.discard("rough")
     return _each(made, batches), f"{engine.values([coarse[1]])[0]} of groups"
 
 
@@ -76,15 +79,15 @@ class StartRule:
     n: int
     n_components: int
     seed: int
-    shelf: Shelf
+    store: Store
 
     @property
     def extent(self) -> float:
         return float(extent(self.n, self.n_components))
 
-    def keep(self, first: int, places: NDArray[Any]) -> Kept:
+    def keep(self, first: int, places: NDArray[Any]) -> Stored:
         """Keep the first places of the rows of a part."""
-        return self.shelf.keep(f"start-{first}", {"places": places.astype(np.float32, copy=False)})
+        return self.store.keep(f"start-{first}", {"places": places.astype(np.float32, copy=False)})
 
 
 Spans = list[tuple[int, int]]
@@ -100,13 +103,17 @@ def _each(made: list[Any], batches: list[list[Any]]) -> list[Any]:
     return [one[at] for one, batch in zip(made, batches, strict=True) for at in range(len(batch))]
 
 
-def _whole_start(parts: list[Kept], blocks: list[Any], init: str, rule: StartRule, n_jobs: int) -> tuple[Places, str]:
+def _whole_start(
+    parts: list[Stored], blocks: list[Any], own: Numbers | None, init: str, rule: StartRule, n_jobs: int
+) -> tuple[Places, str]:
     graph = joined_graph(parts, rule.n)
     rows = joined_rows([read_block(block) for block in blocks]) if blocks else None
+    if rows is not None and own is not None:
+        rows = rows[own]
     return initial_embedding(init, InitialTask(graph, rows, rule.n_components, rule.seed, n_jobs))
 
 
-def joined_graph(parts: list[Kept], n: int) -> Graph:
+def joined_graph(parts: list[Stored], n: int) -> Graph:
     graphs = [load_graph(part, n) for part in parts]
     degrees = np.concatenate([np.diff(graph.indptr) for graph in graphs])
     indptr = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
@@ -117,11 +124,11 @@ def joined_graph(parts: list[Kept], n: int) -> Graph:
     return Graph(indptr, indices, weights, n, rho, sigma)
 
 
-def _sliced(places: Places, spans: Spans, rule: StartRule) -> list[Kept]:
+def _sliced(places: Places, spans: Spans, rule: StartRule) -> list[Stored]:
     return [rule.keep(first, places[first:stop]) for first, stop in spans]
 
 
-def _drawn(spans: Spans, rule: StartRule) -> list[Kept]:
+def _drawn(spans: Spans, rule: StartRule) -> list[Stored]:
     """Draw places uniformly, for ROW_GRAIN rows at a time."""
     shape, made = (ROW_GRAIN, rule.n_components), []
     for first, stop in spans:
@@ -129,8 +136,14 @@ def _drawn(spans: Spans, rule: StartRule) -> list[Kept]:
             np.random.default_rng([rule.seed, 3, grain]).uniform(0.0, rule.extent, size=shape)
             for grain in range(first // ROW_GRAIN, -(-stop // ROW_GRAIN))
         ]
-        made.append(rule.keep(first, np.concatenate(blocks)[: stop - first]))
+        made.append(rule.keep(first, _from_grains(blocks, first, stop)))
     return made
+
+
+def _from_grains(blocks: list[NDArray[Any]], first: int, stop: int) -> NDArray[Any]:
+    """Return the lines ``first : stop``, given those of the grains of ROW_GRAIN rows in which they lie."""
+    skipped = first % ROW_GRAIN
+    return np.concatenate(blocks)[skipped : skipped + stop - first]
 
 
 @dataclass(frozen=True)
@@ -141,24 +154,26 @@ class Groups:
     landmark: NDArray[np.int64]
 
 
-def _groups(parts: list[Kept], component: Labels) -> Groups:
-    """Group the rows by landmark and connected component: a group of two would join them in the start."""
-    of_row, found, first = np.empty(len(component), np.int32), [], 0
-    for part in parts:
-        keys = _group_keys(part, component, first)
-        found.append(np.unique(keys))
-        first += len(keys)
-    groups, first = np.unique(np.concatenate(found)), 0
-    for part in parts:
-        keys = _group_keys(part, component, first)
-        of_row[first : first + len(keys)] = np.searchsorted(groups, keys)
-        first += len(keys)
-    return Groups(of_row, groups >> 32)
+def _groups(parts: list[Stored], component: Labels, own: Numbers | None) -> Groups:
+    """Group the rows by landmark and connected component: a group of two would join them in the start.
+
+    ``parts`` are those of the neighbor table. ``own`` are the numbers of the rows in it; None stands for all.
+    """
+    groups = np.unique(np.concatenate([np.unique(keys) for keys in _group_keys(parts, component, own)]))
+    of_row = [np.searchsorted(groups, keys).astype(np.int32) for keys in _group_keys(parts, component, own)]
+    return Groups(np.concatenate(of_row), groups >> 32)
 
 
-def _group_keys(part: Kept, component: Labels, first: int) -> NDArray[np.int64]:
-    landmark = part.load("landmark").astype(np.int64)
-    return (landmark << 32) | component[first : first + len(landmark)]
+def _group_keys(parts: list[Stored], component: Labels, own: Numbers | None) -> Iterator[NDArray[np.int64]]:
+    """Return a number for each pair of landmark and component, for the rows of one part after the other."""
+    first, begin = 0, 0
+    for part in parts:
+        landmark = part.load("landmark").astype(np.int64)
+        stop = first + len(landmark)
+        if own is not None:
+            landmark = landmark[own[np.searchsorted(own, first) : np.searchsorted(own, stop)] - first]
+        yield (landmark << 32) | component[begin : begin + len(landmark)]
+        first, begin = stop, begin + len(landmark)
 
 
 def _between_groups(parts: list[PartSpan], groups: Groups) -> Sums:
@@ -203,7 +218,7 @@ def _group_start(
     return initial_embedding(init, InitialTask(graph, rows, rule.n_components, rule.seed, n_jobs))
 
 
-def _interpolated(parts: list[PartSpan], groups: Groups, coarse: Places, rule: StartRule) -> tuple[list[Kept], Box]:
+def _interpolated(parts: list[PartSpan], groups: Groups, coarse: Places, rule: StartRule) -> tuple[list[Stored], Box]:
     """Return the mean of the places of a row's own group and of those of its neighbors, and their box.
 
     The sides of the groups' box are the usual ones, unless a sheet has its own proportions (initialize/spectral.py).
@@ -220,22 +235,20 @@ def _interpolated(parts: list[PartSpan], groups: Groups, coarse: Places, rule: S
         rough = np.asarray((own + pulls @ places) / (1.0 + total))
         lows.append(rough.min(axis=0))
         highs.append(rough.max(axis=0))
-        kept.append(rule.shelf.keep(f"rough-{first}", {"rough": rough}))
+        kept.append(rule.store.keep(f"rough-{first}", {"rough": rough}))
     shape = np.round(np.ptp(places, axis=0) / extent(*places.shape), 3)
     return kept, (np.min(lows, axis=0), np.max(highs, axis=0), shape)
 
 
-def _spread(rough: list[Kept], spans: Spans, box: Box, rule: StartRule) -> list[Kept]:
+def _spread(rough: list[Stored], spans: Spans, box: Box, rule: StartRule) -> list[Stored]:
     """Scale places to the box of all rows by the extremes of all parts, and add a little noise."""
     (low, high, shape), made = box, []
     width = np.where(high > low, high - low, 1.0)
     for kept, (first, stop) in zip(rough, spans, strict=True):
         places = kept.load("rough")
-        noise = np.concatenate(
-            [
-                np.random.default_rng([rule.seed, 2, grain]).normal(scale=NOISE, size=(ROW_GRAIN, places.shape[1]))
-                for grain in range(first // ROW_GRAIN, -(-stop // ROW_GRAIN))
-            ]
-        )[: stop - first]
-        made.append(rule.keep(first, rule.extent * shape * (places - low) / width + noise))
+        noise = [
+            np.random.default_rng([rule.seed, 2, grain]).normal(scale=NOISE, size=(ROW_GRAIN, places.shape[1]))
+            for grain in range(first // ROW_GRAIN, -(-stop // ROW_GRAIN))
+        ]
+        made.append(rule.keep(first, rule.extent * shape * (places - low) / width + _from_grains(noise, first, stop)))
     return made

@@ -25,7 +25,7 @@ WRITTEN_BYTES = 1 << 22  # rows are put in order, so many at a time, while they 
 
 
 @dataclass(frozen=True)
-class Kept:
+class Stored:
     """Named arrays that a task has made: in memory, or in the files ``path``.name.npy."""
 
     arrays: dict[str, Array] | None
@@ -97,7 +97,7 @@ def _layout(path: str) -> tuple[int, tuple[int, ...], np.dtype[Any]]:
 class Piece:
     """Some consecutive entries of what a task kept, for one other task."""
 
-    kept: Kept
+    kept: Stored
     first: int
     stop: int
 
@@ -110,7 +110,7 @@ class Piece:
 class Pieces:
     """What a task kept, divided for other tasks: entries ``bounds[i] : bounds[i + 1]`` for task i."""
 
-    kept: Kept
+    kept: Stored
     bounds: Array
 
     def __getitem__(self, at: int) -> Piece:
@@ -145,19 +145,19 @@ def rows_as_arrays(rows: Rows) -> dict[str, Array]:
 
 
 @dataclass(frozen=True)
-class Shelf:
+class Store:
     """Keeps results of tasks: in ``directory``, or in the memory of the worker if that is None."""
 
     directory: str | None = None
 
-    def keep(self, name: str, arrays: dict[str, Array]) -> Kept:
+    def keep(self, name: str, arrays: dict[str, Array]) -> Stored:
         """Keep arrays under a name that says what they are; writing the same twice does no harm."""
         if self.directory is None:
-            return Kept({key: np.ascontiguousarray(array) for key, array in arrays.items()})
+            return Stored({key: np.ascontiguousarray(array) for key, array in arrays.items()})
         path = os.path.join(self.directory, name)
         for key, array in arrays.items():
             self._write(f"{path}.{key}.npy", array)
-        return Kept(None, path)
+        return Stored(None, path)
 
     def pieces(self, name: str, arrays: dict[str, Array], bounds: Array) -> Pieces | list[Piece]:
         """Keep arrays of equal length for several tasks: task i gets the entries ``bounds[i] : bounds[i + 1]``."""

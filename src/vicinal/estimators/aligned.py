@@ -162,7 +162,7 @@ class AlignedUMAP(Estimator):
         plan, seed = self._plan(window_size), random_seed(self.random_state)
         mappers = [self._mapper(i, len(slices), seed) for i in range(len(slices))]
         self._check_memory(mappers, slices)
-        inputs = [mapper.check_inputs(*one) for mapper, *one in zip(mappers, slices, labels, strict=True)]
+        inputs = [mapper.executor(*one) for mapper, *one in zip(mappers, slices, labels, strict=True)]
         aligned = fit_aligned(inputs, partners, plan, seed, Progress(verbose=bool(self.verbose)))
         self._seed, self._partners = seed, list(partners)
         self.mappers_ = [mapper.adopt_map(one) for mapper, one in zip(mappers, aligned.maps, strict=True)]
@@ -192,7 +192,7 @@ class AlignedUMAP(Estimator):
         partner = check_relation(relations, "relations", len(last.embedding_), _n_rows(X, self.n_models_))
         plan = self._plan(window_size)
         mapper = UMAP(**last.get_params()).set_params(**changes)
-        inputs = mapper.check_inputs(X, y)
+        inputs = mapper.executor(X, y)
         aligned = extend_aligned(self._aligned(), inputs, partner, plan, Progress(verbose=bool(self.verbose)))
         self._partners = list(aligned.partners)
         self.mappers_ = [*self.mappers_, mapper.adopt_map(aligned.maps[-1])]

@@ -21,6 +21,7 @@ from vicinal.estimators.parameters import given_knn
 from vicinal.files.container import ModelFileError
 from vicinal.files.models import TRANSIENT, pickled, save
 from vicinal.layout.density import finite_radii
+from vicinal.layout.forces import Kernel
 from vicinal.neighbors.metrics import PRECOMPUTED, Finite, Rows, allows_nan, is_sparse, required_finite
 from vicinal.neighbors.rows import (
     HasRows,
@@ -36,10 +37,11 @@ from vicinal.neighbors.rows import (
 )
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingData, TrainingDistances, TrainingRows
+from vicinal.pipeline.fit import fit
 from vicinal.pipeline.fitted import FittedMap
 from vicinal.pipeline.memory import add_map
 from vicinal.pipeline.place import place
-from vicinal.pipeline.recipe import Recipe, SampledPlan
+from vicinal.pipeline.recipe import Recipe
 from vicinal.quality.losses import density_correlation
 from vicinal.runtime.inputs import check_input, is_dask, resolve_n_jobs
 from vicinal.runtime.memory import InputShape, Ledger, check_limit
@@ -81,7 +83,7 @@ def over_blocks(method: Method) -> Method:
         self._require_map()
         if not is_dask(X):
             return method(self, X, *args, **kwargs)
-        from vicinal.cluster.fit import transform_blocks
+        from vicinal.cluster.fitted import transform_blocks
 
         def transform(model: Any, rows: Any) -> Any:
             return method(model, rows, *args, **kwargs)
@@ -247,6 +249,12 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Return a model that shares everything with this one but the given attributes."""
         model = type(self).__new__(type(self))
         model.__dict__.update(vars(self) | attributes)
+        return model
+
+    def without_result(self: Self) -> Self:
+        """Return a model with the same parameters and input checks, but without what the fit learned."""
+        model = self._with()
+        del model.__dict__[self._result]
         return model
 
     # Memory
@@ -467,15 +475,14 @@ class MapEstimator(Estimator):
 
     def _fit_array(self: MapSelf, X: Any, y: Any = None, sample_weight: Any = None) -> MapSelf:
         """Map the rows of a Dask array (:mod:`vicinal.cluster`)."""
-        from vicinal.cluster.fit import array_inputs, fit_array
+        from vicinal.cluster.fit import PartExecutor
 
         self._check_parameters()
         seed = random_seed(self.random_state)
-        inputs = array_inputs(
-            X, lambda n: self._recipe(n, seed), self._settings(), y, sample_weight, seed, self._jobs()
+        executor = PartExecutor(
+            X, lambda n: self._recipe(n, seed), self._settings(), y, sample_weight, seed=seed, n_jobs=self._jobs()
         )
-        fitted: Any = fit_array(inputs, self._progress())
-        return self.adopt_map(fitted)
+        return self.adopt_map(fit(executor, self._progress()))
 
     def _check_parameters(self) -> None:
         self._validate_params()
@@ -544,9 +551,9 @@ class MapEstimator(Estimator):
     @property
     def density_correlation_(self) -> float:
         fitted = self._with_embedding("density_correlation_")
-        if fitted.density is None or not isinstance(fitted.recipe.plan, SampledPlan):
+        if fitted.density is None:
             raise AttributeError("density_correlation_: radii are computed with densmap or output_dens only")
-        kernel, places = fitted.recipe.plan.forces.kernel, fitted.reference.places
+        kernel, places = fitted.recipe.plan.forces.kernel, fitted.reference_places
         return density_correlation(fitted.graph, places, kernel, fitted.density.radii.log_radius)
 
     @property
@@ -639,17 +646,17 @@ class MapEstimator(Estimator):
 
     @FromMap
     def _a(self) -> float:
-        return self._sampled_plan().forces.kernel.a
+        return self._kernel().a
 
     @FromMap
     def _b(self) -> float:
-        return self._sampled_plan().forces.kernel.b
+        return self._kernel().b
 
-    def _sampled_plan(self) -> SampledPlan:
-        plan = self._fitted("_a").recipe.plan
-        if not isinstance(plan, SampledPlan):
+    def _kernel(self) -> Kernel:
+        kernel = self._fitted("_a").recipe.plan.kernel
+        if kernel is None:
             raise AttributeError("_a: this map has no such kernel")
-        return plan
+        return kernel
 
     # Files: the recipe is not written but made again from the parameters of the fit, which are checked when it is.
 

@@ -11,7 +11,6 @@ from vicinal.estimators.base import Estimator, over_blocks, require_fitted
 from vicinal.pipeline.compose import OPERATIONS, ComposedMap, place_composed
 from vicinal.pipeline.compose import compose as compose_maps
 from vicinal.pipeline.fitted import FittedMap
-from vicinal.pipeline.recipe import FuzzyAffinity
 
 
 def compose(left: Any, right: Any, operation: str) -> ComposedUMAP:
@@ -24,7 +23,7 @@ def compose(left: Any, right: Any, operation: str) -> ComposedUMAP:
         require_fitted(model)
         fitted = getattr(model, "map_", None)
         if not isinstance(fitted, ComposedMap) and not (
-            isinstance(fitted, FittedMap) and isinstance(fitted.recipe.affinity, FuzzyAffinity)
+            isinstance(fitted, FittedMap) and fitted.recipe.affinity.composable
         ):
             raise TypeError(f"only models of fuzzy graphs can be composed, got {type(model).__name__}")
     composed = ComposedUMAP(left, right, operation)

@@ -27,6 +27,7 @@ from vicinal.pipeline.judge import GHOSTS, NEIGHBORS, JudgedMap, Judgement, judg
 from vicinal.quality.measures import check_matrix, check_neighbors
 from vicinal.quality.reliability import Reliability, measure_preservation
 from vicinal.runtime.inputs import resolve_n_jobs
+from vicinal.runtime.memory import InputShape, Ledger
 from vicinal.runtime.parameters import Interval
 
 # Local, usual and wide neighborhoods, points drawn closely together or apart.
@@ -324,3 +325,46 @@ def _training_data(X: Any, metric: Any, metric_kwds: dict[str, Any] | None, n_jo
     data = TrainingRows(rows, metric, metric_kwds, 0, n_jobs, largest=largest)
     _ = data.index  # checks the metric, and the rows against it
     return data
+
+
+def estimate_memory(
+    n: int, d: int, *, estimator: str = "UMAP", nnz: int | None = None, dtype: Any = np.float32, **params: Any
+) -> int:
+    """Estimate the peak memory of a fit, in bytes beyond the input itself.
+
+    Parameters
+    ----------
+    n, d : int
+        Rows and columns of the input.
+    estimator : str, default "UMAP"
+        Name of the class: "UMAP", "DensMAP", "TSNE", "LargeVis", "KNeighborsTransformer", ...
+    nnz : int, optional
+        Stored entries, if the rows are sparse.
+    dtype : dtype, default float32
+        Type of the input; any other than float32 is converted, which takes a copy.
+    **params
+        Parameters of the estimator.
+
+    See Also
+    --------
+    UMAP : its ``memory_limit`` refuses fits that would take more.
+
+    Examples
+    --------
+    >>> from vicinal import estimate_memory
+    >>> bool(estimate_memory(1_000_000, 100) < 4e9)
+    True
+    """
+    for name, value in (("n", n), ("d", d)):
+        if not isinstance(value, int | np.integer) or value < 1:
+            raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
+    import vicinal
+
+    homes = vicinal.PUBLIC.items()
+    classes = sorted(name for name, home in homes if home.startswith("estimators.") and name[0].isupper())
+    if estimator not in classes:
+        raise ValueError(f"estimator must be one of {classes}, got {estimator!r}")
+    model = getattr(vicinal, estimator)(**params)
+    ledger = Ledger()
+    model.add_input_and_fit(ledger, InputShape(int(n), int(d), nnz, np.dtype(dtype) != np.float32))
+    return int(ledger.peak)

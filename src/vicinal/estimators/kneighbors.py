@@ -206,7 +206,7 @@ class KNeighborsTransformer(Estimator):
 
     def _fit_array(self, X: Any) -> KNeighborsTransformer:
         """Search the rows of a Dask array (:mod:`vicinal.cluster`)."""
-        from vicinal.cluster.fit import search_array
+        from vicinal.cluster.fitted import search_array
 
         if self.algorithm == "exact":
             raise ValueError("algorithm must be 'auto' or 'approximate' for a Dask array, which is searched by cells")

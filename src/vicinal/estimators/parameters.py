@@ -10,10 +10,10 @@ import numpy as np
 from vicinal.graph.supervision import Supervision
 from vicinal.initialize.start import INITIALIZER_ALIASES
 from vicinal.layout.forces import Forces, Kernel, OutputSpace, fit_ab, output_space
-from vicinal.neighbors.metrics import PRECOMPUTED, unrelated_distance
+from vicinal.neighbors.metrics import PRECOMPUTED
 from vicinal.neighbors.rows import HasRows
 from vicinal.neighbors.table import Neighbors, neighbors_from_knn
-from vicinal.pipeline.online_graph import Growth
+from vicinal.pipeline.online_graph import Pace
 from vicinal.pipeline.recipe import DensityPlan, FuzzyAffinity, Recipe, SampledPlan
 from vicinal.runtime.parameters import Interval
 
@@ -95,28 +95,25 @@ def supervision_of(model: Any, seed: int, n_jobs: int) -> Supervision:
     return Supervision(model.target_metric, keywords, model.target_weight, int(k), seed, n_jobs)
 
 
-def growth_of(model: Any, seed: int, n_jobs: int) -> Growth:
-    """Return what a growing map takes over from a model's parameters."""
-    kernel, limit = kernel_of(model), model.disconnection_distance
-    return Growth(
-        a=kernel.a,
-        b=kernel.b,
-        n_components=int(model.n_components),
-        init=initializer_of(model.init),
+def growing_recipe_of(model: Any, seed: int, n_jobs: int) -> Recipe:
+    """Return the recipe of a growing map."""
+    plan = SampledPlan(
+        Forces(kernel_of(model)),
         learning_rate=model.learning_rate,
         negative_sample_rate=int(model.negative_sample_rate),
         repulsion_strength=model.repulsion_strength,
-        local_connectivity=model.local_connectivity,
-        set_op_mix_ratio=model.set_op_mix_ratio,
-        disconnection_distance=unrelated_distance(model.metric, None) if limit is None else limit,
-        target_weight=model.target_weight,
-        new_epochs=int(model.new_epochs),
-        updated_epochs=int(model.updated_epochs),
-        move_all=model.move == "all",
-        seed=seed,
-        n_jobs=n_jobs,
-        target_metric=model.target_metric,
+        placement_seed=int(model.transform_seed),
     )
+    labels = Supervision(
+        model.target_metric, weight=model.target_weight, n_neighbors=int(model.n_neighbors), seed=seed, n_jobs=n_jobs
+    )
+    init, n_components = initializer_of(model.init), int(model.n_components)
+    return Recipe(affinity_of(model), plan, n_components, init, supervision=labels)
+
+
+def pace_of(model: Any) -> Pace:
+    """Return for how many epochs the rows of a growing map move."""
+    return Pace(int(model.new_epochs), int(model.updated_epochs), model.move == "all")
 
 
 def given_knn(precomputed_knn: Any) -> Any:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from numbers import Integral, Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,6 @@ from vicinal.estimators.parametric_parameters import (
     all_landmarks,
     check_width,
     chosen_rows,
-    encoder_start,
     flat_rows,
     shape_of_row,
 )
@@ -28,9 +28,10 @@ from vicinal.files.container import ModelFileError
 from vicinal.graph.supervision import Supervision, class_codes
 from vicinal.neighbors.metrics import Rows
 from vicinal.neighbors.rows import check_rows
-from vicinal.pipeline.fit import prepare
+from vicinal.pipeline.fit import ArrayExecutor, fit
 from vicinal.pipeline.judge import JudgedMap
-from vicinal.pipeline.recipe import RowFacts
+from vicinal.pipeline.options import RowOptions
+from vicinal.pipeline.recipe import Places
 from vicinal.runtime.inputs import check_input
 from vicinal.runtime.parameters import Interval
 from vicinal.runtime.progress import LAYOUT, Progress
@@ -111,6 +112,34 @@ def model_file(path: str | os.PathLike[str]) -> Path:
 # What a model file leaves out with include_data=False: the encoder places new rows without it.
 TRAINING_DATA = ("embedding_", "graph_", "_landmarks")
 NETWORKS = ("encoder", "decoder")  # parameters by which a model file builds the networks again
+
+
+class TrainingExecutor(ArrayExecutor):
+    """A fit whose layout is the training of an encoder, which then places every row, with edges or without."""
+
+    refuses: ClassVar[dict[str, str]] = {
+        "orient": "the encoder decides where components lie",
+        "surround": "the encoder places rows without edges too",
+    }
+    encoder_start: Places | None = None  # no points for "random", which keeps the untrained encoder
+
+    def __init__(self, *args: Any, train: Callable[[TrainingExecutor], Any], continued: bool, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._train, self._continued = train, continued
+
+    def start(self) -> None:
+        if self._continued or self.recipe.init == "random":
+            self.init_used = "encoder" if self._continued else "random"
+            return
+        super().start()
+        self.encoder_start = self.started
+
+    def lay_out(self, finish: Callable[[Places], Places]) -> None:
+        self.losses = self._train(self)
+
+    def report(self) -> Any:
+        """Return the losses by epoch."""
+        return self.losses
 
 
 class ParametricUMAP(ParametricParameters):
@@ -265,20 +294,25 @@ class ParametricUMAP(ParametricParameters):
             model = (
                 copy.deepcopy(self.map_.model) if continued else self._measured_model(rows, shape_of_row(X, rows), seed)
             )
-            prepared = prepare(data, recipe, RowFacts(labels), progress)
-            start, init_used = (None, "encoder") if continued else encoder_start(prepared, recipe, progress, seed)
-            graph = prepared.graph
-            training = Data(prepared.selection.take(rows), graph.indptr, graph.indices, graph.weights, start)
-            classes = prepared.selection.facts.y
-            objective = self._objective(None if classes is None else class_codes(classes), landmarks)
-            history = self._train(model, training, objective, validation, progress, seed)
+
+            def train(fitted: TrainingExecutor) -> dict[str, list[float]]:
+                graph, selection = fitted.graph, fitted.selection
+                rows_laid_out = selection.take(rows)
+                training = Data(rows_laid_out, graph.indptr, graph.indices, graph.weights, fitted.encoder_start)
+                classes = selection.options.y
+                objective = self._objective(None if classes is None else class_codes(classes), landmarks)
+                return self._train(model, training, objective, validation, progress, seed)
+
+            options = RowOptions(labels)
+            executor = TrainingExecutor(data, recipe, options, seed=seed, train=train, continued=continued)
+            history = fit(executor, progress)
             embedding = model.encode(rows)
         if not continued:
             self._fit_params = {name: getattr(self, name) for name in NETWORKS}
-        n_epochs = len(history["loss"])
-        judged = JudgedMap(prepared.neighbors, graph, embedding, prepared.data, n_jobs=self._jobs())
+        n_epochs, graph = len(history["loss"]), executor.graph
+        judged = JudgedMap(executor.neighbors, graph, embedding, executor.rows, n_jobs=self._jobs())
         self.map_ = ParametricMap(
-            model, embedding, graph.to_scipy(), history, n_epochs, init_used, progress.times, judged
+            model, embedding, graph.to_scipy(), history, n_epochs, executor.init_used, progress.times, judged
         )
         return self
 

@@ -25,12 +25,10 @@ from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED, Rows, check
 from vicinal.neighbors.rows import HasRows, PlacedRows, as_rows, scan_rows, stack_rows, usable_place
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingData, TrainingDistances
-from vicinal.pipeline.fit import Prepared
 from vicinal.pipeline.memory import add_graph, add_search, add_start
 from vicinal.pipeline.recipe import Recipe, SampledPlan
 from vicinal.runtime.memory import ByteSize, InputShape, Ledger
 from vicinal.runtime.parameters import LEARNING_RATE, NEGATIVES, SEED, Interval, StrOptions
-from vicinal.runtime.progress import Progress
 
 if TYPE_CHECKING:
     import torch
@@ -418,11 +416,3 @@ def check_width(name: str, rows: Rows, n_columns: int) -> Rows:
     if rows.ndim != 2 or rows.shape[1] != n_columns:
         raise ValueError(f"{name} must have shape [rows, {n_columns}], got {rows.shape}")
     return rows
-
-
-def encoder_start(
-    prepared: Prepared, recipe: Recipe, progress: Progress, seed: int
-) -> tuple[NDArray[np.float32] | None, str]:
-    """Return the initial points and the initializer; no points for "random", which keeps the untrained encoder."""
-    with progress.stage("initialize"):
-        return (None, "random") if recipe.init == "random" else recipe.start(prepared.graph, prepared.data, seed)

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 from vicinal.estimators.base import Estimator, over_blocks, random_seed, require_fitted, whole_or_nothing
-from vicinal.estimators.parameters import check_curve, growth_of
+from vicinal.estimators.parameters import check_curve, growing_recipe_of, pace_of
 from vicinal.estimators.umap import UMAP
 from vicinal.graph.supervision import Supervision
 from vicinal.initialize.start import INITIALIZER_ALIASES, INITIALIZERS
 from vicinal.neighbors.metrics import ALIASES, METRICS, Rows, check_metric, is_sparse
 from vicinal.neighbors.online import OnlineNeighbors
 from vicinal.neighbors.rows import check_rows
-from vicinal.pipeline.grow import GrowingMap, Step, as_fitted, last_epoch, place_in, reporter
+from vicinal.pipeline.grow import GrowingMap, Step, Stream, as_fitted, check_numbers, last_epoch, place_in, reporter
 from vicinal.pipeline.memory import add_growing_map, add_online_search
 from vicinal.pipeline.online_graph import TARGET_METRICS, Batch
 from vicinal.runtime.memory import ByteSize, InputShape, Ledger
@@ -118,8 +118,8 @@ class ProgressiveUMAP(Estimator):
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "memory_limit": [ByteSize(), None],
     }
-    _result = "_map"
-    _map: GrowingMap
+    _result = "_stream"
+    _stream: Stream
 
     def __init__(
         self,
@@ -184,8 +184,12 @@ class ProgressiveUMAP(Estimator):
         self.callback = callback
         self.memory_limit = memory_limit
 
+    @property
+    def _map(self) -> GrowingMap:
+        return self._stream.map
+
     def __sklearn_is_fitted__(self) -> bool:
-        return "_map" in vars(self) and self._map.n_placed > 0
+        return "_stream" in vars(self) and self._map.n_placed > 0
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -241,7 +245,7 @@ class ProgressiveUMAP(Estimator):
         batch = self._check_batch(X, y)
         grown = self._map_or_new()
         watched = self.callback is not None or bool(self.verbose)
-        grown.add(batch, reporter(grown, self._progress()) if watched else None)
+        self._stream.add(batch, reporter(grown, self._progress()) if watched else None)
         return self
 
     def run(self) -> ProgressiveUMAP:
@@ -272,7 +276,7 @@ class ProgressiveUMAP(Estimator):
         for begin in range(0, given.rows.shape[0], self.batch_size):
             part = slice(begin, begin + self.batch_size)
             grown.insert(Batch(given.rows[part], None if given.y is None else given.y[part]))
-            grown.advance(report=report)
+            grown.advance(listen=report)
         self._run(grown)
         grown.wake(int(self.polish_epochs))
         self._run(grown)
@@ -287,22 +291,23 @@ class ProgressiveUMAP(Estimator):
     def transform(self, X: Any) -> Any:
         """Return the places of rows in the map as it is, which they do not change; rows of the map have their own."""
         check_rows(rows := self._convert_like_map(X), self._jobs())
-        return place_in(self._map, rows, self._placement_seed())
+        return place_in(self._map, rows)
 
     def to_umap(self) -> UMAP:
         """Return an ordinary fitted model of the rows placed so far, which shares nothing with this one."""
         require_fitted(self)
         made_by = self._fit_params
         model = UMAP(init=made_by["init"], **{name: made_by[name] for name in SHARED})
-        model.adopt_map(as_fitted(self._map, self._placement_seed()))
+        model.adopt_map(as_fitted(self._map))
         if hasattr(self, "feature_names_in_"):
             model.feature_names_in_ = self.feature_names_in_
         return model
 
     def add_memory(self, ledger: Ledger, shape: InputShape) -> None:
-        """Add what a map of so many rows takes, part by part."""
-        add_online_search(ledger, shape, int(self.n_neighbors), self.metric)
-        add_growing_map(ledger, shape.n, int(self.n_neighbors), int(self.n_components))
+        """Add what a map of ``shape.n`` rows takes, part by part."""
+        k = int(self.n_neighbors)
+        add_online_search(ledger, shape, k, self.metric)
+        add_growing_map(ledger, shape.n, k, int(self.n_components), snapshot="_stream" in vars(self))
 
     @property
     def embedding_(self) -> NDArray[np.float32]:
@@ -344,22 +349,22 @@ class ProgressiveUMAP(Estimator):
 
     @property
     def _n_features_out(self) -> int:
-        return self._map_of("_n_features_out").growth.n_components
+        return self._map_of("_n_features_out").recipe.n_components
 
     def _map_of(self, name: str) -> GrowingMap:
         """Return the map, or raise AttributeError for the result ``name`` that there is not yet."""
-        if "_map" not in vars(self):
+        if "_stream" not in vars(self):
             raise AttributeError(f"{name}: this {type(self).__name__} has no rows yet")
         return self._map
 
     def _map_with_rows(self) -> GrowingMap:
-        if "_map" not in vars(self):
+        if "_stream" not in vars(self):
             raise NotFittedError(f"This {type(self).__name__} instance has no rows yet. Call 'insert' or 'fit' first.")
         return self._map
 
     def _check_batch(self, X: Any, y: Any, *, first: bool | None = None) -> Batch:
         """Check parameters, rows and labels; ``first`` says that the rows start a map, by default if there is none."""
-        first = "_map" not in vars(self) if first is None else first
+        first = "_stream" not in vars(self) if first is None else first
         if first:
             self._validate_params()
             check_curve(self)
@@ -372,9 +377,9 @@ class ProgressiveUMAP(Estimator):
             rows = self._convert_like_map(X)
             stored = rows.nnz + self.rows_.nnz if is_sparse(rows) else None
             self._within_limit(InputShape(self.n_rows_ + rows.shape[0], rows.shape[1], stored))
-        metric = self.target_metric if first else self._map.growth.target_metric
+        labels = Supervision(self.target_metric) if first else self._map.graph.labels
         largest = check_rows(rows, self._jobs())
-        return Batch(rows, None if y is None else Supervision(metric).check(y, rows.shape[0]), largest)
+        return Batch(rows, None if y is None else labels.check(y, rows.shape[0]), largest)
 
     def _convert_like_map(self, X: Any) -> Rows:
         """Convert rows, which must be of the kind of those of the map."""
@@ -383,7 +388,7 @@ class ProgressiveUMAP(Estimator):
         return rows
 
     def _map_or_new(self) -> GrowingMap:
-        if "_map" not in vars(self):
+        if "_stream" not in vars(self):
             self._adopt(self._new_map())
         return self._map
 
@@ -393,37 +398,36 @@ class ProgressiveUMAP(Estimator):
         search = OnlineNeighbors(
             int(self.n_neighbors), self.metric, metric_kwds=self.metric_kwds, seed=seed, n_jobs=n_jobs
         )
-        return GrowingMap(search, growth_of(self, seed, n_jobs))
+        return GrowingMap(search, growing_recipe_of(self, seed, n_jobs), pace_of(self), n_jobs)
 
     def _adopt(self, grown: GrowingMap) -> None:
         self._fit_params = self._settings()
-        self._map = grown
-
-    def _placement_seed(self) -> int:
-        return int(self._fit_params["transform_seed"])
+        self._stream = Stream(grown)
 
     def _run(self, grown: GrowingMap) -> None:
         progress = self._progress()
         report = reporter(grown, progress)
         with progress.stage(LAYOUT, last_epoch(grown)):
             while grown.pending and not progress.stopped:
-                grown.advance(report=report)
+                grown.advance(listen=report)
 
     def _state(self, include_data: bool) -> dict[str, Any]:
         state = super()._state(include_data)
-        if "_map" not in state:
+        if state.pop("_stream", None) is None:
             return state
         grown = self._map.state()
         if not isinstance(grown["search"]["metric"], str):
             grown["search"]["metric"] = None  # a function is one of the parameters, and given to `load` again
-        return state | {"_map": grown}
+        return state | {"growing_map": grown}
 
     def _restore(self, state: dict[str, Any]) -> None:
-        if "_map" in state:
-            # A file of version 0.1 does not know which parameters were changed after the first rows.
-            state = {"changed_params": {}} | state
-            search = state["_map"]["search"]
-            if search["metric"] is None:
-                search["metric"] = state["changed_params"].get("metric", self.metric)
-            state["_map"] = GrowingMap.from_state(state["_map"])
+        grown = state.pop("growing_map", None)
         super()._restore(state)
+        if grown is None:
+            return
+        made_by, search = self._with_settings(self._fit_params), grown["search"]
+        if search["metric"] is None:
+            search["metric"] = made_by.metric
+        check_numbers(grown)
+        recipe = growing_recipe_of(made_by, int(search["seed"]), self._jobs())
+        self._stream = Stream(GrowingMap.from_state(grown, recipe, pace_of(made_by), self._jobs()))

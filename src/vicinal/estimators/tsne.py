@@ -15,7 +15,7 @@ from vicinal.initialize.start import INITIALIZERS, given_start
 from vicinal.layout.forces import Forces, Kernel
 from vicinal.layout.full import GRID_COMPONENTS, Phase
 from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED, check_metric
-from vicinal.pipeline.fit import FitInputs, Listeners, fit, map_divergence
+from vicinal.pipeline.fit import ArrayExecutor, Listeners, fit
 from vicinal.pipeline.recipe import NEIGHBORS_PER_PERPLEXITY, EntropicAffinity, FullPlan, LargeVisPlan, Recipe
 from vicinal.runtime.memory import ByteSize
 from vicinal.runtime.parameters import DEVICE, LEARNING_RATE, NEGATIVES, SEED, Interval, StrOptions
@@ -187,8 +187,9 @@ class TSNE(MapEstimator):
         seed = random_seed(self.random_state)
         data = self._check_training_data(X, seed)
         start = given_start(self.init, data.n, int(self.n_components), stretched=False)
-        inputs = FitInputs(data, self._recipe(data.n, seed), start=start, seed=seed)
-        return self.adopt_map(fit(inputs, self._progress(), self._listeners()))
+        recipe, listeners = self._recipe(data.n, seed), self._listeners()
+        executor = ArrayExecutor(data, recipe, first_places=start, seed=seed, listeners=listeners)
+        return self.adopt_map(fit(executor, self._progress()))
 
     @property
     def kl_divergence_(self) -> float:
@@ -202,15 +203,11 @@ class TSNE(MapEstimator):
 
     @property
     def learning_rate_(self) -> float:
-        plan = self._fitted("learning_rate_").recipe.plan
-        assert isinstance(plan, FullPlan)
-        return plan.phases[0].learning_rate
+        return self._fitted("learning_rate_").recipe.plan.first_rate
 
     @property
     def perplexity_(self) -> float:
-        affinity = self._fitted("perplexity_").recipe.affinity
-        assert isinstance(affinity, EntropicAffinity)
-        return affinity.perplexity
+        return self._fitted("perplexity_").recipe.affinity.perplexity
 
     def _recipe(self, n: int, seed: int) -> Recipe:
         perplexity = max(1.0, min(float(self.perplexity), (n - 1) / NEIGHBORS_PER_PERPLEXITY))
@@ -244,7 +241,7 @@ class TSNE(MapEstimator):
         def listeners(graph: Graph) -> list[tuple[Callback, int]]:
             def tell(stage: str, iteration: int, n_iterations: int, places: NDArray[np.float32] | None) -> bool:
                 assert places is not None
-                divergence = map_divergence(graph, places, float(self.dof), self._jobs())
+                divergence = FullPlan((), float(self.dof)).divergence(graph, places, self._jobs())
                 answers = [callback(iteration, divergence, places) for callback in callbacks]
                 return any(answers)
 
@@ -394,8 +391,8 @@ class LargeVis(MapEstimator):
         seed = random_seed(self.random_state)
         data = self._check_training_data(X, seed)
         start = given_start(self.init, data.n, int(self.n_components))
-        inputs = FitInputs(data, self._recipe(data.n, seed), start=start, seed=seed)
-        return self.adopt_map(fit(inputs, self._progress()))
+        executor = ArrayExecutor(data, self._recipe(data.n, seed), first_places=start, seed=seed)
+        return self.adopt_map(fit(executor, self._progress()))
 
     def _recipe(self, n: int, seed: int) -> Recipe:
         plan = LargeVisPlan(

@@ -22,9 +22,10 @@ from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED, Finite, che
 from vicinal.neighbors.rows import HasRows, as_rows, like_input
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingRows
-from vicinal.pipeline.fit import FitInputs, adopt, fit, update
+from vicinal.pipeline.fit import ArrayExecutor, GivenPlaces, fit, update
+from vicinal.pipeline.options import RowOptions, check_pins, check_weights
 from vicinal.pipeline.place import inverse_rows, memberships, place
-from vicinal.pipeline.recipe import Recipe, RowFacts, SampledPlan, check_pins, check_weights
+from vicinal.pipeline.recipe import Recipe
 from vicinal.runtime.inputs import check_input, is_dask
 from vicinal.runtime.memory import ByteSize
 from vicinal.runtime.parameters import DEVICE, LEARNING_RATE, NEGATIVES, SEED, Interval, StrOptions
@@ -309,10 +310,10 @@ class UMAP(MapEstimator):
             if fixed_mask is not None or fixed_positions is not None:
                 raise ValueError("fixed_mask and fixed_positions are not possible for a Dask array")
             return self._fit_array(X, y, sample_weight)
-        inputs = self.check_inputs(X, y, sample_weight, fixed_mask, fixed_positions, ensure_all_finite)
-        return self.adopt_map(fit(inputs, self._progress()))
+        executor = self.executor(X, y, sample_weight, fixed_mask, fixed_positions, ensure_all_finite)
+        return self.adopt_map(fit(executor, self._progress()))
 
-    def check_inputs(
+    def executor(
         self,
         X: Any,
         y: Any = None,
@@ -320,8 +321,8 @@ class UMAP(MapEstimator):
         fixed_mask: Any = None,
         fixed_positions: Any = None,
         ensure_all_finite: Finite = True,
-    ) -> FitInputs:
-        """Check parameters and arguments as ``fit`` does; return the input of :func:`vicinal.pipeline.fit`."""
+    ) -> ArrayExecutor:
+        """Check parameters and arguments as ``fit`` does; return the argument of :func:`vicinal.pipeline.fit`."""
         self._check_parameters()
         seed = random_seed(self.random_state)
         data = self._check_training_data(X, seed, ensure_all_finite)
@@ -329,10 +330,11 @@ class UMAP(MapEstimator):
         recipe = self._recipe(n, seed)
         labels = None if y is None or recipe.supervision is None else recipe.supervision.check(y, n)
         pins = check_pins(fixed_mask, fixed_positions, n, recipe.n_components)
-        facts = RowFacts(labels, check_weights(sample_weight, n), pins)
+        options = RowOptions(labels, check_weights(sample_weight, n), pins)
         if pins is not None:
-            facts = facts.with_equal_rows_pinned(data.duplicates.first)
-        return FitInputs(data, recipe, facts, given_start(self.init, n, recipe.n_components), seed)
+            options = options.with_equal_rows_pinned(data.duplicates.first)
+        start = given_start(self.init, n, recipe.n_components)
+        return ArrayExecutor(data, recipe, options, first_places=start, seed=seed)
 
     def fit_transform(self, X: Any, y: Any = None, ensure_all_finite: Finite = True, **fit_params: Any) -> Any:
         """Fit and return ``embedding_``; the graph with ``transform_mode="graph"``; with ``output_dens`` radii too."""
@@ -360,10 +362,12 @@ class UMAP(MapEstimator):
     def _require_map(self) -> None:
         if self._set_by_program():
             settings, places = self._set_settings(), self._given_embedding
-            inputs = self._with_settings(settings).check_inputs(self._raw_data)
-            if len(places) != inputs.data.n:
-                raise ValueError(f"embedding_ must have a place for each of {inputs.data.n} rows, got {len(places)}")
-            self.adopt_map(adopt(inputs, places))._fit_params = settings
+            given = self._with_settings(settings).executor(self._raw_data)
+            data = given.data
+            if len(places) != data.n:
+                raise ValueError(f"embedding_ must have a place for each of {data.n} rows, got {len(places)}")
+            adopted = fit(GivenPlaces(data, given.recipe, first_places=places, seed=given.seed))
+            self.adopt_map(adopted)._fit_params = settings
         super()._require_map()
 
     def inverse_transform(self, X: Any) -> Any:
@@ -376,9 +380,8 @@ class UMAP(MapEstimator):
         if fitted.embedding is None:
             raise ValueError("inverse_transform needs a map: this model was fitted with transform_mode='graph'")
         check_input(X)
-        plan, k = fitted.recipe.plan, fitted.recipe.affinity.columns(data.n)
-        assert isinstance(plan, SampledPlan)
-        places, kernel = fitted.reference.places, plan.forces.kernel
+        k, kernel = fitted.recipe.affinity.columns(data.n), fitted.recipe.plan.forces.kernel
+        places = fitted.reference_places
         return inverse_rows(X, places, data.rows, kernel, n_neighbors=k, n_jobs=data.n_jobs)
 
     @whole_or_nothing

@@ -49,9 +49,9 @@ CLASSES = {
     "Graph": "graph.graph",
     "Kernel": "layout.forces",
     "Neighbors": "neighbors.table",
-    "Pins": "pipeline.recipe",
+    "Pins": "pipeline.options",
     "Radii": "layout.density",
-    "RowFacts": "pipeline.recipe",
+    "RowOptions": "pipeline.options",
     "TrainingDistances": "neighbors.training_data",
     "TrainingRows": "neighbors.training_data",
 }

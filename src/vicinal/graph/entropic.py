@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from vicinal.backends import backend_of, resolve_place
+from vicinal.backends import backend_of, cpu, resolve_place
 from vicinal.graph.graph import Graph
 from vicinal.neighbors.table import Neighbors
 
@@ -53,7 +54,7 @@ def entropic_graph(
     >>> round(float(graph.weights.sum()), 3)
     1.0
     """
-    _check_perplexity(perplexity)
+    check_perplexity(perplexity)
     if device is not None:
         neighbors = neighbors.on(resolve_place(device))
     place, index = neighbors.place, neighbors.array("index")
@@ -63,19 +64,27 @@ def entropic_graph(
     )
     indptr, indices, weights = work.symmetrize_mean(index, conditional, n_jobs)
     if normalised and weights.size:
-        # Integers have the same sum in any order and on any device.
-        units = 2.0**UNIT_BITS
-        weights = work.divide_weights(weights, work.weight_units(weights, units) / units)
+        weights = work.divide_weights(weights, total_of_units(work.weight_units(weights, 2.0**UNIT_BITS)))
     with work.active():
         rho = work.xp.zeros(neighbors.n, dtype=np.float32)
     return Graph.at(place, (indptr, indices, weights), neighbors.n, rho, sigma)
+
+
+def weight_units(weights: NDArray[np.float32]) -> int:
+    """Return the sum of weights as a number of units."""
+    return cpu.weight_units(weights, 2.0**UNIT_BITS)
+
+
+def total_of_units(units: int) -> float:
+    """Return the sum of weights, given in units of 2^-UNIT_BITS: integers have the same sum in any order."""
+    return units / 2.0**UNIT_BITS
 
 
 def entropic_bipartite_graph(
     neighbors: Neighbors, n_tails: int, perplexity: float = 30.0, *, n_jobs: int = -1
 ) -> Graph:
     """Build the graph from new rows to their nearest known rows (eq. 18); the weights of a row sum to 1."""
-    _check_perplexity(perplexity)
+    check_perplexity(perplexity)
     place, table = neighbors.place, (neighbors.array("index"), neighbors.array("distance"))
     work = backend_of(place)
     weights, sigma = work.perplexity_conditionals(*table, float(perplexity), True, n_jobs)
@@ -84,6 +93,7 @@ def entropic_bipartite_graph(
         return Graph.to_known_rows(neighbors, weights, n_tails, rho, sigma)
 
 
-def _check_perplexity(perplexity: float) -> None:
+def check_perplexity(perplexity: float) -> None:
+    """Raise ValueError if a perplexity is not possible."""
     if not (perplexity >= 1.0 and np.isfinite(perplexity)):
         raise ValueError(f"perplexity must be a number of at least 1, got {perplexity!r}")

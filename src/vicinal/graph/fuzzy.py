@@ -19,8 +19,8 @@ POOL = 3  # nearest rows to choose from, per neighbor
 BLOCK_PAIRS = 1 << 22  # pairs of neighbors that are compared at a time, which bounds the memory
 
 
-def prefer_shared(neighbors: Neighbors, k: int, largest: float) -> Neighbors:
-    """Choose k of the neighbors of every row of a table of all rows, the row itself first.
+def prefer_shared(neighbors: Neighbors, k: int, largest: float, nearest: NDArray[np.int32] | None = None) -> Neighbors:
+    """Choose k of the neighbors of every row by their distance and the neighbors they share, the row itself first.
 
     Parameters
     ----------
@@ -30,6 +30,8 @@ def prefer_shared(neighbors: Neighbors, k: int, largest: float) -> Neighbors:
         Number of neighbors to choose, the row itself included.
     largest : float
         The largest distance of the metric.
+    nearest : array of shape (rows, k), optional
+        The k nearest rows of all rows, if ``neighbors`` has the lines of some rows only.
 
     Returns
     -------
@@ -37,16 +39,19 @@ def prefer_shared(neighbors: Neighbors, k: int, largest: float) -> Neighbors:
         A table of k columns, sorted as ``neighbors`` is.
     """
     index, distance = neighbors.index, neighbors.distance
-    near = np.ascontiguousarray(index[:, :k])
+    own = np.ascontiguousarray(index[:, :k])
+    near = own if nearest is None else nearest
     chosen = np.empty((neighbors.n, k), dtype=np.int64)
     n_rows = max(1, BLOCK_PAIRS // (neighbors.k * k * k))
     for begin in range(0, neighbors.n, n_rows):
         block = slice(begin, begin + n_rows)
-        value = distance[block] / np.float32(largest) - _shares(near, index[block], near[block])
+        value = distance[block] / np.float32(largest) - _shares(near, index[block], own[block])
         value[:, 0] = -np.inf
         chosen[block] = np.sort(np.argsort(value, axis=1, kind="stable")[:, :k], axis=1)
-    near = np.take_along_axis(index, chosen, axis=1)
-    return replace(neighbors, index=near, distance=np.take_along_axis(distance, chosen, axis=1)).on(neighbors.place)
+    chosen_rows = np.take_along_axis(index, chosen, axis=1)
+    return replace(neighbors, index=chosen_rows, distance=np.take_along_axis(distance, chosen, axis=1)).on(
+        neighbors.place
+    )
 
 
 def _shares(near: NDArray[np.int32], candidates: NDArray[np.int32], own: NDArray[np.int32]) -> NDArray[np.float32]:
@@ -138,16 +143,21 @@ def local_memberships(
     *,
     local_connectivity: float = 1.0,
     disconnection_distance: float | None = None,
+    mean_distance: float | None = None,
     n_jobs: int = -1,
 ) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
     """Return the neighbors, memberships, rho and sigma of some rows of a table (eq. 1-3).
 
-    Each row depends on its own neighbors only: if rho is 0, the floor of sigma uses the mean distance of the row, not
-    of all rows. ``rows`` are the numbers of the rows; a row is removed from its own neighbors (-1).
+    ``rows`` are the numbers of the rows; a row is removed from its own neighbors (-1). If rho is 0, the floor of sigma
+    uses the ``mean_distance`` of all rows. Without it the floor uses the mean of the row, so that each row depends on
+    its own neighbors only.
     """
     if disconnection_distance is not None:
         neighbors = neighbors.within(disconnection_distance)
-    rho, sigma = cpu.smooth_knn(neighbors.distance, float(neighbors.k), local_connectivity, 1.0, True, n_jobs)
+    alone = mean_distance is None
+    rho, sigma = cpu.smooth_knn(
+        neighbors.distance, float(neighbors.k), local_connectivity, 1.0, alone, n_jobs, mean_distance
+    )
     others = np.where(neighbors.index == rows[:, None], np.int32(-1), neighbors.index)
     return others, cpu.memberships(others, neighbors.distance, rho, sigma, True, n_jobs), rho, sigma
 

@@ -1,9 +1,8 @@
-"""The fuzzy graph of consecutive rows, so that a graph can be built in parts (survey eq. 1-4).
+"""Graphs of consecutive rows, so that a graph can be built in parts (survey eq. 1-4, 18, 19).
 
 A part has the edges that leave its rows. The other direction of an edge lies in the part of its tail, so parts exchange
-their directed edges once, sorted by tail, and combine both directions. The joined parts have the same edges as
-:func:`~vicinal.graph.fuzzy.fuzzy_graph` of the whole table, except that a row whose nearest neighbors are all equal to
-it takes the floor of sigma from its own mean distance.
+their directed edges once, sorted by tail, and combine both directions. The joined parts have the same bits as
+:func:`~vicinal.graph.fuzzy.fuzzy_graph` and :func:`~vicinal.graph.entropic.entropic_graph` of the whole table.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends import cpu
+from vicinal.graph.entropic import check_perplexity
 from vicinal.graph.fuzzy import local_memberships
 from vicinal.graph.graph import Graph
 from vicinal.graph.supervision import UNKNOWN_DISTANCE, code_factors, far_distance
@@ -23,31 +23,66 @@ from vicinal.neighbors.table import Neighbors
 
 @dataclass(frozen=True)
 class EdgeList:
-    """Directed edges, sorted by (tail, head), with the membership of each tail in the neighborhood of its head."""
+    """Directed edges with a value each: the membership of the tail in the neighborhood of the head, or a distance."""
 
     head: NDArray[np.int32]
     tail: NDArray[np.int32]
-    membership: NDArray[np.float32]
+    value: NDArray[np.float32]
 
 
-def directed_part(
+DistanceSum = tuple[float, int]  # of the finite distances of some rows, and their number
+SUMMED = 1 << 16  # distances that are summed at a time
+
+
+def add_distances(before: DistanceSum, distance: NDArray[np.float32]) -> DistanceSum:
+    """Add the distances of the rows of a part to the sum of those before them, one by one as for the whole table."""
+    total, count = before
+    flat = distance.reshape(-1)
+    for begin in range(0, len(flat), SUMMED):
+        some = flat[begin : begin + SUMMED]
+        some = some[np.isfinite(some)].astype(np.float64)
+        total = float(np.add.accumulate(np.concatenate([[total], some]))[-1])
+        count += len(some)
+    return total, count
+
+
+def fuzzy_part(
     neighbors: Neighbors,
     first: int,
     n: int,
+    mean_distance: float,
     *,
     local_connectivity: float = 1.0,
-    disconnection_distance: float | None = None,
     n_jobs: int = 1,
 ) -> Graph:
-    """Build the directed graph of the rows from ``first`` on, given their lines of the neighbor table of ``n`` rows."""
+    """Build UMAP's directed graph of the rows from ``first`` on, given their lines of the table of ``n`` rows.
+
+    ``mean_distance`` is that of the whole table (:func:`add_distances`).
+    """
     rows = np.arange(first, first + neighbors.n, dtype=np.int32)
-    tails, membership, rho, sigma = local_memberships(
-        rows,
-        neighbors,
-        local_connectivity=local_connectivity,
-        disconnection_distance=disconnection_distance,
-        n_jobs=n_jobs,
+    made = local_memberships(
+        rows, neighbors, local_connectivity=local_connectivity, mean_distance=mean_distance, n_jobs=n_jobs
     )
+    return _directed(*made, n)
+
+
+def entropic_part(neighbors: Neighbors, first: int, n: int, perplexity: float, *, n_jobs: int = 1) -> Graph:
+    """Build the directed graph of t-SNE and LargeVis of the rows from ``first`` on, as :func:`fuzzy_part` does."""
+    check_perplexity(perplexity)
+    rows = np.arange(first, first + neighbors.n, dtype=np.int32)
+    tails = np.where(neighbors.index == rows[:, None], np.int32(-1), neighbors.index)
+    conditional, sigma = cpu.perplexity_conditionals(tails, neighbors.distance, float(perplexity), True, n_jobs)
+    return _directed(tails, conditional, np.zeros(neighbors.n, np.float32), sigma, n)
+
+
+def _directed(
+    tails: NDArray[np.int32],
+    membership: NDArray[np.float32],
+    rho: NDArray[np.float32],
+    sigma: NDArray[np.float32],
+    n: int,
+) -> Graph:
+    """Return the directed edges of a table with their tails in ascending order."""
     counts = membership > 0
     order = np.argsort(np.where(counts, tails, np.iinfo(np.int32).max), axis=1)
     tails, membership = np.take_along_axis(tails, order, axis=1), np.take_along_axis(membership, order, axis=1)
@@ -57,24 +92,63 @@ def directed_part(
 
 
 def sorted_by_tail(part: Graph, first: int) -> EdgeList:
-    """Return the edges of a directed part in the order in which other parts take them."""
+    """Return the edges of a directed part in the order in which other parts take them: by (tail, head)."""
     order = np.argsort(part.indices, kind="stable")
     return EdgeList(part.heads()[order] + np.int32(first), part.indices[order], part.weights[order])
 
 
-def joined_part(part: Graph, first: int, incoming: list[EdgeList], mix: float, n_jobs: int = 1) -> Graph:
+def table_part(neighbors: Neighbors, first: int, n: int) -> Graph:
+    """Return the lines of the rows from ``first`` on of a table of ``n`` rows, as edges that weigh as they are long."""
+    none = np.zeros(neighbors.n, np.float32)
+    return Graph.to_known_rows(neighbors, neighbors.distance, n, none, none)
+
+
+def distances_of_part(part: Graph, first: int, table: Graph, incoming: EdgeList) -> NDArray[np.float32]:
+    """Return the distance in the data of every edge of a part, -1 for edges that are not in the neighbor table.
+
+    Parameters
+    ----------
+    part : Graph
+        Edges of the rows from ``first`` on, with ascending tails.
+    first : int
+        Number of the first row.
+    table : Graph
+        Lines of the same rows of the neighbor table (:func:`table_part`).
+    incoming : EdgeList
+        Entries of all lines whose tails lie in this part.
+
+    Returns
+    -------
+    distance : float32 array
+        The same as :func:`~vicinal.layout.density.edge_distances` of the whole graph.
+    """
+    n = np.int64(part.n_tails)
+    edges = part.heads() * n + part.indices
+    distance = np.full(len(edges), -1, np.float32)
+    # An approximate table may contain a pair in one direction only.
+    for heads, tails, lengths in (
+        (table.heads(), table.indices, table.weights),
+        (incoming.tail - np.int32(first), incoming.head, incoming.value),
+    ):
+        wanted = heads * n + tails
+        at = np.minimum(np.searchsorted(edges, wanted), max(len(edges) - 1, 0))
+        found = edges[at] == wanted if len(edges) else np.zeros(len(wanted), np.bool_)
+        distance[at[found]] = np.maximum(distance[at[found]], lengths[found])
+    return distance
+
+
+def joined_part(part: Graph, first: int, incoming: EdgeList, mix: float | None, n_jobs: int = 1) -> Graph:
     """Combine the edges that leave the rows of a part with those that lead to them.
 
-    ``incoming`` holds the edges of all parts, in ascending order of their heads, whose tails lie in this part.
+    ``incoming`` holds the edges whose tails lie in this part; for each tail in ascending order of their heads. ``mix``
+    is that of fuzzy union and intersection; None takes the mean of both directions.
     """
-    head, tail, membership = (
-        np.concatenate([getattr(edges, name) for edges in incoming]) for name in ("head", "tail", "membership")
-    )
-    order = np.argsort(tail, kind="stable")
-    counts = np.bincount(tail - first, minlength=part.n)
+    order = np.argsort(incoming.tail, kind="stable")
+    counts = np.bincount(incoming.tail - first, minlength=part.n)
     arriving = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    towards = incoming.head[order], incoming.value[order]
     indptr, indices, weights = cpu.join_directions(
-        part.indptr, part.indices, part.weights, arriving, head[order], membership[order], mix, n_jobs
+        part.indptr, part.indices, part.weights, arriving, *towards, mix, n_jobs
     )
     return Graph(indptr, indices, weights, part.n_tails, part.rho, part.sigma)
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from vicinal.backends import cpu
 from vicinal.graph.fuzzy import fuzzy_graph
 from vicinal.graph.graph import Graph
+from vicinal.layout.schedule import Schedule
 from vicinal.neighbors.index import NeighborIndex
 from vicinal.neighbors.search import nearest_points
 from vicinal.neighbors.table import Neighbors
@@ -63,6 +64,11 @@ class DensityTerm:
         """Return the term of some of the rows."""
         return replace(self, target=self.target[rows])
 
+    def sweeps(self, schedule: Schedule) -> tuple[int, int]:
+        """Return the first sweep of a schedule in which the term acts, and after how many sweeps it acts again."""
+        first = schedule.n_epochs - int(np.floor(self.fraction * schedule.n_epochs))
+        return first * schedule.sweeps, min(schedule.sweeps, DENSITY_SWEEPS)
+
 
 @dataclass(frozen=True)
 class Radii:
@@ -80,7 +86,11 @@ class Radii:
     @staticmethod
     def of(graph: Graph, distance: NDArray[np.float32]) -> Radii:
         """Compute r_p of eq. 30 from the distance of every edge; edges with a distance below 0 are left out."""
-        radius = local_radii(graph, distance)
+        return Radii.of_rows(local_radii(graph, distance))
+
+    @staticmethod
+    def of_rows(radius: Floats) -> Radii:
+        """Return the logarithms of the local radii of all rows (:func:`local_radii`)."""
         known = np.isfinite(radius)
         floor = (EPSILON * float(radius[known].mean()) if known.any() else 0.0) or EPSILON
         log_radius = np.log(radius + floor)

@@ -104,7 +104,7 @@ def _deblur(frequency: NDArray[np.float64]) -> NDArray[np.float64]:
 
 Repulsion = Literal["auto", "exact", "fft"]
 
-# Up to this number of rows the exact repulsion is as fast as the grid (measured, ARCHITECTURE.md).
+# Up to this number of rows the exact repulsion is as fast as the grid (docs/decisions/2026-11-tsne-grid.md).
 EXACT_ROWS = 3_000
 
 

@@ -15,14 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends import backend_of, cpu, resolve_place, say_fallback
 from vicinal.graph.graph import Graph
-from vicinal.layout.density import DENSITY_SWEEPS, DensityTerm, Summary
+from vicinal.layout.density import DensityTerm, Summary
 from vicinal.layout.forces import Forces, Kernel
 from vicinal.layout.schedule import Schedule
 from vicinal.runtime.progress import LAYOUT, Progress
@@ -97,13 +97,11 @@ class _SampledLayout:
             return
         if not self.forces.space.is_euclidean:
             raise ValueError(f"a density term requires the euclidean distance, got space {self.forces.space.kind!r}")
-        first = self.schedule.n_epochs - int(np.floor(density.fraction * self.schedule.n_epochs))
         self._engine.add_density(
             density.target,
             density.weight,
             density.variance_shift,
-            first * self.schedule.sweeps,
-            min(self.schedule.sweeps, DENSITY_SWEEPS),
+            *density.sweeps(self.schedule),
             None if density.fitted is None else list(density.fitted),
         )
 
@@ -274,6 +272,8 @@ class PartialLayout(_SampledLayout):
         Seed of the random draws.
     n_jobs : int, default -1
         Number of threads; -1 uses all. The result does not depend on it.
+    negative_weights : array of shape (n_rows,), optional
+        Negatives are drawn in proportion to these weights; uniformly by default.
     """
 
     def __init__(
@@ -288,6 +288,7 @@ class PartialLayout(_SampledLayout):
         first_epoch: int = 0,
         seed: int = 0,
         n_jobs: int = -1,
+        negative_weights: NDArray[np.floating] | None = None,
     ) -> None:
         check_size(graph.n_tails, embedding.shape[1])
         forces = _as_forces(forces)
@@ -300,6 +301,7 @@ class PartialLayout(_SampledLayout):
             graph.indptr, graph.indices, graph.weights, embedding, options, heads, n_jobs
         )
         super().__init__(engine, embedding.shape, forces, schedule, n_jobs)
+        self._set_negative_weights(negative_weights)
         self.first_epoch, self.heads, self.ages = first_epoch, heads, ages
 
     def attach(self, embedding: NDArray[np.float32]) -> None:
@@ -443,13 +445,80 @@ class LayoutPart:
         number: int,
         *,
         negatives: NegativeTable | None = None,
+        density: DensityStep | None = None,
         n_jobs: int = 1,
     ) -> NDArray[np.float32]:
-        """Return the places of the rows of this part after one sweep from the snapshot ``places`` of all rows."""
+        """Return the places of the rows of this part after one sweep from the snapshot ``places`` of all rows.
+
+        ``density`` is given in the sweeps in which a density term acts.
+        """
         rate = float(rule.schedule.learning_rates(np.array([number // rule.schedule.sweeps]))[0])
         keep, alias = (None, None) if negatives is None else (negatives.keep, negatives.alias)
-        edges = (self.indptr, self.tails, self.rate, self.phase)
-        return cpu.sweep_part(*edges, self.first, places, rule.options(), number, rate, keep, alias, n_jobs)
+        edges, options, moves, every = self._edges(), rule.options(), None, 1
+        if density is not None:
+            moves = edges.density_moves(places, options, density.summary, density.share, density.weight, n_jobs)
+            every = density.every
+        return edges.sweep(places, options, number, rate, keep, alias, moves, every, n_jobs)
+
+    def measure(self, places: NDArray[np.float32], rule: SweepRule, n_jobs: int = 1) -> Measured:
+        """Return the log radii of the rows of this part in the map, and the sums of their affinities."""
+        log_radius, mass = self._edges().measure_density(places, rule.options(), n_jobs)
+        return Measured(log_radius, mass)
+
+    @property
+    def rates(self) -> int:
+        """The sum of the rates of all edges."""
+        return int(self.rate[: self.indptr[-1]].sum(dtype=np.uint64))
+
+    def _edges(self) -> cpu.PartEdges:
+        return cpu.PartEdges(self.indptr, self.tails, self.rate, self.phase, self.first)
+
+
+class DensityStep(NamedTuple):
+    """What the density term of one sweep takes from all rows: the summary, and two numbers for each row.
+
+    The step is ``every`` times as long as that of a sweep, because the term acts in every ``every``-th sweep only.
+    """
+
+    summary: Summary
+    share: NDArray[np.float32]
+    weight: float
+    every: int
+
+
+class Measured(NamedTuple):
+    """Log radii in the map of consecutive rows, and the sums of their affinities."""
+
+    log_radius: NDArray[np.float64]
+    mass: NDArray[np.float64]
+
+    @staticmethod
+    def joined(parts: Sequence[Measured]) -> Measured:
+        """Join the measures of consecutive rows."""
+        return Measured(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
+@dataclass(frozen=True)
+class PartedDensity:
+    """The density term of a layout in parts; ``rates`` is the sum over all parts."""
+
+    term: DensityTerm
+    schedule: Schedule
+    rates: int
+
+    def acts_in(self, number: int) -> bool:
+        """Tell whether the term acts in a sweep."""
+        first, every = self.term.sweeps(self.schedule)
+        return number >= first and (number - first) % every == 0
+
+    def summary(self, measured: Measured) -> Summary:
+        """Return the ``density_summary`` of a layout, given the measures of all rows."""
+        return cpu.summarize_density(self.term.target, measured.log_radius, self.term.variance_shift, self.rates)
+
+    def step(self, measured: Measured) -> DensityStep:
+        """Return what all parts need for a sweep, given the measures of all rows."""
+        summary, every = self.summary(measured), self.term.sweeps(self.schedule)[1]
+        return DensityStep(summary, cpu.density_shares(self.term.target, *measured, summary), self.term.weight, every)
 
 
 @dataclass(frozen=True)

@@ -379,7 +379,7 @@ def find_neighbors(
         raise ValueError(f"device must be None for a Dask array, got {device!r}")
     if method == "exact":
         raise ValueError("method must be 'auto' or 'approximate' for a Dask array, which is searched cell by cell")
-    from vicinal.cluster.fit import search_array
+    from vicinal.cluster.fitted import search_array
 
     given = {"metric": metric, "metric_kwds": metric_kwds, "n_jobs": resolve_n_jobs(n_jobs)}
     return search_array(X, lambda n: n_neighbors, seed, given).table

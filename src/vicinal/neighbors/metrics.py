@@ -452,17 +452,20 @@ def is_bounded(metric: Any) -> bool:
     return facts.unrelated is not None or facts.unrelated_non_negative is not None
 
 
-def unrelated_distance(metric: Any, rows: Rows | None) -> float | None:
-    """Return the distance from which on rows share nothing, None if the metric has none.
+def unrelated_distance(metric: Any, non_negative: bool) -> float | None:
+    """Return the largest distance of a metric, that of rows with nothing in common; None if it has none.
 
-    ``rows`` is None if not all of them are known yet: they may have negative numbers.
+    ``non_negative`` says that no row has a negative number, which makes the largest cosine distance 1.
     """
     if not is_bounded(metric):
         return None
     facts = METRICS[canonical_metric(metric)]
-    largest = facts.unrelated
-    if facts.unrelated_non_negative is not None and rows is not None:
-        values = rows.data if is_sparse(rows) else rows
-        if not values.size or values.min() >= 0.0:
-            largest = facts.unrelated_non_negative
-    return largest
+    if non_negative and facts.unrelated_non_negative is not None:
+        return facts.unrelated_non_negative
+    return facts.unrelated
+
+
+def is_non_negative(rows: Rows) -> bool:
+    """Tell whether rows have no negative number."""
+    values = rows.data if is_sparse(rows) else rows
+    return bool(not values.size or values.min() >= 0.0)

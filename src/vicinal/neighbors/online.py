@@ -256,7 +256,7 @@ class OnlineOptions:
         Up to this many rows, a search compares with all of them.
     """
 
-    # Trees cost less than spare entries and refreshes (measurements: ARCHITECTURE.md).
+    # Trees cost less than spare entries and refreshes (docs/decisions/2026-11-streams.md).
     spare: int = 2
     trees: int = 18
     refresh_after: int = 15

@@ -36,8 +36,8 @@ def sketch_sample_rows(n: int, d: int) -> int:
 
 Method = Literal["auto", "exact", "approximate"]
 
-# All pairs of dense rows are compared if that is faster (measurements: ARCHITECTURE.md): up to EXACT_ROWS rows always;
-# for rows that are not longer than their sketch, if n * (d + 16) <= EXACT_WORK.
+# All pairs of dense rows are compared if that is faster (docs/decisions/2026-11-exact-search.md): up to EXACT_ROWS rows
+# always; for rows that are not longer than their sketch, if n * (d + 16) <= EXACT_WORK.
 EXACT_ROWS, EXACT_WORK = 6_000, 3_000_000
 # Long tables make the approximate search slow: for 91 columns and 10,000 images it takes 5.0 s of CPU, the exact search
 # 2.4 s. The last columns of a long table have little weight, so beyond LONG_TABLE columns the search may be looser:

@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 
 from vicinal.backends import Place
 from vicinal.neighbors.index import NeighborIndex
-from vicinal.neighbors.metrics import Rows, allows_nan, is_bounded, is_sparse, required_finite, unrelated_distance
+from vicinal.neighbors.metrics import (
+    Rows,
+    allows_nan,
+    is_bounded,
+    is_non_negative,
+    is_sparse,
+    required_finite,
+    unrelated_distance,
+)
 from vicinal.neighbors.online import OnlineNeighbors
 from vicinal.neighbors.rows import DuplicateRows, HasRows, hash_rows, stack_rows
 from vicinal.neighbors.search import Method
@@ -152,16 +160,16 @@ class TrainingRows(_Rows):
 
     @cached
     def unrelated_distance(self) -> float | None:
-        """The distance of rows that share nothing, from which on rows are no neighbors; None if there is none."""
+        """The metric's largest distance, that of rows with nothing in common; None if there is none."""
         # Rows on a device are fetched only if they must be looked at.
-        return unrelated_distance(self.metric, self.rows) if is_bounded(self.metric) else None
+        return unrelated_distance(self.metric, is_non_negative(self.rows)) if is_bounded(self.metric) else None
 
     @property
     def prefers_shared(self) -> bool:
         """Whether neighbors are chosen by what they share: short sparse rows, compared by what they have in common."""
-        if self.given is not None or self.unrelated_distance is None or not is_sparse(self.rows):
+        if self.given is not None or not is_sparse(self.rows):
             return False
-        return bool(self.rows.nnz <= SHORT_ROW * self.n)
+        return prefers_shared(self.unrelated_distance, self.rows.nnz, self.n)
 
     def neighbors(self, k: int, method: Method = "auto", *, known: Neighbors | None = None) -> Neighbors:
         """Return the k nearest rows of every row; a ``given`` table is returned as it is.
@@ -266,6 +274,11 @@ class TrainingDistances(_Rows):
             wide = hstack([self.rows, new[:, :n].T], format="csr")
             return TrainingDistances(stack_rows(wide, new), self.n_jobs)
         return TrainingDistances(np.block([[self.rows, new[:, :n].T], [new]]), self.n_jobs)
+
+
+def prefers_shared(unrelated: float | None, stored: int, n: int) -> bool:
+    """Tell whether neighbors are chosen by what they share: sparse rows are short, and the metric has a bound."""
+    return unrelated is not None and stored <= SHORT_ROW * n
 
 
 def recognize(data: TrainingData, Q: Rows) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:

@@ -1,15 +1,15 @@
 """The stages composed as free functions: fit a map, place rows in it, update, compose, align and invert it.
 
->>> from vicinal import fit_ab, maps
+>>> from vicinal import fit_ab, pipeline
 >>> from vicinal.layout.forces import Forces
 >>> from vicinal.neighbors.training_data import TrainingRows
 >>> import numpy as np
 >>> rows = np.random.default_rng(0).normal(size=(200, 5)).astype(np.float32)
->>> recipe = maps.Recipe(maps.FuzzyAffinity(n_neighbors=10), maps.SampledPlan(Forces(fit_ab())))
->>> fitted = maps.fit(maps.FitInputs(TrainingRows(rows), recipe, seed=42))
->>> maps.place(fitted, rows[:3] + 0.1).shape
+>>> recipe = pipeline.Recipe(pipeline.FuzzyAffinity(n_neighbors=10), pipeline.SampledPlan(Forces(fit_ab())))
+>>> fitted = pipeline.fit(pipeline.ArrayExecutor(TrainingRows(rows), recipe, seed=42))
+>>> pipeline.place(fitted, rows[:3] + 0.1).shape
 (3, 2)
->>> maps.update(fitted, rows[:50] + 0.1).embedding.shape
+>>> pipeline.update(fitted, rows[:50] + 0.1).embedding.shape
 (250, 2)
 """
 
@@ -19,12 +19,15 @@ from vicinal.pipeline.align import fit_aligned as fit_aligned
 from vicinal.pipeline.compose import ComposedMap as ComposedMap
 from vicinal.pipeline.compose import compose as compose
 from vicinal.pipeline.compose import place_composed as place_composed
-from vicinal.pipeline.fit import FitInputs as FitInputs
+from vicinal.pipeline.fit import STEPS as STEPS
+from vicinal.pipeline.fit import ArrayExecutor as ArrayExecutor
+from vicinal.pipeline.fit import Executor as Executor
 from vicinal.pipeline.fit import fit as fit
-from vicinal.pipeline.fit import prepare as prepare
 from vicinal.pipeline.fit import update as update
 from vicinal.pipeline.fitted import FitReport as FitReport
 from vicinal.pipeline.fitted import FittedMap as FittedMap
+from vicinal.pipeline.options import Pins as Pins
+from vicinal.pipeline.options import RowOptions as RowOptions
 from vicinal.pipeline.place import inverse_rows as inverse_rows
 from vicinal.pipeline.place import memberships as memberships
 from vicinal.pipeline.place import place as place
@@ -33,7 +36,6 @@ from vicinal.pipeline.recipe import EntropicAffinity as EntropicAffinity
 from vicinal.pipeline.recipe import FullPlan as FullPlan
 from vicinal.pipeline.recipe import FuzzyAffinity as FuzzyAffinity
 from vicinal.pipeline.recipe import LargeVisPlan as LargeVisPlan
-from vicinal.pipeline.recipe import Pins as Pins
 from vicinal.pipeline.recipe import Recipe as Recipe
-from vicinal.pipeline.recipe import RowFacts as RowFacts
+from vicinal.pipeline.recipe import Refused as Refused
 from vicinal.pipeline.recipe import SampledPlan as SampledPlan

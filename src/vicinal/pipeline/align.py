@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +13,11 @@ from vicinal.graph.graph import Graph
 from vicinal.initialize.medoid import aligned_to
 from vicinal.layout.alignment import AlignedLayouts, Alignment, link_slices, steps_per_epoch
 from vicinal.layout.sampled import Layout, run_layout
-from vicinal.layout.surroundings import surrounded
-from vicinal.pipeline.fit import FitInputs, fit
+from vicinal.neighbors.rows import named_room
+from vicinal.pipeline.fit import ArrayExecutor, Executor, fit, linked_rows
 from vicinal.pipeline.fitted import FittedMap
-from vicinal.pipeline.place import surroundable
-from vicinal.pipeline.recipe import RowFacts, SampledPlan
+from vicinal.pipeline.place import pushing_weights
+from vicinal.pipeline.recipe import Places
 from vicinal.runtime.progress import Progress
 
 DEFAULT_EPOCHS = 200
@@ -58,85 +59,134 @@ class AlignedMaps:
                 raise ValueError("a relation of an aligned model names rows that do not exist")
 
 
+class AlignedExecutor(Executor):
+    """A fit of several slices: each goes through the steps by itself, except that all are laid out together.
+
+    ``fixed`` are maps of earlier slices, which stay as they are; ``partners`` relate every slice to the next one, the
+    fixed slices included.
+    """
+
+    refuses: ClassVar[dict[str, str]] = {"orient": "turning a slice would undo its alignment with the others"}
+
+    def __init__(
+        self,
+        slices: Sequence[ArrayExecutor],
+        partners: Sequence[NDArray[np.int64]],
+        plan: AlignmentPlan,
+        seed: int,
+        fixed: Sequence[FittedMap] = (),
+    ) -> None:
+        self.slices, self.partners, self.plan, self.seed, self.fixed = slices, partners, plan, seed, fixed
+
+    def check(self) -> None:
+        for one in self.slices:
+            one.prepared(Progress())
+            one.check()
+
+    def search(self) -> None:
+        for one in self.slices:
+            with named_room(one.data, one.recipe.affinity.columns(one.data.n)):
+                one.search()
+
+    def relate(self) -> None:
+        for one in self.slices:
+            one.relate()
+
+    def build_graph(self) -> None:
+        for one in self.slices:
+            one.build_graph()
+
+    def supervise(self) -> None:
+        for one in self.slices:
+            one.supervise()
+
+    def start(self) -> None:
+        for one in self.slices:
+            one.start()
+            one.started = one.selection.spread(one.started)  # equal rows share one place
+        if self.fixed:
+            (one,) = self.slices
+            one.started = _start_from(one.started, one.graph, self.partners[-1], _places(self.fixed[-1]))
+            return
+        for one, other, partner in zip(self.slices, self.slices[1:], self.partners, strict=False):
+            related = np.flatnonzero(partner >= 0)
+            turned = aligned_to(other.started, partner[related], one.started[related], scaled=False)
+            other.started = turned.astype(np.float32)
+
+    def lay_out(self, finish: Callable[[list[Places]], list[Places]]) -> None:
+        near = list(self.fixed)[max(0, len(self.fixed) - self.plan.window) :]  # the slices that relations can reach
+        graphs = [*(one.graph for one in near), *(one.graph for one in self.slices)]
+        partners = list(self.partners)[len(self.fixed) - len(near) :]
+        links = link_slices(partners, graphs, self.plan.window)[-sum(one.graph.n for one in self.slices) :]
+        steps = np.concatenate([_steps(one) for one in self.slices])
+        alignment = Alignment(links, steps, self.plan.regularisation, mutual=not self.fixed)
+        others = np.concatenate([_places(one) for one in near]) if near else None
+        layouts = [_layout(one, self.plan, self.seed) for one in self.slices]
+        together = AlignedLayouts(layouts, alignment, others)
+
+        def places() -> list[Places]:
+            return finish(together.embeddings)
+
+        run_layout(together, [self.plan.epochs], self.progress, lambda: np.concatenate(places()))
+        for one, embedding in zip(self.slices, places(), strict=True):
+            one.finished = embedding
+
+    def surround(self, places: list[Places]) -> list[Places]:
+        """Draw the rows without edges around the map of their slice; equal rows share one place."""
+        around = []
+        for one, own in zip(self.slices, places, strict=True):
+            one.linked = linked_rows(one.graph) if one.recipe.plan.has_outside else None
+            around.append(one.selection.spread(own if one.linked is None else one.surround(own[one.linked])))
+        return around
+
+    def report(self) -> list[FittedMap]:
+        return [_finished(one, self.plan) for one in self.slices]
+
+
 def fit_aligned(
-    slices: Sequence[FitInputs],
+    slices: Sequence[ArrayExecutor],
     partners: Sequence[NDArray[np.int64]],
     plan: AlignmentPlan,
     seed: int,
     progress: Progress,
 ) -> AlignedMaps:
     """Map all slices together."""
-    with progress.stage("slices", len(slices)):
-        starts = []
-        for i, one in enumerate(slices):
-            starts.append(_start_only(one))
-            progress.report("slices", i + 1, len(slices))
-    places = [_places(starts[0])]
-    for fitted, partner in zip(starts[1:], partners, strict=True):
-        related = np.flatnonzero(partner >= 0)
-        turned = aligned_to(_places(fitted), partner[related], places[-1][related], scaled=False)
-        places.append(turned.astype(np.float32))
-    graphs = [fitted.graph for fitted in starts]
-    steps = np.concatenate([_steps(fitted) for fitted in starts])
-    alignment = Alignment(link_slices(partners, graphs, plan.window), steps, plan.regularisation)
-    layouts = [_layout(fitted, start, plan, seed) for fitted, start in zip(starts, places, strict=True)]
-    together = AlignedLayouts(layouts, alignment)
-    run_layout(together, [plan.epochs], progress, lambda: together.embedding)
-    maps = [_finished(*one, plan) for one in zip(starts, layouts, strict=True)]
+    maps = fit(AlignedExecutor(slices, partners, plan, seed), progress)
     return AlignedMaps(tuple(maps), tuple(partners), seed)
 
 
 def extend_aligned(
-    aligned: AlignedMaps, added: FitInputs, partner: NDArray[np.int64], plan: AlignmentPlan, progress: Progress
+    aligned: AlignedMaps, added: ArrayExecutor, partner: NDArray[np.int64], plan: AlignmentPlan, progress: Progress
 ) -> AlignedMaps:
     """Add a slice; the maps so far stay as they are. ``partner`` relates the rows of the last slice to the new ones."""
-    with progress.stage("slices"):
-        fitted = _start_only(added)
-    near = slice(max(0, len(aligned.maps) - plan.window), None)  # the slices that relations can reach
-    graphs = [*(one.graph for one in aligned.maps[near]), fitted.graph]
     partners = (*aligned.partners, partner)
-    links = link_slices(partners[near], graphs, plan.window)[-fitted.graph.n :]
-    alignment = Alignment(links, _steps(fitted), plan.regularisation, mutual=False)
-    start = _start_from(_places(fitted), fitted.graph, partner, _places(aligned.maps[-1]))
-    layout = _layout(fitted, start, plan, aligned.seed)
-    others = np.concatenate([_places(one) for one in aligned.maps[near]])
-    together = AlignedLayouts([layout], alignment, others)
-    run_layout(together, [plan.epochs], progress, lambda: together.embedding)
-    return replace(aligned, maps=(*aligned.maps, _finished(fitted, layout, plan)), partners=partners)
+    maps = fit(AlignedExecutor([added], partners, plan, aligned.seed, aligned.maps), progress)
+    return replace(aligned, maps=(*aligned.maps, *maps), partners=partners)
 
 
-def _start_only(one: FitInputs) -> FittedMap:
-    """Fit a slice without a layout: its graph, and its start as the embedding."""
-    plan = one.recipe.plan
-    assert isinstance(plan, SampledPlan)
-    return fit(replace(one, recipe=replace(one.recipe, plan=replace(plan, stops=(0,)))))
+def _steps(one: ArrayExecutor) -> NDArray[np.float64]:
+    return steps_per_epoch(one.graph, one.recipe.plan.negative_sample_rate)
 
 
-def _steps(fitted: FittedMap) -> NDArray[np.float64]:
-    return steps_per_epoch(fitted.graph, _sampled(fitted).negative_sample_rate)
-
-
-def _layout(fitted: FittedMap, start: NDArray[np.float32], plan: AlignmentPlan, seed: int) -> Layout:
-    own = _sampled(fitted)
-    return own.layout(
-        fitted.graph, start, RowFacts(), own.schedule(plan.epochs, fitted.graph.n), seed=seed, n_jobs=fitted.data.n_jobs
+def _layout(one: ArrayExecutor, plan: AlignmentPlan, seed: int) -> Layout:
+    own, graph, isolated = one.recipe.plan, one.graph, one.graph.isolated()
+    return Layout(
+        graph,
+        one.started,
+        own.forces,
+        own.schedule(plan.epochs, graph.n),
+        seed=seed,
+        n_jobs=one.data.n_jobs,
+        negative_weights=pushing_weights(None, isolated),
     )
 
 
-def _finished(fitted: FittedMap, layout: Layout, plan: AlignmentPlan) -> FittedMap:
-    """Return a slice's map with the places of the layout; equal rows share one."""
+def _finished(one: ArrayExecutor, plan: AlignmentPlan) -> FittedMap:
+    fitted: FittedMap = one.report()
     stops = None if plan.n_epochs is None else (plan.n_epochs,)
-    recipe = replace(fitted.recipe, plan=replace(_sampled(fitted), stops=stops))
-    isolated = surroundable(fitted.graph, _sampled(fitted))
-    places = layout.embedding if isolated is None else surrounded(layout.embedding, isolated)
-    embedding = places[fitted.data.duplicates.first]
-    report = replace(fitted.report, n_epochs=plan.epochs)
-    return replace(fitted, recipe=recipe, embedding=embedding, report=report)
-
-
-def _sampled(fitted: FittedMap) -> SampledPlan:
-    assert isinstance(fitted.recipe.plan, SampledPlan)
-    return fitted.recipe.plan
+    own: Any = one.recipe.plan
+    report = replace(fitted.report, init_used=one.init_used, n_epochs=plan.epochs)
+    return replace(fitted, recipe=replace(one.recipe, plan=replace(own, stops=stops)), report=report)
 
 
 def _places(fitted: FittedMap) -> NDArray[np.float32]:

@@ -7,8 +7,9 @@ A composed map can be composed again. A new row is given as each part expects it
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,12 @@ from numpy.typing import NDArray
 
 from vicinal.graph.graph import Graph
 from vicinal.graph.set_operations import intersect, missing_weights, reset_connectivity, unite
-from vicinal.initialize.start import initial_embedding
-from vicinal.initialize.task import InitialTask
 from vicinal.neighbors.training_data import recognize
+from vicinal.pipeline.fit import ArrayExecutor, fit
 from vicinal.pipeline.fitted import FittedMap
-from vicinal.pipeline.place import memberships
-from vicinal.pipeline.recipe import Reference, RowFacts, SampledPlan
+from vicinal.pipeline.options import Selection
+from vicinal.pipeline.place import memberships, settle, warn_of_isolated
+from vicinal.pipeline.recipe import Plan, Refused
 from vicinal.runtime.cached import cached
 
 Missing = tuple[float, float]
@@ -52,11 +53,9 @@ class ComposedMap:
     init_used: str = ""
 
     @property
-    def plan(self) -> SampledPlan:
+    def plan(self) -> Plan:
         """The plan of the leftmost part, which is that of the composed layout."""
-        plan = leftmost(self).recipe.plan
-        assert isinstance(plan, SampledPlan)
-        return plan
+        return leftmost(self).recipe.plan
 
     @cached
     def first(self) -> NDArray[np.int64]:
@@ -85,38 +84,60 @@ class ComposedMap:
             raise ValueError(f"embedding has no places for the {n} rows")
 
 
+class ComposedExecutor(ArrayExecutor):
+    """A fit of two maps of the same rows: their graphs are joined, and the result is laid out as the left one was."""
+
+    def __init__(self, left: FittedMap | ComposedMap, right: FittedMap | ComposedMap, operation: str) -> None:
+        base = leftmost(left)
+        super().__init__(base.searched, replace(base.recipe, density=None, record_loss=False), seed=base.seed)
+        self.left, self.right, self.operation = left, right, operation
+
+    def check(self) -> None:
+        left, right = self.left.graph.n, self.right.graph.n
+        if left != right:
+            raise ValueError(f"only models of the same rows can be composed, got one of {left} rows and one of {right}")
+        if not _lay_out_same_rows(self.left, self.right):
+            raise ValueError(
+                "only models of the same rows can be composed, but unique=True or weights of 0 make these models lay "
+                "out different rows"
+            )
+        if not self.recipe.plan.can_update:
+            raise Refused("only maps of the sampled layout can be composed")
+        self.selection = Selection(None, _first_equal(first_rows(self.left), first_rows(self.right)), self.options)
+        self.rows = self.data
+
+    def search(self) -> None:
+        """The parts have found their neighbors."""
+
+    def relate(self) -> None:
+        """The parts have cut theirs."""
+
+    def build_graph(self) -> None:
+        join, reset_metric = OPERATIONS[self.operation]
+        p, q = self.left.graph.to_scipy(), self.right.graph.to_scipy()
+        self.missing = missing_weights(p, q, self.operation == "difference")
+        joined = reset_connectivity(join(p, q, self.missing), reset_metric)
+        self.graph = self.search_graph = leftmost(self.left).search_graph.with_weights(joined)
+
+    def supervise(self) -> None:
+        # Labels acted in the graphs of the parts.
+        warn_of_isolated(self.graph.isolated(), math.inf)
+
+    def start(self) -> None:
+        # Rows of two parts have no common coordinates: only the graph decides.
+        self.started, self.init_used = self.recipe.start(self.graph, None, self.seed)
+
+    def report(self) -> ComposedMap:
+        assert self.finished is not None
+        return ComposedMap(
+            self.left, self.right, self.operation, self.missing, self.graph, self.finished, self.init_used
+        )
+
+
 def compose(left: FittedMap | ComposedMap, right: FittedMap | ComposedMap, operation: str) -> ComposedMap:
     """Join two maps of the same rows; ``operation`` is "intersection", "union" or "difference"."""
-    join, reset_metric = OPERATIONS[operation]
-    p, q = left.graph.to_scipy(), right.graph.to_scipy()
-    if p.shape != q.shape:
-        raise ValueError(
-            f"only models of the same rows can be composed, got one of {p.shape[0]} rows and one of {q.shape[0]}"
-        )
-    if not _lay_out_same_rows(left, right):
-        raise ValueError(
-            "only models of the same rows can be composed, but unique=True or weights of 0 make these models lay out "
-            "different rows"
-        )
-    missing = missing_weights(p, q, operation == "difference")
-    base = leftmost(left)
-    graph = base.search_graph.with_weights(reset_connectivity(join(p, q, missing), reset_metric))
-    plan, recipe, n_jobs = base.recipe.plan, base.recipe, base.data.n_jobs
-    if not isinstance(plan, SampledPlan):
-        raise ValueError("only maps of the sampled layout can be composed")
-    start, init_used = initial_embedding(recipe.init, InitialTask(graph, None, recipe.n_components, base.seed, n_jobs))
-    n_epochs = plan.epoch_stops(graph)[-1]
-    layout = plan.layout(
-        graph,
-        plan.forces.space.start(start),
-        RowFacts(),
-        plan.schedule(n_epochs, graph.n),
-        seed=base.seed,
-        n_jobs=n_jobs,
-    )
-    layout.step(n_epochs)
-    first = _first_equal(first_rows(left), first_rows(right))
-    return ComposedMap(left, right, operation, missing, graph, layout.embedding[first], init_used)
+    composed: ComposedMap = fit(ComposedExecutor(left, right, operation))
+    return composed
 
 
 def place_composed(composed: ComposedMap, rows: Any) -> NDArray[np.float32]:
@@ -125,9 +146,9 @@ def place_composed(composed: ComposedMap, rows: Any) -> NDArray[np.float32]:
     places: NDArray[np.float32] = composed.embedding[np.maximum(known, 0)]
     new = np.flatnonzero(known < 0)
     if new.size:
-        graph = _memberships(composed, take_rows(rows, new))
+        graph, isolated = _memberships(composed, take_rows(rows, new)), composed.graph.isolated()
         n_jobs = leftmost(composed).data.n_jobs
-        places[new] = composed.plan.place(graph, Reference(composed.embedding), keys[new], n_jobs=n_jobs)
+        places[new] = settle(composed.plan, graph, composed.embedding, isolated, keys[new], math.inf, n_jobs=n_jobs)
     return places
 
 

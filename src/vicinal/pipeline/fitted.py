@@ -13,7 +13,8 @@ from vicinal.graph.graph import Graph
 from vicinal.layout.density import Radii, Summary
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingData
-from vicinal.pipeline.recipe import Recipe, Reference, RowFacts, SampledPlan, Selection, select_rows
+from vicinal.pipeline.options import RowOptions, Selection, select_rows
+from vicinal.pipeline.recipe import Places, Recipe, Weights
 from vicinal.runtime.cached import cached, uncached_state
 
 
@@ -67,7 +68,7 @@ class FitReport:
 class FittedMap:
     """A map and everything that placing new rows in it, updating it and reporting on it need.
 
-    ``data``, ``facts`` and ``embedding`` cover all rows of the fit. If only some rows were laid out (equal rows as
+    ``data``, ``options`` and ``embedding`` cover all rows of the fit. If only some rows were laid out (equal rows as
     one, rows of weight 0 not at all), ``laid_out`` lists them, and ``neighbors``, ``search_graph``, ``graph`` and
     ``density`` cover these. ``embedding`` is None if only the graph was asked for. ``search_graph`` is the graph
     without labels, along which queries search.
@@ -75,7 +76,7 @@ class FittedMap:
 
     data: TrainingData
     recipe: Recipe
-    facts: RowFacts
+    options: RowOptions
     neighbors: Neighbors
     search_graph: Graph
     graph: Graph
@@ -111,7 +112,7 @@ class FittedMap:
     @cached
     def selection(self) -> Selection:
         """The rows that were laid out, and whose place every row of the data has."""
-        return select_rows(self.data, self.facts, unique=self.recipe.unique)
+        return select_rows(self.data, self.options, unique=self.recipe.unique)
 
     @cached
     def disconnected(self) -> NDArray[np.bool_]:
@@ -120,14 +121,17 @@ class FittedMap:
         return np.asarray((position >= 0) & self.graph.isolated()[position])
 
     @cached
-    def reference(self) -> Reference:
-        """The finished map that new rows are placed in."""
+    def reference_places(self) -> Places:
+        """The places of the rows that were laid out, among which new rows are placed."""
         if self.embedding is None:
             raise ValueError("there is no map: only the graph was asked for")
-        plan, places, facts = self.recipe.plan, self.embedding, self.facts
-        if self.laid_out is not None:
-            places, facts = places[self.laid_out], self.selection.facts
-        return Reference(places, plan.negative_weights(self.graph, facts) if isinstance(plan, SampledPlan) else None)
+        return self.embedding if self.laid_out is None else self.embedding[self.laid_out]
+
+    @cached
+    def negative_weights(self) -> Weights | None:
+        """The proportions in which the rows that were laid out are drawn as negatives; None if uniformly."""
+        options = self.options if self.laid_out is None else self.selection.options
+        return self.recipe.plan.negative_weights(self.graph.degree, options)
 
     def check(self) -> None:
         """Raise ValueError if the parts do not fit together: a model file may hold anything."""
@@ -147,6 +151,4 @@ class FittedMap:
             places.dtype != np.float32 or places.shape != (self.data.n, self.recipe.n_components)
         ):
             raise ValueError(f"embedding has no places for the {self.data.n} rows")
-        for name, values in (("labels", self.facts.y), ("weights", self.facts.weight)):
-            if values is not None and len(values) != self.data.n:
-                raise ValueError(f"there are not as many {name} as rows")
+        self.options.check_length(self.data.n)

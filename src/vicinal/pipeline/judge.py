@@ -17,9 +17,10 @@ from vicinal.neighbors.metrics import Rows
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingData
 from vicinal.pipeline.compose import ComposedMap, leftmost
-from vicinal.pipeline.fit import FitInputs, fit
+from vicinal.pipeline.fit import ArrayExecutor, fit
 from vicinal.pipeline.fitted import FittedMap
-from vicinal.pipeline.recipe import FullPlan, FuzzyAffinity, Recipe, RowFacts, SampledPlan
+from vicinal.pipeline.options import RowOptions
+from vicinal.pipeline.recipe import EdgeTotals, FuzzyAffinity, Places, Plan, Recipe, SampledPlan
 from vicinal.quality.reliability import (
     Preservation,
     Reliability,
@@ -36,11 +37,8 @@ from vicinal.quality.reliability import (
 )
 
 # Epochs of a layer as a share of those of the fit, up to SMALL_ROWS rows and beyond. Correlation of the spread, see
-# above, for 0.12, 0.15, 0.2: digits 0.63, 0.69, 0.71; 10,000 images 0.74, 0.75, 0.74.
+# docs/decisions, for 0.12, 0.15, 0.2: digits 0.63, 0.69, 0.71; 10,000 images 0.74, 0.75, 0.74.
 GHOST_SHARE, LARGE_GHOST_SHARE = 0.2, 0.1
-# Exponent of their learning rate. Correlation of the spread, see above, for 1, 1.5, 2, 3: digits 0.60, 0.71, 0.70,
-# 0.71; 300 of them 0.46 for 1.5, 0.66 and 0.62.
-GHOST_DECAY = 3.0
 # The disturbance of t-SNE's ghosts is measured by the distance to the neighbor of this rank.
 DISTURBANCE_RANK = 15
 
@@ -49,36 +47,33 @@ DISTURBANCE_RANK = 15
 class LaidOut:
     """What a layout was made from, so that it can be run again."""
 
-    plan: SampledPlan | FullPlan
+    plan: Plan
     graph: Graph
-    places: NDArray[np.float32]
-    facts: RowFacts = field(default_factory=RowFacts)
+    places: Places
+    options: RowOptions = field(default_factory=RowOptions)
     density: DensityTerm | None = None
     seed: int = 0
     n_jobs: int = -1
 
     @property
     def n_epochs(self) -> int:
-        return self.plan.epoch_stops(self.graph)[-1]
+        return self.plan.epoch_stops(EdgeTotals.of(self.graph))[-1]
 
-    def again(self, start: NDArray[np.float32], n_epochs: int, seed: int) -> NDArray[np.float32]:
-        """Lay the rows out from ``start`` with another seed."""
-        plan = self.plan
-        if isinstance(plan, FullPlan):
-            phases = plan.phases
-            if n_epochs < self.n_epochs:
-                phases = (replace(phases[-1], n_epochs=n_epochs),)
-            full = replace(plan, phases=phases).layout(self.graph, start, n_jobs=self.n_jobs)
-            full.step(n_epochs)
-            return full.embedding
-        schedule = plan.schedule(n_epochs, self.graph.n)
-        if n_epochs < self.n_epochs:
-            schedule = replace(schedule, decay=GHOST_DECAY, hold=0.0)
-        layout = plan.layout(
-            self.graph, start, self.facts, schedule, seed=seed, n_jobs=self.n_jobs, density=self.density
+    def again(self, start: Places, n_epochs: int, seed: int) -> Places:
+        """Lay the rows out from ``start`` with another seed; fewer epochs than those of the fit move them a little."""
+        make = self.plan.ghost_schedule if n_epochs < self.n_epochs else self.plan.schedule
+        layout = self.plan.layout(
+            self.graph,
+            start,
+            self.options,
+            make(n_epochs, self.graph.n),
+            seed=seed,
+            n_jobs=self.n_jobs,
+            density=self.density,
         )
         layout.step(n_epochs)
-        return layout.embedding
+        places: Places = layout.embedding
+        return places
 
 
 def ghost_layers(laid_out: LaidOut, count: int) -> Iterator[NDArray[np.float32]]:
@@ -88,7 +83,7 @@ def ghost_layers(laid_out: LaidOut, count: int) -> Iterator[NDArray[np.float32]]
     for layer in range(count):
         seed = other_seed(laid_out.seed, layer)
         start = laid_out.places
-        if isinstance(laid_out.plan, FullPlan):
+        if not laid_out.plan.draws_at_random:
             radius = map_radii(start, (min(DISTURBANCE_RANK, len(start) - 1),), laid_out.n_jobs)[0]
             noise = np.random.default_rng(seed).normal(size=start.shape) * radius[:, None]
             start = (start + noise).astype(np.float32)
@@ -160,13 +155,13 @@ def of_fitted(fitted: FittedMap) -> JudgedMap:
     """Return the rows that a fit laid out as a map to judge."""
     assert fitted.embedding is not None
     data, recipe, n_jobs = fitted.searched, fitted.recipe, fitted.data.n_jobs
-    places, facts = fitted.embedding, fitted.selection.facts
+    places, options = fitted.embedding, fitted.selection.options
     if fitted.laid_out is not None:
         places = places[fitted.laid_out]
     density = None
     if recipe.density is not None and fitted.density is not None:
         density = recipe.density.term(fitted.density.radii)
-    laid_out = LaidOut(recipe.plan, fitted.graph, places, facts, density, fitted.seed, n_jobs)
+    laid_out = LaidOut(recipe.plan, fitted.graph, places, options, density, fitted.seed, n_jobs)
 
     def start(seed: int) -> NDArray[np.float32]:
         if fitted.report.init_used == "array":
@@ -249,7 +244,7 @@ def _null_preservation(judged: JudgedMap, how: Judgement, k: int, notes: list[st
     else:
         recipe = _default_recipe(judged) if judged.recipe is None else judged.recipe
         plain = replace(recipe, supervision=None, density=None, unique=False, record_loss=False, output="embedding")
-        fitted = fit(FitInputs(shuffled, plain, seed=how.seed))
+        fitted = fit(ArrayExecutor(shuffled, plain, seed=how.seed))
         assert fitted.embedding is not None
         places, neighbors = fitted.embedding, fitted.neighbors
         if neighbors.k <= k:

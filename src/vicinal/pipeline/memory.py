@@ -1,14 +1,11 @@
-"""How much memory a fit will take, before it takes any."""
+"""How much memory the stages of a fit take."""
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
-import numpy as np
-
 from vicinal.backends.cpu import PCA_ROWS
-from vicinal.graph.fuzzy import BLOCK_PAIRS, POOL
+from vicinal.graph.fuzzy import BLOCK_PAIRS
 from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED, is_bounded
 from vicinal.neighbors.online import OnlineOptions
 from vicinal.neighbors.search import (
@@ -25,13 +22,15 @@ from vicinal.neighbors.search import (
 from vicinal.neighbors.table import BLOCK_VALUES as DISTANCES
 from vicinal.neighbors.training_data import SHORT_ROW
 from vicinal.pipeline.grow import MOST_LAYOUTS, SLICE
-from vicinal.pipeline.recipe import EntropicAffinity, FullPlan, FuzzyAffinity, Recipe
+from vicinal.pipeline.recipe import Recipe
 from vicinal.runtime.memory import InputShape, Ledger
 
 EDGES = 1.6
 COMPONENTS = 20  # of a graph: depends on the data, and matters only if there are very many columns
 FEW_COLUMNS = 1 << 16  # up to so many columns of sparse rows, every column has a list
 DUPLICATES = 32  # hashes of the rows, sorted, their order, and the first equal row: 8 bytes each (duplicates.py)
+# Of a growing map: bytes per edge while the layout of a slice is made, and what the first map and its threads leave.
+MOVED_EDGE, FIRST_MAP = 18, 1.2e7
 GRID = 3e7  # t-SNE's grid: the transforms of the kernel and of the density, for maps of typical width
 BLAS = 3.5e7  # OpenBLAS' own buffers for large products
 
@@ -42,18 +41,17 @@ def add_map(
     """Add a fit by a recipe; ``init`` is the start if it is an array, ``searched`` False if neighbors are given."""
     n, k = shape.n, recipe.affinity.columns(shape.n)
     if searched:
-        chooses = isinstance(recipe.affinity, FuzzyAffinity) and _prefers_shared(shape, metric)
-        found = min(POOL * (k - 1) + 1, n) if chooses else k
+        chooses = _prefers_shared(shape, metric)
+        found = recipe.affinity.search_columns(n, chooses)
         add_search(ledger, shape, found, metric=metric, approximate=recipe.search == "approximate")
-        if chooses:
+        if found > k:
             # Two copies of the table, the chosen columns, and a block of pairs of neighbors (shared_neighbors.py).
             ledger.use(20.0 * n * found + 8.0 * min(float(n * found * k * k), BLOCK_PAIRS))
-    normalized = isinstance(recipe.affinity, EntropicAffinity) and recipe.affinity.normalized
-    edges = add_graph(ledger, n, k, normalized=normalized)
+    edges = add_graph(ledger, n, k, normalized=recipe.affinity.normalized)
     if recipe.output == "graph":
         return
     add_start(ledger, recipe.init if isinstance(init, str) else init, shape, recipe.n_components, edges)
-    if isinstance(recipe.plan, FullPlan):
+    if not recipe.plan.draws_at_random:
         add_full_layout(ledger, n, recipe.n_components, edges)
         return
     add_layout(ledger, n, recipe.n_components, edges)
@@ -124,15 +122,18 @@ def add_online_search(ledger: Ledger, shape: InputShape, k: int, metric: Any) ->
     ledger.keep(n * (_heap(k - 1 + options.spare) + 6.0 + trees))
 
 
-def add_growing_map(ledger: Ledger, n: int, k: int, n_components: int) -> None:
-    """Add a growing map's lists in both directions, its columns, the layouts of its slices and a snapshot."""
-    ledger.keep(n * (8.0 * k + 24.0 + 6.0 * k + 40.0 + 4.0 * n_components))
+def add_growing_map(ledger: Ledger, n: int, k: int, n_components: int, *, snapshot: bool = False) -> None:
+    """Add a growing map's lists in both directions, its columns and the layouts of its slices.
+
+    A batch that is added completely or not at all takes a ``snapshot`` besides.
+    """
+    ledger.keep(n * (8.0 * k + 24.0 + 6.0 * k + 40.0 + 4.0 * n_components) + FIRST_MAP * min(1.0, n / 2_000))
     rows = min(n, SLICE)
     slices = min(MOST_LAYOUTS + 1, -(-n // SLICE))
     edges = EDGES * max(k - 1, 1)
     # A snapshot copies the lists and columns of all rows; the rows themselves are shared.
-    snapshot = n * (_heap(k - 1 + OnlineOptions().spare) + 8.0 * k + 40.0)
-    ledger.use(slices * rows * (12.0 * edges + 12.0) + rows * 90.0 * edges + snapshot)
+    copied = n * (_heap(k - 1 + OnlineOptions().spare) + 8.0 * k + 40.0) if snapshot else 0.0
+    ledger.use(slices * rows * (12.0 * edges + 12.0) + rows * MOVED_EDGE * edges + copied)
 
 
 def add_graph(ledger: Ledger, n: int, k: int, *, normalized: bool = False) -> float:
@@ -196,54 +197,3 @@ def _heap(k: float) -> float:
 
 def _padded(k: float) -> float:
     return -(-max(int(k), 1) // HEAP_PAD) * HEAP_PAD
-
-
-ESTIMATORS = {
-    "AlignedUMAP": "aligned",
-    "DensMAP": "densmap",
-    "KNeighborsTransformer": "kneighbors",
-    "LargeVis": "largevis",
-    "ParametricUMAP": "parametric",
-    "ProgressiveUMAP": "progressive",
-    "TSNE": "tsne",
-    "UMAP": "umap",
-}
-
-
-def estimate_memory(
-    n: int, d: int, *, estimator: str = "UMAP", nnz: int | None = None, dtype: Any = np.float32, **params: Any
-) -> int:
-    """Estimate the peak memory of a fit, in bytes beyond the input itself.
-
-    Parameters
-    ----------
-    n, d : int
-        Rows and columns of the input.
-    estimator : str, default "UMAP"
-        Name of the class: "UMAP", "DensMAP", "TSNE", "LargeVis", "KNeighborsTransformer", ...
-    nnz : int, optional
-        Stored entries, if the rows are sparse.
-    dtype : dtype, default float32
-        Type of the input; any other than float32 is converted, which takes a copy.
-    **params
-        Parameters of the estimator.
-
-    See Also
-    --------
-    UMAP : its ``memory_limit`` refuses fits that would take more.
-
-    Examples
-    --------
-    >>> from vicinal import estimate_memory
-    >>> bool(estimate_memory(1_000_000, 100) < 4e9)
-    True
-    """
-    for name, value in (("n", n), ("d", d)):
-        if not isinstance(value, int | np.integer) or value < 1:
-            raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
-    if estimator not in ESTIMATORS:
-        raise ValueError(f"estimator must be one of {sorted(ESTIMATORS)}, got {estimator!r}")
-    model = getattr(import_module(f"vicinal.estimators.{ESTIMATORS[estimator]}"), estimator)(**params)
-    ledger = Ledger()
-    model.add_input_and_fit(ledger, InputShape(int(n), int(d), nnz, np.dtype(dtype) != np.float32))
-    return int(ledger.peak)

@@ -1,4 +1,4 @@
-"""The fuzzy graph of rows that arrive over time.
+"""The fuzzy graph of rows that arrive over time: steps search to supervise of a growing map.
 
 Rows are queued by ``insert``. ``search`` finds the neighbors of some of them. ``changes`` computes rho, sigma and p
 (eq. 1-4) of the rows searched and of given others, whose neighbors changed, and ``apply`` writes them to the graph.
@@ -10,30 +10,30 @@ little.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends import cpu
-from vicinal.graph.fuzzy import local_memberships
 from vicinal.graph.graph import Graph
 from vicinal.graph.supervision import UNKNOWN_DISTANCE, UNLABELLED, Supervision, class_code, code_factors, far_distance
-from vicinal.layout.forces import Forces, Kernel
+from vicinal.layout.forces import Kernel
 from vicinal.layout.schedule import Schedule, default_single
-from vicinal.neighbors.metrics import ALIASES, Rows
+from vicinal.neighbors.metrics import ALIASES, Rows, is_bounded, is_non_negative, unrelated_distance
 from vicinal.neighbors.online import OnlineNeighbors
 from vicinal.neighbors.rows import FirstEqualRows, Hashes, hash_rows
 from vicinal.neighbors.table import Neighbors
-from vicinal.pipeline.recipe import FuzzyAffinity, Recipe, SampledPlan, unlabeled
+from vicinal.pipeline.options import unlabeled
+from vicinal.pipeline.recipe import Affinity, Plan
 from vicinal.runtime.cached import GrowingArray
 from vicinal.runtime.interruption import deferred_interrupts
 
 # The first map is made when FIRST_ROWS rows have neighbors, or earlier if no more are queued. A map of fewer rows than
-# FOUNDERS is made anew each time their number has doubled, because a handful of rows does not represent the rest.
-# Accuracy of the last map of a stream, Fashion-MNIST, 6 seeds: 0.773 with 1,000 founders, 0.778 with 4,000 or more.
-FIRST_ROWS, FOUNDERS = 1000, 4000
+# FIRST_MAP_ROWS is made anew each time their number has doubled, because a handful of rows does not represent the rest.
+# Accuracy of the last map of a stream, Fashion-MNIST, 6 seeds: 0.773 with 1,000 rows, 0.778 with 4,000 or more.
+FIRST_ROWS, FIRST_MAP_ROWS = 1000, 4000
 # A large batch of rows that are mostly neighbors of each other belongs where the map has no room for it yet: rows in
 # the order of a grid, of time, of a class. All rows then start anew, as long as there are at most MOST_REMADE.
 # Trustworthiness of a grid in raster order, 4 seeds: 0.988 without, 0.9997 with.
@@ -52,11 +52,11 @@ FIRST_EPOCHS = 300
 WHOLE_EPOCHS = 80
 
 
-def first_map_is_due(founders: int, n: int, n_inserted: int) -> bool:
-    """Return whether a map is to be made from ``n`` rows, of which the last one was made from ``founders``."""
-    if not founders:
+def first_map_is_due(first_map_rows: int, n: int, n_inserted: int) -> bool:
+    """Return whether a map is to be made from ``n`` rows, of which the last one was made from ``first_map_rows``."""
+    if not first_map_rows:
         return n > 0 and (n >= FIRST_ROWS or n == n_inserted)
-    return founders < FOUNDERS and n >= 2 * founders
+    return first_map_rows < FIRST_MAP_ROWS and n >= 2 * first_map_rows
 
 
 def may_start_anew(n_new: int, n: int) -> bool:
@@ -65,75 +65,32 @@ def may_start_anew(n_new: int, n: int) -> bool:
 
 
 def has_doubled(before: int, n: int) -> bool:
-    return (n // FOUNDERS).bit_length() > (before // FOUNDERS).bit_length()
+    return (n // FIRST_MAP_ROWS).bit_length() > (before // FIRST_MAP_ROWS).bit_length()
 
 
 @dataclass(frozen=True)
-class Growth:
-    """How rows are connected and laid out, and for how many epochs they move."""
+class Pace:
+    """For how many epochs new and updated rows move, and whether all others move with them."""
 
-    a: float
-    b: float
-    n_components: int = 2
-    init: str = "spectral"
-    learning_rate: float = 1.0
-    negative_sample_rate: int = 5
-    repulsion_strength: float = 1.0
-    local_connectivity: float = 1.0
-    set_op_mix_ratio: float = 1.0
-    disconnection_distance: float | None = None
-    target_weight: float = 0.5
     new_epochs: int = 18
     updated_epochs: int = 18
     move_all: bool = False
-    seed: int = 0
-    n_jobs: int = -1
-    target_metric: str = "categorical"
-
-    @property
-    def kernel(self) -> Kernel:
-        return Kernel(self.a, self.b)
-
-    @property
-    def gap(self) -> float:
-        """Distance between pieces of a map that nothing connects: four times that at which q of eq. 5 is 1/2."""
-        return float(4.0 * self.a ** (-0.5 / self.b))
-
-    def schedule(self, n: int) -> Schedule:
-        """Return the schedule by which rows of a map of ``n`` rows move."""
-        return Schedule(
-            FULL_EPOCHS,
-            self.learning_rate,
-            self.negative_sample_rate,
-            self.repulsion_strength,
-            sweeps=SWEEPS,
-            single=default_single(n),
-        )
-
-    def affinity(self, k: int) -> FuzzyAffinity:
-        """Return how a table of ``k`` neighbors per row becomes a graph."""
-        return FuzzyAffinity(k, self.local_connectivity, self.set_op_mix_ratio, self.disconnection_distance)
-
-    def plan(self, placement_seed: int) -> SampledPlan:
-        """Return how a map of all rows at once is laid out, and other rows are placed in it."""
-        return SampledPlan(
-            Forces(self.kernel),
-            learning_rate=self.learning_rate,
-            negative_sample_rate=self.negative_sample_rate,
-            repulsion_strength=self.repulsion_strength,
-            placement_seed=placement_seed,
-        )
-
-    def recipe(self, k: int, placement_seed: int) -> Recipe:
-        """Return the recipe of a fit to all rows at once, with ``k`` neighbors per row."""
-        labels = Supervision(
-            self.target_metric, weight=self.target_weight, n_neighbors=k, seed=self.seed, n_jobs=self.n_jobs
-        )
-        return Recipe(self.affinity(k), self.plan(placement_seed), self.n_components, self.init, supervision=labels)
 
     def shared_epochs(self, n_new: int, n: int) -> int:
         """Return the epochs of new and updated rows if ``n_new`` of ``n`` are new; 0 if this is a small share."""
         return round(SHARED_EPOCHS * n_new / n) if n_new >= LARGE_SHARE * n else 0
+
+
+def growing_schedule(plan: Plan, n: int) -> Schedule:
+    """Return the schedule by which rows of a growing map of ``n`` rows move."""
+    return replace(
+        plan.refinement(FULL_EPOCHS, n, rate=1.0), update_negatives=False, sweeps=SWEEPS, single=default_single(n)
+    )
+
+
+def piece_gap(kernel: Kernel) -> float:
+    """Return the distance between pieces of a map that nothing connects: four times that at which q of eq. 5 is 1/2."""
+    return float(4.0 * kernel.a ** (-0.5 / kernel.b))
 
 
 # Keeps each row's memberships and which rows list it; `edges(rows)` returns the symmetric edges of some rows.
@@ -306,7 +263,7 @@ SECONDS_PER_SEARCH = 2e-4
 # this many at a time.
 SEARCH_SECONDS, CHUNK, MOST_SEARCHES = 0.2, 128, 1024
 
-COLUMNS = ("rho", "sigma", "first", "stale")
+COLUMNS = ("rho", "sigma", "first", "stale", "alone")
 
 
 @dataclass(frozen=True)
@@ -339,13 +296,15 @@ class GraphChange:
 class OnlineGraph:
     """Rows, their labels and neighbors, and the fuzzy graph of those that were searched."""
 
-    def __init__(self, search: OnlineNeighbors, growth: Growth) -> None:
-        self.neighbors, self.growth = search, growth
-        self.lists = GrowingGraph(search.k, growth.set_op_mix_ratio)
-        self.targets = online_targets(growth.target_metric, growth.target_weight)
+    def __init__(self, search: OnlineNeighbors, affinity: Affinity, labels: Supervision, n_jobs: int = -1) -> None:
+        self.neighbors, self.affinity, self.labels, self.n_jobs = search, affinity, labels, n_jobs
+        self.lists = GrowingGraph(search.k, affinity.set_op_mix_ratio)
+        self.targets = online_targets(labels.metric, labels.weight)
+        self.unrelated: float | None = None  # the distance of rows with nothing in common, by the rows inserted so far
         self.rho, self.sigma = GrowingArray(np.empty(0, np.float32)), GrowingArray(np.empty(0, np.float32))
         self.first = GrowingArray(np.empty(0, np.int32))  # the first row with the same content, often the row itself
         self.stale = GrowingArray(np.empty(0, np.bool_))  # whether the neighbors of a row are newer than its list
+        self.alone = GrowingArray(np.empty(0, np.bool_))  # whether a row has no member in its own list
         self.n_equal = 0  # rows that equal an earlier one
         self._first_equal = FirstEqualRows()
         self.seconds_per_search = SECONDS_PER_SEARCH
@@ -359,12 +318,26 @@ class OnlineGraph:
     def insert(self, batch: Batch) -> None:
         """Queue rows."""
         extension = self.targets.extended(batch.y, batch.rows.shape[0])
+        unrelated = self._unrelated_with(batch.rows)
         with deferred_interrupts():
             if batch.largest is None:
                 self.neighbors.insert(batch.rows)
             else:
                 self.neighbors.insert_checked(batch.rows, batch.largest)
             self.targets.append(extension)
+            if unrelated != self.unrelated:
+                self.unrelated = unrelated
+                self.stale.view[:] = True  # neighbors were cut at another distance
+
+    def _unrelated_with(self, rows: Rows) -> float | None:
+        """Return the distance of rows with nothing in common if ``rows`` join the others.
+
+        Cosine distances are cut at 1 as long as no number is negative, so a batch with negative numbers changes the
+        cut-off of all rows.
+        """
+        metric = self.neighbors.metric
+        found = unrelated_distance(metric, is_bounded(metric) and is_non_negative(rows))
+        return found if not self.neighbors.n or found == self.unrelated else unrelated_distance(metric, False)
 
     def search(self, n_ops: int | None, budget_ms: float | None) -> None:
         """Search and refresh rows in pieces, each of which is completed before an interrupt is raised."""
@@ -398,35 +371,52 @@ class OnlineGraph:
 
     def changes(self, updated: NDArray[np.int64]) -> GraphChange | None:
         """Compute the lists of the rows searched since the last change, and of ``updated`` ones."""
-        growth, known, n = self.growth, self.n, self.neighbors.n_searched
-        rows = np.concatenate([np.arange(known, n), updated]).astype(np.int32)
-        if not rows.size:
-            return None
-        neighbors = Neighbors(*self.neighbors.table_of(rows))
-        index, membership, rho, sigma = local_memberships(
-            rows,
-            neighbors,
-            local_connectivity=growth.local_connectivity,
-            disconnection_distance=growth.disconnection_distance,
-            n_jobs=growth.n_jobs,
-        )
-        if self.targets.is_known:
-            membership = self._intersected(rows, index, membership)
-        content = self.neighbors.rows
-        first, hashes = self._first_equal.find(content[known:n], known, lambda which: content[which], growth.n_jobs)
-        return GraphChange(rows, n - known, updated, index, membership, rho, sigma, first, hashes)
+        rows = self.rows_to_compute(updated)
+        return self.supervise(self.build(rows, self.relate(rows))) if rows.size else None
+
+    def rows_to_compute(self, updated: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return the rows searched since the last change, then ``updated`` ones."""
+        return np.concatenate([np.arange(self.n, self.neighbors.n_searched), updated]).astype(np.int32)
+
+    def relate(self, rows: NDArray[np.int32]) -> Neighbors:
+        """Return the neighbors of some rows, cut at the distance of rows with nothing in common or the given one."""
+        found = Neighbors(*self.neighbors.table_of(rows))
+        return self.affinity.related(found, self.unrelated, max(self.neighbors.n, found.k))
+
+    def build(self, rows: NDArray[np.int32], related: Neighbors) -> GraphChange:
+        """Compute the lists of some rows, those that the graph does not have yet first."""
+        index, membership, rho, sigma = self.affinity.memberships(rows, related, self.n_jobs)
+        known, content = self.n, self.neighbors.rows
+        n_new = int(np.count_nonzero(rows >= known))
+        new = content[known : known + n_new]
+        first, hashes = self._first_equal.find(new, known, lambda which: content[which], self.n_jobs)
+        return GraphChange(rows, n_new, rows[n_new:].astype(np.int64), index, membership, rho, sigma, first, hashes)
+
+    def supervise(self, change: GraphChange) -> GraphChange:
+        """Reduce memberships of different labels, and scale the strongest one of each row to 1 (survey section 2.5)."""
+        if not self.targets.is_known:
+            return change
+        reduced = change.membership * self.targets.factors(change.rows, change.index)
+        strongest = reduced.max(axis=1, keepdims=True, initial=0.0)
+        return replace(change, membership=(reduced / np.where(strongest > 0, strongest, 1.0)).astype(np.float32))
 
     def apply(self, change: GraphChange) -> None:
         """Write a change to the graph. To be called under ``deferred_interrupts``."""
         n, n_new = self.n + change.n_new, change.n_new
-        for column in (self.rho, self.sigma, self.first, self.stale):
+        for column in (self.rho, self.sigma, self.first, self.stale, self.alone):
             column.reserve(n)
+        alone = np.asarray((change.membership <= 0).all(axis=1))
         self.note_changed()
         self.stale.view[change.updated] = False
         self.stale.append(np.zeros(n_new, np.bool_))
         self.lists.extend(n)
         self.lists.replace(change.rows, change.index, change.membership)
-        for column, values in ((self.rho, change.rho), (self.sigma, change.sigma)):
+        columns: list[tuple[GrowingArray, NDArray[Any]]] = [
+            (self.rho, change.rho),
+            (self.sigma, change.sigma),
+            (self.alone, alone),
+        ]
+        for column, values in columns:
             column.append(values[:n_new])
             column.view[change.updated] = values[n_new:]
         self.first.append(change.first)
@@ -438,9 +428,17 @@ class OnlineGraph:
         self.stale.view[self.changed()] = True
         self._changed = []
 
+    def isolated(self) -> NDArray[np.bool_]:
+        """Return which rows have no edge: no member in their own list, and in no list themselves."""
+        isolated = self.alone.view.copy()
+        rows = np.flatnonzero(isolated).astype(np.int32)
+        if rows.size:
+            isolated[rows] = self.edges(rows).isolated()
+        return isolated
+
     def edges(self, rows: NDArray[np.int32]) -> Graph:
         """Return the symmetric edges of some rows, to all rows."""
-        indptr, indices, weights = self.lists.edges(rows, self.growth.n_jobs)
+        indptr, indices, weights = self.lists.edges(rows, self.n_jobs)
         return Graph(indptr, indices, weights, self.n, self.rho.view[rows], self.sigma.view[rows])
 
     def whole(self) -> Graph:
@@ -453,15 +451,16 @@ class OnlineGraph:
             newer = (change.index, change.membership, change.rho, change.sigma)
             for column, values in zip(columns, newer, strict=True):
                 column[change.updated] = values[change.n_new :]
-            lists = GrowingGraph(self.neighbors.k, self.growth.set_op_mix_ratio)
+            lists = GrowingGraph(self.neighbors.k, self.affinity.set_op_mix_ratio)
             lists.extend(len(rows))
             lists.replace(rows, index, membership)
-        return Graph(*lists.edges(rows, self.growth.n_jobs), self.n, rho, sigma)
+        return Graph(*lists.edges(rows, self.n_jobs), self.n, rho, sigma)
 
     def state(self) -> dict[str, Any]:
         index, membership = self.lists.lists()
         return {
             "search": self.neighbors.state(),
+            "unrelated": self.unrelated,
             **self.targets.state(),
             "index": index,
             "membership": membership,
@@ -469,19 +468,18 @@ class OnlineGraph:
         }
 
     @classmethod
-    def from_state(cls, state: dict[str, Any], growth: Growth) -> OnlineGraph:
-        graph = cls(OnlineNeighbors.from_state(state["search"], growth.n_jobs), growth)
+    def from_state(cls, state: dict[str, Any], affinity: Affinity, labels: Supervision, n_jobs: int) -> OnlineGraph:
+        graph = cls(OnlineNeighbors.from_state(state["search"], n_jobs), affinity, labels, n_jobs)
+        graph.unrelated = None if state["unrelated"] is None else float(state["unrelated"])
         index = state["index"]
         graph.lists.extend(len(index))
         graph.lists.replace(np.arange(len(index), dtype=np.int32), index, state["membership"])
         graph.targets.restore(state)
-        # Files of version 0.1 have no stale rows.
-        columns = {"stale": np.zeros(len(index), np.bool_), **state}
         for name in COLUMNS:
-            setattr(graph, name, getattr(graph, name).replaced(name, columns[name]))
+            setattr(graph, name, getattr(graph, name).replaced(name, state[name]))
         if graph.n:
             rows = graph.neighbors.rows[: graph.n]
-            graph._first_equal.add(hash_rows(rows, growth.n_jobs), 0)
+            graph._first_equal.add(hash_rows(rows, n_jobs), 0)
             graph.n_equal = int(np.count_nonzero(graph.first.view < np.arange(len(graph.first))))
         return graph
 
@@ -495,14 +493,6 @@ class OnlineGraph:
         self.targets.check()
         if self.n and not 0 <= int(self.first.view.min()) <= int(self.first.view.max()) < self.n:
             raise ValueError("a growing map has rows that equal a row which does not exist")
-
-    def _intersected(
-        self, rows: NDArray[np.int32], index: NDArray[np.int32], membership: NDArray[np.float32]
-    ) -> NDArray[np.float32]:
-        """Reduce memberships of different labels, and scale the strongest one of each row to 1 (survey section 2.5)."""
-        reduced = membership * self.targets.factors(rows, index)
-        strongest = reduced.max(axis=1, keepdims=True, initial=0.0)
-        return (reduced / np.where(strongest > 0, strongest, 1.0)).astype(np.float32)
 
 
 def _union(arrays: list[NDArray[np.int64]]) -> NDArray[np.int64]:

@@ -1,5 +1,6 @@
-"""From places in a map to rows of data: a local linear fit to the nearest points of the map (not in the survey).
+"""Places of rows in a finished map, which stays as it is; starting places of rows that join it; and the way back.
 
+**From places to rows** (:func:`inverse_rows`, not in the survey): a local linear fit to the nearest points of the map.
 The k points y_j of the map nearest to a place y have weights w_j = q(|y - y_j|²) (eq. 5), scaled to sum 1, and the
 weighted mean m. The ridge regression of the data on the map around y is a weighted mean of their rows x_j:
 
@@ -29,46 +30,67 @@ from vicinal.neighbors.search import nearest_points
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingDistances, recognize
 from vicinal.pipeline.fitted import FittedMap
-from vicinal.pipeline.recipe import FullPlan, SampledPlan
+from vicinal.pipeline.recipe import Places, Plan, Weights
 
 
-def surroundable(graph: Graph, plan: SampledPlan | FullPlan) -> NDArray[np.bool_] | None:
-    """Return which rows are placed around the map; None if none is.
-
-    There is no outside if the distance of the map is not the euclidean one; such rows then stay where they start.
-    """
-    isolated = graph.isolated()
-    return isolated if isolated.any() and _has_outside(plan) else None
-
-
-def _has_outside(plan: SampledPlan | FullPlan) -> bool:
-    return isinstance(plan, FullPlan) or plan.forces.space.is_euclidean
-
-
-def warn_of_isolated(graph: Graph, limit: float, kind: str = "rows") -> None:
-    """Warn, once, of the rows that have no edge; rows are neighbors if they are nearer than ``limit``."""
-    count = int(np.count_nonzero(graph.isolated()))
+def warn_of_isolated(isolated: NDArray[np.bool_], limit: float, kind: str = "rows") -> None:
+    """Warn, once, of the rows without an edge; rows are neighbors if they are nearer than ``limit``."""
+    count, n = int(np.count_nonzero(isolated)), len(isolated)
     if count:
         why = "" if limit == np.inf else f" (no row is nearer than the disconnection distance {limit:.4g})"
-        what = f"{count} of {graph.n} {kind} are disconnected: no edge joins them{why}, so their places mean nothing"
-        warnings.warn(what, UserWarning, stacklevel=2)
+        what = f"{count} of {n} {kind} are disconnected: no edge joins them{why}"
+        where = "they are drawn around the map, and their position carries no information"
+        warnings.warn(f"{what}; {where}", UserWarning, stacklevel=2)
 
 
-def place_isolated(
-    places: NDArray[np.float32], graph: Graph, fitted: FittedMap, keys: NDArray[np.uint64]
-) -> NDArray[np.float32]:
-    """Return the places of new rows, with those that have no neighbor around the fitted map.
+def pushing_weights(weights: Weights | None, isolated: NDArray[np.bool_]) -> Weights | None:
+    """Return the proportions in which rows are drawn as negatives: rows without edges push nobody."""
+    if not isolated.any() or isolated.all():
+        return weights
+    return np.where(isolated, np.float32(0), np.float32(1) if weights is None else weights).astype(np.float32)
 
-    ``graph`` leads from the new rows to the fitted ones; ``keys`` are the content hashes of the new rows.
+
+def settle(
+    plan: Plan,
+    graph: Graph,
+    known: Places,
+    isolated: NDArray[np.bool_],
+    keys: NDArray[np.uint64],
+    limit: float,
+    *,
+    weights: Weights | None = None,
+    n_jobs: int = -1,
+    density: DensityTerm | None = None,
+) -> Places:
+    """Place new rows in any map that stays as it is; a row without neighbors lies on a circle around it.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan of the map.
+    graph : Graph
+        Edges from the new rows to those of the map.
+    known : array [rows, n_components]
+        The places of the map.
+    isolated : bool array [rows]
+        Which rows of the map have no edge.
+    keys : array [new rows]
+        Content hashes of the new rows.
+    limit : float
+        The cut-off of neighbors, for the warning.
+    weights, density
+        The proportions in which the rows of the map are drawn as negatives, and densMAP's term.
     """
-    isolated = graph.isolated()
-    if not isolated.any() or not _has_outside(fitted.recipe.plan):
-        return places
-    warn_of_isolated(graph, fitted.recipe.affinity.limit(fitted.searched), "new rows")
-    known = fitted.reference.places[~fitted.graph.isolated()]
-    out = places.copy()
-    out[isolated] = Surroundings.of(known).new_rows(keys[isolated])
-    return out
+    if not plan.has_outside:
+        return plan.place(graph, known, keys, negative_weights=weights, n_jobs=n_jobs, density=density)
+    weights = pushing_weights(weights, isolated)
+    places = plan.place(graph, known, keys, negative_weights=weights, n_jobs=n_jobs, density=density)
+    outside = graph.isolated()
+    if outside.any():
+        warn_of_isolated(outside, limit, "new rows")
+        places = places.copy()
+        places[outside] = Surroundings.of(known[~isolated]).new_rows(keys[outside])
+    return places
 
 
 def place(fitted: FittedMap, rows: Rows) -> NDArray[np.float32]:
@@ -86,18 +108,23 @@ def place(fitted: FittedMap, rows: Rows) -> NDArray[np.float32]:
     return places
 
 
-def place_new(fitted: FittedMap, rows: Rows, keys: NDArray[np.uint64] | None = None) -> NDArray[np.float32]:
+def place_new(fitted: FittedMap, rows: Rows, keys: NDArray[np.uint64] | None = None) -> Places:
     """Place rows that are not among the training rows; ``keys`` are their content hashes."""
-    plan, n_jobs = fitted.recipe.plan, fitted.data.n_jobs
+    plan, affinity, n_jobs = fitted.recipe.plan, fitted.recipe.affinity, fitted.data.n_jobs
     keys = hash_rows(rows, n_jobs) if keys is None else keys
     neighbors = query(fitted, rows)
-    graph = fitted.recipe.affinity.graph_to_known(neighbors, fitted.searched.n, n_jobs)
-    if isinstance(plan, FullPlan):
-        places = plan.place(graph, fitted.reference, n_jobs=n_jobs)
-    else:
-        density = _density_term(fitted, graph, neighbors)
-        places = plan.place(graph, fitted.reference, keys, n_jobs=n_jobs, density=density)
-    return place_isolated(places, graph, fitted, keys)
+    graph = affinity.graph_to_known(neighbors, fitted.searched.n, n_jobs)
+    return settle(
+        plan,
+        graph,
+        fitted.reference_places,
+        fitted.graph.isolated(),
+        keys,
+        affinity.limit(fitted.searched.unrelated_distance),
+        weights=fitted.negative_weights,
+        n_jobs=n_jobs,
+        density=_density_term(fitted, graph, neighbors),
+    )
 
 
 def memberships(fitted: FittedMap, rows: Rows) -> Graph:
@@ -112,7 +139,7 @@ def query(fitted: FittedMap, rows: Rows) -> Neighbors:
         rows = rows[:, fitted.laid_out]
     columns = fitted.recipe.affinity.query_columns(known.n)
     neighbors = known.query(rows, columns, fitted.search_graph, fitted.neighbors.share)
-    return fitted.recipe.affinity.related(neighbors, known)
+    return fitted.recipe.affinity.related(neighbors, known.unrelated_distance, known.n)
 
 
 def _density_term(fitted: FittedMap, graph: Graph, neighbors: Neighbors) -> DensityTerm | None:

@@ -26,6 +26,7 @@ def smooth_knn(
     bandwidth: float,
     independent_rows: bool,
     n_jobs: int,
+    mean_distance: float | None = None,
 ) -> tuple[DeviceArray, DeviceArray]:
     """Return rho and sigma of a table of sorted distances, the row itself first (survey eq. 2, 3)."""
     rows, columns = distance.shape
@@ -34,8 +35,8 @@ def smooth_knn(
     any_zero = device.xp.zeros(1, np.int32)
     arguments = distance, *sizes, np.float64(local_connectivity), rho, any_zero
     launch(device.kernel("local_rho"), rows, arguments)
-    mean_all = 0.0
-    if not independent_rows and int(any_zero[0]):
+    mean_all = mean_distance or 0.0
+    if mean_distance is None and not independent_rows and int(any_zero[0]):
         mean_all = _mean_in_order(device, distance)
     target = np.float64(math.log2(k) * bandwidth)
     scale = np.float64(mean_all), np.bool_(independent_rows)

@@ -20,7 +20,7 @@ from vicinal.backends.cuda.device import (
     launch_warps,
 )
 
-WARP_ROWS = 2  # rows of 16 lanes per warp (cpp/cuda/row_lanes.hpp)
+WARP_ROWS = 2  # rows of 16 lanes per warp (cpp/cuda/device.hpp)
 TERMS = {"attract_cost": "AttractCost", "repel_cost": "RepelCost", "student": "Student"}
 
 
