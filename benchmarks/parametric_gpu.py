@@ -1,6 +1,6 @@
-"""Train parametric UMAP on one GPU, with a precomputed graph; the GPU's machine needs only torch and NumPy.
+"""Train parametric UMAP on one GPU, with a precomputed graph.
 
-    python benchmarks/parametric_gpu.py graph --data rows.npy --graph graph.npz            # needs the compiled core
+    python benchmarks/parametric_gpu.py graph --data rows.npy --graph graph.npz
     python benchmarks/parametric_gpu.py train --data rows.npy --graph graph.npz --maps maps.npz --out gpu.json
     python benchmarks/parametric_gpu.py score --data rows.npy --labels labels.npy --maps maps.npz --out gpu.json
 
@@ -16,6 +16,7 @@ import json
 import sys
 from pathlib import Path
 from time import perf_counter
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -45,9 +46,9 @@ def train_once(
 ) -> tuple[dict[str, float], Any, Any]:
     import torch
 
-    from vicinal.layout.forces import Kernel
+    from vicinal import Kernel, ParametricUMAP
     from vicinal.parametric.networks import Model, Shape
-    from vicinal.parametric.training import Data, Objective, Plan, fit_model, seeded, training_epochs
+    from vicinal.parametric.training import Training, seeded
 
     begin = perf_counter()
     where = torch.device(arguments.device)
@@ -55,11 +56,12 @@ def train_once(
         model = Model.build(Shape(X.shape[1], 2, (X.shape[1],)), "mlp", None, where)
         model.measure(X)
         built = perf_counter()
-        data = Data(X, graph["indptr"], graph["indices"], graph["weights"], graph["start"])
-        plan = Plan(
-            arguments.learning_rate, arguments.batch_size, arguments.n_epochs or training_epochs(data), clip_norm=1.0
+        parameters = ParametricUMAP(
+            arguments.batch_size, learning_rate=arguments.learning_rate, n_epochs=arguments.n_epochs or None
         )
-        history = fit_model(model, data, Objective(Kernel(1.577, 0.8951)), plan, seed=SEED)
+        training = Training(parameters, Kernel(1.577, 0.8951), model, X, SimpleNamespace(**graph), SEED)
+        training.approach(graph["start"])
+        history = training.run()
     trained = perf_counter()
     embedding = model.encode(X)
     encoded = perf_counter()
@@ -70,7 +72,7 @@ def train_once(
         "encode_training_rows": encoded - trained,
         "total": encoded - begin,
         "transform_new_rows": perf_counter() - encoded,
-        "epochs": plan.n_epochs,
+        "epochs": training.n_epochs,
         "last_loss": history["loss"][-1],
     }
     return seconds, embedding, moved

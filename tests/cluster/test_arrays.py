@@ -220,11 +220,9 @@ def test_bad_values_are_named_by_chunk_and_row(value: float, what: str) -> None:
     [
         ({"metric": "jaccard"}, "metric must be"),
         ({"metric": "precomputed"}, "metric must be"),
-        ({"densmap": True}, "densmap"),
         ({"unique": True}, "unique"),
         ({"device": "cuda"}, "device must be"),
         ({"update_negatives": True}, "update_negatives"),
-        ({"init": "pca"}, "init"),
         ({"output_metric": "haversine"}, "output_metric"),
         ({"precomputed_knn": (np.zeros((4, 2)), np.zeros((4, 2)))}, "precomputed_knn"),
     ],

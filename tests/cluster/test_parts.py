@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def engine() -> Engine:
 
 def stored(table: Neighbors, engine: Engine) -> NeighborParts:
     parts = []
-    for p, (first, stop) in enumerate(zip(BOUNDS[:-1], BOUNDS[1:], strict=True)):
+    for p, (first, stop) in enumerate(pairwise(BOUNDS)):
         arrays = {"index": table.index[first:stop], "distance": table.distance[first:stop]}
         parts.append(engine.put(f"table-{p}", arrays))
     return NeighborParts(BOUNDS, parts, None, table.k)

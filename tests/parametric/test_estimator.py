@@ -186,7 +186,7 @@ def test_landmark_positions_are_routed_through_a_pipeline(digits: Rows) -> None:
 
 
 def test_memory_estimate_uses_the_row_count_of_the_statistics() -> None:
-    from vicinal.estimators.parametric_parameters import MEASURED_ROWS, MEASURED_SIZE
+    from vicinal.estimators.parametric import MEASURED_ROWS, MEASURED_SIZE
     from vicinal.parametric.networks import STATISTICS_ROWS, STEP_SIZE
 
     assert (MEASURED_ROWS, MEASURED_SIZE) == (STATISTICS_ROWS, STEP_SIZE)

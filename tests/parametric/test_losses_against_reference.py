@@ -10,10 +10,10 @@ from reference import supervision
 torch = pytest.importorskip("torch")
 
 from vicinal.parametric.loss import (  # noqa: E402
-    ClassTerm,
     EdgeBatch,
     EdgeSampler,
-    ReconstructionTerm,
+    class_loss,
+    reconstruction_loss,
     relative_squared_error,
     triplet_loss,
 )
@@ -30,16 +30,14 @@ def batch_of(rows: np.ndarray, encoder: torch.nn.Module) -> EdgeBatch:
     return EdgeBatch(encoder, DeviceRows(rows, CPU, CPU), sampler, n)
 
 
-def test_class_term_equals_the_reference() -> None:
+def test_class_loss_equals_the_reference() -> None:
     rng = np.random.default_rng(0)
     rows, labels = rng.normal(size=(20, 3)).astype(np.float32), rng.integers(4, size=20)
     encoder, head = torch.nn.Linear(3, 2), torch.nn.Linear(2, 4)
-    term = ClassTerm(
-        encoder, head, DeviceRows(rows, CPU, CPU), torch.arange(20), torch.tensor(labels), 1.0, 64, torch.Generator()
-    )
+    numbers, classes = torch.arange(20), torch.tensor(labels)
     with torch.no_grad():
         scores = head(encoder(torch.tensor(rows))).double().numpy()
-        found = float(term(batch_of(rows, encoder)))
+        found = float(class_loss(encoder, head, DeviceRows(rows, CPU, CPU), numbers, classes, torch.Generator()))
     assert_equation("cross-entropy", found, supervision.class_cross_entropy(scores, labels), rtol=1e-5)
 
 
@@ -68,12 +66,11 @@ def test_triplet_loss_of_single_triplets_equals_the_reference() -> None:
 
 
 @pytest.mark.parametrize("joint", [True, False])
-def test_reconstruction_term_equals_the_reference(joint: bool) -> None:
+def test_reconstruction_loss_equals_the_reference(joint: bool) -> None:
     rows = np.random.default_rng(3).normal(size=(12, 4)).astype(np.float32)
     encoder, decoder = torch.nn.Linear(4, 2), torch.nn.Linear(2, 4)
     batch = batch_of(rows, encoder)
-    term = ReconstructionTerm(decoder, relative_squared_error, 1.0, joint)
-    loss = term(batch)
+    loss = reconstruction_loss(batch, decoder, relative_squared_error, joint)
     decoded = decoder(batch.embedding).detach().double().numpy()
     wanted = supervision.relative_reconstruction_error(decoded, batch.rows.double().numpy())
     assert_equation("reconstruction", float(loss.detach()), wanted, rtol=1e-5)

@@ -41,12 +41,10 @@ def test_conv_encoder_accepts_images_of_odd_size() -> None:
 
 def test_registered_networks_are_built_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     from vicinal import parametric
-    from vicinal.parametric import networks as encoders
+    from vicinal.parametric import networks
 
-    monkeypatch.setattr(encoders, "ENCODERS", dict(encoders.ENCODERS))
-    monkeypatch.setattr(encoders, "DECODERS", dict(encoders.DECODERS))
-    monkeypatch.setattr("vicinal.parametric.networks.ENCODERS", encoders.ENCODERS)
-    monkeypatch.setattr("vicinal.parametric.networks.DECODERS", encoders.DECODERS)
+    monkeypatch.setattr(networks, "ENCODERS", dict(networks.ENCODERS))
+    monkeypatch.setattr(networks, "DECODERS", dict(networks.DECODERS))
     parametric.register_encoder("linear", lambda shape: torch.nn.Linear(shape.n_features, shape.n_components))
     parametric.register_decoder("linear", lambda shape: torch.nn.Linear(shape.n_components, shape.n_features))
     model = Model.build(parametric.Shape(5, 3, (5,)), "linear", "linear", torch.device("cpu"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,15 +11,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from vicinal import ParametricUMAP  # noqa: E402
 from vicinal.layout.forces import Kernel  # noqa: E402
 from vicinal.parametric import loss, training  # noqa: E402
-from vicinal.parametric.loss import (  # noqa: E402
-    ClassTerm,
-    EdgeBatch,
-    EdgeSampler,
-    UmapTerm,
-    relative_squared_error,
-)
+from vicinal.parametric.loss import EdgeBatch, EdgeSampler, class_loss, relative_squared_error  # noqa: E402
 from vicinal.parametric.rows import DeviceRows  # noqa: E402
 
 KERNEL = Kernel(1.577, 0.8951)
@@ -64,9 +60,10 @@ def test_tails_weighted_by_inverse_degrees_are_uniform_over_the_rows_with_edges(
 def umap_loss(head: torch.Tensor, tail: torch.Tensor, number: int, edges: Any = None, weight: Any = None) -> Any:
     """Return the loss with repulsion 0.5, of edges between different rows and tails of weight 1 unless given."""
     n = len(head)
-    heads, tails = edges or (torch.arange(n), torch.arange(n, 2 * n))
-    negatives = loss.Negatives(number, 0.5, heads, tails, torch.ones(n) if weight is None else weight)
-    return loss.umap_loss(head, tail, KERNEL, negatives)
+    edges = edges or (torch.arange(n), torch.arange(n, 2 * n))
+    weight = torch.ones(n) if weight is None else weight
+    batch: Any = SimpleNamespace(edges=edges, ends=lambda: (head, tail), tail_weights=weight)
+    return loss.umap_loss(batch, KERNEL, number, 0.5)
 
 
 def test_umap_loss_is_the_mean_over_the_edges_of_a_batch() -> None:
@@ -122,24 +119,22 @@ def test_patience_counts_epochs_without_a_relative_improvement() -> None:
 
 
 def test_learning_rate_rises_briefly_and_falls_to_zero() -> None:
-    plan = training.Plan(0.1, 8, n_epochs=10, steps_per_epoch=10)
-    rates = [plan.rate(step) for step in range(100)]
-    assert rates[0] == pytest.approx(0.05)
-    assert max(rates) < 0.1
-    assert all(later < earlier for earlier, later in pairwise(rates[2:]))
-    assert rates[-1] == pytest.approx(0.001)
+    shares = [training.rate_share(step, 100) for step in range(100)]
+    assert shares[0] == pytest.approx(0.5)
+    assert max(shares) < 1.0
+    assert all(later < earlier for earlier, later in pairwise(shares[2:]))
+    assert shares[-1] == pytest.approx(0.01)
 
 
-def test_class_term_uses_labeled_rows_only() -> None:
+def test_class_loss_uses_labeled_rows_only() -> None:
     encoder = torch.nn.Linear(3, 2)
     X = torch.full((6, 3), torch.nan)
     X[[1, 4]] = 1.0
     generator = torch.Generator().manual_seed(0)
     rows = DeviceRows(X.numpy(), torch.device("cpu"), torch.device("cpu"))
-    term = ClassTerm(encoder, None, rows, torch.tensor([1, 4]), torch.tensor([0, 1]), 1.0, 8, generator)
+    assert class_loss(encoder, None, rows, torch.tensor([1, 4]), torch.tensor([0, 1]), generator).isfinite()
     sampler = EdgeSampler(*graph([1.0] * 4), generator)
-    assert term(EdgeBatch(encoder, rows, sampler, 4)).isfinite()
-    assert UmapTerm(KERNEL, 2, 1.0)(EdgeBatch(encoder, rows, sampler, 4)).isnan()
+    assert loss.umap_loss(EdgeBatch(encoder, rows, sampler, 4), KERNEL, 2, 1.0).isnan()
 
 
 def test_a_batch_is_drawn_and_encoded_once_for_all_terms() -> None:
@@ -162,3 +157,10 @@ def test_reconstruction_error_is_relative_to_the_variance_of_the_rows() -> None:
     X = torch.randn(1000, 4) * 50.0 + 100.0
     assert float(relative_squared_error(X.mean(0).expand_as(X), X)) == pytest.approx(1.0, rel=1e-3)
     assert float(relative_squared_error(X, X)) == 0.0
+
+
+def test_documented_defaults_are_those_of_the_training() -> None:
+    document = " ".join((ParametricUMAP.__doc__ or "").split())
+    assert f"By default {training.BATCH_SIZE['cpu']}, or {training.BATCH_SIZE['cuda']:,} on a GPU" in document
+    edges, fewest, most = training.EDGES // 1_000_000, training.FEWEST_EPOCHS, training.MOST_EPOCHS
+    assert f"about {edges} million edges, at least {fewest} and at most {most}" in document

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 from vicinal.runtime.cached import uncached_state
-from vicinal.runtime.parameters import DEVICE
+from vicinal.runtime.constraints import DEVICE
 
 # A device of a backend (backends/cuda/device.py), or None for the host.
 Place = Any

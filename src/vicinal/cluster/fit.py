@@ -110,7 +110,6 @@ class PartExecutor(Executor):
             "lay_out: compute_loss=True": self.recipe.record_loss,
             "lay_out: update_negatives=True": bool(parameters.get("update_negatives")),
             "lay_out: output_metric": not space.is_euclidean,
-            f"start: init={self.recipe.init!r}": self.recipe.init == "pca",
         }
         for name, given in refused.items():
             if given:

@@ -275,7 +275,12 @@ def transform_blocks(model: Any, transform: Callable[[Any, Any], Any], X: Any, c
         sent, sparse = task(_learned, "model")(bare, model._result, learned.gathering()), learned.is_sparse
     else:
         client = current_client()
-        sent = delayed(model, pure=False, traverse=False) if client is None else client.scatter(model, broadcast=True)
+        # Every call has a key of its own: under its hash, a model would be lost when that of another call is freed.
+        sent = (
+            delayed(model, pure=False, traverse=False)
+            if client is None
+            else client.scatter(model, broadcast=True, hash=False)
+        )
         sparse = issparse(transform(model, _one_row(rows)))
     meta: Any = csr_matrix((0, columns), dtype=np.float32) if sparse else np.empty((0, columns), np.float32)
     return rows.array.map_blocks(

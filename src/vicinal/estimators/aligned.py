@@ -2,50 +2,46 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, replace
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.estimators.base import Estimator, random_seed, require_fitted, whole_or_nothing
+from vicinal.estimators.parameters import Parameter, like, parameter, parameters_of, with_parameters
 from vicinal.estimators.umap import UMAP
 from vicinal.layout.alignment import check_relation, check_relations
-from vicinal.pipeline.align import AlignedMaps, AlignmentPlan, extend_aligned, fit_aligned
-from vicinal.runtime.memory import ByteSize, InputShape, Ledger, check_limit
-from vicinal.runtime.parameters import Interval
+from vicinal.pipeline.align import DEFAULT_EPOCHS, AlignedMaps, AlignmentPlan, extend_aligned, fit_aligned
+from vicinal.runtime.constraints import NOT_NEGATIVE, whole
+from vicinal.runtime.memory import InputShape, Ledger, check_limit
 from vicinal.runtime.progress import Progress
 
-# Parameters of the slices' maps; a list, tuple or vector gives each slice its own value.
-OF_SLICES = (
-    "n_neighbors", "metric", "metric_kwds", "learning_rate", "init", "min_dist", "spread", "set_op_mix_ratio",
-    "local_connectivity", "repulsion_strength", "negative_sample_rate", "transform_queue_size", "angular_rp_forest",
-    "target_n_neighbors", "target_metric", "target_metric_kwds", "target_weight",
-)  # fmt: skip
-# Parameters that all slices share.
+# Parameters that the maps of all slices share; the other parameters of UMAP may differ from slice to slice.
 OF_ALL = (
     "n_components", "n_epochs", "low_memory", "a", "b", "transform_seed", "force_approximation_algorithm", "n_jobs"
 )  # fmt: skip
+# Anything, since the UMAP of each slice checks its own value.
+PER_SLICE = [object]
 
 
+def per_slice(name: str) -> Parameter:
+    """Return UMAP's parameter of this name, of which a list, tuple or vector gives each slice its own value."""
+    shared = parameters_of(UMAP)[name]
+    return replace(shared, allowed=PER_SLICE, kind=f"{shared.kind}, or a list with one per slice")
+
+
+@with_parameters
 class AlignedUMAP(Estimator):
     """Maps of several sets of data in which related rows have similar places.
 
     ``fit`` takes a list of data sets (slices) and ``relations``: for each slice but the last a dict
     {row: row of the next slice}. Rows without a partner are allowed, and so is an empty dict.
 
-    Parameters
-    ----------
-    alignment_regularisation : float, default 0.01
-        How strongly related rows attract each other.
-    alignment_window_size : int, default 3
-        Over how many slices relations reach.
-    n_epochs : int, default 200
-
-    The other parameters are those of :class:`vicinal.UMAP` in umap-learn's order; most of them may be a list with one
-    value per slice. ``n_jobs`` and ``memory_limit`` are additions; ``unique`` has no effect, since equal rows share a
-    place in any case. The same ``random_state`` gives the same bits for any ``n_jobs``. scikit-learn's
-    ``check_estimator`` does not apply, because ``fit`` takes a list of data sets.
+    ``n_jobs`` and ``memory_limit`` are additions to umap-learn's parameters. The same ``random_state`` gives the same
+    bits for any ``n_jobs``. scikit-learn's ``check_estimator`` does not apply, because ``fit`` takes a list of data
+    sets.
 
     Attributes
     ----------
@@ -71,86 +67,42 @@ class AlignedUMAP(Estimator):
     [(100, 2), (100, 2)]
     """
 
+    # fmt: off
+    n_neighbors: Any = per_slice
+    n_components: int = like(UMAP)
+    metric: Any = per_slice
+    metric_kwds: Any = per_slice
+    n_epochs: int | None = parameter(None, [whole(0), None], f"Number of epochs, by default {DEFAULT_EPOCHS}.")
+    learning_rate: Any = per_slice
+    init: Any = per_slice
+    alignment_regularisation: float = parameter(0.01, [NOT_NEGATIVE], "How strongly related rows attract each other.")
+    alignment_window_size: int = parameter(3, [whole(1)], "Number of slices over which relations reach.")
+    min_dist: Any = per_slice
+    spread: Any = per_slice
+    low_memory: bool = like(UMAP, default=False)
+    set_op_mix_ratio: Any = per_slice
+    local_connectivity: Any = per_slice
+    repulsion_strength: Any = per_slice
+    negative_sample_rate: Any = per_slice
+    transform_queue_size: Any = per_slice
+    a: float | None = like(UMAP)
+    b: float | None = like(UMAP)
+    random_state: Any = like(UMAP)
+    angular_rp_forest: Any = per_slice
+    target_n_neighbors: Any = per_slice
+    target_metric: Any = per_slice
+    target_metric_kwds: Any = per_slice
+    target_weight: Any = per_slice
+    transform_seed: int = like(UMAP)
+    force_approximation_algorithm: bool = like(UMAP)
+    verbose: bool = like(UMAP)
+    unique: bool = like(UMAP, doc="Accepted for umap-learn, without effect: equal rows share a position in any case.")
+    _: KW_ONLY
+    n_jobs: int | None = like(UMAP)
+    memory_limit: float | str | None = like(UMAP)
+    # fmt: on
+
     _result = "mappers_"
-    mappers_: list[UMAP]
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
-        "n_epochs": [Interval(Integral, 0, None, closed="left"), None],
-        "alignment_regularisation": [Interval(Real, 0, None, closed="left")],
-        "alignment_window_size": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-        "n_jobs": [Integral, None],
-        "memory_limit": [ByteSize(), None],
-    }
-
-    def __init__(
-        self,
-        n_neighbors: Any = 15,
-        n_components: int = 2,
-        metric: Any = "euclidean",
-        metric_kwds: Any = None,
-        n_epochs: int | None = None,
-        learning_rate: Any = 1.0,
-        init: Any = "spectral",
-        alignment_regularisation: float = 1.0e-2,
-        alignment_window_size: int = 3,
-        min_dist: Any = 0.1,
-        spread: Any = 1.0,
-        low_memory: bool = False,
-        set_op_mix_ratio: Any = 1.0,
-        local_connectivity: Any = 1.0,
-        repulsion_strength: Any = 1.0,
-        negative_sample_rate: Any = 5,
-        transform_queue_size: Any = 4.0,
-        a: float | None = None,
-        b: float | None = None,
-        random_state: Any = None,
-        angular_rp_forest: Any = False,
-        target_n_neighbors: Any = -1,
-        target_metric: Any = "categorical",
-        target_metric_kwds: Any = None,
-        target_weight: Any = 0.5,
-        transform_seed: int = 42,
-        force_approximation_algorithm: bool = False,
-        verbose: bool = False,
-        unique: bool = False,
-        *,
-        n_jobs: int | None = -1,
-        memory_limit: float | str | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.n_components = n_components
-        self.metric = metric
-        self.metric_kwds = metric_kwds
-        self.n_epochs = n_epochs
-        self.learning_rate = learning_rate
-        self.init = init
-        self.alignment_regularisation = alignment_regularisation
-        self.alignment_window_size = alignment_window_size
-        self.min_dist = min_dist
-        self.spread = spread
-        self.low_memory = low_memory
-        self.set_op_mix_ratio = set_op_mix_ratio
-        self.local_connectivity = local_connectivity
-        self.repulsion_strength = repulsion_strength
-        self.negative_sample_rate = negative_sample_rate
-        self.transform_queue_size = transform_queue_size
-        self.a = a
-        self.b = b
-        self.random_state = random_state
-        self.angular_rp_forest = angular_rp_forest
-        self.target_n_neighbors = target_n_neighbors
-        self.target_metric = target_metric
-        self.target_metric_kwds = target_metric_kwds
-        self.target_weight = target_weight
-        self.transform_seed = transform_seed
-        self.force_approximation_algorithm = force_approximation_algorithm
-        self.verbose = verbose
-        self.unique = unique
-        self.n_jobs = n_jobs
-        self.memory_limit = memory_limit
 
     @whole_or_nothing
     def fit(self, X: Any, y: Any = None, *, relations: Any = None, window_size: int | None = None) -> AlignedUMAP:
@@ -258,6 +210,10 @@ class AlignedUMAP(Estimator):
             mapper.add_input_and_fit(ledger, shape)
             rows += shape.n
         check_limit(ledger, self.memory_limit, f"AlignedUMAP to {rows} rows in {len(slices)} slices")
+
+
+# Parameters of the slices' maps.
+OF_SLICES = tuple(name for name, one in parameters_of(AlignedUMAP).items() if one.allowed is PER_SLICE)
 
 
 def _as_list(name: str, values: Any, n: int | None = None) -> list[Any]:

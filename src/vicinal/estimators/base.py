@@ -17,7 +17,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from vicinal.estimators.parameters import given_knn
+from vicinal.estimators.parameters import given_knn, parameters_of
 from vicinal.files.container import ModelFileError
 from vicinal.files.models import TRANSIENT, pickled, save
 from vicinal.layout.density import finite_radii
@@ -43,9 +43,9 @@ from vicinal.pipeline.memory import add_map
 from vicinal.pipeline.place import place
 from vicinal.pipeline.recipe import Recipe
 from vicinal.quality.losses import density_correlation
+from vicinal.runtime.constraints import check_parameters
 from vicinal.runtime.inputs import check_input, is_dask, resolve_n_jobs
 from vicinal.runtime.memory import InputShape, Ledger, check_limit
-from vicinal.runtime.parameters import check_parameters
 from vicinal.runtime.progress import Progress
 
 if TYPE_CHECKING:
@@ -128,8 +128,8 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _settings(self) -> dict[str, Any]:
         """Return the values of all parameters, also those that the ``__init__`` of a user's subclass does not take."""
-        own = next(cls for cls in type(self).__mro__ if cls.__module__.startswith("vicinal."))
-        return {name: getattr(self, name) for name in inspect.signature(own).parameters}
+        names = parameters_of(type(self)) or inspect.signature(type(self)).parameters
+        return {name: getattr(self, name) for name in names}
 
     def _with_settings(self: Self, settings: dict[str, Any]) -> Self:
         """Return an unfitted model of the same class with these values of all parameters."""

@@ -26,9 +26,9 @@ from vicinal.pipeline.fitted import FittedMap
 from vicinal.pipeline.judge import GHOSTS, NEIGHBORS, JudgedMap, Judgement, judge, of_composed, of_fitted, of_places
 from vicinal.quality.measures import check_matrix, check_neighbors
 from vicinal.quality.reliability import Reliability, measure_preservation
+from vicinal.runtime.constraints import Interval
 from vicinal.runtime.inputs import resolve_n_jobs
 from vicinal.runtime.memory import InputShape, Ledger
-from vicinal.runtime.parameters import Interval
 
 # Local, usual and wide neighborhoods, points drawn closely together or apart.
 GRID = {"n_neighbors": (5, 15, 50), "min_dist": (0.0, 0.1, 0.5)}

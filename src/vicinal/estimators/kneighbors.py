@@ -2,54 +2,33 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from vicinal.estimators.base import Estimator, over_blocks, random_seed, require_fitted, whole_or_nothing
+from vicinal.estimators.parameters import like, parameter, with_parameters
+from vicinal.estimators.umap import UMAP
 from vicinal.graph.fuzzy import fuzzy_graph
-from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED
+from vicinal.neighbors.metrics import PRECOMPUTED
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import recognize
 from vicinal.pipeline.fitted import FittedNeighbors
 from vicinal.pipeline.memory import add_graph, add_search
+from vicinal.runtime.constraints import POSITIVE, StrOptions, whole
 from vicinal.runtime.inputs import is_dask
-from vicinal.runtime.memory import ByteSize, InputShape, Ledger
-from vicinal.runtime.parameters import DEVICE, Interval, StrOptions
+from vicinal.runtime.memory import InputShape, Ledger
 
 # The graph along which new rows are searched has at least this many neighbors per row.
 SEARCH_NEIGHBORS = 15
 
 
+@with_parameters
 class KNeighborsTransformer(Estimator):
     """Rows to the sparse graph of their nearest fitted rows, as ``sklearn.neighbors.KNeighborsTransformer``.
-
-    Parameters
-    ----------
-    mode : {"distance", "connectivity"}, default "distance"
-        What the graph's entries are: distances, or ones. As in scikit-learn, "distance" lists one neighbor more
-        than ``n_neighbors``, since a fitted row finds itself.
-    n_neighbors : int, default 5
-        Neighbors per row, the row itself not counted.
-    algorithm : {"auto", "exact", "approximate"}, default "auto"
-        "auto" compares every pair if that is faster.
-    metric : str or callable, default "euclidean"
-        A metric of :class:`vicinal.UMAP`; "precomputed" if ``X`` holds distances.
-    p : float, default 2
-        Power of metric="minkowski".
-    metric_params : dict, optional
-        Keywords of the metric.
-    random_state : int, RandomState or None, default 0
-        Seed of the approximate search.
-    n_jobs : int or None, default -1
-        Threads, as in :class:`vicinal.UMAP`. The result has the same bits for any number.
-    memory_limit : int or str, optional
-        As in :class:`vicinal.UMAP`.
-    device : {None, "cpu", "cuda", "cuda:N"}, default None
-        As in :class:`vicinal.UMAP`.
 
     Attributes
     ----------
@@ -71,47 +50,26 @@ class KNeighborsTransformer(Estimator):
     (150, 150)
     """
 
+    # fmt: off
+    _: KW_ONLY
+    mode: str = parameter("distance", [StrOptions({"distance", "connectivity"})], """
+        Entries of the graph: distances, or ones. As in scikit-learn, "distance" lists one neighbor more than
+        ``n_neighbors``, since a fitted row finds itself.""")
+    n_neighbors: int = parameter(5, [whole(1)], "Neighbors per row, the row itself not counted.")
+    algorithm: str = parameter("auto", [StrOptions({"auto", "exact", "approximate"})], """
+        How neighbors are searched. "auto" compares every pair if that is faster.""")
+    metric: Any = like(UMAP)
+    p: float = parameter(2, [POSITIVE, float], """
+        Power of metric="minkowski".""")
+    metric_params: dict[str, Any] | None = parameter(None, [dict, None], "Keyword arguments of ``metric``.")
+    random_state: Any = like(UMAP, default=0, doc="Seed of the approximate search.")
+    n_jobs: int | None = like(UMAP, "The result has the same bits for any number.")
+    memory_limit: float | str | None = like(UMAP)
+    device: str | None = like(UMAP)
+    # fmt: on
+
     _result = "neighbors_"
-    neighbors_: FittedNeighbors
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "mode": [StrOptions({"distance", "connectivity"})],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "algorithm": [StrOptions({"auto", "exact", "approximate"})],
-        "metric": [StrOptions({*METRICS, *ALIASES, PRECOMPUTED}), callable, tuple],
-        "p": [Interval(Real, 0, None, closed="neither"), float],
-        "metric_params": [dict, None],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
-        "memory_limit": [ByteSize(), None],
-        "device": [DEVICE, None],
-    }
     _chooses_device = True
-
-    def __init__(
-        self,
-        *,
-        mode: str = "distance",
-        n_neighbors: int = 5,
-        algorithm: str = "auto",
-        metric: Any = "euclidean",
-        p: float = 2,
-        metric_params: dict[str, Any] | None = None,
-        random_state: Any = 0,
-        n_jobs: int | None = -1,
-        memory_limit: float | str | None = None,
-        device: str | None = None,
-    ) -> None:
-        self.mode = mode
-        self.n_neighbors = n_neighbors
-        self.algorithm = algorithm
-        self.metric = metric
-        self.p = p
-        self.metric_params = metric_params
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.memory_limit = memory_limit
-        self.device = device
 
     @whole_or_nothing
     def fit(self, X: Any, y: Any = None) -> KNeighborsTransformer:

@@ -1,9 +1,28 @@
-"""From parameters to parts of a recipe, for the estimators that share UMAP's parameters."""
+"""The parameters of estimators, and the parts of a recipe that follow from them.
+
+The body of a class is the table of its parameters. Each entry is the only statement of a parameter: its name, type,
+default, allowed values and documentation::
+
+    @with_parameters
+    class MyMap(MapEstimator):
+        '''Map rows.'''
+
+        n_neighbors: int = like(UMAP)
+        learning_rate: float = like(UMAP, default=0.5)
+        _: KW_ONLY
+        n_turns: int = parameter(3, [whole(0)], "Number of turns.")
+
+`with_parameters` derives the rest: ``__init__``, which stores its arguments, the constraints that are checked before a
+fit, and the section "Parameters" of the docstring.
+"""
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any
+import inspect
+import re
+import textwrap
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -15,7 +34,101 @@ from vicinal.neighbors.rows import HasRows
 from vicinal.neighbors.table import Neighbors, neighbors_from_knn
 from vicinal.pipeline.online_graph import Pace
 from vicinal.pipeline.recipe import DensityPlan, FuzzyAffinity, Recipe, SampledPlan
-from vicinal.runtime.parameters import Interval
+from vicinal.runtime.constraints import StrOptions, whole
+
+Class = TypeVar("Class", bound=type)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of an estimator: default, allowed values, type in words, and what it does."""
+
+    default: Any
+    allowed: list[Any]
+    doc: str
+    kind: str = ""
+
+
+def parameter(default: Any, allowed: list[Any], doc: str, kind: str = "") -> Any:
+    """Declare a parameter in the body of a class; type checkers take the result for the default.
+
+    Parameters
+    ----------
+    default : object
+    allowed : list of constraints
+        A value must satisfy one of them (:mod:`vicinal.runtime.constraints`).
+    doc : str
+        What the parameter does. Line breaks do not matter.
+    kind : str, optional
+        The type in words, for the docstring. By default the options, or the annotation.
+    """
+    return Parameter(default, allowed, doc, kind)
+
+
+def like(other: type, note: str = "", **changes: Any) -> Any:
+    """Declare the parameter that ``other`` has under the same name, with changes and a sentence added to its doc."""
+
+    def named(name: str) -> Parameter:
+        changed = replace(parameters_of(other)[name], **({"kind": ""} if "allowed" in changes else {}) | changes)
+        return replace(changed, doc=f"{changed.doc} {note}")
+
+    return named
+
+
+def parameters_of(cls: type) -> dict[str, Parameter]:
+    """Return the parameters of an estimator by name, in the order of its constructor."""
+    table: dict[str, Parameter] = getattr(cls, "_parameters", {})
+    return table
+
+
+@dataclass_transform(eq_default=False)
+def with_parameters(cls: Class) -> Class:
+    """Give a class the constructor, the constraints and the documentation of the parameters in its body.
+
+    A class without parameters in its body keeps the constructor of its base, and gets the documentation.
+    """
+    made: Any = cls
+    types = inspect.get_annotations(cls)
+    own = {name: entry for name, entry in vars(cls).items() if name in types}
+    if own:
+        made._parameters = {}
+        for name, entry in own.items():
+            stated = entry(name) if callable(entry) else entry
+            kind = stated.kind or _options(stated.allowed) or _words(types[name], stated.default)
+            made._parameters[name] = replace(stated, kind=kind, doc=" ".join(stated.doc.split()))
+            setattr(cls, name, stated.default)
+        dataclass(repr=False, eq=False, match_args=False)(cls)
+        # Only the constructor is wanted: Dask would take two models with equal parameters for the same object.
+        for name in {*own, "__dataclass_fields__", "__dataclass_params__", "__replace__"} & vars(cls).keys():
+            delattr(cls, name)
+    made._parameter_constraints = {name: entry.allowed for name, entry in parameters_of(cls).items()}
+    if cls.__doc__:  # python -OO removes docstrings
+        summary, *sections = re.split(r"^(?=\w[\w ]*\n-+$)", inspect.cleandoc(cls.__doc__), flags=re.MULTILINE)
+        cls.__doc__ = "".join([f"{summary.rstrip()}\n\n", _section(parameters_of(cls)), *sections])
+    return cls
+
+
+def _options(allowed: list[Any]) -> str:
+    """Return the options of a parameter that has nothing but options, in words."""
+    options = [*allowed[0].options] if len(allowed) == 1 and isinstance(allowed[0], StrOptions) else []
+    return "{" + ", ".join(f'"{option}"' for option in sorted(options)) + "}" if options else ""
+
+
+def _words(annotation: str, default: Any) -> str:
+    """Return a type in words: "dict[str, Any] | None" is "dict" if the default says that None is possible."""
+    annotation = annotation.removesuffix(" | None") if default is None else annotation
+    return re.sub(r"\[.*?\]", "", annotation).replace(" | ", " or ")
+
+
+def _section(table: dict[str, Parameter]) -> str:
+    """Return the section "Parameters" of a docstring."""
+    lines = ["Parameters", "----------"]
+    for name, entry in table.items():
+        default = f'"{entry.default}"' if isinstance(entry.default, str) else repr(entry.default)
+        lines.append(f"{name} : {entry.kind}, {'optional' if entry.default is None else f'default {default}'}")
+        wrapped = textwrap.wrap(entry.doc, 112, break_long_words=False, break_on_hyphens=False)
+        lines += [f"    {line}" for line in wrapped]
+    return "\n".join(lines) + "\n\n"
 
 
 def check_curve(model: Any) -> None:
@@ -133,8 +246,6 @@ def epoch_stops(n_epochs: Any) -> tuple[int, ...] | None:
     """Return the epochs whose maps are wanted, in ascending order; None if the default is asked for."""
     if n_epochs is None:
         return None
-    if isinstance(n_epochs, list | tuple):
-        whole = Interval(Integral, 0, None, closed="left")
-        if not n_epochs or not all(whole.allows(epoch) for epoch in n_epochs):
-            raise ValueError(f"n_epochs must list whole numbers of at least 0, got {n_epochs!r}")
+    if isinstance(n_epochs, list | tuple) and not (n_epochs and all(whole(0).allows(epoch) for epoch in n_epochs)):
+        raise ValueError(f"n_epochs must list whole numbers of at least 0, got {n_epochs!r}")
     return tuple(sorted({int(epoch) for epoch in np.atleast_1d(np.asarray(n_epochs))}))

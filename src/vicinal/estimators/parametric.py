@@ -5,8 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from numbers import Integral, Real
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,35 +13,44 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.metadata_routing import UNUSED
 
-from vicinal.estimators.base import over_blocks, random_seed, require_fitted, whole_or_nothing
-from vicinal.estimators.parametric_parameters import (
-    LandmarkPairs,
-    ParametricParameters,
-    all_landmarks,
-    check_width,
-    chosen_rows,
-    flat_rows,
-    shape_of_row,
+from vicinal.backends import Place
+from vicinal.estimators.base import Estimator, over_blocks, random_seed, require_fitted, whole_or_nothing
+from vicinal.estimators.parameters import (
+    affinity_of,
+    check_curve,
+    check_precomputed,
+    given_knn,
+    given_neighbors,
+    kernel_of,
+    like,
+    parameter,
+    with_parameters,
 )
+from vicinal.estimators.umap import UMAP
 from vicinal.files.container import ModelFileError
 from vicinal.graph.supervision import Supervision, class_codes
-from vicinal.neighbors.metrics import Rows
-from vicinal.neighbors.rows import check_rows
+from vicinal.initialize.start import INITIALIZERS
+from vicinal.layout.forces import Forces
+from vicinal.neighbors.metrics import PRECOMPUTED, Rows, check_metric, is_sparse
+from vicinal.neighbors.rows import HasRows, PlacedRows, as_rows, check_rows, scan_rows, stack_rows, usable_place
+from vicinal.neighbors.table import Neighbors
+from vicinal.neighbors.training_data import TrainingData, TrainingDistances
 from vicinal.pipeline.fit import ArrayExecutor, fit
 from vicinal.pipeline.judge import JudgedMap
+from vicinal.pipeline.memory import add_graph, add_search, add_start
 from vicinal.pipeline.options import RowOptions
-from vicinal.pipeline.recipe import Places
+from vicinal.pipeline.recipe import Places, Recipe, SampledPlan
+from vicinal.runtime.constraints import NOT_NEGATIVE, POSITIVE, StrOptions, whole
 from vicinal.runtime.inputs import check_input
-from vicinal.runtime.parameters import Interval
-from vicinal.runtime.progress import LAYOUT, Progress
+from vicinal.runtime.memory import InputShape, Ledger
+from vicinal.runtime.progress import LAYOUT
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
     from vicinal.parametric.networks import Model
-    from vicinal.parametric.training import Data, Objective
-    from vicinal.pipeline.judge import JudgedMap
 
+LandmarkPairs = tuple[Rows, NDArray[np.float32]]  # rows and their positions
 
 # Attributes of ParametricUMAP, as model files call them, by the fields of a ParametricMap.
 FILE_NAMES = {
@@ -112,6 +120,8 @@ def model_file(path: str | os.PathLike[str]) -> Path:
 # What a model file leaves out with include_data=False: the encoder places new rows without it.
 TRAINING_DATA = ("embedding_", "graph_", "_landmarks")
 NETWORKS = ("encoder", "decoder")  # parameters by which a model file builds the networks again
+# Rows whose statistics are computed together; vicinal.parametric.networks has the same number, but imports torch.
+MEASURED_ROWS, MEASURED_SIZE = 1 << 14, 1 << 24
 
 
 class TrainingExecutor(ArrayExecutor):
@@ -142,85 +152,12 @@ class TrainingExecutor(ArrayExecutor):
         return self.losses
 
 
-class ParametricUMAP(ParametricParameters):
+@with_parameters
+class ParametricUMAP(Estimator):
     """UMAP by a neural network: an encoder maps rows to points, so new rows need one forward pass and no graph.
 
     The first parameters are those of umap-learn's class of the same name, in the same order; the others are
     keyword-only. On the CPU the same ``random_state`` and number of threads give the same bits.
-
-    Parameters
-    ----------
-    batch_size : int, optional
-        Edges per batch, two rows each. Default: 512, or 2,048 on a GPU.
-    dims : tuple of int, optional
-        Shape of a row: (height, width) or (height, width, channels) for ``encoder="conv"``. A module of your own
-        receives [batch, \\*dims].
-    encoder : str or torch.nn.Module, default "mlp"
-        "mlp", "conv", a name registered by :func:`vicinal.parametric.register_encoder`, or a module, a copy of which
-        is trained. "mlp" and "conv" standardize the data themselves.
-    decoder : str or torch.nn.Module, optional
-        "mlp", a name registered by :func:`vicinal.parametric.register_decoder`, or a module. Default: "mlp" if
-        ``parametric_reconstruction`` or ``autoencoder_loss`` is set, else no decoder.
-    parametric_reconstruction : bool, default False
-        Whether to train a decoder, for ``inverse_transform``.
-    parametric_reconstruction_loss_fcn : callable(decoded, rows), optional
-        Loss of the decoder. Default: the squared error relative to the variance of the rows.
-    parametric_reconstruction_loss_weight : float, default 1.0
-        Weight of the decoder's loss.
-    autoencoder_loss : bool, default False
-        Whether the decoder's loss trains the encoder too, and so shapes the map.
-    reconstruction_validation : array or sparse matrix, optional
-        Rows whose squared reconstruction error is recorded after every epoch, in ``loss_history_["validation"]``.
-    global_correlation_loss_weight : float, default 0
-        Weight of 1 - correlation between distances in the data and distances in the map.
-    landmark_loss_fn : callable(points, positions), optional
-        Loss of landmarks. Default: the mean squared distance.
-    landmark_loss_weight : float, default 1.0
-        Weight of the landmarks' loss.
-    n_neighbors, n_components, min_dist, spread, set_op_mix_ratio, local_connectivity, repulsion_strength, \
-    negative_sample_rate, a, b, disconnection_distance, force_approximation_algorithm, target_weight
-        As in :class:`~vicinal.UMAP`.
-    metric, metric_kwds, precomputed_knn, unique
-        As in :class:`~vicinal.UMAP`. ``metric="precomputed"`` needs ``precomputed_distances`` in :meth:`fit`, beside
-        the rows for the encoder.
-    init : {"spectral", "pca", "random"}, default "spectral"
-        Initial points, to which the encoder is fitted in a few steps; "random" leaves the untrained encoder.
-    n_epochs : int, optional
-        Number of epochs. In one epoch as many edges are drawn as fire if each is tested once. Default: as many
-        epochs as draw about 4 million edges, at least 4 and at most 40.
-    optimizer : {"adam", "adamw", "sgd"} or callable(parameters, lr=, weight_decay=), default "adam"
-        Optimizer of the networks.
-    learning_rate : float, default 0.006
-        Largest learning rate: it rises for a short time, then falls linearly to 0.
-    weight_decay : float, default 0
-        Weight decay of the optimizer.
-    clip_norm : float or None, default 1.0
-        Bound of the gradient's norm.
-    patience : int, optional
-        Stop when the loss has not fallen by ``min_improvement`` of itself for this number of epochs.
-    min_improvement : float, default 1e-3
-        See ``patience``.
-    device : str, default "auto"
-        "cpu", "cuda", "cuda:1", ...; "auto" is CUDA if it is available.
-    dtype : {"float32", "float64", "bfloat16"}, default "float32"
-        Type of the networks; "bfloat16" trains with mixed precision.
-    supervision : {"cross_entropy", "triplet", "graph"}, default "cross_entropy"
-        How labels are used: by a classifier of points, by triplets, or by an intersection of the graph as in
-        :class:`~vicinal.UMAP`. If some rows are unlabeled, batches of UMAP and of classification alternate.
-    supervision_weight : float, default 1.0
-        Weight of the labels' loss.
-    n_jobs : int or None, default -1
-        Threads, also of PyTorch; -1 uses all processors, None means what it means in scikit-learn.
-    random_state : int, RandomState or None
-        Seed of everything random in ``fit``.
-    verbose, tqdm_kwds, callback, memory_limit
-        As in :class:`~vicinal.UMAP`; the training is the stage "layout".
-    n_training_epochs : int, default 1
-        Factor on the number of epochs.
-    keras_fit_kwargs, densmap, output_dens
-        umap-learn's arguments that have no meaning here: None or False, "verbose" among the first.
-    low_memory, angular_rp_forest, transform_seed, transform_queue_size
-        umap-learn's arguments that have no effect.
 
     Attributes
     ----------
@@ -252,8 +189,95 @@ class ParametricUMAP(ParametricParameters):
     (3, 2)
     """
 
-    map_: ParametricMap
-    _landmarks: LandmarkPairs
+    # fmt: off
+    batch_size: int | None = parameter(None, [whole(1), None], """
+        Edges per batch, two rows each. By default 512, or 2,048 on a GPU.""")
+    dims: Any = parameter(None, [tuple, list, None], kind="tuple of int", doc="""
+        Shape of a row: (height, width) or (height, width, channels) for ``encoder="conv"``. A module of your own
+        receives rows of shape ``[batch, *dims]``.""")
+    encoder: Any = parameter("mlp", [str, callable, None], kind="str or torch.nn.Module", doc="""
+        "mlp", "conv", a name registered by :func:`vicinal.parametric.register_encoder`, or a module, a copy of which
+        is trained. "mlp" and "conv" standardize the data themselves.""")
+    decoder: Any = parameter(None, [str, callable, None], kind="str or torch.nn.Module", doc="""
+        "mlp", a name registered by :func:`vicinal.parametric.register_decoder`, or a module. By default "mlp" if
+        ``parametric_reconstruction`` or ``autoencoder_loss`` is set, else no decoder.""")
+    parametric_reconstruction: bool = parameter(False, ["boolean"], """
+        Whether to train a decoder, for ``inverse_transform``.""")
+    parametric_reconstruction_loss_fcn: Any = parameter(None, [callable, None], kind="callable(decoded, rows)", doc="""
+        Loss of the decoder, by default the squared error relative to the variance of the rows.""")
+    parametric_reconstruction_loss_weight: float = parameter(1.0, [NOT_NEGATIVE], "Weight of the decoder's loss.")
+    autoencoder_loss: bool = parameter(False, ["boolean"], """
+        Whether the decoder's loss trains the encoder too, and so shapes the map.""")
+    reconstruction_validation: Any = parameter(None, ["array-like", None], kind="array or sparse matrix", doc="""
+        Rows whose squared reconstruction error is recorded after every epoch, in ``loss_history_["validation"]``.""")
+    global_correlation_loss_weight: float = parameter(0, [NOT_NEGATIVE], """
+        Weight of 1 - correlation between distances in the data and distances in the map.""")
+    landmark_loss_fn: Any = parameter(None, [callable, None], kind="callable(points, positions)", doc="""
+        Loss of landmarks, by default the mean squared distance.""")
+    landmark_loss_weight: float = parameter(1.0, [NOT_NEGATIVE], "Weight of the landmarks' loss.")
+    keras_fit_kwargs: dict[str, Any] | None = parameter(None, [dict, None], """
+        umap-learn's arguments of Keras. Only "verbose" is accepted, without effect.""")
+    _: KW_ONLY
+    n_neighbors: int = like(UMAP)
+    n_components: int = like(UMAP)
+    metric: Any = like(UMAP, """With "precomputed", the distances are the argument ``precomputed_distances`` of
+        :meth:`fit`, and ``X`` holds the rows for the encoder.""")
+    metric_kwds: dict[str, Any] | None = like(UMAP)
+    n_epochs: int | None = parameter(None, [whole(0), None], """
+        Number of epochs. In one epoch as many edges are drawn as fire if each is tested once. By default as many epochs
+        as draw about 4 million edges, at least 4 and at most 40.""")
+    learning_rate: float = like(UMAP, default=0.006, doc="""
+        Largest learning rate: it rises for a short time, then falls linearly to 0.""")
+    init: str = like(UMAP, allowed=[StrOptions(set(INITIALIZERS))], kind='{"spectral", "pca", "random"}', doc="""
+        Initial points, to which the encoder is fitted in a few steps; "random" leaves the untrained encoder.""")
+    min_dist: float = like(UMAP)
+    spread: float = like(UMAP)
+    n_jobs: int | None = like(UMAP, "PyTorch uses as many.")
+    set_op_mix_ratio: float = like(UMAP)
+    local_connectivity: float = like(UMAP)
+    repulsion_strength: float = like(UMAP)
+    negative_sample_rate: int = like(UMAP)
+    a: float | None = like(UMAP)
+    b: float | None = like(UMAP)
+    random_state: Any = like(UMAP)
+    target_weight: float = like(UMAP, """Used with ``supervision="graph"``.""")
+    force_approximation_algorithm: bool = like(UMAP)
+    verbose: bool = like(UMAP)
+    tqdm_kwds: dict[str, Any] | None = like(UMAP)
+    disconnection_distance: float | None = like(UMAP)
+    precomputed_knn: Any = like(UMAP)
+    callback: Any = like(UMAP, """The training is the stage "layout".""")
+    optimizer: Any = parameter("adam", [StrOptions({"adam", "adamw", "sgd"}), callable], """
+        Optimizer of the networks.""", kind='{"adam", "adamw", "sgd"} or callable(parameters, lr=, weight_decay=)')
+    weight_decay: float = parameter(0.0, [NOT_NEGATIVE], "Weight decay of the optimizer.")
+    clip_norm: float | None = parameter(1.0, [POSITIVE, None], "Largest norm of the gradient; None means no limit.")
+    patience: int | None = parameter(None, [whole(1), None], """
+        Stop when the loss has not fallen by ``min_improvement`` of itself for this number of epochs.""")
+    min_improvement: float = parameter(1e-3, [NOT_NEGATIVE], "See ``patience``.")
+    device: str = parameter("auto", [str], """
+        Where the networks are trained: "cpu", "cuda", "cuda:1" and so on. "auto" is CUDA if it is available.""")
+    dtype: str = parameter("float32", [StrOptions({"float32", "float64", "bfloat16"})], """
+        Type of the networks. "bfloat16" trains with mixed precision.""")
+    supervision: str = parameter("cross_entropy", [StrOptions({"cross_entropy", "triplet", "graph"})], """
+        How labels are used: by a classifier of points, by triplets, or by an intersection of the graph as in
+        :class:`vicinal.UMAP`. If some rows are unlabeled, batches of UMAP and of classification alternate.""")
+    supervision_weight: float = parameter(1.0, [NOT_NEGATIVE], "Weight of the labels' loss.")
+    memory_limit: float | str | None = like(UMAP, "PyTorch's memory is not counted.")
+    n_training_epochs: int = parameter(1, [whole(1)], "Factor on the number of epochs.")
+    unique: bool = like(UMAP)
+    densmap: bool = like(UMAP, doc="umap-learn's argument; only False is accepted.")
+    output_dens: bool = like(UMAP, doc="umap-learn's argument; only False is accepted.")
+    low_memory: bool = like(UMAP)
+    angular_rp_forest: bool = like(UMAP)
+    transform_seed: int = like(UMAP, doc="Accepted for umap-learn, without effect.")
+    transform_queue_size: float = like(UMAP)
+    # fmt: on
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = False  # an encoder cannot read NaN, even if the metric can
+        tags.input_tags.pairwise = False  # X has rows for the encoder; distances are an argument of their own
+        return tags
 
     @whole_or_nothing
     def fit(
@@ -286,22 +310,31 @@ class ParametricUMAP(ParametricParameters):
         landmarks = all_landmarks(vars(self).get("_landmarks"), rows, landmark_positions, int(self.n_components))
         validation = self._check_validation(rows.shape[1])
         from vicinal.parametric.rows import threads
-        from vicinal.parametric.training import Data
+        from vicinal.parametric.training import Training, seeded
 
         seed, progress = random_seed(self.random_state), self._progress()
         data, recipe = self._graph_data(rows, precomputed_distances, seed), self._recipe(seed)
         with threads(self._jobs()):
-            model = (
-                copy.deepcopy(self.map_.model) if continued else self._measured_model(rows, shape_of_row(X, rows), seed)
-            )
+            dims = shape_of_row(X, rows)
+            model = copy.deepcopy(self._fitted("fit").model) if continued else self._new_model(rows, dims, seed)
 
             def train(fitted: TrainingExecutor) -> dict[str, list[float]]:
-                graph, selection = fitted.graph, fitted.selection
-                rows_laid_out = selection.take(rows)
-                training = Data(rows_laid_out, graph.indptr, graph.indices, graph.weights, fitted.encoder_start)
-                classes = selection.options.y
-                objective = self._objective(None if classes is None else class_codes(classes), landmarks)
-                return self._train(model, training, objective, validation, progress, seed)
+                kept, options = fitted.selection.take(rows), fitted.selection.options
+                classes = None if self.supervision == "graph" else options.y
+                training = Training(self, kernel_of(self), model, kept, fitted.graph, seed)
+                errors: list[float] = []
+
+                def after_epoch(done: int) -> bool:
+                    if validation is not None:
+                        errors.append(model.reconstruction_error(validation))
+                    return progress.report(LAYOUT, done, training.n_epochs, lambda: model.encode(kept))
+
+                with progress.stage(LAYOUT, training.n_epochs), seeded(seed, model.device):
+                    if fitted.encoder_start is not None:
+                        training.approach(fitted.encoder_start)
+                    codes = None if classes is None else class_codes(classes)
+                    history = training.run(codes, landmarks, after_epoch)
+                return history | ({} if validation is None else {"validation": errors})
 
             options = RowOptions(labels)
             executor = TrainingExecutor(data, recipe, options, seed=seed, train=train, continued=continued)
@@ -315,34 +348,6 @@ class ParametricUMAP(ParametricParameters):
             model, embedding, graph.to_scipy(), history, n_epochs, executor.init_used, progress.times, judged
         )
         return self
-
-    def _measured_model(self, rows: Rows, dims: tuple[int, ...], seed: int) -> Model:
-        from vicinal.parametric.rows import choose_device
-        from vicinal.parametric.training import seeded
-
-        device = choose_device(self.device)
-        with seeded(seed, device):
-            model = self._build(rows.shape[1], dims, device)
-            model.measure(rows)
-        return model
-
-    def _train(
-        self, model: Model, data: Data, objective: Objective, validation: Rows | None, progress: Progress, seed: int
-    ) -> dict[str, list[float]]:
-        """Train the model in place and return the losses by epoch."""
-        from vicinal.parametric.training import fit_model, seeded
-
-        plan = self._plan(data, model.device)
-        errors: list[float] = []
-
-        def after_epoch(done: int) -> bool:
-            if validation is not None:
-                errors.append(model.reconstruction_error(validation))
-            return progress.report(LAYOUT, done, plan.n_epochs, lambda: model.encode(data.X))
-
-        with progress.stage(LAYOUT, plan.n_epochs), seeded(seed, model.device):
-            history = fit_model(model, data, objective, plan, seed=seed, after_epoch=after_epoch)
-        return history if validation is None else history | {"validation": errors}
 
     def fit_transform(
         self, X: Any, y: Any = None, precomputed_distances: Any = None, landmark_positions: Any = None
@@ -360,7 +365,7 @@ class ParametricUMAP(ParametricParameters):
         ``batch_size`` is accepted and has no effect: batches are chosen so that they fit into memory.
         """
         require_fitted(self)
-        if batch_size is not None and not Interval(Integral, 1, None, closed="left").allows(batch_size):
+        if batch_size is not None and not whole(1).allows(batch_size):
             raise ValueError(f"batch_size must be a whole number of at least 1 or None, got {batch_size!r}")
         return self._encode(self._check_rows(flat_rows(X), reset=False, sparse=True))
 
@@ -417,7 +422,7 @@ class ParametricUMAP(ParametricParameters):
         require_fitted(self)
         if reset_optimizer is not True:
             raise ValueError(f"reset_optimizer must be True: every fit has a fresh optimizer, got {reset_optimizer!r}")
-        if landmark_loss_weight is not None and not Interval(Real, 0, None).allows(landmark_loss_weight):
+        if landmark_loss_weight is not None and not NOT_NEGATIVE.allows(landmark_loss_weight):
             raise ValueError(f"landmark_loss_weight must be a number of at least 0, got {landmark_loss_weight!r}")
         rows = self._check_rows(flat_rows(X), reset=False, sparse=True)
         kept = rows[chosen_rows(rows.shape[0], sample_pct, sample_mode, idx, random_seed(self.random_state))]
@@ -474,6 +479,110 @@ class ParametricUMAP(ParametricParameters):
         if "map_" not in vars(self):
             raise AttributeError(f"{name}: this {type(self).__name__} is not fitted yet")
         return self.map_
+
+    # Parts of a fit that follow from the parameters
+
+    def add_memory(self, ledger: Ledger, shape: InputShape) -> None:
+        """Add what the graph and the passes over the rows take, part by part; PyTorch's memory is not counted."""
+        recipe = self._recipe(0)
+        k = recipe.affinity.columns(shape.n)
+        if given_knn(self.precomputed_knn) is None:
+            add_search(ledger, shape, k, metric=self.metric, approximate=recipe.search == "approximate")
+        edges = add_graph(ledger, shape.n, k)
+        add_start(ledger, self.init, shape, self.n_components, edges)
+        values = MEASURED_ROWS * shape.d
+        ledger.use(16.0 * (values if shape.stored is None else min(values, max(shape.d, MEASURED_SIZE))))
+
+    def _check_parameters(self) -> None:
+        """Raise, naming the parameter, for what is wrong with any data."""
+        self._validate_params()
+        check_metric(self.metric, self.metric_kwds)
+        check_curve(self)
+        check_precomputed(self)
+        for name in ("densmap", "output_dens"):
+            if getattr(self, name):
+                raise ValueError(
+                    f"{name}=True is not possible: an encoder does not follow densities, vicinal.DensMAP does"
+                )
+        unknown = sorted(set(self.keras_fit_kwargs or {}) - {"verbose"})
+        if unknown:
+            raise ValueError(
+                f"keras_fit_kwargs has {unknown}, but the networks are trained by PyTorch: use n_epochs, batch_size, "
+                "patience and callback instead"
+            )
+
+    def _graph_data(self, rows: Rows, precomputed_distances: Any, seed: int) -> TrainingData:
+        """Return what the graph is made of: the rows, or with ``metric="precomputed"`` their distances."""
+        pairwise = isinstance(self.metric, str) and self.metric == PRECOMPUTED
+        if pairwise != (precomputed_distances is not None):
+            raise ValueError("precomputed_distances must be given with metric='precomputed', and with no other metric")
+        if not pairwise:
+            check_metric(self.metric, self.metric_kwds, rows.shape[1], is_sparse(rows))
+            return self._training_rows(PlacedRows(rows).on(self._search_place()), seed, scan_rows(rows)[0])
+        data = TrainingDistances(as_rows(precomputed_distances, "precomputed_distances"), self._jobs())
+        if data.n != rows.shape[0]:
+            raise ValueError(f"precomputed_distances must have {rows.shape[0]} rows, one for each of X, got {data.n}")
+        return data
+
+    def _search_place(self) -> Place:
+        """Return the GPU that trains if CuPy can use it for neighbors and graph as well; None for the CPU."""
+        from vicinal.parametric.rows import choose_device
+
+        device = choose_device(self.device)
+        if device.type != "cuda":
+            return None
+        return usable_place(f"cuda:{device.index or 0}", "the neighbors and the graph")
+
+    def _check_validation(self, n_features: int) -> Rows | None:
+        """Return the rows of ``reconstruction_validation``, dense or sparse."""
+        if self.reconstruction_validation is None:
+            return None
+        if not (self.parametric_reconstruction or self.autoencoder_loss or self.decoder is not None):
+            raise ValueError("reconstruction_validation needs a decoder: set parametric_reconstruction=True")
+        name = "reconstruction_validation"
+        return check_width(name, as_rows(flat_rows(self.reconstruction_validation), name), n_features)
+
+    def _given_neighbors(self, rows: HasRows) -> Neighbors | None:
+        return given_neighbors(self.precomputed_knn, rows, self.n_neighbors)
+
+    def _recipe(self, seed: int) -> Recipe:
+        """Return how the rows become a graph and a start. Its plan has the kernel, but the layout is not run."""
+        supervision = None
+        if self.supervision == "graph":
+            supervision = Supervision(
+                weight=self.target_weight, n_neighbors=int(self.n_neighbors), seed=seed, n_jobs=self._jobs()
+            )
+        return Recipe(
+            affinity_of(self),
+            SampledPlan(Forces(kernel_of(self))),
+            int(self.n_components),
+            self.init,
+            search="approximate" if self.force_approximation_algorithm else "auto",
+            supervision=supervision,
+            unique=bool(self.unique),
+        )
+
+    def _new_model(self, rows: Rows, shape_of_row: tuple[int, ...], seed: int) -> Model:
+        """Return untrained networks that standardize the rows."""
+        import torch
+
+        from vicinal.parametric.networks import Model, Shape
+        from vicinal.parametric.rows import choose_device
+        from vicinal.parametric.training import seeded
+
+        device, n_features = choose_device(self.device), rows.shape[1]
+        dims = shape_of_row if self.dims is None else tuple(int(size) for size in self.dims)
+        if np.prod(dims) != n_features:
+            raise ValueError(f"dims={dims} has {np.prod(dims)} numbers, but rows have {n_features}")
+        decoder = self.decoder
+        if decoder is None and (self.parametric_reconstruction or self.autoencoder_loss):
+            decoder = "mlp"
+        dtype = torch.float64 if self.dtype == "float64" else torch.float32
+        shape = Shape(n_features, int(self.n_components), dims)
+        with seeded(seed, device):
+            model = Model.build(shape, "mlp" if self.encoder is None else self.encoder, decoder, device, dtype)
+            model.measure(rows)
+        return model
 
     # Files
 
@@ -550,3 +659,61 @@ class ParametricUMAP(ParametricParameters):
             self.map_ = ParametricMap.from_state(state, **self._fit_params, device=self.device)
         except ValueError as error:
             raise ModelFileError(str(error)) from error
+
+
+def flat_rows(X: Any) -> Any:
+    """Return images and other arrays of more than two dimensions as rows; anything else as it is."""
+    return np.asarray(X).reshape(len(X), -1) if getattr(X, "ndim", 0) > 2 else X
+
+
+def shape_of_row(X: Any, rows: Rows) -> tuple[int, ...]:
+    """Return the shape of one row, which is that of an image if X has more than two dimensions."""
+    return tuple(int(size) for size in (X if getattr(X, "ndim", 0) > 2 else rows).shape[1:])
+
+
+def check_width(name: str, rows: Rows, n_columns: int) -> Rows:
+    """Return a matrix, or raise ValueError if it does not have ``n_columns`` columns."""
+    if rows.ndim != 2 or rows.shape[1] != n_columns:
+        raise ValueError(f"{name} must have shape [rows, {n_columns}], got {rows.shape}")
+    return rows
+
+
+def chosen_rows(n: int, sample_pct: float, sample_mode: str, idx: Any, seed: int) -> NDArray[Any]:
+    """Return which of ``n`` rows become landmarks: some at random, or those that ``idx`` lists or marks."""
+    if sample_mode == "predetermined" and idx is not None:
+        return np.asarray(idx)
+    if sample_mode == "uniform" and 0.0 < sample_pct <= 1.0:
+        return np.random.default_rng(seed).choice(n, max(1, int(n * sample_pct)), replace=False)
+    raise ValueError(
+        "give sample_mode='uniform' with sample_pct in (0, 1], or 'predetermined' with idx; "
+        f"got sample_mode={sample_mode!r}, sample_pct={sample_pct}, idx={idx}"
+    )
+
+
+def all_landmarks(
+    known: LandmarkPairs | None, rows: Rows, landmark_positions: Any, n_components: int
+) -> LandmarkPairs | None:
+    """Return the landmarks of earlier fits and the rows of a fit that are given positions; None if there are none."""
+    if known is not None and known[1].shape[1] != n_components:
+        raise ValueError(
+            f"n_components={n_components} differs from the {known[1].shape[1]} components of the landmarks; "
+            "call remove_landmarks first"
+        )
+    if landmark_positions is None:
+        return known
+    positions = np.require(landmark_positions, np.float32, ["C", "A"])
+    if positions.shape != (rows.shape[0], n_components):
+        raise ValueError(f"landmark_positions must have shape {(rows.shape[0], n_components)}, got {positions.shape}")
+    placed = np.isfinite(positions).all(axis=1)
+    if known is None:
+        return rows[placed], positions[placed]
+    return _joined(known[0], rows[placed]), np.concatenate([known[1], positions[placed]])
+
+
+def _joined(above: Rows, below: Rows) -> Rows:
+    """Stack rows; the result is sparse if either part is."""
+    if is_sparse(above) != is_sparse(below):
+        from scipy.sparse import csr_matrix
+
+        above, below = csr_matrix(above), csr_matrix(below)
+    return stack_rows(above, below)

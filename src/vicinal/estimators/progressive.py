@@ -2,38 +2,52 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 from vicinal.estimators.base import Estimator, over_blocks, random_seed, require_fitted, whole_or_nothing
-from vicinal.estimators.parameters import check_curve, growing_recipe_of, pace_of
+from vicinal.estimators.parameters import (
+    check_curve,
+    growing_recipe_of,
+    like,
+    pace_of,
+    parameter,
+    parameters_of,
+    with_parameters,
+)
 from vicinal.estimators.umap import UMAP
 from vicinal.graph.supervision import Supervision
 from vicinal.initialize.start import INITIALIZER_ALIASES, INITIALIZERS
 from vicinal.neighbors.metrics import ALIASES, METRICS, Rows, check_metric, is_sparse
 from vicinal.neighbors.online import OnlineNeighbors
 from vicinal.neighbors.rows import check_rows
-from vicinal.pipeline.grow import GrowingMap, Step, Stream, as_fitted, check_numbers, last_epoch, place_in, reporter
+from vicinal.pipeline.grow import (
+    MOVED_SHARE,
+    GrowingMap,
+    Step,
+    Stream,
+    as_fitted,
+    check_numbers,
+    last_epoch,
+    place_in,
+    reporter,
+)
 from vicinal.pipeline.memory import add_growing_map, add_online_search
-from vicinal.pipeline.online_graph import TARGET_METRICS, Batch
-from vicinal.runtime.memory import ByteSize, InputShape, Ledger
-from vicinal.runtime.parameters import Interval, StrOptions, check_parameters
+from vicinal.pipeline.online_graph import DEVIATIONS, FIRST_MAP_ROWS, FULL_EPOCHS, MOST_REMADE, TARGET_METRICS, Batch
+from vicinal.runtime.constraints import Interval, StrOptions, check_parameters, whole
+from vicinal.runtime.memory import InputShape, Ledger
 from vicinal.runtime.progress import LAYOUT
 
-# Parameters that have the same meaning in UMAP.
-SHARED = (
-    "n_neighbors", "n_components", "metric", "metric_kwds", "learning_rate", "min_dist", "spread", "n_jobs",
-    "set_op_mix_ratio", "local_connectivity", "repulsion_strength", "negative_sample_rate", "a", "b", "random_state",
-    "target_metric", "target_weight", "transform_seed", "verbose", "tqdm_kwds", "disconnection_distance", "callback",
-)  # fmt: skip
 # Parameters that can be changed between batches; the others are those of the first.
 PER_CALL = ("callback", "memory_limit", "tqdm_kwds", "verbose")
 
 
+@with_parameters
 class ProgressiveUMAP(Estimator):
     """UMAP of rows that arrive over time: every call is bounded, and there is a map at any time.
 
@@ -45,34 +59,6 @@ class ProgressiveUMAP(Estimator):
     time. The parameters of the map are those of the first batch; later changes take effect with the next ``fit``.
     ``partial_fit`` takes effect completely or not at all, also if it is interrupted. An interrupted ``insert``,
     ``step``, ``run`` or ``polish`` leaves a map that can go on.
-
-    Parameters
-    ----------
-    n_neighbors, n_components, metric, metric_kwds, learning_rate, min_dist, spread, n_jobs, set_op_mix_ratio,
-    local_connectivity, repulsion_strength, negative_sample_rate, a, b, target_weight, transform_seed,
-    disconnection_distance, random_state, verbose, tqdm_kwds
-        As in :class:`vicinal.UMAP`, without ``metric="precomputed"``.
-    target_metric : {"categorical", "ordinal", "euclidean", "manhattan", "chebyshev"}, default "categorical"
-        How labels are compared: as classes, as levels (one number per row), or as numbers (one or several per row).
-        Numbers four standard deviations apart, as the first batch has them, count as much as two classes.
-    init : {"spectral", "pca", "random"}, default "spectral"
-        Where the first rows start.
-    move : {"active", "all"}, default "active"
-        "all" also moves rows whose neighbors stayed the same, as little as updated ones, when others arrive. The cost
-        of a batch is then that of all rows.
-    new_epochs, updated_epochs, polish_epochs : int, default 18, 18 and 12
-        Epochs that a new row moves for, a row whose neighbors changed (3 % of these move, drawn again each time), and
-        all rows in ``polish``. A row that has n epochs left has (n / 80)^1.5 of ``learning_rate``, at most all of it.
-        A batch that is a large share of the map moves it for longer. All rows move when the map has doubled. Up to
-        4,000 rows, the map is made anew then, and aligned to the last one; up to 10,000 rows also if a large batch is
-        elsewhere, as in sorted data.
-    batch_size : int, default 1000
-        Rows that ``fit`` takes at a time.
-    callback : callable(stage, epoch, n_epochs, embedding), optional
-        Called after neighbors were found and after every turn of the layout, with the epochs that the map has run and
-        will have run as things stand; a true return value ends the call.
-    memory_limit : int or str, optional
-        Bytes, or a text such as "2GB": rows with which the map would take more are refused with a MemoryError.
 
     Attributes
     ----------
@@ -106,83 +92,60 @@ class ProgressiveUMAP(Estimator):
     (150, 2)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{name: UMAP._parameter_constraints[name] for name in SHARED},
-        "metric": [StrOptions({*METRICS, *ALIASES}), callable, tuple],
-        "target_metric": [StrOptions(set(TARGET_METRICS))],
-        "init": [StrOptions({*INITIALIZERS, *INITIALIZER_ALIASES})],
-        "move": [StrOptions({"active", "all"})],
-        "new_epochs": [Interval(Integral, 0, None, closed="left")],
-        "updated_epochs": [Interval(Integral, 0, None, closed="left")],
-        "polish_epochs": [Interval(Integral, 0, None, closed="left")],
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
-        "memory_limit": [ByteSize(), None],
-    }
+    # fmt: off
+    n_neighbors: int = like(UMAP)
+    n_components: int = like(UMAP)
+    metric: Any = like(UMAP, '"precomputed" is not possible here.', kind="str or callable",
+        allowed=[StrOptions({*METRICS, *ALIASES}), callable, tuple])
+    metric_kwds: dict[str, Any] | None = like(UMAP)
+    learning_rate: float = like(UMAP, doc=f"""
+        Learning rate. A row that has n epochs left moves with (n / {FULL_EPOCHS})^1.5 of it, at most with all of
+        it.""")
+    init: str = like(UMAP, allowed=[StrOptions({*INITIALIZERS, *INITIALIZER_ALIASES})],
+        kind='{"spectral", "pca", "random"}', doc="Initial positions of the first rows.")
+    min_dist: float = like(UMAP)
+    spread: float = like(UMAP)
+    _: KW_ONLY
+    move: str = parameter("active", [StrOptions({"active", "all"})], """
+        Which rows move when others arrive: new rows and rows whose neighbors changed, or all rows. With "all" every
+        batch costs as much as all rows.""")
+    new_epochs: int = parameter(18, [whole(0)], f"""
+        Epochs that a new row moves for. A batch that is a large share of the map moves it for longer. All rows move
+        when the map has doubled. Up to {FIRST_MAP_ROWS:,} rows, the map is then made anew and aligned to the last one;
+        up to {MOST_REMADE:,} rows, this also happens if most rows of a large batch belong where the map has none, as in
+        sorted data.""")
+    updated_epochs: int = parameter(18, [whole(0)], f"""
+        Epochs that a row moves for if its neighbors changed. {MOVED_SHARE:.0%} of these rows move, drawn again each
+        time.""")
+    polish_epochs: int = parameter(12, [whole(0)], "Epochs that all rows move for in ``polish``.")
+    batch_size: int = parameter(1000, [whole(1)], "Rows that ``fit`` takes at a time.")
+    n_jobs: int | None = like(UMAP)
+    set_op_mix_ratio: float = like(UMAP)
+    local_connectivity: float = like(UMAP)
+    repulsion_strength: float = like(UMAP)
+    negative_sample_rate: int = like(UMAP)
+    a: float | None = like(UMAP)
+    b: float | None = like(UMAP)
+    random_state: Any = like(UMAP)
+    target_metric: str = like(UMAP, allowed=[StrOptions(set(TARGET_METRICS))], doc=f"""
+        How the values of ``y`` are compared: as classes ("categorical"), as levels, one number per row ("ordinal"), or
+        as numbers, one or several per row (a metric). Numbers {DEVIATIONS:g} standard deviations apart, as the first
+        batch has them, count as much as two classes.""",
+        kind='{"categorical", "ordinal", "euclidean", "manhattan", "chebyshev"}')
+    target_weight: float = like(UMAP)
+    transform_seed: int = like(UMAP)
+    disconnection_distance: float | None = like(UMAP)
+    verbose: bool = like(UMAP)
+    tqdm_kwds: dict[str, Any] | None = like(UMAP)
+    callback: Any = like(UMAP, doc="""
+        Called after neighbors were found and after every turn of the layout, with the epochs that the map has run and
+        will have run as things stand. A true return value ends the call.""")
+    memory_limit: float | str | None = like(UMAP, doc="""
+        Bytes, or a text such as "2GB". Rows with which the map would take more are refused with a MemoryError.""")
+    # fmt: on
+
     _result = "_stream"
     _stream: Stream
-
-    def __init__(
-        self,
-        n_neighbors: int = 15,
-        n_components: int = 2,
-        metric: Any = "euclidean",
-        metric_kwds: dict[str, Any] | None = None,
-        learning_rate: float = 1.0,
-        init: str = "spectral",
-        min_dist: float = 0.1,
-        spread: float = 1.0,
-        *,
-        move: str = "active",
-        new_epochs: int = 18,
-        updated_epochs: int = 18,
-        polish_epochs: int = 12,
-        batch_size: int = 1000,
-        n_jobs: int | None = -1,
-        set_op_mix_ratio: float = 1.0,
-        local_connectivity: float = 1.0,
-        repulsion_strength: float = 1.0,
-        negative_sample_rate: int = 5,
-        a: float | None = None,
-        b: float | None = None,
-        random_state: Any = None,
-        target_metric: str = "categorical",
-        target_weight: float = 0.5,
-        transform_seed: int = 42,
-        disconnection_distance: float | None = None,
-        verbose: bool = False,
-        tqdm_kwds: dict[str, Any] | None = None,
-        callback: Any = None,
-        memory_limit: float | str | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.n_components = n_components
-        self.metric = metric
-        self.metric_kwds = metric_kwds
-        self.learning_rate = learning_rate
-        self.init = init
-        self.min_dist = min_dist
-        self.spread = spread
-        self.move = move
-        self.new_epochs = new_epochs
-        self.updated_epochs = updated_epochs
-        self.polish_epochs = polish_epochs
-        self.batch_size = batch_size
-        self.n_jobs = n_jobs
-        self.set_op_mix_ratio = set_op_mix_ratio
-        self.local_connectivity = local_connectivity
-        self.repulsion_strength = repulsion_strength
-        self.negative_sample_rate = negative_sample_rate
-        self.a = a
-        self.b = b
-        self.random_state = random_state
-        self.target_metric = target_metric
-        self.target_weight = target_weight
-        self.transform_seed = transform_seed
-        self.disconnection_distance = disconnection_distance
-        self.verbose = verbose
-        self.tqdm_kwds = tqdm_kwds
-        self.callback = callback
-        self.memory_limit = memory_limit
 
     @property
     def _map(self) -> GrowingMap:
@@ -297,7 +260,7 @@ class ProgressiveUMAP(Estimator):
         """Return an ordinary fitted model of the rows placed so far, which shares nothing with this one."""
         require_fitted(self)
         made_by = self._fit_params
-        model = UMAP(init=made_by["init"], **{name: made_by[name] for name in SHARED})
+        model = UMAP(**{name: value for name, value in made_by.items() if name in parameters_of(UMAP)})
         model.adopt_map(as_fitted(self._map))
         if hasattr(self, "feature_names_in_"):
             model.feature_names_in_ = self.feature_names_in_

@@ -2,80 +2,39 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.estimators.base import MapEstimator, random_seed, whole_or_nothing
-from vicinal.estimators.parameters import epoch_stops, initializer_of
+from vicinal.estimators.parameters import epoch_stops, initializer_of, like, parameter, with_parameters
+from vicinal.estimators.umap import UMAP
 from vicinal.graph.graph import Graph
 from vicinal.initialize.start import INITIALIZERS, given_start
 from vicinal.layout.forces import Forces, Kernel
 from vicinal.layout.full import GRID_COMPONENTS, Phase
-from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED, check_metric
+from vicinal.neighbors.metrics import check_metric
 from vicinal.pipeline.fit import ArrayExecutor, Listeners, fit
 from vicinal.pipeline.recipe import NEIGHBORS_PER_PERPLEXITY, EntropicAffinity, FullPlan, LargeVisPlan, Recipe
-from vicinal.runtime.memory import ByteSize
-from vicinal.runtime.parameters import DEVICE, LEARNING_RATE, NEGATIVES, SEED, Interval, StrOptions
+from vicinal.runtime.constraints import LEARNING_RATE, NOT_NEGATIVE, POSITIVE, Interval, StrOptions, whole
+from vicinal.runtime.inputs import is_dask
 from vicinal.runtime.progress import Callback
 
 EARLY_EXAGGERATION = 12.0
 QUERY_PERPLEXITY = 5.0  # of new rows, as in openTSNE: few neighbors place a row more sharply
+AUTO = StrOptions({"auto"})
+INIT = [StrOptions(set(INITIALIZERS)), "array-like"]
+INIT_KIND = '{"pca", "spectral", "random"} or array [rows, n_components]'
 
 
+@with_parameters
 class TSNE(MapEstimator):
     """t-distributed Stochastic Neighbor Embedding.
 
     The same ``random_state`` gives the same bits for any ``n_jobs``.
-
-    Parameters
-    ----------
-    n_components : int, default 2
-        Dimensions of the embedding. Up to 3 scale to many rows; with more, every pair is computed.
-    perplexity : float, default 30
-        Effective number of neighbors of a row, at least 1 and at most a third of the other rows: ``perplexity_`` is
-        the value that was used.
-    early_exaggeration : float or "auto", default "auto"
-        Factor of the attraction in the first phase; "auto" is 12, or ``exaggeration`` if that is larger.
-    learning_rate : float or "auto", default "auto"
-        As in scikit-learn, a quarter of openTSNE's. "auto" is rows / exaggeration / 4 in each phase.
-    max_iter : int, default 750
-        Iterations of both phases together.
-    early_exaggeration_iter : int, default 250
-        Iterations of the first phase.
-    n_iter : int, optional
-        openTSNE's name for the iterations after the first phase; if given, it replaces ``max_iter``.
-    exaggeration : float, optional
-        Factor of the attraction in the second phase, default 1.
-    dof : float, default 1
-        Degrees of freedom of the kernel; below 1 its tails are heavier and clusters finer.
-    init : {"pca", "random", "spectral"} or array [rows, n_components], default "pca"
-        Where the rows start; an array is used unchanged. ``init_used_`` says what was used.
-    metric : str or callable, default "euclidean"
-        Any metric of the neighbor search, or "precomputed" if ``X`` holds distances. Rows may be sparse.
-    metric_kwds : dict, optional
-        Arguments of the metric.
-    method : {"auto", "exact", "fft", "barnes_hut"}, default "auto"
-        How the repulsion is computed: every pair, or a grid and FFT for up to three components. "auto" is exact for
-        few rows. "barnes_hut", the name in other libraries, also selects the grid, which is more accurate than a tree.
-    n_jobs : int or None, default -1
-        Threads, as in :class:`vicinal.UMAP`.
-    random_state : int, RandomState or None
-        Seed of everything random.
-    callbacks : callable or list of them, optional
-        ``f(iteration, kl_divergence, embedding)`` every ``callbacks_every_iters`` iterations; a true return value
-        stops the layout.
-    callback : callable, optional
-        ``f(stage, epoch, n_epochs, embedding)`` for every stage and iteration; a true return value
-        stops the layout.
-    verbose : bool, default False
-        Show a progress bar for every stage; ``tqdm_kwds`` are passed to tqdm.
-    memory_limit : int or str, optional
-        As in :class:`vicinal.UMAP`.
-    device : {None, "cpu", "cuda", "cuda:N"}, default None
-        As in :class:`vicinal.UMAP`.
 
     Attributes
     ----------
@@ -105,84 +64,53 @@ class TSNE(MapEstimator):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
-        "perplexity": [Interval(Real, 0, None, closed="neither")],
-        "early_exaggeration": [StrOptions({"auto"}), Interval(Real, 1, None, closed="left")],
-        "learning_rate": [StrOptions({"auto"}), LEARNING_RATE],
-        "max_iter": [Interval(Integral, 0, None, closed="left")],
-        "early_exaggeration_iter": [Interval(Integral, 0, None, closed="left")],
-        "n_iter": [Interval(Integral, 0, None, closed="left"), None],
-        "exaggeration": [Interval(Real, 0, None, closed="neither"), None],
-        "dof": [Interval(Real, 0.01, None, closed="left")],
-        "init": [StrOptions(set(INITIALIZERS)), "array-like"],
-        "metric": [StrOptions({*METRICS, *ALIASES, PRECOMPUTED}), callable],
-        "metric_kwds": [dict, None],
-        "method": [StrOptions({"auto", "exact", "fft", "barnes_hut"})],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "callbacks": [callable, list, tuple, None],
-        "callbacks_every_iters": [Interval(Integral, 1, None, closed="left")],
-        "callback": [callable, None],
-        "verbose": ["verbose"],
-        "tqdm_kwds": [dict, None],
-        "memory_limit": [ByteSize(), None],
-        "device": [DEVICE, None],
-    }
-    _chooses_device = True
+    # fmt: off
+    n_components: int = like(UMAP, f"With more than {GRID_COMPONENTS}, every pair of rows is computed.")
+    _: KW_ONLY
+    perplexity: float = parameter(30.0, [POSITIVE], """
+        Effective number of neighbors of a row, at least 1 and at most a third of the other rows. ``perplexity_`` is
+        the value that was used.""")
+    early_exaggeration: Any = parameter("auto", [AUTO, Interval(Real, 1, None, closed="left")], f"""
+        Factor of the attraction in the first phase. "auto" is {EARLY_EXAGGERATION:g}, or ``exaggeration`` if that is
+        larger.""", kind='float or "auto"')
+    learning_rate: Any = parameter("auto", [AUTO, LEARNING_RATE], """
+        As in scikit-learn, a quarter of openTSNE's. "auto" is rows / exaggeration / 4 in each phase.""",
+        kind='float or "auto"')
+    max_iter: int = parameter(750, [whole(0)], "Iterations of both phases together.")
+    early_exaggeration_iter: int = parameter(250, [whole(0)], "Iterations of the first phase.")
+    n_iter: int | None = parameter(None, [whole(0), None], """
+        openTSNE's name for the iterations after the first phase. If given, it replaces ``max_iter``.""")
+    exaggeration: float | None = parameter(None, [POSITIVE, None], """
+        Factor of the attraction in the second phase, by default 1.""")
+    dof: float = parameter(1.0, [Interval(Real, 0.01, None, closed="left")], """
+        Degrees of freedom of the kernel. Below 1 its tails are heavier and clusters finer.""")
+    init: Any = like(UMAP, "An array is used unchanged.", default="pca", allowed=INIT, kind=INIT_KIND)
+    metric: Any = like(UMAP)
+    metric_kwds: dict[str, Any] | None = like(UMAP)
+    method: str = parameter("auto", [StrOptions({"auto", "exact", "fft", "barnes_hut"})], f"""
+        How the repulsion is computed: from every pair ("exact"), or by a grid and FFT for up to {GRID_COMPONENTS}
+        components. "auto" is exact for few rows. "barnes_hut", the name in other libraries, selects the grid too, which
+        is more accurate than a tree.""")
+    n_jobs: int | None = like(UMAP)
+    random_state: Any = like(UMAP)
+    callbacks: Any = parameter(None, [callable, list, tuple, None], """
+        openTSNE's callbacks: each is called as ``f(iteration, kl_divergence, embedding)``. A true return value stops
+        the layout.""", kind="callable or list of them")
+    callbacks_every_iters: int = parameter(50, [whole(1)], "Iterations from one call of ``callbacks`` to the next.")
+    callback: Any = like(UMAP)
+    verbose: bool = like(UMAP)
+    tqdm_kwds: dict[str, Any] | None = like(UMAP)
+    memory_limit: float | str | None = like(UMAP)
+    device: str | None = like(UMAP)
+    # fmt: on
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        perplexity: float = 30.0,
-        early_exaggeration: Any = "auto",
-        learning_rate: Any = "auto",
-        max_iter: int = 750,
-        early_exaggeration_iter: int = 250,
-        n_iter: int | None = None,
-        exaggeration: float | None = None,
-        dof: float = 1.0,
-        init: Any = "pca",
-        metric: Any = "euclidean",
-        metric_kwds: dict[str, Any] | None = None,
-        method: str = "auto",
-        n_jobs: int | None = -1,
-        random_state: Any = None,
-        callbacks: Any = None,
-        callbacks_every_iters: int = 50,
-        callback: Any = None,
-        verbose: bool = False,
-        tqdm_kwds: dict[str, Any] | None = None,
-        memory_limit: float | str | None = None,
-        device: str | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.perplexity = perplexity
-        self.early_exaggeration = early_exaggeration
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.early_exaggeration_iter = early_exaggeration_iter
-        self.n_iter = n_iter
-        self.exaggeration = exaggeration
-        self.dof = dof
-        self.init = init
-        self.metric = metric
-        self.metric_kwds = metric_kwds
-        self.method = method
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callbacks = callbacks
-        self.callbacks_every_iters = callbacks_every_iters
-        self.callback = callback
-        self.verbose = verbose
-        self.tqdm_kwds = tqdm_kwds
-        self.memory_limit = memory_limit
-        self.device = device
+    _chooses_device = True
 
     @whole_or_nothing
     def fit(self, X: Any, y: Any = None) -> TSNE:
         """Map the rows of ``X``; ``y`` is ignored."""
+        if is_dask(X):
+            return self._fit_array(X)
         self._check_parameters()
         seed = random_seed(self.random_state)
         data = self._check_training_data(X, seed)
@@ -264,44 +192,11 @@ class TSNE(MapEstimator):
 CAUCHY = Kernel(1.0, 1.0)  # eq. 21
 
 
+@with_parameters
 class LargeVis(MapEstimator):
     """LargeVis: t-SNE's graph, an unnormalized Cauchy kernel, negatives drawn by degree.
 
     The same ``random_state`` gives the same bits for any ``n_jobs``.
-
-    Parameters
-    ----------
-    n_components : int, default 2
-        Dimensions of the map.
-    perplexity : float, default 8
-        Effective number of neighbors; 3 * perplexity are searched. The authors' program uses 50 and ``gamma`` 7; on
-        Fashion-MNIST (70,000 images) the 10-NN accuracy is 0.792 with (15, 7), 0.824 with (8, 20), t-SNE's 0.839.
-    gamma : float, default 20
-        Weight of the negatives (lambda of eq. 23).
-    metric, metric_kwds : str or callable, default "euclidean", and dict
-        Distance of the data, as in :class:`vicinal.UMAP`.
-    n_epochs : int, optional
-        By default as many as give each row enough edge samples.
-    negative_sample_rate : int, default 5
-        Negatives per edge sample, drawn in proportion to degree^0.75.
-    learning_rate : float, default 1.0
-        Rate of the first epoch; falls to 0.
-    init : {"pca", "spectral", "random"} or array [rows, n_components], default "pca"
-        Where the rows start.
-    random_state : int, RandomState or None
-        Seed of everything random in ``fit``.
-    transform_seed : int, default 42
-        Seed of ``transform``.
-    n_jobs : int or None, default -1
-        Threads, as in :class:`vicinal.UMAP`.
-    verbose, tqdm_kwds : bool and dict
-        Show a progress bar for every stage.
-    callback : callable(stage, epoch, n_epochs, embedding), optional
-        As in :class:`vicinal.UMAP`.
-    memory_limit : int or str, optional
-        As in :class:`vicinal.UMAP`.
-    device : {None, "cpu", "cuda", "cuda:N"}, default None
-        As in :class:`vicinal.UMAP`.
 
     Attributes
     ----------
@@ -324,75 +219,47 @@ class LargeVis(MapEstimator):
     (150, 2)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
-        "perplexity": [Interval(Real, 1, None, closed="left")],
-        "gamma": [Interval(Real, 0, None, closed="left")],
-        "metric": [str, callable],
-        "metric_kwds": [dict, None],
-        "n_epochs": [Interval(Integral, 0, None, closed="left"), None],
-        "negative_sample_rate": [NEGATIVES],
-        "learning_rate": [LEARNING_RATE],
-        "init": [StrOptions(set(INITIALIZERS)), "array-like"],
-        "random_state": ["random_state"],
-        "transform_seed": [SEED],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
-        "tqdm_kwds": [dict, None],
-        "callback": [callable, None],
-        "memory_limit": [ByteSize(), None],
-        "device": [DEVICE, None],
-    }
-    _chooses_device = True
+    # fmt: off
+    n_components: int = like(UMAP)
+    perplexity: float = parameter(8.0, [Interval(Real, 1, None, closed="left")], f"""
+        Effective number of neighbors. {NEIGHBORS_PER_PERPLEXITY} times as many are searched. The authors' program uses
+        50 and ``gamma`` 7. On Fashion-MNIST (70,000 images) the 10-NN accuracy is 0.792 with (15, 7), 0.824 with
+        (8, 20), and t-SNE's is 0.839.""")
+    gamma: float = parameter(20.0, [NOT_NEGATIVE], "Weight of the negative samples (lambda of eq. 23).")
+    metric: Any = like(UMAP)
+    metric_kwds: dict[str, Any] | None = like(UMAP)
+    n_epochs: int | None = parameter(None, [whole(0), None], """
+        Number of epochs, by default as many as give each row enough edge samples.""")
+    negative_sample_rate: int = like(UMAP, "They are drawn in proportion to degree^0.75.")
+    learning_rate: float = like(UMAP, doc="Learning rate of the first epoch; it falls to 0.")
+    init: Any = like(UMAP, default="pca", allowed=INIT, kind=INIT_KIND)
+    random_state: Any = like(UMAP)
+    transform_seed: int = like(UMAP)
+    n_jobs: int | None = like(UMAP)
+    verbose: bool = like(UMAP)
+    tqdm_kwds: dict[str, Any] | None = like(UMAP)
+    callback: Any = like(UMAP)
+    memory_limit: float | str | None = like(UMAP)
+    device: str | None = like(UMAP)
+    # fmt: on
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        perplexity: float = 8.0,
-        gamma: float = 20.0,
-        metric: Any = "euclidean",
-        metric_kwds: dict[str, Any] | None = None,
-        n_epochs: int | None = None,
-        negative_sample_rate: int = 5,
-        learning_rate: float = 1.0,
-        init: Any = "pca",
-        random_state: Any = None,
-        transform_seed: int = 42,
-        n_jobs: int | None = -1,
-        verbose: bool = False,
-        tqdm_kwds: dict[str, Any] | None = None,
-        callback: Any = None,
-        memory_limit: float | str | None = None,
-        device: str | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.perplexity = perplexity
-        self.gamma = gamma
-        self.metric = metric
-        self.metric_kwds = metric_kwds
-        self.n_epochs = n_epochs
-        self.negative_sample_rate = negative_sample_rate
-        self.learning_rate = learning_rate
-        self.init = init
-        self.random_state = random_state
-        self.transform_seed = transform_seed
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.tqdm_kwds = tqdm_kwds
-        self.callback = callback
-        self.memory_limit = memory_limit
-        self.device = device
+    _chooses_device = True
 
     @whole_or_nothing
     def fit(self, X: Any, y: Any = None) -> LargeVis:
-        """Map the rows of ``X``; ``y`` is ignored."""
-        self._validate_params()
-        check_metric(self.metric, self.metric_kwds)
+        """Map the rows of ``X``, which may be a Dask array; ``y`` is ignored."""
+        if is_dask(X):
+            return self._fit_array(X)
+        self._check_parameters()
         seed = random_seed(self.random_state)
         data = self._check_training_data(X, seed)
         start = given_start(self.init, data.n, int(self.n_components))
         executor = ArrayExecutor(data, self._recipe(data.n, seed), first_places=start, seed=seed)
         return self.adopt_map(fit(executor, self._progress()))
+
+    def _check_parameters(self) -> None:
+        self._validate_params()
+        check_metric(self.metric, self.metric_kwds)
 
     def _recipe(self, n: int, seed: int) -> Recipe:
         plan = LargeVisPlan(

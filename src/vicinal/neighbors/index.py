@@ -33,8 +33,8 @@ from vicinal.neighbors.search import (
 from vicinal.neighbors.table import Neighbors as Neighbors
 from vicinal.neighbors.table import SearchGraph
 from vicinal.runtime.cached import cached, uncached_state
+from vicinal.runtime.constraints import SEED
 from vicinal.runtime.inputs import is_dask, resolve_n_jobs
-from vicinal.runtime.parameters import SEED
 
 
 class NeighborIndex:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends import cpu
-from vicinal.runtime.parameters import InvalidParameterError
+from vicinal.runtime.constraints import InvalidParameterError
 
 # NDArray[np.float32], or a CSR matrix or array of SciPy, which has no type hints.
 Rows: TypeAlias = Any

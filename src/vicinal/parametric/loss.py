@@ -11,9 +11,8 @@ eq. 13 with eps = 0, and NaN if two points coincide.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -108,45 +107,25 @@ def repel_cost(difference: Tensor, kernel: Kernel) -> Tensor:
     return _PairCost.apply(difference, kernel, False)  # type: ignore[no-any-return, no-untyped-call]
 
 
-@dataclass(frozen=True)
-class Negatives:
-    """How many negatives each head has, and what the tails of a batch count as such.
-
-    Parameters
-    ----------
-    number : int
-        Negatives per head.
-    strength : float
-        Factor on the repulsion.
-    heads, tails : Tensor of int64
-        Row numbers of the edges of the batch.
-    weight : Tensor
-        Weight of each tail as a negative.
-    """
-
-    number: int
-    strength: float
-    heads: Tensor
-    tails: Tensor
-    weight: Tensor
-
-
-def umap_loss(head: Tensor, tail: Tensor, kernel: Kernel, negatives: Negatives) -> Tensor:
+def umap_loss(batch: EdgeBatch, kernel: Kernel, n_negatives: int, repulsion: float) -> Tensor:
     """Return c^a + c^r of Algorithm 2 for a batch of edges, divided by the number of edges.
 
     The negatives of a head are the tails of the edges before it in the batch, cyclically. Edges are drawn
     independently, so their order is random already, and a shift needs neither random numbers nor a scattered gradient.
     A row is not its own negative. The cost of a head's negatives is their number times the weighted mean.
     """
+    head, tail = batch.ends()
     loss = attract_cost(head - tail, kernel).mean()
-    shifts = range(1, min(negatives.number, len(tail) - 1) + 1)
+    shifts = range(1, min(n_negatives, len(tail) - 1) + 1)
     if shifts:
+        heads, tails = (rows.to(tail.device) for rows in batch.edges)
+        counts = batch.tail_weights.to(tail.device)
         others = torch.stack([tail.roll(shift, 0) for shift in shifts])
-        is_other = torch.stack([negatives.heads != negatives.tails.roll(shift, 0) for shift in shifts])
-        weight = torch.stack([negatives.weight.roll(shift, 0) for shift in shifts]) * is_other
+        is_other = torch.stack([heads != tails.roll(shift, 0) for shift in shifts])
+        weight = torch.stack([counts.roll(shift, 0) for shift in shifts]) * is_other
         cost = repel_cost(head - others, kernel)
         mean = (cost * weight.to(cost.dtype)).sum() / weight.sum().clamp_min(torch.finfo(torch.float32).tiny)
-        loss = loss + negatives.strength * negatives.number * mean
+        loss = loss + repulsion * n_negatives * mean
     return loss
 
 
@@ -187,6 +166,7 @@ def _distances(one: Tensor, other: Tensor) -> Tensor:
 
 
 PairLoss = Callable[[Tensor, Tensor], Tensor]
+LABELED_ROWS = 256  # per batch
 
 
 class EdgeBatch:
@@ -214,12 +194,10 @@ class EdgeBatch:
         """Return the points of the heads and of the tails."""
         return self.embedding[: self._size], self.embedding[self._size :]
 
-    def negatives(self, number: int, strength: float) -> Negatives:
-        """Return how the tails count as negatives: as if they were drawn uniformly from all rows."""
-        heads, tails = self.edges
-        device = self.embedding.device
-        weight = self._sampler.uniform_weights(tails)
-        return Negatives(number, strength, heads.to(device), tails.to(device), weight.to(device))
+    @cached_property
+    def tail_weights(self) -> Tensor:
+        """The weights with which the tails count as negatives: as if they were drawn uniformly from all rows."""
+        return self._sampler.uniform_weights(self.edges[1])
 
 
 def encode(encoder: nn.Module, rows: Tensor) -> Tensor:
@@ -227,98 +205,38 @@ def encode(encoder: nn.Module, rows: Tensor) -> Tensor:
     return encoder(rows).to(rows.dtype)  # type: ignore[no-any-return]
 
 
-class Term(Protocol):
-    """A summand of the loss. ``name`` is its key in the history, ``weight`` its factor."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def weight(self) -> float: ...
-
-    def __call__(self, batch: EdgeBatch) -> Tensor: ...
+def reconstruction_loss(batch: EdgeBatch, decoder: nn.Module, loss: PairLoss, joint: bool) -> Tensor:
+    """Return the loss between decoded points and their rows; unless ``joint``, it trains the decoder only."""
+    points = batch.embedding if joint else batch.embedding.detach()
+    return loss(decoder(points), batch.rows)
 
 
-@dataclass(frozen=True)
-class UmapTerm:
-    """UMAP's loss of the batch's edges and negatives: c^a + c^r of Algorithm 2."""
-
-    kernel: Kernel
-    negatives: int
-    repulsion: float
-    name: str = "umap"
-    weight: float = 1.0
-
-    def __call__(self, batch: EdgeBatch) -> Tensor:
-        return umap_loss(*batch.ends(), self.kernel, batch.negatives(self.negatives, self.repulsion))
+def landmark_loss(
+    encoder: nn.Module, rows: DeviceRows, positions: Tensor, loss: PairLoss, size: int, generator: torch.Generator
+) -> Tensor:
+    """Return the loss between the points of ``size`` random rows and the positions where they should be."""
+    index = draw_index(len(rows), size, generator)
+    return loss(encode(encoder, rows.take(index)), positions[index.to(positions.device)])
 
 
-@dataclass(frozen=True)
-class CorrelationTerm:
-    """1 - correlation between distances in the data and distances in the map, over the batch."""
+def class_loss(
+    encoder: nn.Module,
+    head: nn.Module | None,
+    rows: DeviceRows,
+    labeled: Tensor,
+    labels: Tensor,
+    generator: torch.Generator,
+) -> Tensor:
+    """Return the loss of classifying rows by their points: cross-entropy with a class head, triplets without.
 
-    weight: float
-    name: str = "correlation"
-
-    def __call__(self, batch: EdgeBatch) -> Tensor:
-        return correlation_loss(batch.rows, batch.embedding)
-
-
-@dataclass(frozen=True)
-class ReconstructionTerm:
-    """The loss between decoded points and their rows. Unless ``joint``, it trains the decoder only."""
-
-    decoder: nn.Module
-    loss: PairLoss
-    weight: float
-    joint: bool
-    name: str = "reconstruction"
-
-    def __call__(self, batch: EdgeBatch) -> Tensor:
-        points = batch.embedding if self.joint else batch.embedding.detach()
-        return self.loss(self.decoder(points), batch.rows)
-
-
-@dataclass(frozen=True)
-class LandmarkTerm:
-    """The loss between the points of some rows and the positions where they should be."""
-
-    encoder: nn.Module
-    rows: DeviceRows
-    positions: Tensor
-    loss: PairLoss
-    weight: float
-    size: int
-    generator: torch.Generator
-    name: str = "landmarks"
-
-    def __call__(self, batch: EdgeBatch) -> Tensor:
-        index = draw_index(len(self.rows), self.size, self.generator)
-        points = encode(self.encoder, self.rows.take(index))
-        return self.loss(points, self.positions[index.to(self.positions.device)])
-
-
-@dataclass(frozen=True)
-class ClassTerm:
-    """The loss of classifying labeled rows by their points: cross-entropy with a class head, triplets without."""
-
-    encoder: nn.Module
-    head: nn.Module | None
-    rows: DeviceRows
-    labeled: Tensor  # numbers of the rows that have a label
-    labels: Tensor  # classes of those rows, on the training device
-    weight: float
-    size: int
-    generator: torch.Generator
-    name: str = "supervision"
-
-    def __call__(self, batch: EdgeBatch) -> Tensor:
-        chosen = draw_index(len(self.labeled), self.size, self.generator)
-        points = encode(self.encoder, self.rows.take(self.labeled[chosen]))
-        labels = self.labels[chosen.to(self.labels.device)]
-        if self.head is None:
-            return triplet_loss(points, labels, self.generator)
-        return nn.functional.cross_entropy(self.head(points), labels)
+    ``labeled`` holds the numbers of the rows that have a label, ``labels`` their classes.
+    """
+    chosen = draw_index(len(labeled), LABELED_ROWS, generator)
+    points = encode(encoder, rows.take(labeled[chosen]))
+    classes = labels[chosen.to(labels.device)]
+    if head is None:
+        return triplet_loss(points, classes, generator)
+    return nn.functional.cross_entropy(head(points), classes)
 
 
 def draw_index(n: int, size: int, generator: torch.Generator) -> Tensor:

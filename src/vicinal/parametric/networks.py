@@ -1,4 +1,4 @@
-"""Mean, spread and a sample of rows, for the networks' standardization. Sparse rows become dense only in part."""
+"""Encoders and decoders by name, the model that they make, its state in a file, and how it standardizes its input."""
 
 from __future__ import annotations
 
@@ -357,6 +357,7 @@ def _check_sizes(kind: str, factory: Factory, shape: Shape, weights: dict[str, t
         raise ValueError(f"the weights in the file do not fit the {kind}")
 
 
+# Mean, spread and a sample of the rows, for the standardization. Sparse rows become dense only in part.
 STATISTICS_ROWS = 1 << 14  # rows per step
 SAMPLE_LIMIT = 1 << 13  # rows that are enough for principal components
 # Bounds of the dense copy of sparse rows, in numbers. Sparse and dense data give the same bits below them.

@@ -44,8 +44,8 @@ from vicinal.pipeline.options import RowOptions
 from vicinal.pipeline.place import are_elsewhere, places_near_neighbors, pushing_weights, settle, warn_of_isolated
 from vicinal.pipeline.recipe import Places, Recipe
 from vicinal.runtime.cached import GrowingArray
+from vicinal.runtime.constraints import Interval
 from vicinal.runtime.interruption import deferred_interrupts
-from vicinal.runtime.parameters import Interval
 from vicinal.runtime.progress import LAYOUT, Progress
 
 

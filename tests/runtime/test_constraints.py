@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vicinal.runtime.parameters import Interval, InvalidParameterError, StrOptions, check_parameters
+from vicinal.runtime.constraints import Interval, InvalidParameterError, StrOptions, check_parameters
 
 ACCEPTED = [
     (Interval(Integral, 2, None, closed="left"), 2),

@@ -45,6 +45,14 @@ class Interval:
         return f"{'an int' if self.kind is Integral else 'a float'} in the range {opening}{low}, {high}{closing}"
 
 
+def whole(low: int) -> Interval:
+    """Accept whole numbers of at least ``low``."""
+    return Interval(Integral, low, None, closed="left")
+
+
+POSITIVE = Interval(Real, 0, None, closed="neither")
+NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
+SHARE = Interval(Real, 0, 1, closed="both")
 # The seeds that the core takes. Larger steps than this move points out of the range of float32.
 SEED = Interval(Integral, 0, 2**64 - 1, closed="both")
 LEARNING_RATE = Interval(Real, 0, 1e6, closed="right")
