@@ -21,8 +21,8 @@ from sklearn.datasets import load_digits
 
 import vicinal
 from vicinal import viewer
-from vicinal.files.data_table import DataTable
-from vicinal.viewer.columns import Columns
+from vicinal.files.data_table import Column, DataTable, Role
+from vicinal.viewer.packing import row_columns
 from vicinal.viewer.server import LiveServer
 from vicinal.viewer.session import Session, StreamSession
 
@@ -83,8 +83,8 @@ def opened_digits(folder: Path) -> Iterator[str]:
         return vicinal.UMAP(**parameters, callback=lambda *told: (time.sleep(0.02), callback(*told))[1])
 
     parameters = {"n_neighbors": 15, "min_dist": 0.1, "metric": "euclidean", "n_epochs": 500, "random_state": 42}
-    columns = Columns(data.target, images=data.images)
-    server = LiveServer(Session(data.data, build, parameters, columns=columns, title="digits", label="digit")).start()
+    described = {"columns": row_columns(data.target, label="digit"), "images": data.images, "title": "digits"}
+    server = LiveServer(Session(data.data, build, parameters, **described)).start()
     server.session.start()
     try:
         yield server.address
@@ -99,16 +99,16 @@ def opened_stream(folder: Path) -> Iterator[str]:
         rows = np.frombuffer(file.read(), np.uint8, offset=16).reshape(-1, 784)[:20_000].astype(np.float32)
     with gzip.open(FASHION / "train-labels-idx1-ubyte.gz") as file:
         labels = np.array(CLOTHES)[np.frombuffer(file.read(), np.uint8, offset=8)[:20_000]]
-    names = tuple(str(a) for a in range(784))
 
     def tables() -> Iterator[DataTable]:
-        return (DataTable(rows[a : a + 1000], names, labels[a : a + 1000]) for a in range(0, 20_000, 1000))
+        for a in range(0, 20_000, 1000):
+            yield DataTable(rows[a : a + 1000], (Column("kind", Role.LABEL, labels[a : a + 1000]),))
 
     def build(parameters: dict[str, Any], callback: Any) -> Any:
         return vicinal.ProgressiveUMAP(**parameters, callback=callback)
 
     parameters = {"n_neighbors": 15, "random_state": 42, "batch_size": 1000}
-    session = StreamSession(tables, build, parameters, total=20_000, title="clothes", label="kind")
+    session = StreamSession(tables, build, parameters, total=20_000, title="clothes")
     server = LiveServer(session).start()
     session.start()
     while len(session.snapshot.positions) < 12_000:

@@ -90,7 +90,7 @@ BAD: list[tuple[str, str, str | bytes | Callable[[str], None] | None, str, str]]
     ("min_dist not a number", "data.csv", GOOD, "--min-dist nan", "--min-dist"),
     ("unknown method", "data.csv", GOOD, "--method pca", "pca"),
     ("parameter without value", "data.csv", GOOD, "--param spread", "NAME=VALUE"),
-    ("unknown parameter", "data.csv", GOOD, "--param colour=red", "not a parameter of"),
+    ("unknown parameter", "data.csv", GOOD, "--param color=red", "not a parameter of"),
     ("parameter of the wrong kind", "data.csv", GOOD, "--param spread=wide", "spread"),
     ("parameter with an option of its own", "data.csv", GOOD, "--param random_state=1", "--seed"),
     ("unknown id", "data.csv", GOOD, "--id q", "no column 'q'"),
@@ -119,7 +119,7 @@ BAD: list[tuple[str, str, str | bytes | Callable[[str], None] | None, str, str]]
     ("picture suffix", "data.csv", GOOD, "--png map.bmp", ".png"),
     ("report suffix", "data.csv", GOOD, "--report map.txt", ".json"),
     ("nowhere to draw", "data.csv", GOOD, "--png no/such/map.png", "does not exist"),
-    ("unknown option", "data.csv", GOOD, "--colour red", "--colour"),
+    ("unknown option", "data.csv", GOOD, "--color red", "--color"),
     ("one argument too many", "data.csv", GOOD, "more.csv", "more.csv"),
 ]
 

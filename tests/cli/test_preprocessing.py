@@ -14,8 +14,7 @@ from cli.command_inputs import ROWS, Run, csv_of, write
 from sklearn.decomposition import PCA
 
 import vicinal
-from vicinal.cli.rows import Impute, Preprocessing, Scale
-from vicinal.files.preparation import Steps
+from vicinal.files.preparation import Impute, Preparation, Preprocessing, Scale
 from vicinal.viewer.session import Session
 
 COUNTS = np.random.default_rng(0).poisson(np.random.default_rng(1).gamma(1, 2, size=3000), size=(80, 3000)).astype("f4")
@@ -43,19 +42,18 @@ def test_steps_are_applied_in_order_and_repeated_on_new_rows() -> None:
     scaled = (logs - logs.mean(axis=0)) / logs.std(axis=0)
     wanted = PCA(2).fit_transform(scaled)
     assert np.abs(prepared) == pytest.approx(np.abs(wanted), abs=1e-4)
-    assert steps.apply(X) == pytest.approx(prepared, abs=1e-6)
+    assert Preparation(None, steps).apply(X) == pytest.approx(prepared, abs=1e-6)
     assert np.isnan(X[3, 1]), "the input does not change"
 
 
 def test_counts_follow_the_recipe() -> None:
     prepared, steps = Preprocessing(counts=True).fit(COUNTS)
     assert prepared.shape == (80, 50)
-    assert len(steps.learned["columns"]) == 2000
-    sums = steps.learned
-    assert sums["total"][0] == 1e4
-    assert steps.apply(COUNTS[:5]) == pytest.approx(prepared[:5], abs=1e-3)
+    assert len(steps["columns"]) == 2000
+    assert steps["total"][0] == 1e4
+    assert Preparation(None, steps).apply(COUNTS[:5]) == pytest.approx(prepared[:5], abs=1e-3)
     normalized = np.log1p(COUNTS * (1e4 / COUNTS.sum(axis=1, keepdims=True)))
-    chosen = normalized[:, sums["columns"]]
+    chosen = normalized[:, steps["columns"]]
     scaled = np.minimum((chosen - chosen.mean(axis=0)) / chosen.std(axis=0), 10)
     assert np.abs(PCA(50, random_state=0).fit_transform(scaled)[:, 0]) == pytest.approx(
         np.abs(prepared[:, 0]), abs=1e-2
@@ -88,7 +86,13 @@ def test_saved_model_prepares_new_rows_in_the_same_way(run: Run) -> None:
     assert run("embed", "data.csv", "-o", "map.npy", *options.split())[0] == 0
     assert run("transform", "m.vicinal", "data.csv", "-o", "again.npy")[0] == 0
     assert np.array_equal(np.load("again.npy"), np.load("map.npy"))
-    assert set(Steps.of_model(vicinal.load("m.vicinal")).learned) == {"log1p", "center", "factor", "mean", "components"}
+    assert set(Preparation.of_model(vicinal.load("m.vicinal")).steps) == {
+        "log1p",
+        "center",
+        "factor",
+        "mean",
+        "components",
+    }
 
 
 def test_live_page_of_a_saved_model_prepares_uploads(run: Run) -> None:

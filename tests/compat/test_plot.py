@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 import vicinal as umap
 
 Rows = NDArray[np.float32]
-COLOURS = {0: "#ff0000", 1: "#00ff00", 2: "#0000ff"}
+COLORS = {0: "#ff0000", 1: "#00ff00", 2: "#0000ff"}
 
 
 @pytest.fixture(autouse=True)
@@ -37,16 +37,16 @@ def species() -> NDArray[np.int64]:
     return np.repeat([0, 1, 2], 50)
 
 
-def drawn_colours(ax: Any) -> set[tuple[float, ...]]:
-    return {tuple(colour[:3]) for colour in ax.collections[0].get_facecolor()}
+def drawn_colors(ax: Any) -> set[tuple[float, ...]]:
+    return {tuple(color[:3]) for color in ax.collections[0].get_facecolor()}
 
 
 @pytest.mark.parametrize(
-    "key", [COLOURS, {str(k): v for k, v in COLOURS.items()}, list(COLOURS.values())], ids=["labels", "names", "list"]
+    "key", [COLORS, {str(k): v for k, v in COLORS.items()}, list(COLORS.values())], ids=["labels", "names", "list"]
 )
-def test_color_key_gives_each_label_its_colour(mapper: umap.UMAP, species: Any, key: Any) -> None:
+def test_color_key_gives_each_label_its_color(mapper: umap.UMAP, species: Any, key: Any) -> None:
     ax = umap.plot.points(mapper, labels=species, color_key=key, width=400, height=300, background="black")
-    assert drawn_colours(ax) == {to_rgb(colour) for colour in COLOURS.values()}
+    assert drawn_colors(ax) == {to_rgb(color) for color in COLORS.values()}
     figure = ax.get_figure()
     assert (figure.get_size_inches() * figure.dpi).round().tolist() == [400, 300]
     assert ax.get_facecolor()[:3] == to_rgb("black")
@@ -65,10 +65,10 @@ def _legend(ax: Any) -> tuple[Any, Any]:
 
 
 def test_subset_points_and_show_legend(mapper: umap.UMAP, species: Any) -> None:
-    ax = umap.plot.points(mapper, labels=species, subset_points=species > 0, show_legend=False, color_key=COLOURS)
+    ax = umap.plot.points(mapper, labels=species, subset_points=species > 0, show_legend=False, color_key=COLORS)
     assert len(ax.collections[0].get_offsets()) == 100
     assert ax.get_legend() is None
-    assert drawn_colours(ax) == {to_rgb(COLOURS[1]), to_rgb(COLOURS[2])}
+    assert drawn_colors(ax) == {to_rgb(COLORS[1]), to_rgb(COLORS[2])}
 
 
 def test_points_replace_the_places_of_the_model(mapper: umap.UMAP) -> None:
@@ -81,16 +81,16 @@ def test_points_replace_the_places_of_the_model(mapper: umap.UMAP) -> None:
 )
 def test_themes_of_umap_learn(mapper: umap.UMAP, species: Any, iris: Rows, theme: str | None) -> None:
     dark = theme not in ("blue", "red", "green", None)
-    for coloured in ({"labels": species}, {"values": iris[:, 0]}, {}):
-        ax = umap.plot.points(mapper, theme=theme, **coloured)
+    for colored in ({"labels": species}, {"values": iris[:, 0]}, {}):
+        ax = umap.plot.points(mapper, theme=theme, **colored)
         assert (sum(ax.get_facecolor()[:3]) < 1) == dark
 
 
-def test_values_take_the_colour_map(mapper: umap.UMAP, iris: Rows) -> None:
+def test_values_take_the_color_map(mapper: umap.UMAP, iris: Rows) -> None:
     ax = umap.plot.points(mapper, values=iris[:, 0], cmap="Reds")
     lowest = mpl.colormaps["Reds"](0.0)[:3]
-    assert any(np.allclose(lowest, colour, atol=1e-6) for colour in drawn_colours(ax))
-    assert len(drawn_colours(umap.plot.points(mapper, labels=iris[:, 3] > 1, color_key_cmap="tab10"))) == 2
+    assert any(np.allclose(lowest, color, atol=1e-6) for color in drawn_colors(ax))
+    assert len(drawn_colors(umap.plot.points(mapper, labels=iris[:, 3] > 1, color_key_cmap="tab10"))) == 2
 
 
 def test_connectivity_takes_umap_learns_arguments(mapper: umap.UMAP, species: Any, iris: Rows) -> None:
@@ -161,12 +161,12 @@ def test_wrong_arguments_are_named(mapper: umap.UMAP, species: Any) -> None:
     points: Any = umap.plot.points
     for wrong, message in (
         ({"theme": "sea"}, r"theme must be one of light, dark, fire.*got 'sea'"),
-        ({"cmap": "sea"}, "cmap must be the name of a colour map"),
-        ({"background": "sea"}, "background must be a colour, got 'sea'"),
+        ({"cmap": "sea"}, "cmap must be the name of a color map"),
+        ({"background": "sea"}, "background must be a color, got 'sea'"),
         ({"width": -3}, "width must be a number of pixels above 0, got -3"),
-        ({"labels": species, "color_key": {0: "red"}}, "color_key has no colour for the label '1'"),
-        ({"labels": species, "color_key": ["red"]}, "color_key must have a colour for each of the 3 labels, got 1"),
-        ({"labels": species, "color_key_cmap": "sea"}, "color_key_cmap must be the name of a colour map"),
+        ({"labels": species, "color_key": {0: "red"}}, "color_key has no color for the label '1'"),
+        ({"labels": species, "color_key": ["red"]}, "color_key must have a color for each of the 3 labels, got 1"),
+        ({"labels": species, "color_key_cmap": "sea"}, "color_key_cmap must be the name of a color map"),
         ({"subset_points": [1, 2]}, "subset_points must hold 150 booleans"),
         ({"labels": species, "values": species}, "labels and values cannot be used together"),
     ):
@@ -176,7 +176,7 @@ def test_wrong_arguments_are_named(mapper: umap.UMAP, species: Any) -> None:
         umap.plot.diagnostic(mapper, diagnostic_type="tree")
     with pytest.raises(ValueError, match="tools must be None"):
         umap.plot.interactive(mapper, tools=[])
-    with pytest.raises(TypeError, match="interactive has no argument 'colour'"):
-        umap.plot.interactive(mapper, colour="red")
+    with pytest.raises(TypeError, match="interactive has no argument 'color'"):
+        umap.plot.interactive(mapper, color="red")
     with pytest.raises(ValueError, match="plot_to_show must be axes or a page, got int"):
         umap.plot.show(3)

@@ -203,7 +203,7 @@ def test_texts_and_counts_can_be_labels(metric: str, iris: Rows, tmp_path: Any) 
 
 
 @pytest.mark.parametrize(
-    ("metric", "labels"), [("string", ["versicolor", "versicolour", "setosa"]), ("count", [20, 22, 60])]
+    ("metric", "labels"), [("string", ["versicolor", "versicolor", "setosa"]), ("count", [20, 22, 60])]
 )
 def test_similar_texts_and_counts_are_joined_more_than_different_ones(metric: str, labels: Any, iris: Rows) -> None:
     kind = np.random.default_rng(0).integers(3, size=len(iris))

@@ -125,14 +125,6 @@ def test_function_parameter_must_be_given_again_on_load(digits: Rows, tmp_path: 
     assert loaded.callback is None
 
 
-def test_describe_reads_a_file_without_building_a_model(digits: Rows, tmp_path: Path) -> None:
-    UMAP(**FAST).fit(digits[:60]).save(tmp_path / "model")
-    told = model_io.describe(tmp_path / "model")
-    assert told["class"] == "UMAP"
-    assert told["parameters"]["n_neighbors"] == 8
-    assert ("float32", (60, 2)) in told["arrays"].values()
-
-
 @pytest.fixture(scope="module")
 def whole(digits: Rows, tmp_path_factory: pytest.TempPathFactory) -> bytes:
     path = tmp_path_factory.mktemp("models") / "model"

@@ -13,11 +13,16 @@ import polars as pl
 import pytest
 
 from vicinal.files import readers
-from vicinal.files.batches import read_batches
-from vicinal.files.preparation import SourceColumns
+from vicinal.files.batches import join_columns, read_batches
+from vicinal.files.data_table import ColumnChoice, DataTable
+from vicinal.files.preparation import Preparation
 from vicinal.files.readers import ReadError, read_table, row_count
 
 ROWS = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
+
+
+def values(table: DataTable, name: str) -> Any:
+    return next(column.values for column in table.columns if column.name == name and column.role != "label")
 
 
 @pytest.mark.parametrize(
@@ -48,11 +53,11 @@ def test_csv_with_blanks_index_quotes_and_missing_header(
 def test_missing_labels_are_none(tmp_path: Path) -> None:
     path = tmp_path / "data.csv"
     path.write_text("a,kind,size\n1,x,3\n2,NA,4\n3,y,5\n")
-    table = readers.read_table(path, label="kind")
+    table = readers.read_table(path, ColumnChoice(label="kind"))
     assert table.labels is not None
     assert table.labels.tolist() == ["x", None, "y"]
     assert table.feature_names == ("a", "size")
-    sizes = readers.read_table(path, columns=["a"], label="size")
+    sizes = readers.read_table(path, ColumnChoice(features=["a"], label="size"))
     assert sizes.labels is not None
     assert sizes.labels.tolist() == [3, 4, 5]
     assert sizes.ignored == ("kind",)
@@ -61,7 +66,7 @@ def test_missing_labels_are_none(tmp_path: Path) -> None:
 def test_npy_columns_are_selected_by_number(tmp_path: Path) -> None:
     path = tmp_path / "data.npy"
     np.save(path, np.asfortranarray(np.arange(12.0).reshape(4, 3)))
-    table = readers.read_table(path, columns=["2", "0"], label="1")
+    table = readers.read_table(path, ColumnChoice(features=["2", "0"], label="1"))
     assert table.X.tolist() == [[2, 0], [5, 3], [8, 6], [11, 9]]
     assert table.X.flags.c_contiguous
     assert table.labels is not None
@@ -71,7 +76,7 @@ def test_npy_columns_are_selected_by_number(tmp_path: Path) -> None:
 
 def test_npz_feather_and_jsonl(tmp_path: Path) -> None:
     np.savez(tmp_path / "one.npz", X=ROWS, other=ROWS[:3], kind=np.arange(60) % 4)
-    table = readers.read_table(tmp_path / "one.npz", label="kind")
+    table = readers.read_table(tmp_path / "one.npz", ColumnChoice(label="kind"))
     assert np.array_equal(table.X, ROWS)
     assert table.labels is not None
     assert table.labels.tolist() == [a % 4 for a in range(60)]
@@ -79,9 +84,9 @@ def test_npz_feather_and_jsonl(tmp_path: Path) -> None:
     frame.write_ipc(tmp_path / "two.feather")
     frame.write_ndjson(tmp_path / "two.jsonl")
     for name in ("two.feather", "two.jsonl"):
-        read = readers.read_table(tmp_path / name, extra=["t"])
+        read = readers.read_table(tmp_path / name, ColumnChoice(display=["t"]))
         assert pytest.approx(ROWS) == read.X
-        assert read.extra["t"].tolist() == ["x"] * 60
+        assert values(read, "t").tolist() == ["x"] * 60
 
 
 def test_h5ad_with_sparse_matrix_and_components(tmp_path: Path) -> None:
@@ -99,12 +104,12 @@ def test_h5ad_with_sparse_matrix_and_components(tmp_path: Path) -> None:
         file["obs/depth"] = np.arange(60)
         file["obs/kind/codes"] = np.array([0, 1, -1] * 20, dtype=np.int8)
         file["obs/kind/categories"] = np.array(["T", "B"], dtype=h5py.string_dtype())
-    table = readers.read_table(path, label="kind", extra=["depth"])
+    table = readers.read_table(path, ColumnChoice(label="kind", display=["depth"]))
     assert np.array_equal(table.X, ROWS[:, :2])
     assert table.labels is not None
     assert table.labels[:3].tolist() == ["T", "B", None]
-    assert table.extra["depth"].tolist() == list(range(60))
-    assert np.array_equal(readers.read_table(path, array="X").X, sparse.toarray())
+    assert values(table, "depth").tolist() == list(range(60))
+    assert np.array_equal(readers.read_table(path, ColumnChoice(array="X")).X, sparse.toarray())
 
 
 def _external_link(file: h5py.File, folder: Path) -> None:
@@ -167,15 +172,15 @@ def test_h5ad_with_links_inside_is_read(tmp_path: Path) -> None:
 
 def test_columns_of_bytes_are_text(tmp_path: Path) -> None:
     np.savez(tmp_path / "data.npz", X=ROWS[:3], name=np.array([b"a", b"b\xff", b""]))
-    table = readers.read_table(tmp_path / "data.npz", label="name", extra=["name"])
+    table = readers.read_table(tmp_path / "data.npz", ColumnChoice(label="name", display=["name"]))
     assert table.labels is not None
-    assert table.labels.tolist() == table.extra["name"].tolist() == ["a", "b\ufffd", ""]
+    assert table.labels.tolist() == values(table, "name").tolist() == ["a", "b\ufffd", ""]
 
 
 def test_missing_numbers_stay_numbers(tmp_path: Path) -> None:
     path = tmp_path / "data.csv"
     path.write_text("a,b,age\n1,2,30\n2,3,\n3,5,41\n")
-    table = readers.read_table(path, label="age")
+    table = readers.read_table(path, ColumnChoice(label="age"))
     assert table.labels is not None
     assert table.labels.dtype.kind == "f"
     assert table.labels[[0, 2]].tolist() == [30, 41]
@@ -188,11 +193,11 @@ def test_vectors_are_the_features(tmp_path: Path, suffix: str) -> None:
     frame = pl.DataFrame({"id": range(60), "embedding": ROWS.tolist(), "other": np.arange(60) / 7})
     {".jsonl": frame.write_ndjson, ".parquet": frame.write_parquet, ".feather": frame.write_ipc}[suffix](path)
     for asked in (None, "embedding"):
-        table = readers.read_table(path, vectors=asked, extra=["id"])
+        table = readers.read_table(path, ColumnChoice(vectors=asked, display=["id"]))
         assert pytest.approx(ROWS) == table.X
         assert table.feature_names[:2] == ("embedding[0]", "embedding[1]")
         assert table.ignored == ("other",)
-        assert table.extra["id"].tolist() == list(range(60))
+        assert values(table, "id").tolist() == list(range(60))
 
 
 def test_array_columns_of_parquet_are_vectors(tmp_path: Path) -> None:
@@ -212,14 +217,14 @@ def test_array_columns_of_parquet_are_vectors(tmp_path: Path) -> None:
         ({"v": [[1.0]] * 3, "w": [[1.0]] * 3}, {}, "choose one with --vectors: 'v', 'w'"),
         ({"a": [0.5] * 3}, {"vectors": "a"}, "does not contain lists of numbers"),
         ({"a": [0.5] * 3}, {"vectors": "b"}, "has no column 'b'"),
-        ({"v": [[1.0]] * 3, "a": [0.5] * 3}, {"vectors": "v", "columns": ["a"]}, "cannot be used together"),
+        ({"v": [[1.0]] * 3, "a": [0.5] * 3}, {"vectors": "v", "features": ["a"]}, "cannot be used together"),
     ],
 )
 def test_invalid_vectors_are_named(tmp_path: Path, columns: Any, arguments: Any, message: str) -> None:
     path = tmp_path / "data.parquet"
     pl.DataFrame(columns).write_parquet(path)
     with pytest.raises(readers.ReadError, match=message):
-        readers.read_table(path, **arguments)
+        readers.read_table(path, ColumnChoice(**arguments))
 
 
 def test_id_columns_are_no_features_unless_asked_for(tmp_path: Path) -> None:
@@ -228,7 +233,7 @@ def test_id_columns_are_no_features_unless_asked_for(tmp_path: Path) -> None:
     table = readers.read_table(path)
     assert table.feature_names == ("a", "b")
     assert table.ignored == ("user_id",)
-    assert readers.read_table(path, columns=["user_id", "a"]).feature_names == ("user_id", "a")
+    assert readers.read_table(path, ColumnChoice(features=["user_id", "a"])).feature_names == ("user_id", "a")
 
 
 def test_missing_features_are_accepted_if_asked_for(tmp_path: Path) -> None:
@@ -236,7 +241,11 @@ def test_missing_features_are_accepted_if_asked_for(tmp_path: Path) -> None:
     path.write_text("a,b\n1,2\n,4\n5,7\n")
     with pytest.raises(readers.ReadError, match="row 1 has no value in column 'a'"):
         readers.read_table(path)
-    assert np.isnan(readers.read_table(path, missing=True).X).tolist() == [[False] * 2, [True, False], [False] * 2]
+    assert np.isnan(readers.read_table(path, ColumnChoice(missing=True)).X).tolist() == [
+        [False] * 2,
+        [True, False],
+        [False] * 2,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -286,14 +295,13 @@ def test_cell_names_of_h5ad_are_row_names(tmp_path: Path) -> None:
         file["obs/barcode"] = np.array([f"AC{a}" for a in range(60)], dtype=h5py.string_dtype())
         file["obs"].attrs["_index"] = "barcode"
     table = readers.read_table(path)
-    assert table.row_names is not None
-    assert table.row_names[:2].tolist() == ["AC0", "AC1"]
+    assert values(table, "cell")[:2].tolist() == ["AC0", "AC1"]
 
 
 def test_source_columns_are_matched_by_name(tmp_path: Path) -> None:
     names = ["a", "b", "c", "d"]
     frame = pl.DataFrame(ROWS, schema=names).with_columns(pl.Series("kind", ["x"] * 60))
-    source = SourceColumns(tuple(names), label="kind", ids="name", extra=("note",))
+    source = Preparation(ColumnChoice(names, label="kind", ids="name", display=["note"]))
     frame.select("d", "kind", "c", "b", "a").with_columns(more=pl.lit(1.0)).write_csv(tmp_path / "new.csv")
     table = source.read(tmp_path / "new.csv")
     assert pytest.approx(ROWS) == table.X
@@ -308,4 +316,34 @@ def test_source_columns_are_matched_by_name(tmp_path: Path) -> None:
     with pytest.raises(readers.ReadError, match="has no column 'b'; the model was fitted to 'a', 'b'"):
         source.read(tmp_path / "other.csv")
     with pytest.raises(readers.ReadError, match="no column 'sort'"):
-        source.read(tmp_path / "new.csv", label="sort")
+        source.read(tmp_path / "new.csv", ColumnChoice(label="sort"))
+
+
+def test_every_column_has_a_role_and_ignored_ones_a_reason(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    frame = pl.DataFrame(ROWS[:, :2], schema=["a", "b"]).with_columns(
+        pl.Series("row_id", range(60)),
+        pl.Series("kind", ["x", "y"] * 30),
+        pl.Series("depth", np.linspace(0, 1, 60)),
+        pl.Series("note", ["text"] * 60),
+        pl.Series("more", ["text"] * 60),
+    )
+    frame.write_csv(path)
+    choice = ColumnChoice(label="kind", values=["depth"], display=["note", "depth"])
+    table = read_table(path, choice)
+    assert [(column.name, str(column.role), column.reason) for column in table.columns] == [
+        ("a", "feature", ""),
+        ("b", "feature", ""),
+        ("kind", "label", ""),
+        ("depth", "value", ""),
+        ("note", "display", ""),
+        ("row_id", "ignored", "row ids"),
+        ("more", "ignored", "not numeric (String)"),
+    ]
+    assert [column.name for column in table.shown_columns()] == ["kind", "depth", "note", "a", "b"]
+    chosen = read_table(path, ColumnChoice(features=["a"]))
+    assert {column.reason for column in chosen.columns if column.name != "a"} == {"not chosen"}
+    parts = [part.columns for part in read_batches(path, 25, choice)]
+    for joined, whole in zip(join_columns(parts, 50), table.part(slice(50)).columns, strict=True):
+        assert (joined.name, joined.role) == (whole.name, whole.role)
+        np.testing.assert_array_equal(joined.values, whole.values)

@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from vicinal.files.batches import batches
+from vicinal.files.data_table import ColumnChoice
 from vicinal.files.readers import ReadError, read_table
 
 Rows = NDArray[np.float32]
@@ -38,7 +39,7 @@ def written(path: Path, iris: Rows) -> Path:
 @pytest.mark.parametrize("size", [1, 40, 64, 1000])
 def test_batches_of_a_file_equal_the_whole_file(iris: Rows, tmp_path: Path, suffix: str, size: int) -> None:
     path = written(tmp_path / f"rows{suffix}", iris)
-    whole = read_table(path, label="kind")
+    whole = read_table(path, ColumnChoice(label="kind"))
     found = list(batches(path, size, label="kind"))
     assert all(0 < len(X) <= size for X, _ in found)
     np.testing.assert_array_equal(np.concatenate([X for X, _ in found]), whole.X)

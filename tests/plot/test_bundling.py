@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
-from vicinal.plot import connectivity as bundling
 from vicinal.plot.connectivity import PIECES, bundled
 
 
@@ -33,7 +34,7 @@ def test_an_edge_alone_stays_straight() -> None:
 def test_blocks_do_not_change_the_paths(monkeypatch: pytest.MonkeyPatch) -> None:
     start, end = np.random.default_rng(1).random((2, 50, 2))
     whole = bundled(start, end, np.ones(50))
-    monkeypatch.setattr(bundling, "BLOCK", 7)
+    monkeypatch.setattr(sys.modules[bundled.__module__], "BLOCK", 7)
     np.testing.assert_allclose(bundled(start, end, np.ones(50)), whole, atol=1e-9)
 
 

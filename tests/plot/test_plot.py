@@ -1,4 +1,4 @@
-"""vicinal.plot: points, colours, legends, other figures, and errors for invalid input."""
+"""vicinal.plot: points, colors, legends, other figures, and errors for invalid input."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 import vicinal
 from vicinal import plot
-from vicinal.plot.diagnostic import Neighborhood, local_density, local_quality, local_recall
+from vicinal.plot.diagnostic import Neighborhood
 from vicinal.plot.look import separation
 
 Array = NDArray[Any]
@@ -44,12 +44,12 @@ def drawn(ax: Axes) -> tuple[Array, Array]:
     return np.asarray(found.get_offsets()), np.asarray(found.get_facecolors())[:, :3]  # type: ignore[attr-defined]
 
 
-def test_points_have_the_colour_of_their_class() -> None:
-    places, colours = drawn(plot.points(MAP, CLASSES))
+def test_points_have_the_color_of_their_class() -> None:
+    places, colors = drawn(plot.points(MAP, CLASSES))
     assert len(places) == 300
     wanted = {tuple(place): to_rgb(plot.palette(3)[c]) for place, c in zip(MAP.astype(float), CLASSES, strict=True)}
-    for place, colour in zip(places, colours, strict=True):
-        assert colour == pytest.approx(wanted[tuple(place)])
+    for place, color in zip(places, colors, strict=True):
+        assert color == pytest.approx(wanted[tuple(place)])
 
 
 def test_drawing_order_is_shuffled_but_fixed() -> None:
@@ -97,24 +97,24 @@ def test_many_classes_have_no_legend() -> None:
 
 
 @pytest.mark.parametrize("labels", [[None, "a", "b"] * 100, [math.nan, 1.0, 2.0] * 100])
-def test_unlabelled_points_are_grey_and_below(labels: list[Any]) -> None:
+def test_unlabeled_points_are_gray_and_below(labels: list[Any]) -> None:
     ax = plot.points(MAP, labels)
-    grey = to_rgb(plot.THEMES["light"].faint)
-    is_grey = np.asarray((np.abs(drawn(ax)[1] - grey) < 1e-6).all(axis=1))
-    assert is_grey[:100].all()
-    assert not is_grey[100:].any()
+    gray = to_rgb(plot.THEMES["light"].faint)
+    is_gray = np.asarray((np.abs(drawn(ax)[1] - gray) < 1e-6).all(axis=1))
+    assert is_gray[:100].all()
+    assert not is_gray[100:].any()
     legend = ax.get_legend()
     assert legend is not None
-    assert legend.get_texts()[-1].get_text() == "unlabelled"
+    assert legend.get_texts()[-1].get_text() == "unlabeled"
 
 
-def test_values_use_viridis_with_a_colour_bar() -> None:
+def test_values_use_viridis_with_a_color_bar() -> None:
     values = np.linspace(5.0, 9.0, 300)
     values[7] = math.nan
     ax = plot.points(MAP, values=values)
-    places, colours = drawn(ax)
+    places, colors = drawn(ax)
     assert np.array_equal(places[0], MAP[7])
-    lowest = colours[(places == MAP[0]).all(axis=1)][0]
+    lowest = colors[(places == MAP[0]).all(axis=1)][0]
     assert lowest == pytest.approx(matplotlib.colormaps["viridis"](0.0)[:3])
     (bar,) = ax.child_axes
     assert bar.get_ylim() == pytest.approx((5.0, 9.0))
@@ -159,12 +159,12 @@ def test_palette_is_stable_distinct_and_visible(theme: str) -> None:
     long = plot.palette(60, theme)
     assert len(set(long)) == 60
     assert all(plot.palette(n, theme) == long[:n] for n in (0, 1, 8, 9, 30))
-    rgb = np.array([to_rgb(colour) for colour in long])
+    rgb = np.array([to_rgb(color) for color in long])
 
     def closest(n: int) -> float:
         return min(float(separation(rgb[:a], rgb[a]).min()) for a in range(1, n))
 
-    # OKLab distances, minimum over three types of colour vision; 0.02 is about one just noticeable difference
+    # OKLab distances, minimum over three types of color vision; 0.02 is about one just noticeable difference
     assert closest(20) > 0.06
     assert closest(60) > 0.025
     ground = np.array(to_rgb(plot.THEMES[theme].background))
@@ -202,8 +202,8 @@ def test_many_points_are_shaded_by_density() -> None:
     ax = plot.points(crowd, np.repeat(["dense", "thin"], [50_000, 10_000]))
     image = shade(ax)
     assert not ax.collections
-    colours = [np.abs(image[..., :3] - to_rgb(colour)).max(axis=-1) < 0.02 for colour in plot.palette(2)]
-    dense, thin = (image[..., 3][where & (image[..., 3] > 0)] for where in colours)
+    colors = [np.abs(image[..., :3] - to_rgb(color)).max(axis=-1) < 0.02 for color in plot.palette(2)]
+    dense, thin = (image[..., 3][where & (image[..., 3] > 0)] for where in colors)
     assert dense.mean() > thin.mean()
     assert dense.max() == pytest.approx(1.0)
     legend = ax.get_legend()
@@ -234,14 +234,14 @@ def test_diagnostics_separate_preserved_from_scrambled_rows() -> None:
     X[200:] += 50
     torn = X.copy()
     torn[:200] = rng.permutation(torn[:200])
-    for measure in (local_recall, local_quality):
+    for measure in (Neighborhood.recall, Neighborhood.quality):
         assert measure(Neighborhood(X, X.astype(np.float64), 10, "euclidean")) == pytest.approx(1.0)
     assert plot.diagnostic(torn, X, "quality").get_title(loc="left") == "Local quality"
-    values = local_recall(Neighborhood(X, torn.astype(np.float64), 10, "euclidean"))
+    values = Neighborhood(X, torn.astype(np.float64), 10, "euclidean").recall()
     assert values[200:].mean() > 0.9 > 0.2 > values[:200].mean()
-    quality = local_quality(Neighborhood(X, torn.astype(np.float64), 10, "euclidean"))
+    quality = Neighborhood(X, torn.astype(np.float64), 10, "euclidean").quality()
     assert quality[200:].mean() > quality[:200].mean() + 0.05
-    density = local_density(Neighborhood(X, X.astype(np.float64), 10, "euclidean"))
+    density = Neighborhood(X, X.astype(np.float64), 10, "euclidean").density()
     assert density[:200].min() > np.median(density[200:])
 
 
@@ -326,9 +326,9 @@ def test_loss_without_a_history_is_refused(digits: Array) -> None:
         plot.loss(model)
 
 
-def test_minus_one_is_drawn_as_unlabelled_and_classes_are_in_natural_order() -> None:
+def test_minus_one_is_drawn_as_unlabeled_and_classes_are_in_natural_order() -> None:
     ax = plot.points(MAP, np.arange(300) % 12 - 1)
     names = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert names == [*map(str, range(11)), "unlabelled"]
-    grey = to_rgb(plot.THEMES["light"].faint)
-    assert int((np.abs(scatter(ax).get_facecolors()[:, :3] - grey).max(axis=1) < 1e-6).sum()) == 25
+    assert names == [*map(str, range(11)), "unlabeled"]
+    gray = to_rgb(plot.THEMES["light"].faint)
+    assert int((np.abs(scatter(ax).get_facecolors()[:, :3] - gray).max(axis=1) < 1e-6).sum()) == 25

@@ -17,9 +17,10 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 import vicinal
-from vicinal.files.preparation import SourceColumns
+from vicinal.files.data_table import ColumnChoice
+from vicinal.files.preparation import Preparation
 from vicinal.viewer import server as serving
-from vicinal.viewer.columns import Columns
+from vicinal.viewer.packing import row_columns
 from vicinal.viewer.server import LiveServer
 from vicinal.viewer.session import DELTA, EXACT, HEADER, KEY, FrameEncoder, Session, Snapshot
 
@@ -134,7 +135,7 @@ def test_page_can_set_only_numbers_within_limits(parameters: dict[str, Any], mes
 @pytest.fixture(scope="module")
 def live() -> Iterator[LiveServer]:
     ids = [f"id{a}" for a in range(len(X))]
-    watched = session(columns=Columns(labels=np.arange(len(X)) % 3, ids=ids, hover={"t": ids}))
+    watched = session(columns=row_columns(labels=np.arange(len(X)) % 3, ids=ids, hover={"t": ids}))
     watched.start()
     watched.wait(LONG_S)
     running = LiveServer(watched).start()
@@ -293,7 +294,7 @@ def test_serve_prints_the_address_and_refuses_invalid_input(
 
 def test_finished_map_and_model_can_be_saved(tmp_path: Path) -> None:
     watched = Session(
-        X, build, {"n_neighbors": 10, "n_epochs": 20, "metric": "euclidean"}, columns=Columns(ids=range(200))
+        X, build, {"n_neighbors": 10, "n_epochs": 20, "metric": "euclidean"}, columns=row_columns(ids=range(200))
     )
     running = LiveServer(watched).start()
     try:
@@ -339,7 +340,7 @@ def test_map_in_space_is_watched() -> None:
 
 
 def test_uploads_are_read_like_the_data() -> None:
-    source = SourceColumns(("a", "b", "c", "d", "e"), label="kind")
+    source = Preparation(ColumnChoice(["a", "b", "c", "d", "e"], label="kind"))
     watched = session(source=source)
     running = LiveServer(watched).start()
     try:

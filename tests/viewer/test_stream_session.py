@@ -14,8 +14,8 @@ from viewer.waiting import LONG_S, PauseGate
 from websockets.sync.client import connect
 
 import vicinal
-from vicinal.files.data_table import DataTable
-from vicinal.viewer.packing import GrowingColumns
+from vicinal.files.data_table import Column, DataTable, Role
+from vicinal.viewer.packing import PageColumns
 from vicinal.viewer.server import LiveServer
 from vicinal.viewer.session import DELTA, EXACT, HEADER, KEY, LENGTH, ROWS, FrameEncoder, Snapshot, StreamSession
 
@@ -65,17 +65,25 @@ class Reader:
             self.ids = [*self.ids[: told["begin"]], *parts["ids"].decode().split("\x1e")[:-1]]
 
 
+def described(labels: Any, name: str = "class", **others: Any) -> list[Column]:
+    """Columns of a batch: labels, ids and texts."""
+    roles = {"id": Role.ID, "note": Role.DISPLAY}
+    found = [] if labels is None else [Column(name, Role.LABEL, labels)]
+    return found + [Column(one, roles[one], values) for one, values in others.items()]
+
+
 def test_frames_of_a_growing_map_send_changes_and_each_row_once() -> None:
     rng = np.random.default_rng(0)
     everything = rng.uniform(-1, 1, size=(400, 2)).astype(np.float32)
     everything[:2] = [[-1, -1], [1, 1]]
     labels = np.where(np.arange(400) < 250, np.arange(400) % 3 + 7, 10)
-    columns, encoder, reader = GrowingColumns(ids="id"), FrameEncoder(), Reader()
+    columns, encoder, reader = PageColumns(), FrameEncoder(), Reader()
     kinds = []
     for n in (100, 200, 300, 300, 400):
         if n > columns.n:
             new = slice(columns.n, n)
-            columns.append(n - columns.n, labels[new], {"id": np.arange(400)[new], "note": np.full(n - columns.n, "x")})
+            note = np.full(n - columns.n, "x")
+            columns.append(n - columns.n, described(labels[new], id=np.arange(400)[new], note=note))
         frames = encoder.frames(Snapshot(1, n, 400, everything[:n], columns=columns))
         for frame in frames:
             reader.read(frame)
@@ -99,16 +107,16 @@ def test_frames_of_a_growing_map_send_changes_and_each_row_once() -> None:
 
 
 def test_growing_columns_with_missing_values_and_projected_rows() -> None:
-    columns = GrowingColumns()
-    columns.append(2, np.array([1.5, 2.0]), {})
-    before = columns.colours(2)
-    columns.append(2, np.array(["x", None], dtype=object), {"note": np.array(["a", "b"])})
-    first = columns.colours(4)
+    columns = PageColumns()
+    columns.append(2, described(np.array([1.5, 2.0])))
+    before = columns.colors(2)
+    columns.append(2, described(np.array(["x", None], dtype=object), note=np.array(["a", "b"])))
+    first = columns.colors(4)
     assert first != before, "a page must receive all rows of a column that it does not know"
-    columns.append(1, np.array([1.75]), {})
-    assert columns.colours(5) == first
-    columns.append(1, np.array([3.5]), {})
-    assert columns.colours(6) != first
+    columns.append(1, described(np.array([1.75])))
+    assert columns.colors(5) == first
+    columns.append(1, described(np.array([3.5])))
+    assert columns.colors(6) != first
     packed = columns.packed(0, 6)
     meta = packed.meta["columns"][0]
     assert (meta["kind"], meta["low"], meta["high"], meta["missing"]) == ("values", 1.5, 3.5, 2)
@@ -116,10 +124,10 @@ def test_growing_columns_with_missing_values_and_projected_rows() -> None:
     assert np.array_equal(found, [1.5, 2.0, np.nan, np.nan, 1.75, 3.5], equal_nan=True)
     assert zlib.decompress(packed.sections["column1"]).decode().split("\x1e") == ["", "", "a", "b", "", "", ""]
 
-    plain = GrowingColumns("id")
-    plain.append(3, None, {"id": np.arange(3)})
+    plain = PageColumns()
+    plain.append(3, described(None, id=np.arange(3)))
     assert set(plain.packed(0, 3).sections) == {"ids"}
-    longer = plain.with_class("new.csv", 2)
+    longer = plain.with_new_rows("new.csv", 2)
     assert (plain.n, longer.n) == (3, 5)
     packed = longer.packed(0, 5)
     meta = packed.meta["columns"][0]
@@ -138,10 +146,10 @@ def session(digits: Any, labels: Any, *, bad: int | None = None, **parameters: A
             if begin == bad:
                 raise ValueError("row 300 is bad")
             rows = slice(begin, begin + 100)
-            yield DataTable(digits[rows], ("p",) * 64, labels[rows], {"id": np.arange(600)[rows]})
+            yield DataTable(digits[rows], tuple(described(labels[rows], "digit", id=np.arange(600)[rows])))
 
     known = {"n_neighbors": 10, "random_state": 1, "batch_size": 100} | parameters
-    return StreamSession(tables, build, known, total=600, ids="id", title="digits", label="digit")
+    return StreamSession(tables, build, known, total=600, title="digits")
 
 
 def test_stream_ends_with_the_positions_and_columns_of_the_model(digits: Any, digit_labels: Any) -> None:

@@ -19,8 +19,7 @@ import pytest
 
 import vicinal
 from vicinal.viewer import compare, export
-from vicinal.viewer.columns import Columns
-from vicinal.viewer.packing import Packed, bounding_box, pack, quantized
+from vicinal.viewer.packing import Packed, bounding_box, pack, quantized, row_columns
 
 ROOT = Path(__file__).parents[2]
 POSITIONS = np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32)
@@ -45,7 +44,7 @@ def test_page_is_one_file_without_external_addresses(tmp_path: Path) -> None:
 
 def test_model_is_packed_as_its_embedding(tmp_path: Path) -> None:
     model = SimpleNamespace(embedding_=POSITIONS)
-    assert pack(model, Columns(), title="").sections == pack(POSITIONS, Columns(), title="").sections
+    assert pack(model, title="").sections == pack(POSITIONS, title="").sections
 
 
 def test_page_of_a_million_points_is_below_25_megabytes(tmp_path: Path) -> None:
@@ -63,8 +62,8 @@ def values(packed: Packed, name: str) -> list[float]:
     return np.frombuffer(column(packed, name)[1], dtype="<f4").tolist()
 
 
-def test_classes_are_numbered_and_unlabelled_rows_come_last() -> None:
-    packed = pack(POSITIONS, Columns(labels=[None, "b", "a", "b"] * 10), title="", label="kind")
+def test_classes_are_numbered_and_unlabeled_rows_come_last() -> None:
+    packed = pack(POSITIONS, row_columns(labels=[None, "b", "a", "b"] * 10, label="kind"), title="")
     meta, codes = column(packed, "kind")
     assert (meta["kind"], meta["names"], meta["missing"]) == ("classes", ["a", "b"], 10)
     assert list(codes[:4]) == [2, 1, 0, 1]
@@ -72,9 +71,9 @@ def test_classes_are_numbered_and_unlabelled_rows_come_last() -> None:
 
 
 def test_classes_are_in_natural_order() -> None:
-    packed = pack(POSITIONS, Columns(labels=["c10", "c2", "C1", "b"] * 10), title="")
+    packed = pack(POSITIONS, row_columns(labels=["c10", "c2", "C1", "b"] * 10), title="")
     assert column(packed, "class")[0]["names"] == ["b", "C1", "c2", "c10"]
-    packed = pack(POSITIONS, Columns(labels=np.array([10.0, 2.0, np.nan, 3.0] * 10)), title="")
+    packed = pack(POSITIONS, row_columns(labels=np.array([10.0, 2.0, np.nan, 3.0] * 10)), title="")
     assert column(packed, "class")[0]["names"] == ["2", "3", "10"]
 
 
@@ -89,33 +88,33 @@ def test_classes_are_in_natural_order() -> None:
         (["-1", "a", "b", "c"], ["-1", "a", "b", "c"], 0),
     ],
 )
-def test_minus_one_is_unlabelled_among_whole_numbers(labels: list[Any], names: list[str], missing: int) -> None:
-    meta, _ = column(pack(POSITIONS, Columns(labels=np.array(labels * 10)), title=""), "class")
+def test_minus_one_is_unlabeled_among_whole_numbers(labels: list[Any], names: list[str], missing: int) -> None:
+    meta, _ = column(pack(POSITIONS, row_columns(labels=np.array(labels * 10)), title=""), "class")
     assert (meta["names"], meta["missing"]) == (names, missing)
 
 
 def test_many_classes_take_two_bytes() -> None:
-    packed = pack(np.repeat(POSITIONS, 10, axis=0), Columns(labels=[f"c{a}" for a in range(400)]), title="")
+    packed = pack(np.repeat(POSITIONS, 10, axis=0), row_columns(labels=[f"c{a}" for a in range(400)]), title="")
     meta, codes = column(packed, "class")
     assert (meta["wide"], len(codes)) == (True, 800)
 
 
 def test_labels_with_fractions_or_many_numbers_are_values() -> None:
     measured = np.linspace(2.0, 4.0, 40)
-    packed = pack(POSITIONS, Columns(labels=measured), title="", label="depth")
+    packed = pack(POSITIONS, row_columns(labels=measured, label="depth"), title="")
     meta, _ = column(packed, "depth")
     assert (meta["kind"], meta["low"], meta["high"], meta["missing"]) == ("values", 2.0, 4.0, 0)
     assert values(packed, "depth") == pytest.approx(measured, abs=1e-6)
-    many = pack(np.repeat(POSITIONS, 3, axis=0), Columns(labels=np.arange(120) + 1900), title="", label="year")
+    many = pack(np.repeat(POSITIONS, 3, axis=0), row_columns(labels=np.arange(120) + 1900, label="year"), title="")
     assert column(many, "year")[0]["kind"] == "values"
-    few = pack(POSITIONS, Columns(labels=np.arange(40) % 10), title="")
+    few = pack(POSITIONS, row_columns(labels=np.arange(40) % 10), title="")
     assert column(few, "class")[0]["kind"] == "classes"
 
 
 def test_values_that_are_not_finite_are_missing() -> None:
     numbers = np.arange(40, dtype=np.float64)
     numbers[[0, 7]] = [np.nan, np.inf]
-    packed = pack(POSITIONS, Columns(values=numbers), title="")
+    packed = pack(POSITIONS, row_columns(values=numbers), title="")
     meta, _ = column(packed, "value")
     assert (meta["low"], meta["high"], meta["missing"]) == (1.0, 39.0, 2)
     found = np.array(values(packed, "value"))
@@ -127,7 +126,7 @@ def test_values_that_are_not_finite_are_missing() -> None:
 def test_several_columns_travel(frame: Any) -> None:
     hover = frame({"name": [f"r{a}" for a in range(40)], "size": [0.5, None] * 20, "kind": ["x", "y"] * 20})
     labels = frame({"a": [1, 2] * 20, "b": ["u", "v"] * 20})
-    packed = pack(POSITIONS, Columns(labels, frame({"v": np.arange(40) / 3}), hover, ids=range(100, 140)), title="")
+    packed = pack(POSITIONS, row_columns(labels, frame({"v": np.arange(40) / 3}), hover, ids=range(100, 140)), title="")
     kinds = {one["name"]: one["kind"] for one in packed.meta["columns"]}
     assert kinds == {
         "a": "classes",
@@ -138,7 +137,7 @@ def test_several_columns_travel(frame: Any) -> None:
         "kind": "classes",
     }
     assert packed.meta["color"] == "a"
-    assert pack(POSITIONS, Columns(labels), title="", color_by="b").meta["color"] == "b"
+    assert pack(POSITIONS, row_columns(labels), title="", color_by="b").meta["color"] == "b"
     assert column(packed, "name")[1].decode().split("\x1e")[:2] == ["r0", "r1"]
     assert column(packed, "size")[0]["missing"] == 20
     assert texts(packed.sections["ids"]) == [str(a) for a in range(100, 140)]
@@ -146,7 +145,7 @@ def test_several_columns_travel(frame: Any) -> None:
 
 def test_maps_in_space_have_three_coordinates() -> None:
     places = np.random.default_rng(0).normal(size=(40, 3))
-    packed = pack(places, Columns(), title="")
+    packed = pack(places, title="")
     assert len(packed.meta["maps"][0]["box"]) == 6
     steps = np.frombuffer(zlib.decompress(packed.sections["xy0"]), dtype="<u2")
     assert np.array_equal(steps, quantized(places, bounding_box(places)).ravel())
@@ -170,25 +169,25 @@ def test_areas_of_a_map_are_named_by_their_words() -> None:
     codes = np.arange(1000) % 2
     notes = [" ".join(["a story about", *rng.choice(topics[code], 3)]) for code in codes]
     places = np.array([[-5, 0], [5, 0]])[codes] + rng.normal(size=(1000, 2))
-    clusters = pack(places, Columns(hover={"note": notes}), title="").meta["clusters"]
+    clusters = pack(places, row_columns(hover={"note": notes}), title="").meta["clusters"]
     coarse = [one for one in clusters if one["level"] == 0]
     assert len(coarse) == 2
     for one in coarse:
         words = set(one["name"].split(", "))
         assert words <= set(topics[int(one["place"][0] > 0)])
         assert len(words) == 3
-    described = pack(places, Columns(hover={"kind": np.array(["left", "right"])[codes]}), title="").meta["clusters"]
+    described = pack(places, row_columns(hover={"kind": np.array(["left", "right"])[codes]}), title="").meta["clusters"]
     assert {one["name"] for one in described} == {"left", "right"}
-    numbers = pack(places, Columns(hover={"height": codes + rng.normal(size=1000) / 9}), title="").meta["clusters"]
+    numbers = pack(places, row_columns(hover={"height": codes + rng.normal(size=1000) / 9}), title="").meta["clusters"]
     assert {one["name"] for one in numbers} == {"low height", "high height"}
-    assert pack(places, Columns(labels=codes, hover={"note": notes}), title="").meta["clusters"] == []
+    assert pack(places, row_columns(labels=codes, hover={"note": notes}), title="").meta["clusters"] == []
 
 
 @pytest.mark.parametrize("shape", [(40, 5, 4), (40, 5, 4, 3)])
 def test_images_are_scaled_to_bytes_in_blocks(monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...]) -> None:
     monkeypatch.setattr("vicinal.viewer.packing.IMAGES_PER_BLOCK", 16)
     images = np.linspace(-1, 3, int(np.prod(shape))).reshape(shape)
-    packed = pack(POSITIONS, Columns(images=images), title="")
+    packed = pack(POSITIONS, images=images, title="")
     assert packed.meta["images"] == {"height": 5, "width": 4, "channels": 3 if len(shape) == 4 else 1, "block": 16}
     joined = b"".join(zlib.decompress(packed.sections[f"images{a}"]) for a in range(3))
     assert (len(joined), joined[0], joined[-1]) == (images.size, 0, 255)

@@ -1,4 +1,4 @@
-// Columns of a page: classes, values or texts, one entry per row. Their encoder is src/vicinal/viewer/columns.py.
+// Columns of a page: classes, values or texts, one entry per row. Their encoder is src/vicinal/viewer/packing.py.
 import { short } from "./element";
 
 export interface ColumnMeta {

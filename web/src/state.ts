@@ -64,7 +64,7 @@ export class State {
 
   private describe(): void {
     const { classes } = this.paint;
-    this.names = classes ? [...classes.names, ...(classes.missing ? ["unlabelled"] : [])] : [];
+    this.names = classes ? [...classes.names, ...(classes.missing ? ["unlabeled"] : [])] : [];
     const hidden = this.filters.get(this.paint.column?.name ?? "")?.names;
     this.shown = Uint8Array.from(this.names, (one) => (hidden?.has(one) ? 0 : 1));
     this.counts = tally(classes?.codes ?? null, this.names.length);
@@ -111,7 +111,7 @@ export class State {
       const column = this.data.column(name);
       if (!column || !canBeClasses(column)) continue;
       const { codes, names: all } = classPaint(column, meta.palette).classes!;
-      const flags = Uint8Array.from([...all, "unlabelled"], (one) => (names.has(one) ? 0 : 1));
+      const flags = Uint8Array.from([...all, "unlabeled"], (one) => (names.has(one) ? 0 : 1));
       if (flags.every((flag) => flag === 1)) continue;
       this.mask ??= new Uint8Array(n).fill(1);
       for (let row = 0; row < n; row++) if (!flags[codes[row]!]) this.mask[row] = 0;

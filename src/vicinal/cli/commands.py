@@ -2,52 +2,41 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vicinal.cli.fitting import INTERRUPTED, check_large, fit_large, fit_rows, one_line_warnings
+from vicinal.cli.fitting import INTERRUPTED, categories, check_large, fit_large, fit_rows, load_rows, one_line_warnings
 from vicinal.cli.methods import ESTIMATORS, RESERVED, Method, estimator, explanations, make_spec, signature, value_of
 from vicinal.cli.options import (
     SEED,
-    Array,
+    Chosen,
     Cluster,
-    Columns,
-    Counts,
     Force,
-    Hover,
+    Group,
     How,
-    Html,
-    Ids,
-    ImputeMissing,
-    Jobs,
-    Label,
-    Log1p,
     MemoryLimit,
     Metric,
-    MinDist,
-    NComponents,
+    MoreOutputs,
     NEpochs,
-    NNeighbors,
     Output,
-    Param,
-    Pca,
     Png,
+    Prepared,
     Quiet,
-    Report,
+    Run,
     SavedModel,
     SavedModelFile,
-    ScaleColumns,
-    Seed,
+    Shape,
     Source,
-    Value,
-    Vectors,
     checked_spec,
+    choose_columns,
+    choose_steps,
+    with_groups,
 )
 from vicinal.cli.page_commands import compare, page, serve
-from vicinal.cli.rows import ColumnOptions, Preprocessing, RowMetadata, load_rows, metadata_of, names_of
 from vicinal.cli.stream_command import stream
 from vicinal.cli.writing import (
     MAP_SUFFIXES,
@@ -64,6 +53,8 @@ from vicinal.cli.writing import (
     write_report,
 )
 from vicinal.files.atomic import StagedFiles
+from vicinal.files.data_table import Column, ColumnChoice, Role, listed
+from vicinal.files.preparation import Preparation, Preprocessing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -84,25 +75,18 @@ BestMap = Annotated[
 
 
 def choose(
+    *,
     file: Source,
     grid: Grid = None,
     output: BestMap = None,
     method: How = Method.UMAP,
-    columns: Columns = None,
-    label: Label = None,
-    array: Array = None,
-    vectors: Vectors = None,
-    scale: ScaleColumns = None,
-    log1p: Log1p = False,
-    pca: Pca = None,
-    impute: ImputeMissing = None,
+    columns: Annotated[ColumnChoice, Group(choose_columns, "value", "ids", "hover")],
+    steps: Annotated[Preprocessing, Group(choose_steps, "counts")],
     png: Png = None,
     report: Scores = None,
     model: SavedModel = None,
     metric: Metric = None,
-    param: Param = None,
-    seed: Seed = SEED,
-    jobs: Jobs = -1,
+    run: Run,
     quiet: Quiet = False,
     force: Force = False,
 ) -> None:
@@ -110,7 +94,7 @@ def choose(
     import vicinal
 
     values = None if grid is None else dict(map(_values, grid))
-    spec = checked_spec(method, {"metric": metric}, param, seed, jobs)
+    spec = checked_spec(method, {"metric": metric}, **run)
     outputs: dict[str, tuple[Path | None, tuple[str, ...]]] = {
         "--output": (output, MAP_SUFFIXES),
         "--png": (png, (".png",)),
@@ -118,21 +102,16 @@ def choose(
         "--model": (model, (MODEL_SUFFIX,)),
     }
     check_outputs(outputs, [file], force)
-    rows = load_rows(
-        file,
-        ColumnOptions(columns, label, None, None, array, None, vectors),
-        Preprocessing(scale, log1p, pca, impute),
-        metric,
-    )
+    table, X, preparation = load_rows(file, columns, steps, metric)
     with one_line_warnings(quiet):
-        choice = vicinal.choose(rows.X, spec.build(), values, random_state=seed, n_jobs=jobs)
-    rows.source.keep_in(choice.best)
+        choice = vicinal.choose(X, spec.build(), values, random_state=run["seed"], n_jobs=run["jobs"])
+    preparation.keep_in(choice.best)
     with StagedFiles() as staged:
         if output is not None:
             path = output if is_stdout(output) else staged.path_for(output)
-            write_map(path, choice.best.embedding_, rows.metadata.labels, rows.metadata.columns)
+            write_map(path, choice.best.embedding_, table.columns)
         if png is not None:
-            write_picture(staged.path_for(png), choice.best.embedding_, rows.metadata.labels, None)
+            write_picture(staged.path_for(png), choice.best.embedding_, table.columns, None)
         if model is not None:
             save_model(choice.best, staged.path_for(model))
         if report is not None:
@@ -166,7 +145,7 @@ def build() -> Any:
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.callback(invoke_without_command=True)(_root)
     for command in (embed, transform, page, compare, serve, stream, choose, quality, info, methods, demo):
-        app.command()(command)
+        app.command()(with_groups(command))
     return typer.main.get_command(app)
 
 
@@ -190,33 +169,16 @@ def _root(
 
 
 def embed(
+    *,
     file: Source,
     output: Annotated[Path, Output],
     method: How = Method.UMAP,
-    columns: Columns = None,
-    label: Label = None,
-    value: Value = None,
-    ids: Ids = None,
-    hover: Hover = None,
-    array: Array = None,
-    vectors: Vectors = None,
-    scale: ScaleColumns = None,
-    log1p: Log1p = False,
-    pca: Pca = None,
-    impute: ImputeMissing = None,
-    counts: Counts = False,
-    png: Png = None,
-    html: Html = None,
-    report: Report = None,
-    model: SavedModel = None,
-    n_neighbors: NNeighbors = None,
-    min_dist: MinDist = None,
-    n_components: NComponents = 2,
-    metric: Metric = None,
+    columns: Chosen,
+    steps: Prepared,
+    more: MoreOutputs,
+    shape: Shape,
     n_epochs: NEpochs = None,
-    param: Param = None,
-    seed: Seed = SEED,
-    jobs: Jobs = -1,
+    run: Run,
     cluster: Cluster = None,
     memory_limit: MemoryLimit = None,
     quiet: Quiet = False,
@@ -226,30 +188,30 @@ def embed(
 
     Ctrl-C during the layout stops it and writes the map as it is.
     """
-    options = {"n_neighbors": n_neighbors, "min_dist": min_dist, "metric": metric, "n_epochs": n_epochs}
-    spec = checked_spec(method, options | {"n_components": n_components}, param, seed, jobs)
-    preprocessing = Preprocessing(scale, log1p, pca, impute, counts)
-    outputs = OutputFiles(output, png, html, report, model)
-    outputs.check(file, n_components, force)
-    chosen = ColumnOptions(columns, label, ids, hover, array, value, vectors)
+    spec = checked_spec(method, shape | {"n_epochs": n_epochs}, **run)
+    outputs = OutputFiles(output, **more)
+    outputs.check(file, shape["n_components"], force)
     if cluster is not None or memory_limit is not None:
-        named = {"--label": label, "--id": ids, "--hover": hover, "--value": value, "--array": array}
-        written = {"--vectors": vectors, "--html": html, "--report": report, "--model": model}
-        check_large(spec, named | written | {"preprocessing": preprocessing.any})
-        fitted, shape = fit_large(file, chosen, spec, cluster, memory_limit, quiet)
-        outputs.write(fitted, RowMetadata(), file, shape, spec)
+        named = {"--label": columns.label, "--id": columns.ids, "--hover": columns.display, "--value": columns.values}
+        written = {"--html": outputs.html, "--report": outputs.report, "--model": outputs.model}
+        read = {"--array": columns.array, "--vectors": columns.vectors}
+        check_large(spec, named | read | written | {"preprocessing": steps.any})
+        fitted, size = fit_large(file, columns.features, spec, cluster, memory_limit, quiet)
+        outputs.write(fitted, [], file, size, spec)
         if not quiet and not is_stdout(output):
             print_result(fitted)
-            print(f"wrote {output} from {shape[0]:,} rows of {shape[1]} columns")
+            print(f"wrote {output} from {size[0]:,} rows of {size[1]} columns")
         return INTERRUPTED if fitted.interrupted else 0
-    rows = load_rows(file, chosen, preprocessing, metric)
-    result = fit_rows(rows.X, rows.table.labels, spec, with_quality=report is not None, quiet=quiet)
-    rows.source.keep_in(result.model)
-    outputs.write(result, rows.metadata, file, rows.table.X.shape, spec)
+    table, X, preparation = load_rows(file, columns, steps, shape["metric"])
+    result = fit_rows(X, table.labels, spec, with_quality=outputs.report is not None, quiet=quiet)
+    preparation.keep_in(result.model)
+    outputs.write(result, table.shown_columns(), file, table.X.shape, spec)
     if not quiet and not is_stdout(output):
         print_result(result)
-        n, width = rows.table.X.shape
-        print(f"wrote {output} from {n:,} rows of {width} columns{rows.ignored()}")
+        n, width = table.X.shape
+        ignored = table.ignored
+        skipped = f", ignoring {len(ignored)} other column(s): {listed(ignored)}" if ignored else ""
+        print(f"wrote {output} from {n:,} rows of {width} columns{skipped}")
     return INTERRUPTED if result.interrupted else 0
 
 
@@ -257,10 +219,7 @@ def transform(
     model: SavedModelFile,
     file: Source,
     output: Annotated[Path, Output],
-    columns: Columns = None,
-    label: Label = None,
-    ids: Ids = None,
-    array: Array = None,
+    columns: Annotated[ColumnChoice, Group(choose_columns, "value", "hover", "vectors")],
     quiet: Quiet = False,
     force: Force = False,
 ) -> None:
@@ -268,25 +227,16 @@ def transform(
 
     Columns are found by the names that the model was fitted to, in any order.
     """
-    from vicinal.files.data_table import listed
-    from vicinal.files.preparation import PreparedSource
-
     check_outputs({"--output": (output, MAP_SUFFIXES)}, [model, file], force)
     fitted = _load(model)
     if not hasattr(fitted, "transform"):
         raise ValueError(f"{model}: a {type(fitted).__name__} cannot place new rows")
-    source = PreparedSource.of_model(fitted)
-    if source.columns is None:
-        chosen = ColumnOptions(columns, label, ids, None, array)
-        table = source.read(file, **chosen.reading())
-    else:
-        features = tuple(names_of(columns))
-        table = source.read(file, features=features, label=label, ids=ids, array=array)
-    places = fitted.transform(source.steps.apply(table.X))
-    metadata = metadata_of(table, ColumnOptions(label=label))
+    preparation = Preparation.of_model(fitted)
+    table = preparation.read(file, columns)
+    places = fitted.transform(preparation.apply(table.X))
     with StagedFiles() as staged:
         path = output if is_stdout(output) else staged.path_for(output)
-        write_map(path, places, metadata.labels, metadata.columns)
+        write_map(path, places, table.columns)
     if not quiet and not is_stdout(output):
         skipped = f", ignoring {listed(table.ignored)}" if table.ignored else ""
         print(f"wrote {output}: placed {len(places):,} rows on a map of {len(fitted.embedding_):,}{skipped}")
@@ -317,9 +267,7 @@ def info(model: SavedModelFile) -> None:
 def quality(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="The data file that was embedded.")],
     embedding: Annotated[Path, typer.Argument(metavar="EMBEDDING", help="The map file, rows in the same order.")],
-    columns: Columns = None,
-    label: Label = None,
-    array: Array = None,
+    columns: Annotated[ColumnChoice, Group(choose_columns, "value", "ids", "hover", "vectors")],
     n_neighbors: Annotated[int, typer.Option(metavar="N", min=1, help="Neighbors per row to compare.")] = 15,
     metric: Annotated[str, typer.Option(help="Distance metric of the data.")] = "euclidean",
     report: Annotated[Path | None, typer.Option(help="Also write the measures (.json).")] = None,
@@ -327,13 +275,12 @@ def quality(
 ) -> None:
     """Measure how well a map preserves its data."""
     from vicinal import quality as measures
-    from vicinal.cli.fitting import categories
     from vicinal.files.readers import read_table
     from vicinal.neighbors.metrics import allows_nan
 
     check_outputs({"--report": (report, (".json",))}, [data, embedding], force)
-    table = read_table(data, **ColumnOptions(columns, label, None, None, array).reading(missing=allows_nan(metric)))
-    places = read_table(embedding, **ColumnOptions(_coordinate_columns(embedding)).reading())
+    table = read_table(data, replace(columns, missing=allows_nan(metric)))
+    places = read_table(embedding, ColumnChoice(_coordinate_columns(embedding)))
     found = measures.report(table.X, places.X, categories(table.labels), n_neighbors=n_neighbors, metric=metric)
     if report is not None:
         with StagedFiles() as staged:
@@ -384,8 +331,9 @@ def demo(
         page = staged.path_for(out / "map.html")
         judged = None if result.reliability is None else {"reliability": result.reliability.reliability}
         viewer.export(page, result.embedding, labels, values=judged, images=images, title=TITLES[dataset])
-        write_picture(staged.path_for(out / "map.png"), result.embedding, labels, title)
-        write_map(staged.path_for(out / "embedding.csv"), result.embedding, labels)
+        columns = [Column("class", Role.LABEL, labels)]
+        write_picture(staged.path_for(out / "map.png"), result.embedding, columns, title)
+        write_map(staged.path_for(out / "embedding.csv"), result.embedding, columns)
         write_report(staged.path_for(out / "report.json"), str(dataset), X.shape, spec, result)
     print_result(result)
     print(f"wrote map.html, map.png, embedding.csv and report.json to {out}; open {out / 'map.html'} in a browser")
@@ -399,7 +347,7 @@ def _load(path: Path) -> Any:
     return vicinal.load(path)
 
 
-def _coordinate_columns(path: Path) -> str | None:
+def _coordinate_columns(path: Path) -> list[str] | None:
     """Return the coordinate columns of a map that `embed` wrote, so that other columns are not read as coordinates."""
     import polars as pl
 
@@ -409,8 +357,7 @@ def _coordinate_columns(path: Path) -> str | None:
         frame = pl.read_csv(path, n_rows=0) if path.suffix.lower() == ".csv" else pl.read_parquet(path, n_rows=0)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
         return None
-    found = [name for name in frame.columns if name in ("x", "y", "z")]
-    return ",".join(found) or None
+    return [name for name in frame.columns if name in ("x", "y", "z")] or None
 
 
 def _bundled(dataset: Dataset) -> tuple[NDArray[np.float32], NDArray[Any], NDArray[Any] | None]:

@@ -8,13 +8,15 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vicinal.cli.methods import EstimatorSpec, Method, signature
-from vicinal.cli.rows import ColumnOptions, names_of
+from vicinal.files.data_table import ColumnChoice, DataTable
+from vicinal.files.preparation import Preparation, Preprocessing
+from vicinal.files.readers import read_table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -108,7 +110,7 @@ def check_large(spec: EstimatorSpec, needs_table: Mapping[str, Any]) -> None:
 
 
 def fit_large(
-    file: Path, chosen: ColumnOptions, spec: EstimatorSpec, cluster: str | None, limit: str | None, quiet: bool
+    file: Path, features: Sequence[str] | None, spec: EstimatorSpec, cluster: str | None, limit: str | None, quiet: bool
 ) -> tuple[FitResult, tuple[int, int]]:
     """Fit the rows of a file on a cluster or within a limit of memory; return the map and the shape of the rows."""
     try:
@@ -117,7 +119,7 @@ def fit_large(
         raise ValueError("--cluster and --memory-limit need Dask: pip install 'vicinal[cluster]'") from error
     import numpy as np
 
-    rows = open_array(file, None if chosen.columns is None else names_of(chosen.columns))
+    rows = open_array(file, None if features is None else list(features))
     spec = EstimatorSpec(spec.method, spec.parameters | ({} if limit is None else {"memory_limit": limit}))
     with connected(cluster), stage_bars(quiet) as bars, one_line_warnings(quiet):
         model = spec.build(bars)
@@ -131,7 +133,7 @@ def fit_large(
 
 @contextlib.contextmanager
 def connected(address: str | None) -> Iterator[None]:
-    """Be the client of the cluster at an address, if one is given."""
+    """Connect to the cluster at an address while the block runs; without an address do nothing."""
     if address is None:
         yield
         return
@@ -139,7 +141,7 @@ def connected(address: str | None) -> Iterator[None]:
     from distributed.comm import get_address_host_port, parse_address
 
     try:
-        # a client of a malformed address raises an error, and remains the current client
+        # checked first: a client that fails on a malformed address would remain the current client
         if parse_address(address)[0] in ("tcp", "tls"):
             get_address_host_port(address)
         client = Client(address, timeout="10s")
@@ -165,6 +167,31 @@ class FitResult:
     reliability: Reliability | None = None
 
 
+def load_rows(
+    path: Path, choice: ColumnChoice, preprocessing: Preprocessing, metric: str | None
+) -> tuple[DataTable, NDArray[np.float32], Preparation]:
+    """Read a file; return its table, its prepared rows, and how to read and prepare others.
+
+    Missing values are accepted if they are filled in or the metric allows them.
+    """
+    from vicinal.neighbors.metrics import allows_nan
+
+    missing = preprocessing.impute is not None or (metric is not None and allows_nan(metric))
+    if preprocessing.counts and choice.array is None and path.suffix.lower() == ".h5ad":
+        # principal components in the file were made from other counts
+        choice = replace(choice, array="X")
+    table = read_table(path, replace(choice, missing=missing))
+    X, steps = preprocessing.fit(table.X, table.feature_names)
+    return table, X, Preparation(kept_choice(table, choice, missing=missing or preprocessing.any), steps)
+
+
+def kept_choice(table: DataTable, choice: ColumnChoice, *, missing: bool = False) -> ColumnChoice:
+    """Return the columns of a table by name, to read other files of the same layout."""
+    names = table.feature_names
+    vectors = names[0].rpartition("[")[0] if names[0].endswith("[0]") else None
+    return replace(choice, features=names, vectors=vectors, missing=missing)
+
+
 def fit_rows(
     X: NDArray[np.float32], labels: NDArray[Any] | None, spec: EstimatorSpec, *, with_quality: bool, quiet: bool
 ) -> FitResult:
@@ -178,7 +205,7 @@ def fit_rows(
             model.fit(X)
         seconds = {stage: float(spent) for stage, spent in getattr(model, "stage_times_", {}).items()}
         quality = measure_quality(X, model, labels, bars, seconds) if with_quality else None
-        # A layout that was stopped says nothing about where its rows would have come to rest.
+        # reliability is not defined for a layout that was stopped before its rows had settled
         judged = measure_reliability(model, bars, seconds) if with_quality and not bars.stopped else None
     return FitResult(model.embedding_, seconds, quality, bars.stopped, model, judged)
 
@@ -198,7 +225,7 @@ def measure_quality(
 
 
 def measure_reliability(model: Any, bars: ProgressBars, seconds: dict[str, float]) -> Reliability:
-    """Measure how far each row of a model's map can be believed and add the time to ``seconds``."""
+    """Measure the reliability of each row of a model's map and add the time to ``seconds``."""
     bars("reliability", 0, 0, None)
     start = time.perf_counter()
     found: Reliability = model.reliability_
@@ -226,14 +253,14 @@ def stop_on_interrupt(bars: ProgressBars, has_map: Callable[[], bool]) -> Iterat
 
 
 def categories(labels: NDArray[Any] | None) -> NDArray[Any] | None:
-    """Return the labels, None for unlabelled rows, or None if they are continuous values."""
+    """Return the labels, None for unlabeled rows, or None if they are continuous values."""
     import numpy as np
 
-    from vicinal.plot.annotations import is_continuous, unlabelled_rows
+    from vicinal.plot.annotations import is_continuous, unlabeled_rows
 
     if labels is None or is_continuous(labels):
         return None
-    missing = unlabelled_rows(labels)
+    missing = unlabeled_rows(labels)
     if not missing.any():
         return labels
     known = labels.astype(object)

@@ -56,13 +56,12 @@ class EstimatorSpec:
 
     def build(self, callback: Any = None) -> Any:
         """Create the estimator; ``callback`` is passed if the estimator has one."""
+        return self.build_with(self.parameters, callback)
+
+    def build_with(self, parameters: dict[str, Any], callback: Any) -> Any:
+        """Create the estimator with other parameters."""
         watched = {"callback": callback} if callback is not None and "callback" in signature(self.method) else {}
-        return estimator(self.method)(**self.parameters, **watched)
-
-
-def build_estimator(method: Method, parameters: dict[str, Any], callback: Any) -> Any:
-    """Create the estimator of a method with these parameters."""
-    return EstimatorSpec(method, parameters).build(callback)
+        return estimator(self.method)(**parameters, **watched)
 
 
 def estimator(method: Method) -> Any:

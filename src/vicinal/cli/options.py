@@ -1,16 +1,19 @@
-"""Options that several commands share."""
+"""Options that several commands share, one by one and in groups."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
-from collections.abc import Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
 from vicinal.cli.methods import EstimatorSpec, Method, make_spec
-from vicinal.cli.rows import Impute, Scale
+from vicinal.files.data_table import ColumnChoice
+from vicinal.files.preparation import Impute, Preprocessing, Scale
 
 LARGEST_SEED = 2**32 - 1
 SEED = 42
@@ -20,7 +23,7 @@ SourceOrModel = Annotated[
     Path, typer.Argument(metavar="FILE", help=f"Data file with one row per point ({FORMATS}), or a saved model.")
 ]
 Columns = Annotated[str | None, typer.Option(help="Feature columns: a,b,c. Default: all numeric columns.")]
-Label = Annotated[str | None, typer.Option(help="Column of labels, to colour and evaluate the map; not a feature.")]
+Label = Annotated[str | None, typer.Option(help="Column of labels, to color and evaluate the map; not a feature.")]
 Value = Annotated[str | None, typer.Option(help="Columns of numbers that can color the map: a,b,c; not features.")]
 Vectors = Annotated[
     str | None, typer.Option(help="Column of lists of numbers, the features. Default: the only such column.")
@@ -75,8 +78,99 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="Print only errors.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 
 
+class Group:
+    """Annotation of a command's parameter that stands for a group of options.
+
+    The options are the parameters of a function, except those in ``without``; the function returns the value.
+    """
+
+    def __init__(self, make: Callable[..., Any], *without: str) -> None:
+        self.make = make
+        signature = inspect.signature(make, eval_str=True)
+        self.options = [one for name, one in signature.parameters.items() if name not in without]
+
+
+def with_groups(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command with the options of its groups instead of the parameters that stand for them."""
+    options: list[inspect.Parameter] = []
+    groups: dict[str, Group] = {}
+    for name, one in inspect.signature(command, eval_str=True).parameters.items():
+        group = next((note for note in get_args(one.annotation) if isinstance(note, Group)), None)
+        if group is not None:
+            groups[name] = group
+        options += [one] if group is None else group.options
+
+    @functools.wraps(command)
+    def run(**given: Any) -> Any:
+        made = {
+            name: group.make(**{one.name: given.pop(one.name) for one in group.options})
+            for name, group in groups.items()
+        }
+        return command(**given, **made)
+
+    # keyword-only parameters may follow others with defaults
+    flat = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in options]
+    run.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in flat}
+    return run
+
+
+def names_of(text: str | None) -> list[str]:
+    """Return the names in a comma-separated list."""
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
+
+
+def choose_columns(
+    columns: Columns = None,
+    label: Label = None,
+    value: Value = None,
+    ids: Ids = None,
+    hover: Hover = None,
+    array: Array = None,
+    vectors: Vectors = None,
+) -> ColumnChoice:
+    """Return the columns that options name."""
+    features = None if columns is None else names_of(columns)
+    return ColumnChoice(features, label, ids, names_of(value), names_of(hover), array, vectors)
+
+
+def choose_steps(
+    scale: ScaleColumns = None,
+    log1p: Log1p = False,
+    pca: Pca = None,
+    impute: ImputeMissing = None,
+    counts: Counts = False,
+) -> Preprocessing:
+    """Return the steps before the fit that options ask for."""
+    return Preprocessing(scale, log1p, pca, impute, counts)
+
+
+def shape_options(
+    n_neighbors: NNeighbors = None, min_dist: MinDist = None, n_components: NComponents = 2, metric: Metric = None
+) -> dict[str, Any]:
+    """Return the parameters that most methods have."""
+    return {"n_neighbors": n_neighbors, "min_dist": min_dist, "n_components": n_components, "metric": metric}
+
+
+def run_options(param: Param = None, seed: Seed = SEED, jobs: Jobs = -1) -> dict[str, Any]:
+    """Return the keyword arguments of :func:`checked_spec`."""
+    return {"param": param, "seed": seed, "jobs": jobs}
+
+
+def more_outputs(png: Png = None, html: Html = None, report: Report = None, model: SavedModel = None) -> dict[str, Any]:
+    """Return the paths of the outputs beside the map, by format."""
+    return {"png": png, "html": html, "report": report, "model": model}
+
+
+Chosen = Annotated[ColumnChoice, Group(choose_columns)]
+Prepared = Annotated[Preprocessing, Group(choose_steps)]
+Shape = Annotated[dict[str, Any], Group(shape_options)]
+Run = Annotated[dict[str, Any], Group(run_options)]
+MoreOutputs = Annotated[dict[str, Any], Group(more_outputs)]
+
+
 def checked_spec(
-    method: Method, options: Mapping[str, Any], param: list[str] | None, seed: int, jobs: int
+    method: Method, options: dict[str, Any], *, param: list[str] | None, seed: int, jobs: int
 ) -> EstimatorSpec:
     """Check the options and return the method and parameters that they describe."""
     for name, value in options.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +15,7 @@ from vicinal.cli.fitting import (
     INTERRUPTED,
     FitResult,
     ProgressBars,
+    kept_choice,
     measure_quality,
     one_line_warnings,
     stage_bars,
@@ -22,39 +23,23 @@ from vicinal.cli.fitting import (
 )
 from vicinal.cli.methods import EstimatorSpec, Method
 from vicinal.cli.options import (
-    SEED,
-    Array,
     Browser,
-    Columns,
+    Chosen,
     Force,
-    Hover,
-    Html,
-    Ids,
-    Jobs,
-    Label,
-    Metric,
-    MinDist,
-    NComponents,
-    NNeighbors,
+    MoreOutputs,
     Output,
-    Param,
-    Png,
     Port,
     Quiet,
-    Report,
-    SavedModel,
-    Seed,
+    Run,
+    Shape,
     Source,
-    Value,
-    Vectors,
     checked_spec,
 )
-from vicinal.cli.rows import ColumnOptions, RowMetadata
 from vicinal.cli.writing import MODEL_SUFFIX, OutputFiles, is_stdout, print_result, save_model
-from vicinal.files.batches import POLISH, READ, ExtraColumns, fit_in_pieces
-from vicinal.files.data_table import DataTable, ReadError
-from vicinal.files.preparation import SourceColumns
-from vicinal.files.readers import is_local
+from vicinal.files.batches import POLISH, READ, fit_in_pieces, join_columns, read_batches
+from vicinal.files.data_table import Column, ColumnChoice, DataTable, ReadError, Role, values_of
+from vicinal.files.preparation import Preparation
+from vicinal.files.readers import is_local, row_count
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,51 +50,31 @@ if TYPE_CHECKING:
 STATE_S, STATE_SHARE = 60.0, 0.1
 
 
-@dataclass(frozen=True)
-class StreamSource:
-    """A file and how to read it; ``columns`` are keyword arguments of ``read_batches``."""
+def tables_of(path: Path, batch_rows: int, choice: ColumnChoice) -> Iterator[DataTable]:
+    """Yield the batches of a file, at least one."""
+    tables = read_batches(path, batch_rows, choice)
+    first = next(tables, None)
+    if first is None:
+        raise ReadError(f"{path} has no rows")
+    yield first
+    yield from tables
 
-    path: Path
-    batch_rows: int
-    columns: dict[str, Any]
-    id_name: str | None = None
-    value_names: tuple[str, ...] = ()
 
-    def tables(self) -> Iterator[DataTable]:
-        from vicinal.files.batches import read_batches
-
-        tables = read_batches(self.path, self.batch_rows, **self.columns)
-        first = next(tables, None)
-        if first is None:
-            raise ReadError(f"{self.path} has no rows")
-        yield first
-        yield from tables
-
-    def total(self) -> int | None:
-        """Return the number of rows, or None if it is unknown."""
-        from vicinal.files.readers import row_count
-
-        return row_count(self.path) if is_local(self.path) else None
-
-    def metadata(self, extra: ExtraColumns, n: int) -> RowMetadata:
-        """Return labels and extra columns of the first ``n`` rows."""
-        label, values = self.columns["label"], self.value_names
-        return RowMetadata(extra.labels(n), extra.columns(n), label, self.id_name, values)
-
-    def layout(self, table: DataTable) -> SourceColumns:
-        """Return the columns of the file, to read others of the same layout."""
-        extra = tuple(name for name in self.columns["extra"] if name != self.id_name)
-        vectors = self.columns.get("vectors")
-        return SourceColumns(table.feature_names, self.columns["label"], self.id_name, extra, vectors)
+def total_rows(path: Path) -> int | None:
+    """Return the number of rows of a file, or None if it is unknown."""
+    return row_count(path) if is_local(path) else None
 
 
 class StreamFit:
     """Fit a model to the batches of a file; the model may already contain the first rows."""
 
-    def __init__(self, source: StreamSource, model: Any, state: Path | None = None) -> None:
-        self.source, self.model, self.state = source, model, state
-        self.extra = ExtraColumns()
+    def __init__(self, path: Path, tables: Iterator[DataTable], model: Any, state: Path | None = None) -> None:
+        self.path, self.model, self.state = path, model, state
+        self.n_read = 0
+        self.first = next(tables)
         self.seconds: dict[str, float] = {}
+        self._tables = tables
+        self._columns: list[tuple[Column, ...]] = []
         self._saved = time.perf_counter()
         self._saving = 0.0
 
@@ -117,23 +82,24 @@ class StreamFit:
     def n_placed(self) -> int:
         return len(self.model.age_) if hasattr(self.model, "embedding_") else 0
 
+    def columns(self) -> list[Column]:
+        """Return the columns of the rows that are placed."""
+        return join_columns(self._columns, self.n_placed)
+
     def run(self, *, with_quality: bool, quiet: bool) -> FitResult:
         """Fit all batches; Ctrl-C stops at a point from which the model can be continued, and keeps the map."""
         with stage_bars(quiet) as bars, one_line_warnings(quiet):
-            # read the first batch before drawing bars, so that errors in the file come first
-            tables = self.extra.collect(self.source.tables())
-            first = next(tables)
             with stop_on_interrupt(bars, lambda: self.n_placed > 0):
-                self._fit(self._unread(first, tables), bars)
-            n = self.n_placed
-            quality = None
+                self._fit(bars)
+            n, quality = self.n_placed, None
             if with_quality:
-                quality = measure_quality(self.model.rows_[:n], self.model, self.extra.labels(n), bars, self.seconds)
+                labels = values_of(self.columns(), Role.LABEL)
+                quality = measure_quality(self.model.rows_[:n], self.model, labels, bars, self.seconds)
         return FitResult(self.model.embedding_, self.seconds, quality, bars.stopped, self.model)
 
-    def _fit(self, rows: Iterator[NDArray[np.float32]], bars: ProgressBars) -> None:
-        total, start, most = self.source.total(), time.perf_counter(), 0
-        for stage in fit_in_pieces(self.model, rows):
+    def _fit(self, bars: ProgressBars) -> None:
+        total, start, most = total_rows(self.path), time.perf_counter(), 0
+        for stage in fit_in_pieces(self.model, self._unread()):
             now = time.perf_counter()
             self.seconds[stage] = self.seconds.get(stage, 0.0) + now - start
             start = now
@@ -141,7 +107,7 @@ class StreamFit:
             if bars.stopped:
                 return
             if stage == READ:
-                bars(READ, self.extra.n, total or 0, None)
+                bars(READ, self.n_read, total or 0, None)
             elif stage == POLISH:
                 self.model.set_params(callback=_polish_callback(bars))
             else:
@@ -149,22 +115,20 @@ class StreamFit:
                 bars(stage, most - self.model.pending_, most, None)
         self.seconds[POLISH] += time.perf_counter() - start
 
-    def _unread(self, first: DataTable, tables: Iterator[DataTable]) -> Iterator[NDArray[np.float32]]:
+    def _unread(self) -> Iterator[NDArray[np.float32]]:
         """Yield the rows that the model does not contain yet."""
         known = self.model.n_rows_ if hasattr(self.model, "n_rows_") else 0
-        width = first.X.shape[1]
+        width = self.first.X.shape[1]
         if known and width != self.model.n_features_in_:
-            raise ReadError(
-                f"{self.source.path} has {width} features, but the resumed run read {self.model.n_features_in_}"
-            )
-        table: DataTable | None = first
-        while table is not None:
-            begin = self.extra.n - len(table.X)
-            if self.extra.n > known:
+            raise ReadError(f"{self.path} has {width} features, but the resumed run read {self.model.n_features_in_}")
+        for table in chain([self.first], self._tables):
+            begin = self.n_read
+            self.n_read += len(table.X)
+            self._columns.append(tuple(column for column in table.columns if column.values is not None))
+            if self.n_read > known:
                 yield table.X[max(known - begin, 0) :]
-            table = next(tables, None)
-        if self.extra.n < known:
-            raise ReadError(f"{self.source.path} has {self.extra.n} rows, but the resumed run read {known}")
+        if self.n_read < known:
+            raise ReadError(f"{self.path} has {self.n_read} rows, but the resumed run read {known}")
 
     def _save_state(self, due: bool) -> None:
         since = time.perf_counter() - self._saved
@@ -191,33 +155,20 @@ BATCH_ROWS = 1000
 
 
 def stream(
+    *,
     file: Source,
     output: Annotated[Path | None, Output] = None,
     batch_rows: Annotated[int, typer.Option(metavar="N", min=1, help="Rows per batch.")] = BATCH_ROWS,
-    columns: Columns = None,
-    label: Label = None,
-    ids: Ids = None,
-    hover: Hover = None,
-    array: Array = None,
-    value: Value = None,
-    vectors: Vectors = None,
-    png: Png = None,
-    html: Html = None,
-    report: Report = None,
-    model: SavedModel = None,
+    columns: Chosen,
+    more: MoreOutputs,
     save_state: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Save the state every minute, to resume a stopped run.")
     ] = None,
     resume: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Resume from a saved state, or from a model of fewer rows.")
     ] = None,
-    n_neighbors: NNeighbors = None,
-    min_dist: MinDist = None,
-    n_components: NComponents = 2,
-    metric: Metric = None,
-    param: Param = None,
-    seed: Seed = SEED,
-    jobs: Jobs = -1,
+    shape: Shape,
+    run: Run,
     port: Port = 0,
     browser: Browser = True,
     quiet: Quiet = False,
@@ -229,49 +180,48 @@ def stream(
 
     With an output, the map is written when all rows are placed; Ctrl-C writes the rows placed so far.
     """
-
-    options = {"n_neighbors": n_neighbors, "min_dist": min_dist, "metric": metric, "n_components": n_components}
-    spec = checked_spec(Method.PROGRESSIVE, options | {"batch_size": batch_rows}, param, seed, jobs)
-    outputs = OutputFiles(output, png, html, report, model)
+    spec = checked_spec(Method.PROGRESSIVE, shape | {"batch_size": batch_rows}, **run)
+    outputs = OutputFiles(output, **more)
     # a run may save its state to the file that it resumes from
     state_to_check = None if save_state == resume else save_state
-    outputs.check(file, n_components, force, save_state=(state_to_check, (MODEL_SUFFIX,)))
-    chosen = ColumnOptions(columns, label, ids, hover, array, value, vectors)
-    source = StreamSource(file, batch_rows, chosen.reading(), ids, tuple(chosen.values))
+    outputs.check(file, shape["n_components"], force, save_state=(state_to_check, (MODEL_SUFFIX,)))
     if not outputs.any:
         if save_state is not None or resume is not None:
             raise ValueError("--save-state and --resume require an output, such as --output map.parquet")
-        return _show(source, spec, port, browser)
-    fitted = _resume(resume, spec) if resume else spec.build()
-    return _write(source, fitted, spec, outputs, save_state, quiet)
-
-
-def _write(
-    source: StreamSource, model: Any, spec: EstimatorSpec, outputs: OutputFiles, state: Path | None, quiet: bool
-) -> int:
-
-    fit = StreamFit(source, model, state)
+        return _show(file, batch_rows, columns, spec, port=port, browser=browser)
+    model = _resume(resume, spec) if resume else spec.build()
+    fit = StreamFit(file, tables_of(file, batch_rows, columns), model, save_state)
     result = fit.run(with_quality=outputs.report is not None, quiet=quiet)
-    shape = (len(result.embedding), model.n_features_in_)
-    if fit.extra.first is not None:
-        source.layout(fit.extra.first).keep_in(result.model)
-    outputs.write(result, source.metadata(fit.extra, len(result.embedding)), source.path, shape, spec)
-    if not quiet and not is_stdout(outputs.output):
+    n, width = len(result.embedding), model.n_features_in_
+    Preparation(kept_choice(fit.first, columns)).keep_in(result.model)
+    outputs.write(result, fit.columns(), file, (n, width), spec)
+    if not quiet and not is_stdout(output):
         print_result(result)
-        first = fit.extra.first
-        skipped = f", ignoring {len(first.ignored)} other column(s)" if first is not None and first.ignored else ""
-        print(f"wrote {outputs.listed()} from {shape[0]:,} rows of {shape[1]} columns{skipped}")
+        ignored = fit.first.ignored
+        skipped = f", ignoring {len(ignored)} other column(s)" if ignored else ""
+        print(f"wrote {outputs.listed()} from {n:,} rows of {width} columns{skipped}")
     return INTERRUPTED if result.interrupted else 0
 
 
-def _show(source: StreamSource, spec: EstimatorSpec, port: int, browser: bool) -> int:
-    from vicinal.cli.page_commands import serve_until_interrupted, stream_server
+def _show(path: Path, batch_rows: int, columns: ColumnChoice, spec: EstimatorSpec, *, port: int, browser: bool) -> int:
+    """Serve the page of a growing map; raise if the first batch of the file is invalid."""
+    from vicinal.cli.page_commands import adjustable, serve_until_interrupted, server_of
+    from vicinal.viewer.session import StreamSession
 
     n_components = spec.parameters["n_components"]
     if n_components != 2:
         raise ValueError(f"the page of a stream shows maps of 2 dimensions, but --n-components is {n_components}")
-    server = stream_server(source, spec, port=port)
-    server.session.start()
+    first = next(tables_of(path, batch_rows, columns))
+    session = StreamSession(
+        lambda: tables_of(path, batch_rows, columns),
+        spec.build_with,
+        adjustable(spec),
+        total=total_rows(path),
+        title=path.stem,
+        source=Preparation(kept_choice(first, columns)),
+    )
+    server = server_of(session, port)
+    session.start()
     serve_until_interrupted(server, browser)
     return 0
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vicinal.cli.fitting import STAGES, FitResult, categories
 from vicinal.cli.methods import EstimatorSpec
-from vicinal.cli.rows import RowMetadata
 from vicinal.files.atomic import StagedFiles
+from vicinal.files.data_table import Column, Role, values_of
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from vicinal.quality import QualityReport
+    from vicinal.quality import QualityReport, Reliability
 
 
 MODEL_SUFFIX = ".vicinal"
@@ -56,19 +56,27 @@ class OutputFiles:
         check_outputs(outputs | others, [source], force)
 
     def write(
-        self, result: FitResult, metadata: RowMetadata, source: Path, shape: tuple[int, ...], spec: EstimatorSpec
+        self,
+        result: FitResult,
+        columns: Sequence[Column],
+        source: Path,
+        shape: tuple[int, ...],
+        spec: EstimatorSpec,
     ) -> None:
         """Write all outputs, or none if one fails."""
         with StagedFiles() as staged:
-            judged = metadata.with_reliability(result.reliability)
+            measured = _reliability_columns(result.reliability, columns)
             if self.output is not None:
                 path = self.output if is_stdout(self.output) else staged.path_for(self.output)
-                measured = {name: judged.columns[name] for name in judged.columns if name not in metadata.columns}
-                write_map(path, result.embedding, metadata.labels, metadata.columns, measured)
+                write_map(path, result.embedding, columns, measured)
             if self.png is not None:
-                write_picture(staged.path_for(self.png), result.embedding, metadata.labels, None, metadata.values)
+                write_picture(staged.path_for(self.png), result.embedding, columns, None)
             if self.html is not None:
-                _write_page(staged.path_for(self.html), result, judged, source.stem)
+                from vicinal.viewer.export import write_page
+                from vicinal.viewer.packing import pack
+
+                packed = pack(result.embedding, [*columns, *measured], title=source.stem)
+                write_page(staged.path_for(self.html), packed)
             if self.model is not None:
                 save_model(result.model, staged.path_for(self.model))
             if self.report is not None:
@@ -79,17 +87,19 @@ class OutputFiles:
         return ", ".join(str(path) for path in vars(self).values() if path is not None)
 
 
+def _reliability_columns(found: Reliability | None, columns: Sequence[Column]) -> list[Column]:
+    """Return the reliability and the trust of every row, unless columns of these names exist."""
+    if found is None:
+        return []
+    taken = {column.name for column in columns}
+    added = [Column("reliability", Role.VALUE, found.reliability), Column("trust", Role.DISPLAY, found.label)]
+    return [column for column in added if column.name not in taken]
+
+
 def save_model(model: Any, path: Path) -> None:
     """Save a model without its callback, the progress bars of this process."""
     model.set_params(callback=None)
     model.save(path)
-
-
-def _write_page(path: Path, result: FitResult, metadata: RowMetadata, title: str) -> None:
-    from vicinal.viewer.export import write_page
-    from vicinal.viewer.packing import pack
-
-    write_page(path, pack(result.embedding, metadata.page_columns(), title=title))
 
 
 MAP_SUFFIXES = (".npy", ".csv", ".parquet")
@@ -123,13 +133,9 @@ def check_outputs(outputs: Mapping[str, tuple[Path | None, tuple[str, ...]]], so
 
 
 def write_map(
-    path: Path,
-    embedding: NDArray[np.float32],
-    labels: NDArray[Any] | None,
-    columns: Mapping[str, NDArray[Any]] | None = None,
-    measured: Mapping[str, NDArray[Any]] | None = None,
+    path: Path, embedding: NDArray[np.float32], columns: Sequence[Column], measured: Sequence[Column] = ()
 ) -> None:
-    """Write a map as .npy, .csv or .parquet; the tables also contain labels, extra columns and what was measured."""
+    """Write a map as .npy, .csv or .parquet; tables also contain the columns other than features, ``measured`` last."""
     import numpy as np
     import polars as pl
 
@@ -138,11 +144,11 @@ def write_map(
         return
     width = embedding.shape[1]
     names = ["x", "y", "z"][:width] if width <= 3 else [f"d{a + 1}" for a in range(width)]
-    coordinates = {name: embedding[:, a] for a, name in enumerate(names)}
-    frame = pl.DataFrame({name: values.tolist() for name, values in (columns or {}).items()} | coordinates)
-    if labels is not None:
-        frame = frame.with_columns(pl.Series("label", labels.tolist()))
-    frame = frame.with_columns(pl.Series(name, values.tolist()) for name, values in (measured or {}).items())
+    beside = (Role.ID, Role.VALUE, Role.DISPLAY)
+    written = {column.name: _listed(column) for column in columns if column.role in beside}
+    frame = pl.DataFrame(written | {name: embedding[:, a] for a, name in enumerate(names)})
+    labels = [pl.Series("label", _listed(column)) for column in columns if column.role is Role.LABEL]
+    frame = frame.with_columns(labels + [pl.Series(column.name, _listed(column)) for column in measured])
     if is_stdout(path):
         sys.stdout.write(frame.write_csv())
     elif path.suffix.lower() == ".csv":
@@ -151,14 +157,12 @@ def write_map(
         frame.write_parquet(path)
 
 
-def write_picture(
-    path: Path,
-    embedding: NDArray[np.float32],
-    labels: NDArray[Any] | None,
-    title: str | None,
-    values: Mapping[str, NDArray[Any]] | None = None,
-) -> None:
-    """Write a picture of a map, colored by its labels or by the first of the values."""
+def _listed(column: Column) -> list[Any]:
+    return [] if column.values is None else list(column.values.tolist())
+
+
+def write_picture(path: Path, embedding: NDArray[np.float32], columns: Sequence[Column], title: str | None) -> None:
+    """Write a picture of a map, colored by its labels or by the first of its values."""
     # Figure instead of pyplot: needs no display and leaves no global state
     from matplotlib.figure import Figure
 
@@ -168,10 +172,9 @@ def write_picture(
     figure = Figure(figsize=plot.FIGURE_INCHES, layout="constrained")
     figure.set_gid(OWN)
     axes = figure.add_subplot()
+    labels = values_of(columns, Role.LABEL)
     classes = categories(labels)
-    numbers = labels if classes is None else None
-    if labels is None and values:
-        numbers = next(iter(values.values()))
+    numbers = values_of(columns, Role.VALUE) if labels is None else labels if classes is None else None
     plot.save(path, plot.points(embedding, classes, numbers, ax=axes, title=title))
 
 

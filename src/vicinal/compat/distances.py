@@ -1,7 +1,7 @@
 """umap-learn's ``umap.distances``: its named distances as functions of two vectors.
 
-A distance is its name that can be called: given as ``metric`` or ``output_metric`` it has the speed of the name. Values
-are those of the search and of the layout, computed in float32.
+A distance is a string that can be called. As ``metric`` or ``output_metric`` it works like the name of the metric, at
+the same speed. Values are computed in float32 by the code of the search and of the layout.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class NamedGradient(str):
 
 
 def _keywords(accepted: tuple[str, ...], values: Any, keywords: dict[str, Any], columns: int) -> dict[str, Any]:
-    """Return keywords by name, those given by position too; without a value, columns count equally."""
+    """Return all keywords by name, also those given by position; by default all columns have equal weights."""
     given = dict(zip(accepted, values, strict=False)) | {KEYWORD_ALIASES.get(k, k): v for k, v in keywords.items()}
     neutral = {"V": np.ones(columns), "w": np.ones(columns), "VI": np.eye(columns)}
     return {name: value for name, value in neutral.items() if name in accepted} | given

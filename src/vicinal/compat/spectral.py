@@ -42,13 +42,13 @@ def spectral_layout(
     random_state : int, RandomState or None
         Seed of the solver.
     metric, metric_kwds, tol, maxiter
-        Have no effect: components are placed by their means, and the solver has a tolerance of its own.
+        Ignored: components are placed by their means, and the tolerance of the solver is fixed.
     """
     edges = Graph.from_scipy(csr_matrix(graph))
     task = InitialTask(edges, dense_rows(data, edges.n), int(dim), random_seed(random_state), -1)
     places, used = initial_places("spectral", task)
     if used != "spectral":
-        warnings.warn(f"Spectral initialisation failed: the places are {used}", UserWarning, stacklevel=2)
+        warnings.warn(f"Spectral initialization failed: the places are {used}", UserWarning, stacklevel=2)
     return places
 
 
@@ -63,5 +63,5 @@ def tswspectral_layout(
     tol: float = 0.0,
     maxiter: int = 0,
 ) -> NDArray[np.float64]:
-    """Return :func:`spectral_layout`: there is one solver, whatever ``method`` is."""
+    """Return :func:`spectral_layout`. ``method`` is ignored, because there is only one solver."""
     return spectral_layout(data, graph, dim, random_state)

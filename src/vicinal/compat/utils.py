@@ -1,4 +1,4 @@
-"""umap-learn's ``umap.utils``: what programs import from it."""
+"""umap-learn's ``umap.utils``: the functions that other programs import."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["average_nn_distance", "csr_unique", "disconnected_vertices", "fast_k
 
 
 def disconnected_vertices(model: Any) -> NDArray[np.bool_]:
-    """Return for each row whether it has no edge in ``graph_``: it is no neighbor of any row, and none is its neighbor.
+    """Return for each row whether it has no edge in ``graph_``.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def _strengths(matrix: Any) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
 def csr_unique(
     matrix: Any, return_index: bool = True, return_inverse: bool = True, return_counts: bool = True
 ) -> tuple[NDArray[np.int64], ...]:
-    """Return, of the distinct rows of a sparse matrix: first positions, numbers that restore it, and frequencies."""
+    """Return the first positions, the inverse and the counts of the distinct rows, as ``np.unique`` does."""
     check_structure(matrix, "matrix")
     asked = (return_index, return_inverse, return_counts)
     found = np.unique(hash_rows(as_rows(matrix)), return_index=True, return_inverse=True, return_counts=True)[1:]
@@ -76,5 +76,5 @@ def submatrix(dmat: ArrayLike, indices_col: ArrayLike, n_neighbors: int) -> NDAr
 
 
 def ts() -> str:
-    """Return the present time as text, for messages."""
+    """Return the current time as text."""
     return time.ctime()

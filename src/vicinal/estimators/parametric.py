@@ -652,7 +652,7 @@ class ParametricUMAP(Estimator):
         super()._restore({name: value for name, value in state.items() if name not in names})
         if FILE_NAMES["model"] not in state:
             return
-        # The parameters may have been changed after the fit; files of version 0.1 do not say so.
+        # The parameters may have been changed after the fit.
         made_by = vars(self).get("_fit_params", self._settings())
         self._fit_params = {name: made_by[name] for name in NETWORKS}
         try:

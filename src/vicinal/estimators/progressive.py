@@ -145,7 +145,6 @@ class ProgressiveUMAP(Estimator):
     # fmt: on
 
     _result = "_stream"
-    _stream: Stream
 
     @property
     def _map(self) -> GrowingMap:

@@ -1,4 +1,4 @@
-"""Fit a progressive model batch by batch, so that a caller can report, save or stop between the pieces."""
+"""Read files in batches, and fit a progressive model to them so that a caller can report, save or stop in between."""
 
 from __future__ import annotations
 
@@ -13,45 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.files import array_files, tabular_files
-from vicinal.files.data_table import ColumnSelection, DataTable, array_table, frame_table, vector_column
-from vicinal.files.readers import check_file, is_local, local_file, read_selection
+from vicinal.files.data_table import Column, ColumnChoice, DataTable, array_table, frame_table, vector_column
+from vicinal.files.readers import DEFAULT_CHOICE, check_file, is_local, local_file, read_chosen
 from vicinal.files.tabular_files import detect
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-class ExtraColumns:
-    """Labels and extra columns of all batches so far, as if the file had been read at once."""
-
-    def __init__(self) -> None:
-        self.n = 0
-        self.first: DataTable | None = None  # the column names of the first batch, without its rows
-        self._labels: list[NDArray[Any]] = []
-        self._columns: dict[str, list[NDArray[Any]]] = {}
-
-    def collect(self, tables: Iterable[DataTable]) -> Iterator[DataTable]:
-        """Yield the tables unchanged and keep their labels and extra columns."""
-        for table in tables:
-            self.append(table)
-            yield table
-
-    def append(self, table: DataTable) -> None:
-        if self.first is None:
-            self.first = DataTable(table.X[:0], table.feature_names, ignored=table.ignored)
-        if table.labels is not None:
-            self._labels.append(table.labels)
-        for name, values in table.extra.items():
-            self._columns.setdefault(name, []).append(values)
-        self.n += len(table.X)
-
-    def labels(self, n: int) -> NDArray[Any] | None:
-        """Return the labels of the first ``n`` rows, or None if there are no labels."""
-        return concatenate_column(self._labels)[:n] if self._labels else None
-
-    def columns(self, n: int) -> dict[str, NDArray[Any]]:
-        """Return the extra columns of the first ``n`` rows."""
-        return {name: concatenate_column(parts)[:n] for name, parts in self._columns.items()}
+def join_columns(batches: Sequence[Sequence[Column]], n: int) -> list[Column]:
+    """Join the columns of consecutive batches of a file, as if it had been read at once, and return ``n`` rows."""
+    joined = []
+    for parts in zip(*batches, strict=True):
+        values = [part.values for part in parts if part.values is not None]
+        joined.append(replace(parts[0], values=concatenate_column(values)[:n] if values else None))
+    return joined
 
 
 def concatenate_column(parts: list[NDArray[Any]]) -> NDArray[Any]:
@@ -66,43 +42,29 @@ def concatenate_column(parts: list[NDArray[Any]]) -> NDArray[Any]:
 COLUMNAR_ROWS = 65_536
 
 
-def read_batches(
-    path: str | Path,
-    size: int,
-    *,
-    columns: Sequence[str] | None = None,
-    label: str | None = None,
-    extra: Sequence[str] = (),
-    array: str | None = None,
-    vectors: str | None = None,
-    missing: bool = False,
-) -> Iterator[DataTable]:
-    """Yield the rows of a file, at most ``size`` per table; the other arguments are those of ``read_table``."""
-    selection = ColumnSelection(columns, label, tuple(dict.fromkeys(extra)), array, vectors, missing)
+def read_batches(path: str | Path, size: int, choice: ColumnChoice = DEFAULT_CHOICE) -> Iterator[DataTable]:
+    """Yield the chosen columns of a file, at most ``size`` rows per table."""
     path = Path(path)
-    if is_local(path):
-        return _batches(path, size, selection)
-    return _unpacked_batches(path, size, selection)
+    return _batches(path, size, choice) if is_local(path) else _unpacked_batches(path, size, choice)
 
 
-def _unpacked_batches(path: Path, size: int, selection: ColumnSelection) -> Iterator[DataTable]:
+def _unpacked_batches(path: Path, size: int, choice: ColumnChoice) -> Iterator[DataTable]:
     with local_file(path) as local:
-        yield from _batches(local, size, selection)
+        yield from _batches(local, size, choice)
 
 
-def _batches(path: Path, size: int, selection: ColumnSelection) -> Iterator[DataTable]:
+def _batches(path: Path, size: int, choice: ColumnChoice) -> Iterator[DataTable]:
     suffix = check_file(path)
-    selection.check()
-    if selection.array is not None:
-        return _split_table(read_selection(path, suffix, selection), size)
-    if suffix == ".npy":
+    choice.check()
+    if suffix == ".npy" and choice.array is None:
         parts = enumerate(split_rows(array_files.map_npy(path), size))
-        return (array_table(path, part, {}, selection, number * size) for number, part in parts)
-    if suffix in (".csv", ".tsv"):
-        return _tables(path, _delimited(path, size), selection)
-    if suffix in (".parquet", ".feather"):
-        return _tables(path, _columnar(path, suffix, size), selection)
-    return _split_table(read_selection(path, suffix, selection), size)
+        return (array_table(path, part, {}, choice, number * size) for number, part in parts)
+    if suffix in (".csv", ".tsv") and choice.array is None:
+        return _tables(path, _delimited(path, size), choice)
+    if suffix in (".parquet", ".feather") and choice.array is None:
+        return _tables(path, _columnar(path, suffix, size), choice)
+    table = read_chosen(path, choice.array, lambda names, beside: choice)
+    return (table.part(slice(begin, begin + size)) for begin in range(0, len(table.X), size))
 
 
 def split_rows(rows: NDArray[Any], size: int) -> Iterator[NDArray[Any]]:
@@ -110,15 +72,15 @@ def split_rows(rows: NDArray[Any], size: int) -> Iterator[NDArray[Any]]:
     return (rows[begin : begin + size] for begin in range(0, rows.shape[0], size))
 
 
-def _tables(path: Path, parts: Iterator[pl.DataFrame], selection: ColumnSelection) -> Iterator[DataTable]:
+def _tables(path: Path, parts: Iterator[pl.DataFrame], choice: ColumnChoice) -> Iterator[DataTable]:
     begin = 0
     for frame in parts:
-        table = frame_table(path, frame, selection, begin)
+        table = frame_table(path, frame, choice, begin)
         # the feature columns of the first batch must be numeric in every other batch
         if begin == 0:
-            vectors = vector_column(path, frame, selection)
-            fixed = {"vectors": vectors} if vectors is not None else {"columns": table.feature_names}
-            selection = replace(selection, **fixed)
+            vectors = vector_column(path, frame, choice)
+            fixed = {"vectors": vectors} if vectors is not None else {"features": table.feature_names}
+            choice = replace(choice, **fixed)
         begin += frame.height
         yield table
 
@@ -150,19 +112,6 @@ def _columnar(path: Path, suffix: str, size: int) -> Iterator[pl.DataFrame]:
             return
 
 
-def _split_table(table: DataTable, size: int) -> Iterator[DataTable]:
-    for begin in range(0, len(table.X), size):
-        part = slice(begin, begin + size)
-        yield DataTable(
-            table.X[part],
-            table.feature_names,
-            None if table.labels is None else table.labels[part],
-            {name: values[part] for name, values in table.extra.items()},
-            table.ignored,
-            None if table.row_names is None else table.row_names[part],
-        )
-
-
 Batch = tuple[NDArray[Any], NDArray[Any] | None]
 
 
@@ -181,14 +130,14 @@ def batches(source: Any, size: int = 1000, y: Any = None, **reading: Any) -> Ite
     y : array-like, optional
         Labels of all rows, if ``source`` is an array.
     **reading
-        How to read a file: ``columns``, ``label`` and ``array`` of :func:`vicinal.files.readers.read_table`.
+        How to read a file: parameters of :class:`vicinal.files.data_table.ColumnChoice`.
     """
     if size < 1:
         raise ValueError(f"size must be at least 1, got {size}")
     if isinstance(source, str | PathLike):
         if y is not None:
             raise ValueError("y cannot be given with a file; use label= to name the column of labels")
-        return ((table.X, table.labels) for table in read_batches(Path(source), size, **reading))
+        return ((table.X, table.labels) for table in read_batches(Path(source), size, ColumnChoice(**reading)))
     if reading:
         raise TypeError(f"{sorted(reading)} apply only to files, but source is a {type(source).__name__}")
     if isinstance(source, np.ndarray) or hasattr(source, "tocsr"):

@@ -1,4 +1,4 @@
-"""Store arrays and a JSON document in the safetensors format; the reader trusts no byte of a file.
+"""Store arrays and a JSON document in the safetensors format; the reader checks every byte of a file.
 
     8 bytes   length of the header, little-endian
     header    JSON: {"__metadata__": {name: text}, array: {"dtype", "shape", "data_offsets": [begin, end]}, ...}
@@ -6,8 +6,8 @@
 
 The metadata contain the document and a SHA-256 checksum of everything else. Nothing is allocated before the header has
 been checked against the size of the file: the header has at most ``MOST_HEADER`` bytes, the arrays must fill the data
-exactly, and an array without values is not long either, so that reading takes at most ``MOST_EXPANSION`` times the
-file's size, whatever the file claims. Most of this is the parsed JSON of the header; arrays are read in place. The
+exactly, and the shape of an array without values is limited too. So reading takes at most ``MOST_EXPANSION`` times the
+file's size, even for a malicious file. Most of this is the parsed JSON of the header; arrays are read in place. The
 safetensors package can read these files; it is not used here because it cannot read metadata from memory and cannot
 write without a second copy of the arrays.
 """

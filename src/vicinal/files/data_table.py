@@ -1,10 +1,11 @@
-"""The table that a file is read into: a float32 matrix, its column names, labels and extra columns."""
+"""The table that a file is read into: a float32 matrix of the features, and every column with its role."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,90 +18,186 @@ if TYPE_CHECKING:
 
 # Column names shown in a message: a file of images has hundreds.
 SHOWN_NAMES = 8
+# Features are shown with a map if there are at most this many.
+MOST_SHOWN = 24
+# Why columns are ignored if the features were chosen by name.
+NOT_CHOSEN = "not chosen"
 
 
 class ReadError(ValueError):
     """A file cannot be read as a table of numbers; the message is one line for the user."""
 
 
-@dataclass(frozen=True)
-class ColumnSelection:
-    """Which columns to read: features (None: all numeric columns), the label, and extra columns.
+class Role(StrEnum):
+    """What a column is used for."""
 
-    ``array`` is the name of the matrix in a file that has several. ``vectors`` is a column whose every entry is a list
-    of numbers, the features of that row. With ``missing``, features may be missing and become NaN.
+    FEATURE = "feature"
+    LABEL = "label"
+    ID = "id"
+    VALUE = "value"  # numbers that color the map
+    DISPLAY = "display"
+    IGNORED = "ignored"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table: its name, what it is used for and why, and one value per row.
+
+    ``values`` is None if the column was not read, and for features, whose values are columns of a matrix.
     """
 
-    columns: Sequence[str] | None = None
+    name: str
+    role: Role
+    values: NDArray[Any] | None = None
+    reason: str = ""
+
+    def part(self, rows: slice) -> Column:
+        """Return some rows of the column."""
+        return self if self.values is None else replace(self, values=self.values[rows])
+
+
+@dataclass(frozen=True)
+class ColumnChoice:
+    """Which columns of a file to read, by name, and as what.
+
+    Parameters
+    ----------
+    features : sequence of str, optional
+        By default all numeric columns that have no other role. The columns of a matrix, or of a .csv or .tsv file
+        without a header, are named "0", "1", ….
+    label, ids : str, optional
+        The column of labels and the column of row ids.
+    values, display : sequence of str
+        Columns of numbers that color a map, and further columns of any type.
+    array : str, optional
+        The matrix to read from an .npz or .h5ad file.
+    vectors : str, optional
+        The column whose entries are lists of numbers, the features of their rows. By default the only such column, if
+        ``features`` is not given.
+    missing : bool, default=False
+        Whether missing features are accepted, as NaN, instead of refused.
+    """
+
+    features: Sequence[str] | None = None
     label: str | None = None
-    extra: Sequence[str] = ()
+    ids: str | None = None
+    values: Sequence[str] = ()
+    display: Sequence[str] = ()
     array: str | None = None
     vectors: str | None = None
     missing: bool = False
 
     def check(self) -> None:
-        if self.columns is not None and len(self.columns) != len(set(self.columns)):
+        """Raise ReadError if the choice contradicts itself."""
+        if self.features is not None and len(self.features) != len(set(self.features)):
             raise ReadError("columns must not contain the same column twice")
-        if self.columns is not None and self.label is not None and self.label in self.columns:
+        if self.features is not None and self.label is not None and self.label in self.features:
             raise ReadError(f"column {self.label!r} cannot be both a feature and the label")
-        if self.columns is not None and self.vectors is not None:
+        if self.features is not None and self.vectors is not None:
             raise ReadError("columns and vectors cannot be used together: the vectors are the features")
+
+    def roles(self) -> list[tuple[str, Role]]:
+        """Return the chosen columns other than features, with their roles, in the order of a table."""
+        single = ((self.label, Role.LABEL), (self.ids, Role.ID))
+        found = [(name, role) for name, role in single if name is not None]
+        found += [(name, Role.VALUE) for name in self.values]
+        special = {self.ids, *self.values}
+        return list(dict.fromkeys(found + [(name, Role.DISPLAY) for name in self.display if name not in special]))
 
     @property
     def not_features(self) -> set[str]:
-        """The label and the extra columns, which are features only if ``columns`` lists them."""
-        return {*self.extra, *([] if self.label is None else [self.label])}
+        """Columns that are features only if ``features`` lists them."""
+        return {name for name, _ in self.roles()}
 
 
 @dataclass(frozen=True)
 class DataTable:
-    """Rows to embed. ``ignored`` lists the columns of the file that are neither features nor requested.
-
-    ``row_names`` are names of the rows that the format itself has, such as the cell names of an .h5ad file.
-    """
+    """Rows to embed: the features as a matrix, and every column of the file with its role."""
 
     X: NDArray[np.float32]
-    feature_names: tuple[str, ...]
-    labels: NDArray[Any] | None = None
-    extra: dict[str, NDArray[Any]] = field(default_factory=dict)
-    ignored: tuple[str, ...] = ()
-    row_names: NDArray[Any] | None = None
+    columns: tuple[Column, ...]
+
+    def names(self, role: Role) -> tuple[str, ...]:
+        """Return the names of the columns with a role."""
+        return tuple(column.name for column in self.columns if column.role is role)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        return self.names(Role.FEATURE)
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        return self.names(Role.IGNORED)
+
+    @property
+    def labels(self) -> NDArray[Any] | None:
+        return values_of(self.columns, Role.LABEL)
+
+    def shown_columns(self) -> list[Column]:
+        """Return the columns that were read, and the features too if they are few and have names."""
+        read = [column for column in self.columns if column.values is not None]
+        # numbers of a matrix or of vectors have no names that mean anything
+        few = len(self.feature_names) <= MOST_SHOWN and not re.fullmatch(r"\d+|.*\[0\]", self.feature_names[0])
+        features = [Column(name, Role.FEATURE, self.X[:, a]) for a, name in enumerate(self.feature_names) if few]
+        others = {column.name for column in read if column.role is not Role.LABEL}
+        return read + [column for column in features if column.name not in others]
+
+    def part(self, rows: slice) -> DataTable:
+        """Return some rows of the table."""
+        return DataTable(self.X[rows], tuple(column.part(rows) for column in self.columns))
 
 
-def frame_table(path: Path, frame: pl.DataFrame, selection: ColumnSelection, first: int = 0) -> DataTable:
+def values_of(columns: Iterable[Column], role: Role) -> NDArray[Any] | None:
+    """Return the values of the first column with a role, or None if there is none."""
+    return next((column.values for column in columns if column.role is role), None)
+
+
+def frame_table(path: Path, frame: pl.DataFrame, choice: ColumnChoice, first: int = 0) -> DataTable:
     """Make a table from a polars frame; a column with an empty name (an index) is a feature only if requested.
 
     ``first`` is the number of the frame's first row within its file, for error messages.
     """
-
     if frame.height == 0:
         raise ReadError(f"{path} has no rows")
-    vectors = vector_column(path, frame, selection)
+    vectors = vector_column(path, frame, choice)
     if vectors is not None:
         X, chosen = _vectors(path, frame[vectors], first)
-        taken = [vectors]
-        _feature_columns(path, frame.columns, replace(selection, columns=taken), taken)
+        _feature_columns(path, frame.columns, replace(choice, features=[vectors]), [])
     else:
-        X, chosen = _scalars(path, frame, selection)
-        taken = chosen
+        X, chosen = _scalars(path, frame, choice)
     original = (lambda row, column: frame[vectors][row][column]) if vectors else (lambda r, c: frame[r, chosen[c]])
-    _check_finite(path, X, chosen, original, first, selection.missing)
-    return _build_table(frame.columns, X, (chosen, taken), selection, lambda name: _column_values(frame[name]))
+    _check_finite(path, X, chosen, original, first, choice.missing)
+    taken = {vectors, *choice.not_features} if vectors else {*chosen, *choice.not_features}
+    all_wanted = vectors is None and choice.features is None
+    ignored = [
+        Column(name, Role.IGNORED, reason=_reason(frame[name]) if all_wanted else NOT_CHOSEN)
+        for name in frame.columns
+        if name not in taken
+    ]
+    return _build_table(X, chosen, choice, lambda name: _column_values(frame[name]), ignored)
 
 
-def vector_column(path: Path, frame: pl.DataFrame, selection: ColumnSelection) -> str | None:
+def _reason(series: pl.Series) -> str:
+    """Say why a column of a frame is no feature if all numeric columns are."""
+    if not series.dtype.is_numeric():
+        return f"not numeric ({series.dtype})"
+    return "row ids" if series.name else "no name"
+
+
+def vector_column(path: Path, frame: pl.DataFrame, choice: ColumnChoice) -> str | None:
     """Return the column of vectors to embed: the requested one, or the only one if no columns are requested."""
     import polars as pl
 
     kinds = (pl.List, pl.Array)
     found = [name for name, dtype in frame.schema.items() if isinstance(dtype, kinds) and dtype.inner.is_numeric()]
-    if selection.vectors is not None:
-        if selection.vectors in frame.columns and selection.vectors not in found:
-            dtype = frame.schema[selection.vectors]
-            raise ReadError(f"{path}: column {selection.vectors!r} does not contain lists of numbers ({dtype})")
-        return selection.vectors if selection.vectors in found else _absent(path, selection.vectors, frame.columns)
-    free = [name for name in found if name not in selection.not_features]
-    if selection.columns is not None or not free:
+    if choice.vectors is not None:
+        if choice.vectors in frame.columns and choice.vectors not in found:
+            dtype = frame.schema[choice.vectors]
+            raise ReadError(f"{path}: column {choice.vectors!r} does not contain lists of numbers ({dtype})")
+        return choice.vectors if choice.vectors in found else _absent(path, choice.vectors, frame.columns)
+    others = choice.not_features
+    free = [name for name in found if name not in others]
+    if choice.features is not None or not free:
         return None
     if len(free) > 1:
         raise ReadError(f"{path} has several columns of vectors; choose one with --vectors: {listed(free)}")
@@ -130,20 +227,21 @@ def _vectors(path: Path, series: pl.Series, first: int) -> tuple[NDArray[np.floa
     return X, [f"{series.name}[{a}]" for a in range(width)]
 
 
-def _scalars(path: Path, frame: pl.DataFrame, selection: ColumnSelection) -> tuple[NDArray[np.float32], list[str]]:
+def _scalars(path: Path, frame: pl.DataFrame, choice: ColumnChoice) -> tuple[NDArray[np.float32], list[str]]:
     """Return the numeric feature columns as a matrix."""
     import polars as pl
 
     numeric = {name for name, dtype in frame.schema.items() if dtype.is_numeric() or dtype == pl.Boolean}
-    usable = [name for name in frame.columns if name in numeric and name and name not in selection.not_features]
-    if selection.columns is None:
-        # ids are left out, unless they are all there is: then the error below says so
+    others = choice.not_features
+    usable = [name for name in frame.columns if name in numeric and name and name not in others]
+    if choice.features is None:
+        # ids are left out, unless there is no other column: that is the error below
         usable = [name for name in usable if not _are_ids(frame[name])] or usable[:1]
-    chosen = _feature_columns(path, frame.columns, selection, usable)
+    chosen = _feature_columns(path, frame.columns, choice, usable)
     for name in chosen:
         if name not in numeric:
             raise ReadError(f"{path}: column {name!r} is not numeric ({frame.schema[name]})")
-    if selection.columns is None and len(chosen) == 1 and _are_distinct_integers(frame[chosen[0]]):
+    if choice.features is None and len(chosen) == 1 and _are_distinct_integers(frame[chosen[0]]):
         raise ReadError(
             f"{path}: the only numeric column, {chosen[0]!r}, has distinct whole numbers, which look like row ids; "
             f"use --columns {chosen[0]} to embed it"
@@ -166,7 +264,7 @@ def _are_distinct_integers(series: pl.Series) -> bool:
 
 
 def array_table(
-    path: Path, array: NDArray[Any], named_columns: dict[str, NDArray[Any]], selection: ColumnSelection, first: int = 0
+    path: Path, array: NDArray[Any], named_columns: dict[str, NDArray[Any]], choice: ColumnChoice, first: int = 0
 ) -> DataTable:
     """Make a table from a matrix, whose columns are named "0", "1", …, and from separate named columns.
 
@@ -174,21 +272,23 @@ def array_table(
     """
     check_matrix(path, array)
     names = [str(a) for a in range(array.shape[1])]
-    usable = [name for name in names if name not in selection.not_features]
-    chosen = _feature_columns(path, [*names, *named_columns], selection, usable)
+    others = choice.not_features
+    usable = [name for name in names if name not in others]
+    chosen = _feature_columns(path, [*names, *named_columns], choice, usable)
     for name in chosen:
         if name not in names:
             raise ReadError(f"{path}: {name!r} is not a column of the matrix and cannot be a feature")
     picked = array if chosen == names else array[:, [int(name) for name in chosen]]
     with np.errstate(over="ignore"):
         X = np.ascontiguousarray(picked, dtype=np.float32)
-    _check_finite(path, X, chosen, lambda row, column: picked[row, column], first, selection.missing)
+    _check_finite(path, X, chosen, lambda row, column: picked[row, column], first, choice.missing)
+    taken = {*chosen, *choice.not_features}
     return _build_table(
-        [*names, *named_columns],
         X,
-        (chosen, chosen),
-        selection,
+        chosen,
+        choice,
         lambda name: named_columns[name] if name in named_columns else whole_numbers(array[:, int(name)]),
+        [Column(name, Role.IGNORED, reason=NOT_CHOSEN) for name in [*names, *named_columns] if name not in taken],
     )
 
 
@@ -218,18 +318,14 @@ def listed(names: Sequence[str]) -> str:
 
 
 def _build_table(
-    names: Sequence[str],
     X: NDArray[np.float32],
-    features: tuple[list[str], list[str]],
-    selection: ColumnSelection,
+    features: list[str],
+    choice: ColumnChoice,
     values: Callable[[str], NDArray[Any]],
+    ignored: list[Column],
 ) -> DataTable:
-    """Make a table; ``features`` has the names of the features and of the columns of the file that contain them."""
-    chosen, taken = features
-    labels = None if selection.label is None else _without_bytes(values(selection.label))
-    ignored = tuple(name for name in names if name not in {*taken, *selection.not_features})
-    extra = {name: _without_bytes(values(name)) for name in selection.extra}
-    return DataTable(X, tuple(chosen), labels, extra, ignored)
+    chosen = [Column(name, role, _without_bytes(values(name))) for name, role in choice.roles()]
+    return DataTable(X, (*(Column(name, Role.FEATURE) for name in features), *chosen, *ignored))
 
 
 def _without_bytes(values: NDArray[Any]) -> NDArray[Any]:
@@ -249,16 +345,17 @@ def _column_values(series: pl.Series) -> NDArray[Any]:
     return np.array([None if value is None else str(value) for value in series.to_list()], dtype=object)
 
 
-def _feature_columns(path: Path, names: Sequence[str], selection: ColumnSelection, usable: Sequence[str]) -> list[str]:
+def _feature_columns(path: Path, names: Sequence[str], choice: ColumnChoice, usable: Sequence[str]) -> list[str]:
     """Return the feature columns: the requested ones, or all usable ones."""
-    for name in [*(selection.columns or []), *([] if selection.label is None else [selection.label]), *selection.extra]:
-        if name not in names:
+    known = set(names)
+    for name in [*(choice.features or []), *(name for name, _ in choice.roles())]:
+        if name not in known:
             _absent(path, name, names)
-    if selection.columns is not None and not selection.columns:
+    if choice.features is not None and not choice.features:
         raise ReadError("columns must list at least one column")
-    if selection.columns is None and not usable:
+    if choice.features is None and not usable:
         raise ReadError(f"{path} has no numeric column to embed; it has {listed(names)}")
-    return list(usable if selection.columns is None else selection.columns)
+    return list(usable if choice.features is None else choice.features)
 
 
 def _check_finite(

@@ -4,12 +4,12 @@ The bytes are those of :mod:`vicinal.files.container`. The document describes th
 arrays by name, and objects of the few classes in ``CLASSES``; a file can name nothing else, so reading one can create
 nothing else. An estimator decides what is written and how it is restored (``Estimator._state``, ``_restore``).
 
-A pickle holds the same bytes, and beside them what a file leaves out (functions, generators, callbacks, attributes of
-other kinds), by pickle's own rules.
+A pickle holds the same bytes, and also what a file leaves out: functions, generators, callbacks and attributes of other
+types. Pickle stores those by its own rules.
 
 Compatibility: ``container.FORMAT`` rises when older readers cannot read what is written; a reader accepts every format
-up to its own. Parameters that a file does not know keep their defaults; a parameter that the class no longer has is an
-error. docs/guides/model_files.md says what users may rely on.
+up to its own. Parameters that a file does not contain have their defaults; a parameter that the class no longer has is
+an error. docs/guides/model_files.md describes what users may rely on.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import importlib
 import os
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -119,20 +118,6 @@ def unpickled(cls: type, content: NDArray[np.uint8], rest: Mapping[str, Any]) ->
     """Rebuild the model of a pickle; ``cls`` may be a subclass that the user defined."""
     arrays, document = unpacked(content)
     return _Decoder(arrays, {}, rest).root(document["model"], cls)
-
-
-def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the class, parameters and array shapes of a model file, without building the model."""
-    arrays, document = read_file(path)
-    model = document.get("model")
-    if not isinstance(model, dict):
-        raise ModelFileError(f"{path} does not describe a model")
-    return {
-        "class": model.get("object"),
-        "parameters": model.get("params", {}),
-        "arrays": {name: (str(array.dtype), array.shape) for name, array in sorted(arrays.items())},
-        "bytes": Path(path).stat().st_size,
-    }
 
 
 def _is_listed(cls: type) -> bool:
@@ -262,7 +247,7 @@ class _Encoder:
 
 
 class _Decoder:
-    """JSON to values. Arrays that are not in the file as they are take at most ``budget`` bytes together."""
+    """JSON to values. Arrays that are built from codes take at most ``budget`` bytes together."""
 
     def __init__(
         self,
@@ -348,7 +333,7 @@ class _Decoder:
         from scipy.sparse import csr_matrix
 
         parts = [self.decode(tree["csr"][name], depth + 1) for name in CSR_PARTS]
-        # SciPy takes these types for granted.
+        # SciPy does not check these types.
         if any(part.ndim != 1 for part in parts) or any(part.dtype.kind != "i" for part in parts[1:]):
             raise ModelFileError("a sparse matrix of the model is malformed")
         matrix = csr_matrix(tuple(parts), shape=tuple(tree["shape"]))

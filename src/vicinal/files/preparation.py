@@ -1,62 +1,142 @@
-"""Steps that prepare rows before a fit, with what each learned, kept with the model to prepare other rows alike."""
+"""How rows are read and prepared before a fit; a model stores it, so that other rows are prepared in the same way."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.files.data_table import (
-    ColumnSelection,
-    DataTable,
-    ReadError,
-    array_table,
-    frame_table,
-    listed,
-)
-from vicinal.files.readers import ARRAY_READERS, TABULAR_READERS, check_file, local_file, read_table
+from vicinal.files.data_table import ColumnChoice, DataTable, ReadError, listed
+from vicinal.files.readers import DEFAULT_CHOICE, local_file, read_chosen, read_table
 
 Rows = NDArray[np.float32]
 
-# The attribute of a model that holds what the steps learned.
-ATTRIBUTE = "preprocessing_"
+# Attributes of a model: the names of the columns that it was fitted to, and what the steps of preparation learned.
+COLUMNS_ATTRIBUTE, STEPS_ATTRIBUTE = "source_columns_", "preprocessing_"
+# scanpy's tutorial for counts: library size, number of highly variable genes, clipping of scaled values, components.
+COUNTS_TOTAL, COUNTS_GENES, COUNTS_CLIP, COUNTS_COMPONENTS = 1e4, 2000, 10.0, 50
+DISPERSION_BINS = 20
+SEED = 0
+
+
+class Impute(StrEnum):
+    """Values of `--impute`."""
+
+    MEAN = "mean"
+    MEDIAN = "median"
+    ZERO = "zero"
+
+
+class Scale(StrEnum):
+    """Values of `--scale`."""
+
+    STANDARD = "standard"
+    ROBUST = "robust"
+    MINMAX = "minmax"
 
 
 @dataclass(frozen=True)
-class Steps:
-    """Steps in their order, with what each learned."""
+class Preprocessing:
+    """The steps that options ask for."""
 
-    learned: dict[str, NDArray[Any]]
+    scale: Scale | None = None
+    log1p: bool = False
+    pca: int | None = None
+    impute: Impute | None = None
+    counts: bool = False
 
-    def add(self, X: Rows, name: str, learned: NDArray[Any]) -> Rows:
-        """Append a step and return the rows after it."""
-        self.learned[name] = learned
-        prepared: Rows = _STEPS[name](X, learned)
-        return prepared
+    def __post_init__(self) -> None:
+        if self.counts and (self.log1p or self.scale is not None):
+            raise ValueError("--counts includes the logarithm and the scale: use it without --log1p and --scale")
 
-    def apply(self, X: Rows) -> Rows:
-        """Prepare rows."""
-        for name in _STEPS:
-            if name in self.learned:
-                X = _STEPS[name](X, self.learned[name])
-        return np.ascontiguousarray(X, dtype=np.float32)
+    @property
+    def any(self) -> bool:
+        return any(vars(self).values())
 
-    def keep_in(self, model: Any) -> None:
-        """Store the steps in a fitted model."""
-        if self.learned:
-            setattr(model, ATTRIBUTE, dict(self.learned))
+    def fit(self, X: Rows, names: tuple[str, ...] = ()) -> tuple[Rows, dict[str, NDArray[Any]]]:
+        """Return the prepared rows and what each step learned, which :class:`Preparation` applies to further rows."""
+        steps: dict[str, NDArray[Any]] = {}
 
-    @classmethod
-    def of_model(cls, model: Any) -> Steps:
-        """Return the steps of a model; none if it was fitted to rows as they are."""
-        kept = getattr(model, ATTRIBUTE, {})
-        unknown = set(kept) - set(_STEPS)
-        if unknown:
-            raise ValueError(f"the model was prepared by unknown steps: {', '.join(sorted(unknown))}")
-        return cls(dict(kept))
+        def add(learned: Mapping[str, NDArray[Any]]) -> None:
+            nonlocal X
+            for name, one in learned.items():
+                steps[name] = one
+                X = _STEPS[name](X, one)
+
+        if self.impute is not None:
+            add({"fill": _fill_values(X, self.impute, names)})
+        if self.counts:
+            add({"total": np.array([COUNTS_TOTAL])})
+        if self.log1p or self.counts:
+            add({"log1p": np.array([1.0])})
+        if self.counts:
+            add({"columns": _variable_genes(X)})
+        if self.scale is not None or self.counts:
+            add(_scale_values(X, self.scale or Scale.STANDARD))
+        if self.counts:
+            add({"clip": np.array([COUNTS_CLIP])})
+        components = self.pca or (COUNTS_COMPONENTS if self.counts else None)
+        if components is not None:
+            add(_principal_components(X, components, asked=self.pca is not None))
+        return np.ascontiguousarray(X, dtype=np.float32), steps
+
+
+def _fill_values(X: Rows, how: Impute, names: tuple[str, ...]) -> NDArray[np.float64]:
+    if how is Impute.ZERO:
+        return np.zeros(X.shape[1])
+    empty = np.flatnonzero(np.isnan(X).all(axis=0))
+    if len(empty):
+        name = repr(names[empty[0]]) if names else str(empty[0])
+        raise ValueError(f"--impute {how} needs at least one value per column, but column {name} has none")
+    return np.asarray((np.nanmean if how is Impute.MEAN else np.nanmedian)(X.astype(np.float64), axis=0))
+
+
+def _scale_values(X: Rows, how: Scale) -> dict[str, NDArray[np.float64]]:
+    """Return center and factor; a constant column has the factor 1."""
+    wide = X.astype(np.float64)
+    if how is Scale.STANDARD:
+        center, spread = wide.mean(axis=0), wide.std(axis=0)
+    elif how is Scale.ROBUST:
+        low, center, high = np.quantile(wide, [0.25, 0.5, 0.75], axis=0)
+        spread = high - low
+    else:
+        center, spread = wide.min(axis=0), np.ptp(wide, axis=0)
+    return {"center": center, "factor": 1 / np.where(spread > 0, spread, 1.0)}
+
+
+def _principal_components(X: Rows, n: int, *, asked: bool) -> dict[str, NDArray[np.float64]]:
+    from sklearn.decomposition import PCA
+
+    most = min(X.shape) if len(X) > X.shape[1] else len(X) - 1
+    if n > most and asked:
+        raise ValueError(f"--pca {n} needs at least {n} columns and more than {n} rows, got {X.shape[1]} and {len(X)}")
+    fitted = PCA(min(n, most), svd_solver="auto", random_state=SEED).fit(X.astype(np.float64))
+    return {"mean": fitted.mean_, "components": fitted.components_}
+
+
+def _variable_genes(X: Rows) -> NDArray[np.int64]:
+    """Return the most variable columns by dispersion, normalized among columns of similar mean (Seurat's method)."""
+    if X.shape[1] <= COUNTS_GENES:
+        return np.arange(X.shape[1])
+    counts = np.expm1(X.astype(np.float64))
+    mean, variance = counts.mean(axis=0), counts.var(axis=0, ddof=1)
+    dispersion = np.log(np.where(mean > 0, variance / np.where(mean > 0, mean, 1.0), 1.0).clip(1e-12))
+    level = np.log1p(mean)
+    edges = np.linspace(level.min(), level.max(), DISPERSION_BINS + 1)[1:-1]
+    bins = np.digitize(level, edges)
+    normalized = np.zeros(len(dispersion))
+    for one in np.unique(bins):
+        inside = bins == one
+        spread = dispersion[inside].std(ddof=1) if inside.sum() > 1 else 0.0
+        # a bin with a single gene has no spread: its gene counts as one deviation above
+        normalized[inside] = (dispersion[inside] - dispersion[inside].mean()) / spread if spread > 0 else 1.0
+    chosen = np.argsort(-normalized, kind="stable")[:COUNTS_GENES]
+    return np.asarray(np.sort(chosen), dtype=np.int64)
 
 
 def _take_log(X: Rows, _: NDArray[Any]) -> Rows:
@@ -89,115 +169,104 @@ _STEPS: dict[str, Any] = {
 }
 
 
-# The attribute of a model that holds its source columns, and the number of rows of that fit.
-COLUMNS_ATTRIBUTE = "source_columns_"
-
-
 @dataclass(frozen=True)
-class SourceColumns:
-    """The features of a fit and the columns that were read with them."""
+class Preparation:
+    """How the rows of a fit were read and prepared, to read and prepare others in the same way.
 
-    features: tuple[str, ...]
-    label: str | None = None
-    ids: str | None = None
-    extra: tuple[str, ...] = ()
-    vectors: str | None = None
-    array: str | None = None
-    missing: bool = False
+    Parameters
+    ----------
+    choice : ColumnChoice, optional
+        The columns, all features by name; None if the rows do not come from a file.
+    steps : dict
+        The steps by name, with what each learned.
+    """
+
+    choice: ColumnChoice | None = None
+    steps: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     @classmethod
-    def of_model(cls, model: Any) -> SourceColumns | None:
-        """Return the source columns of a model, or None if it was not fitted to a file."""
-        kept = getattr(model, COLUMNS_ATTRIBUTE, None)
+    def of_model(cls, model: Any) -> Preparation:
+        """Return what :meth:`keep_in` stored in a model; nothing if it was not fitted to a file."""
+        steps, kept = getattr(model, STEPS_ATTRIBUTE, {}), getattr(model, COLUMNS_ATTRIBUTE, None)
+        unknown = set(steps) - set(_STEPS)
+        if unknown:
+            raise ValueError(f"the model was prepared by unknown steps: {', '.join(sorted(unknown))}")
         if not isinstance(kept, dict) or not kept.get("features"):
-            return None
-        names: dict[str, Any] = {name: kept[name] for name in cls.__dataclass_fields__ if name in kept}
-        names |= {name: tuple(value) for name, value in names.items() if isinstance(value, list)}
-        return cls(**names)
+            return cls(None, dict(steps))
+        return cls(
+            ColumnChoice(**{one.name: kept[one.name] for one in fields(ColumnChoice) if one.name in kept}), steps
+        )
 
     def keep_in(self, model: Any) -> None:
-        """Store the columns in a fitted model."""
-        kept = asdict(self)
-        setattr(model, COLUMNS_ATTRIBUTE, {name: list(v) if isinstance(v, tuple) else v for name, v in kept.items()})
+        """Store the columns and the steps in a fitted model."""
+        if self.steps:
+            setattr(model, STEPS_ATTRIBUTE, dict(self.steps))
+        if self.choice is not None:
+            kept = vars(self.choice).items()
+            plain = {name: list(value) if isinstance(value, tuple) else value for name, value in kept}
+            setattr(model, COLUMNS_ATTRIBUTE, plain)
 
-    @property
-    def named(self) -> bool:
-        """Whether the features have names of their own, not only numbers."""
-        return not _are_numbers(self.features)
+    def apply(self, X: Rows) -> Rows:
+        """Prepare rows."""
+        for name, step in _STEPS.items():
+            if name in self.steps:
+                X = step(X, self.steps[name])
+        return np.ascontiguousarray(X, dtype=np.float32)
 
-    def read(self, path: Path, **changes: Any) -> DataTable:
+    def read_rows(self, path: Path) -> Rows:
+        """Read rows to place and prepare them."""
+        return self.apply(self.read(path).X)
+
+    def read(self, path: Path, asked: ColumnChoice = DEFAULT_CHOICE) -> DataTable:
         """Read a file of the same layout: the same features by name, and the other columns that it has.
 
-        ``changes`` replaces some of the columns; a column named there must exist.
+        What ``asked`` names replaces the columns of the fit and must exist.
         """
+        if self.choice is None:
+            return read_table(path, asked)
+        changes = {name: value for name, value in vars(asked).items() if value}
+        wanted = replace(self.choice, **changes)
         with local_file(path) as local:
-            return self._read(local, changes)
-
-    def read_rows(self, path: Path) -> NDArray[np.float32]:
-        """Read only the features of a file of the same layout."""
-        return self.read(path).X
-
-    def _read(self, path: Path, changes: dict[str, Any]) -> DataTable:
-        suffix = check_file(path)
-        source = replace(self, **{name: value for name, value in changes.items() if value})
-        if suffix in ARRAY_READERS:
-            matrix, columns, row_names = ARRAY_READERS[suffix](path, source.array if suffix != ".npy" else None)
-            numbers = [str(a) for a in range(matrix.shape[1] if matrix.ndim == 2 else 0)]
-            selection = source._selection(path, numbers, list(columns), changes)
-            return replace(array_table(path, matrix, columns, selection), row_names=row_names)
-        frame = TABULAR_READERS[suffix](path)
-        return frame_table(path, frame, source._selection(path, frame.columns, [], changes))
-
-    def _selection(self, path: Path, names: list[str], beside: list[str], changes: dict[str, Any]) -> ColumnSelection:
-        known = {*names, *beside}
-        label, ids = (name if name in known or name in changes.values() else None for name in (self.label, self.ids))
-        asked = set(changes.get("extra") or ())
-        extra = [name for name in (*([] if ids is None else [ids]), *self.extra) if name in known or name in asked]
-        selection = ColumnSelection(None, label, tuple(dict.fromkeys(extra)), missing=self.missing)
-        if self.vectors is not None and self.vectors in names:
-            return replace(selection, vectors=self.vectors)
-        return replace(selection, columns=self._features(path, names, selection.not_features))
-
-    def _features(self, path: Path, names: list[str], others: set[str]) -> list[str]:
-        """Return the columns of the features: by name, or by position if the model or the file has no names."""
-        if set(self.features) <= set(names):
-            return list(self.features)
-        free = [name for name in names if name not in others]
-        if (not self.named or _are_numbers(names) or self.vectors is not None) and len(free) == len(self.features):
-            return free
-        absent = [name for name in self.features if name not in names]
-        if self.named and not _are_numbers(names):
-            raise ReadError(f"{path} has no column {absent[0]!r}; the model was fitted to {listed(self.features)}")
-        raise ReadError(f"{path} has {len(free)} features, but the model was fitted to {len(self.features)}")
+            array = wanted.array if local.suffix.lower() in (".npz", ".h5ad") else None
+            return read_chosen(local, array, lambda names, beside: _matching(local, wanted, changes, names, beside))
 
 
-def _are_numbers(names: tuple[str, ...] | list[str]) -> bool:
-    return list(names) == [str(a) for a in range(len(names))]
+def _matching(
+    path: Path, wanted: ColumnChoice, changes: Mapping[str, Any], names: list[str], beside: list[str]
+) -> ColumnChoice:
+    """Return the columns of a file that match those of a fit; ``changes`` has those that must exist."""
+    known = {*names, *beside}
+
+    def there(given: str) -> list[str]:
+        value = getattr(wanted, given) or ()
+        return [one for one in ([value] if isinstance(value, str) else value) if one in known or given in changes]
+
+    found = ColumnChoice(
+        label=next(iter(there("label")), None),
+        ids=next(iter(there("ids")), None),
+        values=there("values"),
+        display=there("display"),
+        missing=wanted.missing,
+    )
+    if wanted.vectors is not None and wanted.vectors in names:
+        return replace(found, vectors=wanted.vectors)
+    return replace(found, features=_features(path, wanted, names, found.not_features))
 
 
-@dataclass(frozen=True)
-class PreparedSource:
-    """How the rows of a fit were read and prepared, to read and prepare others in the same way."""
+def _features(path: Path, wanted: ColumnChoice, names: list[str], others: set[str]) -> list[str]:
+    """Return the columns of the features: by name, or by position if the model or the file has no names."""
+    features = list(wanted.features or ())
+    if set(features) <= set(names):
+        return features
+    free = [name for name in names if name not in others]
+    named = not _are_numbers(features) and not _are_numbers(names)
+    if (not named or wanted.vectors is not None) and len(free) == len(features):
+        return free
+    if named:
+        absent = next(name for name in features if name not in names)
+        raise ReadError(f"{path} has no column {absent!r}; the model was fitted to {listed(features)}")
+    raise ReadError(f"{path} has {len(free)} features, but the model was fitted to {len(features)}")
 
-    columns: SourceColumns | None
-    steps: Steps
 
-    @classmethod
-    def of_model(cls, model: Any) -> PreparedSource:
-        return cls(SourceColumns.of_model(model), Steps.of_model(model))
-
-    def read(self, path: Path, **changes: Any) -> DataTable:
-        """Read rows to place; ``changes`` replaces column arguments."""
-        if self.columns is None:
-            return read_table(path, **changes)
-        return self.columns.read(path, **{name: value for name, value in changes.items() if value})
-
-    def read_rows(self, path: Path) -> NDArray[np.float32]:
-        """Read rows to place and prepare them."""
-        return self.steps.apply(self.read(path).X)
-
-    def keep_in(self, model: Any) -> None:
-        """Store all of it in a fitted model."""
-        self.steps.keep_in(model)
-        if self.columns is not None:
-            self.columns.keep_in(model)
+def _are_numbers(names: list[str]) -> bool:
+    return names == [str(a) for a in range(len(names))]

@@ -1,4 +1,4 @@
-"""Read data files into a float32 matrix with column names and, if requested, labels and extra columns.
+"""Read data files into tables.
 
 Any problem with a file raises a ReadError whose message is a single line.
 """
@@ -10,14 +10,13 @@ import shutil
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
 from vicinal.files import array_files, tabular_files
-from vicinal.files.data_table import ColumnSelection, DataTable, ReadError, array_table, frame_table
+from vicinal.files.data_table import Column, ColumnChoice, DataTable, ReadError, Role, array_table, frame_table
 from vicinal.files.tabular_files import detect
 
 STDIN = "-"
@@ -123,53 +122,45 @@ TABULAR_READERS = {
     ".jsonl": tabular_files.read_jsonl,
 }
 SUFFIXES = (*TABULAR_READERS, *ARRAY_READERS)
+# The name of the column of row names, which an .h5ad file has without asking.
+CELLS = "cell"
+DEFAULT_CHOICE = ColumnChoice()
 
 
-def read_table(
-    path: str | Path,
-    *,
-    columns: Sequence[str] | None = None,
-    label: str | None = None,
-    extra: Sequence[str] = (),
-    array: str | None = None,
-    vectors: str | None = None,
-    missing: bool = False,
-) -> DataTable:
+def read_table(path: str | Path, choice: ColumnChoice = DEFAULT_CHOICE) -> DataTable:
     """Read a data file.
 
     Parameters
     ----------
     path : path
         A file whose suffix is one of ``SUFFIXES``, possibly with ".gz" after it, or "-" for standard input.
-    columns : sequence of str, optional
-        The feature columns. By default, all numeric columns that are neither ``label`` nor ``extra``. The columns of a
-        matrix, or of a .csv or .tsv file without a header, are named "0", "1", ….
-    label : str, optional
-        The column of labels.
-    extra : sequence of str, optional
-        Further columns to read, of any type.
-    array : str, optional
-        The matrix to read from an .npz or .h5ad file.
-    vectors : str, optional
-        The column whose entries are lists of numbers, the features of their rows. By default the only such column, if
-        ``columns`` is not given.
-    missing : bool, default=False
-        Whether missing features are accepted, as NaN, instead of refused.
+    choice : ColumnChoice, optional
+        The columns to read; by default all numeric columns, as features.
     """
-    selection = ColumnSelection(columns, label, tuple(dict.fromkeys(extra)), array, vectors, missing)
-    selection.check()
+    choice.check()
     with local_file(Path(path)) as local:
-        return read_selection(local, check_file(local), selection)
+        return read_chosen(local, choice.array, lambda names, beside: choice)
 
 
-def read_selection(path: Path, suffix: str, selection: ColumnSelection) -> DataTable:
-    """Read the selected columns of a file that ``check_file`` accepted."""
-    if suffix in ARRAY_READERS:
-        matrix, named_columns, row_names = ARRAY_READERS[suffix](path, selection.array)
-        return replace(array_table(path, matrix, named_columns, selection), row_names=row_names)
-    if selection.array is not None:
-        raise ReadError(f"{path} contains one table; --array applies only to .npz and .h5ad files")
-    return frame_table(path, TABULAR_READERS[suffix](path), selection)
+def read_chosen(path: Path, array: str | None, choose: Callable[[list[str], list[str]], ColumnChoice]) -> DataTable:
+    """Read columns of a plain file.
+
+    ``choose`` returns the columns to read. It receives the names of the columns of the table or matrix, and of the
+    columns that a file of arrays has in addition to the matrix.
+    """
+    suffix = check_file(path)
+    if suffix not in ARRAY_READERS:
+        if array is not None:
+            raise ReadError(f"{path} contains one table; --array applies only to .npz and .h5ad files")
+        frame = TABULAR_READERS[suffix](path)
+        return frame_table(path, frame, choose(frame.columns, []))
+    matrix, beside, row_names = ARRAY_READERS[suffix](path, array)
+    numbers = [str(a) for a in range(matrix.shape[1] if matrix.ndim == 2 else 0)]
+    choice = choose(numbers, list(beside))
+    table = array_table(path, matrix, beside, choice)
+    if row_names is None or choice.ids is not None:
+        return table
+    return DataTable(table.X, (Column(CELLS, Role.ID, row_names, "row names of the file"), *table.columns))
 
 
 def check_file(path: Path) -> str:

@@ -39,7 +39,7 @@ class Dialect:
 
     @contextmanager
     def open(self, path: Path) -> Iterator[TextIO]:
-        """Open the file as text with line ends as they are."""
+        """Open the file as text without translating line ends."""
         with path.open(encoding=self.encoding, errors="replace", newline="") as file:
             yield file
 
@@ -77,7 +77,7 @@ def _encoding(path: Path, sample: bytes) -> str:
 
 
 def _separator(lines: list[str], preferred: str) -> str:
-    """Return the preferred separator if the first line contains it, else the one that splits all lines alike."""
+    """Return the preferred separator if line 1 contains it, else one that gives all lines equally many fields."""
     if not lines or preferred in _unquoted(lines[0]):
         others = [one for one in SEPARATORS if one != preferred and lines and one in _unquoted(lines[0])]
         if not others or len(_widths(lines, preferred)) == 1:

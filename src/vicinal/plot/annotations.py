@@ -26,11 +26,11 @@ MOST_NUMBERED = 64
 
 
 def classes_of(labels: ArrayLike, n: int) -> Classes:
-    """Number the labels in natural order (2 before 10); unlabelled rows have the code ``len(names)``."""
+    """Number the labels in natural order (2 before 10); unlabeled rows have the code ``len(names)``."""
     array = np.asarray(labels)
     if array.shape != (n,):
         raise ValueError(f"labels must be one-dimensional with {n} entries, got shape {array.shape}")
-    known = ~unlabelled_rows(array)
+    known = ~unlabeled_rows(array)
     names, found = np.unique(label_names(array[known]), return_inverse=True)
     order = np.array(sorted(range(len(names)), key=lambda a: natural_key(str(names[a]))), dtype=np.int64)
     rank = np.empty(len(names), dtype=np.int64)
@@ -56,10 +56,10 @@ def natural_key(name: str) -> list[tuple[int, float, str]]:
     return [(0, float(part), "") if a % 2 else (1, 0.0, part.casefold()) for a, part in enumerate(parts) if part]
 
 
-def unlabelled_rows(labels: NDArray[Any]) -> NDArray[np.bool_]:
+def unlabeled_rows(labels: NDArray[Any]) -> NDArray[np.bool_]:
     """Return the mask of rows without a label: None, NaN, or -1 among whole numbers.
 
-    -1 marks noise and unlabelled rows in scikit-learn's conventions. It is a class if the only other number is 1.
+    -1 marks noise and unlabeled rows in scikit-learn's conventions. It is a class if the only other number is 1.
     """
     from vicinal.quality.measures import missing_labels
 
@@ -86,12 +86,17 @@ def is_continuous(labels: NDArray[Any]) -> bool:
     return bool((finite % 1 != 0).any()) or len(np.unique(finite)) > MOST_NUMBERED
 
 
-def scaled_values(values: ArrayLike, n: int) -> tuple[Floats, tuple[float, float] | None]:
-    """Scale values to 0..1 (NaN if not finite); also return the limits, or None if no value is finite."""
+def check_values(values: ArrayLike, n: int) -> NDArray[Any]:
+    """Return ``n`` numbers, or raise ValueError."""
     array = np.asarray(values)
     if array.shape != (n,) or array.dtype.kind not in "fiub":
         raise ValueError(f"values must be {n} numbers, got shape {array.shape} and dtype {array.dtype}")
-    numbers = array.astype(np.float64)
+    return array
+
+
+def scaled_values(values: ArrayLike, n: int) -> tuple[Floats, tuple[float, float] | None]:
+    """Scale values to 0..1 (NaN if not finite); also return the limits, or None if no value is finite."""
+    numbers = check_values(values, n).astype(np.float64)
     known = np.isfinite(numbers)
     numbers[~known] = np.nan
     if not known.any():

@@ -106,17 +106,17 @@ def connectivity(
     model : fitted model or array [rows, 2]
         The map. An array requires ``graph``.
     labels : array-like, optional
-        Classes that colour the points.
+        Classes that color the points.
     values : array-like, optional
-        Numbers that colour the points; not together with ``labels``.
+        Numbers that color the points; not together with ``labels``.
     graph : sparse matrix or Graph, optional
         The edges; by default ``model.graph_``.
     show_points : bool, default=True
         Whether to draw the points over the edges.
     edge_bundling : {"hammer"}, optional
         Draw edges that lead the same way along one path. It takes about a second per 30,000 edges.
-    edge_cmap : str or colour map, optional
-        Colour map whose dark end is the colour of the edges; by default they have the colour of text.
+    edge_cmap : str or color map, optional
+        Color map whose dark end is the color of the edges; by default they have the color of text.
     ax, theme, title, cmap, color_key, color_key_cmap, background, width, height
         As in :func:`points`.
     """
@@ -130,14 +130,14 @@ def connectivity(
     edges = (matrix.to_scipy() if hasattr(matrix, "to_scipy") else matrix).tocoo()
     if edges.shape != (len(xy), len(xy)):
         raise ValueError(f"graph must have shape {(len(xy), len(xy))}, got {edges.shape}")
-    colours: dict[str, Any] = {
+    colors: dict[str, Any] = {
         "theme": theme,
         "cmap": cmap,
         "color_key": color_key,
         "color_key_cmap": color_key_cmap,
         "background": background,
     }
-    look = look_of(**colours, width=width, height=height)
+    look = look_of(**colors, width=width, height=height)
     ax = bare_axes(ax, look)
     fit_window(ax, xy)
     # a symmetric graph has each edge twice
@@ -149,17 +149,17 @@ def connectivity(
         paths = bundled(start, end, weight)
         start, end = paths[:, :-1].reshape(-1, 2), paths[:, 1:].reshape(-1, 2)
         weight = np.repeat(weight, paths.shape[1] - 1)
-    raster.add_lines(start, end, weight, _edge_colour(edge_cmap, look))
+    raster.add_lines(start, end, weight, _edge_color(edge_cmap, look))
     if len(head):
         raster.draw(ax, opaque=0.6, faintest=0.04, blur=0.3)
     if show_points:
-        points(model, labels, values, ax=ax, title=title, alpha=0.9, **colours)
+        points(model, labels, values, ax=ax, title=title, alpha=0.9, **colors)
     elif title:
         ax.set_title(title, color=look.theme.ink, fontsize=13, loc="left", pad=10)
     return ax
 
 
-def _edge_colour(edge_cmap: Any, look: Look) -> tuple[float, float, float]:
+def _edge_color(edge_cmap: Any, look: Look) -> tuple[float, float, float]:
     if edge_cmap is None:
         return rgb(look.theme.ink)
     import matplotlib

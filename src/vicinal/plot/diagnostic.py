@@ -1,15 +1,17 @@
-"""Diagnostics: colour each point by a local measure of how reliable the map is there, or by where its row lies."""
+"""Diagnostics: color each point by a local measure of reliability or by its position in the data; draw losses."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vicinal.neighbors.index import NeighborIndex
+from vicinal.neighbors.table import Neighbors
 from vicinal.plot.annotations import coordinates, training_rows
 from vicinal.plot.look import bare_axes, check_theme, fit_window, look_of, palette
 from vicinal.plot.points import Paint, draw_points, points
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Rows = NDArray[np.float32]
 
-# Ranks need the distances from a row to all others; only this many rows are measured and the others are grey.
+# Ranks need the distances from a row to all others; only this many rows are measured and the others are gray.
 RANKED_ROWS = 4000
 # Numbers in memory while the local dimensions of a block of rows are estimated.
 BLOCK_VALUES = 1 << 22
@@ -31,15 +33,64 @@ ALL = ("pca", "ica", "vq", "local_dim", "neighborhood")
 PANEL_INCHES = 3.6
 
 
-@dataclass(frozen=True)
 class Neighborhood:
-    """The rows, their places, and what decides which rows are neighbors."""
+    """Measures of how the ``k`` nearest rows of each row appear in the map.
 
-    rows: Rows
-    xy: Floats
-    k: int
-    metric: Any
-    variance: float = 0.8
+    ``variance`` is the share of the variance that the principal components of the local dimension explain.
+    """
+
+    def __init__(self, rows: Rows, xy: Floats, k: int, metric: Any, variance: float = 0.8) -> None:
+        self.rows, self.xy, self.k, self.metric, self.variance = rows, xy, k, metric, variance
+
+    def recall(self) -> Floats:
+        """Return the fraction of the true neighbors that are neighbors in the map."""
+        return self._common() / self.k
+
+    def overlap(self) -> Floats:
+        """Return the Jaccard index of the neighbors in the data and in the map, the row itself among both."""
+        common = self._common() + 1
+        return np.asarray(common / (2 * (self.k + 1) - common))
+
+    def density(self) -> Floats:
+        """Return the negative logarithm of the mean distance to the neighbors."""
+        mean = self._nearest.distance[:, 1:].mean(axis=1, dtype=np.float64)
+        # rows equal to all their neighbors have infinite density and are drawn in gray
+        with np.errstate(divide="ignore"):
+            return np.asarray(-np.log(mean))
+
+    def quality(self) -> Floats:
+        """Return the smaller of local trustworthiness and local continuity."""
+        from vicinal.quality.measures import local_scores
+
+        return local_scores(self.rows, self.xy, n_neighbors=self.k, metric=self.metric, sample=RANKED_ROWS)
+
+    def dimension(self) -> Floats:
+        """Return how many principal components of a row and its neighbors explain enough of their variance."""
+        index = self._nearest.index[:, 1:]
+        members = np.hstack([np.arange(len(index))[:, None], index])
+        out = np.empty(len(index))
+        step = max(1, BLOCK_VALUES // max(1, members.shape[1] * self.rows.shape[1]))
+        for begin in range(0, len(index), step):
+            local = self.rows[members[begin : begin + step]].astype(np.float64)
+            variance = np.linalg.svd(local - local.mean(axis=1, keepdims=True), compute_uv=False) ** 2
+            total = variance.sum(axis=1, keepdims=True)
+            share = np.cumsum(variance, axis=1) / np.where(total > 0, total, 1.0)
+            out[begin : begin + step] = (share < self.variance).sum(axis=1) + 1
+        return out
+
+    @cached_property
+    def _nearest(self) -> Neighbors:
+        return NeighborIndex(self.rows, self.metric).search(self.k + 1)
+
+    def _common(self) -> Floats:
+        """Return the number of neighbors that a row has both in the data and in the map."""
+        true = self._nearest.index[:, 1:]
+        seen = NeighborIndex(self.xy.astype(np.float32), "euclidean").search(self.k + 1).index[:, 1:]
+        found = np.zeros(len(self.xy))
+        # one column at a time: a comparison of all pairs at once would take k times the memory
+        for a in range(self.k):
+            found += (seen == true[:, a : a + 1]).any(axis=1)
+        return found
 
 
 def diagnostic(
@@ -63,7 +114,7 @@ def diagnostic(
     return_diagnostics: bool = False,
     plot_result: bool = True,
 ) -> Any:
-    """Colour each point of a map by a measure of its neighborhood, or by where its row lies in the data.
+    """Color each point of a map by a measure of its neighborhood, or by where its row lies in the data.
 
     Parameters
     ----------
@@ -78,7 +129,7 @@ def diagnostic(
         to the neighbors in the data, which a map does not show. "neighborhood": Jaccard index of the neighbors in the
         data and in the map, the row itself among both. "local_dim": number of principal components that explain
         ``local_variance_threshold`` of the variance of the neighbors. "pca", "ica", "vq": red, green and blue are three
-        principal or independent components, or the distances to three centres of the data. "all": the last five.
+        principal or independent components, or the distances to three centers of the data. "all": the last five.
     n_neighbors : int, default=15
         Number of neighbors, without the row itself.
     metric : str, optional
@@ -98,15 +149,15 @@ def diagnostic(
         The axes, a list of them for "all", and the numbers by row, a dict of them for "all", as asked for.
     """
     kind = X if isinstance(X, str) else kind if diagnostic_type is None else diagnostic_type
-    if kind not in (*MEASURES, *COLOURS, "all"):
-        raise ValueError(f"kind must be one of {', '.join((*MEASURES, *COLOURS, 'all'))}, got {kind!r}")
+    if kind not in (*MEASURES, *COLORS, "all"):
+        raise ValueError(f"kind must be one of {', '.join((*MEASURES, *COLORS, 'all'))}, got {kind!r}")
     xy = coordinates(model)
     given = None if isinstance(X, str) else X
     near = _neighborhood(
         model, given, xy, n_neighbors if nhood_size is None else nhood_size - 1, metric, local_variance_threshold
     )
     kinds = ALL if kind == "all" else (kind,)
-    found = {one: MEASURES[one][0](near) if one in MEASURES else COLOURS[one][0](near.rows) for one in kinds}
+    found = {one: MEASURES[one][0](near) if one in MEASURES else COLORS[one][0](near.rows) for one in kinds}
     numbers: Any = found if kind == "all" else found[kind]
     if not plot_result:
         return numbers if return_diagnostics else None
@@ -154,7 +205,7 @@ def _panels(n: int, ax: Axes | None) -> list[Axes]:
 def _draw(
     xy: Floats, kind: str, numbers: Floats, ax: Axes | None, title: str | None, size: float | None, style: Any
 ) -> Axes:
-    name = title or (MEASURES[kind][1] if kind in MEASURES else COLOURS[kind][1])
+    name = title or (MEASURES[kind][1] if kind in MEASURES else COLORS[kind][1])
     if kind in MEASURES:
         return points(xy, values=numbers, ax=ax, title=name, point_size=size, **style)
     look = look_of(**style)
@@ -163,109 +214,49 @@ def _draw(
     return ax
 
 
-def local_recall(near: Neighborhood) -> Floats:
-    """Return the fraction of the true neighbors that are neighbors in the map."""
-    return _common(near) / near.k
-
-
-def neighborhood_overlap(near: Neighborhood) -> Floats:
-    """Return the Jaccard index of the neighbors in the data and in the map, the row itself among both."""
-    common = _common(near) + 1
-    return np.asarray(common / (2 * (near.k + 1) - common))
-
-
-def _common(near: Neighborhood) -> Floats:
-    """Return the number of neighbors that a row has both in the data and in the map."""
-    true = _neighbors(near.rows, near.k, near.metric)[0]
-    seen = _neighbors(near.xy.astype(np.float32), near.k, "euclidean")[0]
-    found = np.zeros(len(near.xy))
-    # one column at a time: a comparison of all pairs at once would take k times the memory
-    for a in range(near.k):
-        found += (seen == true[:, a : a + 1]).any(axis=1)
-    return found
-
-
-def local_density(near: Neighborhood) -> Floats:
-    """Return the negative logarithm of the mean distance to the neighbors."""
-    mean = _neighbors(near.rows, near.k, near.metric)[1].mean(axis=1, dtype=np.float64)
-    # rows equal to all their neighbors have infinite density and are drawn in grey
-    with np.errstate(divide="ignore"):
-        return np.asarray(-np.log(mean))
-
-
-def local_quality(near: Neighborhood) -> Floats:
-    """Return the smaller of local trustworthiness and local continuity."""
-    from vicinal.quality.measures import local_scores
-
-    return local_scores(near.rows, near.xy, n_neighbors=near.k, metric=near.metric, sample=RANKED_ROWS)
-
-
-def local_dimension(near: Neighborhood) -> Floats:
-    """Return how many principal components of a row and its neighbors explain enough of their variance."""
-    index = _neighbors(near.rows, near.k, near.metric)[0]
-    members = np.hstack([np.arange(len(index))[:, None], index])
-    out = np.empty(len(index))
-    step = max(1, BLOCK_VALUES // max(1, members.shape[1] * near.rows.shape[1]))
-    for begin in range(0, len(index), step):
-        local = near.rows[members[begin : begin + step]].astype(np.float64)
-        variance = np.linalg.svd(local - local.mean(axis=1, keepdims=True), compute_uv=False) ** 2
-        total = variance.sum(axis=1, keepdims=True)
-        share = np.cumsum(variance, axis=1) / np.where(total > 0, total, 1.0)
-        out[begin : begin + step] = (share < near.variance).sum(axis=1) + 1
-    return out
-
-
-def principal_colours(rows: Rows) -> Floats:
-    """Return the first three principal components as colours."""
+def principal_colors(rows: Rows) -> Floats:
+    """Return the first three principal components as colors."""
     from sklearn.decomposition import PCA
 
-    return _as_colours(PCA(n_components=min(3, *rows.shape), random_state=0).fit_transform(rows))
+    return _as_colors(PCA(n_components=min(3, *rows.shape), random_state=0).fit_transform(rows))
 
 
-def independent_colours(rows: Rows) -> Floats:
-    """Return three independent components as colours."""
+def independent_colors(rows: Rows) -> Floats:
+    """Return three independent components as colors."""
     from sklearn.decomposition import FastICA
 
-    return _as_colours(FastICA(n_components=min(3, *rows.shape), random_state=0).fit_transform(rows))
+    return _as_colors(FastICA(n_components=min(3, *rows.shape), random_state=0).fit_transform(rows))
 
 
-def centre_colours(rows: Rows) -> Floats:
-    """Return the distances to the centres of three clusters as colours."""
+def center_colors(rows: Rows) -> Floats:
+    """Return the distances to the centers of three clusters as colors."""
     from sklearn.cluster import KMeans
 
-    return _as_colours(KMeans(n_clusters=min(3, len(rows)), random_state=0, n_init=1).fit_transform(rows))
+    return _as_colors(KMeans(n_clusters=min(3, len(rows)), random_state=0, n_init=1).fit_transform(rows))
 
 
-def _as_colours(columns: NDArray[Any]) -> Floats:
+def _as_colors(columns: NDArray[Any]) -> Floats:
     """Scale each column to 0..1, and fill up to three columns."""
     low, width = columns.min(axis=0), np.ptp(columns, axis=0)
     scaled = (columns - low) / np.where(width > 0, width, 1.0)
     return np.hstack([scaled, np.zeros((len(columns), 3 - columns.shape[1]))]).astype(np.float64)
 
 
-def _neighbors(rows: Rows, k: int, metric: Any) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Return indices and distances of the k nearest other rows."""
-    from vicinal.neighbors.index import NeighborIndex
-
-    found = NeighborIndex(rows, metric).search(k + 1)
-    return found.index[:, 1:], found.distance[:, 1:]
-
-
 MEASURES: dict[str, tuple[Callable[[Neighborhood], Floats], str]] = {
-    "recall": (local_recall, "Neighbor recall"),
-    "quality": (local_quality, "Local quality"),
-    "density": (local_density, "Density in the data"),
-    "neighborhood": (neighborhood_overlap, "Jaccard index of the neighbors"),
-    "local_dim": (local_dimension, "Local dimension"),
+    "recall": (Neighborhood.recall, "Neighbor recall"),
+    "quality": (Neighborhood.quality, "Local quality"),
+    "density": (Neighborhood.density, "Density in the data"),
+    "neighborhood": (Neighborhood.overlap, "Jaccard index of the neighbors"),
+    "local_dim": (Neighborhood.dimension, "Local dimension"),
 }
-COLOURS: dict[str, tuple[Callable[[Rows], Floats], str]] = {
-    "pca": (principal_colours, "Principal components as colours"),
-    "ica": (independent_colours, "Independent components as colours"),
-    "vq": (centre_colours, "Distances to three centres as colours"),
+COLORS: dict[str, tuple[Callable[[Rows], Floats], str]] = {
+    "pca": (principal_colors, "Principal components as colors"),
+    "ica": (independent_colors, "Independent components as colors"),
+    "vq": (center_colors, "Distances to three centers as colors"),
 }
 
 
-# Parts that can colour the points, with the titles of their figures.
+# Parts that can color the points, with the titles of their figures.
 PARTS = {
     "reliability": "Reliability",
     "near": "Near neighbors kept",
@@ -291,7 +282,7 @@ def reliability(
     title: str | None = None,
     **drawn: Any,
 ) -> Axes:
-    """Colour each point of a map by its reliability or by a part of it.
+    """Color each point of a map by its reliability or by a part of it.
 
     Parameters
     ----------
@@ -381,7 +372,7 @@ def loss(
     ax : matplotlib axes, optional
         Axes to draw on; by default those of a new figure.
     theme : {"light", "dark"}
-        Colours of the figure.
+        Colors of the figure.
     title : str, optional
         Title of the axes.
     log : bool, default=False
@@ -403,14 +394,14 @@ def loss(
         figure, ax = plt.subplots(figsize=LOSS_INCHES, layout="constrained")
         figure.set_facecolor(look.background)
     ax.set_facecolor(look.background)
-    for (name, values), colour in zip(lines.items(), palette(len(lines), theme), strict=True):
+    for (name, values), color in zip(lines.items(), palette(len(lines), theme), strict=True):
         epochs = np.arange(1, len(values) + 1) if given is None else np.asarray(given)
-        ax.plot(epochs, values, color=colour, linewidth=1.8, label=name)
+        ax.plot(epochs, values, color=color, linewidth=1.8, label=name)
         last = np.flatnonzero(np.isfinite(values))
         if len(lines) > 1 and len(last):
             end = last[-1]
             ax.annotate(
-                name, (epochs[end], values[end]), xytext=(6, 0), textcoords="offset points", color=colour, va="center"
+                name, (epochs[end], values[end]), xytext=(6, 0), textcoords="offset points", color=color, va="center"
             )
     if log:
         ax.set_yscale("log")
@@ -429,7 +420,7 @@ def loss(
 
 
 def _history(given: Any) -> Any:
-    """Return the losses of a model, or what was given instead of one."""
+    """Return the losses of a model; anything else is returned unchanged."""
     if hasattr(given, "loss_history_"):
         return given.loss_history_
     if hasattr(given, "get_params"):

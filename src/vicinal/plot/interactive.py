@@ -1,4 +1,4 @@
-"""umap-learn's names of what is not a picture of points: pages, showing figures, a histogram."""
+"""umap-learn's other functions: interactive pages, showing figures, and a histogram of edge weights."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def interactive(
     umap_object : fitted model
         A model with ``embedding_``.
     labels, values : array-like, optional
-        Classes or numbers that colour the points.
+        Classes or numbers that color the points.
     hover_data : DataFrame or mapping, optional
-        Columns that are shown beside the pointer and can colour the points.
+        Columns that are shown beside the pointer and can color the points.
     subset_points : array of bool, optional
         Which rows to show.
     height : int, default 640
@@ -52,7 +52,7 @@ def interactive(
         umap-learn's argument for Bokeh; the page has its own tools.
     **page_style
         umap-learn's ``theme``, ``cmap``, ``color_key``, ``color_key_cmap``, ``background``, ``width``, ``point_size``,
-        ``alpha`` and ``interactive_text_search...`` have no effect: the reader of the page chooses colours and sizes
+        ``alpha`` and ``interactive_text_search...`` have no effect: the reader of the page chooses colors and sizes
         there, and every page has a search.
     """
     if tools is not None:

@@ -1,4 +1,4 @@
-"""Colours and size of a figure: a theme, changed by what the caller gives, with umap-learn's names for both."""
+"""Look of a figure: theme, colors, size, axes and legend, also by umap-learn's names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.plot.annotations import label_names, unlabelled_rows
+from vicinal.plot.annotations import label_names, unlabeled_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Theme:
-    """Colours of a figure, and the range of OKLab lightness in which points are visible on its background."""
+    """Colors of a figure, and the range of OKLab lightness in which points are visible on its background."""
 
     background: str
     ink: str
@@ -42,9 +42,9 @@ THEMES = {
 OKABE_ITO = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#f0e442")
 
 
-# Colour map of values: perceptually uniform, readable in greyscale and for colour-blind readers.
+# Color map of values: perceptually uniform, readable in grayscale and for color-blind readers.
 VALUES_MAP = "viridis"
-# The same colour map at equal steps, for pages.
+# The same color map at equal steps, for pages.
 VALUE_STOPS = [
     f"#{stop}"
     for stop in re.findall(
@@ -53,8 +53,7 @@ VALUE_STOPS = [
         "1fa08822a78528ae8032b67a3fbc734ec36b5ec96270cf5784d44b98d83eaddc30c2df23d8e219ece51bfde725",
     )
 ]
-UNLABELLED = "unlabelled"
-MISSING = "missing"
+UNLABELED = "unlabeled"
 
 
 def check_theme(theme: str) -> Theme:
@@ -65,7 +64,7 @@ def check_theme(theme: str) -> Theme:
 
 
 def palette(n: int, theme: str = "light") -> list[str]:
-    """Return the first ``n`` colours for categories, as "#rrggbb"."""
+    """Return the first ``n`` colors for categories, as "#rrggbb"."""
     if n < 0:
         raise ValueError(f"n must not be negative, got {n}")
     look = THEMES[theme]
@@ -73,35 +72,35 @@ def palette(n: int, theme: str = "light") -> list[str]:
     return base[:n] if n <= len(base) else list(_extended(n, theme))
 
 
-def rgb(colour: str) -> tuple[float, float, float]:
+def rgb(color: str) -> tuple[float, float, float]:
     """Return the components of "#rrggbb" as numbers from 0 to 1."""
-    red, green, blue = (int(colour[a : a + 2], 16) / 255 for a in (1, 3, 5))
+    red, green, blue = (int(color[a : a + 2], 16) / 255 for a in (1, 3, 5))
     return red, green, blue
 
 
-def _hex(colour: Floats) -> str:
-    return "#" + "".join(f"{round(255 * float(part)):02x}" for part in colour)
+def _hex(color: Floats) -> str:
+    return "#" + "".join(f"{round(255 * float(part)):02x}" for part in color)
 
 
 @lru_cache(maxsize=8)
 def _extended(n: int, theme: str) -> tuple[str, ...]:
-    """Extend the base palette, one colour at a time, by the most distant of a grid of candidates."""
+    """Extend the base palette, one color at a time, by the most distant of a grid of candidates."""
     look = THEMES[theme]
-    taken = np.array([rgb(colour) for colour in (*OKABE_ITO, look.neutral)])
+    taken = np.array([rgb(color) for color in (*OKABE_ITO, look.neutral)])
     candidates = _candidates(look.lightness)
-    # the background counts as chosen, so that no colour blends into it
+    # the background counts as chosen, so that no color blends into it
     seen = np.vstack([taken, rgb(look.background)])
-    nearest = np.min([separation(candidates, colour) for colour in seen], axis=0)
+    nearest = np.min([separation(candidates, color) for color in seen], axis=0)
     chosen = list(taken)
     while len(chosen) < n:
         best = int(nearest.argmax())
         chosen.append(candidates[best])
         nearest = np.minimum(nearest, separation(candidates, candidates[best]))
-    return tuple(_hex(colour) for colour in chosen)
+    return tuple(_hex(color) for color in chosen)
 
 
 def _candidates(lightness: tuple[float, float]) -> Floats:
-    """Return the colours on a grid of lightness, chroma and hue in OKLCH that sRGB can represent."""
+    """Return the colors on a grid of lightness, chroma and hue in OKLCH that sRGB can represent."""
     grid = np.meshgrid(
         np.linspace(*lightness, 9), np.array([0.09, 0.13, 0.17, 0.22]), np.deg2rad(np.arange(0, 360, 10))
     )
@@ -112,9 +111,9 @@ def _candidates(lightness: tuple[float, float]) -> Floats:
     return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
 
 
-def separation(colours: Floats, other: Floats) -> Floats:
-    """Return the minimum OKLab distance to another colour over all types of colour vision."""
-    distances = [np.linalg.norm(_oklab(colours, vision) - _oklab(other, vision), axis=-1) for vision in _VISION]
+def separation(colors: Floats, other: Floats) -> Floats:
+    """Return the minimum OKLab distance to another color over all types of color vision."""
+    distances = [np.linalg.norm(_oklab(colors, vision) - _oklab(other, vision), axis=-1) for vision in _VISION]
     return np.asarray(np.min(distances, axis=0))
 
 
@@ -159,7 +158,7 @@ _VISION = (
 )
 
 
-# umap-learn's themes: the theme that is nearest, the colour map of values, that of categories.
+# umap-learn's themes: the theme that is nearest, the color map of values, that of categories.
 UMAP_THEMES = {
     "fire": ("dark", "hot", "rainbow"),
     "viridis": ("dark", "viridis", "Spectral"),
@@ -184,11 +183,11 @@ class Look:
     name : {"light", "dark"}
         The theme that the figure has, or is nearest to.
     background : str
-        Colour behind the points.
+        Color behind the points.
     cmap : str or None
-        Colour map of values, and of points without values; None means the default.
+        Color map of values, and of points without values; None means the default.
     color_key : mapping, sequence, str or None
-        Colours of categories: by label, in the order of the labels, or the name of a colour map.
+        Colors of categories: by label, in the order of the labels, or the name of a color map.
     inches : (float, float) or None
         Size of a figure that the caller has asked for.
     """
@@ -201,32 +200,32 @@ class Look:
 
     @property
     def theme(self) -> Theme:
-        """The colours of text and of unlabelled points."""
+        """The colors of text and of unlabeled points."""
         return THEMES[self.name]
 
     @property
     def values_map(self) -> Any:
-        """The colour map of values."""
+        """The color map of values."""
         return VALUES_MAP if self.cmap is None else self.cmap
 
-    def category_colours(self, labels: NDArray[Any], names: Sequence[str]) -> list[str]:
-        """Return a colour for each category, given the labels of all points."""
+    def category_colors(self, labels: NDArray[Any], names: Sequence[str]) -> list[str]:
+        """Return a color for each category, given the labels of all points."""
         from matplotlib.colors import to_hex
 
         key = self.color_key
         if key is None:
             return palette(len(names), self.name)
-        if isinstance(key, str) or hasattr(key, "N"):  # the name of a colour map, or a colour map
-            return [to_hex(colour) for colour in _colour_map(key, "color_key_cmap")(np.linspace(0, 1, len(names)))]
+        if isinstance(key, str) or hasattr(key, "N"):  # the name of a color map, or a color map
+            return [to_hex(color) for color in _color_map(key, "color_key_cmap")(np.linspace(0, 1, len(names)))]
         if isinstance(key, Mapping):
             given = dict(zip(label_names(np.array(list(key))), key.values(), strict=True))
             missing = [name for name in names if name not in given]
             if missing:
-                raise ValueError(f"color_key has no colour for the label {missing[0]!r}")
+                raise ValueError(f"color_key has no color for the label {missing[0]!r}")
             return [to_hex(given[name]) for name in names]
         if len(key) < len(names):
-            raise ValueError(f"color_key must have a colour for each of the {len(names)} labels, got {len(key)}")
-        ordered = label_names(np.unique(labels[~unlabelled_rows(labels)])).tolist()
+            raise ValueError(f"color_key must have a color for each of the {len(names)} labels, got {len(key)}")
+        ordered = label_names(np.unique(labels[~unlabeled_rows(labels)])).tolist()
         return [to_hex(key[ordered.index(name)]) for name in names]
 
 
@@ -240,7 +239,7 @@ def look_of(
     width: float | None = None,
     height: float | None = None,
 ) -> Look:
-    """Check the arguments that all figures share; a theme of umap-learn replaces colours that are given, as there."""
+    """Check the arguments that all figures share; a theme of umap-learn replaces colors that are given, as there."""
     inches = _inches(width, height)
     if theme in UMAP_THEMES:
         name, values_map, categories = UMAP_THEMES[str(theme)]
@@ -252,7 +251,7 @@ def look_of(
     if background is not None:
         name = _nearest_theme(background)
     if cmap is not None:
-        _colour_map(cmap, "cmap")
+        _color_map(cmap, "cmap")
     key = color_key if color_key is not None else color_key_cmap
     return Look(name, background or check_theme(name).background, cmap, key, inches)
 
@@ -263,17 +262,17 @@ def _nearest_theme(background: str) -> str:
     try:
         red, green, blue = to_rgb(background)
     except ValueError as error:
-        raise ValueError(f"background must be a colour, got {background!r}") from error
+        raise ValueError(f"background must be a color, got {background!r}") from error
     return "dark" if 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.5 else "light"
 
 
-def _colour_map(name: Any, argument: str) -> Any:
+def _color_map(name: Any, argument: str) -> Any:
     import matplotlib
 
     if not isinstance(name, str):
         return name
     if name not in matplotlib.colormaps:
-        raise ValueError(f"{argument} must be the name of a colour map of matplotlib, got {name!r}")
+        raise ValueError(f"{argument} must be the name of a color map of matplotlib, got {name!r}")
     return matplotlib.colormaps[name]
 
 
@@ -307,14 +306,6 @@ LEGEND_MOST = 96
 INK = 0.13
 # Point areas in square typographic points (1/72 inch).
 SMALLEST, LARGEST = 0.6, 34.0
-
-
-@dataclass(frozen=True)
-class Key:
-    """Content of the legend: categories as (name, colour), or the limits of a colour scale."""
-
-    categories: tuple[tuple[str, str], ...] = ()
-    limits: tuple[float, float] | None = None
 
 
 def save(path: str | Path, ax: Axes | Iterable[Axes], *, dpi: int = DPI) -> None:
@@ -359,9 +350,9 @@ def fit_window(ax: Axes, xy: Floats) -> None:
     low, high = xy.min(axis=0), xy.max(axis=0)
     longest = float((high - low).max()) or 1.0
     half = np.maximum(high - low, 0.5 * longest) / 2 + 0.03 * longest
-    centre = (low + high) / 2
-    ax.set_xlim(centre[0] - half[0], centre[0] + half[0])
-    ax.set_ylim(centre[1] - half[1], centre[1] + half[1])
+    center = (low + high) / 2
+    ax.set_xlim(center[0] - half[0], center[0] + half[0])
+    ax.set_ylim(center[1] - half[1], center[1] + half[1])
     ax.set_aspect("equal", adjustable="box")
 
 
@@ -379,17 +370,17 @@ def opacity(n: int) -> float:
     return float(np.clip(0.9 - 0.12 * math.log10(max(n, 1) / 1000.0), 0.35, 0.9))
 
 
-def draw_key(ax: Axes, key: Key, look: Look) -> None:
-    """Draw the legend or the colour bar beside the axes."""
+def draw_key(ax: Axes, categories: Sequence[tuple[str, str]], limits: tuple[float, float] | None, look: Look) -> None:
+    """Draw the legend or the color bar beside the axes."""
     from matplotlib.lines import Line2D
 
-    if key.limits is not None:
-        _colour_bar(ax, key.limits, look)
-    if not 1 <= len(key.categories) <= LEGEND_MOST:
+    if limits is not None:
+        _color_bar(ax, limits, look)
+    if not 1 <= len(categories) <= LEGEND_MOST:
         return
     handles = [
-        Line2D([], [], linestyle="", marker="o", markersize=7, markeredgewidth=0, color=colour, label=_cut(name))
-        for name, colour in key.categories
+        Line2D([], [], linestyle="", marker="o", markersize=7, markeredgewidth=0, color=color, label=_cut(name))
+        for name, color in categories
     ]
     legend = ax.legend(
         handles=handles,
@@ -406,7 +397,7 @@ def draw_key(ax: Axes, key: Key, look: Look) -> None:
 
 
 def _legend_rows(ax: Axes) -> int:
-    """Return how many entries fit beside the axes, so that the legend is not higher than they are."""
+    """Return how many entries fit beside the axes without making the legend higher than the axes."""
     figure = ax.get_figure()
     assert figure is not None
     height = ax.get_window_extent().transformed(figure.dpi_scale_trans.inverted()).height
@@ -427,7 +418,7 @@ def _make_room(ax: Axes, legend: Any) -> None:
     figure.set_size_inches(figure.get_figwidth() + width + LEGEND_GAP, figure.get_figheight())
 
 
-def _colour_bar(ax: Axes, limits: tuple[float, float], look: Look) -> None:
+def _color_bar(ax: Axes, limits: tuple[float, float], look: Look) -> None:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 

@@ -1,8 +1,10 @@
-"""Scatter plot of a map, coloured by categories or by values."""
+"""Scatter plots of one map or of several side by side, colored by categories or by values."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,10 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from vicinal.plot.annotations import Classes, classes_of, coordinates, scaled_values
 from vicinal.plot.look import (
     OKABE_ITO,
-    UNLABELLED,
-    Key,
+    OWN,
+    UNLABELED,
     Look,
     bare_axes,
+    check_theme,
     draw_key,
     fit_window,
     look_of,
@@ -37,7 +40,7 @@ BLOCK = 4_000_000
 
 
 class Raster:
-    """Sums of weights and colours per pixel of a grid over the window of the axes."""
+    """Sums of weights and colors per pixel of a grid over the window of the axes."""
 
     def __init__(self, ax: Axes) -> None:
         (self.left, self.right), (self.bottom, self.top) = ax.get_xlim(), ax.get_ylim()
@@ -46,11 +49,11 @@ class Raster:
         self.height = max(1, round((self.top - self.bottom) / self.step))
         self.sums = np.zeros((4, self.height * self.width))
 
-    def add_points(self, xy: Floats, colours: Floats) -> None:
-        """Add points, each with its own colour [n, 3]."""
-        self._count(xy, np.concatenate([np.ones((len(xy), 1)), colours], axis=1))
+    def add_points(self, xy: Floats, colors: Floats) -> None:
+        """Add points, each with its own color [n, 3]."""
+        self._count(xy, np.concatenate([np.ones((len(xy), 1)), colors], axis=1))
 
-    def add_lines(self, start: Floats, end: Floats, weights: Floats, colour: tuple[float, float, float]) -> None:
+    def add_lines(self, start: Floats, end: Floats, weights: Floats, color: tuple[float, float, float]) -> None:
         """Add straight lines as points that are one pixel apart."""
         lengths = np.ceil(np.abs(end - start).max(axis=1) / self.step).astype(np.int64) + 1
         cuts = np.searchsorted(np.cumsum(lengths), np.arange(BLOCK, lengths.sum() + BLOCK, BLOCK))
@@ -59,7 +62,7 @@ class Raster:
             first = np.repeat(np.cumsum(lengths[some]) - lengths[some], lengths[some])
             along = ((np.arange(len(line)) - first) / np.maximum(lengths[line] - 1, 1))[:, None]
             weight = weights[line][:, None]
-            self._count(start[line] * (1 - along) + end[line] * along, weight * np.array([1.0, *colour]))
+            self._count(start[line] * (1 - along) + end[line] * along, weight * np.array([1.0, *color]))
 
     def _count(self, xy: Floats, weighted: Floats) -> None:
         column = np.clip(((xy[:, 0] - self.left) / self.step).astype(np.int64), 0, self.width - 1)
@@ -73,10 +76,10 @@ class Raster:
         from scipy.ndimage import gaussian_filter
 
         # single-pixel marks look like noise: spread the weight of a mark over its neighboring pixels
-        total, *colours = (gaussian_filter(part.reshape(self.height, self.width), blur) for part in self.sums)
+        total, *colors = (gaussian_filter(part.reshape(self.height, self.width), blur) for part in self.sums)
         marked = total > total.max() * 1e-6
         shade = np.zeros((self.height, self.width, 4))
-        shade[marked, :3] = np.clip(np.stack(colours, axis=-1)[marked] / total[marked][:, None], 0.0, 1.0)
+        shade[marked, :3] = np.clip(np.stack(colors, axis=-1)[marked] / total[marked][:, None], 0.0, 1.0)
         least, most = np.quantile(total[marked], [0.05, DENSEST])
         depth = np.log1p(total[marked] / least) / np.log1p(max(most / least, 1.0))
         shade[marked, 3] = opaque * np.clip(faintest + (1.0 - faintest) * depth, 0.0, 1.0)
@@ -90,6 +93,8 @@ class Raster:
 SHUFFLE_SEED = 0
 # Above this number points hide each other and are shaded by density instead.
 SHADED = 50_000
+# Size of a map among several, and the most maps in a row.
+PANEL_INCHES, MOST_IN_A_ROW = 3.6, 4
 
 
 def points(
@@ -113,9 +118,9 @@ def points(
     width: float | None = None,
     height: float | None = None,
 ) -> Axes:
-    """Draw a map as points, coloured by categories or by values.
+    """Draw a map as points, colored by categories or by values.
 
-    Rows without a label (None or NaN) or with a value that is not finite are drawn in grey below the others. More than
+    Rows without a label (None or NaN) or with a value that is not finite are drawn in gray below the others. More than
     50,000 points are shaded by density unless ``point_size`` or ``alpha`` is given.
 
     Parameters
@@ -133,7 +138,7 @@ def points(
     ax : matplotlib axes, optional
         Axes to draw on; by default those of a new figure.
     theme : {"light", "dark"} or a theme of umap-learn, default "light"
-        Colours of the figure. umap-learn's are blue, red, green, fire, viridis, inferno, darkblue, darkred, darkgreen.
+        Colors of the figure. umap-learn's are blue, red, green, fire, viridis, inferno, darkblue, darkred, darkgreen.
     title : str, optional
         Title of the axes.
     point_size : float, optional
@@ -141,21 +146,21 @@ def points(
     alpha : float, optional
         Opacity of a point; by default chosen from the number of points.
     legend, show_legend : bool, default=True
-        Whether to draw a legend or a colour bar; the second is umap-learn's name.
-    cmap : str or colour map, optional
-        Colour map of values.
-    color_key : mapping or sequence of colours, optional
-        Colours of categories: by label, or in the order of the labels.
-    color_key_cmap : str or colour map, optional
-        Colour map from which the colours of categories are taken.
+        Whether to draw a legend or a color bar; the second is umap-learn's name.
+    cmap : str or color map, optional
+        Color map of values.
+    color_key : mapping or sequence of colors, optional
+        Colors of categories: by label, or in the order of the labels.
+    color_key_cmap : str or color map, optional
+        Color map from which the colors of categories are taken.
     background : str, optional
-        Colour of the background; text is light on dark ones.
+        Color of the background; text is light on dark ones.
     width, height : int, optional
         Size of a new figure in pixels.
     """
     xy = coordinates(embedding if points is None else points)
     if labels is not None and values is not None:
-        raise ValueError("labels and values cannot be used together: give only one to colour the points")
+        raise ValueError("labels and values cannot be used together: give only one to color the points")
     look = look_of(
         theme,
         cmap=cmap,
@@ -168,11 +173,11 @@ def points(
     paint = paint_points(labels, values, len(xy), look)
     if subset_points is not None:
         chosen = row_subset(subset_points, len(xy))
-        xy, paint = xy[chosen], paint.take(chosen)
+        xy, paint = xy[chosen], replace(paint, rgb=paint.rgb[chosen], colored=paint.colored[chosen])
     ax = bare_axes(ax, look)
     draw_points(ax, xy, paint, look, title=title, point_size=point_size, alpha=alpha)
     if legend if show_legend is None else show_legend:
-        draw_key(ax, paint.key, look)
+        draw_key(ax, paint.categories, paint.limits, look)
     return ax
 
 
@@ -211,8 +216,8 @@ def draw_points(
 
 def _scatter(ax: Axes, xy: Floats, paint: Paint, point_size: float | None, alpha: float | None) -> None:
     order = np.random.default_rng(SHUFFLE_SEED).permutation(len(xy))
-    # grey points first, below the others; a stable sort keeps the shuffled order within both groups
-    order = order[np.argsort(paint.coloured[order], kind="stable")]
+    # gray points first, below the others; a stable sort keeps the shuffled order within both groups
+    order = order[np.argsort(paint.colored[order], kind="stable")]
     ax.scatter(
         xy[order, 0],
         xy[order, 1],
@@ -226,43 +231,114 @@ def _scatter(ax: Axes, xy: Floats, paint: Paint, point_size: float | None, alpha
 
 @dataclass(frozen=True)
 class Paint:
-    """The colour of each point, and the content of the legend."""
+    """The color of each point, and the legend: categories as (name, color), or the limits of a color scale."""
 
     rgb: Floats
-    coloured: NDArray[np.bool_]
-    key: Key = field(default_factory=Key)
-
-    def take(self, chosen: NDArray[np.bool_]) -> Paint:
-        """Return the colours of some points."""
-        return Paint(self.rgb[chosen], self.coloured[chosen], self.key)
+    colored: NDArray[np.bool_]
+    categories: Sequence[tuple[str, str]] = ()
+    limits: tuple[float, float] | None = None
 
 
 def paint_points(labels: ArrayLike | None, values: ArrayLike | None, n: int, look: Look) -> Paint:
-    """Return the colours of ``n`` points: by category, by value, or one for all."""
+    """Return the colors of ``n`` points: by category, by value, or one for all."""
     if labels is not None:
         return _paint_labels(np.asarray(labels), classes_of(labels, n), look)
     if values is not None:
         return _paint_values(*scaled_values(values, n), look)
     import matplotlib
 
-    colour = rgb(OKABE_ITO[0]) if look.cmap is None else matplotlib.colormaps.get_cmap(look.cmap)(0.5)[:3]
-    return Paint(np.tile(colour, (n, 1)), np.ones(n, dtype=bool))
+    color = rgb(OKABE_ITO[0]) if look.cmap is None else matplotlib.colormaps.get_cmap(look.cmap)(0.5)[:3]
+    return Paint(np.tile(color, (n, 1)), np.ones(n, dtype=bool))
 
 
 def _paint_values(scale: Floats, limits: tuple[float, float] | None, look: Look) -> Paint:
     import matplotlib
 
     known = np.isfinite(scale)
-    colours = np.tile(rgb(look.theme.faint), (len(scale), 1))
-    colours[known] = matplotlib.colormaps.get_cmap(look.values_map)(scale[known])[:, :3]
-    return Paint(colours, known, Key(limits=limits))
+    colors = np.tile(rgb(look.theme.faint), (len(scale), 1))
+    colors[known] = matplotlib.colormaps.get_cmap(look.values_map)(scale[known])[:, :3]
+    return Paint(colors, known, limits=limits)
 
 
 def _paint_labels(labels: NDArray[Any], classes: Classes, look: Look) -> Paint:
     faint = look.theme.faint
-    colours = [*look.category_colours(labels, classes.names), faint]
-    categories = list(zip(classes.names, colours, strict=False))
+    colors = [*look.category_colors(labels, classes.names), faint]
+    categories = list(zip(classes.names, colors, strict=False))
     if not classes.known.all():
-        categories.append((UNLABELLED, faint))
-    painted = np.array([rgb(colour) for colour in colours])[classes.codes]
-    return Paint(painted, classes.known, Key(categories=tuple(categories)))
+        categories.append((UNLABELED, faint))
+    painted = np.array([rgb(color) for color in colors])[classes.codes]
+    return Paint(painted, classes.known, categories)
+
+
+def compare(
+    maps: Mapping[str, Any] | Sequence[Any],
+    labels: ArrayLike | None = None,
+    values: ArrayLike | None = None,
+    *,
+    align: bool = True,
+    theme: str = "light",
+) -> list[Axes]:
+    """Draw several maps of the same rows in one figure with one legend.
+
+    Each map is translated, rotated, reflected and scaled as a whole to minimize the squared distances to the first map
+    (Procrustes analysis), so that the remaining differences are real.
+
+    Parameters
+    ----------
+    maps : mapping or sequence
+        Fitted models or arrays [rows, 2]; the keys of a mapping are the titles.
+    labels, values : array-like, optional
+        Classes or numbers that color the points, as in :func:`points`.
+    align : bool, default=True
+        Whether to align the maps with the first.
+    theme : {"light", "dark"}
+        Colors of the figure.
+    """
+    from matplotlib import pyplot as plt
+
+    named = map_names(maps)
+    if not named:
+        raise ValueError("maps must contain at least one map")
+    placed = {name: coordinates(one) for name, one in named.items()}
+    first = next(iter(placed.values()))
+    for name, xy in placed.items():
+        if len(xy) != len(first):
+            raise ValueError(f"maps must have the same rows; {name!r} has {len(xy)} rows, the first has {len(first)}")
+    look = check_theme(theme)
+    columns = min(MOST_IN_A_ROW, len(placed))
+    rows = math.ceil(len(placed) / columns)
+    size = (PANEL_INCHES * columns, PANEL_INCHES * rows * 1.06)
+    figure, grid = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
+    figure.set_facecolor(look.background)
+    figure.set_gid(OWN)
+    axes = list(grid.flat)
+    for ax, (name, xy) in zip(axes, placed.items(), strict=False):
+        drawn = aligned(xy, first) if align else xy
+        last_of_row = ax is axes[min(columns, len(placed)) - 1]
+        points(drawn, labels, values, ax=ax, theme=theme, title=name, legend=last_of_row)
+    for spare in axes[len(placed) :]:
+        spare.remove()
+    return axes[: len(placed)]
+
+
+def aligned(xy: Floats, reference: Floats) -> Floats:
+    """Translate, rotate, reflect and scale ``xy`` to the least squared distance from ``reference``."""
+    from scipy.linalg import orthogonal_procrustes
+
+    center, goal = xy.mean(axis=0), reference.mean(axis=0)
+    spread = float(np.linalg.norm(xy - center))
+    if spread == 0.0:
+        return np.asarray(xy - center + goal)
+    turn, stretch = orthogonal_procrustes((xy - center) / spread, reference - goal)
+    return np.asarray((xy - center) / spread @ turn * stretch + goal)
+
+
+def map_names(maps: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
+    """Return maps by title: keys of a mapping, or names of classes, numbered if they repeat."""
+    if isinstance(maps, Mapping):
+        return {str(name): one for name, one in maps.items()}
+    named: dict[str, Any] = {}
+    for a, one in enumerate(maps):
+        name = type(one).__name__ if hasattr(one, "embedding_") else f"map {a + 1}"
+        named[name if name not in named else f"{name} ({a + 1})"] = one
+    return named

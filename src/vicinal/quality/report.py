@@ -127,7 +127,7 @@ def report(
         notes.append("no distance correlation: the distances are all equal in the data or in the map")
     accuracy = None
     if labels is not None:
-        accuracy, note = _labelled_accuracy(flat, labels, sample, seed)
+        accuracy, note = _labeled_accuracy(flat, labels, sample, seed)
         notes += [note] if note else []
     return QualityReport(
         n_rows=n,
@@ -159,15 +159,15 @@ def _place(X: Any, metric: str, k: int, device: str | None) -> Place:
     return place
 
 
-def _labelled_accuracy(flat: Space, labels: ArrayLike, sample: int | None, seed: int) -> tuple[float | None, str]:
+def _labeled_accuracy(flat: Space, labels: ArrayLike, sample: int | None, seed: int) -> tuple[float | None, str]:
     """Return the accuracy over the rows with a label, with as many voters as possible, and a note about both."""
     classes = check_labels(labels, flat.n)
     known = np.flatnonzero(~missing_labels(classes))
     voters = min(VOTERS, len(known) - 1)
     if voters < 1:
         return None, "no kNN accuracy: fewer than two rows have a label"
-    labelled = flat if len(known) == flat.n else flat.take(known)
-    accuracy = vote_accuracy(labelled, classes[known], sampled_rows(len(known), sample, seed), voters)
+    labeled = flat if len(known) == flat.n else flat.take(known)
+    accuracy = vote_accuracy(labeled, classes[known], sampled_rows(len(known), sample, seed), voters)
     notes = []
     if len(known) < flat.n:
         notes.append(f"kNN accuracy is over the {len(known)} rows that have a label")

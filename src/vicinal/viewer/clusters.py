@@ -1,4 +1,4 @@
-"""Names of areas of a map without classes: clusters of its points, named by what sets their rows apart.
+"""Name the clusters of a map without labels by the words, categories or numbers that are typical of their rows.
 
 Clusters are found by HDBSCAN on a sample of the points at several resolutions. A text column gives the words that are
 most particular to a cluster (class-based TF-IDF: Grootendorst 2022, arXiv:2203.05794); otherwise a cluster is named by
@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.viewer.columns import Columns, named_columns
+from vicinal.files.data_table import Column, Role
 
 Floats = NDArray[np.float64]
 
@@ -44,54 +43,38 @@ STOP_WORDS = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class _Area:
-    """A cluster: rows of the sample, its place on the map and its resolution."""
-
-    rows: NDArray[np.int64]
-    place: Floats
-    level: int
-
-
-def named_clusters(positions: Floats, columns: Columns, n: int) -> list[dict[str, Any]]:
-    """Return named clusters with places, sizes and levels; none if there are classes or nothing gives names."""
-    hover = named_columns(columns.hover, "text")
-    if columns.labels is not None or not hover or n < FEWEST_ROWS:
+def named_clusters(positions: Floats, columns: Sequence[Column]) -> list[dict[str, Any]]:
+    """Return named clusters with places, sizes and levels; none if there are labels or nothing gives names."""
+    n = len(positions)
+    described = {one.name: one.values for one in columns if one.role in (Role.DISPLAY, Role.FEATURE)}
+    if any(one.role is Role.LABEL for one in columns) or n < FEWEST_ROWS:
         return []
     rng = np.random.default_rng(SEED)
     rows = np.sort(rng.choice(n, min(n, SAMPLE), replace=False))
-    entries = {name: _taken(column, rows) for name, column in hover.items()}
+    entries = {name: values[rows].tolist() for name, values in described.items() if values is not None}
     namer = _namer(entries)
     if namer is None:
         return []
     found = []
-    for area in _areas(positions[rows]):
-        name = namer(area.rows)
+    for members, middle, level in _areas(positions[rows]):
+        name = namer(members)
         if name:
-            size = round(len(area.rows) * n / len(rows))
-            place = [float(side) for side in area.place]
-            found.append({"name": name, "place": place, "size": size, "level": area.level})
+            size = round(len(members) * n / len(rows))
+            found.append({"name": name, "place": middle.tolist(), "size": size, "level": level})
     return _without_repetitions(found)
 
 
-def _taken(column: Any, rows: NDArray[np.int64]) -> list[Any]:
-    values = column.tolist() if hasattr(column, "tolist") else list(column)
-    return [values[row] for row in rows]
-
-
-def _areas(places: Floats) -> list[_Area]:
+def _areas(places: Floats) -> Iterator[tuple[NDArray[np.int64], Floats, int]]:
+    """Yield clusters: their rows, the point nearest to their middle, and the number of their resolution."""
     from sklearn.cluster import HDBSCAN
 
-    areas: list[_Area] = []
     for level, share in enumerate(RESOLUTIONS):
         smallest = max(SMALLEST, round(share * len(places)))
         labels = HDBSCAN(min_cluster_size=smallest, min_samples=5, copy=True).fit_predict(places)
         for label in range(labels.max() + 1):
             rows = np.flatnonzero(labels == label)
             middle = np.median(places[rows], axis=0)
-            nearest = rows[np.linalg.norm(places[rows] - middle, axis=1).argmin()]
-            areas.append(_Area(rows, places[nearest], level))
-    return areas
+            yield rows, places[rows[np.linalg.norm(places[rows] - middle, axis=1).argmin()]], level
 
 
 def _without_repetitions(found: list[dict[str, Any]]) -> list[dict[str, Any]]:

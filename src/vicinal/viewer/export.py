@@ -11,9 +11,8 @@ from typing import Any
 
 from vicinal.files.atomic import StagedFiles
 from vicinal.plot.annotations import coordinates
-from vicinal.plot.compare import aligned, map_names
-from vicinal.viewer.columns import Columns
-from vicinal.viewer.packing import Packed, pack
+from vicinal.plot.points import aligned, map_names
+from vicinal.viewer.packing import Packed, pack, row_columns
 
 
 def export(
@@ -43,7 +42,7 @@ def export(
         The map.
     labels : array-like, data frame or mapping, optional
         Classes, one per row: one column, or several with their names. None, NaN, and -1 among whole numbers mean
-        unlabelled. Numbers with fractions, or with more than 64 distinct values, are treated as ``values``.
+        unlabeled. Numbers with fractions, or with more than 64 distinct values, are treated as ``values``.
     values : array-like, data frame or mapping, optional
         Numbers, one per row: one column, or several with their names. Numbers that are not finite are missing.
     hover : data frame, mapping or sequence of str, optional
@@ -64,9 +63,9 @@ def export(
         Whether to name areas of a map without labels by the words, categories or numbers that set them apart.
     """
     path = Path(path)
-    columns = Columns(labels, values, hover, images, ids)
+    columns = row_columns(labels, values, hover, ids, label)
     name = path.stem if title is None else title
-    packed = pack(embedding, columns, title=name, label=label, theme=theme, color_by=color_by, clusters=clusters)
+    packed = pack(embedding, columns, images=images, title=name, theme=theme, color_by=color_by, clusters=clusters)
     return write_page(path, packed)
 
 
@@ -97,16 +96,19 @@ def compare(
         Further arguments of :func:`export`: values, hover, images, ids, label, theme, color_by.
     """
     path = Path(path)
-    named = map_names(maps)
-    if len(named) < 2:
-        raise ValueError(f"maps must contain at least two maps, got {len(named)}")
-    placed = {name: coordinates(one, 3) for name, one in named.items()}
-    first = next(iter(placed.values()))
-    if align:
-        placed = {name: aligned(xy, first) if xy.shape == first.shape else xy for name, xy in placed.items()}
-    rows = {name: described.pop(name, None) for name in ("values", "hover", "images", "ids")}
-    packed = pack(placed, Columns(labels, **rows), title=path.stem if title is None else title, **described)
+    placed = comparable_maps(map_names(maps), align=align)
+    rows = {name: described.pop(name) for name in ("values", "hover", "ids", "label") if name in described}
+    packed = pack(placed, row_columns(labels, **rows), title=path.stem if title is None else title, **described)
     return write_page(path, packed)
+
+
+def comparable_maps(maps: Mapping[str, Any], *, align: bool) -> dict[str, Any]:
+    """Return the coordinates of at least two maps, each moved to match the first if ``align`` is true."""
+    if len(maps) < 2:
+        raise ValueError(f"maps must contain at least two maps, got {len(maps)}")
+    placed = {name: coordinates(one, 3) for name, one in maps.items()}
+    first = next(iter(placed.values()))
+    return {name: aligned(xy, first) if align and xy.shape == first.shape else xy for name, xy in placed.items()}
 
 
 def write_page(path: Path, packed: Packed) -> Path:

@@ -12,9 +12,8 @@ import anywidget
 import traitlets
 from sklearn.exceptions import NotFittedError
 
-from vicinal.viewer.columns import Columns
 from vicinal.viewer.export import page, static_text
-from vicinal.viewer.packing import Packed, pack
+from vicinal.viewer.packing import Packed, pack, row_columns
 
 # Larger pages are not stored in the notebook a second time, for viewers without a kernel.
 MOST_STORED = 30 * 2**20
@@ -193,9 +192,9 @@ def explore(
     """
     if not hasattr(model, "embedding_"):
         raise NotFittedError(f"this {type(model).__name__} is not fitted: call fit before explore")
-    columns = Columns(labels, values, hover, images, ids)
+    columns = row_columns(labels, values, hover, ids, label)
     name = type(model).__name__ if title is None else title
-    packed = pack(model, columns, title=name, label=label, color_by=color_by)
+    packed = pack(model, columns, images=images, title=name, color_by=color_by)
     rows = list(range(len(model.embedding_))) if ids is None else list(ids)
     if not live:
         return OfflinePage(page(packed), height)
@@ -204,7 +203,7 @@ def explore(
     from vicinal.viewer.server import LiveServer
     from vicinal.viewer.session import Session
 
-    session = Session.of(model, columns=columns, title=name, label=label)
+    session = Session.of(model, columns=columns, images=images, title=name)
     return Explorer(LiveServer(session).start(), rows, height, page(packed))
 
 

@@ -1,46 +1,46 @@
 """Pack the data of a page: a JSON description of the map and one compressed section per column.
 
-A section is a zlib-compressed little-endian array, or UTF-8 texts (:mod:`vicinal.viewer.columns`). Positions are steps
-of a 16-bit grid over the bounding box of the map, all x before all y (before all z): 65,535 steps are finer than any
-screen, and a point takes four bytes. The decoder of this format is web/src/data.ts.
+A section is a zlib-compressed little-endian array, or UTF-8 texts. Positions are steps of a 16-bit grid over the
+bounding box of the map, all x before all y (before all z): 65,535 steps are finer than any screen, and a point takes
+four bytes. Classes are codes into the list of names, the last code marks unlabeled rows; values are float32 numbers,
+NaN if missing; texts each end with U+001E. The decoder of this format is web/src/data.ts.
 """
 
 from __future__ import annotations
 
 import base64
+import copy
 import json
 import threading
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.plot.annotations import coordinates, is_continuous, label_names, natural_key, unlabelled_rows
+from vicinal.files.data_table import Column, Role, values_of
+from vicinal.plot.annotations import check_values, classes_of, coordinates, is_continuous, natural_key
 from vicinal.plot.look import OKABE_ITO, THEMES, VALUE_STOPS, palette
 from vicinal.runtime.cached import GrowingArray
 from vicinal.viewer.clusters import named_clusters
-from vicinal.viewer.columns import (
-    MOST_CLASSES,
-    Columns,
-    PageColumn,
-    class_column,
-    compressed,
-    compressed_texts,
-    number_column,
-    page_columns,
-    text_column,
-    texts_of,
-)
 
 FORMAT = 2
 STEPS = 65535
-# Above this number of classes the colours repeat: more cannot be distinguished.
+# Above this number of classes the colors repeat: more cannot be distinguished.
 DISTINCT = 96
 # Pictures are decompressed one block at a time, when the first picture of the block is shown.
 IMAGES_PER_BLOCK = 512
 DIMENSIONS = 3
+SEPARATOR = "\x1e"
+MOST_CLASSES = 65535
+# Texts with at most this many distinct values, each used twice on average, are classes.
+MOST_INFERRED = 64
+# zlib level: level 6 takes three times as long and saves less than 1 %, because noise does not compress.
+COMPRESSION = 1
+# The order of columns on a page: those that are meant to color the points first.
+ORDER = (Role.LABEL, Role.VALUE, Role.DISPLAY, Role.FEATURE)
 
 Box = tuple[float, ...]
 
@@ -63,47 +63,105 @@ class Packed:
         return "\n".join(parts)
 
 
+def row_columns(
+    labels: Any = None, values: Any = None, hover: Any = None, ids: Any = None, label: str = ""
+) -> list[Column]:
+    """Return the data of the rows of a map as columns.
+
+    Parameters
+    ----------
+    labels, values : array-like, data frame or mapping, optional
+        Classes, and numbers: one column, or a data frame or mapping of names to columns.
+    hover : array-like, data frame or mapping, optional
+        Columns to show; a single one has texts.
+    ids : sequence, optional
+        Ids of the rows, used in selections instead of row numbers.
+    label : str
+        Name of a single column of labels, or of values if there are no labels.
+    """
+    single = "value" if labels is not None and values is not None else label or "value"
+    found = [Column(name, Role.LABEL, np.asarray(one)) for name, one in _named(labels, label or "class")]
+    found += [Column(name, Role.VALUE, np.asarray(one)) for name, one in _named(values, single)]
+    found += [Column(name, Role.DISPLAY, _objects(one)) for name, one in _named(hover, "text")]
+    return found + ([] if ids is None else [Column("id", Role.ID, _objects(ids))])
+
+
+def _named(given: Any, name: str) -> list[tuple[str, Any]]:
+    """Return the columns of a data frame or a mapping with their names; a single column gets ``name``."""
+    if given is None:
+        return []
+    if hasattr(given, "columns"):
+        return [(str(one), given[one]) for one in given.columns]
+    return [(str(one), column) for one, column in given.items()] if isinstance(given, Mapping) else [(name, given)]
+
+
+def _objects(given: Any) -> NDArray[Any]:
+    """Return any sequence as an array; numbers of an array stay numbers, other entries are the Python objects."""
+    if isinstance(given, np.ndarray) and given.dtype.kind in "fiub" and given.ndim == 1:
+        return given
+    convert = getattr(given, "tolist", None) or getattr(given, "to_list", None)
+    entries = list(given if convert is None else convert())
+    return np.fromiter(entries, dtype=object, count=len(entries))
+
+
 def pack(
     embedding: Any,
-    columns: Columns,
+    columns: Sequence[Column] = (),
     *,
+    images: Any = None,
     title: str,
-    label: str = "",
     theme: str = "auto",
     color_by: str | None = None,
     clusters: bool = True,
 ) -> Packed:
     """Check all inputs, then describe and compress them.
 
-    ``embedding`` is one map, or a mapping of names to several maps of the same rows.
+    ``embedding`` is one map, or a mapping of names to several maps of the same rows. ``images`` is an array [rows,
+    height, width] or [rows, height, width, channels]; types other than uint8 are scaled to 0..255.
     """
-    if theme not in ("auto", *THEMES):
-        raise ValueError(f"theme must be one of auto, {', '.join(THEMES)}, got {theme!r}")
     maps = _maps(embedding)
     first = next(iter(maps.values()))
-    n = len(first)
-    found = page_columns(columns, n, label)
-    ids = None if columns.ids is None else texts_of("ids", columns.ids, n)
-    images = None if columns.images is None else _pictures(np.asarray(columns.images), n)
+    shown = PageColumns.of(columns, len(first))
+    named = named_clusters(first, columns) if clusters and first.shape[1] == 2 else []
+    return pack_page(maps, shown, images=images, title=title, theme=theme, color_by=color_by, clusters=named)
+
+
+def pack_page(
+    maps: Mapping[str, NDArray[Any]],
+    columns: PageColumns,
+    *,
+    images: Any = None,
+    title: str,
+    theme: str = "auto",
+    color_by: str | None = None,
+    clusters: Sequence[Mapping[str, Any]] = (),
+) -> Packed:
+    """Pack checked maps, columns in the format of a page, and named clusters."""
+    if theme not in ("auto", *THEMES):
+        raise ValueError(f"theme must be one of auto, {', '.join(THEMES)}, got {theme!r}")
+    n = len(next(iter(maps.values())))
+    found = columns.packed(0, n)
+    able = [one["name"] for one in found.meta["columns"] if one["kind"] != "texts"]
+    if color_by is not None and color_by not in able:
+        raise ValueError(f"color_by must be one of {', '.join(able) or 'no column'}, got {color_by!r}")
+    pictures = None if images is None else _pictures(np.asarray(images), n)
     boxes = {name: bounding_box(positions) for name, positions in maps.items()}
     sections = {f"xy{a}": compressed(quantized(maps[name], boxes[name])) for a, name in enumerate(maps)}
-    sections |= {f"column{a}": one.section for a, one in enumerate(found)}
-    if ids is not None:
-        sections["ids"] = compressed_texts(ids)
-    if images is not None:
+    sections |= found.sections
+    if pictures is not None:
         for a in range(0, n, IMAGES_PER_BLOCK):
-            sections[f"images{a // IMAGES_PER_BLOCK}"] = compressed(images[a : a + IMAGES_PER_BLOCK])
+            sections[f"images{a // IMAGES_PER_BLOCK}"] = compressed(pictures[a : a + IMAGES_PER_BLOCK])
     meta = {
         "version": FORMAT,
         "n": n,
         "title": title,
         "theme": theme,
         "maps": [{"name": name, "box": box} for name, box in boxes.items()],
-        "columns": [one.meta for one in found],
-        "color": _first_colour(found, columns, color_by),
+        "columns": found.meta["columns"],
+        "color": color_by or found.meta["color"],
         "palette": page_palette(),
-        "clusters": named_clusters(first, columns, n) if clusters and first.shape[1] == 2 else [],
-        "images": None if images is None else _described(images),
+        "clusters": list(clusters),
+        "images": None if pictures is None else _described(pictures),
         "live": None,
     }
     return Packed(meta, sections)
@@ -111,12 +169,12 @@ def pack(
 
 def pack_empty(*, title: str) -> Packed:
     """Return the data of a page without rows, for a growing map."""
-    empty = pack(np.zeros((1, 2)), Columns(), title=title)
+    empty = pack(np.zeros((1, 2)), title=title)
     return Packed({**empty.meta, "n": 0}, {"xy0": compressed(np.empty(0, dtype="<u2"))})
 
 
 def page_palette() -> dict[str, Any]:
-    """Return the colours of a page: those of classes, of values, of missing entries and of plain points."""
+    """Return the colors of a page: those of classes, of values, of missing entries and of plain points."""
     return {
         "light": palette(DISTINCT, "light"),
         "dark": palette(DISTINCT, "dark"),
@@ -156,17 +214,6 @@ def _maps(embedding: Any) -> dict[str, NDArray[np.float64]]:
     return maps
 
 
-def _first_colour(found: Sequence[PageColumn], columns: Columns, asked: str | None) -> str | None:
-    """Return the column that colours the points at first: the one asked for, or the first label or value."""
-    able = [one.name for one in found if one.colours]
-    if asked is not None:
-        if asked not in able:
-            raise ValueError(f"color_by must be one of {', '.join(able) or 'no column'}, got {asked!r}")
-        return asked
-    given = columns.labels is not None or columns.values is not None
-    return able[0] if able and given else None
-
-
 def _pictures(images: NDArray[Any], n: int) -> NDArray[np.uint8]:
     if images.ndim == 3:
         images = images[..., None]
@@ -190,145 +237,227 @@ def _described(images: NDArray[np.uint8]) -> dict[str, int]:
     return {"height": height, "width": width, "channels": channels, "block": IMAGES_PER_BLOCK}
 
 
-UNLABELLED = -1
+UNLABELED = -1
 
 
-class _Classes:
-    """Class numbers in the order of appearance; a page lists classes in natural order."""
+class Classes:
+    """Classes, numbered in the order of appearance; a page lists them in natural order."""
 
-    def __init__(self, n: int) -> None:
+    kind: Literal["classes"] = "classes"
+
+    def __init__(self, n: int = 0) -> None:
         self.numbers: dict[str, int] = {}
-        self.codes = GrowingArray(np.full(n, UNLABELLED, dtype=np.int64))
+        self.codes = GrowingArray(np.full(n, UNLABELED, dtype=np.int64))
 
     def append(self, labels: NDArray[Any]) -> None:
-        missing = unlabelled_rows(labels)
-        names = iter(label_names(labels[~missing]).tolist())
-        codes = [
-            UNLABELLED if gap else self.numbers.setdefault(next(names), len(self.numbers)) for gap in missing.tolist()
-        ]
+        found = classes_of(labels, len(labels))
+        numbers = [self.numbers.setdefault(name, len(self.numbers)) for name in found.names]
         if len(self.numbers) > MOST_CLASSES:
-            raise ValueError(f"labels must have at most {MOST_CLASSES} classes; use hover or ids")
-        self.codes.append(np.array(codes, dtype=np.int64))
+            raise ValueError(
+                f"labels must have at most {MOST_CLASSES} classes, got {len(self.numbers)}; use hover or ids for texts"
+            )
+        self.codes.append(np.array([*numbers, UNLABELED], dtype=np.int64)[found.codes])
 
     def key(self, n: int) -> object:
-        return len(self.numbers), bool((self.codes.view == UNLABELLED).any())
+        return len(self.numbers), bool((self.codes.view == UNLABELED).any())
 
-    def packed(self, name: str, begin: int, n: int) -> PageColumn:
-        names = sorted(self.numbers, key=natural_key)
+    def packed(self, begin: int, n: int) -> tuple[dict[str, Any], bytes]:
+        names = sorted(self.numbers, key=lambda name: (natural_key(name), name))
         ranks = np.full(len(names) + 1, len(names))
         for rank, one in enumerate(names):
             ranks[self.numbers[one]] = rank
-        column = class_column(name, names, ranks[self.codes.view[begin:n]])
-        missing = int((self.codes.view[:n] == UNLABELLED).sum())
-        return PageColumn({**column.meta, "missing": missing}, column.section)
+        wide = len(names) >= 256
+        missing = int((self.codes.view[:n] == UNLABELED).sum())
+        codes = ranks[self.codes.view[begin:n]].astype("<u2" if wide else np.uint8)
+        return {"names": names, "missing": missing, "wide": wide}, compressed(codes)
 
 
-class _Values:
-    """Numbers; those that a batch does not have are missing."""
+class Values:
+    """Float32 numbers; those that are not finite are missing."""
 
-    def __init__(self, n: int) -> None:
-        self.numbers = GrowingArray(np.full(n, np.nan))
+    kind: Literal["values"] = "values"
+
+    def __init__(self, n: int = 0) -> None:
+        self.numbers = GrowingArray(np.full(n, np.nan, dtype="<f4"))
 
     def append(self, values: NDArray[Any]) -> None:
-        known = values.dtype.kind in "fiub"
-        self.numbers.append(values.astype(np.float64) if known else np.full(len(values), np.nan))
+        with np.errstate(over="ignore"):
+            stored = values.astype("<f4") if values.dtype.kind in "fiub" else np.full(len(values), np.nan, dtype="<f4")
+        self.numbers.append(np.where(np.isfinite(stored), stored, np.float32(np.nan)))
 
-    def key(self, n: int) -> object:
-        return self._limits(n)
-
-    def _limits(self, n: int) -> tuple[float, float]:
+    def key(self, n: int) -> tuple[float, float]:
         known = self.numbers.view[:n]
         known = known[np.isfinite(known)]
         return (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
 
-    def packed(self, name: str, begin: int, n: int) -> PageColumn:
-        column = number_column(name, self.numbers.view[begin:n])
-        low, high = self._limits(n)
-        missing = int((~np.isfinite(self.numbers.view[:n])).sum())
-        return PageColumn({**column.meta, "low": low, "high": high, "missing": missing}, column.section)
+    def packed(self, begin: int, n: int) -> tuple[dict[str, Any], bytes]:
+        low, high = self.key(n)
+        missing = int(np.isnan(self.numbers.view[:n]).sum())
+        return {"low": low, "high": high, "missing": missing}, compressed(self.numbers.view[begin:n])
 
 
-class _Texts:
-    """Texts, empty if a batch does not have them."""
+class Texts:
+    """Texts, empty if missing: they are searched and shown, but color no points."""
 
-    def __init__(self, n: int) -> None:
+    kind: Literal["texts"] = "texts"
+
+    def __init__(self, n: int = 0) -> None:
         self.texts = [""] * n
 
     def append(self, values: NDArray[Any]) -> None:
-        self.texts += texts_of("a column", values, len(values))
+        self.texts += [text_of(value) for value in values.tolist()]
 
     def key(self, n: int) -> object:
         return None
 
-    def packed(self, name: str, begin: int, n: int) -> PageColumn:
-        return text_column(name, self.texts[begin:n])
+    def packed(self, begin: int, n: int) -> tuple[dict[str, Any], bytes]:
+        return {}, compressed_texts(self.texts[begin:n])
 
 
-class GrowingColumns:
-    """Labels, ids and other columns of the rows so far; ``ids`` is the name of the id column, ``label`` of the labels.
+Encoder = Classes | Values | Texts
 
-    The first batch determines whether a column has classes, values or texts. A page lists classes in natural order, so
-    that a new class changes the numbers of others; ``colours`` then changes.
+
+def encode(column: Column, n: int) -> Encoder:
+    """Return the ``n`` rows of a complete column as a page shows them: classes, values or texts by role and content."""
+    values = np.asarray(column.values)
+    if column.role is Role.VALUE:
+        check_values(values, n)
+    elif column.role is Role.LABEL and values.shape != (n,):
+        raise ValueError(f"labels must be one-dimensional with {n} entries, got shape {values.shape}")
+    elif len(values) != n:
+        what = "ids" if column.role is Role.ID else f"hover column {column.name!r}"
+        raise ValueError(f"{what} must have {n} entries, got {len(values)}")
+    found: Encoder
+    if column.role in (Role.DISPLAY, Role.FEATURE):
+        found, values = _inferred(values)
+    elif column.role is Role.ID:
+        found = Texts()
+    else:
+        found = Values() if column.role is Role.VALUE or is_continuous(values) else Classes()
+    found.append(values)
+    return found
+
+
+def _inferred(values: NDArray[Any]) -> tuple[Encoder, NDArray[Any]]:
+    """Return numbers as values, texts that repeat as classes, and other texts as texts."""
+    if values.dtype.kind in "fiu" and not (values.dtype.kind == "f" and np.isnan(values).all()):
+        return Values(), values
+    entries = values.tolist()
+    known = [value for value in entries if value is not None and value == value]
+    if known and all(isinstance(value, bool | np.bool_) for value in known):
+        return Classes(), np.array([None if v is None else str(v).lower() for v in entries], dtype=object)
+    if known and all(isinstance(value, int | float) and not isinstance(value, bool) for value in known):
+        return Values(), np.array([np.nan if v is None else v for v in entries], dtype=np.float64)
+    if known and len({text_of(value) for value in known}) <= min(MOST_INFERRED, len(known) / 2):
+        return Classes(), np.array([None if v is None or v != v else text_of(v) for v in entries], dtype=object)
+    return Texts(), values
+
+
+class PageColumns:
+    """The columns of the rows so far as a page shows them, complete or growing.
+
+    The first batch of a growing column determines whether it has classes, values or texts. A page lists classes in
+    natural order, so that a new class changes the numbers of others; ``colors`` then changes.
     """
 
-    def __init__(self, ids: str | None = None, label: str = "") -> None:
+    def __init__(self) -> None:
         self.n = 0
-        self._ids = ids
-        self._label = label or "class"
-        self._columns: dict[str, _Classes | _Values | _Texts] = {}
+        self._ids: Encoder | None = None
+        self._columns: dict[str, tuple[Role, Encoder]] = {}
         self._lock = threading.Lock()
 
-    def append(self, n: int, labels: NDArray[Any] | None, extra: Mapping[str, NDArray[Any]]) -> None:
-        """Append ``n`` rows with their labels and extra columns."""
-        given = dict(extra) if labels is None else {self._label: labels, **extra}
+    @classmethod
+    def of(cls, columns: Iterable[Column], n: int) -> PageColumns:
+        """Return complete columns; of two columns with one name, values come before labels, and both before others."""
+        made = cls()
+        made.n = n
+        given = [column for column in columns if column.values is not None]
+        for column in sorted((one for one in given if one.role in ORDER), key=lambda one: ORDER.index(one.role)):
+            if column.role in (Role.LABEL, Role.VALUE) or column.name not in made._columns:
+                made._columns[column.name] = (column.role, encode(column, n))
+        for column in given:
+            if column.role is Role.ID:
+                made._ids = encode(column, n)
+        return made
+
+    def append(self, n: int, columns: Iterable[Column]) -> None:
+        """Append ``n`` rows with those of their columns that have values."""
+        given = [column for column in columns if column.values is not None]
+        shown = {column.name: column for column in given if column.role in ORDER}
+        ids = values_of(given, Role.ID)
         with self._lock:
-            for name, values in given.items():
+            for name, column in shown.items():
                 if name not in self._columns:
-                    self._columns[name] = self._kind(name, np.asarray(values))(self.n)
-            for name, column in self._columns.items():
-                column.append(np.asarray(given[name]) if name in given else np.full(n, None, dtype=object))
+                    self._columns[name] = (column.role, _growing(column, self.n))
+            if ids is not None and self._ids is None:
+                self._ids = Texts(self.n)
+            for name, (_, encoder) in self._columns.items():
+                encoder.append(np.asarray(shown[name].values) if name in shown else np.full(n, None, dtype=object))
+            if self._ids is not None:
+                self._ids.append(np.full(n, None, dtype=object) if ids is None else ids)
             self.n += n
 
-    def _kind(self, name: str, values: NDArray[Any]) -> type[_Classes | _Values | _Texts]:
-        if name == self._label:
-            return _Values if is_continuous(values) else _Classes
-        return _Values if name != self._ids and values.dtype.kind in "fiu" else _Texts
-
-    def with_class(self, name: str, n: int) -> GrowingColumns:
-        """Return a copy with ``n`` more rows that have a class of their own, ids derived from it, and no texts."""
-        longer = GrowingColumns(self._ids, self._label)
+    def with_new_rows(self, name: str, n: int) -> PageColumns:
+        """Return a copy with ``n`` more rows, which have a class of their own, numbered ids and no other data."""
+        longer = PageColumns()
         with self._lock:
             longer.n = self.n
-            for one, column in self._columns.items():
-                copied = type(column)(0)
-                if isinstance(column, _Classes) and isinstance(copied, _Classes):
-                    copied.numbers, copied.codes = dict(column.numbers), GrowingArray(column.codes.view.copy())
-                elif isinstance(column, _Values) and isinstance(copied, _Values):
-                    copied.numbers = GrowingArray(column.numbers.view.copy())
-                elif isinstance(column, _Texts) and isinstance(copied, _Texts):
-                    copied.texts = list(column.texts)
-                longer._columns[one] = copied
-        ids = {} if self._ids is None else {self._ids: np.array([f"{name}:{a}" for a in range(n)], dtype=object)}
-        labels = (
-            None if isinstance(longer._columns.get(self._label), _Values) else np.full(n, f"new: {name}", dtype=object)
-        )
-        longer.append(n, labels, ids)
+            for one, (role, shown) in self._columns.items():
+                # labels that are a scale cannot have the class of the new rows
+                scale = role is Role.LABEL and shown.kind == "values"
+                longer._columns[one] = (Role.VALUE if scale else role, copy.deepcopy(shown))
+            longer._ids = copy.deepcopy(self._ids)
+        classes = [one for one, (role, _) in longer._columns.items() if role is Role.LABEL]
+        new = np.full(n, f"new: {name}", dtype=object)
+        ids = np.array([f"{name}:{a}" for a in range(n)], dtype=object)
+        if longer._ids is None:
+            longer._ids = Texts()
+            longer._ids.append(np.arange(longer.n))
+        longer.append(n, [Column("id", Role.ID, ids), *(Column(one, Role.LABEL, new) for one in classes or ["rows"])])
         return longer
 
-    def colours(self, n: int) -> object:
-        """Return a key that stays equal as long as new rows do not change the colours of the first ``n`` rows."""
+    def colors(self, n: int) -> object:
+        """Return a key that stays equal as long as new rows do not change the colors of the first ``n`` rows."""
         with self._lock:
-            return tuple((name, column.key(n)) for name, column in self._columns.items())
+            return tuple((name, encoder.key(n)) for name, (_, encoder) in self._columns.items())
 
     def packed(self, begin: int, n: int) -> Packed:
         """Return the data of the rows from ``begin`` to ``n`` in the format of a page."""
         with self._lock:
-            # the labels first: they colour the points
-            names = sorted((name for name in self._columns if name != self._ids), key=lambda name: name != self._label)
-            found = [self._columns[name].packed(name, begin, n) for name in names]
-            sections = {f"column{a}": one.section for a, one in enumerate(found)}
-            ids = None if self._ids is None else self._columns.get(self._ids)
-            if isinstance(ids, _Texts):
-                sections["ids"] = compressed_texts(ids.texts[begin:n])
-            color = self._label if self._label in self._columns else None
-            return Packed({"n": n, "columns": [one.meta for one in found], "color": color}, sections)
+            names = sorted(self._columns, key=lambda name: ORDER.index(self._columns[name][0]))
+            metas, sections, color = [], {}, None
+            for a, name in enumerate(names):
+                role, encoder = self._columns[name]
+                described, sections[f"column{a}"] = encoder.packed(begin, n)
+                metas.append({"name": name, "kind": encoder.kind, **described})
+                if color is None and role in (Role.LABEL, Role.VALUE) and encoder.kind != "texts":
+                    color = name
+            if self._ids is not None:
+                sections["ids"] = self._ids.packed(begin, n)[1]
+            return Packed({"n": n, "columns": metas, "color": color}, sections)
+
+
+def _growing(column: Column, n: int) -> Encoder:
+    """Return a column whose first batch is given, with ``n`` missing rows before it."""
+    values = np.asarray(column.values)
+    if column.role is Role.LABEL:
+        return Values(n) if is_continuous(values) else Classes(n)
+    return Values(n) if values.dtype.kind in "fiu" else Texts(n)
+
+
+def text_of(value: Any) -> str:
+    """Return a value as text without separators; missing values are empty."""
+    if value is None or value != value:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else str(value).replace(SEPARATOR, " ")
+
+
+def compressed(array: NDArray[Any]) -> bytes:
+    """Compress the bytes of an array."""
+    return zlib.compress(array.tobytes(), COMPRESSION)
+
+
+def compressed_texts(texts: Iterable[str]) -> bytes:
+    """Compress texts, each followed by the separator."""
+    joined = "".join(text + SEPARATOR for text in texts)
+    return zlib.compress(joined.encode("utf-8", errors="replace"), COMPRESSION)

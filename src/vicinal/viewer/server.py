@@ -30,6 +30,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from vicinal.files.data_table import Role, values_of
 from vicinal.viewer.export import page
 from vicinal.viewer.packing import Packed
 from vicinal.viewer.session import FrameEncoder, Session
@@ -37,7 +38,7 @@ from vicinal.viewer.session import FrameEncoder, Session
 LOOPBACK = "127.0.0.1"
 NAMES = (LOOPBACK, "localhost")
 MOST_UPLOADED = 256 * 2**20
-MOST_TOLD = 16 * 2**20
+MOST_MESSAGE = 16 * 2**20
 # Interval at which a feed checks for newer positions, in seconds: at most 25 frames per second.
 LOOK_S = 0.04
 # If a client does not confirm a frame within this time, the next frame is sent, in seconds.
@@ -53,7 +54,7 @@ class LiveServer:
         self.token = secrets.token_urlsafe(24) if token is None else token
         self._listening = socket.create_server((LOOPBACK, port))
         self.port = int(self._listening.getsockname()[1])
-        config = uvicorn.Config(self.app(), log_level="error", ws_max_size=MOST_TOLD, lifespan="off")
+        config = uvicorn.Config(self.app(), log_level="error", ws_max_size=MOST_MESSAGE, lifespan="off")
         self._server = uvicorn.Server(config)
         self._thread: threading.Thread | None = None
 
@@ -130,7 +131,7 @@ class LiveServer:
 
     def _map_text(self) -> bytes:
         places = self.session.finished_model().embedding_
-        ids = self.session.columns.ids
+        ids = values_of(self.session.columns, Role.ID)
         with io.StringIO() as text:
             writer = csv.writer(text, lineterminator="\n")
             writer.writerow([*([] if ids is None else ["id"]), *"xyz"[: places.shape[1]]])
@@ -190,12 +191,12 @@ class LiveServer:
 
     async def _send(self, websocket: WebSocket, drawn: asyncio.Event) -> None:
         """Send the newest positions whenever the client has drawn the last ones; skip those in between."""
-        encoder, told, sent = FrameEncoder(), None, None
+        encoder, sent_status, sent = FrameEncoder(), None, None
         while True:
             status, snapshot = self.session.status, self.session.snapshot
-            if status != told:
+            if status != sent_status:
                 await websocket.send_text(json.dumps({"type": "status", **asdict(status)}))
-                told = status
+                sent_status = status
             if snapshot is not sent and snapshot.drawable:
                 drawn.clear()
                 for frame in await asyncio.to_thread(encoder.frames, snapshot):
@@ -206,16 +207,16 @@ class LiveServer:
             await asyncio.sleep(LOOK_S)
 
     async def _listen(self, websocket: WebSocket, drawn: asyncio.Event) -> None:
-        """Do what messages of the client ask for; a malformed message is answered by a status that says so."""
+        """Carry out the messages of the client; answer a malformed message with a status that describes the error."""
         while True:
             try:
-                self._obey(await _message(websocket), drawn)
+                self._handle(await _message(websocket), drawn)
             except ValueError as error:
                 failed = replace(self.session.status, message=str(error))
                 await websocket.send_text(json.dumps({"type": "status", **asdict(failed)}))
 
-    def _obey(self, said: dict[str, Any], drawn: asyncio.Event) -> None:
-        kind = said.get("type")
+    def _handle(self, message: dict[str, Any], drawn: asyncio.Event) -> None:
+        kind = message.get("type")
         if kind == "drawn":
             drawn.set()
         elif kind == "pause":
@@ -223,11 +224,11 @@ class LiveServer:
         elif kind == "resume":
             self.session.resume()
         elif kind == "rerun":
-            if not isinstance(said.get("parameters"), dict):
+            if not isinstance(message.get("parameters"), dict):
                 raise ValueError("parameters must be a mapping of names to numbers")
-            self.session.start(said["parameters"])
+            self.session.start(message["parameters"])
         elif kind == "select":
-            rows = said.get("rows", [])
+            rows = message.get("rows", [])
             if not isinstance(rows, list) or not all(type(row) is int for row in rows):
                 raise ValueError("rows must be a list of row numbers")
             self.session.selection = rows
@@ -242,12 +243,12 @@ async def _message(websocket: WebSocket) -> dict[str, Any]:
         raise WebSocketDisconnect(received.get("code", 1000))
     text = received.get("text")
     try:
-        said = None if text is None else json.loads(text)
+        message = None if text is None else json.loads(text)
     except (RecursionError, ValueError) as error:
         raise ValueError(f"a message must be JSON: {type(error).__name__}") from error
-    if not isinstance(said, dict):
+    if not isinstance(message, dict):
         raise ValueError("a message must be a JSON object")
-    return said
+    return message
 
 
 @contextlib.asynccontextmanager

@@ -8,22 +8,19 @@ import struct
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vicinal import quality
 from vicinal.files.batches import fit_in_pieces
-from vicinal.files.data_table import DataTable
-from vicinal.files.preparation import PreparedSource
-from vicinal.files.readers import read_table
-from vicinal.plot.annotations import is_continuous, label_names, unlabelled_rows
-from vicinal.viewer.columns import COMPRESSION, Columns, named_columns
-from vicinal.viewer.packing import Box, GrowingColumns, Packed, bounding_box, pack, pack_empty, quantized
+from vicinal.files.data_table import Column, DataTable
+from vicinal.files.preparation import Preparation
+from vicinal.viewer.packing import COMPRESSION, Box, Packed, PageColumns, bounding_box, pack_empty, pack_page, quantized
 
 KEY, DELTA, EXACT, ROWS = 0, 1, 2, 3
 HEADER = struct.Struct("<BB2xIII6f")
@@ -41,7 +38,7 @@ class Snapshot:
     n_epochs: int
     positions: NDArray[np.float32]
     final: bool = False
-    columns: GrowingColumns | None = None
+    columns: PageColumns | None = None
 
     @property
     def drawable(self) -> bool:
@@ -55,7 +52,7 @@ class FrameEncoder:
     def __init__(self) -> None:
         self._box: Box = (0.0,) * 4
         self._steps: NDArray[np.uint16] | None = None
-        self._rows: tuple[GrowingColumns | None, object, int] = (None, None, 0)
+        self._rows: tuple[PageColumns | None, object, int] = (None, None, 0)
 
     def frames(self, snapshot: Snapshot) -> list[bytes]:
         """Return the frames that the client needs to draw the snapshot, in order."""
@@ -79,11 +76,11 @@ class FrameEncoder:
         return self._framed(DELTA, snapshot, changes.tobytes())
 
     def _new_rows(self, snapshot: Snapshot) -> bytes | None:
-        """Encode the rows that the client does not have yet, or all rows if their colours have changed."""
+        """Encode the rows that the client does not have yet, or all rows if their colors have changed."""
         columns, n = snapshot.columns, len(snapshot.positions)
         if columns is None:
             return None
-        key = columns.colours(n)
+        key = columns.colors(n)
         begin = self._rows[2] if self._rows[:2] == (columns, key) else 0
         if begin == n:
             return None
@@ -161,20 +158,10 @@ class Growth:
     trustworthiness: float | None = None
 
 
-class RowSource(Protocol):
-    """How the rows of a fit were read, to read others in the same way."""
-
-    def read_rows(self, path: Path) -> NDArray[np.float32]:
-        """Read rows to place."""
-
-    def keep_in(self, model: Any) -> None:
-        """Store the description in a fitted model."""
-
-
 class Session:
-    """One map of given rows; ``build`` creates its estimator and ``columns`` has the data of the rows.
+    """One map of given rows; ``build`` creates its estimator, ``columns`` and ``images`` describe the rows.
 
-    ``source`` describes the file of the rows, so that files of the same layout can be placed on the map.
+    ``source`` tells how the rows were read and prepared, so that files of the same layout can be placed on the map.
     """
 
     def __init__(
@@ -183,13 +170,14 @@ class Session:
         build: Estimator,
         parameters: Mapping[str, Any],
         *,
-        columns: Columns | None = None,
+        columns: Sequence[Column] = (),
+        images: Any = None,
         title: str = "",
-        label: str = "",
-        source: RowSource | None = None,
+        source: Preparation | None = None,
     ) -> None:
-        self.X, self.columns, self.title, self.label = X, columns or Columns(), title, label
-        self.source = source
+        self.X, self.columns, self.images, self.title = X, columns, images, title
+        self.source = source or Preparation()
+        self._page = PageColumns.of(columns, X.shape[0])
         self.model: Any = None
         self.selection: list[int] = []
         self.parameters = dict(parameters)
@@ -204,12 +192,12 @@ class Session:
         if width not in DIMENSIONS:
             raise ValueError(f"the page shows maps of 2 or 3 dimensions, but n_components is {width}")
         self._snapshot = Snapshot(0, 0, 0, np.zeros((X.shape[0], width), dtype=np.float32))
-        self._projected: tuple[str, NDArray[np.float32]] | None = None
+        self._projected: PageColumns | None = None
 
     @classmethod
     def of(cls, model: Any, **described: Any) -> Session:
         """Create a session that shows a fitted model."""
-        described = {"source": PreparedSource.of_model(model), **described}
+        described = {"source": Preparation.of_model(model), **described}
         shown = {"n_components": model.embedding_.shape[1]}
         session = cls(model.embedding_, lambda parameters, callback: model, shown, **described)
         session.model = model
@@ -233,12 +221,11 @@ class Session:
     def packed(self) -> Packed:
         """The data of the page; rows of the last projection form a class of their own."""
         with self._lock:
-            snapshot, projected = self._snapshot, self._projected
-        columns = self.columns
-        if projected is not None:
-            name, positions = projected
-            columns = _with_projected_rows(columns, len(self.X), name, len(positions), self.label)
-        return pack(snapshot.positions, columns, title=self.title, label=self.label, clusters=False)
+            positions, columns = self._snapshot.positions, self._projected or self._page
+        images, new = self.images, len(positions) - len(self.X)
+        if images is not None and new > 0:
+            images = np.concatenate([images, np.zeros((new, *np.shape(images)[1:]), dtype=np.asarray(images).dtype)])
+        return pack_page({"": positions.astype(np.float64)}, columns, images=images, title=self.title)
 
     def start(self, parameters: Mapping[str, Any] | None = None) -> None:
         """Start a run, replacing a current one; ``parameters`` changes adjustable parameters."""
@@ -285,7 +272,7 @@ class Session:
 
     def read(self, path: Path) -> NDArray[np.float32]:
         """Read rows to place from a file of the layout of the data, if that came from a file."""
-        return read_table(path).X if self.source is None else self.source.read_rows(path)
+        return self.source.read_rows(path)
 
     def finished_model(self) -> Any:
         """Return the fitted model, or raise while there is none."""
@@ -300,16 +287,12 @@ class Session:
             raise ValueError(f"a {type(model).__name__} cannot place new rows")
         positions = np.asarray(model.transform(rows), dtype=np.float32)
         everything = np.concatenate([model.embedding_, positions]).astype(np.float32)
+        longer = self._page.with_new_rows(name, len(positions))
         with self._lock:
-            self._projected = (name, positions)
-            self._snapshot = replace(
-                self._snapshot, positions=everything, columns=self._columns_with(name, len(positions))
-            )
+            self._projected = longer
+            sent = None if self._snapshot.columns is None else longer
+            self._snapshot = replace(self._snapshot, positions=everything, columns=sent)
         return len(positions)
-
-    def _columns_with(self, name: str, n: int) -> GrowingColumns | None:
-        """Return the columns of a growing map extended by ``n`` new rows; other sessions have none."""
-        return None
 
     def _paused(self) -> bool:
         return not self._going.is_set() and self._status.state == "running"
@@ -378,32 +361,6 @@ class Session:
         return run != self._run
 
 
-def _with_projected_rows(columns: Columns, n: int, name: str, m: int, label: str) -> Columns:
-    """Extend the columns by ``m`` new rows, which have a class of their own, numbered ids and no other data."""
-    labels, values = {}, {}
-    for one, column in named_columns(columns.labels, label or "class").items():
-        known = np.asarray(column)
-        if is_continuous(known):
-            values[one] = np.concatenate([known.astype(np.float64), np.full(m, np.nan)])
-        else:
-            missing = unlabelled_rows(known)
-            names = iter(label_names(known[~missing]).tolist())
-            texts = [None if gap else next(names) for gap in missing.tolist()]
-            labels[one] = np.array([*texts, *[f"new: {name}"] * m], dtype=object)
-    if not labels:
-        labels["rows"] = np.array([None] * n + [f"new: {name}"] * m, dtype=object)
-    for one, column in named_columns(columns.values, label or "value").items():
-        values[one] = np.concatenate([np.asarray(column, dtype=np.float64), np.full(m, np.nan)])
-    named = named_columns(columns.hover, "text")
-    hover = {one: [*np.asarray(column, dtype=object).tolist(), *[None] * m] for one, column in named.items()}
-    images = columns.images
-    if images is not None:
-        shown = np.asarray(images)
-        images = np.concatenate([shown, np.zeros((m, *shown.shape[1:]), dtype=shown.dtype)])
-    ids = [*(range(n) if columns.ids is None else columns.ids), *(f"{name}:{a}" for a in range(m))]
-    return Columns(labels, values or None, hover or None, images, ids)
-
-
 # Quality is measured on MEASURED rows, at most once per MEASURE_S seconds, for at most this fraction of the time.
 MEASURED, NEIGHBORS = 100, 15
 MEASURE_S, MEASURE_SHARE = 3.0, 0.1
@@ -419,13 +376,11 @@ class StreamSession(Session):
         parameters: Mapping[str, Any],
         *,
         total: int | None = None,
-        ids: str | None = None,
         title: str = "",
-        label: str = "",
-        source: RowSource | None = None,
+        source: Preparation | None = None,
     ) -> None:
-        super().__init__(np.empty((0, 2), np.float32), build, parameters, title=title, label=label, source=source)
-        self._tables, self._total, self._ids = tables, total, ids
+        super().__init__(np.empty((0, 2), np.float32), build, parameters, title=title, source=source)
+        self._tables, self._total = tables, total
         self._begin(None)
 
     @property
@@ -434,7 +389,7 @@ class StreamSession(Session):
         return pack_empty(title=self.title)
 
     def _begin(self, model: Any) -> None:
-        self._growing, self._columns = model, GrowingColumns(self._ids, self.label)
+        self._growing, self._page = model, PageColumns()
         self._trustworthiness: float | None = None
         self._measured = self._measuring = 0.0
 
@@ -450,7 +405,7 @@ class StreamSession(Session):
 
     def _rows(self) -> Iterator[NDArray[np.float32]]:
         for table in self._tables():
-            self._columns.append(len(table.X), table.labels, table.extra)
+            self._page.append(len(table.X), table.columns)
             yield table.X
 
     def _status_at(self, stage: str, epoch: int, n_epochs: int) -> Status:
@@ -460,13 +415,10 @@ class StreamSession(Session):
         return Status("running", stage, epoch, n_epochs, growth=grown)
 
     def _snapshot_at(self, run: int, epoch: int, n_epochs: int, positions: NDArray[np.float32]) -> Snapshot:
-        return Snapshot(run, epoch, n_epochs, positions, columns=self._columns)
+        return Snapshot(run, epoch, n_epochs, positions, columns=self._page)
 
     def _are_positions(self, positions: Any) -> bool:
         return positions is not None and len(positions) > 0
-
-    def _columns_with(self, name: str, n: int) -> GrowingColumns | None:
-        return self._columns.with_class(name, n)
 
     def _measure(self, positions: NDArray[np.float32]) -> None:
         n, start = len(positions), time.perf_counter()

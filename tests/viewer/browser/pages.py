@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 Open = Callable[..., Any]
-CENTRES = np.array([[-6.0, 0.0], [6.0, 0.0], [0.0, 6.0]])
+CENTERS = np.array([[-6.0, 0.0], [6.0, 0.0], [0.0, 6.0]])
 N = 300
 CODES = np.arange(N) % 3
 NAMES = np.array(["ant", "bee", "cat"])
-POSITIONS = CENTRES[CODES] + np.random.default_rng(0).normal(scale=0.7, size=(N, 2))
+POSITIONS = CENTERS[CODES] + np.random.default_rng(0).normal(scale=0.7, size=(N, 2))
 IDS = [f"row-{a}" for a in range(N)]
 WAIT_MS = 10_000
 PHONE = {"viewport": {"width": 390, "height": 780}, "has_touch": True, "is_mobile": True, "device_scale_factor": 2}
@@ -31,9 +31,9 @@ def picture(content: bytes) -> NDArray[Any]:
     return np.asarray(matplotlib.image.imread(io.BytesIO(content)))[..., :3]
 
 
-def near(seen: NDArray[Any], colour: tuple[float, float, float], tolerance: float = 0.12) -> int:
-    """Count the pixels of approximately this colour."""
-    return int((np.abs(seen - colour).max(axis=-1) < tolerance).sum())
+def near(seen: NDArray[Any], color: tuple[float, float, float], tolerance: float = 0.12) -> int:
+    """Count the pixels of approximately this color."""
+    return int((np.abs(seen - color).max(axis=-1) < tolerance).sum())
 
 
 def project(page: Any, row: int) -> tuple[float, float]:

@@ -111,11 +111,11 @@ def test_hidden_classes_stay_hidden_under_another_color(open_page: Open, exporte
     assert page.input_value("#color-by") == "rank"
 
 
-def test_unlabelled_rows_are_no_class(open_page: Open, tmp_path: Path) -> None:
+def test_unlabeled_rows_are_no_class(open_page: Open, tmp_path: Path) -> None:
     page = open_page(viewer.export(tmp_path / "m.html", POSITIONS, CODES - 1, theme="light"))
-    assert page.locator("#legend .class .name").all_inner_texts() == ["0", "1", "unlabelled"]
+    assert page.locator("#legend .class .name").all_inner_texts() == ["0", "1", "unlabeled"]
     assert near(pixels(page), rgb(THEMES["light"].faint), 0.08) > 300
-    assert "unlabelled" not in page.evaluate("vicinalPage.names.placed.map(one => one.text)")
+    assert "unlabeled" not in page.evaluate("vicinalPage.names.placed.map(one => one.text)")
 
 
 def test_without_webgl_the_page_says_so(browser: Any, exported: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from viewer.waiting import until
 
 import vicinal
-from vicinal.viewer.columns import Columns
+from vicinal.viewer.packing import row_columns
 from vicinal.viewer.server import LiveServer
 from vicinal.viewer.session import Session
 
@@ -39,7 +39,7 @@ def live(digits: Any, digit_labels: Any, serve: Any) -> Iterator[LiveServer]:
         digits[:600],
         build,
         {"n_neighbors": 15, "n_epochs": 1000, "random_state": 1},
-        columns=Columns(labels=digit_labels[:600]),
+        columns=row_columns(labels=digit_labels[:600]),
         title="digits",
     )
     yield serve(session)

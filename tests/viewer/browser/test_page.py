@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from viewer.browser.pages import CENTRES, CODES, IDS, NAMES, POSITIONS, WAIT_MS, N, Open, near, pixels, project
+from viewer.browser.pages import CENTERS, CODES, IDS, NAMES, POSITIONS, WAIT_MS, N, Open, near, pixels, project
 
 from vicinal import viewer
 from vicinal.plot.look import palette, rgb
@@ -27,15 +27,15 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
 
 
-def covered(page: Any, colour: str) -> int:
-    """Count the pixels of approximately this colour."""
-    return near(pixels(page), rgb(colour))
+def covered(page: Any, color: str) -> int:
+    """Count the pixels of approximately this color."""
+    return near(pixels(page), rgb(color))
 
 
 def alone(code: int) -> int:
     """Return the row of a class that is furthest from its centre, where the pointer hits no other point."""
     rows = np.flatnonzero(code == CODES)
-    return int(rows[np.argmax(np.linalg.norm(POSITIONS[rows] - CENTRES[code], axis=1))])
+    return int(rows[np.argmax(np.linalg.norm(POSITIONS[rows] - CENTERS[code], axis=1))])
 
 
 def test_page_opens_from_a_file_and_draws_every_class(open_page: Open, exported: Path) -> None:
@@ -44,11 +44,11 @@ def test_page_opens_from_a_file_and_draws_every_class(open_page: Open, exported:
     assert page.title() == "Three <animals>"
     assert page.inner_text("#title") == "Three <animals>"
     assert page.inner_text("#count") == "300 points"
-    for colour in palette(3):
-        assert covered(page, colour) > 300
+    for color in palette(3):
+        assert covered(page, color) > 300
     # the class around (-6, 0) is left of the one around (6, 0)
     seen = pixels(page)
-    left, right = (np.argwhere(np.abs(seen - rgb(colour)).max(axis=-1) < 0.12).mean(axis=0) for colour in palette(2))
+    left, right = (np.argwhere(np.abs(seen - rgb(color)).max(axis=-1) < 0.12).mean(axis=0) for color in palette(2))
     assert left[1] < right[1] - 100
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import vicinal
-from vicinal.files.data_table import DataTable
+from vicinal.files.data_table import Column, DataTable, Role
 from vicinal.viewer.server import LiveServer
 from vicinal.viewer.session import StreamSession
 
@@ -33,9 +33,9 @@ def live(digits: Any, digit_labels: Any, serve: Any) -> Iterator[LiveServer]:
         for begin in range(0, ROWS, BATCH):
             PERMITS.acquire()
             part = slice(begin, begin + BATCH)
-            yield DataTable(
-                rows[part], ("p",) * 64, labels[part], {"name": np.array([f"row {a}" for a in order[part]])}
-            )
+            names = np.array([f"row {a}" for a in order[part]])
+            columns = (Column("digit", Role.LABEL, labels[part]), Column("name", Role.ID, names))
+            yield DataTable(rows[part], columns)
 
     def build(parameters: dict[str, Any], callback: Any) -> Any:
         return vicinal.ProgressiveUMAP(**parameters, callback=callback)
@@ -45,9 +45,7 @@ def live(digits: Any, digit_labels: Any, serve: Any) -> Iterator[LiveServer]:
         build,
         {"n_neighbors": 10, "random_state": 1, "batch_size": BATCH},
         total=ROWS,
-        ids="name",
         title="digits",
-        label="digit",
     )
     yield serve(session)
     PERMITS.release(4 * ROWS // BATCH)

@@ -83,10 +83,10 @@ def test_png_at_several_resolutions(open_page: Open, exported: Path, times: int)
     drawn = picture(Path(waiting.value.path()).read_bytes())
     stage = page.locator("#panes").bounding_box()
     assert drawn.shape[1] == pytest.approx(times * (stage["width"] + 210), abs=2)
-    for colour in palette(3):
-        assert near(drawn, rgb(colour)) > 300 * times
+    for color in palette(3):
+        assert near(drawn, rgb(color)) > 300 * times
     legend = drawn[:, -200 * times :]
-    assert all(near(legend, rgb(colour)) > 20 * times for colour in palette(3))
+    assert all(near(legend, rgb(color)) > 20 * times for color in palette(3))
     assert near(drawn, (0.09, 0.09, 0.11)) > 100 * times, "title and names are written"
     # the map on the screen is as before
     assert near(pixels(page), rgb(palette(3)[0])) > 300
@@ -181,8 +181,8 @@ def test_lost_graphics_are_restored(open_page: Open, exported: Path) -> None:
     page.evaluate("lost.restoreContext()")
     page.wait_for_timeout(600)
     assert page.evaluate("vicinalPage.view.renderer.gl.isContextLost()") is False
-    for colour in palette(3):
-        assert near(pixels(page), rgb(colour)) > 300
+    for color in palette(3):
+        assert near(pixels(page), rgb(color)) > 300
 
 
 @pytest.fixture(scope="module")
@@ -194,8 +194,8 @@ def in_space(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_map_in_space_turns_and_can_be_selected(open_page: Open, in_space: Path) -> None:
     page = open_page(in_space)
-    for colour in palette(3):
-        assert near(pixels(page), rgb(colour)) > 150
+    for color in palette(3):
+        assert near(pixels(page), rgb(color)) > 150
     before = project(page, 0), project(page, 2)
     page.mouse.move(400, 300)
     page.mouse.down()

@@ -1757,7 +1757,7 @@ var z = {
 	}
 	describe() {
 		let { classes: e } = this.paint;
-		this.names = e ? [...e.names, ...e.missing ? ["unlabelled"] : []] : [];
+		this.names = e ? [...e.names, ...e.missing ? ["unlabeled"] : []] : [];
 		let t = this.filters.get(this.paint.column?.name ?? "")?.names;
 		this.shown = Uint8Array.from(this.names, (e) => +!t?.has(e)), this.counts = V(e?.codes ?? null, this.names.length);
 	}
@@ -1786,7 +1786,7 @@ var z = {
 		for (let [n, { names: r }] of this.filters) {
 			let i = this.data.column(n);
 			if (!i || !E(i)) continue;
-			let { codes: a, names: o } = ge(i, t.palette).classes, s = Uint8Array.from([...o, "unlabelled"], (e) => +!r.has(e));
+			let { codes: a, names: o } = ge(i, t.palette).classes, s = Uint8Array.from([...o, "unlabeled"], (e) => +!r.has(e));
 			if (!s.every((e) => e === 1)) {
 				this.mask ??= new Uint8Array(e).fill(1);
 				for (let t = 0; t < e; t++) s[a[t]] || (this.mask[t] = 0);

@@ -1,5 +1,0 @@
-import sys
-
-from vicinal.cli import main
-
-sys.exit(main())
