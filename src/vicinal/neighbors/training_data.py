@@ -167,7 +167,7 @@ class TrainingRows(_Rows):
     @property
     def prefers_shared(self) -> bool:
         """Whether neighbors are chosen by what they share: short sparse rows, compared by what they have in common."""
-        if self.given is not None or not is_sparse(self.rows):
+        if self.given is not None or not self.sparse:
             return False
         return prefers_shared(self.unrelated_distance, self.rows.nnz, self.n)
 
@@ -185,7 +185,7 @@ class TrainingRows(_Rows):
 
     def _can_insert_into(self, known: Neighbors, k: int) -> bool:
         """Tell whether inserting rows into a table is possible and cheaper than a search."""
-        if is_sparse(self.rows) or not isinstance(self.metric, str) or known.k != k or self.n > 2 * known.n:
+        if self.sparse or not isinstance(self.metric, str) or known.k != k or self.n > 2 * known.n:
             return False
         from_data = {"V", "VI"} & set(self.index.keywords) - set(self.metric_kwds or {})
         return k >= 2 and not from_data and not self.index.is_exact(k)
