@@ -10,7 +10,7 @@ SOURCES := pyproject.toml constraints.txt CMakeLists.txt $(shell find cpp -type 
 CXX_TESTS := $(patsubst tests/cpp/%.cpp,%,$(wildcard tests/cpp/*_tests.cpp))
 CXX_FILES := $(shell find cpp tests/cpp -name '*.[ch]pp')
 
-.PHONY: demo test docs docs-quick bench gpu clients lint format sanitize assertions tsan corrupted fuzz clean setup web browser soak wheel \
+.PHONY: demo test nightly docs docs-quick bench gpu clients lint format sanitize assertions tsan corrupted fuzz clean setup web browser soak wheel \
     portable golden oldest pythons free-threaded
 
 setup: $(VENV)/.installed
@@ -35,8 +35,16 @@ demo: $(VENV)/.demo
 
 # Tests run in two processes; those of a file stay together.
 TWO_PROCESSES := --numprocesses 2 --dist loadfile
+EVERY_TEST := -m 'nightly or not nightly'
 test: setup browser
 	$(BIN)/python -m pytest $(TWO_PROCESSES)
+
+# Before a release, about two hours: every test with a random seed, and whatever else takes long.
+nightly: docs browser
+	$(MAKE) setup
+	VICINAL_TEST_SEED=random $(BIN)/python -m pytest $(EVERY_TEST) $(TWO_PROCESSES)
+	$(MAKE) sanitize SANITIZED_TESTS="$(STAGES_TESTS)"
+	$(MAKE) assertions tsan fuzz corrupted soak
 
 # The site in out/docs, without a network: gallery and notebooks are executed, tests measure the errors of the
 # equations, warnings are errors. docs-quick, in out/docs-quick, executes no gallery and no notebook.
@@ -79,11 +87,13 @@ format: setup
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(CXX_FILES)
 
-# The C++ tests, then contract and parity tests, on a core built with AddressSanitizer and UBSan, at one level: the
-# source is the same at all of them. Timed tests and those that fork are for the release build only.
+# The C++ tests, then a few tests in Python, on a core built with AddressSanitizer and UBSan, at one level: the source
+# is the same at all of them. `make nightly` runs all tests of the stages on it.
 SANITIZED := build/sanitized
 comma := ,
-SANITIZED_TESTS := tests/neighbors tests/graph tests/layout tests/quality/test_losses.py tests/files/test_model_files.py \
+SANITIZED_TESTS := tests/graph/test_graph.py tests/layout/test_sampled.py tests/neighbors/test_index.py \
+    tests/neighbors/test_online.py tests/quality/test_losses.py tests/estimators/test_transform.py
+STAGES_TESTS := tests/neighbors tests/graph tests/layout tests/quality/test_losses.py tests/files/test_model_files.py \
     $(addprefix tests/estimators/test_,callback.py errors.py input.py refusals.py transform.py)
 configure_checked = $(BIN)/cmake -S . -B $(1) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
     $(2) -DVICINAL_LEVELS=v3 -DVICINAL_CORE_TESTS=ON -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python \
@@ -126,13 +136,14 @@ FILES ?= 10000
 corrupted: setup
 	$(BIN)/python tests/fuzz/corrupted_models.py --files $(FILES)
 
-# Longer than in `make test`: random fits over all estimators, then mixed use from four threads with its memory curve,
-# then interrupts at random moments of all calls that change a model or a file.
+# Random fits over all estimators, then mixed use from four threads with its memory curve, then interrupts before random
+# lines of all calls that change a model or a file.
 FITS ?= 1000
+USES ?= 20000
 INTERRUPTS ?= 1000
 soak: setup
 	$(BIN)/python -W ignore tests/soak/random_fits.py $(FITS)
-	$(BIN)/python -W ignore tests/soak/mixed_use.py $(or $(SECONDS),1800)
+	$(BIN)/python -W ignore tests/soak/mixed_use.py $(USES)
 	$(BIN)/python -W ignore tests/soak/random_interrupts.py --interrupts $(INTERRUPTS)
 
 # An sdist, and wheels built from it for PYTHONS, tagged with the oldest glibc they run on, in dist/. A Python that can
@@ -184,7 +195,7 @@ golden: setup $(PORTABLE_VENV)/.installed
 	PATH=$(CURDIR)/$(PORTABLE_VENV)/bin:$$PATH $(BIN)/python tests/portable/run.py --write-golden
 
 # The suite with the oldest versions of the packages that pyproject.toml admits, and with other Pythons. PyTorch is not
-# installed, so tests of ParametricUMAP are skipped.
+# installed, so tests of ParametricUMAP are skipped. Warnings of other versions are no errors.
 SUITE := tests --ignore=tests/viewer/browser
 OLDEST_VENV := .venv-oldest
 oldest:
@@ -192,14 +203,14 @@ oldest:
 	mkdir -p build && $(PYTHON) tests/portable/oldest.py app test > build/oldest.txt
 	$(OLDEST_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint build/oldest.txt '.[app,test]'
 	$(OLDEST_VENV)/bin/python -m pip list --disable-pip-version-check
-	$(OLDEST_VENV)/bin/python -m pytest $(SUITE)
+	$(OLDEST_VENV)/bin/python -m pytest -W default $(SUITE)
 
 pythons:
 	set -e; for python in $(PYTHONS); do \
 	    tag=$$($$python -c 'import sys; print("cp%d%d" % sys.version_info[:2] + sys.abiflags)'); \
 	    test -x .venv-$$tag/bin/python || $$python -m venv .venv-$$tag; \
 	    .venv-$$tag/bin/python -m pip install --quiet '.[app,test]'; \
-	    .venv-$$tag/bin/python -m pytest $(SUITE); \
+	    .venv-$$tag/bin/python -m pytest -W default $(SUITE); \
 	done
 
 # Tests of threads on a Python without a GIL, which must stay without one after `import vicinal`.
@@ -210,7 +221,7 @@ free-threaded:
 	    test -x .venv-free-threaded/bin/python || $(FREE_THREADED) -m venv .venv-free-threaded; \
 	    .venv-free-threaded/bin/python -m pip install --quiet . pytest pytest-timeout joblib; \
 	    .venv-free-threaded/bin/python -W error::RuntimeWarning -c 'import sys, vicinal.umap_; assert not sys._is_gil_enabled()'; \
-	    .venv-free-threaded/bin/python -m pytest tests/estimators/test_concurrency.py tests/runtime/test_cached.py \
+	    .venv-free-threaded/bin/python -m pytest -W default tests/estimators/test_concurrency.py tests/runtime/test_cached.py \
 	        tests/estimators/test_forks.py; fi
 
 $(BENCH_VENV)/.installed: benchmarks/requirements.txt
@@ -243,7 +254,7 @@ bench: setup $(BENCH_VENV)/.installed $(PACKAGE_VENV)/.installed
 CUDA ?= 13
 gpu: setup
 	$(INSTALL) '.[cuda$(CUDA)]'
-	$(BIN)/python -m pytest tests/gpu
+	$(BIN)/python -m pytest $(EVERY_TEST) tests/gpu
 	$(BIN)/python benchmarks/gpu.py --out benchmarks/results/gpu.json
 
 clean:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import random
+import signal
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +22,48 @@ import vicinal
 # in a loop takes ten times the processor time of the work itself.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
+# Tests interrupt themselves, and a process started in the background may ignore SIGINT.
+if threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 GOLDEN = Path(__file__).parent / "golden"
+# Tests of quality hold for every one of these seeds.
+SEEDS = range(10)
+# Marker -> whether what it requires is there, and the reason for skipping if it is not.
+REQUIREMENTS = {
+    "requires_fork": (hasattr(os, "fork"), "the platform cannot fork"),
+    "requires_proc": (Path("/proc/self/clear_refs").exists(), "memory is read from /proc"),
+    "requires_signals": (os.name != "nt", "Windows has no SIGINT for one process"),
+    "requires_torch": (importlib.util.find_spec("torch") is not None, "PyTorch is not installed"),
+}
 
 Rows = NDArray[np.float32]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--equation-errors", metavar="FILE", help="write the errors against the survey's equations")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw the seed once: processes that run a part of the tests each take it over."""
+    if os.environ.get("VICINAL_TEST_SEED") == "random":
+        os.environ["VICINAL_TEST_SEED"] = str(random.choice(SEEDS))
+
+
+def pytest_report_header() -> str:
+    return f"VICINAL_TEST_SEED={os.environ.get('VICINAL_TEST_SEED', '0')}"
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "global_random_seed" in metafunc.fixturenames:
+        asked = os.environ.get("VICINAL_TEST_SEED", "0")
+        metafunc.parametrize("global_random_seed", SEEDS if asked == "all" else [int(asked)], scope="session")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for name, (there, reason) in REQUIREMENTS.items():
+        if not there and item.get_closest_marker(name):
+            pytest.skip(reason)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

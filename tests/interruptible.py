@@ -1,25 +1,21 @@
 """Stages that take far longer than a test, for the process that estimators/test_cancellation.py interrupts.
 
-As a program it reads names of ``STAGES``, one per line. It prepares each stage, runs it, interrupts itself by SIGINT
-while the stage is at work, and prints one line of JSON: the CPU seconds between the signal and KeyboardInterrupt, and
-the attributes of the model that were changed.
+As a program it reads names of ``STAGES``, one per line. It prepares each stage, runs it until it is interrupted, and
+prints one line of JSON: the attributes of the model that were changed.
 """
 
 from __future__ import annotations
 
 import importlib
 import json
-import os
 import signal
 import sys
 import tempfile
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from interrupting import interrupt_inside_a_call, interrupted_at
 from numpy.typing import NDArray
 from scipy.sparse import block_diag
 
@@ -30,15 +26,13 @@ from vicinal.initialize.task import InitialTask, pca_places
 from vicinal.neighbors.index import NeighborIndex
 from vicinal.neighbors.table import neighbors_from_distances
 from vicinal.quality.losses import effective_loss
-from vicinal.quality.measures import trustworthiness
 from vicinal.quality.report import report
-
-# CPU seconds after which a call is taken to be at work. CPU time, unlike time, does not pass while other programs run.
-AT_WORK = 0.1
 
 Work = Callable[[], object]
 # Functions that prepare a stage and return the work; of a fit also the model, which an interrupt must not change.
 STAGES: dict[str, Callable[[], Work | tuple[Work, Any]]] = {}
+# Stages that spend their time in Python code or in short calls: the line before which the signal is sent.
+LINES: dict[str, int] = {}
 
 
 def stage(prepare: Callable[[], Any]) -> Callable[[], Any]:
@@ -46,34 +40,16 @@ def stage(prepare: Callable[[], Any]) -> Callable[[], Any]:
     return prepare
 
 
-@contextmanager
-def interrupt_at_work() -> Iterator[list[float]]:
-    """Send SIGINT to this process once the block has used ``AT_WORK`` seconds of CPU time.
+def python_stage(line: int) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
+    def named(prepare: Callable[[], Any]) -> Callable[[], Any]:
+        LINES[prepare.__name__] = line
+        return stage(prepare)
 
-    Yields a list that receives the CPU time of the process at the signal.
-    """
-    sent: list[float] = []
-    left = threading.Event()
-    begun = time.process_time()
-
-    def send() -> None:
-        while time.process_time() - begun < AT_WORK:
-            if left.wait(0.001):
-                return
-        sent.append(time.process_time())
-        os.kill(os.getpid(), signal.SIGINT)
-
-    sender = threading.Thread(target=send)
-    sender.start()
-    try:
-        yield sent
-    finally:
-        left.set()
-        sender.join()
+    return named
 
 
 def rows(n: int, d: int) -> NDArray[np.float32]:
-    return np.random.default_rng(0).normal(size=(n, d)).astype(np.float32)
+    return np.random.default_rng(0).random((n, d), dtype=np.float32) - 0.5
 
 
 def random_graph(n: int, k: int) -> Graph:
@@ -131,7 +107,7 @@ def neighbors_by_evaluated_pairs() -> Work:
     return lambda: find_neighbors(X, 15, metric="canberra")
 
 
-@stage
+@python_stage(300)
 def neighbors_by_a_python_function() -> Work:
     X = rows(3_000, 10)
     return lambda: find_neighbors(X, 15, metric=lambda x, y: float(np.abs(x - y).sum()))
@@ -146,15 +122,15 @@ def sparse_neighbors() -> Work:
     return lambda: vicinal.KNeighborsTransformer(n_neighbors=15).fit_transform(X)
 
 
-@stage
+@python_stage(300)
 def neighbors_from_a_matrix_of_distances() -> Work:
-    D = np.abs(rows(4_000, 4_000))
+    D = np.abs(rows(1_500, 1_500))
     return lambda: neighbors_from_distances(D, 15)
 
 
 @stage
 def query() -> Work:
-    index = NeighborIndex(rows(5_000, 300))
+    index = NeighborIndex(rows(2_000, 300))
     graph, Q = fuzzy_graph(index.search(15)), rows(20_000, 300) + 1
     return lambda: index.query(Q, 15, graph)
 
@@ -205,7 +181,7 @@ def full_layout_of_every_pair() -> Work:
     return lambda: running.step(10**6)
 
 
-@stage
+@python_stage(300)
 def full_layout_on_a_grid() -> Work:
     running = FullLayout(random_graph(20_000, 15), places(20_000), [Phase(1)], method="fft")
     return lambda: running.step(10**6)
@@ -217,37 +193,31 @@ def losses() -> Work:
     return lambda: effective_loss(made, where, fit_ab(), Schedule(10))
 
 
-@stage
+@python_stage(300)
 def quality() -> Work:
     X, where = rows(10_000, 300), places(10_000)
     return lambda: report(X, where)
 
 
-@stage
-def quality_by_another_metric() -> Work:
-    X, where = rows(5_000, 500), places(5_000)
-    return lambda: trustworthiness(X, where, metric="manhattan")
-
-
-@stage
+@python_stage(300)
 def reliability_of_a_large_map() -> Work:
     X, where = rows(100_000, 8), places(100_000)
     return lambda: vicinal.reliability(X, where, others=[where[::-1]] * 20, null=False)
 
 
-@stage
+@python_stage(5_000)
 def ghosts() -> Work:
-    model = vicinal.UMAP(n_epochs=5, init="random", random_state=0).fit(rows(3_000, 20))
+    model = vicinal.UMAP(n_epochs=5, init="random", random_state=0).fit(rows(1_000, 20))
     return lambda: vicinal.reliability(model, ghosts=100_000, null=False)
 
 
-@stage
+@python_stage(300)
 def inverse_transform() -> Work:
-    model = vicinal.UMAP(n_epochs=1, init="random", random_state=0).fit(rows(3_000, 400))
+    model = vicinal.UMAP(n_epochs=1, init="random", random_state=0).fit(rows(1_000, 400))
     return lambda: model.inverse_transform(np.repeat(places(10_000), 3, axis=0))
 
 
-@stage
+@python_stage(300)
 def page() -> Work:
     where, labels = places(200_000), np.arange(200_000) % 7
     names = [str(label) for label in labels]
@@ -255,7 +225,7 @@ def page() -> Work:
     return lambda: vicinal.viewer.export(f"{folder}/map.html", where, labels, hover=names)
 
 
-@stage
+@python_stage(300)
 def picture() -> Work:
     where, labels = places(200_000), np.arange(200_000) % 7
     folder = tempfile.mkdtemp()
@@ -293,20 +263,20 @@ def fit_largevis() -> tuple[Work, Any]:
     return unfitted(vicinal.LargeVis(n_epochs=100_000), rows(5_000, 20))
 
 
-@stage
+@python_stage(5_000)
 def fit_aligned() -> tuple[Work, Any]:
     same = {row: row for row in range(1_000)}
     slices = [rows(1_000, 20), rows(1_000, 20) + 1]
     return unfitted(vicinal.AlignedUMAP(n_epochs=100_000), slices, relations=[same])
 
 
-@stage
+@python_stage(20_000)
 def fit_parametric() -> tuple[Work, Any]:
     vicinal.ParametricUMAP(n_epochs=1, init="random").fit(rows(50, 20))  # imports torch and starts its threads
     return unfitted(vicinal.ParametricUMAP(n_epochs=10_000, init="random"), rows(2_000, 20))
 
 
-@stage
+@python_stage(20_000)
 def fit_progressive() -> tuple[Work, Any]:
     return unfitted(vicinal.ProgressiveUMAP(polish_epochs=100_000), rows(5_000, 20))
 
@@ -336,13 +306,20 @@ def run(name: str) -> dict[str, Any]:
     prepared = STAGES[name]()
     work, model = prepared if isinstance(prepared, tuple) else (prepared, None)
     before = {} if model is None else dict(vars(model))
-    try:
-        with interrupt_at_work() as sent:
-            while True:  # stages that are short are repeated
-                work()
-    except KeyboardInterrupt:
-        cpu_seconds = time.process_time() - sent[0]
-    return {"cpu_seconds": cpu_seconds, "changed": [] if model is None else changed_attributes(model, before)}
+
+    def repeated() -> None:
+        while True:  # stages that are short are repeated
+            work()
+
+    if name in LINES:
+        interrupted_at(repeated, LINES[name], folder="")
+    else:
+        try:
+            with interrupt_inside_a_call():
+                repeated()
+        except KeyboardInterrupt:
+            pass
+    return {"changed": [] if model is None else changed_attributes(model, before)}
 
 
 if __name__ == "__main__":

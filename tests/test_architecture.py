@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +14,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "vicinal"
 MOST_LINES = 800
+# Modules of the package that `from vicinal import UMAP` loads.
+MOST_LOADED = 64
 
 # Data flows in this order; a package imports itself and earlier ones.
 ORDER = [
@@ -144,3 +148,30 @@ def test_no_estimator_has_more_than_four_classes_of_ours() -> None:
     for name in ("UMAP", "DensMAP", "TSNE", "LargeVis", "KNeighborsTransformer", "ProgressiveUMAP", "AlignedUMAP"):
         ours = [cls for cls in getattr(vicinal, name).__mro__ if cls.__module__.startswith("vicinal")]
         assert len(ours) <= 4, (name, ours)
+
+
+# `backends/cuda` and `cluster` repeat the names of the stages that they carry out, `compat` those of umap-learn.
+MIRRORS = ("backends/cuda", "cluster", "compat")
+# Names that two other modules still share.
+SHARED_NAMES = {"memory.py", "parameters.py", "rows.py"}
+
+
+def test_two_modules_do_not_share_a_name() -> None:
+    names = [
+        path.name
+        for path in modules()
+        if not path.relative_to(PACKAGE).as_posix().startswith(MIRRORS) and not path.name.startswith("__")
+    ]
+    assert {name for name in names if names.count(name) > 1} <= SHARED_NAMES
+
+
+def test_few_modules_are_loaded_for_umap(child_environment: dict[str, str]) -> None:
+    program = "import sys; from vicinal import UMAP; print(*[name for name in sys.modules if 'vicinal' in name])"
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=child_environment, capture_output=True, text=True, check=True
+    )
+    assert len(done.stdout.split()) <= MOST_LOADED, done.stdout
+
+
+def test_the_page_about_the_architecture_is_short() -> None:
+    assert len((ROOT / "ARCHITECTURE.md").read_text().split()) <= 1800

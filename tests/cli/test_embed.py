@@ -129,6 +129,7 @@ def test_every_method_makes_a_map(run: Run, method: str) -> None:
     assert parameter.split("=")[0] in report["parameters"]
 
 
+@pytest.mark.filterwarnings("default")
 def test_warnings_are_printed_without_source_code(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def fit(self: Stub, X: NDArray[np.float32]) -> None:
         import warnings

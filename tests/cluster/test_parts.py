@@ -16,11 +16,11 @@ from cluster.conftest import Rows
 from vicinal import Graph, Layout, Neighbors, Schedule, find_neighbors, fit_ab
 from vicinal.cluster import engine as engine_module
 from vicinal.cluster.engine import Engine
-from vicinal.cluster.graph import GraphParts, build_graph, parted_radii
+from vicinal.cluster.graph import GraphParts, build_graph, joined_graph, parted_radii
 from vicinal.cluster.layout import PartedLayout, places_of
 from vicinal.cluster.neighbors import NeighborParts
 from vicinal.cluster.rows import DaskRows
-from vicinal.cluster.start import first_places, joined_graph
+from vicinal.cluster.start import first_places
 from vicinal.initialize.start import initial_embedding
 from vicinal.initialize.task import InitialTask
 from vicinal.layout.density import Radii, edge_distances
@@ -52,7 +52,7 @@ def engine() -> Engine:
 
 def stored(table: Neighbors, engine: Engine) -> NeighborParts:
     parts = []
-    for p, (first, stop) in enumerate(pairwise(BOUNDS)):
+    for p, (first, stop) in enumerate(pairwise(BOUNDS.tolist())):
         arrays = {"index": table.index[first:stop], "distance": table.distance[first:stop]}
         parts.append(engine.put(f"table-{p}", arrays))
     return NeighborParts(BOUNDS, parts, None, table.k)

@@ -147,9 +147,11 @@ def test_an_index_returns_all_distances_of_rows(iris: Rows, form: Any) -> None:
 def test_disconnected_vertices_have_no_edges(iris: Rows) -> None:
     rows = np.concatenate([iris[:60], [[90, 0, 0, 0], [0, 90, 0, 0], [0, 90, 0, 0]]]).astype(np.float32)
     params: dict[str, Any] = {"n_neighbors": 7, "n_epochs": 5, "random_state": 0, "disconnection_distance": 20.0}
-    alone = utils.disconnected_vertices(vicinal.UMAP(**params).fit(rows))
+    with pytest.warns(UserWarning, match="1 of 63 rows"):
+        alone = utils.disconnected_vertices(vicinal.UMAP(**params).fit(rows))
     assert np.flatnonzero(alone).tolist() == [60]
-    alone = utils.disconnected_vertices(vicinal.UMAP(**params, unique=True).fit(rows))
+    with pytest.warns(UserWarning, match="2 of 62 rows"):
+        alone = utils.disconnected_vertices(vicinal.UMAP(**params, unique=True).fit(rows))
     assert np.flatnonzero(alone).tolist() == [60, 61, 62]
 
 

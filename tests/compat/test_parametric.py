@@ -92,6 +92,7 @@ def test_arguments_without_a_meaning_are_refused(rows: Rows, params: Any, distan
         quick(**params).fit(rows, precomputed_distances=distances)
 
 
+@pytest.mark.nightly
 def test_images_may_have_more_than_two_dimensions(rows: Rows) -> None:
     images = rows.reshape(-1, 8, 8)
     flat = quick(encoder="conv", dims=(8, 8)).fit(rows)

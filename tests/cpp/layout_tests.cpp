@@ -117,8 +117,7 @@ void some_heads_move_as_if_the_others_were_pinned() {
                                                      points.data(), n, dim, options, rows.data(), four);
     in_place.step({by_head.data(), 3, heads}, four);
     const std::vector<float> before = points;
-    ThreadTeam interrupted(1, [] { return true; });
-    std::this_thread::sleep_for(std::chrono::milliseconds(60));  // a poll is due after the first block
+    ThreadTeam interrupted(1, [] { return true; }, std::chrono::milliseconds(0));  // polls after the first block
     CHECK(throws<Interrupted>([&] { in_place.step({by_head.data(), 5, heads}, interrupted); }));
     CHECK(points == before && in_place.sweep() == 3);
     std::vector<float> longer = points;

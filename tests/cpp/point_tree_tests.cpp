@@ -8,7 +8,6 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -111,8 +110,7 @@ void searches_can_be_interrupted() {
     const auto points = random_points(n, 2, 10.0f);
     ThreadTeam team(2);
     const PointTree tree({points.data(), n, 2}, team);
-    ThreadTeam interrupted(1, [] { return true; });
-    std::this_thread::sleep_for(std::chrono::milliseconds(60));  // a poll is due after the first chunk
+    ThreadTeam interrupted(1, [] { return true; }, std::chrono::milliseconds(0));  // polls after the first chunk
     Table out(n, k);
     CHECK(throws<Interrupted>(
         [&] { tree.query({points.data(), n, 2}, k, out.index.data(), out.distance.data(), interrupted); }));

@@ -22,6 +22,11 @@ from vicinal import TSNE, UMAP, AlignedUMAP, DensMAP, KNeighborsTransformer, Lar
 
 MODELS = Path(__file__).parent / "models"
 FITTED, NEW = 60, 6
+# Models of ``models``; the name of a model is that of its file.
+NAMES = (
+    "umap", "umap-supervised", "umap-sparse", "umap-weighted", "densmap", "composed", "aligned", "largevis", "tsne",
+    "kneighbors", "parametric", "progressive", "unfitted",
+)  # fmt: skip
 FAST: dict[str, Any] = {"n_neighbors": 6, "n_epochs": 20, "random_state": 0, "init": "pca"}
 
 
@@ -32,7 +37,7 @@ def iris() -> tuple[np.ndarray, np.ndarray]:
 
 
 def models(X: np.ndarray) -> dict[str, Any]:
-    """Fit a small model of every estimator; the name of a model is that of its file."""
+    """Fit a small model of every estimator."""
     names = np.array(["setosa", "other", None], dtype=object)[np.arange(FITTED) % 3]
     halves = [UMAP(**FAST).fit(X[:, :2]), UMAP(**FAST).fit(X[:, 2:])]
     return {

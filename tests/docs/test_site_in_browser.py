@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 from chromium import running_chromium
 
+pytestmark = pytest.mark.nightly
+
 DESKTOP = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
 PAGES = (

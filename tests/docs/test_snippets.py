@@ -11,6 +11,8 @@ ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^```(python|\{code-cell\} ipython3)\n(.*?)^```$", re.M | re.S)
 OPTION = re.compile(r"^:\w.*\n+", re.M)
 GENERATED = {"reference", "examples", "generated"}
+# Pages for which `make test` has the time.
+FIRST = {"README.md", "docs/start/first_map.md"}
 # Pages whose snippets need what a machine for tests does not have.
 NEEDS = {"docs/guides/gpu.md": "a GPU", "docs/guides/cluster.md": "a cluster, and files of rows"}
 
@@ -30,6 +32,10 @@ def snippets(page: Path) -> str:
     return "\n".join(lines)
 
 
+def is_first(page: Path) -> bool:
+    return page.relative_to(ROOT).as_posix() in FIRST
+
+
 PAGES = [
     page
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
@@ -42,7 +48,11 @@ def test_pages_with_snippets_are_found() -> None:
     assert {"README.md", "first_map.md", "forces.md", "umap.md"} <= {page.name for page in PAGES}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize(
+    "page",
+    [page if is_first(page) else pytest.param(page, marks=pytest.mark.nightly) for page in PAGES],
+    ids=lambda page: page.relative_to(ROOT).as_posix(),
+)
 def test_snippets_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = snippets(page)
     if missing := NEEDS.get(page.relative_to(ROOT).as_posix()):

@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scikit_learn_checks import expected_failures
 from sklearn.datasets import load_digits
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from vicinal import UMAP, DensMAP, Kernel, find_neighbors, losses
 from vicinal.files.models import load, save
@@ -27,13 +25,6 @@ def unequal() -> NDArray[np.float32]:
     rng = np.random.default_rng(0)
     groups = [rng.normal(size=(160, 6)) * 2.0**g + 60.0 * np.eye(6)[g] for g in range(5)]
     return np.concatenate(groups).astype(np.float32)
-
-
-@parametrize_with_checks(
-    [DensMAP(n_epochs=30), UMAP(densmap=True, n_epochs=20, random_state=0)], expected_failed_checks=expected_failures
-)
-def test_estimator_checks(estimator: UMAP, check: Any) -> None:
-    check(estimator)
 
 
 def test_radii_of_the_map_follow_those_of_the_data(unequal: NDArray[np.float32]) -> None:

@@ -18,7 +18,9 @@ from small_fits import ESTIMATORS
 # Safety net against a deadlock; no assertion depends on it.
 HANG_LIMIT = 600.0 if "VICINAL_SANITIZED" in os.environ else 240.0
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform cannot fork")
+OTHERS = [name for name in ESTIMATORS if name != "UMAP"]
+
+pytestmark = pytest.mark.requires_fork
 
 
 def run_program(program: str, environment: dict[str, str], *arguments: str) -> None:
@@ -76,10 +78,11 @@ for child in children:
 @pytest.mark.parametrize(
     ("name", "before", "verbose", "n"),
     [
-        *[(name, "after a fit", "", 700) for name in ESTIMATORS],
+        *[pytest.param(name, "after a fit", "", 700, marks=pytest.mark.nightly) for name in OTHERS],
+        pytest.param("UMAP", "after a fit", "", 700, marks=pytest.mark.nightly),
         ("UMAP", "before any fit", "", 700),
         ("UMAP", "after a fit in another thread", "", 700),
-        ("TSNE", "after a fit", "verbose", 700),
+        pytest.param("TSNE", "after a fit", "verbose", 700, marks=pytest.mark.nightly),
         ("UMAP", "after a fit", "", 180),  # few rows start from a dense decomposition by LAPACK
     ],
 )
@@ -96,7 +99,7 @@ from small_fits import embed
 
 X = np.random.default_rng(0).normal(size=(150, 5)).astype(np.float32)
 expected = embed("UMAP", X)
-for round in range(40):
+for round in range(20):
     child = os.fork()
     if child == 0:
         os._exit(0 if np.array_equal(embed("UMAP", X), expected) else 1)

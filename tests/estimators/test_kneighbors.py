@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from vicinal import KNeighborsTransformer
 
 
-@parametrize_with_checks([KNeighborsTransformer(), KNeighborsTransformer(mode="connectivity", n_neighbors=3)])
+@parametrize_with_checks([KNeighborsTransformer()])
 def test_estimator_checks(estimator: KNeighborsTransformer, check: Any) -> None:
     check(estimator)
 

@@ -10,7 +10,6 @@ from sklearn.neighbors import KNeighborsClassifier
 from vicinal import UMAP
 
 Rows = NDArray[np.float32]
-SEEDS = (0, 1, 2)
 
 
 def held_out_accuracy(X: Rows, given: NDArray[np.int64] | None, truth: NDArray[np.int64], seed: int) -> float:
@@ -22,49 +21,50 @@ def held_out_accuracy(X: Rows, given: NDArray[np.int64] | None, truth: NDArray[n
 
 
 @pytest.fixture(scope="module")
-def accuracies(digits: Rows, digit_labels: NDArray[np.int64]) -> dict[str, float]:
-    half = np.where(np.random.default_rng(0).random(len(digits)) < 0.5, digit_labels, -1)
-    kinds = {"none": None, "half": half, "all": digit_labels}
-    return {
-        name: float(np.mean([held_out_accuracy(digits, given, digit_labels, seed) for seed in SEEDS]))
-        for name, given in kinds.items()
-    }
+def accuracies(digits: Rows, digit_labels: NDArray[np.int64], global_random_seed: int) -> dict[str, float]:
+    labelled = np.random.default_rng(global_random_seed).random(len(digits)) < 0.5
+    kinds = {"none": None, "half": np.where(labelled, digit_labels, -1), "all": digit_labels}
+    return {name: held_out_accuracy(digits, given, digit_labels, global_random_seed) for name, given in kinds.items()}
 
 
 def test_held_out_rows_are_placed_in_their_class(accuracies: dict[str, float]) -> None:
-    """umap-learn 0.5.12 reaches 0.988 with the same split and seeds."""
-    assert accuracies["all"] >= 0.984
+    """umap-learn 0.5.12 reaches 0.988 with the same split, on average over three seeds."""
+    assert accuracies["all"] >= 0.98
 
 
 def test_accuracy_with_half_of_the_labels_is_in_between(accuracies: dict[str, float]) -> None:
-    tolerance = 0.004  # two of the 450 held-out rows
+    tolerance = 0.009  # four of the 450 held-out rows
     assert accuracies["none"] - tolerance <= accuracies["half"] <= accuracies["all"] + tolerance
 
 
-def test_half_of_the_labels_separate_the_classes(digits: Rows, digit_labels: NDArray[np.int64]) -> None:
+def test_half_of_the_labels_separate_the_classes(
+    digits: Rows, digit_labels: NDArray[np.int64], global_random_seed: int
+) -> None:
     """Compare the share of neighbors in the map that are of the class of the row."""
-    half = np.where(np.random.default_rng(0).random(len(digits)) < 0.5, digit_labels, -1)
+    half = np.where(np.random.default_rng(global_random_seed).random(len(digits)) < 0.5, digit_labels, -1)
     purity = []
     for given in (None, half, digit_labels):
-        model = UMAP(random_state=0).fit(digits, given)
+        model = UMAP(random_state=global_random_seed).fit(digits, given)
         around = KNeighborsClassifier(15).fit(model.embedding_, digit_labels).kneighbors(return_distance=False)
         purity.append((digit_labels[around] == digit_labels[:, None]).mean())
     assert purity[0] < purity[1] < purity[2]
     assert purity[2] > 0.99
 
 
-def test_random_labels_do_not_predict_held_out_rows(digits: Rows) -> None:
-    random = np.random.default_rng(0).integers(10, size=len(digits))
-    accuracy = held_out_accuracy(digits, random, random, 0)
+def test_random_labels_do_not_predict_held_out_rows(digits: Rows, global_random_seed: int) -> None:
+    random = np.random.default_rng(global_random_seed).integers(10, size=len(digits))
+    accuracy = held_out_accuracy(digits, random, random, global_random_seed)
     assert accuracy < 0.1 + 4 * np.sqrt(0.1 * 0.9 / 450)  # chance plus four standard errors
 
 
-def test_rows_of_similar_continuous_targets_are_neighbors(digits: Rows) -> None:
+def test_rows_of_similar_continuous_targets_are_neighbors(digits: Rows, global_random_seed: int) -> None:
     """A larger target_weight brings rows of similar values closer; new rows are placed without the target."""
     value = digits.sum(axis=1)
     held = np.arange(len(digits)) % 4 == 0
     models = {
-        weight: UMAP(target_metric="l2", target_weight=weight, random_state=0).fit(digits[~held], value[~held])
+        weight: UMAP(target_metric="l2", target_weight=weight, random_state=global_random_seed).fit(
+            digits[~held], value[~held]
+        )
         for weight in (0.1, 0.9)
     }
     spreads = []
@@ -76,12 +76,12 @@ def test_rows_of_similar_continuous_targets_are_neighbors(digits: Rows) -> None:
     assert spreads[1] < 0.8 * spreads[0]
 
 
-def test_nan_in_a_continuous_target_means_unlabelled(digits: Rows) -> None:
+def test_nan_in_a_continuous_target_means_unlabelled(digits: Rows, global_random_seed: int) -> None:
     value = digits.sum(axis=1)
     some = np.where(np.arange(len(digits)) % 2 == 0, value, np.nan)
     apart = []
     for y in (value, some, np.full(len(digits), np.nan)):
-        model = UMAP(target_metric="l2", target_weight=0.9, random_state=0).fit(digits, y)
+        model = UMAP(target_metric="l2", target_weight=0.9, random_state=global_random_seed).fit(digits, y)
         apart.append(np.abs(value[nearest(model)] - value[:, None]).mean())
     assert apart[0] < apart[1] < apart[2]
 
@@ -91,9 +91,13 @@ def nearest(model: UMAP) -> NDArray[np.int64]:
     return np.asarray(fitted.kneighbors(return_distance=False))
 
 
-def test_neighbors_have_similar_ordinal_levels(digits: Rows, digit_labels: NDArray[np.int64]) -> None:
+def test_neighbors_have_similar_ordinal_levels(
+    digits: Rows, digit_labels: NDArray[np.int64], global_random_seed: int
+) -> None:
     """Labels as ordered levels bring rows of close levels together."""
-    ordered = UMAP(target_metric="ordinal", target_weight=0.7, random_state=0).fit(digits, digit_labels)
-    unlabelled = UMAP(random_state=0).fit(digits)
+    ordered = UMAP(target_metric="ordinal", target_weight=0.7, random_state=global_random_seed).fit(
+        digits, digit_labels
+    )
+    unlabelled = UMAP(random_state=global_random_seed).fit(digits)
     apart = [np.abs(digit_labels[nearest(model)] - digit_labels[:, None]).mean() for model in (ordered, unlabelled)]
     assert apart[0] < apart[1]

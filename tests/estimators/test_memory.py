@@ -31,7 +31,8 @@ ALL = [UMAP, DensMAP, TSNE, LargeVis, KNeighborsTransformer]
 MEASURE = Path(__file__).parents[2] / "benchmarks" / "memory_estimate.py"
 
 
-@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak of the memory is read from /proc")
+@pytest.mark.nightly
+@pytest.mark.requires_proc
 @pytest.mark.parametrize(
     ("estimator", "sizes", "most"),
     [
@@ -51,7 +52,7 @@ def test_estimates_are_near_the_peak(
         peak, estimate = 0, 0
         # Once in some 25 runs a peak is measured a fifth too low; the largest one counts.
         for _ in range(3):
-            done = subprocess.run(command, env=child_environment, capture_output=True, text=True, timeout=200)
+            done = subprocess.run(command, env=child_environment, capture_output=True, text=True)
             assert done.returncode == 0, done.stderr
             found = json.loads(done.stdout)
             peak, estimate = max(peak, found["peak"]), found["estimate"]
@@ -60,7 +61,8 @@ def test_estimates_are_near_the_peak(
         assert 0.75 < estimate / peak < most, found
 
 
-@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak of the memory is read from /proc")
+@pytest.mark.nightly
+@pytest.mark.requires_proc
 @pytest.mark.parametrize(
     ("n", "d", "unusual"),
     [
@@ -76,7 +78,7 @@ def test_estimates_of_unusual_shapes_are_near_the_peak(
     """benchmarks/memory_estimate.py --odd measures more of them."""
     command = [sys.executable, str(MEASURE), "--estimator", "UMAP", "--rows", str(n), "--columns", str(d)]
     command += ["--unusual", json.dumps(unusual)]
-    done = subprocess.run(command, env=child_environment, capture_output=True, text=True, timeout=200)
+    done = subprocess.run(command, env=child_environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert 0.75 < found["estimate"] / found["peak"] < 1.35, found
@@ -169,7 +171,7 @@ class TestCopies:
     @pytest.mark.parametrize("init", ["spectral", "pca"])
     def test_memory_mapped_rows_are_not_copied(self, init: str, tmp_path: Path) -> None:
         """The rows are wide, so that a copy would be larger than everything else that a fit allocates."""
-        rows = np.random.default_rng(0).normal(size=(3_000, 2_000)).astype(np.float32)
+        rows = np.random.default_rng(0).normal(size=(3_000, 1_000)).astype(np.float32)
         np.save(tmp_path / "rows.npy", rows)
         mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
         UMAP(n_epochs=0, init=init).fit(rows[:100, :50])  # imports
@@ -181,7 +183,7 @@ class TestCopies:
             tracemalloc.stop()
         assert np.shares_memory(model.map_.data.rows, mapped)
         # Principal components need a matrix of columns by columns and a block of rows, in float64.
-        assert peak < rows.nbytes / 2 + (0 if init == "spectral" else 8 * 3 * (2_000 * 2_000 + 4096 * 2_000))
+        assert peak < rows.nbytes / 2 + (0 if init == "spectral" else 8 * 3 * (1_000 * 1_000 + 4096 * 1_000))
 
 
 EXHAUSTED = """
@@ -207,7 +209,8 @@ print("usable")
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the size of the process is read from /proc")
+@pytest.mark.nightly
+@pytest.mark.requires_proc
 @pytest.mark.parametrize("name", ["UMAP", "TSNE"])
 def test_exhausted_memory_raises_memory_error(name: str, child_environment: dict[str, str]) -> None:
     """With little memory threads cannot be started, or the core or NumPy cannot allocate."""
@@ -217,7 +220,7 @@ def test_exhausted_memory_raises_memory_error(name: str, child_environment: dict
     environment = child_environment | {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "65536"}
     for allowance in (0, 3, 10, 400):
         command = [sys.executable, "-c", EXHAUSTED, name, str(allowance), few]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, (allowance, done.stderr)
         first, last = done.stdout.split("\n")[:2]
         outcomes.add(first)

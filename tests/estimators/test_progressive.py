@@ -6,7 +6,6 @@ import pickle
 import signal
 import subprocess
 import sys
-import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -81,13 +80,13 @@ def test_a_copy_made_in_mid_stream_continues_bit_for_bit(digits: Rows, tmp_path:
 
 
 STREAM = """
-import sys, time
+import sys
 from pathlib import Path
 import numpy as np
 import pandas as pd
 import vicinal
 
-file, pause = Path(sys.argv[1]), float(sys.argv[2])
+file, waits = Path(sys.argv[1]), sys.argv[2] == "waits"
 X = np.random.default_rng(0).normal(size=(600, 8)).astype("float32")
 model = vicinal.load(file) if file.exists() else vicinal.ProgressiveUMAP(n_neighbors=10, random_state=0)
 done = model.n_rows_ if file.exists() else 0
@@ -95,7 +94,9 @@ for begin in range(done, len(X), 60):
     model.insert(X[begin : begin + 60])
     model.step(n_ops=150)
     model.save(file)
-    time.sleep(pause)
+    if waits and begin == 120:
+        print("saved", flush=True)
+        sys.stdin.read()
 model.run().save(file)
 """
 
@@ -103,18 +104,20 @@ model.run().save(file)
 def test_a_killed_process_is_resumed_from_its_file(tmp_path: Path, child_environment: dict[str, str]) -> None:
     whole, cut = tmp_path / "whole", tmp_path / "cut"
 
-    def stream(file: Path, pause: float) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([sys.executable, "-c", STREAM, str(file), str(pause)], env=child_environment)
+    def stream(file: Path, waits: str = "") -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", STREAM, str(file), waits]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, env=child_environment, stdin=pipe, stdout=pipe, text=True)
 
-    assert stream(whole, 0.0).wait(120) == 0
-    killed = stream(cut, 0.5)
-    until = time.monotonic() + 120
-    while not (cut.exists() and vicinal.load(cut).n_rows_ >= 180) and time.monotonic() < until:
-        time.sleep(0.05)
-    killed.send_signal(signal.SIGKILL)
-    assert killed.wait(10) == -signal.SIGKILL
-    assert 180 <= vicinal.load(cut).n_rows_ < 600
-    assert stream(cut, 0.0).wait(120) == 0
+    with stream(whole) as undisturbed, stream(cut, "waits") as killed:
+        assert killed.stdout is not None
+        assert killed.stdout.readline() == "saved\n"
+        killed.kill()
+    assert (undisturbed.returncode, killed.returncode) == (0, -signal.SIGKILL)
+    assert vicinal.load(cut).n_rows_ == 180
+    with stream(cut) as resumed:
+        pass
+    assert resumed.returncode == 0
     one, other = vicinal.load(whole), vicinal.load(cut)
     assert one.embedding_.tobytes() == other.embedding_.tobytes()
     assert one.pending_ == other.pending_ == 0

@@ -34,7 +34,7 @@ def same_bits(one: ProgressiveUMAP, other: ProgressiveUMAP) -> bool:
     return one.embedding_.tobytes() == other.embedding_.tobytes() and (one.graph_ != other.graph_).nnz == 0
 
 
-@pytest.mark.parametrize("kind", ["sparse", "function"])
+@pytest.mark.parametrize("kind", ["sparse", pytest.param("function", marks=pytest.mark.nightly)])
 def test_sparse_rows_and_functions_work_in_every_call(digits: Rows, tmp_path: Path, kind: str) -> None:
     X: Any = sparse.csr_matrix(digits[:500]) if kind == "sparse" else digits[:400]
     parameters: dict[str, Any] = {"metric": "cosine" if kind == "sparse" else manhattan}
@@ -61,6 +61,7 @@ def test_sparse_rows_and_functions_work_in_every_call(digits: Rows, tmp_path: Pa
     assert fitted.bytes_per_row_ > 0
 
 
+@pytest.mark.nightly
 def test_a_map_of_sparse_rows_separates_classes_as_one_of_dense_rows(
     digits: Rows, digit_labels: NDArray[np.int64]
 ) -> None:
@@ -174,6 +175,7 @@ def test_equal_rows_share_a_place_even_if_all_their_neighbors_are_equal(size: in
     np.testing.assert_array_equal(model.transform(X), model.embedding_)
 
 
+@pytest.mark.nightly
 def test_many_pieces_stay_within_bounds() -> None:
     rng = np.random.default_rng(0)
     centers = 100 * rng.normal(size=(600, 4))

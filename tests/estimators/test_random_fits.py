@@ -1,16 +1,16 @@
-"""Random small fits of all estimators and kinds of input, in other processes, each with a time limit."""
+"""Random small fits of all estimators and kinds of input, in other processes."""
 
 from __future__ import annotations
-
-import os
 
 import pytest
 from soak.random_fits import draw, run_all
 
-COUNT = int(os.environ.get("VICINAL_RANDOM_FITS", "150"))
+pytestmark = pytest.mark.nightly
+
+COUNT = 150
 
 
-@pytest.mark.timeout(300 + 3 * COUNT)
+@pytest.mark.timeout(0)
 def test_random_fits_do_not_crash_hang_or_return_nan() -> None:
     answers = run_all(range(COUNT))
     failed = [f"seed {seed}, {draw(seed)}: {answer}" for seed, answer in answers.items() if "failed" in answer[:6]]

@@ -13,6 +13,7 @@ from sklearn.metrics import roc_auc_score
 import vicinal
 
 N = 300
+OTHERS = ("DensMAP", "ProgressiveUMAP")
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +34,7 @@ def test_digits_are_trustworthy_and_noise_is_not(model: Any) -> None:
     assert np.median(found.reliability) < 0.3 < 0.7 < np.median(model.reliability_.reliability)
 
 
+@pytest.mark.nightly
 def test_rows_between_two_clusters_are_less_reliable() -> None:
     rng = np.random.default_rng(0)
     centers = 1.2 * rng.normal(size=(20, 50))
@@ -68,6 +70,7 @@ def test_refit_measures_again(digits: np.ndarray) -> None:
     assert len(first) == N
 
 
+@pytest.mark.nightly
 def test_ghosts_agree_with_fits_of_other_seeds(model: Any) -> None:
     from scipy.stats import spearmanr
 
@@ -75,7 +78,9 @@ def test_ghosts_agree_with_fits_of_other_seeds(model: Any) -> None:
     assert spearmanr(model.reliability_.spread, reference.spread).statistic > 0.5
 
 
-@pytest.mark.parametrize("name", ["DensMAP", "LargeVis", "TSNE", "ProgressiveUMAP"])
+@pytest.mark.parametrize(
+    "name", ["LargeVis", "TSNE", *[pytest.param(name, marks=pytest.mark.nightly) for name in OTHERS]]
+)
 def test_every_method_has_all_parts(name: str, digits: np.ndarray) -> None:
     found = getattr(vicinal, name)(random_state=0).fit(digits).reliability_
     assert not found.notes
@@ -104,6 +109,7 @@ def test_parametric_map_has_no_stability(digits: np.ndarray) -> None:
         _ = again.reliability_
 
 
+@pytest.mark.nightly
 def test_composed_map_is_judged_by_its_graph(model: Any, digits: np.ndarray) -> None:
     found = (model * vicinal.UMAP(random_state=1, n_neighbors=8).fit(digits)).reliability_
     assert len(found) == N
@@ -132,6 +138,7 @@ def test_null_by_an_estimator(digits: np.ndarray) -> None:
     assert found.counts()["trustworthy"] > 0
 
 
+@pytest.mark.nightly
 def test_precomputed_distances_and_sparse_rows(digits: np.ndarray) -> None:
     from scipy.sparse import csr_matrix
     from sklearn.metrics import pairwise_distances

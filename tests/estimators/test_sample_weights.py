@@ -58,6 +58,7 @@ def test_row_of_weight_zero_shares_the_place_of_an_equal_row(iris: Rows) -> None
     np.testing.assert_array_equal(model.embedding_[0], model.embedding_[101])
 
 
+@pytest.mark.nightly
 def test_weights_count_like_repeated_rows_on_average(digits: Rows) -> None:
     """A cluster whose rows weigh 3 takes up about as much of the map as one whose rows occur three times."""
     labels = load_digits().target[:600]

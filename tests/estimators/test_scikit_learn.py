@@ -85,7 +85,7 @@ OWN_PARAMETERS = {
 
 
 @parametrize_with_checks(
-    [UMAP(), UMAP(n_epochs=20, random_state=0, update_negatives=True), DensMAP(n_epochs=20)],
+    [UMAP(), DensMAP(n_epochs=20)],
     expected_failed_checks=expected_failures,
 )
 def test_estimator_checks(estimator: UMAP, check: Any) -> None:

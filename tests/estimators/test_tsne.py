@@ -215,6 +215,7 @@ print(digest.hexdigest())
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(len(_core.available_levels()) < 2, reason="this build has one level for this processor")
 def test_every_level_computes_the_same_bits(child_environment: dict[str, str]) -> None:
     found = {

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from data.make_models import FAST, MODELS, iris
+from data.make_models import FAST, iris
 from scipy import sparse
 
 import vicinal
@@ -23,31 +23,30 @@ from vicinal import ModelFileError
 from vicinal.files import container
 
 SCRIPT = Path(__file__).parents[1] / "fuzz" / "corrupted_models.py"
-FILES = os.environ.get("VICINAL_CORRUPTED_FILES", "1500")
+FILES = 1500
 TERABYTE = 1 << 40
 
 
 @functools.cache
-def whole(version: str) -> bytes:
-    """Return the bytes of a valid model file of a release, or of the present version."""
-    if version != "present":
-        return (MODELS / version / "umap.vicinal").read_bytes()
+def whole() -> bytes:
+    """Return the bytes of a valid model file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "umap.vicinal"
         vicinal.UMAP(**FAST).fit(iris()[0]).save(path)
         return path.read_bytes()
 
 
-EMBEDDING = {"0.1.0": "UMAP.embedding_", "present": "UMAP.map_.embedding"}
+EMBEDDING = "UMAP.map_.embedding"
 
 
+@pytest.mark.nightly
+@pytest.mark.requires_torch
 def test_thousands_of_corrupted_files_are_refused_or_load_intact(child_environment: dict[str, str]) -> None:
     """Every file raises ModelFileError or loads intact; the script checks memory, time and open files."""
-    pytest.importorskip("torch")  # one of the files is a parametric model
-    command = [sys.executable, str(SCRIPT), "--files", FILES]
-    done = subprocess.run(command, env=child_environment, capture_output=True, text=True, timeout=280)
+    command = [sys.executable, str(SCRIPT), "--files", str(FILES)]
+    done = subprocess.run(command, env=child_environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["refused"] > 0.8 * int(FILES)
+    assert json.loads(done.stdout)["refused"] > 0.8 * FILES
 
 
 def with_header(header: Any, data: bytes = b"") -> bytes:
@@ -55,64 +54,60 @@ def with_header(header: Any, data: bytes = b"") -> bytes:
     return len(written).to_bytes(8, "little") + written + data
 
 
-def with_array(version: str, **entry: Any) -> bytes:
+def with_array(**entry: Any) -> bytes:
     """Return a complete file in which the description of one array is changed."""
-    content = whole(version)
+    content = whole()
     length = int.from_bytes(content[:8], "little")
     header = json.loads(content[8 : 8 + length])
-    header[EMBEDDING[version]] |= entry
+    header[EMBEDDING] |= entry
     return with_header(header, content[8 + length :])
 
 
-def with_length(version: str, length: int) -> bytes:
+def with_length(length: int) -> bytes:
     """Return a complete file in which the length of the header is changed."""
-    return length.to_bytes(8, "little") + whole(version)[8:]
+    return length.to_bytes(8, "little") + whole()[8:]
 
 
-BROKEN: dict[str, Callable[[str], bytes]] = {
-    "nothing": lambda _: b"",
-    "a header longer than the file": lambda version: with_length(version, len(whole(version))),
-    "a header longer than any": lambda version: with_length(version, 2**64 - 1),
-    "a header of many megabytes": lambda _: with_header(b" " * (container.MOST_HEADER + 1)),
-    "a header of nested lists": lambda _: with_header(b"[" * 1_000_000),
-    "a header of nested objects": lambda _: with_header(b'{"a":' * 1_000_000),
-    "a header that is not an object": lambda _: with_header([1, 2]),
-    "a header that is not JSON": lambda _: with_header(b"\x80\x04K\x01."),
-    "a number of a million digits": lambda _: with_header(b'{"a":' + b"9" * 1_000_000 + b"}"),
-    "an array of a terabyte": lambda version: with_array(version, shape=[TERABYTE], data_offsets=[0, 4 * TERABYTE]),
-    "a shape of a terabyte": lambda version: with_array(version, shape=[TERABYTE, TERABYTE]),
-    "a shape with a zero and a huge dimension": lambda version: with_array(
-        version, shape=[0, 2**61], data_offsets=[0, 0]
-    ),
-    "a shape of texts": lambda version: with_array(version, shape=["60", 2]),
-    "a negative shape": lambda version: with_array(version, shape=[-60, -2]),
-    "a thousand dimensions": lambda version: with_array(version, shape=[60, 2, *[1] * 1000]),
-    "offsets beyond the end": lambda version: with_array(version, data_offsets=[10**6, 10**6 + 480]),
-    "offsets that overlap": lambda version: with_array(version, data_offsets=[0, 480]),
-    "offsets in reverse order": lambda version: with_array(version, data_offsets=[480, 0]),
-    "another type": lambda version: with_array(version, dtype="I32"),
-    "an unknown type": lambda version: with_array(version, dtype="BF16"),
-    "a type that is a list": lambda version: with_array(version, dtype=["F32"]),
-    "an additional field": lambda version: with_array(version, code="import os"),
-    "bytes at the end": lambda version: whole(version) + b"x",
-    "metadata that are not texts": lambda _: with_header({"__metadata__": {"format": 1}}),
-    "no metadata": lambda _: with_header({}),
+BROKEN: dict[str, Callable[[], bytes]] = {
+    "nothing": lambda: b"",
+    "a header longer than the file": lambda: with_length(len(whole())),
+    "a header longer than any": lambda: with_length(2**64 - 1),
+    "a header of many megabytes": lambda: with_header(b" " * (container.MOST_HEADER + 1)),
+    "a header of nested lists": lambda: with_header(b"[" * 1_000_000),
+    "a header of nested objects": lambda: with_header(b'{"a":' * 1_000_000),
+    "a header that is not an object": lambda: with_header([1, 2]),
+    "a header that is not JSON": lambda: with_header(b"\x80\x04K\x01."),
+    "a number of a million digits": lambda: with_header(b'{"a":' + b"9" * 1_000_000 + b"}"),
+    "an array of a terabyte": lambda: with_array(shape=[TERABYTE], data_offsets=[0, 4 * TERABYTE]),
+    "a shape of a terabyte": lambda: with_array(shape=[TERABYTE, TERABYTE]),
+    "a shape with a zero and a huge dimension": lambda: with_array(shape=[0, 2**61], data_offsets=[0, 0]),
+    "a shape of texts": lambda: with_array(shape=["60", 2]),
+    "a negative shape": lambda: with_array(shape=[-60, -2]),
+    "a thousand dimensions": lambda: with_array(shape=[60, 2, *[1] * 1000]),
+    "offsets beyond the end": lambda: with_array(data_offsets=[10**6, 10**6 + 480]),
+    "offsets that overlap": lambda: with_array(data_offsets=[0, 480]),
+    "offsets in reverse order": lambda: with_array(data_offsets=[480, 0]),
+    "another type": lambda: with_array(dtype="I32"),
+    "an unknown type": lambda: with_array(dtype="BF16"),
+    "a type that is a list": lambda: with_array(dtype=["F32"]),
+    "an additional field": lambda: with_array(code="import os"),
+    "bytes at the end": lambda: whole() + b"x",
+    "metadata that are not texts": lambda: with_header({"__metadata__": {"format": 1}}),
+    "no metadata": lambda: with_header({}),
 }
 
 
-@pytest.mark.parametrize("version", EMBEDDING)
-def test_whole_file_loads(version: str, tmp_path: Path) -> None:
-    """The changes below are the reason why the changed files are refused."""
+def test_whole_file_loads(tmp_path: Path) -> None:
+    """The changes above are the reason why the changed files are refused."""
     path = tmp_path / "model"
-    for content in (whole(version), with_array(version)):
+    for content in (whole(), with_array()):
         path.write_bytes(content)
         assert vicinal.load(path).embedding_.shape == (60, 2)
 
 
-@pytest.mark.parametrize("version", EMBEDDING)
 @pytest.mark.parametrize("name", BROKEN)
-def test_invalid_file_is_refused_with_little_memory(name: str, version: str, tmp_path: Path) -> None:
-    content = BROKEN[name](version)
+def test_invalid_file_is_refused_with_little_memory(name: str, tmp_path: Path) -> None:
+    content = BROKEN[name]()
     path = tmp_path / "model"
     path.write_bytes(content)
     opened = set(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").exists() else set()
@@ -130,7 +125,7 @@ def test_invalid_file_is_refused_with_little_memory(name: str, version: str, tmp
 @pytest.mark.parametrize("number", [container.FORMAT + 1, 999_999_999])
 def test_newer_format_asks_for_an_update(number: int, tmp_path: Path) -> None:
     path = tmp_path / "model"
-    content = whole("present")
+    content = whole()
     length = int.from_bytes(content[:8], "little")
     header = json.loads(content[8 : 8 + length])
     header["__metadata__"]["format"] = f"vicinal {number}"

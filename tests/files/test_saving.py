@@ -19,7 +19,7 @@ from vicinal import UMAP
 from vicinal.files import atomic
 from vicinal.files.atomic import UNFINISHED, StagedFiles, atomic_write
 
-NEEDS_FORK = pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform cannot fork")
+NEEDS_FORK = pytest.mark.requires_fork
 
 
 def models() -> list[UMAP]:
@@ -130,7 +130,7 @@ def test_file_is_complete_if_the_writer_is_killed(point: str, tmp_path: Path) ->
 def test_concurrent_saves_do_not_disturb_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All threads hold an open unfinished file at the same time before any of them is renamed."""
     path, both = tmp_path / "model", models()
-    all_open = threading.Barrier(2 * len(both), timeout=60)
+    all_open = threading.Barrier(2 * len(both), timeout=240)
     open_locked = atomic._open_locked
 
     def open_together(final: Path) -> Any:

@@ -39,7 +39,7 @@ from fuzz.forgeries import forged_arrays, forged_document, forged_matrix, random
 import vicinal
 from vicinal.files.container import MOST_EXPANSION, read_file, write_file
 
-SLOWEST = 10.0
+SLOWEST = 120.0
 PATIENCE = 1.0
 # Bytes that loading may take beyond the multiple of the file's size: blocks that libraries reserve.
 SPARE = 64e6

@@ -30,7 +30,7 @@ with atheris.instrument_imports(include=["vicinal"]) if atheris else nullcontext
     from fuzz.targets import FOLDER, TARGETS, Target
 
 MOST_MEMORY = 8 << 30  # bytes of address space, mostly libraries: a reader that trusts a claimed size exceeds it
-SLOWEST = 10.0
+SLOWEST = 120.0
 TIMED_OUT = 70  # exit status of libFuzzer after -timeout
 ENDLESS = 120.0  # seconds beyond its share after which a target is stopped
 POOL = 200

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import hashlib
+import os
 import shutil
 import subprocess
 import tempfile
@@ -17,21 +19,45 @@ from numpy.typing import NDArray
 from vicinal.backends.cuda.device import kernel_files, source_folder
 
 HERE = Path(__file__).parent
+# Compiled kernels are kept from run to run.
+CACHE = HERE.parents[1] / "build" / "host-kernels"
 COMPILER = shutil.which("g++") or shutil.which("clang++")
 FLAGS = ("-std=c++20", "-O1", "-ffp-contract=off", "-fno-math-errno", "-mfma", "-shared", "-fPIC", "-w")
 
 
 @functools.cache
-def library(source: str, defines: tuple[tuple[str, str], ...]) -> ctypes.CDLL:
-    """Compile a file of kernels for the host."""
+def sources_and_compiler() -> bytes:
+    """Return a digest of everything that kernels are compiled from, and of the compiler."""
     assert COMPILER is not None
-    folder = Path(tempfile.mkdtemp(prefix="vicinal-host-kernels-"))
-    program, out = folder / f"{source}.cpp", folder / f"{source}.so"
-    program.write_text(f'#include "cuda/{source}.cu"\n')
-    options = [f"-D{name}={value}" for name, value in defines]
-    includes = [f"-I{source_folder()}", f"-I{HERE}"]
-    subprocess.run([COMPILER, *FLAGS, *includes, *options, str(program), "-o", str(out)], check=True)
-    return ctypes.CDLL(str(out))
+    digest = hashlib.sha256(subprocess.run([COMPILER, "--version"], capture_output=True, check=True).stdout)
+    digest.update(repr((COMPILER, FLAGS)).encode())
+    for file in (HERE / "host_launch.hpp", *sorted(source_folder().rglob("*"))):
+        if file.is_file() and file.suffix != ".cpp":
+            digest.update(file.read_bytes())
+    return digest.digest()
+
+
+@functools.cache
+def library(source: str, defines: tuple[tuple[str, str], ...]) -> ctypes.CDLL:
+    """Compile a file of kernels for the host, unless a run before has done so."""
+    key = hashlib.sha256(sources_and_compiler() + repr((source, defines)).encode()).hexdigest()[:16]
+    kept = CACHE / f"{source}-{key}.so"
+    if not kept.exists():
+        compile_kernels(source, defines, kept)
+    return ctypes.CDLL(str(kept))
+
+
+def compile_kernels(source: str, defines: tuple[tuple[str, str], ...], out: Path) -> None:
+    """Compile in a folder of its own: several processes of one run may need the same kernels."""
+    assert COMPILER is not None
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out.parent) as folder:
+        program, made = Path(folder) / f"{source}.cpp", Path(folder) / out.name
+        program.write_text(f'#include "cuda/{source}.cu"\n')
+        options = [f"-D{name}={value}" for name, value in defines]
+        includes = [f"-I{source_folder()}", f"-I{HERE}"]
+        subprocess.run([COMPILER, *FLAGS, *includes, *options, str(program), "-o", str(made)], check=True)
+        os.replace(made, out)
 
 
 class HostDevice:

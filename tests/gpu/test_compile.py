@@ -21,10 +21,19 @@ SHAPE = (
     ("VICINAL_SLICES", "4"),
 )
 # Spaces that use all functions of base/simd.hpp for a GPU.
-CHOSEN = ("euclidean", "mahalanobis", "correlation", "haversine", "hyperboloid")
+CHOSEN = ("mahalanobis", "correlation", "haversine", "hyperboloid")
 LAYOUTS = [*[("UmapForce", SPACES[name], 2) for name in CHOSEN], ("UmapForce", SPACES["minkowski"], 50)]
+
+
+def layout(force: str, space: str, dim: int) -> tuple[str, tuple[tuple[str, str], ...]]:
+    chosen = (("VICINAL_FORCE", force), ("VICINAL_SPACE", space), ("VICINAL_DIM", str(dim)))
+    return "layout", (*chosen, *SHAPE)
+
+
+RANKS = sorted({rule.rank for rule in RULES.values()} - {"Squared"})
+# Kernels of a plain fit.
+FEW = [("graph", ()), ("neighbors", (("VICINAL_RANK", "Squared"),)), layout("UmapForce", "EuclideanSpace", 2)]
 VARIANTS = [
-    ("graph", ()),
     ("spectral", ()),
     ("sums", ()),
     *[("losses", (("VICINAL_DIM", "2"), ("VICINAL_TERM", term))) for term in (*TERMS.values(), "Cauchy")],
@@ -33,11 +42,11 @@ VARIANTS = [
         ("full_layout", (("VICINAL_DIM", dim), ("VICINAL_CAUCHY", cauchy)))
         for dim, cauchy in (("1", "true"), ("2", "true"), ("2", "false"), ("3", "true"), ("7", "false"))
     ],
-    *[("neighbors", (("VICINAL_RANK", rank),)) for rank in sorted({rule.rank for rule in RULES.values()})],
     *[
-        ("layout", (("VICINAL_FORCE", force), ("VICINAL_SPACE", space), ("VICINAL_DIM", str(dim)), *SHAPE))
-        for force, space, dim in [*LAYOUTS, (FORCES["largevis"], "EuclideanSpace", 2)]
+        ("neighbors", (("VICINAL_RANK", rank),))
+        for rank in sorted({rule.rank for rule in RULES.values()} - {"Squared"})
     ],
+    *[layout(*chosen) for chosen in [*LAYOUTS, (FORCES["largevis"], "EuclideanSpace", 2)]],
 ]
 
 
@@ -54,7 +63,11 @@ def nvrtc() -> ctypes.CDLL:
     pytest.skip("no NVRTC: pip install nvidia-cuda-nvrtc")
 
 
-@pytest.mark.parametrize(("source", "defines"), VARIANTS, ids=lambda value: str(value).replace("VICINAL_", ""))
+@pytest.mark.parametrize(
+    ("source", "defines"),
+    [*FEW, *[pytest.param(*variant, marks=pytest.mark.nightly) for variant in VARIANTS]],
+    ids=lambda value: str(value).replace("VICINAL_", ""),
+)
 def test_kernels_compile_for_a_gpu(source: str, defines: tuple[tuple[str, str], ...]) -> None:
     library, program, size = nvrtc(), ctypes.c_void_p(), ctypes.c_size_t()
     text = kernel_source(source).encode()

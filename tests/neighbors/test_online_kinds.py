@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import signal
-import time
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
-from interrupting import was_interrupted
+from interrupting import interrupted_at
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -161,28 +160,21 @@ def test_interrupts_lose_no_rows_and_change_no_results(grouped: Any, kind: str) 
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     X = counts(1200, 300) if kind == "sparse" else np.abs(grouped(2000, 150 if kind == "wide" else 20))
     metric = {"dense": "cosine", "wide": "euclidean", "pairs": "canberra", "sparse": "cosine"}[kind]
-    rng, size, n_interrupted = np.random.default_rng(1), X.shape[0] // 10, 0
+    size = X.shape[0] // 10
     try:
         calm, shaken = (OnlineNeighbors(8, metric, options=FEW) for _ in range(2))
         for first in range(0, X.shape[0], size):
             calm.insert(X[first : first + size])
-            begin = time.perf_counter()
             calm.step()
-            seconds = time.perf_counter() - begin
-            # The signal comes later from try to try: the first ones interrupt also a call that takes less time than the
-            # calm one did, and one that takes more ends all the same.
-            latest = 0.002
-            while shaken.n == first:
-                n_interrupted += was_interrupted(
-                    partial(shaken.insert, X[first : first + size]), rng.uniform(0, latest)
-                )
-                latest *= 1.05
+            line = 1
+            while shaken.n == first:  # every try goes a few lines further than the one before
+                interrupted_at(partial(shaken.insert, X[first : first + size]), line)
+                line += 7
             assert shaken.n == first + size
-            latest = 0.05 * seconds
+            line = 1
             while shaken.pending_:
-                n_interrupted += was_interrupted(shaken.step, rng.uniform(0, latest))
-                latest *= 1.2
-        assert n_interrupted >= 4
+                interrupted_at(shaken.step, line)
+                line += 1
         np.testing.assert_array_equal(calm.table().index, shaken.table().index)
         np.testing.assert_array_equal(calm.table().distance, shaken.table().distance)
     finally:

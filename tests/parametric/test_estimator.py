@@ -128,8 +128,9 @@ def test_refit_clears_previous_results(digits: Rows, digit_labels: Any) -> None:
         refitted.inverse_transform(refitted.embedding_)
 
 
-@pytest.mark.parametrize("stage", ["neighbors", "graph", "initialize", "layout"])
-@pytest.mark.parametrize("continued", [False, True])
+@pytest.mark.parametrize(
+    ("stage", "continued"), [("neighbors", False), ("initialize", True), ("layout", False), ("layout", True)]
+)
 def test_interrupted_fit_changes_nothing(digits: Rows, stage: str, continued: bool) -> None:
     model = quick(init="spectral").fit(digits[:200])
     if continued:

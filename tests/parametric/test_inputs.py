@@ -30,9 +30,9 @@ def exact_neighbors(X: Rows, k: int = 15) -> tuple[NDArray[np.int32], Rows]:
         {},
         {"init": "spectral"},
         {"parametric_reconstruction": True, "global_correlation_loss_weight": 0.5},
-        {"autoencoder_loss": True, "dtype": "float64"},
+        pytest.param({"autoencoder_loss": True, "dtype": "float64"}, marks=pytest.mark.nightly),
         {"encoder": "conv", "dims": (8, 8)},
-        {"supervision": "triplet"},
+        pytest.param({"supervision": "triplet"}, marks=pytest.mark.nightly),
         {"supervision": "graph"},
     ],
     ids=["random", "spectral", "decoder", "autoencoder", "conv", "triplet", "graph"],
@@ -83,6 +83,7 @@ def test_sparse_rows_are_searched_without_precomputed_neighbors(digits: Rows) ->
     np.testing.assert_array_equal(model.graph_.toarray(), expected.toarray())
 
 
+@pytest.mark.nightly
 def test_sparse_landmarks_and_validation_rows_give_the_bits_of_dense_ones(digits: Rows) -> None:
     X, more = digits[:200], digits[100:300]
     positions = np.full((200, 2), np.nan)

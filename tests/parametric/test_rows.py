@@ -71,6 +71,7 @@ def test_spread_is_the_root_mean_variance_and_one_for_equal_rows() -> None:
     assert statistics.total_spread(np.ones((5, 3), np.float32), np.ones(3)) == 1.0
 
 
+@pytest.mark.nightly
 def test_statistics_of_wide_sparse_rows_stay_within_their_memory_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """The whole matrix would need 800 MB as dense float32."""
     S = sparse.random(20_000, 10_000, 1e-4, format="csr", dtype=np.float32, random_state=0)
@@ -90,6 +91,7 @@ def test_statistics_of_wide_sparse_rows_stay_within_their_memory_bounds(monkeypa
     assert spread == pytest.approx(np.sqrt(variance / S.shape[1]), rel=1e-6)
 
 
+@pytest.mark.nightly
 def test_encoding_wide_sparse_rows_needs_the_memory_of_one_chunk() -> None:
     S = sparse.random(20_000, 2_000, 1e-3, format="csr", dtype=np.float32, random_state=0)
 

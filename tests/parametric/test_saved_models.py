@@ -41,6 +41,7 @@ for name in sys.argv[1:]:
 """
 
 
+@pytest.mark.nightly
 def test_saved_models_transform_to_same_bits_in_another_process(
     digits: Rows, digit_labels: Any, tmp_path: Path, child_environment: dict[str, str]
 ) -> None:

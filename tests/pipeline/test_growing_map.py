@@ -132,6 +132,7 @@ def test_a_partial_layout_refuses_rows_that_do_not_exist(graph: Graph) -> None:
         PartialLayout(some_of(graph, rows - 1), start(), rows, KERNEL, Schedule(20), ages=np.zeros(2, np.int32))
 
 
+@pytest.mark.nightly
 def test_keeping_layouts_between_rounds_does_not_change_the_map(digits: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
     """With slices of 500 rows the first layouts are kept and the others are not."""
     monkeypatch.setattr("vicinal.pipeline.grow.SLICE", 500)
@@ -219,6 +220,7 @@ def test_a_map_that_fails_without_a_snapshot_says_that_it_is_damaged(
         _ = made.map
 
 
+@pytest.mark.nightly
 def test_rows_in_the_order_of_a_grid_get_the_map_of_shuffled_rows() -> None:
     """A batch of rows that are mostly neighbors of each other makes the map start anew."""
     rng = np.random.default_rng(0)

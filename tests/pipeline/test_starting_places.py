@@ -32,6 +32,7 @@ def test_free_places_are_apart_and_near(dim: int) -> None:
     assert np.abs(found).max() < (1200.0 if dim == 1 else 100.0)
 
 
+@pytest.mark.nightly
 def test_the_width_of_a_map_of_pieces_grows_with_their_square_root() -> None:
     places, rng = np.zeros((1, 2), np.float32), np.random.default_rng(0)
     alone = np.full((1, 3), -1, dtype=np.int32)

@@ -15,7 +15,7 @@ import pytest
 
 from vicinal.runtime.cached import cached, uncached_state
 
-forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform cannot fork")
+forks = pytest.mark.requires_fork
 
 
 class Slow:
@@ -132,8 +132,6 @@ print(sorted(set(importers) - {"MainThread"}))
 def test_import_and_fit_register_no_fork_hook_and_import_on_the_callers_thread_only(
     child_environment: dict[str, str],
 ) -> None:
-    ran = subprocess.run(
-        [sys.executable, "-c", USE_OF_VICINAL], env=child_environment, capture_output=True, text=True, timeout=120
-    )
+    ran = subprocess.run([sys.executable, "-c", USE_OF_VICINAL], env=child_environment, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.split() == ["[]", "[]"]

@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from types import FrameType
 
 import pytest
+from interrupting import count_lines, interrupted_at
 
 from vicinal.runtime.interruption import LONG_WORK, deferred_interrupts, interruptible
 
@@ -140,36 +141,15 @@ def test_other_threads_do_not_touch_the_handler() -> None:
 
 
 @pytest.mark.usefixtures("interrupts")
-def test_signals_at_random_moments_never_split_the_block() -> None:
-    """A thread sends signals while the main thread changes two numbers together."""
-    stop, pair, interrupted, armed = threading.Event(), [0, 0], 0, [False]
+def test_a_signal_before_any_line_never_splits_the_block() -> None:
+    pair = [0, 0]
 
-    def interrupt(_: int, __: FrameType | None) -> None:
-        if armed[0]:  # otherwise a second signal could come outside the try statement below
-            armed[0] = False
-            raise KeyboardInterrupt
+    def work() -> None:
+        with deferred_interrupts():
+            pair[0] += 1
+            pair[1] += 1
 
-    def send() -> None:
-        while not stop.wait(0.0005):
-            os.kill(os.getpid(), signal.SIGINT)
-
-    signal.signal(signal.SIGINT, interrupt)
-    sender = threading.Thread(target=send)
-    sender.start()
-    try:
-        while interrupted < 200:
-            try:
-                armed[0] = True
-                with deferred_interrupts():
-                    pair[0] += 1
-                    sum(range(300))
-                    pair[1] += 1
-                armed[0] = False
-            except KeyboardInterrupt:
-                interrupted += 1
-            assert pair[0] == pair[1]
-            assert signal.getsignal(signal.SIGINT) is interrupt
-    finally:
-        stop.set()
-        sender.join()
-    assert pair[0] > 0
+    for line in range(1, count_lines(work, folder="") + 1):
+        assert interrupted_at(work, line, folder="")
+        assert pair[0] == pair[1]
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

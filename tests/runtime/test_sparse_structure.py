@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +20,9 @@ N = 120
 
 def matrix(kind: str = "csr") -> Any:
     drawn = sparse.random(N, N, density=0.1, random_state=np.random.default_rng(0), dtype=np.float32)
-    return sparse.csr_array(drawn).asformat(kind)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sparse.SparseEfficiencyWarning)
+        return sparse.csr_array(drawn).asformat(kind)
 
 
 def long_indptr(X: Any) -> None:

@@ -1,15 +1,13 @@
-"""Use all estimators from several threads for some time: resident memory is flat after the warm-up.
+"""Use all estimators from several threads many times: resident memory is flat after the warm-up.
 
-As a program: ``python mixed_use.py SECONDS`` prints the curve and fails if memory grew.
+As a program: ``python mixed_use.py USES`` prints the curve and fails if memory grew.
 """
 
 from __future__ import annotations
 
 import gc
-import itertools
 import sys
 import threading
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,7 @@ import vicinal
 
 THREADS = 4
 SAMPLES = 60  # points of the memory curve
-WARM_UP = 0.4  # share of the time for imports, arenas of malloc and one model of each kind
+WARM_UP = 0.4  # share of the uses for imports, arenas of malloc and one model of each kind
 # Allowed growth between the first and the last third of the curve after the warm-up: pages that threads keep.
 ALLOWED_MB = 8.0
 ALLOWED_SHARE = 0.02
@@ -29,16 +27,15 @@ ALLOWED_SHARE = 0.02
 
 @dataclass(frozen=True)
 class Curve:
-    """Resident megabytes over time, the number of uses, and errors."""
+    """Resident megabytes after numbers of uses, and errors."""
 
-    seconds: list[float]
+    uses: list[int]
     resident: list[float]
-    done: int
     errors: list[BaseException]
 
     def growth(self) -> float:
         """Return the difference in MB between the medians of the last and the first third after the warm-up."""
-        after = [mb for at, mb in zip(self.seconds, self.resident, strict=True) if at >= WARM_UP * self.seconds[-1]]
+        after = [mb for at, mb in zip(self.uses, self.resident, strict=True) if at >= WARM_UP * self.uses[-1]]
         third = max(1, len(after) // 3)
         return float(np.median(after[-third:]) - np.median(after[:third]))
 
@@ -74,41 +71,41 @@ def use(kind: int, rows: NDArray[np.float32], shared: Any, seed: int) -> None:
         shared.inverse_transform(shared.embedding_[:20])
 
 
-def soak(seconds: float) -> Curve:
+def soak(n_uses: int) -> Curve:
     rows = np.random.default_rng(0).normal(size=(500, 20)).astype(np.float32)
     shared = vicinal.UMAP(n_epochs=20, random_state=0).fit(rows)
-    end, counter, errors = time.monotonic() + seconds, itertools.count(), []
+    turns, lock = iter(range(n_uses)), threading.Lock()
+    curve = Curve([], [], [])
 
     def work() -> None:
         try:
-            while time.monotonic() < end:
-                turn = next(counter)
+            while (turn := next(turns, None)) is not None:
                 use(turn % 7, rows, shared, turn)
+                if turn % max(1, n_uses // SAMPLES) == 0:
+                    with lock:
+                        gc.collect()
+                        curve.uses.append(turn)
+                        curve.resident.append(resident_mb())
         except BaseException as error:
-            errors.append(error)
+            curve.errors.append(error)
 
     threads = [threading.Thread(target=work) for _ in range(THREADS)]
-    begun = time.monotonic()
     for thread in threads:
         thread.start()
-    at, resident = [], []
-    while any(thread.is_alive() for thread in threads):
-        time.sleep(seconds / SAMPLES)
-        gc.collect()
-        at.append(time.monotonic() - begun)
-        resident.append(resident_mb())
-    return Curve(at, resident, next(counter), errors)
+    for thread in threads:
+        thread.join()
+    return curve
 
 
-def main(seconds: float) -> int:
-    curve = soak(seconds)
-    for at, mb in zip(curve.seconds, curve.resident, strict=True):
-        print(f"{at:8.0f} s {mb:8.1f} MB")
+def main(n_uses: int) -> int:
+    curve = soak(n_uses)
+    for at, mb in zip(curve.uses, curve.resident, strict=True):
+        print(f"{at:8} uses {mb:8.1f} MB")
     for error in curve.errors:
         print(repr(error))
-    print(f"{curve.done} uses from {THREADS} threads; growth after the warm-up {curve.growth():+.1f} MB")
+    print(f"{n_uses} uses from {THREADS} threads; growth after the warm-up {curve.growth():+.1f} MB")
     return 0 if curve.is_flat() and not curve.errors else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main(float(sys.argv[1])))
+    sys.exit(main(int(sys.argv[1])))

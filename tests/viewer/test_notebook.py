@@ -17,7 +17,7 @@ import vicinal
 from vicinal.viewer import explore
 from vicinal.viewer.session import Session
 
-LONG_S = 60.0
+LONG_S = 240.0
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 from vicinal.viewer.session import Session
 
-LONG_S = 60.0
+LONG_S = 240.0
 
 
 def until(condition: Callable[[], bool]) -> None:
-    """Wait until the condition is true; fail after a minute."""
+    """Wait until the condition is true; fail after minutes."""
     end = time.monotonic() + LONG_S
     while not condition():
         assert time.monotonic() < end, "the condition did not become true"

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from vicinal.cluster.engine import Engine, task
 from vicinal.cluster.fitted import ClusterMap, check_device, check_metric_name, stacked
-from vicinal.cluster.graph import build_graph, parted_radii, supervised_graph
+from vicinal.cluster.graph import build_graph, joined_graph, parted_radii, supervised_graph
 from vicinal.cluster.layout import PartedLayout, places_of
 from vicinal.cluster.neighbors import Search, part_count, search_parts, with_room
 from vicinal.cluster.rows import DaskRows, read_block
-from vicinal.cluster.start import first_places, joined_graph
+from vicinal.cluster.start import first_places
 from vicinal.cluster.store import Store, Stored
 from vicinal.graph.fuzzy import prefer_shared
 from vicinal.graph.supervision import class_codes

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
 from vicinal.cluster.engine import Engine, current_client, task
-from vicinal.cluster.graph import GraphParts, load_graph
+from vicinal.cluster.graph import GraphParts, joined_graph, load_graph
 from vicinal.cluster.neighbors import NeighborParts, Search, part_count, search_parts, with_room
 from vicinal.cluster.rows import DaskRows, read_block
-from vicinal.cluster.start import joined_graph
 from vicinal.cluster.store import Stored
 from vicinal.graph.fuzzy import fuzzy_graph
 from vicinal.neighbors.metrics import ALIASES

@@ -106,6 +106,18 @@ def load_graph(kept: Stored, n: int) -> Graph:
     return Graph(indptr, indices, weights, n, rho, sigma)
 
 
+def joined_graph(parts: list[Stored], n: int) -> Graph:
+    """Join the parts of a graph of ``n`` rows."""
+    graphs = [load_graph(part, n) for part in parts]
+    degrees = np.concatenate([np.diff(graph.indptr) for graph in graphs])
+    indptr = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
+    joined = (
+        np.concatenate([getattr(graph, name) for graph in graphs]) for name in ("indices", "weights", "rho", "sigma")
+    )
+    indices, weights, rho, sigma = joined
+    return Graph(indptr, indices, weights, n, rho, sigma)
+
+
 def _degrees(parts: list[Stored], n: int) -> NDArray[np.float64]:
     return np.concatenate([load_graph(part, n).degree() for part in parts])
 

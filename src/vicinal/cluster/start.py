@@ -18,7 +18,15 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from vicinal.cluster.engine import Engine, folded, task
-from vicinal.cluster.graph import GraphParts, Labels, PartSpan, component_labels, joined_labels, load_graph
+from vicinal.cluster.graph import (
+    GraphParts,
+    Labels,
+    PartSpan,
+    component_labels,
+    joined_graph,
+    joined_labels,
+    load_graph,
+)
 from vicinal.cluster.neighbors import ROW_GRAIN, NeighborParts
 from vicinal.cluster.rows import DaskRows, read_block
 from vicinal.cluster.store import Store, Stored
@@ -42,15 +50,16 @@ def first_places(
     init: str, n_components: int, seed: int, graph: GraphParts, table: NeighborParts, rows: DaskRows, engine: Engine
 ) -> tuple[list[Any], str]:
     """Compute the first places of each part (kept as "places"), and the name of the initializer that was used."""
-    rule = StartRule(graph.n, n_components, seed, engine.store)
+    tasks = engine.share(StartTasks(graph.n, n_components, seed, engine.store))
     batches, own = engine.batches(graph.spans), engine.share(graph.rows)
     if init == "random" and graph.n > WHOLE_ROWS:
-        made = engine.keep([task(_drawn, "start")(_spans(batch), rule) for batch in batches])
+        made = engine.keep([task(StartTasks.drawn, "start")(tasks, _spans(batch)) for batch in batches])
         return _each(made, batches), "random"
     if graph.n <= WHOLE_ROWS:
         blocks = [] if rows.sparse else rows.blocks
-        whole = engine.run([task(_whole_start, "start")(graph.parts, blocks, own, init, rule, engine.alone_jobs)])[0]
-        made = engine.keep([task(_sliced, "places")(whole[0], _spans(batch), rule) for batch in batches])
+        start = task(StartTasks.whole, "start")(tasks, graph.parts, blocks, own, init, engine.alone_jobs)
+        whole = engine.run([start])[0]
+        made = engine.keep([task(StartTasks.sliced, "places")(tasks, whole[0], _spans(batch)) for batch in batches])
         return _each(made, batches), str(engine.values([whole[1]])[0])
     labels = [
         task(component_labels, "components")(group, graph.n)
@@ -60,21 +69,27 @@ def first_places(
     grouped = engine.run([task(_groups, "groups")(table.parts, component, own)])[0]
     between = [task(_between_groups, "between")(batch, grouped) for batch in batches]
     summed = folded(between, _joined_sums, "between")
-    coarse = engine.run([task(_group_start, "start")(summed, grouped, table.cells, init, rule, engine.alone_jobs)])[0]
-    rough = engine.keep([task(_interpolated, "interpolate")(batch, grouped, coarse[0], rule) for batch in batches])
+    start = task(StartTasks.of_groups, "start")(tasks, summed, grouped, table.cells, init, engine.alone_jobs)
+    coarse = engine.run([start])[0]
+    rough = engine.keep(
+        [task(StartTasks.interpolated, "interpolate")(tasks, batch, grouped, coarse[0]) for batch in batches]
+    )
     boxes = engine.values([one[1] for one in rough])
     lows, highs, shapes = zip(*boxes, strict=True)
     box = np.min(lows, axis=0), np.max(highs, axis=0), shapes[0]
     made = engine.keep(
-        [task(_spread, "places")(one[0], _spans(batch), box, rule) for one, batch in zip(rough, batches, strict=True)]
+        [
+            task(StartTasks.spread, "places")(tasks, one[0], _spans(batch), box)
+            for one, batch in zip(rough, batches, strict=True)
+        ]
     )
     engine.store.discard("rough")
     return _each(made, batches), f"{engine.values([coarse[1]])[0]} of groups"
 
 
 @dataclass(frozen=True)
-class StartRule:
-    """What the tasks of a start have in common."""
+class StartTasks:
+    """The tasks that make the start of the n rows of a graph."""
 
     n: int
     n_components: int
@@ -89,6 +104,77 @@ class StartRule:
         """Keep the first places of the rows of a part."""
         return self.store.keep(f"start-{first}", {"places": places.astype(np.float32, copy=False)})
 
+    def whole(
+        self, parts: list[Stored], blocks: list[Any], own: Numbers | None, init: str, n_jobs: int
+    ) -> tuple[Places, str]:
+        """Compute the local start of all rows; ``own`` are their numbers in the data, None stands for all."""
+        graph = joined_graph(parts, self.n)
+        rows = joined_rows([read_block(block) for block in blocks]) if blocks else None
+        if rows is not None and own is not None:
+            rows = rows[own]
+        return initial_embedding(init, InitialTask(graph, rows, self.n_components, self.seed, n_jobs))
+
+    def sliced(self, places: Places, spans: Spans) -> list[Stored]:
+        """Keep the places of some parts."""
+        return [self.keep(first, places[first:stop]) for first, stop in spans]
+
+    def drawn(self, spans: Spans) -> list[Stored]:
+        """Draw places uniformly, for ROW_GRAIN rows at a time."""
+        shape, made = (ROW_GRAIN, self.n_components), []
+        for first, stop in spans:
+            blocks = [
+                np.random.default_rng([self.seed, 3, grain]).uniform(0.0, self.extent, size=shape)
+                for grain in range(first // ROW_GRAIN, -(-stop // ROW_GRAIN))
+            ]
+            made.append(self.keep(first, _from_grains(blocks, first, stop)))
+        return made
+
+    def of_groups(self, summed: Sums, groups: Groups, cells: Cells, init: str, n_jobs: int) -> tuple[Places, str]:
+        """Compute the start of the groups."""
+        keys, units = summed
+        count = len(groups.landmark)
+        weights = units.astype(np.float64)
+        between = (weights / max(weights.max(initial=0.0), 1.0), (keys >> 32, keys & 0xFFFFFFFF))
+        upper = csr_matrix(between, shape=(count, count))
+        graph = Graph.from_scipy(upper + upper.T)
+        rows = None if is_sparse(cells.landmarks) else np.ascontiguousarray(cells.landmarks[groups.landmark])
+        return initial_embedding(init, InitialTask(graph, rows, self.n_components, self.seed, n_jobs))
+
+    def interpolated(self, parts: list[PartSpan], groups: Groups, coarse: Places) -> tuple[list[Stored], Box]:
+        """Return the mean of the places of a row's own group and of those of its neighbors, and their box.
+
+        A sheet may have its own proportions (initialize/spectral.py); otherwise the groups have the usual box.
+        """
+        places, kept, lows, highs = coarse.astype(np.float64), [], [], []
+        for part, first, stop in parts:
+            graph = load_graph(part, self.n)
+            own = places[groups.of_row[first:stop]]
+            pulls = csr_matrix(
+                (graph.weights.astype(np.float64), groups.of_row[graph.indices], graph.indptr),
+                shape=(graph.n, len(places)),
+            )
+            total = np.asarray(pulls.sum(axis=1)).reshape(-1, 1)
+            rough = np.asarray((own + pulls @ places) / (1.0 + total))
+            lows.append(rough.min(axis=0))
+            highs.append(rough.max(axis=0))
+            kept.append(self.store.keep(f"rough-{first}", {"rough": rough}))
+        shape = np.round(np.ptp(places, axis=0) / extent(*places.shape), 3)
+        return kept, (np.min(lows, axis=0), np.max(highs, axis=0), shape)
+
+    def spread(self, rough: list[Stored], spans: Spans, box: Box) -> list[Stored]:
+        """Scale places to the box of all rows by the extremes of all parts, and add a little noise."""
+        (low, high, shape), made = box, []
+        width = np.where(high > low, high - low, 1.0)
+        for kept, (first, stop) in zip(rough, spans, strict=True):
+            places = kept.load("rough")
+            noise = [
+                np.random.default_rng([self.seed, 2, grain]).normal(scale=NOISE, size=(ROW_GRAIN, places.shape[1]))
+                for grain in range(first // ROW_GRAIN, -(-stop // ROW_GRAIN))
+            ]
+            boxed = self.extent * shape * (places - low) / width
+            made.append(self.keep(first, boxed + _from_grains(noise, first, stop)))
+        return made
+
 
 Spans = list[tuple[int, int]]
 
@@ -101,43 +187,6 @@ def _spans(batch: list[PartSpan]) -> Spans:
 def _each(made: list[Any], batches: list[list[Any]]) -> list[Any]:
     """Return the results of each part, given those of each batch of parts."""
     return [one[at] for one, batch in zip(made, batches, strict=True) for at in range(len(batch))]
-
-
-def _whole_start(
-    parts: list[Stored], blocks: list[Any], own: Numbers | None, init: str, rule: StartRule, n_jobs: int
-) -> tuple[Places, str]:
-    graph = joined_graph(parts, rule.n)
-    rows = joined_rows([read_block(block) for block in blocks]) if blocks else None
-    if rows is not None and own is not None:
-        rows = rows[own]
-    return initial_embedding(init, InitialTask(graph, rows, rule.n_components, rule.seed, n_jobs))
-
-
-def joined_graph(parts: list[Stored], n: int) -> Graph:
-    graphs = [load_graph(part, n) for part in parts]
-    degrees = np.concatenate([np.diff(graph.indptr) for graph in graphs])
-    indptr = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
-    joined = (
-        np.concatenate([getattr(graph, name) for graph in graphs]) for name in ("indices", "weights", "rho", "sigma")
-    )
-    indices, weights, rho, sigma = joined
-    return Graph(indptr, indices, weights, n, rho, sigma)
-
-
-def _sliced(places: Places, spans: Spans, rule: StartRule) -> list[Stored]:
-    return [rule.keep(first, places[first:stop]) for first, stop in spans]
-
-
-def _drawn(spans: Spans, rule: StartRule) -> list[Stored]:
-    """Draw places uniformly, for ROW_GRAIN rows at a time."""
-    shape, made = (ROW_GRAIN, rule.n_components), []
-    for first, stop in spans:
-        blocks = [
-            np.random.default_rng([rule.seed, 3, grain]).uniform(0.0, rule.extent, size=shape)
-            for grain in range(first // ROW_GRAIN, -(-stop // ROW_GRAIN))
-        ]
-        made.append(rule.keep(first, _from_grains(blocks, first, stop)))
-    return made
 
 
 def _from_grains(blocks: list[NDArray[Any]], first: int, stop: int) -> NDArray[Any]:
@@ -202,53 +251,3 @@ def _summed(keys: NDArray[np.int64], units: NDArray[np.int64]) -> Sums:
     keys, units = keys[order], units[order]
     begin = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else np.empty(0, np.int64)
     return keys[begin], np.add.reduceat(units, begin) if len(keys) else units
-
-
-def _group_start(
-    summed: Sums, groups: Groups, cells: Cells, init: str, rule: StartRule, n_jobs: int
-) -> tuple[Places, str]:
-    """Compute the start of the groups."""
-    keys, units = summed
-    count = len(groups.landmark)
-    weights = units.astype(np.float64)
-    between = (weights / max(weights.max(initial=0.0), 1.0), (keys >> 32, keys & 0xFFFFFFFF))
-    upper = csr_matrix(between, shape=(count, count))
-    graph = Graph.from_scipy(upper + upper.T)
-    rows = None if is_sparse(cells.landmarks) else np.ascontiguousarray(cells.landmarks[groups.landmark])
-    return initial_embedding(init, InitialTask(graph, rows, rule.n_components, rule.seed, n_jobs))
-
-
-def _interpolated(parts: list[PartSpan], groups: Groups, coarse: Places, rule: StartRule) -> tuple[list[Stored], Box]:
-    """Return the mean of the places of a row's own group and of those of its neighbors, and their box.
-
-    The sides of the groups' box are the usual ones, unless a sheet has its own proportions (initialize/spectral.py).
-    """
-    places, kept, lows, highs = coarse.astype(np.float64), [], [], []
-    for part, first, stop in parts:
-        graph = load_graph(part, rule.n)
-        own = places[groups.of_row[first:stop]]
-        pulls = csr_matrix(
-            (graph.weights.astype(np.float64), groups.of_row[graph.indices], graph.indptr),
-            shape=(graph.n, len(places)),
-        )
-        total = np.asarray(pulls.sum(axis=1)).reshape(-1, 1)
-        rough = np.asarray((own + pulls @ places) / (1.0 + total))
-        lows.append(rough.min(axis=0))
-        highs.append(rough.max(axis=0))
-        kept.append(rule.store.keep(f"rough-{first}", {"rough": rough}))
-    shape = np.round(np.ptp(places, axis=0) / extent(*places.shape), 3)
-    return kept, (np.min(lows, axis=0), np.max(highs, axis=0), shape)
-
-
-def _spread(rough: list[Stored], spans: Spans, box: Box, rule: StartRule) -> list[Stored]:
-    """Scale places to the box of all rows by the extremes of all parts, and add a little noise."""
-    (low, high, shape), made = box, []
-    width = np.where(high > low, high - low, 1.0)
-    for kept, (first, stop) in zip(rough, spans, strict=True):
-        places = kept.load("rough")
-        noise = [
-            np.random.default_rng([rule.seed, 2, grain]).normal(scale=NOISE, size=(ROW_GRAIN, places.shape[1]))
-            for grain in range(first // ROW_GRAIN, -(-stop // ROW_GRAIN))
-        ]
-        made.append(rule.keep(first, rule.extent * shape * (places - low) / width + _from_grains(noise, first, stop)))
-    return made

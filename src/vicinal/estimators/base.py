@@ -42,7 +42,6 @@ from vicinal.pipeline.fitted import FittedMap
 from vicinal.pipeline.memory import add_map
 from vicinal.pipeline.place import place
 from vicinal.pipeline.recipe import Recipe
-from vicinal.quality.losses import density_correlation
 from vicinal.runtime.constraints import check_parameters
 from vicinal.runtime.inputs import check_input, is_dask, resolve_n_jobs
 from vicinal.runtime.memory import InputShape, Ledger, check_limit
@@ -553,6 +552,8 @@ class MapEstimator(Estimator):
         fitted = self._with_embedding("density_correlation_")
         if fitted.density is None:
             raise AttributeError("density_correlation_: radii are computed with densmap or output_dens only")
+        from vicinal.quality.losses import density_correlation
+
         kernel, places = fitted.recipe.plan.forces.kernel, fitted.reference_places
         return density_correlation(fitted.graph, places, kernel, fitted.density.radii.log_radius)
 

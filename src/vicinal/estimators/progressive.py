@@ -27,7 +27,9 @@ from vicinal.neighbors.metrics import ALIASES, METRICS, Rows, check_metric, is_s
 from vicinal.neighbors.online import OnlineNeighbors
 from vicinal.neighbors.rows import check_rows
 from vicinal.pipeline.grow import (
+    MOST_LAYOUTS,
     MOVED_SHARE,
+    SLICE,
     GrowingMap,
     Step,
     Stream,
@@ -269,7 +271,9 @@ class ProgressiveUMAP(Estimator):
         """Add what a map of ``shape.n`` rows takes, part by part."""
         k = int(self.n_neighbors)
         add_online_search(ledger, shape, k, self.metric)
-        add_growing_map(ledger, shape.n, k, int(self.n_components), snapshot="_stream" in vars(self))
+        add_growing_map(
+            ledger, shape.n, k, int(self.n_components), (SLICE, MOST_LAYOUTS), snapshot="_stream" in vars(self)
+        )
 
     @property
     def embedding_(self) -> NDArray[np.float32]:

@@ -9,7 +9,6 @@ from typing import Any
 from sklearn.utils.metadata_routing import UNUSED
 
 from vicinal.estimators.base import MapEstimator, over_blocks, random_seed, whole_or_nothing
-from vicinal.estimators.composed import difference, intersection, union
 from vicinal.estimators.parameters import (
     check_curve,
     check_precomputed,
@@ -335,9 +334,19 @@ class UMAP(MapEstimator):
     def _given_neighbors(self, rows: HasRows) -> Neighbors | None:
         return given_neighbors(self.precomputed_knn, rows, self.n_neighbors)
 
-    __mul__ = intersection
-    __add__ = union
-    __sub__ = difference
+    def _composed(self, other: Any, operation: str) -> Any:
+        from vicinal.estimators.composed import compose
+
+        return compose(self, other, operation)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._composed(other, "intersection")
+
+    def __add__(self, other: Any) -> Any:
+        return self._composed(other, "union")
+
+    def __sub__(self, other: Any) -> Any:
+        return self._composed(other, "difference")
 
 
 @with_parameters

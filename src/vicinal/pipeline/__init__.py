@@ -1,4 +1,6 @@
-"""The stages composed as free functions: fit a map, place rows in it, update, compose, align and invert it.
+"""The stages composed as free functions: fit a map, place rows in it, update and invert it.
+
+Maps are composed by :mod:`vicinal.pipeline.compose` and aligned by :mod:`vicinal.pipeline.align`.
 
 >>> from vicinal import fit_ab, pipeline
 >>> from vicinal.layout.forces import Forces
@@ -13,12 +15,6 @@
 (250, 2)
 """
 
-from vicinal.pipeline.align import AlignedMaps as AlignedMaps
-from vicinal.pipeline.align import extend_aligned as extend_aligned
-from vicinal.pipeline.align import fit_aligned as fit_aligned
-from vicinal.pipeline.compose import ComposedMap as ComposedMap
-from vicinal.pipeline.compose import compose as compose
-from vicinal.pipeline.compose import place_composed as place_composed
 from vicinal.pipeline.fit import STEPS as STEPS
 from vicinal.pipeline.fit import ArrayExecutor as ArrayExecutor
 from vicinal.pipeline.fit import Executor as Executor

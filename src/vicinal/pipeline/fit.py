@@ -37,7 +37,6 @@ from vicinal.pipeline.fitted import FitReport, FittedDensity, FittedMap
 from vicinal.pipeline.options import RowOptions, Selection, select_rows
 from vicinal.pipeline.place import memberships, place_new, warn_of_isolated
 from vicinal.pipeline.recipe import EdgeTotals, Places, Recipe, Refused
-from vicinal.quality.losses import History, Loss, effective_loss
 from vicinal.runtime.progress import Callback, Progress
 
 # A recorded loss is evaluated about LOSS_RECORDS times, with LOSS_SAMPLES partners per row beyond SMALL_ROWS rows.
@@ -303,12 +302,14 @@ class ArrayExecutor(Executor):
         with self.progress.stage("divergence"):
             return self.recipe.plan.divergence(graph, layout.embedding, self.data.n_jobs)
 
-    def _loss_history(self, schedule: Any) -> History:
+    def _loss_history(self, schedule: Any) -> Any:
         """Record the expected loss of the schedule's negatives (:func:`effective_loss`) along the layout."""
+        from vicinal.quality.losses import History, effective_loss
+
         graph, selection, kernel = self.graph, self.selection, self.recipe.plan.forces.kernel
         samples = None if graph.n <= SMALL_ROWS else LOSS_SAMPLES
 
-        def loss(embedding: Places) -> Loss:
+        def loss(embedding: Places) -> Any:
             places = selection.take(embedding)
             return effective_loss(graph, places, kernel, schedule, samples=samples, n_jobs=self.data.n_jobs)
 

@@ -21,7 +21,6 @@ from vicinal.neighbors.search import (
 )
 from vicinal.neighbors.table import BLOCK_VALUES as DISTANCES
 from vicinal.neighbors.training_data import SHORT_ROW
-from vicinal.pipeline.grow import MOST_LAYOUTS, SLICE
 from vicinal.pipeline.recipe import Recipe
 from vicinal.runtime.memory import InputShape, Ledger
 
@@ -122,18 +121,21 @@ def add_online_search(ledger: Ledger, shape: InputShape, k: int, metric: Any) ->
     ledger.keep(n * (_heap(k - 1 + options.spare) + 6.0 + trees))
 
 
-def add_growing_map(ledger: Ledger, n: int, k: int, n_components: int, *, snapshot: bool = False) -> None:
+def add_growing_map(
+    ledger: Ledger, n: int, k: int, n_components: int, slices: tuple[int, int], *, snapshot: bool = False
+) -> None:
     """Add a growing map's lists in both directions, its columns and the layouts of its slices.
 
-    A batch that is added completely or not at all takes a ``snapshot`` besides.
+    ``slices`` are the rows that move together, and the layouts that are kept. A batch that is added completely or not
+    at all takes a ``snapshot`` besides.
     """
     ledger.keep(n * (8.0 * k + 24.0 + 6.0 * k + 40.0 + 4.0 * n_components) + FIRST_MAP * min(1.0, n / 2_000))
-    rows = min(n, SLICE)
-    slices = min(MOST_LAYOUTS + 1, -(-n // SLICE))
+    most, layouts = slices
+    rows, count = min(n, most), min(layouts + 1, -(-n // most))
     edges = EDGES * max(k - 1, 1)
     # A snapshot copies the lists and columns of all rows; the rows themselves are shared.
     copied = n * (_heap(k - 1 + OnlineOptions().spare) + 8.0 * k + 40.0) if snapshot else 0.0
-    ledger.use(slices * rows * (12.0 * edges + 12.0) + rows * MOVED_EDGE * edges + copied)
+    ledger.use(count * rows * (12.0 * edges + 12.0) + rows * MOVED_EDGE * edges + copied)
 
 
 def add_graph(ledger: Ledger, n: int, k: int, *, normalized: bool = False) -> float:

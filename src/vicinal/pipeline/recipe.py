@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from vicinal.graph.entropic import entropic_bipartite_graph, entropic_graph, total_of_units
 from vicinal.graph.fuzzy import POOL, bipartite_graph, fuzzy_graph, local_memberships, prefer_shared
 from vicinal.graph.graph import Graph
-from vicinal.graph.partition import EdgeList, entropic_part, fuzzy_part, joined_part
 from vicinal.graph.supervision import Supervision
 from vicinal.initialize.medoid import neighbor_medoid
 from vicinal.initialize.start import initial_embedding, narrow_embedding
@@ -43,7 +42,9 @@ from vicinal.neighbors.search import Method
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingData
 from vicinal.pipeline.options import RowOptions
-from vicinal.quality.losses import kl_divergence, total_weight
+
+if TYPE_CHECKING:
+    from vicinal.graph.partition import EdgeList
 
 Places = NDArray[np.float32]
 Weights = NDArray[np.floating[Any]]
@@ -450,6 +451,8 @@ class FullPlan:
 
     def divergence(self, graph: Graph, places: Places, n_jobs: int) -> float:
         """Return t-SNE's loss of a map (survey eq. 22), over rows that have edges; it is 0 if the graph has none."""
+        from vicinal.quality.losses import kl_divergence, total_weight
+
         if not total_weight(graph) > 0:
             return 0.0
         isolated = graph.isolated()
@@ -579,9 +582,13 @@ class FuzzyAffinity:
     uses_mean_distance: ClassVar[bool] = True
 
     def directed_part(self, neighbors: Neighbors, first: int, n: int, mean_distance: float, n_jobs: int) -> Graph:
+        from vicinal.graph.partition import fuzzy_part
+
         return fuzzy_part(neighbors, first, n, mean_distance, local_connectivity=self.local_connectivity, n_jobs=n_jobs)
 
     def joined_part(self, part: Graph, first: int, incoming: EdgeList, n_jobs: int) -> Graph:
+        from vicinal.graph.partition import joined_part
+
         return joined_part(part, first, incoming, self.set_op_mix_ratio, n_jobs)
 
     def divisor(self, units: int) -> float:
@@ -636,9 +643,13 @@ class EntropicAffinity:
     uses_mean_distance: ClassVar[bool] = False
 
     def directed_part(self, neighbors: Neighbors, first: int, n: int, mean_distance: float, n_jobs: int) -> Graph:
+        from vicinal.graph.partition import entropic_part
+
         return entropic_part(neighbors, first, n, self.perplexity, n_jobs=n_jobs)
 
     def joined_part(self, part: Graph, first: int, incoming: EdgeList, n_jobs: int) -> Graph:
+        from vicinal.graph.partition import joined_part
+
         return joined_part(part, first, incoming, None, n_jobs)
 
     def divisor(self, units: int) -> float:

@@ -203,7 +203,9 @@ class LiveServer:
                     await websocket.send_bytes(frame)
                 sent = snapshot
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(drawn.wait(), UNANSWERED_S)
+                    # wait_for of Python 3.11 may lose a cancellation
+                    async with asyncio.timeout(UNANSWERED_S):
+                        await drawn.wait()
             await asyncio.sleep(LOOK_S)
 
     async def _listen(self, websocket: WebSocket, drawn: asyncio.Event) -> None:

@@ -10,6 +10,8 @@ from viewer.browser.pages import CODES, NAMES, PHONE, POSITIONS, Open, select
 
 from vicinal import viewer
 
+pytestmark = pytest.mark.nightly
+
 SERIOUS = ("serious", "critical")
 
 

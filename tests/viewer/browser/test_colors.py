@@ -12,6 +12,8 @@ from viewer.browser.pages import CODES, NAMES, POSITIONS, WAIT_MS, Open, near, p
 from vicinal import viewer
 from vicinal.plot.look import THEMES, VALUE_STOPS, palette, rgb
 
+pytestmark = pytest.mark.nightly
+
 N = len(POSITIONS)
 WIDTH = POSITIONS[:, 0].copy()
 WIDTH[CODES == 2] = np.nan

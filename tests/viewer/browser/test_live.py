@@ -20,7 +20,8 @@ Open = Callable[..., Any]
 WAIT_MS = 60_000
 
 
-# Without a delay, the fit would end before a slow browser has drawn five frames: epochs are slow until this is set.
+# Without a delay, the fit would end before a slow browser has drawn five frames. Until this is set, the epochs of a fit
+# take longer than the browser is waited for.
 FAST = threading.Event()
 
 
@@ -38,7 +39,7 @@ def live(digits: Any, digit_labels: Any, serve: Any) -> Iterator[LiveServer]:
     session = Session(
         digits[:600],
         build,
-        {"n_neighbors": 15, "n_epochs": 1000, "random_state": 1},
+        {"n_neighbors": 15, "n_epochs": 2000, "random_state": 1},
         columns=row_columns(labels=digit_labels[:600]),
         title="digits",
     )
@@ -67,6 +68,7 @@ def test_fit_is_shown_paused_and_ends_with_the_positions_of_the_model(open_page:
     assert page.is_hidden("#busy")
 
 
+@pytest.mark.nightly
 def test_second_run_and_projected_rows(open_page: Open, live: LiveServer, tmp_path: Path, digits: Any) -> None:
     FAST.set()
     live.session.start({"n_epochs": 50})

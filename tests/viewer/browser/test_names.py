@@ -11,6 +11,8 @@ from viewer.browser.pages import WAIT_MS, Open
 
 from vicinal import viewer
 
+pytestmark = pytest.mark.nightly
+
 RNG = np.random.default_rng(0)
 
 

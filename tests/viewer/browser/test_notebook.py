@@ -11,12 +11,15 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import vicinal
+
+pytestmark = pytest.mark.nightly
 
 START_S = 90
 WAIT_MS = 60_000
@@ -102,11 +105,13 @@ def _wait_for(address: str, server: Any, log: Path) -> None:
 def run_cell(page: Any, number: int) -> None:
     """Run a cell; a key that comes before the kernel is connected is lost, so it is pressed until the cell runs."""
     started = "number => document.querySelectorAll('.jp-InputPrompt')[number].textContent.trim() !== '[ ]:'"
-    for _ in range(20):
+    from playwright.sync_api import TimeoutError as NotYet
+
+    for _ in range(40):
         page.locator(".jp-CodeCell .cm-content").nth(number).click()
         page.keyboard.press("Control+Enter")
-        page.wait_for_timeout(1500)
-        if page.evaluate(started, number):
+        with suppress(NotYet):
+            page.wait_for_function(started, arg=number, timeout=3_000)
             return
     pytest.fail(f"cell {number} did not run")
 

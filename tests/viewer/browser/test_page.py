@@ -78,6 +78,7 @@ def test_hover_shows_texts_and_picture(open_page: Open, exported: Path) -> None:
     page.wait_for_selector("#card", state="hidden", timeout=WAIT_MS)
 
 
+@pytest.mark.nightly
 def test_legend_hides_and_isolates_classes(open_page: Open, exported: Path) -> None:
     page = open_page(exported)
     ant, bee, cat = palette(3)
@@ -96,6 +97,7 @@ def test_legend_hides_and_isolates_classes(open_page: Open, exported: Path) -> N
     assert page.inner_text("#count") == "300 points"
 
 
+@pytest.mark.nightly
 def test_search_finds_ids_texts_and_classes(open_page: Open, exported: Path) -> None:
     page = open_page(exported)
     for query, matches in {"row-12": 11 + 0, "ROW-299": 1, "the bee": 100, "cat": 100, "nothing": 0}.items():
@@ -148,6 +150,7 @@ def test_lasso_selects_counts_and_downloads_ids(open_page: Open, exported: Path)
     page.wait_for_selector("#selected-count", state="detached", timeout=WAIT_MS)
 
 
+@pytest.mark.nightly
 def test_shift_drag_is_a_lasso(open_page: Open, exported: Path) -> None:
     page = open_page(exported)
     page.keyboard.down("Shift")
@@ -157,6 +160,7 @@ def test_shift_drag_is_a_lasso(open_page: Open, exported: Path) -> None:
     assert sorted(page.evaluate("vicinalPage.selectedIds()")) == sorted(f"row-{a}" for a in range(0, N, 3))
 
 
+@pytest.mark.nightly
 def test_keys_zoom_pan_and_reset(open_page: Open, exported: Path) -> None:
     page = open_page(exported)
     before = project(page, 0)
@@ -174,6 +178,7 @@ def test_keys_zoom_pan_and_reset(open_page: Open, exported: Path) -> None:
     assert page.is_visible("#card")
 
 
+@pytest.mark.nightly
 def test_wheel_zooms_and_drag_pans(open_page: Open, exported: Path) -> None:
     page = open_page(exported)
     before = project(page, 0)
@@ -189,6 +194,7 @@ def test_wheel_zooms_and_drag_pans(open_page: Open, exported: Path) -> None:
     assert project(page, 0)[0] - zoomed[0] == pytest.approx(60, abs=3)
 
 
+@pytest.mark.nightly
 def test_theme_follows_the_browser_and_can_be_toggled(open_page: Open, exported: Path) -> None:
     page = open_page(exported, color_scheme="dark")
     assert pixels(page)[2, 2].max() < 0.2
@@ -197,6 +203,7 @@ def test_theme_follows_the_browser_and_can_be_toggled(open_page: Open, exported:
     assert pixels(page)[2, 2].min() > 0.9
 
 
+@pytest.mark.nightly
 def test_every_control_is_reachable_by_tab(open_page: Open, exported: Path) -> None:
     page = open_page(exported)
     reached = set()
@@ -206,6 +213,7 @@ def test_every_control_is_reachable_by_tab(open_page: Open, exported: Path) -> N
     assert reached >= {"map", "zoom-in", "fit", "lasso", "theme", "query", "class", "only", "select-shown"}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_few_points_are_drawn(open_page: Open, tmp_path: Path, n: int) -> None:
     page = open_page(viewer.export(tmp_path / "few.html", np.zeros((n, 2)) if n == 2 else POSITIONS[:n]))
@@ -213,6 +221,7 @@ def test_few_points_are_drawn(open_page: Open, tmp_path: Path, n: int) -> None:
     assert page.is_hidden("#legend")
 
 
+@pytest.mark.nightly
 def test_values_are_drawn_on_a_colour_scale(open_page: Open, tmp_path: Path) -> None:
     page = open_page(viewer.export(tmp_path / "values.html", POSITIONS, values=POSITIONS[:, 0], label="width"))
     seen = pixels(page)
@@ -224,6 +233,7 @@ def test_values_are_drawn_on_a_colour_scale(open_page: Open, tmp_path: Path) -> 
     assert page.inner_text(".ticks").split() == ["-5", "0", "5"]
 
 
+@pytest.mark.nightly
 def test_hundred_thousand_points_are_interactive(open_page: Open, tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     positions = rng.normal(size=(100_000, 2)).astype(np.float32)
@@ -236,6 +246,7 @@ def test_hundred_thousand_points_are_interactive(open_page: Open, tmp_path: Path
     assert len(page.evaluate("vicinalPage.selectedIds()")) == page.evaluate("vicinalPage.state.counts[0]")
 
 
+@pytest.mark.nightly
 def test_saved_notebook_shows_the_map_without_its_server(
     browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,8 @@ from viewer.browser.pages import CODES, IDS, NAMES, POSITIONS, WAIT_MS, Open, se
 
 from vicinal import viewer
 
+pytestmark = pytest.mark.nightly
+
 N = len(POSITIONS)
 RNG = np.random.default_rng(3)
 SIZE = np.where(CODES == 1, 5.0, 1.0) + RNG.normal(scale=0.3, size=N)

@@ -14,6 +14,8 @@ from vicinal.files.data_table import Column, DataTable, Role
 from vicinal.viewer.server import LiveServer
 from vicinal.viewer.session import StreamSession
 
+pytestmark = pytest.mark.nightly
+
 Open = Callable[..., Any]
 WAIT_MS = 60_000
 ROWS, BATCH = 900, 100

@@ -11,6 +11,8 @@ from viewer.browser.pages import CODES, IDS, NAMES, PHONE, POSITIONS, WAIT_MS, O
 
 from vicinal import viewer
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:

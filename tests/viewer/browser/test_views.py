@@ -13,6 +13,8 @@ from viewer.browser.pages import CODES, IDS, NAMES, POSITIONS, WAIT_MS, Open, ne
 from vicinal import viewer
 from vicinal.plot.look import palette, rgb
 
+pytestmark = pytest.mark.nightly
+
 SVG = "{http://www.w3.org/2000/svg}"
 
 
