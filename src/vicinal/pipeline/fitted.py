@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vicinal.backends import Place
 from vicinal.graph.graph import Graph
 from vicinal.layout.density import Radii, Summary
 from vicinal.neighbors.table import Neighbors
@@ -15,7 +16,6 @@ from vicinal.neighbors.training_data import TrainingData
 from vicinal.pipeline.options import RowOptions, Selection, select_rows
 from vicinal.pipeline.recipe import Places, Recipe, Weights
 from vicinal.runtime.cached import cached, uncached_state
-from vicinal.runtime.residence import Place
 
 
 @dataclass(frozen=True)
