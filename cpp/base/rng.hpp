@@ -12,6 +12,8 @@ namespace vicinal {
 
 // Different uses of one seed must not share draws.
 enum class Stream : std::uint64_t { layout, phase, sketch, forest, candidates, row_key, pairs, spectral };
+constexpr const char* stream_names[] = {"layout",     "phase",   "sketch", "forest",
+                                        "candidates", "row_key", "pairs",  "spectral"};
 
 VICINAL_INLINE std::uint64_t mix64(std::uint64_t x) {
     x += 0x9e3779b97f4a7c15u;

@@ -93,7 +93,29 @@ void bind_layout_options(nb::module_& m) {
         .def_rw("update_negatives", &LayoutOptions::update_negatives)
         .def_rw("seed", &LayoutOptions::seed)
         .def_rw("first_sweep", &LayoutOptions::first_sweep)
-        .def_rw("heaviest", &LayoutOptions::heaviest);
+        .def_rw("heaviest", &LayoutOptions::heaviest)
+        // What the kernels of a GPU are compiled for and called with.
+        .def_prop_ro("force_type",
+                     [](const LayoutOptions& self) { return force_types[static_cast<int>(self.force.kind)]; })
+        .def_prop_ro("space_type", [](const LayoutOptions& self) { return space_types[static_cast<int>(self.space)]; })
+        .def_ro("space_values", &LayoutOptions::space_values)
+        .def(
+            "sweep",
+            [](const LayoutOptions& self, Size number) {
+                const auto [sweep, law] = sweep_and_law(self, number);
+                const ForceParameters& force = law.force;
+                return nb::make_tuple(sweep.key, sweep.negatives, sweep.longest_push,
+                                      nb::make_tuple(force.a, force.b, force.gamma));
+            },
+            "number"_a);
+    // The types of forces and spaces by name, for the kernels of a GPU.
+    const auto types = [&m](const char* name, const auto& names, const auto& of_names) {
+        nb::dict out;
+        for (std::size_t i = 0; i < std::size(names); ++i) out[names[i]] = of_names[i];
+        m.attr(name) = out;
+    };
+    types("FORCES", force_names, force_types);
+    types("SPACES", space_names, space_types);
 }
 
 nb::tuple as_tuple(const DensitySummary& s) { return nb::make_tuple(s.mean, s.variance, s.covariance, s.strength); }

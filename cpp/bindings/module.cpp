@@ -1,5 +1,6 @@
 // The Python module: everything that Python sees of the core is bound in this folder.
 #include "base/level.hpp"
+#include "base/rng.hpp"
 #include "bindings/binding.hpp"
 #include "neighbors/neighbor_index.hpp"
 #include "neighbors/search_space.hpp"
@@ -46,4 +47,19 @@ NB_MODULE(_core, m) {
         return names;
     });
     m.def("resolve_jobs", &resolve_jobs, "n_jobs"_a);
+    m.def(
+        "mix64",
+        [](In<std::uint64_t, 1> numbers) {
+            const auto n = static_cast<Size>(numbers.shape(0));
+            auto out = make<std::uint64_t>(n);
+            for (Size i = 0; i < n; ++i) out.data()[i] = mix64(numbers.data()[i]);
+            return out;
+        },
+        "numbers"_a);
+    m.def(
+        "stream_key",
+        [](std::uint64_t seed, const std::string& stream, std::uint64_t part) {
+            return stream_key(seed, named<Stream>(stream_names, stream), part);
+        },
+        "seed"_a, "stream"_a, "part"_a = 0);
 }

@@ -8,6 +8,7 @@
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 #include <cstring>
@@ -194,6 +195,14 @@ void bind_neighbors(nb::module_& m) {
         std::vector<std::pair<std::string, bool>> names;
         for (const MetricRule& rule : metric_table) names.emplace_back(rule.name, rule.ranking == Ranking::pairs);
         return names;
+    });
+    // (name, Preparation, Ranking, Finish): the lines of metric_table.hpp that a GPU follows.
+    m.def("metric_rules", [] {
+        std::vector<std::tuple<std::string, int, int, int>> rules;
+        for (const MetricRule& rule : metric_table)
+            rules.emplace_back(rule.name, static_cast<int>(rule.preparation), static_cast<int>(rule.ranking),
+                               static_cast<int>(rule.finish));
+        return rules;
     });
     nb::class_<NeighborIndex>(m, "NeighborIndex")
         .def(

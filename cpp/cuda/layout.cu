@@ -420,7 +420,7 @@ extern "C" __global__ void __launch_bounds__(sweep_threads)
                  const std::uint32_t* __restrict__ negative_keep, const Index* __restrict__ negative_alias,
                  std::int64_t* negative_moves, float a, float b, float gamma, const float* __restrict__ space_values,
                  const float* head_in, float* __restrict__ head_out, std::uint32_t sweep, std::uint64_t sweep_key,
-                 float learning_rate, float push_bound) {
+                 float learning_rate, float longest_push) {
     using namespace vicinal::gpu;
     __shared__ WarpMemory memory[sweep_threads / warp_lanes];
     const Size w = warp_number();
@@ -439,8 +439,9 @@ extern "C" __global__ void __launch_bounds__(sweep_threads)
     const VICINAL_FORCE force({ForceKind::umap, a, b, gamma});
     const VICINAL_SPACE space({SpaceKind::euclidean, space_values});
     const Mover mover(layout, VICINAL_PULLS, VICINAL_NEGATIVES, force, space);
+    const float bound = push_bound(longest_push, learning_rate)[0];
     const SweepTask task{{begin, n_long}, degree,   head_of,    tails, clock,     n_heads,       row_key,
-                         head_in,         head_out, all_points, sweep, sweep_key, learning_rate, push_bound};
+                         head_in,         head_out, all_points, sweep, sweep_key, learning_rate, bound};
     WarpMemory& own_memory = memory[threadIdx.x / warp_lanes];
     if (w < n_long)
         move_long(task, mover, w, own_memory.listed);

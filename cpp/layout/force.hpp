@@ -51,12 +51,14 @@ struct LargeVisForce {
     VICINAL_INLINE Float repel(Float d2) const { return (-2.0f * gamma) / ((largevis_epsilon + d2) * (1.0f + d2)); }
 };
 
-// Calls f(force) with the force of the parameters. New forces are added here.
+// Calls f(force) with the force of the parameters.
 template <class F>
 void with_force(const ForceParameters& parameters, const F& f) {
     switch (parameters.kind) {
-    case ForceKind::umap: return f(UmapForce(parameters));
-    case ForceKind::largevis: return f(LargeVisForce(parameters));
+#define VICINAL_CASE(name, type) \
+    case ForceKind::name: return f(type(parameters));
+        VICINAL_FORCES(VICINAL_CASE)
+#undef VICINAL_CASE
     }
 }
 

@@ -105,7 +105,7 @@ class LayoutBlock {
         const Float rate = sweep_.head_rates != nullptr
                                ? gather<Float>(sweep_.head_rates, load<Int>(rows_.head + first))
                                : splat<Float>(sweep_.learning_rate);
-        const Float bound = min(splat<Float>(gradient_bound), splat<Float>(sweep_.longest_push) / rate);
+        const Float bound = push_bound(sweep_.longest_push, rate);
         Int cursor = load<Int>(rows_.cursor + first);
         UInt draw{};
         step_.gather_points(task_.head_in, row, place);

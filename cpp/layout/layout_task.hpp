@@ -51,31 +51,38 @@ struct LayoutSweep {
     float longest_push = std::numeric_limits<float>::infinity();  // of one negative, along each axis
 };
 
-// Forces by name; formulas are in force.hpp.
-enum class ForceKind { umap, largevis };
-constexpr const char* force_names[] = {"umap", "largevis"};
+// All forces: the name and the type (force.hpp). A new force is a line here; every backend reads this list.
+#define VICINAL_FORCES(X) \
+    X(umap, UmapForce)    \
+    X(largevis, LargeVisForce)
+// The distances of the map (output_space.hpp). A GPU has all of them; `function` is the CPU's alone.
+#define VICINAL_SPACES(X)            \
+    X(euclidean, EuclideanSpace)     \
+    X(minkowski, MinkowskiSpace)     \
+    X(chebyshev, ChebyshevSpace)     \
+    X(mahalanobis, MahalanobisSpace) \
+    X(canberra, CanberraSpace)       \
+    X(braycurtis, BrayCurtisSpace)   \
+    X(cosine, AngleSpace<false>)     \
+    X(correlation, AngleSpace<true>) \
+    X(haversine, HaversineSpace)     \
+    X(hyperboloid, HyperboloidSpace)
+#define VICINAL_KIND(name, type) name,
+#define VICINAL_NAME(name, type) #name,
+#define VICINAL_TYPE(name, type) #type,
+
+enum class ForceKind { VICINAL_FORCES(VICINAL_KIND) };
+constexpr const char* force_names[] = {VICINAL_FORCES(VICINAL_NAME)};
+constexpr const char* force_types[] = {VICINAL_FORCES(VICINAL_TYPE)};
 
 struct ForceParameters {
     ForceKind kind = ForceKind::umap;
     float a = 0.0f, b = 0.0f, gamma = 0.0f;
 };
 
-// Distances of the map by name; formulas are in output_space.hpp.
-enum class SpaceKind {
-    euclidean,
-    minkowski,
-    chebyshev,
-    mahalanobis,
-    canberra,
-    braycurtis,
-    cosine,
-    correlation,
-    haversine,
-    hyperboloid,
-    function
-};
-constexpr const char* space_names[] = {"euclidean", "minkowski",   "chebyshev", "mahalanobis", "canberra", "braycurtis",
-                                       "cosine",    "correlation", "haversine", "hyperboloid", "function"};
+enum class SpaceKind { VICINAL_SPACES(VICINAL_KIND) function };
+constexpr const char* space_names[] = {VICINAL_SPACES(VICINAL_NAME) "function"};
+constexpr const char* space_types[] = {VICINAL_SPACES(VICINAL_TYPE) "CalledSpace"};
 
 // A distance that the caller computes, for several pairs of points at a time. Kernels for a GPU cannot call it.
 #if defined(VICINAL_ONE_LANE)

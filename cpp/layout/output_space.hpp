@@ -298,20 +298,14 @@ struct CalledSpace {
 
 #endif
 
-// Calls f(space) with the space of the parameters. New spaces are added here.
+// Calls f(space) with the space of the parameters.
 template <class F>
 void with_space(const SpaceParameters& parameters, const F& f) {
     switch (parameters.kind) {
-    case SpaceKind::euclidean: return f(EuclideanSpace(parameters));
-    case SpaceKind::minkowski: return f(MinkowskiSpace(parameters));
-    case SpaceKind::chebyshev: return f(ChebyshevSpace(parameters));
-    case SpaceKind::mahalanobis: return f(MahalanobisSpace(parameters));
-    case SpaceKind::canberra: return f(CanberraSpace(parameters));
-    case SpaceKind::braycurtis: return f(BrayCurtisSpace(parameters));
-    case SpaceKind::cosine: return f(AngleSpace<false>(parameters));
-    case SpaceKind::correlation: return f(AngleSpace<true>(parameters));
-    case SpaceKind::haversine: return f(HaversineSpace(parameters));
-    case SpaceKind::hyperboloid: return f(HyperboloidSpace(parameters));
+#define VICINAL_CASE(name, type) \
+    case SpaceKind::name: return f(type(parameters));
+        VICINAL_SPACES(VICINAL_CASE)
+#undef VICINAL_CASE
 #if !defined(VICINAL_ONE_LANE)
     case SpaceKind::function: return f(CalledSpace(parameters));
 #endif

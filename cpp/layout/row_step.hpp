@@ -10,6 +10,11 @@
 
 namespace vicinal::VICINAL_LEVEL {
 
+// The bound of the gradient of a push, so that a row moves by at most `longest_push` along each axis.
+VICINAL_INLINE Float push_bound(float longest_push, Float rate) {
+    return min(splat<Float>(gradient_bound), splat<Float>(longest_push) / rate);
+}
+
 // Dim > 0 fixes the number of components at compile time; 0 takes it from the task.
 template <class Force, class Space, int Dim>
 class RowStep {

@@ -362,4 +362,8 @@ void SampledLayout::add_density_moves(const std::vector<float>& moves, float lea
     });
 }
 
+std::pair<LayoutSweep, LayoutLaw> sweep_and_law(const LayoutOptions& options, Size number) {
+    return {sweep_of(options, number, 0.0f), law_of(options, number)};
+}
+
 }  // namespace vicinal

@@ -99,6 +99,9 @@ struct NegativeTable {
     const Index* alias = nullptr;
 };
 
+// What the sweep of a number draws, and the law of its moves; the sweeps of a GPU follow both.
+std::pair<LayoutSweep, LayoutLaw> sweep_and_law(const LayoutOptions& options, Size number);
+
 class SampledLayout {
   public:
     // Moves all points [n][dim], which are copied. The tails are these points too, or the rows of `reference`, which is

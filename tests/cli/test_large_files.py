@@ -36,11 +36,11 @@ def test_columns_of_a_table(run: Run) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--method", "tsne"], "--method must be umap"),
+        (["--method", "tsne"], "--method must be one of umap, densmap, largevis"),
         (["--label", "a"], "--label cannot be used"),
         (["--log1p"], "preprocessing cannot be used"),
         (["--columns", "zz"], "no named columns"),
-        (["--param", "densmap=True"], "densmap"),
+        (["--param", "unique=True"], "unique"),
     ],
 )
 def test_what_needs_all_rows_is_refused(run: Run, options: list[str], words: str) -> None:

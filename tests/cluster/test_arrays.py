@@ -14,11 +14,10 @@ from cluster.conftest import Rows
 from scipy.sparse import csr_matrix
 
 import vicinal
-from vicinal import UMAP, LargeVis, find_neighbors
-from vicinal.cluster import fit as neighborhoods
+from vicinal import TSNE, UMAP, find_neighbors
+from vicinal.cluster import fitted, start, store
 from vicinal.cluster import layout as edges
 from vicinal.cluster import neighbors as sizes
-from vicinal.cluster import start, store
 from vicinal.cluster.graph import component_labels, joined_labels
 from vicinal.cluster.store import Stored
 from vicinal.neighbors.metrics import METRICS
@@ -246,8 +245,8 @@ def test_bad_arrays_are_refused_before_any_work() -> None:
     ):
         with pytest.raises(ValueError, match=words):
             UMAP().fit(X)
-    with pytest.raises(ValueError, match="in memory"):
-        LargeVis().fit(never((1000, 3)))
+    with pytest.raises(ValueError, match="lay_out: t-SNE"):
+        TSNE().fit(never((1000, 3)))
     with pytest.raises(ValueError, match=r"sample_weight .* row 3"):
         UMAP().fit(never((10, 3)), sample_weight=[1, 2, 1, 0, 1, 1, 1, 1, 1, 1])
     with pytest.raises(ValueError, match="target_metric"):
@@ -287,4 +286,4 @@ def test_full_disk_is_one_clear_error(grouped: Any, tmp_path: Path, monkeypatch:
 
 
 def test_accepted_metrics_exist() -> None:
-    assert set(neighborhoods.CLUSTER_METRICS) <= set(METRICS)
+    assert set(fitted.CLUSTER_METRICS) <= set(METRICS)

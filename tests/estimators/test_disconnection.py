@@ -86,6 +86,7 @@ def test_maps_of_rows_that_all_share_nothing_are_finite(kind: type) -> None:
     assert len(np.unique(model.embedding_, axis=0)) == 30
 
 
+@pytest.mark.filterwarnings("ignore:.*disconnected")
 def test_rows_of_a_stream_that_share_nothing_have_no_neighbors() -> None:
     X = rows_with_loners()
     order = np.random.default_rng(0).permutation(len(X))

@@ -78,6 +78,7 @@ def test_zero_of_either_sign_and_stored_zeros_are_equal(metric: str) -> None:
     np.testing.assert_array_equal(model.transform(plain), model.embedding_)
 
 
+@pytest.mark.filterwarnings("ignore:.*disconnected")  # differences have rows without edges
 @pytest.mark.parametrize("metric", ["cosine", "correlation", "euclidean"])
 @pytest.mark.parametrize("join", ["__mul__", "__add__", "__sub__"])
 def test_rows_of_composed_models_are_equal_if_they_are_in_both(metric: str, join: str) -> None:

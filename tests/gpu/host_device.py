@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.backends.cuda.device import source_folder
+from vicinal.backends.cuda.device import kernel_files, source_folder
 
 HERE = Path(__file__).parent
 # Compiled kernels are kept from run to run.
@@ -69,8 +69,8 @@ class HostDevice:
     def active(self) -> Any:
         return contextlib.nullcontext()
 
-    def kernel(self, source: str, name: str, defines: tuple[tuple[str, str], ...] = ()) -> Any:
-        function = getattr(library(source, defines), f"launch_{name}")
+    def kernel(self, name: str, defines: tuple[tuple[str, str], ...] = ()) -> Any:
+        function = getattr(library(kernel_files()[name], defines), f"launch_{name}")
 
         def run(grid: tuple[int], block: tuple[int], arguments: tuple[Any, ...], shared_mem: int = 0) -> None:
             kept = [_argument(value) for value in arguments]

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 import vicinal
 from vicinal import FullLayout, Graph, Phase, entropic_graph, find_neighbors
-from vicinal.backends import backend_of
+from vicinal.backends import backend_of, cpu
 from vicinal.backends.cuda import full_layout
-from vicinal.layout.full import Convolution, HostTransforms, enclose
+from vicinal.layout.full import Convolution, enclose
 from vicinal.quality.losses import kl_divergence
 
 Rows = NDArray[np.float32]
@@ -48,7 +48,7 @@ def test_potential_of_a_grid_is_that_of_the_cpu(place: Any, graph: Graph, dim: i
     points = 4 * start(graph.n, dim)
     work = backend_of(place)
     edges = (graph.indptr, graph.indices, graph.weights)
-    engine, transforms = work.FullLayout(*edges, points, None, 1.0), work.transforms()
+    engine, transforms = work.FullLayout(*edges, points, None, 1.0), work.transforms(1)
     low, high = engine.bounds()
     np.testing.assert_array_equal(low, points.min(axis=0))
     np.testing.assert_array_equal(high, points.max(axis=0))
@@ -59,7 +59,7 @@ def test_potential_of_a_grid_is_that_of_the_cpu(place: Any, graph: Graph, dim: i
     here = backend_of(None).FullLayout(*edges, points, None, 1.0)
     nodes = here.spread(list(box.shape), list(box.origin), box.spacing, 1)
     np.testing.assert_allclose(place.to_numpy(density), nodes, atol=1e-4)
-    host = HostTransforms(1)
+    host = cpu.Transforms(1)
     expected = Convolution(box.padded, box.spacing, 1.0, host)(nodes.reshape(box.shape))
     np.testing.assert_allclose(place.to_numpy(found), expected, atol=2e-3)
 
@@ -129,7 +129,7 @@ def test_interrupted_step_leaves_complete_iterations(place: Any, graph: Graph, m
 
 
 def test_padded_lengths_are_few(place: Any) -> None:
-    lengths = backend_of(place).transforms().lengths
+    lengths = backend_of(place).transforms(1).lengths
     found = {nodes: lengths((nodes,))[0] for nodes in range(8, 4096)}
     assert all(nodes <= length <= 1.25 * nodes + 1 for nodes, length in found.items())
     assert len(set(found.values())) <= 4 * 9 + 1

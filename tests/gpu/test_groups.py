@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 import vicinal
 from vicinal import Neighbors, find_neighbors
 from vicinal.backends.cuda import device as devices
-from vicinal.backends.cuda.memory import Need
+from vicinal.backends.cuda.device import Need
 from vicinal.neighbors import index as index_module
-from vicinal.neighbors.search import GroupSearch
+from vicinal.neighbors.cells import GroupSearch
 
 Rows = NDArray[np.float32]
 

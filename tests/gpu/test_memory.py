@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 import vicinal
 from vicinal import Layout, Schedule, find_neighbors, fit_ab, fuzzy_graph
 from vicinal.backends import backend_of
-from vicinal.backends.cuda import cells, memory
-from vicinal.backends.cuda.memory import Need
+from vicinal.backends.cuda import device as memory
+from vicinal.backends.cuda import neighbors as cells
+from vicinal.backends.cuda.device import Need
 
 CAPACITY = 2**26
 Rows = NDArray[np.float32]
@@ -76,7 +77,7 @@ def test_search_takes_no_more_than_its_estimate(
 
     for by_cells in (True, False):
         taken = peak_bytes(work(by_cells))
-        assert taken <= len(X) * need.search_row + memory.BLOCKS * memory.block_bytes(CAPACITY)
+        assert taken <= len(X) * need.search_row + memory.BLOCKS * memory.most_block(CAPACITY)
 
 
 @pytest.mark.parametrize("k", [5, 15, 40])
@@ -98,7 +99,7 @@ def test_rows_that_are_said_to_fit_do_fit(capacity: int, copies: int) -> None:
         n = need.rows(capacity, capacity)
         assert need.total(n, capacity) <= capacity < need.total(n + 1, capacity)
         group = need.group_rows(10_000, capacity, capacity)
-        blocks = memory.BLOCKS * memory.block_bytes(capacity)
+        blocks = memory.BLOCKS * memory.most_block(capacity)
         assert group * need.search_row + 10_000 * 8 * k + blocks <= memory.USABLE * capacity
         # Slightly less memory gives the same groups, so that two fits in a row have the same map.
         assert need.group_rows(10_000, capacity - capacity // 100 - 1, capacity) == need.group_rows(

@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 import vicinal
 from vicinal.backends import backend_of, usable_place
 from vicinal.backends.cuda import device as devices
+from vicinal.graph.graph import Graph
 from vicinal.initialize.task import InitialTask, pca_places
 from vicinal.neighbors.rows import PlacedRows
-from vicinal.pipeline.fit import prepare
-from vicinal.pipeline.options import RowOptions
-from vicinal.runtime.progress import Progress
+from vicinal.pipeline.fit import ArrayExecutor
 
 Rows = NDArray[np.float32]
 SETTINGS: dict[str, Any] = {"n_epochs": 10, "random_state": 0}
@@ -90,11 +89,21 @@ def test_parametric_umap_finds_its_neighbors_and_graph_on_the_gpu_that_trains(
     with monkeypatch.context() as patched:
         patched.setattr("vicinal.parametric.rows.choose_device", lambda name: torch.device("cuda:0"))
         assert model._search_place() is device
-        there = prepare(model._graph_data(rows, None, 0), model._recipe(0), RowOptions(), Progress())
-    here = prepare(model._graph_data(rows, None, 0), model._recipe(0), RowOptions(), Progress())
-    assert here.graph.place is None
-    assert there.graph.place is device
-    assert (here.graph.to_scipy() != there.graph.to_scipy()).nnz == 0
+        there = graph_of(model, rows)
+    here = graph_of(model, rows)
+    assert here.place is None
+    assert there.place is device
+    assert (here.to_scipy() != there.to_scipy()).nnz == 0
+
+
+def graph_of(model: Any, rows: Rows) -> Graph:
+    """Return the graph that a network is trained on."""
+    executor = ArrayExecutor(model._graph_data(rows, None, 0), model._recipe(0))
+    executor.check()
+    executor.search()
+    executor.relate()
+    executor.build_graph()
+    return executor.search_graph
 
 
 def test_principal_components_are_those_of_the_cpu(place: Any, rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:

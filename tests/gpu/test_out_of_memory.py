@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from vicinal.backends.cuda.device import CudaDevice, require_room
-from vicinal.backends.cuda.memory import Need
+from vicinal.backends.cuda.device import CudaDevice, Need, require_room
 from vicinal.neighbors.rows import named_room
 
 
@@ -152,7 +151,7 @@ def test_allocator_of_the_user_stays(device: CudaDevice) -> None:
 
 
 def test_error_names_how_many_rows_would_fit(device: CudaDevice, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = SimpleNamespace(place=device, shape=(1000, 4), streamed=False)
+    rows = SimpleNamespace(place=device, shape=(1000, 4), streamed=False, held=lambda name: None)
     backend = SimpleNamespace(need=lambda *_, **__: Need(4), rows_that_fit=lambda need: 900)
     monkeypatch.setattr("vicinal.neighbors.rows.backend_of", lambda place: backend)
     with pytest.raises(MemoryError, match=r"is full .*; about 800 of 1000 rows would fit"), named_room(rows):

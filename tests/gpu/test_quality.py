@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from vicinal import quality
-from vicinal.backends import backend_of
-from vicinal.quality.measures import Space, nearest, ranks_of
+from vicinal.backends import backend_of, cpu
+from vicinal.quality.measures import Space
 
 Rows = NDArray[np.float32]
 
@@ -46,9 +46,9 @@ def test_distances_and_ranks_are_those_of_the_cpu(place: Any, rows: Rows, places
         here, there = Space(points, "euclidean"), Space(place.asarray(points), "euclidean", place)
         expected, found = here.distances(some), there.distances(some)
         np.testing.assert_allclose(there.on_host(found), expected, rtol=1e-12, atol=1e-15)
-        columns = nearest(expected, 15)
+        columns = cpu.nearest_columns(expected, 15)
         np.testing.assert_array_equal(backend_of(place).nearest_columns(found, 15), columns)
-        np.testing.assert_array_equal(backend_of(place).ranks_of(found, columns), ranks_of(expected, columns))
+        np.testing.assert_array_equal(backend_of(place).ranks_of(found, columns), cpu.ranks_of(expected, columns))
 
 
 def test_metric_that_a_gpu_does_not_have_is_said_in_the_log(

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from sklearn.metrics import pairwise_distances
 
 from vicinal import UMAP, find_neighbors, fuzzy_graph
-from vicinal.backends import backend_of, cpu
-from vicinal.backends.cuda import cells, neighbors
+from vicinal.backends import backend_of, cpu, placed
+from vicinal.backends.cuda import neighbors
+from vicinal.backends.cuda import neighbors as cells
 from vicinal.neighbors.index import NeighborIndex
 from vicinal.neighbors.rows import DuplicateRows, PlacedRows
 
@@ -97,8 +98,8 @@ def test_any_number_of_neighbors(place: Any, rows: Rows, k: int) -> None:
 def test_hashes_and_equal_rows_are_those_of_the_cpu(place: Any, rows: Rows) -> None:
     X = rows.copy()
     X[7, 3] = -0.0
-    np.testing.assert_array_equal(backend_of(place).hash_rows(place.asarray(X)), cpu.hash_rows(X, 1))
-    there = DuplicateRows(PlacedRows.held(place, {"rows": place.asarray(X)}))
+    np.testing.assert_array_equal(place.to_numpy(backend_of(place).hash_rows(place.asarray(X), 1)), cpu.hash_rows(X, 1))
+    there = DuplicateRows(PlacedRows(placed(place, place.asarray(X))))
     np.testing.assert_array_equal(there.first, DuplicateRows(X).first)
     np.testing.assert_array_equal(there.find(X[3:9], cpu.hash_rows(X[3:9], 1)), DuplicateRows(X).first[3:9])
 

@@ -84,7 +84,7 @@ def test_small_graphs_start_on_the_cpu(place: Any, graph: Graph) -> None:
 
 
 def test_many_components_are_left_to_the_cpu(place: Any) -> None:
-    assert backend_of(place).most_map_axes == 4
+    assert backend_of(place).MOST_MAP_AXES == 4
 
 
 def test_a_sheet_starts_in_its_proportions_as_on_the_cpu(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from vicinal import Graph, Neighbors, entropic_graph, find_neighbors, fuzzy_graph
-from vicinal.graph.entropic import divided_weights, weight_units
+from vicinal.backends import cpu
+from vicinal.graph.entropic import weight_units
 from vicinal.graph.partition import (
     EdgeList,
     add_distances,
@@ -51,7 +52,7 @@ def in_parts(table: Neighbors, affinity: FuzzyAffinity | EntropicAffinity) -> li
         for part, (a, _), incoming in zip(directed, SPANS, exchanged(directed), strict=True)
     ]
     total = affinity.divisor(sum(weight_units(part.weights) for part in joined))
-    return [replace(part, weights=divided_weights(part.weights, total)) for part in joined]
+    return [replace(part, weights=cpu.divide_weights(part.weights, total)) for part in joined]
 
 
 def assert_same(parts: list[Graph], whole: Graph) -> None:

@@ -7,7 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from vicinal import FullLayout, Graph, Phase, entropic_graph, find_neighbors
-from vicinal.layout.full import MARGIN, MOST_NODES, SPACING, HostTransforms, choose_repulsion, enclose
+from vicinal.backends import cpu
+from vicinal.layout.full import MARGIN, SPACING, choose_repulsion, enclose
 
 PHASES = [Phase(20, 12.0, 10.0), Phase(30, 1.0, 100.0, 0.7)]
 METHODS = ("exact", "fft")
@@ -85,8 +86,8 @@ def test_places_of_coinciding_points_remain_finite(graph: Graph) -> None:
 def test_grid_encloses_the_points_with_room_for_the_splines(width: float, n_components: int) -> None:
     low = np.full(n_components, -width / 3, dtype=np.float32)
     high = np.full(n_components, 2 * width / 3, dtype=np.float32)
-    box = enclose(low, high, HostTransforms(1))
-    assert np.prod(box.padded) < 2 * MOST_NODES
+    box = enclose(low, high, cpu.Transforms(1))
+    assert np.prod(box.padded) < 2 * cpu.MOST_NODES
     for c in range(n_components):
         first = (float(low[c]) - box.origin[c]) / box.spacing
         last = (float(high[c]) - box.origin[c]) / box.spacing

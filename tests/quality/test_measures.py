@@ -133,8 +133,8 @@ def test_scores_do_not_depend_on_the_block_size(
 ) -> None:
     X, Y, y = digits
     whole = quality.report(X, Y, y)
-    monkeypatch.setattr(spaces, "BLOCK_VALUES", 3000)
-    assert len(list(spaces.blocks(np.arange(500), 500))) == 84
+    monkeypatch.setattr("vicinal.backends.cpu.TABLE_VALUES", 3000)
+    assert len(list(spaces.blocks(np.arange(500), 500, 3000))) == 84
     parts = quality.report(X, Y, y)
     assert parts.measures() == pytest.approx(whole.measures(), abs=1e-12)
 

@@ -1,5 +1,8 @@
 """The CPU backend: the compiled core. No other module imports ``_core``.
 
+The CUDA backend has the same functions with the same parameters, except for ``HOST_ONLY``: what only the CPU has, and
+callers name as ``cpu.f``. Everything else they call as ``backend_of(place).f``.
+
 The functions and engines below do the numerical work of the stages, without policy: a stage decides which of them to
 call, with which options, and what to do if one does not apply. All of them guarantee:
 
@@ -17,7 +20,64 @@ guarantees beyond that is stated below.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
 from vicinal.backends import _core
+from vicinal.runtime.interruption import interruptible
+
+Floats = NDArray[np.float64]
+
+HOST_ONLY = (
+    *("metrics", "metric_rules", "NeighborIndex", "SparseIndex", "PairMetric", "DensePairs", "ForeignPairs"),
+    *("PythonPairs", "OnlineNeighbors", "GrowingSparseRows", "SparsePairs", "PointTree", "hash_sparse_rows"),
+    *("join_directions", "GrowingGraph", "connected_components", "segment_means", "principal_axes"),
+    *(
+        "edge_distances",
+        "space_table",
+        "layout_edges",
+        "PartEdges",
+        "summarize_density",
+        "density_shares",
+        "alias_table",
+    ),
+    *("mix64", "stream_key", "resolve_jobs", "active_level", "available_levels", "Transforms"),
+)
+
+# Arrays: the array module, the context in which arrays are made, arrays from and to the host.
+xp = np
+active = nullcontext
+
+
+def asarray(values: Any, dtype: Any = None) -> NDArray[Any]:
+    """Return a contiguous array, without a copy if it is one already."""
+    return np.ascontiguousarray(values, dtype=dtype)
+
+
+def to_numpy(values: NDArray[Any]) -> NDArray[Any]:
+    """Return an array of the host."""
+    return values
+
+
+def take_rows(values: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
+    """Return some rows of an array, on the host."""
+    return values[rows]
+
+
+def holds_rows(n: int, d: int, metric: Any = None) -> bool:
+    """Tell whether the rows of a fit are worked on as a whole: always, because they are on the host."""
+    return True
+
+
+def can_search(metric: str, k: int) -> bool:
+    """Tell whether k neighbors by a metric of the core can be found: always."""
+    return True
+
 
 # Rows. scan_rows: the largest magnitude, and the first row with infinity or NaN. hash_rows, hash_sparse_rows: 64-bit
 # hashes that depend on the values of a row alone: -0 equals 0, NaN equals NaN, stored zeros do not count.
@@ -30,6 +90,8 @@ hash_sparse_rows = _core.hash_sparse_rows
 # search_approximate is a function of (rows, metric, seed, options); a query depends on its own row alone, and on the
 # graph. Engines keep a view of the rows, not a copy. metrics lists the metrics, and whether they need a PairMetric.
 metrics = _core.metrics
+# metric_rules: for each metric the numbers of Preparation, Ranking and Finish (cpp/neighbors/metric_table.hpp).
+metric_rules = _core.metric_rules
 NeighborIndex = _core.NeighborIndex
 SparseIndex = _core.SparseIndex
 PairMetric = _core.PairMetric
@@ -70,6 +132,28 @@ symmetrize_mean = _core.symmetrize_mean
 join_directions = _core.join_directions
 GrowingGraph = _core.GrowingGraph
 
+
+def weight_units(weights: NDArray[np.float32], units: float) -> int:
+    """Return the sum of weights as integer multiples of ``1 / units``."""
+    return int((weights.astype(np.float64) * units).astype(np.int64).sum())
+
+
+def divide_weights(weights: NDArray[np.float32], total: float) -> NDArray[np.float32]:
+    """Return weights divided by their total, in double precision and rounded."""
+    return weights if total == 1.0 else (weights.astype(np.float64) / total).astype(np.float32)
+
+
+def total_weight(weights: NDArray[np.float32]) -> float:
+    """Return the sum of weights in double precision."""
+    return float(weights.sum(dtype=np.float64))
+
+
+def negative_entropy(weights: NDArray[np.float32], total: float) -> float:
+    """Return the sum of p ln p of weights divided by their total."""
+    p = weights / total
+    return float(np.asarray(p * np.log(np.where(p > 0, p, 1.0)), dtype=np.float64).sum())
+
+
 # Initialization. component_eigenmaps: rows sorted by connected component, the bounds of the components, and the
 # smoothest nontrivial eigenvectors of each component's normalized Laplacian, in the order of the rows.
 # connected_components: the component of every row. segment_means: means of sets of rows, each from a limited number of
@@ -77,6 +161,93 @@ GrowingGraph = _core.GrowingGraph
 component_eigenmaps = _core.component_eigenmaps
 connected_components = _core.connected_components
 segment_means = _core.segment_means
+MOST_MAP_AXES = 0  # axes of eigenmaps that a device computes
+
+PCA_ROWS = 4096  # rows converted to float64 at a time
+# Axes of more rows are those of a sample at regular intervals: 70,000 images take 0.35 s instead of 1.1 s.
+PCA_SAMPLE_ROWS = 16_384
+MEDOID_PAIRS = 1 << 20  # pairs of neighbors that are compared at a time, which bounds the memory
+
+
+def principal_scores(rows: NDArray[np.floating], n_components: int) -> Floats:
+    """Return coordinates along the leading principal axes; axes beyond the rank of the data are zero."""
+    mean, axes = principal_axes(rows, n_components)
+    return np.concatenate([rows[block] @ axes for block in _blocks(len(rows))]) - mean @ axes
+
+
+def principal_axes(rows: NDArray[np.floating], n_components: int) -> tuple[Floats, Floats]:
+    """Return the mean of the rows and the leading principal axes of a sample [columns, n_components].
+
+    Axes are divided by the largest deviation from the mean, which keeps scores of extreme data finite; those beyond the
+    rank of the data are zero.
+    """
+    mean = rows.mean(axis=0, dtype=np.float64)
+    largest = max(np.max(rows.max(axis=0) - mean), np.max(mean - rows.min(axis=0))) if rows.size else 0.0
+    scale = 1.0 / largest if largest > 0 else 1.0
+    sample = rows[:: max(1, len(rows) // PCA_SAMPLE_ROWS)]
+    n, d = sample.shape
+
+    def axes() -> Floats:
+        if n <= d:
+            return np.asarray(np.linalg.svd((sample - mean) * scale, full_matrices=False)[2].T)
+        gram = np.zeros((d, d))
+        for block in _blocks(n):
+            centered = (sample[block] - mean) * scale
+            gram += centered.T @ centered
+        return np.asarray(np.linalg.eigh(gram)[1][:, ::-1])
+
+    found = interruptible(axes, float(n) * d * min(n, d))[:, :n_components] * scale
+    return mean, np.pad(found, ((0, 0), (0, n_components - found.shape[1])))
+
+
+def _blocks(n: int) -> list[slice]:
+    return [slice(begin, begin + PCA_ROWS) for begin in range(0, n, PCA_ROWS)]
+
+
+def neighbor_medoids(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    weights: NDArray[np.float32],
+    reference: NDArray[np.float32],
+    middle: NDArray[np.float32],
+) -> NDArray[np.float32]:
+    """Return for every head the place of the medoid of its tails, or the middle if it has none."""
+    lengths = np.diff(indptr)
+    n = len(lengths)
+    out = np.empty((n, reference.shape[1]), dtype=np.float32)
+    n_rows = max(1, MEDOID_PAIRS // max(1, int(lengths.max(initial=1))) ** 2)
+    for begin in range(0, n, n_rows):
+        block = slice(begin, begin + n_rows)
+        out[block] = _medoids(indptr[:-1][block], lengths[block], indices, weights, reference)
+    out[lengths == 0] = middle
+    return out
+
+
+def _medoids(
+    first: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    weights: NDArray[np.float32],
+    reference: NDArray[np.float32],
+) -> NDArray[np.float32]:
+    slots = np.arange(int(lengths.max(initial=1)))
+    present = slots < lengths[:, None]
+    edges = np.where(present, first[:, None] + slots, 0)
+    tails = np.where(present, indices[edges] if len(indices) else 0, 0)
+    pull = np.where(present, weights[edges] if len(indices) else np.float32(0), np.float32(0))
+    places = reference[tails]
+    # One component and one neighbor after the other: the order of a sum must not depend on the number of rows.
+    d2 = np.square(places[:, None, :, 0] - places[:, :, None, 0])
+    for c in range(1, places.shape[2]):
+        d2 += np.square(places[:, None, :, c] - places[:, :, None, c])
+    pulls = pull[:, :, None] * np.sqrt(d2)
+    total = np.where(present, np.float32(0), np.float32(np.inf))
+    for slot in slots:
+        total += pulls[:, slot]
+    nearest = np.argmin(total, axis=1)
+    chosen: NDArray[np.float32] = reference[np.take_along_axis(tails, nearest[:, None], axis=1)[:, 0]]
+    return chosen
+
 
 # Layout. Random numbers are a function of (seed, sweep, row, draw), and a sweep reads the points of the previous sweep
 # only: splitting the sweeps into calls makes no difference, bits are the same at every instruction-set level, and an
@@ -84,6 +255,9 @@ segment_means = _core.segment_means
 # t-SNE, exact or by a grid. edge_distances: the input distance of every edge, -1 if the table does not have it.
 # space_table: squared distances of pairs of points, and half their gradients.
 # alias_table: the table by which negatives are drawn in proportion to weights, for layouts of other backends.
+# FORCES, SPACES: the forces and distances of the map by name, with the types that a GPU's kernels are compiled for.
+FORCES = _core.FORCES
+SPACES = _core.SPACES
 LayoutOptions = _core.LayoutOptions
 SampledLayout = _core.SampledLayout
 FullLayout = _core.FullLayout
@@ -97,10 +271,141 @@ PartEdges = _core.PartEdges
 summarize_density = _core.summarize_density
 density_shares = _core.density_shares
 alias_table = _core.alias_table
+# Random numbers (cpp/base/rng.hpp). mix64: a 64-bit hash of numbers. stream_key: the key of a stream, or of its part.
+mix64 = _core.mix64
+stream_key = _core.stream_key
+
+
+def has_space(kind: str) -> bool:
+    """Tell whether a layout has a distance of the map."""
+    return kind in SPACES
+
+
+# Most nodes of a padded grid; a wider map gets a wider spacing.
+MOST_NODES = 2**23
+# Lines that are transformed in one call, and the fewest values for which several threads are worth it.
+BLOCK_LINES, PARALLEL_VALUES = 64, 1 << 17
+
+
+def transforms(n_jobs: int) -> Transforms:
+    """Return the Fourier transforms of t-SNE's grids."""
+    return Transforms(n_jobs)
+
+
+class Transforms:
+    """Fourier transforms of real grids, by SciPy; ``fineness`` is a factor on the spacing of the nodes."""
+
+    xp = np
+    fineness, most_nodes = 1.0, MOST_NODES
+
+    def __init__(self, n_jobs: int) -> None:
+        self._workers = resolve_jobs(n_jobs)
+
+    def lengths(self, nodes: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the padded lengths of axes of at least so many nodes."""
+        from scipy.fft import next_fast_len
+
+        return tuple(next_fast_len(count, real=axis == len(nodes) - 1) for axis, count in enumerate(nodes))
+
+    def forward(self, values: NDArray[np.float32], padded: tuple[int, ...]) -> NDArray[np.complex64]:
+        """Return the transform of real values, filled up with zeros to the padded shape."""
+        from scipy.fft import fft, rfft
+
+        # Only lines that hold data are transformed; the padding is added axis by axis.
+        waves: NDArray[np.complex64] = self._by_blocks(
+            lambda lines, axis: rfft(lines, padded[axis], axis=axis), values, values.ndim - 1
+        )
+        for axis in reversed(range(values.ndim - 1)):
+            waves = self._by_blocks(lambda lines, axis: fft(lines, padded[axis], axis=axis), waves, axis)
+        return waves
+
+    def backward(
+        self, waves: NDArray[np.complex64], padded: tuple[int, ...], shape: tuple[int, ...]
+    ) -> NDArray[np.float32]:
+        """Return the real values of a transform, without the padding."""
+        from scipy.fft import ifft, irfft
+
+        # The padding is not used, so it is removed before the next axis is transformed.
+        for axis in range(len(shape) - 1):
+            waves = self._by_blocks(lambda lines, axis: ifft(lines, axis=axis), waves, axis)
+            waves = waves[(slice(None),) * axis + (slice(shape[axis]),)]
+        values = self._by_blocks(lambda lines, axis: irfft(lines, padded[axis], axis=axis), waves, len(shape) - 1)
+        return np.ascontiguousarray(values[..., : shape[-1]])
+
+    def _by_blocks(self, transform: Callable[[Any, int], Any], values: Any, axis: int) -> Any:
+        """Transform the lines along an axis in blocks.
+
+        From version 1.18 on, the last bits of SciPy's transforms depend on how many lines a thread gets. Blocks have
+        the same size for any number of threads.
+        """
+        if values.ndim == 1:
+            return transform(values, axis)
+        across = 0 if axis != 0 else 1
+        stops = range(BLOCK_LINES, values.shape[across], BLOCK_LINES)
+        blocks = np.split(values, list(stops), axis=across)
+        if self._workers == 1 or values.size < PARALLEL_VALUES:
+            done = [transform(block, axis) for block in blocks]
+        else:
+            with ThreadPoolExecutor(self._workers) as pool:
+                done = list(pool.map(lambda block: transform(block, axis), blocks))
+        return np.concatenate(done, axis=across)
+
 
 # Losses. Sums over all pairs, edges or sampled pairs, in a fixed order, with the same bits at every level.
 PairQuantity = _core.PairQuantity
 PairSums = _core.PairSums
+
+# Tables of distances, for the measures of a map.
+TABLE_VALUES = 1 << 23  # distances held at a time, per space: 8 M float64 = 64 MiB
+
+
+def table_values() -> int:
+    """Return how many distances in double precision are held at a time."""
+    return TABLE_VALUES
+
+
+def has_distances(metric: str) -> bool:
+    """Tell whether tables of distances by a metric can be computed: by any metric of scikit-learn."""
+    return True
+
+
+def squared_distances(heads: Floats, tails: Floats) -> Floats:
+    """Return the squared distances of all pairs, added up column by column."""
+    from scipy.spatial.distance import cdist
+
+    table: Floats = cdist(heads, tails, "sqeuclidean")
+    return table
+
+
+def pairwise_distances(heads: Floats, tails: Floats, metric: str) -> Floats:
+    """Return the distances of all pairs by a metric of scikit-learn."""
+    from sklearn.metrics import pairwise_distances as of_pairs
+
+    table: Floats = of_pairs(heads, tails, metric=metric)
+    return table
+
+
+def nearest_columns(distance: Floats, k: int) -> NDArray[np.int64]:
+    """Return the k columns of each row with the smallest distances, in the order of (distance, index)."""
+    limits = np.partition(distance, k - 1, axis=1)[:, k - 1]
+    found = np.empty((len(distance), k), dtype=np.int64)
+    for row, limit, out in zip(distance, limits, found, strict=True):
+        candidates = np.flatnonzero(row <= limit)
+        out[:] = candidates[np.argsort(row[candidates], kind="stable")[:k]]
+    return found
+
+
+def ranks_of(distance: Floats, columns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the ranks, counted from 1, of the given columns of each row in the order of (distance, index).
+
+    For a few columns, counting the smaller distances is several times cheaper than sorting the whole row.
+    """
+    ranks = np.empty_like(columns)
+    for row, wanted, out in zip(distance, columns, ranks, strict=True):
+        for a, (j, value) in enumerate(zip(wanted, row[wanted], strict=True)):
+            out[a] = np.count_nonzero(row < value) + np.count_nonzero(row[: j + 1] == value)
+    return ranks
+
 
 # Machine: the number of threads that n_jobs stands for, and the instruction-set levels.
 resolve_jobs = _core.resolve_jobs

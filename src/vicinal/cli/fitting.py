@@ -100,10 +100,14 @@ def one_line_warnings(quiet: bool) -> Iterator[None]:
             print("warning:", text, file=sys.stderr)
 
 
+ON_DASK = (Method.UMAP, Method.DENSMAP, Method.LARGEVIS)
+
+
 def check_large(spec: EstimatorSpec, needs_table: Mapping[str, Any]) -> None:
     """Refuse options that need all rows in memory; ``needs_table`` maps their names to the given values."""
-    if spec.method is not Method.UMAP:
-        raise ValueError(f"--method must be umap with --cluster or --memory-limit, got {spec.method}")
+    if spec.method not in ON_DASK:
+        allowed = ", ".join(ON_DASK)
+        raise ValueError(f"--method must be one of {allowed} with --cluster or --memory-limit, got {spec.method}")
     for option, value in needs_table.items():
         if value:
             raise ValueError(f"{option} cannot be used with --cluster or --memory-limit: it needs all rows in memory")

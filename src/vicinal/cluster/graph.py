@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
+from vicinal.backends import cpu
 from vicinal.cluster.engine import Engine, picked, task
 from vicinal.cluster.neighbors import NeighborParts
 from vicinal.cluster.store import Piece, Pieces, Store, Stored, joined_pieces
-from vicinal.graph.entropic import divided_weights, weight_units
+from vicinal.graph.entropic import weight_units
 from vicinal.graph.graph import Graph
 from vicinal.graph.partition import (
     DistanceSum,
@@ -198,7 +199,7 @@ class GraphTasks:
     def divide(self, own: Stored, part: int, total: float) -> tuple[Stored, Measure]:
         """Divide the weights of a part by the sum of those of all parts."""
         graph = load_graph(own, self.n)
-        divided = replace(graph, weights=divided_weights(graph.weights, total))
+        divided = replace(graph, weights=cpu.divide_weights(graph.weights, total))
         return _keep(self.store, f"divided-{part}", divided), _measure(divided)
 
 

@@ -240,7 +240,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Check rows against the data and the metric of a fit, whatever the parameters are by now."""
         finite = accepted_finite(ensure_all_finite, data.metric) if isinstance(data, TrainingRows) else False
         rows = self._check_rows(X, reset=False, sparse=True, finite=finite)
-        if isinstance(data, TrainingDistances) or is_sparse(rows) == is_sparse(vars(data).get("rows")):
+        if isinstance(data, TrainingDistances) or is_sparse(rows) == data.sparse:
             return rows
         return as_rows(rows.toarray() if is_sparse(rows) else csr_matrix(rows))
 

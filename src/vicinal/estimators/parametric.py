@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.metadata_routing import UNUSED
 
+from vicinal.backends import Place
 from vicinal.estimators.base import Estimator, over_blocks, random_seed, require_fitted, whole_or_nothing
 from vicinal.estimators.parameters import (
     affinity_of,
@@ -43,7 +44,6 @@ from vicinal.runtime.constraints import NOT_NEGATIVE, POSITIVE, StrOptions, whol
 from vicinal.runtime.inputs import check_input
 from vicinal.runtime.memory import InputShape, Ledger
 from vicinal.runtime.progress import LAYOUT
-from vicinal.runtime.residence import Place
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -518,8 +518,7 @@ class ParametricUMAP(Estimator):
             raise ValueError("precomputed_distances must be given with metric='precomputed', and with no other metric")
         if not pairwise:
             check_metric(self.metric, self.metric_kwds, rows.shape[1], is_sparse(rows))
-            place = self._search_place()
-            return self._training_rows(PlacedRows(rows).on(place), seed, None if place is None else scan_rows(rows)[0])
+            return self._training_rows(PlacedRows(rows).on(self._search_place()), seed, scan_rows(rows)[0])
         data = TrainingDistances(as_rows(precomputed_distances, "precomputed_distances"), self._jobs())
         if data.n != rows.shape[0]:
             raise ValueError(f"precomputed_distances must have {rows.shape[0]} rows, one for each of X, got {data.n}")

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.backends import backend_of, resolve_place
+from vicinal.backends import backend_of, cpu, resolve_place
 from vicinal.graph.graph import Graph
 from vicinal.neighbors.table import Neighbors
-from vicinal.runtime.residence import working_on
 
 # The weights of a row sum to 1 on average, so the sum of 2^27 rows fits into 63 bits.
 UNIT_BITS = 36
@@ -61,41 +58,26 @@ def entropic_graph(
     if device is not None:
         neighbors = neighbors.on(resolve_place(device))
     place, index = neighbors.place, neighbors.array("index")
-    work, xp = backend_of(place), np if place is None else place.xp
+    work = backend_of(place)
     conditional, sigma = work.perplexity_conditionals(
         index, neighbors.array("distance"), float(perplexity), False, n_jobs
     )
     indptr, indices, weights = work.symmetrize_mean(index, conditional, n_jobs)
-    with working_on(place):
-        total = _exact_sum(neighbors, weights) if normalised and weights.size else 1.0
-        weights = divided_weights(weights, total) if place is None else work.divide_weights(weights, total)
-        rho = xp.zeros(neighbors.n, dtype=np.float32)
-    if place is None:
-        return Graph(indptr, indices, weights, neighbors.n, rho, sigma)
-    parts = {"indptr": indptr, "indices": indices, "weights": weights, "rho": rho, "sigma": sigma}
-    return Graph.held(place, parts, n_tails=neighbors.n)
-
-
-def _exact_sum(neighbors: Neighbors, weights: Any) -> float:
-    """Return the sum of weights in units of 2^-UNIT_BITS: integers have the same sum in any order and on any device."""
-    if neighbors.place is not None:
-        return total_of_units(int(backend_of(neighbors.place).weight_units(weights, 2.0**UNIT_BITS)))
-    return total_of_units(weight_units(weights))
+    if normalised and weights.size:
+        weights = work.divide_weights(weights, total_of_units(work.weight_units(weights, 2.0**UNIT_BITS)))
+    with work.active():
+        rho = work.xp.zeros(neighbors.n, dtype=np.float32)
+    return Graph.at(place, (indptr, indices, weights), neighbors.n, rho, sigma)
 
 
 def weight_units(weights: NDArray[np.float32]) -> int:
     """Return the sum of weights as a number of units."""
-    return int((weights.astype(np.float64) * 2.0**UNIT_BITS).astype(np.int64).sum())
+    return cpu.weight_units(weights, 2.0**UNIT_BITS)
 
 
 def total_of_units(units: int) -> float:
-    """Return the sum of weights, given as a number of units."""
+    """Return the sum of weights, given in units of 2^-UNIT_BITS: integers have the same sum in any order."""
     return units / 2.0**UNIT_BITS
-
-
-def divided_weights(weights: NDArray[np.float32], total: float) -> NDArray[np.float32]:
-    """Return weights divided by their sum."""
-    return weights if total == 1.0 else (weights.astype(np.float64) / total).astype(np.float32)
 
 
 def entropic_bipartite_graph(
@@ -104,9 +86,10 @@ def entropic_bipartite_graph(
     """Build the graph from new rows to their nearest known rows (eq. 18); the weights of a row sum to 1."""
     check_perplexity(perplexity)
     place, table = neighbors.place, (neighbors.array("index"), neighbors.array("distance"))
-    weights, sigma = backend_of(place).perplexity_conditionals(*table, float(perplexity), True, n_jobs)
-    with working_on(place):
-        rho = (np if place is None else place.xp).zeros(neighbors.n, dtype=np.float32)
+    work = backend_of(place)
+    weights, sigma = work.perplexity_conditionals(*table, float(perplexity), True, n_jobs)
+    with work.active():
+        rho = work.xp.zeros(neighbors.n, dtype=np.float32)
         return Graph.to_known_rows(neighbors, weights, n_tails, rho, sigma)
 
 

@@ -118,11 +118,8 @@ def fuzzy_graph(
     work, index, distance = backend_of(neighbors.place), neighbors.array("index"), neighbors.array("distance")
     rho, sigma = work.smooth_knn(distance, k, local_connectivity, 1.0, False, n_jobs)
     membership = work.memberships(index, distance, rho, sigma, False, n_jobs)
-    indptr, indices, weights = work.symmetrize(index, membership, set_op_mix_ratio, n_jobs)
-    if neighbors.place is None:
-        return Graph(indptr, indices, weights, neighbors.n, rho, sigma)
-    parts = {"indptr": indptr, "indices": indices, "weights": weights, "rho": rho, "sigma": sigma}
-    return Graph.held(neighbors.place, parts, n_tails=neighbors.n)
+    edges = work.symmetrize(index, membership, set_op_mix_ratio, n_jobs)
+    return Graph.at(neighbors.place, edges, neighbors.n, rho, sigma)
 
 
 def bipartite_graph(neighbors: Neighbors, n_tails: int, *, local_connectivity: float = 1.0, n_jobs: int = -1) -> Graph:
@@ -130,10 +127,10 @@ def bipartite_graph(neighbors: Neighbors, n_tails: int, *, local_connectivity: f
 
     The table of a new row does not contain the row itself. Therefore one neighbor fewer has membership 1.
     """
-    place, index, distance = neighbors.place, neighbors.array("index"), neighbors.array("distance")
-    work, xp = backend_of(place), np if place is None else place.xp
+    work, index, distance = backend_of(neighbors.place), neighbors.array("index"), neighbors.array("distance")
     # smooth_knn skips the first column, which in a table of known rows holds the row itself.
-    padded = xp.concatenate([xp.zeros((neighbors.n, 1), np.float32), distance], axis=1)
+    with work.active():
+        padded = work.xp.concatenate([work.xp.zeros((neighbors.n, 1), np.float32), distance], axis=1)
     certain = max(0.0, local_connectivity - 1.0)
     rho, sigma = work.smooth_knn(padded, float(neighbors.k), certain, 1.0, True, n_jobs)
     weights = work.memberships(index, distance, rho, sigma, True, n_jobs)

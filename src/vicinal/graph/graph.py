@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vicinal.backends import Movable, Place, backend_of, placed
 from vicinal.neighbors.table import Neighbors
 from vicinal.runtime.inputs import check_structure
-from vicinal.runtime.residence import Resident
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 
 @dataclass(frozen=True)
-class Graph(Resident):
+class Graph(Movable, arrays=("indptr", "indices", "weights", "rho", "sigma")):
     """Weighted edges from heads to tails in compressed sparse rows.
 
     The graph is symmetric, or bipartite from new rows (heads) to known rows (tails).
@@ -57,16 +57,25 @@ class Graph(Resident):
     rho: NDArray[np.float32]
     sigma: NDArray[np.float32]
 
-    _resident: ClassVar[tuple[str, ...]] = ("indptr", "indices", "weights", "rho", "sigma")
+    @classmethod
+    def at(cls, place: Place, edges: tuple[Any, Any, Any], n_tails: int, rho: Any, sigma: Any) -> Graph:
+        """Return the graph of (indptr, indices, weights) and of rho and sigma, which are arrays of a place."""
+        indptr, indices, weights, rho, sigma = (placed(place, array) for array in (*edges, rho, sigma))
+        return cls(indptr, indices, weights, n_tails, rho, sigma)
+
+    @property
+    def edges(self) -> tuple[Any, Any, Any]:
+        """(indptr, indices, weights), where the graph is."""
+        return self.array("indptr"), self.array("indices"), self.array("weights")
 
     @property
     def n(self) -> int:
         """Number of heads."""
-        return int(self.array("indptr").shape[0]) - 1
+        return int(self.anywhere("indptr").shape[0]) - 1
 
     @property
     def n_edges(self) -> int:
-        return int(self.array("indices").shape[0])
+        return int(self.anywhere("indices").shape[0])
 
     def check(self) -> None:
         """Raise ValueError unless the arrays form a valid graph. Arrays from a file may hold anything."""
@@ -124,15 +133,11 @@ class Graph(Resident):
 
         Weights, rho and sigma are arrays of the place of the table, and so are those of the graph.
         """
-        xp = np if neighbors.place is None else neighbors.place.xp
-        index = neighbors.array("index")
+        xp, index = backend_of(neighbors.place).xp, neighbors.array("index")
         present = index >= 0
         indptr = xp.zeros(neighbors.n + 1, np.int64)
         indptr[1:] = xp.cumsum(present.reshape(-1), dtype=np.int64)[neighbors.k - 1 :: neighbors.k]
-        if neighbors.place is None:
-            return cls(indptr, index[present], weights[present], n_tails, rho, sigma)
-        parts = {"indptr": indptr, "indices": index[present], "weights": weights[present], "rho": rho, "sigma": sigma}
-        return cls.held(neighbors.place, parts, n_tails=n_tails)
+        return cls.at(neighbors.place, (indptr, index[present], weights[present]), n_tails, rho, sigma)
 
     @classmethod
     def from_scipy(cls, matrix: Any) -> Graph:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vicinal.backends import backend_of, cpu, say_fallback
 from vicinal.graph.graph import Graph
-from vicinal.initialize.task import DEVICE_ROWS, LEAST_EXTENT, NOISE, InitialTask, principal_axes, to_extent
+from vicinal.initialize.task import DEVICE_ROWS, LEAST_EXTENT, NOISE, InitialTask, to_extent
 from vicinal.neighbors.rows import HasRows
 from vicinal.neighbors.search import nearest_points
 
@@ -264,19 +264,16 @@ def evened(maps: Eigenmaps) -> Eigenmaps:
 
 def most_device_axes(graph: Graph) -> int:
     """Return how many axes eigenmaps of the graph may have that a device computes; 0 if the CPU does."""
-    if graph.place is None or graph.n <= DEVICE_ROWS:
-        return 0
-    return int(backend_of(graph.place).most_map_axes)
+    return int(backend_of(graph.place).MOST_MAP_AXES) if graph.n > DEVICE_ROWS else 0
 
 
 def component_maps(graph: Graph, n_components: int, *, seed: int = 0, n_jobs: int = -1) -> Eigenmaps:
     """Find the components of a symmetric graph and compute the eigenmap of each; same bits for any ``n_jobs``."""
-    place = graph.place
-    if place is not None and n_components <= most_device_axes(graph):
-        edges = (graph.array(name) for name in ("indptr", "indices", "weights"))
-        maps: Eigenmaps = backend_of(place).component_eigenmaps(*edges, n_components, seed, n_jobs)
+    most = most_device_axes(graph)
+    if n_components <= most:
+        maps: Eigenmaps = backend_of(graph.place).component_eigenmaps(*graph.edges, n_components, seed, n_jobs)
         return maps
-    if place is not None and graph.n > DEVICE_ROWS:
+    if most > 0:
         say_fallback("the spectral start", f"a GPU has none for {n_components} components")
     found = cpu.component_eigenmaps(graph.indptr, graph.indices, graph.weights, n_components, seed, n_jobs)
     return ComponentMaps(*found)
@@ -379,7 +376,7 @@ def _centroid_scores(task: InitialTask, maps: Eigenmaps) -> tuple[NDArray[np.flo
     if float(most) * columns * min(most, columns) > AXES_WORK:
         most = min(most, max(int(np.sqrt(AXES_WORK / columns)), 64))
     sample = np.arange(most) * maps.count // most
-    mean, axes = principal_axes(centroids(sample), task.n_components)
+    mean, axes = cpu.principal_axes(centroids(sample), task.n_components)
     blocks = (slice(first, first + BLOCK_COMPONENTS) for first in range(0, maps.count, BLOCK_COMPONENTS))
     return np.concatenate([(centroids(block) - mean) @ axes for block in blocks]), axes
 
@@ -388,7 +385,7 @@ def _segment_means(
     source: HasRows, order: NDArray[np.int32], begin: NDArray[np.int64], end: NDArray[np.int64], n_jobs: int
 ) -> NDArray[np.float64]:
     """Return the means of sets of rows. Only the rows that count are moved if all of them are on a device."""
-    if "rows" in vars(source):
+    if source.on_host:
         rows = np.ascontiguousarray(source.rows, dtype=np.float32)
         return cpu.segment_means(rows, order, begin, end, SAMPLE_ROWS, n_jobs)
     size = end - begin

@@ -261,7 +261,7 @@ class Forces:
     space: OutputSpace = EUCLIDEAN
 
     def __post_init__(self) -> None:
-        if self.kind not in ("umap", "largevis"):
-            raise ValueError(f"kind must be 'umap' or 'largevis', got {self.kind!r}")
+        if self.kind not in cpu.FORCES:
+            raise ValueError(f"kind must be {' or '.join(map(repr, cpu.FORCES))}, got {self.kind!r}")
         if self.kind != "umap" and not self.space.is_euclidean:
             raise ValueError(f"kind={self.kind!r} requires the euclidean distance, got space {self.space.kind!r}")

@@ -7,17 +7,15 @@ over all rows, so one convolution by FFT and the slope of its spline serve all c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends import backend_of, cpu, resolve_place
 from vicinal.graph.graph import Graph
-from vicinal.runtime.residence import working_on
 
 # An array of NumPy or of a device.
 Nodes = Any
@@ -32,10 +30,6 @@ SPACING, FINEST, NARROW_NODES = 0.25, 0.0625, 32
 SPACING_3D = 0.5
 # Nodes around the data: a spline reaches two nodes beyond a point, and the deblurring decays over a few more.
 MARGIN = 6
-# Most nodes of the padded grid; a wider map gets a wider spacing.
-MOST_NODES = 2**23
-# Lines that are transformed in one call, and the fewest values for which several threads are worth it.
-BLOCK_LINES, PARALLEL_VALUES = 64, 1 << 17
 
 
 @dataclass(frozen=True)
@@ -48,80 +42,7 @@ class Box:
     spacing: float
 
 
-class Transforms(Protocol):
-    """Fourier transforms of real grids, where the grids live; ``fineness`` is a factor on the spacing of the nodes."""
-
-    fineness: float
-    most_nodes: int
-
-    @property
-    def xp(self) -> Any: ...
-
-    def lengths(self, nodes: tuple[int, ...]) -> tuple[int, ...]: ...
-    def forward(self, values: Nodes, padded: tuple[int, ...]) -> Nodes: ...
-    def backward(self, waves: Nodes, padded: tuple[int, ...], shape: tuple[int, ...]) -> Nodes: ...
-
-
-class HostTransforms:
-    """Transforms by SciPy, on the CPU."""
-
-    xp = np
-    fineness, most_nodes = 1.0, MOST_NODES
-
-    def __init__(self, n_jobs: int) -> None:
-        self._workers = cpu.resolve_jobs(n_jobs)
-
-    def lengths(self, nodes: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the padded lengths of axes of at least so many nodes."""
-        from scipy.fft import next_fast_len
-
-        return tuple(next_fast_len(count, real=axis == len(nodes) - 1) for axis, count in enumerate(nodes))
-
-    def forward(self, values: NDArray[np.float32], padded: tuple[int, ...]) -> NDArray[np.complex64]:
-        """Return the transform of real values, filled up with zeros to the padded shape."""
-        from scipy.fft import fft, rfft
-
-        # Only lines that hold data are transformed; the padding is added axis by axis.
-        waves: NDArray[np.complex64] = self._by_blocks(
-            lambda lines, axis: rfft(lines, padded[axis], axis=axis), values, values.ndim - 1
-        )
-        for axis in reversed(range(values.ndim - 1)):
-            waves = self._by_blocks(lambda lines, axis: fft(lines, padded[axis], axis=axis), waves, axis)
-        return waves
-
-    def backward(
-        self, waves: NDArray[np.complex64], padded: tuple[int, ...], shape: tuple[int, ...]
-    ) -> NDArray[np.float32]:
-        """Return the real values of a transform, without the padding."""
-        from scipy.fft import ifft, irfft
-
-        # The padding is not used, so it is removed before the next axis is transformed.
-        for axis in range(len(shape) - 1):
-            waves = self._by_blocks(lambda lines, axis: ifft(lines, axis=axis), waves, axis)
-            waves = waves[(slice(None),) * axis + (slice(shape[axis]),)]
-        values = self._by_blocks(lambda lines, axis: irfft(lines, padded[axis], axis=axis), waves, len(shape) - 1)
-        return np.ascontiguousarray(values[..., : shape[-1]])
-
-    def _by_blocks(self, transform: Callable[[Nodes, int], Nodes], values: Nodes, axis: int) -> Nodes:
-        """Transform the lines along an axis in blocks.
-
-        From version 1.18 on, the last bits of SciPy's transforms depend on how many lines a thread gets. Blocks have
-        the same size for any number of threads.
-        """
-        if values.ndim == 1:
-            return transform(values, axis)
-        across = 0 if axis != 0 else 1
-        stops = range(BLOCK_LINES, values.shape[across], BLOCK_LINES)
-        blocks = np.split(values, list(stops), axis=across)
-        if self._workers == 1 or values.size < PARALLEL_VALUES:
-            done = [transform(block, axis) for block in blocks]
-        else:
-            with ThreadPoolExecutor(self._workers) as pool:
-                done = list(pool.map(lambda block: transform(block, axis), blocks))
-        return np.concatenate(done, axis=across)
-
-
-def enclose(low: NDArray[np.float32], high: NDArray[np.float32], transforms: Transforms) -> Box:
+def enclose(low: NDArray[np.float32], high: NDArray[np.float32], transforms: cpu.Transforms) -> Box:
     """Return the grid around the box from ``low`` to ``high``.
 
     The grid depends on the box only, so that an iteration does not depend on earlier ones.
@@ -148,7 +69,7 @@ class Convolution:
     minimises the mean error over all places between the nodes (Hockney and Eastwood).
     """
 
-    def __init__(self, padded: tuple[int, ...], spacing: float, dof: float, transforms: Transforms) -> None:
+    def __init__(self, padded: tuple[int, ...], spacing: float, dof: float, transforms: cpu.Transforms) -> None:
         self.kind = (padded, spacing)
         self._padded = padded
         self._transforms = transforms
@@ -273,7 +194,7 @@ class FullLayout:
     ) -> None:
         if device is not None:
             graph = graph.on(resolve_place(device))
-        place = self._place = graph.place
+        work = self._work = backend_of(graph.place)
         places = np.ascontiguousarray(embedding, dtype=np.float32)
         n_sources, n_components = graph.n_tails, places.shape[1]
         if n_sources * n_components >= 2**31:
@@ -283,14 +204,13 @@ class FullLayout:
         self.dof = float(dof)
         self.method = choose_repulsion(method, n_sources, n_components)
         self._frozen = reference is not None
-        work = backend_of(place)
         self._engine = work.FullLayout(
-            *(graph.array(name) for name in ("indptr", "indices", "weights")),
+            *graph.edges,
             places,
             None if reference is None else np.ascontiguousarray(reference, dtype=np.float32),
             self.dof,
         )
-        self._transforms: Transforms = HostTransforms(n_jobs) if place is None else work.transforms()
+        self._transforms: cpu.Transforms = work.transforms(n_jobs)
         self._convolution: Convolution | None = None
         self._potential: tuple[Box, Nodes] | None = None
 
@@ -313,7 +233,7 @@ class FullLayout:
     def step(self, n: int = 1) -> None:
         """Run ``n`` more iterations; iterations after the last phase have the settings of the last phase."""
         steps = self._steps(self.epoch, self.epoch + n)
-        with working_on(self._place):
+        with self._work.active():
             if self.method == "exact":
                 self._engine.step_exact(steps, self.n_jobs)
             elif self._frozen:

@@ -178,8 +178,7 @@ class Layout(_SampledLayout):
         places = _as_places(graph, embedding)
         work = backend_of(graph.place)
         options = layout_options(work, forces, schedule, places.shape[1], seed)
-        edges = (graph.array(name) for name in ("indptr", "indices", "weights"))
-        engine = work.SampledLayout(*edges, places, None, None, options, None, n_jobs)
+        engine = work.SampledLayout(*graph.edges, places, None, None, options, None, n_jobs)
         super().__init__(engine, places.shape, forces, schedule, n_jobs)
         self._set_density(density)
         if fixed is not None:
@@ -217,8 +216,9 @@ class Placement(_SampledLayout):
         places = _as_places(graph, embedding)
         work = backend_of(graph.place)
         options = layout_options(work, forces, schedule, places.shape[1], seed, pulls=PULLS_BIPARTITE)
+        options.heaviest = 1.0  # weights are probabilities as they are
         engine = work.SampledLayout(
-            *(graph.array(name) for name in ("indptr", "indices", "weights")),
+            *graph.edges,
             places,
             np.ascontiguousarray(reference, dtype=np.float32),
             row_keys,
@@ -297,7 +297,7 @@ def check_size(n: int, n_components: int) -> None:
 
 def _placed(graph: Graph, stage: str, forces: Forces) -> Graph:
     """Return the graph where it lives, or on the CPU if a part of the layout runs only there."""
-    if graph.place is None or forces.space.function is None:
+    if backend_of(graph.place).has_space(forces.space.kind):
         return graph
     say_fallback(stage, "a function as output_metric runs there")
     return graph.on(None)

@@ -1,38 +1,52 @@
-"""Neighbors by cells: rows are spread over cells of similar rows, and searched cell by cell.
+"""Neighbors by overlapping cells: rows are spread over cells of similar rows, and searched cell by cell.
 
 A sample of the rows gives the centers of the cells. A row belongs to its nearest cell and visits the next nearest ones
 if they are not much farther. Each cell is searched on its own, and the lists of a row, one from each of its cells, are
-merged. Everything is a function of the rows, their numbers and the seed: how rows are split into blocks has no effect,
-because the nearest centers of a row do not depend on the other rows of a call.
+merged. Two searches work like this: that of a cluster (`Cells`, one cell after the other), and that of rows that are
+larger than a device (`GroupSearch`, as many cells at a time as the device can hold).
+
+The search of a cluster is a function of the rows, their numbers and the seed: how rows are split into blocks has no
+effect, because the nearest centers of a row do not depend on the other rows of a call.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vicinal.backends import Place, backend_of, cpu
 from vicinal.neighbors.index import NeighborIndex
 from vicinal.neighbors.metrics import Rows, is_sparse
-from vicinal.neighbors.rows import DuplicateRows, stack_rows
-from vicinal.neighbors.search import CELL_ROWS, MOST_CELLS, REACH, SAMPLE_PER_CELL
+from vicinal.neighbors.rows import DuplicateRows, Preparation, stack_rows
+from vicinal.neighbors.search import regular_rows
 from vicinal.neighbors.table import Neighbors
-from vicinal.runtime.residence import Place
 
-# Up to WHOLE_ROWS rows are one cell. Beyond, a cell owns about CELL_ROWS rows, fewer if rows are so long that these
-# would take more than CELL_BYTES; visitors come on top.
+# A cell owns about CELL_ROWS rows, more if there would be more than MOST_CELLS cells. Centers are made of a sample of
+# SAMPLE_PER_CELL rows per cell. A row belongs to its nearest cell, and visits the next nearest ones if they are at most
+# REACH times as far.
+CELL_ROWS, MOST_CELLS, SAMPLE_PER_CELL, REACH = 3_000, 6_000, 64, 1.2
+# In a cluster, up to WHOLE_ROWS rows are one cell. Cells of long rows are smaller: their rows take CELL_BYTES; visitors
+# come on top.
 WHOLE_ROWS, CELL_BYTES, LEAST_CELL_ROWS = 60_000, 3 << 25, 2_000
 # Small cells are cheap, because all their pairs are compared, and more visits make up for the neighbors that lie beyond
 # their borders. Recall, and processor time of the search, of (rows per cell, visits):
 #   mixture of 200 clusters, 100,000 x 64    (6000, 3) 0.988, 15.0 s   (3000, 3) 0.980, 8.8 s   (2000, 4) 0.994, 10.4 s
 #   normal noise, 60,000 x 16                (6000, 3) 0.984,  6.9 s   (3000, 3) 0.946, 4.8 s   (3000, 4) 0.985,  6.2 s
-# A row visits a further cell if its center is at most REACH times as far as the nearest one; MOST_VISITS cells in all.
 MOST_VISITS = 4
 LLOYD_ROUNDS = 6
 ROWS_PER_LANDMARK, MOST_LANDMARKS = 10, 20_000
 MERGED_ROWS = 4096  # rows whose lists are merged at a time
+
+
+def within_reach(distance: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Tell which cells rows belong to or visit, given the distances of the nearest centers in ascending order."""
+    visited: NDArray[np.bool_] = distance <= np.float32(REACH) * distance[:, :1]
+    return visited
 
 
 def cell_count(n: int, d: int) -> int:
@@ -99,7 +113,7 @@ class Cells:
         """Return the nearest cells of each row, its own first, and which of them the row belongs to or visits."""
         wanted = min(MOST_VISITS, self.count)
         index, distance = _nearest(self.centers, rows, wanted, self.metric, self.metric_kwds, n_jobs)
-        return index, distance <= np.float32(REACH) * distance[:, :1]
+        return index, within_reach(distance)
 
     def nearest_landmark(self, cell: int, rows: Rows, n_jobs: int = 1) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Return the nearest landmark of a cell for rows, and its distance; at infinity if the cell has none."""
@@ -202,7 +216,7 @@ def _every_so_many(sample: Rows, most: int) -> Rows:
     """Return at most ``most`` rows of a sample, at equal distances in it."""
     m = int(sample.shape[0])
     count = min(m, most)
-    return sample[np.arange(count) * m // count]
+    return sample[regular_rows(m, count)]
 
 
 def _nearest(
@@ -239,3 +253,134 @@ def _means(sample: NDArray[np.float32], owner: NDArray[np.int32], before: NDArra
     for cell in np.flatnonzero(np.diff(bounds)):
         means[cell] = sample[order[bounds[cell] : bounds[cell + 1]]].mean(axis=0, dtype=np.float64)
     return means
+
+
+Search = Callable[[NDArray[np.float32], int], Neighbors]
+
+# Groups have at least CELLS_PER_GROUP cells, of fewer rows than CELL_ROWS if need be; a row visits GROUP_VISITS cells.
+CELLS_PER_GROUP, GROUP_VISITS = 32, 3
+BLOCK_ROWS = 1 << 16  # rows that are sent to the device, or copied, at a time
+
+
+@dataclass(frozen=True, eq=False)
+class GroupSearch:
+    """A search of rows of the host that a device cannot hold: groups of cells, one after the other.
+
+    ``preparation`` says how rows are prepared for their metric, ``room`` how many the device can search at a time.
+    """
+
+    rows: NDArray[np.float32]
+    preparation: Preparation
+    place: Place
+    room: int
+    largest: float | None = None
+
+    def run(self, k: int, search: Search) -> Neighbors:
+        """Return the k nearest rows of every row, the row itself first; ``search`` returns those of a group."""
+        n = len(self.rows)
+        merged = backend_of(self.place).merged_lists(n, k)
+        for members, found in self._searched(k, search):
+            merged.add(members, found.array("index"), found.array("distance"))
+        return Neighbors.at(self.place, *merged.table())
+
+    def _searched(self, k: int, search: Search) -> Iterator[tuple[NDArray[np.int64], Neighbors]]:
+        """Yield the rows of every group, in ascending order, with their neighbors within the group."""
+        if self.room < 2:
+            raise self._does_not_fit()
+        cells = self._assigned()
+        waiting = [np.arange(len(cells.centers))]
+        while waiting:
+            chosen = waiting.pop()
+            members = cells.members(chosen, self.room)
+            if len(members) == 0:
+                continue
+            if len(members) <= self.room:
+                try:
+                    yield members, search(self._gathered(members), min(k, len(members)))
+                    continue
+                except MemoryError:  # the device has less room than was expected
+                    if len(chosen) == 1:
+                        raise
+            if len(chosen) == 1:
+                raise self._does_not_fit()
+            waiting += cells.halves(chosen)
+
+    def _assigned(self) -> _Groups:
+        """Return the cells, and which of them every row visits."""
+        n, backend, core = len(self.rows), backend_of(self.place), self.preparation.metric.core
+        most = max(2, min(n, self.room // 2))
+        count = min(max(CELLS_PER_GROUP * -(-n // self.room), n // CELL_ROWS), MOST_CELLS, most)
+        size = min(most, SAMPLE_PER_CELL * count)
+        found = backend.centers(self._sent(self.rows[regular_rows(n, size)]), core, count)
+        visited = np.empty((n, min(GROUP_VISITS, count)), np.int32)
+        distance = np.empty(visited.shape, np.float32)
+        step = min(BLOCK_ROWS, self.room)
+        for first in range(0, n, step):
+            block = slice(first, first + step)
+            sent = self._sent(self.rows[block])
+            visited[block], distance[block] = backend.nearest_centers(found, sent, core, visited.shape[1])
+        visited = np.where(within_reach(distance), visited, np.int32(-1))
+        away = (distance / np.maximum(distance[:, :1], np.float32(1e-6))).astype(np.float32, copy=False)
+        return _Groups(self.place.to_numpy(found.centers), visited, away)
+
+    def _sent(self, rows: NDArray[np.float32]) -> Any:
+        """Return prepared rows on the device."""
+        return self.place.asarray(self.preparation.rows(rows, self.largest))
+
+    def _gathered(self, members: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return a copy of some rows, made by several threads."""
+        out = np.empty((len(members), self.rows.shape[1]), np.float32)
+
+        def copy(first: int) -> None:
+            block = slice(first, first + BLOCK_ROWS)
+            np.take(self.rows, members[block], axis=0, out=out[block], mode="clip")  # "raise" would copy twice
+
+        with ThreadPoolExecutor(cpu.resolve_jobs(self.preparation.n_jobs)) as pool:
+            list(pool.map(copy, range(0, len(members), BLOCK_ROWS)))
+        return out
+
+    def _does_not_fit(self) -> MemoryError:
+        return MemoryError(
+            f"{len(self.rows)} rows do not fit into the memory of the device, and are too similar to be searched in "
+            f"groups: about {self.room} rows would fit, or use device='cpu'"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Groups:
+    """Centers of cells, the cells of every row (its own first, -1 for none), and how far they are relative to it."""
+
+    centers: NDArray[np.float32]
+    visited: NDArray[np.int32]
+    away: NDArray[np.float32]
+
+    def members(self, chosen: NDArray[np.int64], room: int) -> NDArray[np.int64]:
+        """Return the rows of some cells, in ascending order.
+
+        In data of many dimensions, a cell near the middle of all rows may be visited by most of them. Visitors of a
+        single cell that is too large are left out, those that are relatively far first.
+        """
+        is_chosen = np.zeros(len(self.centers) + 1, dtype=bool)  # the last is -1, no cell
+        is_chosen[chosen] = True
+        there = is_chosen[self.visited]
+        members = np.flatnonzero(there.any(axis=1))
+        if len(members) <= room or len(chosen) > 1:
+            return members
+        away = np.where(there[members], self.away[members], np.inf).min(axis=1)
+        away[there[members, 0]] = 0.0
+        own = int(there[:, 0].sum())
+        return np.sort(members[np.argsort(away, kind="stable")[: max(room, own)]])
+
+    def halves(self, chosen: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+        """Divide cells into two halves with about the same number of rows, along the axis on which they differ most."""
+        apart = self.centers[chosen].astype(np.float64)
+        apart -= apart.mean(axis=0)
+        # The leading principal axis, by the smaller of the two matrices of products.
+        if len(chosen) < apart.shape[1]:
+            along = np.linalg.eigh(apart @ apart.T)[1][:, -1]
+        else:
+            along = apart @ np.linalg.eigh(apart.T @ apart)[1][:, -1]
+        order = chosen[np.argsort(along, kind="stable")]
+        reached = np.cumsum(np.bincount(self.visited[:, 0], minlength=len(self.centers))[order])
+        middle = min(max(int(np.searchsorted(reached, reached[-1] / 2)) + 1, 1), len(chosen) - 1)
+        return [np.sort(order[:middle]), np.sort(order[middle:])]

@@ -25,7 +25,6 @@ from vicinal.neighbors.rows import (
 from vicinal.neighbors.search import (
     DenseEngine,
     DeviceEngine,
-    GroupSearch,
     Method,
     SearchOptions,
     SparseEngine,
@@ -100,7 +99,7 @@ class NeighborIndex:
     ) -> None:
         jobs = resolve_n_jobs(n_jobs)
         placed = as_placed_rows(X, device, metric=metric)
-        ndim = (placed.rows if "rows" in vars(placed) else placed.array("rows")).ndim
+        ndim = placed.anywhere("rows").ndim
         if ndim != 2:
             raise ValueError(f"X must be 2-D, got {ndim} dimensions")
         check_room(placed, fit=False)
@@ -134,7 +133,7 @@ class NeighborIndex:
         self._source = source
         # The other metrics look at the values.
         values_matter = not (isinstance(metric, str) and ALIASES.get(metric, metric) in VECTOR_METRICS)
-        rows = source.rows if values_matter or "rows" in vars(source) else source.array("rows")
+        rows = source.rows if values_matter else source.anywhere("rows")
         self.metric = metric
         self.metric_kwds = metric_kwds
         self.seed = seed
@@ -182,7 +181,7 @@ class NeighborIndex:
                 if self._source.streamed:
                     return self._search_by_groups(k, method)
                 return self._search_on_device(k, method, exact)
-        if is_sparse(self.X):
+        if self._source.sparse:
             return self._sparse.search(k, policy.sparse_budget(exact), policy.sparse_pool(k))
         if exact:
             return self._dense.search_exact(k)
@@ -206,6 +205,8 @@ class NeighborIndex:
 
     def _search_by_groups(self, k: int, method: Method) -> Neighbors:
         """Search rows that the device cannot hold: groups of similar rows, one after the other."""
+        from vicinal.neighbors.cells import GroupSearch
+
         place, (n, d) = self._source.place, self._source.shape
         backend = backend_of(place)
         need = backend.need(d, k, self._metric.core)
@@ -230,7 +231,7 @@ class NeighborIndex:
         if place is None:
             return False
         dense = self._source.on_device or self._source.streamed
-        if dense and backend_of(place).ranks_on_device(self._metric.core, k):
+        if dense and backend_of(place).can_search(self._metric.core, k):
             return True
         say_fallback("the neighbor search", f"a GPU has none for sparse rows, metric={self.metric!r} or k={k}")
         return False
@@ -296,8 +297,7 @@ class NeighborIndex:
         d = self._source.shape[1]
         if queries.ndim != 2 or queries.shape[1] != d:
             raise ValueError(f"queries must have the {d} columns of the rows, got shape {queries.shape}")
-        sparse = not self._source.on_device and is_sparse(self.X)
-        if is_sparse(queries) != sparse:
+        if is_sparse(queries) != self._source.sparse:
             raise TypeError("queries must be sparse if the rows of the index are, and dense if they are dense")
         largest = check_rows(queries, self.n_jobs, finite=required_finite(self.metric), name="Q")
         self._metric.check_domain(queries)
@@ -306,7 +306,7 @@ class NeighborIndex:
     def is_exact(self, k: int) -> bool:
         """Tell whether ``search(k)`` compares all pairs of rows because that is faster."""
         n, d = self._source.shape
-        if not self._source.on_device and is_sparse(self.X):
+        if self._source.sparse:
             return policy.compares_all_sparse(n, self._sparse.additive, self._sparse.additions)
         return n <= self._exact_rows() if self._metric.by_pairs else policy.compares_all_sketches(n, d, k)
 

@@ -225,10 +225,7 @@ def _summed_columns(rows: Rows) -> NDArray[np.float64]:
 
 def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return random-looking 64-bit numbers, a function of the numbers (the finalizer of splitmix64)."""
-    z = (numbers + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(z ^ (z >> np.uint64(31)))
+    return cpu.mix64(numbers * np.uint64(0x9E3779B97F4A7C15))
 
 
 _UNLIMITED = np.iinfo(np.int64).max

@@ -5,52 +5,60 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.backends import backend_of, cpu, is_on_gpu, resolve_place
+from vicinal.backends import Movable, Place, Placed, backend_of, cpu, is_on_gpu, placed, resolve_place
 from vicinal.backends import usable_place as usable_place
 from vicinal.neighbors.metrics import Finite, FittedMetric, Rows, is_sparse
 from vicinal.runtime.cached import cached
 from vicinal.runtime.inputs import check_input
-from vicinal.runtime.residence import Place, Resident
 
 # If memory ran out although the estimate of what is needed said that it would not, fewer rows than these fit.
 SMALLER = 0.8
 
 
-class HasRows(Resident):
-    """Base of values with rows where they live. ``rows`` are the host's, made when they are first read."""
+class HasRows(Movable, arrays=("rows",)):
+    """Base of values with rows. ``rows`` are the host's; rows of a device are copied when they are first read."""
 
     rows: Rows
-    _resident: ClassVar[tuple[str, ...]] = ("rows",)
+    metric: Any = None
+
+    @property
+    def on_host(self) -> bool:
+        """Whether the host has the rows, or a copy of them."""
+        held = self.held("rows")
+        return not isinstance(held, Placed) or held.here is not None
+
+    @property
+    def sparse(self) -> bool:
+        """Whether the rows are sparse."""
+        return is_sparse(self.anywhere("rows"))
 
     @property
     def on_device(self) -> bool:
         """Whether the rows themselves are worked on by a device: not if they are sparse or do not fit into it."""
-        return self.place is not None and not is_sparse(self.__dict__.get("rows")) and not self.streamed
+        return self.place is not None and not self.sparse and not self.streamed
 
     @property
     def streamed(self) -> bool:
         """Whether dense rows of the host are too large for their device, and are sent to it group by group."""
-        rows = self.__dict__.get("rows")
-        if self.place is None or rows is None or is_sparse(rows) or rows.ndim != 2:
+        rows = self.anywhere("rows")
+        if not self.on_host or self.sparse or rows.ndim != 2:
             return False
-        return not backend_of(self.place).holds_rows(*rows.shape, self.__dict__.get("metric"))
+        return not backend_of(self.place).holds_rows(*rows.shape, self.metric)
 
     @property
     def shape(self) -> tuple[int, int]:
         """Number of rows and of columns."""
-        n, d = (self.rows if "rows" in self.__dict__ else self.array("rows")).shape
+        n, d = self.anywhere("rows").shape
         return int(n), int(d)
 
     def __getitem__(self, which: NDArray[np.int64]) -> Rows:
         """Return some rows on the host."""
-        if "rows" in self.__dict__:
-            return self.rows[which]
-        return self.place.to_numpy(self.array("rows")[self.place.asarray(which)])
+        return backend_of(None if self.on_host else self.place).take_rows(self.anywhere("rows"), which)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +85,8 @@ def check_room(X: HasRows, k: int | None = None, metric: str = "euclidean", *, f
 
 def _need(X: HasRows, k: int | None, metric: str, fit: bool) -> Any:
     """Return what the work on rows allocates on their device."""
-    held = "rows" in X.__dict__.get("_held", {})
+    rows = X.held("rows")
+    held = isinstance(rows, Placed) and rows.there is not None
     need = backend_of(X.place).need(X.shape[1], k, metric, held=held)
     return replace(need, streamed=X.streamed, fit=fit)
 
@@ -106,15 +115,14 @@ def as_placed_rows(X: Any, device: str | None = None, name: str = "X", metric: A
         rows = source.asarray(source.xp.from_dlpack(X), np.float32)
     if rows.ndim != 2:
         raise ValueError(f"{name} must be 2-D, got {rows.ndim} dimensions")
-    return PlacedRows.held(source, {"rows": rows}, metric=metric).on(place)
+    return PlacedRows(placed(source, rows), metric).on(place)
 
 
 def check_placed_rows(X: HasRows, n_jobs: int = -1, *, finite: Finite = True, name: str = "X") -> float:
     """Check the values, as ``check_rows`` does, where the rows live."""
-    if X.place is None or finite is not True or "rows" in X.__dict__:
+    if X.on_host or finite is not True:
         return check_rows(X.rows, n_jobs, finite=finite, name=name)
-    rows = X.array("rows")
-    largest, bad = backend_of(X.place).scan_rows(rows)
+    largest, bad = backend_of(X.place).scan_rows(X.array("rows"), n_jobs, False)
     if bad >= 0:
         return check_rows(X.rows, n_jobs, finite=finite, name=name)  # raises, with its message
     return float(largest)
@@ -254,50 +262,42 @@ class DuplicateRows:
         self._X, self._n_jobs, self._hashes = X, n_jobs, hashes
 
     @property
-    def _on_device(self) -> bool:
-        return isinstance(self._X, HasRows)
+    def _work(self) -> Any:
+        return backend_of(self._X.place if isinstance(self._X, HasRows) else None)
 
     @cached
     def first(self) -> NDArray[np.int64]:
         """For each row the first row with the same content."""
-        if not self._on_device:
-            return self.find(self._X, self._index[2])
-        first = np.arange(self._X.shape[0])
-        pairs = backend_of(self._X.place).first_equal(self._X.array("rows"))
-        if pairs is not None:
-            row, earlier = pairs
-            equal = equal_rows(self._X[row], self._X[earlier])
-            first[row[equal]] = earlier[equal]
-        return first
+        return self.find(self._X, self._index[2])
 
     @cached
-    def _index(self) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64]]:
-        """The rows in the order of their hashes, these hashes in order, and as they are."""
-        hashes = hash_rows(self._X, self._n_jobs) if self._hashes is None else self._hashes
-        order = np.argsort(hashes, kind="stable")
-        return order, hashes[order], hashes
+    def _index(self) -> tuple[Any, Any, Any]:
+        """The rows in the order of their hashes, these hashes in order, and as they are; where the rows are."""
+        hashes = self._hashes
+        if hashes is None and isinstance(self._X, HasRows):
+            hashes = self._work.hash_rows(self._X.array("rows"), self._n_jobs)
+        elif hashes is None:
+            hashes = hash_rows(self._X, self._n_jobs)
+        with self._work.active():
+            order = self._work.xp.argsort(hashes, kind="stable")
+            return order, hashes[order], hashes
 
-    @cached
-    def _device_index(self) -> tuple[Any, Any]:
-        """The hashes in order, and the rows in this order, on the device."""
-        index: tuple[Any, Any] = backend_of(self._X.place).sorted_hashes(self._X.array("rows"))
-        return index
+    def _candidates(self, hashes: Any) -> NDArray[np.int64]:
+        """Return for each hash the first row that has it, or -1; on the host."""
+        work, (order, ordered, _) = self._work, self._index
+        with work.active():
+            wanted = work.asarray(hashes)
+            at = work.xp.minimum(work.xp.searchsorted(ordered, wanted), len(ordered) - 1)
+            rows: NDArray[np.int64] = work.to_numpy(work.xp.where(ordered[at] == wanted, order[at], -1))
+            return rows.astype(np.int64, copy=False)
 
-    def _candidates(self, hashes: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Return for each hash the first row that has it, if there is one, and whether there is one."""
-        if self._on_device:
-            row = backend_of(self._X.place).find_hashes(*self._device_index, hashes)
-            return row, row >= 0
-        order, ordered, _ = self._index
-        at = np.minimum(np.searchsorted(ordered, hashes), len(ordered) - 1)
-        return order[at], ordered[at] == hashes
-
-    def find(self, Q: Rows, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
+    def find(self, Q: Rows | HasRows, hashes: Any) -> NDArray[np.int64]:
         """Return for each row of Q the first row with the same content, or -1. ``hashes`` are ``hash_rows(Q)``."""
         n = Q.shape[0]
-        row, found = self._candidates(hashes)
+        row = self._candidates(hashes)
         # A row equals itself. Any other pair is compared in full, since hashes can collide.
         own = (row == np.arange(n)) if Q is self._X else np.zeros(n, dtype=bool)
+        found = row >= 0
         doubtful = np.flatnonzero(found & ~own)
         if doubtful.size:
             found[doubtful] = equal_rows(self._X[row[doubtful]], Q[doubtful])

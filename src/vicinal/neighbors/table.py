@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vicinal.backends import Movable, Place, backend_of, placed
 from vicinal.neighbors.metrics import is_sparse
 from vicinal.runtime.inputs import check_input
-from vicinal.runtime.residence import Place, Resident
 
 # Distances this close to a limit, relatively, are taken as equal to it: the rounding error of float32.
 ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
-class Neighbors(Resident):
+class Neighbors(Movable, arrays=("index", "distance")):
     """The k nearest rows of every row.
 
     Parameters
@@ -53,33 +53,35 @@ class Neighbors(Resident):
     distance: NDArray[np.float32]
     share: float = 1.0
 
-    _resident: ClassVar[tuple[str, ...]] = ("index", "distance")
-
     def __post_init__(self) -> None:
-        if self.index.ndim != 2 or self.index.shape != self.distance.shape:
+        place, index, distance = self.place, self.array("index"), self.array("distance")
+        if index.ndim != 2 or index.shape != distance.shape:
             raise ValueError(
-                "index and distance must be 2-D and have the same shape, "
-                f"got shapes {self.index.shape} and {self.distance.shape}"
+                f"index and distance must be 2-D and have the same shape, got shapes {index.shape} and {distance.shape}"
             )
-        object.__setattr__(self, "index", np.ascontiguousarray(self.index, dtype=np.int32))
-        object.__setattr__(self, "distance", np.ascontiguousarray(self.distance, dtype=np.float32))
+        asarray = backend_of(place).asarray
+        object.__setattr__(self, "index", placed(place, asarray(index, np.int32)))
+        object.__setattr__(self, "distance", placed(place, asarray(distance, np.float32)))
+
+    @classmethod
+    def at(cls, place: Place, index: Any, distance: Any, share: float = 1.0) -> Neighbors:
+        """Return the table of arrays of a place."""
+        return cls(placed(place, index), placed(place, distance), share)
 
     @property
     def n(self) -> int:
         """Number of rows."""
-        return int(self.array("index").shape[0])
+        return int(self.anywhere("index").shape[0])
 
     @property
     def k(self) -> int:
         """Number of neighbors per row."""
-        return int(self.array("index").shape[1])
+        return int(self.anywhere("index").shape[1])
 
     def distances_of(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the distances of some rows, without moving the whole table to the host."""
-        if self.place is None:
-            return self.distance[rows]
-        some: Any = self.array("distance")[self.place.asarray(rows)]
-        return np.asarray(self.place.to_numpy(some))
+        some: NDArray[np.float32] = backend_of(self.place).take_rows(self.array("distance"), rows)
+        return some
 
     def first(self, k: int) -> Neighbors:
         """Return the table of the first k neighbors of every row."""

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from vicinal.backends import Place
 from vicinal.neighbors.index import NeighborIndex
 from vicinal.neighbors.metrics import (
     Rows,
@@ -32,7 +33,6 @@ from vicinal.neighbors.table import (
     query_from_distances,
 )
 from vicinal.runtime.cached import cached
-from vicinal.runtime.residence import Place
 
 # Stored numbers per row, on average, up to which neighbors are chosen by what they share (graph/fuzzy.py).
 SHORT_ROW = 20
@@ -51,6 +51,8 @@ class TrainingData(Protocol):
     def shape(self) -> tuple[int, int]: ...
     @property
     def place(self) -> Place: ...
+    @property
+    def sparse(self) -> bool: ...
     @property
     def coordinates(self) -> HasRows | None: ...
     @property
@@ -126,11 +128,8 @@ class TrainingRows(_Rows):
         given: Neighbors | None = None,
         largest: float | None = None,
     ) -> TrainingRows:
-        """Return rows, with the metric that compares them, where they live."""
-        if "rows" in vars(source):
-            return cls(source.rows, metric, metric_kwds, seed, n_jobs, given, largest=largest).on(source.place)
-        others = {"metric": metric, "metric_kwds": metric_kwds, "seed": seed, "n_jobs": n_jobs, "given": given}
-        return cls.held(source.place, {"rows": source.array("rows")}, **others, _largest=largest)
+        """Return rows, with the metric that compares them, where they are."""
+        return cls(source.held("rows"), metric, metric_kwds, seed, n_jobs, given, largest=largest)
 
     def check(self) -> None:
         """Raise ValueError if the fields, which may come from a file, do not fit together."""
@@ -155,7 +154,7 @@ class TrainingRows(_Rows):
     @property
     def coordinates(self) -> HasRows | None:
         """The rows, if they are dense and have no missing values; otherwise None."""
-        if is_sparse(vars(self).get("rows")) or allows_nan(self.metric):
+        if self.sparse or allows_nan(self.metric):
             return None
         return self if required_finite(self.metric) or np.isfinite(self.rows).all() else None
 
@@ -168,7 +167,7 @@ class TrainingRows(_Rows):
     @property
     def prefers_shared(self) -> bool:
         """Whether neighbors are chosen by what they share: short sparse rows, compared by what they have in common."""
-        if self.given is not None or not is_sparse(self.rows):
+        if self.given is not None or not self.sparse:
             return False
         return prefers_shared(self.unrelated_distance, self.rows.nnz, self.n)
 
@@ -186,7 +185,7 @@ class TrainingRows(_Rows):
 
     def _can_insert_into(self, known: Neighbors, k: int) -> bool:
         """Tell whether inserting rows into a table is possible and cheaper than a search."""
-        if is_sparse(self.rows) or not isinstance(self.metric, str) or known.k != k or self.n > 2 * known.n:
+        if self.sparse or not isinstance(self.metric, str) or known.k != k or self.n > 2 * known.n:
             return False
         from_data = {"V", "VI"} & set(self.index.keywords) - set(self.metric_kwds or {})
         return k >= 2 and not from_data and not self.index.is_exact(k)

@@ -16,7 +16,7 @@ from vicinal.layout.sampled import Layout, run_layout
 from vicinal.neighbors.rows import named_room
 from vicinal.pipeline.fit import ArrayExecutor, Executor, fit, linked_rows
 from vicinal.pipeline.fitted import FittedMap
-from vicinal.pipeline.place import pushing_weights
+from vicinal.pipeline.options import pushing_weights
 from vicinal.pipeline.recipe import Places
 from vicinal.runtime.progress import Progress
 

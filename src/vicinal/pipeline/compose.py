@@ -20,7 +20,7 @@ from vicinal.graph.set_operations import intersect, missing_weights, reset_conne
 from vicinal.neighbors.training_data import recognize
 from vicinal.pipeline.fit import ArrayExecutor, fit
 from vicinal.pipeline.fitted import FittedMap
-from vicinal.pipeline.options import Selection
+from vicinal.pipeline.options import Selection, pushing_weights
 from vicinal.pipeline.place import memberships, settle, warn_of_isolated
 from vicinal.pipeline.recipe import Plan, Refused
 from vicinal.runtime.cached import cached
@@ -147,8 +147,10 @@ def place_composed(composed: ComposedMap, rows: Any) -> NDArray[np.float32]:
     new = np.flatnonzero(known < 0)
     if new.size:
         graph, isolated = _memberships(composed, take_rows(rows, new)), composed.graph.isolated()
-        n_jobs = leftmost(composed).data.n_jobs
-        places[new] = settle(composed.plan, graph, composed.embedding, isolated, keys[new], math.inf, n_jobs=n_jobs)
+        n_jobs, weights = leftmost(composed).data.n_jobs, pushing_weights(None, isolated)
+        there = composed.embedding
+        placed = settle(composed.plan, graph, there, isolated, keys[new], math.inf, weights=weights, n_jobs=n_jobs)
+        places[new] = placed
     return places
 
 

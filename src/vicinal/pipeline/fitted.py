@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vicinal.backends import Place
 from vicinal.graph.graph import Graph
 from vicinal.layout.density import Radii, Summary
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingData
-from vicinal.pipeline.options import RowOptions, Selection, select_rows
-from vicinal.pipeline.recipe import Places, Recipe, Weights
+from vicinal.pipeline.options import RowOptions, Selection, pushing_weights, select_rows
+from vicinal.pipeline.recipe import Places, Recipe
 from vicinal.runtime.cached import cached, uncached_state
-from vicinal.runtime.residence import Place
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class FittedMap:
     def disconnected(self) -> NDArray[np.bool_]:
         """Which rows of the fit have no neighbor: the graph has no edge for them, and they lie around the map."""
         position = self.selection.position
-        return np.asarray((position >= 0) & self.graph.isolated()[position])
+        return np.asarray((position >= 0) & self.isolated[position])
 
     @cached
     def reference_places(self) -> Places:
@@ -128,10 +128,19 @@ class FittedMap:
         return self.embedding if self.laid_out is None else self.embedding[self.laid_out]
 
     @cached
-    def negative_weights(self) -> Weights | None:
-        """The proportions in which the rows that were laid out are drawn as negatives; None if uniformly."""
+    def negative_weights(self) -> NDArray[np.floating[Any]] | None:
+        """The proportions in which the rows that were laid out are drawn as negatives; None if uniformly.
+
+        Rows without edges push no new row.
+        """
         options = self.options if self.laid_out is None else self.selection.options
-        return self.recipe.plan.negative_weights(self.graph.degree, options)
+        weights = self.recipe.plan.negative_weights(self.graph.degree, options)
+        return pushing_weights(weights, self.isolated) if self.recipe.plan.has_outside else weights
+
+    @cached
+    def isolated(self) -> NDArray[np.bool_]:
+        """Which of the rows that were laid out have no edge."""
+        return self.graph.isolated()
 
     def check(self) -> None:
         """Raise ValueError if the parts do not fit together: a model file may hold anything."""

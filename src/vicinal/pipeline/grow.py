@@ -40,8 +40,8 @@ from vicinal.pipeline.online_graph import (
     growing_schedule,
     piece_gap,
 )
-from vicinal.pipeline.options import RowOptions
-from vicinal.pipeline.place import are_elsewhere, places_near_neighbors, pushing_weights, settle, warn_of_isolated
+from vicinal.pipeline.options import RowOptions, pushing_weights
+from vicinal.pipeline.place import are_elsewhere, places_near_neighbors, settle, warn_of_isolated
 from vicinal.pipeline.recipe import Places, Recipe
 from vicinal.runtime.cached import GrowingArray
 from vicinal.runtime.constraints import Interval
@@ -681,7 +681,8 @@ def place_in(grown: GrowingMap, rows: Rows) -> Places:
         neighbors = affinity.related(neighbors, grown.graph.unrelated, len(places))
         graph = affinity.graph_to_known(neighbors, len(places), grown.n_jobs)
         limit = affinity.limit(grown.graph.unrelated)
-        found[new] = settle(grown.recipe.plan, graph, places, grown.isolated, keys[new], limit, n_jobs=grown.n_jobs)
+        plan, isolated, weights = grown.recipe.plan, grown.isolated, pushing_weights(None, grown.isolated)
+        found[new] = settle(plan, graph, places, isolated, keys[new], limit, weights=weights, n_jobs=grown.n_jobs)
     return found
 
 

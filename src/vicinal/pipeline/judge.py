@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +61,7 @@ class LaidOut:
 
     def again(self, start: Places, n_epochs: int, seed: int) -> Places:
         """Lay the rows out from ``start`` with another seed; fewer epochs than those of the fit move them a little."""
-        make = self.plan.ghost_schedule if n_epochs < self.n_epochs else self.plan.schedule
+        make: Any = self.plan.ghost_schedule if n_epochs < self.n_epochs else self.plan.schedule
         layout = self.plan.layout(
             self.graph,
             start,

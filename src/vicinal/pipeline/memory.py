@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from vicinal.backends.cpu import PCA_ROWS
 from vicinal.graph.fuzzy import BLOCK_PAIRS
-from vicinal.initialize.task import BLOCK_ROWS as PCA_ROWS
 from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED, is_bounded
 from vicinal.neighbors.online import OnlineOptions
 from vicinal.neighbors.search import (

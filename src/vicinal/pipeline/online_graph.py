@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,32 +107,8 @@ DEVIATIONS = 4.0
 Factors = NDArray[np.float64]
 
 
-class OnlineTargets(Protocol):
-    """Labels of all rows, in the order of their arrival; some or all may be unknown."""
-
-    def __len__(self) -> int: ...
-    @property
-    def is_known(self) -> bool:
-        """Whether any row has a label."""
-
-    def extended(self, y: NDArray[Any] | None, n: int) -> Any:
-        """Compute what ``append`` needs to add the labels of ``n`` rows. It allocates the memory for them."""
-
-    def append(self, extension: Any) -> None: ...
-    def factors(self, rows: NDArray[np.int32], index: NDArray[np.int32]) -> Factors:
-        """Return the factors of the edges from some rows to the rows in their lists."""
-
-    def given(self, n: int) -> NDArray[Any] | None:
-        """Return the labels of the first ``n`` rows as they were given, or None if all are unknown."""
-
-    def state(self) -> dict[str, Any]: ...
-    def restore(self, state: dict[str, Any]) -> None: ...
-    def check(self) -> None:
-        """Raise ValueError if the labels contradict each other."""
-
-
 class ClassLabels:
-    """Classes; -1, NaN or None if the class of a row is unknown."""
+    """Classes of all rows, in the order of their arrival; -1, NaN or None if the class of a row is unknown."""
 
     def __init__(self, target_weight: float) -> None:
         self._far = far_distance(target_weight)
@@ -144,9 +120,11 @@ class ClassLabels:
 
     @property
     def is_known(self) -> bool:
+        """Whether any row has a label."""
         return bool(self._classes)
 
     def extended(self, y: NDArray[Any] | None, n: int) -> tuple[NDArray[np.int64], dict[Any, int]]:
+        """Compute what ``append`` needs to add the labels of ``n`` rows. It allocates the memory for them."""
         classes, codes = self._classes, np.full(n, UNLABELLED, dtype=np.int64)
         if y is not None:
             classes = dict(classes)
@@ -159,10 +137,12 @@ class ClassLabels:
         self._codes.append(codes)
 
     def factors(self, rows: NDArray[np.int32], index: NDArray[np.int32]) -> Factors:
+        """Return the factors of the edges from some rows to the rows in their lists."""
         codes = self._codes.view
         return code_factors(codes[rows][:, None], codes[index], UNKNOWN_DISTANCE, self._far)
 
     def given(self, n: int) -> NDArray[Any] | None:
+        """Return the labels of the first ``n`` rows as they were given, or None if all are unknown."""
         if not self._classes:
             return None
         classes = np.array(list(self._classes))
@@ -179,6 +159,7 @@ class ClassLabels:
         self._classes = {label: number for number, label in enumerate(state["classes"])}
 
     def check(self) -> None:
+        """Raise ValueError if the labels contradict each other."""
         codes = self._codes.view
         if codes.max(initial=-1) >= len(self._classes) or codes.min(initial=-1) < UNLABELLED:
             raise ValueError("a growing map has labels that are no classes")
@@ -252,7 +233,7 @@ class NumberTargets:
             raise ValueError("a growing map has targets that are infinite")
 
 
-def online_targets(metric: str, target_weight: float) -> OnlineTargets:
+def online_targets(metric: str, target_weight: float) -> ClassLabels | NumberTargets:
     """Return an empty list of labels that are compared by ``metric``, one of ``TARGET_METRICS``."""
     return ClassLabels(target_weight) if metric == CLASSES else NumberTargets(metric, target_weight)
 
@@ -317,7 +298,7 @@ class OnlineGraph:
 
     def insert(self, batch: Batch) -> None:
         """Queue rows."""
-        extension = self.targets.extended(batch.y, batch.rows.shape[0])
+        extension: Any = self.targets.extended(batch.y, batch.rows.shape[0])
         unrelated = self._unrelated_with(batch.rows)
         with deferred_interrupts():
             if batch.largest is None:

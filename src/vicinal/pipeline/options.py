@@ -210,3 +210,12 @@ def _weights(
         placed = position >= 0
         own = np.bincount(position[placed], weights=weight[placed], minlength=len(rows)).astype(np.float32)
     return None if (own == own[0]).all() else own
+
+
+def pushing_weights(
+    weights: NDArray[np.floating[Any]] | None, isolated: NDArray[np.bool_]
+) -> NDArray[np.floating[Any]] | None:
+    """Return the proportions in which rows are drawn as negatives: rows without edges push nobody."""
+    if not isolated.any() or isolated.all():
+        return weights
+    return np.where(isolated, np.float32(0), np.float32(1) if weights is None else weights).astype(np.float32)

@@ -43,13 +43,6 @@ def warn_of_isolated(isolated: NDArray[np.bool_], limit: float, kind: str = "row
         warnings.warn(f"{what}; {where}", UserWarning, stacklevel=2)
 
 
-def pushing_weights(weights: Weights | None, isolated: NDArray[np.bool_]) -> Weights | None:
-    """Return the proportions in which rows are drawn as negatives: rows without edges push nobody."""
-    if not isolated.any() or isolated.all():
-        return weights
-    return np.where(isolated, np.float32(0), np.float32(1) if weights is None else weights).astype(np.float32)
-
-
 def settle(
     plan: Plan,
     graph: Graph,
@@ -81,12 +74,9 @@ def settle(
     weights, density
         The proportions in which the rows of the map are drawn as negatives, and densMAP's term.
     """
-    if not plan.has_outside:
-        return plan.place(graph, known, keys, negative_weights=weights, n_jobs=n_jobs, density=density)
-    weights = pushing_weights(weights, isolated)
     places = plan.place(graph, known, keys, negative_weights=weights, n_jobs=n_jobs, density=density)
     outside = graph.isolated()
-    if outside.any():
+    if outside.any() and plan.has_outside:
         warn_of_isolated(outside, limit, "new rows")
         places = places.copy()
         places[outside] = Surroundings.of(known[~isolated]).new_rows(keys[outside])
@@ -118,7 +108,7 @@ def place_new(fitted: FittedMap, rows: Rows, keys: NDArray[np.uint64] | None = N
         plan,
         graph,
         fitted.reference_places,
-        fitted.graph.isolated(),
+        fitted.isolated,
         keys,
         affinity.limit(fitted.searched.unrelated_distance),
         weights=fitted.negative_weights,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,94 +77,6 @@ class Refused(ValueError):
     """A step that a method or an executor cannot carry out; the message names both."""
 
 
-class Plan(Protocol):
-    """How a layout is run. A plan answers every question of the pipeline, so that no step asks for its class."""
-
-    @property
-    def kernel(self) -> Kernel | None:
-        """The kernel of the map's similarities; None if it cannot be chosen."""
-
-    @property
-    def forces(self) -> Forces:
-        """The forces of a sampled layout; raises Refused for other layouts."""
-
-    @property
-    def has_outside(self) -> bool:
-        """Whether rows without edges can be drawn around the map."""
-
-    @property
-    def orients(self) -> bool:
-        """Whether the components of a small map are turned back to the direction in which they started."""
-
-    @property
-    def draws_at_random(self) -> bool:
-        """Whether the layout depends on its seed."""
-
-    @property
-    def can_update(self) -> bool:
-        """Whether rows can be added to a finished map."""
-
-    @property
-    def first_rate(self) -> float:
-        """The learning rate of the first epoch."""
-
-    @property
-    def negative_sample_rate(self) -> int:
-        """The number of negatives per edge that fires; 0 if the layout does not sample."""
-
-    def start(self, init: str, graph: Graph, data: TrainingData | None, n_components: int, seed: int) -> Start:
-        """Compute the first places, and the name of the initializer that was used; ``data`` gives coordinates."""
-
-    def epoch_stops(self, edges: EdgeTotals) -> list[int]:
-        """Return the epochs whose maps are wanted; the last one ends the layout."""
-
-    def schedule(self, n_epochs: int, n: int) -> Any:
-        """Return the schedule of a fit of ``n`` rows in ``n_epochs`` epochs."""
-
-    def ghost_schedule(self, n_epochs: int, n: int) -> Any:
-        """Return a short schedule that lays a finished map of ``n`` rows out again."""
-
-    def short_epochs(self, n: int) -> int:
-        """Return the number of epochs for new rows among ``n`` that have their places."""
-
-    def refinement(self, n_epochs: int, n: int, *, rate: float = PLACEMENT_RATE) -> Schedule:
-        """Return the schedule that moves ``n`` rows of a finished map, at ``rate`` times the learning rate."""
-
-    def negative_weights(self, degree: Callable[[], Weights], options: RowOptions) -> Weights | None:
-        """Return the proportions in which rows are drawn as negatives; None draws uniformly.
-
-        ``degree`` computes the sum of the weights of each row's edges.
-        """
-
-    def layout(
-        self,
-        graph: Graph,
-        start: Places,
-        options: RowOptions,
-        schedule: Any,
-        *,
-        seed: int,
-        n_jobs: int,
-        density: DensityTerm | None = None,
-    ) -> Any:
-        """Build the layout of a fit."""
-
-    def place(
-        self,
-        graph: Graph,
-        places: Places,
-        keys: NDArray[np.uint64],
-        *,
-        negative_weights: Weights | None = None,
-        n_jobs: int = -1,
-        density: DensityTerm | None = None,
-    ) -> Places:
-        """Place new rows in a finished map; ``graph`` leads from them to its rows, ``keys`` hash their content."""
-
-    def divergence(self, graph: Graph, places: Places, n_jobs: int) -> float | None:
-        """Return the loss of a finished map if the plan reports it."""
-
-
 def _initial_task(graph: Graph, data: TrainingData | None, n_components: int, seed: int) -> InitialTask:
     if data is None:
         return InitialTask(graph, None, n_components, seed)
@@ -190,7 +102,8 @@ class EdgeTotals:
 class SampledPlan:
     """UMAP: edges and negatives are sampled (survey Algorithm 1).
 
-    ``stops`` are the epochs whose maps are wanted, the last of which ends the layout; None chooses by the rows.
+    A plan says how a layout is run. ``stops`` are the epochs whose maps are wanted, the last of which ends the layout;
+    None chooses by the rows.
     """
 
     forces: Forces
@@ -201,23 +114,27 @@ class SampledPlan:
     update_negatives: bool = False
     placement_seed: int = 42
 
-    orients: ClassVar[bool] = True
-    draws_at_random: ClassVar[bool] = True
-    can_update: ClassVar[bool] = True
+    orients: ClassVar[bool] = True  # components of a small map are turned back to the direction in which they started
+    draws_at_random: ClassVar[bool] = True  # the layout depends on its seed
+    can_update: ClassVar[bool] = True  # rows can be added to a finished map
 
     @property
     def kernel(self) -> Kernel:
+        """The kernel of the map's similarities; None if it cannot be chosen."""
         return self.forces.kernel
 
     @property
     def has_outside(self) -> bool:
+        """Whether rows without edges can be drawn around the map."""
         return self.forces.space.is_euclidean
 
     @property
     def first_rate(self) -> float:
+        """The learning rate of the first epoch."""
         return self.learning_rate
 
     def start(self, init: str, graph: Graph, data: TrainingData | None, n_components: int, seed: int) -> Start:
+        """Compute the first places, and the name of the initializer that was used; ``data`` gives coordinates."""
         # Rows without edges would take most of the room, since each of them is a component of the graph.
         isolated = graph.isolated()
         linked = np.flatnonzero(~isolated)
@@ -229,6 +146,7 @@ class SampledPlan:
         return self.forces.space.start(places), used
 
     def epoch_stops(self, edges: EdgeTotals) -> list[int]:
+        """Return the epochs whose maps are wanted; the last one ends the layout."""
         return [self.default_epochs(edges)] if self.stops is None else list(self.stops)
 
     def default_epochs(self, edges: EdgeTotals) -> int:
@@ -236,17 +154,20 @@ class SampledPlan:
         return default_epochs(edges.n)
 
     def short_epochs(self, n: int) -> int:
+        """Return the number of epochs for new rows among ``n`` that have their places."""
         if self.stops is not None:
             return self.stops[-1] // 3
         return PLACEMENT_EPOCHS_SMALL if n <= SMALL_ROWS else PLACEMENT_EPOCHS_LARGE
 
     def schedule(self, n_epochs: int, n: int) -> Schedule:
+        """Return the schedule of a fit of ``n`` rows in ``n_epochs`` epochs."""
         refinement = self.refinement(n_epochs, n, rate=1.0)
         return replace(
             refinement, decay=DECAY, hold=default_hold(n), single=self.single(n), longest_push=self.longest_push(n)
         )
 
     def ghost_schedule(self, n_epochs: int, n: int) -> Schedule:
+        """Return a short schedule that lays a finished map of ``n`` rows out again."""
         return replace(self.schedule(n_epochs, n), decay=GHOST_DECAY, hold=0.0)
 
     def single(self, n: int) -> float:
@@ -258,6 +179,7 @@ class SampledPlan:
         return default_longest_push(n)
 
     def refinement(self, n_epochs: int, n: int, *, rate: float = PLACEMENT_RATE) -> Schedule:
+        """Return the schedule that moves ``n`` rows of a finished map, at ``rate`` times the learning rate."""
         return Schedule(
             n_epochs,
             self.learning_rate * rate,
@@ -272,6 +194,10 @@ class SampledPlan:
         return default_sweeps(n)
 
     def negative_weights(self, degree: Callable[[], Weights], options: RowOptions) -> Weights | None:
+        """Return the proportions in which rows are drawn as negatives; None draws uniformly.
+
+        ``degree`` computes the sum of the weights of each row's edges.
+        """
         return options.weight
 
     def layout(
@@ -335,6 +261,7 @@ class SampledPlan:
         return graph
 
     def divergence(self, graph: Graph, places: Places, n_jobs: int) -> float | None:
+        """Return the loss of a finished map if the plan reports it."""
         return None
 
 
@@ -399,10 +326,10 @@ class FullPlan:
     def epoch_stops(self, edges: EdgeTotals) -> list[int]:
         return [sum(phase.n_epochs for phase in self.phases)]
 
-    def schedule(self, n_epochs: int, n: int) -> tuple[Phase, ...]:
+    def schedule(self, n_epochs: int, n: int) -> Any:
         return self.phases
 
-    def ghost_schedule(self, n_epochs: int, n: int) -> tuple[Phase, ...]:
+    def ghost_schedule(self, n_epochs: int, n: int) -> Any:
         return (replace(self.phases[-1], n_epochs=n_epochs),)
 
     def short_epochs(self, n: int) -> int:
@@ -466,68 +393,6 @@ class FullPlan:
 NEIGHBORS_PER_PERPLEXITY = 3
 
 
-class Affinity(Protocol):
-    """How a neighbor table becomes a graph."""
-
-    @property
-    def composable(self) -> bool:
-        """Whether graphs of this kind can be joined by fuzzy set operations."""
-
-    @property
-    def normalized(self) -> bool:
-        """Whether the weights sum to 1 over the whole graph."""
-
-    @property
-    def perplexity(self) -> float:
-        """The perplexity of a row's probabilities; raises Refused if the affinity has none."""
-
-    @property
-    def set_op_mix_ratio(self) -> float:
-        """The share of the union among fuzzy set operations; raises Refused if the affinity has none."""
-
-    def memberships(self, rows: NDArray[np.int32], neighbors: Neighbors, n_jobs: int) -> Memberships:
-        """Return neighbors, memberships, rho and sigma of some rows; raises Refused if they depend on other rows."""
-
-    def columns(self, n: int) -> int:
-        """Return the columns of the neighbor table of ``n`` rows, the row itself included."""
-
-    def query_columns(self, n: int) -> int:
-        """Return the number of neighbors of a new row among ``n`` rows."""
-
-    def search_columns(self, n: int, prefers_shared: bool) -> int:
-        """Return the columns of the table that is searched: more than needed if neighbors are chosen from it."""
-
-    def limit(self, unrelated: float | None) -> float:
-        """Return the cut-off: rows at least this far apart are not neighbors.
-
-        ``unrelated`` is the metric's largest distance, that of rows with nothing in common, or None.
-        """
-
-    def related(self, neighbors: Neighbors, unrelated: float | None, n: int) -> Neighbors:
-        """Return the neighbors that the graph of ``n`` rows joins: nearer than the cut-off, and chosen if too many."""
-
-    def graph(self, neighbors: Neighbors, n_jobs: int) -> Graph:
-        """Build the symmetric graph of the fitted rows."""
-
-    def graph_to_known(self, neighbors: Neighbors, n_known: int, n_jobs: int) -> Graph:
-        """Build the bipartite graph from new rows to the fitted ones."""
-
-    # The graph in parts (cluster/graph.py)
-
-    @property
-    def uses_mean_distance(self) -> bool:
-        """Whether the edges of a row depend on the mean distance of the whole table."""
-
-    def directed_part(self, neighbors: Neighbors, first: int, n: int, mean_distance: float, n_jobs: int) -> Graph:
-        """Build the directed graph of the rows from ``first`` on, given their lines of the table of ``n`` rows."""
-
-    def joined_part(self, part: Graph, first: int, incoming: EdgeList, n_jobs: int) -> Graph:
-        """Combine both directions of the edges of a part."""
-
-    def divisor(self, units: int) -> float:
-        """Return what divides the weights, given their sum as a number of units (graph/entropic.py)."""
-
-
 def _within(neighbors: Neighbors, limit: float) -> Neighbors:
     return neighbors.within(limit) if limit < math.inf else neighbors
 
@@ -541,31 +406,40 @@ class FuzzyAffinity:
     set_op_mix_ratio: float = 1.0
     disconnection_distance: float | None = None
 
-    composable: ClassVar[bool] = True
-    normalized: ClassVar[bool] = False
+    composable: ClassVar[bool] = True  # graphs of this kind can be joined by fuzzy set operations
+    normalized: ClassVar[bool] = False  # the weights sum to 1 over the whole graph
 
     @property
     def perplexity(self) -> float:
+        """The perplexity of a row's probabilities; raises Refused if the affinity has none."""
         raise Refused("perplexity: memberships of a fuzzy graph have none")
 
     def columns(self, n: int) -> int:
+        """Return the columns of the neighbor table of ``n`` rows, the row itself included."""
         return min(self.n_neighbors, n)
 
     query_columns = columns
 
     def search_columns(self, n: int, prefers_shared: bool) -> int:
+        """Return the columns of the table that is searched: more than needed if neighbors are chosen from it."""
         k = self.columns(n)
         return min(POOL * (k - 1) + 1, n) if prefers_shared else k
 
     def limit(self, unrelated: float | None) -> float:
+        """Return the cut-off: rows at least this far apart are not neighbors.
+
+        ``unrelated`` is the metric's largest distance, that of rows with nothing in common, or None.
+        """
         limit = unrelated if self.disconnection_distance is None else self.disconnection_distance
         return math.inf if limit is None else limit
 
     def related(self, neighbors: Neighbors, unrelated: float | None, n: int) -> Neighbors:
+        """Return the neighbors that the graph of ``n`` rows joins: nearer than the cut-off, and chosen if too many."""
         neighbors, k = _within(neighbors, self.limit(unrelated)), self.columns(n)
         return neighbors if unrelated is None or neighbors.k <= k else prefer_shared(neighbors, k, unrelated)
 
     def graph(self, neighbors: Neighbors, n_jobs: int) -> Graph:
+        """Build the symmetric graph of the fitted rows."""
         return fuzzy_graph(
             neighbors,
             local_connectivity=self.local_connectivity,
@@ -574,24 +448,29 @@ class FuzzyAffinity:
         )
 
     def memberships(self, rows: NDArray[np.int32], neighbors: Neighbors, n_jobs: int) -> Memberships:
+        """Return neighbors, memberships, rho and sigma of some rows; raises Refused if they depend on other rows."""
         return local_memberships(rows, neighbors, local_connectivity=self.local_connectivity, n_jobs=n_jobs)
 
     def graph_to_known(self, neighbors: Neighbors, n_known: int, n_jobs: int) -> Graph:
+        """Build the bipartite graph from new rows to the fitted ones."""
         return bipartite_graph(neighbors, n_known, local_connectivity=self.local_connectivity, n_jobs=n_jobs)
 
-    uses_mean_distance: ClassVar[bool] = True
+    uses_mean_distance: ClassVar[bool] = True  # the edges of a row depend on the mean distance of the whole table
 
     def directed_part(self, neighbors: Neighbors, first: int, n: int, mean_distance: float, n_jobs: int) -> Graph:
+        """Build the directed graph of the rows from ``first`` on, given their lines of the table of ``n`` rows."""
         from vicinal.graph.partition import fuzzy_part
 
         return fuzzy_part(neighbors, first, n, mean_distance, local_connectivity=self.local_connectivity, n_jobs=n_jobs)
 
     def joined_part(self, part: Graph, first: int, incoming: EdgeList, n_jobs: int) -> Graph:
+        """Combine both directions of the edges of a part."""
         from vicinal.graph.partition import joined_part
 
         return joined_part(part, first, incoming, self.set_op_mix_ratio, n_jobs)
 
     def divisor(self, units: int) -> float:
+        """Return what divides the weights, given their sum as a number of units (graph/entropic.py)."""
         return 1.0
 
 
@@ -654,6 +533,11 @@ class EntropicAffinity:
 
     def divisor(self, units: int) -> float:
         return total_of_units(units) if self.normalized and units else 1.0
+
+
+# Plans have the same methods, and so have affinities: no step of the pipeline asks for their class.
+Plan = SampledPlan | FullPlan
+Affinity = FuzzyAffinity | EntropicAffinity
 
 
 @dataclass(frozen=True)

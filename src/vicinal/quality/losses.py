@@ -89,9 +89,8 @@ class Pairs:
 
     def over_edges(self, term: str, kernel: Kernel) -> float:
         """Return Σ p_ij t(d²_ij) over the edges."""
-        edges = (self._graph.array(name) for name in ("indptr", "indices", "weights"))
-        sums = self._sums(self._work)
-        return float(sums.edges(_quantity(self._work, term, kernel), False, *edges, None, self._n_jobs).sum())
+        quantity, edges = _quantity(self._work, term, kernel), self._graph.edges
+        return float(self._sums(self._work).edges(quantity, False, *edges, None, self._n_jobs).sum())
 
     def forces(self, term: str, kernel: Kernel, degree: Floats | None = None) -> Floats:
         """Return Σ_j w_j t(d²_ij) (y_i - y_j) for the chosen rows."""
@@ -223,22 +222,13 @@ def kl_divergence(
     # -ln of the unnormalised q is (dof + 1)/2 ln(1 + d²/dof).
     pull = 0.5 * (dof + 1.0) * pairs.over_edges("attract_cost", Kernel(1.0 / dof, 1.0)) / total
     z, error = pairs.over_all("student", Kernel(dof, 1.0))
-    entropy = _negative_entropy(graph, total)
+    entropy = float(backend_of(graph.place).negative_entropy(graph.array("weights"), total))
     return Loss(pull, math.log(z) if z > 0 else -math.inf, entropy, standard_error=error / z if z > 0 else 0.0)
 
 
 def total_weight(graph: Graph) -> float:
     """Return the sum of the weights of all edges."""
-    if graph.place is None:
-        return float(graph.weights.sum(dtype=np.float64))
     return float(backend_of(graph.place).total_weight(graph.array("weights")))
-
-
-def _negative_entropy(graph: Graph, total: float) -> float:
-    """Return Σ p ln p of the weights divided by their total."""
-    if graph.place is None:
-        return float(x_log_x(graph.weights / total).sum())
-    return float(backend_of(graph.place).negative_entropy(graph.array("weights"), total))
 
 
 def negative_log_likelihood(
@@ -450,7 +440,5 @@ def _firing(graph: Graph) -> tuple[Graph, Floats]:
     """Return the graph with weights relative to the largest, and its degrees."""
     most = float(graph.weights.max(initial=0.0))
     if most not in (0.0, 1.0):
-        place = graph.place
-        graph = Graph(graph.indptr, graph.indices, graph.weights / most, graph.n_tails, graph.rho, graph.sigma)
-        graph = graph.on(place)
+        graph = replace(graph, weights=graph.weights / most).on(graph.place)
     return graph, graph.degree()

@@ -24,17 +24,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vicinal.backends import backend_of, is_on_gpu
-from vicinal.neighbors.rows import as_placed_rows, check_placed_rows
-from vicinal.runtime.residence import Place, working_on
+from vicinal.backends import Place, backend_of, is_on_gpu
+from vicinal.neighbors.rows import PlacedRows, as_placed_rows, check_placed_rows
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 # Distances where they are computed: float64 in host memory or on a device.
 Table = Any
 
-# Distances held at a time, per space: 8 M float64 = 64 MiB.
-BLOCK_VALUES = 1 << 23
 # Up to this width differences are squared directly: as fast as a matrix product, without its cancellation.
 DIRECT_WIDTH = 8
 # Coordinate pairs that are compared in one call if the metric is not a matrix product: a fraction of a second, so that
@@ -59,21 +56,22 @@ class Space:
     metric : str
         Any metric of :func:`sklearn.metrics.pairwise_distances`, or "precomputed".
     place : device, optional
-        Where the points are; a device has the metrics of `computes_on_device`.
+        Where the points are; a device has the metrics of its ``has_distances``.
     """
 
     def __init__(self, points: Any, metric: str, place: Place = None) -> None:
         self.place = place
-        self.xp: Any = np if place is None else place.xp
+        self.work = backend_of(place)
+        self.xp: Any = self.work.xp
         self.n, width = (int(size) for size in points.shape)
         self.points = points
         self.metric = metric
         self.product = metric in PRODUCT_METRICS
         self.direct = width <= DIRECT_WIDTH
-        self.block_values = BLOCK_VALUES if place is None else int(backend_of(place).table_values())
+        self.block_values = int(self.work.table_values())
         self.chunk = max(1, self.block_values // width)
         self.scale = 1.0
-        with working_on(place):
+        with self.work.active():
             self.centre = self.xp.zeros(width)
             self.norm = self.xp.zeros(self.n)
             if self.product:
@@ -81,7 +79,7 @@ class Space:
 
     def take(self, rows: Indices) -> Space:
         """Return the space of some of the points."""
-        with working_on(self.place):
+        with self.work.active():
             return Space(self._taken(self.points, rows), self.metric, self.place)
 
     def _condition(self) -> None:
@@ -125,13 +123,13 @@ class Space:
         """
         xp, to_all = self.xp, others is None
         others = np.arange(self.n) if others is None else others
-        with working_on(self.place):
+        with self.work.active():
             if self.metric == "precomputed":
                 table = self.points[np.ix_(rows, others)].astype(np.float64)
             else:
                 table = xp.empty((len(rows), len(others)))
                 heads = self._conditioned(rows)
-                chunk = self.chunk if self.place or self.product else _chunk(self.chunk, int(heads.size))
+                chunk = self.chunk if self.product else _chunk(self.chunk, int(heads.size))
                 for a in range(0, len(others), chunk):
                     part = others[a : a + chunk]
                     table[:, a : a + chunk] = self._between(heads, rows, part)
@@ -141,17 +139,13 @@ class Space:
 
     def on_host(self, table: Table) -> Floats:
         """Return a table of distances in host memory."""
-        host: Floats = table if self.place is None else self.place.to_numpy(table)
+        host: Floats = self.work.to_numpy(table)
         return host
 
     def _between(self, heads: Any, rows: Indices, part: Indices) -> Table:
         tails = self._conditioned(part)
-        if self.product and self.direct and self.place is None:
-            from scipy.spatial.distance import cdist
-
-            return cdist(heads, tails, "sqeuclidean")
         if self.product and self.direct:
-            return _squared(self.xp, heads, tails)
+            return self.work.squared_distances(heads, tails)
         if self.product:
             total = self._taken(self.norm, rows)[:, None] + self._taken(self.norm, part)[None, :]
             d2 = total - 2.0 * (heads @ tails.T)
@@ -159,12 +153,7 @@ class Space:
             rounding = 4.0 * math.sqrt(heads.shape[1]) * np.finfo(np.float64).eps
             d2[d2 <= rounding * total] = 0.0
             return d2
-        if self.place is not None:
-            distance = 1.0 - _directions(self.xp, heads, self.metric) @ _directions(self.xp, tails, self.metric).T
-        else:
-            from sklearn.metrics import pairwise_distances
-
-            distance = pairwise_distances(heads, tails, metric=self.metric)
+        distance = self.work.pairwise_distances(heads, tails, self.metric)
         if self.metric in ONE_MINUS_METRICS:
             # A zero row has no direction: its distance to all others is 1.
             distance = self.xp.nan_to_num(distance, nan=1.0)
@@ -172,32 +161,9 @@ class Space:
         return distance
 
 
-def computes_on_device(metric: str) -> bool:
-    """Tell whether a device has the distances of a metric."""
-    return metric in PRODUCT_METRICS + ONE_MINUS_METRICS
-
-
 def _chunk(most: int, values: int) -> int:
     """Return the number of points that are compared in one call with heads of so many values."""
     return max(1, min(most, CALL_VALUES // max(1, values)))
-
-
-def _squared(xp: Any, heads: Any, tails: Any) -> Table:
-    """Return squared distances, added up column by column as SciPy does it."""
-    total = xp.zeros((len(heads), len(tails)))
-    for column in range(heads.shape[1]):
-        apart = heads[:, column, None] - tails[None, :, column]
-        apart *= apart
-        total += apart
-    return total
-
-
-def _directions(xp: Any, rows: Any, metric: str) -> Any:
-    """Return rows of length 1, centred for correlation; rows without direction stay 0."""
-    if metric == "correlation":
-        rows = rows - rows.mean(axis=1, keepdims=True)
-    length = xp.sqrt((rows * rows).sum(axis=1, keepdims=True))
-    return rows / xp.where(length > 0, length, 1.0)
 
 
 def data_and_map(X: ArrayLike, embedding: ArrayLike, metric: str, place: Place = None) -> tuple[Space, Space]:
@@ -213,13 +179,12 @@ def data_and_map(X: ArrayLike, embedding: ArrayLike, metric: str, place: Place =
 def _placed(name: str, values: Any, place: Place) -> Any:
     """Check points, and return them on a device, or on the host if ``place`` is None."""
     if not is_on_gpu(values):
-        points = check_matrix(name, values)
-        return points if place is None else place.asarray(points)
+        return PlacedRows(check_matrix(name, values)).on(place).array("rows")
     placed = as_placed_rows(values, name=name)
     if 0 in placed.shape:
         raise ValueError(f"{name} must be two-dimensional and not empty, got shape {placed.shape}")
     check_placed_rows(placed, name=name)
-    return placed.rows if place is None else placed.on(place).array("rows")
+    return placed.on(place).array("rows")
 
 
 def check_matrix(name: str, values: ArrayLike) -> NDArray[Any]:
@@ -248,9 +213,9 @@ def sampled_rows(n: int, sample: int | None, seed: int) -> Indices:
     return np.sort(np.random.default_rng(seed).choice(n, size=sample, replace=False))
 
 
-def blocks(rows: Indices, width: int, values: int | None = None) -> Iterator[Indices]:
-    """Divide ``rows`` so that a table of ``width`` columns has at most ``values``, or BLOCK_VALUES, per block."""
-    size = max(1, (BLOCK_VALUES if values is None else values) // width)
+def blocks(rows: Indices, width: int, values: int) -> Iterator[Indices]:
+    """Divide ``rows`` so that a table of ``width`` columns has at most ``values`` per block."""
+    size = max(1, values // width)
     for a in range(0, len(rows), size):
         yield rows[a : a + size]
 
@@ -289,45 +254,13 @@ class RankedNeighbors:
 
 def ranked_neighbors(data: Space, flat: Space, rows: Indices, k: int) -> RankedNeighbors:
     """Rank the k nearest rows of ``rows`` against all rows, in the data and in the map, where these are."""
-    true_in_map, map_in_data, place = [], [], flat.place
+    true_in_map, map_in_data, work = [], [], flat.work
     for block in blocks(rows, flat.n, flat.block_values):
         high, low = data.distances(block), flat.distances(block)
-        true_in_map.append(placed_ranks(low, placed_nearest(high, k, place), place))
-        map_in_data.append(placed_ranks(high, placed_nearest(low, k, place), place))
+        true_in_map.append(work.ranks_of(low, work.nearest_columns(high, k)))
+        map_in_data.append(work.ranks_of(high, work.nearest_columns(low, k)))
         del high, low  # before the next ones are made
     return RankedNeighbors(flat.n, np.concatenate(true_in_map), np.concatenate(map_in_data))
-
-
-def placed_nearest(distance: Table, k: int, place: Place) -> Indices:
-    """Return, on the host, the k nearest columns of each row of a table that is on a device, or on the host."""
-    return nearest(distance, k) if place is None else np.asarray(backend_of(place).nearest_columns(distance, k))
-
-
-def placed_ranks(distance: Table, columns: Indices, place: Place) -> Indices:
-    """Return, on the host, the ranks of columns of a table that is on a device, or on the host."""
-    return ranks_of(distance, columns) if place is None else np.asarray(backend_of(place).ranks_of(distance, columns))
-
-
-def nearest(distance: Floats, k: int) -> Indices:
-    """Return the k columns of each row with the smallest distances, in the order of (distance, index)."""
-    limits = np.partition(distance, k - 1, axis=1)[:, k - 1]
-    found = np.empty((len(distance), k), dtype=np.int64)
-    for row, limit, out in zip(distance, limits, found, strict=True):
-        candidates = np.flatnonzero(row <= limit)
-        out[:] = candidates[np.argsort(row[candidates], kind="stable")[:k]]
-    return found
-
-
-def ranks_of(distance: Floats, columns: Indices) -> Indices:
-    """Return the ranks, counted from 1, of the given columns of each row in the order of (distance, index).
-
-    For a few columns, counting the smaller distances is several times cheaper than sorting the whole row.
-    """
-    ranks = np.empty_like(columns)
-    for row, wanted, out in zip(distance, columns, ranks, strict=True):
-        for a, (j, value) in enumerate(zip(wanted, row[wanted], strict=True)):
-            out[a] = np.count_nonzero(row < value) + np.count_nonzero(row[: j + 1] == value)
-    return ranks
 
 
 SAMPLE_ROWS = 2000
@@ -495,7 +428,7 @@ def vote_accuracy(flat: Space, classes: NDArray[Any], rows: Indices, n_neighbors
     codes = np.unique(classes, return_inverse=True)[1]
     correct = 0
     for block in blocks(rows, flat.n, flat.block_values):
-        votes = codes[placed_nearest(flat.distances(block), n_neighbors, flat.place)]
+        votes = codes[flat.work.nearest_columns(flat.distances(block), n_neighbors)]
         # count[i, a] is the number of voters that agree with votes[i, a]. argmax takes the first of a tie, the nearest.
         count = np.stack([(votes == votes[:, [a]]).sum(axis=1) for a in range(n_neighbors)], axis=1)
         winner = votes[np.arange(len(block)), count.argmax(axis=1)]
@@ -535,9 +468,9 @@ def correlate_distances(data: Space, flat: Space, rows: Indices) -> float:
     """Return the Spearman correlation of the distances between ``rows``, NaN if those of one space are all equal."""
     from scipy.stats import spearmanr
 
-    upper = np.triu_indices(len(rows), k=1)
+    upper, parts = np.triu_indices(len(rows), k=1), list(blocks(rows, len(rows), flat.block_values))
     high, low = (
-        np.concatenate([space.on_host(space.distances(block, rows)) for block in blocks(rows, len(rows))])[upper]
+        np.concatenate([space.on_host(space.distances(block, rows)) for block in parts])[upper]
         for space in (data, flat)
     )
     if np.ptp(high) == 0 or np.ptp(low) == 0:

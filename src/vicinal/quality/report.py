@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vicinal.backends import backend_of, resolve_place, say_fallback
+from vicinal.backends import Place, backend_of, resolve_place, say_fallback
 from vicinal.quality.measures import (
     CORRELATION_ROWS,
     SAMPLE_ROWS,
@@ -17,7 +17,6 @@ from vicinal.quality.measures import (
     Space,
     check_labels,
     check_neighbors,
-    computes_on_device,
     correlate_distances,
     data_and_map,
     missing_labels,
@@ -25,7 +24,6 @@ from vicinal.quality.measures import (
     sampled_rows,
     vote_accuracy,
 )
-from vicinal.runtime.residence import Place
 
 # Rank of the wide recall, which asks whether true neighbors are at least in the same part of the map.
 WIDE = 100
@@ -149,12 +147,11 @@ def report(
 
 def _place(X: Any, metric: str, k: int, device: str | None) -> Place:
     """Return the device that computes the report, or None for the CPU."""
-    place = resolve_place(device, X)
-    shape = np.shape(X)
-    if place is None or len(shape) != 2:
+    place, shape = resolve_place(device, X), np.shape(X)
+    if len(shape) != 2:
         return None
     backend = backend_of(place)
-    if not computes_on_device(metric) or not backend.ranks_on_device("euclidean", k):
+    if not backend.has_distances(metric) or not backend.can_search("euclidean", k):
         say_fallback("the quality report", f"a GPU has none for metric={metric!r} and n_neighbors={k}")
         return None
     if not backend.holds_rows(*shape):

@@ -1,4 +1,4 @@
-"""A GPU: its arrays (CuPy), its kernels, and products of matrices in half precision.
+"""A GPU: its arrays (CuPy), its kernels, products of matrices in half precision, and what work takes of its memory.
 
 All other modules of this backend use a `Device` and its array module ``xp``, so that tests can run them on a device
 that is made of NumPy and of kernels compiled for the host.
@@ -11,19 +11,18 @@ import functools
 import gc
 import hashlib
 import os
+import re
 import tempfile
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-from vicinal.backends.cuda import memory
-from vicinal.backends.cuda.memory import Need
 
 # Fused multiply-adds are written explicitly, as in the core; everything else rounds as on the CPU.
 OPTIONS = ("--std=c++20", "--device-as-default-execution-space", "--fmad=false")
@@ -74,6 +73,13 @@ def write_atomically(path: Path, content: bytes) -> None:
     os.replace(part.name, path)
 
 
+@functools.cache
+def kernel_files() -> dict[str, str]:
+    """Return for every kernel the name of its source file, in which a line ``..._KERNEL(name)`` marks it."""
+    paths = sorted((source_folder() / "cuda").glob("*.cu"))
+    return {name: path.stem for path in paths for name in re.findall(r"_KERNEL\((\w+)\)", path.read_text())}
+
+
 def kernel_source(name: str) -> str:
     """Return the text of a source file of kernels."""
     return f"// {source_hash()}\n" + (source_folder() / "cuda" / f"{name}.cu").read_text()
@@ -84,32 +90,6 @@ def compile_options(defines: tuple[tuple[str, str], ...] = ()) -> tuple[str, ...
     folder = source_folder()
     defined = (f"-D{name}={value}" for name, value in defines)
     return (*OPTIONS, f"-I{folder}", f"-I{folder / 'nvrtc'}", *defined)
-
-
-LAYOUT_STREAM, PHASE_STREAM, PAIRS_STREAM, SPECTRAL_STREAM = 0, 1, 6, 7  # enum class Stream
-_MASK = 2**64 - 1
-
-
-def mix64(x: int) -> int:
-    """Return the 64-bit hash of the core."""
-    x = (x + 0x9E3779B97F4A7C15) & _MASK
-    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & _MASK
-    return x ^ (x >> 31)
-
-
-def stream_key(seed: int, stream: int, part: int = 0) -> int:
-    """Return the key of a stream of random numbers, or of a part of it such as a sweep."""
-    return mix64(mix64(mix64(seed & _MASK) ^ stream) ^ part)
-
-
-def stream_keys(seed: int, stream: int, first: int, count: int) -> NDArray[np.uint64]:
-    """Return the keys of consecutive parts of a stream, from part ``first`` on."""
-    x = np.arange(first, first + count).astype(np.uint64) ^ np.uint64(mix64(mix64(seed & _MASK) ^ stream))
-    x = x + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
 
 
 PIECE_BYTES = 8 * 2**20
@@ -165,8 +145,8 @@ DeviceArray = Any
 Kernel = Callable[..., None]
 Defines = tuple[tuple[str, str], ...]
 
-# Files of kernels, with their definitions, that most fits need; modules of this backend add theirs. They are compiled
-# together.
+# Kernels, with their definitions, whose files most fits need; modules of this backend add theirs. These files are
+# compiled together.
 USUAL_KERNELS: list[tuple[str, Defines]] = []
 
 NULL = np.uint64(0)  # a pointer argument of a kernel that is not used
@@ -185,7 +165,7 @@ class Device(Protocol):
     xp: Any
     name: str
 
-    def kernel(self, source: str, name: str, defines: Defines = ()) -> Kernel: ...
+    def kernel(self, name: str, defines: Defines = ()) -> Kernel: ...
     def asarray(self, values: Any, dtype: Any = None) -> DeviceArray: ...
     def to_numpy(self, values: DeviceArray) -> NDArray[Any]: ...
     def half_products(self, heads: DeviceArray, rows: DeviceArray) -> DeviceArray: ...
@@ -199,7 +179,84 @@ class Device(Protocol):
 
 def block_bytes(device: Device) -> int:
     """Return the most bytes of a matrix of products."""
-    return memory.block_bytes(device.capacity_bytes())
+    return most_block(device.capacity_bytes())
+
+
+# Memory. CuPy's pool keeps blocks of memory that were used, and a large array does not fit into the gaps between small
+# ones, so that about a tenth of the memory is not available (USABLE).
+USUAL_NEIGHBORS = 15
+# Matrices of products are computed block by block. Blocks are smaller if the device is small; two fit beside the rest.
+MOST_BLOCK, BLOCK_SHARE, BLOCKS = 2**31, 16, 2
+PAD_COLUMNS = 8  # rows in half precision have a multiple of this many columns
+USABLE = 0.9
+# Bytes per row of the tables of a search (mostly candidates of the rounds over neighbors of neighbors) and of a fit
+# (mostly edges in both directions while the graph is made, or edges in the order of the layout), and per row and
+# neighbor.
+SEARCH_ROW, SEARCH_NEIGHBOR = 600, 20
+FIT_ROW, FIT_NEIGHBOR = 150, 60
+QUERY_ROW = 3_000  # bytes per row of a query, mostly of the edges that it follows
+MERGED_NEIGHBOR = 24  # bytes per row and neighbor of lists that are merged, and of the table that is made of them
+
+
+def most_block(capacity: int) -> int:
+    """Return the most bytes of a matrix of products, and of the rows in half precision that it is made from."""
+    return min(MOST_BLOCK, capacity // BLOCK_SHARE)
+
+
+def query_rows(d: int, capacity: int) -> int:
+    """Return how many rows of d columns are placed among others at a time."""
+    return max(1, most_block(capacity) // (QUERY_ROW + 8 * d))
+
+
+def half_bytes(d: int) -> int:
+    """Return the bytes of a row in half precision."""
+    return 2 * (-(-d // PAD_COLUMNS) * PAD_COLUMNS)
+
+
+@dataclass(frozen=True)
+class Need:
+    """What the work on rows allocates: ``copies`` of the rows in float32, and tables of ``k`` neighbors.
+
+    Rows that live on the device need no copy, those of the host one; a metric that transforms rows needs one more.
+    ``streamed`` rows are searched in groups, and only their tables are held. ``fit`` says that a graph and a layout
+    follow the search.
+    """
+
+    d: int
+    k: int = USUAL_NEIGHBORS
+    copies: int = 1
+    streamed: bool = False
+    fit: bool = True
+
+    @property
+    def search_row(self) -> int:
+        """Bytes per row of a search."""
+        return 4 * self.d * self.copies + half_bytes(self.d) + SEARCH_ROW + SEARCH_NEIGHBOR * self.k
+
+    @property
+    def row(self) -> int:
+        """Bytes per row of the whole work."""
+        if self.streamed:
+            return FIT_ROW + FIT_NEIGHBOR * self.k if self.fit else MERGED_NEIGHBOR * self.k
+        tables = FIT_ROW + FIT_NEIGHBOR * self.k - SEARCH_ROW - SEARCH_NEIGHBOR * self.k if self.fit else 0
+        return self.search_row + max(0, tables)
+
+    def total(self, n: int, capacity: int) -> int:
+        """Return the bytes that the work on n rows takes."""
+        return n * self.row + BLOCKS * most_block(capacity)
+
+    def rows(self, free: int, capacity: int) -> int:
+        """Return how many rows can be worked on in ``free`` bytes."""
+        return max(0, free - BLOCKS * most_block(capacity)) // self.row
+
+    def group_rows(self, n: int, free: int, capacity: int) -> int:
+        """Return how many rows of a group can be searched in ``free`` bytes, beside the merged lists of n rows.
+
+        The available memory is rounded down to a sixteenth of all, so that small differences do not change the groups.
+        """
+        step = max(1, capacity // 16)
+        available = int(USABLE * (free // step * step)) - n * 8 * self.k - BLOCKS * most_block(capacity)
+        return max(0, available) // self.search_row
 
 
 def require_room(device: Device, n: int, need: Need) -> None:
@@ -303,9 +360,9 @@ class CudaDevice:
             f"{self.capacity_bytes() / 2**30:.1f} GiB are free without this call; take fewer rows, or device='cpu'"
         )
 
-    def kernel(self, source: str, name: str, defines: Defines = ()) -> Kernel:
+    def kernel(self, name: str, defines: Defines = ()) -> Kernel:
         """Return a compiled kernel; compiled sources are kept on disk."""
-        return _kernel(self.number, source, name, defines)
+        return _kernel(self.number, name, defines)
 
     def asarray(self, values: Any, dtype: Any = None) -> DeviceArray:
         """Return values as a C-contiguous array of this device, without a copy if they are that already."""
@@ -397,8 +454,8 @@ def cuda_device(number: int = 0) -> CudaDevice:
 
 
 @functools.cache
-def _kernel(number: int, source: str, name: str, defines: Defines) -> Kernel:
-    kernel: Kernel = _module(number, source, defines).get_function(name)
+def _kernel(number: int, name: str, defines: Defines) -> Kernel:
+    kernel: Kernel = _module(number, kernel_files()[name], defines).get_function(name)
     return kernel
 
 
@@ -413,7 +470,8 @@ def _module(number: int, source: str, defines: Defines) -> Any:
     path = _compiled_file(source, defines, architecture)
     if not path.is_file():
         # One of the usual kernels is seldom alone, and the compiler uses one processor.
-        together = USUAL_KERNELS if (source, defines) in USUAL_KERNELS else [(source, defines)]
+        usual = [(kernel_files()[name], its) for name, its in USUAL_KERNELS]
+        together = usual if (source, defines) in usual else [(source, defines)]
         missing = [(*kind, architecture) for kind in together if not _compiled_file(*kind, architecture).is_file()]
         with ThreadPoolExecutor(len(missing)) as pool:
             list(pool.map(_compile, *zip(*missing, strict=True)))
@@ -459,7 +517,7 @@ CHUNK_ROWS = 256  # rows that one thread adds up
 LEAST_CHUNK, MOST_CHUNKS = 4_096, 16_384  # numbers that one warp compares
 
 # CuPy compiles a reduction when it is first used, which takes seconds; those of a usual fit are kernels of ours.
-USUAL_KERNELS.append(("sums", ()))
+USUAL_KERNELS.append(("sum_chunks", ()))
 
 
 def column_sums(device: Device, values: DeviceArray, *, own: float = 0.0, chunk: int = CHUNK_ROWS) -> DeviceArray:
@@ -468,7 +526,7 @@ def column_sums(device: Device, values: DeviceArray, *, own: float = 0.0, chunk:
     count = -(-n // max(chunk, 1))
     chunks = device.xp.empty((count, width), np.float64)
     sizes = np.int64(n), np.int64(width), np.int64(chunk)
-    launch(device.kernel("sums", "sum_chunks"), count * width, (values, np.float64(own), *sizes, chunks))
+    launch(device.kernel("sum_chunks"), count * width, (values, np.float64(own), *sizes, chunks))
     return add_chunks(device, chunks)
 
 
@@ -476,7 +534,7 @@ def add_chunks(device: Device, chunks: DeviceArray) -> DeviceArray:
     """Return the sums of the columns of an array of doubles, row after row."""
     count, width = (int(size) for size in chunks.shape)
     total = device.xp.empty(width, np.float64)
-    launch(device.kernel("sums", "add_chunks"), width, (chunks, np.int64(count), np.int64(width), total))
+    launch(device.kernel("add_chunks"), width, (chunks, np.int64(count), np.int64(width), total))
     return total
 
 
@@ -496,7 +554,7 @@ def largest_magnitude(device: Device, values: DeviceArray) -> float:
         return 0.0
     largest = device.xp.empty((count, WARP), np.float32)
     arguments = values, np.int64(n), np.int64(chunk), largest
-    launch_warps(device.kernel("sums", "largest_magnitudes"), count, arguments)
+    launch_warps(device.kernel("largest_magnitudes"), count, arguments)
     return float(device.to_numpy(largest).max())
 
 
@@ -505,7 +563,7 @@ def column_bounds(device: Device, values: DeviceArray) -> tuple[NDArray[np.float
     n, width = (int(size) for size in values.shape)
     if n == 0:
         return np.zeros(width, np.float32), np.zeros(width, np.float32)
-    kernel, count = device.kernel("sums", "bound_chunks"), -(-n // CHUNK_ROWS)
+    kernel, count = device.kernel("bound_chunks"), -(-n // CHUNK_ROWS)
     chunks, ends = device.xp.empty(2 * width * count, np.float32), device.xp.empty(2 * width, np.float32)
     sizes = np.int64(n), np.int64(width), np.int64(width), np.int64(CHUNK_ROWS)
     launch(kernel, count * width, (values, values, *sizes, chunks))

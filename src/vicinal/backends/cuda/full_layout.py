@@ -45,10 +45,12 @@ class FullLayout:
     The methods are those of ``cpu.FullLayout``; densities and potentials are arrays of the device.
     """
 
-    def __init__(self, device: Device, graph: tuple[Any, Any, Any], embedding: Any, reference: Any, dof: float) -> None:
+    def __init__(
+        self, device: Device, indptr: Any, indices: Any, weights: Any, embedding: Any, reference: Any, dof: float
+    ) -> None:
         xp = device.xp
         self.device = device
-        self._graph = tuple(device.asarray(part) for part in graph)
+        self._graph = tuple(device.asarray(part) for part in (indptr, indices, weights))
         places = xp.array(device.asarray(embedding, np.float32))
         self._reference = None if reference is None else device.asarray(reference, np.float32)
         self._n, self._dim = (int(size) for size in places.shape)
@@ -150,7 +152,7 @@ class FullLayout:
         self._states = following._replace(epoch=now.epoch + 1), now
 
     def _kernel(self, name: str) -> Kernel:
-        return self.device.kernel("full_layout", name, self._defines)
+        return self.device.kernel(name, self._defines)
 
 
 def _grid_arguments(shape: Sequence[int], origin: Sequence[float], spacing: float) -> tuple[Any, ...]:
@@ -166,12 +168,12 @@ def _padded_length(nodes: int) -> int:
 
 
 class Transforms:
-    """Fourier transforms of real grids on a device (``layout.convolution.HostTransforms`` on the CPU)."""
+    """Fourier transforms of real grids on a device (``cpu.Transforms``)."""
 
     # Transforms are cheap here, and a finer grid makes the repulsion more accurate.
     fineness, most_nodes = 0.75, 2**24
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Device, n_jobs: int) -> None:
         self._device, self.xp = device, device.xp
 
     def lengths(self, nodes: tuple[int, ...]) -> tuple[int, ...]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +11,7 @@ from numpy.typing import NDArray
 from vicinal.backends import cpu
 from vicinal.backends.cuda.device import (
     CHUNK_ROWS,
-    LAYOUT_STREAM,
     NULL,
-    PHASE_STREAM,
     USUAL_KERNELS,
     Defines,
     Device,
@@ -25,8 +21,6 @@ from vicinal.backends.cuda.device import (
     largest_magnitude,
     launch,
     launch_warps,
-    stream_key,
-    stream_keys,
 )
 from vicinal.backends.cuda.graph import MOST_ADDERS, edge_heads
 
@@ -127,7 +121,7 @@ class DensityForce:
         return int(self._device.to_numpy(total)[0])
 
     def _kernel(self, name: str) -> Kernel:
-        return self._device.kernel("density", name, (("VICINAL_DIM", str(self._dim)),))
+        return self._device.kernel(name, (("VICINAL_DIM", str(self._dim)),))
 
 
 # Sizes of cpp/cuda/layout.cu: rows per slice of edges, the most edges of such a row, and the number of edges to a
@@ -139,71 +133,29 @@ MANY_ROWS, MANY_SLICES, FEW_SLICES = 250_000, 2, 1
 # The launches that wait for the device at a time. Python answers an interrupt between two launches, so a call returns
 # within the time of as many sweeps.
 SWEEPS_AHEAD = 64
-GRADIENT_BOUND = np.float32(4.0)  # of cpp/layout/layout_task.hpp
 
-FORCES = {"umap": "UmapForce", "largevis": "LargeVisForce"}
-SPACES = {
-    "euclidean": "EuclideanSpace",
-    "minkowski": "MinkowskiSpace",
-    "chebyshev": "ChebyshevSpace",
-    "mahalanobis": "MahalanobisSpace",
-    "canberra": "CanberraSpace",
-    "braycurtis": "BrayCurtisSpace",
-    "cosine": "AngleSpace<false>",
-    "correlation": "AngleSpace<true>",
-    "haversine": "HaversineSpace",
-    "hyperboloid": "HyperboloidSpace",
-}
+# The types of cpp/layout that kernels are compiled for, by name; a function of the caller runs on the CPU only.
+FORCES = cpu.FORCES
+SPACES = {name: kind for name, kind in cpu.SPACES.items() if name != "function"}
 
 
-class LayoutOptions:
-    """Options of a layout, with the names of the core's."""
+def has_space(kind: str) -> bool:
+    """Tell whether a layout has a distance of the map."""
+    return kind in SPACES
 
-    negatives: int
-    pulls: int
-    firings_per_sweep: float
-    update_negatives: bool
-    seed: int
-    first_sweep: int = 0
-    single_sweeps: int = 0
-    longest_push: float = math.inf
 
-    def set_force(self, name: str, a: float, b: float, gamma: float) -> None:
-        """Choose the force by its name."""
-        self.force = FORCES[name]
-        self.coefficients = np.float32(a), np.float32(b), np.float32(gamma)
-
-    def set_space(self, name: str, values: list[float], dim: int) -> None:
-        """Choose the distance of the map by its name."""
-        self.space = SPACES[name]
-        self.space_values = np.array(values or [0.0], dtype=np.float32)
-
-    def single(self) -> LayoutOptions:
-        """Return the options of sweeps in which an edge draws one negative that repels as much as all of them."""
-        options = copy(self)
-        a, b, gamma = self.coefficients
-        options.negatives, options.coefficients = 1, (a, b, gamma * np.float32(self.negatives))
-        options.longest_push = math.inf
-        return options
-
-    def push_bounds(self, rates: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the bounds of the gradients of pushes at some learning rates."""
-        with np.errstate(divide="ignore"):
-            bounds: NDArray[np.float32] = np.minimum(GRADIENT_BOUND, np.float32(self.longest_push) / rates)
-        return bounds
-
-    def defines(self, rows: int, dim: int, weighted: bool) -> Defines:
-        """Return what a kernel is compiled for."""
-        return (
-            ("VICINAL_FORCE", self.force),
-            ("VICINAL_SPACE", self.space),
-            ("VICINAL_DIM", str(dim)),
-            ("VICINAL_PULLS", str(self.pulls)),
-            ("VICINAL_NEGATIVES", str(self.negatives)),
-            ("VICINAL_MOVING", str(int(self.update_negatives))),
-            ("VICINAL_WEIGHTED", str(int(weighted))),
-            ("VICINAL_SLICES", str(slices_per_warp(rows))),
-        )
+def sweep_defines(options: cpu.LayoutOptions, negatives: int, rows: int, dim: int, weighted: bool) -> Defines:
+    """Return what the kernels of a sweep are compiled for."""
+    return (
+        ("VICINAL_FORCE", options.force_type),
+        ("VICINAL_SPACE", options.space_type),
+        ("VICINAL_DIM", str(dim)),
+        ("VICINAL_PULLS", str(options.pulls)),
+        ("VICINAL_NEGATIVES", str(negatives)),
+        ("VICINAL_MOVING", str(int(options.update_negatives))),
+        ("VICINAL_WEIGHTED", str(int(weighted))),
+        ("VICINAL_SLICES", str(slices_per_warp(rows))),
+    )
 
 
 def slices_per_warp(rows: int) -> int:
@@ -211,16 +163,16 @@ def slices_per_warp(rows: int) -> int:
     return MANY_SLICES if rows >= MANY_ROWS else FEW_SLICES
 
 
-def _usual_options() -> LayoutOptions:
-    options = LayoutOptions()
+def _usual_options() -> cpu.LayoutOptions:
+    options = cpu.LayoutOptions()
     options.set_force("umap", 1.0, 1.0, 1.0)
     options.set_space("euclidean", [], 2)
-    options.negatives, options.pulls, options.update_negatives = 5, 2, False
+    options.pulls = 2
     return options
 
 
-for _options in (_usual_options(), _usual_options().single()):
-    USUAL_KERNELS.append(("layout", _options.defines(FEW_SLICES, 2, weighted=False)))
+for _negatives in (5, 1):
+    USUAL_KERNELS.append(("layout_sweep", sweep_defines(_usual_options(), _negatives, FEW_SLICES, 2, weighted=False)))
 
 
 class SortedEdges:
@@ -235,7 +187,7 @@ class SortedEdges:
         device: Device,
         graph: tuple[DeviceArray, DeviceArray, DeviceArray],
         row_key: DeviceArray | None,
-        options: LayoutOptions,
+        options: cpu.LayoutOptions,
         heaviest: float,
         defines: Defines,
     ) -> None:
@@ -257,7 +209,7 @@ class SortedEdges:
         self.tails, self.clock = xp.zeros(stored, np.int32), xp.zeros((stored, 2), np.uint32)
 
         head, phase = edge_heads(device, indptr, n_edges), xp.empty(n_edges, np.uint32)
-        key = np.uint64(stream_key(options.seed, PHASE_STREAM))
+        key = np.uint64(cpu.stream_key(options.seed, "phase"))
         names = NULL if row_key is None else row_key
         self._launch("edge_phases", n_edges, (head, tails, names, key, np.int64(n_edges), phase))
         slot = xp.empty(self.n_heads, np.int32)
@@ -271,7 +223,7 @@ class SortedEdges:
             self._launch("place_long_edges", len(edges), arguments)
 
     def _launch(self, name: str, n: int, arguments: tuple[Any, ...]) -> None:
-        launch(self._device.kernel("layout", name, self._defines), n, arguments)
+        launch(self._device.kernel(name, self._defines), n, arguments)
 
     def _long_edges(self, head: DeviceArray, tails: DeviceArray, phase: DeviceArray, slot: DeviceArray) -> DeviceArray:
         """Return the edges of long rows in their order: row by row, then by a hash of the phase, then by tail."""
@@ -318,8 +270,12 @@ class SampledLayout:
         embedding: Any,
         reference: Any,
         row_key: Any,
-        options: LayoutOptions,
+        options: cpu.LayoutOptions,
+        head_row: None,
+        n_jobs: int,
     ) -> None:
+        if head_row is not None:
+            raise ValueError("a device moves all rows")
         self.device, self.options = device, options
         graph = tuple(device.asarray(part) for part in (indptr, indices, weights))
         # A copy: the sweeps write to it.
@@ -336,33 +292,24 @@ class SampledLayout:
         if not int(graph[0].shape[0]) - 1 == self._n:
             raise ValueError("graph and embedding differ in their rows")
         # All kernels of a layout are compiled together.
-        self._defines = options.defines(self._n, self._dim, weighted=False)
-        self._edges = SortedEdges(device, graph, self._row_key, options, self._heaviest(graph[2]), self._defines)
-        self._values = device.asarray(options.space_values)
-
-    def _heaviest(self, weights: DeviceArray) -> float:
-        """Return the weight of the edge that fires most; with a reference, weights are probabilities as they are."""
-        if self._reference is not None or weights.size == 0:
-            return 1.0
-        heaviest = largest_magnitude(self.device, weights)
-        return heaviest if heaviest > 0.0 else 1.0
+        self._defines = sweep_defines(options, options.negatives, self._n, self._dim, weighted=False)
+        heaviest = options.heaviest or largest_magnitude(device, graph[2]) or 1.0
+        self._edges = SortedEdges(device, graph, self._row_key, options, heaviest, self._defines)
+        self._values = device.asarray(np.array(options.space_values or [0.0], dtype=np.float32))
 
     def step(self, learning_rates: NDArray[np.float32], n_jobs: int = -1) -> None:
         """Run one sweep per learning rate. An interrupted call leaves the points of the last complete sweep."""
         with self.device.active():
             if self._moves is not None:
                 self._moves.fill(0)  # moves of an interrupted sweep
-            rates = np.asarray(learning_rates, dtype=np.float32)[:, 0]
-            keys = stream_keys(self.options.seed, LAYOUT_STREAM, self.sweep, len(rates))
             warps = self._edges.warps(slices_per_warp(self._n))
-            singles = max(0, self.options.single_sweeps - self.sweep) if self.options.negatives > 1 else 0
-            bounds = self.options.push_bounds(rates)
-            bounds[:singles] = GRADIENT_BOUND
-            usual = self._law(self.options)
-            single = self._law(self.options.single()) if singles else usual
-            for count, (rate, bound, key) in enumerate(zip(rates, bounds, keys, strict=True), 1):
-                kernel, constant = single if count <= singles else usual
-                changing = self._points, self._next, np.uint32(self.sweep & 0xFFFFFFFF), key, rate, bound
+            laws: dict[Any, tuple[Kernel, tuple[Any, ...]]] = {}
+            for count, rate in enumerate(np.asarray(learning_rates, dtype=np.float32)[:, 0], 1):
+                key, negatives, longest_push, force = self.options.sweep(self.sweep)
+                law = negatives, force
+                kernel, constant = laws.get(law) or laws.setdefault(law, self._law(*law))
+                number = np.uint32(self.sweep & 0xFFFFFFFF)
+                changing = self._points, self._next, number, np.uint64(key), rate, np.float32(longest_push)
                 launch_warps(kernel, warps, constant + changing)
                 if self._moves is not None:
                     self._add_negative_moves()
@@ -375,25 +322,26 @@ class SampledLayout:
                     self.device.synchronize()
             self.device.synchronize()
 
-    def _law(self, options: LayoutOptions) -> tuple[Any, tuple[Any, ...]]:
-        """Return the kernel of sweeps with these options, and the arguments that all of them have."""
+    def _law(self, negatives: int, coefficients: tuple[float, ...]) -> tuple[Kernel, tuple[Any, ...]]:
+        """Return the kernel of sweeps of so many negatives, and the arguments that all of these sweeps have."""
         n_reference = np.int64(self._n if self._reference is None else self._reference.shape[0])
-        defines = options.defines(self._n, self._dim, weighted=self._negatives[0] is not NULL)
-        return self.device.kernel("layout", "layout_sweep", defines), (
+        weighted = self._negatives[0] is not NULL
+        defines = sweep_defines(self.options, negatives, self._n, self._dim, weighted)
+        return self.device.kernel("layout_sweep", defines), (
             *(*self._edges.arguments, NULL if self._row_key is None else self._row_key),
             *(NULL if self._reference is None else self._reference, n_reference, *self._negatives),
-            *(NULL if self._moves is None else self._moves, *options.coefficients, self._values),
+            *(NULL if self._moves is None else self._moves, *(np.float32(one) for one in coefficients), self._values),
         )
 
     def _add_negative_moves(self) -> None:
         fixed = NULL if self._fixed is None else self._fixed
         arguments = self._moves, fixed, np.int64(self._n), np.int32(self._dim), self._next
-        launch(self.device.kernel("layout", "add_negative_moves", self._defines), self._n * self._dim, arguments)
+        launch(self.device.kernel("add_negative_moves", self._defines), self._n * self._dim, arguments)
 
     def add_density(
         self,
         target: NDArray[np.float32],
-        weight: float,
+        lambda_: float,
         variance_shift: float,
         first_sweep: int,
         every: int,
@@ -403,9 +351,9 @@ class SampledLayout:
         with self.device.active():
             wanted = self.device.asarray(target, np.float32)
             known = None if fitted is None else tuple(fitted)
-            options = DensityOptions(wanted, weight, variance_shift, first_sweep, every, known)
-            kernel, pulls = self.options.coefficients[:2], self.options.pulls
-            self._density = DensityForce(self.device, self._edges, kernel, pulls, self._dim, options)
+            options = DensityOptions(wanted, lambda_, variance_shift, first_sweep, every, known)
+            a, b, _ = (np.float32(one) for one in self.options.sweep(self.sweep)[3])
+            self._density = DensityForce(self.device, self._edges, (a, b), self.options.pulls, self._dim, options)
 
     def density_summary(self, n_jobs: int = -1) -> Summary:
         """Return (mean, variance, covariance, strength) of the radii of the map as it is."""

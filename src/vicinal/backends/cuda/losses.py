@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vicinal.backends import cpu
 from vicinal.backends.cuda.device import (
     CHUNK_ROWS,
-    PAIRS_STREAM,
     Device,
     DeviceArray,
     Kernel,
@@ -18,7 +18,6 @@ from vicinal.backends.cuda.device import (
     column_sums,
     launch,
     launch_warps,
-    stream_key,
 )
 
 WARP_ROWS = 2  # rows of 16 lanes per warp (cpp/cuda/device.hpp)
@@ -89,14 +88,14 @@ class PairSums:
         """Return the sum over all other rows, estimated from random rows, and the variance of the estimate."""
         with self.device.active():
             value, variance = (self.device.xp.zeros(self._n, np.float64) for _ in range(2))
-            key = np.uint64(stream_key(seed, PAIRS_STREAM))
+            key = np.uint64(cpu.stream_key(seed, "pairs"))
             arguments = self._points, np.int64(self._n), np.int64(groups), key, *quantity.coefficients, value, variance
             self._launch("drawn_costs", quantity, arguments)
         return self.device.to_numpy(value), self.device.to_numpy(variance)
 
     def _launch(self, name: str, quantity: PairQuantity, arguments: tuple[Any, ...]) -> None:
         defines = ("VICINAL_DIM", str(self._dim)), ("VICINAL_TERM", quantity.compiled)
-        kernel: Kernel = self.device.kernel("losses", name, defines)
+        kernel: Kernel = self.device.kernel(name, defines)
         launch_warps(kernel, -(-self._n // WARP_ROWS), arguments)
 
 
@@ -110,7 +109,7 @@ def negative_entropy(device: Device, weights: DeviceArray, total: float) -> floa
     n, chunk = int(weights.size), _chunk(weights)
     chunks = device.xp.empty((-(-n // chunk), 1), np.float64)
     arguments = weights, np.int64(n), np.float32(total), np.int64(chunk), chunks
-    launch(device.kernel("sums", "sum_entropy_chunks"), len(chunks), arguments)
+    launch(device.kernel("sum_entropy_chunks"), len(chunks), arguments)
     return float(device.to_numpy(add_chunks(device, chunks))[0])
 
 

@@ -7,14 +7,13 @@ the iteration begins with random vectors. All large components are iterated toge
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends import cpu
 from vicinal.backends.cuda.device import (
-    SPECTRAL_STREAM,
     USUAL_KERNELS,
     WARP,
     Device,
@@ -24,10 +23,12 @@ from vicinal.backends.cuda.device import (
     largest_magnitude,
     launch,
     launch_warps,
-    stream_key,
 )
 from vicinal.backends.cuda.graph import edge_heads
 from vicinal.runtime.cached import cached
+
+if TYPE_CHECKING:
+    from vicinal.initialize.spectral import Boxes
 
 CENTERED_BYTES = 2**28  # of rows in double precision that are held at a time
 
@@ -70,19 +71,21 @@ FIRST_CUT, MOST_GAIN = 0.5, 1e5
 # The residual of float32 vectors cannot be seen below this.
 LEAST_GAP = 2e-3
 
-USUAL_KERNELS.append(("spectral", ()))
+USUAL_KERNELS.append(("random_block", ()))
 
 
 def component_eigenmaps(
     device: Device,
-    graph: tuple[DeviceArray, DeviceArray, DeviceArray],
+    indptr: DeviceArray,
+    indices: DeviceArray,
+    weights: DeviceArray,
     n_components: int,
     seed: int,
     n_jobs: int,
 ) -> DeviceMaps:
     """Return the components, and the smoothest eigenvectors of each."""
-    xp = device.xp
-    root = _connected_components(device, graph[0], graph[1])
+    xp, graph = device.xp, (indptr, indices, weights)
+    root = _connected_components(device, indptr, indices)
     order = xp.argsort(root, kind="stable").astype(np.int32)
     ordered = root[order]
     first = xp.ones(len(ordered), np.bool_)
@@ -108,8 +111,8 @@ def _connected_components(device: Device, indptr: DeviceArray, indices: DeviceAr
     parent, changed = xp.arange(n, dtype=np.int32), xp.ones(1, np.int32)
     while int(changed[0]):
         changed.fill(0)
-        launch(device.kernel("spectral", "hook_rows"), n, (indptr, indices, np.int64(n), parent, changed))
-        launch(device.kernel("spectral", "shorten_paths"), n, (np.int64(n), parent))
+        launch(device.kernel("hook_rows"), n, (indptr, indices, np.int64(n), parent, changed))
+        launch(device.kernel("shorten_paths"), n, (np.int64(n), parent))
     return parent
 
 
@@ -175,7 +178,7 @@ class DevicePlaces:
 
     def start(self, extent: float, noise: float, seed: int) -> NDArray[np.float32]:
         """Return the places with noise, each axis scaled to [0, extent * shape] before and after; on the host."""
-        key = np.uint64(stream_key(seed, SPECTRAL_STREAM, 1))
+        key = np.uint64(cpu.stream_key(seed, "spectral", 1))
         with self.device.active():
             noisy = self._scaled(self.places, extent, key, noise)
             host: NDArray[np.float32] = self.device.to_numpy(self._scaled(noisy, extent, key, 0.0))
@@ -191,26 +194,13 @@ class DevicePlaces:
         out = self.device.xp.empty_like(places)
         axes = (self.device.asarray(number) for number in numbers)
         arguments = places, np.int32(dim), *axes, key, np.float64(noise), np.int64(n), out
-        launch(self.device.kernel("spectral", "scale_places"), n * dim, arguments)
+        launch(self.device.kernel("scale_places"), n * dim, arguments)
         return out
-
-
-class PlacedBoxes(Protocol):
-    """Where components are put (``initialize.eigenmap.Boxes``)."""
-
-    @property
-    def centers(self) -> NDArray[np.float64]: ...
-    @property
-    def width(self) -> NDArray[np.floating]: ...
-    @property
-    def turns(self) -> NDArray[np.float64] | None: ...
-    @property
-    def scattered(self) -> NDArray[np.bool_]: ...
 
 
 @dataclass(frozen=True, eq=False)
 class DeviceMaps:
-    """The components of a graph and their eigenmaps (``initialize.eigenmap.ComponentMaps``) on a device."""
+    """The components of a graph and their eigenmaps (``initialize.spectral.ComponentMaps``) on a device."""
 
     device: Device
     rows: _Rows
@@ -265,7 +255,7 @@ class DeviceMaps:
             out = self.device.xp.empty_like(self.device_vectors)
             numbers = self.device.asarray(middle), self.device.asarray(unit)
             arguments = self.device_vectors, np.int32(dim), self.rows.component, *numbers, np.int32(halvings)
-            launch(self.device.kernel("spectral", "even_places"), n * dim, (*arguments, np.int64(n), out))
+            launch(self.device.kernel("even_places"), n * dim, (*arguments, np.int64(n), out))
             return replace(self, device_vectors=out)
 
     def whole(self) -> DevicePlaces:
@@ -273,7 +263,7 @@ class DeviceMaps:
         with self.device.active():
             return DevicePlaces(self.device, self.device_vectors, 1.0 if self.shape is None else self.shape[0])
 
-    def in_boxes(self, boxes: PlacedBoxes, seed: int) -> DevicePlaces:
+    def in_boxes(self, boxes: Boxes, seed: int) -> DevicePlaces:
         """Return the places with each axis of each component scaled to its box and its shape.
 
         An axis on which all places of a component are equal is put at the center.
@@ -289,8 +279,8 @@ class DeviceMaps:
             places = xp.empty((n, dim), np.float32)
             numbers = boxes.centers, (low + high) / 2, scale, np.ascontiguousarray(turns), boxes.scattered
             arguments = self.device_vectors, np.int32(dim), self.rows.component, *(asarray(one) for one in numbers)
-            key = np.uint64(stream_key(seed, SPECTRAL_STREAM, 2))
-            launch(self.device.kernel("spectral", "place_components"), n, (*arguments, key, np.int64(n), places))
+            key = np.uint64(cpu.stream_key(seed, "spectral", 2))
+            launch(self.device.kernel("place_components"), n, (*arguments, key, np.int64(n), places))
             return DevicePlaces(self.device, places)
 
     def _extremes(self, dim: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -298,7 +288,7 @@ class DeviceMaps:
         chunks = len(begin) - 1
         partial = self.device.xp.empty((chunks, 2, dim, WARP), np.float32)
         arguments = self.device_vectors, np.int32(dim), self.rows.order, self.device.asarray(begin), np.int64(chunks)
-        launch_warps(self.device.kernel("spectral", "chunk_extremes"), chunks, (*arguments, partial))
+        launch_warps(self.device.kernel("chunk_extremes"), chunks, (*arguments, partial))
         found = self.device.to_numpy(partial).astype(np.float64)
         low = np.minimum.reduceat(found[:, 0].min(axis=2), first, axis=0)
         return low, np.maximum.reduceat(found[:, 1].max(axis=2), first, axis=0)
@@ -324,11 +314,11 @@ class _Iteration:
         self.trivial = root / xp.sqrt(device.asarray(squares))[rows.component]
         self.block = xp.empty((self.n, WIDTH), np.float32)
         self._launch(
-            "random_block", self.n * WIDTH, (np.uint64(stream_key(seed, SPECTRAL_STREAM)), np.int64(self.n), self.block)
+            "random_block", self.n * WIDTH, (np.uint64(cpu.stream_key(seed, "spectral")), np.int64(self.n), self.block)
         )
 
     def _launch(self, name: str, n: int, arguments: tuple[Any, ...]) -> None:
-        launch(self.device.kernel("spectral", name), n, arguments)
+        launch(self.device.kernel(name), n, arguments)
 
     def run(self, wanted: int) -> DeviceArray:
         """Return the block after as many filters as are needed, the smoothest vectors first."""
@@ -373,7 +363,7 @@ class _Iteration:
     def _sums(self, name: str, arguments: tuple[Any, ...], size: int) -> NDArray[np.float64]:
         """Return sums over the rows of each component."""
         partial = self.device.xp.empty((self.n_chunks, size), np.float64)
-        kernel = self.device.kernel("spectral", name)
+        kernel = self.device.kernel(name)
         rows = self.rows.order, self.chunks, np.int64(self.n_chunks)
         launch_warps(kernel, self.n_chunks, (*arguments, *rows, partial))
         sums: NDArray[np.float64] = np.add.reduceat(self.device.to_numpy(partial), self.first_chunk, axis=0)
