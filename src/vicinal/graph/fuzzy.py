@@ -22,21 +22,8 @@ BLOCK_PAIRS = 1 << 22  # pairs of neighbors that are compared at a time, which b
 def prefer_shared(neighbors: Neighbors, k: int, largest: float, nearest: NDArray[np.int32] | None = None) -> Neighbors:
     """Choose k of the neighbors of every row by their distance and the neighbors they share, the row itself first.
 
-    Parameters
-    ----------
-    neighbors : Neighbors
-        More than k nearest rows of every row.
-    k : int
-        Number of neighbors to choose, the row itself included.
-    largest : float
-        The largest distance of the metric.
-    nearest : array of shape (rows, k), optional
-        The k nearest rows of all rows, if ``neighbors`` has the lines of some rows only.
-
-    Returns
-    -------
-    Neighbors
-        A table of k columns, sorted as ``neighbors`` is.
+    ``largest`` is the largest distance of the metric. If ``neighbors`` has the lines of some rows only, ``nearest``
+    holds the k nearest rows of all rows.
     """
     index, distance = neighbors.index, neighbors.distance
     own = np.ascontiguousarray(index[:, :k])
@@ -163,20 +150,3 @@ def local_memberships(
     )
     others = np.where(neighbors.index == rows[:, None], np.int32(-1), neighbors.index)
     return others, cpu.memberships(others, neighbors.distance, rho, sigma, True, n_jobs), rho, sigma
-
-
-def smooth_distances(
-    distance: NDArray[np.float32], k: float, local_connectivity: float = 1.0, bandwidth: float = 1.0
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return rho and sigma of a table of sorted distances, the row itself first (eq. 2, 3)."""
-    return cpu.smooth_knn(distance, float(k), float(local_connectivity), float(bandwidth), False, -1)
-
-
-def membership_strengths(
-    neighbors: Neighbors, rho: NDArray[np.float32], sigma: NDArray[np.float32], *, bipartite: bool = False
-) -> NDArray[np.float32]:
-    """Return the directed memberships of a neighbor table (eq. 1); 0 for missing neighbors and the row itself.
-
-    In a ``bipartite`` table a row and a neighbor of the same number are different rows.
-    """
-    return cpu.memberships(neighbors.index, neighbors.distance, rho, sigma, bipartite, -1)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vicinal.graph.graph import Graph
-from vicinal.initialize.spectral import Places, ShapedPlaces, spectral_places
+from vicinal.initialize.spectral import ShapedPlaces, spectral_places
 from vicinal.initialize.task import (
     NARROW,
     NOISE,
@@ -25,7 +25,7 @@ from vicinal.initialize.task import (
     uniform_places,
 )
 
-AnyPlaces = NDArray[np.float64] | Places
+AnyPlaces = NDArray[np.float64] | ShapedPlaces
 
 INITIALIZERS: dict[str, Callable[[InitialTask], AnyPlaces]] = {
     "spectral": spectral_places,
@@ -71,7 +71,8 @@ def spectral_start(
     >>> spectral_start(fuzzy_graph(find_neighbors(X, 10)), X).shape
     (150, 2)
     """
-    return _start("spectral", InitialTask(graph, _rows(X), n_components, seed, n_jobs))
+    rows = None if X is None else _rows(X)
+    return initial_embedding("spectral", InitialTask(graph, rows, n_components, seed, n_jobs))[0]
 
 
 def pca_start(X: ArrayLike, *, n_components: int = 2, seed: int = 0) -> NDArray[np.float32]:
@@ -90,8 +91,7 @@ def pca_start(X: ArrayLike, *, n_components: int = 2, seed: int = 0) -> NDArray[
     (150, 2)
     """
     rows = _rows(X)
-    assert rows is not None
-    return _start("pca", InitialTask(Graph.without_edges(len(rows)), rows, n_components, seed))
+    return initial_embedding("pca", InitialTask(Graph.without_edges(len(rows)), rows, n_components, seed))[0]
 
 
 def random_start(n: int, *, n_components: int = 2, seed: int = 0) -> NDArray[np.float32]:
@@ -107,16 +107,10 @@ def random_start(n: int, *, n_components: int = 2, seed: int = 0) -> NDArray[np.
     >>> random_start(100).shape
     (100, 2)
     """
-    return _start("random", InitialTask(Graph.without_edges(n), None, n_components, seed))
+    return initial_embedding("random", InitialTask(Graph.without_edges(n), None, n_components, seed))[0]
 
 
-def _start(name: str, task: InitialTask) -> NDArray[np.float32]:
-    return initial_embedding(name, task)[0]
-
-
-def _rows(X: ArrayLike | None) -> NDArray[np.float32] | None:
-    if X is None:
-        return None
+def _rows(X: ArrayLike) -> NDArray[np.float32]:
     rows = np.asarray(X, dtype=np.float32)
     if rows.ndim != 2 or not np.isfinite(rows).all():
         raise ValueError(f"X must be a 2-D array of finite numbers, got shape {rows.shape}")

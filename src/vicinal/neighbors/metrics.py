@@ -94,7 +94,7 @@ def is_low_level(metric: Any) -> bool:
     return type(metric).__name__ == "LowLevelCallable" and isinstance(metric, tuple)
 
 
-def _with_values(X: Rows, values: NDArray[Any]) -> Rows:
+def with_values(X: Rows, values: NDArray[Any]) -> Rows:
     """Return sparse rows with other values at the same positions."""
     rows = X.copy()
     rows.data = np.ascontiguousarray(values, dtype=np.float32)
@@ -103,7 +103,7 @@ def _with_values(X: Rows, values: NDArray[Any]) -> Rows:
 
 def _scale_columns(X: Rows, factor: NDArray[np.float64]) -> Rows:
     if is_sparse(X):
-        return _with_values(X, X.data * factor[X.indices])
+        return with_values(X, X.data * factor[X.indices])
     # computed in double precision, block by block: a product X * factor would be a second, larger copy
     return np.multiply(X, factor, out=np.empty(X.shape, dtype=np.float32), casting="same_kind")
 
@@ -127,7 +127,7 @@ def _whiten(X: Rows, kwds: Keywords) -> Rows:
 
 
 def _take_roots(X: Rows, _: Keywords) -> Rows:
-    return _with_values(X, np.sqrt(X.data)) if is_sparse(X) else np.sqrt(X)
+    return with_values(X, np.sqrt(X.data)) if is_sparse(X) else np.sqrt(X)
 
 
 def _to_sphere(X: Rows, _: Keywords) -> Rows:
@@ -137,7 +137,7 @@ def _to_sphere(X: Rows, _: Keywords) -> Rows:
 
 
 def _as_truth_values(X: Rows, _: Keywords) -> Rows:
-    return _with_values(X, X.data != 0) if is_sparse(X) else (X != 0).astype(np.float32)
+    return with_values(X, X.data != 0) if is_sparse(X) else (X != 0).astype(np.float32)
 
 
 def _fill_missing(X: Rows, kwds: Keywords) -> Rows:
@@ -151,15 +151,22 @@ def _replace_not_finite(X: Rows, _: Keywords) -> Rows:
     return X if np.isfinite(X).all() else np.nan_to_num(X, nan=0.0, posinf=0.0, neginf=0.0)
 
 
+def stored_values(X: Rows) -> NDArray[Any]:
+    """Return the values of rows: all of dense rows, the stored ones of sparse rows."""
+    values: NDArray[Any] = X.data if is_sparse(X) else X
+    return values
+
+
+def first_row(X: Rows, flags: NDArray[np.bool_]) -> int:
+    """Return the first row with a flagged value; there is a flag for each of the ``stored_values``."""
+    at = int(np.argmax(flags))
+    return int(np.searchsorted(X.indptr, at, side="right")) - 1 if is_sparse(X) else at // int(X.shape[1])
+
+
 def _require_non_negative(X: Rows) -> None:
-    values = X.data if is_sparse(X) else X
+    values = stored_values(X)
     if values.size and values.min() < 0.0:
-        negative = values < 0.0
-        if is_sparse(X):
-            row = int(np.searchsorted(X.indptr, int(np.argmax(negative)), side="right")) - 1
-        else:
-            row = int(np.argmax(negative.any(axis=1)))
-        raise ValueError(f"X must not be negative for this metric, first in row {row}")
+        raise ValueError(f"X must not be negative for this metric, first in row {first_row(X, values < 0.0)}")
 
 
 # Longitudes are given from -pi to pi or from 0 to 2 pi. Larger numbers are no radians.
@@ -227,18 +234,58 @@ def required_finite(metric: Any) -> Finite:
     return ("allow-nan" if allows_nan(metric) else True) if isinstance(metric, str) else False
 
 
+# Whether the core ranks by evaluating pairs of rows, by name of its metrics
+_RANKED_BY_PAIRS: dict[str, bool] = dict(cpu.metrics())
+
+
 @dataclass(frozen=True)
-class ResolvedMetric:
-    """A validated metric: its description, its keywords by SciPy's names as float64, and the function if it is one."""
+class FittedMetric:
+    """A validated metric: its description, its keywords by SciPy's names as float64, and the function if it is one.
+
+    ``fit_metric`` adds the keywords that are computed from the data (``V``, ``VI``, column means).
+    """
 
     facts: Metric
     keywords: Keywords
     function: Any = None
 
+    @property
+    def core(self) -> str:
+        """The name in the core's table."""
+        return self.facts.core
+
+    @property
+    def power(self) -> float:
+        """The exponent p of a Minkowski distance; 2 for other metrics."""
+        return float(self.keywords.get("p", 2.0)) if self.function is None else 2.0
+
+    @property
+    def by_pairs(self) -> bool:
+        """Whether ranks are only known by evaluating pairs of rows, not by sketches of the rows."""
+        return _RANKED_BY_PAIRS[self.facts.core]
+
+    @property
+    def calls_python(self) -> bool:
+        """Whether the metric is a Python function, which one thread at a time can call."""
+        return self.function is not None and not is_low_level(self.function)
+
+    def check_domain(self, X: Rows) -> None:
+        """Raise ValueError, naming the first row, if the metric is not defined for these rows."""
+        if self.facts.domain is not None:
+            self.facts.domain(X)
+
+    def prepare(self, X: Rows) -> Rows:
+        """Return the rows that ``core`` ranks; X itself if the metric needs no transformation."""
+        return X if self.facts.prepare is None else self.facts.prepare(X, self.keywords)
+
+    def likeness(self, prepared: Rows) -> Rows:
+        """Return rows whose euclidean neighbors are good candidates."""
+        return prepared if self.facts.likeness is None else self.facts.likeness(prepared, self.keywords)
+
 
 def resolve_metric(
     metric: Any, metric_kwds: Any = None, n_features: int | None = None, sparse: bool = False
-) -> ResolvedMetric:
+) -> FittedMetric:
     """Validate a metric and its keywords.
 
     Parameters
@@ -254,19 +301,22 @@ def resolve_metric(
 
     Returns
     -------
-    ResolvedMetric
+    FittedMetric
+        Without the keywords that depend on the data.
 
     Raises
     ------
     TypeError, ValueError
         If rows cannot be compared this way. The message names the argument.
     """
-    given = _named_keywords(metric_kwds)
+    if not isinstance(metric_kwds, Mapping | None):
+        raise TypeError(f"metric_kwds must be a dict or None, got {metric_kwds!r}")
+    given = dict(metric_kwds or {})
+    if not all(isinstance(key, str) for key in given):
+        raise TypeError(f"metric_kwds must have names as keys, got {list(given)}")
     if not isinstance(metric, str):
         return _resolve_function(metric, given, sparse)
-    if metric == PRECOMPUTED:
-        return ResolvedMetric(_PRECOMPUTED, _check_keywords(metric, _PRECOMPUTED, given, n_features))
-    facts = METRICS[canonical_metric(metric)]
+    facts = _PRECOMPUTED if metric == PRECOMPUTED else METRICS[canonical_metric(metric)]
     keywords = _check_keywords(metric, facts, given, n_features)
     if sparse and not facts.sparse:
         raise ValueError(f"metric={metric!r} is not available for sparse rows")
@@ -274,7 +324,7 @@ def resolve_metric(
         raise ValueError(f"metric={metric!r} needs {facts.columns} columns, got X with {n_features}")
     if facts.core == "minkowski":
         facts = replace(facts, core=_NAMED_BY_POWER.get(keywords["p"], "minkowski"))
-    return ResolvedMetric(facts, keywords)
+    return FittedMetric(facts, keywords)
 
 
 def check_metric(metric: Any, metric_kwds: Any = None, n_features: int | None = None, sparse: bool = False) -> None:
@@ -282,16 +332,7 @@ def check_metric(metric: Any, metric_kwds: Any = None, n_features: int | None = 
     resolve_metric(metric, metric_kwds, n_features, sparse)
 
 
-def _named_keywords(metric_kwds: Any) -> dict[str, Any]:
-    if not isinstance(metric_kwds, Mapping | None):
-        raise TypeError(f"metric_kwds must be a dict or None, got {metric_kwds!r}")
-    given = dict(metric_kwds or {})
-    if not all(isinstance(key, str) for key in given):
-        raise TypeError(f"metric_kwds must have names as keys, got {list(given)}")
-    return given
-
-
-def _resolve_function(metric: Any, given: dict[str, Any], sparse: bool) -> ResolvedMetric:
+def _resolve_function(metric: Any, given: dict[str, Any], sparse: bool) -> FittedMetric:
     if is_low_level(metric):
         if given:
             raise ValueError(f"metric_kwds cannot be passed to a LowLevelCallable, got {sorted(given)}")
@@ -302,7 +343,7 @@ def _resolve_function(metric: Any, given: dict[str, Any], sparse: bool) -> Resol
         )
     if sparse:
         raise TypeError("metric must be a name for sparse rows: a function is called with dense rows")
-    return ResolvedMetric(_FUNCTION, given, metric)
+    return FittedMetric(_FUNCTION, given, metric)
 
 
 def _check_keywords(metric: str, facts: Metric, given: dict[str, Any], n_features: int | None) -> dict[str, Any]:
@@ -372,48 +413,6 @@ _KEYWORD_CHECKS: dict[str, Callable[[str, Any, int | None], Any]] = {
 }
 
 
-# Whether the core ranks by evaluating pairs of rows, by name of its metrics
-_RANKED_BY_PAIRS: dict[str, bool] = dict(cpu.metrics())
-
-
-@dataclass(frozen=True)
-class FittedMetric(ResolvedMetric):
-    """A metric with all its keywords, including those computed from the data (``V``, ``VI``, column means)."""
-
-    @property
-    def core(self) -> str:
-        """The name in the core's table."""
-        return self.facts.core
-
-    @property
-    def power(self) -> float:
-        """The exponent p of a Minkowski distance; 2 for other metrics."""
-        return float(self.keywords.get("p", 2.0)) if self.function is None else 2.0
-
-    @property
-    def by_pairs(self) -> bool:
-        """Whether ranks are only known by evaluating pairs of rows, not by sketches of the rows."""
-        return _RANKED_BY_PAIRS[self.facts.core]
-
-    @property
-    def calls_python(self) -> bool:
-        """Whether the metric is a Python function, which one thread at a time can call."""
-        return self.function is not None and not is_low_level(self.function)
-
-    def check_domain(self, X: Rows) -> None:
-        """Raise ValueError, naming the first row, if the metric is not defined for these rows."""
-        if self.facts.domain is not None:
-            self.facts.domain(X)
-
-    def prepare(self, X: Rows) -> Rows:
-        """Return the rows that ``core`` ranks; X itself if the metric needs no transformation."""
-        return X if self.facts.prepare is None else self.facts.prepare(X, self.keywords)
-
-    def likeness(self, prepared: Rows) -> Rows:
-        """Return rows whose euclidean neighbors are good candidates."""
-        return prepared if self.facts.likeness is None else self.facts.likeness(prepared, self.keywords)
-
-
 def fit_metric(metric: Any, metric_kwds: Any, X: Rows) -> FittedMetric:
     """Validate the metric for these rows and complete its keywords from them, as SciPy's ``pdist`` does."""
     resolved = resolve_metric(metric, metric_kwds, int(X.shape[1]), is_sparse(X))
@@ -429,7 +428,7 @@ def fit_metric(metric: Any, metric_kwds: Any, X: Rows) -> FittedMetric:
         present = ~np.isnan(X)
         total = np.where(present, X, 0.0).sum(axis=0, dtype=np.float64)
         keywords["mean"] = total / np.maximum(present.sum(axis=0), 1)
-    return FittedMetric(facts, keywords, resolved.function)
+    return replace(resolved, keywords=keywords)
 
 
 def _column_variances(X: Rows) -> NDArray[np.float64]:
@@ -466,6 +465,6 @@ def unrelated_distance(metric: Any, non_negative: bool) -> float | None:
 
 
 def is_non_negative(rows: Rows) -> bool:
-    """Tell whether rows have no negative number."""
-    values = rows.data if is_sparse(rows) else rows
+    """Tell whether rows have no negative number and no NaN."""
+    values = stored_values(rows)
     return bool(not values.size or values.min() >= 0.0)
