@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vicinal.backends import cpu
 from vicinal.estimators.base import random_seed
-from vicinal.graph.fuzzy import fuzzy_graph
+from vicinal.graph.fuzzy import fuzzy_graph, membership_strengths, smooth_distances
 from vicinal.graph.graph import Graph
 from vicinal.graph.set_operations import intersect, reset_connectivity, unite
 from vicinal.graph.supervision import class_factors, count_levels, edit_distances
@@ -91,7 +90,7 @@ def smooth_knn_dist(
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return sigma and rho of a table of sorted distances (survey eq. 2, 3), in umap-learn's order."""
     table = np.ascontiguousarray(distances, dtype=np.float32)
-    rho, sigma = cpu.smooth_knn(table, float(k), float(local_connectivity), float(bandwidth), False, -1)
+    rho, sigma = smooth_distances(table, k, local_connectivity, bandwidth)
     return sigma, rho
 
 
@@ -109,7 +108,7 @@ def compute_membership_strengths(
     """
     table = Neighbors(np.asarray(knn_indices), np.asarray(knn_dists))
     rho, sigma = (np.ascontiguousarray(one, dtype=np.float32) for one in (rhos, sigmas))
-    values = cpu.memberships(table.index, table.distance, rho, sigma, bipartite, -1).reshape(-1)
+    values = membership_strengths(table, rho, sigma, bipartite=bipartite).reshape(-1)
     cols = table.index.reshape(-1)
     there = cols >= 0
     rows = np.repeat(np.arange(table.n, dtype=np.int32), table.k)

@@ -132,7 +132,6 @@ def local_memberships(
     neighbors: Neighbors,
     *,
     local_connectivity: float = 1.0,
-    disconnection_distance: float | None = None,
     mean_distance: float | None = None,
     n_jobs: int = -1,
 ) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
@@ -142,11 +141,24 @@ def local_memberships(
     uses the ``mean_distance`` of all rows. Without it the floor uses the mean of the row, so that each row depends on
     its own neighbors only.
     """
-    if disconnection_distance is not None:
-        neighbors = neighbors.within(disconnection_distance)
-    alone = mean_distance is None
-    rho, sigma = cpu.smooth_knn(
-        neighbors.distance, float(neighbors.k), local_connectivity, 1.0, alone, n_jobs, mean_distance
-    )
+    distance, how = neighbors.distance, (local_connectivity, 1.0, mean_distance is None, n_jobs, mean_distance)
+    rho, sigma = cpu.smooth_knn(distance, float(neighbors.k), *how)
     others = np.where(neighbors.index == rows[:, None], np.int32(-1), neighbors.index)
-    return others, cpu.memberships(others, neighbors.distance, rho, sigma, True, n_jobs), rho, sigma
+    return others, cpu.memberships(others, distance, rho, sigma, True, n_jobs), rho, sigma
+
+
+def smooth_distances(
+    distance: NDArray[np.float32], k: float, local_connectivity: float = 1.0, bandwidth: float = 1.0
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return rho and sigma of a table of sorted distances, the row itself first (eq. 2, 3)."""
+    return cpu.smooth_knn(distance, float(k), float(local_connectivity), float(bandwidth), False, -1)
+
+
+def membership_strengths(
+    neighbors: Neighbors, rho: NDArray[np.float32], sigma: NDArray[np.float32], *, bipartite: bool = False
+) -> NDArray[np.float32]:
+    """Return the directed memberships of a neighbor table (eq. 1); 0 for missing neighbors and the row itself.
+
+    In a ``bipartite`` table a row and a neighbor of the same number are different rows.
+    """
+    return cpu.memberships(neighbors.index, neighbors.distance, rho, sigma, bipartite, -1)

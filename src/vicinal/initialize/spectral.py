@@ -200,17 +200,12 @@ class ComponentMaps:
         return out
 
     def boxed(self) -> Floats:
-        """Return the rows in ``order`` on their maps, each axis of each component scaled to its shape around 0.
-
-        An axis on which all places of a component are equal is set to 0.
-        """
+        """Return the rows in ``order`` on their maps, each axis of each component scaled to its shape around 0."""
         places = self.vectors[self.order].astype(np.float64)
         low, high = (extreme.reduceat(places, self.bounds[:-1], axis=0) for extreme in (np.minimum, np.maximum))
-        width = high - low
-        middle = (low + high) / 2
-        scale = (1.0 if self.shape is None else self.shape) / np.where(width > 0, width, np.inf)
-        places -= np.repeat(middle, self.sizes, axis=0)
-        places *= np.repeat(scale, self.sizes, axis=0)
+        width = np.where(high > low, high - low, np.inf)  # an axis on which all places are equal is set to 0
+        places -= np.repeat((low + high) / 2, self.sizes, axis=0)
+        places *= np.repeat((1.0 if self.shape is None else self.shape) / width, self.sizes, axis=0)
         return places
 
 

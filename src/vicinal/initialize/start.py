@@ -14,23 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from vicinal.graph.graph import Graph
 from vicinal.initialize.spectral import ShapedPlaces, spectral_places
-from vicinal.initialize.task import (
-    NARROW,
-    NOISE,
-    CannotInitialize,
-    InitialTask,
-    extent,
-    pca_places,
-    to_extent,
-    uniform_places,
-)
+from vicinal.initialize.task import NARROW, NOISE, CannotInitialize, InitialTask, extent, pca_places, to_extent
 
 AnyPlaces = NDArray[np.float64] | ShapedPlaces
 
 INITIALIZERS: dict[str, Callable[[InitialTask], AnyPlaces]] = {
     "spectral": spectral_places,
     "pca": pca_places,
-    "random": uniform_places,
+    "random": lambda task: task.rng.uniform(size=(task.graph.n, task.n_components)),
 }
 # umap-learn's second solver for the same eigenvectors has no counterpart here.
 INITIALIZER_ALIASES = {"tswspectral": "spectral"}
@@ -125,17 +116,17 @@ def initial_places(name: str, task: InitialTask) -> tuple[NDArray[np.float64], s
 
 def _any_places(name: str, task: InitialTask) -> tuple[AnyPlaces, str]:
     """Compute unscaled places where the graph lives."""
-    used, why = name, ""
+    used = name
+    why: list[str] = []
     while True:
         try:
             places = INITIALIZERS[used](task)
-            if not (np.isfinite(places).all() if isinstance(places, np.ndarray) else places.is_finite()):
-                raise CannotInitialize("the result was not finite")
-            break
+            if np.isfinite(places).all() if isinstance(places, np.ndarray) else places.is_finite():
+                return places, f"{used} ({'; '.join(why)})" if why else used
+            raise CannotInitialize("the result was not finite")
         except (CannotInitialize, np.linalg.LinAlgError) as error:
-            why = f"{used}: {error}" if not why else f"{why}; {used}: {error}"
+            why.append(f"{used}: {error}")
             used = FALLBACKS[used]
-    return places, f"{used} ({why})" if why else used
 
 
 def initial_embedding(name: str, task: InitialTask) -> tuple[NDArray[np.float32], str]:

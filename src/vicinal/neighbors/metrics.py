@@ -94,11 +94,26 @@ def is_low_level(metric: Any) -> bool:
     return type(metric).__name__ == "LowLevelCallable" and isinstance(metric, tuple)
 
 
+def stored_values(X: Rows) -> NDArray[Any]:
+    """Return the values of rows: all of dense rows, the stored ones of sparse rows."""
+    values: NDArray[Any] = X.data if is_sparse(X) else X
+    return values
+
+
 def with_values(X: Rows, values: NDArray[Any]) -> Rows:
-    """Return sparse rows with other values at the same positions."""
+    """Return rows of float32 with other values in place of the ``stored_values``."""
+    values = np.ascontiguousarray(values, dtype=np.float32)
+    if not is_sparse(X):
+        return values
     rows = X.copy()
-    rows.data = np.ascontiguousarray(values, dtype=np.float32)
+    rows.data = values
     return rows
+
+
+def first_row(X: Rows, flags: NDArray[np.bool_]) -> int:
+    """Return the first row with a flagged value; there is a flag for each of the ``stored_values``."""
+    at = int(np.argmax(flags))
+    return int(np.searchsorted(X.indptr, at, side="right")) - 1 if is_sparse(X) else at // int(X.shape[1])
 
 
 def _scale_columns(X: Rows, factor: NDArray[np.float64]) -> Rows:
@@ -127,7 +142,7 @@ def _whiten(X: Rows, kwds: Keywords) -> Rows:
 
 
 def _take_roots(X: Rows, _: Keywords) -> Rows:
-    return with_values(X, np.sqrt(X.data)) if is_sparse(X) else np.sqrt(X)
+    return with_values(X, np.sqrt(stored_values(X)))
 
 
 def _to_sphere(X: Rows, _: Keywords) -> Rows:
@@ -137,7 +152,7 @@ def _to_sphere(X: Rows, _: Keywords) -> Rows:
 
 
 def _as_truth_values(X: Rows, _: Keywords) -> Rows:
-    return with_values(X, X.data != 0) if is_sparse(X) else (X != 0).astype(np.float32)
+    return with_values(X, stored_values(X) != 0)
 
 
 def _fill_missing(X: Rows, kwds: Keywords) -> Rows:
@@ -149,18 +164,6 @@ def _fill_missing(X: Rows, kwds: Keywords) -> Rows:
 def _replace_not_finite(X: Rows, _: Keywords) -> Rows:
     """Replace what only the function can compare by 0, for the choice of candidates."""
     return X if np.isfinite(X).all() else np.nan_to_num(X, nan=0.0, posinf=0.0, neginf=0.0)
-
-
-def stored_values(X: Rows) -> NDArray[Any]:
-    """Return the values of rows: all of dense rows, the stored ones of sparse rows."""
-    values: NDArray[Any] = X.data if is_sparse(X) else X
-    return values
-
-
-def first_row(X: Rows, flags: NDArray[np.bool_]) -> int:
-    """Return the first row with a flagged value; there is a flag for each of the ``stored_values``."""
-    at = int(np.argmax(flags))
-    return int(np.searchsorted(X.indptr, at, side="right")) - 1 if is_sparse(X) else at // int(X.shape[1])
 
 
 def _require_non_negative(X: Rows) -> None:
@@ -368,7 +371,8 @@ def _check_power(name: str, value: Any, _: int | None) -> float:
     return float(value)
 
 
-def _check_array(name: str, value: Any, shape: tuple[int, ...] | None, ndim: int) -> NDArray[np.float64]:
+def _check_array(name: str, value: Any, n_features: int | None, ndim: int) -> NDArray[np.float64]:
+    shape = None if n_features is None else (n_features,) * ndim
     try:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -381,21 +385,21 @@ def _check_array(name: str, value: Any, shape: tuple[int, ...] | None, ndim: int
 
 
 def _check_variances(name: str, value: Any, n_features: int | None) -> NDArray[np.float64]:
-    variances = _check_array(name, value, None if n_features is None else (n_features,), 1)
+    variances = _check_array(name, value, n_features, 1)
     if not (variances > 0.0).all():
         raise ValueError(f"{name} must be above 0 in every column, got {variances.min()}")
     return variances
 
 
 def _check_weights(name: str, value: Any, n_features: int | None) -> NDArray[np.float64]:
-    weights = _check_array(name, value, None if n_features is None else (n_features,), 1)
+    weights = _check_array(name, value, n_features, 1)
     if not (weights >= 0.0).all():
         raise ValueError(f"{name} must not be negative, got {weights.min()}")
     return weights
 
 
 def _check_precision(name: str, value: Any, n_features: int | None) -> NDArray[np.float64]:
-    matrix = _check_array(name, value, None if n_features is None else (n_features, n_features), 2)
+    matrix = _check_array(name, value, n_features, 2)
     size = float(np.abs(matrix).max(initial=0.0))
     if matrix.shape[0] != matrix.shape[1] or not np.allclose(matrix, matrix.T, rtol=1e-5, atol=1e-8 * size):
         raise ValueError(f"{name} must be symmetric")

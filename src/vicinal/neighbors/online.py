@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, NamedTuple
@@ -121,20 +121,15 @@ class CalledPairs(StreamPairs):
         return cpu.PythonPairs(heads, self._rows, self._function)
 
 
-class CompiledPairs(StreamPairs):
-    """Distances by a compiled function."""
+class CompiledPairs(GivenDense, StreamPairs):
+    """Distances by a compiled function, of rows that are stored as they were given."""
 
     def __init__(self, metric: FittedMetric, columns: int) -> None:
-        self._function, self._rows = metric.function, GrowingArray(np.empty((0, columns), np.float32))
-
-    def append(self, prepared: Rows) -> None:
-        self._rows.append(prepared)
-
-    def truncate(self, n: int) -> None:
-        self._rows.truncate(n)
+        super().__init__(columns)
+        self._function = metric.function
 
     def ranks(self, queries: Rows | None = None) -> cpu.PairMetric:
-        rows = self._rows.view
+        rows = self.first(MOST_STORED)
         return cpu.ForeignPairs(rows if queries is None else queries, rows, self._function)
 
 
@@ -221,7 +216,7 @@ class Changed(NamedTuple):
 
 @dataclass(frozen=True)
 class OnlineOptions:
-    """Options of the search of rows that arrive over time.
+    """Options of the search of rows that arrive over time, in the order in which the core takes them.
 
     Parameters
     ----------
@@ -512,22 +507,13 @@ class OnlineNeighbors:
         return online
 
     def _build_engine(self, columns: int, pair_columns: int) -> cpu.OnlineNeighbors:
-        preparation, options = self._preparation, self.options
-        assert preparation is not None
-        metric = preparation.metric
+        assert self._preparation is not None
+        metric = self._preparation.metric
         # Sparse rows and functions are ranked outside of the engine.
         ranked = metric.by_pairs and metric.function is None and not self._sparse
+        core = "function" if self._sparse else metric.core, metric.power
         return cpu.OnlineNeighbors(
-            columns,
-            pair_columns if ranked else 0,
-            "function" if self._sparse else metric.core,
-            metric.power,
-            self.seed,
-            self.k,
-            options.spare,
-            options.trees,
-            options.refresh_after,
-            options.exact_rows,
+            columns, pair_columns if ranked else 0, *core, self.seed, self.k, *astuple(self.options)
         )
 
     def step(self, n_ops: int | None = None, budget_ms: float | None = None) -> Changed:

@@ -383,7 +383,7 @@ class Preparation:
 
     def _scale_rows(self, prepared: Rows) -> Rows:
         scaled = np.clip(stored_values(prepared).astype(np.float64) * self.scale, -FARTHEST, FARTHEST)
-        return with_values(prepared, scaled) if is_sparse(prepared) else np.ascontiguousarray(scaled, dtype=np.float32)
+        return with_values(prepared, scaled)
 
 
 def is_safe(largest: float | None) -> bool:

@@ -352,20 +352,11 @@ class DenseEngine(_Engine):
         Return the table, and whether the data has structure: otherwise rows were compared with the central rows, and
         more effort would not find more.
         """
+        forest = options.trees, options.leaf_rows, options.node_rows
+        rounds = options.candidates, max(options.spare, k // 3), options.rounds
+        ends = options.coarse, options.evaluated if self.metric.by_pairs else options.fine, options.final
         index, distance, share, structured = self._index_with_trees.search_approximate(
-            k,
-            options.trees,
-            options.leaf_rows,
-            options.node_rows,
-            options.candidates,
-            max(options.spare, k // 3),
-            options.rounds,
-            options.coarse,
-            options.evaluated if self.metric.by_pairs else options.fine,
-            options.final,
-            options.structureless,
-            options.unordered_bytes,
-            self.n_jobs,
+            k, *forest, *rounds, *ends, options.structureless, options.unordered_bytes, self.n_jobs
         )
         return self._table((index, distance), share), structured
 

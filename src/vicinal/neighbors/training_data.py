@@ -55,23 +55,11 @@ class _Rows(HasRows):
 
 @dataclass(frozen=True, eq=False)
 class TrainingRows(_Rows):
-    """Rows and the metric that compares them.
+    """Rows as ``as_rows`` returns them, checked by ``check_rows``, and the metric that compares them.
 
-    Parameters
-    ----------
-    rows : ndarray of float32 or CSR matrix of float32
-        Rows as ``as_rows`` returns them, checked by ``check_rows``.
-    metric, metric_kwds
-        As for ``NeighborIndex``.
-    seed : int
-        Seed of the approximate search.
-    n_jobs : int
-        Number of threads.
-    given : Neighbors or None
-        A precomputed neighbor table, used instead of a search.
-    largest : float or None
-        The largest magnitude of the rows, as ``check_rows`` returns it; with None the rows are scanned for it. It is
-        not a field: copies with other rows do not have it.
+    The parameters are those of ``NeighborIndex``. A precomputed table that is ``given`` is used instead of a search.
+    ``largest`` is what ``check_rows`` returned; with None the rows are scanned for it. It is not a field: copies with
+    other rows do not have it.
     """
 
     rows: Rows
@@ -181,15 +169,7 @@ class TrainingRows(_Rows):
 
 @dataclass(frozen=True, eq=False)
 class TrainingDistances(_Rows):
-    """A square matrix of distances.
-
-    Parameters
-    ----------
-    rows : ndarray or sparse matrix, shape (n, n)
-        Distances between the rows. Entries that a sparse matrix does not store are not neighbors.
-    n_jobs : int
-        Number of threads.
-    """
+    """A square matrix of distances. Entries that a sparse matrix does not store are not neighbors."""
 
     rows: Rows
     n_jobs: int = -1
