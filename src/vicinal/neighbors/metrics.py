@@ -449,10 +449,7 @@ def _column_variances(X: Rows) -> NDArray[np.float64]:
 
 def is_bounded(metric: Any) -> bool:
     """Tell whether a metric has a largest distance, at least for rows without negative numbers."""
-    if not isinstance(metric, str) or metric == PRECOMPUTED:
-        return False
-    facts = METRICS[canonical_metric(metric)]
-    return facts.unrelated is not None or facts.unrelated_non_negative is not None
+    return unrelated_distance(metric, non_negative=True) is not None
 
 
 def unrelated_distance(metric: Any, non_negative: bool) -> float | None:
@@ -460,7 +457,7 @@ def unrelated_distance(metric: Any, non_negative: bool) -> float | None:
 
     ``non_negative`` says that no row has a negative number, which makes the largest cosine distance 1.
     """
-    if not is_bounded(metric):
+    if not isinstance(metric, str) or metric == PRECOMPUTED:
         return None
     facts = METRICS[canonical_metric(metric)]
     if non_negative and facts.unrelated_non_negative is not None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vicinal.backends import backend_of, cpu
-from vicinal.neighbors.metrics import FittedMetric, Rows, is_low_level
+from vicinal.neighbors.metrics import FittedMetric, Rows
 from vicinal.neighbors.rows import HasRows, Preparation, csr_parts, is_safe
 from vicinal.neighbors.table import Neighbors, SearchGraph
 from vicinal.runtime.cached import cached
@@ -398,7 +398,7 @@ class DenseEngine(_Engine):
             return None
         if metric.function is None:
             return cpu.DensePairs(prepared, self.rows, metric.core, metric.power)
-        if is_low_level(metric.function):
+        if not metric.calls_python:
             return cpu.ForeignPairs(prepared, self.rows, metric.function)
         function: Callable[..., float] = partial(metric.function, **metric.keywords)
         # copies: a function that writes into its arguments must not change the rows of the caller
