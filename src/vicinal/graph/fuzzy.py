@@ -22,21 +22,8 @@ BLOCK_PAIRS = 1 << 22  # pairs of neighbors that are compared at a time, which b
 def prefer_shared(neighbors: Neighbors, k: int, largest: float, nearest: NDArray[np.int32] | None = None) -> Neighbors:
     """Choose k of the neighbors of every row by their distance and the neighbors they share, the row itself first.
 
-    Parameters
-    ----------
-    neighbors : Neighbors
-        More than k nearest rows of every row.
-    k : int
-        Number of neighbors to choose, the row itself included.
-    largest : float
-        The largest distance of the metric.
-    nearest : array of shape (rows, k), optional
-        The k nearest rows of all rows, if ``neighbors`` has the lines of some rows only.
-
-    Returns
-    -------
-    Neighbors
-        A table of k columns, sorted as ``neighbors`` is.
+    ``largest`` is the largest distance of the metric. If ``neighbors`` has the lines of some rows only, ``nearest``
+    holds the k nearest rows of all rows.
     """
     index, distance = neighbors.index, neighbors.distance
     own = np.ascontiguousarray(index[:, :k])
@@ -142,7 +129,6 @@ def local_memberships(
     neighbors: Neighbors,
     *,
     local_connectivity: float = 1.0,
-    disconnection_distance: float | None = None,
     mean_distance: float | None = None,
     n_jobs: int = -1,
 ) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
@@ -152,14 +138,10 @@ def local_memberships(
     uses the ``mean_distance`` of all rows. Without it the floor uses the mean of the row, so that each row depends on
     its own neighbors only.
     """
-    if disconnection_distance is not None:
-        neighbors = neighbors.within(disconnection_distance)
-    alone = mean_distance is None
-    rho, sigma = cpu.smooth_knn(
-        neighbors.distance, float(neighbors.k), local_connectivity, 1.0, alone, n_jobs, mean_distance
-    )
+    distance, how = neighbors.distance, (local_connectivity, 1.0, mean_distance is None, n_jobs, mean_distance)
+    rho, sigma = cpu.smooth_knn(distance, float(neighbors.k), *how)
     others = np.where(neighbors.index == rows[:, None], np.int32(-1), neighbors.index)
-    return others, cpu.memberships(others, neighbors.distance, rho, sigma, True, n_jobs), rho, sigma
+    return others, cpu.memberships(others, distance, rho, sigma, True, n_jobs), rho, sigma
 
 
 def smooth_distances(

@@ -8,7 +8,6 @@ their directed edges once, sorted by tail, and combine both directions. The join
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +29,7 @@ class EdgeList:
     value: NDArray[np.float32]
 
 
+Floats = NDArray[np.float32]
 DistanceSum = tuple[float, int]  # of the finite distances of some rows, and their number
 SUMMED = 1 << 16  # distances that are summed at a time
 
@@ -47,23 +47,15 @@ def add_distances(before: DistanceSum, distance: NDArray[np.float32]) -> Distanc
 
 
 def fuzzy_part(
-    neighbors: Neighbors,
-    first: int,
-    n: int,
-    mean_distance: float,
-    *,
-    local_connectivity: float = 1.0,
-    n_jobs: int = 1,
+    neighbors: Neighbors, first: int, n: int, mean_distance: float, local_connectivity: float = 1.0, n_jobs: int = 1
 ) -> Graph:
     """Build UMAP's directed graph of the rows from ``first`` on, given their lines of the table of ``n`` rows.
 
     ``mean_distance`` is that of the whole table (:func:`add_distances`).
     """
     rows = np.arange(first, first + neighbors.n, dtype=np.int32)
-    made = local_memberships(
-        rows, neighbors, local_connectivity=local_connectivity, mean_distance=mean_distance, n_jobs=n_jobs
-    )
-    return _directed(*made, n)
+    options = {"local_connectivity": local_connectivity, "mean_distance": mean_distance}
+    return _directed(*local_memberships(rows, neighbors, n_jobs=n_jobs, **options), n)
 
 
 def entropic_part(neighbors: Neighbors, first: int, n: int, perplexity: float, *, n_jobs: int = 1) -> Graph:
@@ -75,13 +67,7 @@ def entropic_part(neighbors: Neighbors, first: int, n: int, perplexity: float, *
     return _directed(tails, conditional, np.zeros(neighbors.n, np.float32), sigma, n)
 
 
-def _directed(
-    tails: NDArray[np.int32],
-    membership: NDArray[np.float32],
-    rho: NDArray[np.float32],
-    sigma: NDArray[np.float32],
-    n: int,
-) -> Graph:
+def _directed(tails: NDArray[np.int32], membership: Floats, rho: Floats, sigma: Floats, n: int) -> Graph:
     """Return the directed edges of a table with their tails in ascending order."""
     counts = membership > 0
     order = np.argsort(np.where(counts, tails, np.iinfo(np.int32).max), axis=1)
@@ -106,21 +92,9 @@ def table_part(neighbors: Neighbors, first: int, n: int) -> Graph:
 def distances_of_part(part: Graph, first: int, table: Graph, incoming: EdgeList) -> NDArray[np.float32]:
     """Return the distance in the data of every edge of a part, -1 for edges that are not in the neighbor table.
 
-    Parameters
-    ----------
-    part : Graph
-        Edges of the rows from ``first`` on, with ascending tails.
-    first : int
-        Number of the first row.
-    table : Graph
-        Lines of the same rows of the neighbor table (:func:`table_part`).
-    incoming : EdgeList
-        Entries of all lines whose tails lie in this part.
-
-    Returns
-    -------
-    distance : float32 array
-        The same as :func:`~vicinal.layout.density.edge_distances` of the whole graph.
+    The part has the rows from ``first`` on, with ascending tails; ``table`` their lines (:func:`table_part`), and
+    ``incoming`` the entries of all lines whose tails lie in this part. Distances are those that
+    :func:`~vicinal.layout.density.edge_distances` returns for the whole graph.
     """
     n = np.int64(part.n_tails)
     edges = part.heads() * n + part.indices
@@ -174,10 +148,7 @@ def reconnected_part(part: Graph, first: int, strongest: NDArray[np.float64]) ->
     weights = part.weights.astype(np.float64)
     own, other = strongest[part.heads() + first], strongest[part.indices]
     p, q = (np.divide(weights, most, out=np.zeros_like(weights), where=most > 0) for most in (own, other))
-    return _without_zeros(part, (p + q - p * q).astype(np.float32))
-
-
-def _without_zeros(part: Graph, weights: NDArray[np.float32]) -> Graph:
-    present: NDArray[Any] = weights != 0
+    united = (p + q - p * q).astype(np.float32)
+    present = united != 0
     kept = np.concatenate([[0], np.cumsum(present)])
-    return replace(part, indptr=kept[part.indptr], indices=part.indices[present], weights=weights[present])
+    return replace(part, indptr=kept[part.indptr], indices=part.indices[present], weights=united[present])

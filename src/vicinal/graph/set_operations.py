@@ -29,7 +29,8 @@ def unite(left: Any, right: Any, *, missing: tuple[float, float] | None = None) 
     pattern = _summed(left + right)
     p_missing, q_missing = missing or (_missing(left.data), _missing(right.data))
     p, q = _weights_at(pattern, left, p_missing), _weights_at(pattern, right, q_missing)
-    return _with_weights(pattern, p + q - p * q)
+    pattern.data = (p + q - p * q).astype(pattern.data.dtype)
+    return pattern
 
 
 def intersect(
@@ -53,12 +54,10 @@ def intersect(
         right.data = 1.0 - right.data
     pattern = _summed(left if right_complement else left + right)
     p, q = _weights_at(pattern, left, p_missing), _weights_at(pattern, right, q_missing)
-    if weight < 0.5:
-        mixed = p * q ** (weight / (1.0 - weight))
-    else:
-        mixed = p ** ((1.0 - weight) / weight) * q
+    mixed = p * q ** (weight / (1.0 - weight)) if weight < 0.5 else p ** ((1.0 - weight) / weight) * q
     known = (p > p_missing) | (q > q_missing)
-    return _with_weights(pattern, np.where(known, mixed, pattern.data))
+    pattern.data = np.where(known, mixed, pattern.data).astype(pattern.data.dtype)
+    return pattern
 
 
 def missing_weights(left: Any, right: Any, right_complement: bool = False) -> tuple[float, float]:
@@ -93,9 +92,8 @@ def _reset_powers(weights: NDArray[np.float64], rows: NDArray[np.int64], n: int)
     for _ in range(RESET_STEPS):
         total = np.bincount(rows, weights=weights ** power[rows], minlength=n)
         open_ = np.abs(total - target) >= RESET_TOLERANCE
-        short = open_ & (total < target)
-        long = open_ & ~short
-        high = np.where(short, power, high)
+        long = open_ & (total >= target)
+        high = np.where(open_ & ~long, power, high)
         low = np.where(long, power, low)
         doubled = long & np.isinf(high)
         middle = (low + np.where(np.isinf(high), 0.0, high)) / 2.0
@@ -127,8 +125,3 @@ def _weights_at(pattern: Any, matrix: Any, missing: float) -> NDArray[np.float64
         return np.full(wanted.shape, missing)
     at = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
     return np.where(keys[at] == wanted, weights[at], missing)
-
-
-def _with_weights(pattern: Any, weights: NDArray[np.float64]) -> Any:
-    pattern.data = weights.astype(pattern.data.dtype)
-    return pattern

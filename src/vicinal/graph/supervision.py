@@ -109,10 +109,14 @@ def far_distance(target_weight: float) -> float:
 
 def intersect_labels(graph: Graph, labels: NDArray[Any], target_weight: float = 0.5) -> Graph:
     """Intersect the graph with the relation "same class"; rows with the label -1 are unlabelled."""
+    far = far_distance(target_weight)
+    return _weakened(graph, class_factors(graph.heads(), graph.indices, labels, UNKNOWN_DISTANCE, far))
+
+
+def _weakened(graph: Graph, factors: NDArray[np.float64]) -> Graph:
+    """Multiply every edge by its factor, and restore the connectivity."""
     matrix = graph.to_scipy().astype(np.float64)
-    matrix.data = matrix.data * class_factors(
-        graph.heads(), graph.indices, labels, UNKNOWN_DISTANCE, far_distance(target_weight)
-    )
+    matrix.data = matrix.data * factors
     return restore_connectivity(graph.with_weights(matrix))
 
 
@@ -173,9 +177,7 @@ def _intersect_distances(
 ) -> Graph:
     """Multiply every edge between two known rows by exp(-far_distance * apart)."""
     both = known[graph.heads()] & known[graph.indices]
-    matrix = graph.to_scipy().astype(np.float64)
-    matrix.data = matrix.data * np.exp(-np.where(both, far_distance(target_weight) * apart, UNKNOWN_DISTANCE))
-    return restore_connectivity(graph.with_weights(matrix))
+    return _weakened(graph, np.exp(-np.where(both, far_distance(target_weight) * apart, UNKNOWN_DISTANCE)))
 
 
 def intersect_graphs(graph: Graph, other: Graph, known: NDArray[np.bool_], target_weight: float = 0.5) -> Graph:
@@ -242,9 +244,9 @@ class Supervision:
             raise ValueError(f"y must have {n} rows like X, got shape {np.shape(y)}")
         self._check_metric(values)
         if self.metric == "string":
-            return _checked_texts(values)
+            return values if values.dtype.kind == "U" else _checked_labels(values, texts=True)
         if self.metric == "categorical" and values.dtype.kind != "f":
-            return _comparable(values) if values.dtype.kind == "O" else values
+            return _checked_labels(values, texts=False) if values.dtype.kind == "O" else values
         try:
             numbers = values.astype(np.float64)
         except (TypeError, ValueError) as error:
@@ -289,29 +291,18 @@ class Supervision:
         return intersect_graphs(graph, other, known, self.weight)
 
 
-def _comparable(labels: NDArray[Any]) -> NDArray[Any]:
-    """Return labels of any type, with None for missing ones; raise ValueError if two of them could not be compared."""
+def _checked_labels(labels: NDArray[Any], texts: bool) -> NDArray[Any]:
+    """Return labels with None for missing ones; raise ValueError if one is not a text or cannot be compared."""
     found = np.empty(len(labels), dtype=object)
     for i, label in enumerate(labels.tolist()):
+        found[i] = None if is_missing(label) else label
+        if texts and not isinstance(found[i], str | None):
+            raise ValueError(f"y must hold text for target_metric='string', row {i} is {label!r}")
         try:
             hash(label)
         except TypeError as error:
-            raise ValueError(
-                f"y has a label that cannot be compared, {type(label).__name__} {label!r}, first in row {i}"
-            ) from error
-        found[i] = None if is_missing(label) else label
-    return found
-
-
-def _checked_texts(labels: NDArray[Any]) -> NDArray[Any]:
-    """Return texts, with None for missing ones; raise ValueError if a label is something else."""
-    if labels.dtype.kind == "U":
-        return labels
-    found = np.empty(len(labels), dtype=object)
-    for i, label in enumerate(labels.tolist()):
-        found[i] = None if is_missing(label) else label
-        if not isinstance(found[i], str | None):
-            raise ValueError(f"y must hold text for target_metric='string', row {i} is {label!r}")
+            what = f"{type(label).__name__} {label!r}"
+            raise ValueError(f"y has a label that cannot be compared, {what}, first in row {i}") from error
     return found
 
 

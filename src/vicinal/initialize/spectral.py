@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,36 +97,6 @@ HALVINGS = 5
 Floats = NDArray[np.float64]
 
 
-class Places(Protocol):
-    """First places that are on a device, or have a shape of their own."""
-
-    def is_finite(self) -> bool: ...
-    def to_numpy(self) -> Floats: ...
-    def start(self, extent: float, noise: float, seed: int) -> NDArray[np.float32]: ...
-
-
-class Eigenmaps(Protocol):
-    """The eigenmaps of the components of a graph, on the host (`ComponentMaps`) or on a device."""
-
-    @property
-    def count(self) -> int: ...
-    @property
-    def order(self) -> NDArray[np.int32]: ...
-    @property
-    def bounds(self) -> NDArray[np.int64]: ...
-    @property
-    def sizes(self) -> NDArray[np.int64]: ...
-    @property
-    def vectors(self) -> NDArray[np.float32]: ...
-    def sample(self, slots: NDArray[np.int64]) -> NDArray[np.float32]: ...
-    @property
-    def shape(self) -> Floats | None: ...
-    def with_axes(self, axes: NDArray[np.int64], shape: Floats) -> Eigenmaps: ...
-    def evened(self, middle: Floats, unit: Floats, halvings: int) -> Eigenmaps: ...
-    def whole(self) -> Floats | Places: ...
-    def in_boxes(self, boxes: Boxes, seed: int) -> Floats | Places: ...
-
-
 @dataclass(frozen=True)
 class Boxes:
     """Where the components of a graph are put: for each a center, a width, and a matrix that turns its map.
@@ -142,7 +112,7 @@ class Boxes:
 
 @dataclass(frozen=True)
 class ShapedPlaces:
-    """First places on the host, in a box whose sides are ``shape`` times the usual ones."""
+    """First places in a box whose sides are ``shape`` times the usual ones. Those on a device have the same methods."""
 
     places: NDArray[np.floating]
     shape: Floats | float = 1.0
@@ -163,7 +133,7 @@ class ShapedPlaces:
 
 @dataclass(frozen=True)
 class ComponentMaps:
-    """The rows of each connected component and their places on its eigenmap.
+    """The rows of each connected component and their places on its eigenmap. Those on a device have the same methods.
 
     Component c has the rows ``order[bounds[c] : bounds[c + 1]]``, in ascending order; components are numbered by their
     lowest rows. ``vectors`` [rows, n_components] holds the smoothest nontrivial eigenvectors of each component's
@@ -211,11 +181,11 @@ class ComponentMaps:
             vectors[np.ix_(rows, axes)] = x
         return replace(self, vectors=vectors)
 
-    def whole(self) -> Floats | Places:
+    def whole(self) -> Floats | ShapedPlaces:
         """Return the vectors as places, for a graph of one component."""
         return self.vectors.astype(np.float64) if self.shape is None else ShapedPlaces(self.vectors, self.shape[0])
 
-    def in_boxes(self, boxes: Boxes, seed: int) -> Floats:
+    def in_boxes(self, boxes: Boxes, seed: int) -> Floats | ShapedPlaces:
         """Return the places with each axis of each component scaled to its box."""
         inside = self.boxed()
         if boxes.turns is not None:
@@ -230,18 +200,16 @@ class ComponentMaps:
         return out
 
     def boxed(self) -> Floats:
-        """Return the rows in ``order`` on their maps, each axis of each component scaled to its shape around 0.
-
-        An axis on which all places of a component are equal is set to 0.
-        """
+        """Return the rows in ``order`` on their maps, each axis of each component scaled to its shape around 0."""
         places = self.vectors[self.order].astype(np.float64)
         low, high = (extreme.reduceat(places, self.bounds[:-1], axis=0) for extreme in (np.minimum, np.maximum))
-        width = high - low
-        middle = (low + high) / 2
-        scale = (1.0 if self.shape is None else self.shape) / np.where(width > 0, width, np.inf)
-        places -= np.repeat(middle, self.sizes, axis=0)
-        places *= np.repeat(scale, self.sizes, axis=0)
+        width = np.where(high > low, high - low, np.inf)  # an axis on which all places are equal is set to 0
+        places -= np.repeat((low + high) / 2, self.sizes, axis=0)
+        places *= np.repeat((1.0 if self.shape is None else self.shape) / width, self.sizes, axis=0)
         return places
+
+
+Eigenmaps: TypeAlias = ComponentMaps
 
 
 def slots_of(maps: Eigenmaps, which: NDArray[np.int64] | slice, n: int) -> NDArray[np.int64]:
@@ -290,12 +258,10 @@ BOX_SHARE, LARGE_SHARE = 0.25, 0.5
 AXES_WORK = 4e9  # multiplications for the principal axes of the centroids; of more components a sample is used
 
 
-def spectral_places(task: InitialTask) -> NDArray[np.float64] | Places:
+def spectral_places(task: InitialTask) -> Floats | ShapedPlaces:
     """Compute the eigenmap of the graph, or one per component if the graph is disconnected."""
     maps = _maps(task)
-    if maps.count <= 1:
-        return maps.whole()
-    return _side_by_side(task, maps)
+    return maps.whole() if maps.count <= 1 else _side_by_side(task, maps)
 
 
 def _maps(task: InitialTask) -> Eigenmaps:
@@ -315,7 +281,7 @@ def _maps(task: InitialTask) -> Eigenmaps:
     return evened(maps)
 
 
-def _side_by_side(task: InitialTask, maps: Eigenmaps) -> NDArray[np.float64] | Places:
+def _side_by_side(task: InitialTask, maps: Eigenmaps) -> Floats | ShapedPlaces:
     """Put every component into a box: narrower than the distance to the nearest other centre, except for a large one.
 
     Components that touch turn each other before they are apart.
@@ -364,8 +330,8 @@ def _turns(task: InitialTask, maps: Eigenmaps, axes: NDArray[np.float64]) -> NDA
 
 
 def _centroid_scores(task: InitialTask, maps: Eigenmaps) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    assert task.source is not None
     source = task.source
+    assert source is not None
     begin, end = maps.bounds[:-1].copy(), maps.bounds[1:].copy()
 
     def centroids(which: slice | NDArray[np.int64]) -> NDArray[np.float64]:

@@ -13,24 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vicinal.graph.graph import Graph
-from vicinal.initialize.spectral import Places, ShapedPlaces, spectral_places
-from vicinal.initialize.task import (
-    NARROW,
-    NOISE,
-    CannotInitialize,
-    InitialTask,
-    extent,
-    pca_places,
-    to_extent,
-    uniform_places,
-)
+from vicinal.initialize.spectral import ShapedPlaces, spectral_places
+from vicinal.initialize.task import NARROW, NOISE, CannotInitialize, InitialTask, extent, pca_places, to_extent
 
-AnyPlaces = NDArray[np.float64] | Places
+AnyPlaces = NDArray[np.float64] | ShapedPlaces
 
 INITIALIZERS: dict[str, Callable[[InitialTask], AnyPlaces]] = {
     "spectral": spectral_places,
     "pca": pca_places,
-    "random": uniform_places,
+    "random": lambda task: task.rng.uniform(size=(task.graph.n, task.n_components)),
 }
 # umap-learn's second solver for the same eigenvectors has no counterpart here.
 INITIALIZER_ALIASES = {"tswspectral": "spectral"}
@@ -71,7 +62,8 @@ def spectral_start(
     >>> spectral_start(fuzzy_graph(find_neighbors(X, 10)), X).shape
     (150, 2)
     """
-    return _start("spectral", InitialTask(graph, _rows(X), n_components, seed, n_jobs))
+    rows = None if X is None else _rows(X)
+    return initial_embedding("spectral", InitialTask(graph, rows, n_components, seed, n_jobs))[0]
 
 
 def pca_start(X: ArrayLike, *, n_components: int = 2, seed: int = 0) -> NDArray[np.float32]:
@@ -90,8 +82,7 @@ def pca_start(X: ArrayLike, *, n_components: int = 2, seed: int = 0) -> NDArray[
     (150, 2)
     """
     rows = _rows(X)
-    assert rows is not None
-    return _start("pca", InitialTask(Graph.without_edges(len(rows)), rows, n_components, seed))
+    return initial_embedding("pca", InitialTask(Graph.without_edges(len(rows)), rows, n_components, seed))[0]
 
 
 def random_start(n: int, *, n_components: int = 2, seed: int = 0) -> NDArray[np.float32]:
@@ -107,16 +98,10 @@ def random_start(n: int, *, n_components: int = 2, seed: int = 0) -> NDArray[np.
     >>> random_start(100).shape
     (100, 2)
     """
-    return _start("random", InitialTask(Graph.without_edges(n), None, n_components, seed))
+    return initial_embedding("random", InitialTask(Graph.without_edges(n), None, n_components, seed))[0]
 
 
-def _start(name: str, task: InitialTask) -> NDArray[np.float32]:
-    return initial_embedding(name, task)[0]
-
-
-def _rows(X: ArrayLike | None) -> NDArray[np.float32] | None:
-    if X is None:
-        return None
+def _rows(X: ArrayLike) -> NDArray[np.float32]:
     rows = np.asarray(X, dtype=np.float32)
     if rows.ndim != 2 or not np.isfinite(rows).all():
         raise ValueError(f"X must be a 2-D array of finite numbers, got shape {rows.shape}")
@@ -131,17 +116,17 @@ def initial_places(name: str, task: InitialTask) -> tuple[NDArray[np.float64], s
 
 def _any_places(name: str, task: InitialTask) -> tuple[AnyPlaces, str]:
     """Compute unscaled places where the graph lives."""
-    used, why = name, ""
+    used = name
+    why: list[str] = []
     while True:
         try:
             places = INITIALIZERS[used](task)
-            if not (np.isfinite(places).all() if isinstance(places, np.ndarray) else places.is_finite()):
-                raise CannotInitialize("the result was not finite")
-            break
+            if np.isfinite(places).all() if isinstance(places, np.ndarray) else places.is_finite():
+                return places, f"{used} ({'; '.join(why)})" if why else used
+            raise CannotInitialize("the result was not finite")
         except (CannotInitialize, np.linalg.LinAlgError) as error:
-            why = f"{used}: {error}" if not why else f"{why}; {used}: {error}"
+            why.append(f"{used}: {error}")
             used = FALLBACKS[used]
-    return places, f"{used} ({why})" if why else used
 
 
 def initial_embedding(name: str, task: InitialTask) -> tuple[NDArray[np.float32], str]:

@@ -43,11 +43,6 @@ class InitialTask:
         return self.X if self.X is None or isinstance(self.X, HasRows) else PlacedRows(self.X)
 
     @property
-    def rows(self) -> NDArray[np.float32] | None:
-        """The rows on the host."""
-        return None if self.source is None else self.source.rows
-
-    @property
     def rng(self) -> np.random.Generator:
         return np.random.default_rng(self.seed)
 
@@ -73,11 +68,6 @@ def to_extent(places: NDArray[np.floating], shape: NDArray[np.floating] | float 
     out = wide * (out - low) / np.where(flat, 1.0, width)
     out[:, flat] = wide[flat] / 2
     return out
-
-
-def uniform_places(task: InitialTask) -> NDArray[np.float64]:
-    """Draw every coordinate uniformly from [0, 1)."""
-    return task.rng.uniform(size=(task.graph.n, task.n_components))
 
 
 MOST_COLUMNS = 5_000  # with more rows and more columns than this the covariance matrix takes too long

@@ -202,14 +202,7 @@ def nearest_of_lists(
 
 def joined_rows(pieces: list[Rows]) -> Rows:
     """Join pieces of rows."""
-    rows = pieces[0]
-    if len(pieces) > 1:
-        if is_sparse(rows):
-            for more in pieces[1:]:
-                rows = stack_rows(rows, more)
-        else:
-            rows = np.concatenate(pieces)
-    return rows
+    return pieces[0] if len(pieces) == 1 else stack_rows(*pieces)
 
 
 def _every_so_many(sample: Rows, most: int) -> Rows:

@@ -182,12 +182,12 @@ class NeighborIndex:
                     return self._search_by_groups(k, method)
                 return self._search_on_device(k, method, exact)
         if self._source.sparse:
-            return self._sparse.search(k, policy.sparse_budget(exact), policy.sparse_pool(k))
+            return self._sparse.search(k, exact)
         if exact:
             return self._dense.search_exact(k)
         options = self._dense.options
         found, structured = self._dense.search_approximate(k, options.for_table(k))
-        if self._metric.calls_python or policy.is_good_recall(self._sample_recall(found)):
+        if self._metric.calls_python or self._sample_recall(found) >= policy.GOOD_RECALL:
             return found
         if method == "auto" and policy.can_repeat_exactly(n, d):
             return replace(self._dense.search_exact(k), share=found.share)
@@ -199,7 +199,7 @@ class NeighborIndex:
             return self._device.search_exact(k)
         found = self._device.search_approximate(k)
         recall = self._device.sample_recall(found, policy.recall_sample(n))
-        if policy.is_good_recall(recall) or method != "auto" or not policy.can_repeat_exactly(n, d):
+        if recall >= policy.GOOD_RECALL or method != "auto" or not policy.can_repeat_exactly(n, d):
             return found
         return self._device.search_exact(k)
 
@@ -267,12 +267,12 @@ class NeighborIndex:
             return self._device.query(queries, largest, k, graph)
         if is_sparse(queries):
             exact = self._sparse.additive or n <= policy.EXACT_EVALUATED_ROWS
-            prepared = self._sparse.preparation.rows(queries, largest)
-            return self._sparse.query(prepared, k, policy.sparse_budget(exact), policy.sparse_pool(k))
-        prepared, pool = self._dense.preparation.rows(queries, largest), policy.query_pool(k, n)
+            return self._sparse.query(queries, largest, k, exact)
+        # The search keeps a few more rows than asked for.
+        prepared, pool = self._dense.preparation.rows(queries, largest), min(k + max(k // 8, 2), n)
         if n <= self._exact_rows():
-            return self._dense.query_all(prepared, k, pool)
-        return self._dense.query_along(prepared, k, pool, graph, policy.QUERY_TREES, share)
+            return self._dense.query(prepared, k, pool)
+        return self._dense.query(prepared, k, pool, graph, share)
 
     def distances(self, Q: Any) -> NDArray[np.float32]:
         """Return the distances of rows to all rows of the index, as an array [rows of Q, rows of the index].
@@ -282,10 +282,9 @@ class NeighborIndex:
         queries, largest = self._checked_queries(Q)
         n = self._source.shape[0]
         if is_sparse(queries):
-            prepared = self._sparse.preparation.rows(queries, largest)
-            found = self._sparse.query(prepared, n, policy.sparse_budget(exact=True), n)
+            found = self._sparse.query(queries, largest, n, exact=True)
         else:
-            found = self._dense.query_all(self._dense.preparation.rows(queries, largest), n, n)
+            found = self._dense.query(self._dense.preparation.rows(queries, largest), n, n)
         table = np.full((found.n, n), np.inf, dtype=np.float32)
         there = found.index >= 0
         table[np.nonzero(there)[0], found.index[there]] = found.distance[there]
@@ -307,11 +306,14 @@ class NeighborIndex:
         """Tell whether ``search(k)`` compares all pairs of rows because that is faster."""
         n, d = self._source.shape
         if self._source.sparse:
-            return policy.compares_all_sparse(n, self._sparse.additive, self._sparse.additions)
+            return self._sparse.compares_all()
         return n <= self._exact_rows() if self._metric.by_pairs else policy.compares_all_sketches(n, d, k)
 
     def _exact_rows(self) -> int:
-        return policy.exact_rows(self._metric.by_pairs, self._metric.calls_python)
+        """Return the number of dense rows up to which all are compared, whatever their width."""
+        if self._metric.calls_python:
+            return policy.EXACT_CALLED_ROWS
+        return policy.EXACT_EVALUATED_ROWS if self._metric.by_pairs else policy.EXACT_ROWS
 
     @cached
     def _dense(self) -> DenseEngine:
@@ -326,7 +328,7 @@ class NeighborIndex:
         sample = policy.recall_sample(found.n)
         rows = np.ascontiguousarray(self._dense.rows[sample])
         # A row that ties with the last true neighbor counts as found; the factor allows for rounding.
-        last = self._dense.query_all(rows, found.k, found.k).distance[:, -1:]
+        last = self._dense.query(rows, found.k, found.k).distance[:, -1:]
         return float(np.mean(found.distance[sample, 1:] <= last * 1.0001))
 
 

@@ -94,16 +94,31 @@ def is_low_level(metric: Any) -> bool:
     return type(metric).__name__ == "LowLevelCallable" and isinstance(metric, tuple)
 
 
-def _with_values(X: Rows, values: NDArray[Any]) -> Rows:
-    """Return sparse rows with other values at the same positions."""
+def stored_values(X: Rows) -> NDArray[Any]:
+    """Return the values of rows: all of dense rows, the stored ones of sparse rows."""
+    values: NDArray[Any] = X.data if is_sparse(X) else X
+    return values
+
+
+def with_values(X: Rows, values: NDArray[Any]) -> Rows:
+    """Return rows of float32 with other values in place of the ``stored_values``."""
+    values = np.ascontiguousarray(values, dtype=np.float32)
+    if not is_sparse(X):
+        return values
     rows = X.copy()
-    rows.data = np.ascontiguousarray(values, dtype=np.float32)
+    rows.data = values
     return rows
+
+
+def first_row(X: Rows, flags: NDArray[np.bool_]) -> int:
+    """Return the first row with a flagged value; there is a flag for each of the ``stored_values``."""
+    at = int(np.argmax(flags))
+    return int(np.searchsorted(X.indptr, at, side="right")) - 1 if is_sparse(X) else at // int(X.shape[1])
 
 
 def _scale_columns(X: Rows, factor: NDArray[np.float64]) -> Rows:
     if is_sparse(X):
-        return _with_values(X, X.data * factor[X.indices])
+        return with_values(X, X.data * factor[X.indices])
     # computed in double precision, block by block: a product X * factor would be a second, larger copy
     return np.multiply(X, factor, out=np.empty(X.shape, dtype=np.float32), casting="same_kind")
 
@@ -127,7 +142,7 @@ def _whiten(X: Rows, kwds: Keywords) -> Rows:
 
 
 def _take_roots(X: Rows, _: Keywords) -> Rows:
-    return _with_values(X, np.sqrt(X.data)) if is_sparse(X) else np.sqrt(X)
+    return with_values(X, np.sqrt(stored_values(X)))
 
 
 def _to_sphere(X: Rows, _: Keywords) -> Rows:
@@ -137,7 +152,7 @@ def _to_sphere(X: Rows, _: Keywords) -> Rows:
 
 
 def _as_truth_values(X: Rows, _: Keywords) -> Rows:
-    return _with_values(X, X.data != 0) if is_sparse(X) else (X != 0).astype(np.float32)
+    return with_values(X, stored_values(X) != 0)
 
 
 def _fill_missing(X: Rows, kwds: Keywords) -> Rows:
@@ -152,14 +167,9 @@ def _replace_not_finite(X: Rows, _: Keywords) -> Rows:
 
 
 def _require_non_negative(X: Rows) -> None:
-    values = X.data if is_sparse(X) else X
+    values = stored_values(X)
     if values.size and values.min() < 0.0:
-        negative = values < 0.0
-        if is_sparse(X):
-            row = int(np.searchsorted(X.indptr, int(np.argmax(negative)), side="right")) - 1
-        else:
-            row = int(np.argmax(negative.any(axis=1)))
-        raise ValueError(f"X must not be negative for this metric, first in row {row}")
+        raise ValueError(f"X must not be negative for this metric, first in row {first_row(X, values < 0.0)}")
 
 
 # Longitudes are given from -pi to pi or from 0 to 2 pi. Larger numbers are no radians.
@@ -227,158 +237,20 @@ def required_finite(metric: Any) -> Finite:
     return ("allow-nan" if allows_nan(metric) else True) if isinstance(metric, str) else False
 
 
-@dataclass(frozen=True)
-class ResolvedMetric:
-    """A validated metric: its description, its keywords by SciPy's names as float64, and the function if it is one."""
-
-    facts: Metric
-    keywords: Keywords
-    function: Any = None
-
-
-def resolve_metric(
-    metric: Any, metric_kwds: Any = None, n_features: int | None = None, sparse: bool = False
-) -> ResolvedMetric:
-    """Validate a metric and its keywords.
-
-    Parameters
-    ----------
-    metric : str, callable or scipy.LowLevelCallable
-        A name or alias of ``METRICS``, "precomputed", or a function of two rows.
-    metric_kwds : mapping or None
-        Keywords of the metric.
-    n_features : int or None
-        Number of columns of the rows; None if it is not known yet, shapes are then not checked.
-    sparse : bool
-        Whether the rows are sparse.
-
-    Returns
-    -------
-    ResolvedMetric
-
-    Raises
-    ------
-    TypeError, ValueError
-        If rows cannot be compared this way. The message names the argument.
-    """
-    given = _named_keywords(metric_kwds)
-    if not isinstance(metric, str):
-        return _resolve_function(metric, given, sparse)
-    if metric == PRECOMPUTED:
-        return ResolvedMetric(_PRECOMPUTED, _check_keywords(metric, _PRECOMPUTED, given, n_features))
-    facts = METRICS[canonical_metric(metric)]
-    keywords = _check_keywords(metric, facts, given, n_features)
-    if sparse and not facts.sparse:
-        raise ValueError(f"metric={metric!r} is not available for sparse rows")
-    if facts.columns is not None and n_features is not None and n_features != facts.columns:
-        raise ValueError(f"metric={metric!r} needs {facts.columns} columns, got X with {n_features}")
-    if facts.core == "minkowski":
-        facts = replace(facts, core=_NAMED_BY_POWER.get(keywords["p"], "minkowski"))
-    return ResolvedMetric(facts, keywords)
-
-
-def check_metric(metric: Any, metric_kwds: Any = None, n_features: int | None = None, sparse: bool = False) -> None:
-    """Raise ValueError or TypeError, naming the argument, if ``resolve_metric`` does not accept the metric."""
-    resolve_metric(metric, metric_kwds, n_features, sparse)
-
-
-def _named_keywords(metric_kwds: Any) -> dict[str, Any]:
-    if not isinstance(metric_kwds, Mapping | None):
-        raise TypeError(f"metric_kwds must be a dict or None, got {metric_kwds!r}")
-    given = dict(metric_kwds or {})
-    if not all(isinstance(key, str) for key in given):
-        raise TypeError(f"metric_kwds must have names as keys, got {list(given)}")
-    return given
-
-
-def _resolve_function(metric: Any, given: dict[str, Any], sparse: bool) -> ResolvedMetric:
-    if is_low_level(metric):
-        if given:
-            raise ValueError(f"metric_kwds cannot be passed to a LowLevelCallable, got {sorted(given)}")
-        cpu.ForeignPairs.check(metric)
-    elif not callable(metric):
-        raise InvalidParameterError(
-            f"metric must be a name, a function of two rows or a scipy.LowLevelCallable, got {metric!r}"
-        )
-    if sparse:
-        raise TypeError("metric must be a name for sparse rows: a function is called with dense rows")
-    return ResolvedMetric(_FUNCTION, given, metric)
-
-
-def _check_keywords(metric: str, facts: Metric, given: dict[str, Any], n_features: int | None) -> dict[str, Any]:
-    """Return the keywords by SciPy's names, with the default of ``p``."""
-    checked = {}
-    for key, value in given.items():
-        name = KEYWORD_ALIASES.get(key, key)
-        if name not in facts.keywords:
-            accepted = ", ".join(facts.keywords) or "no keywords"
-            raise ValueError(f"metric_kwds has {key!r}, but metric={metric!r} takes {accepted}")
-        if name in checked:
-            raise ValueError(f"metric_kwds gives {name!r} twice, the second time as {key!r}")
-        checked[name] = _KEYWORD_CHECKS[name](f"metric_kwds[{key!r}]", value, n_features)
-    if "w" in facts.keywords and "w" not in checked:
-        raise ValueError(f"metric={metric!r} needs metric_kwds['w']: a weight per column")
-    return {"p": 2.0} | checked if "p" in facts.keywords else checked
-
-
-def _check_power(name: str, value: Any, _: int | None) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real) or not float(value) > 0.0:
-        raise ValueError(f"{name} must be a number above 0 or infinity, got {value!r}")
-    return float(value)
-
-
-def _check_array(name: str, value: Any, shape: tuple[int, ...] | None, ndim: int) -> NDArray[np.float64]:
-    try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be an array of numbers: {error}") from error
-    if array.ndim != ndim or (shape is not None and array.shape != shape):
-        raise ValueError(f"{name} must have shape {shape or f'({ndim}-D)'}, got {array.shape}")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} contains NaN or infinity")
-    return array
-
-
-def _check_variances(name: str, value: Any, n_features: int | None) -> NDArray[np.float64]:
-    variances = _check_array(name, value, None if n_features is None else (n_features,), 1)
-    if not (variances > 0.0).all():
-        raise ValueError(f"{name} must be above 0 in every column, got {variances.min()}")
-    return variances
-
-
-def _check_weights(name: str, value: Any, n_features: int | None) -> NDArray[np.float64]:
-    weights = _check_array(name, value, None if n_features is None else (n_features,), 1)
-    if not (weights >= 0.0).all():
-        raise ValueError(f"{name} must not be negative, got {weights.min()}")
-    return weights
-
-
-def _check_precision(name: str, value: Any, n_features: int | None) -> NDArray[np.float64]:
-    matrix = _check_array(name, value, None if n_features is None else (n_features, n_features), 2)
-    size = float(np.abs(matrix).max(initial=0.0))
-    if matrix.shape[0] != matrix.shape[1] or not np.allclose(matrix, matrix.T, rtol=1e-5, atol=1e-8 * size):
-        raise ValueError(f"{name} must be symmetric")
-    matrix = (matrix + matrix.T) / 2.0
-    if matrix.size and np.linalg.eigvalsh(matrix)[0] < -1e-6 * size:
-        raise ValueError(f"{name} must be positive semi-definite, otherwise a squared distance could be negative")
-    return matrix
-
-
-_KEYWORD_CHECKS: dict[str, Callable[[str, Any, int | None], Any]] = {
-    "p": _check_power,
-    "V": _check_variances,
-    "w": _check_weights,
-    "VI": _check_precision,
-}
-
-
 # Whether the core ranks by evaluating pairs of rows, by name of its metrics
 _RANKED_BY_PAIRS: dict[str, bool] = dict(cpu.metrics())
 
 
 @dataclass(frozen=True)
-class FittedMetric(ResolvedMetric):
-    """A metric with all its keywords, including those computed from the data (``V``, ``VI``, column means)."""
+class FittedMetric:
+    """A validated metric: its description, its keywords by SciPy's names as float64, and the function if it is one.
+
+    ``fit_metric`` adds the keywords that are computed from the data (``V``, ``VI``, column means).
+    """
+
+    facts: Metric
+    keywords: Keywords
+    function: Any = None
 
     @property
     def core(self) -> str:
@@ -414,6 +286,137 @@ class FittedMetric(ResolvedMetric):
         return prepared if self.facts.likeness is None else self.facts.likeness(prepared, self.keywords)
 
 
+def resolve_metric(
+    metric: Any, metric_kwds: Any = None, n_features: int | None = None, sparse: bool = False
+) -> FittedMetric:
+    """Validate a metric and its keywords.
+
+    Parameters
+    ----------
+    metric : str, callable or scipy.LowLevelCallable
+        A name or alias of ``METRICS``, "precomputed", or a function of two rows.
+    metric_kwds : mapping or None
+        Keywords of the metric.
+    n_features : int or None
+        Number of columns of the rows; None if it is not known yet, shapes are then not checked.
+    sparse : bool
+        Whether the rows are sparse.
+
+    Returns
+    -------
+    FittedMetric
+        Without the keywords that depend on the data.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If rows cannot be compared this way. The message names the argument.
+    """
+    if not isinstance(metric_kwds, Mapping | None):
+        raise TypeError(f"metric_kwds must be a dict or None, got {metric_kwds!r}")
+    given = dict(metric_kwds or {})
+    if not all(isinstance(key, str) for key in given):
+        raise TypeError(f"metric_kwds must have names as keys, got {list(given)}")
+    if not isinstance(metric, str):
+        return _resolve_function(metric, given, sparse)
+    facts = _PRECOMPUTED if metric == PRECOMPUTED else METRICS[canonical_metric(metric)]
+    keywords = _check_keywords(metric, facts, given, n_features)
+    if sparse and not facts.sparse:
+        raise ValueError(f"metric={metric!r} is not available for sparse rows")
+    if facts.columns is not None and n_features is not None and n_features != facts.columns:
+        raise ValueError(f"metric={metric!r} needs {facts.columns} columns, got X with {n_features}")
+    if facts.core == "minkowski":
+        facts = replace(facts, core=_NAMED_BY_POWER.get(keywords["p"], "minkowski"))
+    return FittedMetric(facts, keywords)
+
+
+def check_metric(metric: Any, metric_kwds: Any = None, n_features: int | None = None, sparse: bool = False) -> None:
+    """Raise ValueError or TypeError, naming the argument, if ``resolve_metric`` does not accept the metric."""
+    resolve_metric(metric, metric_kwds, n_features, sparse)
+
+
+def _resolve_function(metric: Any, given: dict[str, Any], sparse: bool) -> FittedMetric:
+    if is_low_level(metric):
+        if given:
+            raise ValueError(f"metric_kwds cannot be passed to a LowLevelCallable, got {sorted(given)}")
+        cpu.ForeignPairs.check(metric)
+    elif not callable(metric):
+        raise InvalidParameterError(
+            f"metric must be a name, a function of two rows or a scipy.LowLevelCallable, got {metric!r}"
+        )
+    if sparse:
+        raise TypeError("metric must be a name for sparse rows: a function is called with dense rows")
+    return FittedMetric(_FUNCTION, given, metric)
+
+
+def _check_keywords(metric: str, facts: Metric, given: dict[str, Any], n_features: int | None) -> dict[str, Any]:
+    """Return the keywords by SciPy's names, with the default of ``p``."""
+    checked = {}
+    for key, value in given.items():
+        name = KEYWORD_ALIASES.get(key, key)
+        if name not in facts.keywords:
+            accepted = ", ".join(facts.keywords) or "no keywords"
+            raise ValueError(f"metric_kwds has {key!r}, but metric={metric!r} takes {accepted}")
+        if name in checked:
+            raise ValueError(f"metric_kwds gives {name!r} twice, the second time as {key!r}")
+        checked[name] = _KEYWORD_CHECKS[name](f"metric_kwds[{key!r}]", value, n_features)
+    if "w" in facts.keywords and "w" not in checked:
+        raise ValueError(f"metric={metric!r} needs metric_kwds['w']: a weight per column")
+    return {"p": 2.0} | checked if "p" in facts.keywords else checked
+
+
+def _check_power(name: str, value: Any, _: int | None) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not float(value) > 0.0:
+        raise ValueError(f"{name} must be a number above 0 or infinity, got {value!r}")
+    return float(value)
+
+
+def _check_array(name: str, value: Any, n_features: int | None, ndim: int) -> NDArray[np.float64]:
+    shape = None if n_features is None else (n_features,) * ndim
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be an array of numbers: {error}") from error
+    if array.ndim != ndim or (shape is not None and array.shape != shape):
+        raise ValueError(f"{name} must have shape {shape or f'({ndim}-D)'}, got {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} contains NaN or infinity")
+    return array
+
+
+def _check_variances(name: str, value: Any, n_features: int | None) -> NDArray[np.float64]:
+    variances = _check_array(name, value, n_features, 1)
+    if not (variances > 0.0).all():
+        raise ValueError(f"{name} must be above 0 in every column, got {variances.min()}")
+    return variances
+
+
+def _check_weights(name: str, value: Any, n_features: int | None) -> NDArray[np.float64]:
+    weights = _check_array(name, value, n_features, 1)
+    if not (weights >= 0.0).all():
+        raise ValueError(f"{name} must not be negative, got {weights.min()}")
+    return weights
+
+
+def _check_precision(name: str, value: Any, n_features: int | None) -> NDArray[np.float64]:
+    matrix = _check_array(name, value, n_features, 2)
+    size = float(np.abs(matrix).max(initial=0.0))
+    if matrix.shape[0] != matrix.shape[1] or not np.allclose(matrix, matrix.T, rtol=1e-5, atol=1e-8 * size):
+        raise ValueError(f"{name} must be symmetric")
+    matrix = (matrix + matrix.T) / 2.0
+    if matrix.size and np.linalg.eigvalsh(matrix)[0] < -1e-6 * size:
+        raise ValueError(f"{name} must be positive semi-definite, otherwise a squared distance could be negative")
+    return matrix
+
+
+_KEYWORD_CHECKS: dict[str, Callable[[str, Any, int | None], Any]] = {
+    "p": _check_power,
+    "V": _check_variances,
+    "w": _check_weights,
+    "VI": _check_precision,
+}
+
+
 def fit_metric(metric: Any, metric_kwds: Any, X: Rows) -> FittedMetric:
     """Validate the metric for these rows and complete its keywords from them, as SciPy's ``pdist`` does."""
     resolved = resolve_metric(metric, metric_kwds, int(X.shape[1]), is_sparse(X))
@@ -429,7 +432,7 @@ def fit_metric(metric: Any, metric_kwds: Any, X: Rows) -> FittedMetric:
         present = ~np.isnan(X)
         total = np.where(present, X, 0.0).sum(axis=0, dtype=np.float64)
         keywords["mean"] = total / np.maximum(present.sum(axis=0), 1)
-    return FittedMetric(facts, keywords, resolved.function)
+    return replace(resolved, keywords=keywords)
 
 
 def _column_variances(X: Rows) -> NDArray[np.float64]:
@@ -446,10 +449,7 @@ def _column_variances(X: Rows) -> NDArray[np.float64]:
 
 def is_bounded(metric: Any) -> bool:
     """Tell whether a metric has a largest distance, at least for rows without negative numbers."""
-    if not isinstance(metric, str) or metric == PRECOMPUTED:
-        return False
-    facts = METRICS[canonical_metric(metric)]
-    return facts.unrelated is not None or facts.unrelated_non_negative is not None
+    return unrelated_distance(metric, non_negative=True) is not None
 
 
 def unrelated_distance(metric: Any, non_negative: bool) -> float | None:
@@ -457,7 +457,7 @@ def unrelated_distance(metric: Any, non_negative: bool) -> float | None:
 
     ``non_negative`` says that no row has a negative number, which makes the largest cosine distance 1.
     """
-    if not is_bounded(metric):
+    if not isinstance(metric, str) or metric == PRECOMPUTED:
         return None
     facts = METRICS[canonical_metric(metric)]
     if non_negative and facts.unrelated_non_negative is not None:
@@ -466,6 +466,6 @@ def unrelated_distance(metric: Any, non_negative: bool) -> float | None:
 
 
 def is_non_negative(rows: Rows) -> bool:
-    """Tell whether rows have no negative number."""
-    values = rows.data if is_sparse(rows) else rows
+    """Tell whether rows have no negative number and no NaN."""
+    values = stored_values(rows)
     return bool(not values.size or values.min() >= 0.0)

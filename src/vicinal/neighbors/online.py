@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass, replace
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,39 +36,27 @@ MOST_STORED = np.iinfo(np.int32).max
 COPIES, BLOCK_ROWS = 4, 4096
 
 
-class GivenRows(Protocol):
-    """Rows as they were given."""
-
-    def first(self, n: int) -> Rows:
-        """Return the first ``n`` rows. Later insertions do not change them."""
-
-    def append(self, rows: Rows) -> None: ...
-    def truncate(self, n: int) -> None: ...
-
-
 class GivenDense:
-    """Dense rows."""
+    """Dense rows as they were given."""
 
     def __init__(self, columns: int) -> None:
         self._values = GrowingArray(np.empty((0, columns), np.float32))
 
     def first(self, n: int) -> NDArray[np.float32]:
-        """Return the first ``n`` rows, which cannot be written to."""
+        """Return the first ``n`` rows, which cannot be written to. Later insertions do not change them."""
         rows = self._values.view[:n]
         rows.flags.writeable = False
         return rows
 
     def append(self, rows: Rows) -> None:
-        """Add rows."""
         self._values.append(rows)
 
     def truncate(self, n: int) -> None:
-        """Remove all rows from row ``n`` on."""
         self._values.truncate(n)
 
 
 class GivenSparse:
-    """Sparse rows."""
+    """Sparse rows as they were given."""
 
     def __init__(self, columns: int) -> None:
         self._columns = columns
@@ -88,7 +76,6 @@ class GivenSparse:
         return rows
 
     def append(self, rows: Rows) -> None:
-        """Add rows."""
         last = int(self._ends.view[-1])
         if last + int(rows.indptr[-1]) > MOST_STORED:
             raise ValueError(f"sparse rows must have at most {MOST_STORED} stored values in all")
@@ -97,7 +84,6 @@ class GivenSparse:
         self._ends.append(last + rows.indptr[1:])
 
     def truncate(self, n: int) -> None:
-        """Remove all rows from row ``n`` on."""
         self._ends.truncate(n + 1)
         for column in (self._values, self._indices):
             column.truncate(int(self._ends.view[-1]))
@@ -112,54 +98,42 @@ class StreamPairs:
     def truncate(self, n: int) -> None:
         """Remove all rows from row ``n`` on."""
 
-    def of_rows(self) -> cpu.PairMetric | None:
-        """Return the ranks of two of the rows; None if the core knows them."""
-        return None
-
-    def of_queries(self, prepared: Rows) -> cpu.PairMetric | None:
-        """Return the ranks of prepared queries and the rows; None if the core knows them."""
+    def ranks(self, queries: Rows | None = None) -> cpu.PairMetric | None:
+        """Return the ranks of prepared queries, or else of the rows, and the rows; None if the core knows them."""
         return None
 
 
-class FunctionPairs(StreamPairs):
-    """Distances by a Python function, or by a compiled one."""
+class CalledPairs(StreamPairs):
+    """Distances by a Python function. It is called with copies of the rows, because it may write into them."""
 
-    def __init__(self, metric: FittedMetric, columns: int) -> None:
-        self._metric = metric
+    def __init__(self, metric: FittedMetric) -> None:
+        self._function = partial(metric.function, **metric.keywords)
         self._rows: list[NDArray[np.float32]] = []
-        self._matrix = GivenDense(columns)
 
     def append(self, prepared: Rows) -> None:
-        """Add prepared rows."""
-        if self._metric.calls_python:
-            self._rows.extend(prepared.copy())
-        else:
-            self._matrix.append(prepared)
+        self._rows.extend(prepared.copy())
 
     def truncate(self, n: int) -> None:
-        """Remove all rows from row ``n`` on."""
         del self._rows[n:]
-        self._matrix.truncate(n)
 
-    def of_rows(self) -> cpu.PairMetric:
-        """Return the ranks of two of the rows."""
-        return self._pairs(self._rows) if self._metric.calls_python else self._compiled(self._all())
-
-    def of_queries(self, prepared: Rows) -> cpu.PairMetric:
-        """Return the ranks of prepared queries and the rows."""
-        return self._pairs(list(prepared.copy())) if self._metric.calls_python else self._compiled(prepared)
-
-    def _pairs(self, heads: list[NDArray[np.float32]]) -> cpu.PairMetric:
-        return cpu.PythonPairs(heads, self._rows, partial(self._metric.function, **self._metric.keywords))
-
-    def _compiled(self, heads: NDArray[np.float32]) -> cpu.PairMetric:
-        return cpu.ForeignPairs(heads, self._all(), self._metric.function)
-
-    def _all(self) -> NDArray[np.float32]:
-        return self._matrix.first(MOST_STORED)
+    def ranks(self, queries: Rows | None = None) -> cpu.PairMetric:
+        heads = self._rows if queries is None else list(queries.copy())
+        return cpu.PythonPairs(heads, self._rows, self._function)
 
 
-class SparseStreamPairs(StreamPairs):
+class CompiledPairs(GivenDense, StreamPairs):
+    """Distances by a compiled function, of rows that are stored as they were given."""
+
+    def __init__(self, metric: FittedMetric, columns: int) -> None:
+        super().__init__(columns)
+        self._function = metric.function
+
+    def ranks(self, queries: Rows | None = None) -> cpu.PairMetric:
+        rows = self.first(MOST_STORED)
+        return cpu.ForeignPairs(rows if queries is None else queries, rows, self._function)
+
+
+class SparsePairs(StreamPairs):
     """Distances of sparse rows."""
 
     def __init__(self, metric: FittedMetric, columns: int) -> None:
@@ -167,29 +141,26 @@ class SparseStreamPairs(StreamPairs):
         self._rows = cpu.GrowingSparseRows(columns, metric.core)
 
     def append(self, prepared: Rows) -> None:
-        """Add prepared rows."""
         self._rows.append(*csr_parts(prepared))
 
     def truncate(self, n: int) -> None:
-        """Remove all rows from row ``n`` on."""
         self._rows.truncate(n)
 
-    def of_rows(self) -> cpu.PairMetric:
-        """Return the ranks of two of the rows."""
-        return cpu.SparsePairs(self._rows, self._rows, self._metric.power)
-
-    def of_queries(self, prepared: Rows) -> cpu.PairMetric:
-        """Return the ranks of prepared queries and the rows."""
-        queries = cpu.GrowingSparseRows(self._columns, self._metric.core)
-        queries.append(*csr_parts(prepared))
-        return cpu.SparsePairs(queries, self._rows, self._metric.power)
+    def ranks(self, queries: Rows | None = None) -> cpu.PairMetric:
+        heads = self._rows
+        if queries is not None:
+            heads = cpu.GrowingSparseRows(self._columns, self._metric.core)
+            heads.append(*csr_parts(queries))
+        return cpu.SparsePairs(heads, self._rows, self._metric.power)
 
 
 def stream_pairs(metric: FittedMetric, columns: int, sparse: bool) -> StreamPairs:
     """Return how pairs of rows that arrive over time are ranked."""
     if sparse:
-        return SparseStreamPairs(metric, columns)
-    return StreamPairs() if metric.function is None else FunctionPairs(metric, columns)
+        return SparsePairs(metric, columns)
+    if metric.function is None:
+        return StreamPairs()
+    return CalledPairs(metric) if metric.calls_python else CompiledPairs(metric, columns)
 
 
 def sparse_likeness(metric: FittedMetric, prepared: Rows) -> NDArray[np.float32]:
@@ -242,7 +213,7 @@ class Changed(NamedTuple):
 
 @dataclass(frozen=True)
 class OnlineOptions:
-    """Options of the search of rows that arrive over time.
+    """Options of the search of rows that arrive over time, in the order in which the core takes them.
 
     Parameters
     ----------
@@ -345,7 +316,7 @@ class OnlineNeighbors:
         self._sparse = False
         self._preparation: Preparation | None = None
         self._engine: cpu.OnlineNeighbors | None = None
-        self._given: GivenRows | None = None  # None: they are the rows of the engine
+        self._given: GivenDense | GivenSparse | None = None  # None: they are the rows of the engine
         self._pairs = StreamPairs()
         self._lock = threading.RLock()
 
@@ -445,17 +416,13 @@ class OnlineNeighbors:
             self._given.append(rows)
         self._pairs.truncate(n)
         self._pairs.append(prepared)
-        self._engine.insert(likeness, self._pair_rows(prepared, likeness), self.n_jobs)
+        self._engine.insert(likeness, likeness if self._sparse else prepared, self.n_jobs)
 
     def _likeness(self, prepared: Rows) -> NDArray[np.float32]:
         assert self._preparation is not None
         if self._sparse:
             return sparse_likeness(self._preparation.metric, prepared)
         return self._preparation.likeness(prepared)
-
-    def _pair_rows(self, prepared: Rows, likeness: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the rows that the engine ranks in pairs; it ignores them if it ranks no pairs."""
-        return likeness if self._sparse else prepared
 
     @classmethod
     def from_neighbors(cls, X: Any, neighbors: Neighbors, metric: str = "euclidean", **more: Any) -> OnlineNeighbors:
@@ -484,7 +451,7 @@ class OnlineNeighbors:
         if neighbors.index.min(initial=-1) < -1 or neighbors.index.max(initial=-1) >= n:
             raise ValueError(f"neighbors must name rows of X, 0 to {n - 1}, or -1")
         if online._engine is not None:
-            online._engine.adopt(neighbors.index, online.n_jobs, online._pairs.of_rows())
+            online._engine.adopt(neighbors.index, online.n_jobs, online._pairs.ranks())
         return online
 
     def state(self) -> dict[str, Any]:
@@ -516,14 +483,16 @@ class OnlineNeighbors:
         if n == 0:
             raise ValueError("the state has no rows")
         if given is not None:
-            given = _checked_given(given, n)
+            given = as_rows(given)
+            if given.ndim != 2 or given.shape[0] != n:
+                raise ValueError(f"the state must hold {n} given rows, got shape {given.shape}")
         columns, pair_columns = core["rows"].size // n, core["pair_rows"].size // n
         n_features = int(given.shape[1]) if given is not None else pair_columns or columns
         # Keywords that were computed from the first rows are restored as they were; "mean" is not a user's keyword.
         keywords, sparse = state["keywords"], is_sparse(given)
         known = {name: value for name, value in keywords.items() if name != "mean"}
         resolved = resolve_metric(online.metric, known, n_features, sparse)
-        metric = FittedMetric(resolved.facts, keywords, resolved.function)
+        metric = replace(resolved, keywords=keywords)
         preparation = Preparation(metric, float(state["scale"]), online.n_jobs)
         online._start(preparation, n_features, sparse, kept=given is None)
         if online._given is not None:
@@ -535,22 +504,13 @@ class OnlineNeighbors:
         return online
 
     def _build_engine(self, columns: int, pair_columns: int) -> cpu.OnlineNeighbors:
-        preparation, options = self._preparation, self.options
-        assert preparation is not None
-        metric = preparation.metric
+        assert self._preparation is not None
+        metric = self._preparation.metric
         # Sparse rows and functions are ranked outside of the engine.
         ranked = metric.by_pairs and metric.function is None and not self._sparse
+        core = "function" if self._sparse else metric.core, metric.power
         return cpu.OnlineNeighbors(
-            columns,
-            pair_columns if ranked else 0,
-            "function" if self._sparse else metric.core,
-            metric.power,
-            self.seed,
-            self.k,
-            options.spare,
-            options.trees,
-            options.refresh_after,
-            options.exact_rows,
+            columns, pair_columns if ranked else 0, *core, self.seed, self.k, *astuple(self.options)
         )
 
     def step(self, n_ops: int | None = None, budget_ms: float | None = None) -> Changed:
@@ -577,7 +537,7 @@ class OnlineNeighbors:
                 return Changed(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
             ops = _UNLIMITED if n_ops is None else int(n_ops)
             seconds = np.inf if budget_ms is None else float(budget_ms) / 1000.0
-            first, last, updated = self._engine.step(ops, seconds, self.n_jobs, self._pairs.of_rows())
+            first, last, updated = self._engine.step(ops, seconds, self.n_jobs, self._pairs.ranks())
             return Changed(np.arange(first, last, dtype=np.int64), updated)
 
     def table(self) -> Neighbors:
@@ -620,8 +580,8 @@ class OnlineNeighbors:
             assert self._preparation is not None
             self._preparation.metric.check_domain(queries)
             prepared = self._preparation.rows(queries, largest)
-            likeness, pairs = self._likeness(prepared), self._pairs.of_queries(prepared)
-            pair_rows = self._pair_rows(prepared, likeness)
+            likeness, pairs = self._likeness(prepared), self._pairs.ranks(prepared)
+            pair_rows = likeness if self._sparse else prepared  # those of sparse rows are ignored
             index, distance = self._engine.query(likeness, pair_rows, k, self.n_jobs, pairs)
             return Neighbors(index, self._preparation.distances(index, distance))
 
@@ -632,17 +592,8 @@ class OnlineNeighbors:
             raise ValueError(f"{name} must be 2-D with at least one column, got shape {rows.shape}")
         if self.n and is_sparse(rows) != self._sparse:
             raise TypeError(f"{name} must be {'sparse' if self._sparse else 'dense'} like the first rows")
-        if self.n and rows.shape[1] != self._columns():
-            raise ValueError(f"{name} must have the {self._columns()} columns of the first rows, got {rows.shape[1]}")
+        if self.n and rows.shape[1] != self.rows.shape[1]:
+            raise ValueError(
+                f"{name} must have the {self.rows.shape[1]} columns of the first rows, got {rows.shape[1]}"
+            )
         return rows, check_rows(rows, self.n_jobs, finite="allow-nan" if allows_nan(self.metric) else True, name=name)
-
-    def _columns(self) -> int:
-        return int(self.rows.shape[1])
-
-
-def _checked_given(given: Any, n: int) -> Rows:
-    """Return the given rows of a state, or raise ValueError if they are not ``n`` rows of float32."""
-    rows = as_rows(given)
-    if rows.ndim != 2 or rows.shape[0] != n:
-        raise ValueError(f"the state must hold {n} given rows, got shape {rows.shape}")
-    return rows

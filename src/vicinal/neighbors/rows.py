@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from vicinal.backends import Movable, Place, Placed, backend_of, cpu, is_on_gpu, placed, resolve_place
 from vicinal.backends import usable_place as usable_place
-from vicinal.neighbors.metrics import Finite, FittedMetric, Rows, is_sparse
+from vicinal.neighbors.metrics import Finite, FittedMetric, Rows, first_row, is_sparse, stored_values, with_values
 from vicinal.runtime.cached import cached
 from vicinal.runtime.inputs import check_input
 
@@ -160,13 +160,13 @@ def as_rows(X: Any, name: str = "X") -> Rows:
     return rows
 
 
-def stack_rows(above: Rows, below: Rows) -> Rows:
+def stack_rows(*pieces: Rows) -> Rows:
     """Join rows of the same kind and width."""
-    if is_sparse(above):
+    if is_sparse(pieces[0]):
         from scipy.sparse import vstack
 
-        return vstack([above, below], format="csr")
-    return np.concatenate([above, below])
+        return vstack(pieces, format="csr")
+    return np.concatenate(pieces)
 
 
 def csr_parts(X: Rows) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32], int]:
@@ -187,34 +187,15 @@ def scan_rows(X: Rows, n_jobs: int = -1, *, allow_nan: bool = False) -> tuple[fl
     largest, bad = cpu.scan_rows(values.reshape(1, -1), n_jobs, allow_nan)
     if bad < 0:
         return largest, -1
-    faulty = np.isinf(values) if allow_nan else ~np.isfinite(values)
-    return largest, int(np.searchsorted(X.indptr, int(np.argmax(faulty)), side="right")) - 1
+    return largest, first_row(X, np.isinf(values) if allow_nan else ~np.isfinite(values))
 
 
 def check_rows(X: Rows, n_jobs: int = -1, *, finite: Finite = True, name: str = "X") -> float:
-    """Check the values, in one pass over the rows.
+    """Check the values of rows as ``as_rows`` returns them, in one pass, and return the largest magnitude.
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix
-        Rows as ``as_rows`` returns them.
-    n_jobs : int
-        Number of threads, -1 for all processors.
-    finite : bool or "allow-nan"
-        True requires finite values, "allow-nan" accepts NaN too, False accepts anything.
-    name : str
-        Name of the argument in the error message.
-
-    Returns
-    -------
-    float
-        The largest magnitude. ``NeighborIndex.from_checked`` and ``TrainingRows`` take it as ``largest``, so that the
-        rows are not scanned again.
-
-    Raises
-    ------
-    ValueError
-        If a value is infinite or an unexpected NaN. The message names the first such row.
+    ``finite`` is True (all must be finite), "allow-nan" (NaN is accepted too) or False (anything is). A ValueError
+    names the argument and the first bad row. ``NeighborIndex.from_checked`` and ``TrainingRows`` take the result as
+    ``largest``, so that the rows are not scanned again.
     """
     allow_nan = finite is not True
     largest, bad = scan_rows(X, n_jobs, allow_nan=allow_nan)
@@ -246,17 +227,7 @@ def equal_rows(A: Rows, B: Rows) -> NDArray[np.bool_]:
 
 
 class DuplicateRows:
-    """Find rows by content.
-
-    Parameters
-    ----------
-    X : ndarray, CSR matrix, or rows on a device
-        The rows to search in.
-    n_jobs : int, default=-1
-        Number of threads.
-    hashes : ndarray of uint64, shape (n,), optional
-        ``hash_rows(X)``, if it is known.
-    """
+    """Find rows of X, which may be on a device, by content; ``hashes`` are ``hash_rows(X)`` if they are known."""
 
     def __init__(self, X: Rows | HasRows, n_jobs: int = -1, hashes: NDArray[np.uint64] | None = None) -> None:
         self._X, self._n_jobs, self._hashes = X, n_jobs, hashes
@@ -321,14 +292,7 @@ class FirstEqualRows:
     def find(self, new: Rows, begin: int, rows: Callable[[Numbers], Rows], n_jobs: int = -1) -> tuple[Numbers, Hashes]:
         """Return the first equal row of each row of ``new``, and their hashes, which ``add`` takes.
 
-        Parameters
-        ----------
-        new : rows
-            Rows that follow the ``begin`` rows that were added.
-        begin : int
-        rows : callable
-            Returns the rows, among the first ``begin``, of the given numbers.
-        n_jobs : int
+        The rows follow the ``begin`` rows that were added, of which ``rows`` returns those of given numbers.
         """
         hashes = hash_rows(new, n_jobs)
         first = (begin + DuplicateRows(new, n_jobs, hashes).first).astype(np.int32)
@@ -383,8 +347,12 @@ class Preparation:
         ``largest`` is the largest magnitude in X if it is known; otherwise, and if the metric transforms the rows, they
         are scanned.
         """
-        prepared = metric.prepare(X)
-        scale = _safe_scale(metric, prepared, n_jobs, largest if prepared is X else None)
+        prepared, scale = metric.prepare(X), 1.0
+        if metric.facts.degree is not None:
+            if largest is None or prepared is not X:
+                largest, _ = scan_rows(prepared, n_jobs, allow_nan=True)
+            if not is_safe(largest):
+                scale = float(2.0 ** -np.floor(np.log2(float(largest))))
         preparation = cls(metric, scale, n_jobs)
         return preparation, prepared if scale == 1.0 else preparation._scale_rows(prepared)
 
@@ -414,25 +382,10 @@ class Preparation:
         return np.where(index < 0, np.inf, np.minimum(unscaled, largest)).astype(np.float32)
 
     def _scale_rows(self, prepared: Rows) -> Rows:
-        values = prepared.data if is_sparse(prepared) else prepared
-        scaled = np.clip(values.astype(np.float64) * self.scale, -FARTHEST, FARTHEST)
-        if not is_sparse(prepared):
-            return np.ascontiguousarray(scaled, dtype=np.float32)
-        rows = prepared.copy()
-        rows.data = scaled.astype(np.float32)
-        return rows
+        scaled = np.clip(stored_values(prepared).astype(np.float64) * self.scale, -FARTHEST, FARTHEST)
+        return with_values(prepared, scaled)
 
 
 def is_safe(largest: float | None) -> bool:
     """Tell whether rows of this largest magnitude are compared as they are."""
     return largest is not None and (largest == 0.0 or SMALLEST_SAFE <= largest <= LARGEST_SAFE)
-
-
-def _safe_scale(metric: FittedMetric, X: Rows, n_jobs: int, largest: float | None) -> float:
-    if metric.facts.degree is None:
-        return 1.0
-    if largest is None:
-        largest, _ = scan_rows(X, n_jobs, allow_nan=True)
-    if is_safe(largest):
-        return 1.0
-    return float(2.0 ** -np.floor(np.log2(float(largest))))

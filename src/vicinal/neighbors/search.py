@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vicinal.backends import backend_of, cpu
-from vicinal.neighbors.metrics import FittedMetric, Rows, is_low_level
+from vicinal.neighbors.metrics import FittedMetric, Rows
 from vicinal.neighbors.rows import HasRows, Preparation, csr_parts, is_safe
 from vicinal.neighbors.table import Neighbors, SearchGraph
 from vicinal.runtime.cached import cached
@@ -146,36 +146,6 @@ def compares_all_sketches(n: int, d: int, k: int) -> bool:
     return n <= EXACT_ROWS or short or n <= EXACT_ROWS_PER_NEIGHBOR * k
 
 
-def exact_rows(by_pairs: bool, calls_python: bool) -> int:
-    """Return the number of dense rows up to which all are compared, whatever their width."""
-    if calls_python:
-        return EXACT_CALLED_ROWS
-    return EXACT_EVALUATED_ROWS if by_pairs else EXACT_ROWS
-
-
-def compares_all_sparse(n: int, additive: bool, additions: float) -> bool:
-    """Tell whether all pairs of n sparse rows are compared.
-
-    ``additive`` says whether the metric is a sum over the columns that both rows store; ``additions`` is their number.
-    """
-    return n <= EXACT_EVALUATED_ROWS or (additive and additions + float(n) ** 2 <= EXACT_SPARSE_WORK)
-
-
-def sparse_budget(exact: bool) -> int:
-    """Return the entries that the search of a sparse row adds up; 0 means all."""
-    return 0 if exact else SPARSE_BUDGET
-
-
-def sparse_pool(k: int) -> int:
-    """Return the number of sparse rows that are evaluated per search."""
-    return max(SPARSE_POOL, 4 * k)
-
-
-def query_pool(k: int, n: int) -> int:
-    """Return the number of rows that a query keeps while it searches."""
-    return min(k + max(k // 8, 2), n)
-
-
 def regular_rows(n: int, count: int) -> NDArray[np.int64]:
     """Return ``count`` of n rows at regular intervals."""
     return np.arange(count) * n // count
@@ -186,39 +156,17 @@ def recall_sample(n: int) -> NDArray[np.int64]:
     return np.unique(regular_rows(n, RECALL_SAMPLE))
 
 
-def is_good_recall(recall: float) -> bool:
-    """Tell whether the result of an approximate search is kept."""
-    return recall >= GOOD_RECALL
-
-
 def can_repeat_exactly(n: int, d: int) -> bool:
     """Tell whether comparing all pairs is affordable after an approximate search failed."""
     return float(n) ** 2 * d <= EXACT_LATER
 
 
 def nearest_points(points: ArrayLike, queries: ArrayLike, k: int, n_jobs: int = -1) -> Neighbors:
-    """Find the k nearest points of every query by a k-d tree.
+    """Find the k nearest points of every query by a k-d tree, which is fast for the few components of maps.
 
-    Maps have few components, for which a tree is fast; with many components it is correct but compares with nearly all
-    points.
-
-    Parameters
-    ----------
-    points : array-like, shape (n, c)
-        The points, finite.
-    queries : array-like, shape (m, c)
-        The queries, finite. If they are the points, each point is among its own neighbors, unless k or more points with
-        lower numbers have the same coordinates.
-    k : int
-        Number of neighbors, between 1 and n.
-    n_jobs : int, default=-1
-        Number of threads.
-
-    Returns
-    -------
-    Neighbors
-        A table of m rows, sorted by (distance, index). Distances are computed in double precision from coordinates in
-        float32.
+    The table is sorted by (distance, index). Distances are computed in double precision from coordinates in float32. If
+    the queries are the points, each point is among its own neighbors, unless k or more points with lower numbers have
+    the same coordinates.
     """
     points = np.ascontiguousarray(points, dtype=np.float32)
     queries = np.ascontiguousarray(queries, dtype=np.float32)
@@ -277,38 +225,24 @@ class DenseEngine(_Engine):
         Return the table, and whether the data has structure: otherwise rows were compared with the central rows, and
         more effort would not find more.
         """
+        forest = options.trees, options.leaf_rows, options.node_rows
+        rounds = options.candidates, max(options.spare, k // 3), options.rounds
+        ends = options.coarse, options.evaluated if self.metric.by_pairs else options.fine, options.final
         index, distance, share, structured = self._index_with_trees.search_approximate(
-            k,
-            options.trees,
-            options.leaf_rows,
-            options.node_rows,
-            options.candidates,
-            max(options.spare, k // 3),
-            options.rounds,
-            options.coarse,
-            options.evaluated if self.metric.by_pairs else options.fine,
-            options.final,
-            options.structureless,
-            options.unordered_bytes,
-            self.n_jobs,
+            k, *forest, *rounds, *ends, options.structureless, options.unordered_bytes, self.n_jobs
         )
         return self._table((index, distance), share), structured
 
-    def query_all(self, prepared: NDArray[np.float32], k: int, pool: int) -> Neighbors:
-        """Return the nearest rows of prepared rows, by comparing them with all rows."""
-        no_edges = np.zeros(self.X.shape[0] + 1, dtype=np.int64), np.empty(0, dtype=np.int32)
-        likeness, pairs = self.preparation.likeness(prepared), self._pairs(prepared)
-        return self._table(self._any_index.query(likeness, *no_edges, k, pool, 0, 1.0, self.n_jobs, pairs))
-
-    def query_along(
-        self, prepared: NDArray[np.float32], k: int, pool: int, graph: SearchGraph, trees: int, share: float
+    def query(
+        self, prepared: NDArray[np.float32], k: int, pool: int, graph: SearchGraph | None = None, share: float = 1.0
     ) -> Neighbors:
-        """Return the nearest rows of prepared rows, from the leaves of some trees along the edges of a graph."""
+        """Return the nearest rows of prepared rows: of all rows, or from the leaves of some trees along a graph."""
         likeness, pairs = self.preparation.likeness(prepared), self._pairs(prepared)
-        index = self._index_with_trees
-        return self._table(
-            index.query(likeness, graph.indptr, graph.indices, k, pool, trees, share, self.n_jobs, pairs)
-        )
+        if graph is None:
+            no_edges = np.zeros(self.X.shape[0] + 1, dtype=np.int64), np.empty(0, dtype=np.int32)
+            return self._table(self._any_index.query(likeness, *no_edges, k, pool, 0, share, self.n_jobs, pairs))
+        index, edges = self._index_with_trees, (graph.indptr, graph.indices)
+        return self._table(index.query(likeness, *edges, k, pool, QUERY_TREES, share, self.n_jobs, pairs))
 
     @property
     def _any_index(self) -> cpu.NeighborIndex:
@@ -337,7 +271,7 @@ class DenseEngine(_Engine):
             return None
         if metric.function is None:
             return cpu.DensePairs(prepared, self.rows, metric.core, metric.power)
-        if is_low_level(metric.function):
+        if not metric.calls_python:
             return cpu.ForeignPairs(prepared, self.rows, metric.function)
         function: Callable[..., float] = partial(metric.function, **metric.keywords)
         # copies: a function that writes into its arguments must not change the rows of the caller
@@ -419,15 +353,20 @@ class SparseEngine(_Engine):
         """Whether the metric is a sum over the columns that both rows store."""
         return self._index.additive
 
-    @property
-    def additions(self) -> float:
-        """Number of additions of a search that compares all pairs."""
-        return self._index.additions
+    def compares_all(self) -> bool:
+        """Tell whether a search of all rows compares all pairs."""
+        n, work = self.X.shape[0], self._index.additions + float(self.X.shape[0]) ** 2
+        return n <= EXACT_EVALUATED_ROWS or (self.additive and work <= EXACT_SPARSE_WORK)
 
-    def search(self, k: int, budget: int, pool: int) -> Neighbors:
-        """Return the k nearest rows of every row; ``budget`` is the number of entries to add up per row, 0 for all."""
-        return self._table(self._index.search(k, budget, pool, self.n_jobs))
+    def search(self, k: int, exact: bool) -> Neighbors:
+        """Return the k nearest rows of every row."""
+        return self._table(self._index.search(k, *self._effort(k, exact), self.n_jobs))
 
-    def query(self, prepared: Rows, k: int, budget: int, pool: int) -> Neighbors:
-        """Return the k nearest rows of prepared rows."""
-        return self._table(self._index.query(*csr_parts(prepared), k, budget, pool, self.n_jobs))
+    def query(self, Q: Rows, largest: float, k: int, exact: bool) -> Neighbors:
+        """Return the k nearest rows of other rows, whose largest magnitude is known."""
+        prepared = csr_parts(self.preparation.rows(Q, largest))
+        return self._table(self._index.query(*prepared, k, *self._effort(k, exact), self.n_jobs))
+
+    def _effort(self, k: int, exact: bool) -> tuple[int, int]:
+        """Return how many entries the search of a row adds up, 0 for all, and how many rows it evaluates."""
+        return 0 if exact else SPARSE_BUDGET, max(SPARSE_POOL, 4 * k)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends import Movable, Place, backend_of, placed
-from vicinal.neighbors.metrics import is_sparse
+from vicinal.neighbors.metrics import first_row, is_non_negative, is_sparse, stored_values
 from vicinal.runtime.inputs import check_input
 
 # Distances this close to a limit, relatively, are taken as equal to it: the rounding error of float32.
@@ -113,20 +113,10 @@ BLOCK_VALUES = 1 << 22
 
 
 def neighbors_from_distances(D: Any, k: int) -> Neighbors:
-    """Return the k nearest rows of every row, given all distances.
+    """Return the k nearest rows of every row, the row itself first, given a matrix of all distances.
 
-    Parameters
-    ----------
-    D : array-like or sparse matrix, shape (n, n)
-        Row i holds the distances of row i; the matrix need not be symmetric. Entries that a sparse matrix does not
-        store, and infinite distances, are not neighbors.
-    k : int
-        Number of neighbors, the row itself included.
-
-    Returns
-    -------
-    Neighbors
-        A table with the row itself in the first column, and -1 at the end of rows with fewer than k neighbors.
+    Row i of the matrix holds the distances of row i; it need not be symmetric. Entries that a sparse matrix does not
+    store, and infinite distances, are not neighbors.
     """
     D = check_distances(D, square=True)
     n = D.shape[0]
@@ -138,21 +128,9 @@ def neighbors_from_distances(D: Any, k: int) -> Neighbors:
 
 
 def query_from_distances(D: Any, k: int, n: int | None = None) -> Neighbors:
-    """Return the k nearest known rows of every new row.
+    """Return the k nearest known rows of every new row; D[i, j] is the distance of new row i to known row j.
 
-    Parameters
-    ----------
-    D : array-like or sparse matrix, shape (m, n)
-        D[i, j] is the distance of new row i to known row j.
-    k : int
-        Number of neighbors.
-    n : int or None, default=None
-        Number of known rows, if D is to be checked against it.
-
-    Returns
-    -------
-    Neighbors
-        A table of m rows.
+    ``n`` is the number of known rows, if D is to be checked against it.
     """
     D = check_distances(D)
     if n is not None and D.shape[1] != n:
@@ -163,22 +141,10 @@ def query_from_distances(D: Any, k: int, n: int | None = None) -> Neighbors:
 
 
 def neighbors_from_knn(precomputed_knn: Any, n: int, k: int) -> Neighbors:
-    """Return the table of k neighbors per row from neighbors that were computed elsewhere.
+    """Return the table of k neighbors of ``n`` rows, the row itself first, from neighbors that were computed elsewhere.
 
-    Parameters
-    ----------
-    precomputed_knn : tuple or sparse matrix
-        (indices, distances, search index or None) as in umap-learn, (indices, distances) as in cuML, or a sparse graph
-        of distances. A negative index means that there is no neighbor.
-    n : int
-        Number of rows.
-    k : int
-        Number of neighbors, the row itself included.
-
-    Returns
-    -------
-    Neighbors
-        A table with the row itself in the first column, also if it was not among its neighbors.
+    ``precomputed_knn`` is (indices, distances, search index or None) as in umap-learn, (indices, distances) as in cuML,
+    or a sparse graph of distances. A negative index means that there is no neighbor.
     """
     if is_sparse(precomputed_knn) or hasattr(precomputed_knn, "tocsr"):
         check_input(precomputed_knn, "precomputed_knn")
@@ -232,9 +198,8 @@ def _check_table(index: Any, distance: Any, n: int) -> tuple[NDArray[np.int64], 
 
 def check_distances(D: Any, *, square: bool = False) -> Any:
     """Convert to a 2-D array or a canonical CSR matrix; raise ValueError if it holds NaN or negative numbers."""
-    sparse = hasattr(D, "tocsr")
     check_input(D)
-    if sparse:
+    if hasattr(D, "tocsr"):
         D = D.tocsr()
         if not D.has_canonical_format:
             D = D.copy()
@@ -245,11 +210,8 @@ def check_distances(D: Any, *, square: bool = False) -> Any:
         raise ValueError(f"X must be a 2-D matrix of distances, got {D.dtype} of shape {D.shape}")
     if square and D.shape[0] != D.shape[1]:
         raise ValueError(f"X must be square for metric='precomputed', got shape {D.shape}")
-    values = D.data if sparse else D
-    if values.size and not values.min() >= 0:  # the minimum is NaN if any value is
-        bad = ~(values >= 0)
-        at = int(np.argmax(bad))
-        row = int(np.searchsorted(D.indptr, at, side="right")) - 1 if sparse else at // D.shape[1]
+    if not is_non_negative(D):
+        row = first_row(D, ~(stored_values(D) >= 0))
         raise ValueError(f"X contains NaN or a negative distance, first in row {row}")
     return D
 

@@ -6,12 +6,11 @@ Both kinds have the same methods, so that nothing after the neighbor search depe
 from __future__ import annotations
 
 from dataclasses import InitVar, dataclass, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.backends import Place
 from vicinal.neighbors.index import NeighborIndex
 from vicinal.neighbors.metrics import (
     Rows,
@@ -38,36 +37,6 @@ from vicinal.runtime.cached import cached
 SHORT_ROW = 20
 
 
-class TrainingData(Protocol):
-    """What a fit needs to know about its data. Implementations are immutable."""
-
-    @property
-    def rows(self) -> Rows: ...
-    @property
-    def n_jobs(self) -> int: ...
-    @property
-    def n(self) -> int: ...
-    @property
-    def shape(self) -> tuple[int, int]: ...
-    @property
-    def place(self) -> Place: ...
-    @property
-    def sparse(self) -> bool: ...
-    @property
-    def coordinates(self) -> HasRows | None: ...
-    @property
-    def duplicates(self) -> DuplicateRows: ...
-    @property
-    def unrelated_distance(self) -> float | None: ...
-    @property
-    def prefers_shared(self) -> bool: ...
-    def check(self) -> None: ...
-    def neighbors(self, k: int, method: Method = "auto", *, known: Neighbors | None = None) -> Neighbors: ...
-    def query(self, Q: Rows, k: int, graph: SearchGraph, share: float = 1.0) -> Neighbors: ...
-    def take(self, which: NDArray[np.int64]) -> TrainingData: ...
-    def extended(self, new: Rows) -> TrainingData: ...
-
-
 class _Rows(HasRows):
     """Properties of both kinds. Cached values are left out of copies and files."""
 
@@ -86,23 +55,11 @@ class _Rows(HasRows):
 
 @dataclass(frozen=True, eq=False)
 class TrainingRows(_Rows):
-    """Rows and the metric that compares them.
+    """Rows as ``as_rows`` returns them, checked by ``check_rows``, and the metric that compares them.
 
-    Parameters
-    ----------
-    rows : ndarray of float32 or CSR matrix of float32
-        Rows as ``as_rows`` returns them, checked by ``check_rows``.
-    metric, metric_kwds
-        As for ``NeighborIndex``.
-    seed : int
-        Seed of the approximate search.
-    n_jobs : int
-        Number of threads.
-    given : Neighbors or None
-        A precomputed neighbor table, used instead of a search.
-    largest : float or None
-        The largest magnitude of the rows, as ``check_rows`` returns it; with None the rows are scanned for it. It is
-        not a field: copies with other rows do not have it.
+    The parameters are those of ``NeighborIndex``. A precomputed table that is ``given`` is used instead of a search.
+    ``largest`` is what ``check_rows`` returned; with None the rows are scanned for it. It is not a field: copies with
+    other rows do not have it.
     """
 
     rows: Rows
@@ -180,7 +137,11 @@ class TrainingRows(_Rows):
         if self.given is not None:
             return self.given.on(self.place)
         if known is not None and method != "exact" and self._can_insert_into(known, k):
-            return self._insert_into(known).on(self.place)
+            kwds = {"metric_kwds": self.metric_kwds, "seed": self.seed, "n_jobs": self.n_jobs}
+            online = OnlineNeighbors.from_neighbors(self.rows[: known.n], known, self.metric, **kwds)
+            online.insert(self.rows[known.n :])
+            online.step()
+            return online.table().on(self.place)
         return self.index.search(k, method).on(self.place)
 
     def _can_insert_into(self, known: Neighbors, k: int) -> bool:
@@ -189,14 +150,6 @@ class TrainingRows(_Rows):
             return False
         from_data = {"V", "VI"} & set(self.index.keywords) - set(self.metric_kwds or {})
         return k >= 2 and not from_data and not self.index.is_exact(k)
-
-    def _insert_into(self, known: Neighbors) -> Neighbors:
-        online = OnlineNeighbors.from_neighbors(
-            self.rows[: known.n], known, self.metric, metric_kwds=self.metric_kwds, seed=self.seed, n_jobs=self.n_jobs
-        )
-        online.insert(self.rows[known.n :])
-        online.step()
-        return online.table()
 
     def query(self, Q: Rows, k: int, graph: SearchGraph, share: float = 1.0) -> Neighbors:
         """Return the k nearest rows of unseen rows (``NeighborIndex.query``)."""
@@ -213,15 +166,7 @@ class TrainingRows(_Rows):
 
 @dataclass(frozen=True, eq=False)
 class TrainingDistances(_Rows):
-    """A square matrix of distances.
-
-    Parameters
-    ----------
-    rows : ndarray or sparse matrix, shape (n, n)
-        Distances between the rows. Entries that a sparse matrix does not store are not neighbors.
-    n_jobs : int
-        Number of threads.
-    """
+    """A square matrix of distances. Entries that a sparse matrix does not store are not neighbors."""
 
     rows: Rows
     n_jobs: int = -1
@@ -233,20 +178,10 @@ class TrainingDistances(_Rows):
         """Raise ValueError if the matrix is not square or holds NaN or negative numbers."""
         check_distances(self.rows, square=True)
 
-    @property
-    def coordinates(self) -> None:
-        """None: distances have no coordinates."""
-        return None
-
-    @property
-    def unrelated_distance(self) -> None:
-        """None: rows that are no neighbors have an infinite distance or none."""
-        return None
-
-    @property
-    def prefers_shared(self) -> bool:
-        """False: distances alone say nothing about what rows share."""
-        return False
+    # Distances have no coordinates and no bound, and do not show what rows share.
+    coordinates: ClassVar[None] = None
+    unrelated_distance: ClassVar[None] = None
+    prefers_shared: ClassVar[bool] = False
 
     def neighbors(self, k: int, method: Method = "auto", *, known: Neighbors | None = None) -> Neighbors:
         """Return the k nearest rows of every row by the matrix; ``method`` and ``known`` make no difference."""
@@ -274,6 +209,9 @@ class TrainingDistances(_Rows):
             wide = hstack([self.rows, new[:, :n].T], format="csr")
             return TrainingDistances(stack_rows(wide, new), self.n_jobs)
         return TrainingDistances(np.block([[self.rows, new[:, :n].T], [new]]), self.n_jobs)
+
+
+TrainingData: TypeAlias = TrainingRows | TrainingDistances
 
 
 def prefers_shared(unrelated: float | None, stored: int, n: int) -> bool:
