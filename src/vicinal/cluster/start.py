@@ -9,7 +9,7 @@ time, so the start does not depend on the parts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,10 +96,6 @@ class StartTasks:
     seed: int
     store: Store
 
-    @property
-    def extent(self) -> float:
-        return float(extent(self.n, self.n_components))
-
     def keep(self, first: int, places: NDArray[Any]) -> Stored:
         """Keep the first places of the rows of a part."""
         return self.store.keep(f"start-{first}", {"places": places.astype(np.float32, copy=False)})
@@ -119,15 +115,13 @@ class StartTasks:
         return [self.keep(first, places[first:stop]) for first, stop in spans]
 
     def drawn(self, spans: Spans) -> list[Stored]:
-        """Draw places uniformly, for ROW_GRAIN rows at a time."""
-        shape, made = (ROW_GRAIN, self.n_components), []
-        for first, stop in spans:
-            blocks = [
-                np.random.default_rng([self.seed, 3, grain]).uniform(0.0, self.extent, size=shape)
-                for grain in range(first // ROW_GRAIN, -(-stop // ROW_GRAIN))
-            ]
-            made.append(self.keep(first, _from_grains(blocks, first, stop)))
-        return made
+        """Draw places uniformly."""
+        side, shape = extent(self.n, self.n_components), (ROW_GRAIN, self.n_components)
+
+        def draw(rng: np.random.Generator) -> NDArray[Any]:
+            return rng.uniform(0.0, side, size=shape)
+
+        return [self.keep(first, _drawn(draw, [self.seed, 3], first, stop)) for first, stop in spans]
 
     def of_groups(self, summed: Sums, groups: Groups, cells: Cells, init: str, n_jobs: int) -> tuple[Places, str]:
         """Compute the start of the groups."""
@@ -163,16 +157,16 @@ class StartTasks:
 
     def spread(self, rough: list[Stored], spans: Spans, box: Box) -> list[Stored]:
         """Scale places to the box of all rows by the extremes of all parts, and add a little noise."""
-        (low, high, shape), made = box, []
+        low, high, shape = box
+        scale, made = extent(self.n, self.n_components) * shape, []
         width = np.where(high > low, high - low, 1.0)
+
+        def draw(rng: np.random.Generator) -> NDArray[Any]:
+            return rng.normal(scale=NOISE, size=(ROW_GRAIN, self.n_components))
+
         for kept, (first, stop) in zip(rough, spans, strict=True):
-            places = kept.load("rough")
-            noise = [
-                np.random.default_rng([self.seed, 2, grain]).normal(scale=NOISE, size=(ROW_GRAIN, places.shape[1]))
-                for grain in range(first // ROW_GRAIN, -(-stop // ROW_GRAIN))
-            ]
-            boxed = self.extent * shape * (places - low) / width
-            made.append(self.keep(first, boxed + _from_grains(noise, first, stop)))
+            boxed = scale * (kept.load("rough") - low) / width
+            made.append(self.keep(first, boxed + _drawn(draw, [self.seed, 2], first, stop)))
         return made
 
 
@@ -189,10 +183,11 @@ def _each(made: list[Any], batches: list[list[Any]]) -> list[Any]:
     return [one[at] for one, batch in zip(made, batches, strict=True) for at in range(len(batch))]
 
 
-def _from_grains(blocks: list[NDArray[Any]], first: int, stop: int) -> NDArray[Any]:
-    """Return the lines ``first : stop``, given those of the grains of ROW_GRAIN rows in which they lie."""
-    skipped = first % ROW_GRAIN
-    return np.concatenate(blocks)[skipped : skipped + stop - first]
+def _drawn(draw: Callable[[np.random.Generator], NDArray[Any]], seed: list[int], first: int, stop: int) -> NDArray[Any]:
+    """Draw the lines ``first : stop``, for ROW_GRAIN rows at a time, so that they do not depend on the parts."""
+    grains = range(first // ROW_GRAIN, -(-stop // ROW_GRAIN))
+    lines = np.concatenate([draw(np.random.default_rng([*seed, grain])) for grain in grains])
+    return lines[first % ROW_GRAIN :][: stop - first]
 
 
 @dataclass(frozen=True)
@@ -247,7 +242,7 @@ def _joined_sums(sums: Sums, others: Sums) -> Sums:
 
 
 def _summed(keys: NDArray[np.int64], units: NDArray[np.int64]) -> Sums:
-    order = np.argsort(keys, kind="stable")
-    keys, units = keys[order], units[order]
-    begin = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else np.empty(0, np.int64)
-    return keys[begin], np.add.reduceat(units, begin) if len(keys) else units
+    distinct, at = np.unique(keys, return_inverse=True)
+    sums = np.zeros(len(distinct), np.int64)
+    np.add.at(sums, at, units)
+    return distinct, sums
