@@ -53,18 +53,8 @@ class PartExecutor(Executor):
     """A fit of the rows of a Dask array.
 
     The map depends on the rows, the recipe and the seed, not on chunks, workers or parts. It has the bits of the local
-    map of the same graph up to the number of rows that start in one task (cluster/start.py).
-
-    Parameters
-    ----------
-    X : Dask array or data frame
-    recipe_of : callable
-        Makes the recipe for a number of rows.
-    parameters : mapping
-        The parameters of the estimator.
-    y, sample_weight : array-like, optional
-        Labels and weights of the rows.
-    seed, n_jobs : int
+    map of the same graph up to the number of rows that start in one task (cluster/start.py). ``recipe_of`` makes the
+    recipe for a number of rows, ``parameters`` are those of the estimator.
     """
 
     def __init__(

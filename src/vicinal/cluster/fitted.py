@@ -225,19 +225,8 @@ def transform_blocks(model: Any, transform: Callable[[Any, Any], Any], X: Any, c
     """Return ``transform(model, rows)`` for every block of rows of a Dask array, as a Dask array.
 
     Nothing is computed here. Blocks are transformed one by one, with the result that the rows would have in memory,
-    because the result for a row does not depend on the other rows.
-
-    Parameters
-    ----------
-    model : estimator
-        A fitted model, which every worker receives once. What a model learned of a Dask array is joined by a task, and
-        passes from worker to worker, not through this process.
-    transform : callable
-        A method of its class, which takes the model and rows in memory.
-    X : Dask array or data frame
-        The rows.
-    columns : int
-        Number of columns of the result.
+    because the result for a row does not depend on the other rows. Every worker receives the model once. What it
+    learned of a Dask array is joined by a task, and passes from worker to worker, not through this process.
     """
     rows = DaskRows.of(X)
     learned = vars(model).get(model._result)

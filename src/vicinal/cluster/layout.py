@@ -368,22 +368,8 @@ class PartedLayout:
     """A layout in parts with the interface of :class:`~vicinal.layout.sampled.Layout`: ``epoch`` and ``step``.
 
     Given the same graph, first places and seed, places have the same bits as those of a ``Layout``, for any number of
-    parts and workers.
-
-    Parameters
-    ----------
-    graph : GraphParts
-        Symmetric weighted graph over the rows.
-    start : list
-        First places of the rows, kept as "places" in pieces of consecutive rows.
-    rule : SweepRule
-        Forces, schedule and seed.
-    engine : Engine
-        Where the tasks run.
-    negative_weights : array of shape (n_rows,), optional
-        Negatives are drawn in proportion to these weights; uniformly by default.
-    density : DensityTerm, optional
-        The density term of densMAP.
+    parts and workers. ``start`` has the first places, kept as "places" in pieces of consecutive rows. Negatives are
+    drawn in proportion to ``negative_weights``, by default uniformly.
     """
 
     def __init__(
