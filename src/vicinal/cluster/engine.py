@@ -106,10 +106,8 @@ class Engine:
             made = list(dask.persist(*tasks, scheduler="threads", num_workers=self.concurrent, optimize_graph=False))
             self._tidy()
             return made
-        from distributed import futures_of
-
         kept = list(self.client.persist(list(tasks), optimize_graph=False))
-        self._finish(futures_of(kept))
+        self._finish(kept)
         return kept
 
     def run_at_home(self, tasks: Sequence[Any]) -> list[Any] | None:
@@ -120,16 +118,15 @@ class Engine:
         """
         if self.client is None:
             return list(dask.persist(*tasks, scheduler="sync", optimize_graph=False))
-        from distributed import futures_of
-
         with dask.annotate(workers=partial(_home, workers=self.workers), allow_other_workers=True):
             kept = list(self.client.persist(list(tasks), optimize_graph=False))
-        return kept if self._finish(futures_of(kept), self.workers) else None
+        return kept if self._finish(kept, self.workers) else None
 
-    def _finish(self, futures: list[Any], homes: Sequence[str] = ()) -> bool:
+    def _finish(self, results: list[Any], homes: Sequence[str] = ()) -> bool:
         """Wait for results and raise the first error; return False if all ``homes`` were lost and others have come."""
-        from distributed import wait
+        from distributed import futures_of, wait
 
+        futures = futures_of(results)
         # A result is lost with its worker, and then computed again: what was finished may have to be waited for.
         while any(future.status != "finished" for future in futures):
             with suppress(TimeoutError):

@@ -129,14 +129,10 @@ SUFFIXES = (".npy", ".parquet", ".zarr")
 
 
 def open_array(path: Path, columns: Sequence[str] | None = None) -> Any:
-    """Return the rows of a file as a Dask array of float32; nothing is read but the description of the file.
+    """Return the rows of a file, which all workers can read under this name, as a Dask array of float32.
 
-    Parameters
-    ----------
-    path : Path
-        A .npy matrix, a .parquet table or a .zarr array, which all workers can read under this name.
-    columns : sequence of str, optional
-        Columns of a .parquet table; by default all numeric ones.
+    Nothing is read but the description of the file. Of a .parquet table ``columns`` are read, by default all numeric
+    ones.
     """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:

@@ -42,6 +42,7 @@ MOST_FORESTS = 4  # of components that a process makes at the same time
 
 Places = NDArray[np.float32]
 Numbers = NDArray[np.int64]
+Spans = list[tuple[int, int]]  # for each part the numbers of its first row and of the row after its last one
 Sums = tuple[NDArray[np.int64], NDArray[np.int64]]
 Box = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]  # lowest, highest coordinates, proportions
 
@@ -52,14 +53,15 @@ def first_places(
     """Compute the first places of each part (kept as "places"), and the name of the initializer that was used."""
     tasks = engine.share(StartTasks(graph.n, n_components, seed, engine.store))
     batches, own = engine.batches(graph.spans), engine.share(graph.rows)
+    spans = [[(first, stop) for _, first, stop in batch] for batch in batches]
     if init == "random" and graph.n > WHOLE_ROWS:
-        made = engine.keep([task(StartTasks.drawn, "start")(tasks, _spans(batch)) for batch in batches])
+        made = engine.keep([task(StartTasks.drawn, "start")(tasks, some) for some in spans])
         return _each(made, batches), "random"
     if graph.n <= WHOLE_ROWS:
         blocks = [] if rows.sparse else rows.blocks
         start = task(StartTasks.whole, "start")(tasks, graph.parts, blocks, own, init, engine.alone_jobs)
         whole = engine.run([start])[0]
-        made = engine.keep([task(StartTasks.sliced, "places")(tasks, whole[0], _spans(batch)) for batch in batches])
+        made = engine.keep([task(StartTasks.sliced, "places")(tasks, whole[0], some) for some in spans])
         return _each(made, batches), str(engine.values([whole[1]])[0])
     labels = [
         task(component_labels, "components")(group, graph.n)
@@ -78,10 +80,7 @@ def first_places(
     lows, highs, shapes = zip(*boxes, strict=True)
     box = np.min(lows, axis=0), np.max(highs, axis=0), shapes[0]
     made = engine.keep(
-        [
-            task(StartTasks.spread, "places")(tasks, one[0], _spans(batch), box)
-            for one, batch in zip(rough, batches, strict=True)
-        ]
+        [task(StartTasks.spread, "places")(tasks, one[0], some, box) for one, some in zip(rough, spans, strict=True)]
     )
     engine.store.discard("rough")
     return _each(made, batches), f"{engine.values([coarse[1]])[0]} of groups"
@@ -168,14 +167,6 @@ class StartTasks:
             boxed = scale * (kept.load("rough") - low) / width
             made.append(self.keep(first, boxed + _drawn(draw, [self.seed, 2], first, stop)))
         return made
-
-
-Spans = list[tuple[int, int]]
-
-
-def _spans(batch: list[PartSpan]) -> Spans:
-    """Return the numbers of the first row of each part and of the row after its last one."""
-    return [(first, stop) for _, first, stop in batch]
 
 
 def _each(made: list[Any], batches: list[list[Any]]) -> list[Any]:
