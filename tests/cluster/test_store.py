@@ -43,7 +43,7 @@ def test_rows_are_kept_in_another_order(store: Store, sparse: bool, monkeypatch:
     monkeypatch.setattr("vicinal.cluster.store.WRITTEN_BYTES", 32)  # two rows at a time
     dense = np.random.default_rng(0).integers(0, 3, size=(5, 4)).astype(np.float32)
     order = np.array([4, 0, 0, 3, 1, 2, 2])
-    made = store.row_pieces("rows-0", {"number": order}, csr_matrix(dense) if sparse else dense, order, BOUNDS)
+    made = store.pieces("rows-0", {"number": order}, BOUNDS, csr_matrix(dense) if sparse else dense, order)
     for at, (first, stop) in enumerate(((0, 3), (3, 3), (3, 7))):
         rows = joined_piece_rows(picked([made, made], at))
         expected = np.concatenate([dense[order[first:stop]]] * 2)

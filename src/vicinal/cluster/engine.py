@@ -15,13 +15,14 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import dask
 from dask.delayed import delayed
+from joblib import effective_n_jobs
 
 from vicinal.cluster.store import Array, Piece, Store, Stored
 
@@ -35,11 +36,7 @@ class ScratchDirectory:
 
     def __init__(self, parent: str | None) -> None:
         self.path = tempfile.mkdtemp(prefix="vicinal-", dir=parent or dask.config.get("temporary-directory", None))
-        self._remove = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
-
-    def remove(self) -> None:
-        """Remove the directory at once."""
-        self._remove()
+        self.remove = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return str, (self.path,)
@@ -70,8 +67,11 @@ class Engine:
         if client is None:
             here = ScratchDirectory(None)
             if memory is not None:
-                return_arrays_when_freed()
-            return cls(None, [""], _thread_count(n_jobs), 1, Store(here.path), here, memory)
+                # Otherwise glibc raises the size from which it gives freed arrays back to that of the largest one, and
+                # each thread keeps the memory of the arrays below: 366 instead of 313 MB for a fit on 12 threads.
+                _call_glibc("mallopt", M_MMAP_THRESHOLD, ARRAY_BYTES)
+            jobs = n_jobs if n_jobs > 0 else int(effective_n_jobs(n_jobs))
+            return cls(None, [""], jobs, 1, Store(here.path), here, memory)
         threads = client.nthreads()
         if not threads:
             raise RuntimeError(f"the Dask client {client} has no workers")
@@ -106,10 +106,8 @@ class Engine:
             made = list(dask.persist(*tasks, scheduler="threads", num_workers=self.concurrent, optimize_graph=False))
             self._tidy()
             return made
-        from distributed import futures_of
-
         kept = list(self.client.persist(list(tasks), optimize_graph=False))
-        self._finish(futures_of(kept))
+        self._finish(kept)
         return kept
 
     def run_at_home(self, tasks: Sequence[Any]) -> list[Any] | None:
@@ -120,16 +118,15 @@ class Engine:
         """
         if self.client is None:
             return list(dask.persist(*tasks, scheduler="sync", optimize_graph=False))
-        from distributed import futures_of
-
         with dask.annotate(workers=partial(_home, workers=self.workers), allow_other_workers=True):
             kept = list(self.client.persist(list(tasks), optimize_graph=False))
-        return kept if self._finish(futures_of(kept), self.workers) else None
+        return kept if self._finish(kept, self.workers) else None
 
-    def _finish(self, futures: list[Any], homes: Sequence[str] = ()) -> bool:
+    def _finish(self, results: list[Any], homes: Sequence[str] = ()) -> bool:
         """Wait for results and raise the first error; return False if all ``homes`` were lost and others have come."""
-        from distributed import wait
+        from distributed import futures_of, wait
 
+        futures = futures_of(results)
         # A result is lost with its worker, and then computed again: what was finished may have to be waited for.
         while any(future.status != "finished" for future in futures):
             with suppress(TimeoutError):
@@ -141,10 +138,6 @@ class Engine:
             if present and present.isdisjoint(homes):
                 return False
         return True
-
-    def on_present_workers(self) -> Engine:
-        """Return the engine with the workers that the client has now."""
-        return replace(self, workers=sorted(self.client.nthreads()))
 
     def values(self, tasks: Sequence[Any]) -> list[Any]:
         """Compute tasks and return their results, which should be small; what is a value stays as it is."""
@@ -188,8 +181,9 @@ class Engine:
         return max(1, self.threads // self.task_jobs)
 
     def _tidy(self) -> None:
+        """Give freed memory back to the system, if memory is limited."""
         if self.memory is not None:
-            return_free_memory()
+            _call_glibc("malloc_trim", 0)
 
     def spread(self, items: Sequence[Any], count: int | None = None) -> list[list[Any]]:
         """Divide consecutive items into ``count`` groups, by default one per worker, none of them empty."""
@@ -237,9 +231,8 @@ def picked(made: Sequence[Any], at: int) -> list[Piece]:
 def task(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     """Return a function that makes a task of every call; ``name`` is what Dask's dashboard shows."""
 
-    def make(*args: Any, **kwargs: Any) -> Any:
-        made = delayed(function, pure=False, traverse=True)(*args, **kwargs, dask_key_name=new_key(name))
-        return made
+    def make(*args: Any) -> Any:
+        return delayed(function, pure=False)(*args, dask_key_name=new_key(name))
 
     return make
 
@@ -258,20 +251,10 @@ def new_key(name: str) -> str:
     return f"{name}-{os.urandom(6).hex()}"
 
 
-def return_arrays_when_freed() -> None:
-    """Make glibc's allocator give every array back to the system as soon as it is freed.
-
-    Otherwise it raises the size from which it does so to that of the largest array freed, and each thread keeps the
-    memory of the arrays below. A fit on 12 threads took 313 instead of 366 MB, and 228 instead of 320 after the search.
-    """
+def _call_glibc(function: str, *arguments: int) -> None:
+    """Call a function of the allocator if it is glibc's."""
     with suppress(AttributeError, OSError):
-        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, ARRAY_BYTES)
-
-
-def return_free_memory() -> None:
-    """Give freed memory back to the system, if the allocator is glibc's; otherwise the process keeps it."""
-    with suppress(AttributeError, OSError):
-        ctypes.CDLL(None).malloc_trim(0)
+        getattr(ctypes.CDLL(None), function)(*arguments)
 
 
 def current_client() -> Any:
@@ -290,11 +273,3 @@ def current_client() -> Any:
 
 def _host(address: str) -> str:
     return address.split("://")[-1].rsplit(":", 1)[0].strip("[]")
-
-
-def _thread_count(n_jobs: int) -> int:
-    if n_jobs > 0:
-        return n_jobs
-    from joblib import effective_n_jobs
-
-    return int(effective_n_jobs(n_jobs))

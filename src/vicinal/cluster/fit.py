@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.cluster.engine import Engine, task
-from vicinal.cluster.fitted import ClusterMap, check_device, check_metric_name, stacked
+from vicinal.cluster.fitted import ClusterMap, check_supported, stacked
 from vicinal.cluster.graph import build_graph, joined_graph, parted_radii, supervised_graph
 from vicinal.cluster.layout import PartedLayout, places_of
 from vicinal.cluster.neighbors import Search, part_count, search_parts, with_room
@@ -53,18 +53,8 @@ class PartExecutor(Executor):
     """A fit of the rows of a Dask array.
 
     The map depends on the rows, the recipe and the seed, not on chunks, workers or parts. It has the bits of the local
-    map of the same graph up to the number of rows that start in one task (cluster/start.py).
-
-    Parameters
-    ----------
-    X : Dask array or data frame
-    recipe_of : callable
-        Makes the recipe for a number of rows.
-    parameters : mapping
-        The parameters of the estimator.
-    y, sample_weight : array-like, optional
-        Labels and weights of the rows.
-    seed, n_jobs : int
+    map of the same graph up to the number of rows that start in one task (cluster/start.py). ``recipe_of`` makes the
+    recipe for a number of rows, ``parameters`` are those of the estimator.
     """
 
     def __init__(
@@ -102,8 +92,7 @@ class PartExecutor(Executor):
         """Refuse what needs all rows in one memory, naming the step and the parameter."""
         plan, parameters = self.recipe.plan, self.parameters
         space = plan.forces.space  # refuses to lay out if the method does not sample
-        check_metric_name(parameters["metric"])
-        check_device(parameters.get("device"))
+        check_supported(parameters)
         refused = {
             "search: precomputed_knn": _is_given(parameters.get("precomputed_knn")),
             "check: unique=True": self.recipe.unique,
@@ -175,15 +164,8 @@ class PartExecutor(Executor):
         self.linked = np.flatnonzero(~self.isolated) if self.isolated.any() else None
         self.laid_out = self.graph if self.linked is None else self.graph.among(self.linked, self.engine)
         if self.given is None:
-            self.started, self.init_used = first_places(
-                self.recipe.init,
-                self.recipe.n_components,
-                self.seed,
-                self.laid_out,
-                self.table,
-                self.data,
-                self.engine,
-            )
+            wanted = self.recipe.init, self.recipe.n_components, self.seed
+            self.started, self.init_used = first_places(*wanted, self.laid_out, self.table, self.data, self.engine)
             return
         given = self.given if self.linked is None else self.given[self.linked]
         self.init_used = "array"
@@ -261,20 +243,16 @@ class PartExecutor(Executor):
 
     def _stacked(self, places: PartedPlaces) -> Any:
         """Return places as a Dask array with the row chunks of the data."""
-        made = [
-            task(_finished_part, "embedding")(places.pieces, part, places.direction, places.linked)
-            for part in self.table.parts
-        ]
-        chunks, bounds = self.data.array.chunks[0], self.table.bounds
-        return stacked(self.engine.run(made), bounds, self.recipe.n_components, chunks)
+        made = [task(_finished_part, "embedding")(places, part) for part in self.table.parts]
+        whole = stacked(self.engine.run(made), self.table.bounds, np.empty((0, self.recipe.n_components), np.float32))
+        return whole.rechunk((self.data.array.chunks[0], -1))
 
     def _fitted_density(
         self, radii: Radii, layout: PartedLayout, finish: Callable[[PartedPlaces], PartedPlaces]
     ) -> FittedDensity:
         engine, plan = self.engine, self.recipe.density
         places, k = finish(PartedPlaces(engine.share_all(layout.places))), self.recipe.affinity.columns(self.data.n)
-        made = task(_embedded_radii, "radii")(places.pieces, places.direction, places.linked, k, engine.alone_jobs)
-        embedded = engine.values([made])[0]
+        embedded = engine.values([task(_embedded_radii, "radii")(places, k, engine.alone_jobs)])[0]
         summary = layout.density_summary if plan is not None and plan.match else None
         return FittedDensity(radii, embedded, radius_correlation(radii.log_radius, embedded), summary)
 
@@ -314,29 +292,25 @@ def _orientation(parts: list[Stored], start: list[Stored], n: int, space: Output
     return store.keep("orientation", {} if given is None else {"component": given.component, "start": given.start})
 
 
-def _finished(pieces: list[Stored], direction: Stored | None, linked: Stored | None) -> NDArray[np.float32]:
+def _finished(made: PartedPlaces) -> NDArray[np.float32]:
     """Return the places of all rows that are laid out, turned back, with the isolated ones around them."""
-    n = sum(piece.length("places") for piece in pieces)
-    places = places_of(np.arange(n, dtype=np.int32), pieces)
-    if direction is not None and direction.has("component"):
-        places = Orientation(direction.load("component"), direction.load("start")).restored(places)
-    if linked is not None:
-        isolated = linked.load("isolated")
-        places = surrounded(spread_rows(places, linked.load("linked"), len(isolated)), isolated)
+    n = sum(piece.length("places") for piece in made.pieces)
+    places = places_of(np.arange(n, dtype=np.int32), made.pieces)
+    if made.direction is not None and made.direction.has("component"):
+        places = Orientation(made.direction.load("component"), made.direction.load("start")).restored(places)
+    if made.linked is not None:
+        isolated = made.linked.load("isolated")
+        places = surrounded(spread_rows(places, made.linked.load("linked"), len(isolated)), isolated)
     return places
 
 
-def _finished_part(
-    pieces: list[Stored], part: Stored, direction: Stored | None, linked: Stored | None
-) -> NDArray[np.float32]:
+def _finished_part(made: PartedPlaces, part: Stored) -> NDArray[np.float32]:
     """Return the places of the rows of a part; equal rows share the place of the first of them."""
     first = part.load("first")
-    if linked is None and (direction is None or not direction.has("component")):
-        return places_of(first, pieces)
-    return _finished(pieces, direction, linked)[first]
+    if made.linked is None and (made.direction is None or not made.direction.has("component")):
+        return places_of(first, made.pieces)
+    return _finished(made)[first]
 
 
-def _embedded_radii(
-    pieces: list[Stored], direction: Stored | None, linked: Stored | None, k: int, n_jobs: int
-) -> NDArray[np.float64]:
-    return embedding_radii(_finished(pieces, direction, linked), k, n_jobs)
+def _embedded_radii(made: PartedPlaces, k: int, n_jobs: int) -> NDArray[np.float64]:
+    return embedding_radii(_finished(made), k, n_jobs)

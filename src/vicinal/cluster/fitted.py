@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import pairwise
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import dask.array as da
 import numpy as np
@@ -38,8 +37,37 @@ class PartedTable:
     distance: Any
 
 
+class Gatherable:
+    """What was learned of a Dask array, in parts that are joined where they are needed."""
+
+    engine: Engine
+    is_sparse: bool  # whether rows are transformed into lines of a graph
+
+    def _joining(self) -> tuple[Callable[..., Any], list[list[Any]]]:
+        """Return a function that makes what a local fit returns, and its arguments: lists of parts."""
+        raise NotImplementedError
+
+    @cached
+    def gathered(self) -> Any:
+        """What a local fit would return, in the memory of this process."""
+        return self._gather()
+
+    def _gather(self) -> Any:
+        join, parts = self._joining()
+        return join(*(self.engine.values(one) for one in parts))
+
+    def gathering(self) -> Any:
+        """Return a task that makes what a local fit would return, where other tasks need it."""
+        return task(_gathered, "gather")(*self._joining(), self.engine.held)
+
+
+def _gathered(join: Callable[..., Any], parts: list[list[Any]], held: Any) -> Any:
+    """Join parts. Here and below, ``held`` keeps the files as long as the task can be asked for."""
+    return join(*parts)
+
+
 @dataclass(frozen=True, eq=False)
-class ClusterMap:
+class ClusterMap(Gatherable):
     """A map of a Dask array, and everything that placing new rows in it needs.
 
     ``places`` is a Dask array with the row chunks of the data (None if only the graph was asked for). Neighbors and
@@ -84,48 +112,23 @@ class ClusterMap:
         first = self.engine.values([task(_first_rows, "first")(self.engine.reachable(self.parts.parts))])[0]
         return Selection(None, first.astype(np.int64), self.options)
 
-    @cached
-    def gathered(self) -> FittedMap:
-        """The map as a local fit would return it, in the memory of this process."""
-        self.engine.reachable(None)
-        self._check_room()
-        values, places = self.engine.values, self.embedding
-        report = replace(self.report, snapshots=tuple(np.asarray(one) for one in self.report.snapshots))
-        return _gathered_map(
-            self._without_parts(report),
-            values(self.parts.parts),
-            [] if self.search_parts is self.graph_parts else values(self.search_parts.parts),
-            values(self.graph_parts.parts),
-            [self.data.array.compute()],
-            [] if places is None else [places.compute()],
-        )
-
-    def gathering(self) -> Any:
-        """Return a task that makes the map as a local fit would return it, where other tasks need it.
-
-        ``search_graph`` is empty if labels did not change the graph.
-        """
-        self.engine.reachable(None)
-        self._check_room()
-        places = [] if self.places is None else self.embedding.to_delayed().ravel().tolist()
-        return task(_gathered_map, "map")(
-            self._without_parts(replace(self.report, snapshots=())),
-            self.parts.parts,
-            [] if self.search_parts is self.graph_parts else self.search_parts.parts,
-            self.graph_parts.parts,
-            self.data.chunks,
-            places,
-            self.engine.held,
-        )
+    def _gather(self) -> Any:
+        snapshots = tuple(np.asarray(one) for one in self.report.snapshots)
+        return replace(super()._gather(), report=replace(self.report, snapshots=snapshots))
 
     @property
-    def is_sparse(self) -> bool:
-        """Whether rows are transformed into lines of a graph."""
+    def is_sparse(self) -> bool:  # type: ignore[override]
         return self.places is None
 
-    def _without_parts(self, report: FitReport) -> Callable[..., FittedMap]:
-        """Return what makes a map of its parts, and can be sent to a worker."""
-        return partial(_joined_map, self.recipe, self.options, self.search, self.density, report, self.engine.threads)
+    def _joining(self) -> tuple[Callable[..., FittedMap], list[list[Any]]]:
+        self.engine.reachable(None)
+        self._check_room()
+        learned: dict[str, Any] = {"recipe": self.recipe, "options": self.options, "density": self.density}
+        report = replace(self.report, snapshots=())
+        join = partial(_joined_map, self.search, self.engine.threads, report=report, **learned)
+        places = [] if self.places is None else self.places.to_delayed().ravel().tolist()
+        searched = [] if self.search_parts is self.graph_parts else self.search_parts.parts
+        return join, [self.data.chunks, self.parts.parts, searched, self.graph_parts.parts, places]
 
     def _check_room(self) -> None:
         n, k = self.data.n, self.parts.k
@@ -141,44 +144,26 @@ def _first_rows(parts: list[Stored]) -> NDArray[np.int32]:
     return np.concatenate([part.load("first") for part in parts])
 
 
-def _gathered_map(
-    join: Callable[..., FittedMap],
-    table: list[Stored],
-    search_graph: list[Stored],
-    graph: list[Stored],
-    chunks: list[Any],
-    places: list[Any],
-    held: Any = None,
-) -> FittedMap:
-    """Join the parts of a map; ``held`` keeps the files as long as the task can be asked for."""
-    return join(table, search_graph, graph, chunks, places)
-
-
 def _joined_map(
-    recipe: Recipe,
-    options: RowOptions,
     search: Search,
-    density: FittedDensity | None,
-    report: FitReport,
     n_jobs: int,
-    table: list[Stored],
-    search_graph: list[Stored],
-    graph: list[Stored],
     chunks: list[Any],
+    table: list[Stored],
+    searched: list[Stored],
+    graph: list[Stored],
     places: list[Any],
+    **learned: Any,
 ) -> FittedMap:
+    """Join the parts of a map; ``searched`` is empty if labels did not change the graph."""
     whole = joined_graph(graph, search.n)
     return FittedMap(
-        joined_data(chunks, search, n_jobs),
-        recipe,
-        options,
-        joined_table(table),
-        joined_graph(search_graph, search.n) if search_graph else whole,
-        whole,
-        np.concatenate(places) if places else None,
-        search.seed,
-        density=density,
-        report=report,
+        data=joined_data(chunks, search, n_jobs),
+        neighbors=joined_table(table),
+        search_graph=joined_graph(searched, search.n) if searched else whole,
+        graph=whole,
+        embedding=np.concatenate(places) if places else None,
+        seed=search.seed,
+        **learned,
     )
 
 
@@ -206,13 +191,9 @@ class PartedGraph:
 
     def to_scipy(self) -> Any:
         """Return a Dask array whose blocks are SciPy matrices, one for each part."""
-        n, bounds, parts = self.parts.n, self.parts.bounds, self.engine.reachable(self.parts.parts)
-        meta = csr_matrix((0, 0), dtype=np.float32)
-        blocks = [
-            da.from_delayed(delayed(_matrix)(part, n, self.engine.held), shape=(stop - first, n), meta=meta)
-            for part, (first, stop) in zip(parts, pairwise(bounds.tolist()), strict=True)
-        ]
-        return da.concatenate(blocks)
+        n, parts = self.parts.n, self.engine.reachable(self.parts.parts)
+        made = [delayed(_matrix)(part, n, self.engine.held) for part in parts]
+        return stacked(made, self.parts.bounds, csr_matrix((0, n), dtype=np.float32))
 
 
 def _matrix(part: Stored, n: int, held: Any) -> csr_matrix:
@@ -221,51 +202,31 @@ def _matrix(part: Stored, n: int, held: Any) -> csr_matrix:
 
 def parted_table(table: NeighborParts, engine: Engine, chunks: tuple[int, ...]) -> PartedTable:
     """Return a table in parts as Dask arrays with the given row chunks."""
-    table = replace(table, parts=engine.reachable(table.parts))
-
-    def joined(name: str, dtype: Any) -> Any:
-        blocks = [
-            da.from_delayed(delayed(_loaded)(part, name, engine.held), shape=(stop - first, table.k), dtype=dtype)
-            for part, (first, stop) in zip(table.parts, pairwise(table.bounds.tolist()), strict=True)
-        ]
-        return da.concatenate(blocks).rechunk((chunks, (table.k,)))
-
-    return PartedTable(joined("index", np.int32), joined("distance", np.float32))
+    parts, arrays = engine.reachable(table.parts), []
+    for name, dtype in (("index", np.int32), ("distance", np.float32)):
+        made = [delayed(_loaded)(part, name, engine.held) for part in parts]
+        arrays.append(stacked(made, table.bounds, np.empty((0, table.k), dtype)).rechunk((chunks, -1)))
+    return PartedTable(*arrays)
 
 
 def _loaded(part: Stored, name: str, held: Any) -> Any:
-    """Return an array of a part. ``held`` keeps the files as long as the task can be asked for."""
     return part.load(name)
 
 
-def stacked(parts: list[Any], bounds: Any, n_components: int, chunks: tuple[int, ...]) -> Any:
-    """Return places in parts as one Dask array with the given row chunks."""
-    blocks = [
-        da.from_delayed(part, shape=(stop - first, n_components), dtype=np.float32)
-        if not isinstance(part, np.ndarray)
-        else da.from_array(part, chunks=-1)
-        for part, (first, stop) in zip(parts, pairwise(bounds.tolist()), strict=True)
-    ]
-    return da.concatenate(blocks).rechunk((chunks, (n_components,)))
+def stacked(made: list[Any], bounds: NDArray[np.int64], meta: Any) -> Any:
+    """Return the rows that tasks make as one Dask array; ``meta`` has no rows, but their columns and their type."""
+    sizes = np.diff(bounds).tolist()
+    return da.concatenate(
+        [da.from_delayed(one, (size, meta.shape[1]), meta=meta) for one, size in zip(made, sizes, strict=True)]
+    )
 
 
 def transform_blocks(model: Any, transform: Callable[[Any, Any], Any], X: Any, columns: int) -> Any:
     """Return ``transform(model, rows)`` for every block of rows of a Dask array, as a Dask array.
 
     Nothing is computed here. Blocks are transformed one by one, with the result that the rows would have in memory,
-    because the result for a row does not depend on the other rows.
-
-    Parameters
-    ----------
-    model : estimator
-        A fitted model, which every worker receives once. What a model learned of a Dask array is joined by a task, and
-        passes from worker to worker, not through this process.
-    transform : callable
-        A method of its class, which takes the model and rows in memory.
-    X : Dask array or data frame
-        The rows.
-    columns : int
-        Number of columns of the result.
+    because the result for a row does not depend on the other rows. Every worker receives the model once. What it
+    learned of a Dask array is joined by a task, and passes from worker to worker, not through this process.
     """
     rows = DaskRows.of(X)
     learned = vars(model).get(model._result)
@@ -287,16 +248,6 @@ def transform_blocks(model: Any, transform: Callable[[Any, Any], Any], X: Any, c
     )
 
 
-@runtime_checkable
-class Gatherable(Protocol):
-    """What was learned of a Dask array, and is joined where it is needed."""
-
-    @property
-    def is_sparse(self) -> bool: ...
-
-    def gathering(self) -> Any: ...
-
-
 def _learned(model: Any, name: str, learned: Any) -> Any:
     return model._with(**{name: learned})
 
@@ -314,7 +265,7 @@ CLUSTER_METRICS = ("euclidean", "sqeuclidean", "cosine", "correlation", "manhatt
 
 
 @dataclass(frozen=True, eq=False)
-class ClusterNeighbors:
+class ClusterNeighbors(Gatherable):
     """The rows of a Dask array and their neighbors, in parts."""
 
     data: DaskRows
@@ -335,34 +286,21 @@ class ClusterNeighbors:
             meta=csr_matrix((0, n), dtype=np.float32),
         )  # fmt: skip
 
-    @cached
-    def gathered(self) -> FittedNeighbors:
-        """The same in the memory of this process."""
-        return _gathered_neighbors(
-            self.engine.values(self.parts.parts), [self.data.array.compute()], self.search, self.engine.threads
-        )
+    def _joining(self) -> tuple[Callable[..., FittedNeighbors], list[list[Any]]]:
+        join = partial(_joined_neighbors, self.search, self.engine.threads)
+        return join, [self.data.chunks, self.parts.parts]
 
-    def gathering(self) -> Any:
-        """Return a task that makes the same where other tasks need it."""
-        return task(_gathered_neighbors, "neighbors")(
-            self.parts.parts, self.data.chunks, self.search, self.engine.threads, self.engine.held
-        )
-
-    is_sparse = True  # rows are transformed into lines of a graph
+    is_sparse = True
 
 
-def _gathered_neighbors(
-    table: list[Stored], chunks: list[Any], search: Search, n_jobs: int, held: Any = None
-) -> FittedNeighbors:
-    """Join the parts of a table; ``held`` keeps the files as long as the task can be asked for."""
+def _joined_neighbors(search: Search, n_jobs: int, chunks: list[Any], table: list[Stored]) -> FittedNeighbors:
     joined = joined_table(table)
     return FittedNeighbors(joined_data(chunks, search, n_jobs), joined, fuzzy_graph(joined, n_jobs=n_jobs))
 
 
 def search_array(X: Any, columns: Callable[[int], int], seed: int, parameters: Mapping[str, Any]) -> ClusterNeighbors:
     """Search the rows of a Dask array; ``columns`` gives the length of the lists for a number of rows."""
-    check_metric_name(parameters["metric"])
-    check_device(parameters.get("device"))
+    check_supported(parameters)
     rows = DaskRows.of(X)
     k = columns(rows.n)
     if not 1 <= k <= rows.n:
@@ -374,14 +312,11 @@ def search_array(X: Any, columns: Callable[[int], int], seed: int, parameters: M
         return ClusterNeighbors(rows, search, search_parts(rows, search, part_count(rows, k, engine), engine), engine)
 
 
-def check_metric_name(metric: Any) -> None:
-    """Refuse metrics whose cells have no centers."""
+def check_supported(parameters: Mapping[str, Any]) -> None:
+    """Refuse metrics whose cells have no centers, and devices: tasks run on processors."""
+    metric, device = parameters["metric"], parameters.get("device")
     if not isinstance(metric, str) or ALIASES.get(metric, metric) not in CLUSTER_METRICS:
         raise ValueError(f"metric must be one of {sorted(CLUSTER_METRICS)} for a Dask array, got {metric!r}")
-
-
-def check_device(device: Any) -> None:
-    """Refuse a device: tasks run on processors."""
     if device not in (None, "cpu"):
         raise ValueError(f"device must be None or 'cpu' for a Dask array, got {device!r}")
 

@@ -111,10 +111,8 @@ def joined_graph(parts: list[Stored], n: int) -> Graph:
     graphs = [load_graph(part, n) for part in parts]
     degrees = np.concatenate([np.diff(graph.indptr) for graph in graphs])
     indptr = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
-    joined = (
-        np.concatenate([getattr(graph, name) for graph in graphs]) for name in ("indices", "weights", "rho", "sigma")
-    )
-    indices, weights, rho, sigma = joined
+    rest = (np.concatenate([getattr(graph, name) for graph in graphs]) for name in GRAPH[1:])
+    indices, weights, rho, sigma = rest
     return Graph(indptr, indices, weights, n, rho, sigma)
 
 
@@ -223,26 +221,8 @@ def _incoming(others: list[Any], part: int) -> EdgeList:
     return EdgeList(*(np.ascontiguousarray(lines[name]) for name in EDGE.names or ()))
 
 
-def build_graph(
-    table: NeighborParts,
-    affinity: Affinity,
-    engine: Engine,
-    *,
-    limit: float = math.inf,
-) -> GraphParts:
-    """Build the symmetric graph of a neighbor table.
-
-    Parameters
-    ----------
-    table : NeighborParts
-        The neighbor table.
-    affinity : Affinity
-        How the table becomes a graph.
-    engine : Engine
-        Where the tasks run.
-    limit : float, default infinity
-        Rows at this distance or beyond are not neighbors.
-    """
+def build_graph(table: NeighborParts, affinity: Affinity, engine: Engine, *, limit: float = math.inf) -> GraphParts:
+    """Build the symmetric graph of a neighbor table; rows at the distance ``limit`` or beyond are not neighbors."""
     bounds, every = table.bounds, range(len(table.parts))
     tasks = engine.share(GraphTasks(bounds, affinity, limit, engine.store, engine.task_jobs))
     summed: Any = (0.0, 0)

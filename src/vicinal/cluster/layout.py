@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import threading
@@ -32,52 +33,41 @@ SWEEP_ROWS = 125_000
 EDGES = ("indptr", "tails", "rate", "phase")
 
 
-class FileCache:
-    """What a process has read from files, as long as their directory exists."""
-
-    def __init__(self) -> None:
-        self._held: dict[str, tuple[Any, int]] = {}
-
-    def load(self, stored: Stored, make: Callable[[Stored], T]) -> T:
-        """Return what ``make`` makes of stored arrays, and remember it."""
-        made: T = self._get(stored, lambda one: (make(one), 0), float("inf"))
-        return made
-
-    def load_edges(self, stored: Stored, budget: float) -> LayoutPart:
-        """Return the edges of a part, and remember them if all edges together are not above ``budget`` bytes."""
-        edges: LayoutPart = self._get(stored, _edges, budget)
-        return edges
-
-    def forget(self, directory: str | None = None) -> None:
-        """Forget the files of a directory, and of those that no longer exist; without a directory, all files."""
-        for path in list(self._held):
-            parent = os.path.dirname(path)
-            if directory in (None, parent) or not os.path.isdir(parent):
-                self._held.pop(path, None)
-
-    def _get(self, stored: Stored, make: Callable[[Stored], tuple[Any, int]], budget: float) -> Any:
-        if stored.path is None:
-            return make(stored)[0]
-        found = self._held.get(stored.path)
-        if found is None:
-            self.forget("")
-            found = make(stored)
-            if found[1] + sum(held for _, held in self._held.values()) <= budget:
-                self._held[stored.path] = found
-        return found[0]
+# What this process has made of files, by their paths.
+_REMEMBERED: dict[str, Any] = {}
 
 
-CACHE = FileCache()
+def remembered(stored: Stored, make: Callable[[Stored], T], budget: float = math.inf) -> T:
+    """Return what ``make`` makes of stored arrays, and remember it while their directory exists.
+
+    Edges are remembered if all of them together take no more than ``budget`` bytes.
+    """
+    if stored.path is None:
+        return make(stored)
+    found: T | None = _REMEMBERED.get(stored.path)
+    if found is None:
+        forget_edges("")
+        found = make(stored)
+        edges = [one.n_bytes for one in (found, *_REMEMBERED.values()) if isinstance(one, LayoutPart)]
+        if sum(edges) <= budget:
+            _REMEMBERED[stored.path] = found
+    return found
 
 
 def forget_edges(directory: str | None = None) -> None:
-    """Free what this process remembers of the layouts in a directory, or of all."""
-    CACHE.forget(directory)
+    """Free what this process remembers of a directory, and of those that no longer exist; by default of all."""
+    for path in list(_REMEMBERED):
+        parent = os.path.dirname(path)
+        if directory in (None, parent) or not os.path.isdir(parent):
+            _REMEMBERED.pop(path, None)
 
 
-def _edges(stored: Stored) -> tuple[LayoutPart, int]:
-    edges = LayoutPart(int(stored.load("first")[0]), *(stored.load(name) for name in EDGES))
-    return edges, edges.n_bytes
+def _edges(stored: Stored) -> LayoutPart:
+    return LayoutPart(int(stored.load("first")[0]), *(stored.load(name) for name in EDGES))
+
+
+def _negatives(stored: Stored) -> NegativeTable:
+    return stored.load("keep"), stored.load("alias")
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,8 +96,8 @@ class SweepGroup:
 
         ``radii`` are those of all rows, if the density term acts in this sweep.
         """
-        negatives = None if self.negatives is None else CACHE.load(self.negatives, _negatives)
-        density = None if radii is None else self.term().step(radii)
+        negatives = None if self.negatives is None else remembered(self.negatives, _negatives)
+        density = None if radii is None else self._term().step(radii)
         moved, filled = np.empty((self.rows, places.shape[1]), np.float32), 0
         for part in self._edges():
             after = part.sweep(places, self.rule, number, negatives=negatives, density=density, n_jobs=self.n_jobs)
@@ -115,23 +105,15 @@ class SweepGroup:
             filled += part.rows
         return moved
 
-    def term(self) -> PartedDensity:
+    def _term(self) -> PartedDensity:
         """Return the density term with its targets."""
         assert self.density is not None
         assert self.target is not None
-        target = CACHE.load(self.target, lambda stored: stored.load("target"))
+        target = remembered(self.target, lambda stored: stored.load("target"))
         return replace(self.density, term=replace(self.density.term, target=target))
 
-    def acts_in(self, number: int) -> bool:
-        """Tell whether a density term acts in a sweep."""
-        return self.density is not None and self.density.acts_in(number)
-
     def _edges(self) -> Iterator[LayoutPart]:
-        return (CACHE.load_edges(part, self.budget) for part in self.parts)
-
-
-def _negatives(stored: Stored) -> NegativeTable:
-    return stored.load("keep"), stored.load("alias")
+        return (remembered(part, _edges, self.budget) for part in self.parts)
 
 
 def joined_parts(parts: list[PartSpan]) -> list[list[PartSpan]]:
@@ -171,8 +153,8 @@ class Sweeps:
     files or without a common directory by a second worker: if a worker is lost, the sweeps since then are repeated.
     """
 
-    def __init__(self, groups: list[Any], start: list[Any], engine: Engine, acts_in: Callable[[int], bool]) -> None:
-        self._engine, self._acts_in = engine, acts_in
+    def __init__(self, groups: list[Any], start: list[Any], engine: Engine, density: PartedDensity | None) -> None:
+        self._engine, self._density = engine, density
         self._groups = engine.run([one if is_dask_collection(one) else engine.share(one) for one in groups])
         self._places = engine.run([task(load_places, "start")(one) for one in start])
         self._count, self._most = 4, max(1, MOST_TASKS // (2 * len(groups)))
@@ -202,7 +184,7 @@ class Sweeps:
         while moved is None:
             moved = self._engine.run_at_home(self._tasks(count))
             if moved is None:  # all workers were lost, and others have come
-                self._engine = self._engine.on_present_workers()
+                self._engine = replace(self._engine, workers=sorted(self._engine.client.nthreads()))
         self._places = self._checkpointed(moved, self.number + count)
 
     def _tasks(self, count: int) -> list[Delayed]:
@@ -213,7 +195,7 @@ class Sweeps:
         before = [held.key for held in self._places]
         for number in range(self.number, self.number + count):
             radii = None
-            if self._acts_in(number):
+            if self._density is not None and self._density.acts_in(number):
                 radii = [f"{name}-{number}-radii-{worker}" for worker in range(len(self._groups))]
                 for key, group in zip(radii, self._groups, strict=True):
                     graph[key] = (_measure, group.key, before)
@@ -311,22 +293,18 @@ class Exchange:
         """Wait for the lines of the other workers, and write them into ``whole``."""
         for other, (first, stop) in enumerate(pairwise(self.bounds)):
             if other != worker:
-                path, target = self._path(other, step), whole[first:stop].data.cast("B")
-                self._wait_for(path)
+                path, target, pause = self._path(other, step), whole[first:stop].data.cast("B"), LONGEST_PAUSE / 16
+                while not os.path.exists(path):
+                    if not os.path.isdir(self.directory):
+                        raise InterruptedError(f"{self.directory} was removed: the layout has been given up")
+                    time.sleep(pause)
+                    pause = min(2 * pause, LONGEST_PAUSE)
                 with open(path, "rb") as file:
                     if file.readinto(target) != len(target):
                         raise OSError(f"{path} does not hold {stop - first} rows")
 
     def _path(self, worker: int, step: str) -> str:
         return os.path.join(self.directory, f"{step}-{worker}")
-
-    def _wait_for(self, path: str) -> None:
-        pause = LONGEST_PAUSE / 16
-        while not os.path.exists(path):
-            if not os.path.isdir(self.directory):
-                raise InterruptedError(f"{self.directory} was removed: the layout has been given up")
-            time.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
 
 
 class ProcessSweeps(Sweeps):
@@ -337,9 +315,9 @@ class ProcessSweeps(Sweeps):
     """
 
     def __init__(
-        self, groups: list[SweepGroup], start: list[Any], engine: Engine, acts_in: Callable[[int], bool]
+        self, groups: list[SweepGroup], start: list[Any], engine: Engine, density: PartedDensity | None
     ) -> None:
-        self._engine, self._acts_in, self._groups = engine, acts_in, groups
+        self._engine, self._density, self._groups = engine, density, groups
         self._places = engine.values(start)
         self._bounds = tuple(np.cumsum([0, *(group.rows for group in groups)]).tolist())
         rule = groups[0].rule
@@ -376,7 +354,7 @@ def _sweep_together(
     places = np.concatenate([one.load("places") for one in before])
     radii = np.empty((len(places), 2))
     for number in range(*numbers):
-        acts = group.acts_in(number)
+        acts = group.density is not None and group.density.acts_in(number)
         if acts:
             exchange.complete(worker, f"{number}-radii", group.measure(places), radii)
         moved = group.sweep(number, places, radii if acts else None)
@@ -389,22 +367,8 @@ class PartedLayout:
     """A layout in parts with the interface of :class:`~vicinal.layout.sampled.Layout`: ``epoch`` and ``step``.
 
     Given the same graph, first places and seed, places have the same bits as those of a ``Layout``, for any number of
-    parts and workers.
-
-    Parameters
-    ----------
-    graph : GraphParts
-        Symmetric weighted graph over the rows.
-    start : list
-        First places of the rows, kept as "places" in pieces of consecutive rows.
-    rule : SweepRule
-        Forces, schedule and seed.
-    engine : Engine
-        Where the tasks run.
-    negative_weights : array of shape (n_rows,), optional
-        Negatives are drawn in proportion to these weights; uniformly by default.
-    density : DensityTerm, optional
-        The density term of densMAP.
+    parts and workers. ``start`` has the first places, kept as "places" in pieces of consecutive rows. Negatives are
+    drawn in proportion to ``negative_weights``, by default uniformly.
     """
 
     def __init__(
@@ -428,25 +392,20 @@ class PartedLayout:
             ]
         )
         rows, sizes, rates = zip(*engine.values([one[1] for one in prepared]), strict=True)
-        negatives = target = self._density = None
+        negatives = target = self._density = sent = None
         if negative_weights is not None:
             keep, alias = negative_table(negative_weights)
             negatives = engine.put("negatives", {"keep": keep, "alias": alias})
         if density is not None:
             target = engine.put("target", {"target": density.target})
             self._density = PartedDensity(density, rule.schedule, sum(rates))
-        common = (rule, engine.threads, edge_budget(graph.n, max(sizes), engine), negatives, self._targetless(), target)
+            sent = replace(self._density, term=replace(density, target=np.empty(0, np.float32)))
+        common = (rule, engine.threads, edge_budget(graph.n, max(sizes), engine), negatives, sent, target)
         make: Any = task(SweepGroup, "group") if store.directory is None else SweepGroup
         parts, counts = iter([one[0] for one in prepared]), iter(rows)
         groups = [make(list(islice(parts, len(one))), sum(islice(counts, len(one))), *common) for one in joined]
         kind = ProcessSweeps if engine.client is not None and engine.one_machine else Sweeps
-        self._sweeps = kind(groups, start, engine, _never if self._density is None else self._density.acts_in)
-
-    def _targetless(self) -> PartedDensity | None:
-        """Return the density term as it is sent to workers."""
-        if self._density is None:
-            return None
-        return replace(self._density, term=replace(self._density.term, target=np.empty(0, np.float32)))
+        self._sweeps = kind(groups, start, engine, self._density)
 
     @property
     def epoch(self) -> int:
@@ -475,7 +434,3 @@ class PartedLayout:
             forget_edges(directory)
         else:
             self._engine.client.run(forget_edges, directory)
-
-
-def _never(number: int) -> bool:
-    return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from vicinal.neighbors.cells import (
     cell_count,
     joined_rows,
     merged_lists,
-    sample_numbers,
     search_cell,
 )
 from vicinal.neighbors.metrics import Rows
@@ -40,20 +40,6 @@ class Search:
     metric: Any = "euclidean"
     metric_kwds: dict[str, Any] | None = None
     seed: int = 0
-
-
-@dataclass(frozen=True, eq=False)
-class SearchPlan:
-    """What the tasks of a search have in common.
-
-    Task g of the search has the cells ``groups[g] : groups[g + 1]``, part p the rows ``bounds[p] : bounds[p + 1]``.
-    """
-
-    search: Search
-    groups: NDArray[np.int64]
-    bounds: NDArray[np.int64]
-    store: Store
-    n_jobs: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,95 +81,83 @@ def search_parts(rows: DaskRows, search: Search, parts: int, engine: Engine) -> 
 
     The result depends on the rows and the seed, not on chunks, parts or workers.
     """
-    bounds, jobs, store = part_bounds(rows.n, parts), engine.task_jobs, engine.store
-    count = cell_count(rows.n, rows.d)
-    samples = engine.run(
-        [
-            task(_scan, "scan")(block, span, count, rows.n, search.seed)
-            for block, span in zip(rows.blocks, rows.spans, strict=True)
-        ]
-    )
+    bounds, store = part_bounds(rows.n, parts), engine.store
+    count, blocks = cell_count(rows.n, rows.d), list(zip(rows.blocks, rows.spans, strict=True))
+    samples = engine.run([task(scan_block, "scan")(*block, rows.n, count, search.seed) for block in blocks])
     cells = engine.run([task(_make_cells, "cells")(samples, count, search, engine.alone_jobs)])[0]
     groups = _cell_groups(count, rows, engine)
-    plan = engine.share(SearchPlan(search, groups, bounds, store, jobs))
-    routed = engine.columns(
-        engine.keep(
-            [
-                task(_route, "route")(block, span, cells, plan)
-                for block, span in zip(rows.blocks, rows.spans, strict=True)
-            ]
-        )
-    )
+    tasks = engine.share(SearchTasks(search.k, groups, bounds, store, engine.task_jobs))
+    routed = engine.columns(engine.keep([task(SearchTasks.route, "route")(tasks, *block, cells) for block in blocks]))
     found = engine.columns(
-        engine.keep([task(_search_group, "search")(routed(g), g, cells, plan) for g in range(len(groups) - 1)])
+        engine.keep([task(SearchTasks.search, "search")(tasks, routed(g), g, cells) for g in range(len(groups) - 1)])
     )
     store.discard("routed")
     del routed
-    merged = engine.keep([task(_merge, "merge")(found(p), p, plan) for p in range(len(bounds) - 1)])
+    merged = engine.keep([task(SearchTasks.merge, "merge")(tasks, found(p), p) for p in range(len(bounds) - 1)])
     store.discard("lists")
     return NeighborParts(bounds, merged, cells, search.k)
-
-
-def _scan(chunks: list[Any], span: Span, count: int, n: int, seed: int) -> Rows:
-    return scan_block(chunks, span, sample_numbers(n, count, seed))
 
 
 def _make_cells(samples: list[Rows], count: int, search: Search, n_jobs: int) -> Cells:
     return Cells.of(joined_rows(samples), count, search.metric, search.metric_kwds, search.seed, n_jobs)
 
 
-def _route(chunks: list[Any], span: Span, cells: Cells, plan: SearchPlan) -> Pieces | list[Piece]:
-    """Send the rows of a block to their cells: one piece for each group of cells."""
-    rows = read_block(chunks)
-    numbers = np.concatenate(
-        [
-            np.arange(first, first + chunk.shape[0], dtype=np.int32)
-            for chunk, first in zip(chunks, span.firsts, strict=True)
-        ]
-    )
-    visited, counts = cells.visits(rows, plan.n_jobs)
-    row, rank = np.nonzero(counts)
-    cell = visited[row, rank]
-    order = np.argsort(cell, kind="stable")
-    row, rank, cell = row[order], rank[order], cell[order]
-    facts = np.empty(len(row), ROUTED)
-    facts["row"], facts["cell"], facts["own"] = numbers[row], cell, rank == 0
-    bounds = np.searchsorted(cell, plan.groups)
-    return plan.store.row_pieces(f"routed-{span.chunks[0]}", {"facts": facts}, rows, row, bounds)
+@dataclass(frozen=True, eq=False)
+class SearchTasks:
+    """The tasks of a search for the ``k`` nearest rows.
 
+    Task g of the search has the cells ``groups[g] : groups[g + 1]``, part p the rows ``bounds[p] : bounds[p + 1]``.
+    """
 
-def _search_group(routed: list[Any], group: int, cells: Cells, plan: SearchPlan) -> Pieces | list[Piece]:
-    """Search the cells of a group one after the other; return one piece for each part of the rows."""
-    pieces, k, every = picked(routed, group), plan.search.k, np.arange(plan.groups[group], plan.groups[group + 1] + 1)
-    facts, rows = joined_pieces(pieces, "facts"), joined_piece_rows(pieces)
-    order = np.lexsort((facts["row"], facts["cell"]))
-    facts = facts[order]
-    begin = np.searchsorted(facts["cell"], every).tolist()
-    lists = np.empty(len(facts), _list_type(k))
-    for cell, first, stop in zip(every[:-1].tolist(), begin[:-1], begin[1:], strict=True):
-        if stop > first:
-            row, own = facts["row"][first:stop].copy(), facts["own"][first:stop]
-            found = search_cell(cells, cell, row, own, rows[order[first:stop]], k, plan.n_jobs)
-            for name in LISTS:
-                lists[name][first:stop] = getattr(found, name)
-    del rows
-    lists = lists[np.argsort(lists["rows"], kind="stable")]
-    return plan.store.pieces(f"lists-{group}", {"lists": lists}, np.searchsorted(lists["rows"], plan.bounds))
+    k: int
+    groups: NDArray[np.int64]
+    bounds: NDArray[np.int64]
+    store: Store
+    n_jobs: int
+
+    def route(self, chunks: list[Any], span: Span, cells: Cells) -> Pieces | list[Piece]:
+        """Send the rows of a block to their cells: one piece for each group of cells."""
+        rows, first = read_block(chunks), span[0][1]
+        visited, counts = cells.visits(rows, self.n_jobs)
+        row, rank = np.nonzero(counts)
+        cell = visited[row, rank]
+        order = np.argsort(cell, kind="stable")
+        row, rank, cell = row[order], rank[order], cell[order]
+        facts = np.empty(len(row), ROUTED)
+        facts["row"], facts["cell"], facts["own"] = first + row, cell, rank == 0
+        return self.store.pieces(f"routed-{first}", {"facts": facts}, np.searchsorted(cell, self.groups), rows, row)
+
+    def search(self, routed: list[Any], group: int, cells: Cells) -> Pieces | list[Piece]:
+        """Search the cells of a group one after the other; return one piece for each part of the rows."""
+        pieces, every = picked(routed, group), np.arange(self.groups[group], self.groups[group + 1] + 1)
+        facts, rows = joined_pieces(pieces, "facts"), joined_piece_rows(pieces)
+        order = np.lexsort((facts["row"], facts["cell"]))
+        facts = facts[order]
+        bounds = np.searchsorted(facts["cell"], every).tolist()
+        lists = np.empty(len(facts), _list_type(self.k))
+        for cell, (first, stop) in zip(every.tolist(), pairwise(bounds), strict=False):
+            if stop > first:
+                row, own = facts["row"][first:stop].copy(), facts["own"][first:stop]
+                found = search_cell(cells, cell, row, own, rows[order[first:stop]], self.k, self.n_jobs)
+                for name in LISTS:
+                    lists[name][first:stop] = getattr(found, name)
+        del rows
+        lists = lists[np.argsort(lists["rows"], kind="stable")]
+        return self.store.pieces(f"lists-{group}", {"lists": lists}, np.searchsorted(lists["rows"], self.bounds))
+
+    def merge(self, found: list[Any], part: int) -> Stored:
+        """Merge the lists of the rows of a part."""
+        lists = joined_pieces(picked(found, part), "lists")
+        every = CellLists(*(lists[name] for name in LISTS))
+        table, first, landmark = merged_lists(int(self.bounds[part]), int(self.bounds[part + 1]), every, self.k)
+        arrays = {"index": table.index, "distance": table.distance, "first": first, "landmark": landmark}
+        return self.store.keep(f"table-{part}", arrays)
 
 
 def _list_type(k: int) -> np.dtype[Any]:
     """Return the type of a line of :class:`CellLists`, so that a piece of it is read at once."""
     kinds = (np.int32, (np.int32, k), (np.float32, k), np.int32, np.int32, np.float32)
     return np.dtype(list(zip(LISTS, kinds, strict=True)))
-
-
-def _merge(found: list[Any], part: int, plan: SearchPlan) -> Stored:
-    """Merge the lists of the rows of a part."""
-    lists = joined_pieces(picked(found, part), "lists")
-    every = CellLists(*(lists[name] for name in LISTS))
-    table, first, landmark = merged_lists(int(plan.bounds[part]), int(plan.bounds[part + 1]), every, plan.search.k)
-    arrays = {"index": table.index, "distance": table.distance, "first": first, "landmark": landmark}
-    return plan.store.keep(f"table-{part}", arrays)
 
 
 # What a part takes at most while it is worked on, per row and neighbor. Without a memory limit the parts that a process
@@ -210,9 +184,9 @@ def with_room(rows: DaskRows, k: int, engine: Engine) -> Engine:
     one = max(
         BLOCK_COPIES * rows.largest_chunk, search_bytes(engine) + CELL_COPIES * cell, FEWEST_ROWS * k * PART_BYTES
     )
-    most = int(_free(rows.n, engine) // (workers * one))
-    if most < (1 if engine.client is None else engine.concurrent):
-        needed = workers * (_whole_bytes(rows.n) + one * (1 if engine.client is None else engine.concurrent))
+    most, at_once = int(_free(rows.n, engine) // (workers * one)), 1 if engine.client is None else engine.concurrent
+    if most < at_once:
+        needed = workers * (_whole_bytes(rows.n) + one * at_once)
         raise MemoryError(
             f"fitting {rows.n} rows of {rows.d} columns in chunks of up to {readable(rows.largest_chunk)} with "
             f"{workers} processes takes at least {readable(needed)}, more than memory_limit={readable(engine.memory)}"

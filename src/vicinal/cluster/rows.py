@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import dask.array as da
 import numpy as np
-from numpy.typing import NDArray
 
-from vicinal.neighbors.cells import joined_rows
+from vicinal.neighbors.cells import joined_rows, sample_numbers
 from vicinal.neighbors.metrics import Rows, is_sparse
 from vicinal.neighbors.rows import as_rows, scan_rows
 
@@ -19,12 +18,7 @@ MOST_ROWS = 2**31 - 1  # row numbers are 32-bit
 BLOCK_BYTES = 1 << 24  # chunks are joined up to this size
 
 
-@dataclass(frozen=True)
-class Span:
-    """Where some chunks lie in the array: their numbers, and the number of the first row of each."""
-
-    chunks: tuple[int, ...]
-    firsts: tuple[int, ...]
+Span = list[tuple[int, int]]  # for each of some consecutive chunks its number, and that of its first row
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,26 +78,22 @@ class DaskRows:
             raise ValueError(f"X must have at least two rows and one column, got shape {X.shape}")
         if len(X.chunks[1]) > 1:
             X = X.rechunk({1: -1})
-        chunks = X.to_delayed(optimize_graph=True).ravel().tolist()
-        blocks, spans = _blocks(chunks, X.chunks[0], 4 * X.shape[1])
-        return cls(X, blocks, spans)
+        chunks, spans = X.to_delayed(optimize_graph=True).ravel(), _spans(X.chunks[0], 4 * X.shape[1])
+        return cls(X, [[chunks[number] for number, _ in span] for span in spans], spans)
 
 
-def _blocks(chunks: list[Any], sizes: tuple[int, ...], row_bytes: int) -> tuple[list[list[Any]], list[Span]]:
+def _spans(sizes: tuple[int, ...], row_bytes: int) -> list[Span]:
     """Join small chunks; chunks without rows are left out."""
-    firsts = np.concatenate([[0], np.cumsum(sizes)]).tolist()
-    groups: list[list[int]] = []
-    held = 0.0
+    spans: list[Span] = []
+    first = held = 0
     for number, size in enumerate(sizes):
-        if size == 0:
-            continue
-        if not groups or held + size * row_bytes > BLOCK_BYTES:
-            groups.append([])
-            held = 0.0
-        groups[-1].append(number)
-        held += size * row_bytes
-    spans = [Span(tuple(group), tuple(firsts[number] for number in group)) for group in groups]
-    return [[chunks[number] for number in group] for group in groups], spans
+        if size and (not spans or held + size * row_bytes > BLOCK_BYTES):
+            spans.append([])
+            held = 0
+        if size:
+            spans[-1].append((number, first))
+        first, held = first + size, held + size * row_bytes
+    return spans
 
 
 def read_block(chunks: list[Any]) -> Rows:
@@ -116,13 +106,13 @@ def _on_device(chunk: Any) -> bool:
     return type(chunk).__module__.split(".")[0] in ("cupy", "cupyx")
 
 
-def scan_block(chunks: list[Any], span: Span, wanted: NDArray[np.int64]) -> Rows:
-    """Check the values of some chunks and return those of their rows whose numbers are wanted.
+def scan_block(chunks: list[Any], span: Span, n: int, cells: int, seed: int) -> Rows:
+    """Check the values of some chunks and return those of their rows that cells are made from.
 
     The error names chunk and row.
     """
-    taken = []
-    for chunk, number, first in zip(chunks, span.chunks, span.firsts, strict=True):
+    taken, wanted = [], sample_numbers(n, cells, seed)
+    for chunk, (number, first) in zip(chunks, span, strict=True):
         rows = read_block([chunk])
         _, bad = scan_rows(rows)
         if bad >= 0:
@@ -139,14 +129,10 @@ SUFFIXES = (".npy", ".parquet", ".zarr")
 
 
 def open_array(path: Path, columns: Sequence[str] | None = None) -> Any:
-    """Return the rows of a file as a Dask array of float32; nothing is read but the description of the file.
+    """Return the rows of a file, which all workers can read under this name, as a Dask array of float32.
 
-    Parameters
-    ----------
-    path : Path
-        A .npy matrix, a .parquet table or a .zarr array, which all workers can read under this name.
-    columns : sequence of str, optional
-        Columns of a .parquet table; by default all numeric ones.
+    Nothing is read but the description of the file. Of a .parquet table ``columns`` are read, by default all numeric
+    ones.
     """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
@@ -155,21 +141,20 @@ def open_array(path: Path, columns: Sequence[str] | None = None) -> Any:
         raise ValueError(f"{path} does not exist")
     if columns is not None and suffix != ".parquet":
         raise ValueError(f"{path} has no named columns; --columns applies only to .parquet files")
-    if suffix == ".parquet":
-        return _open_parquet(path.resolve(), columns)
+    path = path.resolve()
     if suffix == ".zarr":
-        return da.from_zarr(str(path.resolve())).astype(np.float32)
-    return _open_npy(path.resolve())
-
-
-def _open_npy(path: Path) -> Any:
+        return da.from_zarr(str(path)).astype(np.float32)
+    if suffix == ".parquet":
+        n, names = _parquet_columns(path, columns)
+        return _blocks_of_file(_read_parquet, (str(path), names), n, len(names))
     rows = np.load(path, mmap_mode="r")
     if rows.ndim != 2 or rows.dtype.kind not in "fiub":
         raise ValueError(f"{path} must hold a matrix of numbers, got shape {rows.shape} of {rows.dtype}")
     return _blocks_of_file(_read_npy, (str(path),), *rows.shape)
 
 
-def _open_parquet(path: Path, columns: Sequence[str] | None) -> Any:
+def _parquet_columns(path: Path, columns: Sequence[str] | None) -> tuple[int, list[str]]:
+    """Return the number of rows of a table, and the names of the chosen columns."""
     import polars as pl
 
     table = pl.scan_parquet(path)
@@ -178,24 +163,18 @@ def _open_parquet(path: Path, columns: Sequence[str] | None) -> Any:
     missing = [name for name in names if name not in schema]
     if missing or not names:
         raise ValueError(f"{path} has no column {missing[0]!r}" if missing else f"{path} has no numeric columns")
-    n = int(table.select(pl.len()).collect().item())
-    return _blocks_of_file(_read_parquet, (str(path), names), n, len(names))
+    return int(table.select(pl.len()).collect().item()), names
 
 
-def _blocks_of_file(read: Any, source: tuple[Any, ...], n: int, d: int) -> Any:
+def _blocks_of_file(read: Callable[..., Any], source: tuple[Any, ...], n: int, d: int) -> Any:
+    """Return a Dask array whose blocks ``read`` reads."""
     rows = max(1, FILE_BLOCK_BYTES // (4 * d))
-    sizes = tuple(min(rows, n - first) for first in range(0, n, rows))
-    return da.map_blocks(
-        _read, read, source, rows, chunks=(sizes, (d,)), dtype=np.float32, meta=np.empty((0, 0), np.float32)
-    )
+    chunks = tuple(min(rows, n - first) for first in range(0, n, rows)), (d,)
+    return da.map_blocks(read, *source, rows, chunks=chunks, dtype=np.float32, meta=np.empty((0, 0), np.float32))
 
 
-def _read(read: Any, source: tuple[Any, ...], rows: int, block_id: tuple[int, int] = (0, 0)) -> Any:
-    return read(*source, block_id[0] * rows, rows)
-
-
-def _read_npy(path: str, first: int, count: int) -> Any:
-    rows = np.load(path, mmap_mode="r")
+def _read_npy(path: str, count: int, block_id: tuple[int, int]) -> Any:
+    rows, first = np.load(path, mmap_mode="r"), block_id[0] * count
     some = rows[first : first + count]
     if rows.flags.c_contiguous:  # read, since the pages of a mapped file count as memory of the process
         at = rows.offset + first * rows.strides[0]
@@ -203,8 +182,8 @@ def _read_npy(path: str, first: int, count: int) -> Any:
     return np.asarray(some, dtype=np.float32, order="C")
 
 
-def _read_parquet(path: str, names: list[str], first: int, count: int) -> Any:
+def _read_parquet(path: str, names: list[str], count: int, block_id: tuple[int, int]) -> Any:
     import polars as pl
 
-    frame = pl.scan_parquet(path).select(names).slice(first, count).collect()
+    frame = pl.scan_parquet(path).select(names).slice(block_id[0] * count, count).collect()
     return frame.cast(pl.Float32).fill_null(float("nan")).to_numpy(order="c")

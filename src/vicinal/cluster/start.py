@@ -9,7 +9,7 @@ time, so the start does not depend on the parts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +42,7 @@ MOST_FORESTS = 4  # of components that a process makes at the same time
 
 Places = NDArray[np.float32]
 Numbers = NDArray[np.int64]
+Spans = list[tuple[int, int]]  # for each part the numbers of its first row and of the row after its last one
 Sums = tuple[NDArray[np.int64], NDArray[np.int64]]
 Box = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]  # lowest, highest coordinates, proportions
 
@@ -52,14 +53,15 @@ def first_places(
     """Compute the first places of each part (kept as "places"), and the name of the initializer that was used."""
     tasks = engine.share(StartTasks(graph.n, n_components, seed, engine.store))
     batches, own = engine.batches(graph.spans), engine.share(graph.rows)
+    spans = [[(first, stop) for _, first, stop in batch] for batch in batches]
     if init == "random" and graph.n > WHOLE_ROWS:
-        made = engine.keep([task(StartTasks.drawn, "start")(tasks, _spans(batch)) for batch in batches])
+        made = engine.keep([task(StartTasks.drawn, "start")(tasks, some) for some in spans])
         return _each(made, batches), "random"
     if graph.n <= WHOLE_ROWS:
         blocks = [] if rows.sparse else rows.blocks
         start = task(StartTasks.whole, "start")(tasks, graph.parts, blocks, own, init, engine.alone_jobs)
         whole = engine.run([start])[0]
-        made = engine.keep([task(StartTasks.sliced, "places")(tasks, whole[0], _spans(batch)) for batch in batches])
+        made = engine.keep([task(StartTasks.sliced, "places")(tasks, whole[0], some) for some in spans])
         return _each(made, batches), str(engine.values([whole[1]])[0])
     labels = [
         task(component_labels, "components")(group, graph.n)
@@ -78,10 +80,7 @@ def first_places(
     lows, highs, shapes = zip(*boxes, strict=True)
     box = np.min(lows, axis=0), np.max(highs, axis=0), shapes[0]
     made = engine.keep(
-        [
-            task(StartTasks.spread, "places")(tasks, one[0], _spans(batch), box)
-            for one, batch in zip(rough, batches, strict=True)
-        ]
+        [task(StartTasks.spread, "places")(tasks, one[0], some, box) for one, some in zip(rough, spans, strict=True)]
     )
     engine.store.discard("rough")
     return _each(made, batches), f"{engine.values([coarse[1]])[0]} of groups"
@@ -95,10 +94,6 @@ class StartTasks:
     n_components: int
     seed: int
     store: Store
-
-    @property
-    def extent(self) -> float:
-        return float(extent(self.n, self.n_components))
 
     def keep(self, first: int, places: NDArray[Any]) -> Stored:
         """Keep the first places of the rows of a part."""
@@ -119,15 +114,13 @@ class StartTasks:
         return [self.keep(first, places[first:stop]) for first, stop in spans]
 
     def drawn(self, spans: Spans) -> list[Stored]:
-        """Draw places uniformly, for ROW_GRAIN rows at a time."""
-        shape, made = (ROW_GRAIN, self.n_components), []
-        for first, stop in spans:
-            blocks = [
-                np.random.default_rng([self.seed, 3, grain]).uniform(0.0, self.extent, size=shape)
-                for grain in range(first // ROW_GRAIN, -(-stop // ROW_GRAIN))
-            ]
-            made.append(self.keep(first, _from_grains(blocks, first, stop)))
-        return made
+        """Draw places uniformly."""
+        side, shape = extent(self.n, self.n_components), (ROW_GRAIN, self.n_components)
+
+        def draw(rng: np.random.Generator) -> NDArray[Any]:
+            return rng.uniform(0.0, side, size=shape)
+
+        return [self.keep(first, _drawn(draw, [self.seed, 3], first, stop)) for first, stop in spans]
 
     def of_groups(self, summed: Sums, groups: Groups, cells: Cells, init: str, n_jobs: int) -> tuple[Places, str]:
         """Compute the start of the groups."""
@@ -163,25 +156,17 @@ class StartTasks:
 
     def spread(self, rough: list[Stored], spans: Spans, box: Box) -> list[Stored]:
         """Scale places to the box of all rows by the extremes of all parts, and add a little noise."""
-        (low, high, shape), made = box, []
+        low, high, shape = box
+        scale, made = extent(self.n, self.n_components) * shape, []
         width = np.where(high > low, high - low, 1.0)
+
+        def draw(rng: np.random.Generator) -> NDArray[Any]:
+            return rng.normal(scale=NOISE, size=(ROW_GRAIN, self.n_components))
+
         for kept, (first, stop) in zip(rough, spans, strict=True):
-            places = kept.load("rough")
-            noise = [
-                np.random.default_rng([self.seed, 2, grain]).normal(scale=NOISE, size=(ROW_GRAIN, places.shape[1]))
-                for grain in range(first // ROW_GRAIN, -(-stop // ROW_GRAIN))
-            ]
-            boxed = self.extent * shape * (places - low) / width
-            made.append(self.keep(first, boxed + _from_grains(noise, first, stop)))
+            boxed = scale * (kept.load("rough") - low) / width
+            made.append(self.keep(first, boxed + _drawn(draw, [self.seed, 2], first, stop)))
         return made
-
-
-Spans = list[tuple[int, int]]
-
-
-def _spans(batch: list[PartSpan]) -> Spans:
-    """Return the numbers of the first row of each part and of the row after its last one."""
-    return [(first, stop) for _, first, stop in batch]
 
 
 def _each(made: list[Any], batches: list[list[Any]]) -> list[Any]:
@@ -189,10 +174,11 @@ def _each(made: list[Any], batches: list[list[Any]]) -> list[Any]:
     return [one[at] for one, batch in zip(made, batches, strict=True) for at in range(len(batch))]
 
 
-def _from_grains(blocks: list[NDArray[Any]], first: int, stop: int) -> NDArray[Any]:
-    """Return the lines ``first : stop``, given those of the grains of ROW_GRAIN rows in which they lie."""
-    skipped = first % ROW_GRAIN
-    return np.concatenate(blocks)[skipped : skipped + stop - first]
+def _drawn(draw: Callable[[np.random.Generator], NDArray[Any]], seed: list[int], first: int, stop: int) -> NDArray[Any]:
+    """Draw the lines ``first : stop``, for ROW_GRAIN rows at a time, so that they do not depend on the parts."""
+    grains = range(first // ROW_GRAIN, -(-stop // ROW_GRAIN))
+    lines = np.concatenate([draw(np.random.default_rng([*seed, grain])) for grain in grains])
+    return lines[first % ROW_GRAIN :][: stop - first]
 
 
 @dataclass(frozen=True)
@@ -247,7 +233,7 @@ def _joined_sums(sums: Sums, others: Sums) -> Sums:
 
 
 def _summed(keys: NDArray[np.int64], units: NDArray[np.int64]) -> Sums:
-    order = np.argsort(keys, kind="stable")
-    keys, units = keys[order], units[order]
-    begin = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else np.empty(0, np.int64)
-    return keys[begin], np.add.reduceat(units, begin) if len(keys) else units
+    distinct, at = np.unique(keys, return_inverse=True)
+    sums = np.zeros(len(distinct), np.int64)
+    np.add.at(sums, at, units)
+    return distinct, sums

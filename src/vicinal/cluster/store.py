@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -35,39 +36,14 @@ class Stored:
         """Return the entries ``first : stop`` of an array; only these are read."""
         if self.arrays is not None:
             return self.arrays[name][first:stop]
-        out = self.room(name, (self.length(name) if stop is None else stop) - first)
-        self.read_into(out, name, first)
-        return out
-
-    def room(self, name: str, entries: int) -> Array:
-        """Return an array for so many entries of the array ``name``."""
-        _, shape, dtype = _layout(self._file(name))
-        return np.empty((entries, *shape[1:]), dtype)
+        return joined_pieces([Piece(self, first, self.length(name) if stop is None else stop)], name)
 
     def length(self, name: str) -> int:
         """Return the number of entries of an array."""
-        return len(self.arrays[name]) if self.arrays is not None else int(_layout(self._file(name))[1][0])
+        return len(self.arrays[name]) if self.arrays is not None else int(_layout(self.file(name))[1][0])
 
     def has(self, name: str) -> bool:
-        return name in self.arrays if self.arrays is not None else os.path.exists(self._file(name))
-
-    def read_into(self, out: Array, name: str, first: int) -> None:
-        """Read the entries from ``first`` on into a contiguous array."""
-        if not out.size:
-            return
-        if self.arrays is not None:
-            out[:] = self.arrays[name][first : first + len(out)]
-            return
-        path = self._file(name)
-        offset, _, dtype = _layout(path)
-        with open(path, "rb", buffering=0) as file:
-            file.seek(offset + first * dtype.itemsize * (out.size // len(out)))
-            wanted = out.reshape(-1).view(np.uint8).data
-            while len(wanted):
-                count = file.readinto(wanted)
-                if not count:
-                    raise OSError(f"{path} ends before entry {first + len(out)}")
-                wanted = wanted[count:]
+        return name in self.arrays if self.arrays is not None else os.path.exists(self.file(name))
 
     def load_rows(self, first: int, stop: int) -> Rows:
         """Return rows that were kept as :func:`rows_as_arrays`."""
@@ -80,7 +56,7 @@ class Stored:
         parts = (self.load("data", begin, end), self.load("indices", begin, end), indptr - begin)
         return csr_matrix(parts, shape=(stop - first, int(self.load("columns")[0])))
 
-    def _file(self, name: str) -> str:
+    def file(self, name: str) -> str:
         return f"{self.path}.{name}.npy"
 
 
@@ -121,11 +97,21 @@ def joined_pieces(pieces: Sequence[Piece], name: str) -> Array:
     """Return an array of several pieces, one behind the other, read without a second copy."""
     if pieces[0].kept.arrays is not None:
         return np.concatenate([piece.kept.load(name, piece.first, piece.stop) for piece in pieces])
-    out, filled = pieces[0].kept.room(name, sum(piece.entries for piece in pieces)), 0
+    _, shape, dtype = _layout(pieces[0].kept.file(name))
+    out, filled = np.empty((sum(piece.entries for piece in pieces), *shape[1:]), dtype), 0
     for piece in pieces:
-        piece.kept.read_into(out[filled : filled + piece.entries], name, piece.first)
+        _read_into(out[filled : filled + piece.entries], piece.kept.file(name), piece.first)
         filled += piece.entries
     return out
+
+
+def _read_into(out: Array, path: str, first: int) -> None:
+    """Read the entries of a file from ``first`` on into a contiguous array."""
+    if out.size:
+        with open(path, "rb") as file:
+            file.seek(_layout(path)[0] + first * (out.nbytes // len(out)))
+            if file.readinto(out.reshape(-1).view(np.uint8).data) != out.nbytes:
+                raise OSError(f"{path} ends before entry {first + len(out)}")
 
 
 def joined_piece_rows(pieces: Sequence[Piece]) -> Rows:
@@ -159,28 +145,22 @@ class Store:
             self._write(f"{path}.{key}.npy", array)
         return Stored(None, path)
 
-    def pieces(self, name: str, arrays: dict[str, Array], bounds: Array) -> Pieces | list[Piece]:
-        """Keep arrays of equal length for several tasks: task i gets the entries ``bounds[i] : bounds[i + 1]``."""
-        if self.directory is not None:
-            return Pieces(self.keep(name, arrays), np.asarray(bounds, dtype=np.int32))
-        spans = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
-        # Each piece travels alone.
-        return [Piece(self.keep(name, _taken(arrays, first, stop)), 0, stop - first) for first, stop in spans]
-
-    def row_pieces(
-        self, name: str, arrays: dict[str, Array], rows: Rows, order: Array, bounds: Array
+    def pieces(
+        self, name: str, arrays: dict[str, Array], bounds: Array, rows: Rows = None, order: Array | None = None
     ) -> Pieces | list[Piece]:
-        """Keep ``rows[order]``, with arrays in this order, for several tasks."""
-        if self.directory is None:
-            spans = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
-            return [
-                Piece(self.keep(name, _taken(arrays, a, b) | rows_as_arrays(rows[order[a:b]])), 0, b - a)
-                for a, b in spans
-            ]
+        """Keep arrays, and ``rows[order]`` beside them: task i gets the entries ``bounds[i] : bounds[i + 1]``."""
+        if self.directory is None:  # each piece travels alone
+            made = []
+            for first, stop in pairwise(bounds.tolist()):
+                own = {key: array[first:stop].copy() for key, array in arrays.items()}
+                own |= {} if order is None else rows_as_arrays(rows[order[first:stop]])
+                made.append(Piece(self.keep(name, own), 0, stop - first))
+            return made
         if is_sparse(rows):
-            return Pieces(self.keep(name, arrays | rows_as_arrays(rows[order])), np.asarray(bounds, dtype=np.int32))
+            arrays, rows = arrays | rows_as_arrays(rows[order]), None
         kept = self.keep(name, arrays)
-        self._write(f"{kept.path}.values.npy", rows, order)
+        if rows is not None:
+            self._write(kept.file("values"), rows, order)
         return Pieces(kept, np.asarray(bounds, dtype=np.int32))
 
     def discard(self, kind: str) -> None:
@@ -211,7 +191,3 @@ def _save_ordered(file: Any, rows: Array, order: Array) -> None:
     step = max(1, WRITTEN_BYTES // max(1, rows.itemsize * rows.size // max(1, len(rows))))
     for first in range(0, len(order), step):
         file.write(rows[order[first : first + step]].data)
-
-
-def _taken(arrays: dict[str, Array], first: int, stop: int) -> dict[str, Array]:
-    return {key: array[first:stop].copy() for key, array in arrays.items()}

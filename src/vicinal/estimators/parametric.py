@@ -53,14 +53,8 @@ if TYPE_CHECKING:
 LandmarkPairs = tuple[Rows, NDArray[np.float32]]  # rows and their positions
 
 # Attributes of ParametricUMAP, as model files call them, by the fields of a ParametricMap.
-FILE_NAMES = {
-    "model": "_model",
-    "embedding": "embedding_",
-    "graph": "graph_",
-    "loss_history": "loss_history_",
-    "n_epochs": "n_epochs_",
-    "init_used": "init_used_",
-    "stage_times": "stage_times_",
+FILE_NAMES = {"model": "_model"} | {
+    part: f"{part}_" for part in ("embedding", "graph", "loss_history", "n_epochs", "init_used", "stage_times")
 }
 
 
@@ -97,19 +91,13 @@ class ParametricMap:
         parts = {part: state[name] for part, name in FILE_NAMES.items() if name in state}
         parts["model"] = model_from_state(parts["model"], encoder, decoder, choose_device(device))
         fitted = ParametricMap(**parts)
-        fitted.check()
-        return fitted
-
-    def check(self) -> None:
-        """Raise ValueError if the parts do not fit together: a model file may hold anything."""
-        points, graph = self.embedding, self.graph
-        if points is not None and (
-            points.dtype != np.float32 or points.ndim != 2 or points.shape[1] != self.model.shape.n_components
-        ):
-            raise ValueError(f"embedding_ must have float32 points of {self.model.shape.n_components} components")
+        points, graph, width = fitted.embedding, fitted.graph, fitted.model.shape.n_components
+        if points is not None and (points.dtype != np.float32 or points.ndim != 2 or points.shape[1] != width):
+            raise ValueError(f"embedding_ must have float32 points of {width} components")
         # equal rows may share a row of the graph (unique)
         if points is not None and graph is not None and not graph.shape[0] == graph.shape[1] <= len(points):
             raise ValueError(f"graph_ must have at most {len(points)} rows and as many columns, got {graph.shape}")
+        return fitted
 
 
 def model_file(path: str | os.PathLike[str]) -> Path:
@@ -367,13 +355,14 @@ class ParametricUMAP(Estimator):
         require_fitted(self)
         if batch_size is not None and not whole(1).allows(batch_size):
             raise ValueError(f"batch_size must be a whole number of at least 1 or None, got {batch_size!r}")
-        return self._encode(self._check_rows(flat_rows(X), reset=False, sparse=True))
+        return self._apply(self.map_.model.encode, self._check_rows(flat_rows(X), reset=False, sparse=True))
 
-    def _encode(self, rows: Rows) -> NDArray[np.float32]:
+    def _apply(self, network: Callable[[Rows], NDArray[np.float32]], rows: Rows) -> NDArray[np.float32]:
+        """Apply a network of the model to rows, on the threads that ``n_jobs`` allows."""
         from vicinal.parametric.rows import threads
 
         with threads(self._jobs()):
-            return self.map_.model.encode(rows)
+            return network(rows)
 
     def inverse_transform(self, X: Any) -> NDArray[np.float32]:
         """Return the rows that the decoder assigns to points of the map."""
@@ -384,10 +373,7 @@ class ParametricUMAP(Estimator):
         check_input(X)
         points = check_width("X", np.require(X, np.float32, ["C", "A"]), model.shape.n_components)
         check_rows(points, self._jobs())
-        from vicinal.parametric.rows import threads
-
-        with threads(self._jobs()):
-            return model.decode(points)
+        return self._apply(model.decode, points)
 
     def add_landmarks(
         self,
@@ -426,7 +412,7 @@ class ParametricUMAP(Estimator):
             raise ValueError(f"landmark_loss_weight must be a number of at least 0, got {landmark_loss_weight!r}")
         rows = self._check_rows(flat_rows(X), reset=False, sparse=True)
         kept = rows[chosen_rows(rows.shape[0], sample_pct, sample_mode, idx, random_seed(self.random_state))]
-        self._landmarks = (kept, self._encode(kept))
+        self._landmarks = (kept, self._apply(self.map_.model.encode, kept))
         if landmark_loss_weight is not None:
             self.landmark_loss_weight = landmark_loss_weight
         return self

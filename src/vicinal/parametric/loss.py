@@ -132,16 +132,13 @@ def umap_loss(batch: EdgeBatch, kernel: Kernel, n_negatives: int, repulsion: flo
 def correlation_loss(rows: Tensor, embedding: Tensor) -> Tensor:
     """Return 1 - Pearson's correlation between distances of consecutive rows and distances of their points."""
     with torch.no_grad():
-        far = _consecutive_distances(rows.flatten(1))
+        flat = rows.flatten(1)
+        far = _distances(flat, flat.roll(1, 0))
         far = far - far.mean()
-    near = _consecutive_distances(embedding)
+    near = _distances(embedding, embedding.roll(1, 0))
     near = near - near.mean()
     scale = (far.square().sum() * near.square().sum()).clamp_min(SMALLEST_D2).sqrt()
     return 1.0 - (far * near).sum() / scale
-
-
-def _consecutive_distances(rows: Tensor) -> Tensor:
-    return (rows - rows.roll(1, 0)).square().sum(1).clamp_min(SMALLEST_D2).sqrt()
 
 
 def triplet_loss(embedding: Tensor, labels: Tensor, generator: torch.Generator, margin: float = 1.0) -> Tensor:

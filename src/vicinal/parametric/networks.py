@@ -227,13 +227,12 @@ class Model:
         dtype: torch.dtype = torch.float32,
     ) -> Model:
         """Create the networks and check their widths. Initial weights come from torch's global generator."""
-        networks = nn.ModuleDict({"encoder": _make_network("encoder", encoder, shape)})
-        if decoder is not None:
-            networks["decoder"] = _make_network("decoder", decoder, shape)
+        given = {"encoder": encoder} | ({} if decoder is None else {"decoder": decoder})
+        networks = nn.ModuleDict({kind: _make_network(kind, network, shape) for kind, network in given.items()})
         model = cls(networks.to(device, dtype), shape, device, dtype)
-        model._check_width("encoder", shape.n_features, shape.n_components)
-        if decoder is not None:
-            model._check_width("decoder", shape.n_components, shape.n_features)
+        for kind in given:
+            ends = (shape.n_features, shape.n_components)
+            model._check_width(kind, *(ends if kind == "encoder" else ends[::-1]))
         return model
 
     def _check_width(self, name: str, n_inputs: int, n_outputs: int) -> None:

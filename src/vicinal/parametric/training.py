@@ -103,13 +103,8 @@ class Training:
     ) -> TrainingHistory:
         """Train the networks in place and return the mean of every term by epoch.
 
-        Parameters
-        ----------
-        classes : array [rows], optional
-            Classes of the rows; a negative number means unlabeled.
-        landmarks : pair of rows and their positions, optional
-        after_epoch : callable(epochs done), optional
-            A true return value ends the training.
+        A negative class means unlabeled; ``landmarks`` are rows and their positions. The training ends if
+        ``after_epoch``, given the number of epochs done, returns True.
         """
         phases = self._phases(classes, landmarks)
         return self._train(phases, self.n_epochs, self.steps_per_epoch, after_epoch, self.parameters.patience)
