@@ -54,25 +54,17 @@ class EstimatorSpec:
     method: Method
     parameters: dict[str, Any]
 
-    def build(self, callback: Any = None) -> Any:
-        """Create the estimator; ``callback`` is passed if the estimator has one."""
-        return self.build_with(self.parameters, callback)
-
-    def build_with(self, parameters: dict[str, Any], callback: Any) -> Any:
-        """Create the estimator with other parameters."""
+    def build(self, parameters: Mapping[str, Any] | None = None, callback: Any = None) -> Any:
+        """Create the estimator, if need be with other parameters; ``callback`` is passed if the estimator has one."""
         watched = {"callback": callback} if callback is not None and "callback" in signature(self.method) else {}
-        return estimator(self.method)(**parameters, **watched)
+        return estimator(self.method)(**(self.parameters if parameters is None else parameters), **watched)
 
 
 def estimator(method: Method) -> Any:
     """Return the class of a method."""
     import vicinal
 
-    name = ESTIMATORS[method]
-    try:
-        return getattr(vicinal, name)
-    except AttributeError as error:
-        raise ValueError(f"--method {method} is not available in this version: vicinal has no {name}") from error
+    return getattr(vicinal, ESTIMATORS[method])
 
 
 def signature(method: Method) -> Mapping[str, inspect.Parameter]:

@@ -133,9 +133,14 @@ class DataTable:
     def labels(self) -> NDArray[Any] | None:
         return values_of(self.columns, Role.LABEL)
 
+    @property
+    def read_columns(self) -> list[Column]:
+        """The columns that were read, other than features."""
+        return [column for column in self.columns if column.values is not None]
+
     def shown_columns(self) -> list[Column]:
         """Return the columns that were read, and the features too if they are few and have names."""
-        read = [column for column in self.columns if column.values is not None]
+        read = self.read_columns
         # numbers of a matrix or of vectors have no names that mean anything
         few = len(self.feature_names) <= MOST_SHOWN and not re.fullmatch(r"\d+|.*\[0\]", self.feature_names[0])
         features = [Column(name, Role.FEATURE, self.X[:, a]) for a, name in enumerate(self.feature_names) if few]
