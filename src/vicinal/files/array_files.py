@@ -47,13 +47,10 @@ def read_npz(path: Path, array: str | None) -> Matrix:
         raise ReadError(f"{path} does not fit into memory") from error
     except Exception as error:
         raise ReadError(f"{path} is not a complete .npz file ({first_line(error)})") from error
-    name = _named(path, array, arrays, [name for name, one in arrays.items() if one.ndim == 2])
-    chosen = arrays[name]
+    chosen = arrays[_named(path, array, arrays, [name for name, one in arrays.items() if one.ndim == 2])]
     check_matrix(path, chosen)
-    named_columns = {
-        other: one for other, one in arrays.items() if one.shape == (len(chosen),) and one.dtype.kind != "O"
-    }
-    return chosen, named_columns, None
+    beside = {name: one for name, one in arrays.items() if one.shape == (len(chosen),) and one.dtype.kind != "O"}
+    return chosen, beside, None
 
 
 def read_h5ad(path: Path, array: str | None) -> Matrix:
@@ -162,14 +159,17 @@ def _observations(file: Any, n: int) -> dict[str, NDArray[Any]]:
     found: dict[str, NDArray[Any]] = {}
     for name, stored in file.get("obs", {}).items():
         if hasattr(stored, "dtype"):
-            values = stored.asstr()[()] if stored.dtype.kind == "O" else stored[()]
+            values = _values(stored)
         elif "codes" in stored and "categories" in stored:
-            kinds = stored["categories"]
-            named = kinds.asstr()[()] if kinds.dtype.kind == "O" else kinds[()]
-            codes = stored["codes"][()]
-            values = np.array([None if code < 0 else named[code] for code in codes], dtype=object)
+            named = _values(stored["categories"])
+            values = np.array([None if code < 0 else named[code] for code in stored["codes"][()]], dtype=object)
         else:
             continue
         if np.shape(values) == (n,):
             found[name] = np.asarray(values)
     return found
+
+
+def _values(stored: Any) -> Any:
+    """Return the values of a dataset, texts as Python's."""
+    return stored.asstr()[()] if stored.dtype.kind == "O" else stored[()]

@@ -13,7 +13,6 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
 
 from vicinal.files import array_files, tabular_files
 from vicinal.files.data_table import Column, ColumnChoice, DataTable, ReadError, Role, array_table, frame_table
@@ -42,11 +41,8 @@ def local_file(path: Path) -> Iterator[Path]:
             yield local
         except ReadError as error:
             name = "standard input" if str(path) == STDIN else str(path)
-            raise ReadError(_renamed(str(error), folder, name)) from error
-
-
-def _renamed(message: str, folder: str, name: str) -> str:
-    return " ".join(name if word.rstrip(":;,").startswith(folder) else word for word in message.split(" "))
+            words = str(error).split(" ")
+            raise ReadError(" ".join(name if word.startswith(folder) else word for word in words)) from error
 
 
 def _unpacked(path: Path, folder: Path) -> Path:
@@ -65,8 +61,7 @@ def _unpacked(path: Path, folder: Path) -> Path:
 
 
 def _from_stdin(folder: Path) -> Path:
-    stream: BinaryIO = sys.stdin.buffer
-    first = stream.read(8)
+    first = sys.stdin.buffer.read(8)
     if first[:2] == b"\x1f\x8b":
         raise ReadError("standard input is compressed; unpack it first: gunzip -c FILE | vicinal ...")
     known = next((suffix for magic, suffix in MAGIC.items() if first.startswith(magic)), None)
@@ -74,7 +69,7 @@ def _from_stdin(folder: Path) -> Path:
     local = folder / f"data{suffix}"
     with local.open("wb") as file:
         file.write(first)
-        shutil.copyfileobj(stream, file)
+        shutil.copyfileobj(sys.stdin.buffer, file)
     return local
 
 
@@ -90,9 +85,7 @@ def row_count(path: Path) -> int | None:
     if suffix in (".parquet", ".feather"):
         import polars as pl
 
-        scan = pl.scan_parquet if suffix == ".parquet" else pl.scan_ipc
-        counted = tabular_files.read_frame(path, suffix[1:], lambda name: scan(name).select(pl.len()).collect())
-        return int(counted.item())
+        return int(tabular_files.read_columnar(path, lambda rows: rows.select(pl.len())).item())
     if suffix == ".jsonl":
         return _lines(path)
     if suffix in (".csv", ".tsv"):
@@ -117,8 +110,8 @@ ARRAY_READERS = {".npy": array_files.read_npy, ".npz": array_files.read_npz, ".h
 TABULAR_READERS = {
     ".csv": tabular_files.read_delimited,
     ".tsv": tabular_files.read_delimited,
-    ".parquet": tabular_files.read_parquet,
-    ".feather": tabular_files.read_feather,
+    ".parquet": tabular_files.read_columnar,
+    ".feather": tabular_files.read_columnar,
     ".jsonl": tabular_files.read_jsonl,
 }
 SUFFIXES = (*TABULAR_READERS, *ARRAY_READERS)

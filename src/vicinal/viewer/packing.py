@@ -42,7 +42,8 @@ COMPRESSION = 1
 # The order of columns on a page: those that are meant to color the points first.
 ORDER = (Role.LABEL, Role.VALUE, Role.DISPLAY, Role.FEATURE)
 
-Box = tuple[float, ...]
+# The lowest coordinates, then the highest: [2, dimensions].
+Box = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def _objects(given: Any) -> NDArray[Any]:
 
 def pack(
     embedding: Any,
-    columns: Sequence[Column] = (),
+    columns: Sequence[Column] | PageColumns = (),
     *,
     images: Any = None,
     title: str,
@@ -117,38 +118,28 @@ def pack(
     """Check all inputs, then describe and compress them.
 
     ``embedding`` is one map, or a mapping of names to several maps of the same rows. ``images`` is an array [rows,
-    height, width] or [rows, height, width, channels]; types other than uint8 are scaled to 0..255.
+    height, width] or [rows, height, width, channels]; types other than uint8 are scaled to 0..255. Clusters are named
+    only by columns that are not in the format of a page yet.
     """
     maps = _maps(embedding)
     first = next(iter(maps.values()))
-    shown = PageColumns.of(columns, len(first))
-    named = named_clusters(first, columns) if clusters and first.shape[1] == 2 else []
-    return pack_page(maps, shown, images=images, title=title, theme=theme, color_by=color_by, clusters=named)
-
-
-def pack_page(
-    maps: Mapping[str, NDArray[Any]],
-    columns: PageColumns,
-    *,
-    images: Any = None,
-    title: str,
-    theme: str = "auto",
-    color_by: str | None = None,
-    clusters: Sequence[Mapping[str, Any]] = (),
-) -> Packed:
-    """Pack checked maps, columns in the format of a page, and named clusters."""
+    n, flat = first.shape[0], first.shape[1] == 2
+    known = [] if isinstance(columns, PageColumns) else columns
+    found = (columns if isinstance(columns, PageColumns) else PageColumns.of(columns, n)).packed(0, n)
+    named = named_clusters(first, known) if clusters and flat else []
     if theme not in ("auto", *THEMES):
         raise ValueError(f"theme must be one of auto, {', '.join(THEMES)}, got {theme!r}")
-    n = len(next(iter(maps.values())))
-    found = columns.packed(0, n)
     able = [one["name"] for one in found.meta["columns"] if one["kind"] != "texts"]
     if color_by is not None and color_by not in able:
         raise ValueError(f"color_by must be one of {', '.join(able) or 'no column'}, got {color_by!r}")
-    pictures = None if images is None else _pictures(np.asarray(images), n)
     boxes = {name: bounding_box(positions) for name, positions in maps.items()}
     sections = {f"xy{a}": compressed(quantized(maps[name], boxes[name])) for a, name in enumerate(maps)}
     sections |= found.sections
-    if pictures is not None:
+    described = None
+    if images is not None:
+        pictures = _pictures(np.asarray(images), n)
+        described = dict(zip(("height", "width", "channels"), pictures.shape[1:], strict=True))
+        described["block"] = IMAGES_PER_BLOCK
         for a in range(0, n, IMAGES_PER_BLOCK):
             sections[f"images{a // IMAGES_PER_BLOCK}"] = compressed(pictures[a : a + IMAGES_PER_BLOCK])
     meta = {
@@ -156,43 +147,31 @@ def pack_page(
         "n": n,
         "title": title,
         "theme": theme,
-        "maps": [{"name": name, "box": box} for name, box in boxes.items()],
+        "maps": [{"name": name, "box": box.ravel().tolist()} for name, box in boxes.items()],
         "columns": found.meta["columns"],
         "color": color_by or found.meta["color"],
-        "palette": page_palette(),
-        "clusters": list(clusters),
-        "images": None if pictures is None else _described(pictures),
+        "palette": {
+            "light": palette(DISTINCT, "light"),
+            "dark": palette(DISTINCT, "dark"),
+            "values": VALUE_STOPS,
+            "missing": {name: look.faint for name, look in THEMES.items()},
+            "plain": OKABE_ITO[0],
+        },
+        "clusters": named,
+        "images": described,
         "live": None,
     }
     return Packed(meta, sections)
 
 
-def pack_empty(*, title: str) -> Packed:
-    """Return the data of a page without rows, for a growing map."""
-    empty = pack(np.zeros((1, 2)), title=title)
-    return Packed({**empty.meta, "n": 0}, {"xy0": compressed(np.empty(0, dtype="<u2"))})
-
-
-def page_palette() -> dict[str, Any]:
-    """Return the colors of a page: those of classes, of values, of missing entries and of plain points."""
-    return {
-        "light": palette(DISTINCT, "light"),
-        "dark": palette(DISTINCT, "dark"),
-        "values": VALUE_STOPS,
-        "missing": {name: look.faint for name, look in THEMES.items()},
-        "plain": OKABE_ITO[0],
-    }
-
-
 def bounding_box(positions: NDArray[Any]) -> Box:
-    """Return the lowest coordinates, then the highest: left, bottom, right and top of a flat map."""
-    return tuple(float(side) for side in (*positions.min(axis=0), *positions.max(axis=0)))
+    """Return the lowest and the highest coordinates."""
+    return np.stack([positions.min(axis=0), positions.max(axis=0)]).astype(np.float64)
 
 
 def quantized(positions: NDArray[Any], box: Box) -> NDArray[np.uint16]:
     """Return positions as grid steps [2 or 3, n]; positions outside the box are moved to its border."""
-    width = len(box) // 2
-    low, high = np.array(box[:width]), np.array(box[width:])
+    low, high = box
     extent = np.where(high > low, high - low, 1.0)
     steps = np.rint((positions - low) / extent * STEPS)
     return np.ascontiguousarray(np.clip(steps, 0, STEPS).astype("<u2").T)
@@ -230,11 +209,6 @@ def _pictures(images: NDArray[Any], n: int) -> NDArray[np.uint8]:
     if not np.isfinite([low, high]).all():
         raise ValueError("images must be finite")
     return np.asarray((images - low) * (255.0 / (high - low) if high > low else 0.0)).astype(np.uint8)
-
-
-def _described(images: NDArray[np.uint8]) -> dict[str, int]:
-    _, height, width, channels = images.shape
-    return {"height": height, "width": width, "channels": channels, "block": IMAGES_PER_BLOCK}
 
 
 UNLABELED = -1
@@ -311,7 +285,8 @@ class Texts:
         return None
 
     def packed(self, begin: int, n: int) -> tuple[dict[str, Any], bytes]:
-        return {}, compressed_texts(self.texts[begin:n])
+        joined = "".join(text + SEPARATOR for text in self.texts[begin:n])
+        return {}, zlib.compress(joined.encode("utf-8", errors="replace"), COMPRESSION)
 
 
 Encoder = Classes | Values | Texts
@@ -455,9 +430,3 @@ def text_of(value: Any) -> str:
 def compressed(array: NDArray[Any]) -> bytes:
     """Compress the bytes of an array."""
     return zlib.compress(array.tobytes(), COMPRESSION)
-
-
-def compressed_texts(texts: Iterable[str]) -> bytes:
-    """Compress texts, each followed by the separator."""
-    joined = "".join(text + SEPARATOR for text in texts)
-    return zlib.compress(joined.encode("utf-8", errors="replace"), COMPRESSION)

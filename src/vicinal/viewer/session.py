@@ -10,7 +10,6 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from vicinal import quality
 from vicinal.files.batches import fit_in_pieces
 from vicinal.files.data_table import Column, DataTable
 from vicinal.files.preparation import Preparation
-from vicinal.viewer.packing import COMPRESSION, Box, Packed, PageColumns, bounding_box, pack_empty, pack_page, quantized
+from vicinal.viewer.packing import COMPRESSION, Box, Packed, PageColumns, bounding_box, compressed, pack, quantized
 
 KEY, DELTA, EXACT, ROWS = 0, 1, 2, 3
 HEADER = struct.Struct("<BB2xIII6f")
@@ -50,7 +49,7 @@ class FrameEncoder:
     """Encode frames for one client, which has received every previous frame."""
 
     def __init__(self) -> None:
-        self._box: Box = (0.0,) * 4
+        self._box: Box = np.zeros((2, 2))
         self._steps: NDArray[np.uint16] | None = None
         self._rows: tuple[PageColumns | None, object, int] = (None, None, 0)
 
@@ -91,28 +90,26 @@ class FrameEncoder:
         return self._header(ROWS, snapshot) + LENGTH.pack(len(text)) + text + b"".join(packed.sections.values())
 
     def _holds(self, positions: NDArray[np.float32]) -> bool:
-        box, width = bounding_box(positions), positions.shape[1]
-        if len(self._box) != len(box):
+        box = bounding_box(positions)
+        if self._box.shape != box.shape:
             return False
-        lower = all(mine <= its for mine, its in zip(self._box[:width], box[:width], strict=True))
-        return lower and all(mine >= its for mine, its in zip(self._box[width:], box[width:], strict=True))
+        return bool((self._box[0] <= box[0]).all() and (self._box[1] >= box[1]).all())
 
     def _framed(self, kind: int, snapshot: Snapshot, content: bytes) -> bytes:
         return self._header(kind, snapshot) + zlib.compress(content, COMPRESSION)
 
     def _header(self, kind: int, snapshot: Snapshot) -> bytes:
-        width = len(self._box) // 2
-        box = (*self._box[:width], *(0.0,) * (3 - width), *self._box[width:], *(0.0,) * (3 - width))
+        box = np.zeros((2, 3))
+        box[:, : self._box.shape[1]] = self._box
         dimensions = snapshot.positions.shape[1]
-        return HEADER.pack(kind, dimensions, snapshot.run, snapshot.epoch, snapshot.n_epochs, *box)
+        return HEADER.pack(kind, dimensions, snapshot.run, snapshot.epoch, snapshot.n_epochs, *box.ravel())
 
 
 def _with_margin(box: Box) -> Box:
     """Return the box with a margin, rounded to float32: client and grid must use identical borders."""
-    width = len(box) // 2
-    low, high = np.array(box[:width]), np.array(box[width:])
+    low, high = box
     margin = np.where(high > low, MARGIN * (high - low), 1.0)
-    return tuple(float(side) for side in np.concatenate([low - margin, high + margin]).astype(np.float32))
+    return np.stack([low - margin, high + margin]).astype(np.float32).astype(np.float64)
 
 
 # Interval at which a paused fit checks whether it may continue, in seconds.
@@ -210,7 +207,8 @@ class Session:
     @property
     def status(self) -> Status:
         with self._lock:
-            return replace(self._status, state="paused") if self._paused() else self._status
+            paused = not self._going.is_set() and self._status.state == "running"
+            return replace(self._status, state="paused") if paused else self._status
 
     @property
     def snapshot(self) -> Snapshot:
@@ -225,7 +223,7 @@ class Session:
         images, new = self.images, len(positions) - len(self.X)
         if images is not None and new > 0:
             images = np.concatenate([images, np.zeros((new, *np.shape(images)[1:]), dtype=np.asarray(images).dtype)])
-        return pack_page({"": positions.astype(np.float64)}, columns, images=images, title=self.title)
+        return pack(positions, columns, images=images, title=self.title)
 
     def start(self, parameters: Mapping[str, Any] | None = None) -> None:
         """Start a run, replacing a current one; ``parameters`` changes adjustable parameters."""
@@ -270,10 +268,6 @@ class Session:
             found.append({"name": "metric", "value": metric, "choices": choices})
         return found
 
-    def read(self, path: Path) -> NDArray[np.float32]:
-        """Read rows to place from a file of the layout of the data, if that came from a file."""
-        return self.source.read_rows(path)
-
     def finished_model(self) -> Any:
         """Return the fitted model, or raise while there is none."""
         if self.model is None or self.status.state != "done":
@@ -293,9 +287,6 @@ class Session:
             sent = None if self._snapshot.columns is None else longer
             self._snapshot = replace(self._snapshot, positions=everything, columns=sent)
         return len(positions)
-
-    def _paused(self) -> bool:
-        return not self._going.is_set() and self._status.state == "running"
 
     def _checked(self, name: str, value: Any) -> float | int | str:
         allowed = {one["name"]: one for one in self.adjustable()}
@@ -386,7 +377,8 @@ class StreamSession(Session):
     @property
     def packed(self) -> Packed:
         """The data of a page without rows: they are sent with the frames."""
-        return pack_empty(title=self.title)
+        empty = pack(np.zeros((1, 2)), title=self.title)
+        return Packed({**empty.meta, "n": 0}, {"xy0": compressed(np.empty(0, dtype="<u2"))})
 
     def _begin(self, model: Any) -> None:
         self._growing, self._page = model, PageColumns()
