@@ -57,7 +57,7 @@ def choose(
     import vicinal
 
     values = None if grid is None else dict(map(_values, grid))
-    spec = options.checked_spec(method, {"metric": metric}, **run)
+    spec = make_spec(method, {"metric": metric}, **run)
     outputs = OutputFiles(output, png=png, report=report, model=model)
     outputs.check(file, spec.parameters.get("n_components", 2), force)
     table, X, preparation = load_rows(file, columns, steps, metric)
@@ -139,7 +139,7 @@ def embed(
 
     Ctrl-C during the layout stops it and writes the map as it is.
     """
-    spec = options.checked_spec(method, shape | {"n_epochs": n_epochs}, **run)
+    spec = make_spec(method, shape | {"n_epochs": n_epochs}, **run)
     outputs = OutputFiles(output, **more)
     outputs.check(file, shape["n_components"], force)
     if cluster is not None or memory_limit is not None:
@@ -218,12 +218,17 @@ def quality(
 ) -> None:
     """Measure how well a map preserves its data."""
     from vicinal import quality as measures
-    from vicinal.files.readers import read_table
+    from vicinal.files.readers import local_file, read_chosen, read_table
     from vicinal.neighbors.metrics import allows_nan
 
     check_outputs({"report": report}, [data, embedding], force)
     table = read_table(data, replace(columns, missing=allows_nan(metric)))
-    places = read_table(embedding, ColumnChoice(_coordinate_columns(embedding)))
+    with local_file(embedding) as local:
+        # the columns that `embed` writes beside the coordinates are none
+        coordinates = ("x", "y", "z")
+        places = read_chosen(
+            local, None, lambda names, _: ColumnChoice([name for name in names if name in coordinates] or None)
+        )
     found = measures.report(table.X, places.X, fitting.categories(table.labels), n_neighbors=n_neighbors, metric=metric)
     if report is not None:
         with StagedFiles() as staged:
@@ -254,7 +259,7 @@ def demo(
 
     if out.exists() and not out.is_dir():
         raise ValueError(f"--out {out} is a file, not a directory")
-    spec = make_spec(method, {}, [], seed=options.SEED, jobs=-1)
+    spec = make_spec(method, {}, param=None, seed=options.SEED, jobs=-1)
     out.mkdir(parents=True, exist_ok=True)
     X, labels, images = _bundled(dataset)
     result = fit_rows(X, labels, spec, with_quality=True, quiet=False)
@@ -270,19 +275,6 @@ def demo(
         writing.write_report(staged.path_for(out / "report.json"), document)
     writing.print_result(result)
     print(f"wrote map.html, map.png, embedding.csv and report.json to {out}; open {out / 'map.html'} in a browser")
-
-
-def _coordinate_columns(path: Path) -> list[str] | None:
-    """Return the coordinate columns of a map that `embed` wrote, so that other columns are not read as coordinates."""
-    import polars as pl
-
-    if path.suffix.lower() not in (".csv", ".parquet") or not path.is_file():
-        return None
-    try:
-        frame = pl.read_csv(path, n_rows=0) if path.suffix.lower() == ".csv" else pl.read_parquet(path, n_rows=0)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
-        return None
-    return [name for name in frame.columns if name in ("x", "y", "z")] or None
 
 
 def _bundled(dataset: Dataset) -> tuple[NDArray[np.float32], NDArray[Any], NDArray[Any] | None]:

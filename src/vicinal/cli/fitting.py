@@ -78,13 +78,8 @@ def stage_bars(quiet: bool) -> Iterator[ProgressBars]:
     if quiet or not console.is_terminal:
         yield ProgressBars(None)
         return
-    columns = (
-        *Progress.get_default_columns()[:3],
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as progress:
+    usual, times = Progress.get_default_columns()[:3], (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    with Progress(*usual, *times, console=console, transient=True) as progress:
         bars = ProgressBars(progress)
         yield bars
         bars.finish()
@@ -258,9 +253,6 @@ def categories(labels: NDArray[Any] | None) -> NDArray[Any] | None:
 
     if labels is None or is_continuous(labels):
         return None
-    missing = unlabeled_rows(labels)
-    if not missing.any():
-        return labels
-    known = labels.astype(object)
+    missing, known = unlabeled_rows(labels), labels.astype(object)
     known[missing] = None
-    return np.asarray(known)
+    return known if missing.any() else labels

@@ -9,7 +9,7 @@ import typer
 
 from vicinal.cli import options
 from vicinal.cli.fitting import load_model, load_rows
-from vicinal.cli.methods import EstimatorSpec, Method, signature
+from vicinal.cli.methods import EstimatorSpec, Method, make_spec, signature
 from vicinal.cli.writing import MODEL_SUFFIX, check_outputs
 from vicinal.files.data_table import Column, ColumnChoice, Role, frame_table, listed, values_of
 from vicinal.files.readers import ARRAY_READERS, TABULAR_READERS, check_file, local_file, read_table
@@ -142,7 +142,7 @@ def serve(
         if shape["n_components"] not in (2, 3):
             given = shape["n_components"]
             raise ValueError(f"the page shows maps of 2 or 3 dimensions, but --n-components is {given}")
-        spec = options.checked_spec(method, shape | {"n_epochs": n_epochs}, **run)
+        spec = make_spec(method, shape | {"n_epochs": n_epochs}, **run)
         table, X, source = load_rows(file, columns, steps, shape["metric"])
         shown = table.shown_columns()
         session = Session(X, spec.build, adjustable(spec), columns=shown, title=file.stem, source=source)

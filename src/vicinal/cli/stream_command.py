@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import time
 from collections.abc import Iterator
 from itertools import chain
@@ -13,7 +12,7 @@ import typer
 
 from vicinal.cli import fitting, options
 from vicinal.cli.fitting import INTERRUPTED, FitResult, ProgressBars, kept_choice, load_model
-from vicinal.cli.methods import EstimatorSpec, Method
+from vicinal.cli.methods import EstimatorSpec, Method, make_spec, signature
 from vicinal.cli.writing import OutputFiles, report_of, save_model
 from vicinal.files.batches import POLISH, READ, fit_in_pieces, join_columns, read_batches
 from vicinal.files.data_table import Column, ColumnChoice, DataTable, ReadError, Role, values_of
@@ -154,7 +153,7 @@ def stream(
 
     With an output, the map is written when all rows are placed; Ctrl-C writes the rows placed so far.
     """
-    spec = options.checked_spec(Method.PROGRESSIVE, shape | {"batch_size": batch_rows}, **run)
+    spec = make_spec(Method.PROGRESSIVE, shape | {"batch_size": batch_rows}, **run)
     outputs = OutputFiles(output, **more)
     # a run may save its state to the file that it resumes from
     state_to_check = None if save_state == resume else save_state
@@ -204,7 +203,7 @@ def _resume(path: Path, spec: EstimatorSpec) -> Any:
     model = load_model(path)
     if not isinstance(model, vicinal.ProgressiveUMAP):
         raise ValueError(f"--resume {path} contains a {type(model).__name__}; only a ProgressiveUMAP can be resumed")
-    defaults = inspect.signature(type(model)).parameters
+    defaults = signature(spec.method)
     for name, value in spec.parameters.items():
         if name not in ("n_jobs", "random_state") and value not in (defaults[name].default, getattr(model, name)):
             raise ValueError(f"{name} cannot be changed: {path} was made with {getattr(model, name)!r}")

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vicinal.neighbors.index import NeighborIndex
 from vicinal.neighbors.table import Neighbors
-from vicinal.plot.annotations import coordinates, training_rows
+from vicinal.plot.annotations import coordinates
 from vicinal.plot.look import bare_axes, look_of, palette, panels
 from vicinal.plot.points import Paint, draw_points, points
 from vicinal.quality.reliability import Reliability
@@ -177,10 +177,12 @@ def diagnostic(
     return (drawn, numbers) if return_diagnostics else drawn
 
 
-def _neighborhood(
-    model: Any, X: ArrayLike | None, xy: Floats, k: int, metric: str | None, variance: float
-) -> Neighborhood:
-    data = training_rows(model) if X is None else X
+def _neighborhood(model: Any, X: Any, xy: Floats, k: int, metric: str | None, variance: float) -> Neighborhood:
+    data = X
+    if data is None and hasattr(model, "rows_"):
+        data = model.rows_[: len(xy)]  # the last rows of a growing map may not be placed yet
+    elif data is None:
+        data = getattr(getattr(getattr(model, "map_", None), "data", None), "rows", None)
     if data is None:
         raise ValueError("X must be given: the model does not contain the rows it was fitted to")
     rows = np.ascontiguousarray(data.toarray() if hasattr(data, "toarray") else data, dtype=np.float32)

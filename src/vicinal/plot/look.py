@@ -169,27 +169,13 @@ SIDE_PIXELS = 800
 
 @dataclass(frozen=True)
 class Look:
-    """How a figure looks.
-
-    Parameters
-    ----------
-    name : {"light", "dark"}
-        The theme that the figure has, or is nearest to.
-    background : str
-        Color behind the points.
-    cmap : str or None
-        Color map of values, and of points without values; None means the default.
-    color_key : mapping, sequence, str or None
-        Colors of categories: by label, in the order of the labels, or the name of a color map.
-    inches : (float, float) or None
-        Size of a figure that the caller has asked for.
-    """
+    """How a figure looks; ``name`` is that of the theme that it has, or is nearest to."""
 
     name: str
     background: str
-    cmap: Any = None
-    color_key: Any = None
-    inches: tuple[float, float] | None = None
+    cmap: Any = None  # of values, and of points without values
+    color_key: Any = None  # of categories: by label, in the order of the labels, or a color map
+    inches: tuple[float, float] | None = None  # if the caller has asked for a size
 
     @property
     def theme(self) -> Theme:
@@ -209,7 +195,7 @@ class Look:
         if key is None:
             return palette(len(names), self.name)
         if isinstance(key, str) or hasattr(key, "N"):  # the name of a color map, or a color map
-            return [to_hex(color) for color in _color_map(key, "color_key_cmap")(np.linspace(0, 1, len(names)))]
+            return [to_hex(color) for color in color_map(key, "color_key_cmap")(np.linspace(0, 1, len(names)))]
         if isinstance(key, Mapping):
             given = dict(zip(label_names(np.array(list(key))), key.values(), strict=True))
             missing = [name for name in names if name not in given]
@@ -244,7 +230,7 @@ def look_of(
     if background is not None:
         name = _nearest_theme(background)
     if cmap is not None:
-        _color_map(cmap, "cmap")
+        color_map(cmap, "cmap")
     key = color_key if color_key is not None else color_key_cmap
     return Look(name, background or THEMES[name].background, cmap, key, inches)
 
@@ -259,7 +245,8 @@ def _nearest_theme(background: str) -> str:
     return "dark" if 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.5 else "light"
 
 
-def _color_map(name: Any, argument: str) -> Any:
+def color_map(name: Any, argument: str) -> Any:
+    """Return a color map of matplotlib by its name."""
     import matplotlib
 
     if not isinstance(name, str):

@@ -47,10 +47,6 @@ class Raster:
         self.height = max(1, round((self.top - self.bottom) / self.step))
         self.sums = np.zeros((4, self.height * self.width))
 
-    def add_points(self, xy: Floats, colors: Floats) -> None:
-        """Add points, each with its own color [n, 3]."""
-        self._count(xy, np.concatenate([np.ones((len(xy), 1)), colors], axis=1))
-
     def add_lines(self, start: Floats, end: Floats, weights: Floats, color: tuple[float, float, float]) -> None:
         """Add straight lines as points that are one pixel apart."""
         lengths = np.ceil(np.abs(end - start).max(axis=1) / self.step).astype(np.int64) + 1
@@ -60,9 +56,10 @@ class Raster:
             first = np.repeat(np.cumsum(lengths[some]) - lengths[some], lengths[some])
             along = ((np.arange(len(line)) - first) / np.maximum(lengths[line] - 1, 1))[:, None]
             weight = weights[line][:, None]
-            self._count(start[line] * (1 - along) + end[line] * along, weight * np.array([1.0, *color]))
+            self.add_points(start[line] * (1 - along) + end[line] * along, weight * np.array([1.0, *color]))
 
-    def _count(self, xy: Floats, weighted: Floats) -> None:
+    def add_points(self, xy: Floats, weighted: Floats) -> None:
+        """Add points, each with its weight and its weighted color [n, 4]."""
         column = np.clip(((xy[:, 0] - self.left) / self.step).astype(np.int64), 0, self.width - 1)
         row = np.clip(((xy[:, 1] - self.bottom) / self.step).astype(np.int64), 0, self.height - 1)
         pixel = row * self.width + column
@@ -204,7 +201,7 @@ def draw_points(
     fit_window(ax, xy)
     if len(xy) > SHADED and point_size is None and alpha is None:
         raster = Raster(ax)
-        raster.add_points(xy, paint.rgb)
+        raster.add_points(xy, np.insert(paint.rgb, 0, 1.0, axis=1))
         raster.draw(ax)
     else:
         order = np.random.default_rng(SHUFFLE_SEED).permutation(len(xy))
@@ -234,11 +231,11 @@ def paint_points(labels: ArrayLike | None, values: ArrayLike | None, n: int, loo
 
     faint = look.theme.faint
     if labels is not None:
-        classes = classes_of(labels, n)
-        colors = [*look.category_colors(np.asarray(labels), classes.names), faint]
-        categories = list(zip(classes.names, colors, strict=False))
-        unlabeled = [] if classes.known.all() else [(UNLABELED, faint)]
-        return Paint(np.array([rgb(color) for color in colors])[classes.codes], classes.known, categories + unlabeled)
+        names, codes = classes_of(labels, n)
+        known = codes < len(names)
+        colors = [*look.category_colors(np.asarray(labels), names), faint]
+        categories = list(zip(names if known.all() else [*names, UNLABELED], colors, strict=False))
+        return Paint(np.array([rgb(color) for color in colors])[codes], known, categories)
     if values is not None:
         scale, limits = scaled_values(values, n)
         known = np.isfinite(scale)

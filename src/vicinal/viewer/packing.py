@@ -67,19 +67,7 @@ class Packed:
 def row_columns(
     labels: Any = None, values: Any = None, hover: Any = None, ids: Any = None, label: str = ""
 ) -> list[Column]:
-    """Return the data of the rows of a map as columns.
-
-    Parameters
-    ----------
-    labels, values : array-like, data frame or mapping, optional
-        Classes, and numbers: one column, or a data frame or mapping of names to columns.
-    hover : array-like, data frame or mapping, optional
-        Columns to show; a single one has texts.
-    ids : sequence, optional
-        Ids of the rows, used in selections instead of row numbers.
-    label : str
-        Name of a single column of labels, or of values if there are no labels.
-    """
+    """Return the data of the rows of a map, as :func:`vicinal.viewer.export` takes them, as columns."""
     single = "value" if labels is not None and values is not None else label or "value"
     found = [Column(name, Role.LABEL, np.asarray(one)) for name, one in _named(labels, label or "class")]
     found += [Column(name, Role.VALUE, np.asarray(one)) for name, one in _named(values, single)]
@@ -224,13 +212,13 @@ class Classes:
         self.codes = GrowingArray(np.full(n, UNLABELED, dtype=np.int64))
 
     def append(self, labels: NDArray[Any]) -> None:
-        found = classes_of(labels, len(labels))
-        numbers = [self.numbers.setdefault(name, len(self.numbers)) for name in found.names]
+        names, codes = classes_of(labels, len(labels))
+        numbers = [self.numbers.setdefault(name, len(self.numbers)) for name in names]
         if len(self.numbers) > MOST_CLASSES:
             raise ValueError(
                 f"labels must have at most {MOST_CLASSES} classes, got {len(self.numbers)}; use hover or ids for texts"
             )
-        self.codes.append(np.array([*numbers, UNLABELED], dtype=np.int64)[found.codes])
+        self.codes.append(np.array([*numbers, UNLABELED], dtype=np.int64)[codes])
 
     def key(self, n: int) -> object:
         return len(self.numbers), bool((self.codes.view == UNLABELED).any())

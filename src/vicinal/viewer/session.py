@@ -190,6 +190,7 @@ class Session:
             raise ValueError(f"the page shows maps of 2 or 3 dimensions, but n_components is {width}")
         self._snapshot = Snapshot(0, 0, 0, np.zeros((X.shape[0], width), dtype=np.float32))
         self._projected: PageColumns | None = None
+        self._sent_columns: PageColumns | None = None  # those of a growing map travel with its positions
 
     @classmethod
     def of(cls, model: Any, **described: Any) -> Session:
@@ -319,17 +320,15 @@ class Session:
             return  # stopped before any row was placed
         self.model = model
         epochs = int(getattr(model, "n_epochs_", 0))
-        final = self._snapshot_at(run, epochs, epochs, np.asarray(model.embedding_, dtype=np.float32))
-        self._update(run, replace(self._status_at("", epochs, epochs), state="done"), replace(final, final=True))
+        positions = np.asarray(model.embedding_, dtype=np.float32)
+        final = Snapshot(run, epochs, epochs, positions, final=True, columns=self._sent_columns)
+        self._update(run, Status("done", "", epochs, epochs, growth=self._growth()), final)
 
     def _run_fit(self, model: Any, run: int) -> None:
         model.fit(self.X)
 
-    def _status_at(self, stage: str, epoch: int, n_epochs: int) -> Status:
-        return Status("running", stage, epoch, n_epochs)
-
-    def _snapshot_at(self, run: int, epoch: int, n_epochs: int, positions: NDArray[np.float32]) -> Snapshot:
-        return Snapshot(run, epoch, n_epochs, positions)
+    def _growth(self) -> Growth | None:
+        return None
 
     def _are_positions(self, positions: Any) -> bool:
         return positions is not None and np.shape(positions) == (len(self.X), self._snapshot.positions.shape[1])
@@ -343,10 +342,11 @@ class Session:
     def _report(self, run: int, stage: str, epoch: int, n_epochs: int, positions: Any, *more: Any) -> bool:
         """Callback of the estimator: store the positions, wait while paused, return True to stop."""
         if run == self._run:
-            status, snapshot = self._status_at(stage, epoch, n_epochs), None
+            snapshot = None
             if self._are_positions(positions):
-                snapshot = self._snapshot_at(run, epoch, n_epochs, np.array(positions, dtype=np.float32))
-            self._update(run, status, snapshot)
+                copied = np.array(positions, dtype=np.float32)
+                snapshot = Snapshot(run, epoch, n_epochs, copied, columns=self._sent_columns)
+            self._update(run, Status("running", stage, epoch, n_epochs, growth=self._growth()), snapshot)
         while run == self._run and not self._going.wait(PAUSE_S):
             pass
         return run != self._run
@@ -381,7 +381,8 @@ class StreamSession(Session):
         return Packed({**empty.meta, "n": 0}, {"xy0": compressed(np.empty(0, dtype="<u2"))})
 
     def _begin(self, model: Any) -> None:
-        self._growing, self._page = model, PageColumns()
+        self._growing = model
+        self._page = self._sent_columns = PageColumns()
         self._trustworthiness: float | None = None
         self._measured = self._measuring = 0.0
 
@@ -400,14 +401,9 @@ class StreamSession(Session):
             self._page.append(len(table.X), table.columns)
             yield table.X
 
-    def _status_at(self, stage: str, epoch: int, n_epochs: int) -> Status:
-        model = self._growing
-        placed = len(model.age_)
-        grown = Growth(model.n_rows_, self._total, placed, model.pending_, model.coverage_, self._trustworthiness)
-        return Status("running", stage, epoch, n_epochs, growth=grown)
-
-    def _snapshot_at(self, run: int, epoch: int, n_epochs: int, positions: NDArray[np.float32]) -> Snapshot:
-        return Snapshot(run, epoch, n_epochs, positions, columns=self._page)
+    def _growth(self) -> Growth | None:
+        model, placed = self._growing, len(self._growing.age_)
+        return Growth(model.n_rows_, self._total, placed, model.pending_, model.coverage_, self._trustworthiness)
 
     def _are_positions(self, positions: Any) -> bool:
         return positions is not None and len(positions) > 0
