@@ -247,7 +247,6 @@ def stop_on_interrupt(bars: ProgressBars, has_map: Callable[[], bool]) -> Iterat
 
 def categories(labels: NDArray[Any] | None) -> NDArray[Any] | None:
     """Return the labels, None for unlabeled rows, or None if they are continuous values."""
-    import numpy as np
 
     from vicinal.plot.annotations import is_continuous, unlabeled_rows
 
