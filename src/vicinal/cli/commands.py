@@ -14,7 +14,7 @@ from vicinal.cli.fitting import INTERRUPTED, FitResult, fit_rows, load_model, lo
 from vicinal.cli.methods import ESTIMATORS, RESERVED, Method, estimator, explanations, make_spec, signature, value_of
 from vicinal.cli.page_commands import compare, page, serve
 from vicinal.cli.stream_command import stream
-from vicinal.cli.writing import OutputFiles, check_outputs, is_stdout, staged_map
+from vicinal.cli.writing import STDOUT, OutputFiles, check_outputs
 from vicinal.files.atomic import StagedFiles
 from vicinal.files.data_table import Column, ColumnChoice, Role, listed
 from vicinal.files.preparation import Preparation, Preprocessing
@@ -67,7 +67,7 @@ def choose(
     best = FitResult(choice.best.embedding_, {}, None, model=choice.best)
     document = {"source": str(file), "method": str(method), "table": choice.table}
     outputs.write(best, table.columns, file.stem, document)
-    if not quiet and not is_stdout(output):
+    if not quiet and output != STDOUT:
         print(choice)
 
 
@@ -183,9 +183,8 @@ def transform(
     preparation = Preparation.of_model(fitted)
     table = preparation.read(file, columns)
     places = fitted.transform(preparation.apply(table.X))
-    with StagedFiles() as staged:
-        writing.write_map(staged_map(staged, output), places, table.columns)
-    if not quiet and not is_stdout(output):
+    OutputFiles(output).write(FitResult(places, {}, None), table.columns, file.stem, {})
+    if not quiet and output != STDOUT:
         skipped = f", ignoring {listed(table.ignored)}" if table.ignored else ""
         print(f"wrote {output}: placed {len(places):,} rows on a map of {len(fitted.embedding_):,}{skipped}")
 

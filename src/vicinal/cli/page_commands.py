@@ -111,7 +111,8 @@ def compare(
         ids = values_of(found, Role.ID)
         if ids is not None and first is not None and ids.tolist() != first.tolist():
             raise ValueError(f"{file}: the ids must be those of {files[0]} in the same order")
-    names = _distinct([file.stem for file in files])
+    stems = [file.stem for file in files]
+    names = [stem if stems.count(stem) == 1 else f"{stem} ({a + 1})" for a, stem in enumerate(stems)]
     maps = comparable_maps({name: places for name, (places, _) in zip(names, read, strict=True)}, align=align)
     write_page(output, pack(maps, read[0][1], title=title or " and ".join(names)))
     if not quiet:
@@ -177,7 +178,3 @@ def _coordinates(path: Path, names: list[str]) -> list[str]:
         if len(found) >= 2 and found[:2] == [lower.get(group[0]), lower.get(group[1])]:
             return found
     raise ValueError(f"{path} has no columns x and y; name them with --coordinates a,b; it has {listed(names)}")
-
-
-def _distinct(names: list[str]) -> list[str]:
-    return [name if names.count(name) == 1 else f"{name} ({a + 1})" for a, name in enumerate(names)]

@@ -62,7 +62,8 @@ class OutputFiles:
         with StagedFiles() as staged:
             measured = _reliability_columns(result.reliability, columns)
             if self.output is not None:
-                write_map(staged_map(staged, self.output), result.embedding, columns, measured)
+                path = self.output if self.output == STDOUT else staged.path_for(self.output)
+                write_map(path, result.embedding, columns, measured)
             if self.png is not None:
                 write_picture(staged.path_for(self.png), result.embedding, columns, None)
             if self.html is not None:
@@ -77,7 +78,7 @@ class OutputFiles:
 
     def announce(self, result: FitResult, shape: tuple[int, ...], ignored: Sequence[str]) -> None:
         """Print the measures, the times and the paths, unless the map goes to standard output."""
-        if is_stdout(self.output):
+        if self.output == STDOUT:
             return
         print_result(result)
         paths = ", ".join(str(path) for path in vars(self).values() if path is not None)
@@ -100,16 +101,6 @@ def save_model(model: Any, path: Path) -> None:
     model.save(path)
 
 
-def is_stdout(path: Path | None) -> bool:
-    """Return whether an output goes to standard output."""
-    return path == STDOUT
-
-
-def staged_map(staged: StagedFiles, path: Path) -> Path:
-    """Return the path to write a map to: standard output, or a temporary name."""
-    return path if is_stdout(path) else staged.path_for(path)
-
-
 def check_outputs(
     outputs: Mapping[str, Path | None],
     sources: list[Path],
@@ -120,7 +111,7 @@ def check_outputs(
     seen = {source.resolve(): "the input" for source in sources}
     for option, path in outputs.items():
         able, name = suffixes[option], f"--{option.replace('_', '-')}"
-        if path is None or (option == "output" and is_stdout(path) and ".csv" in able):
+        if path is None or (option == "output" and path == STDOUT and ".csv" in able):
             continue
         if path.suffix.lower() not in able:
             raise ValueError(f"{name} {path}: the file name must end in {' or '.join(able)}")
@@ -149,21 +140,17 @@ def write_map(
         return
     width = embedding.shape[1]
     names = ["x", "y", "z"][:width] if width <= 3 else [f"d{a + 1}" for a in range(width)]
-    beside = (Role.ID, Role.VALUE, Role.DISPLAY)
-    written = {column.name: _listed(column) for column in columns if column.role in beside}
-    frame = pl.DataFrame(written | {name: embedding[:, a] for a, name in enumerate(names)})
-    labels = [pl.Series("label", _listed(column)) for column in columns if column.role is Role.LABEL]
-    frame = frame.with_columns(labels + [pl.Series(column.name, _listed(column)) for column in measured])
-    if is_stdout(path):
+    beside = [(column.name, column) for column in columns if column.role in (Role.ID, Role.VALUE, Role.DISPLAY)]
+    after = [("label", column) for column in columns if column.role is Role.LABEL]
+    after += [(column.name, column) for column in measured]
+    before, last = ({name: np.asarray(one.values).tolist() for name, one in some} for some in (beside, after))
+    frame = pl.DataFrame(before | {name: embedding[:, a] for a, name in enumerate(names)} | last)
+    if path == STDOUT:
         sys.stdout.write(frame.write_csv())
     elif path.suffix.lower() == ".csv":
         frame.write_csv(path)
     else:
         frame.write_parquet(path)
-
-
-def _listed(column: Column) -> list[Any]:
-    return [] if column.values is None else list(column.values.tolist())
 
 
 def write_picture(path: Path, embedding: NDArray[np.float32], columns: Sequence[Column], title: str | None) -> None:

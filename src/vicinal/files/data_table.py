@@ -264,10 +264,7 @@ def _are_distinct_integers(series: pl.Series) -> bool:
 def array_table(
     path: Path, array: NDArray[Any], named_columns: dict[str, NDArray[Any]], choice: ColumnChoice, first: int = 0
 ) -> DataTable:
-    """Make a table from a matrix, whose columns are named "0", "1", …, and from separate named columns.
-
-    ``first`` is the number of the matrix's first row within its file, for error messages.
-    """
+    """Make a table from a matrix, with columns "0", "1", …, and from named columns; ``first`` as in ``frame_table``."""
     check_matrix(path, array)
     names = [str(a) for a in range(array.shape[1])]
     usable = [name for name in names if name not in choice.not_features]

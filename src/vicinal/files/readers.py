@@ -104,8 +104,6 @@ def _lines(path: Path) -> int:
     return lines + int(not last.endswith(b"\n"))
 
 
-__all__ = ["SUFFIXES", "DataTable", "ReadError", "read_table"]
-
 ARRAY_READERS = {".npy": array_files.read_npy, ".npz": array_files.read_npz, ".h5ad": array_files.read_h5ad}
 TABULAR_READERS = {
     ".csv": tabular_files.read_delimited,
@@ -121,15 +119,7 @@ DEFAULT_CHOICE = ColumnChoice()
 
 
 def read_table(path: str | Path, choice: ColumnChoice = DEFAULT_CHOICE) -> DataTable:
-    """Read a data file.
-
-    Parameters
-    ----------
-    path : path
-        A file whose suffix is one of ``SUFFIXES``, possibly with ".gz" after it, or "-" for standard input.
-    choice : ColumnChoice, optional
-        The columns to read; by default all numeric columns, as features.
-    """
+    """Read columns of a file whose suffix is one of ``SUFFIXES``, possibly with ".gz", or of "-", standard input."""
     choice.check()
     with local_file(Path(path)) as local:
         return read_chosen(local, choice.array, lambda names, beside: choice)

@@ -98,10 +98,7 @@ def scaled_values(values: ArrayLike, n: int) -> tuple[Floats, tuple[float, float
 
 
 def coordinates(embedding: Any, most: int = 2) -> Floats:
-    """Return the coordinates [n, 2] of a fitted model or an array, after checking that they are finite.
-
-    With ``most=3`` they may be [n, 3].
-    """
+    """Return the finite coordinates [n, 2] of a fitted model or an array, or up to [n, most]."""
     array = np.asarray(getattr(embedding, "embedding_", embedding))
     shapes = " or ".join(f"(n, {width})" for width in range(2, most + 1))
     if array.ndim != 2 or not 2 <= array.shape[1] <= most or len(array) == 0 or array.dtype.kind not in "fiub":

@@ -55,13 +55,13 @@ def named_clusters(positions: Floats, columns: Sequence[Column]) -> list[dict[st
     namer = _namer(entries)
     if namer is None:
         return []
-    found = []
+    found: list[dict[str, Any]] = []
     for members, middle, level in _areas(positions[rows]):
-        name = namer(members)
-        if name:
-            size = round(len(members) * n / len(rows))
+        name, size = namer(members), round(len(members) * n / len(rows))
+        # a coarser cluster at nearly the same place may have the name already
+        if name and not any(other["name"] == name and other["size"] <= 3 * size for other in found):
             found.append({"name": name, "place": middle.tolist(), "size": size, "level": level})
-    return _without_repetitions(found)
+    return found
 
 
 def _areas(places: Floats) -> Iterator[tuple[NDArray[np.int64], Floats, int]]:
@@ -75,16 +75,6 @@ def _areas(places: Floats) -> Iterator[tuple[NDArray[np.int64], Floats, int]]:
             rows = np.flatnonzero(labels == label)
             middle = np.median(places[rows], axis=0)
             yield rows, places[rows[np.linalg.norm(places[rows] - middle, axis=1).argmin()]], level
-
-
-def _without_repetitions(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Drop a finer cluster whose name a coarser one at nearly the same place already has."""
-    kept: list[dict[str, Any]] = []
-    for one in found:
-        same = (other for other in kept if other["name"] == one["name"])
-        if not any(other["size"] <= 3 * one["size"] for other in same):
-            kept.append(one)
-    return kept
 
 
 def _namer(entries: dict[str, list[Any]]) -> Callable[[NDArray[np.int64]], str] | None:
