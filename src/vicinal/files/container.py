@@ -101,11 +101,8 @@ def read_file(path: str | os.PathLike[str]) -> Content:
         size = os.fstat(file.fileno()).st_size
         length = _header_length(file.read(8), size, str(path))
         header = _header(file.read(length), size, str(path))
-        data = np.empty(size - 8 - length, dtype=np.uint8)
-        view, done = data.data, 0
-        while done < len(view) and (got := file.readinto(view[done:])):
-            done += got
-    if done < len(view):
+        data = np.fromfile(file, dtype=np.uint8, count=size - 8 - length)
+    if len(data) < size - 8 - length:
         raise ModelFileError(f"{path} became shorter while it was being read")
     return _content(header, data, str(path))
 

@@ -73,10 +73,6 @@ def _from_stdin(folder: Path) -> Path:
     return local
 
 
-# Bytes that are read at a time to count lines.
-BLOCK = 2**22
-
-
 def row_count(path: Path) -> int | None:
     """Return the number of rows, or None if counting would take as long as reading them."""
     suffix = path.suffix.lower()
@@ -96,12 +92,8 @@ def row_count(path: Path) -> int | None:
 
 
 def _lines(path: Path) -> int:
-    lines, last = 0, b"\n"
     with path.open("rb") as file:
-        while block := file.read(BLOCK):
-            lines += block.count(b"\n")
-            last = block
-    return lines + int(not last.endswith(b"\n"))
+        return sum(1 for _ in file)
 
 
 ARRAY_READERS = {".npy": array_files.read_npy, ".npz": array_files.read_npz, ".h5ad": array_files.read_h5ad}

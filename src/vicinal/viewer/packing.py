@@ -111,10 +111,13 @@ def pack(
     """
     maps = _maps(embedding)
     first = next(iter(maps.values()))
-    n, flat = first.shape[0], first.shape[1] == 2
-    known = [] if isinstance(columns, PageColumns) else columns
-    found = (columns if isinstance(columns, PageColumns) else PageColumns.of(columns, n)).packed(0, n)
-    named = named_clusters(first, known) if clusters and flat else []
+    n, named = len(first), []
+    if isinstance(columns, PageColumns):
+        shown = columns
+    else:
+        shown = PageColumns.of(columns, n)
+        named = named_clusters(first, columns) if clusters and first.shape[1] == 2 else []
+    found = shown.packed(0, n)
     if theme not in ("auto", *THEMES):
         raise ValueError(f"theme must be one of auto, {', '.join(THEMES)}, got {theme!r}")
     able = [one["name"] for one in found.meta["columns"] if one["kind"] != "texts"]

@@ -200,9 +200,7 @@ class Session:
         session = cls(model.embedding_, lambda parameters, callback: model, shown, **described)
         session.model = model
         session._status = Status("done")
-        session._snapshot = replace(
-            session._snapshot, positions=np.asarray(model.embedding_, dtype=np.float32), final=True
-        )
+        session._snapshot = Snapshot(0, 0, 0, np.asarray(model.embedding_, dtype=np.float32), final=True)
         return session
 
     @property
