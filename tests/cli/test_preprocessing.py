@@ -99,7 +99,7 @@ def test_live_page_of_a_saved_model_prepares_uploads(run: Run) -> None:
     write("data.csv", csv_of(ROWS * [1, 100, 1000, 0.1]))
     assert run("embed", "data.csv", "-o", "map.npy", "--scale", "standard", "--model", "m.vicinal", "--quiet")[0] == 0
     session = Session.of(vicinal.load("m.vicinal"))
-    placed = session.project("data.csv", session.read(Path("data.csv")))
+    placed = session.project("data.csv", session.source.read_rows(Path("data.csv")))
     assert placed == 60
     assert np.array_equal(session.snapshot.positions[60:], np.load("map.npy"))
 

@@ -9,49 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vicinal.cli.fitting import INTERRUPTED, categories, check_large, fit_large, fit_rows, load_rows, one_line_warnings
+from vicinal.cli import fitting, options, writing
+from vicinal.cli.fitting import INTERRUPTED, FitResult, fit_rows, load_model, load_rows
 from vicinal.cli.methods import ESTIMATORS, RESERVED, Method, estimator, explanations, make_spec, signature, value_of
-from vicinal.cli.options import (
-    SEED,
-    Chosen,
-    Cluster,
-    Force,
-    Group,
-    How,
-    MemoryLimit,
-    Metric,
-    MoreOutputs,
-    NEpochs,
-    Output,
-    Png,
-    Prepared,
-    Quiet,
-    Run,
-    SavedModel,
-    SavedModelFile,
-    Shape,
-    Source,
-    checked_spec,
-    choose_columns,
-    choose_steps,
-    with_groups,
-)
 from vicinal.cli.page_commands import compare, page, serve
 from vicinal.cli.stream_command import stream
-from vicinal.cli.writing import (
-    MAP_SUFFIXES,
-    MODEL_SUFFIX,
-    OutputFiles,
-    check_outputs,
-    is_stdout,
-    print_quality,
-    print_result,
-    save_model,
-    write_json,
-    write_map,
-    write_picture,
-    write_report,
-)
+from vicinal.cli.writing import STDOUT, OutputFiles, check_outputs
 from vicinal.files.atomic import StagedFiles
 from vicinal.files.data_table import Column, ColumnChoice, Role, listed
 from vicinal.files.preparation import Preparation, Preprocessing
@@ -76,47 +39,35 @@ BestMap = Annotated[
 
 def choose(
     *,
-    file: Source,
+    file: options.Source,
     grid: Grid = None,
     output: BestMap = None,
-    method: How = Method.UMAP,
-    columns: Annotated[ColumnChoice, Group(choose_columns, "value", "ids", "hover")],
-    steps: Annotated[Preprocessing, Group(choose_steps, "counts")],
-    png: Png = None,
+    method: options.How = Method.UMAP,
+    columns: Annotated[ColumnChoice, options.Group(options.choose_columns, "value", "ids", "hover")],
+    steps: Annotated[Preprocessing, options.Group(options.choose_steps, "counts")],
+    png: options.Png = None,
     report: Scores = None,
-    model: SavedModel = None,
-    metric: Metric = None,
-    run: Run,
-    quiet: Quiet = False,
-    force: Force = False,
+    model: options.SavedModel = None,
+    metric: options.Metric = None,
+    run: options.Run,
+    quiet: options.Quiet = False,
+    force: options.Force = False,
 ) -> None:
     """Fit a map for each combination of parameters and list how much of the data each one keeps, the best first."""
     import vicinal
 
     values = None if grid is None else dict(map(_values, grid))
-    spec = checked_spec(method, {"metric": metric}, **run)
-    outputs: dict[str, tuple[Path | None, tuple[str, ...]]] = {
-        "--output": (output, MAP_SUFFIXES),
-        "--png": (png, (".png",)),
-        "--report": (report, (".json",)),
-        "--model": (model, (MODEL_SUFFIX,)),
-    }
-    check_outputs(outputs, [file], force)
+    spec = make_spec(method, {"metric": metric}, **run)
+    outputs = OutputFiles(output, png=png, report=report, model=model)
+    outputs.check(file, spec.parameters.get("n_components", 2), force)
     table, X, preparation = load_rows(file, columns, steps, metric)
-    with one_line_warnings(quiet):
+    with fitting.one_line_warnings(quiet):
         choice = vicinal.choose(X, spec.build(), values, random_state=run["seed"], n_jobs=run["jobs"])
     preparation.keep_in(choice.best)
-    with StagedFiles() as staged:
-        if output is not None:
-            path = output if is_stdout(output) else staged.path_for(output)
-            write_map(path, choice.best.embedding_, table.columns)
-        if png is not None:
-            write_picture(staged.path_for(png), choice.best.embedding_, table.columns, None)
-        if model is not None:
-            save_model(choice.best, staged.path_for(model))
-        if report is not None:
-            write_json(staged.path_for(report), {"source": str(file), "method": str(method), "table": choice.table})
-    if not quiet and not is_stdout(output):
+    best = FitResult(choice.best.embedding_, {}, None, model=choice.best)
+    document = {"source": str(file), "method": str(method), "table": choice.table}
+    outputs.write(best, table.columns, file.stem, document)
+    if not quiet and output != STDOUT:
         print(choice)
 
 
@@ -145,7 +96,7 @@ def build() -> Any:
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.callback(invoke_without_command=True)(_root)
     for command in (embed, transform, page, compare, serve, stream, choose, quality, info, methods, demo):
-        app.command()(with_groups(command))
+        app.command()(options.with_groups(command))
     return typer.main.get_command(app)
 
 
@@ -170,159 +121,144 @@ def _root(
 
 def embed(
     *,
-    file: Source,
-    output: Annotated[Path, Output],
-    method: How = Method.UMAP,
-    columns: Chosen,
-    steps: Prepared,
-    more: MoreOutputs,
-    shape: Shape,
-    n_epochs: NEpochs = None,
-    run: Run,
-    cluster: Cluster = None,
-    memory_limit: MemoryLimit = None,
-    quiet: Quiet = False,
-    force: Force = False,
+    file: options.Source,
+    output: Annotated[Path, options.Output],
+    method: options.How = Method.UMAP,
+    columns: options.Chosen,
+    steps: options.Prepared,
+    more: options.MoreOutputs,
+    shape: options.Shape,
+    n_epochs: options.NEpochs = None,
+    run: options.Run,
+    cluster: options.Cluster = None,
+    memory_limit: options.MemoryLimit = None,
+    quiet: options.Quiet = False,
+    force: options.Force = False,
 ) -> int:
     """Embed the rows of a file and write the map.
 
     Ctrl-C during the layout stops it and writes the map as it is.
     """
-    spec = checked_spec(method, shape | {"n_epochs": n_epochs}, **run)
+    spec = make_spec(method, shape | {"n_epochs": n_epochs}, **run)
     outputs = OutputFiles(output, **more)
     outputs.check(file, shape["n_components"], force)
     if cluster is not None or memory_limit is not None:
         named = {"--label": columns.label, "--id": columns.ids, "--hover": columns.display, "--value": columns.values}
         written = {"--html": outputs.html, "--report": outputs.report, "--model": outputs.model}
         read = {"--array": columns.array, "--vectors": columns.vectors}
-        check_large(spec, named | read | written | {"preprocessing": steps.any})
-        fitted, size = fit_large(file, columns.features, spec, cluster, memory_limit, quiet)
-        outputs.write(fitted, [], file, size, spec)
-        if not quiet and not is_stdout(output):
-            print_result(fitted)
-            print(f"wrote {output} from {size[0]:,} rows of {size[1]} columns")
-        return INTERRUPTED if fitted.interrupted else 0
-    table, X, preparation = load_rows(file, columns, steps, shape["metric"])
-    result = fit_rows(X, table.labels, spec, with_quality=outputs.report is not None, quiet=quiet)
-    preparation.keep_in(result.model)
-    outputs.write(result, table.shown_columns(), file, table.X.shape, spec)
-    if not quiet and not is_stdout(output):
-        print_result(result)
-        n, width = table.X.shape
-        ignored = table.ignored
-        skipped = f", ignoring {len(ignored)} other column(s): {listed(ignored)}" if ignored else ""
-        print(f"wrote {output} from {n:,} rows of {width} columns{skipped}")
+        fitting.check_large(spec, named | read | written | {"preprocessing": steps.any})
+        rows = fitting.open_large(file, columns.features)
+        if memory_limit is not None:
+            spec = replace(spec, parameters=spec.parameters | {"memory_limit": memory_limit})
+        with fitting.connected(cluster):
+            result = fit_rows(rows, None, spec, with_quality=False, quiet=quiet)
+        size, shown, ignored = rows.shape, list[Column](), tuple[str, ...]()
+    else:
+        table, X, preparation = load_rows(file, columns, steps, shape["metric"])
+        result = fit_rows(X, table.labels, spec, with_quality=outputs.report is not None, quiet=quiet)
+        preparation.keep_in(result.model)
+        size, shown, ignored = table.X.shape, table.shown_columns(), table.ignored
+    outputs.write(result, shown, file.stem, writing.report_of(str(file), size, spec, result))
+    if not quiet:
+        outputs.announce(result, size, ignored)
     return INTERRUPTED if result.interrupted else 0
 
 
 def transform(
-    model: SavedModelFile,
-    file: Source,
-    output: Annotated[Path, Output],
-    columns: Annotated[ColumnChoice, Group(choose_columns, "value", "hover", "vectors")],
-    quiet: Quiet = False,
-    force: Force = False,
+    model: options.SavedModelFile,
+    file: options.Source,
+    output: Annotated[Path, options.Output],
+    columns: Annotated[ColumnChoice, options.Group(options.choose_columns, "value", "hover", "vectors")],
+    quiet: options.Quiet = False,
+    force: options.Force = False,
 ) -> None:
     """Place new rows on the map of a saved model; the model does not change.
 
     Columns are found by the names that the model was fitted to, in any order.
     """
-    check_outputs({"--output": (output, MAP_SUFFIXES)}, [model, file], force)
-    fitted = _load(model)
+    check_outputs({"output": output}, [model, file], force)
+    fitted = load_model(model)
     if not hasattr(fitted, "transform"):
         raise ValueError(f"{model}: a {type(fitted).__name__} cannot place new rows")
     preparation = Preparation.of_model(fitted)
     table = preparation.read(file, columns)
     places = fitted.transform(preparation.apply(table.X))
-    with StagedFiles() as staged:
-        path = output if is_stdout(output) else staged.path_for(output)
-        write_map(path, places, table.columns)
-    if not quiet and not is_stdout(output):
+    OutputFiles(output).write(FitResult(places, {}, None), table.columns, file.stem, {})
+    if not quiet and output != STDOUT:
         skipped = f", ignoring {listed(table.ignored)}" if table.ignored else ""
         print(f"wrote {output}: placed {len(places):,} rows on a map of {len(fitted.embedding_):,}{skipped}")
 
 
-def info(model: SavedModelFile) -> None:
+def info(model: options.SavedModelFile) -> None:
     """Show the content of a model file: method, sizes, times and parameters."""
     import inspect
 
-    from rich.console import Console
-    from rich.table import Table
-
-    fitted = _load(model)
-    listing = Table("property", "value")
-    listing.add_row("method", type(fitted).__name__)
+    fitted = load_model(model)
+    rows = [("method", type(fitted).__name__)]
     if hasattr(fitted, "embedding_"):
-        listing.add_row("map", " x ".join(map(str, fitted.embedding_.shape)))
-    listing.add_row("data", f"{getattr(fitted, 'n_features_in_', '?')} columns")
-    for stage, spent in getattr(fitted, "stage_times_", {}).items():
-        listing.add_row(f"{stage}, seconds", f"{spent:.2f}")
+        rows.append(("map", " x ".join(map(str, fitted.embedding_.shape))))
+    rows.append(("data", f"{getattr(fitted, 'n_features_in_', '?')} columns"))
+    rows += [(f"{stage}, seconds", f"{spent:.2f}") for stage, spent in getattr(fitted, "stage_times_", {}).items()]
     for name, parameter in inspect.signature(type(fitted)).parameters.items():
         value = getattr(fitted, name, parameter.default)
         if repr(value) != repr(parameter.default):
-            listing.add_row(name, repr(value)[:60])
-    Console().print(listing)
+            rows.append((name, repr(value)[:60]))
+    writing.print_table(("property", "value"), rows)
 
 
 def quality(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="The data file that was embedded.")],
     embedding: Annotated[Path, typer.Argument(metavar="EMBEDDING", help="The map file, rows in the same order.")],
-    columns: Annotated[ColumnChoice, Group(choose_columns, "value", "ids", "hover", "vectors")],
+    columns: Annotated[ColumnChoice, options.Group(options.choose_columns, "value", "ids", "hover", "vectors")],
     n_neighbors: Annotated[int, typer.Option(metavar="N", min=1, help="Neighbors per row to compare.")] = 15,
     metric: Annotated[str, typer.Option(help="Distance metric of the data.")] = "euclidean",
     report: Annotated[Path | None, typer.Option(help="Also write the measures (.json).")] = None,
-    force: Force = False,
+    force: options.Force = False,
 ) -> None:
     """Measure how well a map preserves its data."""
     from vicinal import quality as measures
-    from vicinal.files.readers import read_table
+    from vicinal.files.readers import local_file, read_chosen, read_table
     from vicinal.neighbors.metrics import allows_nan
 
-    check_outputs({"--report": (report, (".json",))}, [data, embedding], force)
+    check_outputs({"report": report}, [data, embedding], force)
     table = read_table(data, replace(columns, missing=allows_nan(metric)))
-    places = read_table(embedding, ColumnChoice(_coordinate_columns(embedding)))
-    found = measures.report(table.X, places.X, categories(table.labels), n_neighbors=n_neighbors, metric=metric)
+    with local_file(embedding) as local:
+        # the columns that `embed` writes beside the coordinates are none
+        coordinates = ("x", "y", "z")
+        places = read_chosen(
+            local, None, lambda names, _: ColumnChoice([name for name in names if name in coordinates] or None)
+        )
+    found = measures.report(table.X, places.X, fitting.categories(table.labels), n_neighbors=n_neighbors, metric=metric)
     if report is not None:
         with StagedFiles() as staged:
-            write_json(staged.path_for(report), found.as_dict())
-    print_quality(found)
+            writing.write_report(staged.path_for(report), found.as_dict())
+    writing.print_quality(found)
 
 
 def methods(
     method: Annotated[Method | None, typer.Argument(help="Method whose parameters to explain.")] = None,
 ) -> None:
     """List the methods, or explain the parameters of one method."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     if method is None:
-        listing = Table("method", "description")
-        for one in ESTIMATORS:
-            try:
-                listing.add_row(str(one), (estimator(one).__doc__ or "").strip().splitlines()[0])
-            except ValueError:
-                listing.add_row(str(one), "not available in this version")
-    else:
-        listing = Table("--param and default", "meaning", show_lines=True)
-        explained = explanations(method)
-        for name, parameter in signature(method).items():
-            if name not in RESERVED:
-                listing.add_row(Text(f"{name}\n{parameter.default!r}"), Text(explained.get(name, "")))
-    Console().print(listing)
+        known = [(str(one), (estimator(one).__doc__ or "").strip().splitlines()[0]) for one in ESTIMATORS]
+        writing.print_table(("method", "description"), known)
+        return
+    explained, parameters = explanations(method), signature(method)
+    rows = [(f"{n}\n{p.default!r}", explained.get(n, "")) for n, p in parameters.items() if n not in RESERVED]
+    writing.print_table(("--param and default", "meaning"), rows, show_lines=True)
 
 
 def demo(
     out: Annotated[Path, typer.Option(help="Output directory; created if missing.")] = Path("out"),
     dataset: Annotated[Dataset, typer.Option(help="Data set to embed.")] = Dataset.DIGITS,
-    method: How = Method.UMAP,
+    method: options.How = Method.UMAP,
 ) -> None:
     """Embed a data set of scikit-learn and write map.html, map.png, embedding.csv and report.json."""
     from vicinal import viewer
 
     if out.exists() and not out.is_dir():
         raise ValueError(f"--out {out} is a file, not a directory")
-    spec = make_spec(method, {}, [], seed=SEED, jobs=-1)
+    spec = make_spec(method, {}, param=None, seed=options.SEED, jobs=-1)
     out.mkdir(parents=True, exist_ok=True)
     X, labels, images = _bundled(dataset)
     result = fit_rows(X, labels, spec, with_quality=True, quiet=False)
@@ -332,32 +268,12 @@ def demo(
         judged = None if result.reliability is None else {"reliability": result.reliability.reliability}
         viewer.export(page, result.embedding, labels, values=judged, images=images, title=TITLES[dataset])
         columns = [Column("class", Role.LABEL, labels)]
-        write_picture(staged.path_for(out / "map.png"), result.embedding, columns, title)
-        write_map(staged.path_for(out / "embedding.csv"), result.embedding, columns)
-        write_report(staged.path_for(out / "report.json"), str(dataset), X.shape, spec, result)
-    print_result(result)
+        writing.write_picture(staged.path_for(out / "map.png"), result.embedding, columns, title)
+        writing.write_map(staged.path_for(out / "embedding.csv"), result.embedding, columns)
+        document = writing.report_of(str(dataset), X.shape, spec, result)
+        writing.write_report(staged.path_for(out / "report.json"), document)
+    writing.print_result(result)
     print(f"wrote map.html, map.png, embedding.csv and report.json to {out}; open {out / 'map.html'} in a browser")
-
-
-def _load(path: Path) -> Any:
-    import vicinal
-
-    if not path.is_file():
-        raise ValueError(f"{path} does not exist")
-    return vicinal.load(path)
-
-
-def _coordinate_columns(path: Path) -> list[str] | None:
-    """Return the coordinate columns of a map that `embed` wrote, so that other columns are not read as coordinates."""
-    import polars as pl
-
-    if path.suffix.lower() not in (".csv", ".parquet") or not path.is_file():
-        return None
-    try:
-        frame = pl.read_csv(path, n_rows=0) if path.suffix.lower() == ".csv" else pl.read_parquet(path, n_rows=0)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
-        return None
-    return [name for name in frame.columns if name in ("x", "y", "z")] or None
 
 
 def _bundled(dataset: Dataset) -> tuple[NDArray[np.float32], NDArray[Any], NDArray[Any] | None]:

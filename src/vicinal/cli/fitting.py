@@ -78,13 +78,8 @@ def stage_bars(quiet: bool) -> Iterator[ProgressBars]:
     if quiet or not console.is_terminal:
         yield ProgressBars(None)
         return
-    columns = (
-        *Progress.get_default_columns()[:3],
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as progress:
+    usual, times = Progress.get_default_columns()[:3], (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    with Progress(*usual, *times, console=console, transient=True) as progress:
         bars = ProgressBars(progress)
         yield bars
         bars.finish()
@@ -113,26 +108,22 @@ def check_large(spec: EstimatorSpec, needs_table: Mapping[str, Any]) -> None:
             raise ValueError(f"{option} cannot be used with --cluster or --memory-limit: it needs all rows in memory")
 
 
-def fit_large(
-    file: Path, features: Sequence[str] | None, spec: EstimatorSpec, cluster: str | None, limit: str | None, quiet: bool
-) -> tuple[FitResult, tuple[int, int]]:
-    """Fit the rows of a file on a cluster or within a limit of memory; return the map and the shape of the rows."""
+def open_large(file: Path, features: Sequence[str] | None) -> Any:
+    """Open the rows of a file that are read where they are needed."""
     try:
         from vicinal.cluster.rows import open_array
     except ImportError as error:
         raise ValueError("--cluster and --memory-limit need Dask: pip install 'vicinal[cluster]'") from error
-    import numpy as np
+    return open_array(file, None if features is None else list(features))
 
-    rows = open_array(file, None if features is None else list(features))
-    spec = EstimatorSpec(spec.method, spec.parameters | ({} if limit is None else {"memory_limit": limit}))
-    with connected(cluster), stage_bars(quiet) as bars, one_line_warnings(quiet):
-        model = spec.build(bars)
-        with stop_on_interrupt(bars, lambda: bars.stage == "layout"):
-            model.fit(rows)
-        places = np.asarray(model.embedding_)
-        seconds = {stage: float(spent) for stage, spent in model.stage_times_.items()}
-    n, width = rows.shape
-    return FitResult(places, seconds, None, bars.stopped, model), (int(n), int(width))
+
+def load_model(path: Path) -> Any:
+    """Load a saved model."""
+    import vicinal
+
+    if not path.is_file():
+        raise ValueError(f"{path} does not exist")
+    return vicinal.load(path)
 
 
 @contextlib.contextmanager
@@ -196,22 +187,27 @@ def kept_choice(table: DataTable, choice: ColumnChoice, *, missing: bool = False
     return replace(choice, features=names, vectors=vectors, missing=missing)
 
 
-def fit_rows(
-    X: NDArray[np.float32], labels: NDArray[Any] | None, spec: EstimatorSpec, *, with_quality: bool, quiet: bool
-) -> FitResult:
+def fit_rows(X: Any, labels: NDArray[Any] | None, spec: EstimatorSpec, *, with_quality: bool, quiet: bool) -> FitResult:
     """Fit the spec's estimator; Ctrl-C during the layout stops it and keeps the current map."""
-    note = neighbors_note(spec.parameters, spec.method, len(X))
-    if note is not None and not quiet:
+    import numpy as np
+
+    known = signature(spec.method)
+    asked = spec.parameters.get("n_neighbors", known["n_neighbors"].default) if "n_neighbors" in known else None
+    if isinstance(asked, int) and asked > len(X) and not quiet:
+        note = f"n_neighbors is {asked}, but there are {len(X)} rows: each row has all others as neighbors"
         print("warning:", note, file=sys.stderr)
     with stage_bars(quiet) as bars, one_line_warnings(quiet):
-        model = spec.build(bars)
+        model = spec.build(callback=bars)
         with stop_on_interrupt(bars, lambda: bars.stage == "layout"):
             model.fit(X)
         seconds = {stage: float(spent) for stage, spent in getattr(model, "stage_times_", {}).items()}
         quality = measure_quality(X, model, labels, bars, seconds) if with_quality else None
+        judged = None
         # reliability is not defined for a layout that was stopped before its rows had settled
-        judged = measure_reliability(model, bars, seconds) if with_quality and not bars.stopped else None
-    return FitResult(model.embedding_, seconds, quality, bars.stopped, model, judged)
+        if with_quality and not bars.stopped:
+            with timed("reliability", bars, seconds):
+                judged = model.reliability_
+        return FitResult(np.asarray(model.embedding_), seconds, quality, bars.stopped, model, judged)
 
 
 def measure_quality(
@@ -220,21 +216,18 @@ def measure_quality(
     """Measure the quality of a model's map and add the time to ``seconds``."""
     from vicinal import quality
 
-    bars("quality", 0, 0, None)
-    start = time.perf_counter()
     metric = getattr(model, "metric", "euclidean")
-    found = quality.report(X, model.embedding_, categories(labels), metric=metric)
-    seconds["quality"] = time.perf_counter() - start
-    return found
+    with timed("quality", bars, seconds):
+        return quality.report(X, model.embedding_, categories(labels), metric=metric)
 
 
-def measure_reliability(model: Any, bars: ProgressBars, seconds: dict[str, float]) -> Reliability:
-    """Measure the reliability of each row of a model's map and add the time to ``seconds``."""
-    bars("reliability", 0, 0, None)
+@contextlib.contextmanager
+def timed(stage: str, bars: ProgressBars, seconds: dict[str, float]) -> Iterator[None]:
+    """Show a stage while the block runs and add its time to ``seconds``."""
+    bars(stage, 0, 0, None)
     start = time.perf_counter()
-    found: Reliability = model.reliability_
-    seconds["reliability"] = time.perf_counter() - start
-    return found
+    yield
+    seconds[stage] = time.perf_counter() - start
 
 
 @contextlib.contextmanager
@@ -258,26 +251,11 @@ def stop_on_interrupt(bars: ProgressBars, has_map: Callable[[], bool]) -> Iterat
 
 def categories(labels: NDArray[Any] | None) -> NDArray[Any] | None:
     """Return the labels, None for unlabeled rows, or None if they are continuous values."""
-    import numpy as np
 
     from vicinal.plot.annotations import is_continuous, unlabeled_rows
 
     if labels is None or is_continuous(labels):
         return None
-    missing = unlabeled_rows(labels)
-    if not missing.any():
-        return labels
-    known = labels.astype(object)
+    missing, known = unlabeled_rows(labels), labels.astype(object)
     known[missing] = None
-    return np.asarray(known)
-
-
-def neighbors_note(parameters: dict[str, Any], method: Method, n: int) -> str | None:
-    """Return a warning if a fit asks for more neighbors than there are rows."""
-    known = signature(method)
-    if "n_neighbors" not in known:
-        return None
-    asked = parameters.get("n_neighbors", known["n_neighbors"].default)
-    if not isinstance(asked, int) or asked <= n:
-        return None
-    return f"n_neighbors is {asked}, but there are {n} rows: each row has all others as neighbors"
+    return known if missing.any() else labels

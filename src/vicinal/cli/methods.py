@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -54,25 +55,17 @@ class EstimatorSpec:
     method: Method
     parameters: dict[str, Any]
 
-    def build(self, callback: Any = None) -> Any:
-        """Create the estimator; ``callback`` is passed if the estimator has one."""
-        return self.build_with(self.parameters, callback)
-
-    def build_with(self, parameters: dict[str, Any], callback: Any) -> Any:
-        """Create the estimator with other parameters."""
+    def build(self, parameters: Mapping[str, Any] | None = None, callback: Any = None) -> Any:
+        """Create the estimator, if need be with other parameters; ``callback`` is passed if the estimator has one."""
         watched = {"callback": callback} if callback is not None and "callback" in signature(self.method) else {}
-        return estimator(self.method)(**parameters, **watched)
+        return estimator(self.method)(**(self.parameters if parameters is None else parameters), **watched)
 
 
 def estimator(method: Method) -> Any:
     """Return the class of a method."""
     import vicinal
 
-    name = ESTIMATORS[method]
-    try:
-        return getattr(vicinal, name)
-    except AttributeError as error:
-        raise ValueError(f"--method {method} is not available in this version: vicinal has no {name}") from error
+    return getattr(vicinal, ESTIMATORS[method])
 
 
 def signature(method: Method) -> Mapping[str, inspect.Parameter]:
@@ -81,19 +74,23 @@ def signature(method: Method) -> Mapping[str, inspect.Parameter]:
 
 
 def make_spec(
-    method: Method, options: Mapping[str, Any], assignments: Sequence[str], *, seed: int, jobs: int
+    method: Method, options: Mapping[str, Any], *, param: Sequence[str] | None, seed: int, jobs: int
 ) -> EstimatorSpec:
-    """Combine the given options and `--param name=value` assignments into an EstimatorSpec."""
+    """Check the given options and `--param name=value` assignments and combine them into an EstimatorSpec."""
     known = signature(method)
     parameters: dict[str, Any] = {}
     for name, value in options.items():
+        option = f"--{name.replace('_', '-')}"
         if value is None:
             continue
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"{option} must be finite, got {value}")
         if name not in known:
-            option = f"--{name.replace('_', '-')}"
             raise ValueError(f"{option} is not a parameter of {method}; its parameters are {_listed(known)}")
         parameters[name] = value
-    for assignment in assignments:
+    if jobs < -1 or jobs == 0:
+        raise ValueError(f"--jobs must be positive, or -1 for all cores, got {jobs}")
+    for assignment in param or ():
         name, separator, text = assignment.partition("=")
         name = name.strip().replace("-", "_")
         if not separator:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import typer
 
-from vicinal.cli.methods import EstimatorSpec, Method, make_spec
+from vicinal.cli.methods import Method
 from vicinal.files.data_table import ColumnChoice
 from vicinal.files.preparation import Impute, Preprocessing, Scale
 
@@ -153,7 +152,7 @@ def shape_options(
 
 
 def run_options(param: Param = None, seed: Seed = SEED, jobs: Jobs = -1) -> dict[str, Any]:
-    """Return the keyword arguments of :func:`checked_spec`."""
+    """Return the keyword arguments of :func:`vicinal.cli.methods.make_spec`."""
     return {"param": param, "seed": seed, "jobs": jobs}
 
 
@@ -167,15 +166,3 @@ Prepared = Annotated[Preprocessing, Group(choose_steps)]
 Shape = Annotated[dict[str, Any], Group(shape_options)]
 Run = Annotated[dict[str, Any], Group(run_options)]
 MoreOutputs = Annotated[dict[str, Any], Group(more_outputs)]
-
-
-def checked_spec(
-    method: Method, options: dict[str, Any], *, param: list[str] | None, seed: int, jobs: int
-) -> EstimatorSpec:
-    """Check the options and return the method and parameters that they describe."""
-    for name, value in options.items():
-        if isinstance(value, float) and not math.isfinite(value):
-            raise ValueError(f"--{name.replace('_', '-')} must be finite, got {value}")
-    if jobs < -1 or jobs == 0:
-        raise ValueError(f"--jobs must be positive, or -1 for all cores, got {jobs}")
-    return make_spec(method, options, param or [], seed=seed, jobs=jobs)

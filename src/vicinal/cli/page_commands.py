@@ -7,27 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vicinal.cli.fitting import load_rows
-from vicinal.cli.methods import EstimatorSpec, Method, signature
-from vicinal.cli.options import (
-    Browser,
-    Chosen,
-    Force,
-    Group,
-    How,
-    NEpochs,
-    PageOutput,
-    Port,
-    Prepared,
-    Quiet,
-    Run,
-    Shape,
-    SourceOrModel,
-    Title,
-    checked_spec,
-    choose_columns,
-    names_of,
-)
+from vicinal.cli import options
+from vicinal.cli.fitting import load_model, load_rows
+from vicinal.cli.methods import EstimatorSpec, Method, make_spec, signature
 from vicinal.cli.writing import MODEL_SUFFIX, check_outputs
 from vicinal.files.data_table import Column, ColumnChoice, Role, frame_table, listed, values_of
 from vicinal.files.readers import ARRAY_READERS, TABULAR_READERS, check_file, local_file, read_table
@@ -75,29 +57,30 @@ def serve_until_interrupted(server: LiveServer, browser: bool) -> None:
 
 # Names of coordinates that maps are written with, here and by other programs.
 COORDINATES = (("x", "y", "z"), ("umap_1", "umap_2", "umap_3"), ("umap1", "umap2", "umap3"), ("tsne_1", "tsne_2"))
+PAGE_SUFFIXES = {"output": (".html",)}
 LABELS = ("label", "labels", "class", "cluster")
 MapFile = Annotated[Path, typer.Argument(metavar="MAP", help="Map: csv, tsv, parquet, feather, jsonl or npy.")]
 Coordinates = Annotated[str | None, typer.Option(help="Coordinate columns: a,b or a,b,c. Default: x,y and z if any.")]
 
 
-Described = Annotated[ColumnChoice, Group(choose_columns, "columns", "hover", "array", "vectors")]
+Described = Annotated[ColumnChoice, options.Group(options.choose_columns, "columns", "hover", "array", "vectors")]
 
 
 def page(
     *,
     file: MapFile,
-    output: PageOutput,
+    output: options.PageOutput,
     coordinates: Coordinates = None,
     columns: Described,
-    title: Title = None,
-    quiet: Quiet = False,
-    force: Force = False,
+    title: options.Title = None,
+    quiet: options.Quiet = False,
+    force: options.Force = False,
 ) -> None:
     """Write an interactive page of an existing map; all its other columns travel with it."""
     from vicinal.viewer.export import write_page
     from vicinal.viewer.packing import pack
 
-    check_outputs({"--output": (output, (".html",))}, [file], force)
+    check_outputs({"output": output}, [file], force, PAGE_SUFFIXES)
     places, found = _read_map(file, coordinates, columns)
     write_page(output, pack(places, found, title=title or file.stem))
     if not quiet:
@@ -107,19 +90,19 @@ def page(
 def compare(
     *,
     files: Annotated[list[Path], typer.Argument(metavar="MAP...", help="Two or more maps of the same rows.")],
-    output: PageOutput,
+    output: options.PageOutput,
     coordinates: Coordinates = None,
     columns: Described,
-    title: Title = None,
+    title: options.Title = None,
     align: Annotated[bool, typer.Option(help="Rotate, mirror and scale each map to match the first.")] = True,
-    quiet: Quiet = False,
-    force: Force = False,
+    quiet: options.Quiet = False,
+    force: options.Force = False,
 ) -> None:
     """Write a page of several maps of the same rows, side by side, with linked selection."""
     from vicinal.viewer.export import comparable_maps, write_page
     from vicinal.viewer.packing import pack
 
-    check_outputs({"--output": (output, (".html",))}, files, force)
+    check_outputs({"output": output}, files, force, PAGE_SUFFIXES)
     if len(files) < 2:
         raise ValueError(f"compare needs at least two maps, got {len(files)}")
     read = [_read_map(file, coordinates, columns) for file in files]
@@ -128,7 +111,8 @@ def compare(
         ids = values_of(found, Role.ID)
         if ids is not None and first is not None and ids.tolist() != first.tolist():
             raise ValueError(f"{file}: the ids must be those of {files[0]} in the same order")
-    names = _distinct([file.stem for file in files])
+    stems = [file.stem for file in files]
+    names = [stem if stems.count(stem) == 1 else f"{stem} ({a + 1})" for a, stem in enumerate(stems)]
     maps = comparable_maps({name: places for name, (places, _) in zip(names, read, strict=True)}, align=align)
     write_page(output, pack(maps, read[0][1], title=title or " and ".join(names)))
     if not quiet:
@@ -137,15 +121,15 @@ def compare(
 
 def serve(
     *,
-    file: SourceOrModel,
-    method: How = Method.UMAP,
-    columns: Chosen,
-    steps: Prepared,
-    shape: Shape,
-    n_epochs: NEpochs = None,
-    run: Run,
-    port: Port = 0,
-    browser: Browser = True,
+    file: options.SourceOrModel,
+    method: options.How = Method.UMAP,
+    columns: options.Chosen,
+    steps: options.Prepared,
+    shape: options.Shape,
+    n_epochs: options.NEpochs = None,
+    run: options.Run,
+    port: options.Port = 0,
+    browser: options.Browser = True,
 ) -> None:
     """Show a fit of the rows of a file, or a saved model, on a local page.
 
@@ -154,19 +138,15 @@ def serve(
     from vicinal.viewer.session import Session
 
     if file.suffix.lower() == MODEL_SUFFIX:
-        import vicinal
-
-        if not file.is_file():
-            raise ValueError(f"{file} does not exist")
-        server = server_of(Session.of(vicinal.load(file), title=file.stem), port)
+        server = server_of(Session.of(load_model(file), title=file.stem), port)
     else:
         if shape["n_components"] not in (2, 3):
             given = shape["n_components"]
             raise ValueError(f"the page shows maps of 2 or 3 dimensions, but --n-components is {given}")
-        spec = checked_spec(method, shape | {"n_epochs": n_epochs}, **run)
+        spec = make_spec(method, shape | {"n_epochs": n_epochs}, **run)
         table, X, source = load_rows(file, columns, steps, shape["metric"])
-        found, title = table.shown_columns(), file.stem
-        session = Session(X, spec.build_with, adjustable(spec), columns=found, title=title, source=source)
+        shown = table.shown_columns()
+        session = Session(X, spec.build, adjustable(spec), columns=shown, title=file.stem, source=source)
         server = server_of(session, port)
         session.start()
     serve_until_interrupted(server, browser)
@@ -178,9 +158,9 @@ def _read_map(path: Path, coordinates: str | None, asked: ColumnChoice) -> tuple
         suffix = check_file(local)
         if suffix in ARRAY_READERS:
             table = read_table(local)
-            return table.X.astype("float64"), [one for one in table.columns if one.values is not None]
+            return table.X.astype("float64"), table.read_columns
         frame = TABULAR_READERS[suffix](local)
-    places = names_of(coordinates) or _coordinates(path, frame.columns)
+    places = options.names_of(coordinates) or _coordinates(path, frame.columns)
     label = asked.label or next((name for name in LABELS if name in frame.columns), None)
     for name in (*asked.values, *([] if asked.ids is None else [asked.ids])):
         if name not in frame.columns:
@@ -188,7 +168,7 @@ def _read_map(path: Path, coordinates: str | None, asked: ColumnChoice) -> tuple
     others = [name for name in frame.columns if name not in (*places, label) and name]
     plain = [name for name in others if not frame.schema[name].is_nested()]
     table = frame_table(path, frame, ColumnChoice(places, label, asked.ids, asked.values, plain))
-    return table.X.astype("float64"), [one for one in table.columns if one.values is not None]
+    return table.X.astype("float64"), table.read_columns
 
 
 def _coordinates(path: Path, names: list[str]) -> list[str]:
@@ -198,7 +178,3 @@ def _coordinates(path: Path, names: list[str]) -> list[str]:
         if len(found) >= 2 and found[:2] == [lower.get(group[0]), lower.get(group[1])]:
             return found
     raise ValueError(f"{path} has no columns x and y; name them with --coordinates a,b; it has {listed(names)}")
-
-
-def _distinct(names: list[str]) -> list[str]:
-    return [name if names.count(name) == 1 else f"{name} ({a + 1})" for a, name in enumerate(names)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import time
 from collections.abc import Iterator
 from itertools import chain
@@ -11,35 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vicinal.cli.fitting import (
-    INTERRUPTED,
-    FitResult,
-    ProgressBars,
-    kept_choice,
-    measure_quality,
-    one_line_warnings,
-    stage_bars,
-    stop_on_interrupt,
-)
-from vicinal.cli.methods import EstimatorSpec, Method
-from vicinal.cli.options import (
-    Browser,
-    Chosen,
-    Force,
-    MoreOutputs,
-    Output,
-    Port,
-    Quiet,
-    Run,
-    Shape,
-    Source,
-    checked_spec,
-)
-from vicinal.cli.writing import MODEL_SUFFIX, OutputFiles, is_stdout, print_result, save_model
+from vicinal.cli import fitting, options
+from vicinal.cli.fitting import INTERRUPTED, FitResult, ProgressBars, kept_choice, load_model
+from vicinal.cli.methods import EstimatorSpec, Method, make_spec, signature
+from vicinal.cli.writing import OutputFiles, report_of, save_model
 from vicinal.files.batches import POLISH, READ, fit_in_pieces, join_columns, read_batches
 from vicinal.files.data_table import Column, ColumnChoice, DataTable, ReadError, Role, values_of
 from vicinal.files.preparation import Preparation
-from vicinal.files.readers import is_local, row_count
+from vicinal.files.readers import row_count
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,11 +38,6 @@ def tables_of(path: Path, batch_rows: int, choice: ColumnChoice) -> Iterator[Dat
     yield from tables
 
 
-def total_rows(path: Path) -> int | None:
-    """Return the number of rows of a file, or None if it is unknown."""
-    return row_count(path) if is_local(path) else None
-
-
 class StreamFit:
     """Fit a model to the batches of a file; the model may already contain the first rows."""
 
@@ -74,7 +47,7 @@ class StreamFit:
         self.first = next(tables)
         self.seconds: dict[str, float] = {}
         self._tables = tables
-        self._columns: list[tuple[Column, ...]] = []
+        self._columns: list[list[Column]] = []
         self._saved = time.perf_counter()
         self._saving = 0.0
 
@@ -88,17 +61,17 @@ class StreamFit:
 
     def run(self, *, with_quality: bool, quiet: bool) -> FitResult:
         """Fit all batches; Ctrl-C stops at a point from which the model can be continued, and keeps the map."""
-        with stage_bars(quiet) as bars, one_line_warnings(quiet):
-            with stop_on_interrupt(bars, lambda: self.n_placed > 0):
+        with fitting.stage_bars(quiet) as bars, fitting.one_line_warnings(quiet):
+            with fitting.stop_on_interrupt(bars, lambda: self.n_placed > 0):
                 self._fit(bars)
             n, quality = self.n_placed, None
             if with_quality:
                 labels = values_of(self.columns(), Role.LABEL)
-                quality = measure_quality(self.model.rows_[:n], self.model, labels, bars, self.seconds)
+                quality = fitting.measure_quality(self.model.rows_[:n], self.model, labels, bars, self.seconds)
         return FitResult(self.model.embedding_, self.seconds, quality, bars.stopped, self.model)
 
     def _fit(self, bars: ProgressBars) -> None:
-        total, start, most = total_rows(self.path), time.perf_counter(), 0
+        total, start, most = row_count(self.path), time.perf_counter(), 0
         for stage in fit_in_pieces(self.model, self._unread()):
             now = time.perf_counter()
             self.seconds[stage] = self.seconds.get(stage, 0.0) + now - start
@@ -124,7 +97,7 @@ class StreamFit:
         for table in chain([self.first], self._tables):
             begin = self.n_read
             self.n_read += len(table.X)
-            self._columns.append(tuple(column for column in table.columns if column.values is not None))
+            self._columns.append(table.read_columns)
             if self.n_read > known:
                 yield table.X[max(known - begin, 0) :]
         if self.n_read < known:
@@ -156,23 +129,23 @@ BATCH_ROWS = 1000
 
 def stream(
     *,
-    file: Source,
-    output: Annotated[Path | None, Output] = None,
+    file: options.Source,
+    output: Annotated[Path | None, options.Output] = None,
     batch_rows: Annotated[int, typer.Option(metavar="N", min=1, help="Rows per batch.")] = BATCH_ROWS,
-    columns: Chosen,
-    more: MoreOutputs,
+    columns: options.Chosen,
+    more: options.MoreOutputs,
     save_state: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Save the state every minute, to resume a stopped run.")
     ] = None,
     resume: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Resume from a saved state, or from a model of fewer rows.")
     ] = None,
-    shape: Shape,
-    run: Run,
-    port: Port = 0,
-    browser: Browser = True,
-    quiet: Quiet = False,
-    force: Force = False,
+    shape: options.Shape,
+    run: options.Run,
+    port: options.Port = 0,
+    browser: options.Browser = True,
+    quiet: options.Quiet = False,
+    force: options.Force = False,
 ) -> int:
     """Read a file in batches into a map that grows.
 
@@ -180,11 +153,11 @@ def stream(
 
     With an output, the map is written when all rows are placed; Ctrl-C writes the rows placed so far.
     """
-    spec = checked_spec(Method.PROGRESSIVE, shape | {"batch_size": batch_rows}, **run)
+    spec = make_spec(Method.PROGRESSIVE, shape | {"batch_size": batch_rows}, **run)
     outputs = OutputFiles(output, **more)
     # a run may save its state to the file that it resumes from
     state_to_check = None if save_state == resume else save_state
-    outputs.check(file, shape["n_components"], force, save_state=(state_to_check, (MODEL_SUFFIX,)))
+    outputs.check(file, shape["n_components"], force, save_state=state_to_check)
     if not outputs.any:
         if save_state is not None or resume is not None:
             raise ValueError("--save-state and --resume require an output, such as --output map.parquet")
@@ -192,14 +165,11 @@ def stream(
     model = _resume(resume, spec) if resume else spec.build()
     fit = StreamFit(file, tables_of(file, batch_rows, columns), model, save_state)
     result = fit.run(with_quality=outputs.report is not None, quiet=quiet)
-    n, width = len(result.embedding), model.n_features_in_
+    shape_read = len(result.embedding), model.n_features_in_
     Preparation(kept_choice(fit.first, columns)).keep_in(result.model)
-    outputs.write(result, fit.columns(), file, (n, width), spec)
-    if not quiet and not is_stdout(output):
-        print_result(result)
-        ignored = fit.first.ignored
-        skipped = f", ignoring {len(ignored)} other column(s)" if ignored else ""
-        print(f"wrote {outputs.listed()} from {n:,} rows of {width} columns{skipped}")
+    outputs.write(result, fit.columns(), file.stem, report_of(str(file), shape_read, spec, result))
+    if not quiet:
+        outputs.announce(result, shape_read, fit.first.ignored)
     return INTERRUPTED if result.interrupted else 0
 
 
@@ -214,9 +184,9 @@ def _show(path: Path, batch_rows: int, columns: ColumnChoice, spec: EstimatorSpe
     first = next(tables_of(path, batch_rows, columns))
     session = StreamSession(
         lambda: tables_of(path, batch_rows, columns),
-        spec.build_with,
+        spec.build,
         adjustable(spec),
-        total=total_rows(path),
+        total=row_count(path),
         title=path.stem,
         source=Preparation(kept_choice(first, columns)),
     )
@@ -230,12 +200,10 @@ def _resume(path: Path, spec: EstimatorSpec) -> Any:
     """Load the model of a saved state; its parameters cannot be changed."""
     import vicinal
 
-    if not path.is_file():
-        raise ValueError(f"--resume {path} does not exist")
-    model = vicinal.load(path)
+    model = load_model(path)
     if not isinstance(model, vicinal.ProgressiveUMAP):
         raise ValueError(f"--resume {path} contains a {type(model).__name__}; only a ProgressiveUMAP can be resumed")
-    defaults = inspect.signature(type(model)).parameters
+    defaults = signature(spec.method)
     for name, value in spec.parameters.items():
         if name not in ("n_jobs", "random_state") and value not in (defaults[name].default, getattr(model, name)):
             raise ValueError(f"{name} cannot be changed: {path} was made with {getattr(model, name)!r}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from vicinal.cli.fitting import STAGES, FitResult, categories
 from vicinal.cli.methods import EstimatorSpec
 from vicinal.files.atomic import StagedFiles
-from vicinal.files.data_table import Column, Role, values_of
+from vicinal.files.data_table import Column, Role, listed, values_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,6 +23,16 @@ if TYPE_CHECKING:
 
 
 MODEL_SUFFIX = ".vicinal"
+# The file names that each option accepts.
+SUFFIXES: dict[str, tuple[str, ...]] = {
+    "output": (".npy", ".csv", ".parquet"),
+    "png": (".png",),
+    "html": (".html",),
+    "report": (".json",),
+    "model": (MODEL_SUFFIX,),
+    "save_state": (MODEL_SUFFIX,),
+}
+STDOUT = Path("-")
 
 
 @dataclass(frozen=True)
@@ -39,35 +49,20 @@ class OutputFiles:
     def any(self) -> bool:
         return any(vars(self).values())
 
-    def check(self, source: Path, n_components: int, force: bool, **more: tuple[Path | None, tuple[str, ...]]) -> None:
-        """Raise if an output cannot be written; ``more`` has further paths and suffixes by option name."""
+    def check(self, source: Path, n_components: int, force: bool, **more: Path | None) -> None:
+        """Raise if an output, or one of ``more`` by option name, cannot be written."""
         for name, path, able in (("--png", self.png, (2,)), ("--html", self.html, (2, 3))):
             if path is not None and n_components not in able:
                 widths = " or ".join(map(str, able))
                 raise ValueError(f"{name} requires a map of {widths} dimensions, but --n-components is {n_components}")
-        outputs: dict[str, tuple[Path | None, tuple[str, ...]]] = {
-            "--output": (self.output, MAP_SUFFIXES),
-            "--png": (self.png, (".png",)),
-            "--html": (self.html, (".html",)),
-            "--report": (self.report, (".json",)),
-            "--model": (self.model, (MODEL_SUFFIX,)),
-        }
-        others = {f"--{name.replace('_', '-')}": path for name, path in more.items()}
-        check_outputs(outputs | others, [source], force)
+        check_outputs(vars(self) | more, [source], force)
 
-    def write(
-        self,
-        result: FitResult,
-        columns: Sequence[Column],
-        source: Path,
-        shape: tuple[int, ...],
-        spec: EstimatorSpec,
-    ) -> None:
+    def write(self, result: FitResult, columns: Sequence[Column], title: str, report: Mapping[str, Any]) -> None:
         """Write all outputs, or none if one fails."""
         with StagedFiles() as staged:
             measured = _reliability_columns(result.reliability, columns)
             if self.output is not None:
-                path = self.output if is_stdout(self.output) else staged.path_for(self.output)
+                path = self.output if self.output == STDOUT else staged.path_for(self.output)
                 write_map(path, result.embedding, columns, measured)
             if self.png is not None:
                 write_picture(staged.path_for(self.png), result.embedding, columns, None)
@@ -75,16 +70,20 @@ class OutputFiles:
                 from vicinal.viewer.export import write_page
                 from vicinal.viewer.packing import pack
 
-                packed = pack(result.embedding, [*columns, *measured], title=source.stem)
-                write_page(staged.path_for(self.html), packed)
+                write_page(staged.path_for(self.html), pack(result.embedding, [*columns, *measured], title=title))
             if self.model is not None:
                 save_model(result.model, staged.path_for(self.model))
             if self.report is not None:
-                write_report(staged.path_for(self.report), str(source), shape, spec, result)
+                write_report(staged.path_for(self.report), report)
 
-    def listed(self) -> str:
-        """Return the paths as a list for a message."""
-        return ", ".join(str(path) for path in vars(self).values() if path is not None)
+    def announce(self, result: FitResult, shape: tuple[int, ...], ignored: Sequence[str]) -> None:
+        """Print the measures, the times and the paths, unless the map goes to standard output."""
+        if self.output == STDOUT:
+            return
+        print_result(result)
+        paths = ", ".join(str(path) for path in vars(self).values() if path is not None)
+        skipped = f", ignoring {len(ignored)} other column(s): {listed(ignored)}" if ignored else ""
+        print(f"wrote {paths} from {shape[0]:,} rows of {shape[1]} columns{skipped}")
 
 
 def _reliability_columns(found: Reliability | None, columns: Sequence[Column]) -> list[Column]:
@@ -102,23 +101,20 @@ def save_model(model: Any, path: Path) -> None:
     model.save(path)
 
 
-MAP_SUFFIXES = (".npy", ".csv", ".parquet")
-STDOUT = Path("-")
-
-
-def is_stdout(path: Path | None) -> bool:
-    """Return whether an output goes to standard output."""
-    return path == STDOUT
-
-
-def check_outputs(outputs: Mapping[str, tuple[Path | None, tuple[str, ...]]], sources: list[Path], force: bool) -> None:
+def check_outputs(
+    outputs: Mapping[str, Path | None],
+    sources: list[Path],
+    force: bool,
+    suffixes: Mapping[str, tuple[str, ...]] = SUFFIXES,
+) -> None:
     """Raise if an output cannot be written: wrong suffix, existing file, missing directory or no permission."""
     seen = {source.resolve(): "the input" for source in sources}
-    for name, (path, suffixes) in outputs.items():
-        if path is None or (name == "--output" and is_stdout(path) and ".csv" in suffixes):
+    for option, path in outputs.items():
+        able, name = suffixes[option], f"--{option.replace('_', '-')}"
+        if path is None or (option == "output" and path == STDOUT and ".csv" in able):
             continue
-        if path.suffix.lower() not in suffixes:
-            raise ValueError(f"{name} {path}: the file name must end in {' or '.join(suffixes)}")
+        if path.suffix.lower() not in able:
+            raise ValueError(f"{name} {path}: the file name must end in {' or '.join(able)}")
         if path.is_dir():
             raise ValueError(f"{name} {path} is a directory")
         if not path.resolve().parent.is_dir():
@@ -144,21 +140,17 @@ def write_map(
         return
     width = embedding.shape[1]
     names = ["x", "y", "z"][:width] if width <= 3 else [f"d{a + 1}" for a in range(width)]
-    beside = (Role.ID, Role.VALUE, Role.DISPLAY)
-    written = {column.name: _listed(column) for column in columns if column.role in beside}
-    frame = pl.DataFrame(written | {name: embedding[:, a] for a, name in enumerate(names)})
-    labels = [pl.Series("label", _listed(column)) for column in columns if column.role is Role.LABEL]
-    frame = frame.with_columns(labels + [pl.Series(column.name, _listed(column)) for column in measured])
-    if is_stdout(path):
+    beside = [(column.name, column) for column in columns if column.role in (Role.ID, Role.VALUE, Role.DISPLAY)]
+    after = [("label", column) for column in columns if column.role is Role.LABEL]
+    after += [(column.name, column) for column in measured]
+    before, last = ({name: np.asarray(one.values).tolist() for name, one in some} for some in (beside, after))
+    frame = pl.DataFrame(before | {name: embedding[:, a] for a, name in enumerate(names)} | last)
+    if path == STDOUT:
         sys.stdout.write(frame.write_csv())
     elif path.suffix.lower() == ".csv":
         frame.write_csv(path)
     else:
         frame.write_parquet(path)
-
-
-def _listed(column: Column) -> list[Any]:
-    return [] if column.values is None else list(column.values.tolist())
 
 
 def write_picture(path: Path, embedding: NDArray[np.float32], columns: Sequence[Column], title: str | None) -> None:
@@ -178,10 +170,11 @@ def write_picture(path: Path, embedding: NDArray[np.float32], columns: Sequence[
     plot.save(path, plot.points(embedding, classes, numbers, ax=axes, title=title))
 
 
-def write_report(path: Path, source: str, shape: tuple[int, ...], spec: EstimatorSpec, result: FitResult) -> None:
+def report_of(source: str, shape: tuple[int, ...], spec: EstimatorSpec, result: FitResult) -> dict[str, Any]:
+    """Return the report of a fit."""
     import vicinal
 
-    document = {
+    return {
         "vicinal": vicinal.__version__,
         "source": source,
         "rows": shape[0],
@@ -192,37 +185,40 @@ def write_report(path: Path, source: str, shape: tuple[int, ...], spec: Estimato
         "quality": None if result.quality is None else result.quality.as_dict(),
         "reliability": None if result.reliability is None else result.reliability.summary(),
     }
-    write_json(path, document)
 
 
-def write_json(path: Path, document: Mapping[str, Any]) -> None:
+def write_report(path: Path, document: Mapping[str, Any]) -> None:
+    """Write a report as JSON."""
     path.write_text(json.dumps(document, indent=2, allow_nan=False, default=str) + "\n", encoding="utf-8")
 
 
-def print_quality(report: QualityReport) -> None:
+def print_table(head: tuple[str, str], rows: Iterable[tuple[str, str]], *, numbers: bool = False, **look: Any) -> None:
+    """Print a table of two columns; ``numbers`` are aligned to the right."""
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    console = Console()
-    table = Table("quality", title_justify="left")
-    table.add_column("value", justify="right")
-    for name, value in report.measures().items():
-        table.add_row(name, "-" if value is None else f"{value:.4f}")
-    console.print(table)
+    table = Table(head[0], **look)
+    table.add_column(head[1], justify="right" if numbers else "left")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    Console().print(table)
+
+
+def print_quality(report: QualityReport) -> None:
+    """Print the measures of a report and its notes."""
+    measures = report.measures().items()
+    rows = ((name, "-" if value is None else f"{value:.4f}") for name, value in measures)
+    print_table(("quality", "value"), rows, numbers=True)
     for note in report.notes:
-        console.print(f"note: {note}", markup=False)
+        print("note:", note)
 
 
 def print_result(result: FitResult) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
+    """Print what was measured, and the time of each stage."""
     if result.quality is not None:
         print_quality(result.quality)
     if result.reliability is not None:
         print(result.reliability)
-    table = Table("stage")
-    table.add_column("seconds", justify="right")
-    for stage, spent in result.seconds.items():
-        table.add_row(STAGES.get(stage, stage), f"{spent:.2f}")
-    Console().print(table)
+    rows = ((STAGES.get(stage, stage), f"{spent:.2f}") for stage, spent in result.seconds.items())
+    print_table(("stage", "seconds"), rows, numbers=True)

@@ -8,10 +8,11 @@ inputs are never written to. Arguments that control umap-learn's own search or c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import coo_matrix, csr_matrix
 
 from vicinal.estimators.base import random_seed
 from vicinal.graph.fuzzy import fuzzy_graph, membership_strengths, smooth_distances
@@ -33,9 +34,6 @@ from vicinal.runtime.progress import Progress
 
 # Rows whose distances to all rows are in memory at a time.
 BLOCK_ROWS = 256
-
-if TYPE_CHECKING:
-    from scipy.sparse import coo_matrix, csr_matrix
 
 __all__ = [
     "compute_membership_strengths",
@@ -75,7 +73,7 @@ def nearest_neighbors(
     The third value, umap-learn's search index, is None: it is not needed here to place new rows.
     """
     with Progress(verbose=verbose).stage("neighbors"):
-        if isinstance(metric, str) and metric == PRECOMPUTED:
+        if metric == PRECOMPUTED:
             neighbors = neighbors_from_distances(X, n_neighbors)
         else:
             index = NeighborIndex(
@@ -150,25 +148,19 @@ def fuzzy_simplicial_set(
         local_connectivity=float(local_connectivity),
         set_op_mix_ratio=set_op_mix_ratio,
     )
-    matrix = graph.to_scipy() if apply_set_operations else _directed(table, graph)
+    if apply_set_operations:
+        matrix = graph.to_scipy()
+    else:
+        rows, cols, values, _ = compute_membership_strengths(table.index, table.distance, graph.sigma, graph.rho)
+        matrix = coo_matrix((values, (rows, cols)), shape=(table.n, table.n))
+        matrix.eliminate_zeros()
     if return_dists is None:
         return matrix, graph.sigma, graph.rho
     return matrix, graph.sigma, graph.rho, _edge_distances(table) if return_dists else None
 
 
-def _directed(table: Neighbors, graph: Graph) -> coo_matrix:
-    from scipy.sparse import coo_matrix
-
-    rows, cols, values, _ = compute_membership_strengths(table.index, table.distance, graph.sigma, graph.rho)
-    out = coo_matrix((values, (rows, cols)), shape=(table.n, table.n))
-    out.eliminate_zeros()
-    return out
-
-
 def _edge_distances(table: Neighbors) -> Any:
     """Return the distance of every pair in which one row is a neighbor of the other, as a dictionary of keys."""
-    from scipy.sparse import coo_matrix
-
     there = table.index >= 0
     heads = np.repeat(np.arange(table.n), there.sum(axis=1))
     one_way = coo_matrix((table.distance[there], (heads, table.index[there])), shape=(table.n, table.n))
@@ -228,14 +220,14 @@ def _label_distances(
     heads: NDArray[np.int32], tails: NDArray[np.int32], labels: NDArray[Any], metric: Any, keywords: dict[str, Any]
 ) -> NDArray[np.float64]:
     """Return the distance of the labels of every edge."""
-    if isinstance(metric, str) and metric == "categorical":
+    if metric == "categorical":
         return np.asarray(labels[heads] != labels[tails], dtype=np.float64)
-    if isinstance(metric, str) and metric == "ordinal":
+    if metric == "ordinal":
         return np.asarray(np.abs(labels[heads] - labels[tails]) / float(keywords.get("support_size", 1.0)))
-    if isinstance(metric, str) and metric == "count":
+    if metric == "count":
         levels = count_levels(np.asarray(labels, dtype=np.float64), float(keywords.get("poisson_lambda", 1.0)))
         return np.asarray(np.abs(levels[heads] - levels[tails]) / abs(float(keywords.get("normalisation", 1.0))))
-    if isinstance(metric, str) and metric == "string":
+    if metric == "string":
         texts, codes = np.unique(labels, return_inverse=True)
         edits = edit_distances(texts.tolist(), codes[heads], codes[tails])
         most = float(keywords.get("max_dist", keywords.get("max_distance", 20.0)))
@@ -294,7 +286,8 @@ def simplicial_set_embedding(
     space = output_space(metric_of_map, keywords_of_map, n_components)
     edges = Graph.from_scipy(graph)
     radii = _graph_radii(edges, densmap_kwds) if densmap or output_dens else None
-    plan = _density_plan(bool(densmap), dict(densmap_kwds or {}))
+    named = {"lambda": "dens_lambda", "frac": "fraction", "var_shift": "variance_shift"}
+    given = {named[key]: float(value) for key, value in (densmap_kwds or {}).items() if key in named}
     seed = random_seed(random_state)
     wanted = default_epochs(edges.n) if n_epochs is None else n_epochs
     stops = sorted({int(epoch) for epoch in np.atleast_1d(wanted)})
@@ -302,7 +295,8 @@ def simplicial_set_embedding(
     progress = Progress(verbose=verbose, tqdm_kwds=tqdm_kwds)
     with progress.stage("initialize"):
         start = space.start(_start(init, InitialTask(edges, dense_rows(data, edges.n), n_components, seed, -1)))
-    forces, density = Forces(Kernel(float(a), float(b)), space=space), None if radii is None else plan.term(radii)
+    forces = Forces(Kernel(float(a), float(b)), space=space)
+    density = None if radii is None else DensityPlan(bool(densmap), **given).term(radii)
     sampled = SampledPlan(
         forces,
         learning_rate=initial_alpha,
@@ -326,11 +320,6 @@ def _graph_radii(edges: Graph, densmap_kwds: Mapping[str, Any] | None) -> Radii:
         raise ValueError("densmap_kwds must have 'graph_dists', as fuzzy_simplicial_set(return_dists=True) returns it")
     lengths = distances.tocsr()[edges.heads(), edges.indices]
     return Radii.of(edges, np.asarray(lengths, dtype=np.float32).reshape(-1))
-
-
-def _density_plan(match: bool, keywords: dict[str, Any]) -> DensityPlan:
-    named = {"lambda": "dens_lambda", "frac": "fraction", "var_shift": "variance_shift"}
-    return DensityPlan(match, **{name: float(keywords[key]) for key, name in named.items() if key in keywords})
 
 
 def _start(init: Any, task: InitialTask) -> NDArray[np.float32]:

@@ -6,7 +6,8 @@ TokenError to zlib.error, so that every Exception is turned into a ReadError.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,35 +26,28 @@ H5AD_FIRST = ("obsm/X_pca", "X")
 def read_npy(path: Path, array: str | None) -> Matrix:
     if array is not None:
         raise ReadError(f"{path} contains one array; --array applies only to .npz and .h5ad files")
-    return _one_array(path, _load(path, ".npy")), {}, None
+    return _load_npy(path), {}, None
 
 
 def map_npy(path: Path) -> NDArray[Any]:
     """Memory-map the matrix of a .npy file."""
-    matrix = _one_array(path, _load(path, ".npy", mmap_mode="r"))
+    matrix = _load_npy(path, "r")
     check_matrix(path, matrix)
     return matrix
 
 
 def read_npz(path: Path, array: str | None) -> Matrix:
     """Read the named array, or the only matrix, or "X"; 1-D arrays of the same length are named columns."""
-    loaded = _load(path, ".npz")
-    if isinstance(loaded, np.ndarray):
-        raise ReadError(f"{path} is a single array, not a .npz file")
-    try:
+    with _explained(path, "complete .npz"):
+        loaded = np.load(path, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            raise ReadError(f"{path} is a single array, not a .npz file")
         with loaded:
             arrays = {name: loaded[name] for name in loaded.files}
-    except MemoryError as error:
-        raise ReadError(f"{path} does not fit into memory") from error
-    except Exception as error:
-        raise ReadError(f"{path} is not a complete .npz file ({first_line(error)})") from error
-    name = _named(path, array, arrays, [name for name, one in arrays.items() if one.ndim == 2])
-    chosen = arrays[name]
+    chosen = arrays[_named(path, array, arrays, [name for name, one in arrays.items() if one.ndim == 2])]
     check_matrix(path, chosen)
-    named_columns = {
-        other: one for other, one in arrays.items() if one.shape == (len(chosen),) and one.dtype.kind != "O"
-    }
-    return chosen, named_columns, None
+    beside = {name: one for name, one in arrays.items() if one.shape == (len(chosen),) and one.dtype.kind != "O"}
+    return chosen, beside, None
 
 
 def read_h5ad(path: Path, array: str | None) -> Matrix:
@@ -62,23 +56,16 @@ def read_h5ad(path: Path, array: str | None) -> Matrix:
         import h5py
     except ModuleNotFoundError as error:
         raise ReadError(f"{path} needs h5py: pip install h5py") from error
-    try:
-        with h5py.File(path, "r") as file:
-            _require_own_data(path, file)
-            names = [*(["X"] if "X" in file else []), *_members(file, "layers"), *_members(file, "obsm")]
-            first = next((name for name in H5AD_FIRST if name in names), None)
-            name = _named(path, array, names, [first] if first else names)
-            matrix = _dense(path, file[name])
-            check_matrix(path, matrix)
-            columns = _observations(file, len(matrix))
-            index = str(file["obs"].attrs.get("_index", "_index")) if "obs" in file else ""
-            return matrix, columns, columns.pop(index, None)
-    except ReadError:
-        raise
-    except MemoryError as error:
-        raise ReadError(f"{path} does not fit into memory") from error
-    except Exception as error:
-        raise ReadError(f"{path} is not a valid h5ad file ({first_line(error)})") from error
+    with _explained(path, "valid h5ad"), h5py.File(path, "r") as file:
+        _require_own_data(path, file)
+        members = [f"{group}/{name}" for group in ("layers", "obsm") if group in file for name in file[group]]
+        names = [*(["X"] if "X" in file else []), *members]
+        first = next((name for name in H5AD_FIRST if name in names), None)
+        matrix = _dense(path, file[_named(path, array, names, [first] if first else names)])
+        check_matrix(path, matrix)
+        columns = _observations(file, len(matrix))
+        index = str(file["obs"].attrs.get("_index", "_index")) if "obs" in file else ""
+        return matrix, columns, columns.pop(index, None)
 
 
 def _require_own_data(path: Path, file: Any) -> None:
@@ -106,21 +93,27 @@ def _require_own_data(path: Path, file: Any) -> None:
         raise ReadError(f"{path}: {found}")
 
 
-def _one_array(path: Path, loaded: Any) -> NDArray[Any]:
+def _load_npy(path: Path, mmap_mode: Literal["r"] | None = None) -> NDArray[Any]:
+    with _explained(path, "complete .npy"):
+        loaded = np.load(path, mmap_mode=mmap_mode, allow_pickle=False)
     if not isinstance(loaded, np.ndarray):
         raise ReadError(f"{path} is an archive of arrays, not a .npy file")
     return loaded
 
 
-def _load(path: Path, suffix: str, mmap_mode: Literal["r"] | None = None) -> Any:
+@contextmanager
+def _explained(path: Path, kind: str) -> Iterator[None]:
+    """Turn any exception into a ReadError."""
     try:
-        return np.load(path, mmap_mode=mmap_mode, allow_pickle=False)
+        yield
+    except ReadError:
+        raise
     except MemoryError as error:
         raise ReadError(f"{path} does not fit into memory") from error
     except Exception as error:
         if "Object arrays" in str(error) or "Python objects" in str(error):
             raise ReadError(f"{path} contains Python objects, not numbers") from error
-        raise ReadError(f"{path} is not a complete {suffix} file") from error
+        raise ReadError(f"{path} is not a {kind} file ({first_line(error)})") from error
 
 
 def _named(path: Path, asked: str | None, names: Iterable[str], fitting: list[str]) -> str:
@@ -135,10 +128,6 @@ def _named(path: Path, asked: str | None, names: Iterable[str], fitting: list[st
     if not fitting:
         raise ReadError(f"{path} has no 2-D array; it has {listed(list(names))}")
     raise ReadError(f"{path} has several 2-D arrays; choose one with --array: {listed(fitting)}")
-
-
-def _members(file: Any, group: str) -> list[str]:
-    return [f"{group}/{name}" for name in file[group]] if group in file else []
 
 
 def _dense(path: Path, stored: Any) -> NDArray[Any]:
@@ -162,14 +151,17 @@ def _observations(file: Any, n: int) -> dict[str, NDArray[Any]]:
     found: dict[str, NDArray[Any]] = {}
     for name, stored in file.get("obs", {}).items():
         if hasattr(stored, "dtype"):
-            values = stored.asstr()[()] if stored.dtype.kind == "O" else stored[()]
+            values = _values(stored)
         elif "codes" in stored and "categories" in stored:
-            kinds = stored["categories"]
-            named = kinds.asstr()[()] if kinds.dtype.kind == "O" else kinds[()]
-            codes = stored["codes"][()]
-            values = np.array([None if code < 0 else named[code] for code in codes], dtype=object)
+            named = _values(stored["categories"])
+            values = np.array([None if code < 0 else named[code] for code in stored["codes"][()]], dtype=object)
         else:
             continue
         if np.shape(values) == (n,):
             found[name] = np.asarray(values)
     return found
+
+
+def _values(stored: Any) -> Any:
+    """Return the values of a dataset, texts as Python's."""
+    return stored.asstr()[()] if stored.dtype.kind == "O" else stored[()]

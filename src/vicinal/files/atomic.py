@@ -122,10 +122,7 @@ class StagedFiles:
         self.pending: dict[Path, Path] = {}
 
     def path_for(self, path: Path) -> Path:
-        """Return the temporary path to write to instead of ``path``.
-
-        It is in the same directory, because a rename cannot cross file systems.
-        """
+        """Return the path to write to instead: in the same directory, as a rename cannot cross file systems."""
         final = replaceable(path)
         temporary = final.with_name(f".{secrets.token_hex(6)}{final.suffix}")
         if final.exists():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count, islice
+from operator import methodcaller
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,7 +63,7 @@ def _batches(path: Path, size: int, choice: ColumnChoice) -> Iterator[DataTable]
     if suffix in (".csv", ".tsv") and choice.array is None:
         return _tables(path, _delimited(path, size), choice)
     if suffix in (".parquet", ".feather") and choice.array is None:
-        return _tables(path, _columnar(path, suffix, size), choice)
+        return _tables(path, _columnar(path, size), choice)
     table = read_chosen(path, choice.array, lambda names, beside: choice)
     return (table.part(slice(begin, begin + size)) for begin in range(0, len(table.X), size))
 
@@ -96,17 +97,10 @@ def _delimited(path: Path, size: int) -> Iterator[pl.DataFrame]:
             yield tabular_files.parse_delimited(path, "".join([header, *lines]).encode(), dialect)
 
 
-def _columnar(path: Path, suffix: str, size: int) -> Iterator[pl.DataFrame]:
-    import polars as pl
-
-    scan = pl.scan_parquet if suffix == ".parquet" else pl.scan_ipc
+def _columnar(path: Path, size: int) -> Iterator[pl.DataFrame]:
     together = max(size, COLUMNAR_ROWS // size * size)
-
-    def read(begin: int) -> pl.DataFrame:
-        return tabular_files.read_frame(path, suffix[1:], lambda name: scan(name).slice(begin, together).collect())
-
     for begin in count(0, together):
-        part = read(begin)
+        part = tabular_files.read_columnar(path, methodcaller("slice", begin, together))
         yield from part.iter_slices(size)
         if part.height < together:
             return
@@ -141,25 +135,22 @@ def batches(source: Any, size: int = 1000, y: Any = None, **reading: Any) -> Ite
     if reading:
         raise TypeError(f"{sorted(reading)} apply only to files, but source is a {type(source).__name__}")
     if isinstance(source, np.ndarray) or hasattr(source, "tocsr"):
-        return _split(source.tocsr() if hasattr(source, "tocsr") else source, y, size)
+        return _split(source, y, size)
     if y is not None:
         raise ValueError("y can be given only with an array; an iterable must yield pairs (rows, labels)")
-    return _split_all(source, size)
+    items = (item if isinstance(item, tuple) else (item, None) for item in source)
+    return (batch for rows, labels in items for batch in _split(rows, labels, size))
 
 
-def _split(rows: NDArray[Any], y: Any, size: int) -> Iterator[Batch]:
+def _split(given: Any, y: Any, size: int) -> Iterator[Batch]:
+    """Yield the parts of an array or a sparse matrix with their labels."""
+    rows = given.tocsr() if hasattr(given, "tocsr") else np.asanyarray(given)
     if y is None:
         return ((part, None) for part in split_rows(rows, size))
     labels = np.asarray(y)
     if len(labels) != rows.shape[0]:
         raise ValueError(f"y must have one label for each of the {rows.shape[0]} rows of source, got {len(labels)}")
     return zip(split_rows(rows, size), split_rows(labels, size), strict=True)
-
-
-def _split_all(source: Iterable[Any], size: int) -> Iterator[Batch]:
-    for item in source:
-        rows, labels = item if isinstance(item, tuple) else (item, None)
-        yield from _split(rows.tocsr() if hasattr(rows, "tocsr") else np.asarray(rows), labels, size)
 
 
 READ, REST, POLISH = "read", "rest", "polish"

@@ -101,11 +101,8 @@ def read_file(path: str | os.PathLike[str]) -> Content:
         size = os.fstat(file.fileno()).st_size
         length = _header_length(file.read(8), size, str(path))
         header = _header(file.read(length), size, str(path))
-        data = np.empty(size - 8 - length, dtype=np.uint8)
-        view, done = data.data, 0
-        while done < len(view) and (got := file.readinto(view[done:])):
-            done += got
-    if done < len(view):
+        data = np.fromfile(file, dtype=np.uint8, count=size - 8 - length)
+    if len(data) < size - 8 - length:
         raise ModelFileError(f"{path} became shorter while it was being read")
     return _content(header, data, str(path))
 
@@ -126,9 +123,8 @@ class _Place(NamedTuple):
     end: int
 
 
-class _Header(NamedTuple):
-    metadata: Mapping[str, str]
-    places: dict[str, _Place]
+# The metadata, and where each array is.
+Header = tuple[Mapping[str, str], dict[str, _Place]]
 
 
 def _header_length(prefix: bytes, size: int, where: str) -> int:
@@ -138,11 +134,13 @@ def _header_length(prefix: bytes, size: int, where: str) -> int:
     return length
 
 
-def _header(written: bytes, size: int, where: str) -> _Header:
+def _header(written: bytes, size: int, where: str) -> Header:
     """Parse and check the header; all sizes are valid afterwards."""
     try:
         entries = json.loads(written)
-        metadata = _metadata(entries.pop("__metadata__"))
+        metadata = entries.pop("__metadata__")
+        if not all(isinstance(metadata[name], str) for name in ("format", "version", "document", "sha256")):
+            raise TypeError("metadata must be strings")
         places = {name: _place(entry) for name, entry in entries.items()}
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise ModelFileError(f"{where} is not a complete model file: {type(error).__name__}") from error
@@ -151,35 +149,26 @@ def _header(written: bytes, size: int, where: str) -> _Header:
         raise ModelFileError(f"{where} is not a complete model file: its arrays do not match its size")
     if any(place.begin == place.end and max(place.shape) > max(size, LONGEST_EMPTY) for place in places.values()):
         raise ModelFileError(f"{where} is not a complete model file: an array without values is too long")
-    _check_format(metadata["format"], where)
-    return _Header(metadata, places)
+    kind, _, number = metadata["format"].partition(" ")
+    if kind != "vicinal" or not (number.isascii() and number.isdecimal()) or len(number) > 9:
+        raise ModelFileError(f"{where} is not a model file of vicinal")
+    if int(number) > FORMAT:
+        raise ModelFileError(f"{where} has format {number}, but this version reads up to {FORMAT}: update vicinal")
+    return metadata, places
 
 
-def _content(header: _Header, data: NDArray[np.uint8], where: str) -> Content:
-    arrays = {name: _array(data, place) for name, place in header.places.items()}
-    if header.metadata["sha256"] != _checksum(header.metadata, arrays):
+def _content(header: Header, data: NDArray[np.uint8], where: str) -> Content:
+    metadata, places = header
+    arrays = {name: _array(data, place) for name, place in places.items()}
+    if metadata["sha256"] != _checksum(metadata, arrays):
         raise ModelFileError(f"{where} is corrupted: its checksum does not match")
     try:
-        document = json.loads(header.metadata["document"])
+        document = json.loads(metadata["document"])
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"{where} does not describe a model: {type(error).__name__}") from error
     if not isinstance(document, dict):
         raise ModelFileError(f"{where} does not describe a model")
     return arrays, document
-
-
-def _metadata(found: Mapping[str, Any]) -> Mapping[str, str]:
-    if not all(isinstance(found[name], str) for name in ("format", "version", "document", "sha256")):
-        raise TypeError("metadata must be strings")
-    return found
-
-
-def _check_format(written: str, where: str) -> None:
-    kind, _, number = written.partition(" ")
-    if kind != "vicinal" or not (number.isascii() and number.isdecimal()) or len(number) > 9:
-        raise ModelFileError(f"{where} is not a model file of vicinal")
-    if int(number) > FORMAT:
-        raise ModelFileError(f"{where} has format {number}, but this version reads up to {FORMAT}: update vicinal")
 
 
 def _place(entry: Mapping[str, Any]) -> _Place:

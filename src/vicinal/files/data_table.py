@@ -133,9 +133,14 @@ class DataTable:
     def labels(self) -> NDArray[Any] | None:
         return values_of(self.columns, Role.LABEL)
 
+    @property
+    def read_columns(self) -> list[Column]:
+        """The columns that were read, other than features."""
+        return [column for column in self.columns if column.values is not None]
+
     def shown_columns(self) -> list[Column]:
         """Return the columns that were read, and the features too if they are few and have names."""
-        read = [column for column in self.columns if column.values is not None]
+        read = self.read_columns
         # numbers of a matrix or of vectors have no names that mean anything
         few = len(self.feature_names) <= MOST_SHOWN and not re.fullmatch(r"\d+|.*\[0\]", self.feature_names[0])
         features = [Column(name, Role.FEATURE, self.X[:, a]) for a, name in enumerate(self.feature_names) if few]
@@ -167,14 +172,9 @@ def frame_table(path: Path, frame: pl.DataFrame, choice: ColumnChoice, first: in
         X, chosen = _scalars(path, frame, choice)
     original = (lambda row, column: frame[vectors][row][column]) if vectors else (lambda r, c: frame[r, chosen[c]])
     _check_finite(path, X, chosen, original, first, choice.missing)
-    taken = {vectors, *choice.not_features} if vectors else {*chosen, *choice.not_features}
     all_wanted = vectors is None and choice.features is None
-    ignored = [
-        Column(name, Role.IGNORED, reason=_reason(frame[name]) if all_wanted else NOT_CHOSEN)
-        for name in frame.columns
-        if name not in taken
-    ]
-    return _build_table(X, chosen, choice, lambda name: _column_values(frame[name]), ignored)
+    reasons = {name: _reason(frame[name]) if all_wanted else NOT_CHOSEN for name in frame.columns if name != vectors}
+    return _build_table(X, chosen, choice, lambda name: _column_values(frame[name]), reasons)
 
 
 def _reason(series: pl.Series) -> str:
@@ -195,8 +195,7 @@ def vector_column(path: Path, frame: pl.DataFrame, choice: ColumnChoice) -> str 
             dtype = frame.schema[choice.vectors]
             raise ReadError(f"{path}: column {choice.vectors!r} does not contain lists of numbers ({dtype})")
         return choice.vectors if choice.vectors in found else _absent(path, choice.vectors, frame.columns)
-    others = choice.not_features
-    free = [name for name in found if name not in others]
+    free = [name for name in found if name not in choice.not_features]
     if choice.features is not None or not free:
         return None
     if len(free) > 1:
@@ -232,8 +231,7 @@ def _scalars(path: Path, frame: pl.DataFrame, choice: ColumnChoice) -> tuple[NDA
     import polars as pl
 
     numeric = {name for name, dtype in frame.schema.items() if dtype.is_numeric() or dtype == pl.Boolean}
-    others = choice.not_features
-    usable = [name for name in frame.columns if name in numeric and name and name not in others]
+    usable = [name for name in frame.columns if name in numeric and name and name not in choice.not_features]
     if choice.features is None:
         # ids are left out, unless there is no other column: that is the error below
         usable = [name for name in usable if not _are_ids(frame[name])] or usable[:1]
@@ -247,8 +245,8 @@ def _scalars(path: Path, frame: pl.DataFrame, choice: ColumnChoice) -> tuple[NDA
             f"use --columns {chosen[0]} to embed it"
         )
     X = np.empty((frame.height, len(chosen)), dtype=np.float32)
-    for a, name in enumerate(chosen):
-        with np.errstate(over="ignore"):
+    with np.errstate(over="ignore"):
+        for a, name in enumerate(chosen):
             X[:, a] = frame[name].cast(pl.Float64).to_numpy()
     return X, chosen
 
@@ -266,14 +264,10 @@ def _are_distinct_integers(series: pl.Series) -> bool:
 def array_table(
     path: Path, array: NDArray[Any], named_columns: dict[str, NDArray[Any]], choice: ColumnChoice, first: int = 0
 ) -> DataTable:
-    """Make a table from a matrix, whose columns are named "0", "1", …, and from separate named columns.
-
-    ``first`` is the number of the matrix's first row within its file, for error messages.
-    """
+    """Make a table from a matrix, with columns "0", "1", …, and from named columns; ``first`` as in ``frame_table``."""
     check_matrix(path, array)
     names = [str(a) for a in range(array.shape[1])]
-    others = choice.not_features
-    usable = [name for name in names if name not in others]
+    usable = [name for name in names if name not in choice.not_features]
     chosen = _feature_columns(path, [*names, *named_columns], choice, usable)
     for name in chosen:
         if name not in names:
@@ -282,14 +276,11 @@ def array_table(
     with np.errstate(over="ignore"):
         X = np.ascontiguousarray(picked, dtype=np.float32)
     _check_finite(path, X, chosen, lambda row, column: picked[row, column], first, choice.missing)
-    taken = {*chosen, *choice.not_features}
-    return _build_table(
-        X,
-        chosen,
-        choice,
-        lambda name: named_columns[name] if name in named_columns else whole_numbers(array[:, int(name)]),
-        [Column(name, Role.IGNORED, reason=NOT_CHOSEN) for name in [*names, *named_columns] if name not in taken],
-    )
+
+    def values(name: str) -> NDArray[Any]:
+        return named_columns[name] if name in named_columns else whole_numbers(array[:, int(name)])
+
+    return _build_table(X, chosen, choice, values, dict.fromkeys([*names, *named_columns], NOT_CHOSEN))
 
 
 def check_matrix(path: Path, array: NDArray[Any]) -> None:
@@ -322,8 +313,11 @@ def _build_table(
     features: list[str],
     choice: ColumnChoice,
     values: Callable[[str], NDArray[Any]],
-    ignored: list[Column],
+    reasons: dict[str, str],
 ) -> DataTable:
+    """Return a table; ``reasons`` say why columns that are neither features nor chosen are ignored."""
+    taken = {*features, *choice.not_features}
+    ignored = [Column(name, Role.IGNORED, reason=why) for name, why in reasons.items() if name not in taken]
     chosen = [Column(name, role, _without_bytes(values(name))) for name, role in choice.roles()]
     return DataTable(X, (*(Column(name, Role.FEATURE) for name in features), *chosen, *ignored))
 
@@ -363,22 +357,14 @@ def _check_finite(
     X: NDArray[np.float32],
     names: Sequence[str],
     original: Callable[[int, int], Any],
-    first: int = 0,
-    missing: bool = False,
+    first: int,
+    missing: bool,
 ) -> None:
-    """Raise for the first row with a missing or infinite value, or one that is too large for float32.
-
-    With ``missing``, missing values are accepted.
-    """
+    """Raise for the first row with an infinite value, one too large for float32, or one missing unless accepted."""
     finite = ~np.isinf(X) if missing else np.isfinite(X)
     if finite.all():
         return
     row, column = (int(a) for a in np.argwhere(~finite)[0])
     value = original(row, column)
-    if value is None:
-        what = "no value"
-    elif np.isfinite(value):
-        what = f"{value}, too large for float32,"
-    else:
-        what = str(value)
+    what = "no value" if value is None else f"{value}, too large for float32," if np.isfinite(value) else str(value)
     raise ReadError(f"{path}: row {first + row} has {what} in column {names[column]!r}")

@@ -120,17 +120,6 @@ def unpickled(cls: type, content: NDArray[np.uint8], rest: Mapping[str, Any]) ->
     return _Decoder(arrays, {}, rest).root(document["model"], cls)
 
 
-def _is_listed(cls: type) -> bool:
-    return cls.__module__ == f"vicinal.{CLASSES.get(cls.__name__)}"
-
-
-def _check_names(cls: type, state: Mapping[str, Any]) -> None:
-    """Refuse attributes that would replace a method: attributes are data."""
-    for name in state:
-        if name.startswith("__") or callable(getattr(cls, name, None)):
-            raise ModelFileError(f"a model file cannot hold an attribute {name!r}")
-
-
 def _is_function(value: Any) -> bool:
     """Return whether the value is a function; a scipy.LowLevelCallable is one, although its type is a tuple."""
     named = hasattr(value, "get_params") or isinstance(value, str)
@@ -174,7 +163,7 @@ class _Encoder:
         if hasattr(value, "indptr") and hasattr(value, "tocsr"):
             parts = {name: self._array(getattr(value, name), f"{where}.{name}") for name in CSR_PARTS}
             return {"csr": parts, "shape": list(value.shape)}
-        if _is_listed(type(value)):
+        if type(value).__module__ == f"vicinal.{CLASSES.get(type(value).__name__)}":
             return self.root(value, where)
         return self._beside(value, where)
 
@@ -275,10 +264,9 @@ class _Decoder:
             return self.rest[tree["rest"]]
         if "float" in tree:
             return float(tree["float"])
-        if "list" in tree:
-            return [self.decode(item, depth + 1) for item in tree["list"]]
-        if "tuple" in tree:
-            return tuple(self.decode(item, depth + 1) for item in tree["tuple"])
+        if "list" in tree or "tuple" in tree:
+            kind = list if "list" in tree else tuple
+            return kind(self.decode(item, depth + 1) for item in tree[kind.__name__])
         if "dict" in tree:
             return {str(key): self.decode(item, depth + 1) for key, item in tree["dict"].items()}
         if "coded" in tree:
@@ -300,7 +288,9 @@ class _Decoder:
         if not is_dataclass(made):
             state = {key: self.decode(value, depth + 1) for key, value in tree["state"].items()}
             if self.rest is None and state:
-                _check_names(cls, state)
+                for name in state:  # attributes are data: none may replace a method
+                    if name.startswith("__") or callable(getattr(cls, name, None)):
+                        raise ModelFileError(f"a model file cannot hold an attribute {name!r}")
                 made._validate_params()  # they were valid when the model was fitted
             made._restore(state)
         elif hasattr(made, "check"):

@@ -173,12 +173,7 @@ _STEPS: dict[str, Any] = {
 class Preparation:
     """How the rows of a fit were read and prepared, to read and prepare others in the same way.
 
-    Parameters
-    ----------
-    choice : ColumnChoice, optional
-        The columns, all features by name; None if the rows do not come from a file.
-    steps : dict
-        The steps by name, with what each learned.
+    ``choice`` has all features by name; it is None if the rows are not from a file. ``steps`` has what each learned.
     """
 
     choice: ColumnChoice | None = None
@@ -259,14 +254,10 @@ def _features(path: Path, wanted: ColumnChoice, names: list[str], others: set[st
     if set(features) <= set(names):
         return features
     free = [name for name in names if name not in others]
-    named = not _are_numbers(features) and not _are_numbers(names)
+    named = not any(some == [str(a) for a in range(len(some))] for some in (features, names))
     if (not named or wanted.vectors is not None) and len(free) == len(features):
         return free
     if named:
         absent = next(name for name in features if name not in names)
         raise ReadError(f"{path} has no column {absent!r}; the model was fitted to {listed(features)}")
     raise ReadError(f"{path} has {len(free)} features, but the model was fitted to {len(features)}")
-
-
-def _are_numbers(names: list[str]) -> bool:
-    return names == [str(a) for a in range(len(names))]

@@ -13,7 +13,6 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
 
 from vicinal.files import array_files, tabular_files
 from vicinal.files.data_table import Column, ColumnChoice, DataTable, ReadError, Role, array_table, frame_table
@@ -42,11 +41,8 @@ def local_file(path: Path) -> Iterator[Path]:
             yield local
         except ReadError as error:
             name = "standard input" if str(path) == STDIN else str(path)
-            raise ReadError(_renamed(str(error), folder, name)) from error
-
-
-def _renamed(message: str, folder: str, name: str) -> str:
-    return " ".join(name if word.rstrip(":;,").startswith(folder) else word for word in message.split(" "))
+            words = str(error).split(" ")
+            raise ReadError(" ".join(name if word.startswith(folder) else word for word in words)) from error
 
 
 def _unpacked(path: Path, folder: Path) -> Path:
@@ -65,8 +61,7 @@ def _unpacked(path: Path, folder: Path) -> Path:
 
 
 def _from_stdin(folder: Path) -> Path:
-    stream: BinaryIO = sys.stdin.buffer
-    first = stream.read(8)
+    first = sys.stdin.buffer.read(8)
     if first[:2] == b"\x1f\x8b":
         raise ReadError("standard input is compressed; unpack it first: gunzip -c FILE | vicinal ...")
     known = next((suffix for magic, suffix in MAGIC.items() if first.startswith(magic)), None)
@@ -74,12 +69,8 @@ def _from_stdin(folder: Path) -> Path:
     local = folder / f"data{suffix}"
     with local.open("wb") as file:
         file.write(first)
-        shutil.copyfileobj(stream, file)
+        shutil.copyfileobj(sys.stdin.buffer, file)
     return local
-
-
-# Bytes that are read at a time to count lines.
-BLOCK = 2**22
 
 
 def row_count(path: Path) -> int | None:
@@ -90,9 +81,7 @@ def row_count(path: Path) -> int | None:
     if suffix in (".parquet", ".feather"):
         import polars as pl
 
-        scan = pl.scan_parquet if suffix == ".parquet" else pl.scan_ipc
-        counted = tabular_files.read_frame(path, suffix[1:], lambda name: scan(name).select(pl.len()).collect())
-        return int(counted.item())
+        return int(tabular_files.read_columnar(path, lambda rows: rows.select(pl.len())).item())
     if suffix == ".jsonl":
         return _lines(path)
     if suffix in (".csv", ".tsv"):
@@ -103,22 +92,16 @@ def row_count(path: Path) -> int | None:
 
 
 def _lines(path: Path) -> int:
-    lines, last = 0, b"\n"
     with path.open("rb") as file:
-        while block := file.read(BLOCK):
-            lines += block.count(b"\n")
-            last = block
-    return lines + int(not last.endswith(b"\n"))
+        return sum(1 for _ in file)
 
-
-__all__ = ["SUFFIXES", "DataTable", "ReadError", "read_table"]
 
 ARRAY_READERS = {".npy": array_files.read_npy, ".npz": array_files.read_npz, ".h5ad": array_files.read_h5ad}
 TABULAR_READERS = {
     ".csv": tabular_files.read_delimited,
     ".tsv": tabular_files.read_delimited,
-    ".parquet": tabular_files.read_parquet,
-    ".feather": tabular_files.read_feather,
+    ".parquet": tabular_files.read_columnar,
+    ".feather": tabular_files.read_columnar,
     ".jsonl": tabular_files.read_jsonl,
 }
 SUFFIXES = (*TABULAR_READERS, *ARRAY_READERS)
@@ -128,15 +111,7 @@ DEFAULT_CHOICE = ColumnChoice()
 
 
 def read_table(path: str | Path, choice: ColumnChoice = DEFAULT_CHOICE) -> DataTable:
-    """Read a data file.
-
-    Parameters
-    ----------
-    path : path
-        A file whose suffix is one of ``SUFFIXES``, possibly with ".gz" after it, or "-" for standard input.
-    choice : ColumnChoice, optional
-        The columns to read; by default all numeric columns, as features.
-    """
+    """Read columns of a file whose suffix is one of ``SUFFIXES``, possibly with ".gz", or of "-", standard input."""
     choice.check()
     with local_file(Path(path)) as local:
         return read_chosen(local, choice.array, lambda names, beside: choice)

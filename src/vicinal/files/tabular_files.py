@@ -5,8 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -37,15 +36,9 @@ class Dialect:
     decimal_comma: bool = False
     has_header: bool = True
 
-    @contextmanager
-    def open(self, path: Path) -> Iterator[TextIO]:
+    def open(self, path: Path) -> TextIO:
         """Open the file as text without translating line ends."""
-        with path.open(encoding=self.encoding, errors="replace", newline="") as file:
-            yield file
-
-    @property
-    def is_utf8(self) -> bool:
-        return self.encoding == "utf-8-sig"
+        return path.open(encoding=self.encoding, errors="replace", newline="")
 
 
 def detect(path: Path) -> Dialect:
@@ -124,33 +117,31 @@ def _is_number(field: str) -> bool:
 NULLS = ["", "NA", "N/A", "n/a", "nan", "NaN", "null", "NULL", "None"]
 
 
-def read_parquet(path: Path) -> pl.DataFrame:
+def read_columnar(path: Path, query: Callable[[pl.LazyFrame], pl.LazyFrame] | None = None) -> pl.DataFrame:
+    """Read a .parquet or .feather file, or only the answer to a query."""
     import polars as pl
 
-    return read_frame(path, "parquet", pl.read_parquet)
-
-
-def read_feather(path: Path) -> pl.DataFrame:
-    import polars as pl
-
-    return read_frame(path, "feather", pl.read_ipc)
+    kind = path.suffix.lower()[1:]
+    read, scan = (pl.read_parquet, pl.scan_parquet) if kind == "parquet" else (pl.read_ipc, pl.scan_ipc)
+    return read_frame(path, kind, read if query is None else lambda name: query(scan(name)).collect())
 
 
 def read_jsonl(path: Path) -> pl.DataFrame:
-    """Read a file with one JSON object per line."""
-    return read_frame(path, "jsonl", _read_jsonl_in_order)
+    """Read a file with one JSON object per line.
 
-
-def _read_jsonl_in_order(path: Path) -> pl.DataFrame:
-    """Order the columns as in the first line, then the others by name: polars' own order varies between processes."""
+    The columns are ordered as in the first line, then by name: polars' own order varies between processes.
+    """
     import polars as pl
 
-    # all lines determine the columns and their types
-    frame = pl.read_ndjson(path, infer_schema_length=None)
-    with path.open(encoding="utf-8-sig", errors="replace") as file:
-        first: dict[str, object] = next((json.loads(line) for line in file if line.strip()), {})
-    named = [name for name in first if name in frame.columns]
-    return frame.select(named + sorted(set(frame.columns) - set(named)))
+    def read(path: Path) -> pl.DataFrame:
+        # all lines determine the columns and their types
+        frame = pl.read_ndjson(path, infer_schema_length=None)
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
+            first: dict[str, object] = next((json.loads(line) for line in file if line.strip()), {})
+        named = [name for name in first if name in frame.columns]
+        return frame.select(named + sorted(set(frame.columns) - set(named)))
+
+    return read_frame(path, "jsonl", read)
 
 
 def read_frame(path: Path, kind: str, reader: Callable[[Path], pl.DataFrame]) -> pl.DataFrame:
@@ -165,7 +156,7 @@ def read_frame(path: Path, kind: str, reader: Callable[[Path], pl.DataFrame]) ->
 
 def read_delimited(path: Path) -> pl.DataFrame:
     dialect = detect(path)
-    if dialect.is_utf8:
+    if dialect.encoding == "utf-8-sig":
         return parse_delimited(path, path, dialect)
     with dialect.open(path) as file:
         return parse_delimited(path, file.read().encode(), dialect)
@@ -188,10 +179,8 @@ def parse_delimited(path: Path, source: Path | bytes, dialect: Dialect) -> pl.Da
     except (Exception, pl.exceptions.PanicException) as error:
         raise ReadError(_ragged_line(path, dialect) or f"{path}: {first_line(error)}") from error
     # polars fills a short row with nulls, which show up in the last column
-    if frame.width and frame[:, -1].null_count():
-        ragged = _ragged_line(path, dialect)
-        if ragged:
-            raise ReadError(ragged)
+    if frame.width and frame[:, -1].null_count() and (ragged := _ragged_line(path, dialect)):
+        raise ReadError(ragged)
     if not dialect.has_header:
         frame.columns = [str(a) for a in range(frame.width)]
     return _strip_blanks(frame)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,32 +11,25 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Classes:
-    """Labels as integers: ``names[codes[i]]`` is the label of row i; ``known[i]`` is False if row i has no label."""
-
-    names: tuple[str, ...]
-    codes: NDArray[np.int64]
-    known: NDArray[np.bool_]
-
-
 # Numbers with more distinct values than this are a scale, not classes.
 MOST_NUMBERED = 64
 
 
-def classes_of(labels: ArrayLike, n: int) -> Classes:
-    """Number the labels in natural order (2 before 10); unlabeled rows have the code ``len(names)``."""
-    array = np.asarray(labels)
-    if array.shape != (n,):
-        raise ValueError(f"labels must be one-dimensional with {n} entries, got shape {array.shape}")
+def classes_of(labels: ArrayLike, n: int) -> tuple[list[str], NDArray[np.int64]]:
+    """Return the names of the classes in natural order (2 before 10) and the number of the class of each row.
+
+    Unlabeled rows have the number ``len(names)``.
+    """
+    from vicinal.quality.measures import check_labels
+
+    array = check_labels(labels, n)
     known = ~unlabeled_rows(array)
-    names, found = np.unique(label_names(array[known]), return_inverse=True)
-    order = np.array(sorted(range(len(names)), key=lambda a: natural_key(str(names[a]))), dtype=np.int64)
-    rank = np.empty(len(names), dtype=np.int64)
-    rank[order] = np.arange(len(names))
+    texts = label_names(array[known]).tolist()
+    names = sorted(sorted(set(texts)), key=natural_key)
+    numbers = {name: a for a, name in enumerate(names)}
     codes = np.full(n, len(names), dtype=np.int64)
-    codes[known] = rank[found]
-    return Classes(tuple(str(names[a]) for a in order), codes, known)
+    codes[known] = [numbers[text] for text in texts]
+    return names, codes
 
 
 def label_names(labels: NDArray[Any]) -> NDArray[np.str_]:
@@ -64,12 +56,11 @@ def unlabeled_rows(labels: NDArray[Any]) -> NDArray[np.bool_]:
     from vicinal.quality.measures import missing_labels
 
     missing = missing_labels(labels)
-    names = set(label_names(labels[~missing]).tolist()) if _may_have_minus_one(labels) else set()
-    if "-1" not in names or names <= {"-1", "1"} or not all(re.fullmatch(r"-1|\d+", name) for name in names):
-        return missing
-    minus = np.zeros(len(labels), dtype=bool)
-    minus[~missing] = label_names(labels[~missing]) == "-1"
-    return np.asarray(missing | minus)
+    texts = label_names(labels[~missing]) if _may_have_minus_one(labels) else np.empty(0, dtype=str)
+    names = set(texts.tolist())
+    if "-1" in names and not names <= {"-1", "1"} and all(re.fullmatch(r"-1|\d+", name) for name in names):
+        missing[~missing] = texts == "-1"
+    return missing
 
 
 def _may_have_minus_one(labels: NDArray[Any]) -> bool:
@@ -107,10 +98,7 @@ def scaled_values(values: ArrayLike, n: int) -> tuple[Floats, tuple[float, float
 
 
 def coordinates(embedding: Any, most: int = 2) -> Floats:
-    """Return the coordinates [n, 2] of a fitted model or an array, after checking that they are finite.
-
-    With ``most=3`` they may be [n, 3].
-    """
+    """Return the finite coordinates [n, 2] of a fitted model or an array, or up to [n, most]."""
     array = np.asarray(getattr(embedding, "embedding_", embedding))
     shapes = " or ".join(f"(n, {width})" for width in range(2, most + 1))
     if array.ndim != 2 or not 2 <= array.shape[1] <= most or len(array) == 0 or array.dtype.kind not in "fiub":
@@ -119,10 +107,3 @@ def coordinates(embedding: Any, most: int = 2) -> Floats:
     if len(bad):
         raise ValueError(f"embedding must be finite; row {bad[0]} contains NaN or infinity")
     return array.astype(np.float64)
-
-
-def training_rows(model: Any) -> Any:
-    """Return the rows of the points of a fitted model (``model.rows_`` or ``model.map_.data.rows``), or None."""
-    if hasattr(model, "rows_"):
-        return model.rows_[: len(model.embedding_)]  # the last rows of a growing map may not be placed yet
-    return getattr(getattr(getattr(model, "map_", None), "data", None), "rows", None)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vicinal.plot.annotations import coordinates
-from vicinal.plot.look import Look, bare_axes, fit_window, look_of, rgb
+from vicinal.plot.look import bare_axes, color_map, fit_window, look_of, rgb
 from vicinal.plot.points import Raster, points
 from vicinal.runtime.inputs import check_structure
 
@@ -149,7 +149,8 @@ def connectivity(
         paths = bundled(start, end, weight)
         start, end = paths[:, :-1].reshape(-1, 2), paths[:, 1:].reshape(-1, 2)
         weight = np.repeat(weight, paths.shape[1] - 1)
-    raster.add_lines(start, end, weight, _edge_color(edge_cmap, look))
+    color = rgb(look.theme.ink) if edge_cmap is None else color_map(edge_cmap, "edge_cmap")(0.85)[:3]
+    raster.add_lines(start, end, weight, color)
     if len(head):
         raster.draw(ax, opaque=0.6, faintest=0.04, blur=0.3)
     if show_points:
@@ -157,12 +158,3 @@ def connectivity(
     elif title:
         ax.set_title(title, color=look.theme.ink, fontsize=13, loc="left", pad=10)
     return ax
-
-
-def _edge_color(edge_cmap: Any, look: Look) -> tuple[float, float, float]:
-    if edge_cmap is None:
-        return rgb(look.theme.ink)
-    import matplotlib
-
-    red, green, blue = matplotlib.colormaps.get_cmap(edge_cmap)(0.85)[:3]
-    return float(red), float(green), float(blue)

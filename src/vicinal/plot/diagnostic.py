@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from vicinal.neighbors.index import NeighborIndex
 from vicinal.neighbors.table import Neighbors
-from vicinal.plot.annotations import coordinates, training_rows
-from vicinal.plot.look import bare_axes, check_theme, fit_window, look_of, palette
+from vicinal.plot.annotations import coordinates
+from vicinal.plot.look import bare_axes, look_of, palette, panels
 from vicinal.plot.points import Paint, draw_points, points
 from vicinal.quality.reliability import Reliability
 
@@ -30,7 +30,6 @@ RANKED_ROWS = 4000
 BLOCK_VALUES = 1 << 22
 # The kinds that diagnostic_type="all" draws, as in umap-learn.
 ALL = ("pca", "ica", "vq", "local_dim", "neighborhood")
-PANEL_INCHES = 3.6
 
 
 class Neighborhood:
@@ -157,24 +156,33 @@ def diagnostic(
         model, given, xy, n_neighbors if nhood_size is None else nhood_size - 1, metric, local_variance_threshold
     )
     kinds = ALL if kind == "all" else (kind,)
-    found = {one: MEASURES[one][0](near) if one in MEASURES else COLORS[one][0](near.rows) for one in kinds}
+    found = {one: MEASURES[one][0](near) if one in MEASURES else _row_colors(near.rows, one) for one in kinds}
     numbers: Any = found if kind == "all" else found[kind]
     if not plot_result:
         return numbers if return_diagnostics else None
-    style: dict[str, Any] = {"theme": theme, "cmap": cmap, "background": background}
-    panels = _panels(len(kinds), ax) if kind == "all" else [ax]
-    axes = [
-        _draw(xy, one, found[one], panel, title, point_size, style | {"width": width, "height": height})
-        for one, panel in zip(kinds, panels, strict=True)
-    ]
+    style: dict[str, Any] = {"theme": theme, "cmap": cmap, "background": background, "width": width, "height": height}
+    look = look_of(**style)
+    if kind == "all" and ax is not None:
+        raise ValueError("ax cannot be given for 'all', which draws a grid of axes")
+    axes: list[Any] = panels(len(kinds), math.ceil(math.sqrt(len(kinds))), look) if kind == "all" else [ax]
+    for a, one in enumerate(kinds):
+        if one in MEASURES:
+            name = title or MEASURES[one][1]
+            axes[a] = points(xy, values=found[one], ax=axes[a], title=name, point_size=point_size, **style)
+        else:
+            paint = Paint(found[one], np.ones(len(xy), dtype=bool))
+            axes[a] = bare_axes(axes[a], look)
+            draw_points(axes[a], xy, paint, look, title=title or COLORS[one], point_size=point_size)
     drawn: Any = axes if kind == "all" else axes[0]
     return (drawn, numbers) if return_diagnostics else drawn
 
 
-def _neighborhood(
-    model: Any, X: ArrayLike | None, xy: Floats, k: int, metric: str | None, variance: float
-) -> Neighborhood:
-    data = training_rows(model) if X is None else X
+def _neighborhood(model: Any, X: Any, xy: Floats, k: int, metric: str | None, variance: float) -> Neighborhood:
+    data = X
+    if data is None and hasattr(model, "rows_"):
+        data = model.rows_[: len(xy)]  # the last rows of a growing map may not be placed yet
+    elif data is None:
+        data = getattr(getattr(getattr(model, "map_", None), "data", None), "rows", None)
     if data is None:
         raise ValueError("X must be given: the model does not contain the rows it was fitted to")
     rows = np.ascontiguousarray(data.toarray() if hasattr(data, "toarray") else data, dtype=np.float32)
@@ -187,56 +195,18 @@ def _neighborhood(
     return Neighborhood(rows, xy, k, getattr(model, "metric", "euclidean") if metric is None else metric, variance)
 
 
-def _panels(n: int, ax: Axes | None) -> list[Axes]:
-    """Return the axes of a grid."""
-    if ax is not None:
-        raise ValueError("ax cannot be given for 'all', which draws a grid of axes")
-    from matplotlib import pyplot as plt
-
-    columns = math.ceil(math.sqrt(n))
-    rows = math.ceil(n / columns)
-    size = (PANEL_INCHES * columns, PANEL_INCHES * rows)
-    _, grid = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
-    for spare in grid.flat[n:]:
-        spare.remove()
-    return list(grid.flat[:n])
-
-
-def _draw(
-    xy: Floats, kind: str, numbers: Floats, ax: Axes | None, title: str | None, size: float | None, style: Any
-) -> Axes:
-    name = title or (MEASURES[kind][1] if kind in MEASURES else COLORS[kind][1])
-    if kind in MEASURES:
-        return points(xy, values=numbers, ax=ax, title=name, point_size=size, **style)
-    look = look_of(**style)
-    ax = bare_axes(ax, look)
-    draw_points(ax, xy, Paint(numbers, np.ones(len(xy), dtype=bool)), look, title=name, point_size=size)
-    return ax
-
-
-def principal_colors(rows: Rows) -> Floats:
-    """Return the first three principal components as colors."""
-    from sklearn.decomposition import PCA
-
-    return _as_colors(PCA(n_components=min(3, *rows.shape), random_state=0).fit_transform(rows))
-
-
-def independent_colors(rows: Rows) -> Floats:
-    """Return three independent components as colors."""
-    from sklearn.decomposition import FastICA
-
-    return _as_colors(FastICA(n_components=min(3, *rows.shape), random_state=0).fit_transform(rows))
-
-
-def center_colors(rows: Rows) -> Floats:
-    """Return the distances to the centers of three clusters as colors."""
+def _row_colors(rows: Rows, kind: str) -> Floats:
+    """Return three components of the rows, or their distances to three centers, as colors."""
     from sklearn.cluster import KMeans
+    from sklearn.decomposition import PCA, FastICA
 
-    return _as_colors(KMeans(n_clusters=min(3, len(rows)), random_state=0, n_init=1).fit_transform(rows))
-
-
-def _as_colors(columns: NDArray[Any]) -> Floats:
-    """Scale each column to 0..1, and fill up to three columns."""
+    n = min(3, *rows.shape)
+    makers = {
+        "pca": PCA(n_components=n, random_state=0),
+        "ica": FastICA(n_components=n, random_state=0),
+        "vq": KMeans(n_clusters=min(3, len(rows)), random_state=0, n_init=1),
+    }
+    columns = makers[kind].fit_transform(rows)
     low, width = columns.min(axis=0), np.ptp(columns, axis=0)
     scaled = (columns - low) / np.where(width > 0, width, 1.0)
     return np.hstack([scaled, np.zeros((len(columns), 3 - columns.shape[1]))]).astype(np.float64)
@@ -249,10 +219,10 @@ MEASURES: dict[str, tuple[Callable[[Neighborhood], Floats], str]] = {
     "neighborhood": (Neighborhood.overlap, "Jaccard index of the neighbors"),
     "local_dim": (Neighborhood.dimension, "Local dimension"),
 }
-COLORS: dict[str, tuple[Callable[[Rows], Floats], str]] = {
-    "pca": (principal_colors, "Principal components as colors"),
-    "ica": (independent_colors, "Independent components as colors"),
-    "vq": (center_colors, "Distances to three centers as colors"),
+COLORS = {
+    "pca": "Principal components as colors",
+    "ica": "Independent components as colors",
+    "vq": "Distances to three centers as colors",
 }
 
 
@@ -332,11 +302,8 @@ def torn_edges(
     if isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 0:
         raise ValueError(f"most must be a whole number of at least 0, got {most!r}")
     xy, edges = coordinates(model), _measured(model, found).torn_edges
-    look = look_of(theme)
-    ax = bare_axes(ax, look)
-    fit_window(ax, xy)
     name = f"{len(edges):,} torn edges" if title is None else title
-    points(xy, ax=ax, theme=theme, title=name)
+    ax = points(xy, ax=ax, theme=theme, title=name)
     head, tail, weight = edges.head[:most], edges.tail[:most], edges.weight[:most]
     if len(head):
         opacity = 0.15 + 0.65 * weight / weight.max()
@@ -378,7 +345,12 @@ def loss(
     log : bool, default=False
         Whether the loss axis is logarithmic.
     """
-    found = _history(history)
+    found = getattr(history, "loss_history_", history)
+    if hasattr(found, "get_params"):
+        raise ValueError(
+            f"this {type(found).__name__} has no loss history: fit it with compute_loss=True if it has that parameter, "
+            "or give losses"
+        )
     curves = dict(found) if isinstance(found, Mapping) else {"loss": found}
     given = curves.pop("epoch", None)
     lines = {str(name): np.asarray(values, dtype=np.float64) for name, values in curves.items()}
@@ -387,14 +359,15 @@ def loss(
             raise ValueError(f"history must contain one number per epoch; {name!r} has shape {values.shape}")
         if given is not None and len(given) != len(values):
             raise ValueError(f"history has {len(given)} epochs, but {len(values)} numbers of {name!r}")
-    look = check_theme(theme)
+    look = look_of(theme)
+    colors = look.theme
     if ax is None:
         from matplotlib import pyplot as plt
 
         figure, ax = plt.subplots(figsize=LOSS_INCHES, layout="constrained")
         figure.set_facecolor(look.background)
     ax.set_facecolor(look.background)
-    for (name, values), color in zip(lines.items(), palette(len(lines), theme), strict=True):
+    for (name, values), color in zip(lines.items(), palette(len(lines), look.name), strict=True):
         epochs = np.arange(1, len(values) + 1) if given is None else np.asarray(given)
         ax.plot(epochs, values, color=color, linewidth=1.8, label=name)
         last = np.flatnonzero(np.isfinite(values))
@@ -405,27 +378,15 @@ def loss(
             )
     if log:
         ax.set_yscale("log")
-    ax.set_xlabel("epoch", color=look.ink)
-    ax.set_ylabel("loss" if len(lines) > 1 else next(iter(lines)), color=look.ink)
-    ax.grid(axis="y", color=look.faint, alpha=0.45, linewidth=0.6)
+    ax.set_xlabel("epoch", color=colors.ink)
+    ax.set_ylabel("loss" if len(lines) > 1 else next(iter(lines)), color=colors.ink)
+    ax.grid(axis="y", color=colors.faint, alpha=0.45, linewidth=0.6)
     ax.set_axisbelow(True)
-    ax.tick_params(colors=look.ink, length=0)
+    ax.tick_params(colors=colors.ink, length=0)
     ax.margins(x=0.02)
     for side, spine in ax.spines.items():
         spine.set_visible(side == "bottom")
-        spine.set_color(look.faint)
+        spine.set_color(colors.faint)
     if title:
-        ax.set_title(title, color=look.ink, fontsize=13, loc="left", pad=10)
+        ax.set_title(title, color=colors.ink, fontsize=13, loc="left", pad=10)
     return ax
-
-
-def _history(given: Any) -> Any:
-    """Return the losses of a model; anything else is returned unchanged."""
-    if hasattr(given, "loss_history_"):
-        return given.loss_history_
-    if hasattr(given, "get_params"):
-        name = type(given).__name__
-        raise ValueError(
-            f"this {name} has no loss history: fit it with compute_loss=True if it has that parameter, or give losses"
-        )
-    return given

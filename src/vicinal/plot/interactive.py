@@ -88,7 +88,8 @@ def _rows_of(column: Any, chosen: Any) -> Any:
 def show(plot_to_show: Any) -> None:
     """Show axes in matplotlib's window, or a page in the notebook or in a browser."""
     if hasattr(plot_to_show, "_repr_html_"):
-        if _in_notebook():
+        ipython = sys.modules.get("IPython")  # a notebook has imported it already
+        if ipython is not None and hasattr(ipython.get_ipython(), "kernel"):
             importlib.import_module("IPython.display").display(plot_to_show)
             return
         with tempfile.NamedTemporaryFile("w", suffix=".html", delete=False, encoding="utf-8") as file:
@@ -101,13 +102,6 @@ def show(plot_to_show: Any) -> None:
     from matplotlib import pyplot as plt
 
     plt.show()
-
-
-def _in_notebook() -> bool:
-    """Tell whether a notebook runs this code; IPython is then imported already."""
-    ipython = sys.modules.get("IPython")
-    shell = None if ipython is None else ipython.get_ipython()
-    return shell is not None and hasattr(shell, "kernel")
 
 
 def output_notebook(*_: Any, **__: Any) -> None:

@@ -56,13 +56,6 @@ VALUE_STOPS = [
 UNLABELED = "unlabeled"
 
 
-def check_theme(theme: str) -> Theme:
-    """Return the theme with this name."""
-    if theme not in THEMES:
-        raise ValueError(f"theme must be one of {', '.join(THEMES)}, got {theme!r}")
-    return THEMES[theme]
-
-
 def palette(n: int, theme: str = "light") -> list[str]:
     """Return the first ``n`` colors for categories, as "#rrggbb"."""
     if n < 0:
@@ -176,27 +169,13 @@ SIDE_PIXELS = 800
 
 @dataclass(frozen=True)
 class Look:
-    """How a figure looks.
-
-    Parameters
-    ----------
-    name : {"light", "dark"}
-        The theme that the figure has, or is nearest to.
-    background : str
-        Color behind the points.
-    cmap : str or None
-        Color map of values, and of points without values; None means the default.
-    color_key : mapping, sequence, str or None
-        Colors of categories: by label, in the order of the labels, or the name of a color map.
-    inches : (float, float) or None
-        Size of a figure that the caller has asked for.
-    """
+    """How a figure looks; ``name`` is that of the theme that it has, or is nearest to."""
 
     name: str
     background: str
-    cmap: Any = None
-    color_key: Any = None
-    inches: tuple[float, float] | None = None
+    cmap: Any = None  # of values, and of points without values
+    color_key: Any = None  # of categories: by label, in the order of the labels, or a color map
+    inches: tuple[float, float] | None = None  # if the caller has asked for a size
 
     @property
     def theme(self) -> Theme:
@@ -216,7 +195,7 @@ class Look:
         if key is None:
             return palette(len(names), self.name)
         if isinstance(key, str) or hasattr(key, "N"):  # the name of a color map, or a color map
-            return [to_hex(color) for color in _color_map(key, "color_key_cmap")(np.linspace(0, 1, len(names)))]
+            return [to_hex(color) for color in color_map(key, "color_key_cmap")(np.linspace(0, 1, len(names)))]
         if isinstance(key, Mapping):
             given = dict(zip(label_names(np.array(list(key))), key.values(), strict=True))
             missing = [name for name in names if name not in given]
@@ -251,9 +230,9 @@ def look_of(
     if background is not None:
         name = _nearest_theme(background)
     if cmap is not None:
-        _color_map(cmap, "cmap")
+        color_map(cmap, "cmap")
     key = color_key if color_key is not None else color_key_cmap
-    return Look(name, background or check_theme(name).background, cmap, key, inches)
+    return Look(name, background or THEMES[name].background, cmap, key, inches)
 
 
 def _nearest_theme(background: str) -> str:
@@ -266,7 +245,8 @@ def _nearest_theme(background: str) -> str:
     return "dark" if 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.5 else "light"
 
 
-def _color_map(name: Any, argument: str) -> Any:
+def color_map(name: Any, argument: str) -> Any:
+    """Return a color map of matplotlib by its name."""
     import matplotlib
 
     if not isinstance(name, str):
@@ -289,7 +269,7 @@ def _inches(width: float | None, height: float | None) -> tuple[float, float] | 
     return float(sides[0]) / dpi, float(sides[1]) / dpi
 
 
-FIGURE_INCHES = (7.2, 6.0)
+FIGURE_INCHES, PANEL_INCHES = (7.2, 6.0), 3.6
 DPI = 200
 LEGEND_ROWS = 24
 # Height of an entry, in inches.
@@ -345,6 +325,20 @@ def bare_axes(ax: Axes | None, look: Look) -> Axes:
     return ax
 
 
+def panels(n: int, columns: int, look: Look) -> list[Axes]:
+    """Return the axes of ``n`` panels of a new figure."""
+    from matplotlib import pyplot as plt
+
+    rows = math.ceil(n / columns)
+    size = (PANEL_INCHES * columns, PANEL_INCHES * rows * 1.06)
+    figure, grid = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
+    figure.set_facecolor(look.background)
+    figure.set_gid(OWN)
+    for spare in grid.flat[n:]:
+        spare.remove()
+    return list(grid.flat[:n])
+
+
 def fit_window(ax: Axes, xy: Floats) -> None:
     """Set equal scales, the same margin on all sides, and an aspect ratio of at most two to one."""
     low, high = xy.min(axis=0), xy.max(axis=0)
@@ -356,12 +350,17 @@ def fit_window(ax: Axes, xy: Floats) -> None:
     ax.set_aspect("equal", adjustable="box")
 
 
-def point_area(ax: Axes, n: int) -> float:
-    """Return the area of each of ``n`` points."""
+def _inside_inches(ax: Axes) -> tuple[float, float]:
+    """Return width and height of the axes."""
     figure = ax.get_figure()
     assert figure is not None
     window = ax.get_window_extent().transformed(figure.dpi_scale_trans.inverted())
-    side = 72.0 * min(window.width, window.height)
+    return window.width, window.height
+
+
+def point_area(ax: Axes, n: int) -> float:
+    """Return the area of each of ``n`` points."""
+    side = 72.0 * min(_inside_inches(ax))
     return float(np.clip(INK * side * side / n, SMALLEST, LARGEST))
 
 
@@ -382,11 +381,13 @@ def draw_key(ax: Axes, categories: Sequence[tuple[str, str]], limits: tuple[floa
         Line2D([], [], linestyle="", marker="o", markersize=7, markeredgewidth=0, color=color, label=_cut(name))
         for name, color in categories
     ]
+    # as many entries per column as fit without making the legend higher than the axes
+    rows = int(np.clip(_inside_inches(ax)[1] / LEGEND_LINE, 6, LEGEND_ROWS))
     legend = ax.legend(
         handles=handles,
         loc="center left",
         bbox_to_anchor=(1.02, 0.5),
-        ncols=math.ceil(len(handles) / _legend_rows(ax)),
+        ncols=math.ceil(len(handles) / rows),
         frameon=False,
         labelcolor=look.theme.ink,
         handletextpad=0.2,
@@ -394,14 +395,6 @@ def draw_key(ax: Axes, categories: Sequence[tuple[str, str]], limits: tuple[floa
         borderaxespad=0.0,
     )
     _make_room(ax, legend)
-
-
-def _legend_rows(ax: Axes) -> int:
-    """Return how many entries fit beside the axes without making the legend higher than the axes."""
-    figure = ax.get_figure()
-    assert figure is not None
-    height = ax.get_window_extent().transformed(figure.dpi_scale_trans.inverted()).height
-    return int(np.clip(height / LEGEND_LINE, 6, LEGEND_ROWS))
 
 
 def _cut(name: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -10,18 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vicinal.plot.annotations import Classes, classes_of, coordinates, scaled_values
+from vicinal.plot.annotations import classes_of, coordinates, scaled_values
 from vicinal.plot.look import (
     OKABE_ITO,
-    OWN,
     UNLABELED,
     Look,
     bare_axes,
-    check_theme,
     draw_key,
     fit_window,
     look_of,
     opacity,
+    panels,
     point_area,
     rgb,
 )
@@ -49,10 +47,6 @@ class Raster:
         self.height = max(1, round((self.top - self.bottom) / self.step))
         self.sums = np.zeros((4, self.height * self.width))
 
-    def add_points(self, xy: Floats, colors: Floats) -> None:
-        """Add points, each with its own color [n, 3]."""
-        self._count(xy, np.concatenate([np.ones((len(xy), 1)), colors], axis=1))
-
     def add_lines(self, start: Floats, end: Floats, weights: Floats, color: tuple[float, float, float]) -> None:
         """Add straight lines as points that are one pixel apart."""
         lengths = np.ceil(np.abs(end - start).max(axis=1) / self.step).astype(np.int64) + 1
@@ -62,9 +56,10 @@ class Raster:
             first = np.repeat(np.cumsum(lengths[some]) - lengths[some], lengths[some])
             along = ((np.arange(len(line)) - first) / np.maximum(lengths[line] - 1, 1))[:, None]
             weight = weights[line][:, None]
-            self._count(start[line] * (1 - along) + end[line] * along, weight * np.array([1.0, *color]))
+            self.add_points(start[line] * (1 - along) + end[line] * along, weight * np.array([1.0, *color]))
 
-    def _count(self, xy: Floats, weighted: Floats) -> None:
+    def add_points(self, xy: Floats, weighted: Floats) -> None:
+        """Add points, each with its weight and its weighted color [n, 4]."""
         column = np.clip(((xy[:, 0] - self.left) / self.step).astype(np.int64), 0, self.width - 1)
         row = np.clip(((xy[:, 1] - self.bottom) / self.step).astype(np.int64), 0, self.height - 1)
         pixel = row * self.width + column
@@ -93,8 +88,8 @@ class Raster:
 SHUFFLE_SEED = 0
 # Above this number points hide each other and are shaded by density instead.
 SHADED = 50_000
-# Size of a map among several, and the most maps in a row.
-PANEL_INCHES, MOST_IN_A_ROW = 3.6, 4
+# Maps of a comparison.
+MOST_IN_A_ROW = 4
 
 
 def points(
@@ -206,27 +201,18 @@ def draw_points(
     fit_window(ax, xy)
     if len(xy) > SHADED and point_size is None and alpha is None:
         raster = Raster(ax)
-        raster.add_points(xy, paint.rgb)
+        raster.add_points(xy, np.insert(paint.rgb, 0, 1.0, axis=1))
         raster.draw(ax)
     else:
-        _scatter(ax, xy, paint, point_size, alpha)
+        order = np.random.default_rng(SHUFFLE_SEED).permutation(len(xy))
+        # gray points first, below the others; a stable sort keeps the shuffled order within both groups
+        order = order[np.argsort(paint.colored[order], kind="stable")]
+        area = point_area(ax, len(xy)) if point_size is None else point_size
+        clear = opacity(len(xy)) if alpha is None else alpha
+        x, y = xy[order].T
+        ax.scatter(x, y, s=area, c=paint.rgb[order], alpha=clear, linewidths=0, rasterized=True)
     if title:
         ax.set_title(title, color=look.theme.ink, fontsize=13, loc="left", pad=10)
-
-
-def _scatter(ax: Axes, xy: Floats, paint: Paint, point_size: float | None, alpha: float | None) -> None:
-    order = np.random.default_rng(SHUFFLE_SEED).permutation(len(xy))
-    # gray points first, below the others; a stable sort keeps the shuffled order within both groups
-    order = order[np.argsort(paint.colored[order], kind="stable")]
-    ax.scatter(
-        xy[order, 0],
-        xy[order, 1],
-        s=point_area(ax, len(xy)) if point_size is None else point_size,
-        c=paint.rgb[order],
-        alpha=opacity(len(xy)) if alpha is None else alpha,
-        linewidths=0,
-        rasterized=True,
-    )
 
 
 @dataclass(frozen=True)
@@ -241,33 +227,23 @@ class Paint:
 
 def paint_points(labels: ArrayLike | None, values: ArrayLike | None, n: int, look: Look) -> Paint:
     """Return the colors of ``n`` points: by category, by value, or one for all."""
-    if labels is not None:
-        return _paint_labels(np.asarray(labels), classes_of(labels, n), look)
-    if values is not None:
-        return _paint_values(*scaled_values(values, n), look)
     import matplotlib
 
+    faint = look.theme.faint
+    if labels is not None:
+        names, codes = classes_of(labels, n)
+        known = codes < len(names)
+        colors = [*look.category_colors(np.asarray(labels), names), faint]
+        categories = list(zip(names if known.all() else [*names, UNLABELED], colors, strict=False))
+        return Paint(np.array([rgb(color) for color in colors])[codes], known, categories)
+    if values is not None:
+        scale, limits = scaled_values(values, n)
+        known = np.isfinite(scale)
+        painted = np.tile(rgb(faint), (n, 1))
+        painted[known] = matplotlib.colormaps.get_cmap(look.values_map)(scale[known])[:, :3]
+        return Paint(painted, known, limits=limits)
     color = rgb(OKABE_ITO[0]) if look.cmap is None else matplotlib.colormaps.get_cmap(look.cmap)(0.5)[:3]
     return Paint(np.tile(color, (n, 1)), np.ones(n, dtype=bool))
-
-
-def _paint_values(scale: Floats, limits: tuple[float, float] | None, look: Look) -> Paint:
-    import matplotlib
-
-    known = np.isfinite(scale)
-    colors = np.tile(rgb(look.theme.faint), (len(scale), 1))
-    colors[known] = matplotlib.colormaps.get_cmap(look.values_map)(scale[known])[:, :3]
-    return Paint(colors, known, limits=limits)
-
-
-def _paint_labels(labels: NDArray[Any], classes: Classes, look: Look) -> Paint:
-    faint = look.theme.faint
-    colors = [*look.category_colors(labels, classes.names), faint]
-    categories = list(zip(classes.names, colors, strict=False))
-    if not classes.known.all():
-        categories.append((UNLABELED, faint))
-    painted = np.array([rgb(color) for color in colors])[classes.codes]
-    return Paint(painted, classes.known, categories)
 
 
 def compare(
@@ -294,8 +270,6 @@ def compare(
     theme : {"light", "dark"}
         Colors of the figure.
     """
-    from matplotlib import pyplot as plt
-
     named = map_names(maps)
     if not named:
         raise ValueError("maps must contain at least one map")
@@ -304,21 +278,12 @@ def compare(
     for name, xy in placed.items():
         if len(xy) != len(first):
             raise ValueError(f"maps must have the same rows; {name!r} has {len(xy)} rows, the first has {len(first)}")
-    look = check_theme(theme)
     columns = min(MOST_IN_A_ROW, len(placed))
-    rows = math.ceil(len(placed) / columns)
-    size = (PANEL_INCHES * columns, PANEL_INCHES * rows * 1.06)
-    figure, grid = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
-    figure.set_facecolor(look.background)
-    figure.set_gid(OWN)
-    axes = list(grid.flat)
-    for ax, (name, xy) in zip(axes, placed.items(), strict=False):
+    axes = panels(len(placed), columns, look_of(theme))
+    for ax, (name, xy) in zip(axes, placed.items(), strict=True):
         drawn = aligned(xy, first) if align else xy
-        last_of_row = ax is axes[min(columns, len(placed)) - 1]
-        points(drawn, labels, values, ax=ax, theme=theme, title=name, legend=last_of_row)
-    for spare in axes[len(placed) :]:
-        spare.remove()
-    return axes[: len(placed)]
+        points(drawn, labels, values, ax=ax, theme=theme, title=name, legend=ax is axes[columns - 1])
+    return axes
 
 
 def aligned(xy: Floats, reference: Floats) -> Floats:

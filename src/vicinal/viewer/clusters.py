@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,13 +55,13 @@ def named_clusters(positions: Floats, columns: Sequence[Column]) -> list[dict[st
     namer = _namer(entries)
     if namer is None:
         return []
-    found = []
+    found: list[dict[str, Any]] = []
     for members, middle, level in _areas(positions[rows]):
-        name = namer(members)
-        if name:
-            size = round(len(members) * n / len(rows))
+        name, size = namer(members), round(len(members) * n / len(rows))
+        # a coarser cluster at nearly the same place may have the name already
+        if name and not any(other["name"] == name and other["size"] <= 3 * size for other in found):
             found.append({"name": name, "place": middle.tolist(), "size": size, "level": level})
-    return _without_repetitions(found)
+    return found
 
 
 def _areas(places: Floats) -> Iterator[tuple[NDArray[np.int64], Floats, int]]:
@@ -77,22 +77,22 @@ def _areas(places: Floats) -> Iterator[tuple[NDArray[np.int64], Floats, int]]:
             yield rows, places[rows[np.linalg.norm(places[rows] - middle, axis=1).argmin()]], level
 
 
-def _without_repetitions(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Drop a finer cluster whose name a coarser one at nearly the same place already has."""
-    kept: list[dict[str, Any]] = []
-    for one in found:
-        same = (other for other in kept if other["name"] == one["name"])
-        if not any(other["size"] <= 3 * one["size"] for other in same):
-            kept.append(one)
-    return kept
-
-
-def _namer(entries: dict[str, list[Any]]) -> Any:
+def _namer(entries: dict[str, list[Any]]) -> Callable[[NDArray[np.int64]], str] | None:
+    """Return a function that names rows by the columns of all rows, or None if no column gives names."""
     texts = _longest_texts(entries)
     if texts is not None:
-        return _WordNamer(texts)
-    described = _DescribedNamer(entries)
-    return described if described.categories or described.numbers else None
+        return _word_namer(texts)
+    categories: dict[str, NDArray[Any]] = {}
+    numbers: dict[str, Floats] = {}
+    for name, column in entries.items():
+        known = [value for value in column if value is not None and value == value]
+        if known and all(isinstance(value, int | float) and not isinstance(value, bool) for value in known):
+            numbers[name] = np.array([np.nan if value is None else value for value in column], dtype=np.float64)
+        elif known and len({str(value) for value in known}) <= MOST_CATEGORIES:
+            categories[name] = np.array(["" if value is None else str(value) for value in column])
+    if not categories and not numbers:
+        return None
+    return lambda rows: _enriched_category(categories, rows) or _different_number(numbers, rows)
 
 
 def _longest_texts(entries: dict[str, list[Any]]) -> list[str] | None:
@@ -108,25 +108,21 @@ def _longest_texts(entries: dict[str, list[Any]]) -> list[str] | None:
     return best
 
 
-class _WordNamer:
-    """Name rows by the words that they use more often than all rows do."""
+def _word_namer(texts: Sequence[str]) -> Callable[[NDArray[np.int64]], str]:
+    """Return a function that names rows by the words that they use more often than all rows do."""
+    words = [_words(text) for text in texts]
+    totals = dict(Counter(word for some in words for word in some).most_common(MOST_WORDS))
+    mean = sum(totals.values()) / max(1, len(totals))
 
-    def __init__(self, texts: Sequence[str]) -> None:
-        self.words = [_words(text) for text in texts]
-        totals = Counter(word for words in self.words for word in words)
-        self.totals = dict(totals.most_common(MOST_WORDS))
-        self.mean = sum(self.totals.values()) / max(1, len(self.totals))
-
-    def __call__(self, rows: NDArray[np.int64]) -> str:
-        counts = Counter(word for row in rows for word in self.words[row] if word in self.totals)
+    def name(rows: NDArray[np.int64]) -> str:
+        counts = Counter(word for row in rows for word in words[row] if word in totals)
         total = sum(counts.values())
-        if total == 0:
-            return ""
         # a word must occur in several rows of the cluster, or a single long text would name it
         often = {word: count for word, count in counts.items() if count >= max(2, len(rows) // 50)}
-        weight = {word: count / total * np.log1p(self.mean / self.totals[word]) for word, count in often.items()}
-        best = sorted(weight, key=lambda word: (-weight[word], word))[:WORDS]
-        return ", ".join(best)
+        weight = {word: count / total * np.log1p(mean / totals[word]) for word, count in often.items()}
+        return ", ".join(sorted(weight, key=lambda word: (-weight[word], word))[:WORDS])
+
+    return name
 
 
 def _words(text: str) -> set[str]:
@@ -134,41 +130,26 @@ def _words(text: str) -> set[str]:
     return {word for word in found if len(word) >= SHORTEST_WORD and word not in STOP_WORDS}
 
 
-class _DescribedNamer:
-    """Name rows by their most enriched category, or by the number that differs most from the other rows."""
+def _enriched_category(categories: dict[str, NDArray[Any]], rows: NDArray[np.int64]) -> str:
+    """Return the most enriched category of some rows."""
+    best, most = "", 0.0
+    for column in categories.values():
+        names, counts = np.unique(column[rows], return_counts=True)
+        for name, count in zip(names.tolist(), counts.tolist(), strict=True):
+            share, overall = count / len(rows), float((column == name).mean())
+            if name and share >= 0.5 and share / overall >= LEAST_LIFT and share * np.log(share / overall) > most:
+                best, most = name, share * np.log(share / overall)
+    return best
 
-    def __init__(self, entries: dict[str, list[Any]]) -> None:
-        self.categories: dict[str, NDArray[Any]] = {}
-        self.numbers: dict[str, Floats] = {}
-        for name, column in entries.items():
-            known = [value for value in column if value is not None and value == value]
-            if known and all(isinstance(value, int | float) and not isinstance(value, bool) for value in known):
-                self.numbers[name] = np.array(
-                    [np.nan if value is None else value for value in column], dtype=np.float64
-                )
-            elif known and len({str(value) for value in known}) <= MOST_CATEGORIES:
-                self.categories[name] = np.array(["" if v is None else str(v) for v in column])
 
-    def __call__(self, rows: NDArray[np.int64]) -> str:
-        return self._category(rows) or self._number(rows)
-
-    def _category(self, rows: NDArray[np.int64]) -> str:
-        best, most = "", 0.0
-        for column in self.categories.values():
-            names, counts = np.unique(column[rows], return_counts=True)
-            for name, count in zip(names.tolist(), counts.tolist(), strict=True):
-                share, overall = count / len(rows), float((column == name).mean())
-                if name and share >= 0.5 and share / overall >= LEAST_LIFT and share * np.log(share / overall) > most:
-                    best, most = name, share * np.log(share / overall)
-        return best
-
-    def _number(self, rows: NDArray[np.int64]) -> str:
-        best, most = "", LEAST_EFFECT
-        for name, column in self.numbers.items():
-            spread = float(np.nanstd(column))
-            if not np.isfinite(spread) or spread == 0 or np.isnan(column[rows]).all():
-                continue
-            effect = float((np.nanmean(column[rows]) - np.nanmean(column)) / spread)
-            if abs(effect) > most:
-                best, most = f"{'high' if effect > 0 else 'low'} {name}", abs(effect)
-        return best
+def _different_number(numbers: dict[str, Floats], rows: NDArray[np.int64]) -> str:
+    """Return the number by which some rows differ most from all rows."""
+    best, most = "", LEAST_EFFECT
+    for name, column in numbers.items():
+        spread = float(np.nanstd(column))
+        if not np.isfinite(spread) or spread == 0 or np.isnan(column[rows]).all():
+            continue
+        effect = float((np.nanmean(column[rows]) - np.nanmean(column)) / spread)
+        if abs(effect) > most:
+            best, most = f"{'high' if effect > 0 else 'low'} {name}", abs(effect)
+    return best

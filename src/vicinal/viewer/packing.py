@@ -42,7 +42,8 @@ COMPRESSION = 1
 # The order of columns on a page: those that are meant to color the points first.
 ORDER = (Role.LABEL, Role.VALUE, Role.DISPLAY, Role.FEATURE)
 
-Box = tuple[float, ...]
+# The lowest coordinates, then the highest: [2, dimensions].
+Box = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -66,19 +67,7 @@ class Packed:
 def row_columns(
     labels: Any = None, values: Any = None, hover: Any = None, ids: Any = None, label: str = ""
 ) -> list[Column]:
-    """Return the data of the rows of a map as columns.
-
-    Parameters
-    ----------
-    labels, values : array-like, data frame or mapping, optional
-        Classes, and numbers: one column, or a data frame or mapping of names to columns.
-    hover : array-like, data frame or mapping, optional
-        Columns to show; a single one has texts.
-    ids : sequence, optional
-        Ids of the rows, used in selections instead of row numbers.
-    label : str
-        Name of a single column of labels, or of values if there are no labels.
-    """
+    """Return the data of the rows of a map, as :func:`vicinal.viewer.export` takes them, as columns."""
     single = "value" if labels is not None and values is not None else label or "value"
     found = [Column(name, Role.LABEL, np.asarray(one)) for name, one in _named(labels, label or "class")]
     found += [Column(name, Role.VALUE, np.asarray(one)) for name, one in _named(values, single)]
@@ -106,7 +95,7 @@ def _objects(given: Any) -> NDArray[Any]:
 
 def pack(
     embedding: Any,
-    columns: Sequence[Column] = (),
+    columns: Sequence[Column] | PageColumns = (),
     *,
     images: Any = None,
     title: str,
@@ -117,38 +106,31 @@ def pack(
     """Check all inputs, then describe and compress them.
 
     ``embedding`` is one map, or a mapping of names to several maps of the same rows. ``images`` is an array [rows,
-    height, width] or [rows, height, width, channels]; types other than uint8 are scaled to 0..255.
+    height, width] or [rows, height, width, channels]; types other than uint8 are scaled to 0..255. Clusters are named
+    only by columns that are not in the format of a page yet.
     """
     maps = _maps(embedding)
     first = next(iter(maps.values()))
-    shown = PageColumns.of(columns, len(first))
-    named = named_clusters(first, columns) if clusters and first.shape[1] == 2 else []
-    return pack_page(maps, shown, images=images, title=title, theme=theme, color_by=color_by, clusters=named)
-
-
-def pack_page(
-    maps: Mapping[str, NDArray[Any]],
-    columns: PageColumns,
-    *,
-    images: Any = None,
-    title: str,
-    theme: str = "auto",
-    color_by: str | None = None,
-    clusters: Sequence[Mapping[str, Any]] = (),
-) -> Packed:
-    """Pack checked maps, columns in the format of a page, and named clusters."""
+    n, named = len(first), []
+    if isinstance(columns, PageColumns):
+        shown = columns
+    else:
+        shown = PageColumns.of(columns, n)
+        named = named_clusters(first, columns) if clusters and first.shape[1] == 2 else []
+    found = shown.packed(0, n)
     if theme not in ("auto", *THEMES):
         raise ValueError(f"theme must be one of auto, {', '.join(THEMES)}, got {theme!r}")
-    n = len(next(iter(maps.values())))
-    found = columns.packed(0, n)
     able = [one["name"] for one in found.meta["columns"] if one["kind"] != "texts"]
     if color_by is not None and color_by not in able:
         raise ValueError(f"color_by must be one of {', '.join(able) or 'no column'}, got {color_by!r}")
-    pictures = None if images is None else _pictures(np.asarray(images), n)
     boxes = {name: bounding_box(positions) for name, positions in maps.items()}
     sections = {f"xy{a}": compressed(quantized(maps[name], boxes[name])) for a, name in enumerate(maps)}
     sections |= found.sections
-    if pictures is not None:
+    described = None
+    if images is not None:
+        pictures = _pictures(np.asarray(images), n)
+        described = dict(zip(("height", "width", "channels"), pictures.shape[1:], strict=True))
+        described["block"] = IMAGES_PER_BLOCK
         for a in range(0, n, IMAGES_PER_BLOCK):
             sections[f"images{a // IMAGES_PER_BLOCK}"] = compressed(pictures[a : a + IMAGES_PER_BLOCK])
     meta = {
@@ -156,43 +138,31 @@ def pack_page(
         "n": n,
         "title": title,
         "theme": theme,
-        "maps": [{"name": name, "box": box} for name, box in boxes.items()],
+        "maps": [{"name": name, "box": box.ravel().tolist()} for name, box in boxes.items()],
         "columns": found.meta["columns"],
         "color": color_by or found.meta["color"],
-        "palette": page_palette(),
-        "clusters": list(clusters),
-        "images": None if pictures is None else _described(pictures),
+        "palette": {
+            "light": palette(DISTINCT, "light"),
+            "dark": palette(DISTINCT, "dark"),
+            "values": VALUE_STOPS,
+            "missing": {name: look.faint for name, look in THEMES.items()},
+            "plain": OKABE_ITO[0],
+        },
+        "clusters": named,
+        "images": described,
         "live": None,
     }
     return Packed(meta, sections)
 
 
-def pack_empty(*, title: str) -> Packed:
-    """Return the data of a page without rows, for a growing map."""
-    empty = pack(np.zeros((1, 2)), title=title)
-    return Packed({**empty.meta, "n": 0}, {"xy0": compressed(np.empty(0, dtype="<u2"))})
-
-
-def page_palette() -> dict[str, Any]:
-    """Return the colors of a page: those of classes, of values, of missing entries and of plain points."""
-    return {
-        "light": palette(DISTINCT, "light"),
-        "dark": palette(DISTINCT, "dark"),
-        "values": VALUE_STOPS,
-        "missing": {name: look.faint for name, look in THEMES.items()},
-        "plain": OKABE_ITO[0],
-    }
-
-
 def bounding_box(positions: NDArray[Any]) -> Box:
-    """Return the lowest coordinates, then the highest: left, bottom, right and top of a flat map."""
-    return tuple(float(side) for side in (*positions.min(axis=0), *positions.max(axis=0)))
+    """Return the lowest and the highest coordinates."""
+    return np.stack([positions.min(axis=0), positions.max(axis=0)]).astype(np.float64)
 
 
 def quantized(positions: NDArray[Any], box: Box) -> NDArray[np.uint16]:
     """Return positions as grid steps [2 or 3, n]; positions outside the box are moved to its border."""
-    width = len(box) // 2
-    low, high = np.array(box[:width]), np.array(box[width:])
+    low, high = box
     extent = np.where(high > low, high - low, 1.0)
     steps = np.rint((positions - low) / extent * STEPS)
     return np.ascontiguousarray(np.clip(steps, 0, STEPS).astype("<u2").T)
@@ -232,11 +202,6 @@ def _pictures(images: NDArray[Any], n: int) -> NDArray[np.uint8]:
     return np.asarray((images - low) * (255.0 / (high - low) if high > low else 0.0)).astype(np.uint8)
 
 
-def _described(images: NDArray[np.uint8]) -> dict[str, int]:
-    _, height, width, channels = images.shape
-    return {"height": height, "width": width, "channels": channels, "block": IMAGES_PER_BLOCK}
-
-
 UNLABELED = -1
 
 
@@ -250,13 +215,13 @@ class Classes:
         self.codes = GrowingArray(np.full(n, UNLABELED, dtype=np.int64))
 
     def append(self, labels: NDArray[Any]) -> None:
-        found = classes_of(labels, len(labels))
-        numbers = [self.numbers.setdefault(name, len(self.numbers)) for name in found.names]
+        names, codes = classes_of(labels, len(labels))
+        numbers = [self.numbers.setdefault(name, len(self.numbers)) for name in names]
         if len(self.numbers) > MOST_CLASSES:
             raise ValueError(
                 f"labels must have at most {MOST_CLASSES} classes, got {len(self.numbers)}; use hover or ids for texts"
             )
-        self.codes.append(np.array([*numbers, UNLABELED], dtype=np.int64)[found.codes])
+        self.codes.append(np.array([*numbers, UNLABELED], dtype=np.int64)[codes])
 
     def key(self, n: int) -> object:
         return len(self.numbers), bool((self.codes.view == UNLABELED).any())
@@ -311,7 +276,8 @@ class Texts:
         return None
 
     def packed(self, begin: int, n: int) -> tuple[dict[str, Any], bytes]:
-        return {}, compressed_texts(self.texts[begin:n])
+        joined = "".join(text + SEPARATOR for text in self.texts[begin:n])
+        return {}, zlib.compress(joined.encode("utf-8", errors="replace"), COMPRESSION)
 
 
 Encoder = Classes | Values | Texts
@@ -455,9 +421,3 @@ def text_of(value: Any) -> str:
 def compressed(array: NDArray[Any]) -> bytes:
     """Compress the bytes of an array."""
     return zlib.compress(array.tobytes(), COMPRESSION)
-
-
-def compressed_texts(texts: Iterable[str]) -> bytes:
-    """Compress texts, each followed by the separator."""
-    joined = "".join(text + SEPARATOR for text in texts)
-    return zlib.compress(joined.encode("utf-8", errors="replace"), COMPRESSION)

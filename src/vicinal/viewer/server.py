@@ -18,7 +18,7 @@ import secrets
 import socket
 import tempfile
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import asdict, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -44,6 +44,8 @@ LOOK_S = 0.04
 # If a client does not confirm a frame within this time, the next frame is sent, in seconds.
 UNANSWERED_S = 10.0
 REFUSED = 1008
+
+Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 class LiveServer:
@@ -83,10 +85,10 @@ class LiveServer:
     def app(self) -> Starlette:
         return Starlette(
             routes=[
-                Route("/{token}/", self._page),
-                Route("/{token}/map", self._save_map),
-                Route("/{token}/model", self._save_model),
-                Route("/{token}/project", self._project, methods=["POST"]),
+                Route("/{token}/", self._guarded(self._page)),
+                Route("/{token}/map", self._guarded(self._save_map, failure=409)),
+                Route("/{token}/model", self._guarded(self._save_model, failure=409)),
+                Route("/{token}/project", self._guarded(self._project, own_page=True), methods=["POST"]),
                 WebSocketRoute("/{token}/feed", self._feed),
             ]
         )
@@ -102,32 +104,36 @@ class LiveServer:
             return "foreign origin"
         return None
 
+    def _guarded(self, answer: Endpoint, *, own_page: bool = False, failure: int = 400) -> Endpoint:
+        """Return an endpoint that answers accepted requests; a ValueError becomes a message of status ``failure``."""
+
+        async def endpoint(request: Request) -> Response:
+            refusal = self._refusal(request, own_page=own_page)
+            if refusal is not None:
+                return PlainTextResponse(refusal, status_code=403)
+            try:
+                return await answer(request)
+            except ValueError as error:
+                return JSONResponse({"error": " ".join(str(error).split())}, status_code=failure)
+
+        return endpoint
+
     async def _page(self, request: Request) -> Response:
-        refusal = self._refusal(request, own_page=False)
-        if refusal is not None:
-            return PlainTextResponse(refusal, status_code=403)
-        live = {"feed": "feed", "parameters": self.session.adjustable(), "projects": self._projects(), "saves": True}
-        packed = self.session.packed
+        session = self.session
+        projects = session.model is None or hasattr(session.model, "transform")
+        live = {"feed": "feed", "parameters": session.adjustable(), "projects": projects, "saves": True}
+        packed = session.packed
         text = page(Packed({**packed.meta, "live": live}, packed.sections))
         safe = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"}
         return HTMLResponse(text, headers=safe)
 
     async def _save_map(self, request: Request) -> Response:
         """Send the finished map as CSV: ids if there are any, and coordinates."""
-        return await self._saved(request, self._map_text, "text/csv")
+        return Response(await asyncio.to_thread(self._map_text), media_type="text/csv")
 
     async def _save_model(self, request: Request) -> Response:
         """Send the finished model as a file for ``vicinal.load``."""
-        return await self._saved(request, self._model_bytes, "application/octet-stream")
-
-    async def _saved(self, request: Request, content: Callable[[], bytes], kind: str) -> Response:
-        refusal = self._refusal(request, own_page=False)
-        if refusal is not None:
-            return PlainTextResponse(refusal, status_code=403)
-        try:
-            return Response(await asyncio.to_thread(content), media_type=kind)
-        except ValueError as error:
-            return JSONResponse({"error": " ".join(str(error).split())}, status_code=409)
+        return Response(await asyncio.to_thread(self._model_bytes), media_type="application/octet-stream")
 
     def _map_text(self) -> bytes:
         places = self.session.finished_model().embedding_
@@ -143,35 +149,25 @@ class LiveServer:
         model = copy.copy(self.session.finished_model())
         # the callback belongs to this server
         model.set_params(callback=None)
-        if self.session.source is not None:
-            self.session.source.keep_in(model)
+        self.session.source.keep_in(model)
         with tempfile.TemporaryDirectory(prefix="vicinal-") as folder:
             path = Path(folder) / "map.vicinal"
             model.save(path)
             return path.read_bytes()
 
-    def _projects(self) -> bool:
-        return self.session.model is None or hasattr(self.session.model, "transform")
-
     async def _project(self, request: Request) -> Response:
-        refusal = self._refusal(request, own_page=True)
-        if refusal is not None:
-            return PlainTextResponse(refusal, status_code=403)
         # only the last component of the client's file name is kept, for display
         name = PurePosixPath(request.query_params.get("name", "").replace("\\", "/")).name[:80]
-        try:
-            async with _uploaded(request, PurePosixPath(name).suffix.lower()) as path:
-                rows = await asyncio.to_thread(self._rows_of, path, name)
-                placed = await asyncio.to_thread(self.session.project, name, rows)
-        except ValueError as error:
-            return JSONResponse({"error": " ".join(str(error).split())}, status_code=400)
+        async with _uploaded(request, PurePosixPath(name).suffix.lower()) as path:
+            placed = await asyncio.to_thread(self._place_file, path, name)
         return JSONResponse({"placed": placed})
 
-    def _rows_of(self, path: Path, name: str) -> Any:
+    def _place_file(self, path: Path, name: str) -> int:
         try:
-            return self.session.read(path)
+            rows = self.session.source.read_rows(path)
         except ValueError as error:
             raise ValueError(str(error).replace(str(path), name)) from error
+        return self.session.project(name, rows)
 
     async def _feed(self, websocket: WebSocket) -> None:
         refusal = self._refusal(websocket, own_page=True)

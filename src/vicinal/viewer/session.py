@@ -10,7 +10,6 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from vicinal import quality
 from vicinal.files.batches import fit_in_pieces
 from vicinal.files.data_table import Column, DataTable
 from vicinal.files.preparation import Preparation
-from vicinal.viewer.packing import COMPRESSION, Box, Packed, PageColumns, bounding_box, pack_empty, pack_page, quantized
+from vicinal.viewer.packing import COMPRESSION, Box, Packed, PageColumns, bounding_box, compressed, pack, quantized
 
 KEY, DELTA, EXACT, ROWS = 0, 1, 2, 3
 HEADER = struct.Struct("<BB2xIII6f")
@@ -50,7 +49,7 @@ class FrameEncoder:
     """Encode frames for one client, which has received every previous frame."""
 
     def __init__(self) -> None:
-        self._box: Box = (0.0,) * 4
+        self._box: Box = np.zeros((2, 2))
         self._steps: NDArray[np.uint16] | None = None
         self._rows: tuple[PageColumns | None, object, int] = (None, None, 0)
 
@@ -91,28 +90,26 @@ class FrameEncoder:
         return self._header(ROWS, snapshot) + LENGTH.pack(len(text)) + text + b"".join(packed.sections.values())
 
     def _holds(self, positions: NDArray[np.float32]) -> bool:
-        box, width = bounding_box(positions), positions.shape[1]
-        if len(self._box) != len(box):
+        box = bounding_box(positions)
+        if self._box.shape != box.shape:
             return False
-        lower = all(mine <= its for mine, its in zip(self._box[:width], box[:width], strict=True))
-        return lower and all(mine >= its for mine, its in zip(self._box[width:], box[width:], strict=True))
+        return bool((self._box[0] <= box[0]).all() and (self._box[1] >= box[1]).all())
 
     def _framed(self, kind: int, snapshot: Snapshot, content: bytes) -> bytes:
         return self._header(kind, snapshot) + zlib.compress(content, COMPRESSION)
 
     def _header(self, kind: int, snapshot: Snapshot) -> bytes:
-        width = len(self._box) // 2
-        box = (*self._box[:width], *(0.0,) * (3 - width), *self._box[width:], *(0.0,) * (3 - width))
+        box = np.zeros((2, 3))
+        box[:, : self._box.shape[1]] = self._box
         dimensions = snapshot.positions.shape[1]
-        return HEADER.pack(kind, dimensions, snapshot.run, snapshot.epoch, snapshot.n_epochs, *box)
+        return HEADER.pack(kind, dimensions, snapshot.run, snapshot.epoch, snapshot.n_epochs, *box.ravel())
 
 
 def _with_margin(box: Box) -> Box:
     """Return the box with a margin, rounded to float32: client and grid must use identical borders."""
-    width = len(box) // 2
-    low, high = np.array(box[:width]), np.array(box[width:])
+    low, high = box
     margin = np.where(high > low, MARGIN * (high - low), 1.0)
-    return tuple(float(side) for side in np.concatenate([low - margin, high + margin]).astype(np.float32))
+    return np.stack([low - margin, high + margin]).astype(np.float32).astype(np.float64)
 
 
 # Interval at which a paused fit checks whether it may continue, in seconds.
@@ -193,6 +190,7 @@ class Session:
             raise ValueError(f"the page shows maps of 2 or 3 dimensions, but n_components is {width}")
         self._snapshot = Snapshot(0, 0, 0, np.zeros((X.shape[0], width), dtype=np.float32))
         self._projected: PageColumns | None = None
+        self._sent_columns: PageColumns | None = None  # those of a growing map travel with its positions
 
     @classmethod
     def of(cls, model: Any, **described: Any) -> Session:
@@ -202,15 +200,14 @@ class Session:
         session = cls(model.embedding_, lambda parameters, callback: model, shown, **described)
         session.model = model
         session._status = Status("done")
-        session._snapshot = replace(
-            session._snapshot, positions=np.asarray(model.embedding_, dtype=np.float32), final=True
-        )
+        session._snapshot = Snapshot(0, 0, 0, np.asarray(model.embedding_, dtype=np.float32), final=True)
         return session
 
     @property
     def status(self) -> Status:
         with self._lock:
-            return replace(self._status, state="paused") if self._paused() else self._status
+            paused = not self._going.is_set() and self._status.state == "running"
+            return replace(self._status, state="paused") if paused else self._status
 
     @property
     def snapshot(self) -> Snapshot:
@@ -225,7 +222,7 @@ class Session:
         images, new = self.images, len(positions) - len(self.X)
         if images is not None and new > 0:
             images = np.concatenate([images, np.zeros((new, *np.shape(images)[1:]), dtype=np.asarray(images).dtype)])
-        return pack_page({"": positions.astype(np.float64)}, columns, images=images, title=self.title)
+        return pack(positions, columns, images=images, title=self.title)
 
     def start(self, parameters: Mapping[str, Any] | None = None) -> None:
         """Start a run, replacing a current one; ``parameters`` changes adjustable parameters."""
@@ -270,10 +267,6 @@ class Session:
             found.append({"name": "metric", "value": metric, "choices": choices})
         return found
 
-    def read(self, path: Path) -> NDArray[np.float32]:
-        """Read rows to place from a file of the layout of the data, if that came from a file."""
-        return self.source.read_rows(path)
-
     def finished_model(self) -> Any:
         """Return the fitted model, or raise while there is none."""
         if self.model is None or self.status.state != "done":
@@ -293,9 +286,6 @@ class Session:
             sent = None if self._snapshot.columns is None else longer
             self._snapshot = replace(self._snapshot, positions=everything, columns=sent)
         return len(positions)
-
-    def _paused(self) -> bool:
-        return not self._going.is_set() and self._status.state == "running"
 
     def _checked(self, name: str, value: Any) -> float | int | str:
         allowed = {one["name"]: one for one in self.adjustable()}
@@ -328,17 +318,15 @@ class Session:
             return  # stopped before any row was placed
         self.model = model
         epochs = int(getattr(model, "n_epochs_", 0))
-        final = self._snapshot_at(run, epochs, epochs, np.asarray(model.embedding_, dtype=np.float32))
-        self._update(run, replace(self._status_at("", epochs, epochs), state="done"), replace(final, final=True))
+        positions = np.asarray(model.embedding_, dtype=np.float32)
+        final = Snapshot(run, epochs, epochs, positions, final=True, columns=self._sent_columns)
+        self._update(run, Status("done", "", epochs, epochs, growth=self._growth()), final)
 
     def _run_fit(self, model: Any, run: int) -> None:
         model.fit(self.X)
 
-    def _status_at(self, stage: str, epoch: int, n_epochs: int) -> Status:
-        return Status("running", stage, epoch, n_epochs)
-
-    def _snapshot_at(self, run: int, epoch: int, n_epochs: int, positions: NDArray[np.float32]) -> Snapshot:
-        return Snapshot(run, epoch, n_epochs, positions)
+    def _growth(self) -> Growth | None:
+        return None
 
     def _are_positions(self, positions: Any) -> bool:
         return positions is not None and np.shape(positions) == (len(self.X), self._snapshot.positions.shape[1])
@@ -352,10 +340,11 @@ class Session:
     def _report(self, run: int, stage: str, epoch: int, n_epochs: int, positions: Any, *more: Any) -> bool:
         """Callback of the estimator: store the positions, wait while paused, return True to stop."""
         if run == self._run:
-            status, snapshot = self._status_at(stage, epoch, n_epochs), None
+            snapshot = None
             if self._are_positions(positions):
-                snapshot = self._snapshot_at(run, epoch, n_epochs, np.array(positions, dtype=np.float32))
-            self._update(run, status, snapshot)
+                copied = np.array(positions, dtype=np.float32)
+                snapshot = Snapshot(run, epoch, n_epochs, copied, columns=self._sent_columns)
+            self._update(run, Status("running", stage, epoch, n_epochs, growth=self._growth()), snapshot)
         while run == self._run and not self._going.wait(PAUSE_S):
             pass
         return run != self._run
@@ -386,10 +375,12 @@ class StreamSession(Session):
     @property
     def packed(self) -> Packed:
         """The data of a page without rows: they are sent with the frames."""
-        return pack_empty(title=self.title)
+        empty = pack(np.zeros((1, 2)), title=self.title)
+        return Packed({**empty.meta, "n": 0}, {"xy0": compressed(np.empty(0, dtype="<u2"))})
 
     def _begin(self, model: Any) -> None:
-        self._growing, self._page = model, PageColumns()
+        self._growing = model
+        self._page = self._sent_columns = PageColumns()
         self._trustworthiness: float | None = None
         self._measured = self._measuring = 0.0
 
@@ -408,14 +399,9 @@ class StreamSession(Session):
             self._page.append(len(table.X), table.columns)
             yield table.X
 
-    def _status_at(self, stage: str, epoch: int, n_epochs: int) -> Status:
-        model = self._growing
-        placed = len(model.age_)
-        grown = Growth(model.n_rows_, self._total, placed, model.pending_, model.coverage_, self._trustworthiness)
-        return Status("running", stage, epoch, n_epochs, growth=grown)
-
-    def _snapshot_at(self, run: int, epoch: int, n_epochs: int, positions: NDArray[np.float32]) -> Snapshot:
-        return Snapshot(run, epoch, n_epochs, positions, columns=self._page)
+    def _growth(self) -> Growth | None:
+        model, placed = self._growing, len(self._growing.age_)
+        return Growth(model.n_rows_, self._total, placed, model.pending_, model.coverage_, self._trustworthiness)
 
     def _are_positions(self, positions: Any) -> bool:
         return positions is not None and len(positions) > 0
