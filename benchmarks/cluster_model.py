@@ -92,15 +92,15 @@ def main() -> None:
     records = json.loads(RESULTS.read_text())["records"]
     cost = calibrate(records)
     print(f"calibrated with {CALIBRATION}:", {name: float(f"{value:.3g}") for name, value in cost.items()})
-    print("\nmeasured / modelled seconds by stage, and memory of a worker (cores = workers x threads):")
+    print("\nmeasured / modeled seconds by stage, and memory of a worker (cores = workers x threads):")
     for record in records:
         if record.get("workers") and "stages" in record and record["columns"] == COLUMNS:
             n, workers = record["rows"], record["workers"]
             model = stage_seconds(n, workers * record["threads"], cost)
             pairs = zip(model, record["stages"].values(), model.values(), strict=True)
             times = ", ".join(f"{name} {seen:.1f} / {one:.1f}" for name, seen, one in pairs)
-            peak, modelled = sized(record["largest_worker_bytes"]), sized(worker_bytes(n, workers))
-            print(f"{record['case']}: {times}; {peak} / {modelled}")
+            peak, modeled = sized(record["largest_worker_bytes"]), sized(worker_bytes(n, workers))
+            print(f"{record['case']}: {times}; {peak} / {modeled}")
     print("\n| rows | workers | neighbors | graph | start | layout | together | memory of a worker |")
     print("|---|---|---|---|---|---|---|---|")
     for n in (10**6, 10**7, 10**8):

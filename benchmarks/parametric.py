@@ -28,7 +28,7 @@ from vicinal import UMAP, ParametricUMAP
 HERE = Path(__file__).resolve().parent
 TRAIN_ROWS = 60_000
 SEEDS = (0, 1, 2)
-LABELLED_SHARE = 0.05
+LABELED_SHARE = 0.05
 NEW_CLASS = 9
 
 Record = dict[str, Any]
@@ -120,7 +120,7 @@ def semi_supervised(arguments: argparse.Namespace) -> Record:
     X, held, y, y_held = digits()
     found: dict[str, list[float]] = {"unsupervised": [], "semi_supervised": [], "supervised": []}
     for seed in SEEDS:
-        some = np.where(np.random.default_rng(seed).random(len(y)) < LABELLED_SHARE, y, -1)
+        some = np.where(np.random.default_rng(seed).random(len(y)) < LABELED_SHARE, y, -1)
         for name, labels in (("unsupervised", None), ("semi_supervised", some), ("supervised", y)):
             model = ParametricUMAP(random_state=seed, n_jobs=arguments.n_jobs).fit(X, labels)
             found[name].append(accuracy(model.embedding_, y, model.transform(held), y_held))

@@ -20,17 +20,17 @@ NOISE_ROWS, NOISE_COLUMNS = 50_000, 500
 MIXTURE_ROWS, MIXTURE_COLUMNS, MIXTURE_RANK = 250_000, 50, 8
 MIXTURE_SPREAD, MIXTURE_NOISE = 0.5, 0.1
 
-Labelled = tuple[np.ndarray, np.ndarray | None]
+Labeled = tuple[np.ndarray, np.ndarray | None]
 
 
-def grid() -> Labelled:
+def grid() -> Labeled:
     """Make a noisy square grid in raster order, as pixels or cells of a table come."""
     down, right = np.divmod(np.arange(GRID_SIDE**2), GRID_SIDE)
     rng = np.random.default_rng(SEED)
     return np.stack([down, right], axis=1) + GRID_NOISE * rng.normal(size=(GRID_SIDE**2, 2)), None
 
 
-def swiss_roll() -> Labelled:
+def swiss_roll() -> Labeled:
     """Make a swiss roll whose rows are sorted along the roll."""
     rng = np.random.default_rng(SEED)
     angle = np.sort(1.5 * np.pi * (1.0 + 2.0 * rng.random(ROLL_ROWS)))
@@ -44,7 +44,7 @@ def unrolled(rows: np.ndarray) -> np.ndarray:
     return np.stack([(angle * np.hypot(1.0, angle) + np.arcsinh(angle)) / 2.0, rows[:, 1]], axis=1)
 
 
-def signal() -> Labelled:
+def signal() -> Labeled:
     """Make delayed copies of a noisy signal of two periods, in the order of time."""
     rng = np.random.default_rng(SEED)
     time = np.arange(SIGNAL_ROWS + DELAYS * DELAY_STEP)
@@ -54,12 +54,12 @@ def signal() -> Labelled:
     return np.stack([values[start : start + SIGNAL_ROWS] for start in starts], axis=1), None
 
 
-def uniform() -> Labelled:
+def uniform() -> Labeled:
     """Make uniform rows in a cube."""
     return np.random.default_rng(SEED).random((CUBE_ROWS, CUBE_COLUMNS)), None
 
 
-def spheres() -> Labelled:
+def spheres() -> Labeled:
     """Make ten spheres of 100 dimensions inside a large one."""
     rng = np.random.default_rng(SEED)
     sizes = [*[SPHERE_ROWS] * SPHERES, OUTER_ROWS]
@@ -73,12 +73,12 @@ def spheres() -> Labelled:
     return (centers[labels] + rows)[shuffled], labels[shuffled]
 
 
-def lognormal() -> Labelled:
+def lognormal() -> Labeled:
     """Make rows with independent lognormal columns: a dense center and few distant rows."""
     return np.random.default_rng(SEED).lognormal(size=(SKEWED_ROWS, SKEWED_COLUMNS)), None
 
 
-def sets() -> Labelled:
+def sets() -> Labeled:
     """Make binary rows: a row and every item have a place in a square, and a row holds mostly the items near it."""
     rng = np.random.default_rng(SEED)
     rows, items = rng.random((SET_ROWS, 2)), rng.random((SET_ITEMS, 2))
@@ -87,12 +87,12 @@ def sets() -> Labelled:
     return (rng.random(d2.shape) < chance), None
 
 
-def noise() -> Labelled:
+def noise() -> Labeled:
     """Make Gaussian rows without structure, in which neighbors are as hard to find as they can be."""
     return np.random.default_rng(SEED).normal(size=(NOISE_ROWS, NOISE_COLUMNS)), None
 
 
-def mixture(clusters: int, n: int = MIXTURE_ROWS, columns: int = MIXTURE_COLUMNS) -> Labelled:
+def mixture(clusters: int, n: int = MIXTURE_ROWS, columns: int = MIXTURE_COLUMNS) -> Labeled:
     """Make flat Gaussian clusters, each of its own 8 directions, most of which are separate pieces of the graph."""
     rng = np.random.default_rng(SEED)
     centers = rng.normal(size=(clusters, columns))
@@ -107,7 +107,7 @@ def mixture(clusters: int, n: int = MIXTURE_ROWS, columns: int = MIXTURE_COLUMNS
 
 
 MIXTURES = {f"mixture-{clusters}": clusters for clusters in (1, 200, 2000, 20_000)}
-SHAPES: dict[str, Callable[[], Labelled]] = {
+SHAPES: dict[str, Callable[[], Labeled]] = {
     "grid": grid,
     "swiss roll": swiss_roll,
     "signal": signal,

@@ -40,7 +40,7 @@ def make_topics() -> tuple[sparse.csr_matrix, np.ndarray]:
 def topic_chances(rng: np.random.Generator, falling: np.ndarray) -> np.ndarray:
     """Return the cumulative probabilities of the words in a topic."""
     chance = (1.0 - TOPIC_SHARE) * falling / falling.sum()
-    favoured = rng.choice(WORDS, TOPIC_WORDS, replace=False)
+    favored = rng.choice(WORDS, TOPIC_WORDS, replace=False)
     weight = falling[:TOPIC_WORDS]
-    chance[favoured] += TOPIC_SHARE * weight / weight.sum()
+    chance[favored] += TOPIC_SHARE * weight / weight.sum()
     return np.cumsum(chance / chance.sum())

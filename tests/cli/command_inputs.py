@@ -16,7 +16,7 @@ Run = Callable[..., tuple[int, str, str]]
 
 
 class Stub:
-    """A minimal estimator, for tests of how the command line handles its behaviour."""
+    """A minimal estimator, for tests of how the command line handles its behavior."""
 
     raised: BaseException | None = None
     reliability_ = None

@@ -126,7 +126,7 @@ def test_levenshtein_counts_edits_up_to_a_limit() -> None:
     for levenshtein in (distances.levenshtein, distances.levenshtein_myers_ascii):
         assert levenshtein("kitten", "sitting") == 3.0
         assert levenshtein("a" * 30, "a") == 20.0
-        assert levenshtein("a" * 25, "b" * 25, max_distance=10, normalisation=5.0) == 2.0
+        assert levenshtein("a" * 25, "b" * 25, max_distance=10, normalization=5.0) == 2.0
 
 
 def test_pairwise_special_metric_returns_all_distances() -> None:

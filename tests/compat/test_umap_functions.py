@@ -134,7 +134,7 @@ def test_intersection_by_a_metric_fades_edges_by_the_distance_of_their_labels(fi
         ("ordinal", (("support_size", 4.0),)): apart / 4.0,
         ("categorical", ()): apart > 0,
         # The improbabilities of a Poisson distribution with mean 1 are 1 for 0 and 1, 1 + log 2 for 2.
-        ("count", (("normalisation", -2.0),)): np.abs(steps[edges.row] - steps[edges.col]) / 2,
+        ("count", (("normalization", -2.0),)): np.abs(steps[edges.row] - steps[edges.col]) / 2,
         ("manhattan", ()): apart,
         (lambda x, y: 3 * abs(float(x[0] - y[0])), ()): 3 * apart,
     }
@@ -156,7 +156,7 @@ def test_intersection_by_texts_fades_edges_by_the_number_of_edits(file: dict[str
     apart = np.minimum(edits[edges.row % 4, edges.col % 4], 4.0) / 2.0
     faded = coo_matrix((edges.data * np.exp(-0.5 * apart), (edges.row, edges.col)), shape=edges.shape)
     actual = functions.discrete_metric_simplicial_set_intersection(
-        graph, labels, metric="string", metric_kws={"normalisation": 2.0, "max_dist": 4.0}, metric_scale=0.5
+        graph, labels, metric="string", metric_kws={"normalization": 2.0, "max_dist": 4.0}, metric_scale=0.5
     )
     close(actual, functions.reset_local_connectivity(faded).toarray(), rtol=1e-4)
 

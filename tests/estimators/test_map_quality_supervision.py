@@ -22,8 +22,8 @@ def held_out_accuracy(X: Rows, given: NDArray[np.int64] | None, truth: NDArray[n
 
 @pytest.fixture(scope="module")
 def accuracies(digits: Rows, digit_labels: NDArray[np.int64], global_random_seed: int) -> dict[str, float]:
-    labelled = np.random.default_rng(global_random_seed).random(len(digits)) < 0.5
-    kinds = {"none": None, "half": np.where(labelled, digit_labels, -1), "all": digit_labels}
+    labeled = np.random.default_rng(global_random_seed).random(len(digits)) < 0.5
+    kinds = {"none": None, "half": np.where(labeled, digit_labels, -1), "all": digit_labels}
     return {name: held_out_accuracy(digits, given, digit_labels, global_random_seed) for name, given in kinds.items()}
 
 
@@ -76,7 +76,7 @@ def test_rows_of_similar_continuous_targets_are_neighbors(digits: Rows, global_r
     assert spreads[1] < 0.8 * spreads[0]
 
 
-def test_nan_in_a_continuous_target_means_unlabelled(digits: Rows, global_random_seed: int) -> None:
+def test_nan_in_a_continuous_target_means_unlabeled(digits: Rows, global_random_seed: int) -> None:
     value = digits.sum(axis=1)
     some = np.where(np.arange(len(digits)) % 2 == 0, value, np.nan)
     apart = []
@@ -98,6 +98,6 @@ def test_neighbors_have_similar_ordinal_levels(
     ordered = UMAP(target_metric="ordinal", target_weight=0.7, random_state=global_random_seed).fit(
         digits, digit_labels
     )
-    unlabelled = UMAP(random_state=global_random_seed).fit(digits)
-    apart = [np.abs(digit_labels[nearest(model)] - digit_labels[:, None]).mean() for model in (ordered, unlabelled)]
+    unlabeled = UMAP(random_state=global_random_seed).fit(digits)
+    apart = [np.abs(digit_labels[nearest(model)] - digit_labels[:, None]).mean() for model in (ordered, unlabeled)]
     assert apart[0] < apart[1]

@@ -141,7 +141,7 @@ class TestLimit:
     ("text", "size"), [("500", 500), ("2kB", 2000), ("2 MB", 2e6), ("1.5GiB", 1.5 * 2**30), ("3t", 3e12), (7, 7)]
 )
 def test_sizes_can_be_written_with_units(text: Any, size: float) -> None:
-    from vicinal.runtime.memory import bytes_of
+    from vicinal.runtime.sizes import bytes_of
 
     assert bytes_of(text) == size
 

@@ -50,14 +50,14 @@ def state_of(model: ProgressiveUMAP) -> dict[str, Any]:
     return model._map.state()
 
 
-def check_consistent(model: ProgressiveUMAP, labelled: bool = False) -> None:
+def check_consistent(model: ProgressiveUMAP, labeled: bool = False) -> None:
     """Raise AssertionError or ValueError if rows, labels, neighbors, edges and places do not fit together."""
     grown = model._map
     edges = model.graph_
     grown.check()
     assert len(grown.graph.targets) == model.n_rows_ == len(model.rows_)
     assert (edges != edges.T).nnz == 0
-    if not labelled:
+    if not labeled:
         assert (edges != fuzzy_graph(grown.search.table()).to_scipy()).nnz == 0
     if grown.n_placed:
         assert np.isfinite(model.embedding_).all()
@@ -95,7 +95,7 @@ def test_partial_fit_interrupted_anywhere_is_complete_or_changes_nothing(
         for line in np.linspace(1, lines[last + 1], N_INTERRUPTS, dtype=int):
             model = pickle.loads(saved[last])
             interrupted = interrupted_at(functools.partial(model.partial_fit, *stream[last + 1]), line)
-            check_consistent(model, labelled=True)
+            check_consistent(model, labeled=True)
             is_complete = model.n_rows_ > states[last]["labels"].size
             assert is_complete or interrupted
             assert not differences(state_of(model), states[last + is_complete])

@@ -206,7 +206,7 @@ def test_extreme_parameters_give_a_finite_map(options: dict[str, Any]) -> None:
         (np.arange(60) % 2)[:, None],
         [0, 1] * 30,
     ],
-    ids=["all unlabelled", "one class", "one class per row", "strings", "booleans", "floats", "column", "list"],
+    ids=["all unlabeled", "one class", "one class per row", "strings", "booleans", "floats", "column", "list"],
 )
 def test_all_kinds_of_labels_give_a_finite_map(y: Any) -> None:
     embed(np.random.default_rng(0).normal(size=(60, 4)), y)

@@ -50,7 +50,7 @@ def tables(draw: Any, most_rows: int = 60) -> NDArray[Any]:
     metric=st.sampled_from(METRICS),
     init=st.sampled_from(["spectral", "pca", "random"]),
     seed=st.integers(0, 2**31 - 1),
-    labelled=st.booleans(),
+    labeled=st.booleans(),
 )
 def test_maps_are_finite_and_reproducible_and_duplicates_share_one_place(
     X: NDArray[Any],
@@ -59,7 +59,7 @@ def test_maps_are_finite_and_reproducible_and_duplicates_share_one_place(
     metric: str,
     init: str,
     seed: int,
-    labelled: bool,
+    labeled: bool,
 ) -> None:
     options: dict[str, Any] = {
         "n_neighbors": n_neighbors,
@@ -68,7 +68,7 @@ def test_maps_are_finite_and_reproducible_and_duplicates_share_one_place(
         "init": init,
         "random_state": seed,
     }
-    y = np.arange(len(X)) % 3 - 1 if labelled else None
+    y = np.arange(len(X)) % 3 - 1 if labeled else None
     kept = X.copy()
     model = UMAP(n_epochs=10, n_jobs=1, **options).fit(X, y)
     embedding = model.embedding_

@@ -43,7 +43,7 @@ def test_partial_fit_is_fit_then_update(digits: Rows) -> None:
     np.testing.assert_array_equal(model.embedding_, expected.embedding_)
 
 
-def test_rows_without_labels_join_labelled_ones(digits: Rows, digit_labels: NDArray[np.int64]) -> None:
+def test_rows_without_labels_join_labeled_ones(digits: Rows, digit_labels: NDArray[np.int64]) -> None:
     with_later = UMAP(n_epochs=20, random_state=0).fit(digits[:200], digit_labels[:200])
     with_later.update(digits[200:250]).update(digits[250:300], digit_labels[250:300])
     labels = with_later.map_.options.y

@@ -31,7 +31,7 @@ def dense(X: Rows) -> tuple[Any, Any]:
     return UMAP(**FAST).fit(X[:150]), X[150:160]
 
 
-def labelled(X: Rows) -> tuple[Any, Any]:
+def labeled(X: Rows) -> tuple[Any, Any]:
     return UMAP(**FAST).fit(X[:150], np.array(["a", "b", None], dtype=object)[np.arange(150) % 3]), X[150:160]
 
 
@@ -73,7 +73,7 @@ def tsne(X: Rows) -> tuple[Any, Any]:
     return TSNE(perplexity=10, max_iter=50, random_state=0, callbacks=[lambda *_: None]).fit(X[:150]), X[150:160]
 
 
-KINDS = [tsne, dense, labelled, sparse_rows, distances, distinct, with_keywords, approximate, grown, composed]
+KINDS = [tsne, dense, labeled, sparse_rows, distances, distinct, with_keywords, approximate, grown, composed]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)

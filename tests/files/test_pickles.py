@@ -110,7 +110,7 @@ def print_nothing(*_: Any) -> None:
 
 
 def test_lambda_is_copied_but_not_pickled(iris: Rows) -> None:
-    """The behaviour of pickle itself, whose error names the function."""
+    """The behavior of pickle itself, whose error names the function."""
     model = UMAP(callback=lambda *_: None, **FAST).fit(iris[:50])
     assert copy.deepcopy(model).callback is model.callback
     assert clone(model).callback is model.callback

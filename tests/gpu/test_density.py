@@ -23,7 +23,7 @@ def test_density_term_has_the_bits_of_the_cpu(
     table = find_neighbors(rows, 8)
     graph, rng = fuzzy_graph(table), np.random.default_rng(1)
     radii = Radii.of(graph, edge_distances(graph, table))
-    target = radii.standardised(radii.log_radius)
+    target = radii.standardized(radii.log_radius)
     target[::50] = np.nan
     term = DensityTerm(target, 2.5, 0.6, 0.75)
     start = rng.uniform(0.5, 3.0, (len(rows), n_components)).astype(np.float32)

@@ -144,9 +144,9 @@ def test_entropic_graph_has_the_bits_of_the_cpu(
     monkeypatch.setattr("vicinal.backends.cuda.graph.CALIBRATION_BYTES", 8 * 16 * 100)
     table = find_neighbors(rows, 16).within(4.0)
     assert (table.index < 0).any()
-    for normalised in (True, False):
+    for normalized in (True, False):
         here, there = (
-            entropic_graph(table, perplexity, normalised=normalised, device=device) for device in ("cpu", "cuda")
+            entropic_graph(table, perplexity, normalized=normalized, device=device) for device in ("cpu", "cuda")
         )
         assert there.place is place
         for part in ("indptr", "indices", "weights", "rho", "sigma"):

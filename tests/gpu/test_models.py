@@ -87,7 +87,7 @@ def test_parametric_umap_finds_its_neighbors_and_graph_on_the_gpu_that_trains(
     model = vicinal.ParametricUMAP(n_neighbors=8, device="cpu")
     assert model._search_place() is None
     with monkeypatch.context() as patched:
-        patched.setattr("vicinal.parametric.rows.choose_device", lambda name: torch.device("cuda:0"))
+        patched.setattr("vicinal.parametric.device_rows.choose_device", lambda name: torch.device("cuda:0"))
         assert model._search_place() is device
         there = graph_of(model, rows)
     here = graph_of(model, rows)

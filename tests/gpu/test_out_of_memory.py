@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from vicinal.backends.cuda.device import CudaDevice, Need, require_room
-from vicinal.neighbors.rows import named_room
+from vicinal.neighbors.rows import explain_out_of_memory
 
 
 class Full(MemoryError):
@@ -154,7 +154,7 @@ def test_error_names_how_many_rows_would_fit(device: CudaDevice, monkeypatch: py
     rows = SimpleNamespace(place=device, shape=(1000, 4), streamed=False, held=lambda name: None)
     backend = SimpleNamespace(need=lambda *_, **__: Need(4), rows_that_fit=lambda need: 900)
     monkeypatch.setattr("vicinal.neighbors.rows.backend_of", lambda place: backend)
-    with pytest.raises(MemoryError, match=r"is full .*; about 800 of 1000 rows would fit"), named_room(rows):
+    with pytest.raises(MemoryError, match=r"is full .*; about 800 of 1000 rows would fit"), explain_out_of_memory(rows):
         failing(device, [])
-    with pytest.raises(MemoryError, match=r"^of the host$"), named_room(SimpleNamespace(place=None)):
+    with pytest.raises(MemoryError, match=r"^of the host$"), explain_out_of_memory(SimpleNamespace(place=None)):
         raise MemoryError("of the host")

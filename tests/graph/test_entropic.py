@@ -35,14 +35,14 @@ def test_graph_equals_the_reference(perplexity: float) -> None:
     table = table_with_gaps()
     conditional, sigma = reference.entropic_conditionals(table.index, table.distance, perplexity)
     mean = (conditional + conditional.T) / 2.0
-    graph = entropic_graph(table, perplexity, normalised=False)
+    graph = entropic_graph(table, perplexity, normalized=False)
     assert_equation("18", graph.to_scipy().toarray(), mean, rtol=2e-5, atol=1e-30)
     assert_equation("18", graph.sigma, sigma, rtol=2e-5)
-    normalised = entropic_graph(table, perplexity)
-    np.testing.assert_allclose(normalised.to_scipy().toarray(), mean / mean.sum(), rtol=2e-5, atol=1e-30)
+    normalized = entropic_graph(table, perplexity)
+    np.testing.assert_allclose(normalized.to_scipy().toarray(), mean / mean.sum(), rtol=2e-5, atol=1e-30)
 
 
-def test_normalised_graph_equals_eq_19(iris: NDArray[np.float32]) -> None:
+def test_normalized_graph_equals_eq_19(iris: NDArray[np.float32]) -> None:
     table = exact_table(iris, 91)
     conditional, _ = reference.entropic_conditionals(table.index, table.distance, 30.0)
     graph = entropic_graph(table, 30.0)
@@ -87,7 +87,7 @@ def test_graph_does_not_depend_on_the_scale_of_the_data(scale: float) -> None:
 
 def test_the_nearest_possible_perplexity_is_used_for_duplicates() -> None:
     equal = exact_table(np.zeros((40, 3), dtype=np.float32), 20)
-    graph = entropic_graph(equal, 5.0, normalised=False)
+    graph = entropic_graph(equal, 5.0, normalized=False)
     np.testing.assert_allclose(graph.degree().sum(), 40.0, rtol=1e-6)
     rows = np.concatenate([np.zeros(30), np.arange(1.0, 31.0)]).astype(np.float32)[:, None]
     graph = entropic_graph(exact_table(rows, 50), 10.0)

@@ -16,7 +16,7 @@ from vicinal.graph.partition import (
     EdgeList,
     add_distances,
     distances_of_part,
-    labelled_part,
+    labeled_part,
     reconnected_part,
     sorted_by_tail,
     table_part,
@@ -79,7 +79,7 @@ def test_rows_of_equal_neighbors_have_the_sigma_of_the_whole_table(grouped: Any,
 @pytest.mark.parametrize("normalized", [False, True])
 def test_entropic_parts_equal_the_whole_graph(grouped: Any, normalized: bool) -> None:
     table = find_neighbors(grouped(500, 5), 16).within(1.5)  # some rows have few neighbors
-    whole = entropic_graph(table, 5.0, normalised=normalized)
+    whole = entropic_graph(table, 5.0, normalized=normalized)
     assert_same(in_parts(table, EntropicAffinity(5.0, normalized)), whole)
 
 
@@ -103,7 +103,7 @@ def test_labels_act_on_parts_as_on_the_whole(grouped: Any, weight: float) -> Non
     labels = np.random.default_rng(0).integers(-1, 4, size=500)
     codes = class_codes(labels)
     marked = [
-        labelled_part(part, a, codes, weight) for part, a in zip(in_parts(table, FuzzyAffinity()), BOUNDS, strict=False)
+        labeled_part(part, a, codes, weight) for part, a in zip(in_parts(table, FuzzyAffinity()), BOUNDS, strict=False)
     ]
     strongest = np.concatenate([one[1] for one in marked])
     parts = [reconnected_part(part, a, strongest) for (part, _), a in zip(marked, BOUNDS, strict=False)]

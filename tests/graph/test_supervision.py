@@ -62,8 +62,8 @@ def test_a_single_class_keeps_all_edges(graph: Graph) -> None:
     np.testing.assert_array_equal(joined.weights, expected.weights)
 
 
-def test_edges_of_unlabelled_rows_are_weakened_equally(graph: Graph) -> None:
-    """If all rows are unlabelled, all edges have the same factor, which the restored connectivity cancels."""
+def test_edges_of_unlabeled_rows_are_weakened_equally(graph: Graph) -> None:
+    """If all rows are unlabeled, all edges have the same factor, which the restored connectivity cancels."""
     joined = intersect_labels(graph, np.full(150, -1))
     np.testing.assert_allclose(joined.weights, restore_connectivity(graph).weights, rtol=1e-5)
 

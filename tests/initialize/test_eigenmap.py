@@ -35,7 +35,7 @@ def sheet(n: int, seed: int = 1) -> Graph:
     return fuzzy_graph(find_neighbors(X.astype(np.float32), min(12, n)))
 
 
-def normalised(graph: Graph) -> Any:
+def normalized(graph: Graph) -> Any:
     root = 1.0 / np.sqrt(graph.degree())
     return graph.to_scipy().astype(np.float64).multiply(root[:, None]).multiply(root[None, :]).tocsr()
 
@@ -43,11 +43,11 @@ def normalised(graph: Graph) -> Any:
 def roughness(graph: Graph, vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the Rayleigh quotients of I - M on the span of the vectors, ascending; smooth vectors have small ones."""
     q, _ = np.linalg.qr(vectors)
-    return np.sort(1.0 - np.linalg.eigvalsh(q.T @ (normalised(graph) @ q)))
+    return np.sort(1.0 - np.linalg.eigvalsh(q.T @ (normalized(graph) @ q)))
 
 
 def true_roughness(graph: Graph, n_components: int) -> NDArray[np.float64]:
-    return np.sort(1.0 - np.linalg.eigvalsh(normalised(graph).toarray()))[1 : n_components + 1]
+    return np.sort(1.0 - np.linalg.eigvalsh(normalized(graph).toarray()))[1 : n_components + 1]
 
 
 @pytest.mark.parametrize("n_components", [1, 2, 5])

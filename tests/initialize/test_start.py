@@ -123,8 +123,8 @@ def test_components_lie_at_the_principal_components_of_their_centroids(count: in
     middle, centroid = (
         np.stack([np.bincount(label, axis) for axis in values.T], axis=1) / members for values in (places, X)
     )
-    centred = centroid - centroid.mean(axis=0)
-    scores = centred @ np.linalg.svd(centred, full_matrices=False)[2][:2].T
+    centered = centroid - centroid.mean(axis=0)
+    scores = centered @ np.linalg.svd(centered, full_matrices=False)[2][:2].T
     for axis in range(2):
         assert abs(np.corrcoef(middle[:, axis], scores[:, axis])[0, 1]) > 0.97
 

@@ -33,7 +33,7 @@ def places(dim: int = 2) -> NDArray[np.float32]:
 
 def gradient(graph: Graph, radii: Radii, embedding: NDArray[np.float32], jobs: int = 1) -> NDArray[np.float64]:
     """Return the backend's gradient of Corr: of a term so weak that nothing is clipped, divided by its weight."""
-    term = DensityTerm(radii.standardised(radii.log_radius), weight=1e-5, variance_shift=SHIFT)
+    term = DensityTerm(radii.standardized(radii.log_radius), weight=1e-5, variance_shift=SHIFT)
     layout = Layout(graph, embedding, Kernel(A, B), Schedule(10), density=term)
     firings = layout.density_summary[3] * (N - 1)
     return layout._engine.density_gradient(jobs).astype(np.float64) / (1e-5 * firings)

@@ -65,7 +65,7 @@ def test_graph_and_start_are_not_changed(graph: Graph) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_map_remains_centred_and_finite_if_points_are_far_apart(graph: Graph, method: str) -> None:
+def test_map_remains_centered_and_finite_if_points_are_far_apart(graph: Graph, method: str) -> None:
     places = start()
     places[0], places[1] = 3e4, -3e4
     layout = FullLayout(graph, places, PHASES, method=method)  # type: ignore[arg-type]

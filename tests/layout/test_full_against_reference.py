@@ -30,7 +30,7 @@ def large() -> Graph:
 def first_move(
     graph: Graph, places: NDArray[np.float32], method: str, dof: float, **phase: float
 ) -> NDArray[np.float64]:
-    """Return the moves of the first iteration, centred."""
+    """Return the moves of the first iteration, centered."""
     layout = FullLayout(graph, places, [Phase(1, momentum=0.0, **phase)], dof=dof, method=method)  # type: ignore[arg-type]
     layout.step(1)
     move = layout.embedding.astype(np.float64) - places

@@ -300,12 +300,12 @@ def test_one_negative_repels_as_much_as_all_in_the_first_epochs() -> None:
         return layout.embedding.astype(np.float64) - start
 
     many = np.mean([moved(Schedule(10, 1e-3), seed) for seed in range(60)], axis=0)
-    single = np.mean([moved(Schedule(10, 1e-3, single=0.1), seed) for seed in range(60)], axis=0)
+    single = np.mean([moved(Schedule(10, 1e-3, single_negative_share=0.1), seed) for seed in range(60)], axis=0)
     assert not np.array_equal(many, single)
     assert np.corrcoef(many.ravel(), single.ravel())[0, 1] > 0.97
     np.testing.assert_allclose(np.square(single).sum(), np.square(many).sum(), rtol=0.2)
     # After its share of the epochs the schedule is the usual one.
-    late = Layout(graph, start, kernel, Schedule(10, single=0.5), seed=1)
+    late = Layout(graph, start, kernel, Schedule(10, single_negative_share=0.5), seed=1)
     usual = Layout(graph, start, kernel, Schedule(10), seed=1)
     for layout in (late, usual):
         layout.step(5)
@@ -316,7 +316,7 @@ def test_one_negative_repels_as_much_as_all_in_the_first_epochs() -> None:
 
 def test_the_learning_rate_is_held_and_falls_with_a_power() -> None:
     epochs = np.arange(11)
-    held = Schedule(10, 2.0, decay=2.0, hold=0.4).learning_rates(epochs)
+    held = Schedule(10, 2.0, decay=2.0, constant_rate_share=0.4).learning_rates(epochs)
     np.testing.assert_array_equal(held[:5], np.float32(2.0))
     np.testing.assert_allclose(held[4:], 2.0 * np.linspace(1.0, 0.0, 7) ** 2, rtol=1e-6, atol=1e-12)
     for decay in (1.0, 1.5, 2.0, 2.5):

@@ -20,10 +20,10 @@ QUARTER = np.float32(0.25)
 
 
 def pixels(n: int, d: int, seed: int = 0, levels: int = 256) -> Rows:
-    """Rows around a few centres, with the smallest and the largest byte in each."""
+    """Rows around a few centers, with the smallest and the largest byte in each."""
     rng = np.random.default_rng(seed)
-    centres = rng.integers(0, 256, size=(5, d))
-    rows = np.clip(centres[rng.integers(0, 5, size=n)] + rng.integers(-40, 41, size=(n, d)), 0, 255)
+    centers = rng.integers(0, 256, size=(5, d))
+    rows = np.clip(centers[rng.integers(0, 5, size=n)] + rng.integers(-40, 41, size=(n, d)), 0, 255)
     rows = rows // (256 // levels) * (256 // levels)
     rows[:, 0], rows[:, -1] = 0, 255
     return rows.astype(np.float32)

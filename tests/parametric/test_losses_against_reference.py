@@ -9,6 +9,7 @@ from reference import supervision
 
 torch = pytest.importorskip("torch")
 
+from vicinal.parametric.device_rows import DeviceRows  # noqa: E402
 from vicinal.parametric.loss import (  # noqa: E402
     EdgeBatch,
     EdgeSampler,
@@ -17,7 +18,6 @@ from vicinal.parametric.loss import (  # noqa: E402
     relative_squared_error,
     triplet_loss,
 )
-from vicinal.parametric.rows import DeviceRows  # noqa: E402
 
 CPU = torch.device("cpu")
 

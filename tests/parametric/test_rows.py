@@ -12,7 +12,7 @@ from scipy import sparse
 torch = pytest.importorskip("torch")
 
 from vicinal.parametric import networks as statistics  # noqa: E402
-from vicinal.parametric.rows import DeviceRows, apply_rows, count_bytes, threads  # noqa: E402
+from vicinal.parametric.device_rows import DeviceRows, apply_rows, count_bytes, threads  # noqa: E402
 
 CPU = torch.device("cpu")
 

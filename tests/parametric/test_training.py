@@ -14,8 +14,8 @@ torch = pytest.importorskip("torch")
 from vicinal import ParametricUMAP  # noqa: E402
 from vicinal.layout.forces import Kernel  # noqa: E402
 from vicinal.parametric import loss, training  # noqa: E402
+from vicinal.parametric.device_rows import DeviceRows  # noqa: E402
 from vicinal.parametric.loss import EdgeBatch, EdgeSampler, class_loss, relative_squared_error  # noqa: E402
-from vicinal.parametric.rows import DeviceRows  # noqa: E402
 
 KERNEL = Kernel(1.577, 0.8951)
 

@@ -43,8 +43,8 @@ def main() -> None:
     model = vicinal.UMAP(n_epochs=50, a=A, b=B, init=start, random_state=0).fit(rows)
     show("UMAP", model.embedding_)
     show("UMAP transform", model.transform(unseen))
-    labelled = vicinal.UMAP(n_epochs=20, a=A, b=B, init=start, random_state=0).fit(rows, load_digits().target[:ROWS])
-    show("UMAP with labels", labelled.embedding_)
+    labeled = vicinal.UMAP(n_epochs=20, a=A, b=B, init=start, random_state=0).fit(rows, load_digits().target[:ROWS])
+    show("UMAP with labels", labeled.embedding_)
 
 
 if __name__ == "__main__":

@@ -38,10 +38,10 @@ def entropic(digits: NDArray[np.float32]) -> Graph:
 def embedding(request: Any) -> NDArray[np.float32]:
     """Clusters of many sizes, with pairs at all distances."""
     rng = np.random.default_rng(request.param)
-    centres = rng.normal(scale=8.0, size=(12, request.param))
+    centers = rng.normal(scale=8.0, size=(12, request.param))
     scale = rng.uniform(0.01, 2.0, size=(12, 1))
     group = rng.integers(12, size=ROWS)
-    return (centres[group] + scale[group] * rng.normal(size=(ROWS, request.param))).astype(np.float32)
+    return (centers[group] + scale[group] * rng.normal(size=(ROWS, request.param))).astype(np.float32)
 
 
 def dense(graph: Graph) -> NDArray[np.float64]:

@@ -85,9 +85,9 @@ def correlation_gradient(
     mass = q.sum(axis=1)
     r_q = np.log(embedded_radius(graph, y, a, b))
     p = np.asarray(r_p, dtype=np.float64)
-    n, centred, standard = len(y), r_q - r_q.mean(), (p - p.mean()) / p.std(ddof=1)
-    variance = (centred**2).sum() / (n - 1) + shift
-    covariance = (centred * standard).sum() / (n - 1)
+    n, centered, standard = len(y), r_q - r_q.mean(), (p - p.mean()) / p.std(ddof=1)
+    variance = (centered**2).sum() / (n - 1) + shift
+    covariance = (centered * standard).sum() / (n - 1)
     gradient = np.zeros_like(y)
     for i in range(n):
         for j in np.flatnonzero(graph[i]):
@@ -97,7 +97,7 @@ def correlation_gradient(
             )
             dr_i, dr_j = slope[0] / mass[i], slope[1] / mass[j]
             pair = variance * (standard[i] * dr_i + standard[j] * dr_j)
-            pair -= covariance * (centred[i] * dr_i + centred[j] * dr_j)
+            pair -= covariance * (centered[i] * dr_i + centered[j] * dr_j)
             gradient[i] += 2.0 * pair / ((n - 1) * variance**1.5) * (y[i] - y[j])
     return gradient
 

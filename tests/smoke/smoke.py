@@ -67,7 +67,7 @@ def every_estimator_fits_and_places_new_rows() -> str:
     return ", ".join(type(model).__name__ for model in models)
 
 
-def sparse_and_labelled_rows_are_fitted() -> str:
+def sparse_and_labeled_rows_are_fitted() -> str:
     from scipy.sparse import csr_matrix
 
     sparse = csr_matrix(np.maximum(rows, 0))
@@ -147,7 +147,7 @@ CHECKS: tuple[Callable[[], str], ...] = (
     is_installed_and_needs_no_compiler,
     starts_quickly,
     every_estimator_fits_and_places_new_rows,
-    sparse_and_labelled_rows_are_fitted,
+    sparse_and_labeled_rows_are_fitted,
     lowest_instruction_level_works,
     models_are_saved_and_loaded,
     missing_packages_are_reported,

@@ -32,12 +32,12 @@ from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import prefers_shared
 from vicinal.pipeline.fit import Executor
 from vicinal.pipeline.fitted import FitReport, FittedDensity
-from vicinal.pipeline.options import RowOptions, check_weights
 from vicinal.pipeline.place import warn_of_isolated
 from vicinal.pipeline.recipe import EdgeTotals, Recipe, Refused
+from vicinal.pipeline.row_options import RowOptions, check_weights
 from vicinal.runtime.inputs import is_dask
-from vicinal.runtime.memory import bytes_of
 from vicinal.runtime.progress import Progress
+from vicinal.runtime.sizes import bytes_of
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,10 @@ from vicinal.neighbors.metrics import ALIASES
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingRows
 from vicinal.pipeline.fitted import FitReport, FittedDensity, FittedMap, FittedNeighbors
-from vicinal.pipeline.options import RowOptions, Selection
 from vicinal.pipeline.recipe import Recipe
+from vicinal.pipeline.row_options import RowOptions, Selection
 from vicinal.runtime.cached import cached
-from vicinal.runtime.memory import bytes_of, readable
+from vicinal.runtime.sizes import bytes_of, readable
 
 
 @dataclass(frozen=True, eq=False)

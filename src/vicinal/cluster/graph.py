@@ -26,7 +26,7 @@ from vicinal.graph.partition import (
     EdgeList,
     add_distances,
     distances_of_part,
-    labelled_part,
+    labeled_part,
     reconnected_part,
     sorted_by_tail,
     table_part,
@@ -260,8 +260,8 @@ def supervised_graph(graph: GraphParts, codes: NDArray[np.int64], weight: float,
 
 def _label(own: Stored, first: int, n: int, codes: Stored, weight: float, store: Store) -> tuple[Stored, Stored]:
     """Return the part with its edges between classes weakened, and the strongest edge of each row."""
-    graph, strongest = labelled_part(load_graph(own, n), first, codes.load("codes"), weight)
-    return _keep(store, f"labelled-{first}", graph), store.keep(f"strongest-{first}", {"strongest": strongest})
+    graph, strongest = labeled_part(load_graph(own, n), first, codes.load("codes"), weight)
+    return _keep(store, f"labeled-{first}", graph), store.keep(f"strongest-{first}", {"strongest": strongest})
 
 
 def _reconnect(own: Stored, first: int, n: int, all_strongest: list[Stored], store: Store) -> tuple[Stored, Measure]:

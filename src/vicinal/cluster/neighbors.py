@@ -22,7 +22,7 @@ from vicinal.neighbors.cells import (
     search_cell,
 )
 from vicinal.neighbors.metrics import Rows
-from vicinal.runtime.memory import readable
+from vicinal.runtime.sizes import readable
 
 # Cells are searched in tasks of about SEARCH_BYTES of rows, at least TASKS_PER_THREAD for each thread.
 SEARCH_BYTES, TASKS_PER_THREAD, MOST_SEARCH_TASKS = 1 << 25, 8, 2048

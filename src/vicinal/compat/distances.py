@@ -52,10 +52,10 @@ def _keywords(accepted: tuple[str, ...], values: Any, keywords: dict[str, Any], 
     return {name: value for name, value in neutral.items() if name in accepted} | given
 
 
-def levenshtein(x: str, y: str, normalisation: float = 1.0, max_distance: float = 20) -> float:
-    """Return the edit distance of two texts, at most ``max_distance``, divided by ``normalisation``."""
+def levenshtein(x: str, y: str, normalization: float = 1.0, max_distance: float = 20) -> float:
+    """Return the edit distance of two texts, at most ``max_distance``, divided by ``normalization``."""
     edits = edit_distances([x, y], np.array([0]), np.array([1]))[0]
-    return float(min(float(edits), float(max_distance)) / normalisation)
+    return float(min(float(edits), float(max_distance)) / normalization)
 
 
 levenshtein_myers_ascii = levenshtein

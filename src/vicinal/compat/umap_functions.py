@@ -201,8 +201,8 @@ def discrete_metric_simplicial_set_intersection(
     """Return the graph intersected with labels of the rows.
 
     Without ``metric`` the labels are classes (-1 = unknown), and edges between classes fade by exp(-``far_dist``). With
-    "categorical", "ordinal" (keyword ``support_size``), "count" (``poisson_lambda``, ``normalisation``), "string"
-    (``normalisation``, ``max_dist``) or a metric of rows, edges fade by exp(-``metric_scale`` d).
+    "categorical", "ordinal" (keyword ``support_size``), "count" (``poisson_lambda``, ``normalization``), "string"
+    (``normalization``, ``max_dist``) or a metric of rows, edges fade by exp(-``metric_scale`` d).
     """
     check_structure(simplicial_set, "simplicial_set")
     faded, labels = simplicial_set.tocoo(copy=True), np.asarray(discrete_space)
@@ -226,12 +226,12 @@ def _label_distances(
         return np.asarray(np.abs(labels[heads] - labels[tails]) / float(keywords.get("support_size", 1.0)))
     if metric == "count":
         levels = count_levels(np.asarray(labels, dtype=np.float64), float(keywords.get("poisson_lambda", 1.0)))
-        return np.asarray(np.abs(levels[heads] - levels[tails]) / abs(float(keywords.get("normalisation", 1.0))))
+        return np.asarray(np.abs(levels[heads] - levels[tails]) / abs(float(keywords.get("normalization", 1.0))))
     if metric == "string":
         texts, codes = np.unique(labels, return_inverse=True)
         edits = edit_distances(texts.tolist(), codes[heads], codes[tails])
         most = float(keywords.get("max_dist", keywords.get("max_distance", 20.0)))
-        return np.asarray(np.minimum(edits, most) / float(keywords.get("normalisation", 1.0)))
+        return np.asarray(np.minimum(edits, most) / float(keywords.get("normalization", 1.0)))
     rows = labels.reshape(len(labels), -1)
     index, apart = NeighborIndex(rows, metric, metric_kwds=keywords), np.empty(len(heads))
     order = np.argsort(heads, kind="stable")

@@ -15,8 +15,8 @@ from vicinal.estimators.umap import UMAP
 from vicinal.layout.alignment import check_relation, check_relations
 from vicinal.pipeline.align import DEFAULT_EPOCHS, AlignedMaps, AlignmentPlan, extend_aligned, fit_aligned
 from vicinal.runtime.constraints import NOT_NEGATIVE, whole
-from vicinal.runtime.memory import InputShape, Ledger, check_limit
 from vicinal.runtime.progress import Progress
+from vicinal.runtime.sizes import InputShape, Ledger, check_limit
 
 # Parameters that the maps of all slices share; the other parameters of UMAP may differ from slice to slice.
 OF_ALL = (

@@ -44,8 +44,8 @@ from vicinal.pipeline.place import place
 from vicinal.pipeline.recipe import Recipe
 from vicinal.runtime.constraints import check_parameters
 from vicinal.runtime.inputs import check_input, is_dask, resolve_n_jobs
-from vicinal.runtime.memory import InputShape, Ledger, check_limit
 from vicinal.runtime.progress import Progress
+from vicinal.runtime.sizes import InputShape, Ledger, check_limit
 
 if TYPE_CHECKING:
     Method = TypeVar("Method", bound=Callable[..., Any])

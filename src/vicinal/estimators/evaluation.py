@@ -22,12 +22,12 @@ from vicinal.neighbors.table import Neighbors, neighbors_from_distances
 from vicinal.neighbors.training_data import TrainingData, TrainingDistances, TrainingRows
 from vicinal.pipeline.compose import ComposedMap
 from vicinal.pipeline.fitted import FittedMap
-from vicinal.pipeline.judge import GHOSTS, NEIGHBORS, JudgedMap, Judgement, judge, of_composed, of_fitted, of_places
+from vicinal.pipeline.judge import GHOSTS, NEIGHBORS, JudgedMap, Judgment, judge, of_composed, of_fitted, of_places
 from vicinal.quality.measures import check_matrix, check_neighbors
 from vicinal.quality.reliability import Reliability, measure_preservation
 from vicinal.runtime.constraints import whole
 from vicinal.runtime.inputs import resolve_n_jobs
-from vicinal.runtime.memory import InputShape, Ledger
+from vicinal.runtime.sizes import InputShape, Ledger
 
 # Local, usual and wide neighborhoods, points drawn closely together or apart.
 GRID = {"n_neighbors": (5, 15, 50), "min_dist": (0.0, 0.1, 0.5)}
@@ -279,7 +279,7 @@ def judged_maps(model: Any) -> list[Whole]:
     )
 
 
-def _checked(n_neighbors: Any, ghosts: Any, seeds: Any, null: Any, random_state: Any) -> Judgement:
+def _checked(n_neighbors: Any, ghosts: Any, seeds: Any, null: Any, random_state: Any) -> Judgment:
     counts = {"n_neighbors": (n_neighbors, 1), "ghosts": (ghosts, 0), "seeds": (seeds, 0)}
     for name, (value, least) in (counts | {"random_state": (random_state, 0)}).items():
         if not whole(least).allows(value) and not (name == "n_neighbors" and value is None):
@@ -288,10 +288,10 @@ def _checked(n_neighbors: Any, ghosts: Any, seeds: Any, null: Any, random_state:
         raise ValueError(f"null must be True, False or an estimator with fit_transform, got {null!r}")
     embed = None if isinstance(null, bool) else null.fit_transform
     k = None if n_neighbors is None else int(n_neighbors)
-    return Judgement(k, int(ghosts), int(seeds), (), bool(null) or embed is not None, embed, int(random_state))
+    return Judgment(k, int(ghosts), int(seeds), (), bool(null) or embed is not None, embed, int(random_state))
 
 
-def _with_others(how: Judgement, others: Any, judged: JudgedMap) -> Judgement:
+def _with_others(how: Judgment, others: Any, judged: JudgedMap) -> Judgment:
     if others is None:
         return how
     n = len(judged.places)

@@ -20,7 +20,7 @@ from vicinal.pipeline.fitted import FittedNeighbors
 from vicinal.pipeline.memory import add_graph, add_search
 from vicinal.runtime.constraints import POSITIVE, StrOptions, whole
 from vicinal.runtime.inputs import is_dask
-from vicinal.runtime.memory import InputShape, Ledger
+from vicinal.runtime.sizes import InputShape, Ledger
 
 # The graph along which new rows are searched has at least this many neighbors per row.
 SEARCH_NEIGHBORS = 15

@@ -38,12 +38,12 @@ from vicinal.neighbors.training_data import TrainingData, TrainingDistances
 from vicinal.pipeline.fit import ArrayExecutor, fit
 from vicinal.pipeline.judge import JudgedMap
 from vicinal.pipeline.memory import add_graph, add_search, add_start
-from vicinal.pipeline.options import RowOptions
 from vicinal.pipeline.recipe import Places, Recipe, SampledPlan
+from vicinal.pipeline.row_options import RowOptions
 from vicinal.runtime.constraints import NOT_NEGATIVE, POSITIVE, StrOptions, whole
 from vicinal.runtime.inputs import check_input
-from vicinal.runtime.memory import InputShape, Ledger
 from vicinal.runtime.progress import LAYOUT
+from vicinal.runtime.sizes import InputShape, Ledger
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -85,8 +85,8 @@ class ParametricMap:
     @staticmethod
     def from_state(state: dict[str, Any], *, encoder: Any, decoder: Any, device: str) -> ParametricMap:
         """Return the map whose `state` is given; raise ValueError if its parts do not fit together."""
+        from vicinal.parametric.device_rows import choose_device
         from vicinal.parametric.networks import model_from_state
-        from vicinal.parametric.rows import choose_device
 
         parts = {part: state[name] for part, name in FILE_NAMES.items() if name in state}
         parts["model"] = model_from_state(parts["model"], encoder, decoder, choose_device(device))
@@ -297,7 +297,7 @@ class ParametricUMAP(Estimator):
         labels = None if y is None else Supervision().check(y, rows.shape[0])
         landmarks = all_landmarks(vars(self).get("_landmarks"), rows, landmark_positions, int(self.n_components))
         validation = self._check_validation(rows.shape[1])
-        from vicinal.parametric.rows import threads
+        from vicinal.parametric.device_rows import threads
         from vicinal.parametric.training import Training, seeded
 
         seed, progress = random_seed(self.random_state), self._progress()
@@ -359,7 +359,7 @@ class ParametricUMAP(Estimator):
 
     def _apply(self, network: Callable[[Rows], NDArray[np.float32]], rows: Rows) -> NDArray[np.float32]:
         """Apply a network of the model to rows, on the threads that ``n_jobs`` allows."""
-        from vicinal.parametric.rows import threads
+        from vicinal.parametric.device_rows import threads
 
         with threads(self._jobs()):
             return network(rows)
@@ -512,7 +512,7 @@ class ParametricUMAP(Estimator):
 
     def _search_place(self) -> Place:
         """Return the GPU that trains if CuPy can use it for neighbors and graph as well; None for the CPU."""
-        from vicinal.parametric.rows import choose_device
+        from vicinal.parametric.device_rows import choose_device
 
         device = choose_device(self.device)
         if device.type != "cuda":
@@ -552,8 +552,8 @@ class ParametricUMAP(Estimator):
         """Return untrained networks that standardize the rows."""
         import torch
 
+        from vicinal.parametric.device_rows import choose_device
         from vicinal.parametric.networks import Model, Shape
-        from vicinal.parametric.rows import choose_device
         from vicinal.parametric.training import seeded
 
         device, n_features = choose_device(self.device), rows.shape[1]

@@ -41,8 +41,8 @@ from vicinal.pipeline.grow import (
 from vicinal.pipeline.memory import add_growing_map, add_online_search
 from vicinal.pipeline.online_graph import DEVIATIONS, FIRST_MAP_ROWS, FULL_EPOCHS, MOST_REMADE, TARGET_METRICS, Batch
 from vicinal.runtime.constraints import Interval, StrOptions, check_parameters, whole
-from vicinal.runtime.memory import InputShape, Ledger
 from vicinal.runtime.progress import LAYOUT
+from vicinal.runtime.sizes import InputShape, Ledger
 
 # Parameters that can be changed between batches; the others are those of the first.
 PER_CALL = ("callback", "memory_limit", "tqdm_kwds", "verbose")

@@ -27,9 +27,9 @@ from vicinal.neighbors.rows import HasRows, as_rows, like_input
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingRows
 from vicinal.pipeline.fit import ArrayExecutor, GivenPlaces, fit, update
-from vicinal.pipeline.options import RowOptions, check_pins, check_weights
 from vicinal.pipeline.place import inverse_rows, memberships, place
 from vicinal.pipeline.recipe import Recipe
+from vicinal.pipeline.row_options import RowOptions, check_pins, check_weights
 from vicinal.runtime.constraints import (
     DEVICE,
     LEARNING_RATE,
@@ -43,7 +43,7 @@ from vicinal.runtime.constraints import (
     whole,
 )
 from vicinal.runtime.inputs import check_input, is_dask
-from vicinal.runtime.memory import ByteSize
+from vicinal.runtime.sizes import ByteSize
 
 
 @with_parameters

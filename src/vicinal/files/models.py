@@ -48,9 +48,9 @@ CLASSES = {
     "Graph": "graph.graph",
     "Kernel": "layout.forces",
     "Neighbors": "neighbors.table",
-    "Pins": "pipeline.options",
+    "Pins": "pipeline.row_options",
     "Radii": "layout.density",
-    "RowOptions": "pipeline.options",
+    "RowOptions": "pipeline.row_options",
     "TrainingDistances": "neighbors.training_data",
     "TrainingRows": "neighbors.training_data",
 }

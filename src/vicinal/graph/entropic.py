@@ -17,7 +17,7 @@ def entropic_graph(
     neighbors: Neighbors,
     perplexity: float = 30.0,
     *,
-    normalised: bool = True,
+    normalized: bool = True,
     n_jobs: int = -1,
     device: str | None = None,
 ) -> Graph:
@@ -30,7 +30,7 @@ def entropic_graph(
         3 * perplexity + 1 columns hold nearly all of the Gaussian.
     perplexity : float, default 30
         Perplexity of the conditional probabilities of each row (eq. 18), at least 1.
-    normalised : bool, default True
+    normalized : bool, default True
         Divide all weights by their sum (eq. 19). Otherwise the weights of a row sum to 1 on average.
     n_jobs : int, default -1
         Number of threads; -1 uses all. The result does not depend on it.
@@ -63,7 +63,7 @@ def entropic_graph(
         index, neighbors.array("distance"), float(perplexity), False, n_jobs
     )
     indptr, indices, weights = work.symmetrize_mean(index, conditional, n_jobs)
-    if normalised and weights.size:
+    if normalized and weights.size:
         weights = work.divide_weights(weights, total_of_units(work.weight_units(weights, 2.0**UNIT_BITS)))
     with work.active():
         rho = work.xp.zeros(neighbors.n, dtype=np.float32)

@@ -127,12 +127,12 @@ def joined_part(part: Graph, first: int, incoming: EdgeList, mix: float | None, 
     return Graph(indptr, indices, weights, part.n_tails, part.rho, part.sigma)
 
 
-def labelled_part(
+def labeled_part(
     part: Graph, first: int, codes: NDArray[np.int64], target_weight: float
 ) -> tuple[Graph, NDArray[np.float64]]:
     """Weaken the edges of a part between classes; also return the strongest edge of each row.
 
-    ``codes`` are the class numbers of all rows, -1 for unlabelled (survey section 2.5).
+    ``codes`` are the class numbers of all rows, -1 for unlabeled (survey section 2.5).
     """
     factors = code_factors(
         codes[part.heads() + first], codes[part.indices], UNKNOWN_DISTANCE, far_distance(target_weight)

@@ -1,7 +1,7 @@
 """Supervision: the graph is intersected with labels, which weakens edges between different rows (survey section 2.5).
 
 Edges between different classes are multiplied by a constant, edges between ordered levels, counts or texts by a factor
-that falls with their difference, and numbers are compared by a fuzzy graph of their own neighbors. A row is unlabelled
+that falls with their difference, and numbers are compared by a fuzzy graph of their own neighbors. A row is unlabeled
 if its class is -1, NaN or None, its text None, or any of its numbers NaN; its edges are all multiplied by exp(-1).
 """
 
@@ -96,8 +96,8 @@ def _edits(
     return found
 
 
-UNLABELLED = -1
-UNKNOWN_DISTANCE = 1.0  # an edge of an unlabelled row keeps exp(-1) of its weight
+UNLABELED = -1
+UNKNOWN_DISTANCE = 1.0  # an edge of an unlabeled row keeps exp(-1) of its weight
 FULL_RANGE = 2.0  # the distance of the lowest and the highest level, in units of that of two classes, as in umap-learn
 TEXT_SHARE = 3.0  # texts are as different as two classes if the edits are this part of the longest text, as there
 
@@ -108,7 +108,7 @@ def far_distance(target_weight: float) -> float:
 
 
 def intersect_labels(graph: Graph, labels: NDArray[Any], target_weight: float = 0.5) -> Graph:
-    """Intersect the graph with the relation "same class"; rows with the label -1 are unlabelled."""
+    """Intersect the graph with the relation "same class"; rows with the label -1 are unlabeled."""
     far = far_distance(target_weight)
     return _weakened(graph, class_factors(graph.heads(), graph.indices, labels, UNKNOWN_DISTANCE, far))
 
@@ -128,15 +128,15 @@ def restore_connectivity(graph: Graph) -> Graph:
 def class_factors(
     heads: NDArray[np.int32], tails: NDArray[np.int32], labels: NDArray[Any], unknown: float, far: float
 ) -> NDArray[np.float64]:
-    """Return the factor of each edge: 1 within a class, exp(-far) between two, exp(-unknown) if a row is unlabelled."""
+    """Return the factor of each edge: 1 within a class, exp(-far) between two, exp(-unknown) if a row is unlabeled."""
     codes = class_codes(labels)
     return code_factors(codes[heads], codes[tails], unknown, far)
 
 
 def code_factors(heads: NDArray[np.int64], tails: NDArray[np.int64], unknown: float, far: float) -> NDArray[np.float64]:
-    """Return the factors of :func:`class_factors` for class numbers, -1 for unlabelled."""
-    unlabelled = (heads == UNLABELLED) | (tails == UNLABELLED)
-    return np.where(unlabelled, np.exp(-unknown), np.where(heads == tails, 1.0, np.exp(-far)))
+    """Return the factors of :func:`class_factors` for class numbers, -1 for unlabeled."""
+    unlabeled = (heads == UNLABELED) | (tails == UNLABELED)
+    return np.where(unlabeled, np.exp(-unknown), np.where(heads == tails, 1.0, np.exp(-far)))
 
 
 def intersect_levels(graph: Graph, levels: NDArray[np.float64], target_weight: float = 0.5) -> Graph:
@@ -307,7 +307,7 @@ def _checked_labels(labels: NDArray[Any], texts: bool) -> NDArray[Any]:
 
 
 def class_codes(labels: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the class number of each row, -1 for unlabelled rows."""
+    """Return the class number of each row, -1 for unlabeled rows."""
     labels = np.asarray(labels).reshape(-1)
     if labels.dtype.kind == "O":
         numbers: dict[Any, int] = {}
@@ -315,12 +315,12 @@ def class_codes(labels: NDArray[Any]) -> NDArray[np.int64]:
     _, codes = np.unique(labels, return_inverse=True)
     codes = codes.reshape(-1).astype(np.int64)
     if labels.dtype.kind in "iuf":
-        codes[(labels == UNLABELLED) | (labels != labels)] = UNLABELLED
+        codes[(labels == UNLABELED) | (labels != labels)] = UNLABELED
     return codes
 
 
 def class_code(label: Any, numbers: dict[Any, int]) -> int:
-    """Return the number of a class, or -1 for unlabelled. Classes that are not in ``numbers`` are added to it."""
-    if is_missing(label) or label == UNLABELLED:
-        return UNLABELLED
+    """Return the number of a class, or -1 for unlabeled. Classes that are not in ``numbers`` are added to it."""
+    if is_missing(label) or label == UNLABELED:
+        return UNLABELED
     return numbers.setdefault(label, len(numbers))

@@ -22,8 +22,8 @@ def aligned_to(
     source, target = start.astype(np.float64), places.astype(np.float64)
     if not len(target):
         return source
-    centre, target_centre = source[known].mean(axis=0), target.mean(axis=0)
-    left, right = source[known] - centre, target - target_centre
+    center, target_center = source[known].mean(axis=0), target.mean(axis=0)
+    left, right = source[known] - center, target - target_center
     spread = np.square(left).sum()
     if spread > 0 and np.square(right).sum() > 0:
         # einsum sums in a fixed order; the order of a BLAS product depends on its number of threads.
@@ -31,7 +31,7 @@ def aligned_to(
         rotation, scale = u @ vt, s.sum() / spread if scaled else 1.0
     else:  # a single place determines no direction
         rotation, scale = np.eye(source.shape[1]), 1.0
-    return np.asarray(scale * np.einsum("nc,cd->nd", source - centre, rotation) + target_centre)
+    return np.asarray(scale * np.einsum("nc,cd->nd", source - center, rotation) + target_center)
 
 
 def neighbor_medoid(graph: Graph, reference: NDArray[np.float32]) -> NDArray[np.float32]:

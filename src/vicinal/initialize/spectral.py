@@ -250,7 +250,7 @@ def component_maps(graph: Graph, n_components: int, *, seed: int = 0, n_jobs: in
 SAMPLE_ROWS = 256  # rows of a component whose mean stands for its centroid
 TURN_ROWS, TURN_VALUES = 16, 1 << 19  # rows that decide how a component is turned; values of them in memory at a time
 BLOCK_COMPONENTS = 1024  # centroids in memory at a time
-# The width of a component's box as a share of the distance to the nearest other centre, unless the component has more
+# The width of a component's box as a share of the distance to the nearest other center, unless the component has more
 # than LARGE_SHARE of the rows, which need their share of the room. Correlation of distances of iris, mean of 10 seeds,
 # for 1, 0.4, 0.25: 0.914, 0.925, 0.955 (0.93 over 30 seeds); umap-learn 0.934. Loss J of 17,500 images and ten small
 # clusters: all boxes of 1 48,963, of 0.25 49,444, the large component by its rows 48,768.
@@ -282,34 +282,34 @@ def _maps(task: InitialTask) -> Eigenmaps:
 
 
 def _side_by_side(task: InitialTask, maps: Eigenmaps) -> Floats | ShapedPlaces:
-    """Put every component into a box: narrower than the distance to the nearest other centre, except for a large one.
+    """Put every component into a box: narrower than the distance to the nearest other center, except for a large one.
 
     Components that touch turn each other before they are apart.
     """
-    centres, axes = _component_centres(task, maps)
-    width = BOX_SHARE * nearest_points(centres, centres, 2, task.n_jobs).distance[:, 1]
+    centers, axes = _component_centers(task, maps)
+    width = BOX_SHARE * nearest_points(centers, centers, 2, task.n_jobs).distance[:, 1]
     share = maps.sizes / maps.sizes.sum()
-    width = np.where(share > LARGE_SHARE, np.ptp(centres, axis=0).max() * np.sqrt(share), width)
+    width = np.where(share > LARGE_SHARE, np.ptp(centers, axis=0).max() * np.sqrt(share), width)
     # Components too small for an eigenmap: random places in their box.
     tiny = maps.sizes <= max(task.n_components + 1, 4)
-    return maps.in_boxes(Boxes(centres, width, None if axes is None else _turns(task, maps, axes), tiny), task.seed)
+    return maps.in_boxes(Boxes(centers, width, None if axes is None else _turns(task, maps, axes), tiny), task.seed)
 
 
-def _component_centres(task: InitialTask, maps: Eigenmaps) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+def _component_centers(task: InitialTask, maps: Eigenmaps) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
     """Place the components: principal components of their centroids, or at random if there are no coordinates.
 
-    Return the centres and the principal axes, if there are any.
+    Return the centers and the principal axes, if there are any.
     """
-    centres = task.rng.uniform(size=(maps.count, task.n_components)) * LEAST_EXTENT
+    centers = task.rng.uniform(size=(maps.count, task.n_components)) * LEAST_EXTENT
     if task.source is not None:
         scores, axes = _centroid_scores(task, maps)
         if np.ptp(scores, axis=0).max() > 0:
-            return to_extent(scores) + task.rng.normal(scale=NOISE, size=centres.shape), axes
-    return centres, None
+            return to_extent(scores) + task.rng.normal(scale=NOISE, size=centers.shape), axes
+    return centers, None
 
 
 def _turns(task: InitialTask, maps: Eigenmaps, axes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return for each component the matrix that turns or mirrors its map as its rows lie along the axes of the centres.
+    """Return for each component the matrix that turns or mirrors its map as its rows lie along the axes of the centers.
 
     Without it the side of a component that is close to another one may face away from it.
     """

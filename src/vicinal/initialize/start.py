@@ -137,7 +137,7 @@ def initial_embedding(name: str, task: InitialTask) -> tuple[NDArray[np.float32]
 
 
 def narrow_embedding(name: str, task: InitialTask) -> tuple[NDArray[np.float32], str]:
-    """Compute places by ``name``, centred and in their own proportions, so narrow that all rows repel each other."""
+    """Compute places by ``name``, centered and in their own proportions, so narrow that all rows repel each other."""
     places, used = initial_places(name, task)
     places = places - places.mean(axis=0)
     deviation = places.std(axis=0).max() if places.size else 0.0

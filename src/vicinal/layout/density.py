@@ -40,7 +40,7 @@ MOST_TREE_COMPONENTS = 8
 class DensityTerm:
     """The cost -weight * Corr(r_q, r_p) of densMAP, which acts in the last ``fraction`` of the epochs.
 
-    ``target`` is the standardised r_p, NaN for rows that are left out; ``variance_shift`` is added to the variance of
+    ``target`` is the standardized r_p, NaN for rows that are left out; ``variance_shift`` is added to the variance of
     r_q. ``fitted`` is the ``density_summary`` of a finished map into which rows are placed: each row then matches its
     own radius.
     """
@@ -91,9 +91,9 @@ class Radii:
 
     def term(self, weight: float, fraction: float, variance_shift: float) -> DensityTerm:
         """Return the density term that has these radii as its target."""
-        return DensityTerm(self.standardised(self.log_radius), weight, fraction, variance_shift)
+        return DensityTerm(self.standardized(self.log_radius), weight, fraction, variance_shift)
 
-    def standardised(self, log_radius: Floats) -> NDArray[np.float32]:
+    def standardized(self, log_radius: Floats) -> NDArray[np.float32]:
         """Return log radii in units of the deviation of these ones, 0 if these are all equal."""
         apart = log_radius - self.mean
         return (apart / self.deviation if self.deviation > 0 else 0.0 * apart).astype(np.float32)
@@ -104,7 +104,7 @@ class Radii:
         ``graph`` and ``neighbors`` lead from these rows to the rows of the map.
         """
         log_radius = np.log(local_radii(graph, neighbors.distance[neighbors.index >= 0]) + self.floor)
-        return DensityTerm(self.standardised(log_radius), weight, 1.0, fitted=summary)
+        return DensityTerm(self.standardized(log_radius), weight, 1.0, fitted=summary)
 
 
 def local_radii(graph: Graph, distance: NDArray[np.float32]) -> Floats:

@@ -74,7 +74,7 @@ def fit_ab(spread: float = 1.0, min_dist: float = 0.1) -> Kernel:
 
 
 def _least_squares(d: NDArray[np.float64], wanted: NDArray[np.float64]) -> tuple[float, float]:
-    """Return the a, b that minimise |q(d²) - wanted|², by damped Gauss-Newton steps on (ln a, b).
+    """Return the a, b that minimize |q(d²) - wanted|², by damped Gauss-Newton steps on (ln a, b).
 
     With s = ln a + 2b ln d the kernel is q = 1/(1 + e^s), and dq/ds = -q (1 - q). Two unknowns do not need
     scipy.optimize, whose import takes longer than the fit of a small map.
@@ -125,7 +125,7 @@ class OutputSpace:
         """Return initial places for this space, made from places of a euclidean start.
 
         For "haversine" the bounding box becomes a belt around the sphere that leaves the poles free. If the distance
-        depends on the origin, the box is centred there and not larger than that of few rows.
+        depends on the origin, the box is centered there and not larger than that of few rows.
         """
         if self.kind not in ("haversine", "hyperboloid", "cosine", "correlation") or embedding.size == 0:
             return embedding

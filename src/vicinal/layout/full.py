@@ -66,7 +66,7 @@ class Convolution:
 
     Spreading and gathering by cubic B-splines multiply a wave of frequency f (per node) by b(f)^2, b = sinc^4, and add
     its aliases. The kernel's own transform is therefore multiplied by b(f)^2 / (sum over aliases of b^2)^2, which
-    minimises the mean error over all places between the nodes (Hockney and Eastwood).
+    minimizes the mean error over all places between the nodes (Hockney and Eastwood).
     """
 
     def __init__(self, padded: tuple[int, ...], spacing: float, dof: float, transforms: cpu.Transforms) -> None:
@@ -156,7 +156,7 @@ class FullLayout:
     n_jobs : int, default -1
         Number of threads; -1 uses all. The result does not depend on it.
     reference : array of shape (n_points, n_components), optional
-        Places of a finished map, which do not move. Every row then minimises its own divergence, independent of the
+        Places of a finished map, which do not move. Every row then minimizes its own divergence, independent of the
         other rows.
     device : {None, "cpu", "cuda", "cuda:N"}, default None
         Where the work is done; None means where the graph lives. The result has the same bits everywhere with exact

@@ -319,7 +319,7 @@ def layout_options(
     else:
         options.set_space_function(forces.space.evaluate)
     options.negatives = schedule.negative_sample_rate
-    options.single_sweeps = round(schedule.single * schedule.n_epochs) * schedule.sweeps
+    options.single_sweeps = round(schedule.single_negative_share * schedule.n_epochs) * schedule.sweeps
     options.longest_push = schedule.longest_push
     options.pulls = pulls
     options.firings_per_sweep = min(1.0, schedule.firings / schedule.sweeps)

@@ -77,9 +77,9 @@ def default_longest_push(n: int) -> float:
 class Schedule:
     """Epochs, learning rates and negatives of a sampled layout.
 
-    A share ``hold`` of the n epochs has the full learning rate; then that of epoch e is learning_rate times
-    ((1 - e/n) / (1 - hold))^decay. An epoch is divided into sweeps; in each sweep an edge fires with its share of the
-    probability of the epoch.
+    A share ``constant_rate_share`` (c) of the n epochs has the full learning rate; then that of epoch e is
+    learning_rate times ((1 - e/n) / (1 - c))^decay. An epoch is divided into sweeps; in each sweep an edge fires with
+    its share of the probability of the epoch.
 
     Parameters
     ----------
@@ -99,9 +99,9 @@ class Schedule:
         Firings per epoch of the heaviest edge, at most one per sweep; other edges fire in proportion to their weights.
     decay : float, default 1.5
         Exponent of the learning rate, a multiple of 0.5.
-    hold : float, default 0
+    constant_rate_share : float, default 0
         Share of the epochs, less than 1, before the learning rate falls.
-    single : float, default 0
+    single_negative_share : float, default 0
         Share of the epochs, from the first, in which a firing edge draws one negative that repels as much as all of
         them would.
     longest_push : float, default infinity
@@ -126,8 +126,8 @@ class Schedule:
     sweeps: int = SWEEPS
     firings: float = 1.0
     decay: float = 1.5
-    hold: float = 0.0
-    single: float = 0.0
+    constant_rate_share: float = 0.0
+    single_negative_share: float = 0.0
     longest_push: float = math.inf
 
     def with_firings(self, firings: float) -> Schedule:
@@ -138,7 +138,7 @@ class Schedule:
 
     def learning_rates(self, epochs: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the learning rates of the given epochs."""
-        left = np.clip((1.0 - epochs / max(self.n_epochs, 1)) / (1.0 - self.hold), 0.0, 1.0)
+        left = np.clip((1.0 - epochs / max(self.n_epochs, 1)) / (1.0 - self.constant_rate_share), 0.0, 1.0)
         rates = np.full(left.shape, float(self.learning_rate))
         # Products and square roots are correctly rounded on all platforms, a general power is not.
         for _ in range(int(self.decay)):

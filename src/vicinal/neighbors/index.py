@@ -20,7 +20,7 @@ from vicinal.neighbors.rows import (
     check_placed_rows,
     check_room,
     check_rows,
-    named_room,
+    explain_out_of_memory,
 )
 from vicinal.neighbors.search import (
     DenseEngine,
@@ -177,7 +177,7 @@ class NeighborIndex:
         exact = method == "exact" or k < 2 or n <= SearchOptions.leaf_rows or (method == "auto" and self.is_exact(k))
         if self._searches_on_device(k):
             check_room(self._source, k, self._metric.core, fit=False)
-            with named_room(self._source, k):
+            with explain_out_of_memory(self._source, k):
                 if self._source.streamed:
                     return self._search_by_groups(k, method)
                 return self._search_on_device(k, method, exact)

@@ -92,7 +92,7 @@ def _need(X: HasRows, k: int | None, metric: str, fit: bool) -> Any:
 
 
 @contextmanager
-def named_room(X: Any, k: int | None = None) -> Iterator[None]:
+def explain_out_of_memory(X: Any, k: int | None = None) -> Iterator[None]:
     """Say in a MemoryError of the device of the rows, or of the data of a fit, how many rows would fit."""
     try:
         yield

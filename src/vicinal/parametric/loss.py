@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from vicinal.parametric.rows import DeviceRows
+from vicinal.parametric.device_rows import DeviceRows
 
 if TYPE_CHECKING:
     from vicinal.layout.forces import Kernel

@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from vicinal.parametric.rows import InputRows, apply_rows, dense_rows, is_csr
+from vicinal.parametric.device_rows import InputRows, apply_rows, dense_rows, is_csr
 
 WIDTH = 256  # units per hidden layer
 DEPTH = 3  # hidden layers

@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from vicinal.parametric.device_rows import DeviceRows, InputRows, as_tensor, count_bytes, storage_device
 from vicinal.parametric.loss import (
     EdgeBatch,
     EdgeSampler,
@@ -26,7 +27,6 @@ from vicinal.parametric.loss import (
     umap_loss,
 )
 from vicinal.parametric.networks import Model
-from vicinal.parametric.rows import DeviceRows, InputRows, as_tensor, count_bytes, storage_device
 
 if TYPE_CHECKING:
     from vicinal.estimators.parametric import ParametricUMAP

@@ -22,8 +22,6 @@ from vicinal.pipeline.fit import fit as fit
 from vicinal.pipeline.fit import update as update
 from vicinal.pipeline.fitted import FitReport as FitReport
 from vicinal.pipeline.fitted import FittedMap as FittedMap
-from vicinal.pipeline.options import Pins as Pins
-from vicinal.pipeline.options import RowOptions as RowOptions
 from vicinal.pipeline.place import inverse_rows as inverse_rows
 from vicinal.pipeline.place import memberships as memberships
 from vicinal.pipeline.place import place as place
@@ -35,3 +33,5 @@ from vicinal.pipeline.recipe import LargeVisPlan as LargeVisPlan
 from vicinal.pipeline.recipe import Recipe as Recipe
 from vicinal.pipeline.recipe import Refused as Refused
 from vicinal.pipeline.recipe import SampledPlan as SampledPlan
+from vicinal.pipeline.row_options import Pins as Pins
+from vicinal.pipeline.row_options import RowOptions as RowOptions

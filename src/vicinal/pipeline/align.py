@@ -13,11 +13,11 @@ from vicinal.graph.graph import Graph
 from vicinal.initialize.medoid import aligned_to
 from vicinal.layout.alignment import AlignedLayouts, Alignment, link_slices, steps_per_epoch
 from vicinal.layout.sampled import Layout, run_layout
-from vicinal.neighbors.rows import named_room
+from vicinal.neighbors.rows import explain_out_of_memory
 from vicinal.pipeline.fit import ArrayExecutor, Executor, fit, linked_rows
 from vicinal.pipeline.fitted import FittedMap
-from vicinal.pipeline.options import pushing_weights
 from vicinal.pipeline.recipe import Places
+from vicinal.pipeline.row_options import pushing_weights
 from vicinal.runtime.progress import Progress
 
 DEFAULT_EPOCHS = 200
@@ -85,7 +85,7 @@ class AlignedExecutor(Executor):
 
     def search(self) -> None:
         for one in self.slices:
-            with named_room(one.data, one.recipe.affinity.columns(one.data.n)):
+            with explain_out_of_memory(one.data, one.recipe.affinity.columns(one.data.n)):
                 one.search()
 
     def relate(self) -> None:

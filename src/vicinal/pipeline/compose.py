@@ -20,9 +20,9 @@ from vicinal.graph.set_operations import intersect, missing_weights, reset_conne
 from vicinal.neighbors.training_data import recognize
 from vicinal.pipeline.fit import ArrayExecutor, fit
 from vicinal.pipeline.fitted import FittedMap
-from vicinal.pipeline.options import Selection, pushing_weights
 from vicinal.pipeline.place import memberships, settle, warn_of_isolated
 from vicinal.pipeline.recipe import Plan, Refused
+from vicinal.pipeline.row_options import Selection, pushing_weights
 from vicinal.runtime.cached import cached
 
 Missing = tuple[float, float]

@@ -30,13 +30,13 @@ from vicinal.layout.sampled import run_layout
 from vicinal.layout.schedule import SMALL_ROWS
 from vicinal.layout.surroundings import Orientation, spread_rows, surrounded
 from vicinal.neighbors.metrics import Rows
-from vicinal.neighbors.rows import named_room
+from vicinal.neighbors.rows import explain_out_of_memory
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingData, TrainingDistances
 from vicinal.pipeline.fitted import FitReport, FittedDensity, FittedMap
-from vicinal.pipeline.options import RowOptions, Selection, select_rows
 from vicinal.pipeline.place import memberships, place_new, warn_of_isolated
 from vicinal.pipeline.recipe import EdgeTotals, Places, Recipe, Refused
+from vicinal.pipeline.row_options import RowOptions, Selection, select_rows
 from vicinal.runtime.progress import Callback, Progress
 
 # A recorded loss is evaluated about LOSS_RECORDS times, with LOSS_SAMPLES partners per row beyond SMALL_ROWS rows.
@@ -178,7 +178,7 @@ class ArrayExecutor(Executor):
 
     def prepared(self, progress: Progress) -> AbstractContextManager[Any]:
         super().prepared(progress)
-        return named_room(self.data, self.recipe.affinity.columns(self.data.n))
+        return explain_out_of_memory(self.data, self.recipe.affinity.columns(self.data.n))
 
     def check(self) -> None:
         self.options.check_length(self.data.n)

@@ -13,8 +13,8 @@ from vicinal.graph.graph import Graph
 from vicinal.layout.density import Radii, Summary
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingData
-from vicinal.pipeline.options import RowOptions, Selection, pushing_weights, select_rows
 from vicinal.pipeline.recipe import Places, Recipe
+from vicinal.pipeline.row_options import RowOptions, Selection, pushing_weights, select_rows
 from vicinal.runtime.cached import cached, uncached_state
 
 

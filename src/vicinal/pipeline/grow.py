@@ -40,9 +40,9 @@ from vicinal.pipeline.online_graph import (
     growing_schedule,
     piece_gap,
 )
-from vicinal.pipeline.options import RowOptions, pushing_weights
 from vicinal.pipeline.place import are_elsewhere, places_near_neighbors, settle, warn_of_isolated
 from vicinal.pipeline.recipe import Places, Recipe
+from vicinal.pipeline.row_options import RowOptions, pushing_weights
 from vicinal.runtime.cached import GrowingArray
 from vicinal.runtime.constraints import Interval
 from vicinal.runtime.interruption import deferred_interrupts

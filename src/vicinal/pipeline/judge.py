@@ -20,8 +20,8 @@ from vicinal.neighbors.training_data import TrainingData
 from vicinal.pipeline.compose import ComposedMap, leftmost
 from vicinal.pipeline.fit import ArrayExecutor, fit
 from vicinal.pipeline.fitted import FittedMap
-from vicinal.pipeline.options import RowOptions
 from vicinal.pipeline.recipe import EdgeTotals, FuzzyAffinity, Places, Plan, Recipe, SampledPlan
+from vicinal.pipeline.row_options import RowOptions
 from vicinal.quality.reliability import (
     Preservation,
     Reliability,
@@ -107,7 +107,7 @@ LEAST_ROWS = 4
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Judgment:
     """What to measure, and how.
 
     ``ghosts`` layers of ghosts measure the stability; ``seeds`` whole fits with other seeds are the slow reference and
@@ -206,7 +206,7 @@ def of_composed(composed: ComposedMap) -> tuple[JudgedMap, NDArray[np.int64] | N
     return judged, None if first.laid_out is None else first.selection.position, first.laid_out
 
 
-def judge(judged: JudgedMap, how: Judgement) -> Reliability:
+def judge(judged: JudgedMap, how: Judgment) -> Reliability:
     """Measure all parts of the reliability of every row."""
     neighbors, k = judged.table(how.n_neighbors)
     n = len(judged.places)
@@ -226,7 +226,7 @@ def judge(judged: JudgedMap, how: Judgement) -> Reliability:
     return combine(kept, significance, spread, measure_stretch(neighbors, kept), tears, chance, tuple(notes))
 
 
-def _null_preservation(judged: JudgedMap, how: Judgement, k: int, notes: list[str]) -> Preservation | None:
+def _null_preservation(judged: JudgedMap, how: Judgment, k: int, notes: list[str]) -> Preservation | None:
     """Return what a map of shuffled rows keeps."""
     if not how.null:
         return None
@@ -258,7 +258,7 @@ def _default_recipe(judged: JudgedMap) -> Recipe:
     return Recipe(FuzzyAffinity(judged.neighbors.k), plan, n_components=judged.places.shape[1])
 
 
-def _other_maps(judged: JudgedMap, how: Judgement, notes: list[str]) -> list[NDArray[np.float32]]:
+def _other_maps(judged: JudgedMap, how: Judgment, notes: list[str]) -> list[NDArray[np.float32]]:
     """Return maps of the same rows that differ by chance only."""
     if how.others:
         return list(how.others)

@@ -22,7 +22,7 @@ from vicinal.neighbors.search import (
 from vicinal.neighbors.table import BLOCK_VALUES as DISTANCES
 from vicinal.neighbors.training_data import SHORT_ROW
 from vicinal.pipeline.recipe import Recipe
-from vicinal.runtime.memory import InputShape, Ledger
+from vicinal.runtime.sizes import InputShape, Ledger
 
 EDGES = 1.6
 COMPONENTS = 20  # of a graph: depends on the data, and matters only if there are very many columns

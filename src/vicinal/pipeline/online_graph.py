@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 
 from vicinal.backends import cpu
 from vicinal.graph.graph import Graph
-from vicinal.graph.supervision import UNKNOWN_DISTANCE, UNLABELLED, Supervision, class_code, code_factors, far_distance
+from vicinal.graph.supervision import UNKNOWN_DISTANCE, UNLABELED, Supervision, class_code, code_factors, far_distance
 from vicinal.layout.forces import Kernel
 from vicinal.layout.schedule import Schedule, default_single
 from vicinal.neighbors.metrics import ALIASES, Rows, is_bounded, is_non_negative, unrelated_distance
 from vicinal.neighbors.online import OnlineNeighbors
 from vicinal.neighbors.rows import FirstEqualRows, Hashes, hash_rows
 from vicinal.neighbors.table import Neighbors
-from vicinal.pipeline.options import unlabeled
 from vicinal.pipeline.recipe import Affinity, Plan
+from vicinal.pipeline.row_options import unlabeled
 from vicinal.runtime.cached import GrowingArray
 from vicinal.runtime.interruption import deferred_interrupts
 
@@ -84,7 +84,10 @@ class Pace:
 def growing_schedule(plan: Plan, n: int) -> Schedule:
     """Return the schedule by which rows of a growing map of ``n`` rows move."""
     return replace(
-        plan.refinement(FULL_EPOCHS, n, rate=1.0), update_negatives=False, sweeps=SWEEPS, single=default_single(n)
+        plan.refinement(FULL_EPOCHS, n, rate=1.0),
+        update_negatives=False,
+        sweeps=SWEEPS,
+        single_negative_share=default_single(n),
     )
 
 
@@ -125,7 +128,7 @@ class ClassLabels:
 
     def extended(self, y: NDArray[Any] | None, n: int) -> tuple[NDArray[np.int64], dict[Any, int]]:
         """Compute what ``append`` needs to add the labels of ``n`` rows. It allocates the memory for them."""
-        classes, codes = self._classes, np.full(n, UNLABELLED, dtype=np.int64)
+        classes, codes = self._classes, np.full(n, UNLABELED, dtype=np.int64)
         if y is not None:
             classes = dict(classes)
             codes[:] = [class_code(label, classes) for label in y.tolist()]
@@ -161,7 +164,7 @@ class ClassLabels:
     def check(self) -> None:
         """Raise ValueError if the labels contradict each other."""
         codes = self._codes.view
-        if codes.max(initial=-1) >= len(self._classes) or codes.min(initial=-1) < UNLABELLED:
+        if codes.max(initial=-1) >= len(self._classes) or codes.min(initial=-1) < UNLABELED:
             raise ValueError("a growing map has labels that are no classes")
 
 

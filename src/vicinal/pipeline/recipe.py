@@ -41,7 +41,7 @@ from vicinal.layout.surroundings import spread_rows, surrounded
 from vicinal.neighbors.search import Method
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingData
-from vicinal.pipeline.options import RowOptions
+from vicinal.pipeline.row_options import RowOptions
 
 if TYPE_CHECKING:
     from vicinal.graph.partition import EdgeList
@@ -163,14 +163,18 @@ class SampledPlan:
         """Return the schedule of a fit of ``n`` rows in ``n_epochs`` epochs."""
         refinement = self.refinement(n_epochs, n, rate=1.0)
         return replace(
-            refinement, decay=DECAY, hold=default_hold(n), single=self.single(n), longest_push=self.longest_push(n)
+            refinement,
+            decay=DECAY,
+            constant_rate_share=default_hold(n),
+            single_negative_share=self.single_negative_share(n),
+            longest_push=self.longest_push(n),
         )
 
     def ghost_schedule(self, n_epochs: int, n: int) -> Schedule:
         """Return a short schedule that lays a finished map of ``n`` rows out again."""
-        return replace(self.schedule(n_epochs, n), decay=GHOST_DECAY, hold=0.0)
+        return replace(self.schedule(n_epochs, n), decay=GHOST_DECAY, constant_rate_share=0.0)
 
-    def single(self, n: int) -> float:
+    def single_negative_share(self, n: int) -> float:
         """Return the share of the epochs in which a firing edge draws a single negative."""
         return default_single(n)
 
@@ -282,7 +286,7 @@ class LargeVisPlan(SampledPlan):
     def sweeps(self, n: int) -> int:
         return LARGEVIS_SWEEPS if n <= LARGE_ROWS else LARGEVIS_LARGE_SWEEPS
 
-    def single(self, n: int) -> float:
+    def single_negative_share(self, n: int) -> float:
         return LARGEVIS_SINGLE if n > LARGE_ROWS else 0.0
 
     def longest_push(self, n: int) -> float:
@@ -513,7 +517,7 @@ class EntropicAffinity:
         return _within(neighbors, self.limit(unrelated))
 
     def graph(self, neighbors: Neighbors, n_jobs: int) -> Graph:
-        return entropic_graph(neighbors, self.perplexity, normalised=self.normalized, n_jobs=n_jobs)
+        return entropic_graph(neighbors, self.perplexity, normalized=self.normalized, n_jobs=n_jobs)
 
     def graph_to_known(self, neighbors: Neighbors, n_known: int, n_jobs: int) -> Graph:
         perplexity = self.perplexity if self.query_perplexity is None else self.query_perplexity

@@ -219,7 +219,7 @@ def kl_divergence(
     if not total > 0:
         raise ValueError("kl_divergence requires a graph with edges")
     pairs = Pairs(graph, embedding, samples, seed, n_jobs)
-    # -ln of the unnormalised q is (dof + 1)/2 ln(1 + d²/dof).
+    # -ln of the unnormalized q is (dof + 1)/2 ln(1 + d²/dof).
     pull = 0.5 * (dof + 1.0) * pairs.over_edges("attract_cost", Kernel(1.0 / dof, 1.0)) / total
     z, error = pairs.over_all("student", Kernel(dof, 1.0))
     entropy = float(backend_of(graph.place).negative_entropy(graph.array("weights"), total))

@@ -72,7 +72,7 @@ class Space:
         self.chunk = max(1, self.block_values // width)
         self.scale = 1.0
         with self.work.active():
-            self.centre = self.xp.zeros(width)
+            self.center = self.xp.zeros(width)
             self.norm = self.xp.zeros(self.n)
             if self.product:
                 self._condition()
@@ -83,9 +83,9 @@ class Space:
             return Space(self._taken(self.points, rows), self.metric, self.place)
 
     def _condition(self) -> None:
-        """Choose the centre and scale that keep |x|^2 + |y|^2 - 2 x.y free of overflow and cancellation.
+        """Choose the center and scale that keep |x|^2 + |y|^2 - 2 x.y free of overflow and cancellation.
 
-        Both are exact in binary: the scale is a power of two, and the centre is the mean rounded to a power of two
+        Both are exact in binary: the scale is a power of two, and the center is the mean rounded to a power of two
         near the column's deviation. Integer data therefore keep exact distances, and equal distances stay equal.
         """
         xp = self.xp
@@ -93,13 +93,13 @@ class Space:
         # The reciprocal of this power of two is finite even for the smallest and largest numbers.
         self.scale = float(np.ldexp(1.0, -int(np.clip(np.frexp(largest)[1], -1000, 1000))))
         chunks = [np.arange(a, min(a + self.chunk, self.n)) for a in range(0, self.n, self.chunk)]
-        mean, mean_square = xp.zeros_like(self.centre), xp.zeros_like(self.centre)
+        mean, mean_square = xp.zeros_like(self.center), xp.zeros_like(self.center)
         for part in map(self._conditioned, chunks):
             mean += part.sum(axis=0) / self.n
             mean_square += xp.einsum("ij,ij->j", part, part) / self.n
         variance = xp.maximum(mean_square - mean**2, 0.0)
         grid = xp.ldexp(xp.ones_like(mean), xp.frexp(xp.sqrt(variance))[1])
-        self.centre = xp.where(variance > 0, xp.rint(mean / grid) * grid, mean)
+        self.center = xp.where(variance > 0, xp.rint(mean / grid) * grid, mean)
         for chunk in chunks:
             part = self._conditioned(chunk)
             self.norm[int(chunk[0]) : int(chunk[-1]) + 1] = xp.einsum("ij,ij->i", part, part)
@@ -111,9 +111,9 @@ class Space:
         return values[self.xp.asarray(rows)]
 
     def _conditioned(self, rows: Indices) -> Any:
-        """Return some points in float64, scaled and centred."""
+        """Return some points in float64, scaled and centered."""
         conditioned = self.xp.multiply(self._taken(self.points, rows), self.scale, dtype=np.float64)
-        conditioned -= self.centre
+        conditioned -= self.center
         return conditioned
 
     def distances(self, rows: Indices, others: Indices | None = None) -> Table:

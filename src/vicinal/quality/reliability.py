@@ -220,10 +220,10 @@ def _squared_displacement(
     places: NDArray[np.float32], other: NDArray[np.float32], near: NDArray[np.int32], rows: slice
 ) -> Floats:
     target, source = places[near].astype(np.float64), other[near].astype(np.float64)
-    target_centre, source_centre = target.mean(axis=1), source.mean(axis=1)
+    target_center, source_center = target.mean(axis=1), source.mean(axis=1)
     # einsum sums in a fixed order; the order of a BLAS product depends on its number of threads.
-    moment = np.einsum("nki,nkj->nij", source - source_centre[:, None], target)
-    predicted = np.einsum("nc,ncd->nd", other[rows] - source_centre, _rotations(moment)) + target_centre
+    moment = np.einsum("nki,nkj->nij", source - source_center[:, None], target)
+    predicted = np.einsum("nc,ncd->nd", other[rows] - source_center, _rotations(moment)) + target_center
     return np.asarray(np.square(predicted - places[rows]).sum(axis=1))
 
 

@@ -36,7 +36,7 @@ def test_no_serious_fault(open_page: Open, exported: Path, scheme: str, device: 
     select(page, range(0, 100, 3))
     page.evaluate("vicinalPage.app.point(3)")
     assert faults(page) == []
-    page.evaluate("vicinalPage.state.colourBy('width')")
+    page.evaluate("vicinalPage.state.colorBy('width')")
     assert faults(page) == []
     for opened in ("help", "table", "savePicture"):
         page.evaluate(f"vicinalPage.app.{opened}()")

@@ -31,9 +31,9 @@ def overlaps(names: list[dict[str, Any]]) -> int:
 
 
 def test_every_island_of_a_class_has_its_name(open_page: Open, tmp_path: Path) -> None:
-    centres = np.array([[-8, 0], [8, 0], [0, 8], [0, -8]])
+    centers = np.array([[-8, 0], [8, 0], [0, 8], [0, -8]])
     island = np.arange(800) % 4
-    places = centres[island] + RNG.normal(scale=0.8, size=(800, 2))
+    places = centers[island] + RNG.normal(scale=0.8, size=(800, 2))
     labels = np.array(["one", "one", "two", "one"])[island]
     names = placed(open_page(viewer.export(tmp_path / "m.html", places, labels)))
     assert sorted(name["text"] for name in names) == ["one", "one", "one", "two"]
@@ -41,10 +41,10 @@ def test_every_island_of_a_class_has_its_name(open_page: Open, tmp_path: Path) -
 
 @pytest.fixture(scope="module")
 def crowded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    centres = RNG.normal(size=(120, 2)) * 6
+    centers = RNG.normal(size=(120, 2)) * 6
     codes = RNG.integers(120, size=12_000)
     labels = np.array([f"category with number {a}" for a in range(120)])[codes]
-    places = centres[codes] + RNG.normal(scale=0.5, size=(12_000, 2))
+    places = centers[codes] + RNG.normal(scale=0.5, size=(12_000, 2))
     return viewer.export(tmp_path_factory.mktemp("names") / "m.html", places, labels)
 
 

@@ -33,7 +33,7 @@ def covered(page: Any, color: str) -> int:
 
 
 def alone(code: int) -> int:
-    """Return the row of a class that is furthest from its centre, where the pointer hits no other point."""
+    """Return the row of a class that is furthest from its center, where the pointer hits no other point."""
     rows = np.flatnonzero(code == CODES)
     return int(rows[np.argmax(np.linalg.norm(POSITIONS[rows] - CENTERS[code], axis=1))])
 
@@ -222,7 +222,7 @@ def test_few_points_are_drawn(open_page: Open, tmp_path: Path, n: int) -> None:
 
 
 @pytest.mark.nightly
-def test_values_are_drawn_on_a_colour_scale(open_page: Open, tmp_path: Path) -> None:
+def test_values_are_drawn_on_a_color_scale(open_page: Open, tmp_path: Path) -> None:
     page = open_page(viewer.export(tmp_path / "values.html", POSITIONS, values=POSITIONS[:, 0], label="width"))
     seen = pixels(page)
     middle = seen.shape[1] // 2

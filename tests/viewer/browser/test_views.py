@@ -28,7 +28,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def camera(page: Any) -> list[float]:
-    return list(page.evaluate("[...vicinalPage.view.eye.centre, vicinalPage.view.eye.distance]"))
+    return list(page.evaluate("[...vicinalPage.view.eye.center, vicinalPage.view.eye.distance]"))
 
 
 def test_address_holds_the_view_and_back_returns(open_page: Open, exported: Path) -> None:
