@@ -131,8 +131,8 @@ def test_pages_name_no_release_before_the_first() -> None:
 
 
 BRITISH = re.compile(
-    r"\b(?:neighbour\w*|color\w*|center\w*|behavior\w*|grey\w*|visualiz\w+|normalis\w+|optimiz\w+|initialis\w+"
-    r"|standardis\w+|minimis\w+|recogniz\w+|modeled|labeled|unlabeled|towards)\b",
+    r"\b(?:neighbour\w*|colour\w*|centre\w*|behaviour\w*|grey\w*|visualis\w+|normalis\w+|optimis\w+|initialis\w+"
+    r"|standardis\w+|minimis\w+|recognis\w+|modelled|labelled|unlabelled|towards)\b",
     re.I,
 )
 
