@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 import random
 import signal
+import sys
 import threading
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +74,16 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     path = session.config.getoption("--equation-errors")
     if path:
         measured.write_errors(Path(path))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _close_servers() -> Iterator[None]:
+    """Collect the sockets of clusters and servers after the module that made them, not in the middle of another test."""
+    yield
+    if {"distributed", "uvicorn"} & sys.modules.keys():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            gc.collect()
 
 
 @pytest.fixture(scope="session")
