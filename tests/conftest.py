@@ -78,7 +78,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.fixture(autouse=True, scope="module")
 def _close_servers() -> Iterator[None]:
-    """Collect the sockets of clusters and servers after the module that made them, not in the middle of another test."""
+    """Collect sockets of clusters and servers after the module that made them, not in the middle of another test."""
     yield
     if {"distributed", "uvicorn"} & sys.modules.keys():
         with warnings.catch_warnings():
