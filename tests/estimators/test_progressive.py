@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.typing import NDArray
 from sklearn.base import clone
@@ -83,7 +82,6 @@ STREAM = """
 import sys
 from pathlib import Path
 import numpy as np
-import pandas as pd
 import vicinal
 
 file, waits = Path(sys.argv[1]), sys.argv[2] == "waits"
