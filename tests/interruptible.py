@@ -1,7 +1,7 @@
 """Stages that take far longer than a test, for the process that estimators/test_cancellation.py interrupts.
 
 As a program it reads names of ``STAGES``, one per line. It prepares each stage, runs it until it is interrupted, and
-prints one line of JSON: the attributes of the model that were changed.
+prints one line of JSON: whether it was interrupted, and the attributes of the model that were changed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from interrupting import interrupt_inside_a_call, interrupted_at
+from interrupting import PACKAGE, interrupt_inside_a_call, interrupted_at
 from numpy.typing import NDArray
 from scipy.sparse import block_diag
 
@@ -107,7 +107,7 @@ def neighbors_by_evaluated_pairs() -> Work:
     return lambda: find_neighbors(X, 15, metric="canberra")
 
 
-@python_stage(300)
+@python_stage(100)
 def neighbors_by_a_python_function() -> Work:
     X = rows(3_000, 10)
     return lambda: find_neighbors(X, 15, metric=lambda x, y: float(np.abs(x - y).sum()))
@@ -122,7 +122,7 @@ def sparse_neighbors() -> Work:
     return lambda: vicinal.KNeighborsTransformer(n_neighbors=15).fit_transform(X)
 
 
-@python_stage(300)
+@python_stage(100)
 def neighbors_from_a_matrix_of_distances() -> Work:
     D = np.abs(rows(1_500, 1_500))
     return lambda: neighbors_from_distances(D, 15)
@@ -181,7 +181,7 @@ def full_layout_of_every_pair() -> Work:
     return lambda: running.step(10**6)
 
 
-@python_stage(300)
+@python_stage(100)
 def full_layout_on_a_grid() -> Work:
     running = FullLayout(random_graph(20_000, 15), places(20_000), [Phase(1)], method="fft")
     return lambda: running.step(10**6)
@@ -193,31 +193,31 @@ def losses() -> Work:
     return lambda: effective_loss(made, where, fit_ab(), Schedule(10))
 
 
-@python_stage(300)
+@python_stage(100)
 def quality() -> Work:
     X, where = rows(10_000, 300), places(10_000)
     return lambda: report(X, where)
 
 
-@python_stage(300)
+@python_stage(100)
 def reliability_of_a_large_map() -> Work:
     X, where = rows(100_000, 8), places(100_000)
     return lambda: vicinal.reliability(X, where, others=[where[::-1]] * 20, null=False)
 
 
-@python_stage(5_000)
+@python_stage(1_000)
 def ghosts() -> Work:
     model = vicinal.UMAP(n_epochs=5, init="random", random_state=0).fit(rows(1_000, 20))
     return lambda: vicinal.reliability(model, ghosts=100_000, null=False)
 
 
-@python_stage(300)
+@python_stage(100)
 def inverse_transform() -> Work:
     model = vicinal.UMAP(n_epochs=1, init="random", random_state=0).fit(rows(1_000, 400))
     return lambda: model.inverse_transform(np.repeat(places(10_000), 3, axis=0))
 
 
-@python_stage(300)
+@python_stage(100)
 def page() -> Work:
     where, labels = places(200_000), np.arange(200_000) % 7
     names = [str(label) for label in labels]
@@ -225,7 +225,7 @@ def page() -> Work:
     return lambda: vicinal.viewer.export(f"{folder}/map.html", where, labels, hover=names)
 
 
-@python_stage(300)
+@python_stage(100)
 def picture() -> Work:
     where, labels = places(200_000), np.arange(200_000) % 7
     folder = tempfile.mkdtemp()
@@ -263,20 +263,20 @@ def fit_largevis() -> tuple[Work, Any]:
     return unfitted(vicinal.LargeVis(n_epochs=100_000), rows(5_000, 20))
 
 
-@python_stage(5_000)
+@python_stage(10_000)
 def fit_aligned() -> tuple[Work, Any]:
     same = {row: row for row in range(1_000)}
     slices = [rows(1_000, 20), rows(1_000, 20) + 1]
     return unfitted(vicinal.AlignedUMAP(n_epochs=100_000), slices, relations=[same])
 
 
-@python_stage(20_000)
+@python_stage(5_000)
 def fit_parametric() -> tuple[Work, Any]:
     vicinal.ParametricUMAP(n_epochs=1, init="random").fit(rows(50, 20))  # imports torch and starts its threads
     return unfitted(vicinal.ParametricUMAP(n_epochs=10_000, init="random"), rows(2_000, 20))
 
 
-@python_stage(20_000)
+@python_stage(5_000)
 def fit_progressive() -> tuple[Work, Any]:
     return unfitted(vicinal.ProgressiveUMAP(polish_epochs=100_000), rows(5_000, 20))
 
@@ -288,10 +288,9 @@ def fit_again() -> tuple[Work, Any]:
     return unfitted(model.set_params(max_iter=100_000), rows(3_000, 20))
 
 
-@stage
+@python_stage(600)
 def update() -> tuple[Work, Any]:
     model = vicinal.UMAP(n_epochs=10, init="random").fit(rows(3_000, 20))
-    model.set_params(n_epochs=300_000)
     new = rows(1_000, 20) + 1
     return lambda: model.update(new), model
 
@@ -307,19 +306,22 @@ def run(name: str) -> dict[str, Any]:
     work, model = prepared if isinstance(prepared, tuple) else (prepared, None)
     before = {} if model is None else dict(vars(model))
 
-    def repeated() -> None:
-        while True:  # stages that are short are repeated
+    def run_it() -> None:
+        work()
+        while model is None:  # stages that are short are repeated
             work()
 
+    interrupted = False
     if name in LINES:
-        interrupted_at(repeated, LINES[name], folder="")
+        interrupted = interrupted_at(run_it, LINES[name], (PACKAGE, __file__))
     else:
         try:
             with interrupt_inside_a_call():
-                repeated()
+                run_it()
         except KeyboardInterrupt:
-            pass
-    return {"changed": [] if model is None else changed_attributes(model, before)}
+            interrupted = True
+    changed = [] if model is None else changed_attributes(model, before)
+    return {"interrupted": interrupted, "changed": changed}
 
 
 if __name__ == "__main__":

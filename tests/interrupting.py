@@ -15,19 +15,20 @@ from typing import Any
 import vicinal
 
 PACKAGE = str(Path(vicinal.__file__).parent)
+Files = str | tuple[str, ...]
 # Looks in a row that find the main thread at the same instruction, after which it is taken to be in a long call.
 LOOKS = 10
 
 
-def _trace_lines(event: Callable[[], None], folder: str) -> Callable[..., Any]:
-    """Return a trace function that calls ``event`` at each line of the files of a folder."""
+def _trace_lines(event: Callable[[], None], files: Files) -> Callable[..., Any]:
+    """Return a trace function that calls ``event`` at each line of files whose paths start so."""
 
     def local(frame: FrameType, kind: str, _: object) -> Any:
         if kind == "line":
             event()
         return local
 
-    return lambda frame, kind, _: local if frame.f_code.co_filename.startswith(folder) else None
+    return lambda frame, kind, _: local if frame.f_code.co_filename.startswith(files) else None
 
 
 def _traced(call: Callable[[], object], trace: Callable[..., Any]) -> None:
@@ -39,7 +40,7 @@ def _traced(call: Callable[[], object], trace: Callable[..., Any]) -> None:
         sys.settrace(before)
 
 
-def count_lines(call: Callable[[], object], folder: str = PACKAGE) -> int:
+def count_lines(call: Callable[[], object], files: Files = PACKAGE) -> int:
     """Return how many lines of the package the call executes in this thread."""
     lines = 0
 
@@ -47,11 +48,11 @@ def count_lines(call: Callable[[], object], folder: str = PACKAGE) -> int:
         nonlocal lines
         lines += 1
 
-    _traced(call, _trace_lines(count, folder))
+    _traced(call, _trace_lines(count, files))
     return lines
 
 
-def interrupted_at(call: Callable[[], object], line: int, folder: str = PACKAGE) -> bool:
+def interrupted_at(call: Callable[[], object], line: int, files: Files = PACKAGE) -> bool:
     """Send SIGINT before the n-th line of the package that the call executes; return whether it was interrupted."""
     lines = 0
 
@@ -62,7 +63,7 @@ def interrupted_at(call: Callable[[], object], line: int, folder: str = PACKAGE)
             signal.raise_signal(signal.SIGINT)
 
     try:
-        _traced(call, _trace_lines(count, folder))
+        _traced(call, _trace_lines(count, files))
     except KeyboardInterrupt:
         return True
     return False

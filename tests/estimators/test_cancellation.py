@@ -71,22 +71,24 @@ def worker(child_environment: dict[str, str]) -> Iterator[Worker]:
 def test_interrupt_ends_the_stage_and_changes_nothing(stage: str, worker: Worker) -> None:
     if stage == "fit_parametric":
         pytest.importorskip("torch")
-    assert worker.interrupt(stage) == {"changed": []}
+    assert worker.interrupt(stage) == {"interrupted": True, "changed": []}
 
 
 COMMAND = """
-import signal, sys
+import signal, sys, threading
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from vicinal.cli import main
 from vicinal.cli.fitting import ProgressBars
 
 report = ProgressBars.__call__
-wanted, epoch = sys.argv[1], int(sys.argv[2])
+wanted = [(sys.argv[1], int(sys.argv[2]))]
 
 def tell(self, stage, done, *rest):
-    if (stage, done) == (wanted, epoch):
+    if (stage, done) in wanted:
+        wanted.clear()
         print("begun", flush=True)
-        signal.pause()
+        while not self.stopped:
+            threading.Event().wait(0.1)
     return report(self, stage, done, *rest)
 
 ProgressBars.__call__ = tell

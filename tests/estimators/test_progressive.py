@@ -83,7 +83,6 @@ STREAM = """
 import sys
 from pathlib import Path
 import numpy as np
-import pandas as pd
 import vicinal
 
 file, waits = Path(sys.argv[1]), sys.argv[2] == "waits"

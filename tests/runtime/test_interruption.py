@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import contextlib
 import os
 import signal
 import threading
@@ -11,7 +12,7 @@ from contextvars import ContextVar
 from types import FrameType
 
 import pytest
-from interrupting import count_lines, interrupted_at
+from interrupting import PACKAGE, count_lines, interrupted_at
 
 from vicinal.runtime.interruption import LONG_WORK, deferred_interrupts, interruptible
 
@@ -149,7 +150,8 @@ def test_a_signal_before_any_line_never_splits_the_block() -> None:
             pair[0] += 1
             pair[1] += 1
 
-    for line in range(1, count_lines(work, folder="") + 1):
-        assert interrupted_at(work, line, folder="")
+    files = (PACKAGE, contextlib.__file__, __file__)
+    for line in range(1, count_lines(work, files) + 1):
+        assert interrupted_at(work, line, files)
         assert pair[0] == pair[1]
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
