@@ -302,7 +302,7 @@ class Transforms:
         self._workers = resolve_jobs(n_jobs)
 
     def lengths(self, nodes: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the padded lengths of axes of at least so many nodes."""
+        """Return the padded lengths of axes with at least this many nodes."""
         from scipy.fft import next_fast_len
 
         return tuple(next_fast_len(count, real=axis == len(nodes) - 1) for axis, count in enumerate(nodes))

@@ -28,7 +28,7 @@ Places = NDArray[np.float32]
 Radii = NDArray[np.float64]  # a line (log radius, sum of affinities) for each row
 T = TypeVar("T")
 
-# Parts of the graph are joined up to so many rows for the layout: a sweep of a few rows costs more than its work.
+# For the layout, parts of the graph are joined up to this many rows: the overhead of a sweep outweighs a few rows.
 SWEEP_ROWS = 125_000
 EDGES = ("indptr", "tails", "rate", "phase")
 

@@ -57,7 +57,7 @@ class NeighborParts:
 
 
 def part_bounds(n: int, parts: int) -> NDArray[np.int64]:
-    """Divide n rows into about so many parts of nearly equal size, none of them empty."""
+    """Divide n rows into about ``parts`` parts of nearly equal size, none of them empty."""
     grains = -(-n // ROW_GRAIN)
     parts = max(1, min(parts, grains))
     return np.minimum(np.arange(parts + 1) * grains // parts * ROW_GRAIN, n)

@@ -22,7 +22,7 @@ from vicinal.neighbors.cells import joined_rows
 from vicinal.neighbors.metrics import Rows, is_sparse
 
 Array = NDArray[Any]
-WRITTEN_BYTES = 1 << 22  # rows are put in order, so many at a time, while they are written
+WRITTEN_BYTES = 1 << 22  # bytes of rows that are put in order at a time while they are written
 
 
 @dataclass(frozen=True)

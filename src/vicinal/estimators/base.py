@@ -237,7 +237,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return None
 
     def _check_new_rows(self, X: Any, data: TrainingData, ensure_all_finite: Finite = True) -> Rows:
-        """Check rows against the data and the metric of a fit, whatever the parameters are by now."""
+        """Check rows against the data and the metric of the fit, not against the present parameters."""
         finite = accepted_finite(ensure_all_finite, data.metric) if isinstance(data, TrainingRows) else False
         rows = self._check_rows(X, reset=False, sparse=True, finite=finite)
         if isinstance(data, TrainingDistances) or is_sparse(rows) == data.sparse:

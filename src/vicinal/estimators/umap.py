@@ -315,7 +315,7 @@ class UMAP(MapEstimator):
         return self.update(X, y) if self.__sklearn_is_fitted__() else self.fit(X, y)
 
     def _check_parameters(self) -> None:
-        """Raise, naming the parameter, for what is wrong whatever the data is."""
+        """Raise, naming the parameter, for values that are wrong for any data."""
         self._validate_params()
         check_metric(self.metric, self.metric_kwds)
         check_curve(self)

@@ -53,7 +53,7 @@ def extent(n: int, n_components: int) -> float:
 
 
 def to_extent(places: NDArray[np.floating], shape: NDArray[np.floating] | float = 1.0) -> NDArray[np.float64]:
-    """Scale each axis to the box of so many rows; an axis on which all places are equal is set to the middle.
+    """Scale each axis to the start box of these rows; an axis on which all places are equal is set to the middle.
 
     The sides of the box are ``shape`` times the extent.
     """

@@ -235,7 +235,7 @@ class PartialLayout(_SampledLayout):
     """Layout that moves some rows of a map while the others stay.
 
     It moves them in the array of the caller, so that creating and stepping it costs as much as the edges of the moving
-    rows, whatever the number of rows. An interrupted step leaves the array as it was before the step.
+    rows, not of all rows. An interrupted step leaves the array as it was before the step.
 
     ``graph`` has one row per entry of ``heads``, which are the rows of ``embedding`` that move; tails are rows of
     ``embedding``, which is C-contiguous and writable. ``ages`` are the epochs of the schedule that each head has

@@ -310,7 +310,7 @@ class NeighborIndex:
         return n <= self._exact_rows() if self._metric.by_pairs else policy.compares_all_sketches(n, d, k)
 
     def _exact_rows(self) -> int:
-        """Return the number of dense rows up to which all are compared, whatever their width."""
+        """Return the number of dense rows up to which all are compared, for any width."""
         if self._metric.calls_python:
             return policy.EXACT_CALLED_ROWS
         return policy.EXACT_EVALUATED_ROWS if self._metric.by_pairs else policy.EXACT_ROWS

@@ -200,8 +200,6 @@ def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 _UNLIMITED = np.iinfo(np.int64).max
-# Names that model files of version 0.1 use.
-_OPTION_ALIASES = {"ripe": "refresh_after", "few": "exact_rows"}
 
 
 class Changed(NamedTuple):
@@ -359,7 +357,7 @@ class OnlineNeighbors:
             return self._engine.rows() if self._given is None else self._given.first(self.n)
 
     def reserve(self, n_new: int) -> None:
-        """Allocate memory for so many more rows. While someone reads the present ones, growing would copy them."""
+        """Allocate memory for ``n_new`` more rows. While someone reads the present ones, growing would copy them."""
         with self._lock:
             if self._engine is not None:
                 self._engine.reserve(self.n + n_new)
@@ -473,7 +471,7 @@ class OnlineNeighbors:
     @classmethod
     def from_state(cls, state: dict[str, Any], n_jobs: int | None = -1) -> OnlineNeighbors:
         """Restore the object whose ``state()`` this is; raise ValueError if it is not such a state."""
-        options = OnlineOptions(**{_OPTION_ALIASES.get(name, name): value for name, value in state["options"].items()})
+        options = OnlineOptions(**state["options"])
         kwds = state["metric_kwds"]
         online = cls(state["k"], state["metric"], metric_kwds=kwds, seed=state["seed"], n_jobs=n_jobs, options=options)
         if "core" not in state:

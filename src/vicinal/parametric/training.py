@@ -234,7 +234,7 @@ class Patience:
 
 
 def default_epochs(edges: float) -> int:
-    """Return the default number of epochs, each of so many edges: about 4 million edges, within limits."""
+    """Return the default number of epochs of this many edges each: about 4 million edges, within limits."""
     return int(np.clip(round(EDGES / max(edges, 1.0)), FEWEST_EPOCHS, MOST_EPOCHS))
 
 

@@ -185,7 +185,7 @@ SECONDS_PER_ROW, LEAST_ROWS = 5e-6, 256
 # Share of a step's time that goes to the search, if there are rows to move and if there are none. Computing the edges
 # of the rows found takes time as well.
 SEARCH_SHARE, FIRST_SHARE = 0.5, 0.8
-# Rows are added without a snapshot if the map has this many times as many, and it should take at most so many seconds.
+# Rows are added without a snapshot if the map has SNAPSHOT_RATIO times as many, and the work takes SHORT_SECONDS.
 SNAPSHOT_RATIO, SHORT_SECONDS = 50, 0.5
 
 NEIGHBORS = "neighbors"

@@ -1,4 +1,8 @@
-"""Judge a map: preservation, null, stability, stretch and torn edges of every row (quality/reliability.py)."""
+"""Judge a map: preservation, null, stability, stretch and torn edges of every row (quality/reliability.py).
+
+Stability is measured by ghosts: copies of all rows that start at the finished map and are laid out again for a few
+epochs with other random numbers (docs/guides/reliability.md). They show where else the rows could have come to rest.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +41,7 @@ from vicinal.quality.reliability import (
 )
 
 # Epochs of a layer as a share of those of the fit, up to SMALL_ROWS rows and beyond. Correlation of the spread, see
-# docs/decisions, for 0.12, 0.15, 0.2: digits 0.63, 0.69, 0.71; 10,000 images 0.74, 0.75, 0.74.
+# docs/guides/reliability.md, for 0.12, 0.15, 0.2: digits 0.63, 0.69, 0.71; 10,000 images 0.74, 0.75, 0.74.
 GHOST_SHARE, LARGE_GHOST_SHARE = 0.2, 0.1
 # The disturbance of t-SNE's ghosts is measured by the distance to the neighbor of this rank.
 DISTURBANCE_RANK = 15

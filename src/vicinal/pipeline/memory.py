@@ -26,7 +26,7 @@ from vicinal.runtime.sizes import InputShape, Ledger
 
 EDGES = 1.6
 COMPONENTS = 20  # of a graph: depends on the data, and matters only if there are very many columns
-FEW_COLUMNS = 1 << 16  # up to so many columns of sparse rows, every column has a list
+FEW_COLUMNS = 1 << 16  # up to this many columns of sparse rows, every column has a list
 DUPLICATES = 32  # hashes of the rows, sorted, their order, and the first equal row: 8 bytes each (duplicates.py)
 # Of a growing map: bytes per edge while the layout of a slice is made, and what the first map and its threads leave.
 MOVED_EDGE, FIRST_MAP = 18, 1.2e7

@@ -162,7 +162,7 @@ class Space:
 
 
 def _chunk(most: int, values: int) -> int:
-    """Return the number of points that are compared in one call with heads of so many values."""
+    """Return the number of points that are compared in one call with this many values per head."""
     return max(1, min(most, CALL_VALUES // max(1, values)))
 
 

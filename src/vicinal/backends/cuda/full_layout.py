@@ -177,7 +177,7 @@ class Transforms:
         self._device, self.xp = device, device.xp
 
     def lengths(self, nodes: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the padded lengths of axes of at least so many nodes.
+        """Return the padded lengths of axes with at least this many nodes.
 
         There are four lengths per octave, and one for all axes unless that more than doubles the grid: preparing a
         transform of another shape takes longer than the transform.

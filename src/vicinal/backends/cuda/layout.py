@@ -246,7 +246,7 @@ class SortedEdges:
         return *self.rows, self.tails, self.clock, np.int64(self.n_heads)
 
     def warps(self, slices: int) -> int:
-        """Return the number of warps of a sweep that moves the rows of so many slices per warp."""
+        """Return the number of warps of a sweep in which each warp moves the rows of ``slices`` slices."""
         rows = slices * SLICE_ROWS
         return self.n_long + (self.n_heads - self.n_long + rows - 1) // rows
 
@@ -323,7 +323,7 @@ class SampledLayout:
             self.device.synchronize()
 
     def _law(self, negatives: int, coefficients: tuple[float, ...]) -> tuple[Kernel, tuple[Any, ...]]:
-        """Return the kernel of sweeps of so many negatives, and the arguments that all of these sweeps have."""
+        """Return the kernel of sweeps with this number of negatives, and the arguments that they share."""
         n_reference = np.int64(self._n if self._reference is None else self._reference.shape[0])
         weighted = self._negatives[0] is not NULL
         defines = sweep_defines(self.options, negatives, self._n, self._dim, weighted)

@@ -331,7 +331,7 @@ def ranks_of(device: Device, distance: DeviceArray, columns: NDArray[np.int64]) 
 
 Found = tuple[DeviceArray, DeviceArray]
 
-# All pairs are compared by products up to so many rows; beyond, the rows of each cell.
+# Up to this many rows all pairs are compared by products; beyond, only the rows of a cell.
 PRODUCT_ROWS = 150_000
 # Candidates per row beyond the neighbors asked for: half precision orders near rows only roughly.
 SPARE, SPARE_OTHER = 17, 113  # products order by squared distances, other ranks need more candidates
