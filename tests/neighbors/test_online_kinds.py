@@ -144,7 +144,7 @@ def test_a_function_that_fails_leaves_a_search_that_goes_on(digits: Rows) -> Non
         bad.insert(digits[first : first + 100])
         wanted = set(good.step().updated.tolist())
         while bad.pending_:
-            fails.update(after=int(rng.integers(1, 8_000)), calls=0)
+            fails.update(after=int(rng.integers(1, 30_000)), calls=0)
             try:
                 updated |= set(bad.step().updated.tolist())
             except ArithmeticError:
