@@ -37,6 +37,7 @@ def test_accuracy_with_half_of_the_labels_is_in_between(accuracies: dict[str, fl
     assert accuracies["none"] - tolerance <= accuracies["half"] <= accuracies["all"] + tolerance
 
 
+@pytest.mark.nightly
 def test_half_of_the_labels_separate_the_classes(
     digits: Rows, digit_labels: NDArray[np.int64], global_random_seed: int
 ) -> None:
@@ -76,6 +77,7 @@ def test_rows_of_similar_continuous_targets_are_neighbors(digits: Rows, global_r
     assert spreads[1] < 0.8 * spreads[0]
 
 
+@pytest.mark.nightly
 def test_nan_in_a_continuous_target_means_unlabeled(digits: Rows, global_random_seed: int) -> None:
     value = digits.sum(axis=1)
     some = np.where(np.arange(len(digits)) % 2 == 0, value, np.nan)
@@ -91,6 +93,7 @@ def nearest(model: UMAP) -> NDArray[np.int64]:
     return np.asarray(fitted.kneighbors(return_distance=False))
 
 
+@pytest.mark.nightly
 def test_neighbors_have_similar_ordinal_levels(
     digits: Rows, digit_labels: NDArray[np.int64], global_random_seed: int
 ) -> None:

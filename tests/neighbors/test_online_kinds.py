@@ -138,10 +138,10 @@ def test_a_function_that_fails_leaves_a_search_that_goes_on(digits: Rows) -> Non
     good, bad = (OnlineNeighbors(6, metric, options=FEW) for metric in (manhattan, sometimes))
     rng = np.random.default_rng(0)
     n_failed = 0
-    for first in range(0, 600, 200):
+    for first in range(0, 300, 100):
         updated: set[int] = set()
-        good.insert(digits[first : first + 200])
-        bad.insert(digits[first : first + 200])
+        good.insert(digits[first : first + 100])
+        bad.insert(digits[first : first + 100])
         wanted = set(good.step().updated.tolist())
         while bad.pending_:
             fails.update(after=int(rng.integers(1, 30_000)), calls=0)
@@ -150,7 +150,7 @@ def test_a_function_that_fails_leaves_a_search_that_goes_on(digits: Rows) -> Non
             except ArithmeticError:
                 n_failed += 1
         assert updated == wanted
-    assert n_failed > 10
+    assert n_failed
     np.testing.assert_array_equal(good.table().index, bad.table().index)
     np.testing.assert_array_equal(good.table().distance, bad.table().distance)
 

@@ -14,6 +14,8 @@ from vicinal.quality.measures import trustworthiness
 
 pytest.importorskip("torch")
 
+pytestmark = pytest.mark.nightly
+
 Rows = NDArray[np.float32]
 NEW_CLASS = 9
 QUICK: dict[str, Any] = {"n_epochs": 12, "n_jobs": 1}
@@ -53,7 +55,6 @@ def test_landmarks_keep_their_points_when_rows_are_added(
     assert grown.embedding_.shape == (len(digits), 2)
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize("supervision", ["cross_entropy", "triplet", "graph"])
 def test_labels_separate_similar_classes(
     digits: Rows, digit_labels: Any, supervision: str, global_random_seed: int
