@@ -97,14 +97,16 @@ def layouts(rows: Rows, n_components: int, forces: Any, **arguments: Any) -> tup
 @pytest.mark.parametrize("single", [0.3, 1.0])
 def test_layout_with_single_negatives_has_the_bits_of_the_cpu(place: Any, rows: Rows, single: float) -> None:
     """The first call on the device ends after the epochs with single negatives, or before."""
-    assert same_bits(*layouts(rows, 2, fit_ab(), schedule={"single": single, "hold": 0.3}))
+    assert same_bits(
+        *layouts(rows, 2, fit_ab(), schedule={"single_negative_share": single, "constant_rate_share": 0.3})
+    )
 
 
 @pytest.mark.parametrize("single", [0.0, 0.3])
 def test_layout_with_short_pushes_has_the_bits_of_the_cpu(place: Any, rows: Rows, single: float) -> None:
-    short, _ = found = layouts(rows, 2, fit_ab(), schedule={"single": single, "longest_push": 0.05})
+    short, _ = found = layouts(rows, 2, fit_ab(), schedule={"single_negative_share": single, "longest_push": 0.05})
     assert same_bits(*found)
-    assert not np.array_equal(short, layouts(rows, 2, fit_ab(), schedule={"single": single})[0])
+    assert not np.array_equal(short, layouts(rows, 2, fit_ab(), schedule={"single_negative_share": single})[0])
 
 
 @pytest.mark.parametrize(
