@@ -115,9 +115,20 @@ def loaded(executor: Any, parts: Any, names: tuple[str, ...]) -> list[Any]:
     return [np.concatenate([one.load(name) for one in stored]) for name in names]
 
 
-@pytest.mark.parametrize(("estimator", "data"), ON_DASK)
+# Tasks are the same for threads and processes; these cells show that all they need can be sent to a process.
+SENT = [
+    ("UMAP", "labels"),
+    ("UMAP", "weights"),
+    ("UMAP", "sparse correlation"),
+    ("DensMAP", "isolated"),
+    ("LargeVis", "plain"),
+]
+RUNS = [*(("threads", *cell) for cell in ON_DASK), *(("processes", *cell) for cell in SENT)]
+
+
+@pytest.mark.parametrize(("scheduler", "estimator", "data"), RUNS, indirect=["scheduler"])
 def test_partitions_have_the_bits_of_arrays_after_every_step(
-    estimator: str, data: str, scheduler: Any, monkeypatch: pytest.MonkeyPatch
+    scheduler: Any, estimator: str, data: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = DATA[data]
     make = ESTIMATORS[estimator]

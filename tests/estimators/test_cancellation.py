@@ -67,7 +67,12 @@ def worker(child_environment: dict[str, str]) -> Iterator[Worker]:
     one.close()
 
 
-@pytest.mark.parametrize("stage", STAGES)
+SLOW = ("neighbors_of_few_rows_with_a_million_columns",)
+
+
+@pytest.mark.parametrize(
+    "stage", [pytest.param(stage, marks=pytest.mark.nightly) if stage in SLOW else stage for stage in STAGES]
+)
 def test_interrupt_ends_the_stage_and_changes_nothing(stage: str, worker: Worker) -> None:
     if stage == "fit_parametric":
         pytest.importorskip("torch")

@@ -89,18 +89,6 @@ def test_state_without_rows_can_be_restored() -> None:
     assert (empty.n, empty.k, empty.metric) == (0, 3, "cosine")
 
 
-def test_state_with_option_names_of_version_0_1_can_be_restored(rows: Rows) -> None:
-    online = OnlineNeighbors(8, seed=5, options=FEW)
-    online.insert(rows)
-    online.step()
-    state = online.state()
-    options = state["options"]
-    state["options"] = {"spare": 6, "trees": 4, "ripe": options["refresh_after"], "few": options["exact_rows"]}
-    restored = OnlineNeighbors.from_state(state)
-    assert restored.options == FEW
-    assert_equal(online, restored)
-
-
 def test_table_carries_the_share_that_sketches_show(rows: Rows) -> None:
     online = OnlineNeighbors(8, seed=5, options=FEW)
     online.insert(rows)
