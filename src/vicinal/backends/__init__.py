@@ -7,6 +7,7 @@ CuPy is imported when a GPU is first asked for.
 
 from __future__ import annotations
 
+import functools
 import logging
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
@@ -68,12 +69,17 @@ def usable_place(device: str | None, what: str, X: Any = None) -> Place:
         return None
 
 
+@functools.cache
+def _cpu() -> Any:
+    from vicinal.backends import cpu
+
+    return cpu
+
+
 def backend_of(place: Place) -> Any:
     """Return the functions that work where a value lives."""
     if place is None:
-        from vicinal.backends import cpu
-
-        return cpu
+        return _cpu()
     from vicinal.backends.cuda import CudaBackend
 
     return CudaBackend(place)

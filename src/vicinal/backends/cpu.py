@@ -209,9 +209,8 @@ def neighbor_medoids(
     indices: NDArray[np.int32],
     weights: NDArray[np.float32],
     reference: NDArray[np.float32],
-    middle: NDArray[np.float32],
 ) -> NDArray[np.float32]:
-    """Return for every head the place of the medoid of its tails, or the middle if it has none."""
+    """Return for every head the place of the medoid of its tails, or the middle of the map if it has none."""
     lengths = np.diff(indptr)
     n = len(lengths)
     out = np.empty((n, reference.shape[1]), dtype=np.float32)
@@ -219,8 +218,14 @@ def neighbor_medoids(
     for begin in range(0, n, n_rows):
         block = slice(begin, begin + n_rows)
         out[block] = _medoids(indptr[:-1][block], lengths[block], indices, weights, reference)
-    out[lengths == 0] = middle
+    if not lengths.all():
+        out[lengths == 0] = _middle_of(reference)
     return out
+
+
+def _middle_of(places: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the mean of the places of a map."""
+    return np.asarray(places.mean(axis=0, dtype=np.float64), dtype=np.float32)
 
 
 def _medoids(

@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from vicinal.backends import cpu
 from vicinal.backends.cuda.device import USUAL_KERNELS, Device, DeviceArray, launch
 
 USUAL_KERNELS.append(("local_rho", ()))
@@ -138,12 +139,11 @@ def neighbor_medoids(
     indices: DeviceArray,
     weights: DeviceArray,
     reference: NDArray[np.float32],
-    middle: NDArray[np.float32],
 ) -> NDArray[np.float32]:
     """Return for every head the place of the medoid of its tails, or the middle if it has none; on the host."""
     n, dim = int(indptr.shape[0]) - 1, reference.shape[1]
     out = device.xp.empty((n, dim), np.float32)
-    places = device.asarray(reference, np.float32), device.asarray(middle), np.int32(dim)
+    places = device.asarray(reference, np.float32), device.asarray(cpu._middle_of(reference)), np.int32(dim)
     launch(device.kernel("neighbor_medoids"), n, (indptr, indices, weights, *places, np.int64(n), out))
     return device.to_numpy(out)
 
