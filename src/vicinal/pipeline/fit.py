@@ -1,14 +1,15 @@
 """The steps of a fit, once: every way of fitting rows goes through :func:`fit`.
 
-======================  =============================================================  =====================
+======================  =============================================================  ========================
 executor                rows                                                           where
-======================  =============================================================  =====================
+======================  =============================================================  ========================
 `ArrayExecutor`         arrays in memory, on the CPU or a GPU; updates of a map        here
 `ComposedExecutor`      those of two maps, joined by a fuzzy set operation             pipeline/compose.py
 `AlignedExecutor`       several related arrays, laid out together                      pipeline/align.py
 `GrowingExecutor`       rows that arrive over time, a bounded amount of work a call    pipeline/grow.py
 `PartExecutor`          the partitions of a Dask array                                 cluster/fit.py
-======================  =============================================================  =====================
+`TrainingExecutor`      arrays; the layout is the training of a network                estimators/parametric.py
+======================  =============================================================  ========================
 
 An executor carries a step out, or refuses it by name (:class:`Refused`); it never skips one silently.
 """
