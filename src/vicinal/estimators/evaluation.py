@@ -75,7 +75,7 @@ def choose(
 ) -> Choice:
     """Fit a model for every combination of parameters, and score what each map keeps.
 
-    All maps are compared with the same ``n_neighbors`` true neighbors of each row, whatever the parameters: ``near`` is
+    All maps are compared with the same ``n_neighbors`` true neighbors of each row, for all parameters: ``near`` is
     the share of them among as many nearest points of the map, ``wide`` among ten times as many, both averaged over the
     rows, and ``score`` is the mean of both. The fits run one after the other, each on all threads, so that memory is
     that of one fit beside the finished models.
