@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -155,6 +157,47 @@ def test_saved_and_loaded_models_place_rows_with_the_same_bits(estimator: str, d
     new = X * np.float32(1.01)
     rows = (new, new) if isinstance(model, Composed) else new
     np.testing.assert_array_equal(loaded.transform(rows, **at), own.transform(rows, **at))
+
+
+# Numbers of threads, and of rows per call; the first entry is what the others are compared with.
+THREADS = (1, 2, 5)
+CHUNKS = (N, 1, 7, 50)
+SPARSE = [cell for cell in CELLS if sparse.issparse(DATA[cell[1]].X)]
+
+
+def judged(data: str, n_jobs: int) -> list[Any]:
+    """Return what ``reliability`` says about a model and about a map made elsewhere, and what ``choose`` finds."""
+    X = DATA[data].X
+    model = ESTIMATORS["UMAP"](n_jobs=n_jobs, **DATA[data].params).fit(X)
+    elsewhere = {"metric": model.metric, "n_neighbors": 10, "n_jobs": n_jobs}
+    said = [vicinal.reliability(model), vicinal.reliability(X, model.embedding_, **elsewhere)]
+    choice = vicinal.choose(X, model, {"n_neighbors": [5, 10]}, n_neighbors=10, n_jobs=n_jobs)
+    scores = [[row[name] for name in ("n_neighbors", "score", "near", "wide")] for row in choice.table]
+    return [*map(asdict, said), scores, *(one.embedding_ for one in choice.models)]
+
+
+@pytest.mark.parametrize("data", [data for estimator, data in CELLS if estimator == "UMAP" and not DATA[data].fit])
+def test_judgments_have_the_same_bits_for_any_threads(data: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # each fit warns about rows without edges
+        first, *others = (judged(data, n_jobs) for n_jobs in THREADS)
+    for other in others:
+        np.testing.assert_equal(other, first)
+
+
+@pytest.mark.parametrize("n_jobs", THREADS)
+@pytest.mark.parametrize(("estimator", "data"), SPARSE)
+def test_sparse_rows_are_placed_with_the_same_bits_for_any_threads_and_chunks(
+    estimator: str, data: str, n_jobs: int
+) -> None:
+    model, _ = fitted(estimator, data)
+    new = sparse.csr_matrix(DATA[data].X * np.float32(1.01))
+    expected = model.transform(new)
+    if hasattr(model, "n_jobs"):
+        model = copy.copy(model).set_params(n_jobs=n_jobs)
+    for size in CHUNKS:
+        placed = [model.transform(new[begin : begin + size]) for begin in range(0, N, size)]
+        np.testing.assert_array_equal(np.concatenate(placed), expected)
 
 
 UPDATES = [cell for cell in CELLS if cell[0] in ("UMAP", "DensMAP")]
