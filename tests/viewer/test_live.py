@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import threading
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -117,12 +118,13 @@ def test_failed_fit_reports_the_reason() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"metric": "cosine"}, "metric cannot be changed here"),
+        ({"metric": "cosine"}, "'metric' cannot be changed here"),
         ({"n_neighbors": 1}, "between 2 and 200"),
         ({"n_neighbors": 7.5}, "whole number"),
-        ({"n_neighbors": "__import__"}, "must be a number"),
-        ({"n_neighbors": True}, "must be a number"),
-        ({"n_epochs": float("nan")}, "must be a number"),
+        ({"n_neighbors": "__import__"}, "whole number"),
+        ({"n_neighbors": True}, "whole number"),
+        ({"n_neighbors": 10**400}, "between 2 and 200, got 1000"),
+        ({"n_neighbors": 5, "n_epochs": float("nan")}, "between 0 and 5000, got nan"),
     ],
 )
 def test_page_can_set_only_numbers_within_limits(parameters: dict[str, Any], message: str) -> None:
@@ -130,6 +132,44 @@ def test_page_can_set_only_numbers_within_limits(parameters: dict[str, Any], mes
     with pytest.raises(ValueError, match=message):
         watched.start(parameters)
     assert watched.status.state == "waiting"
+    assert watched.parameters == session().parameters
+
+
+def test_only_the_newest_of_many_reruns_is_computed_by_one_thread() -> None:
+    begun: list[int] = []
+    entered, released = threading.Event(), threading.Event()
+
+    def gated(parameters: dict[str, Any], callback: Any) -> Any:
+        begun.append(parameters["n_neighbors"])
+        entered.set()
+        assert released.wait(LONG_S)
+        return build(parameters, callback)
+
+    watched = Session(X, gated, {"n_neighbors": 10, "n_epochs": 5000, "random_state": 1})
+    watched.start()
+    assert entered.wait(LONG_S)
+    before = threading.active_count()
+    for k in range(2, 102):
+        watched.start({"n_neighbors": k, "n_epochs": 20})
+    assert threading.active_count() <= before
+    released.set()
+    watched.wait(LONG_S)
+    assert begun == [10, 101]
+    assert watched.model.n_neighbors == 101
+    assert watched.status.state == "done"
+
+
+def test_saved_model_is_not_fitted_again(tmp_path: Path) -> None:
+    model = build({"n_neighbors": 10, "n_epochs": 20, "random_state": 1}, None).fit(X)
+    shown = Session.of(model)
+    before = model.embedding_.copy()
+    assert shown.adjustable() == []  # the page then hides its button
+    with pytest.raises(ValueError, match="must be fitted again from its data"):
+        shown.start({})
+    shown.wait(LONG_S)
+    assert shown.finished_model() is model
+    assert np.array_equal(model.embedding_, before)
+    assert model.n_features_in_ == X.shape[1]
 
 
 @pytest.fixture(scope="module")
@@ -202,7 +242,12 @@ def test_feed_sends_status_and_final_positions_to_every_client(live: LiveServer)
     [
         "{", "", "[1]", '"drawn"', b"\x00\xff", "[" * 100_000, "{}", '{"type": "stop"}', '{"type": ["drawn"]}',
         '{"type": "select", "rows": "all"}', '{"type": "select", "rows": [1.5]}', '{"type": "select", "rows": 7}',
-        '{"type": "rerun"}', '{"type": "rerun", "parameters": []}',
+        '{"type": "select", "rows": [-1]}', f'{{"type": "select", "rows": [{10**400}]}}', '{"type": NaN}',
+        '{"type": "rerun"}', '{"type": "rerun", "parameters": []}', f'{{"type": {10**400}}}',
+        '{"type": ' + "1" * 5000 + "}",
+        f'{{"type": "rerun", "parameters": {{"n_neighbors": {10**400}}}}}', '{"type": ' + "[" * 900 + "]" * 900 + "}",
+        '{"type": "rerun", "parameters": {"n_epochs": 1e999}}', '{"type": "rerun", "parameters": {"n_epochs": NaN}}',
+        '{"type": "rerun", "parameters": {"n_epochs": ' + "[" * 900 + "]" * 900 + "}}", '{"type": "\\ud800"}',
     ],
     ids=lambda message: message[:40] if isinstance(message, str) else "bytes",
 )  # fmt: skip

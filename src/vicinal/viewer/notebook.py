@@ -40,7 +40,8 @@ class Explorer(OfflinePage):
 
     @property
     def selection(self) -> list[Any]:
-        return [self._ids[row] for row in sorted(self._server.session.selection)]
+        # rows that were placed on the page have no ids
+        return [self._ids[row] for row in sorted(self._server.session.selection) if row < len(self._ids)]
 
     def close(self) -> None:
         """Stop the server of the page."""

@@ -14,6 +14,7 @@ import copy
 import csv
 import io
 import json
+import reprlib
 import secrets
 import socket
 import tempfile
@@ -226,12 +227,12 @@ class LiveServer:
                 raise ValueError("parameters must be a mapping of names to numbers")
             self.session.start(message["parameters"])
         elif kind == "select":
-            rows = message.get("rows", [])
-            if not isinstance(rows, list) or not all(type(row) is int for row in rows):
-                raise ValueError("rows must be a list of row numbers")
+            rows, n = message.get("rows", []), len(self.session.snapshot.positions)
+            if not isinstance(rows, list) or not all(type(row) is int and 0 <= row < n for row in rows):
+                raise ValueError(f"rows must be a list of row numbers below {n}")
             self.session.selection = rows
         else:
-            raise ValueError(f"a message must have a known type, got {str(kind)[:40]!r}")
+            raise ValueError(f"a message must have a known type, got {reprlib.repr(kind)}")
 
 
 async def _message(websocket: WebSocket) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import reprlib
 import struct
 import threading
 import time
@@ -158,13 +159,16 @@ class Growth:
 class Session:
     """One map of given rows; ``build`` creates its estimator, ``columns`` and ``images`` describe the rows.
 
+    Without ``build`` the session shows a map that cannot be fitted again. One thread carries out the runs; a new run
+    stops the current one and replaces one that has not begun.
+
     ``source`` tells how the rows were read and prepared, so that files of the same layout can be placed on the map.
     """
 
     def __init__(
         self,
         X: Any,
-        build: Estimator,
+        build: Estimator | None,
         parameters: Mapping[str, Any],
         *,
         columns: Sequence[Column] = (),
@@ -183,6 +187,8 @@ class Session:
         self._going = threading.Event()
         self._going.set()
         self._run = 0
+        self._requested: int | None = None  # the run that the thread begins next
+        self._working = False
         self._thread: threading.Thread | None = None
         self._status = Status("waiting")
         width = parameters.get("n_components", 2)
@@ -197,7 +203,7 @@ class Session:
         """Create a session that shows a fitted model."""
         described = {"source": Preparation.of_model(model), **described}
         shown = {"n_components": model.embedding_.shape[1]}
-        session = cls(model.embedding_, lambda parameters, callback: model, shown, **described)
+        session = cls(model.embedding_, None, shown, **described)
         session.model = model
         session._status = Status("done")
         session._snapshot = Snapshot(0, 0, 0, np.asarray(model.embedding_, dtype=np.float32), final=True)
@@ -226,16 +232,20 @@ class Session:
 
     def start(self, parameters: Mapping[str, Any] | None = None) -> None:
         """Start a run, replacing a current one; ``parameters`` changes adjustable parameters."""
-        for name, value in (parameters or {}).items():
-            self.parameters[name] = self._checked(name, value)
-        before = self._thread
+        if self._build is None:
+            raise ValueError("this page shows a saved model, which must be fitted again from its data: serve the data")
+        changed = {name: self._checked(name, value) for name, value in (parameters or {}).items()}
         with self._lock:
+            self.parameters |= changed
             self._run += 1
+            self._requested = self._run
             self._projected = None
             self._status = Status("running", "starting")
-        self._going.set()
-        self._thread = threading.Thread(target=self._fit, args=(self._run, before), daemon=True)
-        self._thread.start()
+            self._going.set()
+            if not self._working:
+                self._working = True
+                self._thread = threading.Thread(target=self._work, daemon=True)
+                self._thread.start()
 
     def pause(self) -> None:
         self._going.clear()
@@ -247,10 +257,11 @@ class Session:
         """Stop the run and keep the current positions."""
         with self._lock:
             self._run += 1
+            self._requested = None
         self._going.set()
 
     def wait(self, timeout: float | None = None) -> None:
-        """Wait until the run has ended."""
+        """Wait until all runs have ended."""
         if self._thread is not None:
             self._thread.join(timeout)
 
@@ -290,32 +301,41 @@ class Session:
     def _checked(self, name: str, value: Any) -> float | int | str:
         allowed = {one["name"]: one for one in self.adjustable()}
         if name not in allowed:
-            raise ValueError(f"{name} cannot be changed here; adjustable parameters: {', '.join(allowed) or 'none'}")
+            known = ", ".join(allowed) or "none"
+            raise ValueError(f"{reprlib.repr(name)} cannot be changed here; adjustable parameters: {known}")
         if "choices" in allowed[name]:
             if value not in allowed[name]["choices"]:
-                raise ValueError(f"{name} must be one of {', '.join(allowed[name]['choices'])}, got {value!r}")
+                choices = ", ".join(allowed[name]["choices"])
+                raise ValueError(f"{name} must be one of {choices}, got {reprlib.repr(value)}")
             return str(value)
-        whole = isinstance(self.parameters[name], int)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not np.isfinite(value):
-            raise ValueError(f"{name} must be a number")
-        low, high = allowed[name]["low"], allowed[name]["high"]
-        if not low <= value <= high or (whole and value != int(value)):
-            kind = "a whole number " if whole else ""
-            raise ValueError(f"{name} must be {kind}between {low} and {high}, got {value}")
+        low, high, whole = allowed[name]["low"], allowed[name]["high"], isinstance(self.parameters[name], int)
+        number = isinstance(value, (int, float)) and not isinstance(value, bool) and low <= value <= high
+        if not number or (whole and value != int(value)):
+            kind = "whole number" if whole else "number"
+            raise ValueError(f"{name} must be a {kind} between {low} and {high}, got {reprlib.repr(value)}")
         return int(value) if whole else float(value)
 
-    def _fit(self, run: int, before: threading.Thread | None) -> None:
-        if before is not None:
-            before.join()
+    def _work(self) -> None:
+        """Carry out the newest requested run until none is left."""
+        while True:
+            with self._lock:
+                run, self._requested, parameters = self._requested, None, dict(self.parameters)
+                if run is None:
+                    self._working = False
+                    return
+            self._fit(run, parameters)
+
+    def _fit(self, run: int, parameters: dict[str, Any]) -> None:
+        assert self._build is not None, "start refuses a session that cannot be fitted"
         try:
-            model = self._build(dict(self.parameters), lambda *told: self._report(run, *told))
+            model = self._build(parameters, lambda *told: self._report(run, *told))
             self._run_fit(model, run)
         except Exception as error:  # any error is shown on the page and must not end the server
             message = " ".join(str(error).split()) or type(error).__name__
             self._update(run, replace(self.status, state="failed", message=message), None)
             return
-        if not hasattr(model, "embedding_"):
-            return  # stopped before any row was placed
+        if run != self._run or not hasattr(model, "embedding_"):
+            return  # replaced by another run, or stopped
         self.model = model
         epochs = int(getattr(model, "n_epochs_", 0))
         positions = np.asarray(model.embedding_, dtype=np.float32)
