@@ -30,6 +30,7 @@ BESIDE = {
     "parametric": {"runtime", "graph", "layout"},
     "estimators": {*ORDER, "parametric"},
     "compat": set(ORDER),
+    "scverse": set(ORDER),
     "plot": set(ORDER),
     "viewer": {*ORDER, "plot"},
     "cli": {*ORDER, "plot", "viewer"},

@@ -45,7 +45,7 @@ PUBLIC = {
 # Packages and modules that are attributes of the package; some have a shorter name than their path.
 _PACKAGES = (
     "backends", "cli", "cluster", "compat", "estimators", "files", "graph", "initialize", "layout", "neighbors",
-    "parametric", "pipeline", "plot", "quality", "runtime", "umap_", "viewer",
+    "parametric", "pipeline", "plot", "quality", "runtime", "scverse", "umap_", "viewer",
 )  # fmt: skip
 # umap-learn's modules. They can be imported by its names too ("import vicinal.spectral"), as the path below says.
 _COMPAT = ("aligned_umap", "distances", "parametric_umap", "spectral", "utils")
@@ -55,8 +55,10 @@ _MODULES = (
     | {
         "losses": "quality.losses",
         "metrics": "neighbors.metrics",
+        "pp": "scverse.pp",
         "set_operations": "graph.set_operations",
         "supervision": "graph.supervision",
+        "tl": "scverse.tl",
     }
 )
 

@@ -327,6 +327,21 @@ class GivenPlaces(ArrayExecutor):
         self._report = FitReport(self.init_used, 0, self.progress.times)
 
 
+class GivenGraph(ArrayExecutor):
+    """The map of a graph that was made elsewhere; the data are the distances of its neighbors."""
+
+    def __init__(self, edges: Graph, prepared: ArrayExecutor) -> None:
+        """Take everything but the graph from a prepared fit of the distances."""
+        places, seed = prepared.first_places, prepared.seed
+        super().__init__(prepared.data, prepared.recipe, prepared.options, first_places=places, seed=seed)
+        if edges.n != self.data.n:
+            raise ValueError(f"the graph must have a row for each of {self.data.n} rows, got {edges.n}")
+        self._edges = edges
+
+    def build_graph(self) -> None:
+        self.search_graph = self._edges.on(self.data.place)
+
+
 class UpdateExecutor(ArrayExecutor):
     """A fitted map with more rows: the known rows start where they are, the new ones at their neighbors."""
 
