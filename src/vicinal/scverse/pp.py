@@ -9,7 +9,7 @@ import numpy as np
 
 from vicinal.estimators.umap import UMAP
 from vicinal.runtime.inputs import is_dask
-from vicinal.scverse.cells import computed, rows_of, writable
+from vicinal.scverse.annotated_data import computed, rows_of, writable
 
 __all__ = ["neighbors"]
 

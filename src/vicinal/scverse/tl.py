@@ -17,7 +17,7 @@ from vicinal.layout.forces import fit_ab
 from vicinal.pipeline.fit import GivenGraph, GivenPlaces, fit
 from vicinal.pipeline.recipe import EdgeTotals
 from vicinal.runtime.progress import Progress
-from vicinal.scverse.cells import (
+from vicinal.scverse.annotated_data import (
     check_cells,
     computed,
     graph_of,

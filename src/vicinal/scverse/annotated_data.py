@@ -102,7 +102,7 @@ def rows_of_graph(adata: Any, params: dict[str, Any]) -> Any:
 
 
 def map_keys(adata: Any, basis: str) -> tuple[str, str]:
-    """Return the keys of a map in ``obsm`` and of its parameters in ``uns``; ``basis`` is named as in scanpy's plots."""
+    """Return the keys in ``obsm`` and ``uns`` of a map, which ``basis`` names as in scanpy's plots."""
     in_obsm = basis if basis in adata.obsm else f"X_{basis}"
     if in_obsm not in adata.obsm:
         raise ValueError(f"adata has no map obsm['X_{basis}']; obsm has {', '.join(sorted(adata.obsm)) or 'nothing'}")
