@@ -38,6 +38,31 @@ def test_composed_model_maps_fitted_and_new_rows(sign: str, halves: tuple[UMAP, 
     np.testing.assert_array_equal(again.transform(new), places)
 
 
+def test_graphs_are_those_of_umap_learn(golden: Any) -> None:
+    """umap-learn drops edges that do not fire in 200 epochs."""
+    file, epochs = golden("functions"), 200
+    left, right = (UMAP(n_neighbors=10, n_epochs=epochs, random_state=0).fit(view) for view in file["views"])
+    for operation, expected in zip(OPERATIONS.values(), file["composed"], strict=True):
+        apart = np.abs(operation(left, right).graph_.toarray() - expected)
+        assert apart.max() < 1.0 / epochs + 1e-5
+
+
+def test_composed_model_is_a_umap_that_follows_from_its_parts(halves: tuple[UMAP, UMAP], digits: Rows) -> None:
+    model = (halves[0] * halves[1]) + halves[1]
+    assert isinstance(model, UMAP)
+    assert (model.n_neighbors, model.min_dist, model.n_epochs) == (15, 0.1, 100)
+    assert set(model.get_params(deep=False)) == {"left", "right", "operation"}
+    assert not hasattr(model, "n_rows")
+    with pytest.raises(TypeError, match="fit or update them, and compose them again"):
+        model.fit(digits)
+    assert not hasattr(model, "_raw_data")
+
+
+def test_graphs_without_maps_are_composed_to_a_map(iris: Rows) -> None:
+    model = UMAP(transform_mode="graph").fit(iris[:, :2]) * UMAP(n_epochs=20, random_state=0).fit(iris[:, 2:])
+    assert model.embedding_.shape == (150, 2)
+
+
 def test_intersection_of_two_halves_is_better_than_each_half(halves: tuple[UMAP, UMAP], digits: Rows) -> None:
     whole = halves[0] * halves[1]
     quality = [trustworthiness(digits[:600], m.embedding_) for m in (whole, *halves)]

@@ -14,6 +14,8 @@ The inputs are iris's neighbour table in `golden/iris.npz`; running it again giv
   reset, reset_metric            float32 [60, 60], from `reset_local_connectivity` of intersection[1]
   labels, classes                int64 [60] with -1; `discrete_metric_simplicial_set_intersection` of left
   directed, edge_distance        float32 [60, 60], from `fuzzy_simplicial_set` with k = 6 on a table of 8 columns
+  views                          float32 [2, 150, 3], mixtures of iris's columns
+  composed                       float32 [3, 150, 150], graphs of `*`, `+` and `-` of two models of the views
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import umap
 import umap.umap_ as peer
 from make_golden import neighbor_table
 from scipy.sparse import csr_matrix
@@ -29,6 +32,13 @@ GOLDEN = Path(__file__).parent
 ROWS = 60
 SIZES = (4.0, 15.0, 22.5)
 WEIGHTS = (0.0, 0.2, 0.5, 0.8, 1.0)
+EPOCHS = 200
+
+
+def views(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return two views of the rows without ties: mixtures of the columns."""
+    turned = data @ np.linalg.qr(np.random.RandomState(2).normal(size=(4, 4)))[0].astype(np.float32)
+    return turned[:, :3], turned[:, 1:]
 
 
 def dense(matrix: object) -> np.ndarray:
@@ -60,6 +70,7 @@ def main() -> None:
         peer.general_simplicial_set_intersection(left.copy(), right.copy(), w, right_complement=True) for w in WEIGHTS
     ]
     labels = np.random.RandomState(1).randint(-1, 3, size=ROWS)
+    one, other = (umap.UMAP(n_neighbors=10, n_epochs=EPOCHS, random_state=0).fit(columns) for columns in views(data))
     directed = graph(data[:ROWS], 6, 8, apply_set_operations=False, return_dists=True)
     out |= {
         "left": dense(left),
@@ -73,6 +84,8 @@ def main() -> None:
         "classes": dense(peer.discrete_metric_simplicial_set_intersection(left.copy(), labels, 0.7, 3.0)),
         "directed": dense(directed[0]),
         "edge_distance": dense(directed[3]),
+        "views": np.array(views(data)),
+        "composed": np.array([dense(model.graph_) for model in (one * other, one + other, one - other)]),
     }
     np.savez_compressed(GOLDEN / "functions.npz", **out)
 

@@ -177,7 +177,7 @@ class AlignedUMAP(Estimator):
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)
         if "mappers_" in vars(self):
-            if not all(isinstance(mapper, UMAP) for mapper in self.mappers_):
+            if not all(type(mapper) is UMAP for mapper in self.mappers_):
                 raise TypeError("the slices of an aligned model are UMAP models")
             self._aligned().check()
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partialmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.estimators.base import Estimator, Result, over_blocks, require_fitted
+from vicinal.estimators.parameters import Parameter, parameters_of
+from vicinal.estimators.umap import UMAP
+from vicinal.neighbors.metrics import Finite
 from vicinal.pipeline.compose import OPERATIONS, ComposedMap, place_composed
 from vicinal.pipeline.compose import compose as compose_maps
 from vicinal.pipeline.fitted import FittedMap
@@ -32,11 +34,12 @@ def compose(left: Any, right: Any, operation: str) -> ComposedUMAP:
     return composed
 
 
-class ComposedUMAP(Estimator):
+class ComposedUMAP(UMAP):
     """The map of two fitted models, as ``*``, ``+`` and ``-`` make it.
 
-    The layout's parameters are those of the leftmost model. New rows are given as a pair: as the left model expects
-    them and as the right one does.
+    The graph is umap-learn's. The layout's parameters are those of the leftmost model, which ``n_neighbors``,
+    ``min_dist`` and the other attributes of UMAP's parameters return. New rows are given as a pair: as the left model
+    expects them and as the right one does.
 
     Parameters
     ----------
@@ -51,28 +54,36 @@ class ComposedUMAP(Estimator):
     init_used_ : str
     """
 
-    map_: ComposedMap
+    map_: ComposedMap  # type: ignore[assignment]
+    _parameters: ClassVar[dict[str, Parameter]] = {}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
     def __init__(self, left: Any, right: Any, operation: str = "intersection") -> None:
         self.left = left
         self.right = right
         self.operation = operation
 
-    __mul__ = partialmethod(compose, operation="intersection")
-    __add__ = partialmethod(compose, operation="union")
-    __sub__ = partialmethod(compose, operation="difference")
+    def __getattr__(self, name: str) -> Any:
+        if name in parameters_of(UMAP):
+            return getattr(self.left, name)
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+    def _refused(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError("a composed model follows from its parts: fit or update them, and compose them again")
+
+    fit = fit_transform = partial_fit = update = inverse_transform = _refused
 
     @over_blocks
-    def transform(self, X: Any) -> NDArray[np.float32]:
+    def transform(self, X: Any, ensure_all_finite: Finite = True) -> NDArray[np.float32]:
         """Return the places of rows, given as a pair: for the left model and for the right one."""
-        return place_composed(self.map_, self.check_new_rows(X))
+        return place_composed(self.map_, self.check_new_rows(X, ensure_all_finite))
 
-    def check_new_rows(self, X: Any) -> Any:
+    def check_new_rows(self, X: Any, ensure_all_finite: Finite = True) -> Any:
         """Check rows for ``transform``: a pair, each part by its own model."""
         require_fitted(self)
         if not isinstance(X, tuple | list) or len(X) != 2:
             raise TypeError("X must be a pair: the rows of the left model and those of the right one")
-        rows = self.left.check_new_rows(X[0]), self.right.check_new_rows(X[1])
+        rows = tuple(m.check_new_rows(x, ensure_all_finite) for m, x in zip((self.left, self.right), X, strict=True))
         left, right = _count(rows[0]), _count(rows[1])
         if left != right:
             raise ValueError(f"X must hold the same rows twice, got {left} and {right}")
@@ -85,7 +96,7 @@ class ComposedUMAP(Estimator):
 
     def _state(self, include_data: bool) -> dict[str, Any]:
         """The parts are in the file as the models that they came from."""
-        state = super()._state(include_data)
+        state = Estimator._state(self, include_data)
         if "map_" in state:
             own = state.pop("map_")
             names = ("missing", "graph", "embedding", "init_used")
@@ -94,7 +105,7 @@ class ComposedUMAP(Estimator):
 
     def _restore(self, state: dict[str, Any]) -> None:
         parts = state.pop("composed", None)
-        super()._restore(state)
+        Estimator._restore(self, state)
         if parts is not None:
             self.map_ = ComposedMap(self.left.map_, self.right.map_, self.operation, **parts)
             self.map_.check()

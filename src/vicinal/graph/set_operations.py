@@ -4,7 +4,8 @@
     intersection   p^min(1, (1-w)/w) q^min(1, w/(1-w)), weight w of the right side; p q at w = 1/2
 
 An edge that only one graph has gets a small weight in the other graph, half of the smallest weight there. Two graphs of
-the same rows thus keep the edges of both (umap-learn's convention).
+the same rows thus keep the edges of both (umap-learn's convention). A stored weight of 0 counts as the smallest: the
+weight of missing edges is then SMALLEST_MISSING.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from numpy.typing import NDArray
 
 # Bounds of the weight of a missing edge.
 SMALLEST_MISSING, LARGEST_MISSING = 1e-8, 1e-4
+# Largest error of a weight of 1.
+ROUNDING = 1e-6
 # If the metric of a row is reset, its memberships sum to log2 of this number of neighbors, as in umap-learn.
 RESET_NEIGHBORS, RESET_STEPS, RESET_TOLERANCE = 15, 32, 1e-5
 
@@ -27,7 +30,7 @@ def unite(left: Any, right: Any, *, missing: tuple[float, float] | None = None) 
     weight of each graph.
     """
     pattern = _summed(left + right)
-    p_missing, q_missing = missing or (_missing(left.data), _missing(right.data))
+    p_missing, q_missing = missing or missing_weights(left, right, "union")
     p, q = _weights_at(pattern, left, p_missing), _weights_at(pattern, right, q_missing)
     pattern.data = (p + q - p * q).astype(pattern.data.dtype)
     return pattern
@@ -48,7 +51,7 @@ def intersect(
     """
     if not 0.0 <= weight <= 1.0:
         raise ValueError(f"weight must lie in [0, 1], got {weight}")
-    p_missing, q_missing = missing or missing_weights(left, right, right_complement)
+    p_missing, q_missing = missing or missing_weights(left, right, "difference" if right_complement else "intersection")
     right = right.tocsr().copy()
     if right_complement:
         right.data = 1.0 - right.data
@@ -60,17 +63,41 @@ def intersect(
     return pattern
 
 
-def missing_weights(left: Any, right: Any, right_complement: bool = False) -> tuple[float, float]:
-    """Return the weights of missing edges in the left and in the right graph of an intersection."""
-    weights = 1.0 - right.data if right_complement else right.data
+def missing_weights(left: Any, right: Any, operation: str) -> tuple[float, float]:
+    """Return the weights of missing edges in the left and in the right graph of an operation."""
+    if operation == "union":
+        return _missing(left.data), _missing(right.data)
+    weights = 1.0 - right.data if operation == "difference" else right.data
     return _missing(left.data), min(_missing(weights), LARGEST_MISSING)
 
 
-def reset_connectivity(matrix: Any, reset_metric: bool = False) -> Any:
-    """Scale the strongest edge of every row to 1, then return the fuzzy union with the transpose.
+def with_exact_ends(matrix: Any, n_epochs: int) -> Any:
+    """Return a copy in which edges that never fire in ``n_epochs`` epochs weigh 0, and those of about 1 weigh 1.
 
-    The result has compressed rows. With ``reset_metric`` the weights of each row are raised to the power at which they
-    sum to log2(15), the sum of a row with 15 neighbors.
+    umap-learn's fits leave graphs with such zeros, and its composed models depend on them (:func:`missing_weights`).
+    Weights that differ from 1 by a rounding error would differ widely after :func:`reset_rows`, whose powers have no
+    bound.
+    """
+    matrix = matrix.copy()
+    matrix.data[matrix.data < matrix.data.max(initial=0.0) / np.float32(n_epochs)] = 0.0
+    matrix.data[matrix.data > 1.0 - ROUNDING] = 1.0
+    return matrix
+
+
+def reset_connectivity(matrix: Any, reset_metric: bool = False) -> Any:
+    """Reset the rows (:func:`reset_rows`), then return the fuzzy union with the transpose, in compressed rows."""
+    matrix = reset_rows(matrix, reset_metric)
+    mirror = matrix.T.tocsr()
+    out = (matrix + mirror - matrix.multiply(mirror)).tocsr()
+    out.eliminate_zeros()
+    return out
+
+
+def reset_rows(matrix: Any, reset_metric: bool = False) -> Any:
+    """Scale the strongest edge of every row to 1, and return compressed rows.
+
+    With ``reset_metric`` the weights of each row are then raised to the power at which they sum to log2(15), the sum of
+    a row with 15 neighbors.
     """
     matrix = matrix.tocsr().astype(np.float64)  # astype copies, so the matrix of the caller is not changed
     rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
@@ -79,10 +106,7 @@ def reset_connectivity(matrix: Any, reset_metric: bool = False) -> Any:
     matrix.data = np.divide(matrix.data, strongest[rows], out=matrix.data, where=strongest[rows] > 0)
     if reset_metric:
         matrix.data = matrix.data ** _reset_powers(matrix.data, rows, matrix.shape[0])[rows]
-    mirror = matrix.T.tocsr()
-    out = (matrix + mirror - matrix.multiply(mirror)).tocsr()
-    out.eliminate_zeros()
-    return out
+    return matrix
 
 
 def _reset_powers(weights: NDArray[np.float64], rows: NDArray[np.int64], n: int) -> NDArray[np.float64]:

@@ -8,7 +8,6 @@ A composed map can be composed again. A new row is given as each part expects it
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,23 +15,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.graph.graph import Graph
-from vicinal.graph.set_operations import intersect, missing_weights, reset_connectivity, unite
+from vicinal.graph.set_operations import (
+    intersect,
+    missing_weights,
+    reset_connectivity,
+    reset_rows,
+    unite,
+    with_exact_ends,
+)
+from vicinal.layout.schedule import default_epochs
 from vicinal.neighbors.training_data import recognize
 from vicinal.pipeline.fit import ArrayExecutor, fit
 from vicinal.pipeline.fitted import FittedMap
 from vicinal.pipeline.place import memberships, settle, warn_of_isolated
-from vicinal.pipeline.recipe import Plan, Refused
+from vicinal.pipeline.recipe import EdgeTotals, Plan, Refused
 from vicinal.pipeline.row_options import Selection, pushing_weights
 from vicinal.runtime.cached import cached
 
 Missing = tuple[float, float]
 
-# What joins two matrices of weights, and whether the local metric of the joined neighborhoods is reset.
-OPERATIONS: dict[str, tuple[Callable[[Any, Any, Missing], Any], bool]] = {
-    "intersection": (lambda p, q, missing: intersect(p, q, missing=missing), True),
-    "union": (lambda p, q, missing: unite(p, q, missing=missing), True),
-    "difference": (lambda p, q, missing: intersect(p, q, right_complement=True, missing=missing), False),
-}
+OPERATIONS = ("intersection", "union", "difference")
+# umap-learn keeps the weights of edges that do not fire if it runs no more epochs than this.
+FEW_EPOCHS = 10
 HASH_MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -89,7 +93,8 @@ class ComposedExecutor(ArrayExecutor):
 
     def __init__(self, left: FittedMap | ComposedMap, right: FittedMap | ComposedMap, operation: str) -> None:
         base = leftmost(left)
-        super().__init__(base.searched, replace(base.recipe, density=None, record_loss=False), seed=base.seed)
+        recipe = replace(base.recipe, density=None, record_loss=False, output="embedding")
+        super().__init__(base.searched, recipe, seed=base.seed)
         self.left, self.right, self.operation = left, right, operation
 
     def check(self) -> None:
@@ -113,10 +118,9 @@ class ComposedExecutor(ArrayExecutor):
         """The parts have cut theirs."""
 
     def build_graph(self) -> None:
-        join, reset_metric = OPERATIONS[self.operation]
-        p, q = self.left.graph.to_scipy(), self.right.graph.to_scipy()
-        self.missing = missing_weights(p, q, self.operation == "difference")
-        joined = reset_connectivity(join(p, q, self.missing), reset_metric)
+        p, q = _clear_weights(self.left), _clear_weights(self.right)
+        self.missing = missing_weights(p, q, self.operation)
+        joined = reset_connectivity(_joined(p, q, self.operation, self.missing), _resets_metric(self.operation))
         self.graph = self.search_graph = leftmost(self.left).search_graph.with_weights(joined)
 
     def supervise(self) -> None:
@@ -219,7 +223,25 @@ def _memberships(fitted: FittedMap | ComposedMap, rows: Any) -> Graph:
     if isinstance(fitted, FittedMap):
         return memberships(fitted, rows)
     left, right = _memberships(fitted.left, rows[0]), _memberships(fitted.right, rows[1])
-    joined = OPERATIONS[fitted.operation][0](left.to_scipy(), right.to_scipy(), fitted.missing).tocsr()
-    strongest = joined.max(axis=1).toarray().reshape(-1)
-    joined.data = joined.data / np.repeat(np.where(strongest > 0, strongest, 1.0), np.diff(joined.indptr))
-    return left.with_weights(joined)
+    joined = _joined(left.to_scipy(), right.to_scipy(), fitted.operation, fitted.missing)
+    return left.with_weights(reset_rows(joined, _resets_metric(fitted.operation)))
+
+
+def _joined(p: Any, q: Any, operation: str, missing: Missing) -> Any:
+    """Join two matrices of weights; ``missing`` are the weights of edges that only the other one has."""
+    if operation == "union":
+        return unite(p, q, missing=missing)
+    return intersect(p, q, right_complement=operation == "difference", missing=missing)
+
+
+def _resets_metric(operation: str) -> bool:
+    """Whether the memberships of a row are scaled to the sum of a row with 15 neighbors."""
+    return operation != "difference"
+
+
+def _clear_weights(fitted: FittedMap | ComposedMap) -> Any:
+    """Return the weights of a map's graph, with those near 0 and 1 rounded."""
+    edges = EdgeTotals.of(fitted.graph)
+    plan = fitted.plan if isinstance(fitted, ComposedMap) else fitted.recipe.plan
+    n_epochs = plan.epoch_stops(edges)[-1]
+    return with_exact_ends(fitted.graph.to_scipy(), n_epochs if n_epochs > FEW_EPOCHS else default_epochs(edges.n))
