@@ -66,7 +66,7 @@ def test_sparse_rows_distances_and_functions_give_the_same_graph(halves: Any) ->
 def test_kneighbors_of_fitted_rows_exclude_the_row_itself(halves: Any) -> None:
     known, new = halves
     repeated = np.concatenate([known, known[:30]])
-    ours, theirs = KNeighborsTransformer().fit(repeated), Theirs().fit(repeated)
+    ours, theirs = KNeighborsTransformer(n_neighbors=5).fit(repeated), Theirs().fit(repeated)
     distance, index = ours.kneighbors()
     assert (index != np.arange(430)[:, None]).all()
     np.testing.assert_allclose(distance, theirs.kneighbors()[0], atol=1e-4)
@@ -78,7 +78,7 @@ def test_results_do_not_depend_on_n_jobs(grouped: Any) -> None:
     known, new = np.split(grouped(7_000, 24), [6_500])
     graphs = []
     for jobs in (1, 2, 8):
-        model = KNeighborsTransformer(algorithm="approximate", n_jobs=jobs)
+        model = KNeighborsTransformer(n_neighbors=5, algorithm="approximate", n_jobs=jobs)
         graphs.append((model.fit_transform(known), model.transform(new)))
     for fitted, placed in graphs[1:]:
         assert (fitted != graphs[0][0]).nnz == 0
@@ -121,3 +121,35 @@ def test_invalid_argument_is_named(wrong: dict[str, Any], error: str) -> None:
         model.kneighbors_graph(mode="both")
     with pytest.raises(ValueError, match="n_neighbors"):
         model.kneighbors(n_neighbors=20)
+
+
+@pytest.mark.parametrize("duplicates", [False, True])
+def test_scanpy_stores_what_it_stores_by_itself(duplicates: bool, global_random_seed: int) -> None:
+    anndata, sc = pytest.importorskip("anndata"), pytest.importorskip("scanpy")
+    X = np.random.default_rng(global_random_seed).normal(size=(200, 6)).astype(np.float32)
+    if duplicates:
+        X[20:24] = X[0]
+    stored = []
+    for transformer in ("sklearn", KNeighborsTransformer(mode="scanpy"), KNeighborsTransformer()):
+        adata = anndata.AnnData(X.copy())
+        sc.pp.neighbors(adata, n_neighbors=15, use_rep="X", transformer=transformer)
+        assert adata.uns["neighbors"]["params"]["n_neighbors"] == 15
+        stored.append((adata.obsp["distances"], adata.obsp["connectivities"]))
+    (theirs, expected), (ours, found), (_, listed) = stored
+    assert set(np.diff(ours.indptr)) == {14}
+    lengths = [np.sort(one.data.reshape(200, 14), axis=1) for one in (ours, theirs)]
+    np.testing.assert_allclose(*lengths, atol=1e-3)
+    if not duplicates:  # equally near rows are chosen by another rule
+        np.testing.assert_allclose(found.toarray(), expected.toarray(), atol=1e-3)
+        np.testing.assert_allclose(listed.toarray(), expected.toarray(), atol=1e-3)
+
+
+def test_rows_are_not_their_own_neighbors_for_scanpy(halves: Any) -> None:
+    known, new = halves
+    model = KNeighborsTransformer(n_neighbors=7, mode="scanpy")
+    graph = model.fit_transform(known)
+    assert (model.transform(known) != graph).nnz == 0
+    assert not graph.diagonal().any()
+    np.testing.assert_array_equal(
+        model.transform(new).indices.reshape(len(new), 6), model.kneighbors(new, 6, return_distance=False)
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -105,3 +107,34 @@ def test_tensors_that_require_a_gradient_are_refused() -> None:
     with pytest.raises(TypeError, match="y is a tensor that requires a gradient"):
         vicinal.UMAP().fit(X, torch.arange(60.0, requires_grad=True))
     np.testing.assert_array_equal(model.transform(rows.detach()), model.embedding_)
+
+
+@pytest.mark.parametrize("k", [2**31, 2**63, 10**30])
+@pytest.mark.parametrize("name", ["UMAP", "DensMAP", "AlignedUMAP", "ProgressiveUMAP", "KNeighborsTransformer"])
+def test_more_neighbors_than_rows_can_be_counted_are_refused(name: str, k: int) -> None:
+    model = getattr(vicinal, name)(n_neighbors=k)
+    with pytest.raises(ValueError, match=f"'n_neighbors' parameter .* 2147483647.* Got {k}"):
+        model.fit([X, X], relations=[{0: 0}]) if name == "AlignedUMAP" else model.fit(X)
+
+
+@pytest.mark.parametrize("k", [2**31, 2**63, 10**30])
+def test_huge_numbers_are_refused_by_searches_and_limited_as_perplexity(k: int) -> None:
+    with pytest.raises(ValueError, match=f"k must be at most .* got {k}"):
+        vicinal.OnlineNeighbors(k)
+    with pytest.raises(ValueError, match=f"n_neighbors must lie between .* got {k}"):
+        vicinal.find_neighbors(X, k)
+    for model in (vicinal.LargeVis(perplexity=k, n_epochs=1), vicinal.TSNE(perplexity=k, max_iter=1)):
+        assert np.isfinite(model.fit_transform(X)).all()
+
+
+@pytest.mark.parametrize("call", ["fit", "partial_fit"])
+def test_lists_of_a_growing_map_are_limited_by_its_rows(call: str) -> None:
+    model = getattr(vicinal.ProgressiveUMAP(n_neighbors=300_000, random_state=0), call)(X)
+    assert model.bytes_per_row_ < 1e6
+    model.partial_fit(X[:5] + 0.5)
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(path := Path(folder) / "grown.vicinal")
+        loaded = vicinal.load(path)
+    for one in (model, loaded):
+        one.partial_fit(X[5:9] + 0.5)
+    np.testing.assert_array_equal(loaded.run().embedding_, model.run().embedding_)

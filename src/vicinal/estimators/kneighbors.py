@@ -18,7 +18,7 @@ from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import recognize
 from vicinal.pipeline.fitted import FittedNeighbors
 from vicinal.pipeline.memory import add_graph, add_search
-from vicinal.runtime.constraints import POSITIVE, StrOptions, whole
+from vicinal.runtime.constraints import POSITIVE, StrOptions, count_of_rows
 from vicinal.runtime.inputs import is_dask
 from vicinal.runtime.sizes import InputShape, Ledger
 
@@ -52,10 +52,13 @@ class KNeighborsTransformer(Estimator):
 
     # fmt: off
     _: KW_ONLY
-    mode: str = parameter("distance", [StrOptions({"distance", "connectivity"})], """
+    mode: str = parameter("distance", [StrOptions({"distance", "connectivity", "scanpy"})], """
         Entries of the graph: distances, or ones. As in scikit-learn, "distance" lists one neighbor more than
-        ``n_neighbors``, since a fitted row finds itself.""")
-    n_neighbors: int = parameter(5, [whole(1)], "Neighbors per row, the row itself not counted.")
+        ``n_neighbors``, since a fitted row finds itself. "scanpy" counts a row among its own ``n_neighbors`` and stores
+        the distances of the others, as ``sc.pp.neighbors`` does.""")
+    n_neighbors: int = parameter(15, [count_of_rows(1)], """
+        Neighbors per row, the row itself not counted unless ``mode`` says so. ``sc.pp.neighbors`` takes this number
+        instead of its own argument. scikit-learn's default is 5.""")
     algorithm: str = parameter("auto", [StrOptions({"auto", "exact", "approximate"})], """
         How neighbors are searched. "auto" compares every pair if that is faster.""")
     metric: Any = like(UMAP)
@@ -92,7 +95,9 @@ class KNeighborsTransformer(Estimator):
         A row that equals a fitted row has the list of that row, and itself in it.
         """
         require_fitted(self)
-        return self._graph(self._query(X, self._listed()), self._fit_params["mode"])
+        table, known = self._query(X, self._listed())
+        mode = self._fit_params["mode"]
+        return self._graph(_others(table, known) if mode == "scanpy" else table, mode)
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> csr_matrix:
         """Fit and return the graph of the fitted rows, which ``transform`` returns for the same rows.
@@ -105,7 +110,8 @@ class KNeighborsTransformer(Estimator):
         fitted: Any = self.neighbors_
         if not isinstance(fitted, FittedNeighbors):
             return fitted.graph(k, self._fit_params["mode"])
-        return self._graph(self._own_lists(self.neighbors_.data.duplicates.first, k), self._fit_params["mode"])
+        mode, table = self._fit_params["mode"], self._own_lists(fitted.data.duplicates.first, k)
+        return self._graph(_others(table, np.arange(table.n)) if mode == "scanpy" else table, mode)
 
     def kneighbors(self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:
         """Return distances and indices of the nearest fitted rows, by default of each fitted row among the others."""
@@ -122,7 +128,7 @@ class KNeighborsTransformer(Estimator):
                 table = fitted.data.neighbors(k + 1, method)
             index, distance = table.index[:, 1 : k + 1], table.distance[:, 1 : k + 1]
         else:
-            table = self._query(X, k)
+            table, _ = self._query(X, k)
             index, distance = table.index, table.distance
         return (distance, index.astype(np.int64)) if return_distance else index.astype(np.int64)
 
@@ -156,6 +162,8 @@ class KNeighborsTransformer(Estimator):
         """Search the rows of a Dask array (:mod:`vicinal.cluster`)."""
         from vicinal.cluster.fitted import search_array
 
+        if self.mode == "scanpy":
+            raise ValueError("mode must be 'distance' or 'connectivity' for a Dask array")
         if self.algorithm == "exact":
             raise ValueError("algorithm must be 'auto' or 'approximate' for a Dask array, which is searched by cells")
         given = self.get_params(deep=False) | {"metric_kwds": self._metric_keywords(), "n_jobs": self._jobs()}
@@ -189,19 +197,20 @@ class KNeighborsTransformer(Estimator):
         if k > self.n_samples_fit_:
             raise ValueError(f"n_neighbors is too large: {k} rows are needed, n_samples_fit = {self.n_samples_fit_}")
 
-    def _query(self, X: Any, k: int) -> Neighbors:
+    def _query(self, X: Any, k: int) -> tuple[Neighbors, NDArray[np.int64]]:
+        """Return the k nearest fitted rows of each row, and the fitted row that equals it, or -1."""
         fitted = self.in_memory().neighbors_
         rows = self._check_new_rows(X, fitted.data)
         self._check_count(k)
         known, _ = recognize(fitted.data, rows)
         new = np.flatnonzero(known < 0)
         if new.size == len(known):
-            return fitted.data.query(rows, k, fitted.search_graph, fitted.neighbors.share)
+            return fitted.data.query(rows, k, fitted.search_graph, fitted.neighbors.share), known
         lists = self._own_lists(np.maximum(known, 0), k)
         if new.size:
             found = fitted.data.query(rows[new], k, fitted.search_graph, fitted.neighbors.share)
             lists.index[new], lists.distance[new] = found.index, found.distance
-        return lists
+        return lists, known
 
     def _own_lists(self, rows: NDArray[np.int64], k: int) -> Neighbors:
         """Return the k nearest fitted rows of some fitted rows, these included, by (distance, row).
@@ -220,9 +229,17 @@ class KNeighborsTransformer(Estimator):
 
     def _graph(self, table: Neighbors, mode: str) -> csr_matrix:
         present = table.index >= 0  # a sparse matrix of distances may know fewer neighbors than were asked for
-        weights = table.distance if mode == "distance" else np.ones_like(table.distance)
+        weights = np.ones_like(table.distance) if mode == "connectivity" else table.distance
         indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
         return csr_matrix((weights[present], table.index[present], indptr), shape=(table.n, self.n_samples_fit_))
+
+
+def _others(table: Neighbors, rows: NDArray[np.int64]) -> Neighbors:
+    """Return the lists without the rows themselves, or without the last entry where a row is not in its list."""
+    dropped = table.index == rows[:, None]
+    dropped[~dropped.any(axis=1), -1] = True
+    kept = table.n, table.k - 1
+    return Neighbors(table.index[~dropped].reshape(kept), table.distance[~dropped].reshape(kept))
 
 
 def _columns(n_neighbors: int, n: int) -> int:

@@ -40,10 +40,13 @@ from vicinal.pipeline.grow import (
 )
 from vicinal.pipeline.memory import add_growing_map, add_online_search
 from vicinal.pipeline.online_graph import DEVIATIONS, FIRST_MAP_ROWS, FULL_EPOCHS, MOST_REMADE, TARGET_METRICS, Batch
+from vicinal.pipeline.recipe import Recipe
 from vicinal.runtime.constraints import Interval, StrOptions, check_parameters, whole
 from vicinal.runtime.progress import LAYOUT
 from vicinal.runtime.sizes import InputShape, Ledger
 
+# A map that starts with few rows has lists of at most this length.
+MOST_EARLY_NEIGHBORS = 4096
 # Parameters that can be changed between batches; the others are those of the first.
 PER_CALL = ("callback", "memory_limit", "tqdm_kwds", "verbose")
 
@@ -94,7 +97,8 @@ class ProgressiveUMAP(Estimator):
     """
 
     # fmt: off
-    n_neighbors: int = like(UMAP)
+    n_neighbors: int = like(UMAP, f"""At most the number of rows of the first call, or {MOST_EARLY_NEIGHBORS:,} if that
+        is more, since rows may follow.""")
     n_components: int = like(UMAP)
     metric: Any = like(UMAP, '"precomputed" is not possible here.', kind="str or callable",
         allowed=[StrOptions({*METRICS, *ALIASES}), callable, tuple])
@@ -170,7 +174,7 @@ class ProgressiveUMAP(Estimator):
             Classes or numbers, as ``target_metric`` says. NaN, and for classes -1 and None, mean unknown.
         """
         batch = self._check_batch(X, y)
-        self._map_or_new().insert(batch)
+        self._map_or_new(batch).insert(batch)
         return self
 
     def step(self, budget_ms: float | None = None, n_ops: int | None = None) -> Step:
@@ -206,7 +210,7 @@ class ProgressiveUMAP(Estimator):
             Classes or numbers, as ``target_metric`` says. NaN, and for classes -1 and None, mean unknown.
         """
         batch = self._check_batch(X, y)
-        grown = self._map_or_new()
+        grown = self._map_or_new(batch)
         watched = self.callback is not None or bool(self.verbose)
         self._stream.add(batch, reporter(grown, self._progress()) if watched else None)
         return self
@@ -234,7 +238,7 @@ class ProgressiveUMAP(Estimator):
             Classes or numbers, as ``target_metric`` says. NaN, and for classes -1 and None, mean unknown.
         """
         given = self._check_batch(X, y, first=True)
-        grown = self._new_map()
+        grown = self._new_map(given)
         report = reporter(grown, self._progress())
         for begin in range(0, given.rows.shape[0], self.batch_size):
             part = slice(begin, begin + self.batch_size)
@@ -268,7 +272,7 @@ class ProgressiveUMAP(Estimator):
 
     def add_memory(self, ledger: Ledger, shape: InputShape) -> None:
         """Add what a map of ``shape.n`` rows takes, part by part."""
-        k = int(self.n_neighbors)
+        k = self._list_length(shape.n)
         add_online_search(ledger, shape, k, self.metric)
         add_growing_map(
             ledger, shape.n, k, int(self.n_components), (SLICE, MOST_LAYOUTS), snapshot="_stream" in vars(self)
@@ -321,18 +325,24 @@ class ProgressiveUMAP(Estimator):
             raise TypeError(f"X must be {'dense' if is_sparse(rows) else 'sparse'} like the first rows of this map")
         return rows
 
-    def _map_or_new(self) -> GrowingMap:
+    def _map_or_new(self, first: Batch) -> GrowingMap:
         if "_stream" not in vars(self):
-            self._adopt(self._new_map())
+            self._adopt(self._new_map(first))
         return self._map
 
-    def _new_map(self) -> GrowingMap:
-        """Return an empty map with the present parameters."""
-        seed, n_jobs = random_seed(self.random_state), self._jobs()
-        search = OnlineNeighbors(
-            int(self.n_neighbors), self.metric, metric_kwds=self.metric_kwds, seed=seed, n_jobs=n_jobs
-        )
-        return GrowingMap(search, growing_recipe_of(self, seed, n_jobs), pace_of(self), n_jobs)
+    def _list_length(self, n: int) -> int:
+        """Return the length of the neighbor lists of a map that starts with ``n`` rows."""
+        return min(int(self.n_neighbors), max(n, MOST_EARLY_NEIGHBORS))
+
+    def _new_map(self, first: Batch) -> GrowingMap:
+        """Return an empty map with the present parameters, for rows of which these are the first."""
+        seed, n_jobs, k = random_seed(self.random_state), self._jobs(), self._list_length(first.rows.shape[0])
+        search = OnlineNeighbors(k, self.metric, metric_kwds=self.metric_kwds, seed=seed, n_jobs=n_jobs)
+        return GrowingMap(search, self._growing_recipe(self._settings(), k, seed), pace_of(self), n_jobs)
+
+    def _growing_recipe(self, settings: dict[str, Any], k: int, seed: int) -> Recipe:
+        """Return the recipe of a map with these parameters and neighbor lists of length ``k``."""
+        return growing_recipe_of(self._with_settings(settings | {"n_neighbors": k}), seed, self._jobs())
 
     def _adopt(self, grown: GrowingMap) -> None:
         self._fit_params = self._settings()
@@ -363,5 +373,5 @@ class ProgressiveUMAP(Estimator):
         if search["metric"] is None:
             search["metric"] = made_by.metric
         check_numbers(grown)
-        recipe = growing_recipe_of(made_by, int(search["seed"]), self._jobs())
+        recipe = self._growing_recipe(self._fit_params, int(search["k"]), int(search["seed"]))
         self._stream = Stream(GrowingMap.from_state(grown, recipe, pace_of(made_by), self._jobs()))

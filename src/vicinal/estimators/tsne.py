@@ -232,5 +232,5 @@ class LargeVis(MapEstimator):
             self.gamma,
             placement_seed=int(self.transform_seed),
         )
-        affinity = EntropicAffinity(self.perplexity, normalized=False)
+        affinity = EntropicAffinity(float(self.perplexity), normalized=False)
         return Recipe(affinity, plan, int(self.n_components), initializer_of(self.init))

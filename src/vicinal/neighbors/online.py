@@ -199,6 +199,7 @@ def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return cpu.mix64(numbers * np.uint64(0x9E3779B97F4A7C15))
 
 
+MOST_ROWS = 2**31 - 1  # row numbers are 32-bit
 _UNLIMITED = np.iinfo(np.int64).max
 
 
@@ -301,6 +302,8 @@ class OnlineNeighbors:
         options: OnlineOptions | None = None,
     ) -> None:
         _require_number("k", k, Integral, 2)
+        if k > MOST_ROWS:
+            raise ValueError(f"k must be at most {MOST_ROWS}, got {k}")
         if isinstance(metric, str) and metric == PRECOMPUTED:
             raise ValueError(f"metric must compare rows, got {metric!r}: distances to later rows are not known")
         check_metric(metric, metric_kwds)

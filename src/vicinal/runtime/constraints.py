@@ -51,6 +51,11 @@ def whole(low: int) -> Interval:
     return Interval(Integral, low, None, closed="left")
 
 
+def count_of_rows(low: int) -> Interval:
+    """Accept numbers of rows, which are 32-bit in the core."""
+    return Interval(Integral, low, 2**31 - 1)
+
+
 POSITIVE = Interval(Real, 0, None, closed="neither")
 NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 SHARE = Interval(Real, 0, 1, closed="both")
