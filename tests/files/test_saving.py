@@ -265,3 +265,60 @@ def test_interrupt_while_the_file_is_created_leaves_nothing(tmp_path: Path, monk
         signal.signal(signal.SIGINT, before)
     assert [one.name for one in tmp_path.iterdir()] == ["map"]
     assert (tmp_path / "map").read_bytes() == b"old"
+
+
+def write_everything() -> dict[str, Callable[[Path], object]]:
+    """Return every function that writes a file for a user, by the name of the file; each file has over 10,000 bytes."""
+    from matplotlib.figure import Figure
+
+    from vicinal import plot, viewer
+    from vicinal.cli.fitting import FitResult
+    from vicinal.cli.writing import OutputFiles
+
+    rows = np.random.default_rng(0).normal(size=(3000, 2)).astype(np.float32)
+    axes = Figure().add_subplot()
+    axes.scatter(*rows.T)
+    written: dict[str, Callable[[Path], object]] = {
+        "model.vicinal": models()[0].save,
+        "page.html": lambda path: viewer.export(path, rows),
+        "compared.html": lambda path: viewer.compare(path, {"a": rows, "b": rows}),
+    }
+    for name in ("picture.png", "picture.svg", "picture.pdf"):
+        written[name] = lambda path: plot.save(path, axes)
+    written["picture"] = lambda path: plot.save(path.with_suffix(""), axes)
+    result = FitResult(rows, {}, None)
+    for kind in ("output.npy", "output.csv", "output.parquet", "png.png", "html.html", "report.json"):
+        option = {kind.partition(".")[0]: None}
+
+        def write(path: Path, option: dict[str, None] = option) -> None:
+            OutputFiles(**dict.fromkeys(option, path)).write(result, [], "title", {"text": "x" * 20_000})
+
+        written[kind] = write
+    return written
+
+
+@contextmanager
+def full_disk(n_bytes: int) -> Iterator[None]:
+    """Let no file grow beyond ``n_bytes``."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("name", write_everything())
+def test_every_writer_that_fails_keeps_the_old_file_and_leaves_no_other(name: str, tmp_path: Path) -> None:
+    path = tmp_path / (name if "." in name else f"{name}.png")
+    write = write_everything()[name]
+    path.write_bytes(b"old")
+    with full_disk(5000), pytest.raises(OSError, match="File too large") as raised:
+        write(path)
+    assert raised.value.filename == str(path), "the error must name the file"
+    assert [one.name for one in tmp_path.iterdir()] == [path.name]
+    assert path.read_bytes() == b"old"
+    write(path)
+    assert path.stat().st_size > 10_000
+    assert [one.name for one in tmp_path.iterdir()] == [path.name]

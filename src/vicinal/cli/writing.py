@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
@@ -135,8 +136,11 @@ def write_map(
     import numpy as np
     import polars as pl
 
+    # in memory first: the libraries report a full disk in different ways, or not by its name
+    made = io.BytesIO()
     if path.suffix.lower() == ".npy":
-        np.save(path, embedding)
+        np.save(made, embedding)
+        path.write_bytes(made.getbuffer())
         return
     width = embedding.shape[1]
     names = ["x", "y", "z"][:width] if width <= 3 else [f"d{a + 1}" for a in range(width)]
@@ -147,10 +151,9 @@ def write_map(
     frame = pl.DataFrame(before | {name: embedding[:, a] for a, name in enumerate(names)} | last)
     if path == STDOUT:
         sys.stdout.write(frame.write_csv())
-    elif path.suffix.lower() == ".csv":
-        frame.write_csv(path)
-    else:
-        frame.write_parquet(path)
+        return
+    (frame.write_csv if path.suffix.lower() == ".csv" else frame.write_parquet)(made)
+    path.write_bytes(made.getbuffer())
 
 
 def write_picture(path: Path, embedding: NDArray[np.float32], columns: Sequence[Column], title: str | None) -> None:

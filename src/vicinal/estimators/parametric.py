@@ -27,6 +27,7 @@ from vicinal.estimators.parameters import (
     with_parameters,
 )
 from vicinal.estimators.umap import UMAP
+from vicinal.files.atomic import StagedFiles
 from vicinal.files.container import ModelFileError
 from vicinal.graph.supervision import Supervision, class_codes
 from vicinal.initialize.start import INITIALIZERS
@@ -620,7 +621,8 @@ class ParametricUMAP(Estimator):
     def to_onnx(self, path: str | os.PathLike[str]) -> None:
         """Write the encoder as an ONNX file: "X" [rows, columns] to "embedding" [rows, n_components], float32."""
         require_fitted(self)
-        self.map_.model.to_onnx(path)
+        with StagedFiles() as staged:
+            self.map_.model.to_onnx(staged.path_for(Path(path)))
 
     to_ONNX = to_onnx  # umap-learn's spelling
 

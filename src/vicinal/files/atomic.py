@@ -45,9 +45,10 @@ def atomic_write(path: Path) -> Iterator[BinaryIO]:
             os.fsync(file.fileno())
             _keep_mode(temporary, final)
             temporary.replace(final)
-    except BaseException:
+    except BaseException as error:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
+        _name_file(error, final)
         raise
     with suppress(OSError):  # some systems cannot open a directory
         folder = os.open(final.parent, os.O_RDONLY)
@@ -104,6 +105,12 @@ def _open_locked(final: Path) -> tuple[Path, BinaryIO]:
         file.close()
 
 
+def _name_file(error: BaseException | None, final: Path) -> None:
+    """Let an error of the system name the file that was being written: a full disk does not say which."""
+    if isinstance(error, OSError) and error.errno is not None and error.filename is None:
+        error.filename = str(final)
+
+
 def _remove_abandoned(final: Path) -> None:
     """Delete unfinished files of ``final`` whose writers no longer exist."""
     prefix = f".{final.name}."
@@ -143,5 +150,7 @@ class StagedFiles:
             else:
                 with suppress(OSError):
                     temporary.unlink(missing_ok=True)
-            if isinstance(error, OSError) and error.filename is not None and str(error.filename) == str(temporary):
+            if isinstance(error, OSError) and str(error.filename) == str(temporary):
                 error.filename = str(final)  # the name that the caller knows
+        if self.pending:
+            _name_file(error, list(self.pending.values())[-1])

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vicinal.files.atomic import StagedFiles
 from vicinal.plot.annotations import label_names, unlabeled_rows
 
 if TYPE_CHECKING:
@@ -289,12 +290,12 @@ SMALLEST, LARGEST = 0.6, 34.0
 
 
 def save(path: str | Path, ax: Axes | Iterable[Axes], *, dpi: int = DPI) -> None:
-    """Save the figure of ``ax``.
+    """Save the figure of ``ax``, completely or not at all.
 
     Parameters
     ----------
     path : path
-        File to write; its suffix determines the format.
+        File to write; its suffix determines the format. A file of this name is replaced.
     ax : matplotlib axes
         Axes returned by one of the functions of this package, or the list of axes that ``compare`` returns.
     dpi : int
@@ -305,7 +306,12 @@ def save(path: str | Path, ax: Axes | Iterable[Axes], *, dpi: int = DPI) -> None
     if first is None:
         raise ValueError("ax must be axes, or a list with at least one")
     figure = first.figure.canvas.figure
-    figure.savefig(path, dpi=dpi, facecolor=first.get_facecolor(), bbox_inches="tight", pad_inches=0.15)
+    final = Path(path)
+    if not final.suffix:
+        final = final.with_name(f"{final.name}.{figure.canvas.get_default_filetype()}")
+    with StagedFiles() as staged:
+        look: dict[str, Any] = {"dpi": dpi, "facecolor": first.get_facecolor(), "pad_inches": 0.15}
+        figure.savefig(staged.path_for(final), bbox_inches="tight", **look)
 
 
 def bare_axes(ax: Axes | None, look: Look) -> Axes:

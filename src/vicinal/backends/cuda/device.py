@@ -69,8 +69,13 @@ def _private_folder() -> str:
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file that other processes see complete or not at all."""
     with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as part:
-        part.write(content)
-    os.replace(part.name, path)
+        try:
+            part.write(content)
+            part.flush()
+            os.replace(part.name, path)
+        except BaseException:
+            os.unlink(part.name)
+            raise
 
 
 @functools.cache
