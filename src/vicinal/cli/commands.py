@@ -66,7 +66,7 @@ def choose(
     preparation.keep_in(choice.best)
     best = FitResult(choice.best.embedding_, {}, None, model=choice.best)
     document = {"source": str(file), "method": str(method), "table": choice.table}
-    outputs.write(best, table.columns, file.stem, document)
+    outputs.write(best, table.columns, file, document)
     if not quiet and output != STDOUT:
         print(choice)
 
@@ -152,15 +152,15 @@ def embed(
             spec = replace(spec, parameters=spec.parameters | {"memory_limit": memory_limit})
         with fitting.connected(cluster):
             result = fit_rows(rows, None, spec, with_quality=False, quiet=quiet)
-        size, shown, ignored = rows.shape, list[Column](), tuple[str, ...]()
+        size, shown, ignored, matrix = rows.shape, list[Column](), tuple[str, ...](), ""
     else:
         table, X, preparation = load_rows(file, columns, steps, shape["metric"])
         result = fit_rows(X, table.labels, spec, with_quality=outputs.report is not None, quiet=quiet)
         preparation.keep_in(result.model)
-        size, shown, ignored = table.X.shape, table.shown_columns(), table.ignored
-    outputs.write(result, shown, file.stem, writing.report_of(str(file), size, spec, result))
+        size, shown, ignored, matrix = table.X.shape, table.shown_columns(), table.ignored, table.matrix
+    outputs.write(result, shown, file, writing.report_of(str(file), size, spec, result))
     if not quiet:
-        outputs.announce(result, size, ignored)
+        outputs.announce(result, size, ignored, matrix)
     return INTERRUPTED if result.interrupted else 0
 
 
@@ -183,7 +183,7 @@ def transform(
     preparation = Preparation.of_model(fitted)
     table = preparation.read(file, columns)
     places = fitted.transform(preparation.apply(table.X))
-    OutputFiles(output).write(FitResult(places, {}, None), table.columns, file.stem, {})
+    OutputFiles(output).write(FitResult(places, {}, None, model=fitted), table.columns, file, {})
     if not quiet and output != STDOUT:
         skipped = f", ignoring {listed(table.ignored)}" if table.ignored else ""
         print(f"wrote {output}: placed {len(places):,} rows on a map of {len(fitted.embedding_):,}{skipped}")

@@ -23,7 +23,10 @@ SourceOrModel = Annotated[
 ]
 Columns = Annotated[str | None, typer.Option(help="Feature columns: a,b,c. Default: all numeric columns.")]
 Label = Annotated[str | None, typer.Option(help="Column of labels, to color and evaluate the map; not a feature.")]
-Value = Annotated[str | None, typer.Option(help="Columns of numbers that can color the map: a,b,c; not features.")]
+Value = Annotated[
+    str | None,
+    typer.Option(help="Columns of numbers, or genes of an .h5ad file, that can color the map: a,b,c; not features."),
+]
 Vectors = Annotated[
     str | None, typer.Option(help="Column of lists of numbers, the features. Default: the only such column.")
 ]
@@ -63,7 +66,9 @@ Cluster = Annotated[
 MemoryLimit = Annotated[
     str | None, typer.Option(metavar="SIZE", help="Keep rows on disk and fit within this memory, for example 2GB.")
 ]
-Output = typer.Option("--output", "-o", help="Map to write: .npy, .csv or .parquet; - writes csv to standard output.")
+Output = typer.Option(
+    "--output", "-o", help="Map to write: .npy, .csv, .parquet, or .h5ad from .h5ad; - writes csv to standard output."
+)
 PageOutput = Annotated[Path, typer.Option("--output", "-o", help="Page to write (.html).")]
 Title = Annotated[str | None, typer.Option(help="Title of the page. Default: the name of the file.")]
 Png = Annotated[Path | None, typer.Option(help="Also write a picture of the map (.png).")]

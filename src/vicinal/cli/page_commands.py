@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +11,8 @@ import typer
 from vicinal.cli import options
 from vicinal.cli.fitting import load_model, load_rows
 from vicinal.cli.methods import EstimatorSpec, Method, make_spec, signature
-from vicinal.cli.writing import MODEL_SUFFIX, check_outputs
+from vicinal.cli.writing import ANNOTATED, MODEL_SUFFIX, check_outputs
+from vicinal.files.annotated_files import maps_of
 from vicinal.files.data_table import Column, ColumnChoice, Role, frame_table, listed, values_of
 from vicinal.files.readers import ARRAY_READERS, TABULAR_READERS, check_file, local_file, read_table
 
@@ -59,11 +61,11 @@ def serve_until_interrupted(server: LiveServer, browser: bool) -> None:
 COORDINATES = (("x", "y", "z"), ("umap_1", "umap_2", "umap_3"), ("umap1", "umap2", "umap3"), ("tsne_1", "tsne_2"))
 PAGE_SUFFIXES = {"output": (".html",)}
 LABELS = ("label", "labels", "class", "cluster")
-MapFile = Annotated[Path, typer.Argument(metavar="MAP", help="Map: csv, tsv, parquet, feather, jsonl or npy.")]
+MapFile = Annotated[Path, typer.Argument(metavar="MAP", help="Map: csv, tsv, parquet, feather, jsonl, npy or h5ad.")]
 Coordinates = Annotated[str | None, typer.Option(help="Coordinate columns: a,b or a,b,c. Default: x,y and z if any.")]
 
 
-Described = Annotated[ColumnChoice, options.Group(options.choose_columns, "columns", "hover", "array", "vectors")]
+Described = Annotated[ColumnChoice, options.Group(options.choose_columns, "columns", "hover", "vectors")]
 
 
 def page(
@@ -157,7 +159,14 @@ def _read_map(path: Path, coordinates: str | None, asked: ColumnChoice) -> tuple
     with local_file(path) as local:
         suffix = check_file(local)
         if suffix in ARRAY_READERS:
-            table = read_table(local)
+            array = asked.array
+            if suffix == ANNOTATED and array is None:
+                array = next(iter(maps_of(local)), None)
+                if array is None:
+                    raise ValueError(
+                        f"{path} has no map, a matrix of 2 or 3 columns in obsm; `vicinal embed` makes one"
+                    )
+            table = read_table(local, replace(asked, array=array))
             return table.X.astype("float64"), table.read_columns
         frame = TABULAR_READERS[suffix](local)
     places = options.names_of(coordinates) or _coordinates(path, frame.columns)

@@ -167,7 +167,7 @@ def stream(
     result = fit.run(with_quality=outputs.report is not None, quiet=quiet)
     shape_read = len(result.embedding), model.n_features_in_
     Preparation(kept_choice(fit.first, columns)).keep_in(result.model)
-    outputs.write(result, fit.columns(), file.stem, report_of(str(file), shape_read, spec, result))
+    outputs.write(result, fit.columns(), file, report_of(str(file), shape_read, spec, result))
     if not quiet:
         outputs.announce(result, shape_read, fit.first.ignored)
     return INTERRUPTED if result.interrupted else 0

@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 
 
 MODEL_SUFFIX = ".vicinal"
+ANNOTATED = ".h5ad"
 # The file names that each option accepts.
 SUFFIXES: dict[str, tuple[str, ...]] = {
-    "output": (".npy", ".csv", ".parquet"),
+    "output": (".npy", ".csv", ".parquet", ANNOTATED),
     "png": (".png",),
     "html": (".html",),
     "report": (".json",),
@@ -58,33 +59,40 @@ class OutputFiles:
                 raise ValueError(f"{name} requires a map of {widths} dimensions, but --n-components is {n_components}")
         check_outputs(vars(self) | more, [source], force)
 
-    def write(self, result: FitResult, columns: Sequence[Column], title: str, report: Mapping[str, Any]) -> None:
-        """Write all outputs, or none if one fails."""
+    def write(self, result: FitResult, columns: Sequence[Column], source: Path, report: Mapping[str, Any]) -> None:
+        """Write all outputs of the rows of ``source``, or none if one fails."""
         with StagedFiles() as staged:
             measured = _reliability_columns(result.reliability, columns)
             if self.output is not None:
                 path = self.output if self.output == STDOUT else staged.path_for(self.output)
-                write_map(path, result.embedding, columns, measured)
+                if path.suffix.lower() == ANNOTATED:
+                    _write_annotated(source, path, result)
+                else:
+                    write_map(path, result.embedding, columns, measured)
             if self.png is not None:
                 write_picture(staged.path_for(self.png), result.embedding, columns, None)
             if self.html is not None:
                 from vicinal.viewer.export import write_page
                 from vicinal.viewer.packing import pack
 
-                write_page(staged.path_for(self.html), pack(result.embedding, [*columns, *measured], title=title))
+                write_page(staged.path_for(self.html), pack(result.embedding, [*columns, *measured], title=source.stem))
             if self.model is not None:
                 save_model(result.model, staged.path_for(self.model))
             if self.report is not None:
                 write_report(staged.path_for(self.report), report)
 
-    def announce(self, result: FitResult, shape: tuple[int, ...], ignored: Sequence[str]) -> None:
-        """Print the measures, the times and the paths, unless the map goes to standard output."""
+    def announce(self, result: FitResult, shape: tuple[int, ...], ignored: Sequence[str], matrix: str = "") -> None:
+        """Print the measures, the times and the paths, unless the map goes to standard output.
+
+        ``matrix`` names the features, if the file has several matrices.
+        """
         if self.output == STDOUT:
             return
         print_result(result)
         paths = ", ".join(str(path) for path in vars(self).values() if path is not None)
         skipped = f", ignoring {len(ignored)} other column(s): {listed(ignored)}" if ignored else ""
-        print(f"wrote {paths} from {shape[0]:,} rows of {shape[1]} columns{skipped}")
+        which = f" of {matrix}" if matrix else ""
+        print(f"wrote {paths} from {shape[0]:,} rows of {shape[1]} columns{which}{skipped}")
 
 
 def _reliability_columns(found: Reliability | None, columns: Sequence[Column]) -> list[Column]:
@@ -94,6 +102,19 @@ def _reliability_columns(found: Reliability | None, columns: Sequence[Column]) -
     taken = {column.name for column in columns}
     added = [Column("reliability", Role.VALUE, found.reliability), Column("trust", Role.DISPLAY, found.label)]
     return [column for column in added if column.name not in taken]
+
+
+def _write_annotated(source: Path, path: Path, result: FitResult) -> None:
+    """Write an AnnData file with the content of ``source``, the map and what was measured, by the names of tl.umap."""
+    from vicinal.files.annotated_files import write_h5ad
+
+    basis, judged = type(result.model).__name__.lower(), result.reliability
+    key = f"{basis}_reliability"
+    measured = {} if judged is None else {key: judged.reliability, f"{key}_label": judged.label}
+    params = {name: value for name in ("a", "b") if (value := getattr(result.model, f"_{name}", None)) is not None}
+    if hasattr(result.model, "perplexity_"):
+        params["perplexity"] = result.model.perplexity_
+    write_h5ad(source, path, basis, result.embedding, params, measured)
 
 
 def save_model(model: Any, path: Path) -> None:
@@ -116,6 +137,8 @@ def check_outputs(
             continue
         if path.suffix.lower() not in able:
             raise ValueError(f"{name} {path}: the file name must end in {' or '.join(able)}")
+        if path.suffix.lower() == ANNOTATED and sources[-1].suffix.lower() != ANNOTATED:
+            raise ValueError(f"{name} {path}: an .h5ad file can be written only if the rows are read from one")
         if path.is_dir():
             raise ValueError(f"{name} {path} is a directory")
         if not path.resolve().parent.is_dir():
@@ -170,7 +193,9 @@ def write_picture(path: Path, embedding: NDArray[np.float32], columns: Sequence[
     labels = values_of(columns, Role.LABEL)
     classes = categories(labels)
     numbers = values_of(columns, Role.VALUE) if labels is None else labels if classes is None else None
-    plot.save(path, plot.points(embedding, classes, numbers, ax=axes, title=title))
+    colors = next((column.colors for column in columns if column.role is Role.LABEL), None)
+    key = None if classes is None else colors
+    plot.save(path, plot.points(embedding, classes, numbers, ax=axes, title=title, color_key=key))
 
 
 def report_of(source: str, shape: tuple[int, ...], spec: EstimatorSpec, result: FitResult) -> dict[str, Any]:

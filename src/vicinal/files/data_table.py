@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -43,13 +43,15 @@ class Role(StrEnum):
 class Column:
     """One column of a table: its name, what it is used for and why, and one value per row.
 
-    ``values`` is None if the column was not read, and for features, whose values are columns of a matrix.
+    ``values`` is None if the column was not read, and for features, whose values are columns of a matrix. ``colors``
+    are those of its classes, if the file has them.
     """
 
     name: str
     role: Role
     values: NDArray[Any] | None = None
     reason: str = ""
+    colors: Mapping[str, str] | None = None
 
     def part(self, rows: slice) -> Column:
         """Return some rows of the column."""
@@ -124,6 +126,11 @@ class DataTable:
     @property
     def feature_names(self) -> tuple[str, ...]:
         return self.names(Role.FEATURE)
+
+    @property
+    def matrix(self) -> str:
+        """The name of the matrix that the features are columns of, if the file has several."""
+        return next((column.reason for column in self.columns if column.role is Role.FEATURE), "")
 
     @property
     def ignored(self) -> tuple[str, ...]:
@@ -203,8 +210,8 @@ def vector_column(path: Path, frame: pl.DataFrame, choice: ColumnChoice) -> str 
     return free[0]
 
 
-def _absent(path: Path, name: str, names: Sequence[str]) -> str:
-    raise ReadError(f"{path} has no column {name!r}; it has {listed(names)}")
+def _absent(path: Path, name: str, names: Sequence[str], kind: str = "column") -> str:
+    raise ReadError(f"{path} has no {kind} {name!r}; it has {listed(names)}")
 
 
 def _vectors(path: Path, series: pl.Series, first: int) -> tuple[NDArray[np.float32], list[str]]:
@@ -262,13 +269,17 @@ def _are_distinct_integers(series: pl.Series) -> bool:
 
 
 def array_table(
-    path: Path, array: NDArray[Any], named_columns: dict[str, NDArray[Any]], choice: ColumnChoice, first: int = 0
+    path: Path, array: NDArray[Any], named_columns: Mapping[str, NDArray[Any]], choice: ColumnChoice, first: int = 0
 ) -> DataTable:
     """Make a table from a matrix, with columns "0", "1", …, and from named columns; ``first`` as in ``frame_table``."""
     check_matrix(path, array)
     names = [str(a) for a in range(array.shape[1])]
     usable = [name for name in names if name not in choice.not_features]
-    chosen = _feature_columns(path, [*names, *named_columns], choice, usable)
+    asked = [name for name, _ in choice.roles()]
+    for name in asked:
+        if name not in names and name not in named_columns:
+            _absent(path, name, [*named_columns] or names, getattr(named_columns, "kind", "column"))
+    chosen = _feature_columns(path, [*names, *named_columns, *asked], choice, usable)
     for name in chosen:
         if name not in names:
             raise ReadError(f"{path}: {name!r} is not a column of the matrix and cannot be a feature")

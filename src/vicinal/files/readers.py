@@ -12,9 +12,10 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
-from vicinal.files import array_files, tabular_files
+from vicinal.files import annotated_files, array_files, tabular_files
 from vicinal.files.data_table import Column, ColumnChoice, DataTable, ReadError, Role, array_table, frame_table
 from vicinal.files.tabular_files import detect
 
@@ -96,7 +97,7 @@ def _lines(path: Path) -> int:
         return sum(1 for _ in file)
 
 
-ARRAY_READERS = {".npy": array_files.read_npy, ".npz": array_files.read_npz, ".h5ad": array_files.read_h5ad}
+ARRAY_READERS = {".npy": array_files.read_npy, ".npz": array_files.read_npz, ".h5ad": annotated_files.read_h5ad}
 TABULAR_READERS = {
     ".csv": tabular_files.read_delimited,
     ".tsv": tabular_files.read_delimited,
@@ -129,13 +130,21 @@ def read_chosen(path: Path, array: str | None, choose: Callable[[list[str], list
             raise ReadError(f"{path} contains one table; --array applies only to .npz and .h5ad files")
         frame = TABULAR_READERS[suffix](path)
         return frame_table(path, frame, choose(frame.columns, []))
-    matrix, beside, row_names = ARRAY_READERS[suffix](path, array)
-    numbers = [str(a) for a in range(matrix.shape[1] if matrix.ndim == 2 else 0)]
-    choice = choose(numbers, list(beside))
-    table = array_table(path, matrix, beside, choice)
-    if row_names is None or choice.ids is not None:
+    found = ARRAY_READERS[suffix](path, array)
+    numbers = [str(a) for a in range(found.rows.shape[1] if found.rows.ndim == 2 else 0)]
+    choice = choose(numbers, list(found.beside))
+    if found.name and not choice.display:
+        # the columns of cells are few, and describe them
+        choice = replace(choice, display=[name for name in found.beside if name not in choice.not_features])
+    table = array_table(path, found.rows, found.beside, choice)
+    if not found.name:
         return table
-    return DataTable(table.X, (Column(CELLS, Role.ID, row_names, "row names of the file"), *table.columns))
+    columns = [replace(one, reason=found.name) for one in table.columns if one.role is Role.FEATURE]
+    others = [one for one in table.columns if one.role is not Role.FEATURE]
+    columns += [replace(one, colors=found.palettes.get(one.name)) for one in others]
+    if found.row_names is not None and choice.ids is None:
+        columns.insert(0, Column(CELLS, Role.ID, found.row_names, "row names of the file"))
+    return DataTable(table.X, tuple(columns))
 
 
 def check_file(path: Path) -> str:
