@@ -5,6 +5,8 @@ export interface ColumnMeta {
   name: string;
   kind: "classes" | "values" | "texts";
   names?: string[];
+  /** Colours of classes, null for a class that has none of its own. */
+  colors?: (string | null)[];
   wide?: boolean;
   low?: number;
   high?: number;
@@ -82,7 +84,13 @@ export type Codes = Uint8Array | Uint16Array;
 export class ClassColumn {
   readonly kind = "classes";
 
-  constructor(readonly name: string, public names: string[], public codes: Codes, public missing: number) {}
+  constructor(
+    readonly name: string,
+    public names: string[],
+    public codes: Codes,
+    public missing: number,
+    public colors: (string | null)[],
+  ) {}
 
   text(row: number): string {
     return this.names[this.codes[row]!] ?? "";
@@ -132,7 +140,7 @@ export class TextColumn {
 export type Column = ClassColumn | ValueColumn | TextColumn;
 
 export function columnOf(meta: ColumnMeta, content: ArrayBuffer, n: number): Column {
-  if (meta.kind === "classes") return new ClassColumn(meta.name, meta.names!, meta.wide ? new Uint16Array(content) : new Uint8Array(content), meta.missing!);
+  if (meta.kind === "classes") return new ClassColumn(meta.name, meta.names!, meta.wide ? new Uint16Array(content) : new Uint8Array(content), meta.missing!, meta.colors ?? []);
   if (meta.kind === "values") return new ValueColumn(meta.name, new Float32Array(content), meta.low!, meta.high!, meta.missing!);
   return new TextColumn(meta.name, new Texts(decode(content), n));
 }
@@ -148,7 +156,7 @@ export function extend(column: Column, meta: ColumnMeta, content: ArrayBuffer, b
     const longer = meta.wide ? new Uint16Array(n) : new Uint8Array(n);
     longer.set(column.codes.subarray(0, begin));
     longer.set(codes, begin);
-    [column.codes, column.names, column.missing] = [longer, meta.names!, meta.missing!];
+    [column.codes, column.names, column.missing, column.colors] = [longer, meta.names!, meta.missing!, meta.colors ?? []];
   }
 }
 

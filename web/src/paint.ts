@@ -61,8 +61,9 @@ export function canBeLog(column: Column): boolean {
 
 export function classPaint(column: Column, palette: Palette): Paint {
   const classes = column instanceof ClassColumn ? { names: column.names, codes: column.codes, missing: column.missing } : numbered(column as ValueColumn);
+  const own = column instanceof ClassColumn ? column.colors : [];
   const colours = (theme: ThemeName) => {
-    const known = classes.names.map((_, code) => palette[theme][code % palette[theme].length]!);
+    const known = classes.names.map((_, code) => own[code] ?? palette[theme][code % palette[theme].length]!);
     return classes.missing ? [...known, palette.missing[theme]] : known;
   };
   return { column, codes: classes.codes, classes, scale: null, colours };

@@ -210,8 +210,9 @@ class Classes:
 
     kind: Literal["classes"] = "classes"
 
-    def __init__(self, n: int = 0) -> None:
+    def __init__(self, n: int = 0, colors: Mapping[str, str] | None = None) -> None:
         self.numbers: dict[str, int] = {}
+        self.own_colors = dict(colors or {})
         self.codes = GrowingArray(np.full(n, UNLABELED, dtype=np.int64))
 
     def append(self, labels: NDArray[Any]) -> None:
@@ -234,7 +235,10 @@ class Classes:
         wide = len(names) >= 256
         missing = int((self.codes.view[:n] == UNLABELED).sum())
         codes = ranks[self.codes.view[begin:n]].astype("<u2" if wide else np.uint8)
-        return {"names": names, "missing": missing, "wide": wide}, compressed(codes)
+        described: dict[str, Any] = {"names": names, "missing": missing, "wide": wide}
+        if self.own_colors:
+            described["colors"] = [self.own_colors.get(name) for name in names]
+        return described, compressed(codes)
 
 
 class Values:
@@ -300,6 +304,8 @@ def encode(column: Column, n: int) -> Encoder:
         found = Texts()
     else:
         found = Values() if column.role is Role.VALUE or is_continuous(values) else Classes()
+    if isinstance(found, Classes):
+        found = Classes(colors=column.colors)
     found.append(values)
     return found
 

@@ -169,9 +169,10 @@ var h = "", g = class {
 	names;
 	codes;
 	missing;
+	colors;
 	kind = "classes";
-	constructor(e, t, n, r) {
-		this.name = e, this.names = t, this.codes = n, this.missing = r;
+	constructor(e, t, n, r, i) {
+		this.name = e, this.names = t, this.codes = n, this.missing = r, this.colors = i;
 	}
 	text(e) {
 		return this.names[this.codes[e]] ?? "";
@@ -214,7 +215,7 @@ var h = "", g = class {
 	}
 };
 function ee(e, t, n) {
-	return e.kind === "classes" ? new v(e.name, e.names, e.wide ? new Uint16Array(t) : new Uint8Array(t), e.missing) : e.kind === "values" ? new y(e.name, new Float32Array(t), e.low, e.high, e.missing) : new b(e.name, new g(S(t), n));
+	return e.kind === "classes" ? new v(e.name, e.names, e.wide ? new Uint16Array(t) : new Uint8Array(t), e.missing, e.colors ?? []) : e.kind === "values" ? new y(e.name, new Float32Array(t), e.low, e.high, e.missing) : new b(e.name, new g(S(t), n));
 }
 function te(e, t, n, r, i) {
 	if (e.kind === "texts") e.texts.append(S(n), r, i);
@@ -225,10 +226,11 @@ function te(e, t, n, r, i) {
 	];
 	else {
 		let a = t.wide ? new Uint16Array(n) : new Uint8Array(n), o = t.wide ? new Uint16Array(i) : new Uint8Array(i);
-		o.set(e.codes.subarray(0, r)), o.set(a, r), [e.codes, e.names, e.missing] = [
+		o.set(e.codes.subarray(0, r)), o.set(a, r), [e.codes, e.names, e.missing, e.colors] = [
 			o,
 			t.names,
-			t.missing
+			t.missing,
+			t.colors ?? []
 		];
 	}
 }
@@ -501,15 +503,15 @@ function ge(e, t) {
 		names: e.names,
 		codes: e.codes,
 		missing: e.missing
-	} : be(e);
+	} : be(e), r = e instanceof v ? e.colors : [];
 	return {
 		column: e,
 		codes: n.codes,
 		classes: n,
 		scale: null,
 		colours: (e) => {
-			let r = n.names.map((n, r) => t[e][r % t[e].length]);
-			return n.missing ? [...r, t.missing[e]] : r;
+			let i = n.names.map((n, i) => r[i] ?? t[e][i % t[e].length]);
+			return n.missing ? [...i, t.missing[e]] : i;
 		}
 	};
 }
