@@ -252,7 +252,7 @@ def test_failed_write_leaves_all_outputs_unchanged(run: Run, monkeypatch: pytest
     for name in ("m.csv", "m.png", "m.json"):
         write(name, "old")
     code, _, err = run("embed", "data.npy", "-o", "m.csv", "--png", "m.png", "--report", "m.json", "--force")
-    assert (code, err) == (2, "error: No space left on device\n")
+    assert (code, err) == (2, f"error: {Path('m.json').resolve()}: No space left on device\n")
     assert {Path(name).read_text() for name in ("m.csv", "m.png", "m.json")} == {"old"}
     assert hidden_files() == []
 

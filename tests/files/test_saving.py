@@ -291,7 +291,7 @@ def write_everything() -> dict[str, Callable[[Path], object]]:
         option = {kind.partition(".")[0]: None}
 
         def write(path: Path, option: dict[str, None] = option) -> None:
-            OutputFiles(**dict.fromkeys(option, path)).write(result, [], "title", {"text": "x" * 20_000})
+            OutputFiles(**dict.fromkeys(option, path)).write(result, [], Path("rows.csv"), {"text": "x" * 20_000})
 
         written[kind] = write
     return written
