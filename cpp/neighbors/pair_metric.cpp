@@ -42,8 +42,9 @@ float checked_rank(double value, Size head, Size tail) {
     constexpr double rounding = 1e-6;
     if (value >= 0.0) return static_cast<float>(value);
     if (value >= -rounding) return 0.0f;
-    throw std::invalid_argument("metric returned " + std::to_string(value) + " for rows " + std::to_string(head) +
-                                " and " + std::to_string(tail) + "; a distance must be a number of at least 0");
+    throw std::invalid_argument("All distances must be numbers of at least 0, the metric given returned " +
+                                std::to_string(value) + " for rows " + std::to_string(head) + " and " +
+                                std::to_string(tail));
 }
 
 }  // namespace vicinal

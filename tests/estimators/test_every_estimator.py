@@ -85,6 +85,7 @@ def test_densmap_makes_finite_maps(X: NDArray[Any], n_neighbors: int, n_componen
 @common
 @given(X=tables(), perplexity=st.floats(1.0, 40.0), method=st.sampled_from(["exact", "fft"]))
 def test_tsne_makes_finite_maps(X: NDArray[Any], perplexity: float, method: str) -> None:
+    perplexity = min(perplexity, max(1, len(X) - 1))
     model = TSNE(perplexity=perplexity, method=method, max_iter=12, early_exaggeration_iter=6, random_state=0, n_jobs=1)
     check(model, X)
     assert np.isfinite(model.kl_divergence_)

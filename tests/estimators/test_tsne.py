@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.neighbors import kneighbors_graph
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from vicinal import TSNE
@@ -65,7 +66,8 @@ def test_rows_far_from_the_data_have_finite_places(model: TSNE, digits: Rows) ->
 
 
 def test_fitted_attributes(model: TSNE) -> None:
-    assert model.n_iter_ == 120
+    assert model.n_epochs_ == 120
+    assert model.n_iter_ == 119  # scikit-learn counts from 0
     assert model.n_features_in_ == 64
     assert model.learning_rate_ == pytest.approx(900 / 12 / 4)
     assert np.isfinite(model.kl_divergence_)
@@ -119,14 +121,14 @@ def test_grid_works_with_one_and_three_components(digits: Rows, n_components: in
 def test_every_initialization_is_narrow(iris: Rows, init: Any) -> None:
     given = np.random.default_rng(0).normal(size=(150, 2)) * 1e-4 if init == "array" else init
     fitted = TSNE(init=given, max_iter=0, random_state=0).fit(iris)
-    assert fitted.n_iter_ == 0
+    assert fitted.n_epochs_ == 0
     assert fitted.init_used_ == init
     assert fitted.embedding_.std(axis=0).max() == pytest.approx(1e-4, rel=0.2)
 
 
 def test_max_iter_and_n_iter_set_the_iterations(iris: Rows) -> None:
-    assert TSNE(max_iter=30, early_exaggeration_iter=50).fit(iris).n_iter_ == 30
-    assert TSNE(n_iter=10, early_exaggeration_iter=20).fit(iris).n_iter_ == 30
+    assert TSNE(max_iter=30, early_exaggeration_iter=50).fit(iris).n_epochs_ == 30
+    assert TSNE(n_iter=10, early_exaggeration_iter=20).fit(iris).n_epochs_ == 30
 
 
 def test_callback_is_called_every_iteration_and_can_stop(iris: Rows) -> None:
@@ -137,7 +139,7 @@ def test_callback_is_called_every_iteration_and_can_stop(iris: Rows) -> None:
         return stage == "layout" and epoch == 7
 
     fitted = TSNE(max_iter=50, random_state=0, callback=watch).fit(iris)
-    assert fitted.n_iter_ == 7
+    assert fitted.n_epochs_ == 7
     assert [one for one in seen if one[0] == "layout"] == [("layout", e, 50) for e in range(1, 8)]
     unwatched = TSNE(max_iter=50, random_state=0).fit(iris)
     watched = TSNE(max_iter=50, random_state=0, callback=lambda *_: False).fit(iris)
@@ -153,7 +155,7 @@ def test_callbacks_receive_the_divergence_and_can_stop(iris: Rows) -> None:
 
     fitted = TSNE(callbacks=[note, note], callbacks_every_iters=20, random_state=0).fit(iris)
     assert [one[0] for one in calls] == [20, 20, 40, 40]
-    assert fitted.n_iter_ == 40
+    assert fitted.n_epochs_ == 40
     assert calls[-1][1] == pytest.approx(fitted.kl_divergence_)
 
 
@@ -168,7 +170,14 @@ INVALID: list[tuple[dict[str, Any], str]] = [
     ({"metric": "nearness"}, "metric"),
     ({"method": "quick"}, "method"),
     ({"n_components": 0}, "n_components"),
-    ({"n_components": 4, "method": "fft"}, "method"),
+    ({"n_components": 4, "method": "fft"}, "n_components"),
+    ({"n_components": 4, "negative_gradient_method": "FFT"}, "n_components"),
+    ({"negative_gradient_method": "quick"}, "negative_gradient_method"),
+    ({"perplexity": 150}, r"perplexity \(150\) must be less than n_samples \(150\)"),
+    ({"metric": "mahalanobis"}, "V or VI"),
+    ({"metric_kwds": {}, "metric_params": {}}, "metric_params"),
+    ({"init": "pca", "initialization": "pca"}, "initialization"),
+    ({"metric": lambda x, y: -1.0, "perplexity": 5}, "All distances .* the metric given returned"),
     ({"n_jobs": 0}, "n_jobs"),
     ({"init": "somewhere"}, "init"),
     ({"init": np.zeros((3, 2))}, "init"),
@@ -181,6 +190,81 @@ INVALID: list[tuple[dict[str, Any], str]] = [
 def test_invalid_parameter_is_named(iris: Rows, options: dict[str, Any], name: str) -> None:
     with pytest.raises((ValueError, TypeError), match=name):
         TSNE(**options).fit(iris)
+
+
+COVARIANCE = np.cov(np.random.default_rng(0).normal(size=(4, 30)))
+SAME: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"method": "bh"}, {"method": "exact"}),
+    ({"method": "barnes_hut", "angle": 0.2}, {"method": "exact"}),
+    ({"negative_gradient_method": "FFT", "theta": 0.1, "n_interpolation_points": 5}, {"method": "fft"}),
+    ({"initialization": "random", "neighbors": "annoy"}, {"init": "random"}),
+    ({"neighbors": "balltree", "knn_kwargs": {}}, {}),
+    ({"metric": "minkowski", "metric_params": {"p": 3}}, {"metric": "minkowski", "metric_kwds": {"p": 3}}),
+    (
+        {"metric": "mahalanobis", "metric_params": {"V": COVARIANCE}},
+        {"metric": "mahalanobis", "metric_kwds": {"VI": np.linalg.inv(COVARIANCE)}},
+    ),
+    ({"perplexity": 30, "initial_momentum": 0.8, "final_momentum": 0.8, "max_grad_norm": 1, "max_step_norm": 5}, {}),
+    ({"verbose": 0, "n_iter_without_progress": 300, "min_grad_norm": 1e-7}, {}),
+]
+
+
+@pytest.mark.parametrize(("theirs", "ours"), SAME, ids=[f"{o}"[:50] for o, _ in SAME])
+def test_parameters_of_other_libraries_mean_what_they_mean_there(
+    iris: Rows, theirs: dict[str, Any], ours: dict[str, Any]
+) -> None:
+    maps = [TSNE(max_iter=60, early_exaggeration_iter=30, random_state=0, **one) for one in (theirs, ours)]
+    assert maps[0].fit(iris).embedding_.tobytes() == maps[1].fit(iris).embedding_.tobytes()
+
+
+def test_momentum_belongs_to_its_phase(iris: Rows) -> None:
+    early, late, both = (
+        TSNE(max_iter=60, early_exaggeration_iter=30, random_state=0, **one).fit_transform(iris).tobytes()
+        for one in ({"initial_momentum": 0.5}, {"final_momentum": 0.5}, {})
+    )
+    assert len({early, late, both}) == 3
+
+
+def test_a_fit_without_progress_or_slope_ends_after_the_first_phase(
+    iris: Rows, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def iterations(**options: Any) -> int:
+        model = TSNE(random_state=0, early_exaggeration_iter=50, max_iter=400, tqdm_kwds={"disable": True}, **options)
+        return int(model.fit(iris).n_epochs_)
+
+    assert iterations(min_grad_norm=1e9) == 100
+    assert iterations(n_iter_without_progress=-1, verbose=2) == 100
+    said = capsys.readouterr().out
+    assert "[t-SNE] Iteration 50 with early exaggeration: error = " in said
+    assert "did not make any progress during the last -1 episodes. Finished." in said
+    assert iterations(min_grad_norm=0.0) == 400
+    assert "gradient" not in capsys.readouterr().out
+
+
+def test_gradient_norm_is_the_slope_of_the_divergence(iris: Rows) -> None:
+    model = TSNE(random_state=0, max_iter=60, early_exaggeration_iter=20).fit(iris)
+    graph, places, plan = model.map_.graph, model.embedding_.astype(np.float64), model.map_.recipe.plan
+    rng, step = np.random.default_rng(0), 1e-2
+    directions = rng.normal(size=(400, *places.shape))
+    slopes = []
+    for direction in directions:
+        direction /= np.linalg.norm(direction)
+        ends = [plan.divergence(graph, (places + sign * step * direction).astype(np.float32), 1) for sign in (1, -1)]
+        slopes.append((ends[0] - ends[1]) / (2 * step))
+    # The mean square of the slope along random directions is the squared norm divided by the dimensions.
+    expected = np.sqrt(np.mean(np.square(slopes)) * places.size)
+    assert plan.gradient_norm(graph, model.embedding_, 1) == pytest.approx(expected, rel=0.15)
+
+
+def test_sparse_distances_must_be_enough_for_the_perplexity(iris: Rows) -> None:
+    few = kneighbors_graph(iris, 5, mode="distance")
+    with pytest.raises(ValueError, match="10 neighbors per samples are required, but some samples have only 5"):
+        TSNE(metric="precomputed", perplexity=3).fit(few)
+    with pytest.raises(TypeError, match="sparse"):
+        TSNE(metric="precomputed", perplexity=1, method="exact").fit(few)
+    with pytest.raises(ValueError, match='init="pca" cannot be used'):
+        TSNE(metric="precomputed", perplexity=1, init="pca").fit(few)
+    assert TSNE(metric="precomputed", perplexity=1, max_iter=5).fit(few).init_used_.startswith("random")
 
 
 def test_fit_does_not_change_parameters(iris: Rows) -> None:

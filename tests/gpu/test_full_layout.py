@@ -175,4 +175,4 @@ def test_callback_sees_and_stops_the_layout(place: Any, rows: Rows) -> None:
     settings = {"callbacks": watch, "callbacks_every_iters": 10, "max_iter": 50, "random_state": 0}
     model = vicinal.TSNE(perplexity=10, device="cuda", **settings).fit(rows)
     assert [iteration for iteration, _ in seen] == [10, 20]
-    assert model.n_iter_ == 20
+    assert model.n_epochs_ == 20

@@ -74,6 +74,16 @@ def test_map_remains_centered_and_finite_if_points_are_far_apart(graph: Graph, m
     np.testing.assert_allclose(layout.embedding.mean(axis=0), 0.0, atol=0.01)
 
 
+@pytest.mark.parametrize(("width", "exact"), [(1.0, False), (300.0, True)])
+def test_a_grid_with_too_many_nodes_for_few_points_is_replaced_by_all_pairs(width: float, exact: bool) -> None:
+    rows = np.random.default_rng(0).normal(size=(25, 3)).astype(np.float32)
+    few = entropic_graph(find_neighbors(rows, 4), 1.0)
+    layouts = [FullLayout(few, width * start(n=25), PHASES, method=method) for method in ("exact", "fft")]
+    for layout in layouts:
+        layout.step(20)
+    assert (layouts[0].embedding.tobytes() == layouts[1].embedding.tobytes()) == exact
+
+
 def test_places_of_coinciding_points_remain_finite(graph: Graph) -> None:
     for method in METHODS:
         layout = FullLayout(graph, np.zeros((900, 2), np.float32), PHASES, method=method)  # type: ignore[arg-type]

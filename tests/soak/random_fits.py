@@ -100,7 +100,7 @@ def _parameters(rng: Draw, name: str) -> dict[str, Any]:
     if name == "KNeighborsTransformer":
         return {"n_neighbors": int(_some(rng, (1, 2, 5, 15))), "metric": _some(rng, METRICS)}
     if name == "TSNE":
-        common |= {"perplexity": float(_some(rng, (1, 5, 30))), "max_iter": int(_some(rng, (0, 1, 30)))}
+        common |= {"perplexity": _some(rng, (1.0, None)), "max_iter": int(_some(rng, (0, 1, 30)))}
         return common | {"n_components": components, "metric": _some(rng, METRICS), "init": _init(rng)}
     if name == "LargeVis":
         common |= {"perplexity": float(_some(rng, (1, 5, 30))), "n_epochs": int(_some(rng, (0, 1, 20)))}

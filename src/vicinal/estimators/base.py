@@ -462,9 +462,13 @@ class MapEstimator(Estimator):
         self._check_parameters()
         seed = random_seed(self.random_state)
         data = self._check_training_data(X, seed)
-        start = given_start(self.init, data.n, int(self.n_components), stretched=self._scales_start)
+        start = given_start(self._init(), data.n, int(self.n_components), stretched=self._scales_start)
         recipe, listeners = self._recipe(data.n, seed), self._listeners()
         return ArrayExecutor(data, recipe, first_places=start, seed=seed, listeners=listeners)
+
+    def _init(self) -> Any:
+        """Return the name of the initializer, or an array of first places."""
+        return self.init
 
     def _listeners(self) -> Listeners | None:
         """Return what is called during the layout beside the callback."""
@@ -505,7 +509,7 @@ class MapEstimator(Estimator):
     def add_memory(self, ledger: Ledger, shape: InputShape) -> None:
         """Add what a fit takes, part by part."""
         searched = given_knn(getattr(self, "precomputed_knn", None)) is None
-        add_map(ledger, shape, self._recipe(shape.n, 0), self.metric, init=self.init, searched=searched)
+        add_map(ledger, shape, self._recipe(shape.n, 0), self.metric, init=self._init(), searched=searched)
 
     # Dask arrays
 

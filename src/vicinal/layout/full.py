@@ -7,6 +7,7 @@ over all rows, so one convolution by FFT and the slope of its spline serve all c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -106,6 +107,8 @@ Repulsion = Literal["auto", "exact", "fft"]
 
 # Up to this number of rows the exact repulsion is as fast as the grid (docs/decisions/2026-11-tsne-grid.md).
 EXACT_ROWS = 3_000
+# A grid with more nodes than this for each pair of rows costs more than the sum over all pairs.
+NODES_PER_PAIR = 64
 
 
 @dataclass(frozen=True)
@@ -204,6 +207,7 @@ class FullLayout:
         self.dof = float(dof)
         self.method = choose_repulsion(method, n_sources, n_components)
         self._frozen = reference is not None
+        self._n_sources = n_sources
         self._engine = work.FullLayout(
             *graph.edges,
             places,
@@ -237,11 +241,11 @@ class FullLayout:
             if self.method == "exact":
                 self._engine.step_exact(steps, self.n_jobs)
             elif self._frozen:
-                box, potential = self._potential = self._potential or self._find_potential()
+                box, potential = self._potential = self._potential or self._find_potential(self._find_box())
                 self._run(box, potential, steps)
             else:
                 for t in range(n):
-                    self._run(*self._find_potential(), steps[t : t + 1])
+                    self._run_one(steps[t : t + 1])
 
     def _steps(self, begin: int, end: int) -> NDArray[np.float32]:
         ends = np.cumsum([phase.n_epochs for phase in self.phases])
@@ -252,10 +256,20 @@ class FullLayout:
     def _run(self, box: Box, potential: Nodes, steps: NDArray[np.float32]) -> None:
         self._engine.step_grid(potential, list(box.shape), list(box.origin), box.spacing, steps, self.n_jobs)
 
-    def _find_potential(self) -> tuple[Box, Nodes]:
-        """Compute the potential of the repelling points on a grid around them."""
+    def _run_one(self, steps: NDArray[np.float32]) -> None:
+        """Run one iteration on a grid around the rows, or over all pairs if the rows are few for so large a map."""
+        box = self._find_box()
+        if math.prod(box.padded) > NODES_PER_PAIR * self._n_sources**2:
+            self._engine.step_exact(steps, self.n_jobs)
+        else:
+            self._run(*self._find_potential(box), steps)
+
+    def _find_box(self) -> Box:
         low, high = self._engine.bounds()
-        box = enclose(low, high, self._transforms)
+        return enclose(low, high, self._transforms)
+
+    def _find_potential(self, box: Box) -> tuple[Box, Nodes]:
+        """Compute the potential of the repelling points at the nodes of a grid."""
         density = self._engine.spread(list(box.shape), list(box.origin), box.spacing, self.n_jobs)
         kind = (box.padded, box.spacing)
         if self._convolution is None or self._convolution.kind != kind:

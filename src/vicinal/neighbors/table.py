@@ -209,10 +209,10 @@ def check_distances(D: Any, *, square: bool = False) -> Any:
     if D.ndim != 2 or D.dtype.kind not in "fiub":
         raise ValueError(f"X must be a 2-D matrix of distances, got {D.dtype} of shape {D.shape}")
     if square and D.shape[0] != D.shape[1]:
-        raise ValueError(f"X must be square for metric='precomputed', got shape {D.shape}")
+        raise ValueError(f"X must be a square distance matrix for metric='precomputed', got shape {D.shape}")
     if not is_non_negative(D):
         row = first_row(D, ~(stored_values(D) >= 0))
-        raise ValueError(f"X contains NaN or a negative distance, first in row {row}")
+        raise ValueError(f"distances must be positive or 0: X contains NaN or a negative distance, first in row {row}")
     return D
 
 

@@ -386,11 +386,27 @@ class FullPlan:
 
         if not total_weight(graph) > 0:
             return 0.0
-        isolated = graph.isolated()
-        if isolated.any():
-            linked = np.flatnonzero(~isolated)
-            graph, places = graph.among(linked), places[linked]
-        return float(kl_divergence(graph, places, self.dof, n_jobs=n_jobs))
+        return float(kl_divergence(*_linked(graph, places), self.dof, n_jobs=n_jobs))
+
+    def gradient_norm(self, graph: Graph, places: Places, n_jobs: int) -> float:
+        """Return the norm of the gradient of that loss: the length of one step from rest, whose gains are 1.2."""
+        graph, places = _linked(graph, places)
+        if not graph.n:
+            return 0.0
+        step = Phase(1, learning_rate=float(graph.n), momentum=0.0)  # a row's share of the gradient is about 1 / n
+        layout = FullLayout(graph, places, [step], dof=self.dof, method=self.repulsion, n_jobs=n_jobs)
+        layout.step()
+        moved = layout.embedding - np.asarray(places, dtype=np.float64)
+        return float(np.linalg.norm(moved - moved.mean(axis=0)) / (1.2 * step.learning_rate))
+
+
+def _linked(graph: Graph, places: Places) -> tuple[Graph, Places]:
+    """Return the rows that have edges."""
+    isolated = graph.isolated()
+    if not isolated.any():
+        return graph, places
+    linked = np.flatnonzero(~isolated)
+    return graph.among(linked), places[linked]
 
 
 # Neighbors in the table per unit of perplexity: the Gaussian is small beyond (van der Maaten's number).
