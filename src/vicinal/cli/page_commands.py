@@ -14,6 +14,7 @@ from vicinal.cli.methods import EstimatorSpec, Method, make_spec, signature
 from vicinal.cli.writing import ANNOTATED, MODEL_SUFFIX, check_outputs
 from vicinal.files.annotated_files import maps_of
 from vicinal.files.data_table import Column, ColumnChoice, Role, frame_table, listed, values_of
+from vicinal.files.expansion import require_memory
 from vicinal.files.readers import ARRAY_READERS, TABULAR_READERS, check_file, local_file, read_table
 
 if TYPE_CHECKING:
@@ -158,6 +159,7 @@ def _read_map(path: Path, coordinates: str | None, asked: ColumnChoice) -> tuple
     """Read the coordinates of a map and its other columns."""
     with local_file(path) as local:
         suffix = check_file(local)
+        require_memory(local)
         if suffix in ARRAY_READERS:
             array = asked.array
             if suffix == ANNOTATED and array is None:

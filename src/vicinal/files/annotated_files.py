@@ -5,6 +5,7 @@ Cells have the columns of "obs" and the expression of genes, which is read for t
 
 from __future__ import annotations
 
+import math
 import re
 import shutil
 from collections.abc import Iterator, Mapping
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from vicinal.files.array_files import Matrix, explained, named_array
 from vicinal.files.data_table import ReadError, check_matrix
+from vicinal.files.expansion import require_memory
 from vicinal.runtime.inputs import check_structure
 
 # Single-cell tools embed the principal components, if there are any, instead of all genes.
@@ -69,6 +71,7 @@ def read_h5ad(path: Path, array: str | None) -> Matrix:
         name = named_array(path, array, names, [first] if first else names)
         matrix = _dense(path, file[name])
         check_matrix(path, matrix)
+        require_memory(path, _stored_bytes(file["obs"]) if "obs" in file else 0.0)
         columns = _observations(file, len(matrix))
         index = str(file["obs"].attrs.get("_index", "_index")) if "obs" in file else ""
         row_names = columns.pop(index, None)
@@ -174,6 +177,7 @@ def _require_own_data(path: Path, file: Any) -> None:
 def _dense(path: Path, stored: Any) -> NDArray[Any]:
     """Return a stored matrix as a dense array; compressed sparse matrices are expanded."""
     if hasattr(stored, "dtype"):
+        require_memory(path, float(stored.nbytes))
         return np.asarray(stored[()])
     from scipy.sparse import csc_matrix, csr_matrix
 
@@ -181,10 +185,18 @@ def _dense(path: Path, stored: Any) -> NDArray[Any]:
     kind = stored.attrs.get("encoding-type", "")
     if kind not in kinds:
         raise ReadError(f"{path}: {stored.name} is stored as {kind or 'a group'}, not as a matrix")
+    shape = tuple(int(length) for length in stored.attrs["shape"])
+    sizes = [float(stored[part].nbytes) for part in ("data", "indices", "indptr")]
+    require_memory(path, sum(sizes) + math.prod(map(float, shape)) * stored["data"].dtype.itemsize)
     parts = tuple(stored[part][()] for part in ("data", "indices", "indptr"))
-    matrix = kinds[kind](parts, shape=tuple(stored.attrs["shape"]))
+    matrix = kinds[kind](parts, shape=shape)
     check_structure(matrix, stored.name)  # toarray would write outside its memory for invalid indices
     return np.asarray(matrix.toarray())
+
+
+def _stored_bytes(group: Any) -> float:
+    """Return the bytes of all datasets of a group; a text is counted by its address."""
+    return sum(float(one.nbytes) if hasattr(one, "dtype") else _stored_bytes(one) for one in group.values())
 
 
 def _observations(file: Any, n: int) -> dict[str, NDArray[Any]]:

@@ -50,7 +50,7 @@ def read_batches(path: str | Path, size: int, choice: ColumnChoice = DEFAULT_CHO
 
 
 def _unpacked_batches(path: Path, size: int, choice: ColumnChoice) -> Iterator[DataTable]:
-    with local_file(path) as local:
+    with local_file(path, streamed=True) as local:
         yield from _batches(local, size, choice)
 
 

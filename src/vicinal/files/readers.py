@@ -6,7 +6,6 @@ Any problem with a file raises a ReadError whose message is a single line.
 from __future__ import annotations
 
 import gzip
-import shutil
 import sys
 import tempfile
 import zlib
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from vicinal.files import annotated_files, array_files, tabular_files
 from vicinal.files.data_table import Column, ColumnChoice, DataTable, ReadError, Role, array_table, frame_table
+from vicinal.files.expansion import require_memory, unpack
 from vicinal.files.tabular_files import detect
 
 STDIN = "-"
@@ -31,14 +31,19 @@ def is_local(path: Path) -> bool:
 
 
 @contextmanager
-def local_file(path: Path) -> Iterator[Path]:
-    """Yield a plain file with the content of ``path``; messages about it name ``path``."""
+def local_file(path: Path, *, streamed: bool = False) -> Iterator[Path]:
+    """Yield a plain file with the content of ``path``; messages about it name ``path``.
+
+    A file that is not ``streamed`` may expand to as many bytes as fit into memory.
+    """
     if is_local(path):
         yield path
         return
     with tempfile.TemporaryDirectory(prefix="vicinal-") as folder:
         try:
-            local = _from_stdin(Path(folder)) if str(path) == STDIN else _unpacked(path, Path(folder))
+            local = (
+                _from_stdin(Path(folder), streamed) if str(path) == STDIN else _unpacked(path, Path(folder), streamed)
+            )
             yield local
         except ReadError as error:
             name = "standard input" if str(path) == STDIN else str(path)
@@ -46,14 +51,14 @@ def local_file(path: Path) -> Iterator[Path]:
             raise ReadError(" ".join(name if word.startswith(folder) else word for word in words)) from error
 
 
-def _unpacked(path: Path, folder: Path) -> Path:
+def _unpacked(path: Path, folder: Path, streamed: bool) -> Path:
     inner = Path(path.stem)
     if not inner.suffix:
         raise ReadError(f"{path}: a compressed file must be named like data.csv.gz")
     local = folder / f"data{inner.suffix}"
     try:
         with gzip.open(path, "rb") as packed, local.open("wb") as file:
-            shutil.copyfileobj(packed, file)
+            unpack(path, packed, file, streamed=streamed)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ReadError(f"{path} is not a complete gzip file") from error
     except OSError as error:
@@ -61,7 +66,7 @@ def _unpacked(path: Path, folder: Path) -> Path:
     return local
 
 
-def _from_stdin(folder: Path) -> Path:
+def _from_stdin(folder: Path, streamed: bool) -> Path:
     first = sys.stdin.buffer.read(8)
     if first[:2] == b"\x1f\x8b":
         raise ReadError("standard input is compressed; unpack it first: gunzip -c FILE | vicinal ...")
@@ -70,7 +75,7 @@ def _from_stdin(folder: Path) -> Path:
     local = folder / f"data{suffix}"
     with local.open("wb") as file:
         file.write(first)
-        shutil.copyfileobj(sys.stdin.buffer, file)
+        unpack(Path("standard input"), sys.stdin.buffer, file, streamed=streamed)
     return local
 
 
@@ -125,6 +130,7 @@ def read_chosen(path: Path, array: str | None, choose: Callable[[list[str], list
     columns that a file of arrays has in addition to the matrix.
     """
     suffix = check_file(path)
+    require_memory(path)
     if suffix not in ARRAY_READERS:
         if array is not None:
             raise ReadError(f"{path} contains one table; --array applies only to .npz and .h5ad files")

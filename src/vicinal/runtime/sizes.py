@@ -71,9 +71,10 @@ def bytes_of(size: Any) -> float:
 
 
 def readable(size: float) -> str:
-    """Return a size with two digits and a unit."""
+    """Return a size with at least two digits and a unit."""
     unit = next(name for name in ("T", "G", "M", "k") if size >= UNITS[name.lower()] or name == "k")
-    return f"{size / UNITS[unit.lower()]:.2g} {unit}B"
+    amount = size / UNITS[unit.lower()]
+    return f"{amount:.{0 if amount >= 10 else 1}f} {unit}B"
 
 
 class ByteSize:

@@ -1,0 +1,129 @@
+"""Compressed tables that hold much more than their size are refused before they are read."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import h5py
+import numpy as np
+import polars as pl
+import pytest
+
+from vicinal.files.batches import read_batches
+from vicinal.files.expansion import LIMIT, free_memory
+from vicinal.files.readers import ReadError, read_table
+
+N = 250_000
+
+
+def write_h5ad(path: Path, sparse: bool = False, obs: bool = False) -> None:
+    with h5py.File(path, "w") as file:
+        if sparse:
+            group = file.create_group("X")
+            group.attrs["encoding-type"], group.attrs["shape"] = "csr_matrix", (N, 4)
+            for name, values in (("data", [1.0]), ("indices", [0]), ("indptr", [0, *[1] * N])):
+                group.create_dataset(name, data=values, compression="gzip")
+        else:
+            shape = (3, 2) if obs else (N, 4)
+            file.create_dataset("X", shape=shape, dtype="f8", chunks=True, compression="gzip")
+        if obs:
+            file.create_dataset("obs/many", shape=(4 * N,), dtype="f8", chunks=True, compression="gzip")
+
+
+def write_csv(path: Path) -> None:
+    path.write_bytes(gzip.compress(b"a,b\n" + b"0,0\n" * 4 * N))
+
+
+def frame(kind: str) -> pl.DataFrame:
+    if kind == "numbers":
+        return pl.DataFrame({"a": np.zeros(N), "b": np.zeros(N), "c": np.zeros(N), "d": np.zeros(N)})
+    if kind == "vectors":
+        return pl.DataFrame({"v": [[0.0] * N] * 4})
+    return pl.DataFrame({"a": [1.0, 2.0], "text": ["x" * 8 * N, "y"]})
+
+
+# Each file has fewer than 100,000 bytes and takes 8 MB in memory.
+BOMBS: dict[str, Callable[[Path], object]] = {
+    "numbers.parquet": lambda path: frame("numbers").write_parquet(path),
+    "vectors.parquet": lambda path: frame("vectors").write_parquet(path),
+    "text.parquet": lambda path: frame("text").write_parquet(path),
+    "numbers.feather": lambda path: frame("numbers").write_ipc(path, compression="zstd"),
+    "rows.csv.gz": write_csv,
+    "rows.jsonl.gz": lambda path: path.write_bytes(gzip.compress(b'{"a": 0, "b": 1}\n' * 2 * N)),
+    "rows.npz": lambda path: np.savez_compressed(path, X=np.zeros((N, 4))),
+    "dense.h5ad": write_h5ad,
+    "sparse.h5ad": lambda path: write_h5ad(path, sparse=True),
+    "obs.h5ad": lambda path: write_h5ad(path, obs=True),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_file_that_expands_beyond_the_limit_is_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / name
+    BOMBS[name](path)
+    assert path.stat().st_size < 100_000
+    monkeypatch.setenv(LIMIT, "1.5MB")
+    with pytest.raises(ReadError, match=f"{name} takes .* than {LIMIT}=1.5MB; ") as raised:
+        read_table(path)
+    assert "\n" not in str(raised.value)
+    assert list(tmp_path.iterdir()) == [path]
+    if name != "obs.h5ad":  # its column has more rows than the matrix
+        monkeypatch.setenv(LIMIT, "1GB")
+        assert read_table(path).X.size > 0
+
+
+def test_batches_are_not_limited_by_the_size_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(LIMIT, "1kB")
+    (tmp_path / "rows.csv.gz").write_bytes(gzip.compress(b"a,b\n" + b"0,1\n" * 1000))
+    assert sum(len(table.X) for table in read_batches(tmp_path / "rows.csv.gz", 300)) == 1000
+
+
+def test_standard_input_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(LIMIT, "1kB")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a,b\n" + b"0,1\n" * 1000)))
+    with pytest.raises(ReadError, match=r"^standard input takes more memory than"):
+        read_table("-")
+
+
+def test_an_invalid_limit_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "rows.csv").write_text("a,b\n1,2\n")
+    monkeypatch.setenv(LIMIT, "much")
+    with pytest.raises(ReadError, match=f"{LIMIT} must be a size such as 8GB, got 'much'"):
+        read_table(tmp_path / "rows.csv")
+
+
+# polars is imported and has its threads before the memory is limited
+CHILD = """
+import resource, sys
+from pathlib import Path
+import polars as pl
+from vicinal.files.expansion import free_memory
+from vicinal.files.readers import ReadError, read_table
+path = Path(sys.argv[1])
+pl.scan_parquet(path).select(pl.len()).collect()
+held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (held + (100 << 20), held + (100 << 20)))
+assert free_memory() <= 100 << 20
+try:
+    read_table(path)
+except ReadError as error:
+    print(error)
+"""
+
+
+@pytest.mark.requires_proc
+def test_a_limit_on_the_memory_of_the_process_counts(tmp_path: Path, child_environment: dict[str, str]) -> None:
+    path = tmp_path / "numbers.parquet"
+    pl.select(a=pl.repeat(0.0, 40_000_000)).write_parquet(path)
+    command = [sys.executable, "-c", CHILD, str(path)]
+    done = subprocess.run(command, env=child_environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "takes about 320 MB of memory, more than the free" in done.stdout
+    assert 0 < free_memory() < float("inf")
