@@ -38,6 +38,8 @@ MODULES = {
     "parametric": "Networks for ParametricUMAP.",
     "plot": "Figures.",
     "viewer": "Interactive pages.",
+    "pp": "Neighbors of the cells of an AnnData.",
+    "tl": "Maps of the cells of an AnnData.",
     "umap_": "umap-learn's module-level functions.",
 }
 # Methods that one part of the package offers to another.
