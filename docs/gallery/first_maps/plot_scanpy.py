@@ -21,8 +21,9 @@ sc.pl.umap(cells, color=["bulk_labels", "leiden"], wspace=0.6)
 
 # %%
 # Which cells of the map can be believed? The number is low where neighbors of a cell lie elsewhere in the map, or where
-# another seed would put it at another place.
-vicinal.tl.reliability(cells)
+# another seed would put it at another place. Principal components are uncorrelated, so that shuffled ones look much like
+# the data; the comparison with shuffled rows is left out here.
+vicinal.tl.reliability(cells, n_neighbors=5, null=False)
 sc.pl.umap(cells, color=["umap_reliability", "LYZ", "NKG7"], wspace=0.3)
 
 # %%
@@ -47,7 +48,8 @@ vicinal.tl.update(query, reference)
 
 apart = ((query.obsm["X_umap"][:, None] - reference.obsm["X_umap"]) ** 2).sum(axis=2)
 nearest = reference.obs["bulk_labels"].to_numpy()[apart.argmin(axis=1)]
-print(f"{np.mean(nearest == query.obs['bulk_labels'].to_numpy()):.0%} of {query.n_obs} new cells lie at a cell of their type")
+same = np.mean(nearest == query.obs["bulk_labels"].to_numpy())
+print(f"{same:.0%} of {query.n_obs} new cells lie at a cell of their type")
 
 figure, ax = plt.subplots(figsize=(6, 4.4), layout="constrained")
 ax.scatter(*reference.obsm["X_umap"].T, s=8, color="0.85")
