@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/parallel.hpp"
+#include "base/row_matrix.hpp"
 #include "graph/symmetrize.hpp"
 #include "layout/layout_task.hpp"
 
@@ -54,6 +55,23 @@ inline void require(bool condition, const char* message) {
 
 inline Matrix view(const In<float, 2>& array) {
     return {array.data(), static_cast<Size>(array.shape(0)), static_cast<Size>(array.shape(1))};
+}
+
+// Rows of any type that searches read.
+using InRows = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+// With `packed`, rows of bytes hold eight columns per byte.
+inline RowMatrix view_rows(const InRows& array, bool packed = false) {
+    const auto rows = static_cast<Size>(array.shape(0)), cols = static_cast<Size>(array.shape(1));
+    const auto type = array.dtype();
+    if (type == nb::dtype<float>()) return {array.data(), rows, cols, Element::float32};
+    if (type == nb::dtype<std::int8_t>()) return {array.data(), rows, cols, Element::int8};
+    if (type == nb::dtype<std::uint8_t>())
+        return packed ? RowMatrix(array.data(), rows, 8 * cols, Element::bits)
+                      : RowMatrix(array.data(), rows, cols, Element::uint8);
+    if (type != nb::dlpack::dtype{static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float), 16, 1})
+        throw nb::type_error("rows must be float32, float16, int8 or uint8");
+    return {array.data(), rows, cols, Element::float16};
 }
 
 template <class T>

@@ -42,8 +42,8 @@ void bind_initialize(nb::module_& m) {
         "indptr"_a, "indices"_a, "weights"_a, "n_jobs"_a);
     m.def(
         "segment_means",
-        [](In<float, 2> rows, In<Index, 1> order, In<Size, 1> begin, In<Size, 1> end, Size most_rows, int n_jobs) {
-            const Matrix from = view(rows);
+        [](InRows rows, In<Index, 1> order, In<Size, 1> begin, In<Size, 1> end, Size most_rows, int n_jobs) {
+            const RowMatrix from = view_rows(rows);
             require(begin.shape(0) == end.shape(0) && most_rows >= 1, "begin and end differ in length");
             const RowSets sets{order.data(), begin.data(), end.data(), static_cast<Size>(begin.shape(0))};
             check_sets(sets, static_cast<Size>(order.shape(0)), from.rows);

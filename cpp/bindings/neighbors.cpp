@@ -78,9 +78,11 @@ void bind_pairs(nb::module_& m) {
     nb::class_<DensePairs, PairMetric>(m, "DensePairs")
         .def(
             "__init__",
-            [](DensePairs* self, In<float, 2> heads, In<float, 2> tails, const std::string& metric, double power) {
-                require(heads.shape(1) == tails.shape(1), "queries and rows differ in their number of columns");
-                new (self) DensePairs(view(heads), view(tails), find_metric(metric), power);
+            [](DensePairs* self, InRows heads, InRows tails, const std::string& metric, double power) {
+                const MetricRule& rule = find_metric(metric);
+                const RowMatrix x = view_rows(heads, rule.packed), y = view_rows(tails, rule.packed);
+                require(x.cols == y.cols, "queries and rows differ in their number of columns");
+                new (self) DensePairs(x, y, rule, power);
             },
             "heads"_a, "tails"_a, "metric"_a, "power"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>());
     nb::class_<ForeignPairs, PairMetric>(m, "ForeignPairs")
@@ -207,12 +209,12 @@ void bind_neighbors(nb::module_& m) {
     nb::class_<NeighborIndex>(m, "NeighborIndex")
         .def(
             "__init__",
-            [](NeighborIndex* self, In<float, 2> rows, const std::string& metric, std::uint64_t seed, int n_jobs,
+            [](NeighborIndex* self, InRows rows, const std::string& metric, std::uint64_t seed, int n_jobs,
                const PairMetric* pairs) {
                 const MetricRule& rule = find_metric(metric);
                 require(rule.ranking != Ranking::pairs || pairs != nullptr, "this metric needs a PairMetric");
-                run(n_jobs,
-                    [&](ThreadTeam& team) { return new (self) NeighborIndex(view(rows), rule, seed, pairs, team); });
+                const RowMatrix from = view_rows(rows, rule.packed);
+                run(n_jobs, [&](ThreadTeam& team) { return new (self) NeighborIndex(from, rule, seed, pairs, team); });
             },
             "rows"_a, "metric"_a, "seed"_a, "n_jobs"_a, "pairs"_a.none() = nb::none(), nb::keep_alive<1, 2>(),
             nb::keep_alive<1, 6>())
@@ -263,18 +265,18 @@ void bind_neighbors(nb::module_& m) {
             "trees"_a, "leaf_rows"_a, "n_jobs"_a)
         .def(
             "query",
-            [](const NeighborIndex& self, In<float, 2> queries, In<Size, 1> indptr, In<Index, 1> indices, Size k,
-               Size pool, Size trees, float share, int n_jobs, const PairMetric* pairs) {
-                require(static_cast<Size>(queries.shape(1)) == self.rows().cols,
-                        "queries and rows differ in their number of columns");
+            [](const NeighborIndex& self, InRows queries, In<Size, 1> indptr, In<Index, 1> indices, Size k, Size pool,
+               Size trees, float share, int n_jobs, const PairMetric* pairs) {
+                const RowMatrix heads = view_rows(queries, self.rows().element == Element::bits);
+                require(heads.cols == self.rows().cols, "queries and rows differ in their number of columns");
                 require(k >= 1 && k <= self.rows().rows, "k must lie between 1 and the number of rows");
                 require(static_cast<Size>(indptr.shape(0)) == self.rows().rows + 1,
                         "graph and index differ in their rows");
-                auto index = make<Index>(static_cast<Size>(queries.shape(0)), k);
-                auto distance = make<float>(static_cast<Size>(queries.shape(0)), k);
+                auto index = make<Index>(heads.rows, k);
+                auto distance = make<float>(heads.rows, k);
                 run(n_jobs, [&](ThreadTeam& team) {
-                    self.query(view(queries), pairs, {indptr.data(), indices.data()}, {k, pool, trees, share},
-                               index.data(), distance.data(), team);
+                    self.query(heads, pairs, {indptr.data(), indices.data()}, {k, pool, trees, share}, index.data(),
+                               distance.data(), team);
                     return 0;
                 });
                 return nb::make_tuple(index, distance);
@@ -284,10 +286,10 @@ void bind_neighbors(nb::module_& m) {
 
     m.def(
         "hash_rows",
-        [](In<float, 2> rows, int n_jobs) {
+        [](InRows rows, int n_jobs) {
             auto out = make<std::uint64_t>(static_cast<Size>(rows.shape(0)));
             run(n_jobs, [&](ThreadTeam& team) {
-                hash_rows(view(rows), out.data(), team);
+                hash_rows(view_rows(rows), out.data(), team);
                 return 0;
             });
             return out;
@@ -296,8 +298,9 @@ void bind_neighbors(nb::module_& m) {
 
     m.def(
         "scan_rows",
-        [](In<float, 2> rows, int n_jobs, bool allow_nan) {
-            const RowScan scan = run(n_jobs, [&](ThreadTeam& team) { return scan_rows(view(rows), allow_nan, team); });
+        [](InRows rows, int n_jobs, bool allow_nan) {
+            const RowMatrix from = view_rows(rows);
+            const RowScan scan = run(n_jobs, [&](ThreadTeam& team) { return scan_rows(from, allow_nan, team); });
             return nb::make_tuple(scan.largest, scan.first_bad_row);
         },
         "rows"_a, "n_jobs"_a, "allow_nan"_a = false);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/parallel.hpp"
+#include "base/row_matrix.hpp"
 
 #include <vector>
 
@@ -36,6 +37,6 @@ struct RowSets {
 
 // Estimates the mean of each set. Writes the means [sets][columns] of at most `most_rows` rows of each set, evenly
 // spread over its positions, added in their order in double precision.
-void segment_means(const Matrix& rows, const RowSets& sets, Size most_rows, double* means, ThreadTeam& team);
+void segment_means(const RowMatrix& rows, const RowSets& sets, Size most_rows, double* means, ThreadTeam& team);
 
 }  // namespace vicinal

@@ -62,9 +62,9 @@ enum class Source { plain, prepared, pairs };
 // Prefetches the beginning of a row; the processor prefetches the rest when the row is read.
 VICINAL_INLINE void prefetch_row(const SearchSpace& space, Size row) {
     constexpr Size head_bytes = 1024;
-    const Size bytes = space.bytes.data != nullptr ? space.bytes.stride : space.rows.cols * Size{sizeof(float)};
-    const void* from = space.bytes.data != nullptr ? static_cast<const void*>(space.bytes.row(row))
-                                                   : space.rows.row(space.number_of(row));
+    const bool as_bytes = space.bytes.data != nullptr;
+    const Size bytes = as_bytes ? space.bytes.stride : space.rows.row_bytes();
+    const std::uint8_t* from = as_bytes ? space.bytes.row(row) : space.rows.byte_row(space.number_of(row));
     prefetch(from, bytes < head_bytes ? bytes : head_bytes);
 }
 
@@ -99,26 +99,45 @@ VICINAL_INLINE void load_tail(const float* x, RowScale scale, Size n, float* blo
     for (Size l = 0; l < n; ++l) block[l] = Prepared ? (x[l] - scale.shift) * scale.scale : x[l];
 }
 
-template <class Rank, bool Prepared>
-VICINAL_INLINE float rank_pair(const float* x, RowScale sx, const float* y, RowScale sy, Size d) {
+// Where rank_pair reads a row, RowMatrix::block columns at a time: floats, or columns that are widened first.
+struct FloatRow {
+    const float* values;
+    VICINAL_INLINE const float* columns(Size from, Size) const { return values + from; }
+};
+
+struct WidenedRow {
+    VICINAL_INLINE WidenedRow(const RowMatrix& from, Size which) : rows(from), row(which) {}
+    const RowMatrix& rows;
+    const Size row;
+    alignas(64) float buffer[RowMatrix::block];
+    VICINAL_INLINE const float* columns(Size from, Size n) { return rows.columns(row, from, n, buffer); }
+};
+
+template <class Rank, bool Prepared, class Row>
+VICINAL_INLINE float rank_pair(Row x, RowScale sx, Row y, RowScale sy, Size d) {
+    static_assert(RowMatrix::block == blocks * block_lanes);
     Float sum[blocks][parts] = {};
-    const auto add_block = [&](int b, Size k) {
-        for (int p = 0; p < parts; ++p) {
-            const Size at = k + p * lanes;
-            sum[b][p] = Rank::step(sum[b][p], prepared<Prepared>(x + at, sx), prepared<Prepared>(y + at, sy));
-        }
+    const auto add_block = [&](int b, const float* from_x, const float* from_y) {
+        for (int p = 0; p < parts; ++p)
+            sum[b][p] = Rank::step(sum[b][p], prepared<Prepared>(from_x + p * lanes, sx),
+                                   prepared<Prepared>(from_y + p * lanes, sy));
     };
     Size k = 0;
-    for (; k + blocks * block_lanes <= d; k += blocks * block_lanes)
-        for (int b = 0; b < blocks; ++b) add_block(b, k + b * block_lanes);
-    for (int b = 0; b < blocks && k < d; ++b, k += block_lanes) {
-        if (k + block_lanes <= d) {
-            add_block(b, k);
+    for (; k + RowMatrix::block <= d; k += RowMatrix::block) {
+        const float *from_x = x.columns(k, RowMatrix::block), *from_y = y.columns(k, RowMatrix::block);
+        for (int b = 0; b < blocks; ++b) add_block(b, from_x + b * block_lanes, from_y + b * block_lanes);
+    }
+    const Size rest = d - k;
+    const float *from_x = rest > 0 ? x.columns(k, rest) : nullptr, *from_y = rest > 0 ? y.columns(k, rest) : nullptr;
+    for (int b = 0; b * block_lanes < rest; ++b) {
+        const Size at = b * block_lanes;
+        if (at + block_lanes <= rest) {
+            add_block(b, from_x + at, from_y + at);
             continue;
         }
         alignas(64) float tail_x[block_lanes], tail_y[block_lanes];
-        load_tail<Prepared>(x + k, sx, d - k, tail_x);
-        load_tail<Prepared>(y + k, sy, d - k, tail_y);
+        load_tail<Prepared>(from_x + at, sx, rest - at, tail_x);
+        load_tail<Prepared>(from_y + at, sy, rest - at, tail_y);
         for (int p = 0; p < parts; ++p)
             sum[b][p] = Rank::step(sum[b][p], load<Float>(tail_x + p * lanes), load<Float>(tail_y + p * lanes));
     }
@@ -127,6 +146,21 @@ VICINAL_INLINE float rank_pair(const float* x, RowScale sx, const float* y, RowS
     const float rank = reduce<Rank, blocks * block_lanes>(lane);
     if constexpr (Prepared) return Rank::merge(rank, (sx.scale == 0.0f) != (sy.scale == 0.0f) ? 1.0f : 0.0f);
     return rank;
+}
+
+template <class Rank, bool Prepared>
+VICINAL_INLINE float rank_pair(const float* x, RowScale sx, const float* y, RowScale sy, Size d) {
+    return rank_pair<Rank, Prepared>(FloatRow{x}, sx, FloatRow{y}, sy, d);
+}
+
+// The same for rows of other types. Two rows of bits differ in as many bits as their squared distance.
+template <class Rank, bool Prepared>
+[[gnu::noinline]] float rank_widened(const RowMatrix& heads, Size x, RowScale sx, const RowMatrix& rows, Size y,
+                                     RowScale sy) {
+    if constexpr (std::is_same_v<Rank, Squared> && !Prepared)
+        if (heads.element == Element::bits && rows.element == Element::bits)
+            return static_cast<float>(count_bits(heads.byte_row(x), rows.byte_row(y), rows.row_bytes()).different);
+    return rank_pair<Rank, Prepared>(WidenedRow(heads, x), sx, WidenedRow(rows, y), sy, rows.cols);
 }
 
 // The squared distance of two rows of bytes, which has the bits of rank_pair: sums of lanes are whole numbers that a
@@ -150,11 +184,14 @@ VICINAL_INLINE float rank_rows(const SearchSpace& heads, Size head, const Search
         if (heads.bytes.data != nullptr && space.bytes.data != nullptr)
             return rank_bytes(heads.bytes.row(head), space.bytes.row(row), space.bytes.stride);
     const Size x = heads.number_of(head), y = space.number_of(row);
+    constexpr bool prepared = source == Source::prepared;
     if constexpr (source == Source::pairs)
         return heads.pairs->rank(x, y);
+    else if (heads.rows.is_float() && space.rows.is_float())
+        return rank_pair<Rank, prepared>(heads.rows.float_row(x), heads.scale_of(x), space.rows.float_row(y),
+                                         space.scale_of(y), space.rows.cols);
     else
-        return rank_pair<Rank, source == Source::prepared>(heads.rows.row(x), heads.scale_of(x), space.rows.row(y),
-                                                           space.scale_of(y), space.rows.cols);
+        return rank_widened<Rank, prepared>(heads.rows, x, heads.scale_of(x), space.rows, y, space.scale_of(y));
 }
 
 template <class Rank, Source source>

@@ -10,6 +10,7 @@
 //   haversine      x on the unit sphere  sum (x-y)^2        2 asin(sqrt(r) / 2)
 //   manhattan      x                     sum |x-y|          r
 //   chebyshev      x                     max |x-y|          r
+//   bit_hamming    bits                  sum (x-y)^2        r
 //   others         x                     a function of sums over the columns, without a lower bound from a sketch
 //                                        (pair_terms.hpp), or a function of two rows
 //
@@ -49,6 +50,7 @@ enum class Terms {
     russellrao,
     sokalsneath,
     yule,
+    bit_jaccard,
     dirichlet
 };
 
@@ -57,7 +59,8 @@ struct MetricRule {
     Preparation preparation;
     Ranking ranking;
     Finish finish;
-    Terms terms;  // for dense rows only if the ranking is by pairs; for sparse rows always
+    Terms terms;          // for dense rows only if the ranking is by pairs; for sparse rows always
+    bool packed = false;  // rows of bytes hold eight columns, bits, per byte
 };
 
 constexpr MetricRule metric_table[] = {
@@ -84,6 +87,8 @@ constexpr MetricRule metric_table[] = {
     {"sokalsneath", Preparation::none, Ranking::pairs, Finish::identity, Terms::sokalsneath},
     {"yule", Preparation::none, Ranking::pairs, Finish::identity, Terms::yule},
     {"ll_dirichlet", Preparation::none, Ranking::pairs, Finish::identity, Terms::dirichlet},
+    {"bit_hamming", Preparation::none, Ranking::squared, Finish::identity, Terms::squared, true},
+    {"bit_jaccard", Preparation::none, Ranking::pairs, Finish::identity, Terms::bit_jaccard, true},
     // A function of the caller; its value is the distance.
     {"function", Preparation::none, Ranking::pairs, Finish::identity, Terms::squared},
 };

@@ -135,8 +135,8 @@ class HeapStorage {
 
 }  // namespace
 
-NeighborIndex::NeighborIndex(Matrix rows, const MetricRule& metric, std::uint64_t seed, const PairMetric* pairs,
-                             ThreadTeam& team)
+NeighborIndex::NeighborIndex(const RowMatrix& rows, const MetricRule& metric, std::uint64_t seed,
+                             const PairMetric* pairs, ThreadTeam& team)
     : metric_(metric), seed_(seed), sketcher_(metric, rows.cols) {
     prepare_rows(rows, pairs, own_, team);
     if (sketcher_.fitted() || rows.rows <= rows_without_basis)
@@ -150,7 +150,8 @@ void NeighborIndex::fit_sketches(ThreadTeam& team) {
     sketch_rows(own_, team);
 }
 
-void NeighborIndex::prepare_rows(Matrix rows, const PairMetric* pairs, Sketched& out, ThreadTeam& team) const {
+void NeighborIndex::prepare_rows(const RowMatrix& rows, const PairMetric* pairs, Sketched& out,
+                                 ThreadTeam& team) const {
     out.space = sketcher_.space();
     out.space.rows = rows;
     out.space.pairs = pairs;
@@ -279,8 +280,8 @@ void NeighborIndex::grow_forest(Size trees, Size leaf_rows, ThreadTeam& team) {
     forest_ = grown;
 }
 
-void NeighborIndex::query(Matrix queries, const PairMetric* pairs, GraphView graph, const QueryOptions& options,
-                          Index* index, float* distance, ThreadTeam& team) const {
+void NeighborIndex::query(const RowMatrix& queries, const PairMetric* pairs, GraphView graph,
+                          const QueryOptions& options, Index* index, float* distance, ThreadTeam& team) const {
     Sketched sketched;
     prepare_rows(queries, pairs, sketched, team);
     sketch_rows(sketched, team);

@@ -95,7 +95,8 @@ class NeighborIndex {
   public:
     // Keeps a view of the rows, which must outlive the index. A metric that ranks by pairs needs `pairs`, which must
     // outlive the index too; the rows then only provide sketches that suggest likely neighbors.
-    NeighborIndex(Matrix rows, const MetricRule& metric, std::uint64_t seed, const PairMetric* pairs, ThreadTeam& team);
+    NeighborIndex(const RowMatrix& rows, const MetricRule& metric, std::uint64_t seed, const PairMetric* pairs,
+                  ThreadTeam& team);
 
     // Writes the k nearest rows of every row, itself first, [rows][k]; exact. Few rows are compared without sketches.
     void search_exact(Size k, Index* index, float* distance, ThreadTeam& team);
@@ -108,10 +109,10 @@ class NeighborIndex {
 
     // Writes the k nearest rows of every query, [queries][k]. `pairs` ranks queries against rows, if the metric needs
     // it.
-    void query(Matrix queries, const PairMetric* pairs, GraphView graph, const QueryOptions& options, Index* index,
-               float* distance, ThreadTeam& team) const;
+    void query(const RowMatrix& queries, const PairMetric* pairs, GraphView graph, const QueryOptions& options,
+               Index* index, float* distance, ThreadTeam& team) const;
 
-    const Matrix& rows() const { return space_.rows; }
+    const RowMatrix& rows() const { return space_.rows; }
 
   private:
     struct Sketched {
@@ -122,7 +123,7 @@ class NeighborIndex {
         SearchSpace space;
     };
 
-    void prepare_rows(Matrix rows, const PairMetric* pairs, Sketched& out, ThreadTeam& team) const;
+    void prepare_rows(const RowMatrix& rows, const PairMetric* pairs, Sketched& out, ThreadTeam& team) const;
     void sketch_rows(Sketched& out, ThreadTeam& team) const;
     void fit_sketches(ThreadTeam& team);
     void write_table(const NeighborHeap& heap, const Index* order, Size wanted, Index* index, float* distance,

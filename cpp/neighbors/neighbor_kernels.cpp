@@ -18,10 +18,11 @@ namespace vicinal::VICINAL_LEVEL {
 
 namespace {
 
-void prepare_rows(Matrix rows, Preparation preparation, RowScale* out, ThreadTeam& team) {
+void prepare_rows(const RowMatrix& rows, Preparation preparation, RowScale* out, ThreadTeam& team) {
     team.parallel_for(rows.rows, 256, [&](Size begin, Size end, int) {
+        Scratch<float> widened(rows.is_float() ? 0 : rows.cols);
         for (Size i = begin; i < end; ++i)
-            out[i] = row_scale(rows.row(i), rows.cols, preparation == Preparation::centered_unit);
+            out[i] = row_scale(rows.row(i, widened.data()), rows.cols, preparation == Preparation::centered_unit);
     });
 }
 
@@ -156,6 +157,13 @@ float rank_dense_any(const float* x, const float* y, const PairRule& rule) {
     return with_terms(rule.terms, [&]<class T>() { return static_cast<float>(rank_dense<T>(x, y, rule)); });
 }
 
+// Rows of packed bits have the sums of TruthTerms, except that those of the single rows are one.
+float rank_bits(const std::uint8_t* x, const std::uint8_t* y, const PairRule& rule) {
+    const BitCounts counts = count_bits(x, y, rule.cols / 8);
+    const double sums[] = {static_cast<double>(counts.different), 0.0, static_cast<double>(counts.both)};
+    return static_cast<float>(TruthTerms::rank(sums, rule));
+}
+
 float rank_sparse_any(const SparseView& heads, Size head, const SparseView& tails, Size tail, const PairRule& rule) {
     return with_terms(rule.terms, [&]<class T>() {
         const double apart = heads.is_flat(head) != tails.is_flat(tail) ? 1.0 : 0.0;
@@ -185,6 +193,7 @@ const NeighborKernels neighbor_kernels{
     .insert_rows = insert_rows,
     .sketch_share = sketch_share_any,
     .rank_dense = rank_dense_any,
+    .rank_bits = rank_bits,
     .rank_sparse = rank_sparse_any,
     .sparse_nearest = sparse_nearest,
     .sum_alone = sum_alone,

@@ -10,7 +10,7 @@ namespace vicinal {
 
 struct NeighborKernels {
     // Rows and their sketches.
-    void (*prepare_rows)(Matrix rows, Preparation preparation, RowScale* out, ThreadTeam& team);
+    void (*prepare_rows)(const RowMatrix& rows, Preparation preparation, RowScale* out, ThreadTeam& team);
     bool (*write_bytes)(Matrix rows, std::uint8_t* out, ThreadTeam& team);
     void (*write_coarse)(const float* sketch, Size n, float unit, std::uint8_t* out, ThreadTeam& team);
     void (*fit_sketch)(const SearchSpace& space, std::uint64_t seed, const SketchBasis& out, ThreadTeam& team);
@@ -40,6 +40,7 @@ struct NeighborKernels {
 
     // Metrics that are sums over the columns of a pair (pair_terms.hpp), and SparseIndex.
     float (*rank_dense)(const float* x, const float* y, const PairRule& rule);
+    float (*rank_bits)(const std::uint8_t* x, const std::uint8_t* y, const PairRule& rule);
     float (*rank_sparse)(const SparseView& heads, Size head, const SparseView& tails, Size tail, const PairRule& rule);
     void (*sparse_nearest)(const Postings& postings, const SparseTask& task, ThreadTeam& team);
     void (*sum_alone)(const SparseView& rows, const PairRule& rule, double* out, ThreadTeam& team);

@@ -9,7 +9,13 @@
 namespace vicinal {
 
 float DensePairs::rank(Size head, Size tail) const {
-    return neighbor_kernels().rank_dense(heads_.row(head), tails_.row(tail), rule_);
+    if (heads_.element == Element::bits && tails_.element == Element::bits)
+        return neighbor_kernels().rank_bits(heads_.byte_row(head), tails_.byte_row(tail), rule_);
+    thread_local std::vector<float> widened;
+    const bool floats = heads_.is_float() && tails_.is_float();
+    if (!floats) widened.resize(static_cast<std::size_t>(2 * rule_.cols));
+    const float* x = heads_.row(head, widened.data());
+    return neighbor_kernels().rank_dense(x, tails_.row(tail, widened.data() + (floats ? 0 : rule_.cols)), rule_);
 }
 
 float ForeignPairs::rank(Size head, Size tail) const {

@@ -2,6 +2,7 @@
 // caller.
 #pragma once
 
+#include "base/row_matrix.hpp"
 #include "base/types.hpp"
 #include "neighbors/metric_table.hpp"
 
@@ -24,12 +25,12 @@ class PairMetric {
 
 class DensePairs : public PairMetric {
   public:
-    DensePairs(Matrix heads, Matrix tails, const MetricRule& metric, double power)
+    DensePairs(const RowMatrix& heads, const RowMatrix& tails, const MetricRule& metric, double power)
         : heads_(heads), tails_(tails), rule_{metric.terms, power, tails.cols} {}
     float rank(Size head, Size tail) const override;
 
   private:
-    const Matrix heads_, tails_;
+    const RowMatrix heads_, tails_;
     const PairRule rule_;
 };
 

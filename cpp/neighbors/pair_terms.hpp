@@ -158,6 +158,7 @@ struct TruthTerms : AdditiveTerms {
         if (different == 0.0) return 0.0;
         switch (rule.terms) {
         case Terms::jaccard: return different / (different + both);
+        case Terms::bit_jaccard: return both > 0.0 ? -std::log(both / (different + both)) : cannot_compare;
         case Terms::dice: return different / (different + 2.0 * both);
         case Terms::sokalsneath: return different / (different + 0.5 * both);
         case Terms::rogerstanimoto: return 2.0 * different / (d + different);

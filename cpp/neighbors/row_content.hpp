@@ -12,6 +12,7 @@
 
 #if !defined(VICINAL_ONE_LANE)
 #include "base/parallel.hpp"
+#include "base/row_matrix.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -57,9 +58,10 @@ inline std::uint64_t hash_sparse_row(const Index* column, const float* value, Si
     return mix64(hash);
 }
 
-inline void hash_rows(Matrix rows, std::uint64_t* out, ThreadTeam& team) {
+inline void hash_rows(const RowMatrix& rows, std::uint64_t* out, ThreadTeam& team) {
     team.parallel_for(rows.rows, 512, [&](Size begin, Size end, int) {
-        for (Size i = begin; i < end; ++i) out[i] = hash_row(rows.row(i), rows.cols);
+        std::vector<float> widened(static_cast<std::size_t>(rows.is_float() ? 0 : rows.cols));
+        for (Size i = begin; i < end; ++i) out[i] = hash_row(rows.row(i, widened.data()), rows.cols);
     });
 }
 
@@ -79,7 +81,7 @@ struct RowScan {
 };
 
 // With `allow_nan`, NaN stands for a missing value and is accepted.
-inline RowScan scan_rows(Matrix rows, bool allow_nan, ThreadTeam& team) {
+inline RowScan scan_rows(const RowMatrix& rows, bool allow_nan, ThreadTeam& team) {
     constexpr Size grain = 256;
     struct Part {
         float largest = 0.0f;
@@ -88,8 +90,9 @@ inline RowScan scan_rows(Matrix rows, bool allow_nan, ThreadTeam& team) {
     std::vector<Part> parts(static_cast<std::size_t>((rows.rows + grain - 1) / grain));
     team.parallel_for(rows.rows, grain, [&](Size begin, Size end, int) {
         Part& part = parts[begin / grain];
+        std::vector<float> widened(static_cast<std::size_t>(rows.is_float() ? 0 : rows.cols));
         for (Size i = begin; i < end; ++i) {
-            const float* x = rows.row(i);
+            const float* x = rows.row(i, widened.data());
             float largest = 0.0f, poison = 0.0f;
             for (Size k = 0; k < rows.cols; ++k) {
                 const float magnitude = std::fabs(x[k]);

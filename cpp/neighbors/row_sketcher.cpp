@@ -21,7 +21,7 @@ SearchSpace RowSketcher::space() const {
     return space;
 }
 
-void RowSketcher::prepare(Matrix rows, RowScale* out, ThreadTeam& team) const {
+void RowSketcher::prepare(const RowMatrix& rows, RowScale* out, ThreadTeam& team) const {
     if (prepares()) neighbor_kernels().prepare_rows(rows, metric_.preparation, out, team);
 }
 
@@ -29,12 +29,12 @@ bool RowSketcher::write_bytes(Matrix rows, std::uint8_t* out, ThreadTeam& team) 
     return neighbor_kernels().write_bytes(rows, out, team);
 }
 
-std::unique_ptr<std::uint8_t[]> RowSketcher::bytes_of(Matrix rows, ThreadTeam& team) const {
-    if (!reads_bytes() || rows.rows == 0) return nullptr;
+std::unique_ptr<std::uint8_t[]> RowSketcher::bytes_of(const RowMatrix& rows, ThreadTeam& team) const {
+    if (!reads_bytes() || rows.rows == 0 || !rows.is_float()) return nullptr;
     // Almost always, the first row already shows that the data cannot be kept as bytes.
     for (const Size n : {Size{1}, rows.rows}) {
         auto bytes = std::make_unique_for_overwrite<std::uint8_t[]>(static_cast<std::size_t>(n * byte_stride()));
-        if (!write_bytes({rows.data, n, cols_}, bytes.get(), team)) break;
+        if (!write_bytes({rows.float_row(0), n, cols_}, bytes.get(), team)) break;
         if (n == rows.rows) return bytes;
     }
     return nullptr;
@@ -47,7 +47,7 @@ void RowSketcher::fit(const SearchSpace& space, std::uint64_t seed, ThreadTeam& 
     basis_ = std::move(basis);
 }
 
-float RowSketcher::sketch(Matrix rows, const RowScale* scale, float* out, float* rest, float* shown,
+float RowSketcher::sketch(const RowMatrix& rows, const RowScale* scale, float* out, float* rest, float* shown,
                           ThreadTeam& team) const {
     SearchSpace space = this->space();
     space.rows = rows;
@@ -65,10 +65,12 @@ float RowSketcher::sketch(Matrix rows, const RowScale* scale, float* out, float*
         return length2.empty() ? 0.0f : *std::max_element(length2.begin(), length2.end());
     }
     std::fill(out, out + rows.rows * stride_, 0.0f);
+    std::vector<float> widened(static_cast<std::size_t>(cols_));
     for (Size i = 0; i < rows.rows; ++i) {
         if (i % 4096 == 0) team.check_interrupt();
         const RowScale own = space.scale_of(i);
-        for (Size k = 0; k < rows.cols; ++k) out[i * stride_ + k] = (rows.row(i)[k] - own.shift) * own.scale;
+        const float* row = rows.row(i, widened.data());
+        for (Size k = 0; k < rows.cols; ++k) out[i * stride_ + k] = (row[k] - own.shift) * own.scale;
         if (scale != nullptr) out[i * stride_ + rows.cols] = own.scale == 0.0f ? 1.0f : 0.0f;
     }
     return 0.0f;

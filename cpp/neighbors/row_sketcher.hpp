@@ -31,18 +31,19 @@ class RowSketcher {
     Size byte_stride() const { return ByteRows::padded(cols_); }
     // Writes rows as bytes, [rows][byte_stride]; false if they contain other numbers.
     bool write_bytes(Matrix rows, std::uint8_t* out, ThreadTeam& team) const;
-    // Rows as bytes, or null.
-    std::unique_ptr<std::uint8_t[]> bytes_of(Matrix rows, ThreadTeam& team) const;
+    // Floats as bytes, or null.
+    std::unique_ptr<std::uint8_t[]> bytes_of(const RowMatrix& rows, ThreadTeam& team) const;
 
     // A space without rows: the ranking and the layout of the sketches.
     SearchSpace space() const;
 
-    void prepare(Matrix rows, RowScale* out, ThreadTeam& team) const;
+    void prepare(const RowMatrix& rows, RowScale* out, ThreadTeam& team) const;
     void fit(const SearchSpace& space, std::uint64_t seed, ThreadTeam& team);
     // Writes sketches of rows, [rows][stride], and what they leave out (SearchSpace::rest), if that is wanted and the
     // rows are projected; likewise the squared lengths of the sketches (SearchSpace::shown). Returns the largest
     // squared distance to the mean (sketch_slack). Without a fitted basis sketches are 0, which never rules out a pair.
-    float sketch(Matrix rows, const RowScale* scale, float* out, float* rest, float* shown, ThreadTeam& team) const;
+    float sketch(const RowMatrix& rows, const RowScale* scale, float* out, float* rest, float* shown,
+                 ThreadTeam& team) const;
 
     std::vector<float>& mean() { return mean_; }
     std::vector<float>& basis() { return basis_; }

@@ -7,6 +7,7 @@
 // the prepared row itself and its rank is final.
 #pragma once
 
+#include "base/row_matrix.hpp"
 #include "base/types.hpp"
 #include "neighbors/metric_table.hpp"
 #include "neighbors/neighbor_heap.hpp"
@@ -40,7 +41,7 @@ struct ByteRows {
 };
 
 struct SearchSpace {
-    Matrix rows;
+    RowMatrix rows;
     const RowScale* scale = nullptr;  // null if rows are used unchanged
     ByteRows bytes;
     const Index* number = nullptr;  // which of `rows`, `scale` and `pairs` row i is; null if they have the same order

@@ -27,24 +27,24 @@ constexpr int subspace_iterations = 3;
 // Rows of d columns that are projected between two checks for an interrupt.
 constexpr Size rows_at_a_time(Size d) { return d <= (Size{1} << 16) ? 64 : 4; }
 
-VICINAL_INLINE float prepared_value(const SearchSpace& space, Size row, Size k) {
-    const RowScale s = space.scale_of(row);
-    return (space.rows.row(row)[k] - s.shift) * s.scale;
-}
-
 // Draws rows at regular intervals and centers them; also sets the mean.
 inline Size draw_sample(const SearchSpace& space, float* mean, Scratch<float>& sample, ThreadTeam& team) {
     const Size n = space.rows.rows, d = space.rows.cols;
     const Size m = std::min(n, std::clamp(sketch_sample_floats / d, least_sketch_sample_rows, most_sketch_sample_rows));
     sample.resize(m * d);
-    constexpr Size together = 64;  // columns
+    constexpr Size together = RowMatrix::block;
     team.parallel_for(d, together, [&](Size begin, Size end, int) {
         double total[together] = {};
-        for (Size i = 0; i < m; ++i)
+        float widened[together];
+        for (Size i = 0; i < m; ++i) {
+            const Size row = i * n / m;
+            const RowScale s = space.scale_of(row);
+            const float* values = space.rows.columns(row, begin, end - begin, widened);
             for (Size k = begin; k < end; ++k) {
-                sample[i * d + k] = prepared_value(space, i * n / m, k);
+                sample[i * d + k] = (values[k - begin] - s.shift) * s.scale;
                 total[k - begin] += sample[i * d + k];
             }
+        }
         for (Size k = begin; k < end; ++k) mean[k] = static_cast<float>(total[k - begin] / static_cast<double>(m));
         for (Size i = 0; i < m; ++i)
             for (Size k = begin; k < end; ++k) sample[i * d + k] -= mean[k];
@@ -194,7 +194,7 @@ inline void project(const SearchSpace& space, const SketchBasis& basis, float* o
             const Size rows = std::min(together, end - first);
             for (Size r = 0; r < rows; ++r) {
                 const RowScale s = space.scale_of(first + r);
-                const float* row = space.rows.row(first + r);
+                const float* row = space.rows.row(first + r, x + r * d);
                 for (Size k = 0; k < d; ++k) x[r * d + k] = (row[k] - s.shift) * s.scale - basis.mean[k];
             }
             float* sketch = out + first * sketch_width;

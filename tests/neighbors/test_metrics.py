@@ -27,9 +27,11 @@ METRIC_KWDS: dict[str, dict[str, Any]] = {
 }
 
 
-def rows_for(metric: str, n: int = N, d: int = D, seed: int = 0) -> NDArray[np.float32]:
+def rows_for(metric: str, n: int = N, d: int = D, seed: int = 0) -> NDArray[Any]:
     """Draw valid rows for the metric, with half of the entries 0 and two equal rows."""
     rng = np.random.default_rng(seed)
+    if METRICS[metric].packed:
+        return rng.integers(0, 256, size=(n, d), dtype=np.uint8)[[*range(7), 3, *range(8, n)]]
     X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.5)
     if metric in ("hellinger", "ll_dirichlet"):
         X = rng.poisson(1.5, size=(n, d)).astype(float)
@@ -51,6 +53,11 @@ def truth_counts(X: NDArray[Any], Y: NDArray[Any]) -> tuple[NDArray[np.float64],
 
 def reference(metric: str, X: NDArray[Any], Y: NDArray[Any]) -> NDArray[np.float64]:
     """Return distances in float64, by SciPy or scikit-learn if they define the metric as umap-learn does."""
+    if METRICS[metric].packed:
+        bits = [np.unpackbits(rows, axis=1).astype(bool) for rows in (X, Y)]
+        if metric == "bit_hamming":
+            return cdist(*bits, "hamming") * 8 * X.shape[1]
+        return -np.log(1.0 - cdist(*bits, "jaccard"))
     X, Y = X.astype(np.float64), Y.astype(np.float64)
     if metric == "nan_euclidean":
         return np.asarray(nan_euclidean_distances(X, Y))

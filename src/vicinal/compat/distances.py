@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from vicinal.graph.supervision import edit_distances
 from vicinal.layout.forces import OUTPUT_METRICS, output_space
 from vicinal.neighbors.index import NeighborIndex
-from vicinal.neighbors.metrics import ALIASES, KEYWORD_ALIASES, METRICS, canonical_metric
+from vicinal.neighbors.metrics import ALIASES, KEYWORD_ALIASES, METRICS, canonical_metric, is_packed
 
 Floats = NDArray[np.float64]
 
@@ -26,7 +26,7 @@ class NamedDistance(str):
 
     def __call__(self, x: ArrayLike, y: ArrayLike, *values: Any, **keywords: Any) -> float:
         """Return the distance of ``x`` and ``y``."""
-        pair = np.stack([np.asarray(x, dtype=np.float32), np.asarray(y, dtype=np.float32)])
+        pair = np.stack([x, y]).astype(np.uint8 if is_packed(str(self)) else np.float32)
         given = _keywords(METRICS[canonical_metric(self)].keywords, values, keywords, pair.shape[1])
         return float(NeighborIndex(pair[1:], str(self), metric_kwds=given).distances(pair[:1])[0, 0])
 

@@ -17,12 +17,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
+from vicinal.backends import say_fallback
 from vicinal.estimators.parameters import given_knn, parameters_of
 from vicinal.files.container import ModelFileError
 from vicinal.files.models import TRANSIENT, pickled, save
 from vicinal.initialize.start import given_start
 from vicinal.layout.density import finite_radii
-from vicinal.neighbors.metrics import PRECOMPUTED, Finite, Rows, allows_nan, is_sparse, required_finite
+from vicinal.neighbors.metrics import PRECOMPUTED, Finite, Rows, allows_nan, is_packed, is_sparse, required_finite
 from vicinal.neighbors.rows import (
     HasRows,
     PlacedRows,
@@ -43,7 +44,7 @@ from vicinal.pipeline.memory import add_map
 from vicinal.pipeline.place import place
 from vicinal.pipeline.recipe import Recipe
 from vicinal.runtime.constraints import check_parameters
-from vicinal.runtime.inputs import check_input, is_dask, resolve_n_jobs
+from vicinal.runtime.inputs import ROW_TYPES, check_input, is_dask, resolve_n_jobs
 from vicinal.runtime.progress import Progress
 from vicinal.runtime.sizes import InputShape, Ledger, check_limit
 
@@ -156,35 +157,40 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     # Input
 
-    def _check_rows(self, X: Any, *, reset: bool, sparse: bool = False, finite: Finite = True) -> Rows:
-        """Return ``X`` as C-contiguous float32 or CSR, without a copy if it is that already; name the first bad row."""
+    def _check_rows(
+        self, X: Any, *, reset: bool, sparse: bool = False, finite: Finite = True, typed: bool = False
+    ) -> Rows:
+        """Return ``X`` as ``_convert_rows`` does, without a copy if it is that already; name the first bad row."""
         if place_of(X) is not None:
             X = as_placed_rows(X, "cpu").rows
-        rows = self._convert_rows(X, reset=reset, sparse=sparse)
+        rows = self._convert_rows(X, reset=reset, sparse=sparse, typed=typed)
         if finite:
             check_rows(rows, self._jobs(), finite=finite)
         return rows
 
-    def _convert_rows(self, X: Any, *, reset: bool, sparse: bool) -> Rows:
-        """Convert ``X`` to what the core takes, and check its shape, its columns and the memory limit."""
+    def _convert_rows(self, X: Any, *, reset: bool, sparse: bool, typed: bool = False) -> Rows:
+        """Convert ``X`` to what the core takes, and check its shape, its columns and the memory limit.
+
+        Dense rows become float32; with ``typed`` they keep their type if it is one of the ``ROW_TYPES``.
+        """
         check_input(X)
         if is_dask(X):
             raise ValueError(f"X must be an array in memory for {type(self).__name__}: UMAP can fit a Dask array")
-        shape = InputShape.of(X) if reset else None
+        shape = InputShape.of(X, typed=typed) if reset else None
         self._within_limit(shape)
         with np.errstate(over="ignore"):  # a value that float32 cannot hold becomes infinite, and is reported as such
             rows = validate_data(
                 self,
                 X,
                 reset=reset,
-                dtype=np.float32,
+                dtype=ROW_TYPES if typed else np.float32,
                 order="C",
                 ensure_all_finite=False,
                 accept_sparse=["csr", "csc", "coo"] if sparse else False,
             )
-        rows = as_rows(rows)
+        rows = as_rows(rows, typed=typed)
         if reset and shape is None:
-            self._within_limit(InputShape.of(rows))
+            self._within_limit(InputShape.of(rows, typed=typed))
         if rows.shape[0] > MOST_ROWS:
             raise ValueError(f"X has {rows.shape[0]} rows; at most {MOST_ROWS} are possible")
         return rows
@@ -208,8 +214,12 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Return rows where the parameter ``device`` says, or where they live if it is None."""
         device = self.device if self._chooses_device else "cpu"
         place = place_of(X, device)
+        if place is not None and is_packed(self.metric):
+            say_fallback("the fit", f"a GPU has no metric={self.metric!r}")
+            place = None
         if place_of(X) is None:
-            return PlacedRows(self._convert_rows(X, reset=reset, sparse=True)).on(place)
+            typed = place is None and not (isinstance(self.metric, str) and self.metric == PRECOMPUTED)
+            return PlacedRows(self._convert_rows(X, reset=reset, sparse=True, typed=typed)).on(place)
         placed = as_placed_rows(X, device)
         n, d = placed.shape
         if reset:
@@ -239,7 +249,8 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _check_new_rows(self, X: Any, data: TrainingData, ensure_all_finite: Finite = True) -> Rows:
         """Check rows against the data and the metric of the fit, not against the present parameters."""
         finite = accepted_finite(ensure_all_finite, data.metric) if isinstance(data, TrainingRows) else False
-        rows = self._check_rows(X, reset=False, sparse=True, finite=finite)
+        typed = isinstance(data, TrainingRows)
+        rows = self._check_rows(X, reset=False, sparse=True, finite=finite, typed=typed)
         if isinstance(data, TrainingDistances) or is_sparse(rows) == data.sparse:
             return rows
         return as_rows(rows.toarray() if is_sparse(rows) else csr_matrix(rows))
@@ -494,7 +505,7 @@ class MapEstimator(Estimator):
         """
         fitted = self.local_map
         device = self.device if self._chooses_device else None
-        if device is None and place_of(X) is None:
+        if (device is None and place_of(X) is None) or is_packed(self.metric):
             return fitted
         moved = fitted.on(usable_place(device, "the placement of new rows", X))
         if moved is not fitted and isinstance(moved.data, TrainingRows):

@@ -352,8 +352,7 @@ def _segment_means(
 ) -> NDArray[np.float64]:
     """Return the means of sets of rows. Only the rows that count are moved if all of them are on a device."""
     if source.on_host:
-        rows = np.ascontiguousarray(source.rows, dtype=np.float32)
-        return cpu.segment_means(rows, order, begin, end, SAMPLE_ROWS, n_jobs)
+        return cpu.segment_means(source.rows, order, begin, end, SAMPLE_ROWS, n_jobs)
     size = end - begin
     taken = np.minimum(size, SAMPLE_ROWS)
     last = np.cumsum(taken)

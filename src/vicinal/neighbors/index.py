@@ -46,8 +46,8 @@ class NeighborIndex:
     Parameters
     ----------
     X : array-like or sparse matrix, shape (n, d)
-        The rows. C-contiguous float32 and canonical CSR of float32 are used without a copy, other input is converted.
-        Do not change X while the index is in use.
+        The rows. C-contiguous float32, float16, int8 and uint8, and canonical CSR of float32, are used without a copy;
+        other input is converted. Do not change X while the index is in use.
     metric : str, callable or scipy.LowLevelCallable, default="euclidean"
         A name of ``vicinal.metrics.METRICS`` or an alias, a Python function ``f(x, y, **metric_kwds)`` of two float32
         rows, or a compiled function with the signature ``double (float *x, float *y, int n, void *user_data)``, the
@@ -98,7 +98,7 @@ class NeighborIndex:
         device: str | None = None,
     ) -> None:
         jobs = resolve_n_jobs(n_jobs)
-        placed = as_placed_rows(X, device, metric=metric)
+        placed = as_placed_rows(X, device, metric=metric, typed=True)
         ndim = placed.anywhere("rows").ndim
         if ndim != 2:
             raise ValueError(f"X must be 2-D, got {ndim} dimensions")
@@ -292,7 +292,7 @@ class NeighborIndex:
 
     def _checked_queries(self, Q: Any) -> tuple[Rows, float]:
         """Check rows against those of the index; return them and their largest magnitude."""
-        queries = as_rows(Q, "Q")
+        queries = as_rows(Q, "Q", typed=self._source.place is None)
         d = self._source.shape[1]
         if queries.ndim != 2 or queries.shape[1] != d:
             raise ValueError(f"queries must have the {d} columns of the rows, got shape {queries.shape}")

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from vicinal.backends import cpu
 from vicinal.runtime.constraints import InvalidParameterError
 
-# NDArray[np.float32], or a CSR matrix or array of SciPy, which has no type hints.
+# An array of one of the ROW_TYPES, or a CSR matrix or array of float32 of SciPy, which has no type hints.
 Rows: TypeAlias = Any
 Keywords: TypeAlias = Mapping[str, Any]
 # Values as scikit-learn's ``ensure_all_finite``: True (all are finite), "allow-nan" (NaN too), False (any).
@@ -62,8 +62,8 @@ class Metric:
         Raises ValueError if the metric is not defined for some row.
     likeness : callable or None
         Returns rows whose euclidean neighbors are likely neighbors, if the prepared rows are not such.
-    sparse, nan : bool
-        Whether rows may be sparse, and may hold NaN as missing values.
+    sparse, nan, packed : bool
+        Whether rows may be sparse, may hold NaN as missing values, and hold eight bits per byte.
     columns : int or None
         Required number of columns.
     unrelated, unrelated_non_negative : float or None
@@ -79,6 +79,7 @@ class Metric:
     likeness: Callable[[Rows, Keywords], Rows] | None = None
     sparse: bool = True
     nan: bool = False
+    packed: bool = False
     columns: int | None = None
     unrelated: float | None = None
     unrelated_non_negative: float | None = None
@@ -87,6 +88,16 @@ class Metric:
 def is_sparse(X: Any) -> bool:
     """Tell whether rows are a CSR matrix."""
     return hasattr(X, "indptr")
+
+
+def is_packed(metric: Any) -> bool:
+    """Tell whether a metric compares bits that are packed into bytes."""
+    return isinstance(metric, str) and metric in METRICS and METRICS[metric].packed
+
+
+def widened(X: Rows) -> Rows:
+    """Return rows as float32; X itself if it is that already."""
+    return X if X.dtype == np.float32 else X.astype(np.float32)
 
 
 def is_low_level(metric: Any) -> bool:
@@ -152,7 +163,7 @@ def _to_sphere(X: Rows, _: Keywords) -> Rows:
 
 
 def _as_truth_values(X: Rows, _: Keywords) -> Rows:
-    return with_values(X, stored_values(X) != 0)
+    return with_values(X, X.data != 0) if is_sparse(X) else (X != 0).view(np.uint8)
 
 
 def _fill_missing(X: Rows, kwds: Keywords) -> Rows:
@@ -178,12 +189,20 @@ LARGEST_ANGLE = 2 * np.pi + 1e-5
 
 def _require_angles(X: Rows) -> None:
     """Refuse degrees; a latitude beyond a quarter turn is accepted, because longitudes may be given first."""
-    beyond = (np.abs(X) > LARGEST_ANGLE).any(axis=1)
+    beyond = ((X > LARGEST_ANGLE) | (X < -LARGEST_ANGLE)).any(axis=1)
     if beyond.any():
         row = int(np.argmax(beyond))
         raise ValueError(
             "X must hold latitude and longitude in radians for metric='haversine' (numpy.radians converts degrees); "
             f"row {row} is {X[row].tolist()}"
+        )
+
+
+def _require_bytes(X: Rows) -> None:
+    if X.dtype != np.uint8:
+        raise ValueError(
+            f"X must be rows of uint8, such as numpy.packbits makes, for metrics of bits, got {X.dtype}; a GPU, Dask, "
+            "ProgressiveUMAP and ParametricUMAP compare rows of float32 and have no such metric"
         )
 
 
@@ -208,6 +227,10 @@ METRICS: dict[str, Metric] = {
     "hamming": Metric("hamming", degree=None, unrelated=1.0),
     **{name: Metric(name, degree=None, likeness=_as_truth_values, unrelated=1.0) for name in _BOOLEAN},
     "yule": Metric("yule", degree=None, likeness=_as_truth_values),
+    **{
+        name: Metric(name, degree=None, domain=_require_bytes, sparse=False, packed=True)
+        for name in ("bit_hamming", "bit_jaccard")
+    },
     "ll_dirichlet": Metric("ll_dirichlet", degree=None, domain=_require_non_negative),
 }
 
@@ -279,7 +302,9 @@ class FittedMetric:
 
     def prepare(self, X: Rows) -> Rows:
         """Return the rows that ``core`` ranks; X itself if the metric needs no transformation."""
-        return X if self.facts.prepare is None else self.facts.prepare(X, self.keywords)
+        if self.facts.prepare is not None:
+            return self.facts.prepare(widened(X), self.keywords)
+        return X if self.function is None else widened(X)
 
     def likeness(self, prepared: Rows) -> Rows:
         """Return rows whose euclidean neighbors are good candidates."""

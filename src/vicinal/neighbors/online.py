@@ -22,6 +22,7 @@ from vicinal.neighbors.metrics import (
     is_low_level,
     is_sparse,
     resolve_metric,
+    widened,
 )
 from vicinal.neighbors.rows import Preparation, as_rows, check_rows, csr_parts
 from vicinal.neighbors.search import EXACT_CALLED_ROWS
@@ -423,7 +424,8 @@ class OnlineNeighbors:
         assert self._preparation is not None
         if self._sparse:
             return sparse_likeness(self._preparation.metric, prepared)
-        return self._preparation.likeness(prepared)
+        likeness: NDArray[np.float32] = widened(self._preparation.likeness(prepared))
+        return likeness
 
     @classmethod
     def from_neighbors(cls, X: Any, neighbors: Neighbors, metric: str = "euclidean", **more: Any) -> OnlineNeighbors:

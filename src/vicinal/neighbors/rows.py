@@ -5,19 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.backends import Movable, Place, Placed, backend_of, cpu, is_on_gpu, placed, resolve_place
 from vicinal.backends import usable_place as usable_place
-from vicinal.neighbors.metrics import Finite, FittedMetric, Rows, first_row, is_sparse, stored_values, with_values
+from vicinal.neighbors.metrics import (
+    Finite,
+    FittedMetric,
+    Rows,
+    first_row,
+    is_sparse,
+    stored_values,
+    widened,
+    with_values,
+)
 from vicinal.runtime.cached import cached
-from vicinal.runtime.inputs import check_input
+from vicinal.runtime.inputs import ROW_TYPES, check_input
 
 # If memory ran out although the estimate of what is needed said that it would not, fewer rows than these fit.
 SMALLER = 0.8
+
+
+Self = TypeVar("Self", bound="HasRows")
 
 
 class HasRows(Movable, arrays=("rows",)):
@@ -25,6 +37,14 @@ class HasRows(Movable, arrays=("rows",)):
 
     rows: Rows
     metric: Any = None
+
+    def on(self: Self, place: Place) -> Self:
+        """Return this value with its rows on a device, which works on float32, or with None on the host."""
+        moved = super().on(place)
+        rows = moved.held("rows")
+        if isinstance(rows, Placed) and rows.there is None and not is_sparse(rows.here):
+            rows.here = widened(rows.here)
+        return moved
 
     @property
     def on_host(self) -> bool:
@@ -104,12 +124,17 @@ def explain_out_of_memory(X: Any, k: int | None = None) -> Iterator[None]:
         raise MemoryError(f"{error}; about {fitting} of {n} rows would fit") from None
 
 
-def as_placed_rows(X: Any, device: str | None = None, name: str = "X", metric: Any = None) -> PlacedRows:
-    """Convert rows of any library to float32 where ``device`` says, or where they live if it is None."""
+def as_placed_rows(
+    X: Any, device: str | None = None, name: str = "X", metric: Any = None, *, typed: bool = False
+) -> PlacedRows:
+    """Convert rows of any library where ``device`` says, or where they live if it is None.
+
+    They become float32; with ``typed``, rows of the host keep their type.
+    """
     check_input(X, name)
     place = resolve_place(device, X)
     if not is_on_gpu(X):
-        return PlacedRows(as_rows(X, name), metric).on(place)
+        return PlacedRows(as_rows(X, name, typed=typed and place is None), metric).on(place)
     source = resolve_place(None, X)
     with source.active():
         rows = source.asarray(source.xp.from_dlpack(X), np.float32)
@@ -143,14 +168,17 @@ def like_input(X: Any, values: NDArray[Any]) -> Any:
     return module.from_dlpack(array)
 
 
-def as_rows(X: Any, name: str = "X") -> Rows:
+def as_rows(X: Any, name: str = "X", *, typed: bool = False) -> Rows:
     """Convert to C-contiguous float32, or to CSR of float32 with ascending columns; no copy if X is that already.
 
-    Malformed sparse rows raise ValueError; ``name`` is the name of the argument in its message.
+    With ``typed``, dense rows of one of the ``ROW_TYPES`` keep their type. Malformed sparse rows raise ValueError;
+    ``name`` is the name of the argument in its message.
     """
     check_input(X, name)
     if not hasattr(X, "tocsr"):
-        return np.require(X, dtype=np.float32, requirements=["C", "A"])
+        rows = np.asarray(X)
+        kept = typed and rows.dtype in ROW_TYPES
+        return np.require(rows, dtype=rows.dtype if kept else np.float32, requirements=["C", "A"])
     rows = X.tocsr()
     if rows.dtype != np.float32:
         rows = rows.astype(np.float32)
@@ -166,7 +194,8 @@ def stack_rows(*pieces: Rows) -> Rows:
         from scipy.sparse import vstack
 
         return vstack(pieces, format="csr")
-    return np.concatenate(pieces)
+    same = len({piece.dtype for piece in pieces}) == 1
+    return np.concatenate(pieces if same else [widened(piece) for piece in pieces])
 
 
 def csr_parts(X: Rows) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32], int]:
@@ -211,7 +240,7 @@ def hash_rows(X: Rows, n_jobs: int = -1) -> NDArray[np.uint64]:
     """Return a hash per row. It depends on the values of the row alone; stored zeros of sparse rows do not count."""
     if is_sparse(X):
         return cpu.hash_sparse_rows(*csr_parts(X), n_jobs)
-    return cpu.hash_rows(X, n_jobs)
+    return cpu.hash_rows(as_rows(X, typed=True), n_jobs)
 
 
 def equal_rows(A: Rows, B: Rows) -> NDArray[np.bool_]:
@@ -368,9 +397,9 @@ class Preparation:
                 return prepared
         return self._scale_rows(prepared)
 
-    def likeness(self, prepared: Rows) -> NDArray[np.float32]:
+    def likeness(self, prepared: Rows) -> Rows:
         """Return dense rows to sketch: their euclidean distances show which rows are likely neighbors."""
-        return np.ascontiguousarray(self.metric.likeness(prepared), dtype=np.float32)
+        return np.ascontiguousarray(self.metric.likeness(prepared))
 
     def distances(self, index: NDArray[np.int32], distance: NDArray[np.float32]) -> NDArray[np.float32]:
         """Convert distances of scaled rows to distances of the rows as they were given."""

@@ -17,6 +17,7 @@ from vicinal.neighbors.metrics import (
     allows_nan,
     is_bounded,
     is_non_negative,
+    is_packed,
     is_sparse,
     required_finite,
     unrelated_distance,
@@ -32,6 +33,7 @@ from vicinal.neighbors.table import (
     query_from_distances,
 )
 from vicinal.runtime.cached import cached
+from vicinal.runtime.inputs import ROW_TYPES
 
 # Stored numbers per row, on average, up to which neighbors are chosen by what they share (graph/fuzzy.py).
 SHORT_ROW = 20
@@ -91,8 +93,9 @@ class TrainingRows(_Rows):
     def check(self) -> None:
         """Raise ValueError if the fields, which may come from a file, do not fit together."""
         values = self.rows if isinstance(self.rows, np.ndarray) else self.rows.data
-        if self.rows.ndim != 2 or values.dtype != np.float32 or not values.flags.c_contiguous:
-            raise ValueError("rows must be a matrix of float32")
+        allowed = ROW_TYPES if values is self.rows else ROW_TYPES[:1]
+        if self.rows.ndim != 2 or values.dtype not in allowed or not values.flags.c_contiguous:
+            raise ValueError(f"rows must be a matrix of {', '.join(map(str, allowed))}")
         if self.given is not None and (self.given.n != self.n or self.given.index.max(initial=-1) >= self.n):
             raise ValueError(f"given must be a neighbor table of the {self.n} rows")
 
@@ -146,7 +149,8 @@ class TrainingRows(_Rows):
 
     def _can_insert_into(self, known: Neighbors, k: int) -> bool:
         """Tell whether inserting rows into a table is possible and cheaper than a search."""
-        if self.sparse or not isinstance(self.metric, str) or known.k != k or self.n > 2 * known.n:
+        named = isinstance(self.metric, str) and not is_packed(self.metric)
+        if self.sparse or not named or known.k != k or self.n > 2 * known.n:
             return False
         from_data = {"V", "VI"} & set(self.index.keywords) - set(self.metric_kwds or {})
         return k >= 2 and not from_data and not self.index.is_exact(k)

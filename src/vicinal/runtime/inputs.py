@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+# Types of dense rows that the search reads as they are, the one of all other rows first. It computes in float32.
+ROW_TYPES = tuple(np.dtype(name) for name in ("float32", "float16", "int8", "uint8"))
 # Columns are 32-bit integers in the core.
 MOST_COLUMNS = 2**31 - 1
 

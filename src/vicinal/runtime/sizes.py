@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from vicinal.runtime.inputs import ROW_TYPES
+
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 BINARY = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
@@ -42,15 +44,19 @@ class InputShape:
         return self.n * self.d if self.stored is None else self.stored
 
     @staticmethod
-    def of(X: Any) -> InputShape | None:
-        """Return the shape of an argument of ``fit``; None if it is not known before the argument is converted."""
+    def of(X: Any, *, typed: bool = False) -> InputShape | None:
+        """Return the shape of an argument of ``fit``; None if it is not known before the argument is converted.
+
+        With ``typed``, dense rows are not converted if they have one of the ``ROW_TYPES``.
+        """
         shape = getattr(X, "shape", None)
         if shape is None or len(shape) != 2:
             return None
         stored = int(X.nnz) if hasattr(X, "nnz") else None
         values = getattr(X, "data", X) if stored is not None else X
         contiguous = stored is not None or (isinstance(X, np.ndarray) and X.flags.c_contiguous)
-        plain = getattr(values, "dtype", None) == np.float32 and contiguous
+        kept = ROW_TYPES if typed and stored is None else ROW_TYPES[:1]
+        plain = getattr(values, "dtype", None) in kept and contiguous
         return InputShape(int(shape[0]), int(shape[1]), stored, not plain)
 
 
