@@ -4,6 +4,7 @@ Run it in the benchmark environment: `.venv-bench/bin/python tests/golden/make_g
 The file holds plain arrays, and running it again gives the same bytes.
 
   real, positive, counts, truth     float32 [n, d], the rows
+  bits                              uint8 [n, d], the rows of the metrics of bits
   weights, precision                float64 [d], [d, d], for the metrics that take them
   D_<metric>                        float64 [n, n], of the rows that RULES names
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 from make_golden import GOLDEN
+from pynndescent.distances import bit_hamming, bit_jaccard
 from umap.distances import named_distances
 
 N, D = 14, 9
@@ -52,7 +54,11 @@ def main() -> None:
         # In float64: the float32 of some of umap-learn's sums is not what is compared.
         X = rows[name].astype(np.float64)
         tables[f"D_{metric}"] = np.array([[named_distances[metric](x, y, *given) for y in X] for x in X], float)
-    arrays = {name: extra[name] for name in ("weights", "precision")}
+    bits = np.random.default_rng(20260229).integers(0, 256, size=(N, D), dtype=np.uint8)
+    bits[3] = bits[2]
+    for function in (bit_hamming, bit_jaccard):
+        tables[f"D_{function.__name__}"] = np.array([[function(x, y) for y in bits] for x in bits], float)
+    arrays = {"bits": bits} | {name: extra[name] for name in ("weights", "precision")}
     np.savez_compressed(GOLDEN / "metrics.npz", **rows, **arrays, **tables)
 
 

@@ -130,6 +130,7 @@ GOLDEN_ROWS = {
     "real": ["euclidean", "manhattan", "chebyshev", "canberra", "braycurtis", "cosine", "correlation"],
     "positive": ["hellinger"],
     "counts": ["ll_dirichlet"],
+    "bits": ["bit_hamming", "bit_jaccard"],
     "truth": ["hamming", "jaccard", "dice", "matching", "kulsinski", "rogerstanimoto", "russellrao", "sokalmichener"],
 }
 GOLDEN_ROWS["real"] += ["minkowski", "seuclidean", "wminkowski", "mahalanobis"]
