@@ -21,8 +21,8 @@ sc.pl.umap(cells, color=["bulk_labels", "leiden"], wspace=0.6)
 
 # %%
 # Which cells of the map can be believed? The number is low where neighbors of a cell lie elsewhere in the map, or where
-# another seed would put it at another place. Principal components are uncorrelated, so that shuffled ones look much like
-# the data; the comparison with shuffled rows is left out here.
+# another seed would put it at another place. The comparison with shuffled rows is left out here: principal components
+# are uncorrelated, so that shuffled ones look much like the data.
 vicinal.tl.reliability(cells, n_neighbors=5, null=False)
 sc.pl.umap(cells, color=["umap_reliability", "LYZ", "NKG7"], wspace=0.3)
 
@@ -38,8 +38,8 @@ for ax, basis in zip(axes, ("densmap", "tsne"), strict=True):
 plt.show()
 
 # %%
-# New cells are placed in the map of a reference. Here every fourth cell is new; the nearest known cell of the map has the
-# type of most of them.
+# New cells are placed in the map of a reference. Here every fourth cell is new. Most of them lie next to a cell of their
+# own type.
 new = np.arange(cells.n_obs) % 4 == 0
 reference, query = cells[~new].copy(), cells[new].copy()
 vicinal.pp.neighbors(reference)
