@@ -186,7 +186,7 @@ INVALID: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("options", "name"), INVALID, ids=[f"{o}"[:40] for o, _ in INVALID])
+@pytest.mark.parametrize(("options", "name"), INVALID, ids=["-".join(options) for options, _ in INVALID])
 def test_invalid_parameter_is_named(iris: Rows, options: dict[str, Any], name: str) -> None:
     with pytest.raises((ValueError, TypeError), match=name):
         TSNE(**options).fit(iris)

@@ -38,8 +38,8 @@ for ax, basis in zip(axes, ("densmap", "tsne"), strict=True):
 plt.show()
 
 # %%
-# New cells are placed in the map of a reference. Here every fourth cell is new. Most of them lie next to a cell of their
-# own type.
+# New cells are placed in the map of a reference. Here every fourth cell is new. Most of them lie next to a cell of
+# their own type.
 new = np.arange(cells.n_obs) % 4 == 0
 reference, query = cells[~new].copy(), cells[new].copy()
 vicinal.pp.neighbors(reference)
