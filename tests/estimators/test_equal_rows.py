@@ -30,11 +30,13 @@ def keywords(metric: str, width: int) -> dict[str, Any]:
     return {"metric_kwds": {"w": np.ones(width)}} if metric == "wminkowski" else {}
 
 
-def rows_for(metric: str) -> tuple[Rows, Rows]:
+def rows_for(metric: str) -> tuple[Any, Any]:
     """Return rows A and the rows A, 2A, A: scaled rows have distance 0 for some metrics and are different rows."""
     rng = np.random.default_rng(3)
     A = (rng.integers(1, 60, size=(N, 2 if metric == "haversine" else 6)) / 128).astype(np.float32)
     A = np.unique(A, axis=0)
+    if metric.startswith("bit_"):
+        A = (128 * A).astype(np.uint8)
     return A, np.concatenate([A, 2 * A, A])
 
 
