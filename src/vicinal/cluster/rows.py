@@ -66,6 +66,8 @@ class DaskRows:
             X = X.to_dask_array(lengths=True)
         if not hasattr(X, "to_delayed") or not hasattr(X, "chunks"):
             raise TypeError(f"X must be a Dask array or data frame, got {type(X).__module__}.{type(X).__name__}")
+        if isinstance(X._meta, np.ma.MaskedArray):
+            raise ValueError("X holds masked arrays; fill them first: dask.array.ma.filled(X)")
         if X.ndim != 2:
             raise ValueError(f"X must be 2-D, got a Dask array of {X.ndim} dimensions")
         if any(np.isnan(size) for size in X.chunks[0]):

@@ -34,6 +34,7 @@ from vicinal.neighbors.rows import (
     check_rows,
     like_input,
     place_of,
+    stack_rows,
     usable_place,
 )
 from vicinal.neighbors.table import Neighbors
@@ -44,7 +45,7 @@ from vicinal.pipeline.memory import add_map
 from vicinal.pipeline.place import place
 from vicinal.pipeline.recipe import Recipe
 from vicinal.runtime.constraints import check_parameters
-from vicinal.runtime.inputs import ROW_TYPES, check_input, is_dask, resolve_n_jobs
+from vicinal.runtime.inputs import ROW_TYPES, is_dask, named_batches, read_rows, reads_arrow, resolve_n_jobs
 from vicinal.runtime.progress import Progress
 from vicinal.runtime.sizes import InputShape, Ledger, check_limit
 
@@ -75,12 +76,18 @@ def whole_or_nothing(method: Method) -> Method:
     return wrapped  # type: ignore[return-value]
 
 
+# Batches of Arrow data are joined to at least this number of rows.
+BATCH_ROWS = 1 << 16
+
+
 def over_blocks(method: Method) -> Method:
-    """Make a method of a fitted model that takes rows map over the blocks of a Dask array."""
+    """Make a method of a fitted model that takes rows map over the blocks of a Dask array, or batches of Arrow data."""
 
     @functools.wraps(method)
     def wrapped(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
         self._require_map()
+        if reads_arrow(X):
+            return stack_rows(*(method(self, rows, *args, **kwargs) for rows in named_batches(X, BATCH_ROWS)))
         if not is_dask(X):
             return method(self, X, *args, **kwargs)
         from vicinal.cluster.fitted import transform_blocks
@@ -103,6 +110,8 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
     # Whether the parameter "device" says where a fit is done.
     _chooses_device: ClassVar[bool] = False
+    # Whether rows of float16, int8 and uint8 are searched as they are, not as float32.
+    _keeps_types: ClassVar[bool] = True
     # The attribute that a fit sets last.
     _result: ClassVar[str] = "map_"
 
@@ -173,9 +182,11 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
         Dense rows become float32; with ``typed`` they keep their type if it is one of the ``ROW_TYPES``.
         """
-        check_input(X)
         if is_dask(X):
             raise ValueError(f"X must be an array in memory for {type(self).__name__}: UMAP can fit a Dask array")
+        X, names = read_rows(X, within=self._arrow_limit if reset else None)
+        if names is not None and not reset:
+            self._check_names(names)
         shape = InputShape.of(X, typed=typed) if reset else None
         self._within_limit(shape)
         with np.errstate(over="ignore"):  # a value that float32 cannot hold becomes infinite, and is reported as such
@@ -189,11 +200,24 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 accept_sparse=["csr", "csc", "coo"] if sparse else False,
             )
         rows = as_rows(rows, typed=typed)
+        if names is not None and reset:
+            self.feature_names_in_ = np.array(names, dtype=object)
         if reset and shape is None:
             self._within_limit(InputShape.of(rows, typed=typed))
         if rows.shape[0] > MOST_ROWS:
             raise ValueError(f"X has {rows.shape[0]} rows; at most {MOST_ROWS} are possible")
         return rows
+
+    def _check_names(self, names: list[str]) -> None:
+        """Raise ValueError unless columns of Arrow data have the names and the order of those of the fit."""
+        known = list(getattr(self, "feature_names_in_", names))
+        if names != known:
+            missing = [name for name in known if name not in set(names)]
+            new = [name for name in names if name not in set(known)]
+            what = (
+                f"has no column {missing[0]!r}" if missing else f"has the new column {new[0]!r}" if new else "has them"
+            )
+            raise ValueError(f"X must have the columns of the fit in the same order, but {what}")
 
     def _metric_keywords(self) -> dict[str, Any] | None:
         keywords: dict[str, Any] | None = self.metric_kwds
@@ -277,10 +301,14 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             self.add_input_and_fit(ledger, shape)
             check_limit(ledger, limit, f"{type(self).__name__} to {shape.n} rows of {shape.d} columns")
 
+    def _arrow_limit(self, n: int, d: int, kind: np.dtype[Any]) -> None:
+        """Raise MemoryError as soon as a fit of the rows that were read so far would take too much."""
+        self._within_limit(InputShape(n, d, None, True, kind))
+
     def add_input_and_fit(self, ledger: Ledger, shape: InputShape) -> None:
         """Add what a fit takes, with the copy of an input that has to be converted."""
         if shape.copied:
-            ledger.keep(4 * shape.values)
+            ledger.keep(shape.kind.itemsize * shape.values)
         self.add_memory(ledger, shape)
 
     def add_memory(self, ledger: Ledger, shape: InputShape) -> None:
