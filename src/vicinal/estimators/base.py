@@ -7,6 +7,7 @@ import inspect
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import validate_data
 
 from vicinal.backends import say_fallback
@@ -111,7 +112,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     # Whether the parameter "device" says where a fit is done.
     _chooses_device: ClassVar[bool] = False
     # Whether rows of float16, int8 and uint8 are searched as they are, not as float32.
-    _keeps_types: ClassVar[bool] = True
+    keeps_types: ClassVar[bool] = True
     # The attribute that a fit sets last.
     _result: ClassVar[str] = "map_"
 
@@ -190,10 +191,11 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         shape = InputShape.of(X, typed=typed) if reset else None
         self._within_limit(shape)
         with np.errstate(over="ignore"):  # a value that float32 cannot hold becomes infinite, and is reported as such
-            rows = validate_data(
-                self,
+            validate = partial(validate_data, self, reset=reset)
+            if names is not None and not reset:  # their names are checked
+                validate = partial(check_array, estimator=self, input_name="X")
+            rows = validate(
                 X,
-                reset=reset,
                 dtype=ROW_TYPES if typed else np.float32,
                 order="C",
                 ensure_all_finite=False,
@@ -209,15 +211,14 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return rows
 
     def _check_names(self, names: list[str]) -> None:
-        """Raise ValueError unless columns of Arrow data have the names and the order of those of the fit."""
+        """Raise ValueError unless the columns of Arrow data have the number, names and order of those of the fit."""
         known = list(getattr(self, "feature_names_in_", names))
+        if len(names) != self.n_features_in_:
+            expects = f"{type(self).__name__} is expecting {self.n_features_in_} features as input"
+            raise ValueError(f"X has {len(names)} features, but {expects}")
         if names != known:
-            missing = [name for name in known if name not in set(names)]
-            new = [name for name in names if name not in set(known)]
-            what = (
-                f"has no column {missing[0]!r}" if missing else f"has the new column {new[0]!r}" if new else "has them"
-            )
-            raise ValueError(f"X must have the columns of the fit in the same order, but {what}")
+            at = next(i for i, (name, other) in enumerate(zip(names, known, strict=True)) if name != other)
+            raise ValueError(f"column {at} of X is {names[at]!r}, but that of the fit was {known[at]!r}")
 
     def _metric_keywords(self) -> dict[str, Any] | None:
         keywords: dict[str, Any] | None = self.metric_kwds

@@ -357,7 +357,7 @@ def estimate_memory(
         raise ValueError(f"estimator must be one of {classes}, got {estimator!r}")
     model = getattr(vicinal, estimator)(**params)
     ledger = Ledger()
-    kept = ROW_TYPES if nnz is None and model._keeps_types else ROW_TYPES[:1]
+    kept = ROW_TYPES if nnz is None and model.keeps_types else ROW_TYPES[:1]
     copied = np.dtype(dtype) not in kept
     kind = ROW_TYPES[0] if copied else np.dtype(dtype)
     model.add_input_and_fit(ledger, InputShape(int(n), int(d), nnz, copied, kind))

@@ -149,8 +149,9 @@ def given_start(init: Any, n: int, n_components: int, *, stretched: bool = True)
     """Check a start given as an array and scale it to its box if ``stretched``; return None if it is a name."""
     if isinstance(init, str):
         return None
+    given = as_array(init, "init")
     try:
-        places = as_array(init, "init").astype(np.float64, copy=False)
+        places = given.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise ValueError(f"init must be one of {sorted(INITIALIZERS)} or an array of numbers: {error}") from error
     if places.shape != (n, n_components):

@@ -114,8 +114,9 @@ def check_weights(sample_weight: Any, n: int) -> NDArray[np.float32] | None:
     """Check for one number of at least 0 per row, not all of them 0; uniform weights are treated as no weights."""
     if sample_weight is None:
         return None
+    given = as_array(sample_weight, "sample_weight")
     try:
-        weight = as_array(sample_weight, "sample_weight").astype(np.float64, copy=False)
+        weight = given.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise ValueError(f"sample_weight must hold numbers: {error}") from error
     if weight.shape != (n,):
@@ -137,8 +138,9 @@ def check_pins(mask: Any, positions: Any, n: int, n_components: int) -> Pins | N
     marked = as_array(mask, "fixed_mask")
     if marked.dtype != np.bool_ or marked.shape != (n,):
         raise ValueError(f"fixed_mask must hold one bool for each of {n} rows, got {marked.dtype} of {marked.shape}")
+    given = as_array(positions, "fixed_positions")
     try:
-        places = as_array(positions, "fixed_positions").astype(np.float32, copy=False)
+        places = given.astype(np.float32, copy=False)
     except (TypeError, ValueError) as error:
         raise ValueError(f"fixed_positions must hold numbers: {error}") from error
     if places.shape != (n, n_components):

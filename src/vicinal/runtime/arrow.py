@@ -407,6 +407,14 @@ def read_column(X: Any, name: str) -> Values:
     return np.concatenate(filled) if filled else parts[0]
 
 
+def read_table(X: Any, name: str = "X") -> list[tuple[str, Values]]:
+    """Return all columns with their names; that of a single column without a name is empty."""
+    batches = list(read_batches(X, name))
+    filled = [batch for batch in batches if batch.length] or batches[:1]
+    columns = [np.concatenate(parts) for parts in zip(*(batch.columns for batch in filled), strict=True)]
+    return list(zip(batches[0].names or [""], columns, strict=True))
+
+
 def join_rows(parts: list[Values]) -> Values:
     """Return the rows of all parts, which are removed from the list one by one, so that memory is not taken twice."""
     if len(parts) == 1:

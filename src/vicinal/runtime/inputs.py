@@ -172,6 +172,8 @@ def read_rows(
 
     ``within`` is called with the rows, the columns and the type of what has been read so far, and may raise.
     """
+    if isinstance(X, NamedRows):
+        return X.rows, X.names
     check_input(X, name)
     if hasattr(X, "tocsr"):
         from scipy.sparse import issparse
@@ -180,8 +182,6 @@ def read_rows(
     if _is_pandas(X):
         _check_pandas(X, name)
         return _pandas_vectors(X, name)
-    if isinstance(X, NamedRows):
-        return X.rows, X.names
     if not reads_arrow(X):
         return as_array(X, name), None
     parts: list[NDArray[Any]] = []
@@ -237,7 +237,7 @@ def _converted(given: Any, name: str) -> NDArray[Any]:
         if isinstance(given, Sequence) and not isinstance(given, str | bytes):
             return np.asarray(given if isinstance(given, list | tuple) else list(given))
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
-        raise type(error)(f"{name} must hold an array of one shape: {error}") from error
+        raise type(error)(f"{name} must hold values that NumPy can read: {error}") from error
     more = "; call its method collect() first" if hasattr(kind, "collect") else ""
     got = kind.__name__ if package == "builtins" else f"{kind.__module__}.{kind.__name__}"
     raise TypeError(f"{name} must be an array, a data frame or Arrow data, got {got}{more}")
