@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from datetime import date, timedelta
 from numbers import Integral, Number
 from typing import Any, NamedTuple
 
@@ -141,6 +142,8 @@ def check_input(X: Any, name: str = "X") -> None:
     check_structure(X, name)
 
 
+# Single dates and durations in arrays of objects; NumPy converts its own to numbers.
+DATES = (np.datetime64, np.timedelta64, date, timedelta)
 # What to do with objects that hold more than rows, by the package of their class.
 INSTEAD = {
     "anndata": "call vicinal.tl.umap(adata), or pass the rows, for example adata.obsm['X_pca']",
@@ -264,7 +267,7 @@ def _checked(values: NDArray[Any], name: str, *, text: bool) -> NDArray[Any]:
     kind = values.dtype.kind
     if kind == "V" and values.dtype.names is None and values.dtype.type is not np.void:
         return values.astype(np.float32)  # types of other packages, such as bfloat16
-    dates = kind == "O" and any(isinstance(one, np.datetime64 | np.timedelta64) for one in values.flat)
+    dates = kind == "O" and any(isinstance(one, DATES) for one in values.flat)
     if dates or (kind in "mMV" or (kind in "US" and not text)):
         what = "dates" if dates else arrow.NOT_NUMBERS[kind]
         raise ValueError(f"{name} holds {what} ({values.dtype}), not numbers; convert them to numbers first")
