@@ -107,7 +107,7 @@ def _columnar(path: Path, size: int) -> Iterator[pl.DataFrame]:
             return
 
 
-Batch = tuple[NDArray[Any], NDArray[Any] | None]
+Batch = tuple[Any, NDArray[Any] | None]
 
 
 def batches(source: Any, size: int = 1000, y: Any = None, **reading: Any) -> Iterator[Batch]:

@@ -230,7 +230,7 @@ def _vectors(path: Path, series: pl.Series, first: int) -> tuple[NDArray[np.floa
         raise ReadError(f"{path}: row {first + short[0]} has {what} in column {series.name!r}, others have {width}")
     if width < 1:
         raise ReadError(f"{path}: the vectors of column {series.name!r} are empty")
-    small = series.dtype.inner in (pl.Int8, pl.UInt8)
+    small = isinstance(series.dtype, pl.Array | pl.List) and series.dtype.inner in (pl.Int8, pl.UInt8)
     values = series.explode() if small else series.explode().cast(pl.Float64)
     X = as_rows_of_table(values.to_numpy().reshape(len(series), width))
     return X, [f"{series.name}[{a}]" for a in range(width)]

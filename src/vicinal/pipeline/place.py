@@ -270,7 +270,8 @@ def inverse_rows(
         near = index[begin : begin + BLOCK]
         weights = _weights(y[begin : begin + BLOCK], embedding[near].astype(np.float64), kernel)
         indptr = np.arange(0, near.size + 1, k)
-        rows, columns = X, near.reshape(-1)
+        columns: NDArray[Any] = near.reshape(-1)
+        rows = X
         if rows.dtype != np.float32:  # the product would convert all rows
             used, columns = np.unique(near, return_inverse=True)
             rows, columns = X[used].astype(np.float32), columns.reshape(-1)

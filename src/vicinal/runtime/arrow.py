@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from ctypes import POINTER, byref, c_char_p, c_int, c_int64, c_void_p
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -244,9 +244,9 @@ class Reader:
             unit = "ms" if kind == "tdm" else UNITS[kind[2]]
             return self._buffer(array, 1, "i8", start, length).view(f"{'m' if kind[1] == 'D' else 'M'}8[{unit}]")
         what = next((text for begin, text in UNREADABLE.items() if kind.startswith(begin)), f"values of type {kind!r}")
-        return self._refuse(field, f"holds {what}")
+        self._refuse(field, f"holds {what}")
 
-    def _refuse(self, field: Field, why: str) -> Any:
+    def _refuse(self, field: Field, why: str) -> NoReturn:
         column = f"column {field.name!r} of {self.argument}" if field.name else self.argument
         raise ValueError(f"{column} {why}; select or convert the columns first")
 
@@ -273,13 +273,13 @@ class Reader:
         kind = field.format
         if kind not in ("+l", "+L", "+vl", "+vL") and not kind.startswith("+w:"):
             what = {"+s": "structures", "+m": "maps"}.get(kind, f"values of type {kind!r}")
-            return self._refuse(field, f"holds {what}")
+            self._refuse(field, f"holds {what}")
         entry, held = field.children[0], array.children[0].contents
         if entry.format not in (*NUMBERS, "b") or entry.dictionary is not None:
-            return self._refuse(field, f"holds lists of something other than numbers (type {entry.format!r})")
+            self._refuse(field, f"holds lists of something other than numbers (type {entry.format!r})")
         missing = self._missing(array, start, length)
         if missing is not None:
-            return self._refuse(field, f"has no vector in row {self.first + int(np.argmax(missing))}")
+            self._refuse(field, f"has no vector in row {self.first + int(np.argmax(missing))}")
         if kind.startswith("+w:"):
             width = int(kind[3:])
             return self.column(entry, held, start * width, length * width).reshape(length, width)
@@ -290,12 +290,13 @@ class Reader:
         other = np.flatnonzero(sizes != width)
         if other.size:
             row, size = self.first + int(other[0]), int(sizes[other[0]])
-            return self._refuse(field, f"has {size} numbers in row {row}, but {width} in row {self.first}")
+            self._refuse(field, f"has {size} numbers in row {row}, but {width} in row {self.first}")
         low, high = int(begins.min()), int(begins.max())
         values = self.column(entry, held, low, high - low + width)
         if (np.diff(begins) == width).all():
             return values.reshape(length, width)
-        return values[(begins - low)[:, None] + np.arange(width)]
+        found: Values = values[(begins - low)[:, None] + np.arange(width)]
+        return found
 
     def _lists(
         self, array: Any, kind: str, start: int, length: int, *, views: bool
@@ -334,7 +335,7 @@ class Reader:
         """Return decimal numbers as float64: whole numbers of 32, 64 or 128 bits, divided by a power of ten."""
         _, scale, width = [*map(int, field.format[2:].split(",")), 128][:3]
         if width not in (32, 64, 128):
-            return self._refuse(field, f"holds decimal numbers of {width} bits")
+            self._refuse(field, f"holds decimal numbers of {width} bits")
         if width < 128:
             return self._buffer(array, 1, f"i{width // 8}", start, length).astype(np.float64) / 10.0**scale
         words = self._buffer(array, 1, "i8", 2 * start, 2 * length)
