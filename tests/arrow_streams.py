@@ -18,11 +18,11 @@ class Chained:
         self._frames = iter(frames)
         self._first, self._message = next(self._frames), b""
         self._waiting = self._first
-        kinds = {name: kind for name, kind in Stream._fields_ if name.startswith("get_")}
+        kinds = {name: kind for name, kind in Stream._fields_ if name != "private_data"}
         self._kept: list[Any] = []
-        self._stream = Stream(
-            kinds["get_schema"](self._schema), kinds["get_next"](self._next), kinds["get_last_error"](self._error)
-        )
+        calls = {"get_schema": self._schema, "get_next": self._next, "get_last_error": self._error}
+        calls["release"] = lambda _: None
+        self._stream = Stream(*(kinds[name](call) for name, call in calls.items()))
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         new = ctypes.pythonapi.PyCapsule_New

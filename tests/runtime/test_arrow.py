@@ -133,6 +133,13 @@ def test_the_message_of_a_source_that_fails_is_passed_on() -> None:
         list(row_batches(Chained(frames())))
 
 
+def test_a_stream_that_was_released_is_refused() -> None:
+    source = Chained([pl.DataFrame({"a": [1.0]})])
+    source._stream.release = type(source._stream.release)()
+    with pytest.raises(ValueError, match="the Arrow data was read already"):
+        list(row_batches(source))
+
+
 def test_types_that_polars_does_not_export() -> None:
     pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     table = pa.table({"half": pa.array(np.array([1, 2], np.float16)), "old": pa.array(["ä", LONG])})

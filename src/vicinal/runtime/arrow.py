@@ -163,6 +163,8 @@ def _struct(capsule: Any, kind: type[ctypes.Structure], name: bytes) -> Any:
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = c_void_p, [ctypes.py_object, c_char_p]
     found: Any = kind.from_address(pointer(capsule, name))
+    if not found.release:
+        raise ValueError("the Arrow data was read already; it can be read once only")
     found.capsule = capsule
     return found
 
