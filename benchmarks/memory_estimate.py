@@ -3,6 +3,7 @@
     python benchmarks/memory_estimate.py                                       # Fashion-MNIST, a table
     python benchmarks/memory_estimate.py --odd                                 # unusual shapes and parameters, a table
     python benchmarks/memory_estimate.py --estimator UMAP --rows 8000 --columns 200     # one fit of random rows, JSON
+    python benchmarks/memory_estimate.py --estimator UMAP --rows 1000000 --columns 768 --unusual '{"dtype": "int8"}'
 
 The measurement is the growth of resident memory during ``fit``, without the input, which is already in memory. A small
 fit has loaded the libraries before.
@@ -42,6 +43,8 @@ ODD: tuple[tuple[str, int, int, dict[str, Any]], ...] = (
     ("TSNE", 8_000, 1_000, {"perplexity": 100.0}),
     ("LargeVis", 5_000, 600, {}),
     ("KNeighborsTransformer", 50_000, 129, {"metric": "cosine"}),
+    ("UMAP", 100_000, 768, {"dtype": "int8"}),
+    ("UMAP", 100_000, 768, {"dtype": "float16", "metric": "cosine"}),
 )
 
 
@@ -61,6 +64,19 @@ def rows_of(n: int, d: int | None) -> np.ndarray:
     return (rng.normal(size=(20, d))[rng.integers(20, size=n)] * 3 + rng.normal(size=(n, d))).astype(np.float32)
 
 
+def embeddings(n: int, d: int, dtype: str) -> np.ndarray:
+    """Return rows of a small type near sheets of 12 dimensions, as embeddings of texts are, made block by block."""
+    rng = np.random.default_rng(0)
+    whole = np.iinfo(dtype) if np.dtype(dtype).kind in "iu" else None
+    middles, sheet = rng.normal(size=(200, 12)).astype(np.float32) * 2, rng.normal(size=(12, d)).astype(np.float32)
+    rows = np.empty((n, d), dtype=dtype)
+    for block in (rows[begin : begin + 10_000] for begin in range(0, n, 10_000)):
+        inner = middles[rng.integers(200, size=len(block))] + rng.standard_normal((len(block), 12), dtype=np.float32)
+        values = inner @ sheet + rng.standard_normal(block.shape, dtype=np.float32) / 4
+        block[:] = values if whole is None else np.clip(6 * values + (whole.max + whole.min) // 2, whole.min, whole.max)
+    return rows
+
+
 def odd_rows(n: int, d: int, density: float | None, dtype: str, metric: str) -> Any:
     """Return random rows: sparse, of another type than float32, or distances."""
     if density is not None:
@@ -75,7 +91,7 @@ def odd_rows(n: int, d: int, density: float | None, dtype: str, metric: str) -> 
         places = rows_of(n, 3).astype(np.float64)
         lengths = (places**2).sum(axis=1)
         return np.sqrt(np.maximum(lengths[:, None] + lengths - 2 * places @ places.T, 0)).astype(dtype)
-    return rows_of(n, d).astype(dtype)
+    return embeddings(n, d, dtype) if dtype in ("float16", "int8", "uint8") else rows_of(n, d).astype(dtype)
 
 
 def measured(estimator: str, n: int, d: int | None, unusual: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -92,11 +108,22 @@ def measured(estimator: str, n: int, d: int | None, unusual: dict[str, Any] | No
     ctypes.CDLL(None).malloc_trim(0)
     before = resident("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")
-    cls(**few, n_jobs=2, random_state=0).fit(rows)
+    model = cls(**few, n_jobs=2, random_state=0).fit(rows)
     peak = resident("VmHWM") - before
+    ctypes.CDLL(None).malloc_trim(0)
+    held = resident("VmRSS") - before
     more = params | ({} if density is None else {"nnz": rows.nnz})
     estimate = vicinal.estimate_memory(*rows.shape, estimator=estimator, dtype=dtype, **more)
-    return {"estimator": estimator, "rows": n, "columns": rows.shape[1], "peak": peak, "estimate": estimate}
+    return {
+        "estimator": estimator,
+        "rows": n,
+        "columns": rows.shape[1],
+        "peak": peak,
+        "estimate": estimate,
+        "held": held,
+        "input": getattr(rows, "nbytes", 0),
+        "seconds": getattr(model, "stage_times_", {}),
+    }
 
 
 def main() -> None:

@@ -68,6 +68,7 @@ def make_data() -> dict[str, Data]:
     pins = {"fixed_mask": pinned, "fixed_positions": rng.uniform(0, 10, size=(N, 2)).astype(np.float32)}
     return {
         "plain": Data(X),
+        "int8": Data((10 * X).clip(-120, 120).astype(np.int8)),
         "cosine of unrelated rows": Data(groups, {"metric": "cosine"}, group=number),
         "sparse cosine of unrelated rows": Data(sparse.csr_matrix(groups), {"metric": "cosine"}, group=number),
         "sparse correlation": Data(sparse.csr_matrix(thinned), {"metric": "correlation"}),

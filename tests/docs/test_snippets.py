@@ -14,7 +14,11 @@ GENERATED = {"reference", "examples", "generated"}
 # Pages for which `make test` has the time.
 FIRST = {"README.md", "docs/start/first_map.md"}
 # Pages whose snippets need what a machine for tests does not have.
-NEEDS = {"docs/guides/gpu.md": "a GPU", "docs/guides/cluster.md": "a cluster, and files of rows"}
+NEEDS = {
+    "docs/guides/gpu.md": "a GPU",
+    "docs/guides/cluster.md": "a cluster, and files of rows",
+    "docs/guides/vector_stores.md": "stores, which test_vector_stores.py makes",
+}
 
 
 def snippets(page: Path) -> str:

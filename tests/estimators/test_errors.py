@@ -158,7 +158,7 @@ def test_error_names_the_row_of_a_value_beyond_float32() -> None:
         ([["a", "b"], ["c", "d"]], ValueError, "string|convert"),
         (np.zeros((4, 2), dtype=complex), ValueError, "[Cc]omplex"),
         (sparse.csr_matrix(np.array([[1.0, np.inf], [2.0, 0.0]])), ValueError, "inf.* row 0"),
-        (None, ValueError, "None|NoneType|array"),
+        (None, TypeError, "X must be an array, .* got NoneType"),
     ],
     ids=["1-D", "3-D", "no rows", "no columns", "strings", "complex", "sparse with infinity", "None"],
 )

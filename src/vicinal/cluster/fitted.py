@@ -16,7 +16,7 @@ from scipy.sparse import csr_matrix, issparse
 from vicinal.cluster.engine import Engine, current_client, task
 from vicinal.cluster.graph import GraphParts, joined_graph, load_graph
 from vicinal.cluster.neighbors import NeighborParts, Search, part_count, search_parts, with_room
-from vicinal.cluster.rows import DaskRows, read_block
+from vicinal.cluster.rows import DaskRows, read_block, require_declared
 from vicinal.cluster.store import Stored
 from vicinal.graph.fuzzy import fuzzy_graph
 from vicinal.neighbors.metrics import ALIASES
@@ -244,7 +244,13 @@ def transform_blocks(model: Any, transform: Callable[[Any, Any], Any], X: Any, c
         sparse = issparse(transform(model, _one_row(rows)))
     meta: Any = csr_matrix((0, columns), dtype=np.float32) if sparse else np.empty((0, columns), np.float32)
     return rows.array.map_blocks(
-        _transformed, transform, sent, dtype=np.float32, chunks=(rows.array.chunks[0], (columns,)), meta=meta
+        _transformed,
+        transform,
+        sent,
+        rows.declared,
+        dtype=np.float32,
+        chunks=(rows.array.chunks[0], (columns,)),
+        meta=meta,
     )
 
 
@@ -257,7 +263,10 @@ def _one_row(rows: DaskRows) -> Any:
     return csr_matrix((1, rows.d), dtype=np.float32) if rows.sparse else np.zeros((1, rows.d), np.float32)
 
 
-def _transformed(block: Any, transform: Callable[[Any, Any], Any], model: Any) -> Any:
+def _transformed(
+    block: Any, transform: Callable[[Any, Any], Any], model: Any, declared: tuple[np.dtype[Any], bool]
+) -> Any:
+    require_declared(block, declared, "a chunk")
     return transform(model, read_block([block]))
 
 

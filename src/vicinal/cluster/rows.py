@@ -50,6 +50,11 @@ class DaskRows:
         return hasattr(self.array._meta, "tocsr")
 
     @property
+    def declared(self) -> tuple[np.dtype[Any], bool]:
+        """The type that the array declares, and whether it declares sparse chunks."""
+        return self.array.dtype, self.sparse
+
+    @property
     def chunks(self) -> list[Any]:
         """The chunks as delayed values, without those that have no rows."""
         return [chunk for block in self.blocks for chunk in block]
@@ -66,6 +71,8 @@ class DaskRows:
             X = X.to_dask_array(lengths=True)
         if not hasattr(X, "to_delayed") or not hasattr(X, "chunks"):
             raise TypeError(f"X must be a Dask array or data frame, got {type(X).__module__}.{type(X).__name__}")
+        if isinstance(X._meta, np.ma.MaskedArray):
+            raise ValueError("X holds masked arrays; fill them first: dask.array.ma.filled(X)")
         if X.ndim != 2:
             raise ValueError(f"X must be 2-D, got a Dask array of {X.ndim} dimensions")
         if any(np.isnan(size) for size in X.chunks[0]):
@@ -106,13 +113,25 @@ def _on_device(chunk: Any) -> bool:
     return type(chunk).__module__.split(".")[0] in ("cupy", "cupyx")
 
 
-def scan_block(chunks: list[Any], span: Span, n: int, cells: int, seed: int) -> Rows:
-    """Check the values of some chunks and return those of their rows that cells are made from.
+def require_declared(chunk: Any, declared: tuple[np.dtype[Any], bool], where: str) -> None:
+    """Raise ValueError if a chunk is of another type than its array declares, dense or sparse."""
+    dtype, sparse = declared
+    if hasattr(chunk, "tocsr") != sparse or getattr(chunk, "dtype", dtype) != dtype:
+        kinds = {True: "sparse", False: "dense"}
+        found = f"{kinds[hasattr(chunk, 'tocsr')]} {getattr(chunk, 'dtype', type(chunk).__name__)}"
+        raise ValueError(f"{where} of X is {found}, but the array declares {kinds[sparse]} {dtype}: give its true meta")
+
+
+def scan_block(
+    chunks: list[Any], span: Span, declared: tuple[np.dtype[Any], bool], n: int, cells: int, seed: int
+) -> Rows:
+    """Check type and values of some chunks and return those of their rows that cells are made from.
 
     The error names chunk and row.
     """
     taken, wanted = [], sample_numbers(n, cells, seed)
     for chunk, (number, first) in zip(chunks, span, strict=True):
+        require_declared(chunk, declared, f"chunk {number}")
         rows = read_block([chunk])
         _, bad = scan_rows(rows)
         if bad >= 0:

@@ -7,6 +7,7 @@ import inspect
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import validate_data
 
 from vicinal.backends import say_fallback
@@ -34,6 +35,7 @@ from vicinal.neighbors.rows import (
     check_rows,
     like_input,
     place_of,
+    stack_rows,
     usable_place,
 )
 from vicinal.neighbors.table import Neighbors
@@ -44,7 +46,7 @@ from vicinal.pipeline.memory import add_map
 from vicinal.pipeline.place import place
 from vicinal.pipeline.recipe import Recipe
 from vicinal.runtime.constraints import check_parameters
-from vicinal.runtime.inputs import ROW_TYPES, check_input, is_dask, resolve_n_jobs
+from vicinal.runtime.inputs import ROW_TYPES, is_dask, named_batches, read_rows, reads_arrow, resolve_n_jobs
 from vicinal.runtime.progress import Progress
 from vicinal.runtime.sizes import InputShape, Ledger, check_limit
 
@@ -75,12 +77,18 @@ def whole_or_nothing(method: Method) -> Method:
     return wrapped  # type: ignore[return-value]
 
 
+# Batches of Arrow data are joined to at least this number of rows.
+BATCH_ROWS = 1 << 16
+
+
 def over_blocks(method: Method) -> Method:
-    """Make a method of a fitted model that takes rows map over the blocks of a Dask array."""
+    """Make a method of a fitted model that takes rows map over the blocks of a Dask array, or batches of Arrow data."""
 
     @functools.wraps(method)
     def wrapped(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
         self._require_map()
+        if reads_arrow(X):
+            return stack_rows(*(method(self, rows, *args, **kwargs) for rows in named_batches(X, BATCH_ROWS)))
         if not is_dask(X):
             return method(self, X, *args, **kwargs)
         from vicinal.cluster.fitted import transform_blocks
@@ -103,6 +111,8 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
     # Whether the parameter "device" says where a fit is done.
     _chooses_device: ClassVar[bool] = False
+    # Whether rows of float16, int8 and uint8 are searched as they are, not as float32.
+    keeps_types: ClassVar[bool] = True
     # The attribute that a fit sets last.
     _result: ClassVar[str] = "map_"
 
@@ -173,27 +183,42 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
         Dense rows become float32; with ``typed`` they keep their type if it is one of the ``ROW_TYPES``.
         """
-        check_input(X)
         if is_dask(X):
             raise ValueError(f"X must be an array in memory for {type(self).__name__}: UMAP can fit a Dask array")
+        X, names = read_rows(X, within=self._arrow_limit if reset else None)
+        if names is not None and not reset:
+            self._check_names(names)
         shape = InputShape.of(X, typed=typed) if reset else None
         self._within_limit(shape)
         with np.errstate(over="ignore"):  # a value that float32 cannot hold becomes infinite, and is reported as such
-            rows = validate_data(
-                self,
+            validate = partial(validate_data, self, reset=reset)
+            if names is not None and not reset:  # their names are checked
+                validate = partial(check_array, estimator=self, input_name="X")
+            rows = validate(
                 X,
-                reset=reset,
                 dtype=ROW_TYPES if typed else np.float32,
                 order="C",
                 ensure_all_finite=False,
                 accept_sparse=["csr", "csc", "coo"] if sparse else False,
             )
         rows = as_rows(rows, typed=typed)
+        if names is not None and reset:
+            self.feature_names_in_ = np.array(names, dtype=object)
         if reset and shape is None:
             self._within_limit(InputShape.of(rows, typed=typed))
         if rows.shape[0] > MOST_ROWS:
             raise ValueError(f"X has {rows.shape[0]} rows; at most {MOST_ROWS} are possible")
         return rows
+
+    def _check_names(self, names: list[str]) -> None:
+        """Raise ValueError unless the columns of Arrow data have the number, names and order of those of the fit."""
+        known = list(getattr(self, "feature_names_in_", names))
+        if len(names) != self.n_features_in_:
+            expects = f"{type(self).__name__} is expecting {self.n_features_in_} features as input"
+            raise ValueError(f"X has {len(names)} features, but {expects}")
+        if names != known:
+            at = next(i for i, (name, other) in enumerate(zip(names, known, strict=True)) if name != other)
+            raise ValueError(f"column {at} of X is {names[at]!r}, but that of the fit was {known[at]!r}")
 
     def _metric_keywords(self) -> dict[str, Any] | None:
         keywords: dict[str, Any] | None = self.metric_kwds
@@ -277,10 +302,14 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             self.add_input_and_fit(ledger, shape)
             check_limit(ledger, limit, f"{type(self).__name__} to {shape.n} rows of {shape.d} columns")
 
+    def _arrow_limit(self, n: int, d: int, kind: np.dtype[Any]) -> None:
+        """Raise MemoryError as soon as a fit of the rows that were read so far would take too much."""
+        self._within_limit(InputShape(n, d, None, True, kind))
+
     def add_input_and_fit(self, ledger: Ledger, shape: InputShape) -> None:
         """Add what a fit takes, with the copy of an input that has to be converted."""
         if shape.copied:
-            ledger.keep(4 * shape.values)
+            ledger.keep(shape.kind.itemsize * shape.values)
         self.add_memory(ledger, shape)
 
     def add_memory(self, ledger: Ledger, shape: InputShape) -> None:

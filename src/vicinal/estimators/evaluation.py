@@ -26,7 +26,7 @@ from vicinal.pipeline.judge import GHOSTS, NEIGHBORS, JudgedMap, Judgment, judge
 from vicinal.quality.measures import check_matrix, check_neighbors
 from vicinal.quality.reliability import Reliability, measure_preservation
 from vicinal.runtime.constraints import whole
-from vicinal.runtime.inputs import resolve_n_jobs
+from vicinal.runtime.inputs import ROW_TYPES, resolve_n_jobs
 from vicinal.runtime.sizes import InputShape, Ledger
 
 # Local, usual and wide neighborhoods, points drawn closely together or apart.
@@ -306,7 +306,7 @@ def _places(name: str, values: Any, n: int) -> NDArray[np.float32]:
 
 
 def _training_data(X: Any, metric: Any, metric_kwds: dict[str, Any] | None, n_jobs: int) -> TrainingData:
-    rows = as_rows(X)
+    rows = as_rows(X, typed=not (isinstance(metric, str) and metric == PRECOMPUTED))
     if rows.ndim != 2:
         raise ValueError(f"X must be 2-D, got {rows.ndim} dimensions")
     if isinstance(metric, str) and metric == PRECOMPUTED:
@@ -331,7 +331,8 @@ def estimate_memory(
     nnz : int, optional
         Stored entries, if the rows are sparse.
     dtype : dtype, default float32
-        Type of the input; any other than float32 is converted, which takes a copy.
+        Type of the input. Dense rows of float16, int8 and uint8 are searched as they are; any other type than float32
+        is converted, which takes a copy.
     **params
         Parameters of the estimator.
 
@@ -356,5 +357,8 @@ def estimate_memory(
         raise ValueError(f"estimator must be one of {classes}, got {estimator!r}")
     model = getattr(vicinal, estimator)(**params)
     ledger = Ledger()
-    model.add_input_and_fit(ledger, InputShape(int(n), int(d), nnz, np.dtype(dtype) != np.float32))
+    kept = ROW_TYPES if nnz is None and model.keeps_types else ROW_TYPES[:1]
+    copied = np.dtype(dtype) not in kept
+    kind = ROW_TYPES[0] if copied else np.dtype(dtype)
+    model.add_input_and_fit(ledger, InputShape(int(n), int(d), nnz, copied, kind))
     return int(ledger.peak)

@@ -42,7 +42,7 @@ from vicinal.pipeline.memory import add_graph, add_search, add_start
 from vicinal.pipeline.recipe import Places, Recipe, SampledPlan
 from vicinal.pipeline.row_options import RowOptions
 from vicinal.runtime.constraints import NOT_NEGATIVE, POSITIVE, StrOptions, whole
-from vicinal.runtime.inputs import check_input
+from vicinal.runtime.inputs import as_array
 from vicinal.runtime.progress import LAYOUT
 from vicinal.runtime.sizes import InputShape, Ledger
 
@@ -371,8 +371,7 @@ class ParametricUMAP(Estimator):
         model = self.map_.model
         if "decoder" not in model.networks:
             raise AttributeError("this model has no decoder; fit it with parametric_reconstruction=True")
-        check_input(X)
-        points = check_width("X", np.require(X, np.float32, ["C", "A"]), model.shape.n_components)
+        points = check_width("X", np.require(as_array(X), np.float32, ["C", "A"]), model.shape.n_components)
         check_rows(points, self._jobs())
         return self._apply(model.decode, points)
 
@@ -651,7 +650,7 @@ class ParametricUMAP(Estimator):
 
 def flat_rows(X: Any) -> Any:
     """Return images and other arrays of more than two dimensions as rows; anything else as it is."""
-    return np.asarray(X).reshape(len(X), -1) if getattr(X, "ndim", 0) > 2 else X
+    return as_array(X).reshape(len(X), -1) if getattr(X, "ndim", 0) > 2 else X
 
 
 def shape_of_row(X: Any, rows: Rows) -> tuple[int, ...]:

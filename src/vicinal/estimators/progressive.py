@@ -149,6 +149,7 @@ class ProgressiveUMAP(Estimator):
         Bytes, or a text such as "2GB". Rows with which the map would take more are refused with a MemoryError.""")
     # fmt: on
 
+    keeps_types = False  # rows are stored as float32 where they can grow
     _result = "_stream"
 
     @property

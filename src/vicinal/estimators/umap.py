@@ -43,7 +43,7 @@ from vicinal.runtime.constraints import (
     count_of_rows,
     whole,
 )
-from vicinal.runtime.inputs import check_input, is_dask
+from vicinal.runtime.inputs import is_dask
 from vicinal.runtime.sizes import ByteSize
 
 
@@ -286,7 +286,6 @@ class UMAP(MapEstimator):
             raise ValueError("inverse_transform needs rows: a model of precomputed distances has none")
         if fitted.embedding is None:
             raise ValueError("inverse_transform needs a map: this model was fitted with transform_mode='graph'")
-        check_input(X)
         k, kernel = fitted.recipe.affinity.columns(data.n), fitted.recipe.plan.forces.kernel
         places = fitted.reference_places
         return inverse_rows(X, places, data.rows, kernel, n_neighbors=k, n_jobs=data.n_jobs)

@@ -17,6 +17,7 @@ from vicinal.files import array_files, tabular_files
 from vicinal.files.data_table import Column, ColumnChoice, DataTable, array_table, frame_table, vector_column
 from vicinal.files.readers import DEFAULT_CHOICE, check_file, is_local, local_file, read_chosen
 from vicinal.files.tabular_files import detect
+from vicinal.runtime.inputs import NamedRows, as_array, named_batches, reads_arrow
 
 if TYPE_CHECKING:
     import polars as pl
@@ -106,7 +107,7 @@ def _columnar(path: Path, size: int) -> Iterator[pl.DataFrame]:
             return
 
 
-Batch = tuple[NDArray[Any], NDArray[Any] | None]
+Batch = tuple[Any, NDArray[Any] | None]
 
 
 def batches(source: Any, size: int = 1000, y: Any = None, **reading: Any) -> Iterator[Batch]:
@@ -117,8 +118,9 @@ def batches(source: Any, size: int = 1000, y: Any = None, **reading: Any) -> Ite
 
     Parameters
     ----------
-    source : array, sparse matrix, path or iterable
-        An array, memory map or sparse matrix; the path of a file; or an iterable of those or of pairs (rows, labels).
+    source : array, sparse matrix, Arrow data, path or iterable
+        An array, memory map or sparse matrix; a table, query or reader that offers Arrow data; the path of a file; or
+        an iterable of arrays or of pairs (rows, labels).
     size : int, default=1000
         Maximum number of rows per batch.
     y : array-like, optional
@@ -136,6 +138,8 @@ def batches(source: Any, size: int = 1000, y: Any = None, **reading: Any) -> Ite
         raise TypeError(f"{sorted(reading)} apply only to files, but source is a {type(source).__name__}")
     if isinstance(source, np.ndarray) or hasattr(source, "tocsr"):
         return _split(source, y, size)
+    if reads_arrow(source) and y is None:
+        return (batch for named in named_batches(source, size, "source") for batch in _split(named, None, size))
     if y is not None:
         raise ValueError("y can be given only with an array; an iterable must yield pairs (rows, labels)")
     items = (item if isinstance(item, tuple) else (item, None) for item in source)
@@ -144,7 +148,10 @@ def batches(source: Any, size: int = 1000, y: Any = None, **reading: Any) -> Ite
 
 def _split(given: Any, y: Any, size: int) -> Iterator[Batch]:
     """Yield the parts of an array or a sparse matrix with their labels."""
-    rows = given.tocsr() if hasattr(given, "tocsr") else np.asanyarray(given)
+    if isinstance(given, NamedRows):
+        parts = split_rows(given.rows, size)
+        return ((NamedRows(part, given.names), None) for part in parts)
+    rows = given.tocsr() if hasattr(given, "tocsr") else as_array(given, "source")
     if y is None:
         return ((part, None) for part in split_rows(rows, size))
     labels = np.asarray(y)

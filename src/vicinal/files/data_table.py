@@ -1,4 +1,4 @@
-"""The table that a file is read into: a float32 matrix of the features, and every column with its role."""
+"""The table that a file is read into: a matrix of the features, and every column with its role."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from vicinal.runtime.inputs import ROW_TYPES
 
 if TYPE_CHECKING:
     import polars as pl
@@ -116,7 +118,7 @@ class ColumnChoice:
 class DataTable:
     """Rows to embed: the features as a matrix, and every column of the file with its role."""
 
-    X: NDArray[np.float32]
+    X: NDArray[Any]
     columns: tuple[Column, ...]
 
     def names(self, role: Role) -> tuple[str, ...]:
@@ -228,8 +230,9 @@ def _vectors(path: Path, series: pl.Series, first: int) -> tuple[NDArray[np.floa
         raise ReadError(f"{path}: row {first + short[0]} has {what} in column {series.name!r}, others have {width}")
     if width < 1:
         raise ReadError(f"{path}: the vectors of column {series.name!r} are empty")
-    with np.errstate(over="ignore"):
-        X = series.explode().cast(pl.Float64).to_numpy().reshape(len(series), width).astype(np.float32)
+    small = isinstance(series.dtype, pl.Array | pl.List) and series.dtype.inner in (pl.Int8, pl.UInt8)
+    values = series.explode() if small else series.explode().cast(pl.Float64)
+    X = as_rows_of_table(values.to_numpy().reshape(len(series), width))
     return X, [f"{series.name}[{a}]" for a in range(width)]
 
 
@@ -284,14 +287,20 @@ def array_table(
         if name not in names:
             raise ReadError(f"{path}: {name!r} is not a column of the matrix and cannot be a feature")
     picked = array if chosen == names else array[:, [int(name) for name in chosen]]
-    with np.errstate(over="ignore"):
-        X = np.ascontiguousarray(picked, dtype=np.float32)
+    X = as_rows_of_table(picked)
     _check_finite(path, X, chosen, lambda row, column: picked[row, column], first, choice.missing)
 
     def values(name: str) -> NDArray[Any]:
         return named_columns[name] if name in named_columns else whole_numbers(array[:, int(name)])
 
     return _build_table(X, chosen, choice, values, dict.fromkeys([*names, *named_columns], NOT_CHOSEN))
+
+
+def as_rows_of_table(values: NDArray[Any]) -> NDArray[Any]:
+    """Return numbers as contiguous float32, or in their type if it is one that the search reads as it is."""
+    kept = values.dtype if values.dtype in ROW_TYPES else np.dtype(np.float32)
+    with np.errstate(over="ignore"):
+        return np.ascontiguousarray(values, dtype=kept)
 
 
 def check_matrix(path: Path, array: NDArray[Any]) -> None:
@@ -372,6 +381,8 @@ def _check_finite(
     missing: bool,
 ) -> None:
     """Raise for the first row with an infinite value, one too large for float32, or one missing unless accepted."""
+    if X.dtype.kind in "iu":
+        return
     finite = ~np.isinf(X) if missing else np.isfinite(X)
     if finite.all():
         return

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.files.data_table import ColumnChoice, DataTable, ReadError, listed
+from vicinal.files.data_table import ColumnChoice, DataTable, ReadError, as_rows_of_table, listed
 from vicinal.files.readers import DEFAULT_CHOICE, local_file, read_chosen, read_table
 
 Rows = NDArray[np.float32]
@@ -66,7 +66,7 @@ class Preprocessing:
             nonlocal X
             for name, one in learned.items():
                 steps[name] = one
-                X = _STEPS[name](X, one)
+                X = _STEPS[name](X.astype(np.float32, copy=False), one)
 
         if self.impute is not None:
             add({"fill": _fill_values(X, self.impute, names)})
@@ -83,7 +83,7 @@ class Preprocessing:
         components = self.pca or (COUNTS_COMPONENTS if self.counts else None)
         if components is not None:
             add(_principal_components(X, components, asked=self.pca is not None))
-        return np.ascontiguousarray(X, dtype=np.float32), steps
+        return as_rows_of_table(X), steps
 
 
 def _fill_values(X: Rows, how: Impute, names: tuple[str, ...]) -> NDArray[np.float64]:
@@ -205,8 +205,8 @@ class Preparation:
         """Prepare rows."""
         for name, step in _STEPS.items():
             if name in self.steps:
-                X = step(X, self.steps[name])
-        return np.ascontiguousarray(X, dtype=np.float32)
+                X = step(X.astype(np.float32, copy=False), self.steps[name])
+        return as_rows_of_table(X)
 
     def read_rows(self, path: Path) -> Rows:
         """Read rows to place and prepare them."""

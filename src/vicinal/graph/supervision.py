@@ -19,7 +19,7 @@ from vicinal.graph.graph import Graph
 from vicinal.graph.set_operations import intersect, reset_connectivity
 from vicinal.neighbors.index import NeighborIndex
 from vicinal.neighbors.metrics import ALIASES, METRICS, check_metric
-from vicinal.runtime.inputs import check_input, is_missing
+from vicinal.runtime.inputs import as_array, is_missing
 
 Floats = NDArray[np.float64]
 
@@ -231,11 +231,7 @@ class Supervision:
 
     def check(self, y: Any, n: int) -> NDArray[Any]:
         """Return ``y`` as labels of shape (n,) or numbers of shape (n, columns), or raise ValueError."""
-        check_input(y, "y")
-        try:
-            values = np.asarray(y)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"y must hold one label or number per row: {error}") from error
+        values = as_array(y, "y", text=True)
         if values.dtype.kind == "c":
             raise ValueError("y must hold labels or real numbers, got complex numbers")
         if values.ndim == 2 and values.shape[1] == 1:

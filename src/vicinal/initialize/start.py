@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from vicinal.graph.graph import Graph
 from vicinal.initialize.spectral import ShapedPlaces, spectral_places
 from vicinal.initialize.task import NARROW, NOISE, CannotInitialize, InitialTask, extent, pca_places, to_extent
+from vicinal.runtime.inputs import as_array
 
 AnyPlaces = NDArray[np.float64] | ShapedPlaces
 
@@ -102,7 +103,7 @@ def random_start(n: int, *, n_components: int = 2, seed: int = 0) -> NDArray[np.
 
 
 def _rows(X: ArrayLike) -> NDArray[np.float32]:
-    rows = np.asarray(X, dtype=np.float32)
+    rows = as_array(X).astype(np.float32, copy=False)
     if rows.ndim != 2 or not np.isfinite(rows).all():
         raise ValueError(f"X must be a 2-D array of finite numbers, got shape {rows.shape}")
     return rows
@@ -148,8 +149,9 @@ def given_start(init: Any, n: int, n_components: int, *, stretched: bool = True)
     """Check a start given as an array and scale it to its box if ``stretched``; return None if it is a name."""
     if isinstance(init, str):
         return None
+    given = as_array(init, "init")
     try:
-        places = np.asarray(init, dtype=np.float64)
+        places = given.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise ValueError(f"init must be one of {sorted(INITIALIZERS)} or an array of numbers: {error}") from error
     if places.shape != (n, n_components):

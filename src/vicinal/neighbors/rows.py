@@ -23,7 +23,7 @@ from vicinal.neighbors.metrics import (
     with_values,
 )
 from vicinal.runtime.cached import cached
-from vicinal.runtime.inputs import ROW_TYPES, check_input
+from vicinal.runtime.inputs import ROW_TYPES, check_input, read_rows
 
 # If memory ran out although the estimate of what is needed said that it would not, fewer rows than these fit.
 SMALLER = 0.8
@@ -174,7 +174,7 @@ def as_rows(X: Any, name: str = "X", *, typed: bool = False) -> Rows:
     With ``typed``, dense rows of one of the ``ROW_TYPES`` keep their type. Malformed sparse rows raise ValueError;
     ``name`` is the name of the argument in its message.
     """
-    check_input(X, name)
+    X, _ = read_rows(X, name)
     if not hasattr(X, "tocsr"):
         rows = np.asarray(X)
         kept = typed and rows.dtype in ROW_TYPES

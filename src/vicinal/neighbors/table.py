@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vicinal.backends import Movable, Place, backend_of, placed
 from vicinal.neighbors.metrics import first_row, is_non_negative, is_sparse, stored_values
-from vicinal.runtime.inputs import check_input
+from vicinal.runtime.inputs import as_array, check_input, read_rows
 
 # Distances this close to a limit, relatively, are taken as equal to it: the rounding error of float32.
 ROUNDING = 1e-6
@@ -178,7 +178,7 @@ def neighbors_from_knn(precomputed_knn: Any, n: int, k: int) -> Neighbors:
 
 
 def _check_table(index: Any, distance: Any, n: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    indices, distances = np.asarray(index), np.asarray(distance)
+    indices, distances = (as_array(one, f"precomputed_knn[{i}]") for i, one in enumerate((index, distance)))
     if indices.ndim != 2 or indices.dtype.kind not in "iu":
         raise ValueError(f"precomputed_knn[0] must be 2-D whole numbers, got {indices.dtype} {indices.shape}")
     if distances.shape != indices.shape or distances.dtype.kind not in "fiu":
@@ -198,7 +198,7 @@ def _check_table(index: Any, distance: Any, n: int) -> tuple[NDArray[np.int64], 
 
 def check_distances(D: Any, *, square: bool = False) -> Any:
     """Convert to a 2-D array or a canonical CSR matrix; raise ValueError if it holds NaN or negative numbers."""
-    check_input(D)
+    D, _ = read_rows(D)
     if hasattr(D, "tocsr"):
         D = D.tocsr()
         if not D.has_canonical_format:

@@ -22,6 +22,7 @@ from vicinal.neighbors.search import (
 from vicinal.neighbors.table import BLOCK_VALUES as DISTANCES
 from vicinal.neighbors.training_data import SHORT_ROW
 from vicinal.pipeline.recipe import Recipe
+from vicinal.runtime.inputs import ROW_TYPES
 from vicinal.runtime.sizes import InputShape, Ledger
 
 EDGES = 1.6
@@ -84,7 +85,7 @@ def add_search(
         if isinstance(metric, str) and METRICS[ALIASES.get(metric, metric)].prepare is not None:
             ledger.keep(4.0 * n * d)
         ledger.keep(4.0 * n * (SKETCH_WIDTH + 2 if wide else _padded(d)))
-        ledger.keep(_as_bytes(n, d, metric))
+        ledger.keep(_as_bytes(shape, metric))
         if wide and n > ROWS_WITHOUT_BASIS:
             basis = 4.0 * d * (SKETCH_WIDTH + 1)
             ledger.use(basis + _sample(n, d) + 8.0 * d)
@@ -114,7 +115,7 @@ def add_online_search(ledger: Ledger, shape: InputShape, k: int, metric: Any) ->
         ledger.keep(4.0 * n * d * (1 + twice))
         # Batches that are being inserted, and samples: many small pieces, which the allocator keeps.
         ledger.keep(12.0 * min(n, 1000) * d + (2 * _sample(n, d) if d > SKETCH_WIDTH else 0.0))
-        ledger.keep(_as_bytes(n, d, metric))
+        ledger.keep(_as_bytes(shape, metric))
     # Leaves are two thirds full, and as many nodes lie above them; a row has its number in a leaf of each tree.
     node = 20.0 + 4.0 * SPLIT_COLUMNS
     trees = options.trees * 1.5 * (4.0 + 2.0 * node / ONLINE_LEAF_ROWS)
@@ -181,9 +182,14 @@ def add_full_layout(ledger: Ledger, n: int, n_components: int, edges: float) -> 
     ledger.use(22.0 * edges)
 
 
-def _as_bytes(n: int, d: int, metric: Any) -> float:
-    """Return the bytes of long rows that are kept as such if all values are whole and between 0 and 255."""
-    plain = isinstance(metric, str) and ALIASES.get(metric, metric) in ("euclidean", "sqeuclidean")
+def _as_bytes(shape: InputShape, metric: Any) -> float:
+    """Return the bytes of long float32 rows that are kept as such if all values are whole and between 0 and 255."""
+    n, d = shape.n, shape.d
+    plain = (
+        shape.kind == ROW_TYPES[0]
+        and isinstance(metric, str)
+        and ALIASES.get(metric, metric) in ("euclidean", "sqeuclidean")
+    )
     return float(n * (d + 63)) if plain and SKETCH_WIDTH < d <= MOST_BYTE_COLUMNS else 0.0
 
 

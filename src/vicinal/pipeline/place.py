@@ -31,6 +31,7 @@ from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingDistances, recognize
 from vicinal.pipeline.fitted import FittedMap
 from vicinal.pipeline.recipe import Places, Plan, Weights
+from vicinal.runtime.inputs import as_array
 
 
 def warn_of_isolated(isolated: NDArray[np.bool_], limit: float, kind: str = "rows") -> None:
@@ -255,7 +256,7 @@ def inverse_rows(
     from scipy.sparse import csr_matrix, issparse, vstack
 
     n, components = embedding.shape
-    y = np.asarray(places, dtype=np.float64)
+    y = as_array(places).astype(np.float64, copy=False)
     if y.ndim != 2 or y.shape[1] != components:
         raise ValueError(f"places must have shape [any, {components}], got {y.shape}")
     if not np.isfinite(y).all():
@@ -269,8 +270,14 @@ def inverse_rows(
         near = index[begin : begin + BLOCK]
         weights = _weights(y[begin : begin + BLOCK], embedding[near].astype(np.float64), kernel)
         indptr = np.arange(0, near.size + 1, k)
-        mixture = csr_matrix((weights.astype(np.float32).reshape(-1), near.reshape(-1), indptr), shape=(len(near), n))
-        parts.append(mixture @ X)
+        columns: NDArray[Any] = near.reshape(-1)
+        rows = X
+        if rows.dtype != np.float32:  # the product would convert all rows
+            used, columns = np.unique(near, return_inverse=True)
+            rows, columns = X[used].astype(np.float32), columns.reshape(-1)
+        shape = len(near), rows.shape[0]
+        mixture = csr_matrix((weights.astype(np.float32).reshape(-1), columns, indptr), shape=shape)
+        parts.append(mixture @ rows)
     return vstack(parts, format="csr") if issparse(X) else np.concatenate(parts)
 
 

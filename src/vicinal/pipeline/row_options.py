@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from vicinal.initialize.medoid import aligned_to
 from vicinal.neighbors.training_data import TrainingData
 from vicinal.runtime.cached import cached
+from vicinal.runtime.inputs import as_array
 
 
 @dataclass(frozen=True)
@@ -113,8 +114,9 @@ def check_weights(sample_weight: Any, n: int) -> NDArray[np.float32] | None:
     """Check for one number of at least 0 per row, not all of them 0; uniform weights are treated as no weights."""
     if sample_weight is None:
         return None
+    given = as_array(sample_weight, "sample_weight")
     try:
-        weight = np.asarray(sample_weight, dtype=np.float64)
+        weight = given.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise ValueError(f"sample_weight must hold numbers: {error}") from error
     if weight.shape != (n,):
@@ -133,11 +135,12 @@ def check_pins(mask: Any, positions: Any, n: int, n_components: int) -> Pins | N
         return None
     if mask is None or positions is None:
         raise ValueError("fixed_mask and fixed_positions must be given together")
-    marked = np.asarray(mask)
+    marked = as_array(mask, "fixed_mask")
     if marked.dtype != np.bool_ or marked.shape != (n,):
         raise ValueError(f"fixed_mask must hold one bool for each of {n} rows, got {marked.dtype} of {marked.shape}")
+    given = as_array(positions, "fixed_positions")
     try:
-        places = np.asarray(positions, dtype=np.float32)
+        places = given.astype(np.float32, copy=False)
     except (TypeError, ValueError) as error:
         raise ValueError(f"fixed_positions must hold numbers: {error}") from error
     if places.shape != (n, n_components):

@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vicinal.backends import Place, backend_of, is_on_gpu
 from vicinal.neighbors.rows import PlacedRows, as_placed_rows, check_placed_rows
+from vicinal.runtime.inputs import as_array
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -189,7 +190,7 @@ def _placed(name: str, values: Any, place: Place) -> Any:
 
 def check_matrix(name: str, values: ArrayLike) -> NDArray[Any]:
     """Return ``values`` as a two-dimensional array of finite numbers, or raise ValueError."""
-    array = np.asarray(values)
+    array = as_array(values, name)
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{name} must be an array of real numbers, got dtype {array.dtype}")
     if array.ndim != 2 or array.size == 0:
@@ -489,7 +490,7 @@ def missing_labels(labels: NDArray[Any]) -> NDArray[np.bool_]:
 
 def check_labels(labels: ArrayLike, n: int) -> NDArray[Any]:
     """Return ``labels`` as an array with one entry per row, or raise ValueError."""
-    array = np.asarray(labels)
+    array = as_array(labels, "labels", text=True)
     if array.ndim != 1 or len(array) != n:
         raise ValueError(f"labels must be one-dimensional with {n} entries, got shape {array.shape}")
     return array

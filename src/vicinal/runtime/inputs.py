@@ -1,11 +1,16 @@
-"""Checks of arguments that hold data, before NumPy, SciPy or compiled code converts them."""
+"""What an argument that holds data is: conversion to arrays, and checks before compiled code reads them."""
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from datetime import date, timedelta
+from numbers import Integral, Number
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+
+from vicinal.runtime import arrow
 
 # Types of dense rows that the search reads as they are, the one of all other rows first. It computes in float32.
 ROW_TYPES = tuple(np.dtype(name) for name in ("float32", "float16", "int8", "uint8"))
@@ -135,6 +140,171 @@ def check_input(X: Any, name: str = "X") -> None:
     if getattr(X, "requires_grad", False) is True:
         raise TypeError(f"{name} is a tensor that requires a gradient; pass {name}.detach()")
     check_structure(X, name)
+
+
+# Single dates and durations in arrays of objects; NumPy converts its own to numbers.
+DATES = (np.datetime64, np.timedelta64, date, timedelta)
+# What to do with objects that hold more than rows, by the package of their class.
+INSTEAD = {
+    "anndata": "call vicinal.tl.umap(adata), or pass the rows, for example adata.obsm['X_pca']",
+    "mudata": "pass the rows of one of its tables, for example mdata.obsm['X_pca']",
+    "spatialdata": "call vicinal.tl.umap on one of its tables",
+    "lance": "pass a table of it, for example dataset.to_table(columns=['vector'])",
+    "lancedb": "pass a table of it, for example table.to_arrow().select(['vector'])",
+}
+
+
+def as_array(given: Any, name: str = "X", *, text: bool = False) -> NDArray[Any]:
+    """Return an argument that has an entry per row as an array, without a copy if it is one.
+
+    Accepted are arrays of any library (``__array__``, ``__dlpack__``, buffers), data frames and Arrow data, and
+    sequences. Anything else is refused at once, also masked values, dates and, unless ``text`` is true, texts.
+    """
+    check_input(given, name)
+    if reads_arrow(given):
+        return _checked(arrow.read_column(given, name), name, text=text)
+    if _is_pandas(given):
+        _check_pandas(given, name)
+    return _checked(_converted(given, name), name, text=text)
+
+
+def read_rows(
+    X: Any, name: str = "X", within: Callable[[int, int, np.dtype[Any]], None] | None = None
+) -> tuple[Any, list[str] | None]:
+    """Return rows as an array, a sparse matrix of SciPy or a data frame of pandas, and names of columns of Arrow data.
+
+    ``within`` is called with the rows, the columns and the type of what has been read so far, and may raise.
+    """
+    if isinstance(X, NamedRows):
+        return X.rows, X.names
+    check_input(X, name)
+    if hasattr(X, "tocsr"):
+        from scipy.sparse import issparse
+
+        return (X if issparse(X) or is_dask(X) else X.tocsr()), None
+    if _is_pandas(X):
+        _check_pandas(X, name)
+        return _pandas_vectors(X, name)
+    if not reads_arrow(X):
+        return as_array(X, name), None
+    parts: list[NDArray[Any]] = []
+    names: list[str] | None = None
+    for rows, named in arrow.row_batches(X, name, ROW_TYPES):
+        parts.append(rows)
+        names = named
+        if within is not None:
+            within(sum(map(len, parts)), rows.shape[1], rows.dtype)
+    return arrow.join_rows(parts), names
+
+
+class NamedRows(NamedTuple):
+    """Some of the rows of Arrow data, with the names of its columns."""
+
+    rows: NDArray[Any]
+    names: list[str] | None
+
+
+def reads_arrow(X: Any) -> bool:
+    """Tell whether an argument is read as Arrow data: pandas is not, because it needs pyarrow to offer it."""
+    return arrow.offers_arrow(X) and not _is_pandas(X) and not is_dask(X)
+
+
+def named_batches(X: Any, least: int, name: str = "X") -> Iterator[NamedRows]:
+    """Yield the rows of Arrow data in batches, joined to at least ``least`` rows, so that not all are in memory."""
+    parts: list[NDArray[Any]] = []
+    names: list[str] | None = None
+    for rows, names in arrow.row_batches(X, name, ROW_TYPES):
+        parts.append(rows)
+        if sum(map(len, parts)) >= least:
+            yield NamedRows(arrow.join_rows(parts), names)
+    if parts:
+        yield NamedRows(arrow.join_rows(parts), names)
+
+
+def _converted(given: Any, name: str) -> NDArray[Any]:
+    """Return what NumPy reads directly, without looking for entries one by one in objects that only resemble it."""
+    if isinstance(given, np.ndarray):
+        return given
+    if hasattr(given, "tocsr"):
+        raise TypeError(f"{name} must be a dense array, got a sparse matrix")
+    kind = type(given)
+    package = kind.__module__.partition(".")[0]
+    if package in INSTEAD:
+        raise TypeError(f"{name} is {'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}; {INSTEAD[package]}")
+    arrays = ("__array__", "__array_interface__", "__array_struct__", "__cuda_array_interface__")
+    try:
+        if isinstance(given, Number) or any(hasattr(kind, one) for one in arrays) or _is_buffer(given):
+            return np.asanyarray(given)
+        if hasattr(kind, "__dlpack__"):
+            return np.from_dlpack(given)
+        if isinstance(given, Sequence) and not isinstance(given, str | bytes):
+            return np.asarray(given if isinstance(given, list | tuple) else list(given))
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise type(error)(f"{name} must hold values that NumPy can read: {error}") from error
+    more = "; call its method collect() first" if hasattr(kind, "collect") else ""
+    got = kind.__name__ if package == "builtins" else f"{kind.__module__}.{kind.__name__}"
+    raise TypeError(f"{name} must be an array, a data frame or Arrow data, got {got}{more}")
+
+
+def _is_buffer(given: Any) -> bool:
+    try:
+        memoryview(given)
+    except TypeError:
+        return False
+    return not isinstance(given, bytes)
+
+
+def _checked(values: NDArray[Any], name: str, *, text: bool) -> NDArray[Any]:
+    """Return the values, unless they only look like numbers."""
+    if isinstance(values, np.ma.MaskedArray):
+        hidden = np.ma.getmaskarray(values)
+        if hidden.any():
+            row = int(np.argmax(hidden.reshape(len(values), -1).any(axis=1))) if values.ndim else 0
+            raise ValueError(
+                f"{name} has masked values, first in row {row}; fill them with {name}.filled(), or leave out these rows"
+            )
+        return values.data
+    kind = values.dtype.kind
+    if kind == "V" and values.dtype.names is None and values.dtype.type is not np.void:
+        return values.astype(np.float32)  # types of other packages, such as bfloat16
+    dates = kind == "O" and any(isinstance(one, DATES) for one in values.flat)
+    if dates or (kind in "mMV" or (kind in "US" and not text)):
+        what = "dates" if dates else arrow.NOT_NUMBERS[kind]
+        raise ValueError(f"{name} holds {what} ({values.dtype}), not numbers; convert them to numbers first")
+    return values
+
+
+def _is_pandas(X: Any) -> bool:
+    return type(X).__module__.partition(".")[0] == "pandas" and hasattr(X, "to_numpy")
+
+
+def _check_pandas(X: Any, name: str) -> None:
+    """Raise ValueError for a column of dates, which would count as a number."""
+    types = X.dtypes if hasattr(X, "columns") else [X.dtype]
+    for i, kind in enumerate(types):
+        if kind.kind in "mM":
+            column = f"column {X.columns[i]!r} of {name}" if hasattr(X, "columns") else name
+            raise ValueError(f"{column} holds {arrow.NOT_NUMBERS[kind.kind]} ({kind}), not numbers; convert it first")
+
+
+def _pandas_vectors(X: Any, name: str) -> tuple[Any, list[str] | None]:
+    """Return a data frame as it is, or the rows of its single column if this holds vectors."""
+    for i in range(len(getattr(X, "columns", ()))):
+        column = X.iloc[:, i]
+        first = column.iloc[0] if len(column) else None
+        if column.dtype.kind != "O" or not isinstance(first, list | tuple | np.ndarray):
+            continue
+        if X.shape[1] > 1:
+            raise ValueError(
+                f"{name} has vectors in column {X.columns[i]!r} beside other columns; select the column of vectors, "
+                "or columns of numbers"
+            )
+        try:
+            rows = np.asarray(column.tolist())
+        except ValueError as error:
+            raise ValueError(f"column {X.columns[i]!r} of {name} has vectors of different lengths") from error
+        return _checked(rows, name, text=False), [f"{X.columns[i]}[{a}]" for a in range(rows.shape[1])]
+    return X, None
 
 
 def is_dask(X: Any) -> bool:

@@ -32,12 +32,16 @@ class Ledger:
 
 @dataclass(frozen=True)
 class InputShape:
-    """Rows and columns of an input: ``stored`` entries if it is sparse, ``copied`` if it has to be converted."""
+    """Rows and columns of an input: ``stored`` entries if it is sparse, ``copied`` if it has to be converted.
+
+    ``kind`` is the type in which the rows are searched, one of the ``ROW_TYPES``.
+    """
 
     n: int
     d: int
     stored: int | None = None
     copied: bool = False
+    kind: np.dtype[Any] = ROW_TYPES[0]
 
     @property
     def values(self) -> int:
@@ -56,8 +60,9 @@ class InputShape:
         values = getattr(X, "data", X) if stored is not None else X
         contiguous = stored is not None or (isinstance(X, np.ndarray) and X.flags.c_contiguous)
         kept = ROW_TYPES if typed and stored is None else ROW_TYPES[:1]
-        plain = getattr(values, "dtype", None) in kept and contiguous
-        return InputShape(int(shape[0]), int(shape[1]), stored, not plain)
+        given = getattr(values, "dtype", None)
+        kind = given if given in kept else ROW_TYPES[0]
+        return InputShape(int(shape[0]), int(shape[1]), stored, not (given == kind and contiguous), kind)
 
 
 def check_limit(ledger: Ledger, limit: Any, what: str) -> None:

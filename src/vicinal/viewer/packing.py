@@ -23,7 +23,9 @@ from numpy.typing import NDArray
 from vicinal.files.data_table import Column, Role, values_of
 from vicinal.plot.annotations import check_values, classes_of, coordinates, is_continuous, natural_key
 from vicinal.plot.look import OKABE_ITO, THEMES, VALUE_STOPS, palette
+from vicinal.runtime.arrow import read_table
 from vicinal.runtime.cached import GrowingArray
+from vicinal.runtime.inputs import reads_arrow
 from vicinal.viewer.clusters import named_clusters
 
 FORMAT = 2
@@ -72,13 +74,16 @@ def row_columns(
     found = [Column(name, Role.LABEL, np.asarray(one)) for name, one in _named(labels, label or "class")]
     found += [Column(name, Role.VALUE, np.asarray(one)) for name, one in _named(values, single)]
     found += [Column(name, Role.DISPLAY, _objects(one)) for name, one in _named(hover, "text")]
-    return found + ([] if ids is None else [Column("id", Role.ID, _objects(ids))])
+    named = [] if ids is None else [("id", one) for _, one in _named(ids, "id")]
+    return found + [Column(name, Role.ID, _objects(one)) for name, one in named]
 
 
 def _named(given: Any, name: str) -> list[tuple[str, Any]]:
     """Return the columns of a data frame or a mapping with their names; a single column gets ``name``."""
     if given is None:
         return []
+    if reads_arrow(given):
+        return [(one or name, column) for one, column in read_table(given)]
     if hasattr(given, "columns"):
         return [(str(one), given[one]) for one in given.columns]
     return [(str(one), column) for one, column in given.items()] if isinstance(given, Mapping) else [(name, given)]
