@@ -29,8 +29,8 @@ def plain(digits: Rows, global_random_seed: int) -> Rows:
 
 
 def test_default_map_is_good(digits: Rows, digit_labels: Labels, plain: Rows) -> None:
-    assert trust(digits, plain) >= 0.984
-    assert accuracy(plain, digit_labels) >= 0.97
+    assert trust(digits, plain) >= 0.987
+    assert accuracy(plain, digit_labels) >= 0.985
 
 
 def test_map_with_moving_negatives_is_good(digits: Rows, digit_labels: Labels, global_random_seed: int) -> None:
@@ -80,10 +80,10 @@ def test_rows_without_labels_profit_from_the_labels_of_others(
 ) -> None:
     hidden = np.random.default_rng(global_random_seed).random(len(digits)) < 0.5
     places = UMAP(random_state=global_random_seed).fit_transform(digits, np.where(hidden, -1, digit_labels))
-    assert accuracy(places[hidden], digit_labels[hidden]) >= 0.965
+    assert accuracy(places[hidden], digit_labels[hidden]) >= 0.98
 
 
 def test_map_is_good_if_all_labels_are_missing(digits: Rows, digit_labels: Labels, global_random_seed: int) -> None:
     places = UMAP(random_state=global_random_seed).fit_transform(digits, np.full(len(digits), -1))
-    assert trust(digits, places) >= 0.98
-    assert accuracy(places, digit_labels) >= 0.965
+    assert trust(digits, places) >= 0.987
+    assert accuracy(places, digit_labels) >= 0.985

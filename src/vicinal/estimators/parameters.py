@@ -194,6 +194,7 @@ def recipe_of(model: Any, seed: int, n_jobs: int, *, matches_density: bool) -> R
         unique=bool(model.unique),
         record_loss=bool(model.compute_loss),
         output="graph" if model.transform_mode == "graph" else "embedding",
+        isolated=model.disconnected,
     )
 
 
