@@ -130,6 +130,7 @@ def check_curve(model: Any) -> None:
         raise ValueError(f"min_dist must not exceed spread, got min_dist={model.min_dist}, spread={model.spread}")
     if (model.a is None) != (model.b is None):
         raise ValueError(f"a and b must be given together, got a={model.a}, b={model.b}")
+    kernel_of(model)  # checks the values
 
 
 def check_precomputed(model: Any) -> None:
