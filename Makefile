@@ -235,12 +235,15 @@ $(PACKAGE_VENV)/.installed: $(SOURCES)
 	$(PACKAGE_VENV)/bin/python -m pip install --quiet .
 	@touch $@
 
-# Programs that use UMAP, unmodified, in an environment of their own: a line each.
+# Programs that use UMAP, unmodified, in an environment of their own: a line each. own_tests.py runs tests of other
+# libraries, which are in their source archives, and writes the counts into the guide.
 CLIENTS := $(wildcard examples/clients/*.py)
 $(CLIENTS_VENV)/.installed: examples/clients/requirements.txt $(SOURCES)
 	test -x $(CLIENTS_VENV)/bin/python || $(PYTHON) -m venv $(CLIENTS_VENV)
 	$(CLIENTS_VENV)/bin/python -m pip install --quiet -r examples/clients/requirements.txt
 	$(CLIENTS_VENV)/bin/python -m pip install --quiet --no-deps bertopic==0.17.4
+	$(CLIENTS_VENV)/bin/python -m pip download --quiet --no-deps --no-binary :all: --dest $(CLIENTS_VENV)/sources \
+	    scanpy==1.11.5 bertopic==0.17.4
 	$(CLIENTS_VENV)/bin/python -m pip install --quiet --no-deps .
 	@touch $@
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 # Column names shown in a message: a file of images has hundreds.
 SHOWN_NAMES = 8
+LONGEST_LINE = 300  # of a library's message, which may quote a cell of any length
 # Features are shown with a map if there are at most this many.
 MOST_SHOWN = 24
 # Why columns are ignored if the features were chosen by name.
@@ -310,7 +311,8 @@ def whole_numbers(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+    line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}..."
 
 
 def listed(names: Sequence[str]) -> str:
