@@ -1,4 +1,4 @@
-"""The own tests of scikit-learn (t-SNE), scanpy and BERTopic, with vicinal in place of scikit-learn's TSNE and umap-learn.
+"""The own tests of scikit-learn (t-SNE), scanpy and BERTopic, with vicinal in place of TSNE and umap-learn.
 
     python examples/clients/own_tests.py [--sources FOLDER]
 
@@ -78,7 +78,8 @@ def unpacked(suite: Suite, sources: Path, folder: Path) -> Path:
     """Return the folder of a suite's tests."""
     if not suite.archive:
         spec = importlib.util.find_spec("sklearn.manifold.tests")
-        assert spec is not None and spec.submodule_search_locations is not None
+        assert spec is not None
+        assert spec.submodule_search_locations is not None
         return Path(next(iter(spec.submodule_search_locations)))
     found = sorted(sources.glob(f"{suite.archive}*.tar.gz"))
     if not found:

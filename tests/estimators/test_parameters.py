@@ -112,8 +112,8 @@ def test_every_estimator_takes_a_compiled_metric_and_no_other_tuple(cls: Any) ->
     def manhattan(x: Any, y: Any, n: int) -> float:
         return float(sum(abs(x[k] - y[k]) for k in range(n)))
 
-    X = np.eye(12, dtype=np.float32)
-    assert cls(metric=LowLevelCallable(manhattan)).fit(X).transform(X).shape[0] == 12
+    X = np.eye(16, dtype=np.float32)
+    assert cls(metric=LowLevelCallable(manhattan)).fit(X).transform(X).shape[0] == 16
     with pytest.raises(TypeError, match="metric must be a name, a function of two rows or a"):
         cls(metric=("manhattan", 2)).fit(X)
 
