@@ -127,9 +127,12 @@ tsan: setup
 # matrices with a forged structure (tests/fuzz/forged.py).
 FORGED_FILES ?= 1000
 FORGED_MATRICES ?= 1000
+FORGED_TABLES ?= 1000
+FORGED_MESSAGES ?= 5000
 fuzz: setup
 	$(BIN)/python tests/fuzz/run.py --seconds $(or $(SECONDS),300)
-	$(BIN)/python tests/fuzz/forged.py --files $(FORGED_FILES) --matrices $(FORGED_MATRICES)
+	$(BIN)/python tests/fuzz/forged.py --files $(FORGED_FILES) --matrices $(FORGED_MATRICES) \
+	    --tables $(FORGED_TABLES) --messages $(FORGED_MESSAGES)
 
 # Corrupted model files: each is refused or loads as it was saved (tests/fuzz/corrupted_models.py).
 FILES ?= 10000

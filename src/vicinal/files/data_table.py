@@ -18,15 +18,23 @@ if TYPE_CHECKING:
 
 # Column names shown in a message: a file of images has hundreds.
 SHOWN_NAMES = 8
-LONGEST_LINE = 300  # of a library's message, which may quote a cell of any length
 # Features are shown with a map if there are at most this many.
 MOST_SHOWN = 24
 # Why columns are ignored if the features were chosen by name.
 NOT_CHOSEN = "not chosen"
 
 
+# Characters of a library's message, and of a word of ours.
+LONGEST_LINE, LONGEST_WORD = 300, 100
+
+
 class ReadError(ValueError):
     """A file cannot be read as a table of numbers; the message is one line for the user."""
+
+    def __init__(self, message: str) -> None:
+        # A message may quote a cell or a column name of any length.
+        words = re.sub(rf"\S{{{LONGEST_LINE},}}", lambda word: f"{word[0][:LONGEST_WORD]}...", message)
+        super().__init__(" ".join(words.splitlines()))
 
 
 class Role(StrEnum):
