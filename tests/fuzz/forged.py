@@ -6,9 +6,11 @@ A forged file must raise ModelFileError or load; what loads is used, and may rai
 long computation (a trillion epochs), which must be interruptible: it is interrupted after PATIENCE seconds. A forged
 matrix must raise ValueError or TypeError, or be valid. A forged table must raise ReadError, with one line of text, or
 be a valid table. A forged message of the live page must be carried out or raise ValueError, and leaves one thread.
-Each piece runs in a process of its own, so that a crash ends it alone; a call that takes more than SLOWEST seconds ends it as well. Loading may take ``MOST_EXPANSION`` times the
-size of the file, plus SPARE bytes; using a model or a matrix is limited by MOST_USED. Prints one line of JSON with the
-counts, the slowest call and the largest memory; the exit status is not 0 after a failure, and the input is kept.
+
+Each piece runs in a process of its own, so that a crash ends it alone; a call that takes more than SLOWEST seconds ends
+it as well. Loading may take ``MOST_EXPANSION`` times the size of the file, plus SPARE bytes; using a model or a matrix is
+limited by MOST_USED. Prints one line of JSON per kind with the counts, the slowest call and the largest memory; the exit
+status is not 0 after a failure, and the input is kept.
 """
 
 from __future__ import annotations

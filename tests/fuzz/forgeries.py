@@ -163,8 +163,8 @@ VALUES: tuple[Any, ...] = (
 )  # fmt: skip
 
 
-def forged_message(rng: random.Random) -> str | bytes | None:
-    """Return a message of the page with some values, keys or characters replaced; None stands for bytes without text."""
+def forged_message(rng: random.Random) -> str | None:
+    """Return a message of the page with values, keys or characters replaced; None stands for bytes without text."""
     message: dict[str, Any] = copy.deepcopy(rng.choice(MESSAGES))
     for _ in range(rng.choice((1, 1, 2, 3))):
         part = message
@@ -184,8 +184,8 @@ def forged_message(rng: random.Random) -> str | bytes | None:
 
 
 CELLS: tuple[str, ...] = (
-    "", "1", "-1.5", "1e999", "-1e39", "nan", "inf", "NA", "1,5", "=1+1", "@x", "\ud7ff", "x" * 1000, "\x00", '"', "'", "\n",
-    "\r", "\t", "true", "2020-01-01", "0x10", "1_000", "١", " 3 ", "9" * 400,
+    "", "1", "-1.5", "1e999", "-1e39", "nan", "inf", "NA", "1,5", "=1+1", "@x", "\ud7ff", "x" * 1000, "\x00", '"', "'",
+    "\n", "\r", "\t", "true", "2020-01-01", "0x10", "1_000", "\u0661", " 3 ", "9" * 400,
 )  # fmt: skip
 
 
@@ -194,7 +194,9 @@ def forged_table(rng: random.Random) -> tuple[str, bytes]:
     import polars as pl
 
     n, width = rng.choice((0, 1, 2, 3, 30)), rng.choice((0, 1, 2, 5, 300))
-    names = [rng.choice((f"c{a}", f"c{a}", rng.choice(CELLS) + str(a), "x" * 200_000 + str(a))) for a in range(width)]
+    names = [rng.choice((f"c{a}", f"c{a}", rng.choice(CELLS) + str(a))) for a in range(width)]
+    if names and rng.random() < 0.1:
+        names[0] = "x" * 140_000
     suffix = rng.choice((".csv", ".tsv", ".jsonl", ".parquet", ".feather", ".npy", ".npz"))
     if suffix in (".csv", ".tsv"):
         text = io.StringIO()
@@ -211,10 +213,7 @@ def forged_table(rng: random.Random) -> tuple[str, bytes]:
     if suffix in (".npy", ".npz"):
         shape = tuple(rng.choice((0, 1, 3, 7)) for _ in range(rng.choice((0, 1, 2, 2, 2, 3))))
         kind = rng.choice(("f4", ">f8", "f2", "i1", "u8", "?", "c16", "S3", "U2", "M8[s]", "m8[D]", "V4"))
-        array = np.frombuffer(rng.randbytes(400 * 16), np.uint8)[
-            : max(1, int(np.prod(shape))) * np.dtype(kind).itemsize
-        ]
-        made = np.resize(array, int(np.prod(shape)) * np.dtype(kind).itemsize).tobytes()
+        made = rng.randbytes(int(np.prod(shape)) * np.dtype(kind).itemsize)
         values = np.frombuffer(made, kind).reshape(shape)
         if suffix == ".npy":
             np.save(out, values)
