@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.metrics import silhouette_score
 
-from vicinal import UMAP, quality
+from vicinal import UMAP, find_neighbors, quality
 
 Rows = NDArray[np.float32]
 Labels = NDArray[np.int64]
@@ -66,6 +66,18 @@ def test_map_of_approximate_neighbors_is_good(digits: Rows, global_random_seed: 
 def test_maps_of_other_dimensions_are_good(digits: Rows, n_components: int, global_random_seed: int) -> None:
     places = UMAP(random_state=global_random_seed, n_components=n_components).fit_transform(digits)
     assert trust(digits, places) >= (0.9 if n_components == 1 else 0.985)
+
+
+def test_map_in_the_hyperbolic_plane_keeps_neighbors(digits: Rows, global_random_seed: int) -> None:
+    """Mean recall of 10 seeds 0.518, at least 0.513; umap-learn 0.5.12: 0.504 for 5 seeds."""
+    places = UMAP(random_state=global_random_seed, output_metric="hyperboloid").fit_transform(digits).astype(float)
+    height = np.sqrt(1.0 + (places**2).sum(axis=1))
+    apart = np.arccosh(np.maximum(1.0, np.outer(height, height) - places @ places.T))
+    apart[range(len(places)), range(len(places))] = np.inf
+    nearest = np.argsort(apart, axis=1)[:, :15]
+    true = find_neighbors(digits, 16).index[:, 1:]
+    recall = np.mean([len(np.intersect1d(one, other)) / 15 for one, other in zip(true, nearest, strict=True)])
+    assert recall >= 0.505
 
 
 def test_labels_separate_the_classes(digits: Rows, digit_labels: Labels, plain: Rows, global_random_seed: int) -> None:

@@ -8,8 +8,8 @@ matrix must raise ValueError or TypeError, or be valid. A forged table must rais
 be a valid table. A forged message of the live page must be carried out or raise ValueError, and leaves one thread.
 
 Each piece runs in a process of its own, so that a crash ends it alone; a call that takes more than SLOWEST seconds ends
-it as well. Loading may take ``MOST_EXPANSION`` times the size of the file, plus SPARE bytes; using a model or a matrix is
-limited by MOST_USED. Prints one line of JSON per kind with the counts, the slowest call and the largest memory; the exit
+it as well. Loading may take ``MOST_EXPANSION`` times the size of the file, plus SPARE bytes; using a model or a matrix
+is limited by MOST_USED. Prints one line of JSON per kind: the counts, the slowest call and the largest memory. The exit
 status is not 0 after a failure, and the input is kept.
 """
 
@@ -237,7 +237,7 @@ class Messages(Piece):
         fitted = vicinal.UMAP(n_epochs=5, random_state=0).fit(rows)
         sessions = (
             Session(rows, lambda given, callback: vicinal.UMAP(**given, callback=callback), parameters),
-            Session.of_model(fitted),
+            Session.of(fitted),
         )
         self.servers = [LiveServer(session) for session in sessions]
 
