@@ -100,7 +100,7 @@ def scaled_values(values: ArrayLike, n: int) -> tuple[Floats, tuple[float, float
 def coordinates(embedding: Any, most: int = 2) -> Floats:
     """Return the finite coordinates [n, 2] of a fitted model or an array, or up to [n, most]."""
     array = np.asarray(getattr(embedding, "embedding_", embedding))
-    fitted = getattr(embedding, "map_", None)
+    fitted: Any = getattr(embedding, "map_", None)
     if getattr(getattr(fitted, "recipe", None), "isolated", "around") == "nan":
         array = fitted.embedding  # figures show the rows that have no neighbors around the map
     shapes = " or ".join(f"(n, {width})" for width in range(2, most + 1))

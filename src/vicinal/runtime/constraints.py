@@ -63,7 +63,7 @@ class WholeFloat:
         self.low, self.high = low, high
 
     def allows(self, value: Any) -> bool:
-        return isinstance(value, float | np.floating) and self.low <= value <= self.high and value % 1 == 0
+        return isinstance(value, float | np.floating) and bool(self.low <= value <= self.high and value % 1 == 0)
 
     def __str__(self) -> str:
         return "a float without a fraction"
