@@ -94,16 +94,9 @@ def optimize_layout_euclidean(
     """
     if densmap:
         raise ValueError("densmap must be False here: simplicial_set_embedding(densmap=True) lays out densMAP's maps")
-    plan = SampledPlan(
-        Forces(Kernel(float(a), float(b))),
-        learning_rate=float(initial_alpha),
-        negative_sample_rate=int(negative_sample_rate),
-        repulsion_strength=float(gamma),
-    )
-    moves = move_other or np.shares_memory(np.asarray(head_embedding), np.asarray(tail_embedding))
-    edges = _weights(head, tail, epochs_per_sample, (len(head_embedding), len(tail_embedding)))
-    progress = Progress(verbose=bool(verbose), tqdm_kwds=tqdm_kwds)
-    return _lay_out(plan, edges, head_embedding, None if moves else tail_embedding, n_epochs, rng_state, progress)
+    given = head_embedding, tail_embedding, head, tail, n_epochs, n_vertices, epochs_per_sample, a, b, rng_state
+    rates = gamma, initial_alpha, negative_sample_rate
+    return optimize_layout_generic(*given, *rates, verbose=verbose, tqdm_kwds=tqdm_kwds, move_other=move_other)
 
 
 def optimize_layout_generic(
