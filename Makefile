@@ -127,9 +127,12 @@ tsan: setup
 # matrices with a forged structure (tests/fuzz/forged.py).
 FORGED_FILES ?= 1000
 FORGED_MATRICES ?= 1000
+FORGED_TABLES ?= 1000
+FORGED_MESSAGES ?= 5000
 fuzz: setup
 	$(BIN)/python tests/fuzz/run.py --seconds $(or $(SECONDS),300)
-	$(BIN)/python tests/fuzz/forged.py --files $(FORGED_FILES) --matrices $(FORGED_MATRICES)
+	$(BIN)/python tests/fuzz/forged.py --files $(FORGED_FILES) --matrices $(FORGED_MATRICES) \
+	    --tables $(FORGED_TABLES) --messages $(FORGED_MESSAGES)
 
 # Corrupted model files: each is refused or loads as it was saved (tests/fuzz/corrupted_models.py).
 FILES ?= 10000
@@ -235,12 +238,15 @@ $(PACKAGE_VENV)/.installed: $(SOURCES)
 	$(PACKAGE_VENV)/bin/python -m pip install --quiet .
 	@touch $@
 
-# Programs that use UMAP, unmodified, in an environment of their own: a line each.
+# Programs that use UMAP, unmodified, in an environment of their own: a line each. own_tests.py runs tests of other
+# libraries, which are in their source archives, and writes the counts into the guide.
 CLIENTS := $(wildcard examples/clients/*.py)
 $(CLIENTS_VENV)/.installed: examples/clients/requirements.txt $(SOURCES)
 	test -x $(CLIENTS_VENV)/bin/python || $(PYTHON) -m venv $(CLIENTS_VENV)
 	$(CLIENTS_VENV)/bin/python -m pip install --quiet -r examples/clients/requirements.txt
 	$(CLIENTS_VENV)/bin/python -m pip install --quiet --no-deps bertopic==0.17.4
+	$(CLIENTS_VENV)/bin/python -m pip download --quiet --no-deps --no-binary :all: --dest $(CLIENTS_VENV)/sources \
+	    scanpy==1.11.5 bertopic==0.17.4
 	$(CLIENTS_VENV)/bin/python -m pip install --quiet --no-deps .
 	@touch $@
 

@@ -48,7 +48,9 @@ _PACKAGES = (
     "parametric", "pipeline", "plot", "quality", "runtime", "scverse", "umap_", "viewer",
 )  # fmt: skip
 # umap-learn's modules. They can be imported by its names too ("import vicinal.spectral"), as the path below says.
-_COMPAT = ("aligned_umap", "distances", "parametric_umap", "spectral", "utils")
+_COMPAT = (
+    "aligned_umap", "distances", "layouts", "parametric_umap", "sparse", "spectral", "utils", "validation",
+)  # fmt: skip
 _MODULES = (
     {name: name for name in _PACKAGES}
     | {name: f"compat.{name}" for name in _COMPAT}

@@ -43,3 +43,29 @@ def test_parts_of_all_threads_together_keep_within_their_work() -> None:
     limited = sizes.with_room(rows, K, Engine.current(4, 1e9))
     work = rows.n / sizes.part_count(rows, K, limited) * K * sizes.PART_BYTES * limited.concurrent
     assert work < 1e9 - sizes.PROCESS_BYTES - sizes.ROW_BYTES * rows.n
+
+
+class KilledWorker(Exception):
+    """Dask's error by name, without a cluster."""
+
+
+class FutureCancelledError(Exception):
+    """Dask's error by name, without a cluster."""
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (KilledWorker("task"), "more memory than they may use: make the chunks smaller"),
+        (FutureCancelledError("key"), "its scheduler was restarted or its client was closed: fit again"),
+    ],
+    ids=["killed", "canceled"],
+)
+def test_work_that_dask_has_lost_is_explained_in_one_sentence(error: Exception, message: str) -> None:
+    engine = Engine.current(1)
+    with pytest.raises(RuntimeError, match=message) as raised, engine.discarded_on_error():
+        raise error
+    assert "\n" not in str(raised.value)
+    assert raised.value.__cause__ is error
+    with pytest.raises(ZeroDivisionError), engine.discarded_on_error():
+        raise ZeroDivisionError

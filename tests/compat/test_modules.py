@@ -14,7 +14,8 @@ from scipy.sparse import coo_matrix, csr_matrix
 from scipy.spatial import distance as scipy_distance
 
 import vicinal
-from vicinal.compat import distances, spectral, utils
+from vicinal.compat import distances, layouts, sparse, spectral, utils, validation
+from vicinal.quality import trustworthiness
 
 Rows = NDArray[np.float32]
 NAMES = {
@@ -22,7 +23,10 @@ NAMES = {
     "distances": ["euclidean", "cosine_grad", "named_distances", "pairwise_special_metric"],
     "parametric_umap": ["ParametricUMAP", "load_ParametricUMAP"],
     "spectral": ["spectral_layout", "tswspectral_layout"],
-    "plot": ["points", "connectivity", "diagnostic", "interactive", "show", "output_notebook"],
+    "layouts": ["optimize_layout_euclidean", "optimize_layout_generic", "clip", "rdist"],
+    "plot": ["points", "connectivity", "diagnostic", "interactive", "show", "output_file", "output_notebook"],
+    "sparse": ["sparse_named_distances", "sparse_need_n_features", "sparse_cosine", "arr_union"],
+    "validation": ["trustworthiness_vector", "trustworthiness_vector_bulk", "make_trustworthiness_calculator"],
     "umap_": ["UMAP", "make_epochs_per_sample", "INT32_MAX"],
     "utils": ["disconnected_vertices", "average_nn_distance", "csr_unique", "submatrix", "ts"],
 }
@@ -44,7 +48,10 @@ sys.modules["umap"] = vicinal
 import umap, umap.umap_
 from umap.spectral import spectral_layout
 from umap.utils import disconnected_vertices
-from umap.distances import named_distances
+from umap.distances import cosine_grad, named_distances
+from umap.layouts import optimize_layout_generic
+from umap.sparse import sparse_named_distances
+from umap.validation import trustworthiness_vector
 assert umap.UMAP is vicinal.UMAP is umap.umap_.UMAP
 assert "torch" not in sys.modules and "matplotlib" not in sys.modules
 """
@@ -171,3 +178,68 @@ def test_small_functions_of_utils() -> None:
     np.testing.assert_array_equal(nearest, [[0, 2], [1, 2], [2, 0]])
     np.testing.assert_array_equal(utils.submatrix(dmat, nearest, 2), [[0, 1], [0, 2], [0, 1]])
     assert ":" in utils.ts()
+
+
+def edges_of(rows: Rows) -> Any:
+    return vicinal.UMAP(n_neighbors=10, transform_mode="graph").fit(rows).graph_.tocoo()
+
+
+@pytest.mark.parametrize("metric", [None, "euclidean", distances.manhattan_grad], ids=["plain", "name", "gradient"])
+def test_a_list_of_edges_is_laid_out(iris: Rows, metric: Any, global_random_seed: int) -> None:
+    graph, rng = edges_of(iris), np.random.RandomState(global_random_seed)
+    start = rng.uniform(-10, 10, (150, 2)).astype(np.float32)
+    state = rng.randint(-(2**31) + 1, 2**31 - 2, 3).astype(np.int64)
+    waits = graph.data.max() / graph.data
+    given = (start, start, graph.row, graph.col, [0, 200], 150, waits, 1.577, 0.895, state)
+    if metric is None:
+        first, last = layouts.optimize_layout_euclidean(*given)
+    else:
+        first, last = layouts.optimize_layout_generic(*given, output_metric=metric)
+    np.testing.assert_array_equal(first, start)
+    assert trustworthiness(iris, last, n_neighbors=10) > 0.94
+    with pytest.raises(ValueError, match="densmap must be False"):
+        layouts.optimize_layout_euclidean(*given, densmap=True)
+
+
+def test_new_rows_are_laid_out_among_points_that_stay(iris: Rows) -> None:
+    graph, places = edges_of(iris).tocsr(), vicinal.UMAP(random_state=0).fit_transform(iris)
+    new = np.arange(150) % 3 == 0
+    edges, known = graph[new][:, ~new].tocoo(), places[~new].copy()
+    start = np.zeros((50, 2), np.float32)
+    waits = 1.0 / edges.data
+    placed = layouts.optimize_layout_euclidean(start, known, edges.row, edges.col, 100, 100, waits, 1.5, 0.9, 3)
+    np.testing.assert_array_equal(known, places[~new])
+    assert np.linalg.norm(placed - places[new], axis=1).mean() < 0.2 * np.ptp(places, axis=0).max()
+    with pytest.raises(ValueError, match="tail must hold row numbers from 0 to 99"):
+        layouts.optimize_layout_euclidean(start, known, [0], [100], 5, 100, [1.0], 1.5, 0.9, 3)
+
+
+@pytest.mark.parametrize("name", sorted(sparse.sparse_named_distances))
+def test_distances_of_sparse_vectors_are_those_of_dense_ones(name: str) -> None:
+    x, y = np.zeros((2, 9), np.float32)
+    x[[0, 3, 5]], y[[1, 3]] = (1, 2, 3), (2, 2)
+    parts = [part for vector in (x, y) for part in (np.flatnonzero(vector), vector[vector != 0])]
+    columns = (9,) if name in sparse.sparse_need_n_features else ()
+    found = sparse.sparse_named_distances[name](*parts, *columns)
+    assert found == pytest.approx(distances.named_distances[name](x, y), rel=1e-5)
+
+
+def test_small_functions_of_layouts_and_sparse() -> None:
+    assert (layouts.clip(7.0), layouts.clip(-9), layouts.rdist([1, 2], [2, 4])) == (4.0, -4.0, 5.0)
+    index, values = sparse.sparse_diff([0, 3], [1.0, 2.0], [1, 3], [2.0, 2.0])
+    assert (index.tolist(), values.tolist()) == ([0, 1], [1.0, -2.0])
+    assert sparse.sparse_minkowski([0], [3.0], [1], [4.0], 3) == pytest.approx(91 ** (1 / 3), rel=1e-5)
+    assert sparse.arr_union([1, 3], [2, 3]).tolist() == [1, 2, 3]
+
+
+def test_trustworthiness_for_several_numbers_of_neighbors(iris: Rows) -> None:
+    places = iris[:, :2] + np.linspace(0, 1e-3, 150)[:, None]  # without ties
+    vector = validation.trustworthiness_vector(iris, places, 12)
+    assert vector[0] == 1.0
+    for k in (1, 5, 12):
+        assert vector[k] == pytest.approx(trustworthiness(iris, places, n_neighbors=k))
+    apart = scipy_distance.cdist(places, places)
+    np.fill_diagonal(apart, np.inf)
+    near = np.argsort(apart, axis=1, kind="stable")[:, :12]
+    found = validation.make_trustworthiness_calculator("euclidean")(iris, near, 12)
+    np.testing.assert_allclose(found, vector, atol=2e-3)  # equal distances are ranked in float32

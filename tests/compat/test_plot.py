@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import webbrowser
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -150,6 +151,32 @@ def test_interactive_returns_a_page(mapper: umap.UMAP, species: Any, monkeypatch
     umap.plot.show(page)
     assert opened[0].startswith("file://")
     umap.plot.show(umap.plot.points(mapper))
+
+
+def test_plots_take_the_model_by_umap_learns_name(mapper: umap.UMAP) -> None:
+    for draw in (umap.plot.points, umap.plot.connectivity, umap.plot.nearest_neighbour_distribution):
+        assert draw(umap_object=mapper).get_figure()
+    assert umap.plot.diagnostic(umap_object=mapper, diagnostic_type="pca").get_figure()
+
+
+def test_a_page_is_shown_in_the_chosen_file(mapper: umap.UMAP, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    umap.plot.output_file(tmp_path / "map.html", title="Iris")
+    try:
+        umap.plot.show(umap.plot.interactive(umap_object=mapper))
+    finally:
+        umap.plot.output_file(None)
+    assert opened == [(tmp_path / "map.html").as_uri()]
+    assert "iframe" in (tmp_path / "map.html").read_text()
+
+
+def test_rows_without_neighbors_are_drawn_around_the_map(iris: Rows) -> None:
+    far = np.concatenate([iris, [[90, 0, 0, 0]]]).astype(np.float32)
+    with pytest.warns(UserWarning, match="1 of 151 rows"):
+        model = umap.UMAP(disconnected="nan", disconnection_distance=20.0, n_epochs=5, random_state=0).fit(far)
+    assert np.isnan(model.embedding_[150]).all()
+    assert len(umap.plot.points(model).collections[0].get_offsets()) == 151
 
 
 def test_histogram_of_neighbors(mapper: umap.UMAP) -> None:

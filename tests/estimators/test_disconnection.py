@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import sparse
 
+import vicinal
 from vicinal import TSNE, UMAP, DensMAP, LargeVis, ProgressiveUMAP
 from vicinal.neighbors.index import NeighborIndex
 from vicinal.neighbors.metrics import METRICS, is_non_negative, unrelated_distance
@@ -225,3 +227,28 @@ def test_maps_without_an_outside_stay_finite() -> None:
     model, messages = fitted(rows_with_loners(), metric="cosine", output_metric="haversine")
     assert np.isfinite(model.embedding_).all()
     assert len(messages) == 1
+
+
+@pytest.mark.parametrize("unique", [False, True])
+def test_rows_without_neighbors_have_nan_if_wanted(iris: Any, unique: bool, tmp_path: Path) -> None:
+    rows = np.concatenate([iris[:60], [[90, 0, 0, 0], [0, 90, 0, 0]]]).astype(np.float32)
+    given: dict[str, Any] = {"n_epochs": 20, "random_state": 0, "disconnection_distance": 20.0, "unique": unique}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        around, model = UMAP(**given).fit(rows), UMAP(**given, disconnected="nan").fit(rows)
+        expected = np.where(np.arange(62)[:, None] < 60, around.embedding_, np.nan)
+        np.testing.assert_array_equal(model.embedding_, expected)
+        np.testing.assert_array_equal(model.transform(rows), expected)
+        assert np.isnan(model.transform(rows[:1] + 500)).all()
+        model.save(tmp_path / "model.vicinal")
+        np.testing.assert_array_equal(vicinal.load(tmp_path / "model.vicinal").embedding_, expected)
+        assert np.isnan((model * model).embedding_).all(axis=1).tolist() == [False] * 60 + [True] * 2
+        if not unique:
+            model.update(rows[60:] + 0.5)  # both rows get a neighbor
+            assert np.isfinite(model.embedding_).all()
+
+
+def test_nan_for_rows_without_neighbors_is_refused_for_dask_arrays(iris: Any) -> None:
+    array = pytest.importorskip("dask.array")
+    with pytest.raises(ValueError, match="surround: disconnected='nan' is not possible for a Dask array"):
+        UMAP(disconnected="nan").fit(array.from_array(iris, chunks=(50, 4)))

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.metrics import silhouette_score
 
-from vicinal import UMAP, quality
+from vicinal import UMAP, find_neighbors, quality
 
 Rows = NDArray[np.float32]
 Labels = NDArray[np.int64]
@@ -29,8 +29,8 @@ def plain(digits: Rows, global_random_seed: int) -> Rows:
 
 
 def test_default_map_is_good(digits: Rows, digit_labels: Labels, plain: Rows) -> None:
-    assert trust(digits, plain) >= 0.984
-    assert accuracy(plain, digit_labels) >= 0.97
+    assert trust(digits, plain) >= 0.987
+    assert accuracy(plain, digit_labels) >= 0.985
 
 
 def test_map_with_moving_negatives_is_good(digits: Rows, digit_labels: Labels, global_random_seed: int) -> None:
@@ -68,6 +68,18 @@ def test_maps_of_other_dimensions_are_good(digits: Rows, n_components: int, glob
     assert trust(digits, places) >= (0.9 if n_components == 1 else 0.985)
 
 
+def test_map_in_the_hyperbolic_plane_keeps_neighbors(digits: Rows, global_random_seed: int) -> None:
+    """Mean recall of 10 seeds 0.518, at least 0.513; umap-learn 0.5.12: 0.504 for 5 seeds."""
+    places = UMAP(random_state=global_random_seed, output_metric="hyperboloid").fit_transform(digits).astype(float)
+    height = np.sqrt(1.0 + (places**2).sum(axis=1))
+    apart = np.arccosh(np.maximum(1.0, np.outer(height, height) - places @ places.T))
+    apart[range(len(places)), range(len(places))] = np.inf
+    nearest = np.argsort(apart, axis=1)[:, :15]
+    true = find_neighbors(digits, 16).index[:, 1:]
+    recall = np.mean([len(np.intersect1d(one, other)) / 15 for one, other in zip(true, nearest, strict=True)])
+    assert recall >= 0.505
+
+
 def test_labels_separate_the_classes(digits: Rows, digit_labels: Labels, plain: Rows, global_random_seed: int) -> None:
     supervised = UMAP(random_state=global_random_seed).fit_transform(digits, digit_labels)
     assert silhouette_score(supervised, digit_labels) > silhouette_score(plain, digit_labels)
@@ -80,10 +92,10 @@ def test_rows_without_labels_profit_from_the_labels_of_others(
 ) -> None:
     hidden = np.random.default_rng(global_random_seed).random(len(digits)) < 0.5
     places = UMAP(random_state=global_random_seed).fit_transform(digits, np.where(hidden, -1, digit_labels))
-    assert accuracy(places[hidden], digit_labels[hidden]) >= 0.965
+    assert accuracy(places[hidden], digit_labels[hidden]) >= 0.98
 
 
 def test_map_is_good_if_all_labels_are_missing(digits: Rows, digit_labels: Labels, global_random_seed: int) -> None:
     places = UMAP(random_state=global_random_seed).fit_transform(digits, np.full(len(digits), -1))
-    assert trust(digits, places) >= 0.98
-    assert accuracy(places, digit_labels) >= 0.965
+    assert trust(digits, places) >= 0.987
+    assert accuracy(places, digit_labels) >= 0.985

@@ -29,11 +29,11 @@ def accuracies(digits: Rows, digit_labels: NDArray[np.int64], global_random_seed
 
 def test_held_out_rows_are_placed_in_their_class(accuracies: dict[str, float]) -> None:
     """umap-learn 0.5.12 reaches 0.988 with the same split, on average over three seeds."""
-    assert accuracies["all"] >= 0.98
+    assert accuracies["all"] >= 0.984
 
 
 def test_accuracy_with_half_of_the_labels_is_in_between(accuracies: dict[str, float]) -> None:
-    tolerance = 0.009  # four of the 450 held-out rows
+    tolerance = 0.004  # one of the 450 held-out rows
     assert accuracies["none"] - tolerance <= accuracies["half"] <= accuracies["all"] + tolerance
 
 

@@ -79,6 +79,7 @@ OWN_PARAMETERS = {
     "callback": None,
     "update_negatives": False,
     "compute_loss": False,
+    "disconnected": "around",
     "memory_limit": None,
     "device": None,
 }

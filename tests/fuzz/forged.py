@@ -1,18 +1,22 @@
-"""Forge values inside valid model files (checksums recomputed) and the structure of sparse matrices.
+"""Forge values inside model files (checksums recomputed), tables and messages, and the structure of sparse matrices.
 
-    python tests/fuzz/forged.py [--files 20000] [--matrices 5000] [--seed 0] [--piece 500]
+    python tests/fuzz/forged.py [--files 20000] [--matrices 5000] [--tables 5000] [--messages 20000] [--seed 0]
 
 A forged file must raise ModelFileError or load; what loads is used, and may raise any exception then. It may ask for a
 long computation (a trillion epochs), which must be interruptible: it is interrupted after PATIENCE seconds. A forged
-matrix must raise ValueError or TypeError, or be valid. Each piece runs in a process of its own, so that a crash ends it
-alone; a call that takes more than SLOWEST seconds ends it as well. Loading may take ``MOST_EXPANSION`` times the
-size of the file, plus SPARE bytes; using a model or a matrix is limited by MOST_USED. Prints one line of JSON with the
-counts, the slowest call and the largest memory; the exit status is not 0 after a failure, and the input is kept.
+matrix must raise ValueError or TypeError, or be valid. A forged table must raise ReadError, with one line of text, or
+be a valid table. A forged message of the live page must be carried out or raise ValueError, and leaves one thread.
+
+Each piece runs in a process of its own, so that a crash ends it alone; a call that takes more than SLOWEST seconds ends
+it as well. Loading may take ``MOST_EXPANSION`` times the size of the file, plus SPARE bytes; using a model or a matrix
+is limited by MOST_USED. Prints one line of JSON per kind: the counts, the slowest call and the largest memory. The exit
+status is not 0 after a failure, and the input is kept.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import copy
 import faulthandler
 import json
@@ -23,6 +27,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import warnings
 from collections import Counter
@@ -34,12 +39,20 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from data.make_models import MODELS, iris, models, placed
-from fuzz.forgeries import forged_arrays, forged_document, forged_matrix, random_matrix
+from fuzz.forgeries import (
+    forged_arrays,
+    forged_document,
+    forged_matrix,
+    forged_message,
+    forged_table,
+    random_matrix,
+)
 
 import vicinal
 from vicinal.files.container import MOST_EXPANSION, read_file, write_file
 
 SLOWEST = 120.0
+LONGEST_MESSAGE = 2_000  # characters of an error about a table
 PATIENCE = 1.0
 # Bytes that loading may take beyond the multiple of the file's size: blocks that libraries reserve.
 SPARE = 64e6
@@ -72,6 +85,10 @@ class Piece:
         self.folder = folder
         self.found: Counter[str] = Counter()
         self.slowest = self.most = 0.0
+
+    def trial(self) -> str:
+        """Try one forgery and return how it ended."""
+        raise NotImplementedError
 
     def run(self, n_trials: int, trial: Callable[[], str]) -> None:
         """Run trials. A trial that takes too long prints its stack and ends the process."""
@@ -173,7 +190,74 @@ class Matrices(Piece):
         return "valid"
 
 
-PIECES: dict[str, type[Files] | type[Matrices]] = {"files": Files, "matrices": Matrices}
+class Tables(Piece):
+    """Forged tables, as the command line reads them."""
+
+    def trial(self) -> str:
+        from vicinal.files.readers import ReadError, read_table
+
+        suffix, content = forged_table(self.rng)
+        path = self.folder / f"forged{suffix}"
+        path.write_bytes(content)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                table = read_table(path)
+        except ReadError as error:
+            message = str(error)
+            if not message or "\n" in message or len(message) > LONGEST_MESSAGE:
+                raise AssertionError(f"a message of {len(message)} characters: {message[:1000]}") from error
+            return "refused"
+        assert table.X.ndim == 2
+        assert table.X.dtype == np.float32
+        assert np.isfinite(table.X).all()
+        return "usable"
+
+
+class Received:
+    """A websocket that has received one message."""
+
+    def __init__(self, text: Any) -> None:
+        self.text = text
+
+    async def receive(self) -> dict[str, Any]:
+        return {"type": "websocket.receive", "text": self.text, "bytes": b"" if self.text is None else None}
+
+
+class Messages(Piece):
+    """Forged messages to the server of a live page, of a fit and of a saved model."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        super().__init__(folder, seed)
+        from vicinal.viewer.server import LiveServer
+        from vicinal.viewer.session import Session
+
+        rows = iris()[0][:30]
+        parameters = {"n_neighbors": 5, "n_epochs": 5, "min_dist": 0.1, "random_state": 0, "metric": "euclidean"}
+        fitted = vicinal.UMAP(n_epochs=5, random_state=0).fit(rows)
+        sessions = (
+            Session(rows, lambda given, callback: vicinal.UMAP(**given, callback=callback), parameters),
+            Session.of(fitted),
+        )
+        self.servers = [LiveServer(session) for session in sessions]
+
+    def trial(self) -> str:
+        from vicinal.viewer.server import _message
+
+        server = self.rng.choice(self.servers)
+        try:
+            message = asyncio.run(_message(Received(forged_message(self.rng))))  # type: ignore[arg-type]
+            server._handle(message, asyncio.Event())
+        except ValueError as error:
+            json.dumps(str(error))
+            return "refused"
+        finally:
+            server.session.resume()
+            assert threading.active_count() <= 2, threading.enumerate()
+        return "carried out"
+
+
+PIECES: dict[str, type[Piece]] = {"files": Files, "matrices": Matrices, "tables": Tables, "messages": Messages}
 
 
 def run_piece(kind: str, n_trials: int, seed: int) -> None:
@@ -214,6 +298,8 @@ def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--files", type=int, default=20_000)
     asked.add_argument("--matrices", type=int, default=5_000)
+    asked.add_argument("--tables", type=int, default=5_000)
+    asked.add_argument("--messages", type=int, default=20_000)
     asked.add_argument("--seed", type=int, default=0)
     asked.add_argument("--piece", type=int, default=500, help="trials per process")
     asked.add_argument("--kind", choices=list(PIECES), help="run one piece in this process")
@@ -222,7 +308,8 @@ def main() -> None:
     if options.kind is not None:
         run_piece(options.kind, options.trials, options.seed)
         return
-    for kind, n_trials in (("files", options.files), ("matrices", options.matrices)):
+    for kind in PIECES:
+        n_trials = getattr(options, kind)
         if n_trials:
             print(json.dumps(run_pieces(kind, n_trials, options.seed, options.piece)), flush=True)
 

@@ -1,7 +1,11 @@
-"""Values that an attacker would write into a valid file, and sparse matrices whose arrays contradict each other."""
+"""Values that an attacker would write into valid files and messages, and sparse matrices that contradict themselves."""
 
 from __future__ import annotations
 
+import copy
+import csv
+import io
+import json
 import random
 from collections.abc import Callable
 from typing import Any
@@ -143,3 +147,89 @@ def _forged_part(rng: random.Random, array: NDArray[Any]) -> NDArray[Any]:
         lambda: array.reshape(1, -1),
     ]
     return rng.choice(ways)()
+
+
+MESSAGES: tuple[dict[str, Any], ...] = (
+    {"type": "drawn"},
+    {"type": "pause"},
+    {"type": "resume"},
+    {"type": "select", "rows": [0, 3]},
+    {"type": "rerun", "parameters": {"n_neighbors": 7}},
+    {"type": "rerun", "parameters": {"n_epochs": 3, "min_dist": 0.5}},
+)
+VALUES: tuple[Any, ...] = (
+    None, True, [], {}, [[]], "rows", "n_epochs", "\ud800", "x" * 10_000, *NUMBERS, *FLOATS, float("nan"), float("inf"),
+    -float("inf"), 10**400, [-1], [0.5], [10**400], [True], list(range(1000)), {"n_epochs": [1]}, {"__class__": 1},
+)  # fmt: skip
+
+
+def forged_message(rng: random.Random) -> str | None:
+    """Return a message of the page with values, keys or characters replaced; None stands for bytes without text."""
+    message: dict[str, Any] = copy.deepcopy(rng.choice(MESSAGES))
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        part = message
+        inner = message.get("parameters")
+        if isinstance(inner, dict) and inner and rng.random() < 0.5:
+            part = inner
+        key = rng.choice(sorted(part)) if part and rng.random() < 0.8 else rng.choice(TEXTS)
+        if rng.random() < 0.15:
+            part.pop(key, None)
+        else:
+            part[key] = rng.choice(VALUES)
+    text = json.dumps(message)
+    if rng.random() < 0.3:
+        at = rng.randrange(len(text))
+        text = text[:at] + rng.choice(("", "{", "[" * 5000, '"', "1" * 5000, "\0", "\ud800")) + text[at + 1 :]
+    return None if rng.random() < 0.02 else text
+
+
+CELLS: tuple[str, ...] = (
+    "", "1", "-1.5", "1e999", "-1e39", "nan", "inf", "NA", "1,5", "=1+1", "@x", "\ud7ff", "x" * 1000, "\x00", '"', "'",
+    "\n", "\r", "\t", "true", "2020-01-01", "0x10", "1_000", "\u0661", " 3 ", "9" * 400,
+)  # fmt: skip
+
+
+def forged_table(rng: random.Random) -> tuple[str, bytes]:
+    """Return the suffix and the content of a valid file with unusual names, types, shapes and values."""
+    import polars as pl
+
+    n, width = rng.choice((0, 1, 2, 3, 30)), rng.choice((0, 1, 2, 5, 300))
+    names = [rng.choice((f"c{a}", f"c{a}", rng.choice(CELLS) + str(a))) for a in range(width)]
+    if names and rng.random() < 0.1:
+        names[0] = "x" * 140_000
+    suffix = rng.choice((".csv", ".tsv", ".jsonl", ".parquet", ".feather", ".npy", ".npz"))
+    if suffix in (".csv", ".tsv"):
+        text = io.StringIO()
+        writer = csv.writer(text, delimiter=rng.choice(",\t;|"), lineterminator=rng.choice(("\n", "\r\n", "\r")))
+        writer.writerow(names)
+        for _ in range(n):
+            cells = [rng.choice(("1", "2.5", rng.choice(CELLS))) for _ in range(width + rng.choice((0, 0, 0, 1, -1)))]
+            writer.writerow(cells)
+        return suffix, text.getvalue().encode(rng.choice(("utf-8", "utf-8-sig", "utf-16")), "surrogatepass")
+    if suffix == ".jsonl":
+        rows = [{name: rng.choice(VALUES + CELLS) for name in names} for _ in range(n)]
+        return suffix, "\n".join(map(json.dumps, rows)).encode()
+    out = io.BytesIO()
+    if suffix in (".npy", ".npz"):
+        shape = tuple(rng.choice((0, 1, 3, 7)) for _ in range(rng.choice((0, 1, 2, 2, 2, 3))))
+        kind = rng.choice(("f4", ">f8", "f2", "i1", "u8", "?", "c16", "S3", "U2", "M8[s]", "m8[D]", "V4"))
+        made = rng.randbytes(int(np.prod(shape)) * np.dtype(kind).itemsize)
+        values = np.frombuffer(made, kind).reshape(shape)
+        if suffix == ".npy":
+            np.save(out, values)
+        else:
+            np.savez(out, **{name.replace("\x00", "")[:50] or "X": values for name in [*names[:3], "X"]})
+        return suffix, out.getvalue()
+    makers: tuple[Callable[[], Any], ...] = (
+        lambda: pl.Series(rng.choices((1.0, -0.0, float("nan"), float("inf"), 1e39, None), k=n), dtype=pl.Float64),
+        lambda: pl.Series(rng.choices((0, 1, 2**31 - 1, None), k=n), dtype=rng.choice((pl.Int32, pl.UInt64, pl.Int64))),
+        lambda: pl.Series(rng.choices((*CELLS, None), k=n), dtype=rng.choice((pl.String, pl.Categorical))),
+        lambda: pl.Series([[1.0] * rng.choice((0, 1, 2)) for _ in range(n)], dtype=pl.List(pl.Float64)),
+        lambda: pl.Series([{"a": 1}] * n, dtype=pl.Struct({"a": pl.Int64})),
+        lambda: pl.Series([b"\xff"] * n, dtype=pl.Binary),
+        lambda: pl.Series([0] * n, dtype=pl.Int32).cast(rng.choice((pl.Date, pl.Boolean, pl.Decimal(9, 2)))),
+        lambda: pl.Series([None] * n, dtype=pl.Null),
+    )
+    frame = pl.DataFrame({name: rng.choice(makers)() for name in names})
+    (frame.write_parquet if suffix == ".parquet" else frame.write_ipc)(out)
+    return suffix, out.getvalue()

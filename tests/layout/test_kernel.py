@@ -42,3 +42,9 @@ def test_fitted_kernels_scale_with_the_spread() -> None:
 def test_a_larger_min_dist_makes_the_top_flatter() -> None:
     tops = [fit_ab(1.0, min_dist)(0.25) for min_dist in (0.0, 0.1, 0.5, 0.9)]
     assert (np.diff(tops) > 0).all()
+
+
+@pytest.mark.parametrize("spread", [1e300, 1e16, 1e-16, 1e-300])
+def test_a_spread_beyond_float32_is_refused(spread: float) -> None:
+    with pytest.raises(ValueError, match="spread must lie between 1e-15 and 1e\\+15, got"):
+        fit_ab(spread=spread, min_dist=0.0)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vicinal.runtime.constraints import Interval, InvalidParameterError, StrOptions, check_parameters
+from vicinal.runtime.constraints import Interval, InvalidParameterError, StrOptions, WholeFloat, check_parameters
 
 ACCEPTED = [
     (Interval(Integral, 2, None, closed="left"), 2),
@@ -22,6 +22,8 @@ ACCEPTED = [
     (None, None),
     (callable, print),
     ("boolean", np.bool_(True)),
+    ("boolean", 1),
+    (WholeFloat(1), 2.0),
     ("verbose", 2),
     ("random_state", None),
     ("random_state", np.random.RandomState(0)),
@@ -41,7 +43,7 @@ REJECTED = [
     (dict, [], "'dict'"),
     (None, 0, "None"),
     (callable, "print", "a callable"),
-    ("boolean", 1, "a bool"),
+    ("boolean", 2, "a bool"),
     ("verbose", -1, "an int >= 0"),
     ("random_state", -1, "RandomState"),
     ("array-like", "text", "an array-like"),

@@ -65,9 +65,17 @@ function ordered(data: MapData, rows: number[], by: number, direction: number): 
   return [...rows].sort((a, b) => direction * compare(text(a), text(b)));
 }
 
+/** Returns a text that no spreadsheet takes for a formula: it then starts with an apostrophe. Numbers stay. */
+function inert(text: string): string {
+  return /^[=+\-@\t\r\n]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text;
+}
+
 /** Returns rows with all columns as text; missing entries are empty. */
 export function asText(data: MapData, rows: number[], separator: string): string {
-  const quoted = (text: string) => (/["\n\r]/.test(text) || text.includes(separator) ? `"${text.replaceAll('"', '""')}"` : text);
+  const quoted = (cell: string) => {
+    const text = inert(cell);
+    return /["\n\r]/.test(text) || text.includes(separator) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
   const head = ["id", ...data.columns.map(({ name }) => name), "x", "y"];
   const lines = rows.map((row) => {
     const cells = data.columns.map((column) => (column instanceof ValueColumn ? (Number.isNaN(column.values[row]!) ? "" : String(column.values[row]!)) : column.text(row)));

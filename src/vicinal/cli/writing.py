@@ -15,6 +15,7 @@ from vicinal.cli.fitting import STAGES, FitResult, categories
 from vicinal.cli.methods import EstimatorSpec
 from vicinal.files.atomic import StagedFiles
 from vicinal.files.data_table import Column, Role, listed, values_of
+from vicinal.files.spreadsheets import inert_frame
 
 if TYPE_CHECKING:
     import numpy as np
@@ -173,9 +174,9 @@ def write_map(
     before, last = ({name: np.asarray(one.values).tolist() for name, one in some} for some in (beside, after))
     frame = pl.DataFrame(before | {name: embedding[:, a] for a, name in enumerate(names)} | last)
     if path == STDOUT:
-        sys.stdout.write(frame.write_csv())
+        sys.stdout.write(inert_frame(frame).write_csv())
         return
-    (frame.write_csv if path.suffix.lower() == ".csv" else frame.write_parquet)(made)
+    (inert_frame(frame).write_csv if path.suffix.lower() == ".csv" else frame.write_parquet)(made)
     path.write_bytes(made.getbuffer())
 
 

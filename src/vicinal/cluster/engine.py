@@ -95,9 +95,12 @@ class Engine:
         """Remove all files if anything is raised: a failed or interrupted fit leaves nothing half-written."""
         try:
             yield
-        except BaseException:
+        except BaseException as error:
             if self.held is not None:
                 self.held.remove()
+            reason = lost_work(error)
+            if reason:
+                raise RuntimeError(reason) from error
             raise
 
     def run(self, tasks: Sequence[Any]) -> list[Any]:
@@ -215,6 +218,19 @@ class Engine:
             return lambda at: [maker[at] for maker in makers]
         shared = self.share(list(makers))
         return lambda at: shared
+
+
+def lost_work(error: BaseException) -> str:
+    """Return why Dask lost a part of a fit, in one sentence, or nothing for any other error."""
+    kind = type(error).__name__
+    if kind == "KilledWorker":
+        return (
+            "the Dask workers that computed a part of the fit were lost, most likely because it took more memory than "
+            "they may use: make the chunks smaller, use fewer threads per worker, or raise the memory of the workers"
+        )
+    if kind in ("CancelledError", "FutureCancelledError"):
+        return "Dask canceled the fit, because its scheduler was restarted or its client was closed: fit again"
+    return ""
 
 
 def _home(key: Any, workers: list[str]) -> list[str]:

@@ -99,6 +99,7 @@ class PartExecutor(Executor):
             "lay_out: compute_loss=True": self.recipe.record_loss,
             "lay_out: update_negatives=True": bool(parameters.get("update_negatives")),
             "lay_out: output_metric": not space.is_euclidean,
+            "surround: disconnected='nan'": self.recipe.isolated == "nan",
         }
         for name, given in refused.items():
             if given:

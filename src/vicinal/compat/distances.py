@@ -27,7 +27,7 @@ class NamedDistance(str):
     def __call__(self, x: ArrayLike, y: ArrayLike, *values: Any, **keywords: Any) -> float:
         """Return the distance of ``x`` and ``y``."""
         pair = np.stack([x, y]).astype(np.uint8 if is_packed(str(self)) else np.float32)
-        given = _keywords(METRICS[canonical_metric(self)].keywords, values, keywords, pair.shape[1])
+        given = given_keywords(METRICS[canonical_metric(self)].keywords, values, keywords, pair.shape[1])
         return float(NeighborIndex(pair[1:], str(self), metric_kwds=given).distances(pair[:1])[0, 0])
 
 
@@ -40,12 +40,12 @@ class NamedGradient(str):
         """Return the distance of ``x`` and ``y`` and its gradient with respect to ``x``."""
         pair = np.stack([np.asarray(x, dtype=np.float32), np.asarray(y, dtype=np.float32)])
         accepted = METRICS[canonical_metric(self)].keywords if self in (*METRICS, *ALIASES) else ()
-        space = output_space(str(self), _keywords(accepted, values, keywords, pair.shape[1]), pair.shape[1])
+        space = output_space(str(self), given_keywords(accepted, values, keywords, pair.shape[1]), pair.shape[1])
         distance, gradient = space.evaluate(pair[:1], pair[1:])
         return float(distance[0]), gradient[0]
 
 
-def _keywords(accepted: tuple[str, ...], values: Any, keywords: dict[str, Any], columns: int) -> dict[str, Any]:
+def given_keywords(accepted: tuple[str, ...], values: Any, keywords: dict[str, Any], columns: int) -> dict[str, Any]:
     """Return all keywords by name, also those given by position; by default all columns have equal weights."""
     given = dict(zip(accepted, values, strict=False)) | {KEYWORD_ALIASES.get(k, k): v for k, v in keywords.items()}
     neutral = {"V": np.ones(columns), "w": np.ones(columns), "VI": np.eye(columns)}
@@ -73,7 +73,7 @@ named_distances = {name: NamedDistance(name) for name in (*METRICS, *ALIASES)}
 named_distances_with_gradients = {name: NamedGradient(name) for name in OUTPUT_METRICS}
 
 # umap-learn's function names, where they differ from the names of the metrics.
-_SPELLINGS = {
+SPELLINGS = {
     "bray_curtis": "braycurtis",
     "rogers_tanimoto": "rogerstanimoto",
     "sokal_michener": "sokalmichener",
@@ -82,7 +82,7 @@ _SPELLINGS = {
 _FUNCTIONS: dict[str, Any] = {
     **named_distances,
     **{f"{name}_grad": function for name, function in named_distances_with_gradients.items()},
-    **{name: named_distances[metric] for name, metric in _SPELLINGS.items()},
+    **{name: named_distances[metric] for name, metric in SPELLINGS.items()},
     "bray_curtis_grad": named_distances_with_gradients["braycurtis"],
     "standardised_euclidean_grad": named_distances_with_gradients["seuclidean"],
     "weighted_minkowski_grad": named_distances_with_gradients["wminkowski"],

@@ -584,7 +584,8 @@ class MapEstimator(Estimator):
     def embedding_(self) -> NDArray[np.float32]:
         if "_given_embedding" in vars(self):
             return self._given_embedding
-        places: NDArray[np.float32] | None = self.learned("embedding_").embedding
+        fitted = self.learned("embedding_")
+        places: NDArray[np.float32] | None = getattr(fitted, "shown_places", fitted.embedding)
         if places is None:
             raise AttributeError(f"embedding_: {NO_MAP}")
         return places

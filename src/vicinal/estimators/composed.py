@@ -74,9 +74,12 @@ class ComposedUMAP(UMAP):
     fit = fit_transform = partial_fit = update = inverse_transform = _refused
 
     @over_blocks
-    def transform(self, X: Any, ensure_all_finite: Finite = True) -> NDArray[np.float32]:
+    def transform(
+        self, X: Any, ensure_all_finite: Finite = True, *, force_all_finite: Finite | None = None
+    ) -> NDArray[np.float32]:
         """Return the places of rows, given as a pair: for the left model and for the right one."""
-        return place_composed(self.map_, self.check_new_rows(X, ensure_all_finite))
+        finite = ensure_all_finite if force_all_finite is None else force_all_finite
+        return place_composed(self.map_, self.check_new_rows(X, finite))
 
     def check_new_rows(self, X: Any, ensure_all_finite: Finite = True) -> Any:
         """Check rows for ``transform``: a pair, each part by its own model."""

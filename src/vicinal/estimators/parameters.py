@@ -130,6 +130,7 @@ def check_curve(model: Any) -> None:
         raise ValueError(f"min_dist must not exceed spread, got min_dist={model.min_dist}, spread={model.spread}")
     if (model.a is None) != (model.b is None):
         raise ValueError(f"a and b must be given together, got a={model.a}, b={model.b}")
+    kernel_of(model)  # checks the values
 
 
 def check_precomputed(model: Any) -> None:
@@ -194,6 +195,7 @@ def recipe_of(model: Any, seed: int, n_jobs: int, *, matches_density: bool) -> R
         unique=bool(model.unique),
         record_loss=bool(model.compute_loss),
         output="graph" if model.transform_mode == "graph" else "embedding",
+        isolated=model.disconnected,
     )
 
 

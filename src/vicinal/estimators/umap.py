@@ -40,6 +40,7 @@ from vicinal.runtime.constraints import (
     SHARE,
     Interval,
     StrOptions,
+    WholeFloat,
     count_of_rows,
     whole,
 )
@@ -52,8 +53,8 @@ class UMAP(MapEstimator):
     """Uniform Manifold Approximation and Projection.
 
     The parameters are umap-learn's, with the same names, order and defaults; ``callback``, ``update_negatives``,
-    ``compute_loss``, ``memory_limit`` and ``device`` are additions. The same ``random_state`` gives the same bits for
-    any ``n_jobs``.
+    ``compute_loss``, ``disconnected``, ``memory_limit`` and ``device`` are additions. The same ``random_state`` gives
+    the same bits for any ``n_jobs``.
 
     Attributes
     ----------
@@ -89,7 +90,7 @@ class UMAP(MapEstimator):
     # fmt: off
     n_neighbors: int = parameter(15, [count_of_rows(2)], """
         Size of the neighborhoods, the row itself included. Larger values show more of the global structure.""")
-    n_components: int = parameter(2, [whole(1)], "Dimensions of the map.")
+    n_components: int = parameter(2, [whole(1), WholeFloat(1)], "Dimensions of the map.", kind="int")
     metric: Any = parameter("euclidean", [StrOptions({*METRICS, *ALIASES, PRECOMPUTED}), callable, tuple], """
         Distance of the rows: a name in ``vicinal.metrics.METRICS``, "precomputed" (``X`` holds distances, dense or
         sparse), a function of two rows that returns their distance or (distance, gradient), or a
@@ -120,7 +121,8 @@ class UMAP(MapEstimator):
     local_connectivity: float = parameter(1.0, [NOT_NEGATIVE], """
         Number of nearest neighbors to which a row is connected with full weight.""")
     repulsion_strength: float = parameter(1.0, [NOT_NEGATIVE], "Factor on the repulsion by negative samples.")
-    negative_sample_rate: int = parameter(5, [NEGATIVES], "Negative samples per sampled edge.")
+    negative_sample_rate: int = parameter(5, [NEGATIVES, WholeFloat(0, 10_000)], """
+        Negative samples per sampled edge.""", kind="int")
     transform_queue_size: float = parameter(4.0, [NOT_NEGATIVE], "Accepted for umap-learn, without effect.")
     a: float | None = parameter(None, [POSITIVE, None], """
         Parameter a of the kernel 1 / (1 + a d^(2b)), given together with ``b``. By default both are fitted to
@@ -175,6 +177,9 @@ class UMAP(MapEstimator):
         Whether ``loss_history_`` records the expected loss of the sampler along the layout
         (:func:`vicinal.losses.effective_loss`): survey eq. 29 if negatives move, and with half of its repulsion if they
         do not.""")
+    disconnected: str = parameter("around", [StrOptions({"around", "nan"})], """
+        What ``embedding_`` and ``transform`` have for rows without neighbors: positions around the map, or NaN as in
+        umap-learn.""")
     memory_limit: float | str | None = parameter(None, [ByteSize(), None], kind="int or str", doc="""
         Bytes, or a text such as "2GB". A fit that would take more memory beyond its input
         (:func:`vicinal.estimate_memory`) raises MemoryError before it allocates anything.""")
@@ -185,7 +190,10 @@ class UMAP(MapEstimator):
     _chooses_device = True
 
     # umap-learn's argument is not metadata of the rows
-    __metadata_request__fit = __metadata_request__transform = {"ensure_all_finite": UNUSED}  # noqa: RUF012
+    __metadata_request__fit = __metadata_request__transform = {  # noqa: RUF012
+        "ensure_all_finite": UNUSED,
+        "force_all_finite": UNUSED,
+    }
 
     @whole_or_nothing
     def fit(
@@ -197,6 +205,7 @@ class UMAP(MapEstimator):
         sample_weight: Any = None,
         fixed_mask: Any = None,
         fixed_positions: Any = None,
+        force_all_finite: Finite | None = None,
     ) -> UMAP:
         """Map the rows of ``X``.
 
@@ -213,12 +222,15 @@ class UMAP(MapEstimator):
             A row counts as that many rows. A row of weight 0 is placed, and moves no other row.
         fixed_mask, fixed_positions : arrays [rows] and [rows, n_components], optional
             Marked rows are put at their positions and stay there, bit for bit.
+        force_all_finite : bool or "allow-nan", optional
+            ``ensure_all_finite`` by the name in umap-learn before 0.5.8.
         """
+        finite = ensure_all_finite if force_all_finite is None else force_all_finite
         if is_dask(X):
             if fixed_mask is not None or fixed_positions is not None:
                 raise ValueError("fixed_mask and fixed_positions are not possible for a Dask array")
             return self._fit_array(X, y, sample_weight)
-        executor = self.executor(X, y, sample_weight, fixed_mask, fixed_positions, ensure_all_finite)
+        executor = self.executor(X, y, sample_weight, fixed_mask, fixed_positions, finite)
         return self.adopt_map(fit(executor, self._progress()))
 
     def executor(
@@ -254,14 +266,15 @@ class UMAP(MapEstimator):
         return placed if self.output_dens else placed[0]
 
     @over_blocks
-    def transform(self, X: Any, ensure_all_finite: Finite = True) -> Any:
+    def transform(self, X: Any, ensure_all_finite: Finite = True, *, force_all_finite: Finite | None = None) -> Any:
         """Return the places of rows in the fitted map, which stays as it is.
 
         A row of the training data has its place there; any other is placed among its neighbors. The result for a row
         depends on that row alone. With ``transform_mode="graph"`` the memberships of the rows, as a sparse matrix.
-        ``ensure_all_finite`` as in :meth:`fit`.
+        ``ensure_all_finite`` and ``force_all_finite`` as in :meth:`fit`.
         """
-        rows, fitted = self.check_new_rows(X, ensure_all_finite), self._map_for(X)
+        finite = ensure_all_finite if force_all_finite is None else force_all_finite
+        rows, fitted = self.check_new_rows(X, finite), self._map_for(X)
         if fitted.embedding is None:
             return memberships(fitted, rows).to_scipy()
         return like_input(X, place(fitted, rows))

@@ -26,8 +26,17 @@ MOST_SHOWN = 24
 NOT_CHOSEN = "not chosen"
 
 
+# Characters of a library's message, and of a word of ours.
+LONGEST_LINE, LONGEST_WORD = 300, 100
+
+
 class ReadError(ValueError):
     """A file cannot be read as a table of numbers; the message is one line for the user."""
+
+    def __init__(self, message: str) -> None:
+        # A message may quote a cell or a column name of any length.
+        words = re.sub(rf"\S{{{LONGEST_LINE},}}", lambda word: f"{word[0][:LONGEST_WORD]}...", message)
+        super().__init__(" ".join(words.splitlines()))
 
 
 class Role(StrEnum):
@@ -319,7 +328,8 @@ def whole_numbers(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+    line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}..."
 
 
 def listed(names: Sequence[str]) -> str:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import codecs
 import csv
+import functools
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from vicinal.files.data_table import ReadError, first_line
 
 if TYPE_CHECKING:
     import polars as pl
 
+
+Found = TypeVar("Found")
 
 # Separators that are tried if the first line does not contain that of the suffix.
 SEPARATORS = (",", "\t", ";", "|")
@@ -25,6 +28,22 @@ MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM
 SAMPLE = 2**20
 # Lines that are inspected to detect the separator.
 LINES = 20
+
+
+def _naming_long_fields(read: Callable[..., Found]) -> Callable[..., Found]:
+    """Make a function that reads the first lines of a file refuse fields that no table has, in one sentence."""
+
+    @functools.wraps(read)
+    def wrapped(path: Path, *args: Any, **kwargs: Any) -> Found:
+        try:
+            return read(path, *args, **kwargs)
+        except csv.Error as error:
+            limit = csv.field_size_limit()
+            raise ReadError(
+                f"{path}: a field of the first {LINES} lines has more than {limit:,} characters; is a quote not closed?"
+            ) from error
+
+    return wrapped
 
 
 @dataclass(frozen=True)
@@ -41,6 +60,7 @@ class Dialect:
         return path.open(encoding=self.encoding, errors="replace", newline="")
 
 
+@_naming_long_fields
 def detect(path: Path) -> Dialect:
     """Return the dialect of a file; raise if it is binary."""
     with path.open("rb") as file:

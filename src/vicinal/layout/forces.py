@@ -37,6 +37,10 @@ class Kernel:
         return np.asarray(1.0 / (1.0 + self.a * np.asarray(d2, dtype=np.float64) ** self.b))
 
 
+# Beyond these, a and the places of a map are no numbers of float32.
+SMALLEST_SPREAD, LARGEST_SPREAD = 1e-15, 1e15
+
+
 def fit_ab(spread: float = 1.0, min_dist: float = 0.1) -> Kernel:
     """Fit a kernel to the curve that is 1 up to ``min_dist`` and then decays as exp(-(d - min_dist) / spread).
 
@@ -65,6 +69,8 @@ def fit_ab(spread: float = 1.0, min_dist: float = 0.1) -> Kernel:
     """
     if not spread > 0 or not 0 <= min_dist <= spread:
         raise ValueError(f"min_dist must lie in [0, spread], got min_dist={min_dist}, spread={spread}")
+    if not SMALLEST_SPREAD <= spread <= LARGEST_SPREAD:
+        raise ValueError(f"spread must lie between {SMALLEST_SPREAD:g} and {LARGEST_SPREAD:g}, got {spread:g}")
     # In units of the spread, so that the start of the fit is equally good for any spread.
     d = np.linspace(0, 3, 300)
     near = min_dist / spread

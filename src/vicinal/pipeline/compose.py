@@ -74,7 +74,9 @@ class ComposedMap:
     @cached
     def places(self) -> NDArray[np.float32]:
         """The places of all rows of the fit; rows that were not laid out are placed as new rows are."""
-        return self.embedding if leftmost(self).laid_out is None else place_composed(self, training_rows(self))
+        if leftmost(self).laid_out is not None:
+            return place_composed(self, training_rows(self))
+        return leftmost(self).recipe.shown(self.embedding, self.graph.isolated())
 
     def check(self) -> None:
         """Raise ValueError if the parts do not fit together: a model file may hold anything."""
@@ -155,7 +157,10 @@ def place_composed(composed: ComposedMap, rows: Any) -> NDArray[np.float32]:
         there = composed.embedding
         placed = settle(composed.plan, graph, there, isolated, keys[new], math.inf, weights=weights, n_jobs=n_jobs)
         places[new] = placed
-    return places
+    away = np.where(known < 0, False, composed.graph.isolated()[np.maximum(known, 0)])
+    if new.size:
+        away[new] = graph.isolated()
+    return leftmost(composed).recipe.shown(places, away)
 
 
 def leftmost(fitted: FittedMap | ComposedMap) -> FittedMap:

@@ -121,6 +121,11 @@ class FittedMap:
         return np.asarray((position >= 0) & self.isolated[position])
 
     @cached
+    def shown_places(self) -> Places | None:
+        """The places of all rows as results show them."""
+        return None if self.embedding is None else self.recipe.shown(self.embedding, self.disconnected)
+
+    @cached
     def reference_places(self) -> Places:
         """The places of the rows that were laid out, among which new rows are placed."""
         if self.embedding is None:

@@ -90,9 +90,9 @@ def place(fitted: FittedMap, rows: Rows) -> NDArray[np.float32]:
     A row of the training data has its place there; any other is placed among its neighbors. The result for a row
     depends on that row alone.
     """
-    assert fitted.embedding is not None
+    assert fitted.shown_places is not None
     known, keys = recognize(fitted.data, rows)
-    places: NDArray[np.float32] = fitted.embedding[np.maximum(known, 0)]
+    places: NDArray[np.float32] = fitted.shown_places[np.maximum(known, 0)]
     new = np.flatnonzero(known < 0)
     if new.size:
         places[new] = place_new(fitted, rows if new.size == len(known) else rows[new], keys[new])
@@ -105,7 +105,7 @@ def place_new(fitted: FittedMap, rows: Rows, keys: NDArray[np.uint64] | None = N
     keys = hash_rows(rows, n_jobs) if keys is None else keys
     neighbors = query(fitted, rows)
     graph = affinity.graph_to_known(neighbors, fitted.searched.n, n_jobs)
-    return settle(
+    placed = settle(
         plan,
         graph,
         fitted.reference_places,
@@ -116,6 +116,7 @@ def place_new(fitted: FittedMap, rows: Rows, keys: NDArray[np.uint64] | None = N
         n_jobs=n_jobs,
         density=_density_term(fitted, graph, neighbors),
     )
+    return fitted.recipe.shown(placed, graph.isolated())
 
 
 def memberships(fitted: FittedMap, rows: Rows) -> Graph:

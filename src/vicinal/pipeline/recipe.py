@@ -589,7 +589,8 @@ class DensityPlan:
 class Recipe:
     """Everything that decides how rows become a map, except the rows and the seed.
 
-    ``unique`` lays out equal rows as one. ``output`` "graph" ends a fit after its graph.
+    ``unique`` lays out equal rows as one. ``output`` "graph" ends a fit after its graph. ``isolated`` says whether rows
+    without edges are shown around the map or have NaN as coordinates.
     """
 
     affinity: Affinity
@@ -602,6 +603,13 @@ class Recipe:
     unique: bool = False
     record_loss: bool = False
     output: Literal["embedding", "graph"] = "embedding"
+    isolated: Literal["around", "nan"] = "around"
+
+    def shown(self, places: Places, isolated: NDArray[np.bool_]) -> Places:
+        """Return places as results show them: with NaN for isolated rows, if that is wanted."""
+        if self.isolated == "around" or not isolated.any():
+            return places
+        return np.where(isolated[:, None], np.float32(np.nan), places)
 
     def supervised(self, graph: Graph, labels: NDArray[Any] | None) -> Graph:
         """Intersect a graph with labels, if there are any."""

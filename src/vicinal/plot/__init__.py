@@ -2,7 +2,7 @@
 
 from vicinal.plot.connectivity import connectivity
 from vicinal.plot.diagnostic import diagnostic, loss, reliability, torn_edges
-from vicinal.plot.interactive import interactive, nearest_neighbour_distribution, output_notebook, show
+from vicinal.plot.interactive import interactive, nearest_neighbour_distribution, output_file, output_notebook, show
 from vicinal.plot.look import DPI, FIGURE_INCHES, THEMES, palette, save
 from vicinal.plot.points import compare, points
 
@@ -16,6 +16,7 @@ __all__ = [
     "interactive",
     "loss",
     "nearest_neighbour_distribution",
+    "output_file",
     "output_notebook",
     "palette",
     "points",

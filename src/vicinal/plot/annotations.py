@@ -100,6 +100,9 @@ def scaled_values(values: ArrayLike, n: int) -> tuple[Floats, tuple[float, float
 def coordinates(embedding: Any, most: int = 2) -> Floats:
     """Return the finite coordinates [n, 2] of a fitted model or an array, or up to [n, most]."""
     array = np.asarray(getattr(embedding, "embedding_", embedding))
+    fitted: Any = getattr(embedding, "map_", None)
+    if getattr(getattr(fitted, "recipe", None), "isolated", "around") == "nan":
+        array = fitted.embedding  # figures show the rows that have no neighbors around the map
     shapes = " or ".join(f"(n, {width})" for width in range(2, most + 1))
     if array.ndim != 2 or not 2 <= array.shape[1] <= most or len(array) == 0 or array.dtype.kind not in "fiub":
         raise ValueError(f"embedding must be numbers of shape {shapes}, got {array.dtype} of shape {array.shape}")

@@ -79,7 +79,7 @@ def _climb(paths: Floats, slopes: Floats, reach: float) -> None:
 
 
 def connectivity(
-    model: Any,
+    umap_object: Any,
     labels: ArrayLike | None = None,
     *,
     values: ArrayLike | None = None,
@@ -103,14 +103,14 @@ def connectivity(
 
     Parameters
     ----------
-    model : fitted model or array [rows, 2]
+    umap_object : fitted model or array [rows, 2]
         The map. An array requires ``graph``.
     labels : array-like, optional
         Classes that color the points.
     values : array-like, optional
         Numbers that color the points; not together with ``labels``.
     graph : sparse matrix or Graph, optional
-        The edges; by default ``model.graph_``.
+        The edges; by default ``umap_object.graph_``.
     show_points : bool, default=True
         Whether to draw the points over the edges.
     edge_bundling : {"hammer"}, optional
@@ -120,12 +120,12 @@ def connectivity(
     ax, theme, title, cmap, color_key, color_key_cmap, background, width, height
         As in :func:`points`.
     """
-    xy = coordinates(model)
+    xy = coordinates(umap_object)
     if edge_bundling not in (None, "hammer"):
         raise ValueError(f"edge_bundling must be None or 'hammer', got {edge_bundling!r}")
-    matrix = getattr(model, "graph_", None) if graph is None else graph
+    matrix = getattr(umap_object, "graph_", None) if graph is None else graph
     if matrix is None:
-        raise ValueError("model must be a fitted model with graph_, or graph must be given")
+        raise ValueError("umap_object must be a fitted model with graph_, or graph must be given")
     check_structure(matrix, "graph")
     edges = (matrix.to_scipy() if hasattr(matrix, "to_scipy") else matrix).tocoo()
     if edges.shape != (len(xy), len(xy)):
@@ -154,7 +154,7 @@ def connectivity(
     if len(head):
         raster.draw(ax, opaque=0.6, faintest=0.04, blur=0.3)
     if show_points:
-        points(model, labels, values, ax=ax, title=title, alpha=0.9, **colors)
+        points(umap_object, labels, values, ax=ax, title=title, alpha=0.9, **colors)
     elif title:
         ax.set_title(title, color=look.theme.ink, fontsize=13, loc="left", pad=10)
     return ax

@@ -93,7 +93,7 @@ class Neighborhood:
 
 
 def diagnostic(
-    model: Any,
+    umap_object: Any,
     X: ArrayLike | str | None = None,
     kind: str = "recall",
     *,
@@ -117,7 +117,7 @@ def diagnostic(
 
     Parameters
     ----------
-    model : fitted model or array [rows, 2]
+    umap_object : fitted model or array [rows, 2]
         The map. An array requires ``X``.
     X : array-like, optional
         The rows of the data; by default those that the model was fitted to. A text is taken as ``diagnostic_type``.
@@ -150,10 +150,10 @@ def diagnostic(
     kind = X if isinstance(X, str) else kind if diagnostic_type is None else diagnostic_type
     if kind not in (*MEASURES, *COLORS, "all"):
         raise ValueError(f"kind must be one of {', '.join((*MEASURES, *COLORS, 'all'))}, got {kind!r}")
-    xy = coordinates(model)
+    xy = coordinates(umap_object)
     given = None if isinstance(X, str) else X
     near = _neighborhood(
-        model, given, xy, n_neighbors if nhood_size is None else nhood_size - 1, metric, local_variance_threshold
+        umap_object, given, xy, n_neighbors if nhood_size is None else nhood_size - 1, metric, local_variance_threshold
     )
     kinds = ALL if kind == "all" else (kind,)
     found = {one: MEASURES[one][0](near) if one in MEASURES else _row_colors(near.rows, one) for one in kinds}

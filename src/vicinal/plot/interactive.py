@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vicinal.files.atomic import atomic_write
 from vicinal.plot.annotations import coordinates
 from vicinal.plot.points import row_subset
 from vicinal.runtime.inputs import check_structure
@@ -92,9 +93,16 @@ def show(plot_to_show: Any) -> None:
         if ipython is not None and hasattr(ipython.get_ipython(), "kernel"):
             importlib.import_module("IPython.display").display(plot_to_show)
             return
-        with tempfile.NamedTemporaryFile("w", suffix=".html", delete=False, encoding="utf-8") as file:
-            file.write(plot_to_show._repr_html_())
-        webbrowser.open(Path(file.name).as_uri())
+        page = plot_to_show._repr_html_().encode()
+        if "page" in _chosen:
+            path = _chosen["page"].absolute()
+            with atomic_write(path) as chosen:
+                chosen.write(page)
+        else:
+            with tempfile.NamedTemporaryFile("wb", suffix=".html", delete=False) as file:
+                file.write(page)
+            path = Path(file.name)
+        webbrowser.open(path.as_uri())
         return
     axes = plot_to_show[0] if isinstance(plot_to_show, list | tuple) and plot_to_show else plot_to_show
     if not hasattr(axes, "get_figure"):
@@ -102,6 +110,20 @@ def show(plot_to_show: Any) -> None:
     from matplotlib import pyplot as plt
 
     plt.show()
+
+
+# Where show writes the next pages, if a program has chosen a file.
+_chosen: dict[str, Path] = {}
+
+
+def output_file(filename: str | Path | None, title: str | None = None, mode: Any = None, root_dir: Any = None) -> None:
+    """Choose the file in which :func:`show` writes pages from now on; None chooses a temporary file.
+
+    ``title``, ``mode`` and ``root_dir`` are Bokeh's and have no effect: a page is one file with its own title.
+    """
+    _chosen.clear()
+    if filename is not None:
+        _chosen["page"] = Path(filename)
 
 
 def output_notebook(*_: Any, **__: Any) -> None:

@@ -93,7 +93,7 @@ MOST_IN_A_ROW = 4
 
 
 def points(
-    embedding: Any,
+    umap_object: Any,
     labels: ArrayLike | None = None,
     values: ArrayLike | None = None,
     *,
@@ -120,7 +120,7 @@ def points(
 
     Parameters
     ----------
-    embedding : fitted model or array [rows, 2]
+    umap_object : fitted model or array [rows, 2]
         The map.
     labels : array-like, optional
         Categories, one per row.
@@ -153,7 +153,7 @@ def points(
     width, height : int, optional
         Size of a new figure in pixels.
     """
-    xy = coordinates(embedding if points is None else points)
+    xy = coordinates(umap_object if points is None else points)
     if labels is not None and values is not None:
         raise ValueError("labels and values cannot be used together: give only one to color the points")
     look = look_of(

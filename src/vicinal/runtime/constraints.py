@@ -56,6 +56,19 @@ def count_of_rows(low: int) -> Interval:
     return Interval(Integral, low, 2**31 - 1)
 
 
+class WholeFloat:
+    """Accept floats without a fraction, which umap-learn takes for some counts."""
+
+    def __init__(self, low: int, high: int = 2**31 - 1) -> None:
+        self.low, self.high = low, high
+
+    def allows(self, value: Any) -> bool:
+        return isinstance(value, float | np.floating) and bool(self.low <= value <= self.high and value % 1 == 0)
+
+    def __str__(self) -> str:
+        return "a float without a fraction"
+
+
 POSITIVE = Interval(Real, 0, None, closed="neither")
 NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 SHARE = Interval(Real, 0, 1, closed="both")
@@ -114,13 +127,18 @@ def _is_boolean(value: Any) -> bool:
     return isinstance(value, bool | np.bool_)
 
 
+def _is_switch(value: Any) -> bool:
+    """Tell whether a value is True or False, or 1 or 0, which programs write for them."""
+    return _is_boolean(value) or (isinstance(value, Integral) and value in (0, 1))
+
+
 # Constraints without an object of their own: the check, and the description in errors
 PLAIN: dict[Any, tuple[Callable[[Any], bool], str]] = {
     None: (lambda value: value is None, "None"),
     callable: (callable, "a callable"),
     Integral: (partial(_is_a, Integral), "an int"),
     Real: (partial(_is_a, Real), "a float"),
-    "boolean": (_is_boolean, "a bool"),
+    "boolean": (_is_switch, "a bool"),
     "verbose": (lambda value: _is_boolean(value) or whole(0).allows(value), "a bool or an int >= 0"),
     "random_state": (_is_random_state, "an int in the range [0, 4294967295], a RandomState or None"),
     "array-like": (_is_array_like, "an array-like"),

@@ -32,6 +32,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from vicinal.files.data_table import Role, values_of
+from vicinal.files.spreadsheets import inert
 from vicinal.viewer.export import page
 from vicinal.viewer.packing import Packed
 from vicinal.viewer.session import FrameEncoder, Session
@@ -143,7 +144,7 @@ class LiveServer:
             writer = csv.writer(text, lineterminator="\n")
             writer.writerow([*([] if ids is None else ["id"]), *"xyz"[: places.shape[1]]])
             for row, place in enumerate(places.tolist()):
-                writer.writerow([*([] if ids is None else [ids[row]]), *place])
+                writer.writerow([*([] if ids is None else [inert(ids[row])]), *place])
             return text.getvalue().encode()
 
     def _model_bytes(self) -> bytes:

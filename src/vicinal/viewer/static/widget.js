@@ -319,7 +319,7 @@ async function C(e) {
 	return new Response(new Blob([e]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer();
 }
 // src/keys.ts
-var ce = .12, w = [
+var ce = .12, le = [
 	{
 		keys: ["?"],
 		text: "Show or hide this list",
@@ -446,8 +446,8 @@ var ce = .12, w = [
 		act: (e) => e.escape()
 	}
 ];
-function le(e) {
-	let t = new Map(w.flatMap((e) => e.keys.map((t) => [t, e])));
+function ue(e) {
+	let t = new Map(le.flatMap((e) => e.keys.map((t) => [t, e])));
 	e.dom.page.tabIndex = -1, (e.dom.root instanceof Document ? e.dom.root : e.dom.page).addEventListener("keydown", (n) => {
 		let [r] = n.composedPath();
 		if (r?.matches?.("input, select, textarea") || n.ctrlKey || n.metaKey || n.altKey || e.dom.page.querySelector("dialog[open]:not(#help-dialog)")) return;
@@ -455,7 +455,7 @@ function le(e) {
 		!i || i.onMap && !r?.matches?.(".map") || (n.preventDefault(), i.act(e));
 	});
 }
-function ue(t) {
+function de(t) {
 	let n = {
 		ArrowLeft: "←",
 		ArrowRight: "→",
@@ -466,7 +466,7 @@ function ue(t) {
 		className: "keys",
 		tabIndex: 0
 	});
-	for (let { keys: i, text: a } of w) {
+	for (let { keys: i, text: a } of le) {
 		if (i[0] === "m" && !t) continue;
 		let o = i.slice(0, 1).map((t) => e("kbd", { textContent: n[t] ?? (t.length === 1 ? t.toUpperCase() : t) }));
 		r.append(e("dt", {}, ...o), e("dd", { textContent: a }));
@@ -479,8 +479,8 @@ function ue(t) {
 	return r;
 }
 // src/paint.ts
-var T = 256, de = T, fe = .005, pe = 2e5;
-function me(e, t) {
+var fe = 256, pe = fe, me = .005, he = 2e5;
+function ge(e, t) {
 	return {
 		column: null,
 		codes: new Uint8Array(e),
@@ -489,21 +489,21 @@ function me(e, t) {
 		colours: () => [t.plain]
 	};
 }
-function E(e) {
-	return e instanceof v || e instanceof y && ye(e.values) !== null;
+function w(e) {
+	return e instanceof v || e instanceof y && be(e.values) !== null;
 }
-function D(e) {
+function T(e) {
 	return e instanceof y || e instanceof v && e.numbers !== null;
 }
-function he(e) {
-	return D(e) && ve(e).every((e) => Number.isNaN(e) || e > 0);
+function _e(e) {
+	return T(e) && ye(e).every((e) => Number.isNaN(e) || e > 0);
 }
-function ge(e, t) {
+function E(e, t) {
 	let n = e instanceof v ? {
 		names: e.names,
 		codes: e.codes,
 		missing: e.missing
-	} : be(e), r = e instanceof v ? e.colors : [];
+	} : xe(e), r = e instanceof v ? e.colors : [];
 	return {
 		column: e,
 		codes: n.codes,
@@ -515,8 +515,8 @@ function ge(e, t) {
 		}
 	};
 }
-function _e(e, t, n) {
-	let r = ve(e), { place: i, ticks: a, low: o, high: s } = xe(r, t), c = new Uint16Array(r.length), l = {
+function ve(e, t, n) {
+	let r = ye(e), { place: i, ticks: a, low: o, high: s } = Se(r, t), c = new Uint16Array(r.length), l = {
 		kind: t,
 		ticks: a,
 		below: 0,
@@ -525,9 +525,9 @@ function _e(e, t, n) {
 	};
 	for (let e = 0; e < r.length; e++) {
 		let t = r[e];
-		Number.isNaN(t) ? (c[e] = de, l.missing++) : (t < o ? l.below++ : t > s && l.above++, c[e] = Math.round(Math.min(1, Math.max(0, i(t))) * 255));
+		Number.isNaN(t) ? (c[e] = pe, l.missing++) : (t < o ? l.below++ : t > s && l.above++, c[e] = Math.round(Math.min(1, Math.max(0, i(t))) * 255));
 	}
-	let u = Array.from({ length: T }, (e, t) => Ee(n.values, t / 255));
+	let u = Array.from({ length: fe }, (e, t) => Oe(n.values, t / 255));
 	return {
 		column: e,
 		codes: c,
@@ -536,27 +536,27 @@ function _e(e, t, n) {
 		colours: (e) => [...u, n.missing[e]]
 	};
 }
-function ve(e) {
+function ye(e) {
 	if (e instanceof y) return e.values;
 	if (!(e instanceof v)) return /* @__PURE__ */ new Float32Array();
 	let t = e.numbers ?? new Float64Array(e.names.length).fill(NaN);
 	return Float32Array.from(e.codes, (e) => t[e] ?? NaN);
 }
-function ye(e) {
+function be(e) {
 	let t = /* @__PURE__ */ new Set();
 	for (let n of e) if (!Number.isNaN(n) && (t.add(n), t.size > 256)) return null;
 	return [...t].sort((e, t) => e - t);
 }
-function be(e) {
-	let t = ye(e.values) ?? [], n = new Map(t.map((e, t) => [e, t])), r = Uint16Array.from(e.values, (e) => n.get(e) ?? t.length);
+function xe(e) {
+	let t = be(e.values) ?? [], n = new Map(t.map((e, t) => [e, t])), r = Uint16Array.from(e.values, (e) => n.get(e) ?? t.length);
 	return {
 		names: t.map((e) => o(e, 6)),
 		codes: r,
 		missing: e.missing
 	};
 }
-function xe(e, t) {
-	let n = Se(e);
+function Se(e, t) {
+	let n = Ce(e);
 	if (n.length === 0) return {
 		place: () => .5,
 		ticks: [],
@@ -565,7 +565,7 @@ function xe(e, t) {
 	};
 	let r = (e) => n[Math.round(e * (n.length - 1))];
 	if (t === "quantile") return {
-		place: (e) => Ce(n, e),
+		place: (e) => we(n, e),
 		ticks: [
 			0,
 			.25,
@@ -579,12 +579,12 @@ function xe(e, t) {
 		low: n[0],
 		high: n.at(-1)
 	};
-	let i = t === "log" ? Math.log10 : (e) => e, [a, s] = [n[0], n.at(-1)], c = [r(fe), r(.995)];
+	let i = t === "log" ? Math.log10 : (e) => e, [a, s] = [n[0], n.at(-1)], c = [r(me), r(.995)];
 	i(c[1]) - i(c[0]) < .5 * (i(s) - i(a)) && c[1] > c[0] && ([a, s] = c);
 	let l = i(s) - i(a), u = (e) => l > 0 ? (i(e) - i(a)) / l : .5;
 	return {
 		place: u,
-		ticks: (t === "log" ? Te(a, s) : we(a, s)).map((e) => ({
+		ticks: (t === "log" ? De(a, s) : Ee(a, s)).map((e) => ({
 			at: u(e),
 			text: o(e)
 		})),
@@ -592,18 +592,18 @@ function xe(e, t) {
 		high: s
 	};
 }
-function Se(e) {
-	let t = Math.max(1, Math.floor(e.length / pe)), n = [], [r, i] = [Infinity, -Infinity];
+function Ce(e) {
+	let t = Math.max(1, Math.floor(e.length / he)), n = [], [r, i] = [Infinity, -Infinity];
 	for (let a = 0; a < e.length; a++) {
 		let o = e[a];
 		Number.isNaN(o) || (o < r && (r = o), o > i && (i = o), a % t === 0 && n.push(o));
 	}
 	return r <= i && n.push(r, i), Float32Array.from(n).sort();
 }
-function Ce(e, t) {
-	return (O(e, t, !1) + O(e, t, !0)) / 2 / e.length;
+function we(e, t) {
+	return (Te(e, t, !1) + Te(e, t, !0)) / 2 / e.length;
 }
-function O(e, t, n) {
+function Te(e, t, n) {
 	let [r, i] = [0, e.length];
 	for (; r < i;) {
 		let a = r + i >> 1;
@@ -611,7 +611,7 @@ function O(e, t, n) {
 	}
 	return r;
 }
-function we(e, t) {
+function Ee(e, t) {
 	if (!(t > e)) return [e];
 	let n = 10 ** Math.floor(Math.log10((t - e) / 4)), r = [
 		1,
@@ -623,13 +623,13 @@ function we(e, t) {
 	for (let n = Math.ceil(e / r - 1e-9); n * r <= t + 1e-9 * r; n++) i.push(Number((n * r).toPrecision(12)));
 	return i;
 }
-function Te(e, t) {
+function De(e, t) {
 	let n = [];
 	for (let r = Math.ceil(Math.log10(e)); 10 ** r <= t; r++) n.push(Number((10 ** r).toPrecision(12)));
 	let r = Math.ceil(n.length / 6);
 	return n.length >= 2 ? n.filter((e, t) => t % r === 0) : [e, t];
 }
-function Ee(e, t) {
+function Oe(e, t) {
 	let n = t * (e.length - 1), r = Math.min(e.length - 2, Math.floor(n));
 	return `#${[
 		1,
@@ -641,8 +641,8 @@ function Ee(e, t) {
 	}).join("")}`;
 }
 // src/legend.ts
-var De = "";
-function Oe(e, t) {
+var ke = "";
+function Ae(e, t) {
 	let n = "", r = () => {}, i = () => {
 		let { column: i, scale: a } = t.paint, o = JSON.stringify([
 			i?.name,
@@ -650,7 +650,7 @@ function Oe(e, t) {
 			a,
 			t.data.columns.map((e) => [e.name, e.kind])
 		]);
-		o !== n && (r = ke(e, t)), n = o, r();
+		o !== n && (r = je(e, t)), n = o, r();
 	};
 	for (let e of [
 		"rows",
@@ -660,10 +660,10 @@ function Oe(e, t) {
 	]) t.listen(e, i);
 	i();
 }
-function ke(t, n) {
+function je(t, n) {
 	let r = t.get("legend"), o = n.data.columns.filter((e) => e.kind !== "texts");
 	if (r.replaceChildren(), r.hidden = o.length === 0, r.hidden) return () => {};
-	if (r.append(Ae(n, o.map(({ name: e }) => e))), n.paint.scale) return r.append(Me(n, n.paint.scale)), () => {};
+	if (r.append(Me(n, o.map(({ name: e }) => e))), n.paint.scale) return r.append(Pe(n, n.paint.scale)), () => {};
 	if (!n.paint.classes) return () => {};
 	let s = e("button", {
 		className: "link",
@@ -673,8 +673,8 @@ function ke(t, n) {
 	});
 	s.onclick = () => n.showAll();
 	let c = e("ul", { className: "classes" });
-	n.names.forEach((e, t) => c.append(je(n, e, t)));
-	let l = k(a(n.paint.classes.names.length, "class", "classes"));
+	n.names.forEach((e, t) => c.append(Ne(n, e, t)));
+	let l = D(a(n.paint.classes.names.length, "class", "classes"));
 	return l.append(s), r.append(l, c), () => {
 		s.disabled = !n.filtered;
 		let e = n.paint.colours(n.themeName);
@@ -683,17 +683,17 @@ function ke(t, n) {
 		});
 	};
 }
-function k(t, n = "") {
+function D(t, n = "") {
 	return e("h2", {}, e("span", {
 		className: "name",
 		textContent: t,
 		title: t
 	}), e("small", { textContent: n }));
 }
-function Ae(t, n) {
+function Me(t, n) {
 	let r = t.paint.column, i = e("select", { id: "color-by" });
 	i.setAttribute("aria-label", "Color by"), i.append(e("option", {
-		value: De,
+		value: ke,
 		textContent: "nothing",
 		selected: !r
 	}));
@@ -702,14 +702,14 @@ function Ae(t, n) {
 		textContent: t,
 		selected: t === r?.name
 	}));
-	i.onchange = () => t.colourBy(i.value === De ? null : i.value);
+	i.onchange = () => t.colourBy(i.value === ke ? null : i.value);
 	let a = e("div", { className: "chooser" }, e("label", {
 		htmlFor: "color-by",
 		textContent: "Color by"
 	}), i);
 	if (!r) return a;
 	let o = [], s = (e, n) => () => t.colourBy(r.name, e, n);
-	D(r) && (o.push([
+	T(r) && (o.push([
 		"linear",
 		"Linear",
 		s("scale", "linear"),
@@ -719,12 +719,12 @@ function Ae(t, n) {
 		"Quantiles",
 		s("scale", "quantile"),
 		t.mode === "scale" && t.scaleKind === "quantile"
-	]), he(r) && o.push([
+	]), _e(r) && o.push([
 		"log",
 		"Log",
 		s("scale", "log"),
 		t.mode === "scale" && t.scaleKind === "log"
-	])), E(r) && o.push([
+	])), w(r) && o.push([
 		"classes",
 		"Classes",
 		s("classes"),
@@ -746,7 +746,7 @@ function Ae(t, n) {
 	}
 	return c;
 }
-function je(t, n, r) {
+function Ne(t, n, r) {
 	let i = e("button", {
 		className: "class",
 		title: n
@@ -765,7 +765,7 @@ function je(t, n, r) {
 		t.show((t) => Number(e || t === r));
 	}, e("li", {}, i, a);
 }
-function Me(t, n) {
+function Pe(t, n) {
 	let r = t.paint.colours(t.themeName), o = e("div", {
 		className: "bar",
 		style: `background:linear-gradient(90deg,${r.slice(0, 256).filter((e, t) => t % 15 == 0).join(",")})`
@@ -802,18 +802,18 @@ function Me(t, n) {
 	return c;
 }
 // src/frames.ts
-var A = 40, Ne = 1, j = 2, Pe = 3, Fe = class {
+var O = 40, Fe = 1, Ie = 2, Le = 3, Re = class {
 	steps = /* @__PURE__ */ new Uint16Array();
 	async decode(e) {
-		let t = new DataView(e, 0, A), n = t.getUint8(0);
-		if (n === Pe) return Ie(e);
-		let r = t.getUint8(1), i = await C(e.slice(A)), a = {
+		let t = new DataView(e, 0, O), n = t.getUint8(0);
+		if (n === Le) return ze(e);
+		let r = t.getUint8(1), i = await C(e.slice(O)), a = {
 			run: t.getUint32(4, !0),
 			epoch: t.getUint32(8, !0),
 			epochs: t.getUint32(12, !0),
-			exact: n === j
+			exact: n === Ie
 		};
-		if (n === j) {
+		if (n === Ie) {
 			let e = new Float32Array(i), t = e.length / r, [n, o, s] = [
 				0,
 				1,
@@ -827,7 +827,7 @@ var A = 40, Ne = 1, j = 2, Pe = 3, Fe = class {
 			};
 		}
 		let o = new Uint16Array(i), s = o.length / r;
-		if (n === Ne) {
+		if (n === Fe) {
 			let e = this.steps.length / r;
 			for (let t = 0; t < r; t++) for (let n = 0; n < e; n++) o[t * s + n] = o[t * s + n] + this.steps[t * e + n];
 		}
@@ -848,8 +848,8 @@ var A = 40, Ne = 1, j = 2, Pe = 3, Fe = class {
 		};
 	}
 };
-async function Ie(e) {
-	let t = new DataView(e).getUint32(A, !0), n = 44 + t, { begin: r, meta: i, sections: a } = JSON.parse(new TextDecoder().decode(new Uint8Array(e, 44, t))), o = {};
+async function ze(e) {
+	let t = new DataView(e).getUint32(O, !0), n = 44 + t, { begin: r, meta: i, sections: a } = JSON.parse(new TextDecoder().decode(new Uint8Array(e, 44, t))), o = {};
 	for (let [t, r] of Object.entries(a)) o[t] = await C(e.slice(n, n + r)), n += r;
 	return {
 		begin: r,
@@ -857,7 +857,7 @@ async function Ie(e) {
 		sections: o
 	};
 }
-function Le(e, t) {
+function Be(e, t) {
 	let n = [
 		["x", e.x],
 		["y", e.y],
@@ -869,14 +869,14 @@ function Le(e, t) {
 	});
 }
 // src/live.ts
-var Re = {
+var Ve = {
 	starting: "Starting",
 	neighbors: "Finding neighbors",
 	graph: "Building the graph",
 	initialize: "Initializing",
 	layout: "Optimizing the layout",
 	train: "Training"
-}, ze = 300, Be = 5e3, Ve = 5e4, He = 8, Ue = 3e3, We = class {
+}, He = 300, Ue = 5e3, We = 5e4, Ge = 8, Ke = 3e3, qe = class {
 	page;
 	live;
 	frames = 0;
@@ -891,7 +891,7 @@ var Re = {
 	};
 	socket = null;
 	unsaid = [];
-	retry = ze;
+	retry = He;
 	touched = !1;
 	queue = Promise.resolve();
 	arrivals = [];
@@ -922,16 +922,16 @@ var Re = {
 	connect() {
 		let e = new URL(this.live.feed, location.href);
 		e.protocol = "ws:";
-		let t = new WebSocket(e), n = new Fe();
+		let t = new WebSocket(e), n = new Re();
 		t.binaryType = "arraybuffer", t.onopen = () => {
-			this.retry = ze;
+			this.retry = He;
 			for (let e of this.unsaid.splice(0)) this.say(e);
 		}, t.onmessage = ({ data: e }) => {
 			if (typeof e == "string") return this.told(JSON.parse(e));
 			let r = this.queue.then(() => this.socket === t ? this.draw(e, n) : void 0);
 			this.queue = r.catch(() => t.close());
 		}, t.onclose = () => {
-			this.parts.note.textContent = "Connection lost; reconnecting", setTimeout(() => this.connect(), this.retry), this.retry = Math.min(Be, this.retry * 2);
+			this.parts.note.textContent = "Connection lost; reconnecting", setTimeout(() => this.connect(), this.retry), this.retry = Math.min(Ue, this.retry * 2);
 		}, this.socket = t;
 	}
 	drop() {
@@ -944,7 +944,7 @@ var Re = {
 		let { state: n, view: r, names: i, card: a } = this.page, o = await t.decode(e);
 		if ("begin" in o) return this.take(o);
 		if (o.x.length !== n.data.n) return location.reload();
-		Le(o, n.data.maps[0]), this.frames++, this.exact = o.exact ? o : null, this.page.dom.get("busy").hidden = !0, r.fresh &&= this.freshness(o.exact), this.grown || r.fresh || this.frames === 1 ? r.redraw() : r.moved(), this.grown = !1, await new Promise((e) => requestAnimationFrame(e)), a.place(), (o.exact || n.data.n <= Ve || this.frames % He === 1) && (r.settle(), i.locate(), this.page.panes[0].density.outdated(), this.touched || r.fit(!1)), this.socket?.readyState === WebSocket.OPEN && this.say({ type: "drawn" });
+		Be(o, n.data.maps[0]), this.frames++, this.exact = o.exact ? o : null, this.page.dom.get("busy").hidden = !0, r.fresh &&= this.freshness(o.exact), this.grown || r.fresh || this.frames === 1 ? r.redraw() : r.moved(), this.grown = !1, await new Promise((e) => requestAnimationFrame(e)), a.place(), (o.exact || n.data.n <= We || this.frames % Ge === 1) && (r.settle(), i.locate(), this.page.panes[0].density.outdated(), this.touched || r.fit(!1)), this.socket?.readyState === WebSocket.OPEN && this.say({ type: "drawn" });
 	}
 	take(e) {
 		let { state: t, view: n } = this.page, r = t.data.n;
@@ -957,12 +957,12 @@ var Re = {
 		let t = new Uint8Array(this.page.state.data.n);
 		this.arrivals = e ? [] : this.arrivals.slice(-2);
 		let n = this.arrivals.at(-1);
-		return !n || performance.now() - n.at > Ue ? t : (this.arrivals.length === 2 && t.fill(1, this.arrivals[0].row), t.fill(2, n.row));
+		return !n || performance.now() - n.at > Ke ? t : (this.arrivals.length === 2 && t.fill(1, this.arrivals[0].row), t.fill(2, n.row));
 	}
 	build() {
 		let t = this.page.dom.get("live");
 		t.hidden = !1, this.parts.pause.onclick = () => this.say({ type: this.status.state === "paused" ? "resume" : "pause" });
-		let n = this.live.parameters.map((t) => e("label", {}, e("span", { textContent: t.name.replaceAll("_", " ") }), Je(t)));
+		let n = this.live.parameters.map((t) => e("label", {}, e("span", { textContent: t.name.replaceAll("_", " ") }), Ze(t)));
 		this.parts.again.onclick = () => {
 			let e = {};
 			for (let n of t.querySelectorAll("input[type=number]")) e[n.name] = n.valueAsNumber;
@@ -973,7 +973,7 @@ var Re = {
 			});
 		};
 		let r = e("div", { className: "actions" }, this.parts.pause, this.parts.again);
-		this.live.projects && r.append(this.upload()), this.live.saves && r.append(this.saver("map", "Save map", "map.csv"), this.saver("model", "Save model", "map.vicinal")), t.append(k("Layout"), e("div", { className: "stage" }, this.parts.title, this.parts.bar, this.parts.note, this.parts.facts), e("div", { className: "parameters" }, ...n), r), this.live.parameters.length === 0 && (this.parts.again.hidden = !0);
+		this.live.projects && r.append(this.upload()), this.live.saves && r.append(this.saver("map", "Save map", "map.csv"), this.saver("model", "Save model", "map.vicinal")), t.append(D("Layout"), e("div", { className: "stage" }, this.parts.title, this.parts.bar, this.parts.note, this.parts.facts), e("div", { className: "parameters" }, ...n), r), this.live.parameters.length === 0 && (this.parts.again.hidden = !0);
 	}
 	saver(t, n, r) {
 		let i = e("button", {
@@ -1008,23 +1008,23 @@ var Re = {
 	}
 	told(e) {
 		this.status = e;
-		let { title: t, bar: n, note: r, facts: i, pause: a } = this.parts, o = e.state === "running" || e.state === "paused", { done: s, note: l, stage: u } = e.growth ? Ke(e.growth) : Ge(e);
+		let { title: t, bar: n, note: r, facts: i, pause: a } = this.parts, o = e.state === "running" || e.state === "paused", { done: s, note: l, stage: u } = e.growth ? Ye(e.growth) : Je(e);
 		t.textContent = o ? e.state === "paused" ? "Paused" : u : {
 			done: "Done",
 			failed: "Failed",
 			waiting: "Waiting"
-		}[e.state], this.page.dom.get("busy-text").textContent = t.textContent, r.textContent = e.message || (o || !e.growth ? l : ""), i.hidden = !e.growth, e.growth && i.replaceChildren(...qe(e.growth)), n.hidden = !o, s === null ? n.removeAttribute("value") : n.value = s, a.hidden = !o, a.replaceChildren(c(e.state === "paused" ? "play" : "pause"), e.state === "paused" ? "Resume" : "Pause");
+		}[e.state], this.page.dom.get("busy-text").textContent = t.textContent, r.textContent = e.message || (o || !e.growth ? l : ""), i.hidden = !e.growth, e.growth && i.replaceChildren(...Xe(e.growth)), n.hidden = !o, s === null ? n.removeAttribute("value") : n.value = s, a.hidden = !o, a.replaceChildren(c(e.state === "paused" ? "play" : "pause"), e.state === "paused" ? "Resume" : "Pause");
 	}
 };
-function Ge({ stage: e, epoch: t, n_epochs: n }) {
+function Je({ stage: e, epoch: t, n_epochs: n }) {
 	let r = n > 1;
 	return {
-		stage: Re[e] ?? e,
+		stage: Ve[e] ?? e,
 		done: r ? t / n : null,
 		note: r ? `Epoch ${i(t)} of ${i(n)}` : ""
 	};
 }
-function Ke({ rows: e, total: t, placed: n }) {
+function Ye({ rows: e, total: t, placed: n }) {
 	let r = t === null || e < t;
 	return {
 		stage: r ? "Rows are arriving" : "Settling the map",
@@ -1032,7 +1032,7 @@ function Ke({ rows: e, total: t, placed: n }) {
 		note: r ? "Larger points are the newest." : ""
 	};
 }
-function qe({ rows: t, total: n, placed: r, pending: a, coverage: o, trustworthiness: s }) {
+function Xe({ rows: t, total: n, placed: r, pending: a, coverage: o, trustworthiness: s }) {
 	return [
 		[
 			"read",
@@ -1064,7 +1064,7 @@ function qe({ rows: t, total: n, placed: r, pending: a, coverage: o, trustworthi
 		title: r
 	}), e("dd", { textContent: n })]);
 }
-function Je(t) {
+function Ze(t) {
 	if ("choices" in t) {
 		let n = e("select", { name: t.name });
 		return n.append(...t.choices.map((n) => e("option", {
@@ -1083,13 +1083,13 @@ function Je(t) {
 	});
 }
 // src/density.ts
-var M = 240, N = 1.15, Ye = 2, Xe = 3, Ze = [
+var k = 240, A = 1.15, Qe = 2, $e = 3, et = [
 	.95,
 	.8,
 	.6,
 	.4,
 	.2
-], Qe = class {
+], tt = class {
 	canvas;
 	state;
 	view;
@@ -1112,53 +1112,53 @@ var M = 240, N = 1.15, Ye = 2, Xe = 3, Ze = [
 	}
 	place() {
 		if (this.canvas.hidden = !this.wanted, !this.wanted) return;
-		this.stale && (this.contours = $e(this.view.places, (e) => this.state.visible(e))), this.stale = !1;
+		this.stale && (this.contours = nt(this.view.places, (e) => this.state.visible(e))), this.stale = !1;
 		let { width: e, height: t, unit: n, centre: r } = this.view.eye, i = devicePixelRatio || 1;
 		[this.canvas.width, this.canvas.height] = [Math.round(e * i), Math.round(t * i)];
 		let a = this.canvas.getContext("2d");
-		a.setTransform(n * i, 0, 0, -n * i, (e / 2 - r[0] * n) * i, (t / 2 + r[1] * n) * i), a.strokeStyle = P(this.state), a.lineWidth = 1.2 / n, this.contours.forEach((e, t) => {
-			a.globalAlpha = .35 + .55 * t / Ze.length, a.beginPath();
+		a.setTransform(n * i, 0, 0, -n * i, (e / 2 - r[0] * n) * i, (t / 2 + r[1] * n) * i), a.strokeStyle = j(this.state), a.lineWidth = 1.2 / n, this.contours.forEach((e, t) => {
+			a.globalAlpha = .35 + .55 * t / et.length, a.beginPath();
 			for (let [t, n, r, i] of e) a.moveTo(t, n), a.lineTo(r, i);
 			a.stroke();
 		});
 	}
 };
-function P(e) {
+function j(e) {
 	return e.themeName === "dark" ? "#f2f4f7" : "#1b1e24";
 }
-function $e({ x: e, y: t }, n) {
-	let r = /* @__PURE__ */ new Float32Array(57600), i = M / (2 * N), a = 0;
+function nt({ x: e, y: t }, n) {
+	let r = /* @__PURE__ */ new Float32Array(57600), i = k / (2 * A), a = 0;
 	for (let o = 0; o < e.length; o++) {
 		if (!n(o)) continue;
-		let [s, c] = [Math.floor((e[o] + N) * i), Math.floor((t[o] + N) * i)];
-		s < 0 || c < 0 || s >= M || c >= M || (r[c * M + s]++, a++);
+		let [s, c] = [Math.floor((e[o] + A) * i), Math.floor((t[o] + A) * i)];
+		s < 0 || c < 0 || s >= k || c >= k || (r[c * k + s]++, a++);
 	}
-	for (let e = 0; e < Xe; e++) r = et(et(r, 1), M);
-	return Ze.map((e) => nt(r, tt(r, e * a), (e) => e / i - N));
+	for (let e = 0; e < $e; e++) r = M(M(r, 1), k);
+	return et.map((e) => it(r, rt(r, e * a), (e) => e / i - A));
 }
-function et(e, t) {
+function M(e, t) {
 	let n = new Float32Array(e.length);
 	for (let r = 0; r < e.length; r++) {
-		let i = t === 1 ? r % M : Math.floor(r / M), a = 0;
-		for (let n = -2; n <= Ye; n++) i + n >= 0 && i + n < M && (a += e[r + n * t]);
+		let i = t === 1 ? r % k : Math.floor(r / k), a = 0;
+		for (let n = -2; n <= Qe; n++) i + n >= 0 && i + n < k && (a += e[r + n * t]);
 		n[r] = a / 5;
 	}
 	return n;
 }
-function tt(e, t) {
+function rt(e, t) {
 	let n = e.slice().sort().reverse(), r = 0;
 	for (let e of n) if (r += e, r >= t) return e;
 	return 0;
 }
-function nt(e, t, n) {
+function it(e, t, n) {
 	let r = [];
 	if (!(t > 0)) return r;
-	for (let i = 0; i + 1 < M; i++) for (let a = 0; a + 1 < M; a++) {
-		let o = i * M + a, s = [
+	for (let i = 0; i + 1 < k; i++) for (let a = 0; a + 1 < k; a++) {
+		let o = i * k + a, s = [
 			e[o],
 			e[o + 1],
-			e[o + M + 1],
-			e[o + M]
+			e[o + k + 1],
+			e[o + k]
 		], c = [];
 		for (let e = 0; e < 4; e++) {
 			let [r, o] = [s[e], s[(e + 1) % 4]];
@@ -1176,10 +1176,10 @@ function nt(e, t, n) {
 	return r;
 }
 // src/gestures.ts
-var F = {
+var N = {
 	mouse: 9,
 	touch: 22
-}, rt = 5, it = 3, at = 300, ot = class {
+}, at = 5, ot = 3, st = 300, ct = class {
 	view;
 	actions;
 	lasso = !1;
@@ -1211,14 +1211,14 @@ var F = {
 	move(e) {
 		let t = this.at(e), n = this.pointers.get(e.pointerId);
 		if (!n) {
-			e.pointerType !== "touch" && this.actions.hover(this.view.nearest(t.x, t.y, F.mouse));
+			e.pointerType !== "touch" && this.actions.hover(this.view.nearest(t.x, t.y, N.mouse));
 			return;
 		}
 		if (this.pointers.size > 1) return this.pinch(e.pointerId, t);
-		if (!this.dragged && Math.hypot(t.x - this.start.x, t.y - this.start.y) < rt) return;
+		if (!this.dragged && Math.hypot(t.x - this.start.x, t.y - this.start.y) < at) return;
 		if (this.dragged = !0, this.pointers.set(e.pointerId, t), this.polygon) {
 			let [e, n] = this.polygon.at(-1);
-			if (Math.hypot(t.x - e, t.y - n) < it) return;
+			if (Math.hypot(t.x - e, t.y - n) < ot) return;
 			this.polygon.push([t.x, t.y]), this.actions.drawing(this.polygon);
 			return;
 		}
@@ -1228,7 +1228,7 @@ var F = {
 	pinch(e, t) {
 		let n = [...this.pointers.values()];
 		this.pointers.set(e, t);
-		let r = [...this.pointers.values()], [i, a] = [st(n), st(r)];
+		let r = [...this.pointers.values()], [i, a] = [P(n), P(r)];
 		this.view.eye.pan(a.x - i.x, a.y - i.y), i.size > 0 && this.view.eye.zoom(a.size / i.size, a.x, a.y), this.view.moves(), this.actions.moved();
 	}
 	up(e) {
@@ -1241,10 +1241,10 @@ var F = {
 		}
 		if (this.dragged) return;
 		let a = e.pointerType === "touch";
-		a && this.isDoubleTap(t) ? (this.view.eye.zoom(2, t.x, t.y), this.view.moves()) : this.actions.pick(this.view.nearest(t.x, t.y, a ? F.touch : F.mouse), r);
+		a && this.isDoubleTap(t) ? (this.view.eye.zoom(2, t.x, t.y), this.view.moves()) : this.actions.pick(this.view.nearest(t.x, t.y, a ? N.touch : N.mouse), r);
 	}
 	isDoubleTap(e) {
-		let t = performance.now(), n = t - this.lastTap.at < at && Math.hypot(e.x - this.lastTap.x, e.y - this.lastTap.y) < 30;
+		let t = performance.now(), n = t - this.lastTap.at < st && Math.hypot(e.x - this.lastTap.x, e.y - this.lastTap.y) < 30;
 		return this.lastTap = {
 			at: n ? 0 : t,
 			...e
@@ -1259,7 +1259,7 @@ var F = {
 		this.view.eye.zoom(Math.exp(-e.deltaY * r * i), t, n), this.view.moves(), this.actions.moved();
 	}
 };
-function st(e) {
+function P(e) {
 	let [t, n] = e;
 	return {
 		x: (t.x + n.x) / 2,
@@ -1268,18 +1268,18 @@ function st(e) {
 	};
 }
 // src/islands.ts
-var ct = 64, lt = 10, ut = 3e5, dt = .08, ft = .004, pt = 6;
-function mt({ x: e, y: t, z: n }, r, i) {
-	let a = e.length, o = Math.max(1, Math.floor(a / ut)), s = Math.min(ct, Math.max(lt, Math.round(Math.sqrt(a) * .9))), c = (e) => Math.min(s - 1, Math.max(0, Math.floor((e + 1) / 2 * s))), l = new Map(i.map((e, t) => [t, []]));
+var lt = 64, ut = 10, dt = 3e5, ft = .08, pt = .004, mt = 6;
+function ht({ x: e, y: t, z: n }, r, i) {
+	let a = e.length, o = Math.max(1, Math.floor(a / dt)), s = Math.min(lt, Math.max(ut, Math.round(Math.sqrt(a) * .9))), c = (e) => Math.min(s - 1, Math.max(0, Math.floor((e + 1) / 2 * s))), l = new Map(i.map((e, t) => [t, []]));
 	for (let e = 0; e < a; e += o) l.get(r[e])?.push(e);
 	let u = [];
 	for (let [r, d] of l) {
-		let l = Math.max(Math.min(pt, d.length), Math.min(dt * d.length, ft * a / o)), f = n ? [d] : gt(d, s, (n) => c(t[n]) * s + c(e[n]));
+		let l = Math.max(Math.min(mt, d.length), Math.min(ft * d.length, pt * a / o)), f = n ? [d] : _t(d, s, (n) => c(t[n]) * s + c(e[n]));
 		f.sort((e, t) => t.length - e.length), f.forEach((a, s) => {
 			a.length === 0 || s > 0 && a.length < l || u.push({
 				text: i[r],
 				code: r,
-				...vt({
+				...yt({
 					name: "",
 					x: e,
 					y: t,
@@ -1292,7 +1292,7 @@ function mt({ x: e, y: t, z: n }, r, i) {
 	}
 	return u.sort((e, t) => e.level - t.level || t.size - e.size);
 }
-function ht(e, t) {
+function gt(e, t) {
 	return e.map(({ name: e, place: n, size: r, level: i }) => {
 		let [a, o] = oe(n, t);
 		return {
@@ -1307,7 +1307,7 @@ function ht(e, t) {
 		};
 	}).sort((e, t) => e.level - t.level || t.size - e.size);
 }
-function gt(e, t, n) {
+function _t(e, t, n) {
 	let r = /* @__PURE__ */ new Map();
 	for (let t of e) {
 		let e = n(t);
@@ -1320,17 +1320,17 @@ function gt(e, t, n) {
 		for (; i.length;) {
 			let e = i.pop();
 			for (let t of r.get(e)) n.push(t);
-			for (let n of _t(e, t)) a.delete(n) && i.push(n);
+			for (let n of vt(e, t)) a.delete(n) && i.push(n);
 		}
 		o.push(n);
 	}
 	return o;
 }
-function* _t(e, t) {
+function* vt(e, t) {
 	let [n, r] = [e % t, Math.floor(e / t)];
 	for (let e = r - 1; e <= r + 1; e++) for (let r = n - 1; r <= n + 1; r++) r >= 0 && e >= 0 && r < t && e < t && (yield e * t + r);
 }
-function vt({ x: e, y: t, z: n }, r) {
+function yt({ x: e, y: t, z: n }, r) {
 	let i = [
 		e,
 		t,
@@ -1352,11 +1352,11 @@ function vt({ x: e, y: t, z: n }, r) {
 	};
 }
 // src/names.ts
-var yt = 400, bt = 100, xt = 14e3, St = 90, Ct = 6, wt = [
+var bt = 400, xt = 100, St = 14e3, Ct = 90, wt = 6, Tt = [
 	26,
 	44,
 	64
-], Tt = [
+], Et = [
 	-90,
 	90,
 	-45,
@@ -1365,7 +1365,7 @@ var yt = 400, bt = 100, xt = 14e3, St = 90, Ct = 6, wt = [
 	135,
 	0,
 	180
-].map((e) => e * Math.PI / 180), Et = 3, Dt = class {
+].map((e) => e * Math.PI / 180), F = 3, Dt = class {
 	layer;
 	lines;
 	state;
@@ -1385,7 +1385,7 @@ var yt = 400, bt = 100, xt = 14e3, St = 90, Ct = 6, wt = [
 	}
 	locate() {
 		let { data: t, paint: n } = this.state, { classes: r } = n, i = [];
-		t.n >= bt && (r && r.names.length <= yt ? i = mt(this.view.places, r.codes, r.names) : this.view.places === t.maps[0] && (i = ht(t.meta.clusters, t.meta.maps[0].box))), this.layer.replaceChildren(), this.spots = i.slice(0, 360).map((t) => {
+		t.n >= xt && (r && r.names.length <= bt ? i = ht(this.view.places, r.codes, r.names) : this.view.places === t.maps[0] && (i = gt(t.meta.clusters, t.meta.maps[0].box))), this.layer.replaceChildren(), this.spots = i.slice(0, 360).map((t) => {
 			let n = e("span", {
 				textContent: t.text,
 				className: `level${Math.min(2, t.level)}`
@@ -1404,7 +1404,7 @@ var yt = 400, bt = 100, xt = 14e3, St = 90, Ct = 6, wt = [
 		this.layer.style.display = this.lines.style.display = this.wanted ? "" : "none", this.placed = [];
 		let e = [];
 		if (this.wanted) {
-			let { width: n, height: r } = this.view.eye, i = Math.min(St, Math.max(6, n * r / xt));
+			let { width: n, height: r } = this.view.eye, i = Math.min(Ct, Math.max(6, n * r / St));
 			for (let a of this.spots) {
 				let o = this.placed.length < i ? this.fit(a, n, r) : null;
 				if (a.element.style.visibility = o ? "visible" : "hidden", o && (this.placed.push(o), a.element.style.transform = `translate(${Math.round(o.left)}px, ${Math.round(o.top)}px)`, o.line)) {
@@ -1425,7 +1425,7 @@ var yt = 400, bt = 100, xt = 14e3, St = 90, Ct = 6, wt = [
 		this.lines.replaceChildren(...e);
 	}
 	fit(e, t, n) {
-		if (e.code >= 0 && this.state.shown[e.code] !== 1 || e.level > 0 && e.radius * this.view.eye.unit < Ct) return null;
+		if (e.code >= 0 && this.state.shown[e.code] !== 1 || e.level > 0 && e.radius * this.view.eye.unit < wt) return null;
 		let [r, i] = this.view.project(e.x, e.y, e.z);
 		if (r < 0 || i < 0 || r > t || i > n) return null;
 		let a = (t, n) => ({
@@ -1433,7 +1433,7 @@ var yt = 400, bt = 100, xt = 14e3, St = 90, Ct = 6, wt = [
 			right: t + e.width / 2,
 			top: n - e.height / 2,
 			bottom: n + e.height / 2
-		}), o = (e) => e.left >= 2 && e.top >= 2 && e.right <= t - 2 && e.bottom <= n - 2 && this.placed.every((t) => Ot(e, t) && (!t.line || !kt(e, t.line))), s = a(r, i);
+		}), o = (e) => e.left >= 2 && e.top >= 2 && e.right <= t - 2 && e.bottom <= n - 2 && this.placed.every((t) => Ot(e, t) && (!t.line || !I(e, t.line))), s = a(r, i);
 		if (o(s)) return {
 			...s,
 			text: e.text,
@@ -1441,14 +1441,14 @@ var yt = 400, bt = 100, xt = 14e3, St = 90, Ct = 6, wt = [
 			line: null
 		};
 		if (e.level > 0) return null;
-		for (let t of wt) for (let n of Tt) {
+		for (let t of Tt) for (let n of Et) {
 			let [s, c] = [r + Math.cos(n) * (t + e.width / 3), i + Math.sin(n) * t], l = a(s, c), u = [
 				r,
 				i,
 				Math.min(l.right, Math.max(l.left, r)),
 				Math.min(l.bottom, Math.max(l.top, i))
 			];
-			if (o(l) && this.placed.every((e) => !kt(e, u))) return {
+			if (o(l) && this.placed.every((e) => !I(e, u))) return {
 				...l,
 				text: e.text,
 				level: e.level,
@@ -1459,9 +1459,9 @@ var yt = 400, bt = 100, xt = 14e3, St = 90, Ct = 6, wt = [
 	}
 };
 function Ot(e, t) {
-	return e.left > t.right + Et || e.right < t.left - Et || e.top > t.bottom || e.bottom < t.top;
+	return e.left > t.right + F || e.right < t.left - F || e.top > t.bottom || e.bottom < t.top;
 }
-function kt(e, [t, n, r, i]) {
+function I(e, [t, n, r, i]) {
 	for (let a = 0; a <= 1; a += .125) {
 		let [o, s] = [t + (r - t) * a, n + (i - n) * a];
 		if (o > e.left && o < e.right && s > e.top && s < e.bottom) return !0;
@@ -1469,7 +1469,7 @@ function kt(e, [t, n, r, i]) {
 	return !1;
 }
 // src/camera.ts
-var At = .22, jt = 1e-4, Mt = 20, Nt = class {
+var L = .22, kt = 1e-4, At = 20, jt = class {
 	width;
 	height;
 	deep;
@@ -1497,13 +1497,13 @@ var At = .22, jt = 1e-4, Mt = 20, Nt = class {
 			turn: Float32Array.from(this.turned),
 			centre: this.centre,
 			distance: this.distance,
-			perspective: this.deep ? At : 0
+			perspective: this.deep ? L : 0
 		};
 	}
 	project(e, t, n = 0) {
 		let [r, i] = [e, t];
 		if (this.deep) {
-			let a = this.turned, o = 1 - (a[2] * e + a[5] * t + a[8] * n) * At;
+			let a = this.turned, o = 1 - (a[2] * e + a[5] * t + a[8] * n) * L;
 			r = (a[0] * e + a[3] * t + a[6] * n) / o, i = (a[1] * e + a[4] * t + a[7] * n) / o;
 		}
 		return [this.width / 2 + (r - this.centre[0]) * this.unit, this.height / 2 - (i - this.centre[1]) * this.unit];
@@ -1526,7 +1526,7 @@ var At = .22, jt = 1e-4, Mt = 20, Nt = class {
 	}
 	zoom(e, t = this.width / 2, n = this.height / 2) {
 		let [r, i] = this.unproject(t, n);
-		this.distance = Math.min(Mt, Math.max(jt, this.distance / e));
+		this.distance = Math.min(At, Math.max(kt, this.distance / e));
 		let [a, o] = this.unproject(t, n);
 		this.centre = [this.centre[0] + r - a, this.centre[1] + i - o];
 	}
@@ -1537,7 +1537,7 @@ var At = .22, jt = 1e-4, Mt = 20, Nt = class {
 			Math.cos(t),
 			Math.sin(t)
 		];
-		this.turned = I([
+		this.turned = Mt([
 			1,
 			0,
 			0,
@@ -1547,7 +1547,7 @@ var At = .22, jt = 1e-4, Mt = 20, Nt = class {
 			0,
 			-a,
 			i
-		], I([
+		], Mt([
 			n,
 			0,
 			-r,
@@ -1566,12 +1566,12 @@ var At = .22, jt = 1e-4, Mt = 20, Nt = class {
 		e.length === 9 && e.every(Number.isFinite) && (this.turned = e);
 	}
 };
-function I(e, t) {
+function Mt(e, t) {
 	let n = [];
 	for (let r = 0; r < 3; r++) for (let i = 0; i < 3; i++) n.push(e[i] * t[3 * r] + e[3 + i] * t[3 * r + 1] + e[6 + i] * t[3 * r + 2]);
 	return n;
 }
-function L({ x: e, y: t, z: n }, r, i) {
+function R({ x: e, y: t, z: n }, r, i) {
 	if (n) {
 		let r = Math.max(...[
 			e,
@@ -1585,7 +1585,7 @@ function L({ x: e, y: t, z: n }, r, i) {
 			height: 2.4 * r
 		};
 	}
-	let [[a, o], [s, c]] = [e, t].map((e) => Pt(i ? Float32Array.from(i, (t) => e[t]) : e, r));
+	let [[a, o], [s, c]] = [e, t].map((e) => Nt(i ? Float32Array.from(i, (t) => e[t]) : e, r));
 	return {
 		x: (a + o) / 2,
 		y: (s + c) / 2,
@@ -1593,7 +1593,7 @@ function L({ x: e, y: t, z: n }, r, i) {
 		height: c - s || .001
 	};
 }
-function Pt(e, t) {
+function Nt(e, t) {
 	if (t === 0) {
 		let [t, n] = [Infinity, -Infinity];
 		for (let r of e) r < t && (t = r), r > n && (n = r);
@@ -1603,7 +1603,7 @@ function Pt(e, t) {
 	return [n[r], n[n.length - 1 - r]];
 }
 // src/renderer.ts
-var Ft = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nuniform mat3 turn;\nuniform vec2 centre;\nuniform vec2 extent;\nuniform float perspective;\nuniform float size;\nuniform float levels[3];\nuniform sampler2D colours;\nuniform vec4 single;\nout vec4 colour;\nflat out float radius;\nvoid main() {\n  vec3 turned = turn * place;\n  float w = 1.0 - turned.z * perspective;\n  gl_Position = vec4((turned.xy - centre * w) / extent, -turned.z * 0.3 * w, w);\n  float diameter = size * levels[int(level)] / (perspective > 0.0 ? w : 1.0);\n  radius = diameter / 2.0;\n  // half a pixel on each side for the smooth edge\n  gl_PointSize = diameter + 1.0;\n  int at = int(code);\n  colour = single.a > 0.0 ? single : texelFetch(colours, ivec2(at % 256, at / 256), 0);\n}", It = "#version 300 es\nprecision highp float;\nin vec4 colour;\nflat in float radius;\nuniform float opacity;\nuniform float ring;\nuniform bool solid;\nout vec4 painted;\nvoid main() {\n  float from = length(gl_PointCoord - 0.5) * (2.0 * radius + 1.0);\n  float cover = clamp(radius - from + 0.5, 0.0, 1.0);\n  if (ring > 0.0) cover *= clamp(from - radius + ring + 0.5, 0.0, 1.0);\n  if (solid && cover < 0.5) discard;\n  float alpha = cover * opacity * colour.a;\n  painted = vec4(colour.rgb * alpha, alpha);\n}", Lt = 12345, Rt = class {
+var Pt = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nuniform mat3 turn;\nuniform vec2 centre;\nuniform vec2 extent;\nuniform float perspective;\nuniform float size;\nuniform float levels[3];\nuniform sampler2D colours;\nuniform vec4 single;\nout vec4 colour;\nflat out float radius;\nvoid main() {\n  vec3 turned = turn * place;\n  float w = 1.0 - turned.z * perspective;\n  gl_Position = vec4((turned.xy - centre * w) / extent, -turned.z * 0.3 * w, w);\n  float diameter = size * levels[int(level)] / (perspective > 0.0 ? w : 1.0);\n  radius = diameter / 2.0;\n  // half a pixel on each side for the smooth edge\n  gl_PointSize = diameter + 1.0;\n  int at = int(code);\n  colour = single.a > 0.0 ? single : texelFetch(colours, ivec2(at % 256, at / 256), 0);\n}", Ft = "#version 300 es\nprecision highp float;\nin vec4 colour;\nflat in float radius;\nuniform float opacity;\nuniform float ring;\nuniform bool solid;\nout vec4 painted;\nvoid main() {\n  float from = length(gl_PointCoord - 0.5) * (2.0 * radius + 1.0);\n  float cover = clamp(radius - from + 0.5, 0.0, 1.0);\n  if (ring > 0.0) cover *= clamp(from - radius + ring + 0.5, 0.0, 1.0);\n  if (solid && cover < 0.5) discard;\n  float alpha = cover * opacity * colour.a;\n  painted = vec4(colour.rgb * alpha, alpha);\n}", It = 12345, Lt = class {
 	canvas;
 	gl;
 	program;
@@ -1627,12 +1627,12 @@ var Ft = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nunif
 	}
 	begin() {
 		let { gl: e } = this;
-		this.indices.clear(), this.uniforms.clear(), this.program = zt(e), this.places = e.createBuffer(), this.codes = e.createBuffer(), this.levels = e.createBuffer(), this.colours = e.createTexture(), e.useProgram(this.program), e.enable(e.BLEND), e.blendFunc(e.ONE, e.ONE_MINUS_SRC_ALPHA);
+		this.indices.clear(), this.uniforms.clear(), this.program = Rt(e), this.places = e.createBuffer(), this.codes = e.createBuffer(), this.levels = e.createBuffer(), this.colours = e.createTexture(), e.useProgram(this.program), e.enable(e.BLEND), e.blendFunc(e.ONE, e.ONE_MINUS_SRC_ALPHA);
 	}
 	setPlaces(e, t, n) {
 		let r = e.length, i = new Float32Array(3 * r);
 		for (let a = 0; a < r; a++) i[3 * a] = e[a], i[3 * a + 1] = t[a], n && (i[3 * a + 2] = n[a]);
-		this.deep = n !== null, this.fill("place", this.places, i, 3, this.gl.FLOAT), this.order.length !== r && (this.order = Bt(r));
+		this.deep = n !== null, this.fill("place", this.places, i, 3, this.gl.FLOAT), this.order.length !== r && (this.order = zt(r));
 	}
 	setCodes(e) {
 		this.fill("code", this.codes, e, 1, e instanceof Uint8Array ? this.gl.UNSIGNED_BYTE : this.gl.UNSIGNED_SHORT);
@@ -1642,7 +1642,7 @@ var Ft = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nunif
 	}
 	setColours(e) {
 		let { gl: t } = this, n = Math.max(1, Math.ceil(e.length / 256)), r = new Uint8Array(256 * n * 4);
-		e.forEach((e, t) => r.set([...R(e).map((e) => Math.round(e * 255)), 255], 4 * t)), t.bindTexture(t.TEXTURE_2D, this.colours), t.texImage2D(t.TEXTURE_2D, 0, t.RGBA, 256, n, 0, t.RGBA, t.UNSIGNED_BYTE, r), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MIN_FILTER, t.NEAREST), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MAG_FILTER, t.NEAREST);
+		e.forEach((e, t) => r.set([...z(e).map((e) => Math.round(e * 255)), 255], 4 * t)), t.bindTexture(t.TEXTURE_2D, this.colours), t.texImage2D(t.TEXTURE_2D, 0, t.RGBA, 256, n, 0, t.RGBA, t.UNSIGNED_BYTE, r), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MIN_FILTER, t.NEAREST), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MAG_FILTER, t.NEAREST);
 	}
 	setShown(e) {
 		this.index("shown", e ? this.order.filter(e) : this.order);
@@ -1656,7 +1656,7 @@ var Ft = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nunif
 	draw(e, t, n) {
 		let { gl: r, canvas: i } = this;
 		r.viewport(0, 0, i.width, i.height);
-		let [a, o, s] = R(t);
+		let [a, o, s] = z(t);
 		r.clearColor(a, o, s, 1), r.clear(r.COLOR_BUFFER_BIT | r.DEPTH_BUFFER_BIT), r.uniformMatrix3fv(this.uniform("turn"), !1, e.turn), r.uniform2f(this.uniform("centre"), ...e.centre), r.uniform2f(this.uniform("extent"), e.distance * i.width / i.height, e.distance), r.uniform1f(this.uniform("perspective"), e.perspective), r.uniform1fv(this.uniform("levels"), [
 			1,
 			1.4,
@@ -1668,7 +1668,7 @@ var Ft = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nunif
 		let { gl: o } = this, s = this.indices.get(e);
 		if (!s?.n) return;
 		let c = this.deep && e === "shown";
-		c ? o.enable(o.DEPTH_TEST) : o.disable(o.DEPTH_TEST), o.uniform1i(this.uniform("solid"), Number(c)), o.uniform1f(this.uniform("size"), t), o.uniform1f(this.uniform("opacity"), c ? Math.max(n, .9) : n), o.uniform1f(this.uniform("ring"), i ?? 0), o.uniform4fv(this.uniform("single"), r ? [...R(r), 1] : [
+		c ? o.enable(o.DEPTH_TEST) : o.disable(o.DEPTH_TEST), o.uniform1i(this.uniform("solid"), Number(c)), o.uniform1f(this.uniform("size"), t), o.uniform1f(this.uniform("opacity"), c ? Math.max(n, .9) : n), o.uniform1f(this.uniform("ring"), i ?? 0), o.uniform4fv(this.uniform("single"), r ? [...z(r), 1] : [
 			0,
 			0,
 			0,
@@ -1693,16 +1693,16 @@ var Ft = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nunif
 		return this.uniforms.has(e) || this.uniforms.set(e, this.gl.getUniformLocation(this.program, e)), this.uniforms.get(e);
 	}
 };
-function R(e) {
+function z(e) {
 	return [
 		1,
 		3,
 		5
 	].map((t) => parseInt(e.slice(t, t + 2), 16) / 255);
 }
-function zt(e) {
+function Rt(e) {
 	let t = e.createProgram();
-	for (let [n, r] of [[e.VERTEX_SHADER, Ft], [e.FRAGMENT_SHADER, It]]) {
+	for (let [n, r] of [[e.VERTEX_SHADER, Pt], [e.FRAGMENT_SHADER, Ft]]) {
 		let i = e.createShader(n);
 		if (e.shaderSource(i, r), e.compileShader(i), !e.getShaderParameter(i, e.COMPILE_STATUS)) throw Error(`the points cannot be drawn here: ${e.getShaderInfoLog(i) ?? ""}`);
 		e.attachShader(t, i);
@@ -1710,8 +1710,8 @@ function zt(e) {
 	if (e.linkProgram(t), !e.getProgramParameter(t, e.LINK_STATUS)) throw Error(`the points cannot be drawn here: ${e.getProgramInfoLog(t) ?? ""}`);
 	return t;
 }
-function Bt(e) {
-	let t = Uint32Array.from({ length: e }, (e, t) => t), n = Lt;
+function zt(e) {
+	let t = Uint32Array.from({ length: e }, (e, t) => t), n = It;
 	for (let r = e - 1; r > 0; r--) {
 		n = Math.imul(n, 1664525) + 1013904223 >>> 0;
 		let e = Math.floor(n / 2 ** 32 * (r + 1));
@@ -1720,13 +1720,13 @@ function Bt(e) {
 	return t;
 }
 // src/state.ts
-var z = {
+var B = {
 	light: "#fcfcfb",
 	dark: "#14171c"
-}, B = {
+}, V = {
 	light: "#16181d",
 	dark: "#ffffff"
-}, Vt = class {
+}, Bt = class {
 	data;
 	selected = [];
 	query = "";
@@ -1742,13 +1742,13 @@ var z = {
 	mask = null;
 	listeners = /* @__PURE__ */ new Map();
 	constructor(e) {
-		this.data = e, this.themeName = Ht(e.meta.theme), this.paint = me(e.n, e.meta.palette), this.colourBy(e.meta.color);
+		this.data = e, this.themeName = Ht(e.meta.theme), this.paint = ge(e.n, e.meta.palette), this.colourBy(e.meta.color);
 	}
 	colourBy(e, t, n = this.scaleKind) {
 		let r = this.data.column(e), { palette: i } = this.data.meta;
 		this.scaleKind = n;
-		let a = r && D(r) && (t === "scale" || !(t === "classes" && E(r))) && (t === "scale" || !(r instanceof v));
-		this.paint = !r || r.kind === "texts" ? me(this.data.n, i) : a ? _e(r, n, i) : ge(r, i), this.describe(), this.changed("paint");
+		let a = r && T(r) && (t === "scale" || !(t === "classes" && w(r))) && (t === "scale" || !(r instanceof v));
+		this.paint = !r || r.kind === "texts" ? ge(this.data.n, i) : a ? ve(r, n, i) : E(r, i), this.describe(), this.changed("paint");
 	}
 	get mode() {
 		return this.paint.classes ? "classes" : this.paint.scale ? "scale" : null;
@@ -1761,7 +1761,7 @@ var z = {
 		let { classes: e } = this.paint;
 		this.names = e ? [...e.names, ...e.missing ? ["unlabeled"] : []] : [];
 		let t = this.filters.get(this.paint.column?.name ?? "")?.names;
-		this.shown = Uint8Array.from(this.names, (e) => +!t?.has(e)), this.counts = V(e?.codes ?? null, this.names.length);
+		this.shown = Uint8Array.from(this.names, (e) => +!t?.has(e)), this.counts = Vt(e?.codes ?? null, this.names.length);
 	}
 	show(e) {
 		this.shown.forEach((t, n) => this.shown[n] = e(n));
@@ -1787,8 +1787,8 @@ var z = {
 		this.mask = null;
 		for (let [n, { names: r }] of this.filters) {
 			let i = this.data.column(n);
-			if (!i || !E(i)) continue;
-			let { codes: a, names: o } = ge(i, t.palette).classes, s = Uint8Array.from([...o, "unlabeled"], (e) => +!r.has(e));
+			if (!i || !w(i)) continue;
+			let { codes: a, names: o } = E(i, t.palette).classes, s = Uint8Array.from([...o, "unlabeled"], (e) => +!r.has(e));
 			if (!s.every((e) => e === 1)) {
 				this.mask ??= new Uint8Array(e).fill(1);
 				for (let t = 0; t < e; t++) s[a[t]] || (this.mask[t] = 0);
@@ -1829,7 +1829,7 @@ var z = {
 		this.themeName = e, this.changed("theme");
 	}
 };
-function V(e, t, n) {
+function Vt(e, t, n) {
 	let r = new Uint32Array(t);
 	if (e === null) return r;
 	if (n) for (let t of n) r[e[t]]++;
@@ -1853,7 +1853,7 @@ var Ut = .8, Wt = 48, Gt = 1.3, Kt = 11, qt = .12, Jt = 2e5, Yt = 250, Xt = 900,
 	moving = 0;
 	listeners = [];
 	constructor(e, t, n = 0) {
-		this.canvas = e, this.state = t, this.places = t.data.maps[n], this.renderer = new Rt(e), this.eye = new Nt(1, 1, this.places.z !== null), this.resize(), e.addEventListener("webglcontextlost", (e) => e.preventDefault()), e.addEventListener("webglcontextrestored", () => {
+		this.canvas = e, this.state = t, this.places = t.data.maps[n], this.renderer = new Lt(e), this.eye = new jt(1, 1, this.places.z !== null), this.resize(), e.addEventListener("webglcontextlost", (e) => e.preventDefault()), e.addEventListener("webglcontextrestored", () => {
 			this.renderer.begin(), this.redraw();
 		});
 		let r = {
@@ -1911,7 +1911,7 @@ var Ut = .8, Wt = 48, Gt = 1.3, Kt = 11, qt = .12, Jt = 2e5, Yt = 250, Xt = 900,
 	paint(e = this.canvas.width / this.eye.width, t = !1) {
 		let { state: n, renderer: r } = this;
 		if (n.data.n === 0) return;
-		let i = this.pointSize(), a = this.opacity(i), o = B[n.themeName], s = r.count("selected") > 0 || r.count("found") > 0, c = Math.max(nn, 1.25 * i) * e, l = this.moving && !t ? Zt : Infinity, u = [{
+		let i = this.pointSize(), a = this.opacity(i), o = V[n.themeName], s = r.count("selected") > 0 || r.count("found") > 0, c = Math.max(nn, 1.25 * i) * e, l = this.moving && !t ? Zt : Infinity, u = [{
 			rows: "shown",
 			size: i * e,
 			opacity: s ? .22 * a : a,
@@ -1938,7 +1938,7 @@ var Ut = .8, Wt = 48, Gt = 1.3, Kt = 11, qt = .12, Jt = 2e5, Yt = 250, Xt = 900,
 			opacity: 1,
 			single: o,
 			ring: f
-		}), r.draw(this.eye.camera, z[n.themeName], u);
+		}), r.draw(this.eye.camera, B[n.themeName], u);
 	}
 	project(e, t, n = 0) {
 		return this.eye.project(e, t, n);
@@ -1998,12 +1998,12 @@ var Ut = .8, Wt = 48, Gt = 1.3, Kt = 11, qt = .12, Jt = 2e5, Yt = 250, Xt = 900,
 	}
 	async fit(e = !0) {
 		if (this.state.data.n === 0) return;
-		let t = L(this.places, 0), n = L(this.places, .001), r = Math.max(n.width / t.width, n.height / t.height);
+		let t = R(this.places, 0), n = R(this.places, .001), r = Math.max(n.width / t.width, n.height / t.height);
 		await this.frame(r < tn ? n : t, e);
 	}
 	async zoomTo(e) {
 		if (this.eye.deep) return this.look(this.centreOf(e), Math.min(this.eye.distance, .5));
-		let t = L(this.places, 0, e), n = this.eye.distance < .15 ? .02 : .15;
+		let t = R(this.places, 0, e), n = this.eye.distance < .15 ? .02 : .15;
 		await this.frame({
 			...t,
 			width: Math.max(t.width, n),
@@ -2107,7 +2107,7 @@ var cn = "Map of points. Arrow keys move, plus and minus zoom, 0 shows everythin
 			class: "lasso",
 			"aria-hidden": "true"
 		}, this.path), u = e("div", { className: "names" });
-		u.setAttribute("aria-hidden", "true"), this.element = e("div", { className: "pane" }, o, s, c, u, l, this.title), n.get("panes").append(this.element), this.view = new an(o, r, i), this.names = new Dt(u, c, r, this.view), this.density = new Qe(s, r, this.view), this.gestures = new ot(this.view, {
+		u.setAttribute("aria-hidden", "true"), this.element = e("div", { className: "pane" }, o, s, c, u, l, this.title), n.get("panes").append(this.element), this.view = new an(o, r, i), this.names = new Dt(u, c, r, this.view), this.density = new tt(s, r, this.view), this.gestures = new ct(this.view, {
 			hover: (e) => a.hover(e, this),
 			pick: (e, t) => this.pick(r, e, t, a),
 			lasso: (e, t) => {
@@ -2141,28 +2141,28 @@ function un(e, t, n) {
 	return n === "add" ? [.../* @__PURE__ */ new Set([...e, ...t])] : e.filter((e) => !r.has(e));
 }
 // src/picture.ts
-var H = 210, U = 20, dn = 20, W = 48, G = 40, fn = 24, K = "Inter, \"Segoe UI\", system-ui, -apple-system, \"Helvetica Neue\", Arial, sans-serif", pn = 4e4;
-function mn(t) {
+var dn = 210, H = 20, fn = 20, U = 48, W = 40, pn = 24, G = "Inter, \"Segoe UI\", system-ui, -apple-system, \"Helvetica Neue\", Arial, sans-serif", mn = 4e4;
+function hn(t) {
 	let n = t.dom.get("picture-dialog"), r = [
 		[
 			"PNG, 1×",
 			"png-1",
-			() => q(t, 1)
+			() => K(t, 1)
 		],
 		[
 			"PNG, 2×",
 			"png-2",
-			() => q(t, 2)
+			() => K(t, 2)
 		],
 		[
 			"PNG, 4×",
 			"png-4",
-			() => q(t, 4)
+			() => K(t, 4)
 		],
 		[
 			"SVG",
 			"svg",
-			() => gn(t)
+			() => _n(t)
 		]
 	].map(([t, r, i]) => {
 		let a = e("button", {
@@ -2181,22 +2181,22 @@ function mn(t) {
 		textContent: "The present view with its title, names and legend. Texts of an SVG can be edited."
 	}), e("div", { className: "actions" }, ...r, i)), n.showModal();
 }
-async function q(t, n) {
-	let { width: r, height: i, panes: a } = vn(t), o = e("canvas", {
+async function K(t, n) {
+	let { width: r, height: i, panes: a } = yn(t), o = e("canvas", {
 		width: Math.round(r * n),
 		height: Math.round(i * n)
 	}), s = o.getContext("2d");
-	s.scale(n, n), s.fillStyle = z[t.state.themeName], s.fillRect(0, 0, r, i);
+	s.scale(n, n), s.fillStyle = B[t.state.themeName], s.fillRect(0, 0, r, i);
 	for (let { pane: e, x: r, y: i } of a) {
 		let { eye: a } = e.view;
-		s.drawImage(hn(e, n), r, i, a.width, a.height), e.density.wanted && Dn(s, t, e, r, i);
-		for (let n of e.names.placed) wn(s, t, n, r, i);
+		s.drawImage(gn(e, n), r, i, a.width, a.height), e.density.wanted && On(s, t, e, r, i);
+		for (let n of e.names.placed) Tn(s, t, n, r, i);
 	}
-	for (let e of bn(t, r)) Cn(s, t, e);
+	for (let e of xn(t, r)) wn(s, t, e);
 	let c = await new Promise((e) => o.toBlob(e, "image/png"));
-	c && l(`${On(t)}.png`, c);
+	c && l(`${kn(t)}.png`, c);
 }
-function hn(t, n) {
+function gn(t, n) {
 	let { canvas: r, eye: i } = t.view, a = [r.width, r.height];
 	[r.width, r.height] = [Math.round(i.width * n), Math.round(i.height * n)], t.view.paint(n, !0);
 	let o = e("canvas", {
@@ -2205,19 +2205,19 @@ function hn(t, n) {
 	});
 	return o.getContext("2d").drawImage(r, 0, 0), [r.width, r.height] = a, t.view.paint(), o;
 }
-function gn(e) {
-	let { width: n, height: r, panes: i } = vn(e), { state: a } = e, o = t("svg", {
+function _n(e) {
+	let { width: n, height: r, panes: i } = yn(e), { state: a } = e, o = t("svg", {
 		xmlns: "http://www.w3.org/2000/svg",
 		width: n,
 		height: r,
 		viewBox: `0 0 ${n} ${r}`,
-		"font-family": K,
+		"font-family": G,
 		"font-size": 12.5
 	});
 	o.append(t("title", {}, a.data.meta.title), t("rect", {
 		width: n,
 		height: r,
-		fill: z[a.themeName]
+		fill: B[a.themeName]
 	})), i.forEach(({ pane: n, x: r, y: i }, s) => {
 		let { eye: c } = n.view, l = t("clipPath", { id: `pane${s}` }, t("rect", {
 			width: c.width,
@@ -2226,29 +2226,29 @@ function gn(e) {
 			transform: `translate(${r} ${i})`,
 			"clip-path": `url(#pane${s})`
 		}, l);
-		if (u.append(_n(e, n)), n.density.wanted) for (let e of n.density.contours) u.append(t("path", {
-			d: En(n, e),
+		if (u.append(vn(e, n)), n.density.wanted) for (let e of n.density.contours) u.append(t("path", {
+			d: Dn(n, e),
 			fill: "none",
-			stroke: P(a),
+			stroke: j(a),
 			"stroke-opacity": .6
 		}));
-		for (let t of n.names.placed) u.append(...Tn(e, t));
+		for (let t of n.names.placed) u.append(...En(e, t));
 		o.append(u);
 	});
-	for (let t of bn(e, n)) o.append(Sn(e, t));
+	for (let t of xn(e, n)) o.append(Cn(e, t));
 	let s = new XMLSerializer().serializeToString(o);
-	l(`${On(e)}.svg`, new Blob([`<?xml version="1.0" encoding="UTF-8"?>\n${s}`], { type: "image/svg+xml" }));
+	l(`${kn(e)}.svg`, new Blob([`<?xml version="1.0" encoding="UTF-8"?>\n${s}`], { type: "image/svg+xml" }));
 }
-function _n(e, n) {
+function vn(e, n) {
 	let { state: r } = e, { eye: i } = n.view, a = i.projectAll(n.view.places), o = n.view.pointSize() / 2, s = [];
 	for (let e = 0; e < r.data.n; e++) {
 		let [t, n] = [a[2 * e], a[2 * e + 1]];
 		t > -o && n > -o && t < i.width + o && n < i.height + o && r.visible(e) && s.push(e);
 	}
-	if (s.length > pn) return t("image", {
+	if (s.length > mn) return t("image", {
 		width: i.width,
 		height: i.height,
-		href: hn(n, 2).toDataURL("image/png")
+		href: gn(n, 2).toDataURL("image/png")
 	});
 	let c = new Set(r.selected), l = t("g", { "fill-opacity": .85 });
 	for (let e of s) {
@@ -2262,22 +2262,22 @@ function _n(e, n) {
 	}
 	return l;
 }
-function vn(e) {
+function yn(e) {
 	let t = e.dom.get("panes").getBoundingClientRect(), n = e.panes.map((e) => {
 		let { left: n, top: r } = e.element.getBoundingClientRect();
 		return {
 			pane: e,
 			x: n - t.left,
-			y: r - t.top + W
+			y: r - t.top + U
 		};
-	}), r = yn(e).length, i = Math.max(t.height + W, 68 + r * dn + U);
+	}), r = bn(e).length, i = Math.max(t.height + U, 68 + r * fn + H);
 	return {
-		width: t.width + (r ? H : 0),
+		width: t.width + (r ? dn : 0),
 		height: i,
 		panes: n
 	};
 }
-function yn(e) {
+function bn(e) {
 	let { state: t } = e, n = t.paint.colours(t.themeName);
 	if (t.paint.scale) return [...Array.from({ length: 4 }, () => ({
 		text: "",
@@ -2293,36 +2293,36 @@ function yn(e) {
 		colour: n[r],
 		n: t.counts[r],
 		shown: t.shown[r] === 1
-	})).filter(({ shown: e }) => e), a = r.slice(0, G);
-	return r.length > G && a.push({
-		text: `and ${i(r.length - G)} more`,
+	})).filter(({ shown: e }) => e), a = r.slice(0, W);
+	return r.length > W && a.push({
+		text: `and ${i(r.length - W)} more`,
 		colour: "",
 		n: 0,
 		shown: !0
 	}), a;
 }
-function bn(e, t) {
+function xn(e, t) {
 	let { state: n } = e, r = [{
 		kind: "text",
-		x: U,
+		x: H,
 		y: 31,
 		text: n.data.meta.title,
 		bold: !0,
 		size: 18
 	}], { column: a, scale: o } = n.paint;
 	if (!a) return r;
-	let s = t - H + U;
+	let s = t - dn + H;
 	if (r.push({
 		kind: "text",
 		x: s,
 		y: 31,
-		text: xn(a.name),
+		text: Sn(a.name),
 		bold: !0
 	}), o) {
 		r.push({
 			kind: "bar",
 			x: s,
-			y: W
+			y: U
 		});
 		for (let { at: e, text: t } of o.ticks) r.push({
 			kind: "text",
@@ -2333,9 +2333,9 @@ function bn(e, t) {
 			size: 11
 		});
 	}
-	return yn(e).forEach(({ text: e, colour: n, n: a }, o) => {
+	return bn(e).forEach(({ text: e, colour: n, n: a }, o) => {
 		if (!e) return;
-		let c = 54 + o * dn;
+		let c = 54 + o * fn;
 		n && r.push({
 			kind: "disc",
 			x: s + 5,
@@ -2345,20 +2345,20 @@ function bn(e, t) {
 			kind: "text",
 			x: s + (n ? 18 : 0),
 			y: c + 4.5,
-			text: xn(e)
+			text: Sn(e)
 		}), a && r.push({
 			kind: "text",
-			x: t - U,
+			x: t - H,
 			y: c + 4.5,
 			text: i(a),
 			anchor: "end"
 		});
 	}), r;
 }
-function xn(e) {
-	return e.length > fn ? `${e.slice(0, 23)}…` : e;
+function Sn(e) {
+	return e.length > pn ? `${e.slice(0, 23)}…` : e;
 }
-function Sn(e, { kind: n, x: r, y: i, text: a, colour: o, bold: s, size: c, anchor: l }) {
+function Cn(e, { kind: n, x: r, y: i, text: a, colour: o, bold: s, size: c, anchor: l }) {
 	if (n === "disc") return t("circle", {
 		cx: r,
 		cy: i,
@@ -2379,24 +2379,24 @@ function Sn(e, { kind: n, x: r, y: i, text: a, colour: o, bold: s, size: c, anch
 	return t("text", {
 		x: r,
 		y: i,
-		fill: B[e.state.themeName],
+		fill: V[e.state.themeName],
 		"font-weight": s ? 600 : 400,
 		"font-size": c ?? 12.5,
 		"text-anchor": l ?? "start"
 	}, a);
 }
-function Cn(e, t, { kind: n, x: r, y: i, text: a, colour: o, bold: s, size: c, anchor: l }) {
+function wn(e, t, { kind: n, x: r, y: i, text: a, colour: o, bold: s, size: c, anchor: l }) {
 	n === "disc" ? (e.fillStyle = o, e.beginPath(), e.arc(r, i, 5, 0, 2 * Math.PI), e.fill()) : n === "bar" ? t.state.paint.colours(t.state.themeName).slice(0, 256).forEach((t, n) => {
 		e.fillStyle = t, e.fillRect(r + n * .6640625, i - 2, 1.1640625, 10);
-	}) : (e.font = `${s ? 600 : 400} ${c ?? 12.5}px ${K}`, e.fillStyle = B[t.state.themeName], e.textAlign = l === "end" ? "right" : l === "middle" ? "center" : "left", e.fillText(a, r, i));
+	}) : (e.font = `${s ? 600 : 400} ${c ?? 12.5}px ${G}`, e.fillStyle = V[t.state.themeName], e.textAlign = l === "end" ? "right" : l === "middle" ? "center" : "left", e.fillText(a, r, i));
 }
-function wn(e, t, n, r, i) {
-	e.font = `600 ${n.level ? 11.5 : 12.5}px ${K}`, e.textAlign = "center", e.lineJoin = "round", n.line && (e.strokeStyle = B[t.state.themeName], e.lineWidth = .8, e.beginPath(), e.moveTo(r + n.line[0], i + n.line[1]), e.lineTo(r + n.line[2], i + n.line[3]), e.stroke());
+function Tn(e, t, n, r, i) {
+	e.font = `600 ${n.level ? 11.5 : 12.5}px ${G}`, e.textAlign = "center", e.lineJoin = "round", n.line && (e.strokeStyle = V[t.state.themeName], e.lineWidth = .8, e.beginPath(), e.moveTo(r + n.line[0], i + n.line[1]), e.lineTo(r + n.line[2], i + n.line[3]), e.stroke());
 	let [a, o] = [r + (n.left + n.right) / 2, i + (n.top + n.bottom) / 2 + 4.2];
-	e.strokeStyle = z[t.state.themeName], e.lineWidth = 4, e.strokeText(n.text, a, o), e.fillStyle = B[t.state.themeName], e.fillText(n.text, a, o);
+	e.strokeStyle = B[t.state.themeName], e.lineWidth = 4, e.strokeText(n.text, a, o), e.fillStyle = V[t.state.themeName], e.fillText(n.text, a, o);
 }
-function Tn(e, n) {
-	let r = [], i = B[e.state.themeName];
+function En(e, n) {
+	let r = [], i = V[e.state.themeName];
 	if (n.line) {
 		let [e, a, o, s] = n.line.map((e) => e.toFixed(1));
 		r.push(t("line", {
@@ -2413,7 +2413,7 @@ function Tn(e, n) {
 		y: ((n.top + n.bottom) / 2 + 4.2).toFixed(1)
 	}, o = {
 		fill: i,
-		stroke: z[e.state.themeName],
+		stroke: B[e.state.themeName],
 		"stroke-width": 3.5,
 		"stroke-linejoin": "round",
 		"paint-order": "stroke",
@@ -2426,32 +2426,32 @@ function Tn(e, n) {
 		"font-size": n.level ? 11.5 : 12.5
 	}, n.text)), r;
 }
-function En(e, t) {
+function Dn(e, t) {
 	let n = (t, n) => e.view.project(t, n).map((e) => e.toFixed(1)).join(" ");
 	return t.map(([e, t, r, i]) => `M${n(e, t)}L${n(r, i)}`).join("");
 }
-function Dn(e, t, n, r, i) {
-	e.save(), e.translate(r, i), e.strokeStyle = P(t.state), e.globalAlpha = .6;
-	for (let t of n.density.contours) e.stroke(new Path2D(En(n, t)));
+function On(e, t, n, r, i) {
+	e.save(), e.translate(r, i), e.strokeStyle = j(t.state), e.globalAlpha = .6;
+	for (let t of n.density.contours) e.stroke(new Path2D(Dn(n, t)));
 	e.restore();
 }
-function On(e) {
+function kn(e) {
 	return e.state.data.meta.title.replace(/[^\p{L}\p{N}._ -]+/gu, "").trim().slice(0, 80) || "map";
 }
 // src/search.ts
-var J = 50, kn = 120;
-function An(e, t, n) {
+var q = 50, An = 120;
+function jn(e, t, n) {
 	let r = e.get("query"), i = e.get("found");
 	e.page.querySelector(".search .glyph").append(c("search"));
 	let a = 0, o = [], s = () => {
 		let e = r.value.trim().toLowerCase();
-		o = e ? jn(t, e) : [], t.found = o, t.changed("found"), i.hidden = !e, i.replaceChildren(...e ? Mn(t, o, n, () => l()) : []);
+		o = e ? Mn(t, e) : [], t.found = o, t.changed("found"), i.hidden = !e, i.replaceChildren(...e ? Nn(t, o, n, () => l()) : []);
 	}, l = () => {
 		let e = r.value.trim(), n = o;
 		t.found = [], t.changed("found"), t.select(n, e);
 	};
 	r.oninput = () => {
-		clearTimeout(a), a = window.setTimeout(s, kn);
+		clearTimeout(a), a = window.setTimeout(s, An);
 	}, r.onkeydown = (e) => {
 		e.key === "Enter" ? (clearTimeout(a), s(), o.length && l()) : e.key === "ArrowDown" ? (e.preventDefault(), i.querySelector("ul button")?.focus()) : e.key === "Escape" && (e.stopPropagation(), r.value = "", s(), r.blur());
 	}, i.onkeydown = (e) => {
@@ -2465,7 +2465,7 @@ function An(e, t, n) {
 		n ? n.querySelector("button").focus() : e.key === "ArrowUp" && r.focus();
 	}, t.listen("shown", () => r.value && s());
 }
-function jn(e, t) {
+function Mn(e, t) {
 	let { data: n } = e, r = new Uint8Array(n.n);
 	n.ids.mark(t, r);
 	for (let e of n.columns) e.mark(t, r);
@@ -2473,7 +2473,7 @@ function jn(e, t) {
 	for (let t = 0; t < n.n; t++) r[t] && e.visible(t) && i.push(t);
 	return i;
 }
-function Mn(t, n, r, i) {
+function Nn(t, n, r, i) {
 	let { data: o } = t, s = e("p", { className: "summary" }, e("span", { textContent: n.length ? a(n.length, "match", "matches") : "No match" }));
 	if (n.length === 0) return [s];
 	s.append(e("button", {
@@ -2483,7 +2483,7 @@ function Mn(t, n, r, i) {
 		onclick: i
 	}));
 	let c = e("ul", { className: "results" }), l = o.columns.find((e) => e.kind === "texts") ?? o.columns.find((e) => e.kind === "classes");
-	for (let i of n.slice(0, J)) {
+	for (let i of n.slice(0, q)) {
 		let n = e("button", {});
 		n.append(o.image ? m(o, i, 20) : e("span", {
 			className: "swatch",
@@ -2494,15 +2494,15 @@ function Mn(t, n, r, i) {
 		}), e("small", { textContent: l?.text(i) ?? "" })), n.onclick = () => r.visit(i), n.onfocus = n.onmouseenter = () => r.point(i), c.append(e("li", {}, n));
 	}
 	let u = [s, c];
-	return n.length > J && u.push(e("p", {
+	return n.length > q && u.push(e("p", {
 		className: "hint",
-		textContent: `The first ${J} are listed.`
+		textContent: `The first ${q} are listed.`
 	})), u;
 }
 // src/statistics.ts
-var Y = 24;
-function Nn(e, t) {
-	let n = Ln(e.values, t, 1), r = Ln(e.values, t, 0);
+var J = 24;
+function Pn(e, t) {
+	let n = Rn(e.values, t, 1), r = Rn(e.values, t, 0);
 	if (n.n === 0 || r.n === 0) return null;
 	let i = Math.sqrt((n.variance * n.n + r.variance * r.n) / (n.n + r.n));
 	return {
@@ -2512,7 +2512,7 @@ function Nn(e, t) {
 		meanOfRest: r.mean
 	};
 }
-function Pn(e, t) {
+function Fn(e, t) {
 	let n = [new Uint32Array(e.names.length + 1), new Uint32Array(e.names.length + 1)], r = [0, 0];
 	for (let i = 0; i < e.codes.length; i++) {
 		let a = +!!t[i];
@@ -2531,15 +2531,15 @@ function Pn(e, t) {
 		});
 	}), i;
 }
-function Fn(e, t) {
-	return e.map((e) => e instanceof y ? Nn(e, t) : e instanceof v ? Pn(e, t) : null).filter((e) => e !== null && Math.abs(e.effect) >= .2).sort((e, t) => Math.abs(t.effect) - Math.abs(e.effect));
+function In(e, t) {
+	return e.map((e) => e instanceof y ? Pn(e, t) : e instanceof v ? Fn(e, t) : null).filter((e) => e !== null && Math.abs(e.effect) >= .2).sort((e, t) => Math.abs(t.effect) - Math.abs(e.effect));
 }
-function In({ values: e, low: t, high: n }, r) {
-	let i = [Array(Y).fill(0), Array(Y).fill(0)], a = [0, 0];
+function Ln({ values: e, low: t, high: n }, r) {
+	let i = [Array(J).fill(0), Array(J).fill(0)], a = [0, 0];
 	for (let o = 0; o < e.length; o++) {
 		let s = e[o];
 		if (Number.isNaN(s)) continue;
-		let c = n > t ? Math.min(23, Math.floor((s - t) / (n - t) * Y)) : 0, l = +!!r[o];
+		let c = n > t ? Math.min(23, Math.floor((s - t) / (n - t) * J)) : 0, l = +!!r[o];
 		i[l][c]++, a[l]++;
 	}
 	let o = (e) => i[e].map((t) => a[e] ? t / a[e] : 0);
@@ -2550,7 +2550,7 @@ function In({ values: e, low: t, high: n }, r) {
 		rest: o(0)
 	};
 }
-function Ln(e, t, n) {
+function Rn(e, t, n) {
 	let [r, i, a] = [
 		0,
 		0,
@@ -2570,10 +2570,10 @@ function Ln(e, t, n) {
 	};
 }
 // src/table.ts
-var X = 500;
-function Rn(t, n, r, o) {
+var Y = 500;
+function X(t, n, r, o) {
 	let s = t.get("table-dialog"), { data: c } = n, u = e("tbody"), [d, f] = [-1, 1], p = ["id", ...c.columns.map(({ name: e }) => e)], m = e("tr"), h = () => {
-		u.replaceChildren(...Bn(c, r, d, f).slice(0, X).map((e) => zn(c, e, o))), [...m.children].forEach((e, t) => e.setAttribute("aria-sort", t === d + 1 ? f > 0 ? "ascending" : "descending" : "none"));
+		u.replaceChildren(...Bn(c, r, d, f).slice(0, Y).map((e) => zn(c, e, o))), [...m.children].forEach((e, t) => e.setAttribute("aria-sort", t === d + 1 ? f > 0 ? "ascending" : "descending" : "none"));
 	};
 	p.forEach((t, n) => {
 		let r = e("button", {
@@ -2599,7 +2599,7 @@ function Rn(t, n, r, o) {
 		id: "download-table"
 	});
 	_.onclick = () => l("rows.csv", new Blob([Z(c, r, ",")], { type: "text/csv" }));
-	let v = r.length > X ? `${i(r.length)} rows, the first ${X} in this order are listed` : a(r.length, "row"), y = e("button", {
+	let v = r.length > Y ? `${i(r.length)} rows, the first ${Y} in this order are listed` : a(r.length, "row"), y = e("button", {
 		textContent: "Close",
 		autofocus: !0,
 		onclick: () => s.close()
@@ -2629,8 +2629,14 @@ function Bn(e, t, n, r) {
 	let a = (t) => i ? i.text(t) : e.ids.at(t), o = new Intl.Collator("en", { numeric: !0 }).compare;
 	return [...t].sort((e, t) => r * o(a(e), a(t)));
 }
+function Vn(e) {
+	return /^[=+\-@\t\r\n]/.test(e) && Number.isNaN(Number(e)) ? `'${e}` : e;
+}
 function Z(e, t, n) {
-	let r = (e) => /["\n\r]/.test(e) || e.includes(n) ? `"${e.replaceAll("\"", "\"\"")}"` : e, i = [
+	let r = (e) => {
+		let t = Vn(e);
+		return /["\n\r]/.test(t) || t.includes(n) ? `"${t.replaceAll("\"", "\"\"")}"` : t;
+	}, i = [
 		"id",
 		...e.columns.map(({ name: e }) => e),
 		"x",
@@ -2640,19 +2646,19 @@ function Z(e, t, n) {
 		return [
 			e.ids.at(t),
 			...i,
-			...Vn(e, t)
+			...Hn(e, t)
 		].map(r).join(n);
 	});
 	return `${[i.map(r).join(n), ...a].join("\n")}\n`;
 }
-function Vn(e, t) {
+function Hn(e, t) {
 	let n = e.meta.maps[0].box, r = n.length / 2, i = Array.from({ length: r }, (e, t) => n[r + t] - n[t]), a = Math.max(...i) || 1;
 	return [e.x, e.y].map((e, i) => String(Number((e[t] * a / 2 + (n[i] + n[r + i]) / 2).toPrecision(7))));
 }
 // src/selection.ts
-var Hn = 8, Un = 24, Wn = 5, Gn = 4;
-function Kn(e, t, n) {
-	let r = e.get("selection"), i = () => r.replaceChildren(...t.selected.length ? Yn(e, t, n) : Jn(n));
+var Un = 8, Wn = 24, Gn = 5, Kn = 4;
+function qn(e, t, n) {
+	let r = e.get("selection"), i = () => r.replaceChildren(...t.selected.length ? Xn(e, t, n) : Yn(n));
 	for (let e of [
 		"selected",
 		"theme",
@@ -2660,31 +2666,31 @@ function Kn(e, t, n) {
 	]) t.listen(e, i);
 	t.listen("selected", () => e.say(t.selected.length ? `${a(t.selected.length, "point")} selected` : "")), i();
 }
-function qn(e) {
+function Jn(e) {
 	return Q(e).map((t) => e.data.ids.at(t));
 }
 function Q(e) {
 	return [...e.selected].sort((e, t) => e - t);
 }
-function Jn(t) {
+function Yn(t) {
 	let n = e("button", {
 		className: "link",
 		textContent: "Select all shown",
 		id: "select-shown",
 		onclick: t.all
-	}), r = k("Selection");
+	}), r = D("Selection");
 	r.append(n);
 	let i = e("p", { className: "hint" });
 	return i.append("Click a point. Hold ", e("kbd", { textContent: "Shift" }), " and drag, or press ", e("kbd", { textContent: "L" }), ", to draw around points."), [r, i];
 }
-function Yn(t, n, r) {
+function Xn(t, n, r) {
 	let a = n.selected, o = e("button", {
 		className: "link",
 		textContent: "Clear",
 		title: "Clear (Esc)",
 		id: "clear",
 		onclick: () => n.select([])
-	}), s = k("Selection");
+	}), s = D("Selection");
 	s.append(o);
 	let c = 100 * a.length / n.data.n, l = e("p", { className: "size" }, e("strong", {
 		id: "selected-count",
@@ -2692,17 +2698,17 @@ function Yn(t, n, r) {
 	}));
 	l.append(a.length === 1 ? " point" : ` points · ${c < .1 ? "< 0.1" : c.toFixed(1)} %`);
 	let u = [s, l];
-	return n.paint.classes && u.push(Xn(n, a)), a.length > 1 && a.length < n.data.n && u.push(...Zn(n, a)), n.data.image && u.push(er(n, a, r)), u.push(tr(t, n, r)), u;
+	return n.paint.classes && u.push(Zn(n, a)), a.length > 1 && a.length < n.data.n && u.push(...Qn(n, a)), n.data.image && u.push(tr(n, a, r)), u.push(nr(t, n, r)), u;
 }
-function Xn(t, n) {
-	let r = [...V(t.paint.codes, t.names.length, n)].map((e, t) => ({
+function Zn(t, n) {
+	let r = [...Vt(t.paint.codes, t.names.length, n)].map((e, t) => ({
 		n: e,
 		code: t
 	})).filter(({ n: e }) => e > 0).sort((e, t) => t.n - e.n), o = e("ul", {
 		className: "breakdown",
 		id: "breakdown"
 	});
-	for (let { n, code: a } of r.slice(0, Hn)) {
+	for (let { n, code: a } of r.slice(0, Un)) {
 		let s = e("span", {
 			className: "share",
 			style: `width:${100 * n / r[0].n}%;background:${t.colour(a)}`
@@ -2715,7 +2721,7 @@ function Xn(t, n) {
 			textContent: i(n)
 		}), s));
 	}
-	let s = r.slice(Hn);
+	let s = r.slice(Un);
 	if (s.length) {
 		let t = s.reduce((e, t) => e + t.n, 0);
 		o.append(e("li", {
@@ -2725,17 +2731,17 @@ function Xn(t, n) {
 	}
 	return o;
 }
-function Zn(t, n) {
+function Qn(t, n) {
 	let r = new Uint8Array(t.data.n);
 	for (let e of n) r[e] = 1;
-	let i = Fn(t.data.columns.filter((e) => e !== t.paint.column || e instanceof y), r);
+	let i = In(t.data.columns.filter((e) => e !== t.paint.column || e instanceof y), r);
 	if (i.length === 0) return [];
 	let a = e("ul", {
 		className: "apart",
 		id: "apart"
 	});
-	for (let n of i.slice(0, Wn)) {
-		let i = n.column instanceof y, s = i ? n.column.name : `${n.column.name}: ${n.name}`, c = n, l = n, u = i ? `${o(c.mean)} vs ${o(c.meanOfRest)}` : `${Qn(l.share)} vs ${Qn(l.shareOfRest)}`, d = e("li", {}, e("button", {
+	for (let n of i.slice(0, Gn)) {
+		let i = n.column instanceof y, s = i ? n.column.name : `${n.column.name}: ${n.name}`, c = n, l = n, u = i ? `${o(c.mean)} vs ${o(c.meanOfRest)}` : `${$n(l.share)} vs ${$n(l.shareOfRest)}`, d = e("li", {}, e("button", {
 			className: "name",
 			textContent: s,
 			title: `Color by ${n.column.name}`,
@@ -2744,7 +2750,7 @@ function Zn(t, n) {
 		d.append(e("span", {
 			className: "n",
 			textContent: u
-		})), i && a.querySelectorAll("svg").length < Gn && d.append($n(t, n.column, r)), a.append(d);
+		})), i && a.querySelectorAll("svg").length < Kn && d.append(er(t, n.column, r)), a.append(d);
 	}
 	let s = i.some(({ column: e }) => e instanceof v) ? "shares" : "means";
 	return [
@@ -2756,11 +2762,11 @@ function Zn(t, n) {
 		})
 	];
 }
-function Qn(e) {
+function $n(e) {
 	return `${(100 * e).toFixed(+(e < .1))} %`;
 }
-function $n(e, n, r) {
-	let { selected: i, rest: a, low: s, high: c } = In(n, r), l = Math.max(...i, ...a) || 1, [u, d] = [240, 34], f = u / i.length, p = (e) => d - e / l * (d - 2), m = i.map((e, n) => t("rect", {
+function er(e, n, r) {
+	let { selected: i, rest: a, low: s, high: c } = Ln(n, r), l = Math.max(...i, ...a) || 1, [u, d] = [240, 34], f = u / i.length, p = (e) => d - e / l * (d - 2), m = i.map((e, n) => t("rect", {
 		x: (n * f + .5).toFixed(1),
 		y: p(e).toFixed(1),
 		width: (f - 1).toFixed(1),
@@ -2773,28 +2779,28 @@ function $n(e, n, r) {
 	});
 	return g.setAttribute("aria-label", `${n.name} from ${o(s)} to ${o(c)}: selected rows as bars, the rest as a line`), g.append(...m, t("path", { d: h })), g.style.color = e.themeName === "dark" ? "#6db3f2" : "#0b63a5", g;
 }
-function er(t, n, r) {
-	let i = e("div", { className: "sheet" }), a = Math.max(1, n.length / Un);
-	for (let e = 0; e < Math.min(Un, n.length); e++) {
+function tr(t, n, r) {
+	let i = e("div", { className: "sheet" }), a = Math.max(1, n.length / Wn);
+	for (let e = 0; e < Math.min(Wn, n.length); e++) {
 		let o = n[Math.floor(e * a)], s = m(t.data, o, 26);
 		s.title = p(t.data, o), s.onmouseenter = () => r.point(o), i.append(s);
 	}
 	return i;
 }
-function tr(t, n, r) {
+function nr(t, n, r) {
 	let i = e("button", {
 		className: "primary",
 		textContent: "Download ids",
 		id: "download"
 	});
-	i.onclick = () => l("ids.txt", new Blob([`${qn(n).join("\n")}\n`], { type: "text/plain" }));
+	i.onclick = () => l("ids.txt", new Blob([`${Jn(n).join("\n")}\n`], { type: "text/plain" }));
 	let a = e("button", {
 		textContent: "Copy",
 		id: "copy",
 		title: "Copy the ids"
 	});
 	a.onclick = async () => {
-		await navigator.clipboard.writeText(qn(n).join("\n")), a.textContent = "Copied", setTimeout(() => a.textContent = "Copy", 1200);
+		await navigator.clipboard.writeText(Jn(n).join("\n")), a.textContent = "Copied", setTimeout(() => a.textContent = "Copy", 1200);
 	};
 	let o = e("button", {
 		textContent: "Zoom",
@@ -2805,7 +2811,7 @@ function tr(t, n, r) {
 		textContent: "Table",
 		title: "Show the rows in a table (T)",
 		id: "table",
-		onclick: () => Rn(t, n, Q(n), r.point)
+		onclick: () => X(t, n, Q(n), r.point)
 	}), c = e("button", {
 		textContent: "CSV",
 		title: "Download the rows with all columns",
@@ -2814,7 +2820,7 @@ function tr(t, n, r) {
 	return c.onclick = () => l("rows.csv", new Blob([Z(n.data, Q(n), ",")], { type: "text/csv" })), e("div", { className: "actions" }, i, a, o, s, c);
 }
 // src/app.ts
-var $ = "together", nr = 700, rr = class {
+var $ = "together", rr = 700, ir = class {
 	dom;
 	state;
 	panes = [];
@@ -2826,7 +2832,7 @@ var $ = "together", nr = 700, rr = class {
 	namesOn = !0;
 	mapListeners = [];
 	constructor(e, t) {
-		this.dom = e, this.state = t, this.card = new d(e.get("card"), t), this.firstMaps = t.data.maps.length > 1 && e.get("stage").clientWidth >= nr ? $ : "0", this.shownMaps = this.firstMaps;
+		this.dom = e, this.state = t, this.card = new d(e.get("card"), t), this.firstMaps = t.data.maps.length > 1 && e.get("stage").clientWidth >= rr ? $ : "0", this.shownMaps = this.firstMaps;
 	}
 	shownMaps;
 	firstMaps;
@@ -2894,12 +2900,12 @@ var $ = "together", nr = 700, rr = class {
 	}
 	connect() {
 		let { dom: e, state: t } = this;
-		Oe(e, t);
+		Ae(e, t);
 		let n = (e) => this.point(e);
-		An(e, t, {
+		jn(e, t, {
 			point: n,
 			visit: (e) => void this.view.zoomTo([e]).then(() => n(e))
-		}), Kn(e, t, {
+		}), qn(e, t, {
 			zoom: () => this.zoomToSelection(),
 			all: () => t.select(t.visibleRows() ?? Array.from({ length: t.data.n }, (e, t) => t)),
 			point: n
@@ -2912,7 +2918,7 @@ var $ = "together", nr = 700, rr = class {
 		};
 		for (let e of ["shown", "rows"]) t.listen(e, r);
 		for (let e of ["paint", "rows"]) t.listen(e, a);
-		t.listen("theme", () => e.page.dataset.theme = t.themeName), a(), this.bindTools(), le(this), new ResizeObserver(() => {
+		t.listen("theme", () => e.page.dataset.theme = t.themeName), a(), this.bindTools(), ue(this), new ResizeObserver(() => {
 			for (let { view: e } of this.panes) e.resize();
 			this.card.place();
 		}).observe(e.get("stage"));
@@ -2959,7 +2965,7 @@ var $ = "together", nr = 700, rr = class {
 		this.dom.get("panel-toggle").setAttribute("aria-expanded", String(!e));
 	}
 	savePicture() {
-		mn(this);
+		hn(this);
 	}
 	help() {
 		let e = this.dom.get("help-dialog");
@@ -2967,10 +2973,10 @@ var $ = "together", nr = 700, rr = class {
 		let t = document.createElement("button");
 		t.textContent = "Close", t.autofocus = !0, t.onclick = () => e.close();
 		let n = document.createElement("h2");
-		n.textContent = "Keys and gestures", e.replaceChildren(n, ue(this.state.data.maps.length > 1), t), e.showModal();
+		n.textContent = "Keys and gestures", e.replaceChildren(n, de(this.state.data.maps.length > 1), t), e.showModal();
 	}
 	table() {
-		this.state.selected.length && Rn(this.dom, this.state, [...this.state.selected].sort((e, t) => e - t), (e) => this.point(e));
+		this.state.selected.length && X(this.dom, this.state, [...this.state.selected].sort((e, t) => e - t), (e) => this.point(e));
 	}
 	nextColumn() {
 		let e = this.state.data.columns.filter(({ kind: e }) => e !== "texts").map(({ name: e }) => e);
@@ -2985,21 +2991,21 @@ var $ = "together", nr = 700, rr = class {
 		this.state.hover(-1), this.card.hide(), this.lasso(!1), this.state.found = [], this.state.changed("found"), this.state.select([]);
 	}
 };
-async function ir(e, t) {
+async function ar(e, t) {
 	let r = new n(e), { meta: a } = t, o = a.theme === "dark" || a.theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches;
 	r.page.dataset.theme = o ? "dark" : "light", r.get("title").textContent = a.title, r.get("count").textContent = a.n ? `${i(a.n)} points` : "";
 	for (let e of r.all("#tools button")) e.append(c(e.id));
 	try {
 		let e = await ie(t);
 		r.get("busy-text").textContent = "Drawing";
-		let n = new rr(r, new Vt(e));
-		return await n.draw(), document.hidden || await new Promise((e) => requestAnimationFrame(() => setTimeout(e))), r.get("busy").hidden = a.live === null, a.live && (n.feed = new We(n, a.live)), n;
+		let n = new ir(r, new Bt(e));
+		return await n.draw(), document.hidden || await new Promise((e) => requestAnimationFrame(() => setTimeout(e))), r.get("busy").hidden = a.live === null, a.live && (n.feed = new qe(n, a.live)), n;
 	} catch (e) {
 		throw r.get("busy").hidden = !1, r.get("busy").classList.add("failed"), r.get("busy-text").textContent = `This map cannot be shown here: ${e instanceof Error ? e.message : String(e)}.`, e;
 	}
 }
 // src/widget.ts
-async function ar({ model: e, el: t }) {
+async function or({ model: e, el: t }) {
 	let n = document.createElement("div");
 	n.style.cssText = `height:${Number(e.get("height"))}px;border:1px solid #8884;border-radius:8px;overflow:hidden`, t.append(n);
 	let r = n.attachShadow({ mode: "open" });
@@ -3008,18 +3014,18 @@ async function ar({ model: e, el: t }) {
 		e.ctrlKey || e.metaKey ? delete n.dataset.lmSuppressShortcuts : n.dataset.lmSuppressShortcuts = "true";
 	};
 	window.addEventListener("keydown", i, { capture: !0 }), n.addEventListener("keydown", (e) => e.ctrlKey || e.metaKey || e.stopPropagation());
-	let a = e.get("_sections"), o = await ir(r, {
+	let a = e.get("_sections"), o = await ar(r, {
 		meta: JSON.parse(String(e.get("_meta"))),
 		section: async (e) => {
 			let t = a[e];
 			return t ? C(new Uint8Array(t.buffer, t.byteOffset, t.byteLength).slice()) : null;
 		}
-	}), s = or(o, e);
+	}), s = sr(o, e);
 	return n.dataset.ready = "true", Object.assign(n, { vicinalApp: o }), () => {
 		s(), window.removeEventListener("keydown", i, { capture: !0 }), n.remove();
 	};
 }
-function or({ state: e, panes: t }, n) {
+function sr({ state: e, panes: t }, n) {
 	let r = !1, i = (e, t) => {
 		r || (n.set(e, t), n.save_changes());
 	}, a = (e) => () => {
@@ -3031,7 +3037,7 @@ function or({ state: e, panes: t }, n) {
 		}
 	}, o = () => {
 		let t = n.get("_selected");
-		JSON.stringify(t) !== JSON.stringify(sr(e.selected)) && e.select(t);
+		JSON.stringify(t) !== JSON.stringify(cr(e.selected)) && e.select(t);
 	}, s = () => {
 		let t = n.get("color_by");
 		t !== (e.paint.column?.name ?? null) && e.colourBy(t);
@@ -3044,12 +3050,12 @@ function or({ state: e, panes: t }, n) {
 		})]
 	];
 	for (let [e, t] of c) n.on(e, t);
-	return a(o)(), a(s)(), e.listen("selected", () => i("_selected", sr(e.selected))), e.listen("paint", () => i("color_by", e.paint.column?.name ?? null)), () => {
+	return a(o)(), a(s)(), e.listen("selected", () => i("_selected", cr(e.selected))), e.listen("paint", () => i("color_by", e.paint.column?.name ?? null)), () => {
 		for (let [e, t] of c) n.off(e, t);
 	};
 }
-function sr(e) {
+function cr(e) {
 	return [...e].sort((e, t) => e - t);
 }
-var cr = { render: ar };
-export { cr as default };
+var lr = { render: or };
+export { lr as default };

@@ -1,0 +1,30 @@
+"""Texts in CSV files that a spreadsheet would run as a formula."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import polars as pl
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+def inert(cell: Any) -> Any:
+    """Return a cell that no spreadsheet takes for a formula: such texts start with an apostrophe. Numbers stay."""
+    if not isinstance(cell, str) or not cell.startswith(FORMULA_STARTS):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell
+
+
+def inert_frame(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a frame whose texts and column names are no formulas."""
+    import polars as pl
+
+    texts = [name for name, kind in frame.schema.items() if kind == pl.String]
+    changed = [pl.col(name).map_elements(inert, return_dtype=pl.String) for name in texts]
+    return frame.with_columns(changed).rename({name: inert(name) for name in frame.columns})
