@@ -239,6 +239,15 @@ def test_columns_beyond_a_size_do_not_travel(monkeypatch: pytest.MonkeyPatch) ->
     assert "long" in chosen.names(Role.DISPLAY)
 
 
+def test_numbers_that_may_stand_for_missing_values_are_shown() -> None:
+    notes = {one.name: one.reason for one in read_table(FOLDER / "visits.csv", ColumnChoice(missing=True)).columns}
+    assert notes["pulse"] == "-999 in 2 rows, the only negative value: --na -999 if it means missing"
+    table = read_table(FOLDER / "visits.csv", ColumnChoice(missing=True, form=FileFormat(na=("-999", "broken"))))
+    notes = {one.name: one.reason for one in table.columns}
+    assert (notes["pulse"], notes["temperature"]) == ("2 missing", "not numbers: 'see note', 3 missing")
+    assert np.isnan(table.X[:, 2]).sum() == 2
+
+
 def test_description_tells_the_problem() -> None:
     n, columns, problem = describe(FOLDER / "ambiguous.csv")
     assert (n, [str(one.role) for one in columns]) == (12, ["feature", "feature", "display"])

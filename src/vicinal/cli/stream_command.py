@@ -170,7 +170,7 @@ def stream(
     shape_read = len(result.embedding), model.n_features_in_
     Preparation(kept_choice(fit.first, columns)).keep_in(result.model)
     document = report_of(str(file), shape_read, spec, result) | roles_of(fit.first.columns)
-    outputs.write(result, fit.columns(), file, document)
+    outputs.write(result, fit.columns(), file, document, columns_line(fit.first.columns))
     if not quiet:
         outputs.announce(result, shape_read)
     return INTERRUPTED if result.interrupted else 0

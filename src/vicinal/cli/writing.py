@@ -59,8 +59,18 @@ class OutputFiles:
                 raise ValueError(f"{name} requires a map of {widths} dimensions, but --n-components is {n_components}")
         check_outputs(vars(self) | more, [source], force)
 
-    def write(self, result: FitResult, columns: Sequence[Column], source: Path, report: Mapping[str, Any]) -> None:
-        """Write all outputs of the rows of ``source``, or none if one fails."""
+    def write(
+        self,
+        result: FitResult,
+        columns: Sequence[Column],
+        source: Path,
+        report: Mapping[str, Any],
+        about: str = "",
+    ) -> None:
+        """Write all outputs of the rows of ``source``, or none if one fails.
+
+        ``about`` says what the columns of the file are used for.
+        """
         with StagedFiles() as staged:
             measured = _reliability_columns(result.reliability, columns)
             if self.output is not None:
@@ -75,7 +85,8 @@ class OutputFiles:
                 from vicinal.viewer.export import write_page
                 from vicinal.viewer.packing import pack
 
-                write_page(staged.path_for(self.html), pack(result.embedding, [*columns, *measured], title=source.stem))
+                packed = pack(result.embedding, [*columns, *measured], title=source.stem, about=about)
+                write_page(staged.path_for(self.html), packed)
             if self.model is not None:
                 save_model(result.model, staged.path_for(self.model))
             if self.report is not None:

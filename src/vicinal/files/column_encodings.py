@@ -65,8 +65,9 @@ def encode(content: Content, encoding: Encoding) -> NDArray[np.float64]:
     numbers = {one: a for a, one in enumerate(encoding.classes)}
     codes = np.array([numbers.get(str(one), -1) for one in content.series.to_list()])
     if encoding.kind == Categories.FREQUENCY:
-        return np.append(encoding.shares, 0.0)[codes][:, None]
-    return (codes[:, None] == np.arange(len(numbers))).astype(np.float64)
+        shares = np.append(encoding.shares, 0.0)
+        return np.asarray(shares[codes][:, None], dtype=np.float64)
+    return np.asarray(codes[:, None] == np.arange(len(numbers)), dtype=np.float64)
 
 
 def _days(dates: pl.Series) -> NDArray[np.float64]:

@@ -292,7 +292,7 @@ def _why_no_features(array: NDArray[Any], names: Sequence[str], choice: ColumnCh
     why = dict.fromkeys([name for name in names if name in choice.exclude], EXCLUDED)
     if array.dtype.kind == "f":
         # a column with a known first value is not empty
-        for a in np.flatnonzero(np.isnan(array[0])):
+        for a in np.flatnonzero(np.isnan(array[0])).tolist():
             if names[a] not in roles and np.isnan(array[:, a]).all():
                 why[names[a]] = EMPTY
     return why

@@ -36,6 +36,8 @@ from vicinal.files.number_texts import listed_texts
 if TYPE_CHECKING:
     import polars as pl
 
+# Numbers that stand for missing values in columns that are not negative otherwise.
+STAND_INS = (-1.0, -9.0, -99.0, -999.0, -9999.0, -99999.0)
 # Entries that are converted together.
 ENTRIES = 1 << 24
 # Texts are classes if there are at most this many, each used twice on average.
@@ -82,7 +84,7 @@ class Plan:
         taken = {*features, *(name for name, _ in choice.roles())}
         others = [name for name in frame.columns if name not in taken]
         usable = [one for one in others if one and why.get(one) not in (EMPTY, CONSTANT) and not _nested(contents[one])]
-        _, dropped = travelers({name: contents[name].series.estimated_size() for name in usable}, choice)
+        _, dropped = travelers({name: int(contents[name].series.estimated_size()) for name in usable}, choice)
         for name in others:
             role = Role.DISPLAY if name in usable and name not in dropped else Role.IGNORED
             reasons = (why.get(name, NOT_CHOSEN), dropped.get(name, ""))
@@ -319,18 +321,26 @@ def _id_reason(name: str, n: int, ends: tuple[float, float], steps: Steps) -> st
     return ""
 
 
-def _gaps(contents: Mapping[str, Content], names: Sequence[str]) -> dict[str, int]:
-    """Return the numbers of missing values of columns."""
+def _gaps(contents: Mapping[str, Content], names: Sequence[str]) -> dict[str, str]:
+    """Say how many values of columns are missing, and which numbers may stand for missing ones."""
     numeric = [name for name in names if contents[name].kind is Kind.NUMBERS]
-    found = {name: contents[name].series.null_count() for name in names if contents[name].kind is not Kind.NUMBERS}
+    gaps = {name: contents[name].series.null_count() for name in names if contents[name].kind is not Kind.NUMBERS}
+    found = {name: f"{n} missing" if n else "" for name, n in gaps.items()}
     for group, numbers in _numbers(contents, numeric):
-        found |= dict(zip(group, np.isnan(numbers).sum(axis=0).tolist(), strict=True))
+        low = np.fmin.reduce(numbers, axis=0)
+        for name, n in zip(group, np.isnan(numbers).sum(axis=0).tolist(), strict=True):
+            found[name] = f"{n} missing" if n else ""
+        for a in np.flatnonzero(np.isin(low, STAND_INS)).tolist():
+            others = numbers[numbers[:, a] != low[a], a]
+            if len(others) and np.fmin.reduce(others) >= 0:
+                many = len(numbers) - len(others)
+                hint = f"{low[a]:g} in {many} rows, the only negative value: --na {low[a]:g} if it means missing"
+                found[group[a]] = ", ".join(one for one in (found[group[a]], hint) if one)
     return found
 
 
-def _feature_note(content: Content, choice: ColumnChoice, name: str, gaps: int) -> str:
+def _feature_note(content: Content, choice: ColumnChoice, name: str, missing: str) -> str:
     """Say how a column is a feature, if it is not simply a column of numbers."""
-    missing = f"{gaps} missing" if gaps else ""
     if content.kind is Kind.VECTORS:
         return "vectors"
     if content.kind is Kind.NUMBERS:
@@ -338,7 +348,13 @@ def _feature_note(content: Content, choice: ColumnChoice, name: str, gaps: int) 
     known = choice.encodings.get(name, {})
     how = known.get("kind") or (choice.categories if content.kind is Kind.TEXTS else choice.dates)
     what = f"{distinct(content.series)} classes" if content.kind is Kind.TEXTS else "dates"
-    return ", ".join(one for one in (f"{what} as {how}", missing) if one)
+    unknown = content.series.drop_nulls()
+    if known.get("classes") and content.kind is Kind.TEXTS:
+        unknown = unknown.filter(~unknown.is_in(list(known["classes"])))
+        strange = f"unknown to the model: {listed_texts(unknown)}" if len(unknown) else ""
+    else:
+        strange = ""
+    return ", ".join(one for one in (f"{what} as {how}", strange, missing) if one)
 
 
 def _vectors(path: Path, series: pl.Series, first: int) -> tuple[tuple[str, ...], NDArray[np.float32]]:
@@ -367,7 +383,7 @@ def _values(content: Content) -> NDArray[Any]:
     series = content.series
     if content.kind is Kind.NUMBERS and content.given.dtype != pl.Boolean and not content.question:
         if series.dtype == pl.Float64 and content.given.dtype == pl.String:
-            if "true is 1" in content.note or (series.abs().max() or 0) >= 2**53:
+            if "true is 1" in content.note or bool((series.abs() >= 2**53).any()):
                 series = content.given
             else:
                 return whole_numbers(series.to_numpy())

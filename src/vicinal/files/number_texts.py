@@ -208,6 +208,11 @@ def shown_text(text: str) -> str:
     return repr(re.sub("[\u00a0\u202f]", " ", text))
 
 
+def share_of(texts: pl.Series, pattern: str) -> float:
+    """Return the share of texts that match a pattern."""
+    return float(texts.str.contains(pattern).sum()) / max(1, len(texts))
+
+
 def listed_texts(texts: pl.Series) -> str:
     """Return the most frequent texts with their counts."""
     counts = texts.rename("text").value_counts(sort=False).sort(["count", "text"], descending=[True, False])
@@ -228,16 +233,16 @@ def date_format(texts: pl.Series) -> str | None:
     known = texts.drop_nulls()
     if not len(known):
         return None
-    if known.str.contains(YEAR_FIRST + TIME).mean() >= MOSTLY:
+    if share_of(known, YEAR_FIRST + TIME) >= MOSTLY:
         return "ymd"
-    if known.str.contains(DAY_OR_MONTH + TIME).mean() < MOSTLY:
+    if share_of(known, DAY_OR_MONTH + TIME) < MOSTLY:
         return None
-    if known.str.contains(r"^\d{1,2}\.").mean() >= MOSTLY:
+    if share_of(known, r"^\d{1,2}\.") >= MOSTLY:
         return "dmy"
-    first, second = (known.str.extract(rf"^(?:\d+[/-]){{{a}}}(\d+)").cast(int, strict=False).max() for a in (0, 1))
-    if first is not None and first > 12:
-        return "dmy"
-    return "mdy" if second is not None and second > 12 else "?"
+    first, second = (
+        int((known.str.extract(rf"^(?:\d+[/-]){{{a}}}(\d+)").cast(int, strict=False) > 12).sum()) for a in (0, 1)
+    )
+    return "dmy" if first else "mdy" if second else "?"
 
 
 def read_dates(texts: pl.Series, order: str) -> pl.Series:

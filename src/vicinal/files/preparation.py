@@ -293,6 +293,6 @@ def _features(path: Path, wanted: ColumnChoice, names: list[str], others: set[st
         return free
     if named:
         absent = [name for name in features if name not in names]
-        what = f"no column {absent[0]!r}" if len(absent) == 1 else f"none of the columns {listed(absent)}"
+        what = f"no column {absent[0]!r}" if len(absent) == 1 else f"no columns {listed(absent)}"
         raise ReadError(f"{path} has {what}; the model was fitted to {listed(features)}")
     raise ReadError(f"{path} has {len(free)} features, but the model was fitted to {len(features)}")

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from vicinal.files.data_table import ReadError, first_line, listed
 from vicinal.files.number_texts import DETECTED, NULLS, FileFormat
@@ -206,11 +206,11 @@ def read_sheet(path: Path, form: FileFormat = DETECTED) -> pl.DataFrame:
     # its warnings about columns without values would be printed
     logging.getLogger("fastexcel").addHandler(logging.NullHandler())
 
-    def read(path: Path) -> dict[str, pl.DataFrame]:
+    def read(path: Path) -> dict[str, Any]:
         names = fastexcel.read_excel(path).sheet_names
         if form.sheet is not None and form.sheet not in names:
             raise ReadError(f"{path} has no sheet {form.sheet!r}; it has {listed(names)}")
-        reader = pl.read_ods if path.suffix.lower() == ".ods" else pl.read_excel
+        reader: Any = pl.read_ods if path.suffix.lower() == ".ods" else pl.read_excel
         wanted = names if form.sheet is None else [form.sheet]
         return {name: reader(path, sheet_name=name, infer_schema_length=None, raise_if_empty=False) for name in wanted}
 
@@ -218,7 +218,7 @@ def read_sheet(path: Path, form: FileFormat = DETECTED) -> pl.DataFrame:
     filled = {name: sheet for name, sheet in sheets.items() if sheet.height}
     if len(filled) > 1:
         raise ReadError(f"{path} has several sheets; choose one with --sheet: {listed(list(filled))}")
-    frame = next(iter((filled or sheets).values()))
+    frame: pl.DataFrame = next(iter((filled or sheets).values()))
     # the reader names columns without a header
     frame.columns = ["" if name.startswith("__UNNAMED__") and a == 0 else name for a, name in enumerate(frame.columns)]
     return frame
