@@ -68,7 +68,7 @@ Counts = Annotated[
     ),
 ]
 Ids = Annotated[str | None, typer.Option("--id", help="Column of row ids.")]
-Hover = Annotated[str | None, typer.Option(help="Columns to show and to write: a,b,c. Default: all, up to a size.")]
+Hover = Annotated[str | None, typer.Option(help="Columns to show and write even if they are large: a,b,c.")]
 Array = Annotated[str | None, typer.Option(help="Matrix of an .npz or .h5ad file, for example obsm/X_pca.")]
 How = Annotated[Method, typer.Option(help="Embedding method; see `vicinal methods`.")]
 Param = Annotated[
