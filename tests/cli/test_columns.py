@@ -37,17 +37,17 @@ def meta_of(page: str) -> Any:
 
 def test_transform_finds_columns_by_name(run: Run) -> None:
     frame().write_csv("data.csv")
-    options = ["--columns", "a,b,c,d", "--label", "kind", "--id", "name", "--value", "age", "--model", "m.vicinal"]
+    options = ["--features", "a,b,c,d", "--label", "kind", "--id", "name", "--value", "age", "--model", "m.vicinal"]
     assert run("embed", "data.csv", "-o", "map.csv", *options, *FAST)[0] == 0
     frame().select(*reversed(frame().columns)).with_columns(more=pl.lit(1)).write_csv("turned.csv")
     code, out, err = run("transform", "m.vicinal", "turned.csv", "-o", "again.csv")
     assert (code, err) == (0, "")
-    assert "ignoring 'more'" in out
+    assert out.startswith("4 features: a, b, c, d; label: kind; id: name; values: age; shown: more (not chosen)\n")
     before, after = pl.read_csv("map.csv"), pl.read_csv("again.csv")
     assert after.select("x", "y").to_numpy() == pytest.approx(before.select("x", "y").to_numpy())
     # ids, values and labels are those of the fit
     assert after["name"].to_list() == before["name"].to_list()
-    assert after["label"].to_list() == before["label"].to_list()
+    assert after["kind"].to_list() == before["kind"].to_list()
     assert after["age"].to_list() == list(range(60))
     frame().drop("c").write_csv("short.csv")
     code, _, err = run("transform", "m.vicinal", "short.csv", "-o", "none.csv")
@@ -69,13 +69,13 @@ def test_model_of_vectors_reads_vectors(run: Run) -> None:
 
 def test_labels_and_values_travel_with_the_page(run: Run) -> None:
     frame().write_csv("data.csv")
-    options = ["--columns", "a,b", "--label", "kind", "--value", "age", "--hover", "name,c", "--html", "m.html"]
+    options = ["--features", "a,b", "--label", "kind", "--value", "age", "--hover", "name,c", "--html", "m.html"]
     assert run("embed", "data.csv", "-o", "m.csv", *options, *FAST)[0] == 0
     meta = meta_of("m.html")
     kinds = {one["name"]: one["kind"] for one in meta["columns"]}
-    assert kinds == {"kind": "classes", "age": "values", "name": "texts", "c": "values", "a": "values", "b": "values"}
+    assert kinds == {"kind": "classes", "name": "texts"} | dict.fromkeys(["age", "a", "b", "c", "d"], "values")
     assert meta["color"] == "kind"
-    assert pl.read_csv("m.csv").columns == ["age", "name", "c", "x", "y", "label"]
+    assert pl.read_csv("m.csv").columns == ["age", "name", "c", "d", "x", "y", "kind"]
 
 
 def test_page_of_an_existing_map(run: Run) -> None:
@@ -116,7 +116,7 @@ def test_standard_input_and_output(run: Run, monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(sys, "stdin", Stdin())
     code, out, err = run("embed", "-", "-o", "-", "--n-epochs", "20")
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, "4 features: a, b, c, d\n")
     assert pl.read_csv(io.StringIO(out)).shape == (60, 2)
     write("data.csv", csv_of(ROWS))
     run("embed", "data.csv", "-o", "map.npy", "--n-epochs", "20")

@@ -47,7 +47,7 @@ def test_demo_writes_map_picture_and_report(run: Run, dataset: str) -> None:
         "map.png",
         "report.json",
     ]
-    assert pl.read_csv("deep/er/embedding.csv").columns == ["x", "y", "label"]
+    assert pl.read_csv("deep/er/embedding.csv").columns == ["x", "y", "class"]
 
 
 @pytest.mark.nightly
@@ -63,4 +63,4 @@ def test_demo_in_a_separate_process(tmp_path: Path) -> None:
     assert report["quality"]["knn_accuracy"] > 0.96
     frame = pl.read_csv(tmp_path / "out" / "embedding.csv")
     assert frame.shape == (1797, 3)
-    assert sorted(frame["label"].unique().to_list()) == list(range(10))
+    assert sorted(frame["class"].unique().to_list()) == list(range(10))

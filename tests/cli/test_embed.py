@@ -46,14 +46,14 @@ def test_embed_writes_map_picture_and_report(run: Run) -> None:
     pl.DataFrame(ROWS, schema=["a", "b", "c", "d"]).with_columns(
         pl.Series("kind", labels), pl.Series("note", ["x"] * 60)
     ).write_csv("data.csv")
-    options = "--columns a,b,d --label kind --png map.png --report map.json --n-epochs 20 --seed 7 --jobs 1"
+    options = "--features a,b,d --label kind --png map.png --report map.json --n-epochs 20 --seed 7 --jobs 1"
     code, out, err = run("embed", "data.csv", "-o", "map.csv", *options.split())
     assert (code, err) == (0, "")
     assert "trustworthiness" in out
-    assert "ignoring 2 other column(s)" in out
+    assert out.startswith("3 features: a, b, d; label: kind; 2 shown: c, note (not chosen)\n")
     frame = pl.read_csv("map.csv")
-    assert frame.columns == ["x", "y", "label", "reliability", "trust"]
-    assert frame["label"].to_list() == labels.tolist()
+    assert frame.columns == ["c", "note", "x", "y", "kind", "reliability", "trust"]
+    assert frame["kind"].to_list() == labels.tolist()
     assert Path("map.png").read_bytes().startswith(b"\x89PNG")
     report = json.loads(Path("map.json").read_text())
     assert (report["rows"], report["columns"]) == (60, 3)

@@ -27,7 +27,7 @@ def test_memory_limit_gives_the_same_map(run: Run, source: str) -> None:
 
 def test_columns_of_a_table(run: Run) -> None:
     pl.DataFrame(ROWS, schema=["a", "b", "c", "d"]).write_parquet("data.parquet")
-    options = ("--n-epochs", "5", "--columns", "a,c")
+    options = ("--n-epochs", "5", "--features", "a,c")
     assert run("embed", "data.parquet", "-o", "local.npy", *options)[0] == 0
     assert run("embed", "data.parquet", "-o", "limited.npy", *options, "--memory-limit", "1GB")[0] == 0
     np.testing.assert_array_equal(np.load("limited.npy"), np.load("local.npy"))
@@ -39,7 +39,7 @@ def test_columns_of_a_table(run: Run) -> None:
         (["--method", "tsne"], "--method must be one of umap, densmap, largevis"),
         (["--label", "a"], "--label cannot be used"),
         (["--log1p"], "preprocessing cannot be used"),
-        (["--columns", "zz"], "no named columns"),
+        (["--features", "zz"], "no named columns"),
         (["--param", "unique=True"], "unique"),
     ],
 )

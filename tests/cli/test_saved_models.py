@@ -36,7 +36,7 @@ def test_info_describes_a_model_without_a_map(run: Run) -> None:
 def test_quality_of_a_map_that_embed_wrote(run: Run) -> None:
     np.save("data.npy", ROWS)
     assert run("embed", "data.npy", "-o", "map.csv", "--label", "3", "--report", "a.json", "--quiet")[0] == 0
-    code, out, err = run("quality", "data.npy", "map.csv", "--columns", "0,1,2", "--report", "b.json")
+    code, out, err = run("quality", "data.npy", "map.csv", "--features", "0,1,2", "--report", "b.json")
     assert (code, err) == (0, "")
     assert "trustworthiness" in out
     first, second = (json.loads(Path(name).read_text()) for name in ("a.json", "b.json"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 
 from vicinal.files import readers
 from vicinal.files.batches import join_columns, read_batches
-from vicinal.files.data_table import ColumnChoice, DataTable
+from vicinal.files.data_table import NOT_CHOSEN, ColumnChoice, DataTable, Role
 from vicinal.files.preparation import Preparation
 from vicinal.files.readers import ReadError, read_table, row_count
 
@@ -60,7 +61,7 @@ def test_missing_labels_are_none(tmp_path: Path) -> None:
     sizes = readers.read_table(path, ColumnChoice(features=["a"], label="size"))
     assert sizes.labels is not None
     assert sizes.labels.tolist() == [3, 4, 5]
-    assert sizes.ignored == ("kind",)
+    assert sizes.names(Role.DISPLAY) == ("kind",)
 
 
 def test_npy_columns_are_selected_by_number(tmp_path: Path) -> None:
@@ -196,7 +197,7 @@ def test_vectors_are_the_features(tmp_path: Path, suffix: str) -> None:
         table = readers.read_table(path, ColumnChoice(vectors=asked, display=["id"]))
         assert pytest.approx(ROWS) == table.X
         assert table.feature_names[:2] == ("embedding[0]", "embedding[1]")
-        assert table.ignored == ("other",)
+        assert table.names(Role.DISPLAY) == ("id", "other")
         assert values(table, "id").tolist() == list(range(60))
 
 
@@ -210,7 +211,7 @@ def test_array_columns_of_parquet_are_vectors(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("columns", "arguments", "message"),
     [
-        ({"id": [1, 2, 3]}, {}, "look like row ids"),
+        ({"id": [1, 2, 3]}, {}, "looks like row ids"),
         ({"v": [[1.0], [1.0, 2.0], [1.0, 2.0]]}, {}, "row 0 has a vector of 1 numbers in column 'v', others have 2"),
         ({"v": [[1.0], None, [2.0]]}, {}, "row 1 has no vector in column 'v'"),
         ({"v": [[1.0], [float("nan")], [2.0]]}, {}, r"row 1 has nan in column 'v\[0\]'"),
@@ -232,7 +233,7 @@ def test_id_columns_are_no_features_unless_asked_for(tmp_path: Path) -> None:
     path.write_text("user_id,a,b\n7,1,2\n8,3,4\n9,5,7\n")
     table = readers.read_table(path)
     assert table.feature_names == ("a", "b")
-    assert table.ignored == ("user_id",)
+    assert table.names(Role.DISPLAY) == ("user_id",)
     assert readers.read_table(path, ColumnChoice(features=["user_id", "a"])).feature_names == ("user_id", "a")
 
 
@@ -280,7 +281,7 @@ def test_compressed_files_are_unpacked(tmp_path: Path, name: str) -> None:
 
 def test_messages_name_the_compressed_file(tmp_path: Path) -> None:
     path = tmp_path / "data.csv.gz"
-    path.write_bytes(gzip.compress(b"a,b\nx,y\n"))
+    path.write_bytes(gzip.compress(b"a,b\nx,y\nz,w\n"))
     with pytest.raises(readers.ReadError, match=rf"^{path} has no numeric column"):
         readers.read_table(path)
     path.write_bytes(gzip.compress(b"a,b\n1,2\n" * 100)[:20])
@@ -305,7 +306,7 @@ def test_source_columns_are_matched_by_name(tmp_path: Path) -> None:
     frame.select("d", "kind", "c", "b", "a").with_columns(more=pl.lit(1.0)).write_csv(tmp_path / "new.csv")
     table = source.read(tmp_path / "new.csv")
     assert pytest.approx(ROWS) == table.X
-    assert table.ignored == ("more",)
+    assert [(one.name, one.reason) for one in table.columns if one.role is Role.DISPLAY] == [("more", NOT_CHOSEN)]
     assert table.labels is not None
     np.save(tmp_path / "new.npy", ROWS)
     assert np.array_equal(source.read(tmp_path / "new.npy").X, ROWS)
@@ -329,7 +330,7 @@ def test_every_column_has_a_role_and_ignored_ones_a_reason(tmp_path: Path) -> No
         pl.Series("more", ["text"] * 60),
     )
     frame.write_csv(path)
-    choice = ColumnChoice(label="kind", values=["depth"], display=["note", "depth"])
+    choice = ColumnChoice(label="kind", values=["depth"], display=["note", "depth"], exclude=["depth"])
     table = read_table(path, choice)
     assert [(column.name, str(column.role), column.reason) for column in table.columns] == [
         ("a", "feature", ""),
@@ -337,12 +338,13 @@ def test_every_column_has_a_role_and_ignored_ones_a_reason(tmp_path: Path) -> No
         ("kind", "label", ""),
         ("depth", "value", ""),
         ("note", "display", ""),
-        ("row_id", "ignored", "row ids"),
-        ("more", "ignored", "not numeric (String)"),
+        ("row_id", "display", "row ids, by its name"),
+        ("more", "ignored", "constant"),
     ]
-    assert [column.name for column in table.shown_columns()] == ["kind", "depth", "note", "a", "b"]
+    assert [column.name for column in table.shown_columns()] == ["kind", "depth", "note", "row_id", "a", "b"]
     chosen = read_table(path, ColumnChoice(features=["a"]))
-    assert {column.reason for column in chosen.columns if column.name != "a"} == {"not chosen"}
+    assert {column.reason for column in chosen.columns if column.name != "a"} == {NOT_CHOSEN}
+    table = read_table(path, replace(choice, whole=False))
     parts = [part.columns for part in read_batches(path, 25, choice)]
     for joined, whole in zip(join_columns(parts, 50), table.part(slice(50)).columns, strict=True):
         assert (joined.name, joined.role) == (whole.name, whole.role)

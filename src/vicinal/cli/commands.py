@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vicinal.cli import fitting, options, writing
+from vicinal.cli import describing, fitting, options, writing
+from vicinal.cli.describing import announce_columns, describe
 from vicinal.cli.fitting import INTERRUPTED, FitResult, fit_rows, load_model, load_rows
 from vicinal.cli.methods import ESTIMATORS, RESERVED, Method, estimator, explanations, make_spec, signature, value_of
 from vicinal.cli.page_commands import compare, page, serve
 from vicinal.cli.stream_command import stream
 from vicinal.cli.writing import STDOUT, OutputFiles, check_outputs
 from vicinal.files.atomic import StagedFiles
-from vicinal.files.data_table import Column, ColumnChoice, Role, listed
+from vicinal.files.data_table import Categories, Column, ColumnChoice, Dates, Role
 from vicinal.files.preparation import Preparation, Preprocessing
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ def choose(
     outputs = OutputFiles(output, png=png, report=report, model=model)
     outputs.check(file, spec.parameters.get("n_components", 2), force)
     table, X, preparation = load_rows(file, columns, steps, metric)
+    announce_columns(table, output, all_columns=False, quiet=quiet)
+    describing.warn_of_scale(table, X, metric, quiet=quiet)
     with fitting.one_line_warnings(quiet):
         choice = vicinal.choose(X, spec.build(), values, random_state=run["seed"], n_jobs=run["jobs"])
     preparation.keep_in(choice.best)
@@ -95,7 +98,7 @@ def build() -> Any:
     """Build the command with all its subcommands."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.callback(invoke_without_command=True)(_root)
-    for command in (embed, transform, page, compare, serve, stream, choose, quality, info, methods, demo):
+    for command in (embed, describe, transform, page, compare, serve, stream, choose, quality, info, methods, demo):
         app.command()(options.with_groups(command))
     return typer.main.get_command(app)
 
@@ -132,6 +135,7 @@ def embed(
     run: options.Run,
     cluster: options.Cluster = None,
     memory_limit: options.MemoryLimit = None,
+    show_columns: options.ShowColumns = False,
     quiet: options.Quiet = False,
     force: options.Force = False,
 ) -> int:
@@ -145,30 +149,43 @@ def embed(
     if cluster is not None or memory_limit is not None:
         named = {"--label": columns.label, "--id": columns.ids, "--hover": columns.display, "--value": columns.values}
         written = {"--html": outputs.html, "--report": outputs.report, "--model": outputs.model}
-        read = {"--array": columns.array, "--vectors": columns.vectors}
+        read = {
+            "--array": columns.array,
+            "--vectors": columns.vectors,
+            "--categories": columns.categories is not Categories.IGNORE,
+            "--dates": columns.dates is not Dates.IGNORE,
+        }
         fitting.check_large(spec, named | read | written | {"preprocessing": steps.any})
-        rows = fitting.open_large(file, columns.features)
+        rows, table = fitting.open_large(file, columns)
+        announce_columns(table, output, all_columns=show_columns, quiet=quiet)
         if memory_limit is not None:
             spec = replace(spec, parameters=spec.parameters | {"memory_limit": memory_limit})
         with fitting.connected(cluster):
             result = fit_rows(rows, None, spec, with_quality=False, quiet=quiet)
-        size, shown, ignored, matrix = rows.shape, list[Column](), tuple[str, ...](), ""
+        size, shown = rows.shape, list[Column]()
     else:
         table, X, preparation = load_rows(file, columns, steps, shape["metric"])
+        announce_columns(table, output, all_columns=show_columns, quiet=quiet)
+        describing.warn_of_scale(table, X, shape["metric"], quiet=quiet)
         result = fit_rows(X, table.labels, spec, with_quality=outputs.report is not None, quiet=quiet)
         preparation.keep_in(result.model)
-        size, shown, ignored, matrix = table.X.shape, table.shown_columns(), table.ignored, table.matrix
-    outputs.write(result, shown, file, writing.report_of(str(file), size, spec, result))
+        size, shown = table.X.shape, table.shown_columns()
+    report = writing.report_of(str(file), size, spec, result) | describing.roles_of(table.columns)
+    outputs.write(result, shown, file, report, describing.columns_line(table.columns))
     if not quiet:
-        outputs.announce(result, size, ignored, matrix)
+        outputs.announce(result, size, table.matrix)
     return INTERRUPTED if result.interrupted else 0
+
+
+# A model knows how its features are made.
+NOT_PLACED = ("features", "exclude", "vectors", "categories", "dates")
 
 
 def transform(
     model: options.SavedModelFile,
     file: options.Source,
     output: Annotated[Path, options.Output],
-    columns: Annotated[ColumnChoice, options.Group(options.choose_columns, "value", "hover", "vectors")],
+    columns: Annotated[ColumnChoice, options.Group(options.choose_columns, *NOT_PLACED)],
     quiet: options.Quiet = False,
     force: options.Force = False,
 ) -> None:
@@ -183,10 +200,10 @@ def transform(
     preparation = Preparation.of_model(fitted)
     table = preparation.read(file, columns)
     places = fitted.transform(preparation.apply(table.X))
+    announce_columns(table, output, all_columns=False, quiet=quiet)
     OutputFiles(output).write(FitResult(places, {}, None, model=fitted), table.columns, file, {})
     if not quiet and output != STDOUT:
-        skipped = f", ignoring {listed(table.ignored)}" if table.ignored else ""
-        print(f"wrote {output}: placed {len(places):,} rows on a map of {len(fitted.embedding_):,}{skipped}")
+        print(f"wrote {output}: placed {len(places):,} rows on a map of {len(fitted.embedding_):,}")
 
 
 def info(model: options.SavedModelFile) -> None:
@@ -226,7 +243,9 @@ def quality(
         # the columns that `embed` writes beside the coordinates are none
         coordinates = ("x", "y", "z")
         places = read_chosen(
-            local, None, lambda names, _: ColumnChoice([name for name in names if name in coordinates] or None)
+            local,
+            ColumnChoice(),
+            lambda names, _: ColumnChoice([name for name in names if name in coordinates] or None),
         )
     found = measures.report(table.X, places.X, fitting.categories(table.labels), n_neighbors=n_neighbors, metric=metric)
     if report is not None:

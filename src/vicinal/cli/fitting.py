@@ -8,13 +8,14 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vicinal.cli.methods import EstimatorSpec, Method, signature
-from vicinal.files.data_table import ColumnChoice, DataTable
+from vicinal.files.batches import read_batches
+from vicinal.files.data_table import Column, ColumnChoice, DataTable, Role
 from vicinal.files.preparation import Preparation, Preprocessing
 from vicinal.files.readers import read_table
 
@@ -95,6 +96,7 @@ def one_line_warnings(quiet: bool) -> Iterator[None]:
             print("warning:", text, file=sys.stderr)
 
 
+DECIDING_ROWS = 10_000  # of a file that is not read as a whole
 ON_DASK = (Method.UMAP, Method.DENSMAP, Method.LARGEVIS)
 
 
@@ -108,13 +110,26 @@ def check_large(spec: EstimatorSpec, needs_table: Mapping[str, Any]) -> None:
             raise ValueError(f"{option} cannot be used with --cluster or --memory-limit: it needs all rows in memory")
 
 
-def open_large(file: Path, features: Sequence[str] | None) -> Any:
-    """Open the rows of a file that are read where they are needed."""
+def open_large(file: Path, choice: ColumnChoice) -> tuple[Any, DataTable]:
+    """Open the rows of a file that are read where they are needed.
+
+    The second value has its first rows: they decide what the columns are used for.
+    """
+    import numpy as np
+
     try:
         from vicinal.cluster.rows import open_array
     except ImportError as error:
         raise ValueError("--cluster and --memory-limit need Dask: pip install 'vicinal[cluster]'") from error
-    return open_array(file, None if features is None else list(features))
+    if file.suffix.lower() != ".parquet" or not file.is_file():
+        rows = open_array(file, None if choice.features is None else list(choice.features))
+        return rows, DataTable(np.empty((0, rows.shape[1]), np.float32), tuple(map(_numbered, range(rows.shape[1]))))
+    first = next(read_batches(file, DECIDING_ROWS, choice))
+    return open_array(file, list(first.feature_names)), first
+
+
+def _numbered(column: int) -> Column:
+    return Column(str(column), Role.FEATURE)
 
 
 def load_model(path: Path) -> Any:
@@ -176,15 +191,14 @@ def load_rows(
         # principal components in the file were made from other counts
         choice = replace(choice, array="X")
     table = read_table(path, replace(choice, missing=missing))
-    X, steps = preprocessing.fit(table.X, table.feature_names)
+    X, steps = preprocessing.fit(table.X, table.feature_names, table.indicators)
     return table, X, Preparation(kept_choice(table, choice, missing=missing or preprocessing.any), steps)
 
 
 def kept_choice(table: DataTable, choice: ColumnChoice, *, missing: bool = False) -> ColumnChoice:
     """Return the columns of a table by name, to read other files of the same layout."""
-    names = table.feature_names
-    vectors = names[0].rpartition("[")[0] if names[0].endswith("[0]") else None
-    return replace(choice, features=names, vectors=vectors, missing=missing)
+    kept = replace(choice.of_table(table), missing=missing)
+    return replace(kept, features=table.feature_names) if table.vectors else kept
 
 
 def fit_rows(X: Any, labels: NDArray[Any] | None, spec: EstimatorSpec, *, with_quality: bool, quiet: bool) -> FitResult:

@@ -11,21 +11,48 @@ from typing import Annotated, Any, get_args
 import typer
 
 from vicinal.cli.methods import Method
-from vicinal.files.data_table import ColumnChoice
+from vicinal.files.data_table import Categories, ColumnChoice, Dates
+from vicinal.files.number_texts import FileFormat
 from vicinal.files.preparation import Impute, Preprocessing, Scale
 
 LARGEST_SEED = 2**32 - 1
 SEED = 42
-FORMATS = "csv, tsv, parquet, feather, jsonl, npy, npz or h5ad, also .gz; - is standard input"
+FORMATS = "csv, tsv, xlsx, ods, parquet, feather, jsonl, npy, npz or h5ad, also .gz; - is standard input"
 Source = Annotated[Path, typer.Argument(metavar="FILE", help=f"Data file with one row per point: {FORMATS}.")]
 SourceOrModel = Annotated[
     Path, typer.Argument(metavar="FILE", help=f"Data file with one row per point ({FORMATS}), or a saved model.")
 ]
-Columns = Annotated[str | None, typer.Option(help="Feature columns: a,b,c. Default: all numeric columns.")]
+Features = Annotated[
+    str | None,
+    typer.Option(help="Feature columns: a,b,c. Default: all numbers but ids; see `vicinal describe`."),
+]
+Exclude = Annotated[str | None, typer.Option(help="Columns that are not features: a,b,c.")]
+ClassColumns = Annotated[
+    Categories,
+    typer.Option(help="What columns of classes become: indicators, shares of classes, or nothing."),
+]
+DateColumns = Annotated[
+    Dates, typer.Option(help="What columns of dates become: days, sines and cosines of year, week and day, or nothing.")
+]
+Decimal = Annotated[str | None, typer.Option(metavar="MARK", help="Mark before decimals: . or , Default: detected.")]
+Thousands = Annotated[
+    str | None, typer.Option(metavar="MARK", help="Mark between groups of three digits. Default: detected.")
+]
+Separator = Annotated[
+    str | None,
+    typer.Option(metavar="MARK", help="Mark between fields of csv: ; or tab. Default: detected."),
+]
+Encoding = Annotated[str | None, typer.Option(help="Encoding of csv, for example cp1252. Default: detected.")]
+Missing = Annotated[
+    str | None,
+    typer.Option("--na", metavar="A,B,C", help="Further texts or numbers for missing values: -999,x."),
+]
+Sheet = Annotated[str | None, typer.Option(help="Sheet of an .xlsx or .ods file. Default: the only one with rows.")]
+ShowColumns = Annotated[bool, typer.Option("--columns", help="Print a table of all columns and what each is used for.")]
 Label = Annotated[str | None, typer.Option(help="Column of labels, to color and evaluate the map; not a feature.")]
 Value = Annotated[
     str | None,
-    typer.Option(help="Columns of numbers, or genes of an .h5ad file, that can color the map: a,b,c; not features."),
+    typer.Option(help="Columns of numbers, or genes of an .h5ad file, to color the map: a,b,c. They may be features."),
 ]
 Vectors = Annotated[
     str | None, typer.Option(help="Column of lists of numbers, the features. Default: the only such column.")
@@ -41,7 +68,7 @@ Counts = Annotated[
     ),
 ]
 Ids = Annotated[str | None, typer.Option("--id", help="Column of row ids.")]
-Hover = Annotated[str | None, typer.Option(help="Columns to show for the point under the pointer: a,b,c.")]
+Hover = Annotated[str | None, typer.Option(help="Columns to show and write even if they are large: a,b,c.")]
 Array = Annotated[str | None, typer.Option(help="Matrix of an .npz or .h5ad file, for example obsm/X_pca.")]
 How = Annotated[Method, typer.Option(help="Embedding method; see `vicinal methods`.")]
 Param = Annotated[
@@ -85,35 +112,47 @@ Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 class Group:
     """Annotation of a command's parameter that stands for a group of options.
 
-    The options are the parameters of a function, except those in ``without``; the function returns the value.
+    The options are the parameters of a function, except those in ``without``; the function returns the value. A
+    parameter of the function may stand for another group.
     """
 
     def __init__(self, make: Callable[..., Any], *without: str) -> None:
         self.make = make
         signature = inspect.signature(make, eval_str=True)
-        self.options = [one for name, one in signature.parameters.items() if name not in without]
+        self.parameters = {name: one for name, one in signature.parameters.items() if name not in without}
+
+    @property
+    def options(self) -> list[inspect.Parameter]:
+        """The options of the group and of its groups."""
+        found = []
+        for one in self.parameters.values():
+            group = _group_of(one)
+            found += [one] if group is None else group.options
+        return found
+
+    def build(self, given: dict[str, Any]) -> Any:
+        """Take the options out of ``given`` and return the value."""
+        found = {}
+        for name, one in self.parameters.items():
+            group = _group_of(one)
+            found[name] = given.pop(name) if group is None else group.build(given)
+        return self.make(**found)
+
+
+def _group_of(parameter: inspect.Parameter) -> Group | None:
+    return next((note for note in get_args(parameter.annotation) if isinstance(note, Group)), None)
 
 
 def with_groups(command: Callable[..., Any]) -> Callable[..., Any]:
     """Return a command with the options of its groups instead of the parameters that stand for them."""
-    options: list[inspect.Parameter] = []
-    groups: dict[str, Group] = {}
-    for name, one in inspect.signature(command, eval_str=True).parameters.items():
-        group = next((note for note in get_args(one.annotation) if isinstance(note, Group)), None)
-        if group is not None:
-            groups[name] = group
-        options += [one] if group is None else group.options
+    everything = Group(command)
 
     @functools.wraps(command)
     def run(**given: Any) -> Any:
-        made = {
-            name: group.make(**{one.name: given.pop(one.name) for one in group.options})
-            for name, group in groups.items()
-        }
-        return command(**given, **made)
+        return everything.build(given)
 
     # keyword-only parameters may follow others with defaults
-    flat = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in options]
+    flat = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in everything.options]
     run.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in flat}
     return run
@@ -124,18 +163,49 @@ def names_of(text: str | None) -> list[str]:
     return [name.strip() for name in (text or "").split(",") if name.strip()]
 
 
+def choose_form(
+    decimal: Decimal = None,
+    thousands: Thousands = None,
+    separator: Separator = None,
+    encoding: Encoding = None,
+    na: Missing = None,
+    sheet: Sheet = None,
+) -> FileFormat:
+    """Return how the file is written, as far as options say it."""
+    mark = "\t" if separator in ("tab", "\\t") else separator
+    return FileFormat(decimal, thousands, mark, encoding, tuple(names_of(na)), sheet)
+
+
+Form = Annotated[FileFormat, Group(choose_form)]
+
+
 def choose_columns(
-    columns: Columns = None,
+    form: Form,
+    features: Features = None,
+    exclude: Exclude = None,
     label: Label = None,
     value: Value = None,
     ids: Ids = None,
     hover: Hover = None,
     array: Array = None,
     vectors: Vectors = None,
+    categories: ClassColumns = Categories.IGNORE,
+    dates: DateColumns = Dates.IGNORE,
 ) -> ColumnChoice:
     """Return the columns that options name."""
-    features = None if columns is None else names_of(columns)
-    return ColumnChoice(features, label, ids, names_of(value), names_of(hover), array, vectors)
+    return ColumnChoice(
+        features=None if features is None else names_of(features),
+        label=label,
+        ids=ids,
+        values=names_of(value),
+        display=names_of(hover),
+        array=array,
+        vectors=vectors,
+        exclude=names_of(exclude),
+        categories=categories,
+        dates=dates,
+        form=form,
+    )
 
 
 def choose_steps(

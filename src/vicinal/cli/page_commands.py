@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vicinal.cli import options
+from vicinal.cli.describing import columns_line, warn_of_scale
 from vicinal.cli.fitting import load_model, load_rows
 from vicinal.cli.methods import EstimatorSpec, Method, make_spec, signature
 from vicinal.cli.writing import ANNOTATED, MODEL_SUFFIX, check_outputs
 from vicinal.files.annotated_files import maps_of
-from vicinal.files.data_table import Column, ColumnChoice, Role, frame_table, listed, values_of
-from vicinal.files.expansion import require_memory
-from vicinal.files.readers import ARRAY_READERS, TABULAR_READERS, check_file, local_file, read_table
+from vicinal.files.data_table import Column, ColumnChoice, Role, listed, values_of
+from vicinal.files.frame_table import frame_table
+from vicinal.files.readers import ARRAY_READERS, check_file, local_file, read_frame_of, read_table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,9 +44,9 @@ def server_of(session: Session, port: int) -> LiveServer:
     return LiveServer(session, port=port)
 
 
-def serve_until_interrupted(server: LiveServer, browser: bool) -> None:
-    """Print the address of the page and serve it until Ctrl-C."""
-    print(f"open {server.address}\npress Ctrl-C to stop", flush=True)
+def serve_until_interrupted(server: LiveServer, browser: bool, *notes: str) -> None:
+    """Print the address of the page and notes, and serve it until Ctrl-C."""
+    print(f"open {server.address}", *notes, "press Ctrl-C to stop", sep="\n", flush=True)
     if browser:
         import webbrowser
 
@@ -62,11 +63,12 @@ def serve_until_interrupted(server: LiveServer, browser: bool) -> None:
 COORDINATES = (("x", "y", "z"), ("umap_1", "umap_2", "umap_3"), ("umap1", "umap2", "umap3"), ("tsne_1", "tsne_2"))
 PAGE_SUFFIXES = {"output": (".html",)}
 LABELS = ("label", "labels", "class", "cluster")
-MapFile = Annotated[Path, typer.Argument(metavar="MAP", help="Map: csv, tsv, parquet, feather, jsonl, npy or h5ad.")]
+MapFile = Annotated[Path, typer.Argument(metavar="MAP", help=f"Map: {options.FORMATS}.")]
 Coordinates = Annotated[str | None, typer.Option(help="Coordinate columns: a,b or a,b,c. Default: x,y and z if any.")]
 
 
-Described = Annotated[ColumnChoice, options.Group(options.choose_columns, "columns", "hover", "vectors")]
+NOT_DESCRIBED = ("features", "exclude", "vectors", "categories", "dates")
+Described = Annotated[ColumnChoice, options.Group(options.choose_columns, *NOT_DESCRIBED)]
 
 
 def page(
@@ -140,6 +142,7 @@ def serve(
     """
     from vicinal.viewer.session import Session
 
+    notes: list[str] = []
     if file.suffix.lower() == MODEL_SUFFIX:
         server = server_of(Session.of(load_model(file), title=file.stem), port)
     else:
@@ -148,18 +151,19 @@ def serve(
             raise ValueError(f"the page shows maps of 2 or 3 dimensions, but --n-components is {given}")
         spec = make_spec(method, shape | {"n_epochs": n_epochs}, **run)
         table, X, source = load_rows(file, columns, steps, shape["metric"])
+        notes = [columns_line(table.columns)]
+        warn_of_scale(table, X, shape["metric"], quiet=False)
         shown = table.shown_columns()
         session = Session(X, spec.build, adjustable(spec), columns=shown, title=file.stem, source=source)
         server = server_of(session, port)
         session.start()
-    serve_until_interrupted(server, browser)
+    serve_until_interrupted(server, browser, *notes)
 
 
 def _read_map(path: Path, coordinates: str | None, asked: ColumnChoice) -> tuple[NDArray[np.float64], list[Column]]:
     """Read the coordinates of a map and its other columns."""
     with local_file(path) as local:
         suffix = check_file(local)
-        require_memory(local)
         if suffix in ARRAY_READERS:
             array = asked.array
             if suffix == ANNOTATED and array is None:
@@ -170,15 +174,10 @@ def _read_map(path: Path, coordinates: str | None, asked: ColumnChoice) -> tuple
                     )
             table = read_table(local, replace(asked, array=array))
             return table.X.astype("float64"), table.read_columns
-        frame = TABULAR_READERS[suffix](local)
+        frame, form = read_frame_of(local, asked)
     places = options.names_of(coordinates) or _coordinates(path, frame.columns)
     label = asked.label or next((name for name in LABELS if name in frame.columns), None)
-    for name in (*asked.values, *([] if asked.ids is None else [asked.ids])):
-        if name not in frame.columns:
-            raise ValueError(f"{path} has no column {name!r}")
-    others = [name for name in frame.columns if name not in (*places, label) and name]
-    plain = [name for name in others if not frame.schema[name].is_nested()]
-    table = frame_table(path, frame, ColumnChoice(places, label, asked.ids, asked.values, plain))
+    table = frame_table(path, frame, replace(asked, features=places, label=label, form=form))
     return table.X.astype("float64"), table.read_columns
 
 

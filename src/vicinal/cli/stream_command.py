@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vicinal.cli import fitting, options
+from vicinal.cli.describing import announce_columns, columns_line, roles_of
 from vicinal.cli.fitting import INTERRUPTED, FitResult, ProgressBars, kept_choice, load_model
 from vicinal.cli.methods import EstimatorSpec, Method, make_spec, signature
 from vicinal.cli.writing import OutputFiles, report_of, save_model
@@ -164,12 +165,14 @@ def stream(
         return _show(file, batch_rows, columns, spec, port=port, browser=browser)
     model = _resume(resume, spec) if resume else spec.build()
     fit = StreamFit(file, tables_of(file, batch_rows, columns), model, save_state)
+    announce_columns(fit.first, output, all_columns=False, quiet=quiet)
     result = fit.run(with_quality=outputs.report is not None, quiet=quiet)
     shape_read = len(result.embedding), model.n_features_in_
     Preparation(kept_choice(fit.first, columns)).keep_in(result.model)
-    outputs.write(result, fit.columns(), file, report_of(str(file), shape_read, spec, result))
+    document = report_of(str(file), shape_read, spec, result) | roles_of(fit.first.columns)
+    outputs.write(result, fit.columns(), file, document, columns_line(fit.first.columns))
     if not quiet:
-        outputs.announce(result, shape_read, fit.first.ignored)
+        outputs.announce(result, shape_read)
     return INTERRUPTED if result.interrupted else 0
 
 
@@ -192,7 +195,7 @@ def _show(path: Path, batch_rows: int, columns: ColumnChoice, spec: EstimatorSpe
     )
     server = server_of(session, port)
     session.start()
-    serve_until_interrupted(server, browser)
+    serve_until_interrupted(server, browser, columns_line(first.columns))
     return 0
 
 

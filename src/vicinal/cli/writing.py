@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from vicinal.cli.fitting import STAGES, FitResult, categories
 from vicinal.cli.methods import EstimatorSpec
 from vicinal.files.atomic import StagedFiles
-from vicinal.files.data_table import Column, Role, listed, values_of
+from vicinal.files.data_table import Column, Role, values_of
 from vicinal.files.spreadsheets import inert_frame
 
 if TYPE_CHECKING:
@@ -60,8 +60,18 @@ class OutputFiles:
                 raise ValueError(f"{name} requires a map of {widths} dimensions, but --n-components is {n_components}")
         check_outputs(vars(self) | more, [source], force)
 
-    def write(self, result: FitResult, columns: Sequence[Column], source: Path, report: Mapping[str, Any]) -> None:
-        """Write all outputs of the rows of ``source``, or none if one fails."""
+    def write(
+        self,
+        result: FitResult,
+        columns: Sequence[Column],
+        source: Path,
+        report: Mapping[str, Any],
+        about: str = "",
+    ) -> None:
+        """Write all outputs of the rows of ``source``, or none if one fails.
+
+        ``about`` says what the columns of the file are used for.
+        """
         with StagedFiles() as staged:
             measured = _reliability_columns(result.reliability, columns)
             if self.output is not None:
@@ -76,13 +86,14 @@ class OutputFiles:
                 from vicinal.viewer.export import write_page
                 from vicinal.viewer.packing import pack
 
-                write_page(staged.path_for(self.html), pack(result.embedding, [*columns, *measured], title=source.stem))
+                packed = pack(result.embedding, [*columns, *measured], title=source.stem, about=about)
+                write_page(staged.path_for(self.html), packed)
             if self.model is not None:
                 save_model(result.model, staged.path_for(self.model))
             if self.report is not None:
                 write_report(staged.path_for(self.report), report)
 
-    def announce(self, result: FitResult, shape: tuple[int, ...], ignored: Sequence[str], matrix: str = "") -> None:
+    def announce(self, result: FitResult, shape: tuple[int, ...], matrix: str = "") -> None:
         """Print the measures, the times and the paths, unless the map goes to standard output.
 
         ``matrix`` names the features, if the file has several matrices.
@@ -91,9 +102,8 @@ class OutputFiles:
             return
         print_result(result)
         paths = ", ".join(str(path) for path in vars(self).values() if path is not None)
-        skipped = f", ignoring {len(ignored)} other column(s): {listed(ignored)}" if ignored else ""
         which = f" of {matrix}" if matrix else ""
-        print(f"wrote {paths} from {shape[0]:,} rows of {shape[1]} columns{which}{skipped}")
+        print(f"wrote {paths} from {shape[0]:,} rows of {shape[1]} columns{which}")
 
 
 def _reliability_columns(found: Reliability | None, columns: Sequence[Column]) -> list[Column]:
@@ -168,16 +178,22 @@ def write_map(
         return
     width = embedding.shape[1]
     names = ["x", "y", "z"][:width] if width <= 3 else [f"d{a + 1}" for a in range(width)]
-    beside = [(column.name, column) for column in columns if column.role in (Role.ID, Role.VALUE, Role.DISPLAY)]
-    after = [("label", column) for column in columns if column.role is Role.LABEL]
-    after += [(column.name, column) for column in measured]
-    before, last = ({name: np.asarray(one.values).tolist() for name, one in some} for some in (beside, after))
-    frame = pl.DataFrame(before | {name: embedding[:, a] for a, name in enumerate(names)} | last)
+    before = [column for column in columns if column.role in (Role.ID, Role.VALUE, Role.DISPLAY)]
+    after = [column for column in columns if column.role is Role.LABEL] + list(measured)
+    written: dict[str, Any] = {_free(one.name, names): np.asarray(one.values).tolist() for one in before}
+    written |= {name: embedding[:, a] for a, name in enumerate(names)}
+    written |= {_free(one.name, names): np.asarray(one.values).tolist() for one in after}
+    frame = pl.DataFrame(written, infer_schema_length=None)
     if path == STDOUT:
         sys.stdout.write(inert_frame(frame).write_csv())
         return
     (inert_frame(frame).write_csv if path.suffix.lower() == ".csv" else frame.write_parquet)(made)
     path.write_bytes(made.getbuffer())
+
+
+def _free(name: str, taken: Sequence[str]) -> str:
+    """Return the name of a column in an output whose coordinates have the names ``taken``."""
+    return f"{name} (data)" if name in taken else name
 
 
 def write_picture(path: Path, embedding: NDArray[np.float32], columns: Sequence[Column], title: str | None) -> None:

@@ -159,7 +159,7 @@ def open_array(path: Path, columns: Sequence[str] | None = None) -> Any:
     if not path.exists():
         raise ValueError(f"{path} does not exist")
     if columns is not None and suffix != ".parquet":
-        raise ValueError(f"{path} has no named columns; --columns applies only to .parquet files")
+        raise ValueError(f"{path} has no named columns; --features applies only to .parquet files")
     path = path.resolve()
     if suffix == ".zarr":
         return da.from_zarr(str(path)).astype(np.float32)

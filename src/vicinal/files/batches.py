@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.files import array_files, tabular_files
-from vicinal.files.data_table import Column, ColumnChoice, DataTable, array_table, frame_table, vector_column
+from vicinal.files.data_table import Column, ColumnChoice, DataTable, array_table
+from vicinal.files.frame_table import frame_table
+from vicinal.files.number_texts import FileFormat
 from vicinal.files.readers import DEFAULT_CHOICE, check_file, is_local, local_file, read_chosen
-from vicinal.files.tabular_files import detect
+from vicinal.files.tabular_files import Dialect, detect
 from vicinal.runtime.inputs import NamedRows, as_array, named_batches, reads_arrow
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ COLUMNAR_ROWS = 65_536
 
 def read_batches(path: str | Path, size: int, choice: ColumnChoice = DEFAULT_CHOICE) -> Iterator[DataTable]:
     """Yield the chosen columns of a file, at most ``size`` rows per table."""
-    path = Path(path)
+    path, choice = Path(path), replace(choice, whole=False)
     return _batches(path, size, choice) if is_local(path) else _unpacked_batches(path, size, choice)
 
 
@@ -62,10 +64,12 @@ def _batches(path: Path, size: int, choice: ColumnChoice) -> Iterator[DataTable]
         parts = enumerate(split_rows(array_files.map_npy(path), size))
         return (array_table(path, part, {}, choice, number * size) for number, part in parts)
     if suffix in (".csv", ".tsv") and choice.array is None:
-        return _tables(path, _delimited(path, size), choice)
+        dialect = detect(path, choice.form)
+        form = replace(choice.form, separator=dialect.separator, encoding=dialect.encoding)
+        return _tables(path, _delimited(path, size, dialect, form), replace(choice, form=form))
     if suffix in (".parquet", ".feather") and choice.array is None:
         return _tables(path, _columnar(path, size), choice)
-    table = read_chosen(path, choice.array, lambda names, beside: choice)
+    table = read_chosen(path, choice)
     return (table.part(slice(begin, begin + size)) for begin in range(0, len(table.X), size))
 
 
@@ -80,28 +84,25 @@ def _tables(path: Path, parts: Iterator[pl.DataFrame], choice: ColumnChoice) -> 
         table = frame_table(path, frame, choice, begin)
         # the feature columns of the first batch must be numeric in every other batch
         if begin == 0:
-            vectors = vector_column(path, frame, choice)
-            fixed = {"vectors": vectors} if vectors is not None else {"features": table.feature_names}
-            choice = replace(choice, **fixed)
+            choice = choice.of_table(table)
         begin += frame.height
         yield table
 
 
-def _delimited(path: Path, size: int) -> Iterator[pl.DataFrame]:
-    dialect = detect(path)
+def _delimited(path: Path, size: int, dialect: Dialect, form: FileFormat) -> Iterator[pl.DataFrame]:
     with dialect.open(path) as file:
         header = file.readline() if dialect.has_header else ""
         while lines := list(islice(file, size)):
             # a line break within quotes does not end a row
             while sum(line.count('"') for line in lines) % 2 and (more := file.readline()):
                 lines.append(more)
-            yield tabular_files.parse_delimited(path, "".join([header, *lines]).encode(), dialect)
+            yield tabular_files.parse_delimited(path, "".join([header, *lines]).encode(), dialect, form)
 
 
 def _columnar(path: Path, size: int) -> Iterator[pl.DataFrame]:
     together = max(size, COLUMNAR_ROWS // size * size)
     for begin in count(0, together):
-        part = tabular_files.read_columnar(path, methodcaller("slice", begin, together))
+        part = tabular_files.query_columnar(path, methodcaller("slice", begin, together))
         yield from part.iter_slices(size)
         if part.height < together:
             return

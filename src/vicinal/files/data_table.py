@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vicinal.files.number_texts import DETECTED, FileFormat
 from vicinal.runtime.inputs import ROW_TYPES
-
-if TYPE_CHECKING:
-    import polars as pl
-
+from vicinal.runtime.sizes import readable
 
 # Column names shown in a message: a file of images has hundreds.
 SHOWN_NAMES = 8
 # Features are shown with a map if there are at most this many.
 MOST_SHOWN = 24
-# Why columns are ignored if the features were chosen by name.
-NOT_CHOSEN = "not chosen"
+# Why columns are no features.
+NOT_CHOSEN, EXCLUDED, EMPTY, CONSTANT = "not chosen", "excluded", "empty", "constant"
+# Columns that are not features are shown with a map up to this number and size.
+TRAVEL_COLUMNS, TRAVEL_BYTES = 100, 64 * 2**20
 
 
 # Characters of a library's message, and of a word of ours.
@@ -69,19 +69,36 @@ class Column:
         return self if self.values is None else replace(self, values=self.values[rows])
 
 
+class Categories(StrEnum):
+    """Values of `--categories`: how columns of classes become features."""
+
+    IGNORE = "ignore"
+    ONE_HOT = "one-hot"
+    FREQUENCY = "frequency"
+
+
+class Dates(StrEnum):
+    """Values of `--dates`: how columns of dates become features."""
+
+    IGNORE = "ignore"
+    NUMBER = "number"
+    CYCLIC = "cyclic"
+
+
 @dataclass(frozen=True)
 class ColumnChoice:
     """Which columns of a file to read, by name, and as what.
 
     Parameters
     ----------
-    features : sequence of str, optional
-        By default all numeric columns that have no other role. The columns of a matrix, or of a .csv or .tsv file
-        without a header, are named "0", "1", ….
+    features, exclude : sequence of str, optional
+        The features, or columns that are none. By default all numeric columns are features, except the label, the ids,
+        and columns that look like row ids. The columns of a matrix, or of a .csv or .tsv file without a header, are
+        named "0", "1", ….
     label, ids : str, optional
         The column of labels and the column of row ids.
     values, display : sequence of str
-        Columns of numbers that color a map, and further columns of any type.
+        Columns of numbers that color a map, and further columns of any type. They may be features, too.
     array : str, optional
         The matrix to read from an .npz or .h5ad file.
     vectors : str, optional
@@ -89,6 +106,15 @@ class ColumnChoice:
         ``features`` is not given.
     missing : bool, default=False
         Whether missing features are accepted, as NaN, instead of refused.
+    categories, dates : str
+        What columns of classes and of dates become: features, or no features by default.
+    whole : bool, default=True
+        Whether a file is read as a whole. Then all other columns are read, to be shown, unless they are too large, and
+        constant columns are no features.
+    form : FileFormat
+        How the file is written.
+    encodings : mapping
+        How the classes and dates of a fit became features, by column.
     """
 
     features: Sequence[str] | None = None
@@ -99,15 +125,25 @@ class ColumnChoice:
     array: str | None = None
     vectors: str | None = None
     missing: bool = False
+    exclude: Sequence[str] = ()
+    categories: Categories = Categories.IGNORE
+    dates: Dates = Dates.IGNORE
+    whole: bool = True
+    form: FileFormat = DETECTED
+    encodings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def check(self) -> None:
         """Raise ReadError if the choice contradicts itself."""
-        if self.features is not None and len(self.features) != len(set(self.features)):
-            raise ReadError("columns must not contain the same column twice")
-        if self.features is not None and self.label is not None and self.label in self.features:
+        features = self.features
+        if features is not None and len(features) != len(set(features)):
+            raise ReadError("features must not contain the same column twice")
+        if features is not None and self.label is not None and self.label in features:
             raise ReadError(f"column {self.label!r} cannot be both a feature and the label")
-        if self.features is not None and self.vectors is not None:
-            raise ReadError("columns and vectors cannot be used together: the vectors are the features")
+        if features is not None and self.vectors is not None:
+            raise ReadError("features and vectors cannot be used together: the vectors are the features")
+        both = [name for name in features or () if name in self.exclude]
+        if both:
+            raise ReadError(f"column {both[0]!r} cannot be both a feature and excluded")
 
     def roles(self) -> list[tuple[str, Role]]:
         """Return the chosen columns other than features, with their roles, in the order of a table."""
@@ -117,18 +153,50 @@ class ColumnChoice:
         special = {self.ids, *self.values}
         return list(dict.fromkeys(found + [(name, Role.DISPLAY) for name in self.display if name not in special]))
 
+    def of_table(self, table: DataTable) -> ColumnChoice:
+        """Return the choice with the features of a table by name, to read others of the same layout."""
+        names = table.names(Role.FEATURE)
+        if table.vectors:
+            return replace(self, vectors=names[0], features=None)
+        return replace(self, features=names, exclude=(), encodings=table.encodings)
+
     @property
     def not_features(self) -> set[str]:
         """Columns that are features only if ``features`` lists them."""
-        return {name for name, _ in self.roles()}
+        return {*self.exclude, *(name for name in (self.label, self.ids) if name is not None)}
+
+    def require_known(self, path: Path, names: Container[str], shown: Sequence[str], kind: str = "column") -> None:
+        """Raise ReadError if a chosen column is not one of ``names``."""
+        for name in [*(self.features or []), *self.exclude, *(name for name, _ in self.roles())]:
+            if name not in names:
+                raise ReadError(f"{path} has no {kind} {name!r}; it has {listed(shown)}")
+        if self.features is not None and not self.features:
+            raise ReadError("features must list at least one column")
 
 
 @dataclass(frozen=True)
 class DataTable:
-    """Rows to embed: the features as a matrix, and every column of the file with its role."""
+    """Rows to embed: the features as a matrix, and every column of the file with its role.
+
+    Parameters
+    ----------
+    X : array of float32
+        The features.
+    columns : tuple of Column
+        All columns with their roles; of a feature that is not a column of numbers, the values too.
+    parts : tuple of str, optional
+        The names of the columns of ``X``, if a feature has several: a vector, classes, a date.
+    matrix : str
+        The name of the matrix that the features are columns of, if the file has several.
+    encodings : mapping
+        How classes and dates became features, by column.
+    """
 
     X: NDArray[Any]
     columns: tuple[Column, ...]
+    parts: tuple[str, ...] | None = None
+    matrix: str = ""
+    encodings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def names(self, role: Role) -> tuple[str, ...]:
         """Return the names of the columns with a role."""
@@ -136,12 +204,21 @@ class DataTable:
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        return self.names(Role.FEATURE)
+        """The names of the columns of ``X``."""
+        return self.names(Role.FEATURE) if self.parts is None else self.parts
 
     @property
-    def matrix(self) -> str:
-        """The name of the matrix that the features are columns of, if the file has several."""
-        return next((column.reason for column in self.columns if column.role is Role.FEATURE), "")
+    def indicators(self) -> NDArray[np.bool_]:
+        """Which columns of ``X`` tell classes or times of the year, as numbers from -1 to 1."""
+        kinds = (Categories.ONE_HOT, Dates.CYCLIC)
+        several = {part for one in self.encodings.values() if one["kind"] in kinds for part in one["names"]}
+        return np.array([name in several for name in self.feature_names])
+
+    @property
+    def vectors(self) -> bool:
+        """Whether the features are a column of vectors."""
+        names = self.names(Role.FEATURE)
+        return len(names) == 1 and self.feature_names[0] == f"{names[0]}[0]"
 
     @property
     def ignored(self) -> tuple[str, ...]:
@@ -153,21 +230,22 @@ class DataTable:
 
     @property
     def read_columns(self) -> list[Column]:
-        """The columns that were read, other than features."""
+        """The columns that were read, other than numeric features."""
         return [column for column in self.columns if column.values is not None]
 
     def shown_columns(self) -> list[Column]:
         """Return the columns that were read, and the features too if they are few and have names."""
-        read = self.read_columns
+        names, read = self.feature_names, self.read_columns
         # numbers of a matrix or of vectors have no names that mean anything
-        few = len(self.feature_names) <= MOST_SHOWN and not re.fullmatch(r"\d+|.*\[0\]", self.feature_names[0])
-        features = [Column(name, Role.FEATURE, self.X[:, a]) for a, name in enumerate(self.feature_names) if few]
-        others = {column.name for column in read if column.role is not Role.LABEL}
-        return read + [column for column in features if column.name not in others]
+        few = len(names) <= MOST_SHOWN and not re.fullmatch(r"\d+|.*\[0\]", names[0])
+        known = {column.name for column in read if column.role is not Role.LABEL}
+        own = {column.name for column in self.columns if column.role is Role.FEATURE and column.values is None}
+        wanted = [(a, name) for a, name in enumerate(names) if few and name in own and name not in known]
+        return read + [Column(name, Role.FEATURE, self.X[:, a]) for a, name in wanted]
 
     def part(self, rows: slice) -> DataTable:
         """Return some rows of the table."""
-        return DataTable(self.X[rows], tuple(column.part(rows) for column in self.columns))
+        return replace(self, X=self.X[rows], columns=tuple(column.part(rows) for column in self.columns))
 
 
 def values_of(columns: Iterable[Column], role: Role) -> NDArray[Any] | None:
@@ -175,134 +253,76 @@ def values_of(columns: Iterable[Column], role: Role) -> NDArray[Any] | None:
     return next((column.values for column in columns if column.role is role), None)
 
 
-def frame_table(path: Path, frame: pl.DataFrame, choice: ColumnChoice, first: int = 0) -> DataTable:
-    """Make a table from a polars frame; a column with an empty name (an index) is a feature only if requested.
-
-    ``first`` is the number of the frame's first row within its file, for error messages.
-    """
-    if frame.height == 0:
-        raise ReadError(f"{path} has no rows")
-    vectors = vector_column(path, frame, choice)
-    if vectors is not None:
-        X, chosen = _vectors(path, frame[vectors], first)
-        _feature_columns(path, frame.columns, replace(choice, features=[vectors]), [])
-    else:
-        X, chosen = _scalars(path, frame, choice)
-    original = (lambda row, column: frame[vectors][row][column]) if vectors else (lambda r, c: frame[r, chosen[c]])
-    _check_finite(path, X, chosen, original, first, choice.missing)
-    all_wanted = vectors is None and choice.features is None
-    reasons = {name: _reason(frame[name]) if all_wanted else NOT_CHOSEN for name in frame.columns if name != vectors}
-    return _build_table(X, chosen, choice, lambda name: _column_values(frame[name]), reasons)
-
-
-def _reason(series: pl.Series) -> str:
-    """Say why a column of a frame is no feature if all numeric columns are."""
-    if not series.dtype.is_numeric():
-        return f"not numeric ({series.dtype})"
-    return "row ids" if series.name else "no name"
-
-
-def vector_column(path: Path, frame: pl.DataFrame, choice: ColumnChoice) -> str | None:
-    """Return the column of vectors to embed: the requested one, or the only one if no columns are requested."""
-    import polars as pl
-
-    kinds = (pl.List, pl.Array)
-    found = [name for name, dtype in frame.schema.items() if isinstance(dtype, kinds) and dtype.inner.is_numeric()]
-    if choice.vectors is not None:
-        if choice.vectors in frame.columns and choice.vectors not in found:
-            dtype = frame.schema[choice.vectors]
-            raise ReadError(f"{path}: column {choice.vectors!r} does not contain lists of numbers ({dtype})")
-        return choice.vectors if choice.vectors in found else _absent(path, choice.vectors, frame.columns)
-    free = [name for name in found if name not in choice.not_features]
-    if choice.features is not None or not free:
-        return None
-    if len(free) > 1:
-        raise ReadError(f"{path} has several columns of vectors; choose one with --vectors: {listed(free)}")
-    return free[0]
-
-
-def _absent(path: Path, name: str, names: Sequence[str], kind: str = "column") -> str:
-    raise ReadError(f"{path} has no {kind} {name!r}; it has {listed(names)}")
-
-
-def _vectors(path: Path, series: pl.Series, first: int) -> tuple[NDArray[np.float32], list[str]]:
-    """Return a column of lists as a matrix; all lists must have the same length."""
-    import polars as pl
-
-    lengths = series.arr.len() if isinstance(series.dtype, pl.Array) else series.list.len()
-    sizes = lengths.cast(pl.Int64).fill_null(-1).to_numpy()
-    width = int(sizes.max())
-    short = np.flatnonzero(sizes != width)
-    if len(short):
-        size = sizes[short[0]]
-        what = "no vector" if size < 0 else f"a vector of {size} numbers"
-        raise ReadError(f"{path}: row {first + short[0]} has {what} in column {series.name!r}, others have {width}")
-    if width < 1:
-        raise ReadError(f"{path}: the vectors of column {series.name!r} are empty")
-    small = isinstance(series.dtype, pl.Array | pl.List) and series.dtype.inner in (pl.Int8, pl.UInt8)
-    values = series.explode() if small else series.explode().cast(pl.Float64)
-    X = as_rows_of_table(values.to_numpy().reshape(len(series), width))
-    return X, [f"{series.name}[{a}]" for a in range(width)]
-
-
-def _scalars(path: Path, frame: pl.DataFrame, choice: ColumnChoice) -> tuple[NDArray[np.float32], list[str]]:
-    """Return the numeric feature columns as a matrix."""
-    import polars as pl
-
-    numeric = {name for name, dtype in frame.schema.items() if dtype.is_numeric() or dtype == pl.Boolean}
-    usable = [name for name in frame.columns if name in numeric and name and name not in choice.not_features]
-    if choice.features is None:
-        # ids are left out, unless there is no other column: that is the error below
-        usable = [name for name in usable if not _are_ids(frame[name])] or usable[:1]
-    chosen = _feature_columns(path, frame.columns, choice, usable)
-    for name in chosen:
-        if name not in numeric:
-            raise ReadError(f"{path}: column {name!r} is not numeric ({frame.schema[name]})")
-    if choice.features is None and len(chosen) == 1 and _are_distinct_integers(frame[chosen[0]]):
-        raise ReadError(
-            f"{path}: the only numeric column, {chosen[0]!r}, has distinct whole numbers, which look like row ids; "
-            f"use --columns {chosen[0]} to embed it"
-        )
-    X = np.empty((frame.height, len(chosen)), dtype=np.float32)
-    with np.errstate(over="ignore"):
-        for a, name in enumerate(chosen):
-            X[:, a] = frame[name].cast(pl.Float64).to_numpy()
-    return X, chosen
-
-
-def _are_ids(series: pl.Series) -> bool:
-    """Return whether a column is named like an id and has distinct whole numbers."""
-    named = re.fullmatch(r"(.*[_ .-])?(id|index|idx|uid|uuid|row)", series.name.strip().lower()) is not None
-    return named and _are_distinct_integers(series)
-
-
-def _are_distinct_integers(series: pl.Series) -> bool:
-    return bool(series.dtype.is_integer() and series.n_unique() == len(series) and len(series) > 1)
-
-
 def array_table(
-    path: Path, array: NDArray[Any], named_columns: Mapping[str, NDArray[Any]], choice: ColumnChoice, first: int = 0
+    path: Path, array: NDArray[Any], beside: Mapping[str, NDArray[Any]], choice: ColumnChoice, first: int = 0
 ) -> DataTable:
-    """Make a table from a matrix, with columns "0", "1", …, and from named columns; ``first`` as in ``frame_table``."""
+    """Make a table from a matrix, with columns "0", "1", …, and from named columns beside it.
+
+    ``first`` is the number of the first row within its file, for error messages.
+    """
     check_matrix(path, array)
     names = [str(a) for a in range(array.shape[1])]
-    usable = [name for name in names if name not in choice.not_features]
-    asked = [name for name, _ in choice.roles()]
-    for name in asked:
-        if name not in names and name not in named_columns:
-            _absent(path, name, [*named_columns] or names, getattr(named_columns, "kind", "column"))
-    chosen = _feature_columns(path, [*names, *named_columns, *asked], choice, usable)
-    for name in chosen:
-        if name not in names:
+    known = set(names)
+    for name in choice.features or ():
+        if name not in known and name in beside:
             raise ReadError(f"{path}: {name!r} is not a column of the matrix and cannot be a feature")
+    of_rows = [name for name, _ in choice.roles() if name not in known and name not in beside]
+    if of_rows:
+        raise ReadError(
+            f"{path} has no {getattr(beside, 'kind', 'column')} {of_rows[0]!r}; it has {listed([*beside] or names)}"
+        )
+    choice.require_known(path, {*known, *(name for name, _ in choice.roles())}, names)
+    why = _why_no_features(array, names, choice)
+    not_features = {*why, *choice.not_features}
+    chosen = [name for name in names if name not in not_features] if choice.features is None else [*choice.features]
+    if not chosen:
+        raise ReadError(f"{path} has no numeric column to embed; it has {listed(names)}")
     picked = array if chosen == names else array[:, [int(name) for name in chosen]]
     X = as_rows_of_table(picked)
-    _check_finite(path, X, chosen, lambda row, column: picked[row, column], first, choice.missing)
+    check_finite(path, X, chosen, lambda row, column: picked[row, column], first, choice.missing)
+    others = [name for name in beside if name not in choice.not_features]
+    kept, dropped = travelers({name: beside[name].nbytes for name in others if name not in choice.display}, choice)
+    roles = [*choice.roles(), *((name, Role.DISPLAY) for name in kept if name not in dict(choice.roles()))]
 
     def values(name: str) -> NDArray[Any]:
-        return named_columns[name] if name in named_columns else whole_numbers(array[:, int(name)])
+        return without_bytes(beside[name]) if name in beside else whole_numbers(array[:, int(name)])
 
-    return _build_table(X, chosen, choice, values, dict.fromkeys([*names, *named_columns], NOT_CHOSEN))
+    columns = [Column(name, Role.FEATURE) for name in chosen]
+    columns += [Column(name, role, values(name)) for name, role in roles]
+    columns += [Column(name, Role.IGNORED, reason=reason) for name, reason in (why | dropped).items()]
+    return DataTable(X, tuple(columns))
+
+
+def _why_no_features(array: NDArray[Any], names: Sequence[str], choice: ColumnChoice) -> dict[str, str]:
+    """Return why columns of a matrix are neither features nor chosen as something else."""
+    roles = {name for name, _ in choice.roles()}
+    if choice.features is not None:
+        return dict.fromkeys([name for name in names if name not in {*choice.features, *roles}], NOT_CHOSEN)
+    why = dict.fromkeys([name for name in names if name in choice.exclude], EXCLUDED)
+    if array.dtype.kind == "f":
+        # a column with a known first value is not empty
+        for a in np.flatnonzero(np.isnan(array[0])).tolist():
+            if names[a] not in roles and np.isnan(array[:, a]).all():
+                why[names[a]] = EMPTY
+    return why
+
+
+def travelers(sizes: Mapping[str, int], choice: ColumnChoice) -> tuple[list[str], dict[str, str]]:
+    """Return the columns that are read to be shown, and why others are not; ``sizes`` are their bytes."""
+    kept: list[str] = []
+    dropped: dict[str, str] = {}
+    left = TRAVEL_BYTES
+    for name, size in sizes.items():
+        if not choice.whole:
+            dropped[name] = ""
+        elif len(kept) >= TRAVEL_COLUMNS:
+            dropped[name] = f"not shown, more than {TRAVEL_COLUMNS} columns; --hover chooses them"
+        elif size > left:
+            dropped[name] = f"not shown, {readable(size)}; --hover shows it"
+        else:
+            kept.append(name)
+            left -= size
+    return kept, dropped
 
 
 def as_rows_of_table(values: NDArray[Any]) -> NDArray[Any]:
@@ -338,21 +358,7 @@ def listed(names: Sequence[str]) -> str:
     return (shown or "none") + (f" and {more} more" if more > 0 else "")
 
 
-def _build_table(
-    X: NDArray[np.float32],
-    features: list[str],
-    choice: ColumnChoice,
-    values: Callable[[str], NDArray[Any]],
-    reasons: dict[str, str],
-) -> DataTable:
-    """Return a table; ``reasons`` say why columns that are neither features nor chosen are ignored."""
-    taken = {*features, *choice.not_features}
-    ignored = [Column(name, Role.IGNORED, reason=why) for name, why in reasons.items() if name not in taken]
-    chosen = [Column(name, role, _without_bytes(values(name))) for name, role in choice.roles()]
-    return DataTable(X, (*(Column(name, Role.FEATURE) for name in features), *chosen, *ignored))
-
-
-def _without_bytes(values: NDArray[Any]) -> NDArray[Any]:
+def without_bytes(values: NDArray[Any]) -> NDArray[Any]:
     """Return texts that a file holds as bytes as text, which every output can contain."""
     if values.dtype.kind not in "SO":
         return values
@@ -362,27 +368,7 @@ def _without_bytes(values: NDArray[Any]) -> NDArray[Any]:
     return out
 
 
-def _column_values(series: pl.Series) -> NDArray[Any]:
-    if series.dtype.is_numeric():
-        # missing numbers become NaN, so that the others stay numbers
-        return series.to_numpy()
-    return np.array([None if value is None else str(value) for value in series.to_list()], dtype=object)
-
-
-def _feature_columns(path: Path, names: Sequence[str], choice: ColumnChoice, usable: Sequence[str]) -> list[str]:
-    """Return the feature columns: the requested ones, or all usable ones."""
-    known = set(names)
-    for name in [*(choice.features or []), *(name for name, _ in choice.roles())]:
-        if name not in known:
-            _absent(path, name, names)
-    if choice.features is not None and not choice.features:
-        raise ReadError("columns must list at least one column")
-    if choice.features is None and not usable:
-        raise ReadError(f"{path} has no numeric column to embed; it has {listed(names)}")
-    return list(usable if choice.features is None else choice.features)
-
-
-def _check_finite(
+def check_finite(
     path: Path,
     X: NDArray[np.float32],
     names: Sequence[str],
@@ -398,5 +384,14 @@ def _check_finite(
         return
     row, column = (int(a) for a in np.argwhere(~finite)[0])
     value = original(row, column)
-    what = "no value" if value is None else f"{value}, too large for float32," if np.isfinite(value) else str(value)
-    raise ReadError(f"{path}: row {first + row} has {what} in column {names[column]!r}")
+    where = f"{path}: row {first + row} has"
+    if isinstance(value, str | None):
+        what = "no value" if value is None or not value.strip() else f"{value!r}, not a number,"
+    else:
+        what = f"{value}, too large for float32," if np.isfinite(value) else str(value)
+    help_ = ""
+    if np.isnan(X[row, column]):
+        n = int(np.isnan(X).any(axis=1).sum())
+        help_ = f" ({n} rows miss values)" if n > 1 else ""
+        help_ += "; --impute fills them in, --metric nan_euclidean compares the others, --exclude leaves columns out"
+    raise ReadError(f"{where} {what} in column {names[column]!r}{help_}")

@@ -17,8 +17,8 @@ from vicinal.files.data_table import ReadError
 from vicinal.runtime.sizes import bytes_of, readable
 
 LIMIT = "VICINAL_READ_LIMIT"
-# Text takes about this multiple of its size: the text itself and the numbers in it.
-TEXT = 2.0
+# A field of a text file takes the address of its text and a number, in addition to the text.
+FIELD_BYTES = 24.0
 BLOCK = 1 << 20
 
 
@@ -83,11 +83,15 @@ def file_size(path: Path) -> float:
 
 
 def _text_size(path: Path) -> float:
-    return TEXT * file_size(path)
+    """Return the size of the texts and numbers of a file, by the number of fields in its first block."""
+    with path.open("rb") as file:
+        block = file.read(BLOCK)
+    fields = max(block.count(mark) for mark in (b",", b";", b"\t", b"|")) + block.count(b"\n")
+    return file_size(path) * (1 + FIELD_BYTES * fields / max(1, len(block)))
 
 
 def _archive_size(path: Path) -> float:
-    """Return the sizes that the entries of a .npz file state; its reader reads no more than that."""
+    """Return the sizes that the entries of an archive state; its reader reads no more than that."""
     try:
         with zipfile.ZipFile(path) as archive:
             return float(sum(entry.file_size for entry in archive.infolist()))
@@ -102,7 +106,7 @@ def _frame_size(path: Path) -> float:
     """
     import polars as pl
 
-    from vicinal.files.tabular_files import read_columnar
+    from vicinal.files.tabular_files import query_columnar
 
     schema: dict[str, Any] = {}
 
@@ -110,7 +114,7 @@ def _frame_size(path: Path) -> float:
         schema.update(rows.collect_schema())
         return rows.select(pl.len())
 
-    n = int(read_columnar(path, count).item())
+    n = int(query_columnar(path, count).item())
     fixed = float(n) * sum(_width(kind) for kind in schema.values())
     varying = any(kind.is_nested() or kind in (pl.String, pl.Binary) for kind in schema.values())
     if not varying:
@@ -217,6 +221,8 @@ _SIZES: dict[str, Callable[[Path], float]] = {
     ".tsv": _text_size,
     ".jsonl": _text_size,
     ".npz": _archive_size,
+    ".xlsx": _archive_size,
+    ".ods": _archive_size,
     ".feather": _frame_size,
     ".parquet": _frame_size,
     ".h5ad": lambda path: 0.0,  # its reader knows which matrix it reads

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal.files.data_table import ColumnChoice, DataTable, ReadError, as_rows_of_table, listed
+from vicinal.files.number_texts import FileFormat
 from vicinal.files.readers import DEFAULT_CHOICE, local_file, read_chosen, read_table
 
 Rows = NDArray[np.float32]
@@ -58,8 +59,13 @@ class Preprocessing:
     def any(self) -> bool:
         return any(vars(self).values())
 
-    def fit(self, X: Rows, names: tuple[str, ...] = ()) -> tuple[Rows, dict[str, NDArray[Any]]]:
-        """Return the prepared rows and what each step learned, which :class:`Preparation` applies to further rows."""
+    def fit(
+        self, X: Rows, names: tuple[str, ...] = (), indicators: NDArray[np.bool_] | None = None
+    ) -> tuple[Rows, dict[str, NDArray[Any]]]:
+        """Return the prepared rows and what each step learned, which :class:`Preparation` applies to further rows.
+
+        Columns that are ``indicators``, of classes or of times of the year, are not scaled.
+        """
         steps: dict[str, NDArray[Any]] = {}
 
         def add(learned: Mapping[str, NDArray[Any]]) -> None:
@@ -76,8 +82,9 @@ class Preprocessing:
             add({"log1p": np.array([1.0])})
         if self.counts:
             add({"columns": _variable_genes(X)})
+            indicators = None if indicators is None else indicators[steps["columns"]]
         if self.scale is not None or self.counts:
-            add(_scale_values(X, self.scale or Scale.STANDARD))
+            add(_scale_values(X, self.scale or Scale.STANDARD, indicators))
         if self.counts:
             add({"clip": np.array([COUNTS_CLIP])})
         components = self.pca or (COUNTS_COMPONENTS if self.counts else None)
@@ -96,8 +103,11 @@ def _fill_values(X: Rows, how: Impute, names: tuple[str, ...]) -> NDArray[np.flo
     return np.asarray((np.nanmean if how is Impute.MEAN else np.nanmedian)(X.astype(np.float64), axis=0))
 
 
-def _scale_values(X: Rows, how: Scale) -> dict[str, NDArray[np.float64]]:
-    """Return center and factor; a constant column has the factor 1."""
+def _scale_values(X: Rows, how: Scale, indicators: NDArray[np.bool_] | None) -> dict[str, NDArray[np.float64]]:
+    """Return center and factor; a constant column has the factor 1.
+
+    Two rows differ in an indicator by 0 or 1, which is comparable to a column with standard deviation 1.
+    """
     wide = X.astype(np.float64)
     if how is Scale.STANDARD:
         center, spread = wide.mean(axis=0), wide.std(axis=0)
@@ -106,6 +116,8 @@ def _scale_values(X: Rows, how: Scale) -> dict[str, NDArray[np.float64]]:
         spread = high - low
     else:
         center, spread = wide.min(axis=0), np.ptp(wide, axis=0)
+    if indicators is not None:
+        center, spread = np.where(indicators, 0.0, center), np.where(indicators, 1.0, spread)
     return {"center": center, "factor": 1 / np.where(spread > 0, spread, 1.0)}
 
 
@@ -188,18 +200,17 @@ class Preparation:
             raise ValueError(f"the model was prepared by unknown steps: {', '.join(sorted(unknown))}")
         if not isinstance(kept, dict) or not kept.get("features"):
             return cls(None, dict(steps))
-        return cls(
-            ColumnChoice(**{one.name: kept[one.name] for one in fields(ColumnChoice) if one.name in kept}), steps
-        )
+        known = {one.name: kept[one.name] for one in fields(ColumnChoice) if one.name in kept}
+        form, parts = known.get("form") or {}, [one.name for one in fields(FileFormat)]
+        known["form"] = FileFormat(**{name: _plain(form[name]) for name in parts if name in form})
+        return cls(ColumnChoice(**known), steps)
 
     def keep_in(self, model: Any) -> None:
         """Store the columns and the steps in a fitted model."""
         if self.steps:
             setattr(model, STEPS_ATTRIBUTE, dict(self.steps))
         if self.choice is not None:
-            kept = vars(self.choice).items()
-            plain = {name: list(value) if isinstance(value, tuple) else value for name, value in kept}
-            setattr(model, COLUMNS_ATTRIBUTE, plain)
+            setattr(model, COLUMNS_ATTRIBUTE, {name: _listed(value) for name, value in vars(self.choice).items()})
 
     def apply(self, X: Rows) -> Rows:
         """Prepare rows."""
@@ -219,11 +230,30 @@ class Preparation:
         """
         if self.choice is None:
             return read_table(path, asked)
-        changes = {name: value for name, value in vars(asked).items() if value}
+        defaults = vars(DEFAULT_CHOICE)
+        changes = {name: value for name, value in vars(asked).items() if value and value != defaults[name]}
         wanted = replace(self.choice, **changes)
         with local_file(path) as local:
-            array = wanted.array if local.suffix.lower() in (".npz", ".h5ad") else None
-            return read_chosen(local, array, lambda names, beside: _matching(local, wanted, changes, names, beside))
+            if local.suffix.lower() not in (".npz", ".h5ad"):
+                wanted = replace(wanted, array=None)
+            if local.suffix.lower() not in (".xlsx", ".ods"):
+                wanted = replace(wanted, form=replace(wanted.form, sheet=None))
+            return read_chosen(local, wanted, lambda names, beside: _matching(local, wanted, changes, names, beside))
+
+
+def _listed(value: Any) -> Any:
+    """Return a part of a choice as a model file holds it: text, number, list or dictionary."""
+    if isinstance(value, FileFormat):
+        return {name: _listed(one) for name, one in vars(value).items()}
+    if isinstance(value, Mapping):
+        return {name: _listed(one) for name, one in value.items()}
+    if isinstance(value, tuple | list):
+        return [_listed(one) for one in value]
+    return str(value) if isinstance(value, StrEnum) else value
+
+
+def _plain(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _matching(
@@ -236,12 +266,16 @@ def _matching(
         value = getattr(wanted, given) or ()
         return [one for one in ([value] if isinstance(value, str) else value) if one in known or given in changes]
 
-    found = ColumnChoice(
+    found = replace(
+        wanted,
+        features=None,
+        vectors=None,
+        exclude=(),
+        whole=True,
         label=next(iter(there("label")), None),
         ids=next(iter(there("ids")), None),
         values=there("values"),
         display=there("display"),
-        missing=wanted.missing,
     )
     if wanted.vectors is not None and wanted.vectors in names:
         return replace(found, vectors=wanted.vectors)
@@ -258,6 +292,7 @@ def _features(path: Path, wanted: ColumnChoice, names: list[str], others: set[st
     if (not named or wanted.vectors is not None) and len(free) == len(features):
         return free
     if named:
-        absent = next(name for name in features if name not in names)
-        raise ReadError(f"{path} has no column {absent!r}; the model was fitted to {listed(features)}")
+        absent = [name for name in features if name not in names]
+        what = f"no column {absent[0]!r}" if len(absent) == 1 else f"no columns {listed(absent)}"
+        raise ReadError(f"{path} has {what}; the model was fitted to {listed(features)}")
     raise ReadError(f"{path} has {len(free)} features, but the model was fitted to {len(features)}")

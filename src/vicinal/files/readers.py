@@ -6,18 +6,26 @@ Any problem with a file raises a ReadError whose message is a single line.
 from __future__ import annotations
 
 import gzip
+import re
 import sys
 import tempfile
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vicinal.files import annotated_files, array_files, tabular_files
-from vicinal.files.data_table import Column, ColumnChoice, DataTable, ReadError, Role, array_table, frame_table
+from vicinal.files.data_table import Column, ColumnChoice, DataTable, ReadError, Role, array_table
 from vicinal.files.expansion import require_memory, unpack
+from vicinal.files.frame_table import Plan, frame_table
+from vicinal.files.number_texts import FileFormat
 from vicinal.files.tabular_files import detect
+
+if TYPE_CHECKING:
+    import polars as pl
 
 STDIN = "-"
 GZIP = ".gz"
@@ -47,8 +55,7 @@ def local_file(path: Path, *, streamed: bool = False) -> Iterator[Path]:
             yield local
         except ReadError as error:
             name = "standard input" if str(path) == STDIN else str(path)
-            words = str(error).split(" ")
-            raise ReadError(" ".join(name if word.startswith(folder) else word for word in words)) from error
+            raise ReadError(re.sub(rf"{re.escape(folder)}[^ :]*", lambda _: name, str(error))) from error
 
 
 def _unpacked(path: Path, folder: Path, streamed: bool) -> Path:
@@ -76,7 +83,17 @@ def _from_stdin(folder: Path, streamed: bool) -> Path:
     with local.open("wb") as file:
         file.write(first)
         unpack(Path("standard input"), sys.stdin.buffer, file, streamed=streamed)
-    return local
+    return local.rename(local.with_suffix(_archive_suffix(local))) if suffix == ".npz" else local
+
+
+def _archive_suffix(path: Path) -> str:
+    """Return the suffix of a zip file: that of a workbook if it is one."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+    except zipfile.BadZipFile:
+        return ".npz"  # its reader refuses it
+    return ".xlsx" if "xl/workbook.xml" in names else ".ods" if "content.xml" in names else ".npz"
 
 
 def row_count(path: Path) -> int | None:
@@ -87,7 +104,7 @@ def row_count(path: Path) -> int | None:
     if suffix in (".parquet", ".feather"):
         import polars as pl
 
-        return int(tabular_files.read_columnar(path, lambda rows: rows.select(pl.len())).item())
+        return int(tabular_files.query_columnar(path, lambda rows: rows.select(pl.len())).item())
     if suffix == ".jsonl":
         return _lines(path)
     if suffix in (".csv", ".tsv"):
@@ -109,6 +126,8 @@ TABULAR_READERS = {
     ".parquet": tabular_files.read_columnar,
     ".feather": tabular_files.read_columnar,
     ".jsonl": tabular_files.read_jsonl,
+    ".xlsx": tabular_files.read_sheet,
+    ".ods": tabular_files.read_sheet,
 }
 SUFFIXES = (*TABULAR_READERS, *ARRAY_READERS)
 # The name of the column of row names, which an .h5ad file has without asking.
@@ -120,37 +139,64 @@ def read_table(path: str | Path, choice: ColumnChoice = DEFAULT_CHOICE) -> DataT
     """Read columns of a file whose suffix is one of ``SUFFIXES``, possibly with ".gz", or of "-", standard input."""
     choice.check()
     with local_file(Path(path)) as local:
-        return read_chosen(local, choice.array, lambda names, beside: choice)
+        return read_chosen(local, choice)
 
 
-def read_chosen(path: Path, array: str | None, choose: Callable[[list[str], list[str]], ColumnChoice]) -> DataTable:
-    """Read columns of a plain file.
+def describe(path: str | Path, choice: ColumnChoice = DEFAULT_CHOICE) -> tuple[int, tuple[Column, ...], str]:
+    """Return the number of rows, what each column is used for, and what prevents that, or ""."""
+    choice.check()
+    with local_file(Path(path)) as local:
+        if check_file(local) in ARRAY_READERS:
+            table = read_chosen(local, replace(choice, missing=True))
+            return len(table.X), table.columns, ""
+        frame, form = read_frame_of(local, choice)
+        plan = Plan.of(local, frame, replace(choice, form=form))
+        try:
+            plan.require_features()
+            plan.table()
+        except ReadError as error:
+            return frame.height, plan.columns, str(error)
+        return frame.height, plan.columns, ""
 
-    ``choose`` returns the columns to read. It receives the names of the columns of the table or matrix, and of the
-    columns that a file of arrays has in addition to the matrix.
-    """
+
+def read_frame_of(path: Path, choice: ColumnChoice) -> tuple[pl.DataFrame, FileFormat]:
+    """Read a plain file that is not of arrays; return its format with what was detected, too."""
     suffix = check_file(path)
     require_memory(path)
-    if suffix not in ARRAY_READERS:
-        if array is not None:
-            raise ReadError(f"{path} contains one table; --array applies only to .npz and .h5ad files")
-        frame = TABULAR_READERS[suffix](path)
-        return frame_table(path, frame, choose(frame.columns, []))
-    found = ARRAY_READERS[suffix](path, array)
+    if choice.array is not None:
+        raise ReadError(f"{path} contains one table; --array applies only to .npz and .h5ad files")
+    if choice.form.sheet is not None and suffix not in (".xlsx", ".ods"):
+        raise ReadError(f"{path} has no sheets; --sheet applies only to .xlsx and .ods files")
+    form = choice.form
+    if suffix in (".csv", ".tsv"):
+        dialect = detect(path, form)
+        form = replace(form, separator=dialect.separator, encoding=dialect.encoding)
+    return TABULAR_READERS[suffix](path, form), form
+
+
+def read_chosen(
+    path: Path, asked: ColumnChoice, choose: Callable[[list[str], list[str]], ColumnChoice] | None = None
+) -> DataTable:
+    """Read columns of a plain file.
+
+    ``choose`` returns the columns to read, instead of those of ``asked``. It receives the names of the columns of the
+    table or matrix, and of the columns that a file of arrays has in addition to the matrix.
+    """
+    if check_file(path) not in ARRAY_READERS:
+        frame, form = read_frame_of(path, asked)
+        choice = asked if choose is None else choose(frame.columns, [])
+        return frame_table(path, frame, replace(choice, form=form))
+    require_memory(path)
+    found = ARRAY_READERS[path.suffix.lower()](path, asked.array)
     numbers = [str(a) for a in range(found.rows.shape[1] if found.rows.ndim == 2 else 0)]
-    choice = choose(numbers, list(found.beside))
-    if found.name and not choice.display:
-        # the columns of cells are few, and describe them
-        choice = replace(choice, display=[name for name in found.beside if name not in choice.not_features])
+    choice = asked if choose is None else choose(numbers, list(found.beside))
     table = array_table(path, found.rows, found.beside, choice)
     if not found.name:
         return table
-    columns = [replace(one, reason=found.name) for one in table.columns if one.role is Role.FEATURE]
-    others = [one for one in table.columns if one.role is not Role.FEATURE]
-    columns += [replace(one, colors=found.palettes.get(one.name)) for one in others]
+    columns = [replace(one, colors=found.palettes.get(one.name)) for one in table.columns]
     if found.row_names is not None and choice.ids is None:
         columns.insert(0, Column(CELLS, Role.ID, found.row_names, "row names of the file"))
-    return DataTable(table.X, tuple(columns))
+    return replace(table, columns=tuple(columns), matrix=found.name)
 
 
 def check_file(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Read tabular files (.csv, .tsv, .parquet, .feather and .jsonl) into polars data frames."""
+"""Read tabular files (.csv, .tsv, .parquet, .feather, .jsonl, .xlsx and .ods) into polars data frames."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import codecs
 import csv
 import functools
 import json
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
-from vicinal.files.data_table import ReadError, first_line
+from vicinal.files.data_table import ReadError, first_line, listed
+from vicinal.files.number_texts import DETECTED, NULLS, FileFormat
 
 if TYPE_CHECKING:
     import polars as pl
@@ -52,7 +54,6 @@ class Dialect:
 
     separator: str
     encoding: str = "utf-8-sig"
-    decimal_comma: bool = False
     has_header: bool = True
 
     def open(self, path: Path) -> TextIO:
@@ -61,17 +62,23 @@ class Dialect:
 
 
 @_naming_long_fields
-def detect(path: Path) -> Dialect:
-    """Return the dialect of a file; raise if it is binary."""
+def detect(path: Path, form: FileFormat = DETECTED) -> Dialect:
+    """Return the dialect of a file, with what ``form`` says about it; raise if it is binary."""
     with path.open("rb") as file:
         sample = file.read(SAMPLE)
-    encoding = _encoding(path, sample)
+    encoding = _given_encoding(form.encoding) if form.encoding else _encoding(path, sample)
     text = sample.decode(encoding, errors="replace")
     lines = text.splitlines()[:LINES]
-    separator = _separator(lines, PREFERRED.get(path.suffix.lower(), ","))
-    fields = next(csv.reader(lines, delimiter=separator), [])
-    comma = separator == ";" and _has_decimal_comma(lines)
-    return Dialect(separator, encoding, comma, has_header(fields, comma))
+    separator = form.separator or _separator(lines, PREFERRED.get(path.suffix.lower(), ","))
+    return Dialect(separator, encoding, has_header(next(csv.reader(lines, delimiter=separator), [])))
+
+
+def _given_encoding(name: str) -> str:
+    try:
+        known = codecs.lookup(name).name
+    except LookupError as error:
+        raise ReadError(f"--encoding {name} is not known; utf-8, latin-1, cp1252 and utf-16 are usual") from error
+    return "utf-8-sig" if known == "utf-8" else known
 
 
 def _encoding(path: Path, sample: bytes) -> str:
@@ -108,21 +115,14 @@ def _unquoted(line: str) -> str:
     return "".join(part for a, part in enumerate(line.split('"')) if a % 2 == 0)
 
 
-def _has_decimal_comma(lines: list[str]) -> bool:
-    fields = [field.strip() for row in csv.reader(lines[1:], delimiter=";") for field in row]
-    with_comma = [field for field in fields if "," in field]
-    return bool(with_comma) and all(_is_number(field.replace(",", ".", 1)) for field in with_comma)
-
-
-def has_header(fields: list[str], decimal_comma: bool = False) -> bool:
+def has_header(fields: list[str]) -> bool:
     """Return whether the first line has column names: it does unless all its fields are numbers.
 
     Numbers that count up from 0 or 1 are names too: pandas writes them for a frame without column names.
     """
     if fields in ([str(a) for a in range(len(fields))], [str(a + 1) for a in range(len(fields))]):
         return len(fields) > 1
-    numbers = [field.replace(",", ".", 1) for field in fields] if decimal_comma else fields
-    return not fields or not all(_is_number(field) for field in numbers)
+    return not fields or not all(_is_number(field.replace(",", ".", 1)) for field in fields)
 
 
 def _is_number(field: str) -> bool:
@@ -133,20 +133,24 @@ def _is_number(field: str) -> bool:
     return True
 
 
-# Missing values as spreadsheets, R and pandas write them.
-NULLS = ["", "NA", "N/A", "n/a", "nan", "NaN", "null", "NULL", "None"]
-
-
-def read_columnar(path: Path, query: Callable[[pl.LazyFrame], pl.LazyFrame] | None = None) -> pl.DataFrame:
-    """Read a .parquet or .feather file, or only the answer to a query."""
+def read_columnar(path: Path, form: FileFormat = DETECTED) -> pl.DataFrame:
+    """Read a .parquet or .feather file; its format says all that ``form`` could."""
     import polars as pl
 
     kind = path.suffix.lower()[1:]
-    read, scan = (pl.read_parquet, pl.scan_parquet) if kind == "parquet" else (pl.read_ipc, pl.scan_ipc)
-    return read_frame(path, kind, read if query is None else lambda name: query(scan(name)).collect())
+    return read_frame(path, kind, pl.read_parquet if kind == "parquet" else pl.read_ipc)
 
 
-def read_jsonl(path: Path) -> pl.DataFrame:
+def query_columnar(path: Path, query: Callable[[pl.LazyFrame], pl.LazyFrame]) -> pl.DataFrame:
+    """Read the answer to a query from a .parquet or .feather file."""
+    import polars as pl
+
+    kind = path.suffix.lower()[1:]
+    scan = pl.scan_parquet if kind == "parquet" else pl.scan_ipc
+    return read_frame(path, kind, lambda name: query(scan(name)).collect())
+
+
+def read_jsonl(path: Path, form: FileFormat = DETECTED) -> pl.DataFrame:
     """Read a file with one JSON object per line.
 
     The columns are ordered as in the first line, then by name: polars' own order varies between processes.
@@ -164,37 +168,37 @@ def read_jsonl(path: Path) -> pl.DataFrame:
     return read_frame(path, "jsonl", read)
 
 
-def read_frame(path: Path, kind: str, reader: Callable[[Path], pl.DataFrame]) -> pl.DataFrame:
+def read_frame(path: Path, kind: str, reader: Callable[[Path], Found]) -> Found:
     """Call ``reader`` and turn any exception into a ReadError."""
     import polars as pl
 
     try:
         return reader(path)
+    except ReadError:
+        raise
     except (Exception, pl.exceptions.PanicException) as error:
         raise ReadError(f"{path} is not a valid {kind} file ({first_line(error)})") from error
 
 
-def read_delimited(path: Path) -> pl.DataFrame:
-    dialect = detect(path)
+def read_delimited(path: Path, form: FileFormat = DETECTED) -> pl.DataFrame:
+    dialect = detect(path, form)
     if dialect.encoding == "utf-8-sig":
-        return parse_delimited(path, path, dialect)
+        return parse_delimited(path, path, dialect, form)
     with dialect.open(path) as file:
-        return parse_delimited(path, file.read().encode(), dialect)
+        return parse_delimited(path, file.read().encode(), dialect, form)
 
 
-def parse_delimited(path: Path, source: Path | bytes, dialect: Dialect) -> pl.DataFrame:
-    """Parse the lines of a file or, as UTF-8, a part of them with the header."""
+def parse_delimited(path: Path, source: Path | bytes, dialect: Dialect, form: FileFormat) -> pl.DataFrame:
+    """Parse the lines of a file or, as UTF-8, a part of them with the header, into columns of texts."""
     import polars as pl
 
     try:
         frame = pl.read_csv(
             source,
             separator=dialect.separator,
-            decimal_comma=dialect.decimal_comma,
             has_header=dialect.has_header,
-            null_values=NULLS,
-            # a column is numeric only if every row is, so that all rows must be inspected
-            infer_schema_length=None,
+            null_values=[*NULLS, *form.na],
+            infer_schema=False,
         )
     except (Exception, pl.exceptions.PanicException) as error:
         raise ReadError(_ragged_line(path, dialect) or f"{path}: {first_line(error)}") from error
@@ -203,21 +207,38 @@ def parse_delimited(path: Path, source: Path | bytes, dialect: Dialect) -> pl.Da
         raise ReadError(ragged)
     if not dialect.has_header:
         frame.columns = [str(a) for a in range(frame.width)]
-    return _strip_blanks(frame)
-
-
-def _strip_blanks(frame: pl.DataFrame) -> pl.DataFrame:
-    """Remove blanks around values ("1, 2"), which make polars read numbers as text."""
-    import polars as pl
-
     names = [name.strip() for name in frame.columns]
     if len(set(names)) == len(names):
         frame.columns = names
-    for name in frame.columns:
-        if frame.schema[name] == pl.String:
-            text = frame[name].str.strip_chars()
-            number = text.cast(pl.Float64, strict=False)
-            frame = frame.with_columns(number if number.null_count() == text.null_count() else text)
+    return frame
+
+
+def read_sheet(path: Path, form: FileFormat = DETECTED) -> pl.DataFrame:
+    """Read a sheet of an .xlsx or .ods workbook: the named one, or the only one that is not empty."""
+    try:
+        import fastexcel
+    except ModuleNotFoundError as error:
+        raise ReadError(f"{path} needs fastexcel: pip install fastexcel") from error
+    import polars as pl
+
+    # its warnings about columns without values would be printed
+    logging.getLogger("fastexcel").addHandler(logging.NullHandler())
+
+    def read(path: Path) -> dict[str, Any]:
+        names = fastexcel.read_excel(path).sheet_names
+        if form.sheet is not None and form.sheet not in names:
+            raise ReadError(f"{path} has no sheet {form.sheet!r}; it has {listed(names)}")
+        reader: Any = pl.read_ods if path.suffix.lower() == ".ods" else pl.read_excel
+        wanted = names if form.sheet is None else [form.sheet]
+        return {name: reader(path, sheet_name=name, infer_schema_length=None, raise_if_empty=False) for name in wanted}
+
+    sheets = read_frame(path, path.suffix.lower()[1:], read)
+    filled = {name: sheet for name, sheet in sheets.items() if sheet.height}
+    if len(filled) > 1:
+        raise ReadError(f"{path} has several sheets; choose one with --sheet: {listed(list(filled))}")
+    frame: pl.DataFrame = next(iter((filled or sheets).values()))
+    # the reader names columns without a header
+    frame.columns = ["" if name.startswith("__UNNAMED__") and a == 0 else name for a, name in enumerate(frame.columns)]
     return frame
 
 

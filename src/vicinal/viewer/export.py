@@ -118,12 +118,21 @@ def write_page(path: Path, packed: Packed) -> Path:
     return path
 
 
+# The element of the page that counts its points; the columns of the file are described below it.
+COUNT = '<p id="count" aria-live="polite"></p>'
+
+
+def _about(text: str) -> str:
+    """Return what the columns of the file are used for, folded, as HTML."""
+    return f"<details><summary>Columns</summary><small>{html.escape(text)}</small></details>" if text else ""
+
+
 def page(packed: Packed) -> str:
     """Return the HTML of a packed map."""
     parts = {
         "title": html.escape(str(packed.meta["title"])),
         "style": static_text("page.css"),
-        "body": static_text("body.html"),
+        "body": static_text("body.html").replace(COUNT, COUNT + _about(packed.meta.get("about") or "")),
         "data": packed.html(),
         # only these two sequences could end a script element or start a comment in it
         "script": re.sub(r"<(?=/script|!--)", r"\\x3c", static_text("page.js")),

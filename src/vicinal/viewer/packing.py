@@ -107,12 +107,13 @@ def pack(
     theme: str = "auto",
     color_by: str | None = None,
     clusters: bool = True,
+    about: str = "",
 ) -> Packed:
     """Check all inputs, then describe and compress them.
 
     ``embedding`` is one map, or a mapping of names to several maps of the same rows. ``images`` is an array [rows,
     height, width] or [rows, height, width, channels]; types other than uint8 are scaled to 0..255. Clusters are named
-    only by columns that are not in the format of a page yet.
+    only by columns that are not in the format of a page yet. ``about`` says what the columns of a file are used for.
     """
     maps = _maps(embedding)
     first = next(iter(maps.values()))
@@ -142,6 +143,7 @@ def pack(
         "version": FORMAT,
         "n": n,
         "title": title,
+        "about": about,
         "theme": theme,
         "maps": [{"name": name, "box": box.ravel().tolist()} for name, box in boxes.items()],
         "columns": found.meta["columns"],

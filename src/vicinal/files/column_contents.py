@@ -1,0 +1,209 @@
+"""Find out what the columns of a frame contain: numbers, texts, dates or vectors, by all of their values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from vicinal.files.number_texts import (
+    COMMA,
+    HALF,
+    NULLS,
+    POINT,
+    Evidence,
+    FileFormat,
+    amounts,
+    date_format,
+    evidence,
+    file_decimal,
+    listed_texts,
+    read_dates,
+    read_numbers,
+    shown_text,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class Kind(StrEnum):
+    """What a column contains."""
+
+    NUMBERS = "numbers"
+    TEXTS = "text"
+    DATES = "dates"
+    VECTORS = "vectors"
+    OTHER = "other"
+
+
+@dataclass(frozen=True)
+class Content:
+    """The values of a column.
+
+    ``series`` has the values as they were read and ``given`` as they are in the file. ``note`` says what is particular
+    about them, and ``question`` what has to be known before they can be numbers or dates.
+    """
+
+    kind: Kind
+    series: pl.Series
+    given: pl.Series
+    note: str = ""
+    question: str = ""
+
+
+def recognize(frame: pl.DataFrame, form: FileFormat) -> dict[str, Content]:
+    """Return what the columns of a frame contain."""
+    import polars as pl
+    import polars.selectors as cs
+
+    if {pl.Categorical, pl.Enum}.intersection(frame.dtypes):
+        frame = frame.with_columns(cs.categorical().cast(pl.String), cs.enum().cast(pl.String))
+    texts = frame.select(name for name, kind in frame.schema.items() if kind == pl.String)
+    found = _read_texts(texts, form)
+    for series in frame.iter_columns():
+        if series.name not in found:
+            found[series.name] = _typed(series, form)
+    return {name: found[name] for name in frame.columns}
+
+
+def _typed(series: pl.Series, form: FileFormat) -> Content:
+    """Return what a column contains that is not text."""
+    import polars as pl
+
+    kind = series.dtype
+    if kind.is_numeric() or kind == pl.Null:
+        marks = [number for text in form.na if (number := _number(text)) is not None]
+        if marks and kind.is_numeric():
+            floats = series.cast(pl.Float64)
+            return Content(Kind.NUMBERS, floats.set(floats.is_in(marks), None), series)
+        return Content(Kind.NUMBERS, series, series)
+    if kind == pl.Boolean:
+        return Content(Kind.NUMBERS, series.cast(pl.UInt8), series, "true is 1")
+    if kind in (pl.Date, pl.Datetime):
+        return Content(Kind.DATES, series, series)
+    if isinstance(kind, pl.List | pl.Array) and kind.inner.is_numeric():
+        return Content(Kind.VECTORS, series, series)
+    return Content(Kind.OTHER, series, series, str(kind))
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _read_texts(texts: pl.DataFrame, form: FileFormat) -> dict[str, Content]:
+    """Return what columns of texts contain; those with plain numbers alone are read together."""
+    import polars as pl
+
+    if not texts.width:
+        return {}
+    numbers = texts.select(pl.all().cast(pl.Float64, strict=False))
+    coded = texts.select(pl.all().str.contains(r"^[-+]?0\d+$").any()).row(0)
+    gained = zip(numbers.null_count().row(0), texts.null_count().row(0), coded, strict=True)
+    plain = [
+        name for name, (after, before, code) in zip(texts.columns, gained, strict=True) if after == before and not code
+    ]
+    apart = set(texts.columns).difference(plain)
+    columns = {name: _UnreadTexts.of(texts[name], form) for name in texts.columns if name in apart}
+    decimal = _decimal(columns, texts, plain, form)
+    if plain and (COMMA in (decimal, form.given_decimal) or form.separator == ";"):
+        # a point may then separate thousands
+        pointed = texts.select(pl.col(plain).str.contains(".", literal=True).any()).row(0)
+        again = [name for name, has in zip(plain, pointed, strict=True) if has]
+        columns |= {name: _UnreadTexts.of(texts[name], form) for name in again}
+    found = {name: one.read(form, decimal) for name, one in columns.items()}
+    return {name: found.get(name) or Content(Kind.NUMBERS, numbers[name], texts[name]) for name in texts.columns}
+
+
+def _decimal(
+    columns: Mapping[str, _UnreadTexts], texts: pl.DataFrame, plain: Sequence[str], form: FileFormat
+) -> str | None:
+    """Return the decimal mark that the user gave or that the columns agree on."""
+    import polars as pl
+
+    if form.given_decimal is not None:
+        return form.given_decimal
+    agreed = file_decimal(one.evidence for one in columns.values())
+    if agreed is None and plain and any(one.evidence.decimal is None for one in columns.values()):
+        # numbers with a point, but not with three decimals, which could be groups of thousands
+        points = texts.select(pl.col(plain).str.contains(r"\.(?:\d{1,2}|\d{4,})$|^0?\.\d").any()).row(0)
+        return POINT if any(points) and not any(one.evidence.comma for one in columns.values()) else None
+    return agreed
+
+
+@dataclass(frozen=True)
+class _UnreadTexts:
+    """A column of texts without blanks around them, and the ways in which its numbers are written."""
+
+    given: pl.Series
+    texts: pl.Series
+    parts: pl.DataFrame
+    evidence: Evidence
+
+    @classmethod
+    def of(cls, given: pl.Series, form: FileFormat) -> _UnreadTexts:
+        import polars as pl
+
+        stripped = pl.col(given.name).str.strip_chars()
+        unknown = stripped.is_in([*NULLS, *form.na])
+        texts = given.to_frame().select(pl.when(~unknown).then(stripped)).to_series()
+        parts = amounts(texts)
+        return cls(given, texts, parts, evidence(parts))
+
+    def read(self, form: FileFormat, decimal: str | None) -> Content:
+        """Return what the column contains; ``decimal`` is the mark of the file."""
+        texts = self.texts
+        if texts.null_count() == len(texts):
+            return Content(Kind.TEXTS, texts, self.given)
+        if texts.str.contains(r"^[-+]?0\d+$").any():
+            return Content(Kind.TEXTS, texts, self.given, "codes with leading zeros")
+        if texts.str.contains("(?i)^(?:true|false)$").all():
+            return Content(Kind.NUMBERS, (texts.str.to_lowercase() == "true").cast(int), self.given, "true is 1")
+        order = date_format(texts)
+        if order is not None:
+            return self._dates(order)
+        return self._numbers(form, decimal)
+
+    def _dates(self, order: str) -> Content:
+        if order == "?":
+            first = self.texts.drop_nulls()[0]
+            question = f"{first!r} may be day/month or month/day: write dates as 2021-12-31"
+            return Content(Kind.DATES, self.texts, self.given, question=question)
+        series = read_dates(self.texts, order)
+        odd = self.texts.filter(series.is_null() & self.texts.is_not_null())
+        note = f"{len(odd)} not dates: {listed_texts(odd)}" if len(odd) else ""
+        return Content(Kind.DATES, series, self.given, note)
+
+    def _numbers(self, form: FileFormat, decimal: str | None) -> Content:
+        seen, mark = self.evidence, form.given_decimal or self.evidence.decimal or decimal
+        if mark is None and (seen.open_comma or seen.point or (seen.open_point and form.separator == ";")):
+            marked = self.texts.filter(self.parts["digits"].str.contains("[.,]"))
+            opened = marked.filter(marked.str.contains(r"[.,]\d{3}\D*$"))
+            first = shown_text((opened if len(opened) else marked)[0])
+            question = f"{first} may have decimals or thousands: say --decimal . or --decimal ,"
+            return self._if_numbers(form, POINT, question)
+        return self._if_numbers(form, mark or POINT, "")
+
+    def _if_numbers(self, form: FileFormat, mark: str, question: str) -> Content:
+        read = read_numbers(self.texts, self.parts, mark, form.thousands)
+        units = [unit or "none" for unit in self.evidence.units]
+        if not read.mostly:
+            share = f"{read.share:.0%} of its values are numbers" if read.share >= 1 - HALF else ""
+            return Content(Kind.TEXTS, self.texts, self.given, share)
+        if len(set(units) - {"none"}) > 1 or (len(units) > 1 and not {"%", "‰"}.isdisjoint(units)):
+            return Content(Kind.TEXTS, self.texts, self.given, f"amounts of different units ({', '.join(units)})")
+        return Content(Kind.NUMBERS, read.numbers, self.given, read.note, question)
+
+
+def distinct(series: pl.Series) -> int:
+    """Return the number of different known values."""
+    return int(series.drop_nulls().n_unique())
+
+
+def texts_of(series: pl.Series) -> list[Any]:
+    """Return the values as texts, None if missing."""
+    return [None if value is None else str(value) for value in series.to_list()]

@@ -1,0 +1,263 @@
+"""Read texts as numbers and dates, as people of many countries and their programs write them.
+
+A column is read by one format that all its values agree with. What they cannot decide ("1,234" is 1234 or 1.234) is
+decided by the other columns of the file, and otherwise by the user.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+# Missing values in every column, as spreadsheets, R and pandas write them.
+NULLS = ["", "NA", "N/A", "n/a", "nan", "NaN", "null", "NULL", "None", "<NA>", "#N/A"]
+# What people write for missing values among numbers; in lower case.
+MISSING = [
+    "-", "--", "---", "\u2013", "\u2014", ".", "..", "...", "?", "*", "/", "unknown", "unk", "missing", "none", "na",
+    "n/a", "n.a.", "nd", "n.d.", "nr", "null", "nil", "nan", "<na>", "(null)", "#na", "#n/a", "#value!", "#div/0!",
+    "#ref!", "#num!", "not available", "not applicable", "not recorded", "not measured", "no data", "tbd", "k.a.",
+    "k. a.", "keine angabe", "unbekannt", "fehlt", "inconnu", "inconnue", "manquant", "nc", "n.c.", "s/o",
+    "non disponible", "desconocido", "sin datos", "onbekend",
+]  # fmt: skip
+# A column is numeric if this share of its known values are numbers, or half of them and few different others.
+MOSTLY, HALF, FEW_OTHERS = 0.9, 0.5, 3
+SHOWN_OTHERS = 3
+POINT, COMMA = ".", ","
+CURRENCIES = r"(?:[$€£¥₹]|USD|EUR|GBP|JPY|CHF|SEK|NOK|DKK|Fr\.|kr\.?|zł|R\$)"
+MINUS = r"[-\x{2212}]"
+SPACES = r"[ '\x{2019}\x{a0}\x{202f}]"
+# sign, currency, digits with marks, currency or percent sign
+AMOUNT = (
+    rf"^([+-]?|\x{{2212}})\s*({CURRENCIES}?)\s*([+-]?|\x{{2212}})"
+    rf"((?:\d[\d.,'\x{{2019}} \x{{a0}}\x{{202f}}]*|[.,]\d+)(?:[eE][-+]?\d+)?)\s*({CURRENCIES}|%|‰)?$"
+)
+YEAR_FIRST, DAY_OR_MONTH = r"^\d{4}[-/]\d{1,2}[-/]\d{1,2}", r"^\d{1,2}[./-]\d{1,2}[./-]\d{4}"
+TIME = r"(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[-+]\d{2}:?\d{2})?)?$"
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """How a file is written; what is None is detected.
+
+    Parameters
+    ----------
+    decimal, thousands : str, optional
+        The mark before decimals, and the one between groups of three digits.
+    separator, encoding : str, optional
+        Of a .csv or .tsv file.
+    na : sequence of str
+        Further texts that mean a missing value.
+    sheet : str, optional
+        The sheet of a workbook.
+    """
+
+    decimal: str | None = None
+    thousands: str | None = None
+    separator: str | None = None
+    encoding: str | None = None
+    na: tuple[str, ...] = ()
+    sheet: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.decimal not in (None, POINT, COMMA):
+            raise ValueError(f"--decimal must be . or , but is {self.decimal!r}")
+        if self.thousands is not None and (len(self.thousands) != 1 or self.thousands not in "., '_\u2019\u00a0\u202f"):
+            raise ValueError(f"--thousands must be one of . , ' or a blank, but is {self.thousands!r}")
+        if self.thousands is not None and self.thousands == self.decimal:
+            raise ValueError(f"--decimal and --thousands are both {self.decimal!r}")
+        if self.separator is not None and len(self.separator.encode()) != 1:
+            raise ValueError(f"--separator must be one character, but is {self.separator!r}")
+
+    @property
+    def given_decimal(self) -> str | None:
+        """The decimal mark, given as such or by a mark of thousands."""
+        if self.decimal is None and self.thousands in (POINT, COMMA):
+            return COMMA if self.thousands == POINT else POINT
+        return self.decimal
+
+
+DETECTED = FileFormat()
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """How the values of a column are written: counts of values that only one decimal mark explains, and of others."""
+
+    numbers: int
+    point: int
+    comma: int
+    open_point: int  # as 1.234
+    open_comma: int  # as 1,234
+    units: tuple[str, ...]
+
+    @property
+    def decimal(self) -> str | None:
+        """The mark that most values agree with, None if they do not decide."""
+        return None if self.point == self.comma else POINT if self.point > self.comma else COMMA
+
+
+@dataclass(frozen=True)
+class NumberTexts:
+    """A column of texts read as numbers, and what it contains beside numbers."""
+
+    numbers: pl.Series
+    note: str
+    share: float
+
+    @property
+    def mostly(self) -> bool:
+        return self.share >= MOSTLY
+
+
+def amounts(texts: pl.Series) -> pl.DataFrame:
+    """Return the sign, the digits with their marks, and the unit of every text that looks like an amount."""
+    import polars as pl
+
+    groups = pl.col("text").str.extract_groups(AMOUNT)
+    parts = pl.DataFrame({"text": texts}).select(groups.alias("found")).unnest("found")
+    before, currency, after, digits, unit = (pl.col(name) for name in parts.columns)
+    negative = (before + after).str.contains(MINUS)
+    plain = digits.str.strip_chars().str.replace_all(SPACES, " ")
+    return parts.select(
+        negative.alias("negative"), plain.alias("digits"), (currency + unit.fill_null("")).alias("unit")
+    )
+
+
+def evidence(parts: pl.DataFrame) -> Evidence:
+    """Count the ways in which the amounts of a column are written."""
+    import polars as pl
+
+    digits = pl.col("digits")
+
+    def decided(mark: str, other: str) -> pl.Expr:
+        m, o = re.escape(mark), re.escape(other)
+        fraction = rf"^(?:\d*{m}(?:\d{{0,2}}|\d{{4,}})|(?:\d{{4,}}|0\d*|){m}\d{{3}})(?:[eE].*)?$"
+        groups = rf"^\d{{1,3}}(?:{o}\d{{2,3}})*{o}\d{{3}}{m}\d*$|^\d{{1,3}}(?:{o}\d{{2,3}})+{o}\d{{3}}$"
+        spaced = rf"^\d{{1,3}}(?: \d{{3}})+{m}\d+$"
+        return digits.str.contains(f"{fraction}|{groups}|{spaced}").sum()
+
+    counts = parts.select(
+        digits.count().alias("numbers"),
+        decided(POINT, COMMA).alias("point"),
+        decided(COMMA, POINT).alias("comma"),
+        digits.str.contains(r"^[1-9]\d{0,2}\.\d{3}$").sum().alias("open_point"),
+        digits.str.contains(r"^[1-9]\d{0,2},\d{3}$").sum().alias("open_comma"),
+    ).row(0, named=True)
+    known = parts.filter(digits.is_not_null())["unit"]
+    return Evidence(units=tuple(sorted(known.unique().to_list())), **counts)
+
+
+def read_numbers(texts: pl.Series, parts: pl.DataFrame, decimal: str, thousands: str | None) -> NumberTexts:
+    """Read a column with a decimal mark; values that it does not explain are missing, and the note names them."""
+    import polars as pl
+
+    group = thousands or (COMMA if decimal == POINT else POINT)
+    allowed = re.escape(group) if thousands else f"[{re.escape(group)} ]"
+    d = re.escape(decimal)
+    form = rf"^(?:\d+|\d{{1,3}}(?:{allowed}\d{{2,3}})*{allowed}\d{{3}})?(?:{d}\d*)?(?:[eE][-+]?\d+)?$"
+    digits = pl.col("digits")
+    plain = digits.str.replace_all(allowed, "").str.replace(decimal, POINT, literal=True)
+    value = pl.when(digits.str.contains(form)).then(plain).cast(pl.Float64, strict=False)
+    signed = pl.when(pl.col("negative")).then(-value).otherwise(value)
+    numbers = parts.select(signed.alias(texts.name)).to_series()
+    return NumberTexts(numbers, *_described(texts, numbers))
+
+
+def plain_numbers(texts: pl.Series) -> pl.Series:
+    """Read the texts that computers write as numbers, for example 1e-5; others are missing."""
+    import polars as pl
+
+    return texts.cast(pl.Float64, strict=False)
+
+
+def _described(texts: pl.Series, numbers: pl.Series) -> tuple[str, float]:
+    """Say what a column contains beside plain numbers; return the share of numbers among the known values, too."""
+    others = texts.filter(numbers.is_null() & texts.is_not_null())
+    marked = others.str.to_lowercase().is_in(MISSING)
+    unknown, odd = others.filter(marked), others.filter(~marked)
+    n = len(numbers) - numbers.null_count()
+    share = n / (n + len(odd)) if n else 0.0
+    if odd.n_unique() <= FEW_OTHERS and share >= HALF:
+        share = max(share, MOSTLY)
+    notes = []
+    first = _first_read(texts, numbers)
+    if first is not None:
+        notes.append(first)
+    if len(unknown):
+        notes.append(f"missing values written as {listed_texts(unknown)}")
+    if len(odd):
+        notes.append(f"not numbers: {listed_texts(odd)}")
+    return ", ".join(notes), share
+
+
+def _first_read(texts: pl.Series, numbers: pl.Series) -> str | None:
+    """Show how a value was read that computers write in another way."""
+    changed = numbers.is_not_null() & ~plain_numbers(texts).eq_missing(numbers)
+    at = changed.arg_max() if changed.any() else None
+    return None if at is None else f"{shown_text(texts[at])} is read as {numbers[at]:.10g}"
+
+
+def shown_text(text: str) -> str:
+    """Return a text in quotes, with plain blanks."""
+    return repr(re.sub("[\u00a0\u202f]", " ", text))
+
+
+def share_of(texts: pl.Series, pattern: str) -> float:
+    """Return the share of texts that match a pattern."""
+    return float(texts.str.contains(pattern).sum()) / max(1, len(texts))
+
+
+def listed_texts(texts: pl.Series) -> str:
+    """Return the most frequent texts with their counts."""
+    counts = texts.rename("text").value_counts(sort=False).sort(["count", "text"], descending=[True, False])
+    shown = [
+        shown_text(text) + (f" ({count})" if count > 1 else "") for text, count in counts.head(SHOWN_OTHERS).rows()
+    ]
+    return ", ".join(shown) + (", …" if counts.height > SHOWN_OTHERS else "")
+
+
+def file_decimal(found: Iterable[Evidence]) -> str | None:
+    """Return the decimal mark that the columns of a file agree on, or None."""
+    marks = {one.decimal for one in found} - {None}
+    return marks.pop() if len(marks) == 1 else None
+
+
+def date_format(texts: pl.Series) -> str | None:
+    """Return the order of the parts of dates, "ymd", "dmy", "mdy" or "?" if it is open; None if they are no dates."""
+    known = texts.drop_nulls()
+    if not len(known):
+        return None
+    if share_of(known, YEAR_FIRST + TIME) >= MOSTLY:
+        return "ymd"
+    if share_of(known, DAY_OR_MONTH + TIME) < MOSTLY:
+        return None
+    if share_of(known, r"^\d{1,2}\.") >= MOSTLY:
+        return "dmy"
+    first, second = (
+        int((known.str.extract(rf"^(?:\d+[/-]){{{a}}}(\d+)").cast(int, strict=False) > 12).sum()) for a in (0, 1)
+    )
+    return "dmy" if first else "mdy" if second else "?"
+
+
+def read_dates(texts: pl.Series, order: str) -> pl.Series:
+    """Read dates, with times if there are any, as datetimes; others are missing."""
+    import polars as pl
+
+    day = {"ymd": (1, 2, 3), "dmy": (3, 2, 1), "mdy": (3, 1, 2)}[order]
+    parts = texts.str.extract_groups(
+        r"^(\d+)[-/.](\d+)[-/.](\d+)(?:[T ](\d+):(\d+)(?::(\d+))?)?"
+    ).struct.unnest()  # fmt: skip
+    numbers = parts.select(pl.all().cast(pl.Int32, strict=False))
+    year, month, date = (pl.col(str(one)) for one in day)
+    hour, minute, second = (pl.col(name).fill_null(0) for name in ("4", "5", "6"))
+    valid = month.is_between(1, 12) & date.is_between(1, 31) & (hour < 24) & (minute < 60) & (second < 60)
+    # a day that a month does not have is missing
+    made = pl.format("{}-{}-{} {}:{}:{}", year, month, date, hour, minute, second)
+    value = pl.when(valid).then(made).str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False)
+    return numbers.select(value.alias(texts.name)).to_series()
