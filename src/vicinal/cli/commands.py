@@ -152,8 +152,8 @@ def embed(
         read = {
             "--array": columns.array,
             "--vectors": columns.vectors,
-            "--categories": columns.categories is not Categories.IGNORE,
-            "--dates": columns.dates is not Dates.IGNORE,
+            "--categories": columns.categories != Categories.IGNORE,
+            "--dates": columns.dates != Dates.IGNORE,
         }
         fitting.check_large(spec, named | read | written | {"preprocessing": steps.any})
         rows, table = fitting.open_large(file, columns)

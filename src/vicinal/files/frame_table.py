@@ -225,8 +225,8 @@ def _features(path: Path, contents: Mapping[str, Content], choice: ColumnChoice)
 def _encodes(content: Content, choice: ColumnChoice) -> bool:
     """Return whether options make a feature of a column that has no numbers."""
     if content.kind is Kind.TEXTS:
-        return choice.categories is not Categories.IGNORE
-    return content.kind is Kind.DATES and choice.dates is not Dates.IGNORE
+        return choice.categories != Categories.IGNORE
+    return content.kind is Kind.DATES and choice.dates != Dates.IGNORE
 
 
 def _require_kind(path: Path, name: str, content: Content, encoding: Mapping[str, Any]) -> None:
@@ -256,7 +256,7 @@ def _why_no_texts(content: Content, choice: ColumnChoice) -> str:
     if kind is Kind.OTHER:
         return note
     if kind is Kind.DATES:
-        return "dates" + (f", {note}" if note else "") if choice.dates is Dates.IGNORE else ""
+        return "dates" + (f", {note}" if note else "") if choice.dates == Dates.IGNORE else ""
     n, different = len(content.series) - content.series.null_count(), distinct(content.series)
     if different <= 1:
         return EMPTY if not n else CONSTANT
