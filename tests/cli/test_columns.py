@@ -181,3 +181,52 @@ def test_ctrl_c_of_serve_exits_with_0(tmp_path: Path) -> None:
     served.send_signal(signal.SIGINT)
     _, err = served.communicate()
     assert (served.returncode, err) == (0, "")
+
+
+def test_uses_of_columns_are_said_everywhere(run: Run) -> None:
+    table = frame().with_columns(pl.Series("d", ROWS[:, 3] * 1000.0), pl.lit("x").alias("same"))
+    table.write_csv("data.csv")
+    code, out, err = run("describe", "data.csv", "--exclude", "a")
+    assert (code, err) == (0, "")
+    rows = [re.split(r"\s{2,}", line.strip("│ ").replace("│", "  ")) for line in out.splitlines() if "│" in line]
+    assert [row[:2] for row in rows] == [
+        ["b", "feature"], ["c", "feature"], ["d", "feature"], ["a", "shown"], ["kind", "shown"], ["name", "shown"],
+        ["age", "shown"], ["same", "ignored"],
+    ]  # fmt: skip
+    line = (
+        "4 features: a, b, c, d; label: kind; values: age; shown: name (text, 60 different); ignored: same (constant)"
+    )
+    outputs = ["-o", "m.csv", "--html", "m.html", "--report", "m.json"]
+    code, out, err = run("embed", "data.csv", "--label", "kind", "--value", "age", "--n-epochs", "20", *outputs)
+    assert (code, out.splitlines()[0]) == (0, line)
+    assert "'d' has 100% of the variance" in err
+    assert "--scale standard" in err
+    report = json.loads(Path("m.json").read_text())
+    assert report["roles"] == {
+        "feature": list("abcd"), "label": ["kind"], "value": ["age"], "display": ["name"], "ignored": ["same"],
+    }  # fmt: skip
+    assert report["reasons"]["same"] == "constant"
+    assert meta_of("m.html")["about"] == line
+    assert line in Path("m.html").read_text()
+    write("open.csv", 'a,b\n1,"1,234"\n2,"2,345"\n')
+    code, out, err = run("describe", "open.csv")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "feature" in out
+    assert "say --decimal" in err
+
+
+def test_classes_of_a_model_are_those_of_its_fit(run: Run) -> None:
+    frame().write_csv("data.csv")
+    prepared = ["--features", "a,b,kind", "--categories", "one-hot", "--scale", "standard", "--model", "m.vicinal"]
+    assert run("embed", "data.csv", "-o", "map.npy", *prepared, *FAST)[0] == 0
+    frame().head(4).with_columns(pl.Series("kind", ["y", "z", "x", "z"])).write_csv("new.csv")
+    code, out, _ = run("transform", "m.vicinal", "new.csv", "-o", "new.npy")
+    assert code == 0
+    assert "kind (3 classes as one-hot, unknown to the model: 'z' (2))" in out
+    assert np.array_equal(np.load("map.npy")[2], np.load("new.npy")[2])
+    frame().with_columns(a=pl.lit("high")).write_csv("text.csv")
+    code, _, err = run("transform", "m.vicinal", "text.csv", "-o", "none.npy")
+    assert (code, "column 'a' is not numeric (text: 'high' (60))" in err) == (2, True)
+    frame().with_columns(kind=pl.col("a")).write_csv("numbers.csv")
+    code, _, err = run("transform", "m.vicinal", "numbers.csv", "-o", "none.npy")
+    assert (code, "column 'kind' has numbers, but the model was fitted to classes" in err) == (2, True)

@@ -152,8 +152,8 @@ def embed(
         read = {
             "--array": columns.array,
             "--vectors": columns.vectors,
-            "--categories": columns.categories is not Categories.IGNORE,
-            "--dates": columns.dates is not Dates.IGNORE,
+            "--categories": columns.categories != Categories.IGNORE,
+            "--dates": columns.dates != Dates.IGNORE,
         }
         fitting.check_large(spec, named | read | written | {"preprocessing": steps.any})
         rows, table = fitting.open_large(file, columns)
@@ -171,7 +171,7 @@ def embed(
         preparation.keep_in(result.model)
         size, shown = table.X.shape, table.shown_columns()
     report = writing.report_of(str(file), size, spec, result) | describing.roles_of(table.columns)
-    outputs.write(result, shown, file, report, describing.columns_line(table.columns))
+    outputs.write(result, shown, file, report, describing.columns_line(table.columns, table.matrix))
     if not quiet:
         outputs.announce(result, size, table.matrix)
     return INTERRUPTED if result.interrupted else 0

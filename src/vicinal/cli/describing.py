@@ -53,8 +53,11 @@ def print_columns(columns: Sequence[Column]) -> None:
         print(f"columns of classes and dates, such as {texts[0].name!r}, are features with --categories and --dates")
 
 
-def columns_line(columns: Sequence[Column]) -> str:
-    """Return one line with the use of every column, and the reason where there is one."""
+def columns_line(columns: Sequence[Column], matrix: str = "") -> str:
+    """Return one line with the use of every column, and the reason where there is one.
+
+    ``matrix`` names the features, if the file has several matrices.
+    """
     parts = []
     for role, use in USES.items():
         found = [column for column in columns if column.role is role]
@@ -65,7 +68,8 @@ def columns_line(columns: Sequence[Column]) -> str:
             groups.setdefault(column.reason, []).append(column.name or '""')
         told = [_some(names) + (f" ({reason})" if reason else "") for reason, names in groups.items()]
         count = f"{len(found):,} " if len(found) > 1 and role is not Role.LABEL else ""
-        parts.append(f"{count}{use}: {_some(told)}")
+        names_or_matrix = f"columns of {matrix}" if matrix and role is Role.FEATURE else _some(told)
+        parts.append(f"{count}{use}: {names_or_matrix}")
     return "; ".join(parts)
 
 
@@ -81,7 +85,7 @@ def announce_columns(table: DataTable, output: Path | None, *, all_columns: bool
     if all_columns and output != STDOUT:
         print_columns(table.columns)
         return
-    print(columns_line(table.columns), file=sys.stderr if output == STDOUT else sys.stdout)
+    print(columns_line(table.columns, table.matrix), file=sys.stderr if output == STDOUT else sys.stdout)
 
 
 def warn_of_scale(table: DataTable, X: NDArray[np.float32], metric: str | None, *, quiet: bool) -> None:

@@ -151,7 +151,7 @@ def serve(
             raise ValueError(f"the page shows maps of 2 or 3 dimensions, but --n-components is {given}")
         spec = make_spec(method, shape | {"n_epochs": n_epochs}, **run)
         table, X, source = load_rows(file, columns, steps, shape["metric"])
-        notes = [columns_line(table.columns)]
+        notes = [columns_line(table.columns, table.matrix)]
         warn_of_scale(table, X, shape["metric"], quiet=False)
         shown = table.shown_columns()
         session = Session(X, spec.build, adjustable(spec), columns=shown, title=file.stem, source=source)

@@ -42,14 +42,14 @@ def fit_encoding(name: str, content: Content, choice: ColumnChoice) -> Encoding:
     if content.kind is Kind.DATES:
         if content.question:
             raise ReadError(f"column {name!r}: {content.question}")
-        if choice.dates is Dates.NUMBER:
+        if choice.dates == Dates.NUMBER:
             return Encoding(choice.dates, [name])
         timed = (_days(content.series) % 1 != 0).any()
         periods = [YEAR, WEEK, *([DAY] if timed else [])]
         return Encoding(choice.dates, [f"{name} {wave} {one}" for one in periods for wave in ("cos", "sin")], periods)
     counts = content.series.drop_nulls().rename("text").value_counts().sort("text")
     classes, n = counts["text"].to_list(), counts["count"].to_list()
-    if choice.categories is Categories.ONE_HOT:
+    if choice.categories == Categories.ONE_HOT:
         return Encoding(choice.categories, [f"{name}={one}" for one in classes], classes)
     return Encoding(choice.categories, [name], classes, [one / sum(n) for one in n])
 

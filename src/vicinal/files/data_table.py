@@ -158,7 +158,9 @@ class ColumnChoice:
         names = table.names(Role.FEATURE)
         if table.vectors:
             return replace(self, vectors=names[0], features=None)
-        return replace(self, features=names, exclude=(), encodings=table.encodings)
+        # the encodings alone tell what classes and dates become: a column of numbers stays one
+        chosen = replace(self, features=names, exclude=(), encodings=table.encodings)
+        return replace(chosen, categories=Categories.IGNORE, dates=Dates.IGNORE)
 
     @property
     def not_features(self) -> set[str]:

@@ -204,7 +204,9 @@ def _features(path: Path, contents: Mapping[str, Content], choice: ColumnChoice)
     if vectors is not None or choice.features is not None:
         chosen = [vectors] if vectors is not None else list(choice.features or [])
         for name in chosen:
-            if name not in choice.encodings and (vectors is None) and not _encodes(contents[name], choice):
+            if name in choice.encodings:
+                _require_kind(path, name, contents[name], choice.encodings[name])
+            elif vectors is None and not _encodes(contents[name], choice):
                 _require_numbers(path, name, contents[name], "--categories one-hot makes features of classes")
         return chosen, {}
     numbers = [name for name, one in contents.items() if one.kind is Kind.NUMBERS and name]
@@ -224,8 +226,16 @@ def _features(path: Path, contents: Mapping[str, Content], choice: ColumnChoice)
 def _encodes(content: Content, choice: ColumnChoice) -> bool:
     """Return whether options make a feature of a column that has no numbers."""
     if content.kind is Kind.TEXTS:
-        return choice.categories is not Categories.IGNORE
-    return content.kind is Kind.DATES and choice.dates is not Dates.IGNORE
+        return choice.categories != Categories.IGNORE
+    return content.kind is Kind.DATES and choice.dates != Dates.IGNORE
+
+
+def _require_kind(path: Path, name: str, content: Content, encoding: Mapping[str, Any]) -> None:
+    """Raise ReadError if a column does not contain what the column of the fit contained."""
+    wanted = Kind.DATES if encoding["kind"] in tuple(Dates) else Kind.TEXTS
+    if content.kind is not wanted:
+        what = {Kind.DATES: "dates", Kind.TEXTS: "classes"}[wanted]
+        raise ReadError(f"{path}: column {name!r} has {content.kind}, but the model was fitted to {what}")
 
 
 def _require_numbers(path: Path, name: str, content: Content, otherwise: str) -> None:
@@ -247,7 +257,7 @@ def _why_no_texts(content: Content, choice: ColumnChoice) -> str:
     if kind is Kind.OTHER:
         return note
     if kind is Kind.DATES:
-        return "dates" + (f", {note}" if note else "") if choice.dates is Dates.IGNORE else ""
+        return "dates" + (f", {note}" if note else "") if choice.dates == Dates.IGNORE else ""
     n, different = len(content.series) - content.series.null_count(), distinct(content.series)
     if different <= 1:
         return EMPTY if not n else CONSTANT
