@@ -43,19 +43,15 @@ export class Eye {
     return [this.width / 2 + (px - this.centre[0]) * this.unit, this.height / 2 - (py - this.centre[1]) * this.unit];
   }
 
-  /** Projects all places; the result holds x and y of a row one after the other. */
-  projectAll({ x, y, z }: Places): Float32Array {
-    const out = new Float32Array(2 * x.length);
-    if (!this.deep) {
-      const { unit } = this;
-      const [left, top] = [this.width / 2 - this.centre[0] * unit, this.height / 2 + this.centre[1] * unit];
-      for (let row = 0; row < x.length; row++) {
-        out[2 * row] = left + x[row]! * unit;
-        out[2 * row + 1] = top - y[row]! * unit;
-      }
-      return out;
+  /** Projects all places, or every `step`-th; the result holds x and y of a row one after the other. */
+  projectAll({ x, y, z }: Places, step = 1): Float32Array {
+    const out = new Float32Array(2 * Math.ceil(x.length / step));
+    const { unit } = this;
+    const [left, top] = [this.width / 2 - this.centre[0] * unit, this.height / 2 + this.centre[1] * unit];
+    for (let row = 0, at = 0; row < x.length; row += step, at += 2) {
+      if (this.deep) out.set(this.project(x[row]!, y[row]!, z ? z[row]! : 0), at);
+      else [out[at], out[at + 1]] = [left + x[row]! * unit, top - y[row]! * unit];
     }
-    for (let row = 0; row < x.length; row++) out.set(this.project(x[row]!, y[row]!, z ? z[row]! : 0), 2 * row);
     return out;
   }
 

@@ -1,4 +1,5 @@
-// Where names belong on a map: the separate areas that each class occupies, and clusters of a map without classes.
+// Where names belong on a map: the areas that a class dominates, and clusters of a map without classes.
+// src/vicinal/plot/names.py finds the same areas for figures.
 import type { Codes } from "./columns";
 import { type Cluster, type Places, toSquare } from "./data";
 
@@ -17,83 +18,174 @@ export interface Spot {
 }
 
 // Cells along each side of the map: fewer if there are few points, whose gaps would divide an area.
-const MOST_CELLS = 64;
-const FEWEST_CELLS = 10;
-const SAMPLE = 300_000;
+const CELLS = { flat: { fewest: 10, most: 64 }, deep: { fewest: 6, most: 20 } };
+// A class may name a cell where it is the majority, or this many times as frequent as overall and among the two largest.
+const ENRICHED = 3;
 // An area is named if it has this share of its class, or this share of all rows.
 const SHARE_OF_CLASS = 0.08;
 const SHARE_OF_ALL = 0.004;
 const FEWEST = 6;
+// A class of at least this share is named in any case: where it is most frequent.
+const LARGE = 0.01;
 
-/** Returns a spot for each area of each class, the largest first. */
-export function islands({ x, y, z }: Places, codes: Codes, names: string[]): Spot[] {
-  const n = x.length;
-  const step = Math.max(1, Math.floor(n / SAMPLE));
-  const cellCount = Math.min(MOST_CELLS, Math.max(FEWEST_CELLS, Math.round(Math.sqrt(n) * 0.9)));
-  const cell = (at: number) => Math.min(cellCount - 1, Math.max(0, Math.floor(((at + 1) / 2) * cellCount)));
-  const cells = new Map<number, number[]>(names.map((_, code) => [code, []]));
-  for (let row = 0; row < n; row += step) cells.get(codes[row]!)?.push(row);
+/** Returns a spot for each area that a class dominates, the largest area of every class first. */
+export function islands(places: Places, codes: Codes, names: string[]): Spot[] {
+  const n = places.x.length;
+  const grid = new Grid(places, codes, names.length);
+  const rows = names.map((): number[] => []);
+  for (let row = 0; row < n; row++) rows[codes[row]!]?.push(row);
   const spots: Spot[] = [];
-  for (const [code, rows] of cells) {
-    const least = Math.max(Math.min(FEWEST, rows.length), Math.min(SHARE_OF_CLASS * rows.length, (SHARE_OF_ALL * n) / step));
-    const groups = z ? [rows] : connected(rows, cellCount, (row) => cell(y[row]!) * cellCount + cell(x[row]!));
+  rows.forEach((own, code) => {
+    if (own.length === 0) return;
+    const overall = own.length / n;
+    const least = Math.max(Math.min(FEWEST, own.length), Math.min(SHARE_OF_CLASS * own.length, SHARE_OF_ALL * n));
+    const groups = grid.connected(own, (cell) => grid.names(cell, code, overall)).filter((group) => group.length >= least);
+    if (groups.length === 0 && overall >= LARGE) groups.push(grid.densest(own, code));
     groups.sort((a, b) => b.length - a.length);
     groups.forEach((group, rank) => {
-      if (group.length === 0 || (rank > 0 && group.length < least)) return;
-      spots.push({ text: names[code]!, code, ...middle({ name: "", x, y, z }, group), size: group.length * step, level: rank === 0 ? 0 : 1 });
+      spots.push({ text: names[code]!, code, ...middle(places, grid.purest(group, code)), radius: extent(places, group), size: group.length, level: rank === 0 ? 0 : 1 });
     });
-  }
+  });
   return spots.sort((a, b) => a.level - b.level || b.size - a.size);
 }
 
 export function clusterSpots(clusters: Cluster[], box: number[]): Spot[] {
   const spots = clusters.map(({ name, place, size, level }) => {
-    const [x, y] = toSquare(place, box) as [number, number];
-    return { text: name, code: -1, x, y, z: 0, size, level, radius: 0.12 / 2 ** level };
+    const [x, y, z] = toSquare(place, box) as [number, number, number | undefined];
+    return { text: name, code: -1, x, y, z: z ?? 0, size, level, radius: 0.12 / 2 ** level };
   });
   return spots.sort((a, b) => a.level - b.level || b.size - a.size);
 }
 
-/** Groups rows whose cells touch; cells with very few rows, the haze between areas, connect nothing. */
-function connected(rows: number[], cellCount: number, cellOf: (row: number) => number): number[][] {
-  const members = new Map<number, number[]>();
-  for (const row of rows) {
-    const at = cellOf(row);
-    if (members.has(at)) members.get(at)!.push(row);
-    else members.set(at, [row]);
-  }
-  const haze = rows.length / members.size / 4;
-  const dense = new Set([...members].filter(([, inside]) => inside.length >= haze).map(([at]) => at));
-  const groups: number[][] = [];
-  for (const first of dense) {
-    dense.delete(first);
-    const group: number[] = [];
-    const open = [first];
-    while (open.length) {
-      const at = open.pop()!;
-      for (const row of members.get(at)!) group.push(row);
-      for (const other of around(at, cellCount)) if (dense.delete(other)) open.push(other);
+/** Counts of the classes in the cells of a grid over the map, averaged over neighboring cells. */
+class Grid {
+  private readonly side: number;
+  private readonly deep: boolean;
+  private readonly cells: Uint32Array;
+  private readonly counts: Float32Array;
+  private readonly totals: Float32Array;
+  private readonly second: Float32Array;
+
+  constructor(places: Places, codes: Codes, private readonly classes: number) {
+    const { x, y, z } = places;
+    this.deep = z !== null;
+    const { fewest, most } = this.deep ? CELLS.deep : CELLS.flat;
+    this.side = Math.min(most, Math.max(fewest, Math.round(this.deep ? Math.cbrt(x.length) : Math.sqrt(x.length) * 0.9)));
+    const along = (at: number) => Math.min(this.side - 1, Math.max(0, Math.floor(((at + 1) / 2) * this.side)));
+    const size = this.side ** (this.deep ? 3 : 2);
+    this.cells = Uint32Array.from(x, (_, row) => ((z ? along(z[row]!) : 0) * this.side + along(y[row]!)) * this.side + along(x[row]!));
+    let counts: Float32Array = new Float32Array(size * (classes + 1));
+    this.cells.forEach((cell, row) => counts[cell * (classes + 1) + Math.min(classes, codes[row]!)]!++);
+    for (let axis = 0; axis < (this.deep ? 3 : 2); axis++) counts = this.summed(counts, this.side ** axis);
+    this.counts = counts;
+    this.totals = new Float32Array(size);
+    this.second = new Float32Array(size);
+    for (let cell = 0; cell < size; cell++) {
+      let most = 0;
+      for (let code = 0; code <= classes; code++) {
+        const count = counts[cell * (classes + 1) + code]!;
+        this.totals[cell]! += count;
+        if (code === classes) continue;
+        if (count > most) [this.second[cell], most] = [most, count];
+        else if (count > this.second[cell]!) this.second[cell] = count;
+      }
     }
-    groups.push(group);
   }
-  return groups;
+
+  /** Adds to each cell its two neighbors along an axis. */
+  private summed(counts: Float32Array, stride: number): Float32Array {
+    const width = this.classes + 1;
+    const out = counts.slice();
+    for (let cell = 0; cell * width < counts.length; cell++) {
+      const along = Math.floor(cell / stride) % this.side;
+      for (const other of [along > 0 ? cell - stride : -1, along < this.side - 1 ? cell + stride : -1]) {
+        if (other >= 0) for (let code = 0; code < width; code++) out[cell * width + code]! += counts[other * width + code]!;
+      }
+    }
+    return out;
+  }
+
+  private share(cell: number, code: number): number {
+    return this.counts[cell * (this.classes + 1) + code]! / (this.totals[cell]! || 1);
+  }
+
+  /** Returns whether a class may name a cell. */
+  names(cell: number, code: number, overall: number): boolean {
+    const share = this.share(cell, code);
+    return share >= 0.5 || (share >= ENRICHED * overall && this.counts[cell * (this.classes + 1) + code]! >= this.second[cell]!);
+  }
+
+  /** Groups rows whose cells touch and may be named; cells with very few rows, the haze between areas, connect nothing. */
+  connected(rows: number[], named: (cell: number) => boolean): number[][] {
+    const members = new Map<number, number[]>();
+    for (const row of rows) {
+      const cell = this.cells[row]!;
+      if (members.has(cell)) members.get(cell)!.push(row);
+      else members.set(cell, [row]);
+    }
+    const haze = rows.length / members.size / 4;
+    const open = new Set([...members].filter(([cell, inside]) => inside.length >= haze && named(cell)).map(([cell]) => cell));
+    const groups: number[][] = [];
+    for (const first of open) {
+      open.delete(first);
+      const group: number[] = [];
+      const next = [first];
+      while (next.length) {
+        const cell = next.pop()!;
+        for (const row of members.get(cell)!) group.push(row);
+        for (const other of this.around(cell)) if (open.delete(other)) next.push(other);
+      }
+      groups.push(group);
+    }
+    return groups;
+  }
+
+  /** Returns the rows in the purer half of the cells of a group: a name stands where its class is frequent. */
+  purest(rows: number[], code: number): number[] {
+    const shares = rows.map((row) => this.share(this.cells[row]!, code));
+    const half = [...shares].sort((a, b) => a - b)[Math.floor(rows.length / 2)]!;
+    return rows.filter((_, a) => shares[a]! >= half);
+  }
+
+  /** Returns the rows of a class in the cell where it is most frequent, among cells with enough of its rows. */
+  densest(rows: number[], code: number): number[] {
+    const enough = Math.min(rows.length, Math.max(FEWEST, rows.length / 100));
+    let [best, most] = [this.cells[rows[0]!]!, -1];
+    for (const cell of new Set(rows.map((row) => this.cells[row]!))) {
+      const share = this.share(cell, code) * Math.min(1, this.counts[cell * (this.classes + 1) + code]! / enough);
+      if (share > most) [best, most] = [cell, share];
+    }
+    return rows.filter((row) => this.cells[row] === best);
+  }
+
+  private *around(cell: number): Generator<number> {
+    const { side } = this;
+    const [cx, cy, cz] = [cell % side, Math.floor(cell / side) % side, Math.floor(cell / side / side)];
+    for (let z = cz - 1; z <= cz + 1; z++) {
+      if (z < 0 || z >= (this.deep ? side : 1)) continue;
+      for (let y = cy - 1; y <= cy + 1; y++) {
+        for (let x = cx - 1; x <= cx + 1; x++) if (x >= 0 && y >= 0 && x < side && y < side) yield (z * side + y) * side + x;
+      }
+    }
+  }
 }
 
-function* around(at: number, cellCount: number): Generator<number> {
-  const [cx, cy] = [at % cellCount, Math.floor(at / cellCount)];
-  for (let y = cy - 1; y <= cy + 1; y++) {
-    for (let x = cx - 1; x <= cx + 1; x++) if (x >= 0 && y >= 0 && x < cellCount && y < cellCount) yield y * cellCount + x;
-  }
-}
-
-/** Returns the row nearest to the mean of the rows, so that the name lies on its area, and half of the extent. */
-function middle({ x, y, z }: Places, rows: number[]): Pick<Spot, "x" | "y" | "z" | "radius"> {
+/** Returns the place of the row nearest to the mean of the rows, so that the name belongs to a point. */
+function middle({ x, y, z }: Places, rows: number[]): Pick<Spot, "x" | "y" | "z"> {
   const mean = [x, y, z].map((axis) => (axis ? rows.reduce((sum, row) => sum + axis[row]!, 0) / rows.length : 0)) as [number, number, number];
-  let [best, least, spread] = [rows[0]!, Infinity, 0];
+  let [best, least] = [rows[0]!, Infinity];
   for (const row of rows) {
     const d2 = (x[row]! - mean[0]) ** 2 + (y[row]! - mean[1]) ** 2 + (z ? (z[row]! - mean[2]) ** 2 : 0);
-    spread += d2 / rows.length;
     if (d2 < least) [best, least] = [row, d2];
   }
-  return { x: x[best]!, y: y[best]!, z: z ? z[best]! : 0, radius: Math.sqrt(spread) };
+  return { x: x[best]!, y: y[best]!, z: z ? z[best]! : 0 };
+}
+
+function extent({ x, y, z }: Places, rows: number[]): number {
+  const variances = [x, y, z].map((axis) => {
+    if (!axis) return 0;
+    const mean = rows.reduce((sum, row) => sum + axis[row]!, 0) / rows.length;
+    return rows.reduce((sum, row) => sum + (axis[row]! - mean) ** 2, 0) / rows.length;
+  });
+  return Math.sqrt(variances.reduce((sum, one) => sum + one, 0));
 }

@@ -50,7 +50,7 @@ export class Pane {
       moved: actions.moved,
     });
     this.view.onView(() => {
-      this.names.place();
+      this.names.request();
       this.density.place();
     });
     this.entitle(state);

@@ -23,6 +23,8 @@ export class State {
   hovered = -1;
   paint: Paint;
   scaleKind: ScaleKind = "linear";
+  /** The column whose classes colored the points last: their names stay on the map when numbers color the points. */
+  classesBefore: string | null;
   /** One flag per class of the paint; the last is for rows without a label. */
   shown: Uint8Array = new Uint8Array(0);
   counts: Uint32Array = new Uint32Array(0);
@@ -35,6 +37,7 @@ export class State {
   constructor(readonly data: MapData) {
     this.themeName = preferred(data.meta.theme);
     this.paint = plainPaint(data.n, data.meta.palette);
+    this.classesBefore = data.columns[0]?.kind === "classes" ? data.columns[0].name : null;
     this.colourBy(data.meta.color);
   }
 
@@ -46,6 +49,7 @@ export class State {
     const scale = column && canBeScale(column) && (mode === "scale" || !(mode === "classes" && canBeClasses(column))) && (mode === "scale" || !(column instanceof ClassColumn));
     if (!column || column.kind === "texts") this.paint = plainPaint(this.data.n, palette);
     else this.paint = scale ? scalePaint(column, kind, palette) : classPaint(column, palette);
+    if (this.paint.classes) this.classesBefore = name;
     this.describe();
     this.changed("paint");
   }

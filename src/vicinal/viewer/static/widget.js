@@ -319,7 +319,7 @@ async function C(e) {
 	return new Response(new Blob([e]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer();
 }
 // src/keys.ts
-var ce = .12, w = [
+var ce = .12, le = [
 	{
 		keys: ["?"],
 		text: "Show or hide this list",
@@ -446,8 +446,8 @@ var ce = .12, w = [
 		act: (e) => e.escape()
 	}
 ];
-function le(e) {
-	let t = new Map(w.flatMap((e) => e.keys.map((t) => [t, e])));
+function ue(e) {
+	let t = new Map(le.flatMap((e) => e.keys.map((t) => [t, e])));
 	e.dom.page.tabIndex = -1, (e.dom.root instanceof Document ? e.dom.root : e.dom.page).addEventListener("keydown", (n) => {
 		let [r] = n.composedPath();
 		if (r?.matches?.("input, select, textarea") || n.ctrlKey || n.metaKey || n.altKey || e.dom.page.querySelector("dialog[open]:not(#help-dialog)")) return;
@@ -455,7 +455,7 @@ function le(e) {
 		!i || i.onMap && !r?.matches?.(".map") || (n.preventDefault(), i.act(e));
 	});
 }
-function ue(t) {
+function de(t) {
 	let n = {
 		ArrowLeft: "←",
 		ArrowRight: "→",
@@ -466,7 +466,7 @@ function ue(t) {
 		className: "keys",
 		tabIndex: 0
 	});
-	for (let { keys: i, text: a } of w) {
+	for (let { keys: i, text: a } of le) {
 		if (i[0] === "m" && !t) continue;
 		let o = i.slice(0, 1).map((t) => e("kbd", { textContent: n[t] ?? (t.length === 1 ? t.toUpperCase() : t) }));
 		r.append(e("dt", {}, ...o), e("dd", { textContent: a }));
@@ -479,8 +479,8 @@ function ue(t) {
 	return r;
 }
 // src/paint.ts
-var T = 256, de = T, fe = .005, pe = 2e5;
-function me(e, t) {
+var fe = 256, pe = fe, me = .005, he = 2e5;
+function ge(e, t) {
 	return {
 		column: null,
 		codes: new Uint8Array(e),
@@ -489,21 +489,21 @@ function me(e, t) {
 		colours: () => [t.plain]
 	};
 }
-function E(e) {
-	return e instanceof v || e instanceof y && ye(e.values) !== null;
+function w(e) {
+	return e instanceof v || e instanceof y && be(e.values) !== null;
 }
-function D(e) {
+function T(e) {
 	return e instanceof y || e instanceof v && e.numbers !== null;
 }
-function he(e) {
-	return D(e) && ve(e).every((e) => Number.isNaN(e) || e > 0);
+function _e(e) {
+	return T(e) && ye(e).every((e) => Number.isNaN(e) || e > 0);
 }
-function ge(e, t) {
+function E(e, t) {
 	let n = e instanceof v ? {
 		names: e.names,
 		codes: e.codes,
 		missing: e.missing
-	} : be(e), r = e instanceof v ? e.colors : [];
+	} : xe(e), r = e instanceof v ? e.colors : [];
 	return {
 		column: e,
 		codes: n.codes,
@@ -515,8 +515,8 @@ function ge(e, t) {
 		}
 	};
 }
-function _e(e, t, n) {
-	let r = ve(e), { place: i, ticks: a, low: o, high: s } = xe(r, t), c = new Uint16Array(r.length), l = {
+function ve(e, t, n) {
+	let r = ye(e), { place: i, ticks: a, low: o, high: s } = Se(r, t), c = new Uint16Array(r.length), l = {
 		kind: t,
 		ticks: a,
 		below: 0,
@@ -525,9 +525,9 @@ function _e(e, t, n) {
 	};
 	for (let e = 0; e < r.length; e++) {
 		let t = r[e];
-		Number.isNaN(t) ? (c[e] = de, l.missing++) : (t < o ? l.below++ : t > s && l.above++, c[e] = Math.round(Math.min(1, Math.max(0, i(t))) * 255));
+		Number.isNaN(t) ? (c[e] = pe, l.missing++) : (t < o ? l.below++ : t > s && l.above++, c[e] = Math.round(Math.min(1, Math.max(0, i(t))) * 255));
 	}
-	let u = Array.from({ length: T }, (e, t) => Ee(n.values, t / 255));
+	let u = Array.from({ length: fe }, (e, t) => De(n.values, t / 255));
 	return {
 		column: e,
 		codes: c,
@@ -536,27 +536,27 @@ function _e(e, t, n) {
 		colours: (e) => [...u, n.missing[e]]
 	};
 }
-function ve(e) {
+function ye(e) {
 	if (e instanceof y) return e.values;
 	if (!(e instanceof v)) return /* @__PURE__ */ new Float32Array();
 	let t = e.numbers ?? new Float64Array(e.names.length).fill(NaN);
 	return Float32Array.from(e.codes, (e) => t[e] ?? NaN);
 }
-function ye(e) {
+function be(e) {
 	let t = /* @__PURE__ */ new Set();
 	for (let n of e) if (!Number.isNaN(n) && (t.add(n), t.size > 256)) return null;
 	return [...t].sort((e, t) => e - t);
 }
-function be(e) {
-	let t = ye(e.values) ?? [], n = new Map(t.map((e, t) => [e, t])), r = Uint16Array.from(e.values, (e) => n.get(e) ?? t.length);
+function xe(e) {
+	let t = be(e.values) ?? [], n = new Map(t.map((e, t) => [e, t])), r = Uint16Array.from(e.values, (e) => n.get(e) ?? t.length);
 	return {
 		names: t.map((e) => o(e, 6)),
 		codes: r,
 		missing: e.missing
 	};
 }
-function xe(e, t) {
-	let n = Se(e);
+function Se(e, t) {
+	let n = Ce(e);
 	if (n.length === 0) return {
 		place: () => .5,
 		ticks: [],
@@ -565,7 +565,7 @@ function xe(e, t) {
 	};
 	let r = (e) => n[Math.round(e * (n.length - 1))];
 	if (t === "quantile") return {
-		place: (e) => Ce(n, e),
+		place: (e) => we(n, e),
 		ticks: [
 			0,
 			.25,
@@ -579,12 +579,12 @@ function xe(e, t) {
 		low: n[0],
 		high: n.at(-1)
 	};
-	let i = t === "log" ? Math.log10 : (e) => e, [a, s] = [n[0], n.at(-1)], c = [r(fe), r(.995)];
+	let i = t === "log" ? Math.log10 : (e) => e, [a, s] = [n[0], n.at(-1)], c = [r(me), r(.995)];
 	i(c[1]) - i(c[0]) < .5 * (i(s) - i(a)) && c[1] > c[0] && ([a, s] = c);
 	let l = i(s) - i(a), u = (e) => l > 0 ? (i(e) - i(a)) / l : .5;
 	return {
 		place: u,
-		ticks: (t === "log" ? Te(a, s) : we(a, s)).map((e) => ({
+		ticks: (t === "log" ? Ee(a, s) : Te(a, s)).map((e) => ({
 			at: u(e),
 			text: o(e)
 		})),
@@ -592,18 +592,18 @@ function xe(e, t) {
 		high: s
 	};
 }
-function Se(e) {
-	let t = Math.max(1, Math.floor(e.length / pe)), n = [], [r, i] = [Infinity, -Infinity];
+function Ce(e) {
+	let t = Math.max(1, Math.floor(e.length / he)), n = [], [r, i] = [Infinity, -Infinity];
 	for (let a = 0; a < e.length; a++) {
 		let o = e[a];
 		Number.isNaN(o) || (o < r && (r = o), o > i && (i = o), a % t === 0 && n.push(o));
 	}
 	return r <= i && n.push(r, i), Float32Array.from(n).sort();
 }
-function Ce(e, t) {
-	return (O(e, t, !1) + O(e, t, !0)) / 2 / e.length;
+function we(e, t) {
+	return (D(e, t, !1) + D(e, t, !0)) / 2 / e.length;
 }
-function O(e, t, n) {
+function D(e, t, n) {
 	let [r, i] = [0, e.length];
 	for (; r < i;) {
 		let a = r + i >> 1;
@@ -611,7 +611,7 @@ function O(e, t, n) {
 	}
 	return r;
 }
-function we(e, t) {
+function Te(e, t) {
 	if (!(t > e)) return [e];
 	let n = 10 ** Math.floor(Math.log10((t - e) / 4)), r = [
 		1,
@@ -623,13 +623,13 @@ function we(e, t) {
 	for (let n = Math.ceil(e / r - 1e-9); n * r <= t + 1e-9 * r; n++) i.push(Number((n * r).toPrecision(12)));
 	return i;
 }
-function Te(e, t) {
+function Ee(e, t) {
 	let n = [];
 	for (let r = Math.ceil(Math.log10(e)); 10 ** r <= t; r++) n.push(Number((10 ** r).toPrecision(12)));
 	let r = Math.ceil(n.length / 6);
 	return n.length >= 2 ? n.filter((e, t) => t % r === 0) : [e, t];
 }
-function Ee(e, t) {
+function De(e, t) {
 	let n = t * (e.length - 1), r = Math.min(e.length - 2, Math.floor(n));
 	return `#${[
 		1,
@@ -641,7 +641,7 @@ function Ee(e, t) {
 	}).join("")}`;
 }
 // src/legend.ts
-var De = "";
+var O = "";
 function Oe(e, t) {
 	let n = "", r = () => {}, i = () => {
 		let { column: i, scale: a } = t.paint, o = JSON.stringify([
@@ -693,7 +693,7 @@ function k(t, n = "") {
 function Ae(t, n) {
 	let r = t.paint.column, i = e("select", { id: "color-by" });
 	i.setAttribute("aria-label", "Color by"), i.append(e("option", {
-		value: De,
+		value: O,
 		textContent: "nothing",
 		selected: !r
 	}));
@@ -702,14 +702,14 @@ function Ae(t, n) {
 		textContent: t,
 		selected: t === r?.name
 	}));
-	i.onchange = () => t.colourBy(i.value === De ? null : i.value);
+	i.onchange = () => t.colourBy(i.value === O ? null : i.value);
 	let a = e("div", { className: "chooser" }, e("label", {
 		htmlFor: "color-by",
 		textContent: "Color by"
 	}), i);
 	if (!r) return a;
 	let o = [], s = (e, n) => () => t.colourBy(r.name, e, n);
-	D(r) && (o.push([
+	T(r) && (o.push([
 		"linear",
 		"Linear",
 		s("scale", "linear"),
@@ -719,12 +719,12 @@ function Ae(t, n) {
 		"Quantiles",
 		s("scale", "quantile"),
 		t.mode === "scale" && t.scaleKind === "quantile"
-	]), he(r) && o.push([
+	]), _e(r) && o.push([
 		"log",
 		"Log",
 		s("scale", "log"),
 		t.mode === "scale" && t.scaleKind === "log"
-	])), E(r) && o.push([
+	])), w(r) && o.push([
 		"classes",
 		"Classes",
 		s("classes"),
@@ -876,7 +876,7 @@ var Re = {
 	initialize: "Initializing",
 	layout: "Optimizing the layout",
 	train: "Training"
-}, ze = 300, Be = 5e3, Ve = 5e4, He = 8, Ue = 3e3, We = class {
+}, M = 300, ze = 5e3, Be = 5e4, Ve = 8, He = 3e3, Ue = class {
 	page;
 	live;
 	frames = 0;
@@ -891,7 +891,7 @@ var Re = {
 	};
 	socket = null;
 	unsaid = [];
-	retry = ze;
+	retry = M;
 	touched = !1;
 	queue = Promise.resolve();
 	arrivals = [];
@@ -924,14 +924,14 @@ var Re = {
 		e.protocol = "ws:";
 		let t = new WebSocket(e), n = new Fe();
 		t.binaryType = "arraybuffer", t.onopen = () => {
-			this.retry = ze;
+			this.retry = M;
 			for (let e of this.unsaid.splice(0)) this.say(e);
 		}, t.onmessage = ({ data: e }) => {
 			if (typeof e == "string") return this.told(JSON.parse(e));
 			let r = this.queue.then(() => this.socket === t ? this.draw(e, n) : void 0);
 			this.queue = r.catch(() => t.close());
 		}, t.onclose = () => {
-			this.parts.note.textContent = "Connection lost; reconnecting", setTimeout(() => this.connect(), this.retry), this.retry = Math.min(Be, this.retry * 2);
+			this.parts.note.textContent = "Connection lost; reconnecting", setTimeout(() => this.connect(), this.retry), this.retry = Math.min(ze, this.retry * 2);
 		}, this.socket = t;
 	}
 	drop() {
@@ -944,7 +944,7 @@ var Re = {
 		let { state: n, view: r, names: i, card: a } = this.page, o = await t.decode(e);
 		if ("begin" in o) return this.take(o);
 		if (o.x.length !== n.data.n) return location.reload();
-		Le(o, n.data.maps[0]), this.frames++, this.exact = o.exact ? o : null, this.page.dom.get("busy").hidden = !0, r.fresh &&= this.freshness(o.exact), this.grown || r.fresh || this.frames === 1 ? r.redraw() : r.moved(), this.grown = !1, await new Promise((e) => requestAnimationFrame(e)), a.place(), (o.exact || n.data.n <= Ve || this.frames % He === 1) && (r.settle(), i.locate(), this.page.panes[0].density.outdated(), this.touched || r.fit(!1)), this.socket?.readyState === WebSocket.OPEN && this.say({ type: "drawn" });
+		Le(o, n.data.maps[0]), this.frames++, this.exact = o.exact ? o : null, this.page.dom.get("busy").hidden = !0, r.fresh &&= this.freshness(o.exact), this.grown || r.fresh || this.frames === 1 ? r.redraw() : r.moved(), this.grown = !1, await new Promise((e) => requestAnimationFrame(e)), a.place(), (o.exact || n.data.n <= Be || this.frames % Ve === 1) && (r.settle(), i.locate(), this.page.panes[0].density.outdated(), this.touched || r.fit(!1)), this.socket?.readyState === WebSocket.OPEN && this.say({ type: "drawn" });
 	}
 	take(e) {
 		let { state: t, view: n } = this.page, r = t.data.n;
@@ -957,12 +957,12 @@ var Re = {
 		let t = new Uint8Array(this.page.state.data.n);
 		this.arrivals = e ? [] : this.arrivals.slice(-2);
 		let n = this.arrivals.at(-1);
-		return !n || performance.now() - n.at > Ue ? t : (this.arrivals.length === 2 && t.fill(1, this.arrivals[0].row), t.fill(2, n.row));
+		return !n || performance.now() - n.at > He ? t : (this.arrivals.length === 2 && t.fill(1, this.arrivals[0].row), t.fill(2, n.row));
 	}
 	build() {
 		let t = this.page.dom.get("live");
 		t.hidden = !1, this.parts.pause.onclick = () => this.say({ type: this.status.state === "paused" ? "resume" : "pause" });
-		let n = this.live.parameters.map((t) => e("label", {}, e("span", { textContent: t.name.replaceAll("_", " ") }), Je(t)));
+		let n = this.live.parameters.map((t) => e("label", {}, e("span", { textContent: t.name.replaceAll("_", " ") }), qe(t)));
 		this.parts.again.onclick = () => {
 			let e = {};
 			for (let n of t.querySelectorAll("input[type=number]")) e[n.name] = n.valueAsNumber;
@@ -1008,15 +1008,15 @@ var Re = {
 	}
 	told(e) {
 		this.status = e;
-		let { title: t, bar: n, note: r, facts: i, pause: a } = this.parts, o = e.state === "running" || e.state === "paused", { done: s, note: l, stage: u } = e.growth ? Ke(e.growth) : Ge(e);
+		let { title: t, bar: n, note: r, facts: i, pause: a } = this.parts, o = e.state === "running" || e.state === "paused", { done: s, note: l, stage: u } = e.growth ? Ge(e.growth) : We(e);
 		t.textContent = o ? e.state === "paused" ? "Paused" : u : {
 			done: "Done",
 			failed: "Failed",
 			waiting: "Waiting"
-		}[e.state], this.page.dom.get("busy-text").textContent = t.textContent, r.textContent = e.message || (o || !e.growth ? l : ""), i.hidden = !e.growth, e.growth && i.replaceChildren(...qe(e.growth)), n.hidden = !o, s === null ? n.removeAttribute("value") : n.value = s, a.hidden = !o, a.replaceChildren(c(e.state === "paused" ? "play" : "pause"), e.state === "paused" ? "Resume" : "Pause");
+		}[e.state], this.page.dom.get("busy-text").textContent = t.textContent, r.textContent = e.message || (o || !e.growth ? l : ""), i.hidden = !e.growth, e.growth && i.replaceChildren(...Ke(e.growth)), n.hidden = !o, s === null ? n.removeAttribute("value") : n.value = s, a.hidden = !o, a.replaceChildren(c(e.state === "paused" ? "play" : "pause"), e.state === "paused" ? "Resume" : "Pause");
 	}
 };
-function Ge({ stage: e, epoch: t, n_epochs: n }) {
+function We({ stage: e, epoch: t, n_epochs: n }) {
 	let r = n > 1;
 	return {
 		stage: Re[e] ?? e,
@@ -1024,7 +1024,7 @@ function Ge({ stage: e, epoch: t, n_epochs: n }) {
 		note: r ? `Epoch ${i(t)} of ${i(n)}` : ""
 	};
 }
-function Ke({ rows: e, total: t, placed: n }) {
+function Ge({ rows: e, total: t, placed: n }) {
 	let r = t === null || e < t;
 	return {
 		stage: r ? "Rows are arriving" : "Settling the map",
@@ -1032,7 +1032,7 @@ function Ke({ rows: e, total: t, placed: n }) {
 		note: r ? "Larger points are the newest." : ""
 	};
 }
-function qe({ rows: t, total: n, placed: r, pending: a, coverage: o, trustworthiness: s }) {
+function Ke({ rows: t, total: n, placed: r, pending: a, coverage: o, trustworthiness: s }) {
 	return [
 		[
 			"read",
@@ -1064,7 +1064,7 @@ function qe({ rows: t, total: n, placed: r, pending: a, coverage: o, trustworthi
 		title: r
 	}), e("dd", { textContent: n })]);
 }
-function Je(t) {
+function qe(t) {
 	if ("choices" in t) {
 		let n = e("select", { name: t.name });
 		return n.append(...t.choices.map((n) => e("option", {
@@ -1083,13 +1083,13 @@ function Je(t) {
 	});
 }
 // src/density.ts
-var M = 240, N = 1.15, Ye = 2, Xe = 3, Ze = [
+var N = 240, P = 1.15, Je = 2, Ye = 3, Xe = [
 	.95,
 	.8,
 	.6,
 	.4,
 	.2
-], Qe = class {
+], Ze = class {
 	canvas;
 	state;
 	view;
@@ -1112,53 +1112,53 @@ var M = 240, N = 1.15, Ye = 2, Xe = 3, Ze = [
 	}
 	place() {
 		if (this.canvas.hidden = !this.wanted, !this.wanted) return;
-		this.stale && (this.contours = $e(this.view.places, (e) => this.state.visible(e))), this.stale = !1;
+		this.stale && (this.contours = Qe(this.view.places, (e) => this.state.visible(e))), this.stale = !1;
 		let { width: e, height: t, unit: n, centre: r } = this.view.eye, i = devicePixelRatio || 1;
 		[this.canvas.width, this.canvas.height] = [Math.round(e * i), Math.round(t * i)];
 		let a = this.canvas.getContext("2d");
-		a.setTransform(n * i, 0, 0, -n * i, (e / 2 - r[0] * n) * i, (t / 2 + r[1] * n) * i), a.strokeStyle = P(this.state), a.lineWidth = 1.2 / n, this.contours.forEach((e, t) => {
-			a.globalAlpha = .35 + .55 * t / Ze.length, a.beginPath();
+		a.setTransform(n * i, 0, 0, -n * i, (e / 2 - r[0] * n) * i, (t / 2 + r[1] * n) * i), a.strokeStyle = F(this.state), a.lineWidth = 1.2 / n, this.contours.forEach((e, t) => {
+			a.globalAlpha = .35 + .55 * t / Xe.length, a.beginPath();
 			for (let [t, n, r, i] of e) a.moveTo(t, n), a.lineTo(r, i);
 			a.stroke();
 		});
 	}
 };
-function P(e) {
+function F(e) {
 	return e.themeName === "dark" ? "#f2f4f7" : "#1b1e24";
 }
-function $e({ x: e, y: t }, n) {
-	let r = /* @__PURE__ */ new Float32Array(57600), i = M / (2 * N), a = 0;
+function Qe({ x: e, y: t }, n) {
+	let r = /* @__PURE__ */ new Float32Array(57600), i = N / (2 * P), a = 0;
 	for (let o = 0; o < e.length; o++) {
 		if (!n(o)) continue;
-		let [s, c] = [Math.floor((e[o] + N) * i), Math.floor((t[o] + N) * i)];
-		s < 0 || c < 0 || s >= M || c >= M || (r[c * M + s]++, a++);
+		let [s, c] = [Math.floor((e[o] + P) * i), Math.floor((t[o] + P) * i)];
+		s < 0 || c < 0 || s >= N || c >= N || (r[c * N + s]++, a++);
 	}
-	for (let e = 0; e < Xe; e++) r = et(et(r, 1), M);
-	return Ze.map((e) => nt(r, tt(r, e * a), (e) => e / i - N));
+	for (let e = 0; e < Ye; e++) r = $e($e(r, 1), N);
+	return Xe.map((e) => tt(r, et(r, e * a), (e) => e / i - P));
 }
-function et(e, t) {
+function $e(e, t) {
 	let n = new Float32Array(e.length);
 	for (let r = 0; r < e.length; r++) {
-		let i = t === 1 ? r % M : Math.floor(r / M), a = 0;
-		for (let n = -2; n <= Ye; n++) i + n >= 0 && i + n < M && (a += e[r + n * t]);
+		let i = t === 1 ? r % N : Math.floor(r / N), a = 0;
+		for (let n = -2; n <= Je; n++) i + n >= 0 && i + n < N && (a += e[r + n * t]);
 		n[r] = a / 5;
 	}
 	return n;
 }
-function tt(e, t) {
+function et(e, t) {
 	let n = e.slice().sort().reverse(), r = 0;
 	for (let e of n) if (r += e, r >= t) return e;
 	return 0;
 }
-function nt(e, t, n) {
+function tt(e, t, n) {
 	let r = [];
 	if (!(t > 0)) return r;
-	for (let i = 0; i + 1 < M; i++) for (let a = 0; a + 1 < M; a++) {
-		let o = i * M + a, s = [
+	for (let i = 0; i + 1 < N; i++) for (let a = 0; a + 1 < N; a++) {
+		let o = i * N + a, s = [
 			e[o],
 			e[o + 1],
-			e[o + M + 1],
-			e[o + M]
+			e[o + N + 1],
+			e[o + N]
 		], c = [];
 		for (let e = 0; e < 4; e++) {
 			let [r, o] = [s[e], s[(e + 1) % 4]];
@@ -1176,10 +1176,10 @@ function nt(e, t, n) {
 	return r;
 }
 // src/gestures.ts
-var F = {
+var I = {
 	mouse: 9,
 	touch: 22
-}, rt = 5, it = 3, at = 300, ot = class {
+}, nt = 5, rt = 3, it = 300, at = class {
 	view;
 	actions;
 	lasso = !1;
@@ -1211,14 +1211,14 @@ var F = {
 	move(e) {
 		let t = this.at(e), n = this.pointers.get(e.pointerId);
 		if (!n) {
-			e.pointerType !== "touch" && this.actions.hover(this.view.nearest(t.x, t.y, F.mouse));
+			e.pointerType !== "touch" && this.actions.hover(this.view.nearest(t.x, t.y, I.mouse));
 			return;
 		}
 		if (this.pointers.size > 1) return this.pinch(e.pointerId, t);
-		if (!this.dragged && Math.hypot(t.x - this.start.x, t.y - this.start.y) < rt) return;
+		if (!this.dragged && Math.hypot(t.x - this.start.x, t.y - this.start.y) < nt) return;
 		if (this.dragged = !0, this.pointers.set(e.pointerId, t), this.polygon) {
 			let [e, n] = this.polygon.at(-1);
-			if (Math.hypot(t.x - e, t.y - n) < it) return;
+			if (Math.hypot(t.x - e, t.y - n) < rt) return;
 			this.polygon.push([t.x, t.y]), this.actions.drawing(this.polygon);
 			return;
 		}
@@ -1228,7 +1228,7 @@ var F = {
 	pinch(e, t) {
 		let n = [...this.pointers.values()];
 		this.pointers.set(e, t);
-		let r = [...this.pointers.values()], [i, a] = [st(n), st(r)];
+		let r = [...this.pointers.values()], [i, a] = [ot(n), ot(r)];
 		this.view.eye.pan(a.x - i.x, a.y - i.y), i.size > 0 && this.view.eye.zoom(a.size / i.size, a.x, a.y), this.view.moves(), this.actions.moved();
 	}
 	up(e) {
@@ -1241,10 +1241,10 @@ var F = {
 		}
 		if (this.dragged) return;
 		let a = e.pointerType === "touch";
-		a && this.isDoubleTap(t) ? (this.view.eye.zoom(2, t.x, t.y), this.view.moves()) : this.actions.pick(this.view.nearest(t.x, t.y, a ? F.touch : F.mouse), r);
+		a && this.isDoubleTap(t) ? (this.view.eye.zoom(2, t.x, t.y), this.view.moves()) : this.actions.pick(this.view.nearest(t.x, t.y, a ? I.touch : I.mouse), r);
 	}
 	isDoubleTap(e) {
-		let t = performance.now(), n = t - this.lastTap.at < at && Math.hypot(e.x - this.lastTap.x, e.y - this.lastTap.y) < 30;
+		let t = performance.now(), n = t - this.lastTap.at < it && Math.hypot(e.x - this.lastTap.x, e.y - this.lastTap.y) < 30;
 		return this.lastTap = {
 			at: n ? 0 : t,
 			...e
@@ -1259,7 +1259,7 @@ var F = {
 		this.view.eye.zoom(Math.exp(-e.deltaY * r * i), t, n), this.view.moves(), this.actions.moved();
 	}
 };
-function st(e) {
+function ot(e) {
 	let [t, n] = e;
 	return {
 		x: (t.x + n.x) / 2,
@@ -1267,125 +1267,255 @@ function st(e) {
 		size: Math.hypot(t.x - n.x, t.y - n.y)
 	};
 }
-// src/islands.ts
-var ct = 64, lt = 10, ut = 3e5, dt = .08, ft = .004, pt = 6;
-function mt({ x: e, y: t, z: n }, r, i) {
-	let a = e.length, o = Math.max(1, Math.floor(a / ut)), s = Math.min(ct, Math.max(lt, Math.round(Math.sqrt(a) * .9))), c = (e) => Math.min(s - 1, Math.max(0, Math.floor((e + 1) / 2 * s))), l = new Map(i.map((e, t) => [t, []]));
-	for (let e = 0; e < a; e += o) l.get(r[e])?.push(e);
-	let u = [];
-	for (let [r, d] of l) {
-		let l = Math.max(Math.min(pt, d.length), Math.min(dt * d.length, ft * a / o)), f = n ? [d] : gt(d, s, (n) => c(t[n]) * s + c(e[n]));
-		f.sort((e, t) => t.length - e.length), f.forEach((a, s) => {
-			a.length === 0 || s > 0 && a.length < l || u.push({
-				text: i[r],
-				code: r,
-				...vt({
-					name: "",
-					x: e,
-					y: t,
-					z: n
-				}, a),
-				size: a.length * o,
-				level: s === 0 ? 0 : 1
-			});
+// src/crowd.ts
+var L = 14, st = 15e4, ct = class {
+	rows;
+	seen;
+	begins;
+	columns;
+	lines;
+	complete;
+	constructor(e, t) {
+		let { width: n, height: r } = e.eye, i = Math.max(1, Math.ceil(t.data.n / st)), a = lt(e, t, i);
+		i > 1 && a.rows.length * i <= st && (a = lt(e, t, i = 1)), this.complete = i === 1;
+		let { rows: o, seen: s } = a;
+		this.columns = Math.ceil(n / L) || 1, this.lines = Math.ceil(r / L) || 1, this.begins = new Uint32Array(this.columns * this.lines + 1);
+		let c = o.map((e, t) => Math.floor(s[2 * t + 1] / L) * this.columns + Math.floor(s[2 * t] / L));
+		for (let e of c) this.begins[e + 1]++;
+		for (let e = 0; e + 1 < this.begins.length; e++) this.begins[e + 1] += this.begins[e];
+		let l = this.begins.slice();
+		this.rows = new Uint32Array(c.length), this.seen = new Float32Array(2 * c.length), c.forEach((e, t) => {
+			let n = l[e]++;
+			this.rows[n] = o[t], this.seen[2 * n] = s[2 * t], this.seen[2 * n + 1] = s[2 * t + 1];
 		});
 	}
-	return u.sort((e, t) => e.level - t.level || t.size - e.size);
+	get size() {
+		return this.rows.length;
+	}
+	list() {
+		return Array.from(this.rows, (e, t) => ({
+			row: e,
+			x: this.seen[2 * t],
+			y: this.seen[2 * t + 1]
+		}));
+	}
+	within({ left: e, right: t, top: n, bottom: r }, i, a) {
+		let o = 0, s = Math.max(0, Math.floor(e / L)), c = Math.min(this.columns - 1, Math.floor(t / L));
+		for (let l = Math.max(0, Math.floor(n / L)); l <= Math.min(this.lines - 1, Math.floor(r / L)); l++) for (let u = this.begins[l * this.columns + s]; u < this.begins[l * this.columns + c + 1]; u++) {
+			let [s, c] = [this.seen[2 * u], this.seen[2 * u + 1]];
+			if (!(s < e || s > t || c < n || c > r)) {
+				if (a(this.rows[u])) return Infinity;
+				if (++o > i) return o;
+			}
+		}
+		return o;
+	}
+};
+function lt({ eye: e, places: t }, n, r) {
+	let i = e.projectAll(t, r), [a, o] = [[], []];
+	for (let t = 0; 2 * t < i.length; t++) {
+		let [s, c] = [i[2 * t], i[2 * t + 1]];
+		s < 0 || c < 0 || s >= e.width || c >= e.height || !n.visible(t * r) || (a.push(t * r), o.push(s, c));
+	}
+	return {
+		rows: a,
+		seen: o
+	};
 }
-function ht(e, t) {
+// src/islands.ts
+var ut = {
+	flat: {
+		fewest: 10,
+		most: 64
+	},
+	deep: {
+		fewest: 6,
+		most: 20
+	}
+}, dt = 3, ft = .08, pt = .004, mt = 6, ht = .01;
+function gt(e, t, n) {
+	let r = e.x.length, i = new vt(e, t, n.length), a = n.map(() => []);
+	for (let e = 0; e < r; e++) a[t[e]]?.push(e);
+	let o = [];
+	return a.forEach((t, a) => {
+		if (t.length === 0) return;
+		let s = t.length / r, c = Math.max(Math.min(mt, t.length), Math.min(ft * t.length, pt * r)), l = i.connected(t, (e) => i.names(e, a, s)).filter((e) => e.length >= c);
+		l.length === 0 && s >= ht && l.push(i.densest(t, a)), l.sort((e, t) => t.length - e.length), l.forEach((t, r) => {
+			o.push({
+				text: n[a],
+				code: a,
+				...yt(e, i.purest(t, a)),
+				radius: bt(e, t),
+				size: t.length,
+				level: r === 0 ? 0 : 1
+			});
+		});
+	}), o.sort((e, t) => e.level - t.level || t.size - e.size);
+}
+function _t(e, t) {
 	return e.map(({ name: e, place: n, size: r, level: i }) => {
-		let [a, o] = oe(n, t);
+		let [a, o, s] = oe(n, t);
 		return {
 			text: e,
 			code: -1,
 			x: a,
 			y: o,
-			z: 0,
+			z: s ?? 0,
 			size: r,
 			level: i,
 			radius: .12 / 2 ** i
 		};
 	}).sort((e, t) => e.level - t.level || t.size - e.size);
 }
-function gt(e, t, n) {
-	let r = /* @__PURE__ */ new Map();
-	for (let t of e) {
-		let e = n(t);
-		r.has(e) ? r.get(e).push(t) : r.set(e, [t]);
-	}
-	let i = e.length / r.size / 4, a = new Set([...r].filter(([, e]) => e.length >= i).map(([e]) => e)), o = [];
-	for (let e of a) {
-		a.delete(e);
-		let n = [], i = [e];
-		for (; i.length;) {
-			let e = i.pop();
-			for (let t of r.get(e)) n.push(t);
-			for (let n of _t(e, t)) a.delete(n) && i.push(n);
+var vt = class {
+	classes;
+	side;
+	deep;
+	cells;
+	counts;
+	totals;
+	second;
+	constructor(e, t, n) {
+		this.classes = n;
+		let { x: r, y: i, z: a } = e;
+		this.deep = a !== null;
+		let { fewest: o, most: s } = this.deep ? ut.deep : ut.flat;
+		this.side = Math.min(s, Math.max(o, Math.round(this.deep ? Math.cbrt(r.length) : Math.sqrt(r.length) * .9)));
+		let c = (e) => Math.min(this.side - 1, Math.max(0, Math.floor((e + 1) / 2 * this.side))), l = this.side ** (this.deep ? 3 : 2);
+		this.cells = Uint32Array.from(r, (e, t) => ((a ? c(a[t]) : 0) * this.side + c(i[t])) * this.side + c(r[t]));
+		let u = new Float32Array(l * (n + 1));
+		this.cells.forEach((e, r) => u[e * (n + 1) + Math.min(n, t[r])]++);
+		for (let e = 0; e < (this.deep ? 3 : 2); e++) u = this.summed(u, this.side ** e);
+		this.counts = u, this.totals = new Float32Array(l), this.second = new Float32Array(l);
+		for (let e = 0; e < l; e++) {
+			let t = 0;
+			for (let r = 0; r <= n; r++) {
+				let i = u[e * (n + 1) + r];
+				this.totals[e] += i, r !== n && (i > t ? [this.second[e], t] = [t, i] : i > this.second[e] && (this.second[e] = i));
+			}
 		}
-		o.push(n);
 	}
-	return o;
-}
-function* _t(e, t) {
-	let [n, r] = [e % t, Math.floor(e / t)];
-	for (let e = r - 1; e <= r + 1; e++) for (let r = n - 1; r <= n + 1; r++) r >= 0 && e >= 0 && r < t && e < t && (yield e * t + r);
-}
-function vt({ x: e, y: t, z: n }, r) {
+	summed(e, t) {
+		let n = this.classes + 1, r = e.slice();
+		for (let i = 0; i * n < e.length; i++) {
+			let a = Math.floor(i / t) % this.side;
+			for (let o of [a > 0 ? i - t : -1, a < this.side - 1 ? i + t : -1]) if (o >= 0) for (let t = 0; t < n; t++) r[i * n + t] += e[o * n + t];
+		}
+		return r;
+	}
+	share(e, t) {
+		return this.counts[e * (this.classes + 1) + t] / (this.totals[e] || 1);
+	}
+	names(e, t, n) {
+		let r = this.share(e, t);
+		return r >= .5 || r >= dt * n && this.counts[e * (this.classes + 1) + t] >= this.second[e];
+	}
+	connected(e, t) {
+		let n = /* @__PURE__ */ new Map();
+		for (let t of e) {
+			let e = this.cells[t];
+			n.has(e) ? n.get(e).push(t) : n.set(e, [t]);
+		}
+		let r = e.length / n.size / 4, i = new Set([...n].filter(([e, n]) => n.length >= r && t(e)).map(([e]) => e)), a = [];
+		for (let e of i) {
+			i.delete(e);
+			let t = [], r = [e];
+			for (; r.length;) {
+				let e = r.pop();
+				for (let r of n.get(e)) t.push(r);
+				for (let t of this.around(e)) i.delete(t) && r.push(t);
+			}
+			a.push(t);
+		}
+		return a;
+	}
+	purest(e, t) {
+		let n = e.map((e) => this.share(this.cells[e], t)), r = [...n].sort((e, t) => e - t)[Math.floor(e.length / 2)];
+		return e.filter((e, t) => n[t] >= r);
+	}
+	densest(e, t) {
+		let n = Math.min(e.length, Math.max(mt, e.length / 100)), [r, i] = [this.cells[e[0]], -1];
+		for (let a of new Set(e.map((e) => this.cells[e]))) {
+			let e = this.share(a, t) * Math.min(1, this.counts[a * (this.classes + 1) + t] / n);
+			e > i && ([r, i] = [a, e]);
+		}
+		return e.filter((e) => this.cells[e] === r);
+	}
+	*around(e) {
+		let { side: t } = this, [n, r, i] = [
+			e % t,
+			Math.floor(e / t) % t,
+			Math.floor(e / t / t)
+		];
+		for (let e = i - 1; e <= i + 1; e++) if (!(e < 0 || e >= (this.deep ? t : 1))) for (let i = r - 1; i <= r + 1; i++) for (let r = n - 1; r <= n + 1; r++) r >= 0 && i >= 0 && r < t && i < t && (yield (e * t + i) * t + r);
+	}
+};
+function yt({ x: e, y: t, z: n }, r) {
 	let i = [
 		e,
 		t,
 		n
-	].map((e) => e ? r.reduce((t, n) => t + e[n], 0) / r.length : 0), [a, o, s] = [
-		r[0],
-		Infinity,
-		0
-	];
-	for (let c of r) {
-		let l = (e[c] - i[0]) ** 2 + (t[c] - i[1]) ** 2 + (n ? (n[c] - i[2]) ** 2 : 0);
-		s += l / r.length, l < o && ([a, o] = [c, l]);
+	].map((e) => e ? r.reduce((t, n) => t + e[n], 0) / r.length : 0), [a, o] = [r[0], Infinity];
+	for (let s of r) {
+		let r = (e[s] - i[0]) ** 2 + (t[s] - i[1]) ** 2 + (n ? (n[s] - i[2]) ** 2 : 0);
+		r < o && ([a, o] = [s, r]);
 	}
 	return {
 		x: e[a],
 		y: t[a],
-		z: n ? n[a] : 0,
-		radius: Math.sqrt(s)
+		z: n ? n[a] : 0
 	};
 }
+function bt({ x: e, y: t, z: n }, r) {
+	let i = [
+		e,
+		t,
+		n
+	].map((e) => {
+		if (!e) return 0;
+		let t = r.reduce((t, n) => t + e[n], 0) / r.length;
+		return r.reduce((n, r) => n + (e[r] - t) ** 2, 0) / r.length;
+	});
+	return Math.sqrt(i.reduce((e, t) => e + t, 0));
+}
 // src/names.ts
-var yt = 400, bt = 100, xt = 14e3, St = 90, Ct = 6, wt = [
-	26,
-	44,
-	64
-], Tt = [
-	-90,
-	90,
-	-45,
-	-135,
-	45,
-	135,
-	0,
-	180
-].map((e) => e * Math.PI / 180), Et = 3, Dt = class {
+var xt = 400, St = 100, Ct = 14e3, wt = 90, Tt = 6, Et = [320, 110], Dt = 9, Ot = Array.from({ length: 16 }, (e, t) => t * Math.PI / 8), kt = 3, At = 2, jt = 25, Mt = 60, Nt = 42, Pt = class {
 	layer;
 	lines;
 	state;
 	view;
 	placed = [];
 	spots = [];
+	codes = null;
+	coloured = !1;
+	rowNames = [];
 	wanted = !0;
+	scheduled = 0;
 	constructor(e, t, n, r) {
-		this.layer = e, this.lines = t, this.state = n, this.view = r, this.locate(), n.listen("theme", () => this.place()), n.listen("shown", () => this.place());
+		this.layer = e, this.lines = t, this.state = n, this.view = r, this.locate(), n.listen("shown", () => this.place());
 		for (let e of ["rows", "paint"]) n.listen(e, () => this.locate());
 	}
 	get any() {
-		return this.spots.length > 0;
+		return this.spots.length > 0 || this.rowText !== null;
+	}
+	request() {
+		this.scheduled ||= requestAnimationFrame(() => {
+			this.scheduled = 0, this.place();
+		});
 	}
 	toggle() {
 		return this.wanted = !this.wanted, this.place(), this.wanted;
 	}
+	areas() {
+		let { data: e, paint: t } = this.state;
+		if (this.codes = null, this.coloured = t.classes !== null, e.n < St) return [];
+		let n = this.view.places === e.maps[0];
+		if (!t.classes && n && e.meta.clusters.length) return _t(e.meta.clusters, e.meta.maps[0].box);
+		let r = t.classes ? null : e.column(this.state.classesBefore ?? ""), i = t.classes ?? (r && E(r, e.meta.palette).classes);
+		return !i || i.names.length > xt ? [] : (this.codes = i.codes, gt(this.view.places, i.codes, i.names));
+	}
 	locate() {
-		let { data: t, paint: n } = this.state, { classes: r } = n, i = [];
-		t.n >= bt && (r && r.names.length <= yt ? i = mt(this.view.places, r.codes, r.names) : this.view.places === t.maps[0] && (i = ht(t.meta.clusters, t.meta.maps[0].box))), this.layer.replaceChildren(), this.spots = i.slice(0, 360).map((t) => {
+		this.layer.replaceChildren(), this.rowNames = [], this.spots = this.areas().slice(0, 360).map((t) => {
 			let n = e("span", {
 				textContent: t.text,
 				className: `level${Math.min(2, t.level)}`
@@ -1394,7 +1524,8 @@ var yt = 400, bt = 100, xt = 14e3, St = 90, Ct = 6, wt = [
 				...t,
 				element: n,
 				width: 0,
-				height: 0
+				height: 0,
+				last: null
 			};
 		});
 		for (let e of this.spots) [e.width, e.height] = [e.element.offsetWidth, e.element.offsetHeight];
@@ -1403,17 +1534,17 @@ var yt = 400, bt = 100, xt = 14e3, St = 90, Ct = 6, wt = [
 	place() {
 		this.layer.style.display = this.lines.style.display = this.wanted ? "" : "none", this.placed = [];
 		let e = [];
-		if (this.wanted) {
-			let { width: n, height: r } = this.view.eye, i = Math.min(St, Math.max(6, n * r / xt));
-			for (let a of this.spots) {
-				let o = this.placed.length < i ? this.fit(a, n, r) : null;
-				if (a.element.style.visibility = o ? "visible" : "hidden", o && (this.placed.push(o), a.element.style.transform = `translate(${Math.round(o.left)}px, ${Math.round(o.top)}px)`, o.line)) {
-					let [n, r, i, a] = o.line;
+		if (this.wanted && this.any) {
+			let n = new ct(this.view, this.state), r = Math.min(wt, Math.max(6, this.view.eye.width * this.view.eye.height / Ct));
+			for (let i of this.spots) {
+				let a = this.placed.length < r ? this.fit(i, n) : null;
+				if (i.element.style.visibility = a ? "visible" : "hidden", a && (this.placed.push(a), i.element.style.transform = `translate(${Math.round(a.left)}px, ${Math.round(a.top)}px)`, a.line)) {
+					let [n, r, i, o] = a.line;
 					e.push(t("line", {
 						x1: n,
 						y1: r,
 						x2: i,
-						y2: a
+						y2: o
 					}), t("circle", {
 						cx: n,
 						cy: r,
@@ -1421,55 +1552,111 @@ var yt = 400, bt = 100, xt = 14e3, St = 90, Ct = 6, wt = [
 					}));
 				}
 			}
+			this.nameRows(n);
 		}
 		this.lines.replaceChildren(...e);
 	}
-	fit(e, t, n) {
-		if (e.code >= 0 && this.state.shown[e.code] !== 1 || e.level > 0 && e.radius * this.view.eye.unit < Ct) return null;
-		let [r, i] = this.view.project(e.x, e.y, e.z);
-		if (r < 0 || i < 0 || r > t || i > n) return null;
-		let a = (t, n) => ({
-			left: t - e.width / 2,
-			right: t + e.width / 2,
-			top: n - e.height / 2,
-			bottom: n + e.height / 2
-		}), o = (e) => e.left >= 2 && e.top >= 2 && e.right <= t - 2 && e.bottom <= n - 2 && this.placed.every((t) => Ot(e, t) && (!t.line || !kt(e, t.line))), s = a(r, i);
-		if (o(s)) return {
-			...s,
+	fit(e, t) {
+		let { width: n, height: r, unit: i } = this.view.eye;
+		if (this.coloured && e.code >= 0 && this.state.shown[e.code] !== 1 || e.level > 0 && e.radius * i < Tt) return null;
+		let [a, o] = this.view.project(e.x, e.y, e.z);
+		if (a < 0 || o < 0 || a > n || o > r) return null;
+		let s = e.code >= 0 && this.codes ? (t) => this.codes[t] === e.code : () => !0, [c, l] = [null, Infinity], u = (n, r, i) => {
+			let u = this.at(e, a, o, n, r);
+			if (!u || i >= l) return !1;
+			let d = t.within(this.padded(u), At, s);
+			return d > At || i + d * jt >= l ? !1 : ([c, l] = [u, i + d * jt], e.last = [n, r], !0);
+		};
+		if (e.last && u(...e.last, 0)) return c;
+		u(0, 0, 0);
+		let d = Et[Math.min(1, e.level)];
+		for (let t of Ot) {
+			let [n, r] = [Math.cos(t), Math.sin(t)], i = Math.min(e.width / 2 / Math.max(1e-6, Math.abs(n)), e.height / 2 / Math.max(1e-6, Math.abs(r)));
+			for (let e = Dt; e <= d && e < l && !u(n * (e + i), r * (e + i), e); e += Dt);
+		}
+		return c || (e.last = null), c;
+	}
+	at(e, t, n, r, i) {
+		let { width: a, height: o } = this.view.eye, [s, c] = [t + r, n + i], l = {
+			left: s - e.width / 2,
+			right: s + e.width / 2,
+			top: c - e.height / 2,
+			bottom: c + e.height / 2
+		};
+		if (l.left < 2 || l.top < 2 || l.right > a - 2 || l.bottom > o - 2) return null;
+		let u = t >= l.left && t <= l.right && n >= l.top && n <= l.bottom, d = [Math.min(l.right, Math.max(l.left, t)), Math.min(l.bottom, Math.max(l.top, n))], f = u ? null : [
+			t,
+			n,
+			...d
+		];
+		for (let e of this.placed) if (!Ft(l, e) || e.line && It(l, e.line) || f && It(e, f)) return null;
+		return {
+			...l,
 			text: e.text,
 			level: e.level,
-			line: null
+			line: f
 		};
-		if (e.level > 0) return null;
-		for (let t of wt) for (let n of Tt) {
-			let [s, c] = [r + Math.cos(n) * (t + e.width / 3), i + Math.sin(n) * t], l = a(s, c), u = [
-				r,
-				i,
-				Math.min(l.right, Math.max(l.left, r)),
-				Math.min(l.bottom, Math.max(l.top, i))
-			];
-			if (o(l) && this.placed.every((e) => !kt(e, u))) return {
-				...l,
-				text: e.text,
-				level: e.level,
-				line: u
+	}
+	padded(e) {
+		let t = this.view.pointSize() / 2;
+		return {
+			left: e.left - t,
+			right: e.right + t,
+			top: e.top - t,
+			bottom: e.bottom + t
+		};
+	}
+	get rowText() {
+		let { data: e } = this.state, t = e.columns.find((e) => e.kind === "texts");
+		return t ? (e) => t.text(e) : e.hasIds ? (t) => e.ids.at(t) : null;
+	}
+	nameRows(t) {
+		let n = this.rowText, r = n && t.complete && t.size <= Mt && t.size < this.state.data.n / 2, i = 0;
+		for (let { row: a, x: o, y: s } of r ? t.list() : []) {
+			let r = n(a).split("\n")[0].trim(), c = r.length > Nt ? `${r.slice(0, 41)}…` : r;
+			if (!c) continue;
+			let l = this.rowNames[i] ??= this.layer.appendChild(e("span", { className: "row" }));
+			l.textContent = c;
+			let u = this.beside(t, a, o, s, c, l);
+			l.style.visibility = u ? "visible" : "hidden", u && (i++, this.placed.push(u), l.style.transform = `translate(${Math.round(u.left)}px, ${Math.round(u.top)}px)`);
+		}
+		for (let e of this.rowNames.slice(i)) e.style.visibility = "hidden";
+	}
+	beside(e, t, n, r, i, a) {
+		let { offsetWidth: o, offsetHeight: s } = a, c = this.view.pointSize() / 2 + 2, l = {
+			text: i,
+			level: 3,
+			width: o,
+			height: s
+		};
+		for (let [i, a] of [
+			[c + o / 2, 0],
+			[-c - o / 2, 0],
+			[0, -c - s / 2],
+			[0, c + s / 2]
+		]) {
+			let o = this.at(l, n, r, i, a);
+			if (o && e.within(o, 0, (e) => e !== t) === 0) return {
+				...o,
+				line: null
 			};
 		}
 		return null;
 	}
 };
-function Ot(e, t) {
-	return e.left > t.right + Et || e.right < t.left - Et || e.top > t.bottom || e.bottom < t.top;
+function Ft(e, t) {
+	return e.left > t.right + kt || e.right < t.left - kt || e.top > t.bottom || e.bottom < t.top;
 }
-function kt(e, [t, n, r, i]) {
-	for (let a = 0; a <= 1; a += .125) {
-		let [o, s] = [t + (r - t) * a, n + (i - n) * a];
-		if (o > e.left && o < e.right && s > e.top && s < e.bottom) return !0;
+function It(e, [t, n, r, i]) {
+	let a = Math.max(8, Math.ceil(Math.hypot(r - t, i - n) / 12));
+	for (let o = 0; o <= a; o++) {
+		let [s, c] = [t + (r - t) * o / a, n + (i - n) * o / a];
+		if (s > e.left && s < e.right && c > e.top && c < e.bottom) return !0;
 	}
 	return !1;
 }
 // src/camera.ts
-var At = .22, jt = 1e-4, Mt = 20, Nt = class {
+var Lt = .22, Rt = 1e-4, zt = 20, Bt = class {
 	width;
 	height;
 	deep;
@@ -1497,26 +1684,21 @@ var At = .22, jt = 1e-4, Mt = 20, Nt = class {
 			turn: Float32Array.from(this.turned),
 			centre: this.centre,
 			distance: this.distance,
-			perspective: this.deep ? At : 0
+			perspective: this.deep ? Lt : 0
 		};
 	}
 	project(e, t, n = 0) {
 		let [r, i] = [e, t];
 		if (this.deep) {
-			let a = this.turned, o = 1 - (a[2] * e + a[5] * t + a[8] * n) * At;
+			let a = this.turned, o = 1 - (a[2] * e + a[5] * t + a[8] * n) * Lt;
 			r = (a[0] * e + a[3] * t + a[6] * n) / o, i = (a[1] * e + a[4] * t + a[7] * n) / o;
 		}
 		return [this.width / 2 + (r - this.centre[0]) * this.unit, this.height / 2 - (i - this.centre[1]) * this.unit];
 	}
-	projectAll({ x: e, y: t, z: n }) {
-		let r = new Float32Array(2 * e.length);
-		if (!this.deep) {
-			let { unit: n } = this, [i, a] = [this.width / 2 - this.centre[0] * n, this.height / 2 + this.centre[1] * n];
-			for (let o = 0; o < e.length; o++) r[2 * o] = i + e[o] * n, r[2 * o + 1] = a - t[o] * n;
-			return r;
-		}
-		for (let i = 0; i < e.length; i++) r.set(this.project(e[i], t[i], n ? n[i] : 0), 2 * i);
-		return r;
+	projectAll({ x: e, y: t, z: n }, r = 1) {
+		let i = new Float32Array(2 * Math.ceil(e.length / r)), { unit: a } = this, [o, s] = [this.width / 2 - this.centre[0] * a, this.height / 2 + this.centre[1] * a];
+		for (let c = 0, l = 0; c < e.length; c += r, l += 2) this.deep ? i.set(this.project(e[c], t[c], n ? n[c] : 0), l) : [i[l], i[l + 1]] = [o + e[c] * a, s - t[c] * a];
+		return i;
 	}
 	unproject(e, t) {
 		return [this.centre[0] + (e - this.width / 2) / this.unit, this.centre[1] - (t - this.height / 2) / this.unit];
@@ -1526,7 +1708,7 @@ var At = .22, jt = 1e-4, Mt = 20, Nt = class {
 	}
 	zoom(e, t = this.width / 2, n = this.height / 2) {
 		let [r, i] = this.unproject(t, n);
-		this.distance = Math.min(Mt, Math.max(jt, this.distance / e));
+		this.distance = Math.min(zt, Math.max(Rt, this.distance / e));
 		let [a, o] = this.unproject(t, n);
 		this.centre = [this.centre[0] + r - a, this.centre[1] + i - o];
 	}
@@ -1537,7 +1719,7 @@ var At = .22, jt = 1e-4, Mt = 20, Nt = class {
 			Math.cos(t),
 			Math.sin(t)
 		];
-		this.turned = I([
+		this.turned = Vt([
 			1,
 			0,
 			0,
@@ -1547,7 +1729,7 @@ var At = .22, jt = 1e-4, Mt = 20, Nt = class {
 			0,
 			-a,
 			i
-		], I([
+		], Vt([
 			n,
 			0,
 			-r,
@@ -1566,12 +1748,12 @@ var At = .22, jt = 1e-4, Mt = 20, Nt = class {
 		e.length === 9 && e.every(Number.isFinite) && (this.turned = e);
 	}
 };
-function I(e, t) {
+function Vt(e, t) {
 	let n = [];
 	for (let r = 0; r < 3; r++) for (let i = 0; i < 3; i++) n.push(e[i] * t[3 * r] + e[3 + i] * t[3 * r + 1] + e[6 + i] * t[3 * r + 2]);
 	return n;
 }
-function L({ x: e, y: t, z: n }, r, i) {
+function R({ x: e, y: t, z: n }, r, i) {
 	if (n) {
 		let r = Math.max(...[
 			e,
@@ -1585,7 +1767,7 @@ function L({ x: e, y: t, z: n }, r, i) {
 			height: 2.4 * r
 		};
 	}
-	let [[a, o], [s, c]] = [e, t].map((e) => Pt(i ? Float32Array.from(i, (t) => e[t]) : e, r));
+	let [[a, o], [s, c]] = [e, t].map((e) => Ht(i ? Float32Array.from(i, (t) => e[t]) : e, r));
 	return {
 		x: (a + o) / 2,
 		y: (s + c) / 2,
@@ -1593,7 +1775,7 @@ function L({ x: e, y: t, z: n }, r, i) {
 		height: c - s || .001
 	};
 }
-function Pt(e, t) {
+function Ht(e, t) {
 	if (t === 0) {
 		let [t, n] = [Infinity, -Infinity];
 		for (let r of e) r < t && (t = r), r > n && (n = r);
@@ -1603,7 +1785,7 @@ function Pt(e, t) {
 	return [n[r], n[n.length - 1 - r]];
 }
 // src/renderer.ts
-var Ft = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nuniform mat3 turn;\nuniform vec2 centre;\nuniform vec2 extent;\nuniform float perspective;\nuniform float size;\nuniform float levels[3];\nuniform sampler2D colours;\nuniform vec4 single;\nout vec4 colour;\nflat out float radius;\nvoid main() {\n  vec3 turned = turn * place;\n  float w = 1.0 - turned.z * perspective;\n  gl_Position = vec4((turned.xy - centre * w) / extent, -turned.z * 0.3 * w, w);\n  float diameter = size * levels[int(level)] / (perspective > 0.0 ? w : 1.0);\n  radius = diameter / 2.0;\n  // half a pixel on each side for the smooth edge\n  gl_PointSize = diameter + 1.0;\n  int at = int(code);\n  colour = single.a > 0.0 ? single : texelFetch(colours, ivec2(at % 256, at / 256), 0);\n}", It = "#version 300 es\nprecision highp float;\nin vec4 colour;\nflat in float radius;\nuniform float opacity;\nuniform float ring;\nuniform bool solid;\nout vec4 painted;\nvoid main() {\n  float from = length(gl_PointCoord - 0.5) * (2.0 * radius + 1.0);\n  float cover = clamp(radius - from + 0.5, 0.0, 1.0);\n  if (ring > 0.0) cover *= clamp(from - radius + ring + 0.5, 0.0, 1.0);\n  if (solid && cover < 0.5) discard;\n  float alpha = cover * opacity * colour.a;\n  painted = vec4(colour.rgb * alpha, alpha);\n}", Lt = 12345, Rt = class {
+var Ut = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nuniform mat3 turn;\nuniform vec2 centre;\nuniform vec2 extent;\nuniform float perspective;\nuniform float size;\nuniform float levels[3];\nuniform sampler2D colours;\nuniform vec4 single;\nout vec4 colour;\nflat out float radius;\nvoid main() {\n  vec3 turned = turn * place;\n  float w = 1.0 - turned.z * perspective;\n  gl_Position = vec4((turned.xy - centre * w) / extent, -turned.z * 0.3 * w, w);\n  float diameter = size * levels[int(level)] / (perspective > 0.0 ? w : 1.0);\n  radius = diameter / 2.0;\n  // half a pixel on each side for the smooth edge\n  gl_PointSize = diameter + 1.0;\n  int at = int(code);\n  colour = single.a > 0.0 ? single : texelFetch(colours, ivec2(at % 256, at / 256), 0);\n}", Wt = "#version 300 es\nprecision highp float;\nin vec4 colour;\nflat in float radius;\nuniform float opacity;\nuniform float ring;\nuniform bool solid;\nout vec4 painted;\nvoid main() {\n  float from = length(gl_PointCoord - 0.5) * (2.0 * radius + 1.0);\n  float cover = clamp(radius - from + 0.5, 0.0, 1.0);\n  if (ring > 0.0) cover *= clamp(from - radius + ring + 0.5, 0.0, 1.0);\n  if (solid && cover < 0.5) discard;\n  float alpha = cover * opacity * colour.a;\n  painted = vec4(colour.rgb * alpha, alpha);\n}", Gt = 12345, Kt = class {
 	canvas;
 	gl;
 	program;
@@ -1627,12 +1809,12 @@ var Ft = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nunif
 	}
 	begin() {
 		let { gl: e } = this;
-		this.indices.clear(), this.uniforms.clear(), this.program = zt(e), this.places = e.createBuffer(), this.codes = e.createBuffer(), this.levels = e.createBuffer(), this.colours = e.createTexture(), e.useProgram(this.program), e.enable(e.BLEND), e.blendFunc(e.ONE, e.ONE_MINUS_SRC_ALPHA);
+		this.indices.clear(), this.uniforms.clear(), this.program = qt(e), this.places = e.createBuffer(), this.codes = e.createBuffer(), this.levels = e.createBuffer(), this.colours = e.createTexture(), e.useProgram(this.program), e.enable(e.BLEND), e.blendFunc(e.ONE, e.ONE_MINUS_SRC_ALPHA);
 	}
 	setPlaces(e, t, n) {
 		let r = e.length, i = new Float32Array(3 * r);
 		for (let a = 0; a < r; a++) i[3 * a] = e[a], i[3 * a + 1] = t[a], n && (i[3 * a + 2] = n[a]);
-		this.deep = n !== null, this.fill("place", this.places, i, 3, this.gl.FLOAT), this.order.length !== r && (this.order = Bt(r));
+		this.deep = n !== null, this.fill("place", this.places, i, 3, this.gl.FLOAT), this.order.length !== r && (this.order = Jt(r));
 	}
 	setCodes(e) {
 		this.fill("code", this.codes, e, 1, e instanceof Uint8Array ? this.gl.UNSIGNED_BYTE : this.gl.UNSIGNED_SHORT);
@@ -1642,7 +1824,7 @@ var Ft = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nunif
 	}
 	setColours(e) {
 		let { gl: t } = this, n = Math.max(1, Math.ceil(e.length / 256)), r = new Uint8Array(256 * n * 4);
-		e.forEach((e, t) => r.set([...R(e).map((e) => Math.round(e * 255)), 255], 4 * t)), t.bindTexture(t.TEXTURE_2D, this.colours), t.texImage2D(t.TEXTURE_2D, 0, t.RGBA, 256, n, 0, t.RGBA, t.UNSIGNED_BYTE, r), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MIN_FILTER, t.NEAREST), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MAG_FILTER, t.NEAREST);
+		e.forEach((e, t) => r.set([...z(e).map((e) => Math.round(e * 255)), 255], 4 * t)), t.bindTexture(t.TEXTURE_2D, this.colours), t.texImage2D(t.TEXTURE_2D, 0, t.RGBA, 256, n, 0, t.RGBA, t.UNSIGNED_BYTE, r), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MIN_FILTER, t.NEAREST), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MAG_FILTER, t.NEAREST);
 	}
 	setShown(e) {
 		this.index("shown", e ? this.order.filter(e) : this.order);
@@ -1656,7 +1838,7 @@ var Ft = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nunif
 	draw(e, t, n) {
 		let { gl: r, canvas: i } = this;
 		r.viewport(0, 0, i.width, i.height);
-		let [a, o, s] = R(t);
+		let [a, o, s] = z(t);
 		r.clearColor(a, o, s, 1), r.clear(r.COLOR_BUFFER_BIT | r.DEPTH_BUFFER_BIT), r.uniformMatrix3fv(this.uniform("turn"), !1, e.turn), r.uniform2f(this.uniform("centre"), ...e.centre), r.uniform2f(this.uniform("extent"), e.distance * i.width / i.height, e.distance), r.uniform1f(this.uniform("perspective"), e.perspective), r.uniform1fv(this.uniform("levels"), [
 			1,
 			1.4,
@@ -1668,7 +1850,7 @@ var Ft = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nunif
 		let { gl: o } = this, s = this.indices.get(e);
 		if (!s?.n) return;
 		let c = this.deep && e === "shown";
-		c ? o.enable(o.DEPTH_TEST) : o.disable(o.DEPTH_TEST), o.uniform1i(this.uniform("solid"), Number(c)), o.uniform1f(this.uniform("size"), t), o.uniform1f(this.uniform("opacity"), c ? Math.max(n, .9) : n), o.uniform1f(this.uniform("ring"), i ?? 0), o.uniform4fv(this.uniform("single"), r ? [...R(r), 1] : [
+		c ? o.enable(o.DEPTH_TEST) : o.disable(o.DEPTH_TEST), o.uniform1i(this.uniform("solid"), Number(c)), o.uniform1f(this.uniform("size"), t), o.uniform1f(this.uniform("opacity"), c ? Math.max(n, .9) : n), o.uniform1f(this.uniform("ring"), i ?? 0), o.uniform4fv(this.uniform("single"), r ? [...z(r), 1] : [
 			0,
 			0,
 			0,
@@ -1693,16 +1875,16 @@ var Ft = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nunif
 		return this.uniforms.has(e) || this.uniforms.set(e, this.gl.getUniformLocation(this.program, e)), this.uniforms.get(e);
 	}
 };
-function R(e) {
+function z(e) {
 	return [
 		1,
 		3,
 		5
 	].map((t) => parseInt(e.slice(t, t + 2), 16) / 255);
 }
-function zt(e) {
+function qt(e) {
 	let t = e.createProgram();
-	for (let [n, r] of [[e.VERTEX_SHADER, Ft], [e.FRAGMENT_SHADER, It]]) {
+	for (let [n, r] of [[e.VERTEX_SHADER, Ut], [e.FRAGMENT_SHADER, Wt]]) {
 		let i = e.createShader(n);
 		if (e.shaderSource(i, r), e.compileShader(i), !e.getShaderParameter(i, e.COMPILE_STATUS)) throw Error(`the points cannot be drawn here: ${e.getShaderInfoLog(i) ?? ""}`);
 		e.attachShader(t, i);
@@ -1710,8 +1892,8 @@ function zt(e) {
 	if (e.linkProgram(t), !e.getProgramParameter(t, e.LINK_STATUS)) throw Error(`the points cannot be drawn here: ${e.getProgramInfoLog(t) ?? ""}`);
 	return t;
 }
-function Bt(e) {
-	let t = Uint32Array.from({ length: e }, (e, t) => t), n = Lt;
+function Jt(e) {
+	let t = Uint32Array.from({ length: e }, (e, t) => t), n = Gt;
 	for (let r = e - 1; r > 0; r--) {
 		n = Math.imul(n, 1664525) + 1013904223 >>> 0;
 		let e = Math.floor(n / 2 ** 32 * (r + 1));
@@ -1720,13 +1902,13 @@ function Bt(e) {
 	return t;
 }
 // src/state.ts
-var z = {
+var B = {
 	light: "#fcfcfb",
 	dark: "#14171c"
-}, B = {
+}, V = {
 	light: "#16181d",
 	dark: "#ffffff"
-}, Vt = class {
+}, Yt = class {
 	data;
 	selected = [];
 	query = "";
@@ -1734,6 +1916,7 @@ var z = {
 	hovered = -1;
 	paint;
 	scaleKind = "linear";
+	classesBefore;
 	shown = /* @__PURE__ */ new Uint8Array();
 	counts = /* @__PURE__ */ new Uint32Array();
 	names = [];
@@ -1742,13 +1925,13 @@ var z = {
 	mask = null;
 	listeners = /* @__PURE__ */ new Map();
 	constructor(e) {
-		this.data = e, this.themeName = Ht(e.meta.theme), this.paint = me(e.n, e.meta.palette), this.colourBy(e.meta.color);
+		this.data = e, this.themeName = Zt(e.meta.theme), this.paint = ge(e.n, e.meta.palette), this.classesBefore = e.columns[0]?.kind === "classes" ? e.columns[0].name : null, this.colourBy(e.meta.color);
 	}
 	colourBy(e, t, n = this.scaleKind) {
 		let r = this.data.column(e), { palette: i } = this.data.meta;
 		this.scaleKind = n;
-		let a = r && D(r) && (t === "scale" || !(t === "classes" && E(r))) && (t === "scale" || !(r instanceof v));
-		this.paint = !r || r.kind === "texts" ? me(this.data.n, i) : a ? _e(r, n, i) : ge(r, i), this.describe(), this.changed("paint");
+		let a = r && T(r) && (t === "scale" || !(t === "classes" && w(r))) && (t === "scale" || !(r instanceof v));
+		this.paint = !r || r.kind === "texts" ? ge(this.data.n, i) : a ? ve(r, n, i) : E(r, i), this.paint.classes && (this.classesBefore = e), this.describe(), this.changed("paint");
 	}
 	get mode() {
 		return this.paint.classes ? "classes" : this.paint.scale ? "scale" : null;
@@ -1761,7 +1944,7 @@ var z = {
 		let { classes: e } = this.paint;
 		this.names = e ? [...e.names, ...e.missing ? ["unlabeled"] : []] : [];
 		let t = this.filters.get(this.paint.column?.name ?? "")?.names;
-		this.shown = Uint8Array.from(this.names, (e) => +!t?.has(e)), this.counts = V(e?.codes ?? null, this.names.length);
+		this.shown = Uint8Array.from(this.names, (e) => +!t?.has(e)), this.counts = Xt(e?.codes ?? null, this.names.length);
 	}
 	show(e) {
 		this.shown.forEach((t, n) => this.shown[n] = e(n));
@@ -1787,8 +1970,8 @@ var z = {
 		this.mask = null;
 		for (let [n, { names: r }] of this.filters) {
 			let i = this.data.column(n);
-			if (!i || !E(i)) continue;
-			let { codes: a, names: o } = ge(i, t.palette).classes, s = Uint8Array.from([...o, "unlabeled"], (e) => +!r.has(e));
+			if (!i || !w(i)) continue;
+			let { codes: a, names: o } = E(i, t.palette).classes, s = Uint8Array.from([...o, "unlabeled"], (e) => +!r.has(e));
 			if (!s.every((e) => e === 1)) {
 				this.mask ??= new Uint8Array(e).fill(1);
 				for (let t = 0; t < e; t++) s[a[t]] || (this.mask[t] = 0);
@@ -1829,18 +2012,18 @@ var z = {
 		this.themeName = e, this.changed("theme");
 	}
 };
-function V(e, t, n) {
+function Xt(e, t, n) {
 	let r = new Uint32Array(t);
 	if (e === null) return r;
 	if (n) for (let t of n) r[e[t]]++;
 	else for (let t = 0; t < e.length; t++) r[e[t]]++;
 	return r;
 }
-function Ht(e) {
+function Zt(e) {
 	return e === "auto" ? matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light" : e;
 }
 // src/view.ts
-var Ut = .8, Wt = 48, Gt = 1.3, Kt = 11, qt = .12, Jt = 2e5, Yt = 250, Xt = 900, Zt = 25e4, Qt = 140, $t = 1.1, en = 56, tn = .6, nn = 4, rn = 400, an = class {
+var Qt = .8, $t = 48, en = 1.3, tn = 11, nn = .12, rn = 2e5, an = 250, on = 900, sn = 25e4, cn = 140, ln = 1.1, un = 56, dn = .6, fn = 4, pn = 400, mn = class {
 	canvas;
 	state;
 	renderer;
@@ -1853,7 +2036,7 @@ var Ut = .8, Wt = 48, Gt = 1.3, Kt = 11, qt = .12, Jt = 2e5, Yt = 250, Xt = 900,
 	moving = 0;
 	listeners = [];
 	constructor(e, t, n = 0) {
-		this.canvas = e, this.state = t, this.places = t.data.maps[n], this.renderer = new Rt(e), this.eye = new Nt(1, 1, this.places.z !== null), this.resize(), e.addEventListener("webglcontextlost", (e) => e.preventDefault()), e.addEventListener("webglcontextrestored", () => {
+		this.canvas = e, this.state = t, this.places = t.data.maps[n], this.renderer = new Kt(e), this.eye = new Bt(1, 1, this.places.z !== null), this.resize(), e.addEventListener("webglcontextlost", (e) => e.preventDefault()), e.addEventListener("webglcontextrestored", () => {
 			this.renderer.begin(), this.redraw();
 		});
 		let r = {
@@ -1866,7 +2049,7 @@ var Ut = .8, Wt = 48, Gt = 1.3, Kt = 11, qt = .12, Jt = 2e5, Yt = 250, Xt = 900,
 		t.listen("selected", i("selected")), t.listen("found", i("found")), t.listen("hover", i("hovered")), t.listen("paint", () => this.colour()), t.listen("theme", () => this.colour()), t.listen("shown", () => this.filter());
 	}
 	get animated() {
-		return this.state.data.n <= Jt && !matchMedia("(prefers-reduced-motion: reduce)").matches;
+		return this.state.data.n <= rn && !matchMedia("(prefers-reduced-motion: reduce)").matches;
 	}
 	onView(e) {
 		this.listeners.push(e);
@@ -1888,7 +2071,7 @@ var Ut = .8, Wt = 48, Gt = 1.3, Kt = 11, qt = .12, Jt = 2e5, Yt = 250, Xt = 900,
 		this.renderer.setShown(this.state.filtered ? (e) => this.state.visible(e) : null), this.request();
 	}
 	settle() {
-		this.ground = sn(this.places), this.request();
+		this.ground = gn(this.places), this.request();
 	}
 	resizePoints(e) {
 		this.scale = Math.min(8, Math.max(.25, this.scale * e)), this.request();
@@ -1911,13 +2094,13 @@ var Ut = .8, Wt = 48, Gt = 1.3, Kt = 11, qt = .12, Jt = 2e5, Yt = 250, Xt = 900,
 	paint(e = this.canvas.width / this.eye.width, t = !1) {
 		let { state: n, renderer: r } = this;
 		if (n.data.n === 0) return;
-		let i = this.pointSize(), a = this.opacity(i), o = B[n.themeName], s = r.count("selected") > 0 || r.count("found") > 0, c = Math.max(nn, 1.25 * i) * e, l = this.moving && !t ? Zt : Infinity, u = [{
+		let i = this.pointSize(), a = this.opacity(i), o = V[n.themeName], s = r.count("selected") > 0 || r.count("found") > 0, c = Math.max(fn, 1.25 * i) * e, l = this.moving && !t ? sn : Infinity, u = [{
 			rows: "shown",
 			size: i * e,
 			opacity: s ? .22 * a : a,
 			limit: l
 		}];
-		for (let t of ["selected", "found"]) r.count(t) <= rn && u.push({
+		for (let t of ["selected", "found"]) r.count(t) <= pn && u.push({
 			rows: t,
 			size: c + 2 * e,
 			opacity: .9,
@@ -1925,7 +2108,7 @@ var Ut = .8, Wt = 48, Gt = 1.3, Kt = 11, qt = .12, Jt = 2e5, Yt = 250, Xt = 900,
 		}), u.push({
 			rows: t,
 			size: c,
-			opacity: r.count(t) <= rn ? 1 : Math.max(.6, a)
+			opacity: r.count(t) <= pn ? 1 : Math.max(.6, a)
 		});
 		let [d, f] = [Math.max(8, 1.8 * i) * e, 2 * e];
 		u.push({
@@ -1938,7 +2121,7 @@ var Ut = .8, Wt = 48, Gt = 1.3, Kt = 11, qt = .12, Jt = 2e5, Yt = 250, Xt = 900,
 			opacity: 1,
 			single: o,
 			ring: f
-		}), r.draw(this.eye.camera, z[n.themeName], u);
+		}), r.draw(this.eye.camera, B[n.themeName], u);
 	}
 	project(e, t, n = 0) {
 		return this.eye.project(e, t, n);
@@ -1994,16 +2177,16 @@ var Ut = .8, Wt = 48, Gt = 1.3, Kt = 11, qt = .12, Jt = 2e5, Yt = 250, Xt = 900,
 	moves() {
 		clearTimeout(this.moving), this.moving = window.setTimeout(() => {
 			this.moving = 0, this.request();
-		}, Qt), this.changed();
+		}, cn), this.changed();
 	}
 	async fit(e = !0) {
 		if (this.state.data.n === 0) return;
-		let t = L(this.places, 0), n = L(this.places, .001), r = Math.max(n.width / t.width, n.height / t.height);
-		await this.frame(r < tn ? n : t, e);
+		let t = R(this.places, 0), n = R(this.places, .001), r = Math.max(n.width / t.width, n.height / t.height);
+		await this.frame(r < dn ? n : t, e);
 	}
 	async zoomTo(e) {
 		if (this.eye.deep) return this.look(this.centreOf(e), Math.min(this.eye.distance, .5));
-		let t = L(this.places, 0, e), n = this.eye.distance < .15 ? .02 : .15;
+		let t = R(this.places, 0, e), n = this.eye.distance < .15 ? .02 : .15;
 		await this.frame({
 			...t,
 			width: Math.max(t.width, n),
@@ -2019,7 +2202,7 @@ var Ut = .8, Wt = 48, Gt = 1.3, Kt = 11, qt = .12, Jt = 2e5, Yt = 250, Xt = 900,
 		return [t[0], t[1]];
 	}
 	async frame(e, t) {
-		let { width: n, height: r } = this.eye, i = Math.max(.5, 1 - en / r), a = Math.max(e.height / i, e.width * r / n) / 2 * $t || 1;
+		let { width: n, height: r } = this.eye, i = Math.max(.5, 1 - un / r), a = Math.max(e.height / i, e.width * r / n) / 2 * ln || 1;
 		await this.look([e.x, e.y - a * (1 - i)], a, t);
 	}
 	async look(e, t, n = !0) {
@@ -2030,7 +2213,7 @@ var Ut = .8, Wt = 48, Gt = 1.3, Kt = 11, qt = .12, Jt = 2e5, Yt = 250, Xt = 900,
 			centre: e,
 			distance: t
 		}];
-		await this.animate(n && this.animated ? Yt : 0, (e) => {
+		await this.animate(n && this.animated ? an : 0, (e) => {
 			this.eye.distance = e === 1 ? i.distance : r.distance * (i.distance / r.distance) ** e, this.eye.centre = [0, 1].map((t) => r.centre[t] + (i.centre[t] - r.centre[t]) * e), this.changed();
 		});
 	}
@@ -2043,12 +2226,12 @@ var Ut = .8, Wt = 48, Gt = 1.3, Kt = 11, qt = .12, Jt = 2e5, Yt = 250, Xt = 900,
 			y: t.y.slice(),
 			z: t.z?.slice() ?? null
 		};
-		await this.animate(this.animated ? Xt : 0, (e) => {
+		await this.animate(this.animated ? on : 0, (e) => {
 			if (this.places = e === 1 ? n : r, e < 1) for (let i of [
 				"x",
 				"y",
 				"z"
-			]) on(t[i], n[i], e, r[i]);
+			]) hn(t[i], n[i], e, r[i]);
 			this.moved();
 		}), this.settle();
 	}
@@ -2064,24 +2247,24 @@ var Ut = .8, Wt = 48, Gt = 1.3, Kt = 11, qt = .12, Jt = 2e5, Yt = 250, Xt = 900,
 		});
 	}
 	pointSize() {
-		let { width: e, height: t } = this.eye, n = this.ground * Math.min(e, t) ** 2, r = Math.max(.4, 1.1 / this.eye.distance) ** .6, i = Math.sqrt(Ut * n * 4 / Math.PI / Math.max(1, this.state.data.n)) * r;
-		return Math.min(Kt, Math.max(Gt, i)) * this.scale;
+		let { width: e, height: t } = this.eye, n = this.ground * Math.min(e, t) ** 2, r = Math.max(.4, 1.1 / this.eye.distance) ** .6, i = Math.sqrt(Qt * n * 4 / Math.PI / Math.max(1, this.state.data.n)) * r;
+		return Math.min(tn, Math.max(en, i)) * this.scale;
 	}
 	opacity(e) {
 		let t = this.ground * (2 * this.eye.unit) ** 2, n = this.state.data.n * Math.PI * e * e / 4 / t;
-		return Math.min(.92, Math.max(qt, .92 / Math.max(1, n) ** .55));
+		return Math.min(.92, Math.max(nn, .92 / Math.max(1, n) ** .55));
 	}
 };
-function on(e, t, n, r) {
+function hn(e, t, n, r) {
 	if (e && t && r) for (let i = 0; i < e.length; i++) r[i] = e[i] + (t[i] - e[i]) * n;
 }
-function sn({ x: e, y: t }) {
-	let n = /* @__PURE__ */ new Uint8Array(2304), r = (e) => Math.min(47, Math.max(0, Math.floor((e + 1) / 2 * Wt)));
-	for (let i = 0; i < e.length; i++) n[r(t[i]) * Wt + r(e[i])] = 1;
+function gn({ x: e, y: t }) {
+	let n = /* @__PURE__ */ new Uint8Array(2304), r = (e) => Math.min(47, Math.max(0, Math.floor((e + 1) / 2 * $t)));
+	for (let i = 0; i < e.length; i++) n[r(t[i]) * $t + r(e[i])] = 1;
 	return n.reduce((e, t) => e + t, 0) / n.length;
 }
 // src/pane.ts
-var cn = "Map of points. Arrow keys move, plus and minus zoom, 0 shows everything, L draws a lasso, Enter inspects the point in the middle, question mark lists all keys.", ln = class {
+var _n = "Map of points. Arrow keys move, plus and minus zoom, 0 shows everything, L draws a lasso, Enter inspects the point in the middle, question mark lists all keys.", vn = class {
 	map;
 	element;
 	view;
@@ -2096,7 +2279,7 @@ var cn = "Map of points. Arrow keys move, plus and minus zoom, 0 shows everythin
 			className: "map",
 			tabIndex: 0
 		});
-		n.get("map") || (o.id = "map"), o.setAttribute("role", "application"), o.setAttribute("aria-label", cn);
+		n.get("map") || (o.id = "map"), o.setAttribute("role", "application"), o.setAttribute("aria-label", _n);
 		let s = e("canvas", {
 			className: "contours",
 			hidden: !0
@@ -2107,20 +2290,20 @@ var cn = "Map of points. Arrow keys move, plus and minus zoom, 0 shows everythin
 			class: "lasso",
 			"aria-hidden": "true"
 		}, this.path), u = e("div", { className: "names" });
-		u.setAttribute("aria-hidden", "true"), this.element = e("div", { className: "pane" }, o, s, c, u, l, this.title), n.get("panes").append(this.element), this.view = new an(o, r, i), this.names = new Dt(u, c, r, this.view), this.density = new Qe(s, r, this.view), this.gestures = new ot(this.view, {
+		u.setAttribute("aria-hidden", "true"), this.element = e("div", { className: "pane" }, o, s, c, u, l, this.title), n.get("panes").append(this.element), this.view = new mn(o, r, i), this.names = new Pt(u, c, r, this.view), this.density = new Ze(s, r, this.view), this.gestures = new at(this.view, {
 			hover: (e) => a.hover(e, this),
 			pick: (e, t) => this.pick(r, e, t, a),
 			lasso: (e, t) => {
-				r.select(un(r.selected, this.view.within(e), t)), a.lassoEnd();
+				r.select(yn(r.selected, this.view.within(e), t)), a.lassoEnd();
 			},
 			drawing: (e) => this.path.setAttribute("d", e.length ? `M${e.map(([e, t]) => `${e.toFixed(1)} ${t.toFixed(1)}`).join("L")}Z` : ""),
 			moved: a.moved
 		}), this.view.onView(() => {
-			this.names.place(), this.density.place();
+			this.names.request(), this.density.place();
 		}), this.entitle(r);
 	}
 	pick(e, t, n, r) {
-		r.hover(t, this), t >= 0 ? e.select(un(e.selected, [t], n)) : n === "replace" && e.selected.length && e.select([]);
+		r.hover(t, this), t >= 0 ? e.select(yn(e.selected, [t], n)) : n === "replace" && e.selected.length && e.select([]);
 	}
 	entitle(e) {
 		this.title.textContent = e.data.maps[this.map].name, this.title.hidden = e.data.maps.length < 2;
@@ -2135,34 +2318,34 @@ var cn = "Map of points. Arrow keys move, plus and minus zoom, 0 shows everythin
 		await this.view.draw(), this.names.locate();
 	}
 };
-function un(e, t, n) {
+function yn(e, t, n) {
 	if (n === "replace") return t;
 	let r = new Set(t);
 	return n === "add" ? [.../* @__PURE__ */ new Set([...e, ...t])] : e.filter((e) => !r.has(e));
 }
 // src/picture.ts
-var H = 210, U = 20, dn = 20, W = 48, G = 40, fn = 24, K = "Inter, \"Segoe UI\", system-ui, -apple-system, \"Helvetica Neue\", Arial, sans-serif", pn = 4e4;
-function mn(t) {
+var bn = 210, H = 20, xn = 20, U = 48, W = 40, Sn = 24, G = "Inter, \"Segoe UI\", system-ui, -apple-system, \"Helvetica Neue\", Arial, sans-serif", Cn = 4e4;
+function wn(t) {
 	let n = t.dom.get("picture-dialog"), r = [
 		[
 			"PNG, 1×",
 			"png-1",
-			() => q(t, 1)
+			() => K(t, 1)
 		],
 		[
 			"PNG, 2×",
 			"png-2",
-			() => q(t, 2)
+			() => K(t, 2)
 		],
 		[
 			"PNG, 4×",
 			"png-4",
-			() => q(t, 4)
+			() => K(t, 4)
 		],
 		[
 			"SVG",
 			"svg",
-			() => gn(t)
+			() => En(t)
 		]
 	].map(([t, r, i]) => {
 		let a = e("button", {
@@ -2181,22 +2364,22 @@ function mn(t) {
 		textContent: "The present view with its title, names and legend. Texts of an SVG can be edited."
 	}), e("div", { className: "actions" }, ...r, i)), n.showModal();
 }
-async function q(t, n) {
-	let { width: r, height: i, panes: a } = vn(t), o = e("canvas", {
+async function K(t, n) {
+	let { width: r, height: i, panes: a } = On(t), o = e("canvas", {
 		width: Math.round(r * n),
 		height: Math.round(i * n)
 	}), s = o.getContext("2d");
-	s.scale(n, n), s.fillStyle = z[t.state.themeName], s.fillRect(0, 0, r, i);
+	s.scale(n, n), s.fillStyle = B[t.state.themeName], s.fillRect(0, 0, r, i);
 	for (let { pane: e, x: r, y: i } of a) {
 		let { eye: a } = e.view;
-		s.drawImage(hn(e, n), r, i, a.width, a.height), e.density.wanted && Dn(s, t, e, r, i);
-		for (let n of e.names.placed) wn(s, t, n, r, i);
+		s.drawImage(Tn(e, n), r, i, a.width, a.height), e.density.wanted && Ln(s, t, e, r, i);
+		for (let n of e.names.placed) Pn(s, t, n, r, i);
 	}
-	for (let e of bn(t, r)) Cn(s, t, e);
+	for (let e of An(t, r)) Nn(s, t, e);
 	let c = await new Promise((e) => o.toBlob(e, "image/png"));
-	c && l(`${On(t)}.png`, c);
+	c && l(`${Rn(t)}.png`, c);
 }
-function hn(t, n) {
+function Tn(t, n) {
 	let { canvas: r, eye: i } = t.view, a = [r.width, r.height];
 	[r.width, r.height] = [Math.round(i.width * n), Math.round(i.height * n)], t.view.paint(n, !0);
 	let o = e("canvas", {
@@ -2205,19 +2388,19 @@ function hn(t, n) {
 	});
 	return o.getContext("2d").drawImage(r, 0, 0), [r.width, r.height] = a, t.view.paint(), o;
 }
-function gn(e) {
-	let { width: n, height: r, panes: i } = vn(e), { state: a } = e, o = t("svg", {
+function En(e) {
+	let { width: n, height: r, panes: i } = On(e), { state: a } = e, o = t("svg", {
 		xmlns: "http://www.w3.org/2000/svg",
 		width: n,
 		height: r,
 		viewBox: `0 0 ${n} ${r}`,
-		"font-family": K,
+		"font-family": G,
 		"font-size": 12.5
 	});
 	o.append(t("title", {}, a.data.meta.title), t("rect", {
 		width: n,
 		height: r,
-		fill: z[a.themeName]
+		fill: B[a.themeName]
 	})), i.forEach(({ pane: n, x: r, y: i }, s) => {
 		let { eye: c } = n.view, l = t("clipPath", { id: `pane${s}` }, t("rect", {
 			width: c.width,
@@ -2226,29 +2409,29 @@ function gn(e) {
 			transform: `translate(${r} ${i})`,
 			"clip-path": `url(#pane${s})`
 		}, l);
-		if (u.append(_n(e, n)), n.density.wanted) for (let e of n.density.contours) u.append(t("path", {
-			d: En(n, e),
+		if (u.append(Dn(e, n)), n.density.wanted) for (let e of n.density.contours) u.append(t("path", {
+			d: In(n, e),
 			fill: "none",
-			stroke: P(a),
+			stroke: F(a),
 			"stroke-opacity": .6
 		}));
-		for (let t of n.names.placed) u.append(...Tn(e, t));
+		for (let t of n.names.placed) u.append(...Fn(e, t));
 		o.append(u);
 	});
-	for (let t of bn(e, n)) o.append(Sn(e, t));
+	for (let t of An(e, n)) o.append(Mn(e, t));
 	let s = new XMLSerializer().serializeToString(o);
-	l(`${On(e)}.svg`, new Blob([`<?xml version="1.0" encoding="UTF-8"?>\n${s}`], { type: "image/svg+xml" }));
+	l(`${Rn(e)}.svg`, new Blob([`<?xml version="1.0" encoding="UTF-8"?>\n${s}`], { type: "image/svg+xml" }));
 }
-function _n(e, n) {
+function Dn(e, n) {
 	let { state: r } = e, { eye: i } = n.view, a = i.projectAll(n.view.places), o = n.view.pointSize() / 2, s = [];
 	for (let e = 0; e < r.data.n; e++) {
 		let [t, n] = [a[2 * e], a[2 * e + 1]];
 		t > -o && n > -o && t < i.width + o && n < i.height + o && r.visible(e) && s.push(e);
 	}
-	if (s.length > pn) return t("image", {
+	if (s.length > Cn) return t("image", {
 		width: i.width,
 		height: i.height,
-		href: hn(n, 2).toDataURL("image/png")
+		href: Tn(n, 2).toDataURL("image/png")
 	});
 	let c = new Set(r.selected), l = t("g", { "fill-opacity": .85 });
 	for (let e of s) {
@@ -2262,22 +2445,22 @@ function _n(e, n) {
 	}
 	return l;
 }
-function vn(e) {
+function On(e) {
 	let t = e.dom.get("panes").getBoundingClientRect(), n = e.panes.map((e) => {
 		let { left: n, top: r } = e.element.getBoundingClientRect();
 		return {
 			pane: e,
 			x: n - t.left,
-			y: r - t.top + W
+			y: r - t.top + U
 		};
-	}), r = yn(e).length, i = Math.max(t.height + W, 68 + r * dn + U);
+	}), r = kn(e).length, i = Math.max(t.height + U, 68 + r * xn + H);
 	return {
-		width: t.width + (r ? H : 0),
+		width: t.width + (r ? bn : 0),
 		height: i,
 		panes: n
 	};
 }
-function yn(e) {
+function kn(e) {
 	let { state: t } = e, n = t.paint.colours(t.themeName);
 	if (t.paint.scale) return [...Array.from({ length: 4 }, () => ({
 		text: "",
@@ -2293,36 +2476,36 @@ function yn(e) {
 		colour: n[r],
 		n: t.counts[r],
 		shown: t.shown[r] === 1
-	})).filter(({ shown: e }) => e), a = r.slice(0, G);
-	return r.length > G && a.push({
-		text: `and ${i(r.length - G)} more`,
+	})).filter(({ shown: e }) => e), a = r.slice(0, W);
+	return r.length > W && a.push({
+		text: `and ${i(r.length - W)} more`,
 		colour: "",
 		n: 0,
 		shown: !0
 	}), a;
 }
-function bn(e, t) {
+function An(e, t) {
 	let { state: n } = e, r = [{
 		kind: "text",
-		x: U,
+		x: H,
 		y: 31,
 		text: n.data.meta.title,
 		bold: !0,
 		size: 18
 	}], { column: a, scale: o } = n.paint;
 	if (!a) return r;
-	let s = t - H + U;
+	let s = t - bn + H;
 	if (r.push({
 		kind: "text",
 		x: s,
 		y: 31,
-		text: xn(a.name),
+		text: jn(a.name),
 		bold: !0
 	}), o) {
 		r.push({
 			kind: "bar",
 			x: s,
-			y: W
+			y: U
 		});
 		for (let { at: e, text: t } of o.ticks) r.push({
 			kind: "text",
@@ -2333,9 +2516,9 @@ function bn(e, t) {
 			size: 11
 		});
 	}
-	return yn(e).forEach(({ text: e, colour: n, n: a }, o) => {
+	return kn(e).forEach(({ text: e, colour: n, n: a }, o) => {
 		if (!e) return;
-		let c = 54 + o * dn;
+		let c = 54 + o * xn;
 		n && r.push({
 			kind: "disc",
 			x: s + 5,
@@ -2345,20 +2528,20 @@ function bn(e, t) {
 			kind: "text",
 			x: s + (n ? 18 : 0),
 			y: c + 4.5,
-			text: xn(e)
+			text: jn(e)
 		}), a && r.push({
 			kind: "text",
-			x: t - U,
+			x: t - H,
 			y: c + 4.5,
 			text: i(a),
 			anchor: "end"
 		});
 	}), r;
 }
-function xn(e) {
-	return e.length > fn ? `${e.slice(0, 23)}…` : e;
+function jn(e) {
+	return e.length > Sn ? `${e.slice(0, 23)}…` : e;
 }
-function Sn(e, { kind: n, x: r, y: i, text: a, colour: o, bold: s, size: c, anchor: l }) {
+function Mn(e, { kind: n, x: r, y: i, text: a, colour: o, bold: s, size: c, anchor: l }) {
 	if (n === "disc") return t("circle", {
 		cx: r,
 		cy: i,
@@ -2379,24 +2562,24 @@ function Sn(e, { kind: n, x: r, y: i, text: a, colour: o, bold: s, size: c, anch
 	return t("text", {
 		x: r,
 		y: i,
-		fill: B[e.state.themeName],
+		fill: V[e.state.themeName],
 		"font-weight": s ? 600 : 400,
 		"font-size": c ?? 12.5,
 		"text-anchor": l ?? "start"
 	}, a);
 }
-function Cn(e, t, { kind: n, x: r, y: i, text: a, colour: o, bold: s, size: c, anchor: l }) {
+function Nn(e, t, { kind: n, x: r, y: i, text: a, colour: o, bold: s, size: c, anchor: l }) {
 	n === "disc" ? (e.fillStyle = o, e.beginPath(), e.arc(r, i, 5, 0, 2 * Math.PI), e.fill()) : n === "bar" ? t.state.paint.colours(t.state.themeName).slice(0, 256).forEach((t, n) => {
 		e.fillStyle = t, e.fillRect(r + n * .6640625, i - 2, 1.1640625, 10);
-	}) : (e.font = `${s ? 600 : 400} ${c ?? 12.5}px ${K}`, e.fillStyle = B[t.state.themeName], e.textAlign = l === "end" ? "right" : l === "middle" ? "center" : "left", e.fillText(a, r, i));
+	}) : (e.font = `${s ? 600 : 400} ${c ?? 12.5}px ${G}`, e.fillStyle = V[t.state.themeName], e.textAlign = l === "end" ? "right" : l === "middle" ? "center" : "left", e.fillText(a, r, i));
 }
-function wn(e, t, n, r, i) {
-	e.font = `600 ${n.level ? 11.5 : 12.5}px ${K}`, e.textAlign = "center", e.lineJoin = "round", n.line && (e.strokeStyle = B[t.state.themeName], e.lineWidth = .8, e.beginPath(), e.moveTo(r + n.line[0], i + n.line[1]), e.lineTo(r + n.line[2], i + n.line[3]), e.stroke());
+function Pn(e, t, n, r, i) {
+	e.font = `600 ${n.level ? 11.5 : 12.5}px ${G}`, e.textAlign = "center", e.lineJoin = "round", n.line && (e.strokeStyle = V[t.state.themeName], e.lineWidth = .8, e.beginPath(), e.moveTo(r + n.line[0], i + n.line[1]), e.lineTo(r + n.line[2], i + n.line[3]), e.stroke());
 	let [a, o] = [r + (n.left + n.right) / 2, i + (n.top + n.bottom) / 2 + 4.2];
-	e.strokeStyle = z[t.state.themeName], e.lineWidth = 4, e.strokeText(n.text, a, o), e.fillStyle = B[t.state.themeName], e.fillText(n.text, a, o);
+	e.strokeStyle = B[t.state.themeName], e.lineWidth = 4, e.strokeText(n.text, a, o), e.fillStyle = V[t.state.themeName], e.fillText(n.text, a, o);
 }
-function Tn(e, n) {
-	let r = [], i = B[e.state.themeName];
+function Fn(e, n) {
+	let r = [], i = V[e.state.themeName];
 	if (n.line) {
 		let [e, a, o, s] = n.line.map((e) => e.toFixed(1));
 		r.push(t("line", {
@@ -2413,7 +2596,7 @@ function Tn(e, n) {
 		y: ((n.top + n.bottom) / 2 + 4.2).toFixed(1)
 	}, o = {
 		fill: i,
-		stroke: z[e.state.themeName],
+		stroke: B[e.state.themeName],
 		"stroke-width": 3.5,
 		"stroke-linejoin": "round",
 		"paint-order": "stroke",
@@ -2426,32 +2609,32 @@ function Tn(e, n) {
 		"font-size": n.level ? 11.5 : 12.5
 	}, n.text)), r;
 }
-function En(e, t) {
+function In(e, t) {
 	let n = (t, n) => e.view.project(t, n).map((e) => e.toFixed(1)).join(" ");
 	return t.map(([e, t, r, i]) => `M${n(e, t)}L${n(r, i)}`).join("");
 }
-function Dn(e, t, n, r, i) {
-	e.save(), e.translate(r, i), e.strokeStyle = P(t.state), e.globalAlpha = .6;
-	for (let t of n.density.contours) e.stroke(new Path2D(En(n, t)));
+function Ln(e, t, n, r, i) {
+	e.save(), e.translate(r, i), e.strokeStyle = F(t.state), e.globalAlpha = .6;
+	for (let t of n.density.contours) e.stroke(new Path2D(In(n, t)));
 	e.restore();
 }
-function On(e) {
+function Rn(e) {
 	return e.state.data.meta.title.replace(/[^\p{L}\p{N}._ -]+/gu, "").trim().slice(0, 80) || "map";
 }
 // src/search.ts
-var J = 50, kn = 120;
-function An(e, t, n) {
+var q = 50, zn = 120;
+function Bn(e, t, n) {
 	let r = e.get("query"), i = e.get("found");
 	e.page.querySelector(".search .glyph").append(c("search"));
 	let a = 0, o = [], s = () => {
 		let e = r.value.trim().toLowerCase();
-		o = e ? jn(t, e) : [], t.found = o, t.changed("found"), i.hidden = !e, i.replaceChildren(...e ? Mn(t, o, n, () => l()) : []);
+		o = e ? Vn(t, e) : [], t.found = o, t.changed("found"), i.hidden = !e, i.replaceChildren(...e ? Hn(t, o, n, () => l()) : []);
 	}, l = () => {
 		let e = r.value.trim(), n = o;
 		t.found = [], t.changed("found"), t.select(n, e);
 	};
 	r.oninput = () => {
-		clearTimeout(a), a = window.setTimeout(s, kn);
+		clearTimeout(a), a = window.setTimeout(s, zn);
 	}, r.onkeydown = (e) => {
 		e.key === "Enter" ? (clearTimeout(a), s(), o.length && l()) : e.key === "ArrowDown" ? (e.preventDefault(), i.querySelector("ul button")?.focus()) : e.key === "Escape" && (e.stopPropagation(), r.value = "", s(), r.blur());
 	}, i.onkeydown = (e) => {
@@ -2465,7 +2648,7 @@ function An(e, t, n) {
 		n ? n.querySelector("button").focus() : e.key === "ArrowUp" && r.focus();
 	}, t.listen("shown", () => r.value && s());
 }
-function jn(e, t) {
+function Vn(e, t) {
 	let { data: n } = e, r = new Uint8Array(n.n);
 	n.ids.mark(t, r);
 	for (let e of n.columns) e.mark(t, r);
@@ -2473,7 +2656,7 @@ function jn(e, t) {
 	for (let t = 0; t < n.n; t++) r[t] && e.visible(t) && i.push(t);
 	return i;
 }
-function Mn(t, n, r, i) {
+function Hn(t, n, r, i) {
 	let { data: o } = t, s = e("p", { className: "summary" }, e("span", { textContent: n.length ? a(n.length, "match", "matches") : "No match" }));
 	if (n.length === 0) return [s];
 	s.append(e("button", {
@@ -2483,7 +2666,7 @@ function Mn(t, n, r, i) {
 		onclick: i
 	}));
 	let c = e("ul", { className: "results" }), l = o.columns.find((e) => e.kind === "texts") ?? o.columns.find((e) => e.kind === "classes");
-	for (let i of n.slice(0, J)) {
+	for (let i of n.slice(0, q)) {
 		let n = e("button", {});
 		n.append(o.image ? m(o, i, 20) : e("span", {
 			className: "swatch",
@@ -2494,15 +2677,15 @@ function Mn(t, n, r, i) {
 		}), e("small", { textContent: l?.text(i) ?? "" })), n.onclick = () => r.visit(i), n.onfocus = n.onmouseenter = () => r.point(i), c.append(e("li", {}, n));
 	}
 	let u = [s, c];
-	return n.length > J && u.push(e("p", {
+	return n.length > q && u.push(e("p", {
 		className: "hint",
-		textContent: `The first ${J} are listed.`
+		textContent: `The first ${q} are listed.`
 	})), u;
 }
 // src/statistics.ts
-var Y = 24;
-function Nn(e, t) {
-	let n = Ln(e.values, t, 1), r = Ln(e.values, t, 0);
+var J = 24;
+function Un(e, t) {
+	let n = Y(e.values, t, 1), r = Y(e.values, t, 0);
 	if (n.n === 0 || r.n === 0) return null;
 	let i = Math.sqrt((n.variance * n.n + r.variance * r.n) / (n.n + r.n));
 	return {
@@ -2512,7 +2695,7 @@ function Nn(e, t) {
 		meanOfRest: r.mean
 	};
 }
-function Pn(e, t) {
+function Wn(e, t) {
 	let n = [new Uint32Array(e.names.length + 1), new Uint32Array(e.names.length + 1)], r = [0, 0];
 	for (let i = 0; i < e.codes.length; i++) {
 		let a = +!!t[i];
@@ -2531,15 +2714,15 @@ function Pn(e, t) {
 		});
 	}), i;
 }
-function Fn(e, t) {
-	return e.map((e) => e instanceof y ? Nn(e, t) : e instanceof v ? Pn(e, t) : null).filter((e) => e !== null && Math.abs(e.effect) >= .2).sort((e, t) => Math.abs(t.effect) - Math.abs(e.effect));
+function Gn(e, t) {
+	return e.map((e) => e instanceof y ? Un(e, t) : e instanceof v ? Wn(e, t) : null).filter((e) => e !== null && Math.abs(e.effect) >= .2).sort((e, t) => Math.abs(t.effect) - Math.abs(e.effect));
 }
-function In({ values: e, low: t, high: n }, r) {
-	let i = [Array(Y).fill(0), Array(Y).fill(0)], a = [0, 0];
+function Kn({ values: e, low: t, high: n }, r) {
+	let i = [Array(J).fill(0), Array(J).fill(0)], a = [0, 0];
 	for (let o = 0; o < e.length; o++) {
 		let s = e[o];
 		if (Number.isNaN(s)) continue;
-		let c = n > t ? Math.min(23, Math.floor((s - t) / (n - t) * Y)) : 0, l = +!!r[o];
+		let c = n > t ? Math.min(23, Math.floor((s - t) / (n - t) * J)) : 0, l = +!!r[o];
 		i[l][c]++, a[l]++;
 	}
 	let o = (e) => i[e].map((t) => a[e] ? t / a[e] : 0);
@@ -2550,7 +2733,7 @@ function In({ values: e, low: t, high: n }, r) {
 		rest: o(0)
 	};
 }
-function Ln(e, t, n) {
+function Y(e, t, n) {
 	let [r, i, a] = [
 		0,
 		0,
@@ -2571,9 +2754,9 @@ function Ln(e, t, n) {
 }
 // src/table.ts
 var X = 500;
-function Rn(t, n, r, o) {
+function qn(t, n, r, o) {
 	let s = t.get("table-dialog"), { data: c } = n, u = e("tbody"), [d, f] = [-1, 1], p = ["id", ...c.columns.map(({ name: e }) => e)], m = e("tr"), h = () => {
-		u.replaceChildren(...Bn(c, r, d, f).slice(0, X).map((e) => zn(c, e, o))), [...m.children].forEach((e, t) => e.setAttribute("aria-sort", t === d + 1 ? f > 0 ? "ascending" : "descending" : "none"));
+		u.replaceChildren(...Yn(c, r, d, f).slice(0, X).map((e) => Jn(c, e, o))), [...m.children].forEach((e, t) => e.setAttribute("aria-sort", t === d + 1 ? f > 0 ? "ascending" : "descending" : "none"));
 	};
 	p.forEach((t, n) => {
 		let r = e("button", {
@@ -2609,7 +2792,7 @@ function Rn(t, n, r, o) {
 	}, e("table", {}, e("thead", {}, m), u));
 	b.setAttribute("role", "region"), b.setAttribute("aria-label", "Selected rows"), s.replaceChildren(e("header", {}, e("h2", { textContent: "Selected rows" }), e("small", { textContent: v })), b, e("div", { className: "actions" }, _, g, y)), h(), s.open || s.showModal();
 }
-function zn(t, n, r) {
+function Jn(t, n, r) {
 	let i = t.columns.map((t) => e("td", {
 		textContent: t.text(n),
 		className: t instanceof y ? "number" : ""
@@ -2619,7 +2802,7 @@ function zn(t, n, r) {
 	}), ...i);
 	return a.onmouseenter = () => r(n), a;
 }
-function Bn(e, t, n, r) {
+function Yn(e, t, n, r) {
 	if (n < -1 || n === -1 && r === 1) return t;
 	let i = e.columns[n];
 	if (i instanceof y) {
@@ -2640,19 +2823,19 @@ function Z(e, t, n) {
 		return [
 			e.ids.at(t),
 			...i,
-			...Vn(e, t)
+			...Xn(e, t)
 		].map(r).join(n);
 	});
 	return `${[i.map(r).join(n), ...a].join("\n")}\n`;
 }
-function Vn(e, t) {
+function Xn(e, t) {
 	let n = e.meta.maps[0].box, r = n.length / 2, i = Array.from({ length: r }, (e, t) => n[r + t] - n[t]), a = Math.max(...i) || 1;
 	return [e.x, e.y].map((e, i) => String(Number((e[t] * a / 2 + (n[i] + n[r + i]) / 2).toPrecision(7))));
 }
 // src/selection.ts
-var Hn = 8, Un = 24, Wn = 5, Gn = 4;
-function Kn(e, t, n) {
-	let r = e.get("selection"), i = () => r.replaceChildren(...t.selected.length ? Yn(e, t, n) : Jn(n));
+var Zn = 8, Qn = 24, $n = 5, er = 4;
+function tr(e, t, n) {
+	let r = e.get("selection"), i = () => r.replaceChildren(...t.selected.length ? ir(e, t, n) : rr(n));
 	for (let e of [
 		"selected",
 		"theme",
@@ -2660,13 +2843,13 @@ function Kn(e, t, n) {
 	]) t.listen(e, i);
 	t.listen("selected", () => e.say(t.selected.length ? `${a(t.selected.length, "point")} selected` : "")), i();
 }
-function qn(e) {
+function nr(e) {
 	return Q(e).map((t) => e.data.ids.at(t));
 }
 function Q(e) {
 	return [...e.selected].sort((e, t) => e - t);
 }
-function Jn(t) {
+function rr(t) {
 	let n = e("button", {
 		className: "link",
 		textContent: "Select all shown",
@@ -2677,7 +2860,7 @@ function Jn(t) {
 	let i = e("p", { className: "hint" });
 	return i.append("Click a point. Hold ", e("kbd", { textContent: "Shift" }), " and drag, or press ", e("kbd", { textContent: "L" }), ", to draw around points."), [r, i];
 }
-function Yn(t, n, r) {
+function ir(t, n, r) {
 	let a = n.selected, o = e("button", {
 		className: "link",
 		textContent: "Clear",
@@ -2692,17 +2875,17 @@ function Yn(t, n, r) {
 	}));
 	l.append(a.length === 1 ? " point" : ` points · ${c < .1 ? "< 0.1" : c.toFixed(1)} %`);
 	let u = [s, l];
-	return n.paint.classes && u.push(Xn(n, a)), a.length > 1 && a.length < n.data.n && u.push(...Zn(n, a)), n.data.image && u.push(er(n, a, r)), u.push(tr(t, n, r)), u;
+	return n.paint.classes && u.push(ar(n, a)), a.length > 1 && a.length < n.data.n && u.push(...or(n, a)), n.data.image && u.push(lr(n, a, r)), u.push(ur(t, n, r)), u;
 }
-function Xn(t, n) {
-	let r = [...V(t.paint.codes, t.names.length, n)].map((e, t) => ({
+function ar(t, n) {
+	let r = [...Xt(t.paint.codes, t.names.length, n)].map((e, t) => ({
 		n: e,
 		code: t
 	})).filter(({ n: e }) => e > 0).sort((e, t) => t.n - e.n), o = e("ul", {
 		className: "breakdown",
 		id: "breakdown"
 	});
-	for (let { n, code: a } of r.slice(0, Hn)) {
+	for (let { n, code: a } of r.slice(0, Zn)) {
 		let s = e("span", {
 			className: "share",
 			style: `width:${100 * n / r[0].n}%;background:${t.colour(a)}`
@@ -2715,7 +2898,7 @@ function Xn(t, n) {
 			textContent: i(n)
 		}), s));
 	}
-	let s = r.slice(Hn);
+	let s = r.slice(Zn);
 	if (s.length) {
 		let t = s.reduce((e, t) => e + t.n, 0);
 		o.append(e("li", {
@@ -2725,17 +2908,17 @@ function Xn(t, n) {
 	}
 	return o;
 }
-function Zn(t, n) {
+function or(t, n) {
 	let r = new Uint8Array(t.data.n);
 	for (let e of n) r[e] = 1;
-	let i = Fn(t.data.columns.filter((e) => e !== t.paint.column || e instanceof y), r);
+	let i = Gn(t.data.columns.filter((e) => e !== t.paint.column || e instanceof y), r);
 	if (i.length === 0) return [];
 	let a = e("ul", {
 		className: "apart",
 		id: "apart"
 	});
-	for (let n of i.slice(0, Wn)) {
-		let i = n.column instanceof y, s = i ? n.column.name : `${n.column.name}: ${n.name}`, c = n, l = n, u = i ? `${o(c.mean)} vs ${o(c.meanOfRest)}` : `${Qn(l.share)} vs ${Qn(l.shareOfRest)}`, d = e("li", {}, e("button", {
+	for (let n of i.slice(0, $n)) {
+		let i = n.column instanceof y, s = i ? n.column.name : `${n.column.name}: ${n.name}`, c = n, l = n, u = i ? `${o(c.mean)} vs ${o(c.meanOfRest)}` : `${sr(l.share)} vs ${sr(l.shareOfRest)}`, d = e("li", {}, e("button", {
 			className: "name",
 			textContent: s,
 			title: `Color by ${n.column.name}`,
@@ -2744,7 +2927,7 @@ function Zn(t, n) {
 		d.append(e("span", {
 			className: "n",
 			textContent: u
-		})), i && a.querySelectorAll("svg").length < Gn && d.append($n(t, n.column, r)), a.append(d);
+		})), i && a.querySelectorAll("svg").length < er && d.append(cr(t, n.column, r)), a.append(d);
 	}
 	let s = i.some(({ column: e }) => e instanceof v) ? "shares" : "means";
 	return [
@@ -2756,11 +2939,11 @@ function Zn(t, n) {
 		})
 	];
 }
-function Qn(e) {
+function sr(e) {
 	return `${(100 * e).toFixed(+(e < .1))} %`;
 }
-function $n(e, n, r) {
-	let { selected: i, rest: a, low: s, high: c } = In(n, r), l = Math.max(...i, ...a) || 1, [u, d] = [240, 34], f = u / i.length, p = (e) => d - e / l * (d - 2), m = i.map((e, n) => t("rect", {
+function cr(e, n, r) {
+	let { selected: i, rest: a, low: s, high: c } = Kn(n, r), l = Math.max(...i, ...a) || 1, [u, d] = [240, 34], f = u / i.length, p = (e) => d - e / l * (d - 2), m = i.map((e, n) => t("rect", {
 		x: (n * f + .5).toFixed(1),
 		y: p(e).toFixed(1),
 		width: (f - 1).toFixed(1),
@@ -2773,28 +2956,28 @@ function $n(e, n, r) {
 	});
 	return g.setAttribute("aria-label", `${n.name} from ${o(s)} to ${o(c)}: selected rows as bars, the rest as a line`), g.append(...m, t("path", { d: h })), g.style.color = e.themeName === "dark" ? "#6db3f2" : "#0b63a5", g;
 }
-function er(t, n, r) {
-	let i = e("div", { className: "sheet" }), a = Math.max(1, n.length / Un);
-	for (let e = 0; e < Math.min(Un, n.length); e++) {
+function lr(t, n, r) {
+	let i = e("div", { className: "sheet" }), a = Math.max(1, n.length / Qn);
+	for (let e = 0; e < Math.min(Qn, n.length); e++) {
 		let o = n[Math.floor(e * a)], s = m(t.data, o, 26);
 		s.title = p(t.data, o), s.onmouseenter = () => r.point(o), i.append(s);
 	}
 	return i;
 }
-function tr(t, n, r) {
+function ur(t, n, r) {
 	let i = e("button", {
 		className: "primary",
 		textContent: "Download ids",
 		id: "download"
 	});
-	i.onclick = () => l("ids.txt", new Blob([`${qn(n).join("\n")}\n`], { type: "text/plain" }));
+	i.onclick = () => l("ids.txt", new Blob([`${nr(n).join("\n")}\n`], { type: "text/plain" }));
 	let a = e("button", {
 		textContent: "Copy",
 		id: "copy",
 		title: "Copy the ids"
 	});
 	a.onclick = async () => {
-		await navigator.clipboard.writeText(qn(n).join("\n")), a.textContent = "Copied", setTimeout(() => a.textContent = "Copy", 1200);
+		await navigator.clipboard.writeText(nr(n).join("\n")), a.textContent = "Copied", setTimeout(() => a.textContent = "Copy", 1200);
 	};
 	let o = e("button", {
 		textContent: "Zoom",
@@ -2805,7 +2988,7 @@ function tr(t, n, r) {
 		textContent: "Table",
 		title: "Show the rows in a table (T)",
 		id: "table",
-		onclick: () => Rn(t, n, Q(n), r.point)
+		onclick: () => qn(t, n, Q(n), r.point)
 	}), c = e("button", {
 		textContent: "CSV",
 		title: "Download the rows with all columns",
@@ -2814,7 +2997,7 @@ function tr(t, n, r) {
 	return c.onclick = () => l("rows.csv", new Blob([Z(n.data, Q(n), ",")], { type: "text/csv" })), e("div", { className: "actions" }, i, a, o, s, c);
 }
 // src/app.ts
-var $ = "together", nr = 700, rr = class {
+var $ = "together", dr = 700, fr = class {
 	dom;
 	state;
 	panes = [];
@@ -2826,7 +3009,7 @@ var $ = "together", nr = 700, rr = class {
 	namesOn = !0;
 	mapListeners = [];
 	constructor(e, t) {
-		this.dom = e, this.state = t, this.card = new d(e.get("card"), t), this.firstMaps = t.data.maps.length > 1 && e.get("stage").clientWidth >= nr ? $ : "0", this.shownMaps = this.firstMaps;
+		this.dom = e, this.state = t, this.card = new d(e.get("card"), t), this.firstMaps = t.data.maps.length > 1 && e.get("stage").clientWidth >= dr ? $ : "0", this.shownMaps = this.firstMaps;
 	}
 	shownMaps;
 	firstMaps;
@@ -2853,7 +3036,7 @@ var $ = "together", nr = 700, rr = class {
 				t.reuse(this.dom, this.state, e), this.panes.push(t);
 				continue;
 			}
-			let n = new ln(this.dom, this.state, e, {
+			let n = new vn(this.dom, this.state, e, {
 				hover: (e, t) => this.hover(e, t.view),
 				moved: () => this.card.place(),
 				lassoEnd: () => this.lasso(!1)
@@ -2896,10 +3079,10 @@ var $ = "together", nr = 700, rr = class {
 		let { dom: e, state: t } = this;
 		Oe(e, t);
 		let n = (e) => this.point(e);
-		An(e, t, {
+		Bn(e, t, {
 			point: n,
 			visit: (e) => void this.view.zoomTo([e]).then(() => n(e))
-		}), Kn(e, t, {
+		}), tr(e, t, {
 			zoom: () => this.zoomToSelection(),
 			all: () => t.select(t.visibleRows() ?? Array.from({ length: t.data.n }, (e, t) => t)),
 			point: n
@@ -2912,7 +3095,7 @@ var $ = "together", nr = 700, rr = class {
 		};
 		for (let e of ["shown", "rows"]) t.listen(e, r);
 		for (let e of ["paint", "rows"]) t.listen(e, a);
-		t.listen("theme", () => e.page.dataset.theme = t.themeName), a(), this.bindTools(), le(this), new ResizeObserver(() => {
+		t.listen("theme", () => e.page.dataset.theme = t.themeName), a(), this.bindTools(), ue(this), new ResizeObserver(() => {
 			for (let { view: e } of this.panes) e.resize();
 			this.card.place();
 		}).observe(e.get("stage"));
@@ -2959,7 +3142,7 @@ var $ = "together", nr = 700, rr = class {
 		this.dom.get("panel-toggle").setAttribute("aria-expanded", String(!e));
 	}
 	savePicture() {
-		mn(this);
+		wn(this);
 	}
 	help() {
 		let e = this.dom.get("help-dialog");
@@ -2967,10 +3150,10 @@ var $ = "together", nr = 700, rr = class {
 		let t = document.createElement("button");
 		t.textContent = "Close", t.autofocus = !0, t.onclick = () => e.close();
 		let n = document.createElement("h2");
-		n.textContent = "Keys and gestures", e.replaceChildren(n, ue(this.state.data.maps.length > 1), t), e.showModal();
+		n.textContent = "Keys and gestures", e.replaceChildren(n, de(this.state.data.maps.length > 1), t), e.showModal();
 	}
 	table() {
-		this.state.selected.length && Rn(this.dom, this.state, [...this.state.selected].sort((e, t) => e - t), (e) => this.point(e));
+		this.state.selected.length && qn(this.dom, this.state, [...this.state.selected].sort((e, t) => e - t), (e) => this.point(e));
 	}
 	nextColumn() {
 		let e = this.state.data.columns.filter(({ kind: e }) => e !== "texts").map(({ name: e }) => e);
@@ -2985,41 +3168,41 @@ var $ = "together", nr = 700, rr = class {
 		this.state.hover(-1), this.card.hide(), this.lasso(!1), this.state.found = [], this.state.changed("found"), this.state.select([]);
 	}
 };
-async function ir(e, t) {
+async function pr(e, t) {
 	let r = new n(e), { meta: a } = t, o = a.theme === "dark" || a.theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches;
 	r.page.dataset.theme = o ? "dark" : "light", r.get("title").textContent = a.title, r.get("count").textContent = a.n ? `${i(a.n)} points` : "";
 	for (let e of r.all("#tools button")) e.append(c(e.id));
 	try {
 		let e = await ie(t);
 		r.get("busy-text").textContent = "Drawing";
-		let n = new rr(r, new Vt(e));
-		return await n.draw(), document.hidden || await new Promise((e) => requestAnimationFrame(() => setTimeout(e))), r.get("busy").hidden = a.live === null, a.live && (n.feed = new We(n, a.live)), n;
+		let n = new fr(r, new Yt(e));
+		return await n.draw(), document.hidden || await new Promise((e) => requestAnimationFrame(() => setTimeout(e))), r.get("busy").hidden = a.live === null, a.live && (n.feed = new Ue(n, a.live)), n;
 	} catch (e) {
 		throw r.get("busy").hidden = !1, r.get("busy").classList.add("failed"), r.get("busy-text").textContent = `This map cannot be shown here: ${e instanceof Error ? e.message : String(e)}.`, e;
 	}
 }
 // src/widget.ts
-async function ar({ model: e, el: t }) {
+async function mr({ model: e, el: t }) {
 	let n = document.createElement("div");
 	n.style.cssText = `height:${Number(e.get("height"))}px;border:1px solid #8884;border-radius:8px;overflow:hidden`, t.append(n);
 	let r = n.attachShadow({ mode: "open" });
-	r.innerHTML = "<style>.vicinal{--ground:#fcfcfb;--panel:#fff;--ink:#1b1e24;--quiet:#5a626d;--faint:#6c7480;--line:#e6e7e9;--hover:#f2f3f4;--accent:#0b63a5;--on-accent:#fff;--shadow:0 1px 2px #14181e0f, 0 6px 20px #14181e17;--radius:10px;--lightningcss-light:initial;--lightningcss-dark: ;color-scheme:light;font:13.5px/1.45 Inter,Segoe UI,system-ui,-apple-system,Helvetica Neue,Arial,sans-serif}.vicinal[data-theme=dark]{--ground:#14171c;--panel:#191d23;--ink:#e9ebee;--quiet:#a8afba;--faint:#939ba7;--line:#2b3038;--hover:#232830;--accent:#6db3f2;--on-accent:#0d1116;--shadow:0 1px 2px #0006, 0 6px 24px #0006;--lightningcss-light: ;--lightningcss-dark:initial;color-scheme:dark}.vicinal *,.vicinal :before,.vicinal :after{box-sizing:border-box}.vicinal [hidden]{display:none!important}.vicinal{width:100%;height:100%;color:var(--ink);background:var(--ground);-webkit-font-smoothing:antialiased;outline:none;position:relative;overflow:hidden;container-type:size}.layout{grid-template:minmax(0,1fr)/minmax(0,1fr) 300px;width:100%;height:100%;display:grid}.closed .layout{grid-template:minmax(0,1fr)/minmax(0,1fr)}button,input,select{font:inherit;color:inherit}button{cursor:pointer;background:0 0;border:0}button:disabled{visibility:hidden}:focus-visible{outline:2px solid var(--accent);outline-offset:1px}#stage{min-width:0;height:100%;position:relative;overflow:hidden}#panes{background:var(--line);grid-auto-rows:minmax(0,1fr);gap:1px;display:grid;position:absolute;inset:0}.pane{background:var(--ground);min-width:0;position:relative;overflow:hidden}.map-name{white-space:nowrap;text-overflow:ellipsis;pointer-events:none;max-width:calc(100% - 28px);margin:0;font-size:14px;font-weight:600;position:absolute;top:12px;left:16px;overflow:hidden}.map{cursor:default;touch-action:none;width:100%;height:100%;display:block}.map:focus-visible{outline-offset:-3px}.map.drawing{cursor:crosshair}.contours,.lines,.lasso,.names{pointer-events:none;width:100%;height:100%;position:absolute;inset:0;overflow:hidden}.lines line{stroke:var(--ink);stroke-width:.8px;opacity:.7}.lines circle{fill:var(--ink);stroke:none}.lasso path{fill:color-mix(in srgb, var(--accent) 12%, transparent);stroke:var(--accent);stroke-width:1.6px;stroke-dasharray:5 3}.names span{letter-spacing:.005em;white-space:nowrap;text-overflow:ellipsis;max-width:200px;color:var(--ink);paint-order:stroke fill;-webkit-text-stroke:3px color-mix(in srgb, var(--ground) 85%, transparent);padding:0 4px;font-size:12.5px;font-weight:600;position:absolute;top:0;left:0;overflow:hidden}.names .level1{font-size:11.5px;font-weight:550}.names .level2{font-size:11px;font-weight:500}#maps{border:1px solid var(--line);border-radius:var(--radius);background:var(--panel);max-width:calc(100% - 24px);box-shadow:var(--shadow);gap:2px;padding:3px;display:flex;position:absolute;top:12px;right:12px;overflow:auto}#maps button{white-space:nowrap;color:var(--quiet);border-radius:7px;padding:4px 10px}#maps button:hover{background:var(--hover)}#maps button[aria-pressed=true]{color:var(--accent);background:color-mix(in srgb, var(--accent) 12%, transparent)}#tools{border:1px solid var(--line);border-radius:var(--radius);background:var(--panel);box-shadow:var(--shadow);align-items:center;gap:2px;padding:4px;display:flex;position:absolute;bottom:16px;left:16px}#tools button{width:30px;height:30px;color:var(--quiet);border-radius:7px;place-items:center;display:grid}#tools button:hover{background:var(--hover);color:var(--ink)}#tools button[aria-pressed=true]{color:var(--accent);background:color-mix(in srgb, var(--accent) 12%, transparent)}#tools hr{background:var(--line);border:0;width:1px;height:18px;margin:0 4px}.icon{fill:none;stroke:currentColor;stroke-width:1.4px;stroke-linecap:round;stroke-linejoin:round;width:16px;height:16px}#card{z-index:3;border:1px solid var(--line);border-radius:var(--radius);background:var(--panel);max-width:340px;box-shadow:var(--shadow);pointer-events:none;gap:12px;padding:10px 12px;display:flex;position:absolute;top:0;left:0}#card .texts{min-width:0}#card .id{overflow-wrap:anywhere;font-weight:600}#card .label{color:var(--quiet);align-items:center;gap:6px;margin-top:2px;display:flex}#card .label .name{overflow-wrap:anywhere}#card dl{grid-template-columns:auto 1fr;gap:1px 10px;margin:6px 0 0;font-size:12.5px;display:grid}#card dt{color:var(--faint)}#card dd{overflow-wrap:anywhere;white-space:pre-line;-webkit-line-clamp:5;-webkit-box-orient:vertical;margin:0;display:-webkit-box;overflow:hidden}.thumbnail{image-rendering:pixelated;background:#000;border-radius:5px;flex:none}.swatch{border-radius:50%;flex:none;width:10px;height:10px}#busy{color:var(--quiet);background:var(--ground);justify-content:center;align-items:center;gap:10px;display:flex;position:absolute;inset:0}#busy.failed{text-align:center;padding:0 15%}#busy.failed .spinner{display:none}.spinner{border:2px solid var(--line);border-top-color:var(--accent);border-radius:50%;width:14px;height:14px;animation:.8s linear infinite turn}@keyframes turn{to{transform:rotate(1turn)}}@media (prefers-reduced-motion:reduce){.spinner{animation:none}}#panel{border-left:1px solid var(--line);background:var(--panel);flex-direction:column;min-width:0;height:100%;display:flex;overflow:hidden auto}.closed #panel{display:none}#panel>header{padding:22px 20px 14px}h1{letter-spacing:-.012em;overflow-wrap:anywhere;margin:0;font-size:18px;font-weight:650;line-height:1.25}#count{color:var(--quiet);font-variant-numeric:tabular-nums;margin:3px 0 0}#panel>*{flex:none}#panel>section{border-top:1px solid var(--line);padding:14px 20px}#panel>#find{border-top:0;padding-top:0}h2{align-items:baseline;gap:8px;margin:0 0 8px;font-size:13px;font-weight:600;display:flex}h2 .name{text-overflow:ellipsis;white-space:nowrap;overflow:hidden}h2 small{color:var(--faint);flex:none;font-weight:400}h2 .link{flex:none;margin-left:auto}.link{color:var(--accent);padding:0;font-weight:500}.link:hover{text-underline-offset:2px;text-decoration:underline}.hint{color:var(--quiet);margin:0}kbd{border:1px solid var(--line);color:var(--quiet);background:var(--ground);border-bottom-width:2px;border-radius:4px;padding:0 5px;font:11.5px/1.5 ui-monospace,SFMono-Regular,Menlo,monospace}.search{border:1px solid var(--line);background:var(--ground);border-radius:8px;align-items:center;gap:8px;padding:0 8px 0 10px;display:flex}.search:focus-within{border-color:var(--accent)}.search .glyph{color:var(--faint);display:grid}.search input{background:0 0;border:0;outline:0;flex:1;min-width:0;height:34px}.search input::placeholder{color:var(--faint)}.search input::-webkit-search-cancel-button{display:none}ul{margin:0;padding:0;list-style:none}.summary{color:var(--quiet);justify-content:space-between;margin:10px 0 4px;display:flex}.results{max-height:220px;margin:0 -8px;overflow:auto}.results button{text-align:left;border-radius:6px;align-items:center;gap:8px;width:100%;padding:4px 8px;display:flex}.results button:hover,.results button:focus-visible{background:var(--hover)}.results .name{text-overflow:ellipsis;white-space:nowrap;overflow:hidden}.results small{text-overflow:ellipsis;white-space:nowrap;text-align:right;min-width:0;color:var(--faint);flex:1;overflow:hidden}#panel>#legend{flex-direction:column;display:flex}#panel>#legend:has(li:nth-child(6)){flex:0 auto;min-height:210px}.classes{min-height:0;margin:0 -8px;overflow:hidden auto}.classes li{display:flex;position:relative}.class{text-align:left;border-radius:6px;flex:1;align-items:center;gap:10px;min-width:0;padding:4px 8px 5px;display:flex;position:relative}.classes li:hover .class{background:var(--hover)}.class .name{overflow-wrap:anywhere;-webkit-line-clamp:2;-webkit-box-orient:vertical;flex:1;line-height:1.3;display:-webkit-box;overflow:hidden}.n{color:var(--quiet);font-variant-numeric:tabular-nums;flex:none}.class[aria-pressed=false]{color:var(--faint)}.class[aria-pressed=false] .swatch{opacity:.3}.class[aria-pressed=false] .name{text-decoration:line-through;-webkit-text-decoration-color:var(--faint);text-decoration-color:var(--faint)}.only{opacity:0;color:var(--accent);background:var(--hover);border-radius:5px;padding:0 8px;font-size:12.5px;position:absolute;top:2px;bottom:2px;right:4px}.classes li:hover .only,.only:focus-visible{opacity:1}.chooser{align-items:center;gap:10px;margin-bottom:10px;display:flex}.chooser label{flex:none;font-size:13px;font-weight:600}.chooser select,.parameters select{border:1px solid var(--line);min-width:0;height:30px;color:var(--ink);background:var(--ground);border-radius:7px;flex:1;padding:0 6px}.kinds{background:var(--hover);border-radius:8px;gap:2px;margin-bottom:12px;padding:2px;display:flex}.kinds button{color:var(--quiet);border-radius:6px;flex:1;padding:2px 6px;font-size:12.5px}.kinds button[aria-pressed=true]{color:var(--ink);background:var(--panel);box-shadow:0 1px 2px #0000001f}.scale .bar{border-radius:5px;height:10px}.ticks{height:20px;color:var(--quiet);font-variant-numeric:tabular-nums;margin-top:4px;font-size:12.5px;position:relative}.tick{white-space:nowrap;position:absolute;transform:translate(-50%)}.tick.first{transform:none}.tick.last{transform:translate(-100%)}.missing{align-items:center;gap:10px;margin:6px 0 0;display:flex}.missing .name{flex:1}.small{margin-top:2px;font-size:12px}.size{color:var(--quiet);margin:0 0 8px}.size strong{letter-spacing:-.02em;color:var(--ink);font-variant-numeric:tabular-nums;font-size:22px;font-weight:650}.breakdown li{grid-template-columns:minmax(0,1fr) auto;gap:0 10px;padding:2px 0 5px;display:grid}.breakdown .name{text-overflow:ellipsis;white-space:nowrap;overflow:hidden}.breakdown .share{border-radius:2px;grid-column:1/-1;min-width:3px;height:3px}.breakdown .rest{color:var(--faint)}h3{margin:12px 0 4px;font-size:12.5px;font-weight:600}.apart li{grid-template-columns:minmax(0,1fr) auto;gap:1px 10px;padding:2px 0 4px;display:grid}.apart .name{text-align:left;text-overflow:ellipsis;white-space:nowrap;padding:0;overflow:hidden}.apart .name:hover{color:var(--accent)}.histogram{grid-column:1/-1;width:100%;height:34px}.histogram rect{fill:currentColor;opacity:.75}.histogram path{fill:none;stroke:var(--ink);stroke-width:1.2px;vector-effect:non-scaling-stroke}.sheet{flex-wrap:wrap;gap:4px;margin-top:10px;display:flex}.sheet .thumbnail{border-radius:3px}.actions{flex-wrap:wrap;gap:6px;margin-top:12px;display:flex}.actions button{white-space:nowrap;border:1px solid var(--line);border-radius:8px;height:32px;padding:0 10px;font-weight:500}.actions button:hover{background:var(--hover)}.actions .primary{color:var(--on-accent);background:var(--accent);border-color:#0000;flex:1}.actions .primary:hover{background:color-mix(in srgb, var(--accent) 88%, var(--ink))}.stage strong{font-weight:600}progress{background:var(--line);width:100%;height:4px;accent-color:var(--accent);border:0;border-radius:2px;margin:8px 0;display:block;overflow:hidden}progress::-webkit-progress-bar{background:var(--line)}progress::-webkit-progress-value{background:var(--accent);transition:width .15s}.facts{color:var(--quiet);grid-template-columns:1fr auto;gap:2px 10px;margin:8px 0 0;display:grid}.facts dd{text-align:right;color:var(--ink);font-variant-numeric:tabular-nums;margin:0}.parameters{gap:4px;margin-top:10px;display:grid}.parameters label{color:var(--quiet);grid-template-columns:1fr 116px;align-items:center;display:grid}.parameters input{border:1px solid var(--line);background:var(--ground);height:28px;color:var(--ink);border-radius:6px;padding:0 8px}#live .actions button{align-items:center;gap:5px;padding:0 8px;display:inline-flex}#live .actions svg{width:12px;height:12px}.unseen{clip-path:inset(50%);width:1px;height:1px;position:absolute;overflow:hidden}dialog{border:1px solid var(--line);max-width:min(820px,92%);max-height:86%;color:var(--ink);background:var(--panel);box-shadow:var(--shadow);border-radius:12px;padding:20px 22px}dialog[open]{flex-direction:column;display:flex}dialog::backdrop{background:#00000059}dialog h2{font-size:16px}dialog>header{align-items:baseline;gap:12px;display:flex}dialog>header small{color:var(--quiet)}dialog>button{border:1px solid var(--line);border-radius:8px;align-self:flex-end;height:32px;margin-top:12px;padding:0 12px}.keys{grid-template-columns:repeat(2,auto minmax(0,1fr));gap:5px 12px;margin:4px 0 0;display:grid;overflow:auto}.keys dt{text-align:right}.keys dd{margin:0;padding-right:12px}.scroll{border:1px solid var(--line);border-radius:8px;min-height:0;overflow:auto}table{border-collapse:collapse;font-size:12.5px}th,td{text-align:left;text-overflow:ellipsis;white-space:nowrap;border-bottom:1px solid var(--line);max-width:320px;padding:4px 10px;overflow:hidden}th{font-weight:500}thead th{background:var(--panel);position:sticky;top:0}thead button{padding:0;font-weight:600}th[aria-sort=ascending] button:after{content:\" ↑\"}th[aria-sort=descending] button:after{content:\" ↓\"}td.number{text-align:right;font-variant-numeric:tabular-nums}tbody tr:hover{background:var(--hover)}@container (width<=720px){.layout{grid-template:minmax(0,1fr) 42cqh/minmax(0,1fr)}.closed .layout{grid-template:minmax(0,1fr)/minmax(0,1fr)}#panel{border-top:1px solid var(--line);border-left:0}#tools{justify-content:center;bottom:8px;left:8px;right:8px;overflow:auto}#tools hr,#tools #smaller,#tools #larger{display:none}#tools button{flex:none;width:34px;height:34px}.keys{grid-template-columns:auto minmax(0,1fr)}}</style><div class=\"vicinal\" data-theme=\"light\">\n<div class=\"layout\">\n<main id=\"stage\">\n  <div id=\"panes\"></div>\n  <div id=\"card\" role=\"status\" hidden></div>\n  <div id=\"busy\" role=\"status\"><span class=\"spinner\"></span><span id=\"busy-text\">Loading</span></div>\n  <div id=\"maps\" role=\"group\" aria-label=\"Maps\" hidden></div>\n  <div id=\"tools\" role=\"toolbar\" aria-label=\"Map tools\">\n    <button id=\"zoom-in\" title=\"Zoom in (+)\" aria-label=\"Zoom in\"></button>\n    <button id=\"zoom-out\" title=\"Zoom out (−)\" aria-label=\"Zoom out\"></button>\n    <button id=\"fit\" title=\"Show everything (0)\" aria-label=\"Show everything\"></button>\n    <hr>\n    <button id=\"lasso\" title=\"Lasso (L, or hold Shift and drag)\" aria-label=\"Lasso\" aria-pressed=\"false\"></button>\n    <button id=\"show-names\" title=\"Names on the map (N)\" aria-label=\"Names on the map\" aria-pressed=\"true\"></button>\n    <button id=\"density\" title=\"Contours of the density (C)\" aria-label=\"Contours of the density\" aria-pressed=\"false\"></button>\n    <hr>\n    <button id=\"smaller\" title=\"Smaller points ([)\" aria-label=\"Smaller points\"></button>\n    <button id=\"larger\" title=\"Larger points (])\" aria-label=\"Larger points\"></button>\n    <hr>\n    <button id=\"save\" title=\"Save a picture (S)\" aria-label=\"Save a picture\"></button>\n    <button id=\"theme\" title=\"Dark or light (D)\" aria-label=\"Dark or light\"></button>\n    <button id=\"help\" title=\"Keys (?)\" aria-label=\"Keys and gestures\"></button>\n    <button id=\"panel-toggle\" title=\"Panel (P)\" aria-label=\"Panel\" aria-expanded=\"true\"></button>\n  </div>\n</main>\n<aside id=\"panel\" aria-label=\"About the map\">\n  <header>\n    <h1 id=\"title\"></h1>\n    <p id=\"count\" aria-live=\"polite\"></p>\n  </header>\n  <section id=\"live\" aria-label=\"Layout\" hidden></section>\n  <section id=\"find\" aria-label=\"Search\">\n    <label class=\"search\"><span class=\"glyph\"></span><input id=\"query\" type=\"search\" placeholder=\"Search\" autocomplete=\"off\" spellcheck=\"false\" aria-label=\"Search ids, text and classes\"><kbd>/</kbd></label>\n    <div id=\"found\" hidden></div>\n  </section>\n  <section id=\"legend\" aria-label=\"Legend\" hidden></section>\n  <section id=\"selection\" aria-label=\"Selection\"></section>\n</aside>\n</div>\n<div id=\"said\" class=\"unseen\" aria-live=\"polite\"></div>\n<dialog id=\"help-dialog\" aria-label=\"Keys and gestures\"></dialog>\n<dialog id=\"table-dialog\" aria-label=\"Selected rows\"></dialog>\n<dialog id=\"picture-dialog\" aria-label=\"Save a picture\"></dialog>\n</div>\n";
+	r.innerHTML = "<style>.vicinal{--ground:#fcfcfb;--panel:#fff;--ink:#1b1e24;--quiet:#5a626d;--faint:#6c7480;--line:#e6e7e9;--hover:#f2f3f4;--accent:#0b63a5;--on-accent:#fff;--shadow:0 1px 2px #14181e0f, 0 6px 20px #14181e17;--radius:10px;--lightningcss-light:initial;--lightningcss-dark: ;color-scheme:light;font:13.5px/1.45 Inter,Segoe UI,system-ui,-apple-system,Helvetica Neue,Arial,sans-serif}.vicinal[data-theme=dark]{--ground:#14171c;--panel:#191d23;--ink:#e9ebee;--quiet:#a8afba;--faint:#939ba7;--line:#2b3038;--hover:#232830;--accent:#6db3f2;--on-accent:#0d1116;--shadow:0 1px 2px #0006, 0 6px 24px #0006;--lightningcss-light: ;--lightningcss-dark:initial;color-scheme:dark}.vicinal *,.vicinal :before,.vicinal :after{box-sizing:border-box}.vicinal [hidden]{display:none!important}.vicinal{width:100%;height:100%;color:var(--ink);background:var(--ground);-webkit-font-smoothing:antialiased;outline:none;position:relative;overflow:hidden;container-type:size}.layout{grid-template:minmax(0,1fr)/minmax(0,1fr) 300px;width:100%;height:100%;display:grid}.closed .layout{grid-template:minmax(0,1fr)/minmax(0,1fr)}button,input,select{font:inherit;color:inherit}button{cursor:pointer;background:0 0;border:0}button:disabled{visibility:hidden}:focus-visible{outline:2px solid var(--accent);outline-offset:1px}#stage{min-width:0;height:100%;position:relative;overflow:hidden}#panes{background:var(--line);grid-auto-rows:minmax(0,1fr);gap:1px;display:grid;position:absolute;inset:0}.pane{background:var(--ground);min-width:0;position:relative;overflow:hidden}.map-name{white-space:nowrap;text-overflow:ellipsis;pointer-events:none;max-width:calc(100% - 28px);margin:0;font-size:14px;font-weight:600;position:absolute;top:12px;left:16px;overflow:hidden}.map{cursor:default;touch-action:none;width:100%;height:100%;display:block}.map:focus-visible{outline-offset:-3px}.map.drawing{cursor:crosshair}.contours,.lines,.lasso,.names{pointer-events:none;width:100%;height:100%;position:absolute;inset:0;overflow:hidden}.lines line{stroke:var(--ink);stroke-width:.8px;opacity:.7}.lines circle{fill:var(--ink);stroke:none}.lasso path{fill:color-mix(in srgb, var(--accent) 12%, transparent);stroke:var(--accent);stroke-width:1.6px;stroke-dasharray:5 3}.names span{letter-spacing:.005em;white-space:nowrap;text-overflow:ellipsis;max-width:200px;color:var(--ink);paint-order:stroke fill;-webkit-text-stroke:3px color-mix(in srgb, var(--ground) 85%, transparent);padding:0 4px;font-size:12.5px;font-weight:600;position:absolute;top:0;left:0;overflow:hidden}.names .level1{font-size:11.5px;font-weight:550}.names .level2{font-size:11px;font-weight:500}.names .row{max-width:none;padding:0 2px;font-size:11px;font-weight:400}#maps{border:1px solid var(--line);border-radius:var(--radius);background:var(--panel);max-width:calc(100% - 24px);box-shadow:var(--shadow);gap:2px;padding:3px;display:flex;position:absolute;top:12px;right:12px;overflow:auto}#maps button{white-space:nowrap;color:var(--quiet);border-radius:7px;padding:4px 10px}#maps button:hover{background:var(--hover)}#maps button[aria-pressed=true]{color:var(--accent);background:color-mix(in srgb, var(--accent) 12%, transparent)}#tools{border:1px solid var(--line);border-radius:var(--radius);background:var(--panel);box-shadow:var(--shadow);align-items:center;gap:2px;padding:4px;display:flex;position:absolute;bottom:16px;left:16px}#tools button{width:30px;height:30px;color:var(--quiet);border-radius:7px;place-items:center;display:grid}#tools button:hover{background:var(--hover);color:var(--ink)}#tools button[aria-pressed=true]{color:var(--accent);background:color-mix(in srgb, var(--accent) 12%, transparent)}#tools hr{background:var(--line);border:0;width:1px;height:18px;margin:0 4px}.icon{fill:none;stroke:currentColor;stroke-width:1.4px;stroke-linecap:round;stroke-linejoin:round;width:16px;height:16px}#card{z-index:3;border:1px solid var(--line);border-radius:var(--radius);background:var(--panel);max-width:340px;box-shadow:var(--shadow);pointer-events:none;gap:12px;padding:10px 12px;display:flex;position:absolute;top:0;left:0}#card .texts{min-width:0}#card .id{overflow-wrap:anywhere;font-weight:600}#card .label{color:var(--quiet);align-items:center;gap:6px;margin-top:2px;display:flex}#card .label .name{overflow-wrap:anywhere}#card dl{grid-template-columns:auto 1fr;gap:1px 10px;margin:6px 0 0;font-size:12.5px;display:grid}#card dt{color:var(--faint)}#card dd{overflow-wrap:anywhere;white-space:pre-line;-webkit-line-clamp:5;-webkit-box-orient:vertical;margin:0;display:-webkit-box;overflow:hidden}.thumbnail{image-rendering:pixelated;background:#000;border-radius:5px;flex:none}.swatch{border-radius:50%;flex:none;width:10px;height:10px}#busy{color:var(--quiet);background:var(--ground);justify-content:center;align-items:center;gap:10px;display:flex;position:absolute;inset:0}#busy.failed{text-align:center;padding:0 15%}#busy.failed .spinner{display:none}.spinner{border:2px solid var(--line);border-top-color:var(--accent);border-radius:50%;width:14px;height:14px;animation:.8s linear infinite turn}@keyframes turn{to{transform:rotate(1turn)}}@media (prefers-reduced-motion:reduce){.spinner{animation:none}}#panel{border-left:1px solid var(--line);background:var(--panel);flex-direction:column;min-width:0;height:100%;display:flex;overflow:hidden auto}.closed #panel{display:none}#panel>header{padding:22px 20px 14px}h1{letter-spacing:-.012em;overflow-wrap:anywhere;margin:0;font-size:18px;font-weight:650;line-height:1.25}#count{color:var(--quiet);font-variant-numeric:tabular-nums;margin:3px 0 0}#panel>*{flex:none}#panel>section{border-top:1px solid var(--line);padding:14px 20px}#panel>#find{border-top:0;padding-top:0}h2{align-items:baseline;gap:8px;margin:0 0 8px;font-size:13px;font-weight:600;display:flex}h2 .name{text-overflow:ellipsis;white-space:nowrap;overflow:hidden}h2 small{color:var(--faint);flex:none;font-weight:400}h2 .link{flex:none;margin-left:auto}.link{color:var(--accent);padding:0;font-weight:500}.link:hover{text-underline-offset:2px;text-decoration:underline}.hint{color:var(--quiet);margin:0}kbd{border:1px solid var(--line);color:var(--quiet);background:var(--ground);border-bottom-width:2px;border-radius:4px;padding:0 5px;font:11.5px/1.5 ui-monospace,SFMono-Regular,Menlo,monospace}.search{border:1px solid var(--line);background:var(--ground);border-radius:8px;align-items:center;gap:8px;padding:0 8px 0 10px;display:flex}.search:focus-within{border-color:var(--accent)}.search .glyph{color:var(--faint);display:grid}.search input{background:0 0;border:0;outline:0;flex:1;min-width:0;height:34px}.search input::placeholder{color:var(--faint)}.search input::-webkit-search-cancel-button{display:none}ul{margin:0;padding:0;list-style:none}.summary{color:var(--quiet);justify-content:space-between;margin:10px 0 4px;display:flex}.results{max-height:220px;margin:0 -8px;overflow:auto}.results button{text-align:left;border-radius:6px;align-items:center;gap:8px;width:100%;padding:4px 8px;display:flex}.results button:hover,.results button:focus-visible{background:var(--hover)}.results .name{text-overflow:ellipsis;white-space:nowrap;overflow:hidden}.results small{text-overflow:ellipsis;white-space:nowrap;text-align:right;min-width:0;color:var(--faint);flex:1;overflow:hidden}#panel>#legend{flex-direction:column;display:flex}#panel>#legend:has(li:nth-child(6)){flex:0 auto;min-height:210px}.classes{min-height:0;margin:0 -8px;overflow:hidden auto}.classes li{display:flex;position:relative}.class{text-align:left;border-radius:6px;flex:1;align-items:center;gap:10px;min-width:0;padding:4px 8px 5px;display:flex;position:relative}.classes li:hover .class{background:var(--hover)}.class .name{overflow-wrap:anywhere;-webkit-line-clamp:2;-webkit-box-orient:vertical;flex:1;line-height:1.3;display:-webkit-box;overflow:hidden}.n{color:var(--quiet);font-variant-numeric:tabular-nums;flex:none}.class[aria-pressed=false]{color:var(--faint)}.class[aria-pressed=false] .swatch{opacity:.3}.class[aria-pressed=false] .name{text-decoration:line-through;-webkit-text-decoration-color:var(--faint);text-decoration-color:var(--faint)}.only{opacity:0;color:var(--accent);background:var(--hover);border-radius:5px;padding:0 8px;font-size:12.5px;position:absolute;top:2px;bottom:2px;right:4px}.classes li:hover .only,.only:focus-visible{opacity:1}.chooser{align-items:center;gap:10px;margin-bottom:10px;display:flex}.chooser label{flex:none;font-size:13px;font-weight:600}.chooser select,.parameters select{border:1px solid var(--line);min-width:0;height:30px;color:var(--ink);background:var(--ground);border-radius:7px;flex:1;padding:0 6px}.kinds{background:var(--hover);border-radius:8px;gap:2px;margin-bottom:12px;padding:2px;display:flex}.kinds button{color:var(--quiet);border-radius:6px;flex:1;padding:2px 6px;font-size:12.5px}.kinds button[aria-pressed=true]{color:var(--ink);background:var(--panel);box-shadow:0 1px 2px #0000001f}.scale .bar{border-radius:5px;height:10px}.ticks{height:20px;color:var(--quiet);font-variant-numeric:tabular-nums;margin-top:4px;font-size:12.5px;position:relative}.tick{white-space:nowrap;position:absolute;transform:translate(-50%)}.tick.first{transform:none}.tick.last{transform:translate(-100%)}.missing{align-items:center;gap:10px;margin:6px 0 0;display:flex}.missing .name{flex:1}.small{margin-top:2px;font-size:12px}.size{color:var(--quiet);margin:0 0 8px}.size strong{letter-spacing:-.02em;color:var(--ink);font-variant-numeric:tabular-nums;font-size:22px;font-weight:650}.breakdown li{grid-template-columns:minmax(0,1fr) auto;gap:0 10px;padding:2px 0 5px;display:grid}.breakdown .name{text-overflow:ellipsis;white-space:nowrap;overflow:hidden}.breakdown .share{border-radius:2px;grid-column:1/-1;min-width:3px;height:3px}.breakdown .rest{color:var(--faint)}h3{margin:12px 0 4px;font-size:12.5px;font-weight:600}.apart li{grid-template-columns:minmax(0,1fr) auto;gap:1px 10px;padding:2px 0 4px;display:grid}.apart .name{text-align:left;text-overflow:ellipsis;white-space:nowrap;padding:0;overflow:hidden}.apart .name:hover{color:var(--accent)}.histogram{grid-column:1/-1;width:100%;height:34px}.histogram rect{fill:currentColor;opacity:.75}.histogram path{fill:none;stroke:var(--ink);stroke-width:1.2px;vector-effect:non-scaling-stroke}.sheet{flex-wrap:wrap;gap:4px;margin-top:10px;display:flex}.sheet .thumbnail{border-radius:3px}.actions{flex-wrap:wrap;gap:6px;margin-top:12px;display:flex}.actions button{white-space:nowrap;border:1px solid var(--line);border-radius:8px;height:32px;padding:0 10px;font-weight:500}.actions button:hover{background:var(--hover)}.actions .primary{color:var(--on-accent);background:var(--accent);border-color:#0000;flex:1}.actions .primary:hover{background:color-mix(in srgb, var(--accent) 88%, var(--ink))}.stage strong{font-weight:600}progress{background:var(--line);width:100%;height:4px;accent-color:var(--accent);border:0;border-radius:2px;margin:8px 0;display:block;overflow:hidden}progress::-webkit-progress-bar{background:var(--line)}progress::-webkit-progress-value{background:var(--accent);transition:width .15s}.facts{color:var(--quiet);grid-template-columns:1fr auto;gap:2px 10px;margin:8px 0 0;display:grid}.facts dd{text-align:right;color:var(--ink);font-variant-numeric:tabular-nums;margin:0}.parameters{gap:4px;margin-top:10px;display:grid}.parameters label{color:var(--quiet);grid-template-columns:1fr 116px;align-items:center;display:grid}.parameters input{border:1px solid var(--line);background:var(--ground);height:28px;color:var(--ink);border-radius:6px;padding:0 8px}#live .actions button{align-items:center;gap:5px;padding:0 8px;display:inline-flex}#live .actions svg{width:12px;height:12px}.unseen{clip-path:inset(50%);width:1px;height:1px;position:absolute;overflow:hidden}dialog{border:1px solid var(--line);max-width:min(820px,92%);max-height:86%;color:var(--ink);background:var(--panel);box-shadow:var(--shadow);border-radius:12px;padding:20px 22px}dialog[open]{flex-direction:column;display:flex}dialog::backdrop{background:#00000059}dialog h2{font-size:16px}dialog>header{align-items:baseline;gap:12px;display:flex}dialog>header small{color:var(--quiet)}dialog>button{border:1px solid var(--line);border-radius:8px;align-self:flex-end;height:32px;margin-top:12px;padding:0 12px}.keys{grid-template-columns:repeat(2,auto minmax(0,1fr));gap:5px 12px;margin:4px 0 0;display:grid;overflow:auto}.keys dt{text-align:right}.keys dd{margin:0;padding-right:12px}.scroll{border:1px solid var(--line);border-radius:8px;min-height:0;overflow:auto}table{border-collapse:collapse;font-size:12.5px}th,td{text-align:left;text-overflow:ellipsis;white-space:nowrap;border-bottom:1px solid var(--line);max-width:320px;padding:4px 10px;overflow:hidden}th{font-weight:500}thead th{background:var(--panel);position:sticky;top:0}thead button{padding:0;font-weight:600}th[aria-sort=ascending] button:after{content:\" ↑\"}th[aria-sort=descending] button:after{content:\" ↓\"}td.number{text-align:right;font-variant-numeric:tabular-nums}tbody tr:hover{background:var(--hover)}@container (width<=720px){.layout{grid-template:minmax(0,1fr) 42cqh/minmax(0,1fr)}.closed .layout{grid-template:minmax(0,1fr)/minmax(0,1fr)}#panel{border-top:1px solid var(--line);border-left:0}#tools{justify-content:center;bottom:8px;left:8px;right:8px;overflow:auto}#tools hr,#tools #smaller,#tools #larger{display:none}#tools button{flex:none;width:34px;height:34px}.keys{grid-template-columns:auto minmax(0,1fr)}}</style><div class=\"vicinal\" data-theme=\"light\">\n<div class=\"layout\">\n<main id=\"stage\">\n  <div id=\"panes\"></div>\n  <div id=\"card\" role=\"status\" hidden></div>\n  <div id=\"busy\" role=\"status\"><span class=\"spinner\"></span><span id=\"busy-text\">Loading</span></div>\n  <div id=\"maps\" role=\"group\" aria-label=\"Maps\" hidden></div>\n  <div id=\"tools\" role=\"toolbar\" aria-label=\"Map tools\">\n    <button id=\"zoom-in\" title=\"Zoom in (+)\" aria-label=\"Zoom in\"></button>\n    <button id=\"zoom-out\" title=\"Zoom out (−)\" aria-label=\"Zoom out\"></button>\n    <button id=\"fit\" title=\"Show everything (0)\" aria-label=\"Show everything\"></button>\n    <hr>\n    <button id=\"lasso\" title=\"Lasso (L, or hold Shift and drag)\" aria-label=\"Lasso\" aria-pressed=\"false\"></button>\n    <button id=\"show-names\" title=\"Names on the map (N)\" aria-label=\"Names on the map\" aria-pressed=\"true\"></button>\n    <button id=\"density\" title=\"Contours of the density (C)\" aria-label=\"Contours of the density\" aria-pressed=\"false\"></button>\n    <hr>\n    <button id=\"smaller\" title=\"Smaller points ([)\" aria-label=\"Smaller points\"></button>\n    <button id=\"larger\" title=\"Larger points (])\" aria-label=\"Larger points\"></button>\n    <hr>\n    <button id=\"save\" title=\"Save a picture (S)\" aria-label=\"Save a picture\"></button>\n    <button id=\"theme\" title=\"Dark or light (D)\" aria-label=\"Dark or light\"></button>\n    <button id=\"help\" title=\"Keys (?)\" aria-label=\"Keys and gestures\"></button>\n    <button id=\"panel-toggle\" title=\"Panel (P)\" aria-label=\"Panel\" aria-expanded=\"true\"></button>\n  </div>\n</main>\n<aside id=\"panel\" aria-label=\"About the map\">\n  <header>\n    <h1 id=\"title\"></h1>\n    <p id=\"count\" aria-live=\"polite\"></p>\n  </header>\n  <section id=\"live\" aria-label=\"Layout\" hidden></section>\n  <section id=\"find\" aria-label=\"Search\">\n    <label class=\"search\"><span class=\"glyph\"></span><input id=\"query\" type=\"search\" placeholder=\"Search\" autocomplete=\"off\" spellcheck=\"false\" aria-label=\"Search ids, text and classes\"><kbd>/</kbd></label>\n    <div id=\"found\" hidden></div>\n  </section>\n  <section id=\"legend\" aria-label=\"Legend\" hidden></section>\n  <section id=\"selection\" aria-label=\"Selection\"></section>\n</aside>\n</div>\n<div id=\"said\" class=\"unseen\" aria-live=\"polite\"></div>\n<dialog id=\"help-dialog\" aria-label=\"Keys and gestures\"></dialog>\n<dialog id=\"table-dialog\" aria-label=\"Selected rows\"></dialog>\n<dialog id=\"picture-dialog\" aria-label=\"Save a picture\"></dialog>\n</div>\n";
 	let i = (e) => {
 		e.ctrlKey || e.metaKey ? delete n.dataset.lmSuppressShortcuts : n.dataset.lmSuppressShortcuts = "true";
 	};
 	window.addEventListener("keydown", i, { capture: !0 }), n.addEventListener("keydown", (e) => e.ctrlKey || e.metaKey || e.stopPropagation());
-	let a = e.get("_sections"), o = await ir(r, {
+	let a = e.get("_sections"), o = await pr(r, {
 		meta: JSON.parse(String(e.get("_meta"))),
 		section: async (e) => {
 			let t = a[e];
 			return t ? C(new Uint8Array(t.buffer, t.byteOffset, t.byteLength).slice()) : null;
 		}
-	}), s = or(o, e);
+	}), s = hr(o, e);
 	return n.dataset.ready = "true", Object.assign(n, { vicinalApp: o }), () => {
 		s(), window.removeEventListener("keydown", i, { capture: !0 }), n.remove();
 	};
 }
-function or({ state: e, panes: t }, n) {
+function hr({ state: e, panes: t }, n) {
 	let r = !1, i = (e, t) => {
 		r || (n.set(e, t), n.save_changes());
 	}, a = (e) => () => {
@@ -3031,7 +3214,7 @@ function or({ state: e, panes: t }, n) {
 		}
 	}, o = () => {
 		let t = n.get("_selected");
-		JSON.stringify(t) !== JSON.stringify(sr(e.selected)) && e.select(t);
+		JSON.stringify(t) !== JSON.stringify(gr(e.selected)) && e.select(t);
 	}, s = () => {
 		let t = n.get("color_by");
 		t !== (e.paint.column?.name ?? null) && e.colourBy(t);
@@ -3044,12 +3227,12 @@ function or({ state: e, panes: t }, n) {
 		})]
 	];
 	for (let [e, t] of c) n.on(e, t);
-	return a(o)(), a(s)(), e.listen("selected", () => i("_selected", sr(e.selected))), e.listen("paint", () => i("color_by", e.paint.column?.name ?? null)), () => {
+	return a(o)(), a(s)(), e.listen("selected", () => i("_selected", gr(e.selected))), e.listen("paint", () => i("color_by", e.paint.column?.name ?? null)), () => {
 		for (let [e, t] of c) n.off(e, t);
 	};
 }
-function sr(e) {
+function gr(e) {
 	return [...e].sort((e, t) => e - t);
 }
-var cr = { render: ar };
-export { cr as default };
+var _r = { render: mr };
+export { _r as default };
