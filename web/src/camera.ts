@@ -97,30 +97,67 @@ function product(a: number[], b: number[]): number[] {
   return out;
 }
 
-/** Returns the box around the rows, without the given fraction of them at each side. */
-export function box({ x, y, z }: Places, share: number, rows?: number[]): Area {
+/** Returns the box around all rows, or around some. */
+export function box({ x, y, z }: Places, rows?: number[]): Area {
   if (z) {
     // a map in space is seen from all sides: a square around everything
     const furthest = Math.max(...[x, y, z].map((axis) => axis.reduce((most, side) => Math.max(most, Math.abs(side)), 0)));
     return { x: 0, y: 0, width: 2.4 * furthest, height: 2.4 * furthest };
   }
-  const [[left, right], [bottom, top]] = [x, y].map((axis) => ends(rows ? Float32Array.from(rows, (row) => axis[row]!) : axis, share)) as [
+  const [[left, right], [bottom, top]] = [x, y].map((axis) => ends(rows ? Float32Array.from(rows, (row) => axis[row]!) : axis)) as [
     [number, number],
     [number, number],
   ];
+  return area(left, right, bottom, top);
+}
+
+// Points beyond the middle part of a map may be left out: this share at each end of each axis, and those further away
+// than this many times the extent of the middle part.
+const SHARE = 0.005;
+const REACH = 1.5;
+const FEWEST = 50;
+
+/** Returns the box around the points that are not far from the middle part of a flat map; null for few points. */
+export function mainBox({ x, y, z }: Places): Area | null {
+  if (z || x.length < FEWEST) return null;
+  const limits = [x, y].map((axis) => {
+    const sorted = axis.slice().sort();
+    const cut = Math.ceil(SHARE * sorted.length);
+    const [low, high] = [sorted[cut]!, sorted[sorted.length - 1 - cut]!];
+    const beyond = ((REACH - 1) * (high - low)) / 2;
+    return [low - beyond, high + beyond];
+  }) as [[number, number], [number, number]];
+  const [[left, right], [bottom, top]] = limits;
+  let [l, r, b, t] = [Infinity, -Infinity, Infinity, -Infinity];
+  for (let row = 0; row < x.length; row++) {
+    const [px, py] = [x[row]!, y[row]!];
+    if (px < left || px > right || py < bottom || py > top) continue;
+    if (px < l) l = px;
+    if (px > r) r = px;
+    if (py < b) b = py;
+    if (py > t) t = py;
+  }
+  return area(l, r, b, t);
+}
+
+export function rowsOutside({ x, y }: Places, inner: Area): number[] {
+  const rows: number[] = [];
+  for (let row = 0; row < x.length; row++) {
+    // a little more than half: the box is made of rounded differences
+    if (Math.abs(x[row]! - inner.x) > 0.50001 * inner.width || Math.abs(y[row]! - inner.y) > 0.50001 * inner.height) rows.push(row);
+  }
+  return rows;
+}
+
+function area(left: number, right: number, bottom: number, top: number): Area {
   return { x: (left + right) / 2, y: (bottom + top) / 2, width: right - left || 1e-3, height: top - bottom || 1e-3 };
 }
 
-function ends(axis: Float32Array, share: number): [number, number] {
-  if (share === 0) {
-    let [low, high] = [Infinity, -Infinity];
-    for (const value of axis) {
-      if (value < low) low = value;
-      if (value > high) high = value;
-    }
-    return [low, high];
+function ends(axis: Float32Array): [number, number] {
+  let [low, high] = [Infinity, -Infinity];
+  for (const value of axis) {
+    if (value < low) low = value;
+    if (value > high) high = value;
   }
-  const sorted = axis.slice().sort();
-  const cut = Math.floor(share * sorted.length);
-  return [sorted[cut]!, sorted[sorted.length - 1 - cut]!];
+  return [low, high];
 }

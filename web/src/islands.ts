@@ -1,5 +1,6 @@
 // Where names belong on a map: the areas that a class dominates, and clusters of a map without classes.
 // src/vicinal/plot/names.py finds the same areas for figures.
+import { box, mainBox } from "./camera";
 import type { Codes } from "./columns";
 import { type Cluster, type Places, toSquare } from "./data";
 
@@ -27,23 +28,39 @@ const SHARE_OF_ALL = 0.004;
 const FEWEST = 6;
 // A class of at least this share is named in any case: where it is most frequent.
 const LARGE = 0.01;
+// A name stands at one of this many rows of its area, judged by the classes of the rows nearest to it.
+const CANDIDATES = 48;
+const NEAR = 100;
+// The nearest rows are sought in the cells around a row: a margin for those elsewhere.
+const SURELY = 1.15;
 
-/** Returns a spot for each area that a class dominates, the largest area of every class first. */
-export function islands(places: Places, codes: Codes, names: string[]): Spot[] {
-  const n = places.x.length;
-  const grid = new Grid(places, codes, names.length);
+/** Returns a spot for each area that a class dominates among the shown rows, the largest area of every class first. */
+export function islands(places: Places, codes: Codes, names: string[], shown: ((row: number) => boolean) | null = null): Spot[] {
+  const grid = new Grid(places, codes, names.length, shown);
   const rows = names.map((): number[] => []);
-  for (let row = 0; row < n; row++) rows[codes[row]!]?.push(row);
+  let n = 0;
+  for (let row = 0; row < places.x.length; row++) {
+    if (shown && !shown(row)) continue;
+    rows[codes[row]!]?.push(row);
+    n++;
+  }
   const spots: Spot[] = [];
   rows.forEach((own, code) => {
     if (own.length === 0) return;
     const overall = own.length / n;
     const least = Math.max(Math.min(FEWEST, own.length), Math.min(SHARE_OF_CLASS * own.length, SHARE_OF_ALL * n));
     const groups = grid.connected(own, (cell) => grid.names(cell, code, overall)).filter((group) => group.length >= least);
-    if (groups.length === 0 && overall >= LARGE) groups.push(grid.densest(own, code));
     groups.sort((a, b) => b.length - a.length);
-    groups.forEach((group, rank) => {
-      spots.push({ text: names[code]!, code, ...middle(places, grid.purest(group, code)), radius: extent(places, group), size: group.length, level: rank === 0 ? 0 : 1 });
+    const anchors = groups.map((group) => ({ group, ...grid.anchor(group, code, overall) }));
+    // areas whose middle belongs to another class are left out, unless a large class would have no name
+    const kept = anchors.filter(({ typical }) => typical);
+    if (kept.length === 0 && overall >= LARGE) {
+      const group = grid.purest(own, code);
+      kept.push({ group, ...grid.anchor(group, code, overall) });
+    }
+    kept.forEach(({ group, row }, rank) => {
+      const at = { x: places.x[row]!, y: places.y[row]!, z: places.z ? places.z[row]! : 0 };
+      spots.push({ text: names[code]!, code, ...at, radius: extent(places, group), size: group.length, level: rank === 0 ? 0 : 1 });
     });
   });
   return spots.sort((a, b) => a.level - b.level || b.size - a.size);
@@ -65,17 +82,30 @@ class Grid {
   private readonly counts: Float32Array;
   private readonly totals: Float32Array;
   private readonly second: Float32Array;
+  /** The shown rows, cell by cell, and where those of each cell begin. */
+  private readonly members: Uint32Array;
+  private readonly begins: Uint32Array;
 
-  constructor(places: Places, codes: Codes, private readonly classes: number) {
+  constructor(private readonly places: Places, private readonly codes: Codes, private readonly classes: number, shown: ((row: number) => boolean) | null) {
     const { x, y, z } = places;
+    // far outliers belong to the cells at the border
+    const around = mainBox(places) ?? box(places);
+    const half = Math.max(around.width, around.height) / 2;
     this.deep = z !== null;
     const { fewest, most } = this.deep ? CELLS.deep : CELLS.flat;
     this.side = Math.min(most, Math.max(fewest, Math.round(this.deep ? Math.cbrt(x.length) : Math.sqrt(x.length) * 0.9)));
-    const along = (at: number) => Math.min(this.side - 1, Math.max(0, Math.floor(((at + 1) / 2) * this.side)));
+    const along = (at: number, middle: number) => Math.min(this.side - 1, Math.max(0, Math.floor(((at - middle + half) / 2 / half) * this.side)));
     const size = this.side ** (this.deep ? 3 : 2);
-    this.cells = Uint32Array.from(x, (_, row) => ((z ? along(z[row]!) : 0) * this.side + along(y[row]!)) * this.side + along(x[row]!));
+    this.cells = Uint32Array.from(x, (_, row) => ((z ? along(z[row]!, 0) : 0) * this.side + along(y[row]!, around.y)) * this.side + along(x[row]!, around.x));
     let counts: Float32Array = new Float32Array(size * (classes + 1));
-    this.cells.forEach((cell, row) => counts[cell * (classes + 1) + Math.min(classes, codes[row]!)]!++);
+    const rows = Uint32Array.from(x, (_, row) => row).filter((row) => !shown || shown(row));
+    for (const row of rows) counts[this.cells[row]! * (classes + 1) + Math.min(classes, codes[row]!)]!++;
+    this.begins = new Uint32Array(size + 1);
+    for (const row of rows) this.begins[this.cells[row]! + 1]!++;
+    for (let cell = 0; cell < size; cell++) this.begins[cell + 1]! += this.begins[cell]!;
+    const next = this.begins.slice();
+    this.members = new Uint32Array(rows.length);
+    for (const row of rows) this.members[next[this.cells[row]!]!++] = row;
     for (let axis = 0; axis < (this.deep ? 3 : 2); axis++) counts = this.summed(counts, this.side ** axis);
     this.counts = counts;
     this.totals = new Float32Array(size);
@@ -140,22 +170,38 @@ class Grid {
     return groups;
   }
 
-  /** Returns the rows in the purer half of the cells of a group: a name stands where its class is frequent. */
+  /** Returns the rows in the cells with the largest shares of a class, if they have enough rows of it. */
   purest(rows: number[], code: number): number[] {
-    const shares = rows.map((row) => this.share(this.cells[row]!, code));
-    const half = [...shares].sort((a, b) => a - b)[Math.floor(rows.length / 2)]!;
-    return rows.filter((_, a) => shares[a]! >= half);
+    const enough = Math.min(rows.length, FEWEST);
+    const cells = [...new Set(rows.map((row) => this.cells[row]!))].filter((cell) => this.counts[cell * (this.classes + 1) + code]! >= enough);
+    const best = new Set(cells.sort((a, b) => this.share(b, code) - this.share(a, code)).slice(0, CANDIDATES));
+    const found = rows.filter((row) => best.has(this.cells[row]!));
+    return found.length ? found : rows;
   }
 
-  /** Returns the rows of a class in the cell where it is most frequent, among cells with enough of its rows. */
-  densest(rows: number[], code: number): number[] {
-    const enough = Math.min(rows.length, Math.max(FEWEST, rows.length / 100));
-    let [best, most] = [this.cells[rows[0]!]!, -1];
-    for (const cell of new Set(rows.map((row) => this.cells[row]!))) {
-      const share = this.share(cell, code) * Math.min(1, this.counts[cell * (this.classes + 1) + code]! / enough);
-      if (share > most) [best, most] = [cell, share];
+  /** Returns the row of a group where a name stands: near the middle, among rows of the class; and whether it does. */
+  anchor(group: number[], code: number, overall: number): { row: number; typical: boolean } {
+    const nearest = middle(this.places, group);
+    const step = Math.max(1, group.length / CANDIDATES);
+    const tried = [nearest, ...Array.from({ length: Math.min(CANDIDATES, group.length) }, (_, a) => group[Math.floor(a * step)]!)];
+    const judged = tried.map((row) => ({ row, ...this.local(row, code, overall), from: distance2(this.places, row, nearest) }));
+    // of the places that are typical, the one nearest to the middle; of others the one with the largest share
+    judged.sort((a, b) => Number(b.typical) - Number(a.typical) || (a.typical ? a.from - b.from : b.share - a.share));
+    return judged[0]!;
+  }
+
+  /** Returns the share of a class among the rows nearest to a row, and whether the class may name this place. */
+  private local(row: number, code: number, overall: number): { share: number; typical: boolean } {
+    const near: { d2: number; code: number }[] = [];
+    for (const cell of this.around(this.cells[row]!)) {
+      for (let at = this.begins[cell]!; at < this.begins[cell + 1]!; at++) near.push({ d2: distance2(this.places, row, this.members[at]!), code: this.codes[this.members[at]!]! });
     }
-    return rows.filter((row) => this.cells[row] === best);
+    const counts = new Map<number, number>();
+    for (const one of near.sort((a, b) => a.d2 - b.d2).slice(0, NEAR)) counts.set(one.code, (counts.get(one.code) ?? 0) + 1);
+    const own = counts.get(code) ?? 0;
+    const share = own / Math.min(NEAR, near.length);
+    const larger = [...counts].filter(([other, count]) => other < this.classes && count > own).length;
+    return { share, typical: share >= 0.5 || (share >= SURELY * ENRICHED * overall && larger < 2) };
   }
 
   private *around(cell: number): Generator<number> {
@@ -170,15 +216,19 @@ class Grid {
   }
 }
 
-/** Returns the place of the row nearest to the mean of the rows, so that the name belongs to a point. */
-function middle({ x, y, z }: Places, rows: number[]): Pick<Spot, "x" | "y" | "z"> {
+/** Returns the row nearest to the mean of the rows, so that a name belongs to a point. */
+function middle({ x, y, z }: Places, rows: number[]): number {
   const mean = [x, y, z].map((axis) => (axis ? rows.reduce((sum, row) => sum + axis[row]!, 0) / rows.length : 0)) as [number, number, number];
   let [best, least] = [rows[0]!, Infinity];
   for (const row of rows) {
     const d2 = (x[row]! - mean[0]) ** 2 + (y[row]! - mean[1]) ** 2 + (z ? (z[row]! - mean[2]) ** 2 : 0);
     if (d2 < least) [best, least] = [row, d2];
   }
-  return { x: x[best]!, y: y[best]!, z: z ? z[best]! : 0 };
+  return best;
+}
+
+function distance2({ x, y, z }: Places, a: number, b: number): number {
+  return (x[a]! - x[b]!) ** 2 + (y[a]! - y[b]!) ** 2 + (z ? (z[a]! - z[b]!) ** 2 : 0);
 }
 
 function extent({ x, y, z }: Places, rows: number[]): number {

@@ -47,15 +47,13 @@ export class Names {
   placed: Placed[] = [];
   private spots: Name[] = [];
   private codes: Classes["codes"] | null = null;
-  private coloured = false;
   private rowNames: HTMLElement[] = [];
   private wanted = true;
   private scheduled = 0;
 
   constructor(private readonly layer: HTMLElement, private readonly lines: SVGSVGElement, private readonly state: State, private readonly view: View) {
     this.locate();
-    state.listen("shown", () => this.place());
-    for (const event of ["rows", "paint"] as const) state.listen(event, () => this.locate());
+    for (const event of ["rows", "paint", "shown"] as const) state.listen(event, () => this.locate());
   }
 
   get any(): boolean {
@@ -80,7 +78,6 @@ export class Names {
   private areas(): Spot[] {
     const { data, paint } = this.state;
     this.codes = null;
-    this.coloured = paint.classes !== null;
     if (data.n < FEWEST_POINTS) return [];
     const first = this.view.places === data.maps[0];
     if (!paint.classes && first && data.meta.clusters.length) return clusterSpots(data.meta.clusters, data.meta.maps[0]!.box);
@@ -88,7 +85,7 @@ export class Names {
     const classes = paint.classes ?? (before && classPaint(before, data.meta.palette).classes);
     if (!classes || classes.names.length > MOST_CLASSES) return [];
     this.codes = classes.codes;
-    return islands(this.view.places, classes.codes, classes.names);
+    return islands(this.view.places, classes.codes, classes.names, this.state.filtered ? (row) => this.state.visible(row) : null);
   }
 
   /** Finds the areas to name; call it when points have moved. */
@@ -131,7 +128,6 @@ export class Names {
   /** Returns where a name fits: near its area, with a line to it, and over none of its points; null if nowhere. */
   private fit(spot: Name, crowd: Crowd): Placed | null {
     const { width, height, unit } = this.view.eye;
-    if (this.coloured && spot.code >= 0 && this.state.shown[spot.code] !== 1) return null;
     if (spot.level > 0 && spot.radius * unit < WORTH_NAMING) return null;
     const [px, py] = this.view.project(spot.x, spot.y, spot.z);
     if (px < 0 || py < 0 || px > width || py > height) return null;

@@ -1,6 +1,6 @@
 // How points are coloured: by the classes or the values of a column, or all alike. A paint gives every row the number of
 // its colour; the colours themselves depend on the theme.
-import { ClassColumn, type Codes, type Column, MOST_AS_CLASSES, ValueColumn } from "./columns";
+import { ClassColumn, type Codes, type Column, MOST_AS_CLASSES, type Numbers, ValueColumn } from "./columns";
 import type { Palette } from "./data";
 import { short } from "./element";
 
@@ -90,7 +90,7 @@ export function scalePaint(column: Column, kind: ScaleKind, palette: Palette): P
 }
 
 /** Returns the values of a column, NaN if missing; classes whose names are numbers have those as values. */
-export function valuesOf(column: Column): Float32Array {
+export function valuesOf(column: Column): Numbers {
   if (column instanceof ValueColumn) return column.values;
   if (!(column instanceof ClassColumn)) return new Float32Array(0);
   const numbers = column.numbers ?? new Float64Array(column.names.length).fill(NaN);
@@ -98,7 +98,7 @@ export function valuesOf(column: Column): Float32Array {
 }
 
 /** Returns the distinct finite values in order, or null if there are too many to be classes. */
-function distinct(values: Float32Array): number[] | null {
+function distinct(values: Numbers): number[] | null {
   const found = new Set<number>();
   for (const value of values) {
     if (Number.isNaN(value)) continue;
@@ -122,7 +122,7 @@ interface Scaled {
   high: number;
 }
 
-function scaled(values: Float32Array, kind: ScaleKind): Scaled {
+function scaled(values: Numbers, kind: ScaleKind): Scaled {
   const sorted = sortedSample(values);
   if (sorted.length === 0) return { place: () => 0.5, ticks: [], low: 0, high: 0 };
   const at = (share: number) => sorted[Math.round(share * (sorted.length - 1))]!;
@@ -141,7 +141,7 @@ function scaled(values: Float32Array, kind: ScaleKind): Scaled {
 }
 
 /** Returns a sorted sample that contains both ends. */
-function sortedSample(values: Float32Array): Float32Array {
+function sortedSample(values: Numbers): Numbers {
   const step = Math.max(1, Math.floor(values.length / SAMPLE));
   const sample: number[] = [];
   let [low, high] = [Infinity, -Infinity];
@@ -153,15 +153,15 @@ function sortedSample(values: Float32Array): Float32Array {
     if (row % step === 0) sample.push(value);
   }
   if (low <= high) sample.push(low, high);
-  return Float32Array.from(sample).sort();
+  return Float64Array.from(sample).sort();
 }
 
 /** Returns the share of the sorted values below a value; equal values share the middle of their ranks. */
-function rank(sorted: Float32Array, value: number): number {
+function rank(sorted: Numbers, value: number): number {
   return (bound(sorted, value, false) + bound(sorted, value, true)) / 2 / sorted.length;
 }
 
-function bound(sorted: Float32Array, value: number, above: boolean): number {
+function bound(sorted: Numbers, value: number, above: boolean): number {
   let [low, high] = [0, sorted.length];
   while (low < high) {
     const middle = (low + high) >> 1;

@@ -10,8 +10,22 @@ interface Model {
   get(name: string): unknown;
   set(name: string, value: unknown): void;
   save_changes(): void;
-  on(event: string, listener: () => void): void;
-  off(event: string, listener: () => void): void;
+  send(message: object): void;
+  on(event: string, listener: (...told: never[]) => void): void;
+  off(event: string, listener: (...told: never[]) => void): void;
+}
+
+/** Asks Python for the data, which are no part of the widget's state: a saved notebook would hold them twice. */
+function sectionsOf(model: Model): Promise<Record<string, DataView>> {
+  return new Promise((done) => {
+    const hear = ({ type, names }: { type: string; names: string[] }, buffers: DataView[]) => {
+      if (type !== "data") return;
+      model.off("msg:custom", hear);
+      done(Object.fromEntries(names.map((name, a) => [name, buffers[a]!])));
+    };
+    model.on("msg:custom", hear);
+    model.send({ type: "data" });
+  });
 }
 
 async function render({ model, el: host }: { model: Model; el: HTMLElement }): Promise<() => void> {
@@ -28,7 +42,8 @@ async function render({ model, el: host }: { model: Model; el: HTMLElement }): P
   };
   window.addEventListener("keydown", guard, { capture: true });
   frame.addEventListener("keydown", (event) => event.ctrlKey || event.metaKey || event.stopPropagation());
-  const sections = model.get("_sections") as Record<string, DataView>;
+  root.getElementById("busy-text")!.textContent = "Waiting for Python; without a kernel, run the cell again";
+  const sections = await sectionsOf(model);
   const section = async (name: string) => {
     const content = sections[name];
     return content ? inflate(new Uint8Array(content.buffer, content.byteOffset, content.byteLength).slice()) : null;

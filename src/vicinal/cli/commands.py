@@ -219,6 +219,7 @@ def quality(
     from vicinal import quality as measures
     from vicinal.files.readers import local_file, read_chosen, read_table
     from vicinal.neighbors.metrics import allows_nan
+    from vicinal.plot.annotations import categories
 
     check_outputs({"report": report}, [data, embedding], force)
     table = read_table(data, replace(columns, missing=allows_nan(metric)))
@@ -228,7 +229,7 @@ def quality(
         places = read_chosen(
             local, None, lambda names, _: ColumnChoice([name for name in names if name in coordinates] or None)
         )
-    found = measures.report(table.X, places.X, fitting.categories(table.labels), n_neighbors=n_neighbors, metric=metric)
+    found = measures.report(table.X, places.X, categories(table.labels), n_neighbors=n_neighbors, metric=metric)
     if report is not None:
         with StagedFiles() as staged:
             writing.write_report(staged.path_for(report), found.as_dict())

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vicinal.cli.fitting import STAGES, FitResult, categories
+from vicinal.cli.fitting import STAGES, FitResult
 from vicinal.cli.methods import EstimatorSpec
 from vicinal.files.atomic import StagedFiles
-from vicinal.files.data_table import Column, Role, listed, values_of
+from vicinal.files.data_table import Column, Role, listed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -180,22 +180,11 @@ def write_map(
 
 
 def write_picture(path: Path, embedding: NDArray[np.float32], columns: Sequence[Column], title: str | None) -> None:
-    """Write a picture of a map, colored by its labels or by the first of its values."""
-    # Figure instead of pyplot: needs no display and leaves no global state
-    from matplotlib.figure import Figure
-
+    """Write a picture of a map, colored by its labels or by the first of its values, with the names of its areas."""
     from vicinal import plot
-    from vicinal.plot.look import OWN
+    from vicinal.viewer.pictures import draw_map
 
-    figure = Figure(figsize=plot.FIGURE_INCHES, layout="constrained")
-    figure.set_gid(OWN)
-    axes = figure.add_subplot()
-    labels = values_of(columns, Role.LABEL)
-    classes = categories(labels)
-    numbers = values_of(columns, Role.VALUE) if labels is None else labels if classes is None else None
-    colors = next((column.colors for column in columns if column.role is Role.LABEL), None)
-    key = None if classes is None else colors
-    plot.save(path, plot.points(embedding, classes, numbers, ax=axes, title=title, color_key=key))
+    plot.save(path, draw_map(embedding, columns, title))
 
 
 def report_of(source: str, shape: tuple[int, ...], spec: EstimatorSpec, result: FitResult) -> dict[str, Any]:
