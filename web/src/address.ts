@@ -1,4 +1,4 @@
-// The view in the address of the page: camera, colours, filters, selected rows, theme and map.
+// The view in the address of the page: camera, colors, filters, selected rows, theme and map.
 // A camera move replaces the present entry of the history; other changes add one, so that *back* returns to them.
 import type { App } from "./app";
 import type { ScaleKind } from "./paint";
@@ -63,7 +63,7 @@ function discrete(app: App): string {
 
 function described(app: App): string {
   const { eye } = app.view;
-  const camera = [...eye.centre, eye.distance, ...(eye.deep ? eye.rotation : [])].map((one) => Number(one.toPrecision(5)));
+  const camera = [...eye.center, eye.distance, ...(eye.deep ? eye.rotation : [])].map((one) => Number(one.toPrecision(5)));
   return [discrete(app), `at=${camera.join(",")}`].filter(Boolean).join("&");
 }
 
@@ -72,7 +72,7 @@ async function apply(app: App, parts: URLSearchParams): Promise<void> {
   const as = parts.get("as");
   const column = parts.has("color") ? parts.get("color") || null : state.data.meta.color;
   const mode: Mode | undefined = as === null ? undefined : as === "classes" ? "classes" : "scale";
-  state.colourBy(column, mode, mode === "scale" ? (as as ScaleKind) : "linear");
+  state.colorBy(column, mode, mode === "scale" ? (as as ScaleKind) : "linear");
   state.legendOrder = ORDERS.find((one) => one === parts.get("order")) ?? "name";
   state.hide(hiddenOf(parts.get("hide")), rangesOf(parts.get("range")));
   const query = parts.get("find") ?? "";

@@ -255,7 +255,7 @@ export class App {
     const names = this.state.data.columns.filter(({ kind }) => kind !== "texts").map(({ name }) => name);
     if (names.length === 0) return;
     const at = names.indexOf(this.state.paint.column?.name ?? "");
-    this.state.colourBy(names[(at + 1) % names.length]!);
+    this.state.colorBy(names[(at + 1) % names.length]!);
   }
 
   zoomToSelection(): void {

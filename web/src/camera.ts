@@ -1,4 +1,4 @@
-// Where the reader looks from: a centre and a distance; in space also a rotation.
+// Where the reader looks from: a center and a distance; in space also a rotation.
 import type { Places } from "./data";
 import type { Camera } from "./renderer";
 
@@ -14,7 +14,7 @@ const CLOSEST = 1e-4;
 const FURTHEST = 20;
 
 export class Eye {
-  centre: [number, number] = [0, 0];
+  center: [number, number] = [0, 0];
   distance = 1.1;
   private turned = [1, 0, 0, 0, 1, 0, 0, 0, 1];
 
@@ -28,7 +28,7 @@ export class Eye {
   }
 
   get camera(): Camera {
-    return { turn: Float32Array.from(this.turned), centre: this.centre, distance: this.distance, perspective: this.deep ? PERSPECTIVE : 0 };
+    return { turn: Float32Array.from(this.turned), center: this.center, distance: this.distance, perspective: this.deep ? PERSPECTIVE : 0 };
   }
 
   /** Returns the canvas coordinates of a place, in CSS pixels. */
@@ -40,14 +40,14 @@ export class Eye {
       px = (t[0]! * x + t[3]! * y + t[6]! * z) / w;
       py = (t[1]! * x + t[4]! * y + t[7]! * z) / w;
     }
-    return [this.width / 2 + (px - this.centre[0]) * this.unit, this.height / 2 - (py - this.centre[1]) * this.unit];
+    return [this.width / 2 + (px - this.center[0]) * this.unit, this.height / 2 - (py - this.center[1]) * this.unit];
   }
 
   /** Projects all places, or every `step`-th; the result holds x and y of a row one after the other. */
   projectAll({ x, y, z }: Places, step = 1): Float32Array {
     const out = new Float32Array(2 * Math.ceil(x.length / step));
     const { unit } = this;
-    const [left, top] = [this.width / 2 - this.centre[0] * unit, this.height / 2 + this.centre[1] * unit];
+    const [left, top] = [this.width / 2 - this.center[0] * unit, this.height / 2 + this.center[1] * unit];
     for (let row = 0, at = 0; row < x.length; row += step, at += 2) {
       if (this.deep) out.set(this.project(x[row]!, y[row]!, z ? z[row]! : 0), at);
       else [out[at], out[at + 1]] = [left + x[row]! * unit, top - y[row]! * unit];
@@ -57,11 +57,11 @@ export class Eye {
 
   /** Returns the place under a point of the canvas; of a map in space, its turned x and y. */
   unproject(px: number, py: number): [number, number] {
-    return [this.centre[0] + (px - this.width / 2) / this.unit, this.centre[1] - (py - this.height / 2) / this.unit];
+    return [this.center[0] + (px - this.width / 2) / this.unit, this.center[1] - (py - this.height / 2) / this.unit];
   }
 
   pan(dx: number, dy: number): void {
-    this.centre = [this.centre[0] - dx / this.unit, this.centre[1] + dy / this.unit];
+    this.center = [this.center[0] - dx / this.unit, this.center[1] + dy / this.unit];
   }
 
   /** Zooms by a factor, keeping the place under a point of the canvas where it is. */
@@ -69,7 +69,7 @@ export class Eye {
     const [x, y] = this.unproject(px, py);
     this.distance = Math.min(FURTHEST, Math.max(CLOSEST, this.distance / factor));
     const [nx, ny] = this.unproject(px, py);
-    this.centre = [this.centre[0] + x - nx, this.centre[1] + y - ny];
+    this.center = [this.center[0] + x - nx, this.center[1] + y - ny];
   }
 
   /** Turns the map in space by angles around the vertical and the horizontal axis of the screen. */

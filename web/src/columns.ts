@@ -5,7 +5,7 @@ export interface ColumnMeta {
   name: string;
   kind: "classes" | "values" | "texts";
   names?: string[];
-  /** Colours of classes, null for a class that has none of its own. */
+  /** Colors of classes, null for a class that has none of its own. */
   colors?: (string | null)[];
   /** Classes: two bytes each. Values: float64. */
   wide?: boolean;

@@ -1,4 +1,4 @@
-// The legend: what colours the points, classes to show and hide, or the scale of values.
+// The legend: what colors the points, classes to show and hide, or the scale of values.
 import { count, type Dom, el, full, plural, shortest } from "./element";
 import { canBeClasses, canBeLog, canBeScale, type Scale, type ScaleKind, valuesOf } from "./paint";
 import type { LegendOrder, Mode, State } from "./state";
@@ -45,12 +45,12 @@ function listing(dom: Dom, state: State): () => void {
   section.append(title, list);
   return () => {
     all.disabled = !state.filtered;
-    const colours = state.paint.colours(state.themeName);
+    const colors = state.paint.colors(state.themeName);
     [...list.children].forEach((item, at) => {
       const code = order[at]!;
       item.querySelector(".class")!.setAttribute("aria-pressed", String(state.shown[code] === 1));
       item.querySelector(".n")!.textContent = count(state.counts[code]!);
-      (item.querySelector(".swatch") as HTMLElement).style.background = colours[code]!;
+      (item.querySelector(".swatch") as HTMLElement).style.background = colors[code]!;
     });
   };
 }
@@ -59,18 +59,18 @@ export function heading(text: string, note = ""): HTMLElement {
   return el("h2", {}, el("span", { className: "name", textContent: text, title: text }), el("small", { textContent: note }));
 }
 
-/** Creates the controls that choose a column and how it colours the points. */
+/** Creates the controls that choose a column and how it colors the points. */
 function chooser(state: State, names: string[]): HTMLElement {
   const chosen = state.paint.column;
   const select = el("select", { id: "color-by" });
   select.setAttribute("aria-label", "Color by");
   select.append(el("option", { value: PLAIN, textContent: "nothing", selected: !chosen }));
   for (const name of names) select.append(el("option", { value: name, textContent: name, selected: name === chosen?.name }));
-  select.onchange = () => state.colourBy(select.value === PLAIN ? null : select.value);
+  select.onchange = () => state.colorBy(select.value === PLAIN ? null : select.value);
   const line = el("div", { className: "chooser" }, el("label", { htmlFor: "color-by", textContent: "Color by" }), select);
   if (!chosen) return line;
   const kinds: [string, string, () => void, boolean][] = [];
-  const as = (mode: Mode, kind?: ScaleKind) => () => state.colourBy(chosen.name, mode, kind);
+  const as = (mode: Mode, kind?: ScaleKind) => () => state.colorBy(chosen.name, mode, kind);
   if (canBeScale(chosen)) {
     kinds.push(["linear", "Linear", as("scale", "linear"), state.mode === "scale" && state.scaleKind === "linear"]);
     kinds.push(["quantile", "Quantiles", as("scale", "quantile"), state.mode === "scale" && state.scaleKind === "quantile"]);
@@ -177,8 +177,8 @@ function row(state: State, name: string, code: number): HTMLElement {
 }
 
 function scaleBar(state: State, scale: Scale): HTMLElement {
-  const colours = state.paint.colours(state.themeName);
-  const steps = colours.slice(0, 256).filter((_, a) => a % 15 === 0);
+  const colors = state.paint.colors(state.themeName);
+  const steps = colors.slice(0, 256).filter((_, a) => a % 15 === 0);
   const bar = el("div", { className: "bar", style: `background:linear-gradient(90deg,${steps.join(",")})` });
   const ticks = el("div", { className: "ticks" });
   for (const { at, text } of scale.ticks) {
@@ -189,7 +189,7 @@ function scaleBar(state: State, scale: Scale): HTMLElement {
   const beyond = scale.below + scale.above;
   if (beyond) block.append(el("p", { className: "hint", id: "clipped", textContent: `${plural(beyond, "point")} beyond the ends of the scale` }));
   if (scale.missing) {
-    const swatch = el("span", { className: "swatch", style: `background:${colours[256]!}` });
+    const swatch = el("span", { className: "swatch", style: `background:${colors[256]!}` });
     block.append(el("p", { className: "missing", id: "missing" }, swatch, el("span", { className: "name", textContent: "missing" }), el("span", { className: "n", textContent: count(scale.missing) })));
   }
   return block;

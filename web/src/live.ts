@@ -2,7 +2,7 @@
 import type { App } from "./app";
 import type { Live, NewRows, Parameter, Places } from "./data";
 import { count, download, el, icon } from "./element";
-import { centred, Decoder, type Frame } from "./frames";
+import { centered, Decoder, type Frame } from "./frames";
 import { heading } from "./legend";
 import { turnOnto } from "./turning";
 
@@ -142,7 +142,7 @@ export class Feed {
     if (begins) this.before = this.frames ? copied(into) : null;
     this.run = frame.run;
     const from = begins ? this.before : null;
-    centred(frame, into);
+    centered(frame, into);
     const axes = ({ x, y, z }: Places) => (z ? [x, y, z] : [x, y]);
     if (this.before?.x.length === into.x.length) turnOnto(axes(into), axes(this.before));
     if (from?.x.length === into.x.length && view.places === into) {

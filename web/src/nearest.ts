@@ -39,7 +39,7 @@ export class Nearest {
       ...(own ? this.rows.filter((row) => this.state.visible(row)) : []).flatMap((row) => {
         const [x, y] = this.view.projectRow(row);
         const [x1, y1] = own!;
-        return [svg("line", { x1, y1, x2: x, y2: y }), svg("circle", { cx: x, cy: y, r: this.view.pointSize() / 2 + 1.5, fill: this.state.colourOf(row) })];
+        return [svg("line", { x1, y1, x2: x, y2: y }), svg("circle", { cx: x, cy: y, r: this.view.pointSize() / 2 + 1.5, fill: this.state.colorOf(row) })];
       }),
     );
   }

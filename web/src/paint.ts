@@ -1,5 +1,5 @@
-// How points are coloured: by the classes or the values of a column, or all alike. A paint gives every row the number of
-// its colour; the colours themselves depend on the theme.
+// How points are colored: by the classes or the values of a column, or all alike. A paint gives every row the number of
+// its color; the colors themselves depend on the theme.
 import { ClassColumn, type Codes, type Column, MOST_AS_CLASSES, type Numbers, ValueColumn } from "./columns";
 import type { Palette } from "./data";
 import { short } from "./element";
@@ -19,11 +19,11 @@ export interface Tick {
   text: string;
 }
 
-/** A colour scale: where a value lies on it, from 0 to 1, and its ticks. */
+/** A color scale: where a value lies on it, from 0 to 1, and its ticks. */
 export interface Scale {
   kind: ScaleKind;
   ticks: Tick[];
-  /** Numbers of rows whose values lie beyond the ends, which have the colours of the ends. */
+  /** Numbers of rows whose values lie beyond the ends, which have the colors of the ends. */
   below: number;
   above: number;
   missing: number;
@@ -34,7 +34,7 @@ export interface Paint {
   codes: Codes;
   classes: Classes | null;
   scale: Scale | null;
-  colours: (theme: ThemeName) => string[];
+  colors: (theme: ThemeName) => string[];
 }
 
 const STEPS = 256;
@@ -44,7 +44,7 @@ const CLIPPED = 0.005;
 const SAMPLE = 200_000;
 
 export function plainPaint(n: number, palette: Palette): Paint {
-  return { column: null, codes: new Uint8Array(n), classes: null, scale: null, colours: () => [palette.plain] };
+  return { column: null, codes: new Uint8Array(n), classes: null, scale: null, colors: () => [palette.plain] };
 }
 
 export function canBeClasses(column: Column): boolean {
@@ -62,11 +62,11 @@ export function canBeLog(column: Column): boolean {
 export function classPaint(column: Column, palette: Palette): Paint {
   const classes = column instanceof ClassColumn ? { names: column.names, codes: column.codes, missing: column.missing } : numbered(column as ValueColumn);
   const own = column instanceof ClassColumn ? column.colors : [];
-  const colours = (theme: ThemeName) => {
+  const colors = (theme: ThemeName) => {
     const known = classes.names.map((_, code) => own[code] ?? palette[theme][code % palette[theme].length]!);
     return classes.missing ? [...known, palette.missing[theme]] : known;
   };
-  return { column, codes: classes.codes, classes, scale: null, colours };
+  return { column, codes: classes.codes, classes, scale: null, colors };
 }
 
 export function scalePaint(column: Column, kind: ScaleKind, palette: Palette): Paint {
@@ -86,7 +86,7 @@ export function scalePaint(column: Column, kind: ScaleKind, palette: Palette): P
     codes[row] = Math.round(Math.min(1, Math.max(0, place(value))) * (STEPS - 1));
   }
   const stops = Array.from({ length: STEPS }, (_, a) => between(palette.values, a / (STEPS - 1)));
-  return { column, codes, classes: null, scale, colours: (theme) => [...stops, palette.missing[theme]] };
+  return { column, codes, classes: null, scale, colors: (theme) => [...stops, palette.missing[theme]] };
 }
 
 /** Returns the values of a column, NaN if missing; classes whose names are numbers have those as values. */
@@ -188,7 +188,7 @@ function logTicks(low: number, high: number): number[] {
   return ticks.length >= 2 ? ticks.filter((_, a) => a % step === 0) : [low, high];
 }
 
-/** Returns the colour at a share of the way along the stops. */
+/** Returns the color at a share of the way along the stops. */
 export function between(stops: string[], share: number): string {
   const at = share * (stops.length - 1);
   const a = Math.min(stops.length - 2, Math.floor(at));

@@ -68,7 +68,7 @@ function breakdown(state: State, rows: number[]): HTMLElement {
   const present = counts.filter(({ n }) => n > 0).sort((a, b) => b.n - a.n);
   const list = el("ul", { className: "breakdown", id: "breakdown" });
   for (const { n, code } of present.slice(0, CLASSES)) {
-    const bar = el("span", { className: "share", style: `width:${(100 * n) / present[0]!.n}%;background:${state.colour(code)}` });
+    const bar = el("span", { className: "share", style: `width:${(100 * n) / present[0]!.n}%;background:${state.color(code)}` });
     list.append(
       el("li", { title: state.names[code]! }, el("span", { className: "name", textContent: state.names[code]! }), el("span", { className: "n", textContent: count(n) }), bar),
     );
@@ -94,7 +94,7 @@ function apart(state: State, rows: number[]): HTMLElement[] {
     const number = one as NumberDifference;
     const classes = one as { share: number; shareOfRest: number };
     const note = numeric ? `${short(number.mean)} vs ${short(number.meanOfRest)}` : `${percent(classes.share)} vs ${percent(classes.shareOfRest)}`;
-    const item = el("li", {}, el("button", { className: "name", textContent: what, title: `Color by ${one.column.name}`, onclick: () => state.colourBy(one.column.name) }));
+    const item = el("li", {}, el("button", { className: "name", textContent: what, title: `Color by ${one.column.name}`, onclick: () => state.colorBy(one.column.name) }));
     item.append(el("span", { className: "n", textContent: note }));
     if (numeric && list.querySelectorAll("svg").length < HISTOGRAMS) item.append(drawn(state, one.column as ValueColumn, mask));
     list.append(item);
@@ -113,7 +113,7 @@ function neighbors(state: State, row: number, actions: SelectionActions): HTMLEl
     all.hidden = rows.length === 0;
     all.onclick = () => state.select([row, ...rows]);
     list.replaceChildren(...rows.map((one) => {
-      const picture = state.data.image ? thumbnail(state.data, one, 20) : el("span", { className: "swatch", style: `background:${state.colourOf(one)}` });
+      const picture = state.data.image ? thumbnail(state.data, one, 20) : el("span", { className: "swatch", style: `background:${state.colorOf(one)}` });
       const label = state.paint.classes ? state.names[state.paint.codes[one]!]! : "";
       const button = el("button", { onclick: () => state.select([one]) }, picture, el("span", { className: "name", textContent: title(state.data, one) }), el("small", { textContent: label }));
       button.onfocus = button.onmouseenter = () => actions.point(one);

@@ -1,4 +1,4 @@
-// The shared state of the page: colours, shown classes, selected rows, theme.
+// The shared state of the page: colors, shown classes, selected rows, theme.
 import { ClassColumn, type Codes } from "./columns";
 import type { MapData, Meta } from "./data";
 import { canBeClasses, canBeScale, classPaint, type Paint, plainPaint, type ScaleKind, scalePaint, type ThemeName, valuesOf } from "./paint";
@@ -42,11 +42,11 @@ export class State {
     this.themeName = preferred(data.meta.theme);
     this.paint = plainPaint(data.n, data.meta.palette);
     this.classesBefore = data.columns[0]?.kind === "classes" ? data.columns[0].name : null;
-    this.colourBy(data.meta.color);
+    this.colorBy(data.meta.color);
   }
 
-  /** Colours the points by a column; without a name all alike. */
-  colourBy(name: string | null, mode?: Mode, kind: ScaleKind = this.scaleKind): void {
+  /** Colors the points by a column; without a name all alike. */
+  colorBy(name: string | null, mode?: Mode, kind: ScaleKind = this.scaleKind): void {
     const column = this.data.column(name);
     const { palette } = this.data.meta;
     this.scaleKind = kind;
@@ -65,7 +65,7 @@ export class State {
   /** Updates the state after rows in `data` have changed; classes stay shown or hidden by name. */
   takeRows(): void {
     const name = this.paint.column?.name ?? this.data.meta.color;
-    this.colourBy(name, this.mode ?? undefined);
+    this.colorBy(name, this.mode ?? undefined);
     this.filter();
     this.changed("rows");
   }
@@ -170,13 +170,13 @@ export class State {
     this.changed("shown");
   }
 
-  colour(code: number): string {
-    return this.paint.colours(this.themeName)[code]!;
+  color(code: number): string {
+    return this.paint.colors(this.themeName)[code]!;
   }
 
-  /** Returns the colour of a row. */
-  colourOf(row: number): string {
-    return this.colour(this.paint.codes[row]!);
+  /** Returns the color of a row. */
+  colorOf(row: number): string {
+    return this.color(this.paint.codes[row]!);
   }
 
   visible(row: number): boolean {

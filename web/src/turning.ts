@@ -9,9 +9,9 @@ const SETTLED = 1e-12;
 /** Moves `axes` in place to the least squared distance from `goal`; nothing is done if either has no extent. */
 export function turnOnto(axes: Axes, goal: Axes): void {
   const n = Math.min(axes[0]!.length, goal[0]!.length);
-  const [centre, aim] = [axes, goal].map((some) => some.map((axis) => mean(axis, n))) as [number[], number[]];
-  const product = axes.map((axis, a) => goal.map((other, b) => sum(n, (row) => (axis[row]! - centre[a]!) * (other[row]! - aim[b]!))));
-  const spread = axes.reduce((total, axis, a) => total + sum(n, (row) => (axis[row]! - centre[a]!) ** 2), 0);
+  const [center, aim] = [axes, goal].map((some) => some.map((axis) => mean(axis, n))) as [number[], number[]];
+  const product = axes.map((axis, a) => goal.map((other, b) => sum(n, (row) => (axis[row]! - center[a]!) * (other[row]! - aim[b]!))));
+  const spread = axes.reduce((total, axis, a) => total + sum(n, (row) => (axis[row]! - center[a]!) ** 2), 0);
   const turn = nearestTurn(product);
   if (!turn || !(spread > 0)) return;
   const scale = product.reduce((total, line, a) => total + line.reduce((inner, value, b) => inner + value * turn[a]![b]!, 0), 0) / spread;
@@ -20,7 +20,7 @@ export function turnOnto(axes: Axes, goal: Axes): void {
   axes.forEach((axis, b) => {
     for (let row = 0; row < axis.length; row++) {
       let at = aim[b]!;
-      for (let a = 0; a < axes.length; a++) at += (before[a]![row]! - centre[a]!) * turn[a]![b]! * scale;
+      for (let a = 0; a < axes.length; a++) at += (before[a]![row]! - center[a]!) * turn[a]![b]! * scale;
       axis[row] = at;
     }
   });

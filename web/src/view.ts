@@ -60,8 +60,8 @@ export class View {
     state.listen("selected", mark("selected"));
     state.listen("found", mark("found"));
     state.listen("hover", mark("hovered"));
-    state.listen("paint", () => this.colour());
-    state.listen("theme", () => this.colour());
+    state.listen("paint", () => this.color());
+    state.listen("theme", () => this.color());
     state.listen("shown", () => this.filter());
   }
 
@@ -87,7 +87,7 @@ export class View {
     const { x, y, z } = this.places;
     this.renderer.setPlaces(x, y, z);
     this.renderer.setLevels(this.fresh ?? new Uint8Array(x.length));
-    this.colour();
+    this.color();
     this.filter();
     this.renderer.setRows("selected", this.state.selected);
     this.renderer.setRows("found", this.state.found);
@@ -99,10 +99,10 @@ export class View {
     this.changed();
   }
 
-  private colour(): void {
+  private color(): void {
     if (this.state.data.n === 0) return;
     this.renderer.setCodes(this.state.paint.codes);
-    this.renderer.setColours(this.state.paint.colours(this.state.themeName));
+    this.renderer.setColors(this.state.paint.colors(this.state.themeName));
     this.request();
   }
 
@@ -223,7 +223,7 @@ export class View {
   }
 
   async zoom(factor: number): Promise<void> {
-    await this.look(this.eye.centre, this.eye.distance / factor);
+    await this.look(this.eye.center, this.eye.distance / factor);
   }
 
   /** Moves the camera by fractions of the window. */
@@ -254,13 +254,14 @@ export class View {
   }
 
   async zoomTo(rows: number[]): Promise<void> {
-    if (this.eye.deep) return this.look(this.centreOf(rows), Math.min(this.eye.distance, 0.5));
+    if (this.eye.deep) return this.look(this.centerOf(rows), Math.min(this.eye.distance, 0.5));
     const area = box(this.places, rows);
-    const least = this.eye.distance < 0.15 ? 0.02 : 0.15;
+    const whole = Math.min(1, this.overview);
+    const least = (this.eye.distance < 0.15 * whole ? 0.02 : 0.15) * whole;
     await this.frame({ ...area, width: Math.max(area.width, least), height: Math.max(area.height, least) }, true);
   }
 
-  private centreOf(rows: number[]): [number, number] {
+  private centerOf(rows: number[]): [number, number] {
     const sums = [0, 0];
     for (const row of rows) {
       const [x, y] = this.eye.unproject(...this.projectRow(row));
@@ -287,11 +288,11 @@ export class View {
   }
 
   /** Moves the camera, in equal ratios of the distance per frame. */
-  async look(centre: [number, number], distance: number, animate = true): Promise<void> {
-    const [from, to] = [{ centre: this.eye.centre, distance: this.eye.distance }, { centre, distance }];
+  async look(center: [number, number], distance: number, animate = true): Promise<void> {
+    const [from, to] = [{ center: this.eye.center, distance: this.eye.distance }, { center, distance }];
     await this.animate(animate && this.animated ? ANIMATION_MS : 0, (share) => {
       this.eye.distance = share === 1 ? to.distance : from.distance * (to.distance / from.distance) ** share;
-      this.eye.centre = [0, 1].map((a) => from.centre[a]! + (to.centre[a]! - from.centre[a]!) * share) as [number, number];
+      this.eye.center = [0, 1].map((a) => from.center[a]! + (to.center[a]! - from.center[a]!) * share) as [number, number];
       this.changed();
     });
   }

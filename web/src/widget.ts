@@ -59,7 +59,7 @@ async function render({ model, el: host }: { model: Model; el: HTMLElement }): P
   };
 }
 
-/** Keeps selection and colours equal on both sides. */
+/** Keeps selection and colors equal on both sides. */
 function link({ state, panes }: App, model: Model): () => void {
   let hearing = false;
   const tell = (name: string, value: unknown) => {
@@ -79,9 +79,9 @@ function link({ state, panes }: App, model: Model): () => void {
     const rows = model.get("_selected") as number[];
     if (JSON.stringify(rows) !== JSON.stringify(ordered(state.selected))) state.select(rows);
   };
-  const colour = () => {
+  const color = () => {
     const name = model.get("color_by") as string | null;
-    if (name !== (state.paint.column?.name ?? null)) state.colourBy(name);
+    if (name !== (state.paint.column?.name ?? null)) state.colorBy(name);
   };
   const zoom = () => {
     const { rows } = model.get("_zoom") as { rows: number[] };
@@ -89,12 +89,12 @@ function link({ state, panes }: App, model: Model): () => void {
   };
   const heard: [string, () => void][] = [
     ["change:_selected", hear(select)],
-    ["change:color_by", hear(colour)],
+    ["change:color_by", hear(color)],
     ["change:_zoom", hear(zoom)],
   ];
   for (const [event, act] of heard) model.on(event, act);
   hear(select)();
-  hear(colour)();
+  hear(color)();
   state.listen("selected", () => tell("_selected", ordered(state.selected)));
   state.listen("paint", () => tell("color_by", state.paint.column?.name ?? null));
   return () => {

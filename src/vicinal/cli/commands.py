@@ -127,6 +127,7 @@ def embed(
     columns: options.Chosen,
     steps: options.Prepared,
     more: options.MoreOutputs,
+    on_page: options.OnPage,
     shape: options.Shape,
     n_epochs: options.NEpochs = None,
     run: options.Run,
@@ -155,6 +156,7 @@ def embed(
         size, shown, ignored, matrix = rows.shape, list[Column](), tuple[str, ...](), ""
     else:
         table, X, preparation = load_rows(file, columns, steps, shape["metric"])
+        outputs = replace(outputs, on_page=on_page | {"images": writing.pictures_of(table.X, on_page["images"])})
         result = fit_rows(X, table.labels, spec, with_quality=outputs.report is not None, quiet=quiet)
         preparation.keep_in(result.model)
         size, shown, ignored, matrix = table.X.shape, table.shown_columns(), table.ignored, table.matrix

@@ -11,7 +11,7 @@ import typer
 from vicinal.cli import options
 from vicinal.cli.fitting import load_model, load_rows
 from vicinal.cli.methods import EstimatorSpec, Method, make_spec, signature
-from vicinal.cli.writing import ANNOTATED, MODEL_SUFFIX, check_outputs
+from vicinal.cli.writing import ANNOTATED, MODEL_SUFFIX, check_outputs, pictures_of
 from vicinal.files.annotated_files import maps_of
 from vicinal.files.data_table import Column, ColumnChoice, Role, frame_table, listed, values_of
 from vicinal.files.expansion import require_memory
@@ -133,6 +133,7 @@ def serve(
     run: options.Run,
     port: options.Port = 0,
     browser: options.Browser = True,
+    images: options.Images = None,
 ) -> None:
     """Show a fit of the rows of a file, or a saved model, on a local page.
 
@@ -148,8 +149,8 @@ def serve(
             raise ValueError(f"the page shows maps of 2 or 3 dimensions, but --n-components is {given}")
         spec = make_spec(method, shape | {"n_epochs": n_epochs}, **run)
         table, X, source = load_rows(file, columns, steps, shape["metric"])
-        shown = table.shown_columns()
-        session = Session(X, spec.build, adjustable(spec), columns=shown, title=file.stem, source=source)
+        shown = {"columns": table.shown_columns(), "images": pictures_of(table.X, images)}
+        session = Session(X, spec.build, adjustable(spec), **shown, title=file.stem, source=source)
         server = server_of(session, port)
         session.start()
     serve_until_interrupted(server, browser)

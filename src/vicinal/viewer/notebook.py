@@ -32,21 +32,16 @@ class OfflinePage:
         self._text, self._height, self._picture = text, height, picture
 
     def _repr_html_(self) -> str:
-        stored = html.escape(self._text)
-        # the frame covers the picture; where frames are removed, the picture is seen
+        # the frame covers note and picture; where frames are removed, these are seen
         cover = "position:absolute;inset:0;border:1px solid #8884;border-radius:8px;background:#fff"
+        stored = html.escape(self._text)
         frame = f'<iframe srcdoc="{stored}" width="100%" height="{self._height}" style="{cover}"></iframe>'
+        picture = base64.b64encode(self._picture).decode("ascii")
+        still = f'<img src="data:image/png;base64,{picture}" alt="A picture of the map" height="{self._height - 80}">'
         return (
-            f'<div style="position:relative;min-height:{self._height + 2}px">{self._still()}'
-            f"{frame if self._text else ''}</div>"
+            f'<div style="position:relative;height:{self._height + 2}px;overflow:hidden"><p>{NOTE}</p>'
+            f"{still if picture else ''}{frame if stored else ''}</div>"
         )
-
-    def _still(self) -> str:
-        """Return the picture of the map with what turns it into the page."""
-        encoded = base64.b64encode(self._picture).decode("ascii")
-        width = f"max-width:100%;max-height:{self._height}px"
-        picture = f'<img src="data:image/png;base64,{encoded}" alt="A picture of the map" style="{width}">'
-        return f"{picture if encoded else ''}<p>{NOTE}</p>"
 
     def _repr_png_(self) -> bytes | None:
         return self._picture or None

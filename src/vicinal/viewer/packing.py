@@ -212,13 +212,17 @@ def _pictures(images: NDArray[Any], n: int) -> NDArray[np.uint8]:
     return np.asarray((images - low) * (255.0 / (high - low) if high > low else 0.0)).astype(np.uint8)
 
 
+def has_neighbors(model: Any) -> bool:
+    """Return whether a fitted model keeps the neighbors of its rows."""
+    return getattr(getattr(model, "map_", None), "neighbors", None) is not None
+
+
 def neighbors_of(model: Any, k: int = NEIGHBORS) -> NDArray[np.int64]:
     """Return the nearest rows in the data of every row of a fitted model [rows, k], without the row itself."""
-    fitted = getattr(model, "map_", None)
-    table = getattr(fitted, "neighbors", None)
-    if fitted is None or table is None:
-        raise ValueError(f"neighbors=True needs a model that keeps its neighbors, got {type(model).__name__}")
-    index = np.asarray(table.index)[:, 1 : k + 1].astype(np.int64)
+    if not has_neighbors(model):
+        raise ValueError(f"neighbors must be a table of row numbers: a {type(model).__name__} keeps no neighbors")
+    fitted = model.map_
+    index = np.asarray(fitted.neighbors.index)[:, 1 : k + 1].astype(np.int64)
     index = np.where(index < 0, np.arange(len(index))[:, None], index)
     if fitted.laid_out is not None:
         index = fitted.laid_out[index]

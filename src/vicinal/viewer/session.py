@@ -27,6 +27,7 @@ from vicinal.viewer.packing import (
     PageColumns,
     bounding_box,
     compressed,
+    has_neighbors,
     neighbors_of,
     pack,
     quantized,
@@ -298,7 +299,7 @@ class Session:
     @property
     def has_neighbors(self) -> bool:
         """Whether finished models keep the neighbors of their rows; unknown before the first fit, so assumed."""
-        return self.model is None or getattr(getattr(self.model, "map_", None), "neighbors", None) is not None
+        return self.model is None or has_neighbors(self.model)
 
     def neighbors(self, row: Any) -> list[int]:
         """Return the nearest rows in the data of a row of the finished map; none of a row that was placed later."""

@@ -111,7 +111,7 @@ function _(t, n) {
 	})), i.column) {
 		let r = e("span", {
 			className: "swatch",
-			style: `background:${t.colourOf(n)}`
+			style: `background:${t.colorOf(n)}`
 		}), o = i.classes ? t.names[i.codes[n]] : i.column.text(n), s = i.classes ? o : `${i.column.name} ${o}`;
 		a.append(e("div", { className: "label" }, r, e("span", {
 			className: "name",
@@ -528,7 +528,7 @@ function ye(e, t) {
 		codes: new Uint8Array(e),
 		classes: null,
 		scale: null,
-		colours: () => [t.plain]
+		colors: () => [t.plain]
 	};
 }
 function be(e) {
@@ -551,7 +551,7 @@ function k(e, t) {
 		codes: n.codes,
 		classes: n,
 		scale: null,
-		colours: (e) => {
+		colors: (e) => {
 			let i = n.names.map((n, i) => r[i] ?? t[e][i % t[e].length]);
 			return n.missing ? [...i, t.missing[e]] : i;
 		}
@@ -575,7 +575,7 @@ function Se(e, t, n) {
 		codes: c,
 		classes: null,
 		scale: l,
-		colours: (e) => [...u, n.missing[e]]
+		colors: (e) => [...u, n.missing[e]]
 	};
 }
 function A(e) {
@@ -723,7 +723,7 @@ function Pe(t, n) {
 	let u = j(a(n.paint.classes.names.length, "class", "classes"));
 	return l.length > 2 && u.append(Le(n)), u.append(s), r.append(u, c), () => {
 		s.disabled = !n.filtered;
-		let e = n.paint.colours(n.themeName);
+		let e = n.paint.colors(n.themeName);
 		[...c.children].forEach((t, r) => {
 			let a = l[r];
 			t.querySelector(".class").setAttribute("aria-pressed", String(n.shown[a] === 1)), t.querySelector(".n").textContent = i(n.counts[a]), t.querySelector(".swatch").style.background = e[a];
@@ -749,13 +749,13 @@ function Fe(t, n) {
 		textContent: t,
 		selected: t === r?.name
 	}));
-	i.onchange = () => t.colourBy(i.value === Me ? null : i.value);
+	i.onchange = () => t.colorBy(i.value === Me ? null : i.value);
 	let a = e("div", { className: "chooser" }, e("label", {
 		htmlFor: "color-by",
 		textContent: "Color by"
 	}), i);
 	if (!r) return a;
-	let o = [], s = (e, n) => () => t.colourBy(r.name, e, n);
+	let o = [], s = (e, n) => () => t.colorBy(r.name, e, n);
 	O(r) && (o.push([
 		"linear",
 		"Linear",
@@ -878,7 +878,7 @@ function Ve(t, n, r) {
 	}, e("li", {}, i, a);
 }
 function He(t, n) {
-	let r = t.paint.colours(t.themeName), o = e("div", {
+	let r = t.paint.colors(t.themeName), o = e("div", {
 		className: "bar",
 		style: `background:linear-gradient(90deg,${r.slice(0, 256).filter((e, t) => t % 15 == 0).join(",")})`
 	}), s = e("div", { className: "ticks" });
@@ -1345,7 +1345,7 @@ var P = 12, pt = 26, mt = 64, ht = .6, gt = class {
 	place() {
 		if (this.canvas.hidden = !this.wanted, !this.wanted) return;
 		this.stale && (this.contours = xt(this.view.places, (e) => this.state.visible(e))), this.stale = !1;
-		let { width: e, height: t, unit: n, centre: r } = this.view.eye, i = devicePixelRatio || 1;
+		let { width: e, height: t, unit: n, center: r } = this.view.eye, i = devicePixelRatio || 1;
 		[this.canvas.width, this.canvas.height] = [Math.round(e * i), Math.round(t * i)];
 		let a = this.canvas.getContext("2d");
 		a.setTransform(n * i, 0, 0, -n * i, (e / 2 - r[0] * n) * i, (t / 2 + r[1] * n) * i), a.strokeStyle = L(this.state), a.lineWidth = 1.2 / n, this.contours.forEach((e, t) => {
@@ -1559,7 +1559,7 @@ var Nt = .22, Pt = 1e-4, Ft = 20, It = class {
 	width;
 	height;
 	deep;
-	centre = [0, 0];
+	center = [0, 0];
 	distance = 1.1;
 	turned = [
 		1,
@@ -1581,7 +1581,7 @@ var Nt = .22, Pt = 1e-4, Ft = 20, It = class {
 	get camera() {
 		return {
 			turn: Float32Array.from(this.turned),
-			centre: this.centre,
+			center: this.center,
 			distance: this.distance,
 			perspective: this.deep ? Nt : 0
 		};
@@ -1592,24 +1592,24 @@ var Nt = .22, Pt = 1e-4, Ft = 20, It = class {
 			let a = this.turned, o = 1 - (a[2] * e + a[5] * t + a[8] * n) * Nt;
 			r = (a[0] * e + a[3] * t + a[6] * n) / o, i = (a[1] * e + a[4] * t + a[7] * n) / o;
 		}
-		return [this.width / 2 + (r - this.centre[0]) * this.unit, this.height / 2 - (i - this.centre[1]) * this.unit];
+		return [this.width / 2 + (r - this.center[0]) * this.unit, this.height / 2 - (i - this.center[1]) * this.unit];
 	}
 	projectAll({ x: e, y: t, z: n }, r = 1) {
-		let i = new Float32Array(2 * Math.ceil(e.length / r)), { unit: a } = this, [o, s] = [this.width / 2 - this.centre[0] * a, this.height / 2 + this.centre[1] * a];
+		let i = new Float32Array(2 * Math.ceil(e.length / r)), { unit: a } = this, [o, s] = [this.width / 2 - this.center[0] * a, this.height / 2 + this.center[1] * a];
 		for (let c = 0, l = 0; c < e.length; c += r, l += 2) this.deep ? i.set(this.project(e[c], t[c], n ? n[c] : 0), l) : [i[l], i[l + 1]] = [o + e[c] * a, s - t[c] * a];
 		return i;
 	}
 	unproject(e, t) {
-		return [this.centre[0] + (e - this.width / 2) / this.unit, this.centre[1] - (t - this.height / 2) / this.unit];
+		return [this.center[0] + (e - this.width / 2) / this.unit, this.center[1] - (t - this.height / 2) / this.unit];
 	}
 	pan(e, t) {
-		this.centre = [this.centre[0] - e / this.unit, this.centre[1] + t / this.unit];
+		this.center = [this.center[0] - e / this.unit, this.center[1] + t / this.unit];
 	}
 	zoom(e, t = this.width / 2, n = this.height / 2) {
 		let [r, i] = this.unproject(t, n);
 		this.distance = Math.min(Ft, Math.max(Pt, this.distance / e));
 		let [a, o] = this.unproject(t, n);
-		this.centre = [this.centre[0] + r - a, this.centre[1] + i - o];
+		this.center = [this.center[0] + r - a, this.center[1] + i - o];
 	}
 	orbit(e, t) {
 		let [n, r, i, a] = [
@@ -2121,18 +2121,18 @@ var xn = class {
 				cx: r,
 				cy: i,
 				r: this.view.pointSize() / 2 + 1.5,
-				fill: this.state.colourOf(n)
+				fill: this.state.colorOf(n)
 			})];
 		}));
 	}
-}, Sn = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nuniform mat3 turn;\nuniform vec2 centre;\nuniform vec2 extent;\nuniform float perspective;\nuniform float size;\nuniform float levels[3];\nuniform sampler2D colours;\nuniform vec4 single;\nout vec4 colour;\nflat out float radius;\nvoid main() {\n  vec3 turned = turn * place;\n  float w = 1.0 - turned.z * perspective;\n  gl_Position = vec4((turned.xy - centre * w) / extent, -turned.z * 0.3 * w, w);\n  float diameter = size * levels[int(level)] / (perspective > 0.0 ? w : 1.0);\n  radius = diameter / 2.0;\n  // half a pixel on each side for the smooth edge\n  gl_PointSize = diameter + 1.0;\n  int at = int(code);\n  colour = single.a > 0.0 ? single : texelFetch(colours, ivec2(at % 256, at / 256), 0);\n}", Cn = "#version 300 es\nprecision highp float;\nin vec4 colour;\nflat in float radius;\nuniform float opacity;\nuniform float ring;\nuniform bool solid;\nout vec4 painted;\nvoid main() {\n  float from = length(gl_PointCoord - 0.5) * (2.0 * radius + 1.0);\n  float cover = clamp(radius - from + 0.5, 0.0, 1.0);\n  if (ring > 0.0) cover *= clamp(from - radius + ring + 0.5, 0.0, 1.0);\n  if (solid && cover < 0.5) discard;\n  float alpha = cover * opacity * colour.a;\n  painted = vec4(colour.rgb * alpha, alpha);\n}", wn = 12345, Tn = class {
+}, Sn = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nuniform mat3 turn;\nuniform vec2 center;\nuniform vec2 extent;\nuniform float perspective;\nuniform float size;\nuniform float levels[3];\nuniform sampler2D colors;\nuniform vec4 single;\nout vec4 color;\nflat out float radius;\nvoid main() {\n  vec3 turned = turn * place;\n  float w = 1.0 - turned.z * perspective;\n  gl_Position = vec4((turned.xy - center * w) / extent, -turned.z * 0.3 * w, w);\n  float diameter = size * levels[int(level)] / (perspective > 0.0 ? w : 1.0);\n  radius = diameter / 2.0;\n  // half a pixel on each side for the smooth edge\n  gl_PointSize = diameter + 1.0;\n  int at = int(code);\n  color = single.a > 0.0 ? single : texelFetch(colors, ivec2(at % 256, at / 256), 0);\n}", Cn = "#version 300 es\nprecision highp float;\nin vec4 color;\nflat in float radius;\nuniform float opacity;\nuniform float ring;\nuniform bool solid;\nout vec4 painted;\nvoid main() {\n  float from = length(gl_PointCoord - 0.5) * (2.0 * radius + 1.0);\n  float cover = clamp(radius - from + 0.5, 0.0, 1.0);\n  if (ring > 0.0) cover *= clamp(from - radius + ring + 0.5, 0.0, 1.0);\n  if (solid && cover < 0.5) discard;\n  float alpha = cover * opacity * color.a;\n  painted = vec4(color.rgb * alpha, alpha);\n}", wn = 12345, Tn = class {
 	canvas;
 	gl;
 	program;
 	places;
 	codes;
 	levels;
-	colours;
+	colors;
 	indices = /* @__PURE__ */ new Map();
 	uniforms = /* @__PURE__ */ new Map();
 	order = /* @__PURE__ */ new Uint32Array();
@@ -2149,7 +2149,7 @@ var xn = class {
 	}
 	begin() {
 		let { gl: e } = this;
-		this.indices.clear(), this.uniforms.clear(), this.program = En(e), this.places = e.createBuffer(), this.codes = e.createBuffer(), this.levels = e.createBuffer(), this.colours = e.createTexture(), e.useProgram(this.program), e.enable(e.BLEND), e.blendFunc(e.ONE, e.ONE_MINUS_SRC_ALPHA);
+		this.indices.clear(), this.uniforms.clear(), this.program = En(e), this.places = e.createBuffer(), this.codes = e.createBuffer(), this.levels = e.createBuffer(), this.colors = e.createTexture(), e.useProgram(this.program), e.enable(e.BLEND), e.blendFunc(e.ONE, e.ONE_MINUS_SRC_ALPHA);
 	}
 	setPlaces(e, t, n) {
 		let r = e.length, i = new Float32Array(3 * r);
@@ -2162,9 +2162,9 @@ var xn = class {
 	setLevels(e) {
 		this.fill("level", this.levels, e, 1, this.gl.UNSIGNED_BYTE);
 	}
-	setColours(e) {
+	setColors(e) {
 		let { gl: t } = this, n = Math.max(1, Math.ceil(e.length / 256)), r = new Uint8Array(256 * n * 4);
-		e.forEach((e, t) => r.set([...H(e).map((e) => Math.round(e * 255)), 255], 4 * t)), t.bindTexture(t.TEXTURE_2D, this.colours), t.texImage2D(t.TEXTURE_2D, 0, t.RGBA, 256, n, 0, t.RGBA, t.UNSIGNED_BYTE, r), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MIN_FILTER, t.NEAREST), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MAG_FILTER, t.NEAREST);
+		e.forEach((e, t) => r.set([...H(e).map((e) => Math.round(e * 255)), 255], 4 * t)), t.bindTexture(t.TEXTURE_2D, this.colors), t.texImage2D(t.TEXTURE_2D, 0, t.RGBA, 256, n, 0, t.RGBA, t.UNSIGNED_BYTE, r), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MIN_FILTER, t.NEAREST), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MAG_FILTER, t.NEAREST);
 	}
 	setShown(e) {
 		this.index("shown", e ? this.order.filter(e) : this.order);
@@ -2179,7 +2179,7 @@ var xn = class {
 		let { gl: r, canvas: i } = this;
 		r.viewport(0, 0, i.width, i.height);
 		let [a, o, s] = H(t);
-		r.clearColor(a, o, s, 1), r.clear(r.COLOR_BUFFER_BIT | r.DEPTH_BUFFER_BIT), r.uniformMatrix3fv(this.uniform("turn"), !1, e.turn), r.uniform2f(this.uniform("centre"), ...e.centre), r.uniform2f(this.uniform("extent"), e.distance * i.width / i.height, e.distance), r.uniform1f(this.uniform("perspective"), e.perspective), r.uniform1fv(this.uniform("levels"), [
+		r.clearColor(a, o, s, 1), r.clear(r.COLOR_BUFFER_BIT | r.DEPTH_BUFFER_BIT), r.uniformMatrix3fv(this.uniform("turn"), !1, e.turn), r.uniform2f(this.uniform("center"), ...e.center), r.uniform2f(this.uniform("extent"), e.distance * i.width / i.height, e.distance), r.uniform1f(this.uniform("perspective"), e.perspective), r.uniform1fv(this.uniform("levels"), [
 			1,
 			1.4,
 			2.2
@@ -2266,9 +2266,9 @@ var U = {
 	mask = null;
 	listeners = /* @__PURE__ */ new Map();
 	constructor(e) {
-		this.data = e, this.themeName = An(e.meta.theme), this.paint = ye(e.n, e.meta.palette), this.classesBefore = e.columns[0]?.kind === "classes" ? e.columns[0].name : null, this.colourBy(e.meta.color);
+		this.data = e, this.themeName = An(e.meta.theme), this.paint = ye(e.n, e.meta.palette), this.classesBefore = e.columns[0]?.kind === "classes" ? e.columns[0].name : null, this.colorBy(e.meta.color);
 	}
-	colourBy(e, t, n = this.scaleKind) {
+	colorBy(e, t, n = this.scaleKind) {
 		let r = this.data.column(e), { palette: i } = this.data.meta;
 		this.scaleKind = n;
 		let a = r && O(r) && (t === "scale" || !(t === "classes" && be(r))) && (t === "scale" || !(r instanceof S));
@@ -2279,7 +2279,7 @@ var U = {
 	}
 	takeRows() {
 		let e = this.paint.column?.name ?? this.data.meta.color;
-		this.colourBy(e, this.mode ?? void 0), this.filter(), this.changed("rows");
+		this.colorBy(e, this.mode ?? void 0), this.filter(), this.changed("rows");
 	}
 	describe() {
 		let { classes: e } = this.paint;
@@ -2358,11 +2358,11 @@ var U = {
 	orderBy(e) {
 		this.legendOrder = e, this.changed("shown");
 	}
-	colour(e) {
-		return this.paint.colours(this.themeName)[e];
+	color(e) {
+		return this.paint.colors(this.themeName)[e];
 	}
-	colourOf(e) {
-		return this.colour(this.paint.codes[e]);
+	colorOf(e) {
+		return this.color(this.paint.codes[e]);
 	}
 	visible(e) {
 		return this.mask === null || this.mask[e] === 1;
@@ -2428,7 +2428,7 @@ var jn = .8, Mn = 48, Nn = 1.3, Pn = 11, Fn = .12, In = 2e5, Ln = 250, Rn = 900,
 		}, i = (e) => () => {
 			this.renderer.setRows(e, r[e]()), this.request();
 		};
-		t.listen("selected", i("selected")), t.listen("found", i("found")), t.listen("hover", i("hovered")), t.listen("paint", () => this.colour()), t.listen("theme", () => this.colour()), t.listen("shown", () => this.filter());
+		t.listen("selected", i("selected")), t.listen("found", i("found")), t.listen("hover", i("hovered")), t.listen("paint", () => this.color()), t.listen("theme", () => this.color()), t.listen("shown", () => this.filter());
 	}
 	get animated() {
 		return this.state.data.n <= In && !matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -2441,13 +2441,13 @@ var jn = .8, Mn = 48, Nn = 1.3, Pn = 11, Fn = .12, In = 2e5, Ln = 250, Rn = 900,
 	}
 	redraw() {
 		let { x: e, y: t, z: n } = this.places;
-		this.renderer.setPlaces(e, t, n), this.renderer.setLevels(this.fresh ?? new Uint8Array(e.length)), this.colour(), this.filter(), this.renderer.setRows("selected", this.state.selected), this.renderer.setRows("found", this.state.found);
+		this.renderer.setPlaces(e, t, n), this.renderer.setLevels(this.fresh ?? new Uint8Array(e.length)), this.color(), this.filter(), this.renderer.setRows("selected", this.state.selected), this.renderer.setRows("found", this.state.found);
 	}
 	moved() {
 		this.renderer.setPlaces(this.places.x, this.places.y, this.places.z), this.changed();
 	}
-	colour() {
-		this.state.data.n !== 0 && (this.renderer.setCodes(this.state.paint.codes), this.renderer.setColours(this.state.paint.colours(this.state.themeName)), this.request());
+	color() {
+		this.state.data.n !== 0 && (this.renderer.setCodes(this.state.paint.codes), this.renderer.setColors(this.state.paint.colors(this.state.themeName)), this.request());
 	}
 	filter() {
 		this.renderer.setShown(this.state.filtered ? (e) => this.state.visible(e) : null), this.request();
@@ -2551,7 +2551,7 @@ var jn = .8, Mn = 48, Nn = 1.3, Pn = 11, Fn = .12, In = 2e5, Ln = 250, Rn = 900,
 		return c;
 	}
 	async zoom(e) {
-		await this.look(this.eye.centre, this.eye.distance / e);
+		await this.look(this.eye.center, this.eye.distance / e);
 	}
 	pan(e, t) {
 		this.eye.pan(-e * this.eye.width, t * this.eye.height), this.moves();
@@ -2567,15 +2567,15 @@ var jn = .8, Mn = 48, Nn = 1.3, Pn = 11, Fn = .12, In = 2e5, Ln = 250, Rn = 900,
 		this.outliers = r ? Vt(this.places, n) : [], this.overview = this.fitting(i), await this.frame(i, e);
 	}
 	async zoomTo(e) {
-		if (this.eye.deep) return this.look(this.centreOf(e), Math.min(this.eye.distance, .5));
-		let t = B(this.places, e), n = this.eye.distance < .15 ? .02 : .15;
+		if (this.eye.deep) return this.look(this.centerOf(e), Math.min(this.eye.distance, .5));
+		let t = B(this.places, e), n = Math.min(1, this.overview), r = (this.eye.distance < .15 * n ? .02 : .15) * n;
 		await this.frame({
 			...t,
-			width: Math.max(t.width, n),
-			height: Math.max(t.height, n)
+			width: Math.max(t.width, r),
+			height: Math.max(t.height, r)
 		}, !0);
 	}
-	centreOf(e) {
+	centerOf(e) {
 		let t = [0, 0];
 		for (let n of e) {
 			let [r, i] = this.eye.unproject(...this.projectRow(n));
@@ -2596,14 +2596,14 @@ var jn = .8, Mn = 48, Nn = 1.3, Pn = 11, Fn = .12, In = 2e5, Ln = 250, Rn = 900,
 	}
 	async look(e, t, n = !0) {
 		let [r, i] = [{
-			centre: this.eye.centre,
+			center: this.eye.center,
 			distance: this.eye.distance
 		}, {
-			centre: e,
+			center: e,
 			distance: t
 		}];
 		await this.animate(n && this.animated ? Ln : 0, (e) => {
-			this.eye.distance = e === 1 ? i.distance : r.distance * (i.distance / r.distance) ** e, this.eye.centre = [0, 1].map((t) => r.centre[t] + (i.centre[t] - r.centre[t]) * e), this.changed();
+			this.eye.distance = e === 1 ? i.distance : r.distance * (i.distance / r.distance) ** e, this.eye.center = [0, 1].map((t) => r.center[t] + (i.center[t] - r.center[t]) * e), this.changed();
 		});
 	}
 	async show(e) {
@@ -2837,7 +2837,7 @@ function ar(e, n) {
 			cx: a[2 * e].toFixed(2),
 			cy: a[2 * e + 1].toFixed(2),
 			r: o.toFixed(2),
-			fill: r.colourOf(e)
+			fill: r.colorOf(e)
 		};
 		c.size && !c.has(e) && (n["fill-opacity"] = .2), l.append(t("circle", n));
 	}
@@ -2859,25 +2859,25 @@ function or(e) {
 	};
 }
 function sr(e) {
-	let { state: t } = e, n = t.paint.colours(t.themeName);
+	let { state: t } = e, n = t.paint.colors(t.themeName);
 	if (t.paint.scale) return [...Array.from({ length: 4 }, () => ({
 		text: "",
-		colour: "",
+		color: "",
 		n: 0
 	})), ...t.paint.scale.missing ? [{
 		text: "missing",
-		colour: n[256],
+		color: n[256],
 		n: t.paint.scale.missing
 	}] : []];
 	let r = t.names.map((e, r) => ({
 		text: e,
-		colour: n[r],
+		color: n[r],
 		n: t.counts[r],
 		shown: t.shown[r] === 1
 	})).filter(({ shown: e }) => e), a = r.slice(0, q);
 	return r.length > q && a.push({
 		text: `and ${i(r.length - q)} more`,
-		colour: "",
+		color: "",
 		n: 0,
 		shown: !0
 	}), a;
@@ -2914,14 +2914,14 @@ function cr(e, t) {
 			size: 11
 		});
 	}
-	return sr(e).forEach(({ text: e, colour: n, n: a }, o) => {
+	return sr(e).forEach(({ text: e, color: n, n: a }, o) => {
 		if (!e) return;
 		let c = 54 + o * $n;
 		n && r.push({
 			kind: "disc",
 			x: s + 5,
 			y: c,
-			colour: n
+			color: n
 		}), r.push({
 			kind: "text",
 			x: s + (n ? 18 : 0),
@@ -2939,7 +2939,7 @@ function cr(e, t) {
 function lr(e) {
 	return e.length > er ? `${e.slice(0, 23)}…` : e;
 }
-function ur(e, { kind: n, x: r, y: i, text: a, colour: o, bold: s, size: c, anchor: l }) {
+function ur(e, { kind: n, x: r, y: i, text: a, color: o, bold: s, size: c, anchor: l }) {
 	if (n === "disc") return t("circle", {
 		cx: r,
 		cy: i,
@@ -2947,7 +2947,7 @@ function ur(e, { kind: n, x: r, y: i, text: a, colour: o, bold: s, size: c, anch
 		fill: o
 	});
 	if (n === "bar") {
-		let n = e.state.paint.colours(e.state.themeName).slice(0, 256), a = t("g");
+		let n = e.state.paint.colors(e.state.themeName).slice(0, 256), a = t("g");
 		for (let e = 0; e < 64; e++) a.append(t("rect", {
 			x: r + e * 2.65625,
 			y: i - 2,
@@ -2966,8 +2966,8 @@ function ur(e, { kind: n, x: r, y: i, text: a, colour: o, bold: s, size: c, anch
 		"text-anchor": l ?? "start"
 	}, a);
 }
-function dr(e, t, { kind: n, x: r, y: i, text: a, colour: o, bold: s, size: c, anchor: l }) {
-	n === "disc" ? (e.fillStyle = o, e.beginPath(), e.arc(r, i, 5, 0, 2 * Math.PI), e.fill()) : n === "bar" ? t.state.paint.colours(t.state.themeName).slice(0, 256).forEach((t, n) => {
+function dr(e, t, { kind: n, x: r, y: i, text: a, color: o, bold: s, size: c, anchor: l }) {
+	n === "disc" ? (e.fillStyle = o, e.beginPath(), e.arc(r, i, 5, 0, 2 * Math.PI), e.fill()) : n === "bar" ? t.state.paint.colors(t.state.themeName).slice(0, 256).forEach((t, n) => {
 		e.fillStyle = t, e.fillRect(r + n * .6640625, i - 2, 1.1640625, 10);
 	}) : (e.font = `${s ? 600 : 400} ${c ?? 12.5}px ${J}`, e.fillStyle = W[t.state.themeName], e.textAlign = l === "end" ? "right" : l === "middle" ? "center" : "left", e.fillText(a, r, i));
 }
@@ -3068,7 +3068,7 @@ function br(t, n, r, i) {
 		let n = e("button", {});
 		n.append(o.image ? y(o, i, 20) : e("span", {
 			className: "swatch",
-			style: `background:${t.colourOf(i)}`
+			style: `background:${t.colorOf(i)}`
 		})), n.append(e("span", {
 			className: "name",
 			textContent: v(o, i)
@@ -3327,7 +3327,7 @@ function Hr(t, n) {
 	for (let { n, code: a } of r.slice(0, Nr)) {
 		let s = e("span", {
 			className: "share",
-			style: `width:${100 * n / r[0].n}%;background:${t.colour(a)}`
+			style: `width:${100 * n / r[0].n}%;background:${t.color(a)}`
 		});
 		o.append(e("li", { title: t.names[a] }, e("span", {
 			className: "name",
@@ -3361,7 +3361,7 @@ function Ur(t, n) {
 			className: "name",
 			textContent: s,
 			title: `Color by ${n.column.name}`,
-			onclick: () => t.colourBy(n.column.name)
+			onclick: () => t.colorBy(n.column.name)
 		}));
 		d.append(e("span", {
 			className: "n",
@@ -3391,7 +3391,7 @@ function Wr(t, n, r) {
 		a.hidden = o.length === 0, a.onclick = () => t.select([n, ...o]), i.replaceChildren(...o.map((n) => {
 			let i = t.data.image ? y(t.data, n, 20) : e("span", {
 				className: "swatch",
-				style: `background:${t.colourOf(n)}`
+				style: `background:${t.colorOf(n)}`
 			}), a = t.paint.classes ? t.names[t.paint.codes[n]] : "", o = e("button", { onclick: () => t.select([n]) }, i, e("span", {
 				className: "name",
 				textContent: v(t.data, n)
@@ -3626,7 +3626,7 @@ var $ = "together", Yr = 700, Xr = class {
 		let e = this.state.data.columns.filter(({ kind: e }) => e !== "texts").map(({ name: e }) => e);
 		if (e.length === 0) return;
 		let t = e.indexOf(this.state.paint.column?.name ?? "");
-		this.state.colourBy(e[(t + 1) % e.length]);
+		this.state.colorBy(e[(t + 1) % e.length]);
 	}
 	zoomToSelection() {
 		if (this.state.selected.length) for (let { view: e } of this.panes) e.zoomTo(this.state.selected);
@@ -3692,7 +3692,7 @@ function ei({ state: e, panes: t }, n) {
 		JSON.stringify(t) !== JSON.stringify(ti(e.selected)) && e.select(t);
 	}, s = () => {
 		let t = n.get("color_by");
-		t !== (e.paint.column?.name ?? null) && e.colourBy(t);
+		t !== (e.paint.column?.name ?? null) && e.colorBy(t);
 	}, c = [
 		["change:_selected", a(o)],
 		["change:color_by", a(s)],
