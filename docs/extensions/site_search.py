@@ -1,7 +1,7 @@
 """The texts that the search of the site looks through, section by section, as a script.
 
-Sphinx's own search fetches pages for its excerpts, which a browser refuses for pages opened from files, and hardly ranks
-what it finds. docs/_static/search.js searches the texts that this module writes.
+Sphinx's own search fetches pages for its excerpts, which a browser refuses for pages opened from files, and its order
+says little about relevance. docs/_static/search.js searches the texts that this module writes.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import type { View } from "./view";
 const SECTORS = 12;
 const INSET = 26;
 // Height of the toolbar, which covers the lower edge.
-const TOOLS = 64;
+const TOOLS = 76;
 // Marks are shown as long as the view is at least this wide, relative to the first one: closer, most points are outside.
 const WIDE = 0.6;
 

@@ -20,6 +20,8 @@ const REACH = [320, 110];
 const STEP = 9;
 const DIRECTIONS = Array.from({ length: 16 }, (_, a) => (a * Math.PI) / 8);
 const GAP = 3;
+// Height of the toolbar, and of marks above it, at the lower edge.
+const [TOOLS, TOOLS_AND_MARKS] = [58, 92];
 // A name may cover this many points of other classes, if it covers none of its own.
 const TOLERATED = 2;
 const COST_OF_POINT = 25;
@@ -161,7 +163,8 @@ export class Names {
     const { width, height } = this.view.eye;
     const [x, y] = [px + dx, py + dy];
     const box: Box = { left: x - spot.width / 2, right: x + spot.width / 2, top: y - spot.height / 2, bottom: y + spot.height / 2 };
-    if (box.left < 2 || box.top < 2 || box.right > width - 2 || box.bottom > height - 2) return null;
+    const floor = height - (this.view.outliers.length ? TOOLS_AND_MARKS : TOOLS);
+    if (box.left < 2 || box.top < 2 || box.right > width - 2 || box.bottom > floor) return null;
     const inside = px >= box.left && px <= box.right && py >= box.top && py <= box.bottom;
     const end: [number, number] = [Math.min(box.right, Math.max(box.left, px)), Math.min(box.bottom, Math.max(box.top, py))];
     const line: Placed["line"] = inside ? null : [px, py, ...end];
