@@ -115,13 +115,15 @@ export function box({ x, y, z }: Places, rows?: number[]): Area {
 // than this many times the extent of the middle part.
 const SHARE = 0.005;
 const REACH = 1.5;
+const SAMPLE = 100_000;
 const FEWEST = 50;
 
 /** Returns the box around the points that are not far from the middle part of a flat map; null for few points. */
 export function mainBox({ x, y, z }: Places): Area | null {
   if (z || x.length < FEWEST) return null;
   const limits = [x, y].map((axis) => {
-    const sorted = axis.slice().sort();
+    const step = Math.max(1, Math.floor(axis.length / SAMPLE));
+    const sorted = (step === 1 ? axis.slice() : axis.filter((_, row) => row % step === 0)).sort();
     const cut = Math.ceil(SHARE * sorted.length);
     const [low, high] = [sorted[cut]!, sorted[sorted.length - 1 - cut]!];
     const beyond = ((REACH - 1) * (high - low)) / 2;

@@ -10,7 +10,7 @@ export interface Box {
 }
 
 const CELL = 14;
-const MOST = 150_000;
+const MOST = 40_000;
 
 export class Crowd {
   /** The shown rows on the canvas, or an even sample of them, and their positions. */

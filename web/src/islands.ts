@@ -29,21 +29,23 @@ const FEWEST = 6;
 // A class of at least this share is named in any case: where it is most frequent.
 const LARGE = 0.01;
 // A name stands at one of this many rows of its area, judged by the classes of the rows nearest to it.
-const CANDIDATES = 48;
+const CANDIDATES = 32;
 const NEAR = 100;
+// Of larger maps, and of dense places, an even sample is looked at.
+const SAMPLE = 200_000;
+const LOCAL_SAMPLE = 1500;
 // The nearest rows are sought in the cells around a row: a margin for those elsewhere.
 const SURELY = 1.15;
 
 /** Returns a spot for each area that a class dominates among the shown rows, the largest area of every class first. */
-export function islands(places: Places, codes: Codes, names: string[], shown: ((row: number) => boolean) | null = null): Spot[] {
-  const grid = new Grid(places, codes, names.length, shown);
+export function islands(places: Places, codes: Codes, names: string[], shown: (row: number) => boolean = () => true): Spot[] {
+  const sample: number[] = [];
+  const step = Math.max(1, Math.ceil(places.x.length / SAMPLE));
+  for (let row = 0; row < places.x.length; row += step) if (shown(row)) sample.push(row);
+  const n = sample.length;
+  const grid = new Grid(places, codes, names.length, sample);
   const rows = names.map((): number[] => []);
-  let n = 0;
-  for (let row = 0; row < places.x.length; row++) {
-    if (shown && !shown(row)) continue;
-    rows[codes[row]!]?.push(row);
-    n++;
-  }
+  for (const row of sample) rows[codes[row]!]?.push(row);
   const spots: Spot[] = [];
   rows.forEach((own, code) => {
     if (own.length === 0) return;
@@ -60,7 +62,7 @@ export function islands(places: Places, codes: Codes, names: string[], shown: ((
     }
     kept.forEach(({ group, row }, rank) => {
       const at = { x: places.x[row]!, y: places.y[row]!, z: places.z ? places.z[row]! : 0 };
-      spots.push({ text: names[code]!, code, ...at, radius: extent(places, group), size: group.length, level: rank === 0 ? 0 : 1 });
+      spots.push({ text: names[code]!, code, ...at, radius: extent(places, group), size: group.length * step, level: rank === 0 ? 0 : 1 });
     });
   });
   return spots.sort((a, b) => a.level - b.level || b.size - a.size);
@@ -86,7 +88,7 @@ class Grid {
   private readonly members: Uint32Array;
   private readonly begins: Uint32Array;
 
-  constructor(private readonly places: Places, private readonly codes: Codes, private readonly classes: number, shown: ((row: number) => boolean) | null) {
+  constructor(private readonly places: Places, private readonly codes: Codes, private readonly classes: number, rows: number[]) {
     const { x, y, z } = places;
     // far outliers belong to the cells at the border
     const around = mainBox(places) ?? box(places);
@@ -96,9 +98,9 @@ class Grid {
     this.side = Math.min(most, Math.max(fewest, Math.round(this.deep ? Math.cbrt(x.length) : Math.sqrt(x.length) * 0.9)));
     const along = (at: number, middle: number) => Math.min(this.side - 1, Math.max(0, Math.floor(((at - middle + half) / 2 / half) * this.side)));
     const size = this.side ** (this.deep ? 3 : 2);
-    this.cells = Uint32Array.from(x, (_, row) => ((z ? along(z[row]!, 0) : 0) * this.side + along(y[row]!, around.y)) * this.side + along(x[row]!, around.x));
+    this.cells = new Uint32Array(x.length);
+    for (const row of rows) this.cells[row] = ((z ? along(z[row]!, 0) : 0) * this.side + along(y[row]!, around.y)) * this.side + along(x[row]!, around.x);
     let counts: Float32Array = new Float32Array(size * (classes + 1));
-    const rows = Uint32Array.from(x, (_, row) => row).filter((row) => !shown || shown(row));
     for (const row of rows) counts[this.cells[row]! * (classes + 1) + Math.min(classes, codes[row]!)]!++;
     this.begins = new Uint32Array(size + 1);
     for (const row of rows) this.begins[this.cells[row]! + 1]!++;
@@ -192,14 +194,17 @@ class Grid {
 
   /** Returns the share of a class among the rows nearest to a row, and whether the class may name this place. */
   private local(row: number, code: number, overall: number): { share: number; typical: boolean } {
-    const near: { d2: number; code: number }[] = [];
-    for (const cell of this.around(this.cells[row]!)) {
-      for (let at = this.begins[cell]!; at < this.begins[cell + 1]!; at++) near.push({ d2: distance2(this.places, row, this.members[at]!), code: this.codes[this.members[at]!]! });
-    }
+    const cells = [...this.around(this.cells[row]!)];
+    const inside = cells.reduce((sum, cell) => sum + this.begins[cell + 1]! - this.begins[cell]!, 0);
+    const step = Math.max(1, Math.ceil(inside / LOCAL_SAMPLE));
+    const near: number[] = [];
+    for (const cell of cells) for (let at = this.begins[cell]!; at < this.begins[cell + 1]!; at += step) near.push(this.members[at]!);
+    const from = Float64Array.from(near, (other) => distance2(this.places, row, other));
+    const reach = from.slice().sort()[Math.min(NEAR, near.length) - 1]!;
     const counts = new Map<number, number>();
-    for (const one of near.sort((a, b) => a.d2 - b.d2).slice(0, NEAR)) counts.set(one.code, (counts.get(one.code) ?? 0) + 1);
+    near.forEach((other, a) => from[a]! <= reach && counts.set(this.codes[other]!, (counts.get(this.codes[other]!) ?? 0) + 1));
     const own = counts.get(code) ?? 0;
-    const share = own / Math.min(NEAR, near.length);
+    const share = own / [...counts.values()].reduce((sum, count) => sum + count, 0);
     const larger = [...counts].filter(([other, count]) => other < this.classes && count > own).length;
     return { share, typical: share >= 0.5 || (share >= SURELY * ENRICHED * overall && larger < 2) };
   }

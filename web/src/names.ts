@@ -87,7 +87,7 @@ export class Names {
     const classes = paint.classes ?? (before && classPaint(before, data.meta.palette).classes);
     if (!classes || classes.names.length > MOST_CLASSES) return [];
     this.codes = classes.codes;
-    return islands(this.view.places, classes.codes, classes.names, this.state.filtered ? (row) => this.state.visible(row) : null);
+    return islands(this.view.places, classes.codes, classes.names, (row) => this.state.visible(row));
   }
 
   /** Finds the areas to name; call it when points have moved. */

@@ -30,7 +30,7 @@ SHARE_OF_CLASS, SHARE_OF_ALL, FEWEST = 0.08, 0.004, 6
 # A class of at least this share is named in any case: where it is most frequent.
 LARGE = 0.01
 # A name stands at one of this many rows of its area, judged by the classes of the rows nearest to it.
-CANDIDATES, NEAR = 48, 100
+CANDIDATES, NEAR = 32, 100
 # On a map with fewer points, or more classes, nothing is named.
 FEWEST_POINTS, MOST_CLASSES = 100, 400
 # Rows beyond the middle part of a map do not stretch the grid: this share at each end, this many times its extent.

@@ -129,11 +129,12 @@ def explore(
     near = neighbor_table(model, neighbors)
     packed = pack(model, columns, images=images, title=name, color_by=color_by, neighbors=near)
     rows = list(range(len(model.embedding_))) if ids is None else list(ids)
+    picture = functools.partial(still, model, columns, packed.meta["clusters"])
     if live and importlib.util.find_spec("anywidget") is not None:
         from vicinal.viewer.widget import MapWidget
 
-        return MapWidget.of(packed, rows, height, functools.partial(still, model, columns))
-    stored = OfflinePage(page(packed), height, still(model, columns))
+        return MapWidget.of(packed, rows, height, picture)
+    stored = OfflinePage(page(packed), height, picture())
     if not live:
         return stored
     from vicinal.viewer.server import LiveServer

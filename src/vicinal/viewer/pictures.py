@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,16 @@ STILL_DPI = 110
 ORBIT = (0.5, 0.35)
 
 
-def draw_map(embedding: Any, columns: Sequence[Column], title: str | None = None, theme: str = "light") -> Any:
-    """Draw a map, colored by its labels or by the first of its values, with the names of areas; return the axes."""
+def draw_map(
+    embedding: Any,
+    columns: Sequence[Column],
+    title: str | None = None,
+    clusters: Sequence[Mapping[str, Any]] | None = None,
+) -> Any:
+    """Draw a map, colored by its labels or by the first of its values, with the names of areas; return the axes.
+
+    ``clusters`` are the named ones of a map without labels, if they are known.
+    """
     # Figure instead of pyplot: needs no display and leaves no global state
     from matplotlib.figure import Figure
 
@@ -29,31 +37,31 @@ def draw_map(embedding: Any, columns: Sequence[Column], title: str | None = None
     places = coordinates(embedding, 3)
     figure = Figure(figsize=plot.FIGURE_INCHES, layout="constrained")
     figure.set_gid(OWN)
-    figure.set_facecolor(plot.THEMES[theme].background)
     labels = values_of(columns, Role.LABEL)
     classes = categories(labels)
     numbers = values_of(columns, Role.VALUE) if labels is None else labels if classes is None else None
     colors = next((column.colors for column in columns if column.role is Role.LABEL), None)
     flat = places.shape[1] == 2
-    named: Any = True if classes is not None else named_clusters(places, columns) if flat else False
+    named: Any = classes is not None
+    if flat and not named:
+        named = named_clusters(places, columns) if clusters is None else clusters
     return plot.points(
         places if flat else _turned(places),
         classes,
         numbers,
         ax=figure.add_subplot(),
         title=title,
-        theme=theme,
         names=named,
         color_key=None if classes is None else colors,
     )
 
 
-def still(embedding: Any, columns: Sequence[Column]) -> bytes:
+def still(embedding: Any, columns: Sequence[Column], clusters: Sequence[Mapping[str, Any]]) -> bytes:
     """Return a picture of a map as PNG; nothing without matplotlib."""
     from vicinal.plot.look import PAD_INCHES
 
     try:
-        axes = draw_map(embedding, columns)
+        axes = draw_map(embedding, columns, clusters=clusters)
     except ModuleNotFoundError:
         return b""
     with io.BytesIO() as file:
