@@ -88,7 +88,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_signature": False,
-    "image_scrapers": ("matplotlib",),
+    "image_scrapers": ("dark_figures.scrape",),
     "reference_url": {"vicinal": None},
     "backreferences_dir": "reference/backreferences",
     "doc_module": ("vicinal",),
