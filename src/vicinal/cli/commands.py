@@ -143,6 +143,8 @@ def embed(
     spec = make_spec(method, shape | {"n_epochs": n_epochs}, **run)
     outputs = OutputFiles(output, **more)
     outputs.check(file, shape["n_components"], force)
+    if outputs.html is None and any(on_page.values()):
+        raise ValueError("--images and --neighbors are about the page: add --html")
     if cluster is not None or memory_limit is not None:
         named = {"--label": columns.label, "--id": columns.ids, "--hover": columns.display, "--value": columns.values}
         written = {"--html": outputs.html, "--report": outputs.report, "--model": outputs.model}

@@ -149,7 +149,7 @@ def serve(
             raise ValueError(f"the page shows maps of 2 or 3 dimensions, but --n-components is {given}")
         spec = make_spec(method, shape | {"n_epochs": n_epochs}, **run)
         table, X, source = load_rows(file, columns, steps, shape["metric"])
-        shown = {"columns": table.shown_columns(), "images": pictures_of(table.X, images)}
+        shown: dict[str, Any] = {"columns": table.shown_columns(), "images": pictures_of(table.X, images)}
         session = Session(X, spec.build, adjustable(spec), **shown, title=file.stem, source=source)
         server = server_of(session, port)
         session.start()
