@@ -34,6 +34,7 @@ extensions = [
     "survey",
     "benchmark_tables",
     "site_data",
+    "site_search",
 ]
 # The reference and the pages without executing the gallery and the notebooks: `make docs-quick`.
 QUICK = os.environ.get("VICINAL_DOCS") == "quick"
@@ -42,7 +43,15 @@ QUICK = os.environ.get("VICINAL_DOCS") == "quick"
 GALLERY = ("first_maps", "labels", "over_time", "spaces", "reading", "large")
 
 exclude_patterns = [
-    *("extensions", "gallery", "data", "**/sg_execution_times.rst", "sg_execution_times.rst", "**/.ipynb_checkpoints"),
+    *(
+        "extensions",
+        "gallery",
+        "data",
+        "_templates",
+        "**/sg_execution_times.rst",
+        "sg_execution_times.rst",
+        "**/.ipynb_checkpoints",
+    ),
     # What sphinx-gallery writes beside its pages.
     *(f"examples/**/*.{suffix}" for suffix in ("ipynb", "py", "json", "zip")),
 ]
@@ -79,7 +88,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_signature": False,
-    "image_scrapers": ("matplotlib",),
+    "image_scrapers": ("dark_figures.scrape",),
     "reference_url": {"vicinal": None},
     "backreferences_dir": "reference/backreferences",
     "doc_module": ("vicinal",),
@@ -87,6 +96,7 @@ sphinx_gallery_conf = {
     "thumbnail_size": (400, 300),
 }
 
+templates_path = ["_templates"]
 html_theme = "pydata_sphinx_theme"
 html_title = "vicinal"
 html_static_path = ["_static"]

@@ -1,7 +1,8 @@
-"""Files that pages of the site load: the viewer's page of the digits, and the graph of the page with sliders."""
+"""Files that pages of the site load: the viewer's page of the digits, and the data of the pages with sliders."""
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 
@@ -10,8 +11,12 @@ from sklearn.datasets import load_digits
 from sphinx.application import Sphinx
 
 import vicinal
+from vicinal.plot.points import aligned
 
 SLIDER_ROWS = 600
+# The maps between which the sliders of the two main parameters choose.
+N_NEIGHBORS, MIN_DIST = (5, 10, 15, 30, 60, 120), (0.0, 0.1, 0.3, 0.6, 0.9)
+GRID_EPOCHS = 100
 SEED = 42
 
 
@@ -51,12 +56,39 @@ def write_slider_graph(folder: Path) -> None:
     (folder / "digits-graph.js").write_text(f"window.digitsGraph = {json.dumps(data)};\n")
 
 
+def write_parameter_maps(folder: Path) -> None:
+    """Write maps of the digits for every choice of two parameters, each turned onto the one before, as a script."""
+    digits = load_digits()
+    maps, before = [], None
+    for k in N_NEIGHBORS:
+        neighbors = vicinal.find_neighbors(digits.data, k)
+        known = (neighbors.index, neighbors.distance)
+        for spread in MIN_DIST:
+            model = vicinal.UMAP(
+                n_neighbors=k, min_dist=spread, n_epochs=GRID_EPOCHS, precomputed_knn=known, random_state=SEED
+            ).fit(digits.data)
+            xy = model.embedding_.astype(np.float64)
+            xy = xy if before is None else aligned(xy, before)
+            before = xy
+            shown = (xy - xy.mean(axis=0)) / np.abs(xy - xy.mean(axis=0)).max()
+            maps.append(base64.b64encode(np.rint(shown * 32767).astype("<i2").tobytes()).decode())
+    data = {
+        "nNeighbors": N_NEIGHBORS,
+        "minDist": MIN_DIST,
+        "maps": maps,
+        "labels": digits.target.tolist(),
+        "colors": {theme: vicinal.plot.palette(10, theme) for theme in ("light", "dark")},
+    }
+    (folder / "parameter-maps.js").write_text(f"window.parameterMaps = {json.dumps(data)};\n")
+
+
 def write_site_data(app: Sphinx, error: Exception | None) -> None:
     if error is None and app.builder.format == "html":
         folder = Path(app.outdir) / "_static" / "pages"
         folder.mkdir(parents=True, exist_ok=True)
         write_digits_page(folder)
         write_slider_graph(folder)
+        write_parameter_maps(folder)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

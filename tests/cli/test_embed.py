@@ -41,6 +41,23 @@ def test_embed_reads_and_writes_every_format(run: Run, source: str, output: str)
     assert hidden_files() == []
 
 
+def test_page_shows_pictures_and_neighbors(run: Run) -> None:
+    np.save("data.npy", ROWS)
+    outputs = ["-o", "map.csv", "--html", "map.html", "--images", "2x2", "--neighbors", "3", "--n-epochs", "20"]
+    code, _, err = run("embed", "data.npy", *outputs)
+    assert (code, err) == (0, "")
+    meta = json.loads(re.search(r'id="vicinal-meta">(.*?)</script>', Path("map.html").read_text())[1])  # type: ignore[index]
+    assert (meta["images"]["height"], meta["images"]["width"]) == (2, 2)
+    assert meta["neighbors"] == {"k": 3, "bytes": 1}
+    for size in ("2x3", "4", "axb", "2x2x"):
+        code, _, err = run("embed", "data.npy", "-o", "other.csv", "--html", "other.html", "--images", size)
+        assert code == 2
+        assert f"--images {size}: must be HEIGHTxWIDTH, with a product of 4" in err
+        assert not Path("other.html").exists()
+    code, _, err = run("embed", "data.npy", "-o", "other.csv", "--neighbors", "3")
+    assert (code, "add --html" in err) == (2, True)
+
+
 def test_embed_writes_map_picture_and_report(run: Run) -> None:
     labels = np.array(["cat", "dog"])[np.arange(60) % 2]
     pl.DataFrame(ROWS, schema=["a", "b", "c", "d"]).with_columns(

@@ -34,7 +34,7 @@ class QuietHandler(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def address(site: Path) -> Iterator[str]:
-    """Serve the site on a free port: the search loads its index by requests, which pages of files may not make."""
+    """Serve the site on a free port."""
     handler = functools.partial(QuietHandler, directory=str(site))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -149,6 +149,58 @@ def test_search_finds_pages(visit: Any, query: str, wanted: str) -> None:
     results = one.page.locator("#search-results li a").all_inner_texts()
     assert any(wanted in text for text in results)
     one.picture(f"search-{query}")
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [("ProgressiveUMAP", "ProgressiveUMAP"), ("min_dist", "parameters"), ("transform new rows", "New rows")],
+)
+def test_search_of_a_site_in_files_ranks_and_shows_excerpts(browser: Any, site: Path, query: str, wanted: str) -> None:
+    page = browser.new_page()
+    complaints: list[str] = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto(f"{(site / 'search.html').as_uri()}?q={query}")
+    page.wait_for_selector("#search-results li a", timeout=30_000)
+    best = page.locator("#search-results li").all()[:5]
+    assert any(wanted in one.inner_text() for one in best)
+    words = {word.lower() for word in page.locator("#search-results mark").all_inner_texts()}
+    assert any(query.lower().split("_")[0].split()[0] in word for word in words)
+    page.locator("#search-results a").first.click()
+    page.wait_for_load_state()
+    assert page.url.startswith("file://")
+    assert "search.html" not in page.url
+    assert complaints == []
+    page.close()
+
+
+def test_wide_equations_scroll_on_a_phone(visit: Any) -> None:
+    one = visit(viewport=PHONE)
+    one.open("survey/theory.html")
+    one.page.wait_for_selector("mjx-container svg", timeout=30_000)
+    wide = one.page.evaluate(
+        """() => [...document.querySelectorAll("div.math")]
+            .filter(one => one.querySelector("svg").getBoundingClientRect().width > one.clientWidth)
+            .map(one => [one, ...one.querySelectorAll("*")].some(part =>
+                part.scrollWidth > part.clientWidth && getComputedStyle(part).overflowX === "auto"))"""
+    )
+    assert wide, "the page has an equation wider than a phone"
+    assert all(wide)
+
+
+def test_sliders_of_parameters_move_the_points(visit: Any) -> None:
+    one = visit()
+    one.open("start/parameters.html")
+    maps = "document.querySelector('.parameter-maps').maps"
+    spread = f"{maps}.places.reduce((sum, at) => sum + at * at, 0)"
+    still = f"() => {maps}.places.every((at, a) => at === {maps}.target()[a])"
+    found = set()
+    for value in ("0", "4"):
+        one.page.locator("input[name=dist]").fill(value)
+        one.page.wait_for_function(still, timeout=30_000)
+        found.add(one.page.evaluate(spread))
+    assert len(found) == 2
+    assert one.page.locator("output[for=slider-dist]").inner_text() == "0.9"
+    one.picture("parameters")
 
 
 @pytest.mark.parametrize("path", PAGES)

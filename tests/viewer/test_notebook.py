@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import importlib.util
 import json
+import re
 import threading
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +20,7 @@ from vicinal.viewer import explore
 from vicinal.viewer.session import Session
 
 LONG_S = 240.0
+PNG = b"\x89PNG\r\n"
 
 
 @pytest.fixture(scope="module")
@@ -61,8 +64,8 @@ def test_selection_is_returned_as_ids(model: vicinal.UMAP, monkeypatch: pytest.M
 
 def test_offline_page_is_stored_in_the_notebook(model: vicinal.UMAP) -> None:
     text = explore(model, live=False)._repr_html_()
-    assert text.startswith("<iframe srcdoc=")
-    assert "vicinal-xy0" in text
+    assert text.count("<iframe srcdoc=") == 1
+    assert text.count("vicinal-xy0") == 1
     assert model.explore(live=False)._repr_html_() == text
 
 
@@ -111,4 +114,56 @@ def test_widget_is_stored_as_a_page_too(model: vicinal.UMAP) -> None:
     pytest.importorskip("anywidget", reason="anywidget is not installed: pip install 'vicinal[notebook]'")
     data, _ = explore(model)._repr_mimebundle_()
     assert "application/vnd.jupyter.widget-view+json" in data
-    assert data["text/html"].startswith("<iframe srcdoc=")
+    assert data["text/html"].count("<iframe srcdoc=") == 1
+
+
+def test_data_are_in_a_saved_notebook_once(model: vicinal.UMAP) -> None:
+    pytest.importorskip("anywidget", reason="anywidget is not installed: pip install 'vicinal[notebook]'")
+    widget = explore(model, ids=[f"r{a}" for a in range(300)])
+    data, _ = widget._repr_mimebundle_()
+    assert data["text/html"].count("vicinal-xy0") == 1
+    assert base64.b64decode(data["image/png"]).startswith(PNG)
+    # the state, which a notebook may store too, has the program and the description, but no section
+    parts = {name: value.values() if isinstance(value, dict) else [value] for name, value in widget.get_state().items()}
+    assert not [name for name, values in parts.items() if any(isinstance(value, bytes) for value in values)]
+    sent: list[Any] = []
+    widget.send = lambda content, buffers=None: sent.append((content, buffers))
+    widget._handle_custom_msg({"type": "data"}, [])
+    (told, buffers) = sent[0]
+    assert dict(zip(told["names"], buffers, strict=True)) == widget._packed.sections
+
+
+@pytest.mark.nightly
+@pytest.mark.usefixtures("without_widgets")
+def test_viewers_without_scripts_show_a_picture_and_say_what_to_do(model: vicinal.UMAP) -> None:
+    exporting = pytest.importorskip("nbconvert", reason="nbconvert is not installed")
+    nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")
+    shown = explore(model, np.arange(300) % 2, live=False)
+    data = {"text/html": shown._repr_html_(), "image/png": base64.b64encode(shown._repr_png_()).decode()}
+    output = nbformat.v4.new_output("execute_result", data, execution_count=1)
+    cell = nbformat.v4.new_code_cell("view", outputs=[output], execution_count=1)
+    book = nbformat.v4.new_notebook(cells=[cell])
+    trusted, _ = exporting.HTMLExporter().from_notebook_node(book)
+    assert "<iframe" in trusted
+    assert "vicinal-xy0" in trusted
+    # a viewer that removes frames, as JupyterLab and GitHub do, leaves note and picture
+    without_frames = re.sub(r"<iframe.*?</iframe>", "", trusted, flags=re.DOTALL)
+    picture = re.search(r'<img[^>]*src="data:image/png;base64,([^"]*)"', without_frames)
+    assert picture is not None
+    assert base64.b64decode(picture[1]).startswith(PNG)
+    assert "trust the notebook" in without_frames
+    assert "vicinal-xy0" not in without_frames
+    # nbconvert's own cleaning removes pictures that are stored in HTML, too
+    cleaned, _ = exporting.HTMLExporter(sanitize_html=True).from_notebook_node(book)
+    assert "<iframe" not in cleaned
+    assert "trust the notebook" in cleaned
+
+
+def test_program_that_executes_a_notebook_gets_the_page_instead_of_a_widget(
+    model: vicinal.UMAP, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("anywidget", reason="anywidget is not installed: pip install 'vicinal[notebook]'")
+    monkeypatch.setattr("vicinal.viewer.widget._nobody_watches", lambda: True)
+    data, _ = explore(model)._repr_mimebundle_()
+    assert "application/vnd.jupyter.widget-view+json" not in data
+    assert "<iframe srcdoc=" in data["text/html"]

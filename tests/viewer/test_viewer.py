@@ -19,7 +19,7 @@ import pytest
 
 import vicinal
 from vicinal.viewer import compare, export
-from vicinal.viewer.packing import Packed, bounding_box, pack, quantized, row_columns
+from vicinal.viewer.packing import Packed, bounding_box, neighbors_of, pack, quantized, row_columns
 
 ROOT = Path(__file__).parents[2]
 POSITIONS = np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32)
@@ -122,6 +122,47 @@ def test_values_that_are_not_finite_are_missing() -> None:
     assert np.isfinite(np.delete(found, [0, 7])).all()
 
 
+def test_whole_numbers_are_exact() -> None:
+    numbers = 123_456_789 + np.arange(40)
+    packed = pack(POSITIONS, row_columns(values={"id": numbers, "share": np.arange(40) / 7}), title="")
+    meta, content = column(packed, "id")
+    assert meta["wide"]
+    assert np.array_equal(np.frombuffer(content, dtype="<f8"), numbers)
+    assert "wide" not in column(packed, "share")[0]
+
+
+@pytest.mark.parametrize(("n", "width"), [(40, 1), (300, 2), (70_000, 3)])
+def test_neighbors_take_as_few_bytes_as_they_need(n: int, width: int) -> None:
+    near = np.random.default_rng(0).integers(n, size=(n, 3))
+    packed = pack(np.zeros((n, 2)), title="", neighbors=near)
+    assert packed.meta["neighbors"] == {"k": 3, "bytes": width}
+    planes = np.frombuffer(zlib.decompress(packed.sections["neighbors"]), dtype=np.uint8).reshape(width, 3, n)
+    found = sum(planes[byte].astype(np.int64) << (8 * byte) for byte in range(width))
+    assert np.array_equal(found, near.T)
+    assert "neighbors" not in pack(np.zeros((n, 2)), title="").sections
+
+
+def test_table_of_neighbors_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vicinal.viewer.packing.MOST_NEIGHBOR_BYTES", 100)
+    near = np.tile(np.arange(8), (40, 1))
+    assert pack(POSITIONS, title="", neighbors=near).meta["neighbors"] == {"k": 2, "bytes": 1}
+
+
+@pytest.mark.parametrize("unique", [False, True])
+def test_neighbors_of_a_model_are_the_nearest_rows(unique: bool) -> None:
+    rows = np.random.default_rng(0).normal(size=(80, 4)).astype(np.float32)
+    rows[7] = rows[3]
+    model = vicinal.UMAP(n_neighbors=6, n_epochs=0, unique=unique, random_state=0).fit(rows)
+    found = neighbors_of(model, 4)
+    distance = np.linalg.norm(rows[:, None] - rows[None], axis=-1)
+    rank = np.argsort(distance, axis=1, kind="stable")
+    others = [row for row in range(80) if row not in (3, 7) and not {3, 7} & set(rank[row, :6].tolist())]
+    assert all(found[row].tolist() == rank[row, 1:5].tolist() for row in others)
+    assert len(others) > 40
+    assert found[7].tolist() == found[3].tolist()
+    assert ((found >= 0) & (found < 80)).all()
+
+
 @pytest.mark.parametrize("frame", [dict, pd.DataFrame, pl.DataFrame], ids=["mapping", "pandas", "polars"])
 def test_several_columns_travel(frame: Any) -> None:
     hover = frame({"name": [f"r{a}" for a in range(40)], "size": [0.5, None] * 20, "kind": ["x", "y"] * 20})
@@ -207,6 +248,10 @@ def test_images_are_scaled_to_bytes_in_blocks(monkeypatch: pytest.MonkeyPatch, s
         ({"images": np.zeros((3, 2, 2))}, "images must have 40"),
         ({"images": np.full((40, 2, 2), np.nan)}, "images must be finite"),
         ({"theme": "pink"}, "theme must be one of"),
+        ({"neighbors": True}, "a ndarray keeps no neighbors"),
+        ({"neighbors": 0}, "neighbors must be at least 1, got 0"),
+        ({"neighbors": np.full((40, 2), 40)}, "neighbors must be row numbers from 0 to 39; those of row 0 are not"),
+        ({"neighbors": np.zeros((39, 2), dtype=int)}, r"neighbors must be row numbers of shape \(40, k\), got int64"),
     ],
 )
 def test_invalid_argument_is_named_and_nothing_is_written(

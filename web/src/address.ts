@@ -1,11 +1,14 @@
-// The view in the address of the page: camera, colours, hidden classes, selection by search, theme and map.
+// The view in the address of the page: camera, colors, filters, selected rows, theme and map.
 // A camera move replaces the present entry of the history; other changes add one, so that *back* returns to them.
 import type { App } from "./app";
 import type { ScaleKind } from "./paint";
 import { search } from "./search";
-import type { Mode } from "./state";
+import type { LegendOrder, Mode } from "./state";
 
 const DELAY_MS = 250;
+// A longer list of rows is left out of the address: some programs cut longer links.
+const LONGEST_ROWS = 4000;
+const ORDERS: LegendOrder[] = ["name", "size", "data"];
 
 export function bindAddress(app: App): void {
   const { state } = app;
@@ -49,6 +52,9 @@ function discrete(app: App): string {
   if ((column?.name ?? null) !== state.data.meta.color) parts.set("color", column?.name ?? "");
   if (column && state.mode) parts.set("as", state.mode === "scale" ? state.scaleKind : state.mode);
   if (state.query) parts.set("find", state.query);
+  else if (state.selected.length) parts.set("rows", rowsText(state.selected) ?? "");
+  if (state.ranges.length) parts.set("range", JSON.stringify(state.ranges.map((one) => one.map((end) => (Number.isFinite(end) || typeof end === "string" ? end : null)))));
+  if (state.legendOrder !== "name") parts.set("order", state.legendOrder);
   if (state.hidden.length) parts.set("hide", JSON.stringify(state.hidden));
   if (app.shownMaps !== app.firstMaps) parts.set("map", app.shownMaps);
   if (app.themeChanged) parts.set("theme", state.themeName);
@@ -57,7 +63,7 @@ function discrete(app: App): string {
 
 function described(app: App): string {
   const { eye } = app.view;
-  const camera = [...eye.centre, eye.distance, ...(eye.deep ? eye.rotation : [])].map((one) => Number(one.toPrecision(5)));
+  const camera = [...eye.center, eye.distance, ...(eye.deep ? eye.rotation : [])].map((one) => Number(one.toPrecision(5)));
   return [discrete(app), `at=${camera.join(",")}`].filter(Boolean).join("&");
 }
 
@@ -66,10 +72,11 @@ async function apply(app: App, parts: URLSearchParams): Promise<void> {
   const as = parts.get("as");
   const column = parts.has("color") ? parts.get("color") || null : state.data.meta.color;
   const mode: Mode | undefined = as === null ? undefined : as === "classes" ? "classes" : "scale";
-  state.colourBy(column, mode, mode === "scale" ? (as as ScaleKind) : "linear");
-  state.hide(hiddenOf(parts.get("hide")));
+  state.colorBy(column, mode, mode === "scale" ? (as as ScaleKind) : "linear");
+  state.legendOrder = ORDERS.find((one) => one === parts.get("order")) ?? "name";
+  state.hide(hiddenOf(parts.get("hide")), rangesOf(parts.get("range")));
   const query = parts.get("find") ?? "";
-  state.select(query ? search(state, query.toLowerCase()) : [], query);
+  state.select(query ? search(state, query.toLowerCase()) : rowsOf(parts.get("rows") ?? "", state.data.n), query);
   if (parts.has("theme")) state.setTheme(parts.get("theme") === "dark" ? "dark" : "light");
   await app.showMaps(parts.get("map") ?? app.firstMaps);
   const numbers = (parts.get("at") ?? "").split(",").map(Number);
@@ -87,4 +94,44 @@ function hiddenOf(text: string | null): [string, string[]][] {
   } catch {
     return [];
   }
+}
+
+function rangesOf(text: string | null): [string, number, number][] {
+  try {
+    const found: unknown = JSON.parse(text ?? "[]");
+    const ranges = Array.isArray(found) ? found.filter((one) => Array.isArray(one) && typeof one[0] === "string") : [];
+    return ranges.map(([name, low, high]) => [name, typeof low === "number" ? low : -Infinity, typeof high === "number" ? high : Infinity]);
+  } catch {
+    return [];
+  }
+}
+
+/** Writes rows as runs, each relative to the end of the one before, in base 36; null if the text would be too long. */
+export function rowsText(rows: number[]): string | null {
+  const sorted = [...rows].sort((a, b) => a - b);
+  let [text, end] = ["", 0];
+  for (let a = 0; a < sorted.length; ) {
+    const begin = sorted[a]!;
+    let length = 1;
+    while (sorted[a + length] === begin + length) length++;
+    text += `${text && "."}${(begin - end).toString(36)}${length > 1 ? `-${length.toString(36)}` : ""}`;
+    if (text.length > LONGEST_ROWS) return null;
+    end = begin + length;
+    a += length;
+  }
+  return text;
+}
+
+/** Reads rows from the text of an address, without those that the map does not have. */
+export function rowsOf(text: string, n: number): number[] {
+  const rows: number[] = [];
+  let end = 0;
+  for (const run of text ? text.split(".") : []) {
+    const [skip, length] = run.split("-").map((part) => parseInt(part, 36)) as [number, number | undefined];
+    const begin = end + skip;
+    end = begin + (length ?? 1);
+    if (!(skip >= 0 && end > begin)) return rows;
+    for (let row = begin; row < Math.min(end, n); row++) rows.push(row);
+  }
+  return rows;
 }

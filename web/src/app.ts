@@ -3,7 +3,7 @@ import { Card } from "./card";
 import { type MapData, readData, type Source } from "./data";
 import { count, Dom, icon, type Root } from "./element";
 import { bindKeys, keyList } from "./keys";
-import { buildLegend } from "./legend";
+import { buildFilters, buildLegend } from "./legend";
 import { Feed } from "./live";
 import { Pane } from "./pane";
 import { choosePicture } from "./picture";
@@ -25,6 +25,8 @@ export class App {
   themeChanged = false;
   private lassoOn = false;
   private namesOn = true;
+  /** Shows the tools that the data allow. */
+  updateTools: () => void = () => {};
   private readonly mapListeners: (() => void)[] = [];
 
   constructor(readonly dom: Dom, readonly state: State) {
@@ -124,6 +126,7 @@ export class App {
   private connect(): void {
     const { dom, state } = this;
     buildLegend(dom, state);
+    buildFilters(dom, state);
     const point = (row: number) => this.point(row);
     buildSearch(dom, state, { point, visit: (row) => void this.view.zoomTo([row]).then(() => point(row)) });
     buildSelection(dom, state, { zoom: () => this.zoomToSelection(), all: () => state.select(state.visibleRows() ?? Array.from({ length: state.data.n }, (_, row) => row)), point });
@@ -134,10 +137,12 @@ export class App {
     const tools = () => {
       dom.get("show-names").hidden = !this.panes.some(({ names }) => names.any);
       dom.get("density").hidden = !this.panes[0]!.density.possible;
+      dom.get("near").hidden = state.data.neighbors === null;
     };
     for (const event of ["shown", "rows"] as const) state.listen(event, showCount);
     for (const event of ["paint", "rows"] as const) state.listen(event, tools);
     state.listen("theme", () => (dom.page.dataset["theme"] = state.themeName));
+    this.updateTools = tools;
     tools();
     this.bindTools();
     bindKeys(this);
@@ -156,6 +161,7 @@ export class App {
     on("lasso", () => this.lasso());
     on("show-names", () => this.showNames());
     on("density", () => this.showDensity());
+    on("near", () => this.showNearest());
     on("smaller", () => this.resizePoints(0.8));
     on("larger", () => this.resizePoints(1.25));
     on("save", () => this.savePicture());
@@ -204,6 +210,12 @@ export class App {
     this.dom.get("density").setAttribute("aria-pressed", String(on));
   }
 
+  showNearest(): void {
+    let on = false;
+    for (const { nearest } of this.panes) on = nearest.toggle();
+    this.dom.get("near").setAttribute("aria-pressed", String(on));
+  }
+
   resizePoints(factor: number): void {
     for (const { view } of this.panes) view.resizePoints(factor);
   }
@@ -231,7 +243,7 @@ export class App {
     close.onclick = () => dialog.close();
     const title = document.createElement("h2");
     title.textContent = "Keys and gestures";
-    dialog.replaceChildren(title, keyList(this.state.data.maps.length > 1), close);
+    dialog.replaceChildren(title, keyList(this.state.data.maps.length > 1, this.state.data.neighbors !== null), close);
     dialog.showModal();
   }
 
@@ -243,7 +255,7 @@ export class App {
     const names = this.state.data.columns.filter(({ kind }) => kind !== "texts").map(({ name }) => name);
     if (names.length === 0) return;
     const at = names.indexOf(this.state.paint.column?.name ?? "");
-    this.state.colourBy(names[(at + 1) % names.length]!);
+    this.state.colorBy(names[(at + 1) % names.length]!);
   }
 
   zoomToSelection(): void {

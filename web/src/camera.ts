@@ -1,4 +1,4 @@
-// Where the reader looks from: a centre and a distance; in space also a rotation.
+// Where the reader looks from: a center and a distance; in space also a rotation.
 import type { Places } from "./data";
 import type { Camera } from "./renderer";
 
@@ -14,7 +14,7 @@ const CLOSEST = 1e-4;
 const FURTHEST = 20;
 
 export class Eye {
-  centre: [number, number] = [0, 0];
+  center: [number, number] = [0, 0];
   distance = 1.1;
   private turned = [1, 0, 0, 0, 1, 0, 0, 0, 1];
 
@@ -28,7 +28,7 @@ export class Eye {
   }
 
   get camera(): Camera {
-    return { turn: Float32Array.from(this.turned), centre: this.centre, distance: this.distance, perspective: this.deep ? PERSPECTIVE : 0 };
+    return { turn: Float32Array.from(this.turned), center: this.center, distance: this.distance, perspective: this.deep ? PERSPECTIVE : 0 };
   }
 
   /** Returns the canvas coordinates of a place, in CSS pixels. */
@@ -40,32 +40,28 @@ export class Eye {
       px = (t[0]! * x + t[3]! * y + t[6]! * z) / w;
       py = (t[1]! * x + t[4]! * y + t[7]! * z) / w;
     }
-    return [this.width / 2 + (px - this.centre[0]) * this.unit, this.height / 2 - (py - this.centre[1]) * this.unit];
+    return [this.width / 2 + (px - this.center[0]) * this.unit, this.height / 2 - (py - this.center[1]) * this.unit];
   }
 
-  /** Projects all places; the result holds x and y of a row one after the other. */
-  projectAll({ x, y, z }: Places): Float32Array {
-    const out = new Float32Array(2 * x.length);
-    if (!this.deep) {
-      const { unit } = this;
-      const [left, top] = [this.width / 2 - this.centre[0] * unit, this.height / 2 + this.centre[1] * unit];
-      for (let row = 0; row < x.length; row++) {
-        out[2 * row] = left + x[row]! * unit;
-        out[2 * row + 1] = top - y[row]! * unit;
-      }
-      return out;
+  /** Projects all places, or every `step`-th; the result holds x and y of a row one after the other. */
+  projectAll({ x, y, z }: Places, step = 1): Float32Array {
+    const out = new Float32Array(2 * Math.ceil(x.length / step));
+    const { unit } = this;
+    const [left, top] = [this.width / 2 - this.center[0] * unit, this.height / 2 + this.center[1] * unit];
+    for (let row = 0, at = 0; row < x.length; row += step, at += 2) {
+      if (this.deep) out.set(this.project(x[row]!, y[row]!, z ? z[row]! : 0), at);
+      else [out[at], out[at + 1]] = [left + x[row]! * unit, top - y[row]! * unit];
     }
-    for (let row = 0; row < x.length; row++) out.set(this.project(x[row]!, y[row]!, z ? z[row]! : 0), 2 * row);
     return out;
   }
 
   /** Returns the place under a point of the canvas; of a map in space, its turned x and y. */
   unproject(px: number, py: number): [number, number] {
-    return [this.centre[0] + (px - this.width / 2) / this.unit, this.centre[1] - (py - this.height / 2) / this.unit];
+    return [this.center[0] + (px - this.width / 2) / this.unit, this.center[1] - (py - this.height / 2) / this.unit];
   }
 
   pan(dx: number, dy: number): void {
-    this.centre = [this.centre[0] - dx / this.unit, this.centre[1] + dy / this.unit];
+    this.center = [this.center[0] - dx / this.unit, this.center[1] + dy / this.unit];
   }
 
   /** Zooms by a factor, keeping the place under a point of the canvas where it is. */
@@ -73,7 +69,7 @@ export class Eye {
     const [x, y] = this.unproject(px, py);
     this.distance = Math.min(FURTHEST, Math.max(CLOSEST, this.distance / factor));
     const [nx, ny] = this.unproject(px, py);
-    this.centre = [this.centre[0] + x - nx, this.centre[1] + y - ny];
+    this.center = [this.center[0] + x - nx, this.center[1] + y - ny];
   }
 
   /** Turns the map in space by angles around the vertical and the horizontal axis of the screen. */
@@ -101,30 +97,69 @@ function product(a: number[], b: number[]): number[] {
   return out;
 }
 
-/** Returns the box around the rows, without the given fraction of them at each side. */
-export function box({ x, y, z }: Places, share: number, rows?: number[]): Area {
+/** Returns the box around all rows, or around some. */
+export function box({ x, y, z }: Places, rows?: number[]): Area {
   if (z) {
     // a map in space is seen from all sides: a square around everything
     const furthest = Math.max(...[x, y, z].map((axis) => axis.reduce((most, side) => Math.max(most, Math.abs(side)), 0)));
     return { x: 0, y: 0, width: 2.4 * furthest, height: 2.4 * furthest };
   }
-  const [[left, right], [bottom, top]] = [x, y].map((axis) => ends(rows ? Float32Array.from(rows, (row) => axis[row]!) : axis, share)) as [
+  const [[left, right], [bottom, top]] = [x, y].map((axis) => ends(rows ? Float32Array.from(rows, (row) => axis[row]!) : axis)) as [
     [number, number],
     [number, number],
   ];
+  return area(left, right, bottom, top);
+}
+
+// Points beyond the middle part of a map may be left out: this share at each end of each axis, and those further away
+// than this many times the extent of the middle part.
+const SHARE = 0.005;
+const REACH = 1.5;
+const SAMPLE = 100_000;
+const FEWEST = 50;
+
+/** Returns the box around the points that are not far from the middle part of a flat map; null for few points. */
+export function mainBox({ x, y, z }: Places): Area | null {
+  if (z || x.length < FEWEST) return null;
+  const limits = [x, y].map((axis) => {
+    const step = Math.max(1, Math.floor(axis.length / SAMPLE));
+    const sorted = (step === 1 ? axis.slice() : axis.filter((_, row) => row % step === 0)).sort();
+    const cut = Math.ceil(SHARE * sorted.length);
+    const [low, high] = [sorted[cut]!, sorted[sorted.length - 1 - cut]!];
+    const beyond = ((REACH - 1) * (high - low)) / 2;
+    return [low - beyond, high + beyond];
+  }) as [[number, number], [number, number]];
+  const [[left, right], [bottom, top]] = limits;
+  let [l, r, b, t] = [Infinity, -Infinity, Infinity, -Infinity];
+  for (let row = 0; row < x.length; row++) {
+    const [px, py] = [x[row]!, y[row]!];
+    if (px < left || px > right || py < bottom || py > top) continue;
+    if (px < l) l = px;
+    if (px > r) r = px;
+    if (py < b) b = py;
+    if (py > t) t = py;
+  }
+  return area(l, r, b, t);
+}
+
+export function rowsOutside({ x, y }: Places, inner: Area): number[] {
+  const rows: number[] = [];
+  for (let row = 0; row < x.length; row++) {
+    // a little more than half: the box is made of rounded differences
+    if (Math.abs(x[row]! - inner.x) > 0.50001 * inner.width || Math.abs(y[row]! - inner.y) > 0.50001 * inner.height) rows.push(row);
+  }
+  return rows;
+}
+
+function area(left: number, right: number, bottom: number, top: number): Area {
   return { x: (left + right) / 2, y: (bottom + top) / 2, width: right - left || 1e-3, height: top - bottom || 1e-3 };
 }
 
-function ends(axis: Float32Array, share: number): [number, number] {
-  if (share === 0) {
-    let [low, high] = [Infinity, -Infinity];
-    for (const value of axis) {
-      if (value < low) low = value;
-      if (value > high) high = value;
-    }
-    return [low, high];
+function ends(axis: Float32Array): [number, number] {
+  let [low, high] = [Infinity, -Infinity];
+  for (const value of axis) {
+    if (value < low) low = value;
+    if (value > high) high = value;
   }
-  const sorted = axis.slice().sort();
-  const cut = Math.floor(share * sorted.length);
-  return [sorted[cut]!, sorted[sorted.length - 1 - cut]!];
+  return [low, high];
 }

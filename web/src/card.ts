@@ -44,7 +44,7 @@ function facts(state: State, row: number): HTMLElement[] {
   const texts = el("div", { className: "texts" });
   texts.append(el("div", { className: "id", textContent: title(data, row) }));
   if (paint.column) {
-    const swatch = el("span", { className: "swatch", style: `background:${state.colourOf(row)}` });
+    const swatch = el("span", { className: "swatch", style: `background:${state.colorOf(row)}` });
     const value = paint.classes ? state.names[paint.codes[row]!]! : paint.column.text(row);
     const text = paint.classes ? value : `${paint.column.name} ${value}`;
     texts.append(el("div", { className: "label" }, swatch, el("span", { className: "name", textContent: text })));

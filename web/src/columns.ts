@@ -1,12 +1,13 @@
 // Columns of a page: classes, values or texts, one entry per row. Their encoder is src/vicinal/viewer/packing.py.
-import { short } from "./element";
+import { full, shortest } from "./element";
 
 export interface ColumnMeta {
   name: string;
   kind: "classes" | "values" | "texts";
   names?: string[];
-  /** Colours of classes, null for a class that has none of its own. */
+  /** Colors of classes, null for a class that has none of its own. */
   colors?: (string | null)[];
+  /** Classes: two bytes each. Values: float64. */
   wide?: boolean;
   low?: number;
   high?: number;
@@ -80,6 +81,7 @@ export class RowNumbers {
 }
 
 export type Codes = Uint8Array | Uint16Array;
+export type Numbers = Float32Array | Float64Array;
 
 export class ClassColumn {
   readonly kind = "classes";
@@ -111,11 +113,17 @@ export class ClassColumn {
 export class ValueColumn {
   readonly kind = "values";
 
-  constructor(readonly name: string, public values: Float32Array, public low: number, public high: number, public missing: number) {}
+  constructor(readonly name: string, public values: Numbers, public low: number, public high: number, public missing: number) {}
 
   text(row: number): string {
+    const value = this.number(row);
+    return Number.isNaN(value) ? "missing" : full(value);
+  }
+
+  /** Returns the number of a row as it was before it became a float32, as far as that can be told. */
+  number(row: number): number {
     const value = this.values[row]!;
-    return Number.isNaN(value) ? "missing" : short(value, 5);
+    return this.values instanceof Float32Array ? shortest(value) : value;
   }
 
   mark(): void {
@@ -141,7 +149,7 @@ export type Column = ClassColumn | ValueColumn | TextColumn;
 
 export function columnOf(meta: ColumnMeta, content: ArrayBuffer, n: number): Column {
   if (meta.kind === "classes") return new ClassColumn(meta.name, meta.names!, meta.wide ? new Uint16Array(content) : new Uint8Array(content), meta.missing!, meta.colors ?? []);
-  if (meta.kind === "values") return new ValueColumn(meta.name, new Float32Array(content), meta.low!, meta.high!, meta.missing!);
+  if (meta.kind === "values") return new ValueColumn(meta.name, numbersOf(meta, content), meta.low!, meta.high!, meta.missing!);
   return new TextColumn(meta.name, new Texts(decode(content), n));
 }
 
@@ -149,7 +157,9 @@ export function columnOf(meta: ColumnMeta, content: ArrayBuffer, n: number): Col
 export function extend(column: Column, meta: ColumnMeta, content: ArrayBuffer, begin: number, n: number): void {
   if (column.kind === "texts") column.texts.append(decode(content), begin, n);
   else if (column.kind === "values") {
-    (column.values = resized(column.values, n)).set(new Float32Array(content), begin);
+    const added = numbersOf(meta, content);
+    if (meta.wide) column.values = Float64Array.from(column.values);
+    (column.values = resized(column.values, n)).set(added, begin);
     [column.low, column.high, column.missing] = [meta.low!, meta.high!, meta.missing!];
   } else {
     const codes = meta.wide ? new Uint16Array(content) : new Uint8Array(content);
@@ -160,8 +170,12 @@ export function extend(column: Column, meta: ColumnMeta, content: ArrayBuffer, b
   }
 }
 
+function numbersOf(meta: ColumnMeta, content: ArrayBuffer): Numbers {
+  return meta.wide ? new Float64Array(content) : new Float32Array(content);
+}
+
 /** Returns a longer or shorter copy. */
-export function resized<T extends Float32Array | Uint16Array | Uint32Array>(array: T, n: number): T {
+export function resized<T extends Float32Array | Float64Array | Uint16Array | Uint32Array>(array: T, n: number): T {
   const copy = new (array.constructor as new (n: number) => T)(n);
   copy.set(array.subarray(0, n));
   return copy;

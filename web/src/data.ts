@@ -13,6 +13,7 @@ export interface Meta {
   palette: Palette;
   clusters: Cluster[];
   images: { height: number; width: number; channels: number; block: number } | null;
+  neighbors: { k: number; bytes: number } | null;
   live: Live | null;
 }
 
@@ -36,6 +37,7 @@ export interface Live {
   feed: string;
   parameters: Parameter[];
   projects: boolean;
+  neighbors: boolean;
   saves: boolean;
 }
 
@@ -68,6 +70,10 @@ export interface NewRows {
 
 export class MapData {
   image: ((row: number) => Promise<ImageData>) | null = null;
+  /** Returns the nearest rows in the data; null if the page has no neighbors. */
+  neighbors: ((row: number) => Promise<number[]>) | null = null;
+  /** The positions of a live map that has ended, in its own coordinates. */
+  exact: { x: Float32Array; y: Float32Array } | null = null;
 
   constructor(public meta: Meta, public n: number, readonly maps: Places[], public columns: Column[], public ids: Texts | RowNumbers) {}
 
@@ -123,6 +129,7 @@ export async function readData({ meta, section }: Source): Promise<MapData> {
   const ids = await section("ids");
   const data = new MapData(meta, meta.n, maps, columns, ids ? new Texts(decode(ids), meta.n) : new RowNumbers());
   if (meta.images) data.image = imageReader(meta.images, section);
+  if (meta.neighbors) data.neighbors = neighborReader(meta.neighbors, meta.n, section);
   return data;
 }
 
@@ -165,6 +172,21 @@ function imageReader(shape: NonNullable<Meta["images"]>, section: Source["sectio
       image.data[4 * a + 3] = shape.channels === 4 ? bytes[from + 4 * a + 3]! : 255;
     }
     return image;
+  };
+}
+
+/** Reads a table of neighbors, whose numbers are stored byte by byte, when it is first asked for. */
+function neighborReader({ k, bytes }: NonNullable<Meta["neighbors"]>, n: number, section: Source["section"]): (row: number) => Promise<number[]> {
+  let table: Promise<Uint8Array> | null = null;
+  return async (row) => {
+    const planes = await (table ??= section("neighbors").then((buffer) => new Uint8Array(buffer!)));
+    if (row >= n) return [];
+    const numbers = Array.from({ length: k }, (_, a) => {
+      let number = 0;
+      for (let byte = bytes - 1; byte >= 0; byte--) number = number * 256 + planes[(byte * k + a) * n + row]!;
+      return number;
+    });
+    return [...new Set(numbers)].filter((one) => one !== row);
   };
 }
 

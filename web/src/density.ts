@@ -44,12 +44,12 @@ export class Density {
     if (!this.wanted) return;
     if (this.stale) this.contours = contoursOf(this.view.places, (row) => this.state.visible(row));
     this.stale = false;
-    const { width, height, unit, centre } = this.view.eye;
+    const { width, height, unit, center } = this.view.eye;
     const ratio = devicePixelRatio || 1;
     [this.canvas.width, this.canvas.height] = [Math.round(width * ratio), Math.round(height * ratio)];
     const drawing = this.canvas.getContext("2d")!;
-    drawing.setTransform(unit * ratio, 0, 0, -unit * ratio, (width / 2 - centre[0] * unit) * ratio, (height / 2 + centre[1] * unit) * ratio);
-    drawing.strokeStyle = contourColour(this.state);
+    drawing.setTransform(unit * ratio, 0, 0, -unit * ratio, (width / 2 - center[0] * unit) * ratio, (height / 2 + center[1] * unit) * ratio);
+    drawing.strokeStyle = contourColor(this.state);
     drawing.lineWidth = 1.2 / unit;
     this.contours.forEach((lines, a) => {
       drawing.globalAlpha = 0.35 + (0.55 * a) / SHARES.length;
@@ -63,7 +63,7 @@ export class Density {
   }
 }
 
-export function contourColour(state: State): string {
+export function contourColor(state: State): string {
   return state.themeName === "dark" ? "#f2f4f7" : "#1b1e24";
 }
 

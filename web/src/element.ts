@@ -67,6 +67,26 @@ export function short(value: number, digits = 3): string {
   return Math.abs(rounded) < 10_000 ? String(rounded) : NUMBER.format(rounded);
 }
 
+const DECIMALS = new Intl.NumberFormat("en", { maximumFractionDigits: 15 });
+// Outside of these limits a number is written with an exponent.
+const [TINY, HUGE] = [1e-6, 1e15];
+
+/** Formats a number in full, as people write it: 1,234,567 and not 1.23e6. */
+export function full(value: number): string {
+  const size = Math.abs(value);
+  if (size !== 0 && (size < TINY || size >= HUGE)) return String(value);
+  return size < 10_000 ? String(value) : DECIMALS.format(value);
+}
+
+/** Returns the shortest number that is the same float32. */
+export function shortest(value: number): number {
+  for (let digits = 6; digits < 9; digits++) {
+    const rounded = Number(value.toPrecision(digits));
+    if (Math.fround(rounded) === value) return rounded;
+  }
+  return value;
+}
+
 const LINES: Record<string, string> = {
   "zoom-in": "M8 3v10M3 8h10",
   "zoom-out": "M3 8h10",
@@ -74,6 +94,7 @@ const LINES: Record<string, string> = {
   lasso: "M8 2.5c3.3 0 5.8 1.7 5.8 4s-2.5 4-5.8 4-5.8-1.7-5.8-4 2.5-4 5.8-4zM5 10c-.9.5-1 2 .2 2.2 1.3.2 1.6 1.3.6 2",
   "show-names": "M3 4.5V3h10v1.5M8 3v10M6 13h4",
   density: "M8 2c4 0 6.2 2.3 6.2 5.4S12 14 8 14s-6.2-3.4-6.2-6.4S4 2 8 2zM8 5.2c2 0 3.2 1 3.2 2.6S10 10.6 8.2 10.6 5 9.400 5 7.900 6.200 5.200 8 5.200z",
+  near: "M8 8L3.2 4M8 8l5-3.500M8 8l-2.500 5M8 8l4.500 3.500M8 6.400a1.600 1.600 0 1 0 0 3.200 1.600 1.600 0 1 0 0-3.200",
   smaller: "M8 6.6a1.4 1.4 0 1 0 0 2.8 1.4 1.4 0 1 0 0-2.8",
   larger: "M8 3.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 1 0 0-9",
   save: "M8 2.5v7M5 7l3 3 3-3M3 11.500v2h10v-2",

@@ -65,7 +65,7 @@ async function newRows(message: ArrayBuffer): Promise<NewRows> {
 }
 
 /** Converts positions to the page's square: the longest side of their box becomes 2. */
-export function centred(frame: Frame, into: Places): void {
+export function centered(frame: Frame, into: Places): void {
   const axes = ([["x", frame.x], ["y", frame.y], ["z", frame.z]] as const).filter(([, axis]) => axis !== null);
   const ends = axes.map(([, axis]) => axis!.reduce(([low, high], value) => [Math.min(low!, value), Math.max(high!, value)], [Infinity, -Infinity]));
   const longest = Math.max(...ends.map(([low, high]) => high! - low!)) || 1;

@@ -1,4 +1,6 @@
-// Where names belong on a map: the separate areas that each class occupies, and clusters of a map without classes.
+// Where names belong on a map: the areas that a class dominates, and clusters of a map without classes.
+// src/vicinal/plot/names.py finds the same areas for figures.
+import { box, mainBox } from "./camera";
 import type { Codes } from "./columns";
 import { type Cluster, type Places, toSquare } from "./data";
 
@@ -17,83 +19,228 @@ export interface Spot {
 }
 
 // Cells along each side of the map: fewer if there are few points, whose gaps would divide an area.
-const MOST_CELLS = 64;
-const FEWEST_CELLS = 10;
-const SAMPLE = 300_000;
+const CELLS = { flat: { fewest: 10, most: 64 }, deep: { fewest: 6, most: 20 } };
+// A class may name a cell where it is the majority, or this many times as frequent as overall and among the two largest.
+const ENRICHED = 3;
 // An area is named if it has this share of its class, or this share of all rows.
 const SHARE_OF_CLASS = 0.08;
 const SHARE_OF_ALL = 0.004;
 const FEWEST = 6;
+// A class of at least this share is named in any case: where it is most frequent.
+const LARGE = 0.01;
+// A name stands at one of this many rows of its area, judged by the classes of the rows nearest to it.
+const CANDIDATES = 32;
+const NEAR = 100;
+// Of larger maps, and of dense places, an even sample is looked at.
+const SAMPLE = 200_000;
+const LOCAL_SAMPLE = 1500;
+// The nearest rows are sought in the cells around a row: a margin for those elsewhere.
+const SURELY = 1.15;
 
-/** Returns a spot for each area of each class, the largest first. */
-export function islands({ x, y, z }: Places, codes: Codes, names: string[]): Spot[] {
-  const n = x.length;
-  const step = Math.max(1, Math.floor(n / SAMPLE));
-  const cellCount = Math.min(MOST_CELLS, Math.max(FEWEST_CELLS, Math.round(Math.sqrt(n) * 0.9)));
-  const cell = (at: number) => Math.min(cellCount - 1, Math.max(0, Math.floor(((at + 1) / 2) * cellCount)));
-  const cells = new Map<number, number[]>(names.map((_, code) => [code, []]));
-  for (let row = 0; row < n; row += step) cells.get(codes[row]!)?.push(row);
+/** Returns a spot for each area that a class dominates among the shown rows, the largest area of every class first. */
+export function islands(places: Places, codes: Codes, names: string[], shown: (row: number) => boolean = () => true): Spot[] {
+  const sample: number[] = [];
+  const step = Math.max(1, Math.ceil(places.x.length / SAMPLE));
+  for (let row = 0; row < places.x.length; row += step) if (shown(row)) sample.push(row);
+  const n = sample.length;
+  const grid = new Grid(places, codes, names.length, sample);
+  const rows = names.map((): number[] => []);
+  for (const row of sample) rows[codes[row]!]?.push(row);
   const spots: Spot[] = [];
-  for (const [code, rows] of cells) {
-    const least = Math.max(Math.min(FEWEST, rows.length), Math.min(SHARE_OF_CLASS * rows.length, (SHARE_OF_ALL * n) / step));
-    const groups = z ? [rows] : connected(rows, cellCount, (row) => cell(y[row]!) * cellCount + cell(x[row]!));
+  rows.forEach((own, code) => {
+    if (own.length === 0) return;
+    const overall = own.length / n;
+    const least = Math.max(Math.min(FEWEST, own.length), Math.min(SHARE_OF_CLASS * own.length, SHARE_OF_ALL * n));
+    const groups = grid.connected(own, (cell) => grid.names(cell, code, overall)).filter((group) => group.length >= least);
     groups.sort((a, b) => b.length - a.length);
-    groups.forEach((group, rank) => {
-      if (group.length === 0 || (rank > 0 && group.length < least)) return;
-      spots.push({ text: names[code]!, code, ...middle({ name: "", x, y, z }, group), size: group.length * step, level: rank === 0 ? 0 : 1 });
+    const anchors = groups.map((group) => ({ group, ...grid.anchor(group, code, overall) }));
+    // areas whose middle belongs to another class are left out, unless a large class would have no name
+    const kept = anchors.filter(({ typical }) => typical);
+    if (kept.length === 0 && overall >= LARGE) {
+      const group = grid.purest(own, code);
+      kept.push({ group, ...grid.anchor(group, code, overall) });
+    }
+    kept.forEach(({ group, row }, rank) => {
+      const at = { x: places.x[row]!, y: places.y[row]!, z: places.z ? places.z[row]! : 0 };
+      spots.push({ text: names[code]!, code, ...at, radius: extent(places, group), size: group.length * step, level: rank === 0 ? 0 : 1 });
     });
-  }
+  });
   return spots.sort((a, b) => a.level - b.level || b.size - a.size);
 }
 
 export function clusterSpots(clusters: Cluster[], box: number[]): Spot[] {
   const spots = clusters.map(({ name, place, size, level }) => {
-    const [x, y] = toSquare(place, box) as [number, number];
-    return { text: name, code: -1, x, y, z: 0, size, level, radius: 0.12 / 2 ** level };
+    const [x, y, z] = toSquare(place, box) as [number, number, number | undefined];
+    return { text: name, code: -1, x, y, z: z ?? 0, size, level, radius: 0.12 / 2 ** level };
   });
   return spots.sort((a, b) => a.level - b.level || b.size - a.size);
 }
 
-/** Groups rows whose cells touch; cells with very few rows, the haze between areas, connect nothing. */
-function connected(rows: number[], cellCount: number, cellOf: (row: number) => number): number[][] {
-  const members = new Map<number, number[]>();
-  for (const row of rows) {
-    const at = cellOf(row);
-    if (members.has(at)) members.get(at)!.push(row);
-    else members.set(at, [row]);
-  }
-  const haze = rows.length / members.size / 4;
-  const dense = new Set([...members].filter(([, inside]) => inside.length >= haze).map(([at]) => at));
-  const groups: number[][] = [];
-  for (const first of dense) {
-    dense.delete(first);
-    const group: number[] = [];
-    const open = [first];
-    while (open.length) {
-      const at = open.pop()!;
-      for (const row of members.get(at)!) group.push(row);
-      for (const other of around(at, cellCount)) if (dense.delete(other)) open.push(other);
+/** Counts of the classes in the cells of a grid over the map, averaged over neighboring cells. */
+class Grid {
+  private readonly side: number;
+  private readonly deep: boolean;
+  private readonly cells: Uint32Array;
+  private readonly counts: Float32Array;
+  private readonly totals: Float32Array;
+  private readonly second: Float32Array;
+  /** The shown rows, cell by cell, and where those of each cell begin. */
+  private readonly members: Uint32Array;
+  private readonly begins: Uint32Array;
+
+  constructor(private readonly places: Places, private readonly codes: Codes, private readonly classes: number, rows: number[]) {
+    const { x, y, z } = places;
+    // far outliers belong to the cells at the border
+    const around = mainBox(places) ?? box(places);
+    const half = Math.max(around.width, around.height) / 2;
+    this.deep = z !== null;
+    const { fewest, most } = this.deep ? CELLS.deep : CELLS.flat;
+    this.side = Math.min(most, Math.max(fewest, Math.round(this.deep ? Math.cbrt(x.length) : Math.sqrt(x.length) * 0.9)));
+    const along = (at: number, middle: number) => Math.min(this.side - 1, Math.max(0, Math.floor(((at - middle + half) / 2 / half) * this.side)));
+    const size = this.side ** (this.deep ? 3 : 2);
+    this.cells = new Uint32Array(x.length);
+    for (const row of rows) this.cells[row] = ((z ? along(z[row]!, 0) : 0) * this.side + along(y[row]!, around.y)) * this.side + along(x[row]!, around.x);
+    let counts: Float32Array = new Float32Array(size * (classes + 1));
+    for (const row of rows) counts[this.cells[row]! * (classes + 1) + Math.min(classes, codes[row]!)]!++;
+    this.begins = new Uint32Array(size + 1);
+    for (const row of rows) this.begins[this.cells[row]! + 1]!++;
+    for (let cell = 0; cell < size; cell++) this.begins[cell + 1]! += this.begins[cell]!;
+    const next = this.begins.slice();
+    this.members = new Uint32Array(rows.length);
+    for (const row of rows) this.members[next[this.cells[row]!]!++] = row;
+    for (let axis = 0; axis < (this.deep ? 3 : 2); axis++) counts = this.summed(counts, this.side ** axis);
+    this.counts = counts;
+    this.totals = new Float32Array(size);
+    this.second = new Float32Array(size);
+    for (let cell = 0; cell < size; cell++) {
+      let most = 0;
+      for (let code = 0; code <= classes; code++) {
+        const count = counts[cell * (classes + 1) + code]!;
+        this.totals[cell]! += count;
+        if (code === classes) continue;
+        if (count > most) [this.second[cell], most] = [most, count];
+        else if (count > this.second[cell]!) this.second[cell] = count;
+      }
     }
-    groups.push(group);
   }
-  return groups;
+
+  /** Adds to each cell its two neighbors along an axis. */
+  private summed(counts: Float32Array, stride: number): Float32Array {
+    const width = this.classes + 1;
+    const out = counts.slice();
+    for (let cell = 0; cell * width < counts.length; cell++) {
+      const along = Math.floor(cell / stride) % this.side;
+      for (const other of [along > 0 ? cell - stride : -1, along < this.side - 1 ? cell + stride : -1]) {
+        if (other >= 0) for (let code = 0; code < width; code++) out[cell * width + code]! += counts[other * width + code]!;
+      }
+    }
+    return out;
+  }
+
+  private share(cell: number, code: number): number {
+    return this.counts[cell * (this.classes + 1) + code]! / (this.totals[cell]! || 1);
+  }
+
+  /** Returns whether a class may name a cell. */
+  names(cell: number, code: number, overall: number): boolean {
+    const share = this.share(cell, code);
+    return share >= 0.5 || (share >= ENRICHED * overall && this.counts[cell * (this.classes + 1) + code]! >= this.second[cell]!);
+  }
+
+  /** Groups rows whose cells touch and may be named; cells with very few rows, the haze between areas, connect nothing. */
+  connected(rows: number[], named: (cell: number) => boolean): number[][] {
+    const members = new Map<number, number[]>();
+    for (const row of rows) {
+      const cell = this.cells[row]!;
+      if (members.has(cell)) members.get(cell)!.push(row);
+      else members.set(cell, [row]);
+    }
+    const haze = rows.length / members.size / 4;
+    const open = new Set([...members].filter(([cell, inside]) => inside.length >= haze && named(cell)).map(([cell]) => cell));
+    const groups: number[][] = [];
+    for (const first of open) {
+      open.delete(first);
+      const group: number[] = [];
+      const next = [first];
+      while (next.length) {
+        const cell = next.pop()!;
+        for (const row of members.get(cell)!) group.push(row);
+        for (const other of this.around(cell)) if (open.delete(other)) next.push(other);
+      }
+      groups.push(group);
+    }
+    return groups;
+  }
+
+  /** Returns the rows in the cells with the largest shares of a class, if they have enough rows of it. */
+  purest(rows: number[], code: number): number[] {
+    const enough = Math.min(rows.length, FEWEST);
+    const cells = [...new Set(rows.map((row) => this.cells[row]!))].filter((cell) => this.counts[cell * (this.classes + 1) + code]! >= enough);
+    const best = new Set(cells.sort((a, b) => this.share(b, code) - this.share(a, code)).slice(0, CANDIDATES));
+    const found = rows.filter((row) => best.has(this.cells[row]!));
+    return found.length ? found : rows;
+  }
+
+  /** Returns the row of a group where a name stands: near the middle, among rows of the class; and whether it does. */
+  anchor(group: number[], code: number, overall: number): { row: number; typical: boolean } {
+    const nearest = middle(this.places, group);
+    const step = Math.max(1, group.length / CANDIDATES);
+    const tried = [nearest, ...Array.from({ length: Math.min(CANDIDATES, group.length) }, (_, a) => group[Math.floor(a * step)]!)];
+    const judged = tried.map((row) => ({ row, ...this.local(row, code, overall), from: distance2(this.places, row, nearest) }));
+    // of the places that are typical, the one nearest to the middle; of others the one with the largest share
+    judged.sort((a, b) => Number(b.typical) - Number(a.typical) || (a.typical ? a.from - b.from : b.share - a.share));
+    return judged[0]!;
+  }
+
+  /** Returns the share of a class among the rows nearest to a row, and whether the class may name this place. */
+  private local(row: number, code: number, overall: number): { share: number; typical: boolean } {
+    const cells = [...this.around(this.cells[row]!)];
+    const inside = cells.reduce((sum, cell) => sum + this.begins[cell + 1]! - this.begins[cell]!, 0);
+    const step = Math.max(1, Math.ceil(inside / LOCAL_SAMPLE));
+    const near: number[] = [];
+    for (const cell of cells) for (let at = this.begins[cell]!; at < this.begins[cell + 1]!; at += step) near.push(this.members[at]!);
+    const from = Float64Array.from(near, (other) => distance2(this.places, row, other));
+    const reach = from.slice().sort()[Math.min(NEAR, near.length) - 1]!;
+    const counts = new Map<number, number>();
+    near.forEach((other, a) => from[a]! <= reach && counts.set(this.codes[other]!, (counts.get(this.codes[other]!) ?? 0) + 1));
+    const own = counts.get(code) ?? 0;
+    const share = own / [...counts.values()].reduce((sum, count) => sum + count, 0);
+    const larger = [...counts].filter(([other, count]) => other < this.classes && count > own).length;
+    return { share, typical: share >= 0.5 || (share >= SURELY * ENRICHED * overall && larger < 2) };
+  }
+
+  private *around(cell: number): Generator<number> {
+    const { side } = this;
+    const [cx, cy, cz] = [cell % side, Math.floor(cell / side) % side, Math.floor(cell / side / side)];
+    for (let z = cz - 1; z <= cz + 1; z++) {
+      if (z < 0 || z >= (this.deep ? side : 1)) continue;
+      for (let y = cy - 1; y <= cy + 1; y++) {
+        for (let x = cx - 1; x <= cx + 1; x++) if (x >= 0 && y >= 0 && x < side && y < side) yield (z * side + y) * side + x;
+      }
+    }
+  }
 }
 
-function* around(at: number, cellCount: number): Generator<number> {
-  const [cx, cy] = [at % cellCount, Math.floor(at / cellCount)];
-  for (let y = cy - 1; y <= cy + 1; y++) {
-    for (let x = cx - 1; x <= cx + 1; x++) if (x >= 0 && y >= 0 && x < cellCount && y < cellCount) yield y * cellCount + x;
-  }
-}
-
-/** Returns the row nearest to the mean of the rows, so that the name lies on its area, and half of the extent. */
-function middle({ x, y, z }: Places, rows: number[]): Pick<Spot, "x" | "y" | "z" | "radius"> {
+/** Returns the row nearest to the mean of the rows, so that a name belongs to a point. */
+function middle({ x, y, z }: Places, rows: number[]): number {
   const mean = [x, y, z].map((axis) => (axis ? rows.reduce((sum, row) => sum + axis[row]!, 0) / rows.length : 0)) as [number, number, number];
-  let [best, least, spread] = [rows[0]!, Infinity, 0];
+  let [best, least] = [rows[0]!, Infinity];
   for (const row of rows) {
     const d2 = (x[row]! - mean[0]) ** 2 + (y[row]! - mean[1]) ** 2 + (z ? (z[row]! - mean[2]) ** 2 : 0);
-    spread += d2 / rows.length;
     if (d2 < least) [best, least] = [row, d2];
   }
-  return { x: x[best]!, y: y[best]!, z: z ? z[best]! : 0, radius: Math.sqrt(spread) };
+  return best;
+}
+
+function distance2({ x, y, z }: Places, a: number, b: number): number {
+  return (x[a]! - x[b]!) ** 2 + (y[a]! - y[b]!) ** 2 + (z ? (z[a]! - z[b]!) ** 2 : 0);
+}
+
+function extent({ x, y, z }: Places, rows: number[]): number {
+  const variances = [x, y, z].map((axis) => {
+    if (!axis) return 0;
+    const mean = rows.reduce((sum, row) => sum + axis[row]!, 0) / rows.length;
+    return rows.reduce((sum, row) => sum + (axis[row]! - mean) ** 2, 0) / rows.length;
+  });
+  return Math.sqrt(variances.reduce((sum, one) => sum + one, 0));
 }

@@ -29,6 +29,7 @@ const KEYS: Key[] = [
   { keys: ["b"], text: "Color by the next column", act: (app) => app.nextColumn() },
   { keys: ["a"], text: "Show all classes", act: (app) => app.state.showAll() },
   { keys: ["n"], text: "Names on the map", act: (app) => app.showNames() },
+  { keys: ["k"], text: "Neighbors in the data", act: (app) => app.showNearest() },
   { keys: ["c"], text: "Contours of the density", act: (app) => app.showDensity() },
   { keys: ["m"], text: "Next map, or side by side", act: (app) => app.nextMap() },
   { keys: ["["], text: "Smaller points", act: (app) => app.resizePoints(0.8) },
@@ -56,12 +57,12 @@ export function bindKeys(app: App): void {
   (scope as HTMLElement).addEventListener("keydown", listen);
 }
 
-export function keyList(several: boolean): HTMLElement {
+export function keyList(several: boolean, neighbors: boolean): HTMLElement {
   const names: Record<string, string> = { ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc" };
   // it scrolls on a small screen, also by keys
   const list = el("dl", { className: "keys", tabIndex: 0 });
   for (const { keys, text } of KEYS) {
-    if (keys[0] === "m" && !several) continue;
+    if ((keys[0] === "m" && !several) || (keys[0] === "k" && !neighbors)) continue;
     const shown = keys.slice(0, 1).map((key) => el("kbd", { textContent: names[key] ?? (key.length === 1 ? key.toUpperCase() : key) }));
     list.append(el("dt", {}, ...shown), el("dd", { textContent: text }));
   }

@@ -1,9 +1,10 @@
 // The live part of the page: positions that arrive over a websocket, and the controls of the fit that sends them.
 import type { App } from "./app";
-import type { Live, NewRows, Parameter } from "./data";
+import type { Live, NewRows, Parameter, Places } from "./data";
 import { count, download, el, icon } from "./element";
-import { centred, Decoder, type Frame } from "./frames";
+import { centered, Decoder, type Frame } from "./frames";
 import { heading } from "./legend";
+import { turnOnto } from "./turning";
 
 const STAGES: Record<string, string> = {
   starting: "Starting",
@@ -50,6 +51,10 @@ export class Feed {
   private retry = FIRST_RETRY_MS;
   private touched = false;
   private queue = Promise.resolve();
+  /** The run of the last frame, and the last positions of the run before. */
+  private run: number | null = null;
+  private before: Places | null = null;
+  private readonly questions = new Map<number, ((rows: number[]) => void)[]>();
   /** When rows arrived, and the first of them. */
   private arrivals: { row: number; at: number }[] = [];
   private grown = false;
@@ -74,7 +79,11 @@ export class Feed {
       for (const what of this.unsaid.splice(0)) this.say(what);
     };
     socket.onmessage = ({ data }) => {
-      if (typeof data === "string") return this.told(JSON.parse(data) as Status);
+      if (typeof data === "string") {
+        const message = JSON.parse(data) as { type: string };
+        if (message.type === "neighbors") return this.answer(message as unknown as { row: number; rows: number[] });
+        return this.told(message as unknown as Status);
+      }
       // frames are drawn one after the other; the server sends the next one when this one is confirmed
       const drawn = this.queue.then(() => (this.socket === socket ? this.draw(data as ArrayBuffer, decoder) : undefined));
       this.queue = drawn.catch(() => socket.close());
@@ -103,9 +112,10 @@ export class Feed {
     const frame = await decoder.decode(message);
     if ("begin" in frame) return this.take(frame);
     if (frame.x.length !== state.data.n) return location.reload();
-    centred(frame, state.data.maps[0]!);
+    await this.place(frame);
     this.frames++;
-    this.exact = frame.exact ? frame : null;
+    this.exact = state.data.exact = frame.exact ? frame : null;
+    this.offerNeighbors();
     this.page.dom.get("busy").hidden = true;
     if (view.fresh) view.fresh = this.freshness(frame.exact);
     if (this.grown || view.fresh || this.frames === 1) view.redraw();
@@ -122,6 +132,42 @@ export class Feed {
       if (!this.touched) void view.fit(false);
     }
     if (this.socket?.readyState === WebSocket.OPEN) this.say({ type: "drawn" });
+  }
+
+  /** Puts positions on the map; those of a new run are turned onto the last ones of the run before. */
+  private async place(frame: Frame): Promise<void> {
+    const { view, state } = this.page;
+    const into = state.data.maps[0]!;
+    const begins = this.run !== null && frame.run !== this.run;
+    if (begins) this.before = this.frames ? copied(into) : null;
+    this.run = frame.run;
+    const from = begins ? this.before : null;
+    centered(frame, into);
+    const axes = ({ x, y, z }: Places) => (z ? [x, y, z] : [x, y]);
+    if (this.before?.x.length === into.x.length) turnOnto(axes(into), axes(this.before));
+    if (from?.x.length === into.x.length && view.places === into) {
+      await view.morph(from, copied(into));
+      view.places = into;
+    }
+  }
+
+  /** Asks the server for the neighbors of a point, which it has when a fit has ended. */
+  private offerNeighbors(): void {
+    const { state } = this.page;
+    const possible = this.exact !== null && this.live.neighbors;
+    if (possible === (state.data.neighbors !== null)) return;
+    state.data.neighbors = possible ? (row) => this.ask(row) : null;
+    this.page.updateTools();
+  }
+
+  private ask(row: number): Promise<number[]> {
+    this.say({ type: "neighbors", row });
+    return new Promise((answer) => this.questions.set(row, [...(this.questions.get(row) ?? []), answer]));
+  }
+
+  private answer({ row, rows }: { row: number; rows: number[] }): void {
+    for (const answer of this.questions.get(row) ?? []) answer(rows);
+    this.questions.delete(row);
   }
 
   /** Takes the data of rows whose positions arrive with the next frame. */
@@ -209,6 +255,10 @@ export class Feed {
     pause.hidden = !running;
     pause.replaceChildren(icon(status.state === "paused" ? "play" : "pause"), status.state === "paused" ? "Resume" : "Pause");
   }
+}
+
+function copied({ name, x, y, z }: Places): Places {
+  return { name, x: x.slice(), y: y.slice(), z: z?.slice() ?? null };
 }
 
 interface Progress {

@@ -1,6 +1,9 @@
-// Names on the map: as many as fit at the present zoom, none over another, with a line to the area of a displaced name.
+// Names on the map: beside the points they name and never over them or over each other, more of them as one zooms, and
+// at last the texts of single rows. A line leads from a name to its area.
+import { type Box, Crowd } from "./crowd";
 import { el, svg } from "./element";
 import { clusterSpots, islands, type Spot } from "./islands";
+import { type Classes, classPaint } from "./paint";
 import type { State } from "./state";
 import type { View } from "./view";
 
@@ -12,16 +15,20 @@ const AREA = 14_000;
 const MOST = 90;
 // A further area of a class is named when it is this large on the screen, in pixels.
 const WORTH_NAMING = 6;
-const DISPLACEMENTS = [26, 44, 64];
-const DIRECTIONS = [-90, 90, -45, -135, 45, 135, 0, 180].map((angle) => (angle * Math.PI) / 180);
+// How far from its area a name may stand, in pixels: main names, and finer ones.
+const REACH = [320, 110];
+const STEP = 9;
+const DIRECTIONS = Array.from({ length: 16 }, (_, a) => (a * Math.PI) / 8);
 const GAP = 3;
-
-interface Box {
-  left: number;
-  right: number;
-  top: number;
-  bottom: number;
-}
+// Height of the toolbar, and of marks above it, at the lower edge.
+const [TOOLS, TOOLS_AND_MARKS] = [58, 92];
+// A name may cover this many points of other classes, if it covers none of its own.
+const TOLERATED = 2;
+const COST_OF_POINT = 25;
+// Rows are named by their own texts when at most this many are on the canvas.
+const FEW_ROWS = 60;
+const LONGEST_ROW = 42;
+export const ROW_LEVEL = 3;
 
 /** A name that is shown, for exports. */
 export interface Placed extends Box {
@@ -30,20 +37,37 @@ export interface Placed extends Box {
   line: [number, number, number, number] | null;
 }
 
+interface Name extends Spot {
+  element: HTMLElement;
+  width: number;
+  height: number;
+  /** Where it stood last, from its area: it stays there as long as it can. */
+  last: [number, number] | null;
+}
+
 export class Names {
   placed: Placed[] = [];
-  private spots: (Spot & { element: HTMLElement; width: number; height: number })[] = [];
+  private spots: Name[] = [];
+  private codes: Classes["codes"] | null = null;
+  private rowNames: HTMLElement[] = [];
   private wanted = true;
+  private scheduled = 0;
 
   constructor(private readonly layer: HTMLElement, private readonly lines: SVGSVGElement, private readonly state: State, private readonly view: View) {
     this.locate();
-    state.listen("theme", () => this.place());
-    state.listen("shown", () => this.place());
-    for (const event of ["rows", "paint"] as const) state.listen(event, () => this.locate());
+    for (const event of ["rows", "paint", "shown"] as const) state.listen(event, () => this.locate());
   }
 
   get any(): boolean {
-    return this.spots.length > 0;
+    return this.spots.length > 0 || this.rowText !== null;
+  }
+
+  /** Places the names at the next frame, together with the points. */
+  request(): void {
+    this.scheduled ||= requestAnimationFrame(() => {
+      this.scheduled = 0;
+      this.place();
+    });
   }
 
   toggle(): boolean {
@@ -52,20 +76,28 @@ export class Names {
     return this.wanted;
   }
 
+  /** Returns the areas to name: of the classes that color the points, of clusters, or of the classes shown before. */
+  private areas(): Spot[] {
+    const { data, paint } = this.state;
+    this.codes = null;
+    if (data.n < FEWEST_POINTS) return [];
+    const first = this.view.places === data.maps[0];
+    if (!paint.classes && first && data.meta.clusters.length) return clusterSpots(data.meta.clusters, data.meta.maps[0]!.box);
+    const before = paint.classes ? null : data.column(this.state.classesBefore ?? "");
+    const classes = paint.classes ?? (before && classPaint(before, data.meta.palette).classes);
+    if (!classes || classes.names.length > MOST_CLASSES) return [];
+    this.codes = classes.codes;
+    return islands(this.view.places, classes.codes, classes.names, (row) => this.state.visible(row));
+  }
+
   /** Finds the areas to name; call it when points have moved. */
   locate(): void {
-    const { data, paint } = this.state;
-    const { classes } = paint;
-    let spots: Spot[] = [];
-    if (data.n >= FEWEST_POINTS) {
-      if (classes && classes.names.length <= MOST_CLASSES) spots = islands(this.view.places, classes.codes, classes.names);
-      else if (this.view.places === data.maps[0]) spots = clusterSpots(data.meta.clusters, data.meta.maps[0]!.box);
-    }
     this.layer.replaceChildren();
-    this.spots = spots.slice(0, 4 * MOST).map((spot) => {
+    this.rowNames = [];
+    this.spots = this.areas().slice(0, 4 * MOST).map((spot) => {
       const element = el("span", { textContent: spot.text, className: `level${Math.min(2, spot.level)}` });
       this.layer.append(element);
-      return { ...spot, element, width: 0, height: 0 };
+      return { ...spot, element, width: 0, height: 0, last: null };
     });
     // all sizes at once, so that the browser lays them out once
     for (const spot of this.spots) [spot.width, spot.height] = [spot.element.offsetWidth, spot.element.offsetHeight];
@@ -76,11 +108,11 @@ export class Names {
     this.layer.style.display = this.lines.style.display = this.wanted ? "" : "none";
     this.placed = [];
     const marks: SVGElement[] = [];
-    if (this.wanted) {
-      const { width, height } = this.view.eye;
-      const most = Math.min(MOST, Math.max(6, (width * height) / AREA));
+    if (this.wanted && this.any) {
+      const crowd = new Crowd(this.view, this.state);
+      const most = Math.min(MOST, Math.max(6, (this.view.eye.width * this.view.eye.height) / AREA));
       for (const spot of this.spots) {
-        const placed = this.placed.length < most ? this.fit(spot, width, height) : null;
+        const placed = this.placed.length < most ? this.fit(spot, crowd) : null;
         spot.element.style.visibility = placed ? "visible" : "hidden";
         if (!placed) continue;
         this.placed.push(placed);
@@ -90,31 +122,100 @@ export class Names {
           marks.push(svg("line", { x1, y1, x2, y2 }), svg("circle", { cx: x1, cy: y1, r: 2 }));
         }
       }
+      this.nameRows(crowd);
     }
     this.lines.replaceChildren(...marks);
   }
 
-  /** Returns where a name fits: on its area, or beside it with a line; null if nowhere. */
-  private fit(spot: (typeof this.spots)[number], width: number, height: number): Placed | null {
-    if (spot.code >= 0 && this.state.shown[spot.code] !== 1) return null;
-    if (spot.level > 0 && spot.radius * this.view.eye.unit < WORTH_NAMING) return null;
+  /** Returns where a name fits: near its area, with a line to it, and over none of its points; null if nowhere. */
+  private fit(spot: Name, crowd: Crowd): Placed | null {
+    const { width, height, unit } = this.view.eye;
+    if (spot.level > 0 && spot.radius * unit < WORTH_NAMING) return null;
     const [px, py] = this.view.project(spot.x, spot.y, spot.z);
     if (px < 0 || py < 0 || px > width || py > height) return null;
-    const about = (x: number, y: number): Box => ({ left: x - spot.width / 2, right: x + spot.width / 2, top: y - spot.height / 2, bottom: y + spot.height / 2 });
-    const free = (box: Box) =>
-      box.left >= 2 && box.top >= 2 && box.right <= width - 2 && box.bottom <= height - 2 && this.placed.every((other) => apart(box, other) && (!other.line || !crosses(box, other.line)));
-    const own = about(px, py);
-    if (free(own)) return { ...own, text: spot.text, level: spot.level, line: null };
-    // finer names wait for more room instead of pointing from afar
-    if (spot.level > 0) return null;
-    for (const distance of DISPLACEMENTS) {
-      for (const angle of DIRECTIONS) {
-        const [x, y] = [px + Math.cos(angle) * (distance + spot.width / 3), py + Math.sin(angle) * distance];
-        const box = about(x, y);
-        const end: [number, number] = [Math.min(box.right, Math.max(box.left, px)), Math.min(box.bottom, Math.max(box.top, py))];
-        const line: [number, number, number, number] = [px, py, ...end];
-        if (free(box) && this.placed.every((other) => !crosses(other, line))) return { ...box, text: spot.text, level: spot.level, line };
+    const own = spot.code >= 0 && this.codes ? (row: number) => this.codes![row] === spot.code : () => true;
+    let [best, least]: [Placed | null, number] = [null, Infinity];
+    const attempt = (dx: number, dy: number, cost: number): boolean => {
+      const found = this.at(spot, px, py, dx, dy);
+      if (!found || cost >= least) return false;
+      const covered = crowd.within(this.padded(found), TOLERATED, own);
+      if (covered > TOLERATED || cost + covered * COST_OF_POINT >= least) return false;
+      [best, least] = [found, cost + covered * COST_OF_POINT];
+      spot.last = [dx, dy];
+      return true;
+    };
+    if (spot.last && attempt(...spot.last, 0)) return best;
+    attempt(0, 0, 0);
+    const reach = REACH[Math.min(1, spot.level)]!;
+    for (const angle of DIRECTIONS) {
+      const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
+      const support = Math.min(spot.width / 2 / Math.max(1e-6, Math.abs(cos)), spot.height / 2 / Math.max(1e-6, Math.abs(sin)));
+      for (let distance = STEP; distance <= reach && distance < least; distance += STEP) {
+        if (attempt(cos * (distance + support), sin * (distance + support), distance)) break;
       }
+    }
+    if (!best) spot.last = null;
+    return best;
+  }
+
+  /** Returns a name at an offset from its area, if it is on the canvas and apart from the other names and lines. */
+  private at(spot: Name, px: number, py: number, dx: number, dy: number): Placed | null {
+    const { width, height } = this.view.eye;
+    const [x, y] = [px + dx, py + dy];
+    const box: Box = { left: x - spot.width / 2, right: x + spot.width / 2, top: y - spot.height / 2, bottom: y + spot.height / 2 };
+    const floor = height - (this.view.outliers.length ? TOOLS_AND_MARKS : TOOLS);
+    if (box.left < 2 || box.top < 2 || box.right > width - 2 || box.bottom > floor) return null;
+    const inside = px >= box.left && px <= box.right && py >= box.top && py <= box.bottom;
+    const end: [number, number] = [Math.min(box.right, Math.max(box.left, px)), Math.min(box.bottom, Math.max(box.top, py))];
+    const line: Placed["line"] = inside ? null : [px, py, ...end];
+    for (const other of this.placed) {
+      if (!apart(box, other) || (other.line && crosses(box, other.line)) || (line && crosses(other, line))) return null;
+    }
+    return { ...box, text: spot.text, level: spot.level, line };
+  }
+
+  /** Adds the size of a point, so that no part of one is covered. */
+  private padded(box: Box): Box {
+    const by = this.view.pointSize() / 2;
+    return { left: box.left - by, right: box.right + by, top: box.top - by, bottom: box.bottom + by };
+  }
+
+  /** Returns the function that gives rows their own text, or null if they have none. */
+  private get rowText(): ((row: number) => string) | null {
+    const { data } = this.state;
+    const texts = data.columns.find((one) => one.kind === "texts");
+    return texts ? (row) => texts.text(row) : data.hasIds ? (row) => data.ids.at(row) : null;
+  }
+
+  /** Names single rows when few are on the canvas. */
+  private nameRows(crowd: Crowd): void {
+    const text = this.rowText;
+    const few = text && crowd.complete && crowd.size <= FEW_ROWS && crowd.size < this.state.data.n / 2;
+    let used = 0;
+    for (const { row, x, y } of few ? crowd.list() : []) {
+      const whole = text!(row).split("\n")[0]!.trim();
+      const cut = whole.length > LONGEST_ROW ? `${whole.slice(0, LONGEST_ROW - 1)}…` : whole;
+      if (!cut) continue;
+      const element = (this.rowNames[used] ??= this.layer.appendChild(el("span", { className: "row" })));
+      element.textContent = cut;
+      const placed = this.beside(crowd, row, x, y, cut, element);
+      element.style.visibility = placed ? "visible" : "hidden";
+      if (!placed) continue;
+      used++;
+      this.placed.push(placed);
+      element.style.transform = `translate(${Math.round(placed.left)}px, ${Math.round(placed.top)}px)`;
+    }
+    for (const element of this.rowNames.slice(used)) element.style.visibility = "hidden";
+  }
+
+  /** Returns where the text of a row fits: right of its point, left, above or below. */
+  private beside(crowd: Crowd, row: number, x: number, y: number, text: string, element: HTMLElement): Placed | null {
+    const { offsetWidth: width, offsetHeight: height } = element;
+    const gap = this.view.pointSize() / 2 + 2;
+    const spot = { text, level: ROW_LEVEL, width, height } as Name;
+    for (const [dx, dy] of [[gap + width / 2, 0], [-gap - width / 2, 0], [0, -gap - height / 2], [0, gap + height / 2]] as const) {
+      const found = this.at(spot, x, y, dx, dy);
+      if (found && crowd.within(found, 0, (other) => other !== row) === 0) return { ...found, line: null };
     }
     return null;
   }
@@ -126,8 +227,9 @@ function apart(a: Box, b: Box): boolean {
 
 /** Returns whether a line passes through a box, tested at a few points along it. */
 function crosses(box: Box, [x1, y1, x2, y2]: [number, number, number, number]): boolean {
-  for (let share = 0; share <= 1; share += 0.125) {
-    const [x, y] = [x1 + (x2 - x1) * share, y1 + (y2 - y1) * share];
+  const steps = Math.max(8, Math.ceil(Math.hypot(x2 - x1, y2 - y1) / 12));
+  for (let a = 0; a <= steps; a++) {
+    const [x, y] = [x1 + ((x2 - x1) * a) / steps, y1 + ((y2 - y1) * a) / steps];
     if (x > box.left && x < box.right && y > box.top && y < box.bottom) return true;
   }
   return false;

@@ -1,6 +1,6 @@
-// How points are coloured: by the classes or the values of a column, or all alike. A paint gives every row the number of
-// its colour; the colours themselves depend on the theme.
-import { ClassColumn, type Codes, type Column, MOST_AS_CLASSES, ValueColumn } from "./columns";
+// How points are colored: by the classes or the values of a column, or all alike. A paint gives every row the number of
+// its color; the colors themselves depend on the theme.
+import { ClassColumn, type Codes, type Column, MOST_AS_CLASSES, type Numbers, ValueColumn } from "./columns";
 import type { Palette } from "./data";
 import { short } from "./element";
 
@@ -19,11 +19,11 @@ export interface Tick {
   text: string;
 }
 
-/** A colour scale: where a value lies on it, from 0 to 1, and its ticks. */
+/** A color scale: where a value lies on it, from 0 to 1, and its ticks. */
 export interface Scale {
   kind: ScaleKind;
   ticks: Tick[];
-  /** Numbers of rows whose values lie beyond the ends, which have the colours of the ends. */
+  /** Numbers of rows whose values lie beyond the ends, which have the colors of the ends. */
   below: number;
   above: number;
   missing: number;
@@ -34,7 +34,7 @@ export interface Paint {
   codes: Codes;
   classes: Classes | null;
   scale: Scale | null;
-  colours: (theme: ThemeName) => string[];
+  colors: (theme: ThemeName) => string[];
 }
 
 const STEPS = 256;
@@ -44,7 +44,7 @@ const CLIPPED = 0.005;
 const SAMPLE = 200_000;
 
 export function plainPaint(n: number, palette: Palette): Paint {
-  return { column: null, codes: new Uint8Array(n), classes: null, scale: null, colours: () => [palette.plain] };
+  return { column: null, codes: new Uint8Array(n), classes: null, scale: null, colors: () => [palette.plain] };
 }
 
 export function canBeClasses(column: Column): boolean {
@@ -62,11 +62,11 @@ export function canBeLog(column: Column): boolean {
 export function classPaint(column: Column, palette: Palette): Paint {
   const classes = column instanceof ClassColumn ? { names: column.names, codes: column.codes, missing: column.missing } : numbered(column as ValueColumn);
   const own = column instanceof ClassColumn ? column.colors : [];
-  const colours = (theme: ThemeName) => {
+  const colors = (theme: ThemeName) => {
     const known = classes.names.map((_, code) => own[code] ?? palette[theme][code % palette[theme].length]!);
     return classes.missing ? [...known, palette.missing[theme]] : known;
   };
-  return { column, codes: classes.codes, classes, scale: null, colours };
+  return { column, codes: classes.codes, classes, scale: null, colors };
 }
 
 export function scalePaint(column: Column, kind: ScaleKind, palette: Palette): Paint {
@@ -86,11 +86,11 @@ export function scalePaint(column: Column, kind: ScaleKind, palette: Palette): P
     codes[row] = Math.round(Math.min(1, Math.max(0, place(value))) * (STEPS - 1));
   }
   const stops = Array.from({ length: STEPS }, (_, a) => between(palette.values, a / (STEPS - 1)));
-  return { column, codes, classes: null, scale, colours: (theme) => [...stops, palette.missing[theme]] };
+  return { column, codes, classes: null, scale, colors: (theme) => [...stops, palette.missing[theme]] };
 }
 
 /** Returns the values of a column, NaN if missing; classes whose names are numbers have those as values. */
-export function valuesOf(column: Column): Float32Array {
+export function valuesOf(column: Column): Numbers {
   if (column instanceof ValueColumn) return column.values;
   if (!(column instanceof ClassColumn)) return new Float32Array(0);
   const numbers = column.numbers ?? new Float64Array(column.names.length).fill(NaN);
@@ -98,7 +98,7 @@ export function valuesOf(column: Column): Float32Array {
 }
 
 /** Returns the distinct finite values in order, or null if there are too many to be classes. */
-function distinct(values: Float32Array): number[] | null {
+function distinct(values: Numbers): number[] | null {
   const found = new Set<number>();
   for (const value of values) {
     if (Number.isNaN(value)) continue;
@@ -122,7 +122,7 @@ interface Scaled {
   high: number;
 }
 
-function scaled(values: Float32Array, kind: ScaleKind): Scaled {
+function scaled(values: Numbers, kind: ScaleKind): Scaled {
   const sorted = sortedSample(values);
   if (sorted.length === 0) return { place: () => 0.5, ticks: [], low: 0, high: 0 };
   const at = (share: number) => sorted[Math.round(share * (sorted.length - 1))]!;
@@ -141,7 +141,7 @@ function scaled(values: Float32Array, kind: ScaleKind): Scaled {
 }
 
 /** Returns a sorted sample that contains both ends. */
-function sortedSample(values: Float32Array): Float32Array {
+function sortedSample(values: Numbers): Numbers {
   const step = Math.max(1, Math.floor(values.length / SAMPLE));
   const sample: number[] = [];
   let [low, high] = [Infinity, -Infinity];
@@ -153,15 +153,15 @@ function sortedSample(values: Float32Array): Float32Array {
     if (row % step === 0) sample.push(value);
   }
   if (low <= high) sample.push(low, high);
-  return Float32Array.from(sample).sort();
+  return Float64Array.from(sample).sort();
 }
 
 /** Returns the share of the sorted values below a value; equal values share the middle of their ranks. */
-function rank(sorted: Float32Array, value: number): number {
+function rank(sorted: Numbers, value: number): number {
   return (bound(sorted, value, false) + bound(sorted, value, true)) / 2 / sorted.length;
 }
 
-function bound(sorted: Float32Array, value: number, above: boolean): number {
+function bound(sorted: Numbers, value: number, above: boolean): number {
   let [low, high] = [0, sorted.length];
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -188,7 +188,7 @@ function logTicks(low: number, high: number): number[] {
   return ticks.length >= 2 ? ticks.filter((_, a) => a % step === 0) : [low, high];
 }
 
-/** Returns the colour at a share of the way along the stops. */
+/** Returns the color at a share of the way along the stops. */
 export function between(stops: string[], share: number): string {
   const at = share * (stops.length - 1);
   const a = Math.min(stops.length - 2, Math.floor(at));

@@ -1,8 +1,10 @@
 // One map on the stage with everything that lies over it: contours, names, the lasso.
+import { Beyond } from "./beyond";
 import { Density } from "./density";
 import { type Dom, el, svg } from "./element";
 import { type Combination, Gestures } from "./gestures";
 import { Names } from "./names";
+import { Nearest } from "./nearest";
 import type { State } from "./state";
 import { View } from "./view";
 
@@ -20,6 +22,8 @@ export class Pane {
   readonly view: View;
   readonly names: Names;
   readonly density: Density;
+  readonly nearest: Nearest;
+  readonly beyond: Beyond;
   readonly gestures: Gestures;
   private readonly title = el("h2", { className: "map-name" });
   private readonly path = svg("path");
@@ -34,11 +38,15 @@ export class Pane {
     const lasso = svg("svg", { class: "lasso", "aria-hidden": "true" }, this.path);
     const layer = el("div", { className: "names" });
     layer.setAttribute("aria-hidden", "true");
-    this.element = el("div", { className: "pane" }, canvas, contours, lines, layer, lasso, this.title);
+    const near = svg("svg", { class: "lines near", "aria-hidden": "true" });
+    const marks = el("div", { className: "beyond" });
+    this.element = el("div", { className: "pane" }, canvas, contours, near, lines, layer, lasso, marks, this.title);
     dom.get("panes").append(this.element);
     this.view = new View(canvas, state, map);
     this.names = new Names(layer, lines, state, this.view);
     this.density = new Density(contours, state, this.view);
+    this.nearest = new Nearest(near, state, this.view);
+    this.beyond = new Beyond(marks, this.view);
     this.gestures = new Gestures(this.view, {
       hover: (row) => actions.hover(row, this),
       pick: (row, how) => this.pick(state, row, how, actions),
@@ -50,8 +58,10 @@ export class Pane {
       moved: actions.moved,
     });
     this.view.onView(() => {
-      this.names.place();
+      this.names.request();
       this.density.place();
+      this.nearest.place();
+      this.beyond.place();
     });
     this.entitle(state);
   }

@@ -1,6 +1,6 @@
 // Pictures of the present view with its title and legend: PNG at several resolutions, and SVG whose texts are texts.
 import type { App } from "./app";
-import { contourColour } from "./density";
+import { contourColor } from "./density";
 import { count, download, el, svg } from "./element";
 import type { Placed } from "./names";
 import type { Pane } from "./pane";
@@ -21,7 +21,7 @@ interface Mark {
   x: number;
   y: number;
   text?: string;
-  colour?: string;
+  color?: string;
   bold?: boolean;
   size?: number;
   anchor?: "start" | "middle" | "end";
@@ -96,7 +96,7 @@ function saveSvg(app: App): void {
     const group = svg("g", { transform: `translate(${x} ${y})`, "clip-path": `url(#pane${a})` }, clip);
     group.append(points(app, pane));
     if (pane.density.wanted) {
-      for (const lines of pane.density.contours) group.append(svg("path", { d: contourPath(pane, lines), fill: "none", stroke: contourColour(state), "stroke-opacity": 0.6 }));
+      for (const lines of pane.density.contours) group.append(svg("path", { d: contourPath(pane, lines), fill: "none", stroke: contourColor(state), "stroke-opacity": 0.6 }));
     }
     for (const name of pane.names.placed) group.append(...nameShapes(app, name));
     picture.append(group);
@@ -122,7 +122,7 @@ function points(app: App, pane: Pane): SVGElement {
   const selected = new Set(state.selected);
   const group = svg("g", { "fill-opacity": 0.85 });
   for (const row of shown) {
-    const attributes: Record<string, string | number> = { cx: seen[2 * row]!.toFixed(2), cy: seen[2 * row + 1]!.toFixed(2), r: radius.toFixed(2), fill: state.colourOf(row) };
+    const attributes: Record<string, string | number> = { cx: seen[2 * row]!.toFixed(2), cy: seen[2 * row + 1]!.toFixed(2), r: radius.toFixed(2), fill: state.colorOf(row) };
     if (selected.size && !selected.has(row)) attributes["fill-opacity"] = 0.2;
     group.append(svg("circle", attributes));
   }
@@ -140,13 +140,13 @@ function measured(app: App): { width: number; height: number; panes: { pane: Pan
   return { width: stage.width + (entries ? LEGEND : 0), height, panes };
 }
 
-function legendEntries(app: App): { text: string; colour: string; n: number }[] {
+function legendEntries(app: App): { text: string; color: string; n: number }[] {
   const { state } = app;
-  const colours = state.paint.colours(state.themeName);
-  if (state.paint.scale) return [...Array.from({ length: 4 }, () => ({ text: "", colour: "", n: 0 })), ...(state.paint.scale.missing ? [{ text: "missing", colour: colours[256]!, n: state.paint.scale.missing }] : [])];
-  const all = state.names.map((text, code) => ({ text, colour: colours[code]!, n: state.counts[code]!, shown: state.shown[code] === 1 })).filter(({ shown }) => shown);
+  const colors = state.paint.colors(state.themeName);
+  if (state.paint.scale) return [...Array.from({ length: 4 }, () => ({ text: "", color: "", n: 0 })), ...(state.paint.scale.missing ? [{ text: "missing", color: colors[256]!, n: state.paint.scale.missing }] : [])];
+  const all = state.names.map((text, code) => ({ text, color: colors[code]!, n: state.counts[code]!, shown: state.shown[code] === 1 })).filter(({ shown }) => shown);
   const listed = all.slice(0, MOST_ENTRIES);
-  if (all.length > MOST_ENTRIES) listed.push({ text: `and ${count(all.length - MOST_ENTRIES)} more`, colour: "", n: 0, shown: true });
+  if (all.length > MOST_ENTRIES) listed.push({ text: `and ${count(all.length - MOST_ENTRIES)} more`, color: "", n: 0, shown: true });
   return listed;
 }
 
@@ -164,11 +164,11 @@ function legend(app: App, width: number): Mark[] {
       marks.push({ kind: "text", x: left + at * (LEGEND - 2 * PAD), y: HEAD + 26, text, anchor: at < 0.08 ? "start" : at > 0.92 ? "end" : "middle", size: 11 });
     }
   }
-  legendEntries(app).forEach(({ text, colour, n }, a) => {
+  legendEntries(app).forEach(({ text, color, n }, a) => {
     if (!text) return;
     const y = HEAD + 6 + a * LINE;
-    if (colour) marks.push({ kind: "disc", x: left + 5, y, colour });
-    marks.push({ kind: "text", x: left + (colour ? 18 : 0), y: y + 4.5, text: cut(text) });
+    if (color) marks.push({ kind: "disc", x: left + 5, y, color });
+    marks.push({ kind: "text", x: left + (color ? 18 : 0), y: y + 4.5, text: cut(text) });
     if (n) marks.push({ kind: "text", x: width - PAD, y: y + 4.5, text: count(n), anchor: "end" });
   });
   return marks;
@@ -178,28 +178,28 @@ function cut(text: string): string {
   return text.length > MOST_NAME ? `${text.slice(0, MOST_NAME - 1)}…` : text;
 }
 
-function shape(app: App, { kind, x, y, text, colour, bold, size, anchor }: Mark): SVGElement {
-  if (kind === "disc") return svg("circle", { cx: x, cy: y, r: 5, fill: colour! });
+function shape(app: App, { kind, x, y, text, color, bold, size, anchor }: Mark): SVGElement {
+  if (kind === "disc") return svg("circle", { cx: x, cy: y, r: 5, fill: color! });
   if (kind === "bar") {
-    const colours = app.state.paint.colours(app.state.themeName).slice(0, 256);
+    const colors = app.state.paint.colors(app.state.themeName).slice(0, 256);
     const group = svg("g");
     const step = (LEGEND - 2 * PAD) / 64;
-    for (let a = 0; a < 64; a++) group.append(svg("rect", { x: x + a * step, y: y - 2, width: step + 0.5, height: 10, fill: colours[a * 4]! }));
+    for (let a = 0; a < 64; a++) group.append(svg("rect", { x: x + a * step, y: y - 2, width: step + 0.5, height: 10, fill: colors[a * 4]! }));
     return group;
   }
   return svg("text", { x, y, fill: MARKS[app.state.themeName], "font-weight": bold ? 600 : 400, "font-size": size ?? 12.5, "text-anchor": anchor ?? "start" }, text!);
 }
 
-function drawMark(drawing: CanvasRenderingContext2D, app: App, { kind, x, y, text, colour, bold, size, anchor }: Mark): void {
+function drawMark(drawing: CanvasRenderingContext2D, app: App, { kind, x, y, text, color, bold, size, anchor }: Mark): void {
   if (kind === "disc") {
-    drawing.fillStyle = colour!;
+    drawing.fillStyle = color!;
     drawing.beginPath();
     drawing.arc(x, y, 5, 0, 2 * Math.PI);
     drawing.fill();
   } else if (kind === "bar") {
-    const colours = app.state.paint.colours(app.state.themeName).slice(0, 256);
+    const colors = app.state.paint.colors(app.state.themeName).slice(0, 256);
     const step = (LEGEND - 2 * PAD) / 256;
-    colours.forEach((one, a) => {
+    colors.forEach((one, a) => {
       drawing.fillStyle = one;
       drawing.fillRect(x + a * step, y - 2, step + 0.5, 10);
     });
@@ -252,7 +252,7 @@ function contourPath(pane: Pane, lines: [number, number, number, number][]): str
 function drawContours(drawing: CanvasRenderingContext2D, app: App, pane: Pane, x: number, y: number): void {
   drawing.save();
   drawing.translate(x, y);
-  drawing.strokeStyle = contourColour(app.state);
+  drawing.strokeStyle = contourColor(app.state);
   drawing.globalAlpha = 0.6;
   for (const lines of pane.density.contours) drawing.stroke(new Path2D(contourPath(pane, lines)));
   drawing.restore();

@@ -1,5 +1,5 @@
 // Draws points with WebGL 2: one call for all of them, then the found, selected and hovered ones on top.
-// Every row has a place, the number of its colour and a size level. The rows to draw are an index buffer in random
+// Every row has a place, the number of its color and a size level. The rows to draw are an index buffer in random
 // order, so that no class covers another only because it comes later in the data, and a part of it is a fair sample.
 
 const VERTEX = `#version 300 es
@@ -7,30 +7,30 @@ in vec3 place;
 in float code;
 in float level;
 uniform mat3 turn;
-uniform vec2 centre;
+uniform vec2 center;
 uniform vec2 extent;
 uniform float perspective;
 uniform float size;
 uniform float levels[3];
-uniform sampler2D colours;
+uniform sampler2D colors;
 uniform vec4 single;
-out vec4 colour;
+out vec4 color;
 flat out float radius;
 void main() {
   vec3 turned = turn * place;
   float w = 1.0 - turned.z * perspective;
-  gl_Position = vec4((turned.xy - centre * w) / extent, -turned.z * 0.3 * w, w);
+  gl_Position = vec4((turned.xy - center * w) / extent, -turned.z * 0.3 * w, w);
   float diameter = size * levels[int(level)] / (perspective > 0.0 ? w : 1.0);
   radius = diameter / 2.0;
   // half a pixel on each side for the smooth edge
   gl_PointSize = diameter + 1.0;
   int at = int(code);
-  colour = single.a > 0.0 ? single : texelFetch(colours, ivec2(at % 256, at / 256), 0);
+  color = single.a > 0.0 ? single : texelFetch(colors, ivec2(at % 256, at / 256), 0);
 }`;
 
 const FRAGMENT = `#version 300 es
 precision highp float;
-in vec4 colour;
+in vec4 color;
 flat in float radius;
 uniform float opacity;
 uniform float ring;
@@ -41,8 +41,8 @@ void main() {
   float cover = clamp(radius - from + 0.5, 0.0, 1.0);
   if (ring > 0.0) cover *= clamp(from - radius + ring + 0.5, 0.0, 1.0);
   if (solid && cover < 0.5) discard;
-  float alpha = cover * opacity * colour.a;
-  painted = vec4(colour.rgb * alpha, alpha);
+  float alpha = cover * opacity * color.a;
+  painted = vec4(color.rgb * alpha, alpha);
 }`;
 
 const SHUFFLE_SEED = 12345;
@@ -50,7 +50,7 @@ const SHUFFLE_SEED = 12345;
 export interface Camera {
   /** Rotation, column by column. */
   turn: Float32Array;
-  centre: [number, number];
+  center: [number, number];
   /** Half of the visible height. */
   distance: number;
   perspective: number;
@@ -61,7 +61,7 @@ export interface Layer {
   /** Diameter of a point in device pixels. */
   size: number;
   opacity: number;
-  /** One colour for all points instead of their own. */
+  /** One color for all points instead of their own. */
   single?: string;
   /** Width of a ring in device pixels, instead of a disc. */
   ring?: number;
@@ -75,7 +75,7 @@ export class Renderer {
   private places!: WebGLBuffer;
   private codes!: WebGLBuffer;
   private levels!: WebGLBuffer;
-  private colours!: WebGLTexture;
+  private colors!: WebGLTexture;
   private readonly indices = new Map<Layer["rows"], { buffer: WebGLBuffer; n: number }>();
   private readonly uniforms = new Map<string, WebGLUniformLocation | null>();
   private order = new Uint32Array(0);
@@ -97,7 +97,7 @@ export class Renderer {
     this.places = gl.createBuffer();
     this.codes = gl.createBuffer();
     this.levels = gl.createBuffer();
-    this.colours = gl.createTexture();
+    this.colors = gl.createTexture();
     gl.useProgram(this.program);
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
@@ -124,12 +124,12 @@ export class Renderer {
     this.fill("level", this.levels, levels, 1, this.gl.UNSIGNED_BYTE);
   }
 
-  setColours(colours: string[]): void {
+  setColors(colors: string[]): void {
     const { gl } = this;
-    const height = Math.max(1, Math.ceil(colours.length / 256));
+    const height = Math.max(1, Math.ceil(colors.length / 256));
     const bytes = new Uint8Array(256 * height * 4);
-    colours.forEach((colour, a) => bytes.set([...rgb(colour).map((part) => Math.round(part * 255)), 255], 4 * a));
-    gl.bindTexture(gl.TEXTURE_2D, this.colours);
+    colors.forEach((color, a) => bytes.set([...rgb(color).map((part) => Math.round(part * 255)), 255], 4 * a));
+    gl.bindTexture(gl.TEXTURE_2D, this.colors);
     gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, 256, height, 0, gl.RGBA, gl.UNSIGNED_BYTE, bytes);
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.NEAREST);
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.NEAREST);
@@ -155,7 +155,7 @@ export class Renderer {
     gl.clearColor(red, green, blue, 1);
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
     gl.uniformMatrix3fv(this.uniform("turn"), false, camera.turn);
-    gl.uniform2f(this.uniform("centre"), ...camera.centre);
+    gl.uniform2f(this.uniform("center"), ...camera.center);
     gl.uniform2f(this.uniform("extent"), (camera.distance * canvas.width) / canvas.height, camera.distance);
     gl.uniform1f(this.uniform("perspective"), camera.perspective);
     gl.uniform1fv(this.uniform("levels"), [1, 1.4, 2.2]);
@@ -202,8 +202,8 @@ export class Renderer {
   }
 }
 
-export function rgb(colour: string): [number, number, number] {
-  return [1, 3, 5].map((from) => parseInt(colour.slice(from, from + 2), 16) / 255) as [number, number, number];
+export function rgb(color: string): [number, number, number] {
+  return [1, 3, 5].map((from) => parseInt(color.slice(from, from + 2), 16) / 255) as [number, number, number];
 }
 
 function linked(gl: WebGL2RenderingContext): WebGLProgram {

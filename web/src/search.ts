@@ -85,7 +85,7 @@ function results(state: State, rows: number[], actions: SearchActions, select: (
   const noted = data.columns.find((one) => one.kind === "texts") ?? data.columns.find((one) => one.kind === "classes");
   for (const row of rows.slice(0, LISTED)) {
     const button = el("button", {});
-    button.append(data.image ? thumbnail(data, row, 20) : el("span", { className: "swatch", style: `background:${state.colourOf(row)}` }));
+    button.append(data.image ? thumbnail(data, row, 20) : el("span", { className: "swatch", style: `background:${state.colorOf(row)}` }));
     button.append(el("span", { className: "name", textContent: title(data, row) }), el("small", { textContent: noted?.text(row) ?? "" }));
     button.onclick = () => actions.visit(row);
     button.onfocus = button.onmouseenter = () => actions.point(row);

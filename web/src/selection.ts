@@ -1,4 +1,5 @@
 // The selected rows: how many, what sets them apart, some pictures, a table, and downloads.
+import { rowsText } from "./address";
 import { thumbnail, title } from "./card";
 import { ClassColumn, ValueColumn } from "./columns";
 import { count, type Dom, download, el, plural, short, svg } from "./element";
@@ -56,7 +57,9 @@ function chosen(dom: Dom, state: State, actions: SelectionActions): HTMLElement[
   if (state.paint.classes) parts.push(breakdown(state, rows));
   if (rows.length > 1 && rows.length < state.data.n) parts.push(...apart(state, rows));
   if (state.data.image) parts.push(pictures(state, rows, actions));
+  if (rows.length === 1 && state.data.neighbors) parts.push(neighbors(state, rows[0]!, actions));
   parts.push(buttons(dom, state, actions));
+  if (!state.query && rows.length && rowsText(rows) === null) parts.push(el("p", { className: "hint small", textContent: "This selection is too scattered for a link." }));
   return parts;
 }
 
@@ -65,7 +68,7 @@ function breakdown(state: State, rows: number[]): HTMLElement {
   const present = counts.filter(({ n }) => n > 0).sort((a, b) => b.n - a.n);
   const list = el("ul", { className: "breakdown", id: "breakdown" });
   for (const { n, code } of present.slice(0, CLASSES)) {
-    const bar = el("span", { className: "share", style: `width:${(100 * n) / present[0]!.n}%;background:${state.colour(code)}` });
+    const bar = el("span", { className: "share", style: `width:${(100 * n) / present[0]!.n}%;background:${state.color(code)}` });
     list.append(
       el("li", { title: state.names[code]! }, el("span", { className: "name", textContent: state.names[code]! }), el("span", { className: "n", textContent: count(n) }), bar),
     );
@@ -91,13 +94,33 @@ function apart(state: State, rows: number[]): HTMLElement[] {
     const number = one as NumberDifference;
     const classes = one as { share: number; shareOfRest: number };
     const note = numeric ? `${short(number.mean)} vs ${short(number.meanOfRest)}` : `${percent(classes.share)} vs ${percent(classes.shareOfRest)}`;
-    const item = el("li", {}, el("button", { className: "name", textContent: what, title: `Color by ${one.column.name}`, onclick: () => state.colourBy(one.column.name) }));
+    const item = el("li", {}, el("button", { className: "name", textContent: what, title: `Color by ${one.column.name}`, onclick: () => state.colorBy(one.column.name) }));
     item.append(el("span", { className: "n", textContent: note }));
     if (numeric && list.querySelectorAll("svg").length < HISTOGRAMS) item.append(drawn(state, one.column as ValueColumn, mask));
     list.append(item);
   }
   const kind = found.some(({ column }) => column instanceof ClassColumn) ? "shares" : "means";
   return [el("h3", { textContent: "Differs from the rest in" }), list, el("p", { className: "hint small", textContent: `${kind === "means" ? "Means" : "Means or shares"}: selected vs rest, by effect size.` })];
+}
+
+/** Lists the nearest rows in the data of a single selected row. */
+function neighbors(state: State, row: number, actions: SelectionActions): HTMLElement {
+  const list = el("ul", { className: "results", id: "nearest" });
+  const all = el("button", { className: "link", textContent: "Select them", id: "select-nearest" });
+  const head = el("h3", { textContent: "Nearest in the data" });
+  head.append(all);
+  void state.data.neighbors!(row).then((rows) => {
+    all.hidden = rows.length === 0;
+    all.onclick = () => state.select([row, ...rows]);
+    list.replaceChildren(...rows.map((one) => {
+      const picture = state.data.image ? thumbnail(state.data, one, 20) : el("span", { className: "swatch", style: `background:${state.colorOf(one)}` });
+      const label = state.paint.classes ? state.names[state.paint.codes[one]!]! : "";
+      const button = el("button", { onclick: () => state.select([one]) }, picture, el("span", { className: "name", textContent: title(state.data, one) }), el("small", { textContent: label }));
+      button.onfocus = button.onmouseenter = () => actions.point(one);
+      return el("li", {}, button);
+    }));
+  });
+  return el("div", {}, head, list);
 }
 
 function percent(share: number): string {

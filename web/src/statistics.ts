@@ -1,5 +1,5 @@
 // What sets selected rows apart from the others: shares of classes, distributions of numbers, and effect sizes.
-import { ClassColumn, type Column, ValueColumn } from "./columns";
+import { ClassColumn, type Column, type Numbers, ValueColumn } from "./columns";
 
 /** Numbers of one column: selected rows against the rest. */
 export interface NumberDifference {
@@ -79,7 +79,7 @@ export function histogram({ values, low, high }: ValueColumn, selected: Uint8Arr
   return { low, high, selected: shares(1), rest: shares(0) };
 }
 
-function moments(values: Float32Array, selected: Uint8Array, flag: number): { n: number; mean: number; variance: number } {
+function moments(values: Numbers, selected: Uint8Array, flag: number): { n: number; mean: number; variance: number } {
   let [n, mean, squares] = [0, 0, 0];
   for (let row = 0; row < values.length; row++) {
     const value = values[row]!;

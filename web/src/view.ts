@@ -1,5 +1,5 @@
 // One map on a canvas: what is drawn, from where, and which point is where.
-import { type Area, box, Eye } from "./camera";
+import { type Area, box, Eye, mainBox, rowsOutside } from "./camera";
 import type { Places } from "./data";
 import { type Layer, Renderer } from "./renderer";
 import { GROUNDS, MARKS, type State } from "./state";
@@ -20,8 +20,8 @@ const SETTLED_MS = 140;
 const MARGIN = 1.1;
 // Height of the toolbar at the lower edge, in pixels: no point starts behind it.
 const TOOLS = 56;
-// The initial view shows only the middle 99.8 % of the points if their box is smaller than this fraction of the whole.
-const OUTLYING = 0.6;
+// The first view leaves out points beyond the middle of the map if the others become this much larger.
+const WORTH_LEAVING = 1.6;
 // A selected point is at least this large, in pixels.
 const MARKED = 4;
 // Outlines of more points than this would hide each other.
@@ -33,6 +33,9 @@ export class View {
   /** How new each row is, an index of the renderer's levels; null if the map does not grow. */
   fresh: Uint8Array | null = null;
   places: Places;
+  /** Rows that the first view leaves out, and its distance. */
+  outliers: number[] = [];
+  overview = 1;
   private scale = 1;
   private ground = 1;
   private scheduled = 0;
@@ -57,8 +60,8 @@ export class View {
     state.listen("selected", mark("selected"));
     state.listen("found", mark("found"));
     state.listen("hover", mark("hovered"));
-    state.listen("paint", () => this.colour());
-    state.listen("theme", () => this.colour());
+    state.listen("paint", () => this.color());
+    state.listen("theme", () => this.color());
     state.listen("shown", () => this.filter());
   }
 
@@ -84,7 +87,7 @@ export class View {
     const { x, y, z } = this.places;
     this.renderer.setPlaces(x, y, z);
     this.renderer.setLevels(this.fresh ?? new Uint8Array(x.length));
-    this.colour();
+    this.color();
     this.filter();
     this.renderer.setRows("selected", this.state.selected);
     this.renderer.setRows("found", this.state.found);
@@ -96,10 +99,10 @@ export class View {
     this.changed();
   }
 
-  private colour(): void {
+  private color(): void {
     if (this.state.data.n === 0) return;
     this.renderer.setCodes(this.state.paint.codes);
-    this.renderer.setColours(this.state.paint.colours(this.state.themeName));
+    this.renderer.setColors(this.state.paint.colors(this.state.themeName));
     this.request();
   }
 
@@ -220,7 +223,7 @@ export class View {
   }
 
   async zoom(factor: number): Promise<void> {
-    await this.look(this.eye.centre, this.eye.distance / factor);
+    await this.look(this.eye.center, this.eye.distance / factor);
   }
 
   /** Moves the camera by fractions of the window. */
@@ -241,20 +244,24 @@ export class View {
 
   async fit(animate = true): Promise<void> {
     if (this.state.data.n === 0) return;
-    const everything = box(this.places, 0);
-    const inner = box(this.places, 0.001);
-    const shrunk = Math.max(inner.width / everything.width, inner.height / everything.height);
-    await this.frame(shrunk < OUTLYING ? inner : everything, animate);
+    const everything = box(this.places);
+    const inner = mainBox(this.places);
+    const leaves = inner !== null && this.fitting(everything) / this.fitting(inner) >= WORTH_LEAVING;
+    const area = leaves ? inner : everything;
+    this.outliers = leaves ? rowsOutside(this.places, inner) : [];
+    this.overview = this.fitting(area);
+    await this.frame(area, animate);
   }
 
   async zoomTo(rows: number[]): Promise<void> {
-    if (this.eye.deep) return this.look(this.centreOf(rows), Math.min(this.eye.distance, 0.5));
-    const area = box(this.places, 0, rows);
-    const least = this.eye.distance < 0.15 ? 0.02 : 0.15;
+    if (this.eye.deep) return this.look(this.centerOf(rows), Math.min(this.eye.distance, 0.5));
+    const area = box(this.places, rows);
+    const whole = Math.min(1, this.overview);
+    const least = (this.eye.distance < 0.15 * whole ? 0.02 : 0.15) * whole;
     await this.frame({ ...area, width: Math.max(area.width, least), height: Math.max(area.height, least) }, true);
   }
 
-  private centreOf(rows: number[]): [number, number] {
+  private centerOf(rows: number[]): [number, number] {
     const sums = [0, 0];
     for (const row of rows) {
       const [x, y] = this.eye.unproject(...this.projectRow(row));
@@ -265,26 +272,38 @@ export class View {
   }
 
   private async frame(area: Area, animate: boolean): Promise<void> {
+    const distance = this.fitting(area);
+    await this.look([area.x, area.y - distance * (1 - this.free)], distance, animate);
+  }
+
+  /** The part of the height that is not behind the toolbar. */
+  private get free(): number {
+    return Math.max(0.5, 1 - TOOLS / this.eye.height);
+  }
+
+  /** Returns the distance from which an area fills the canvas. */
+  private fitting(area: Area): number {
     const { width, height } = this.eye;
-    const free = Math.max(0.5, 1 - TOOLS / height);
-    const distance = (Math.max(area.height / free, (area.width * height) / width) / 2) * MARGIN || 1;
-    await this.look([area.x, area.y - distance * (1 - free)], distance, animate);
+    return (Math.max(area.height / this.free, (area.width * height) / width) / 2) * MARGIN || 1;
   }
 
   /** Moves the camera, in equal ratios of the distance per frame. */
-  async look(centre: [number, number], distance: number, animate = true): Promise<void> {
-    const [from, to] = [{ centre: this.eye.centre, distance: this.eye.distance }, { centre, distance }];
+  async look(center: [number, number], distance: number, animate = true): Promise<void> {
+    const [from, to] = [{ center: this.eye.center, distance: this.eye.distance }, { center, distance }];
     await this.animate(animate && this.animated ? ANIMATION_MS : 0, (share) => {
       this.eye.distance = share === 1 ? to.distance : from.distance * (to.distance / from.distance) ** share;
-      this.eye.centre = [0, 1].map((a) => from.centre[a]! + (to.centre[a]! - from.centre[a]!) * share) as [number, number];
+      this.eye.center = [0, 1].map((a) => from.center[a]! + (to.center[a]! - from.center[a]!) * share) as [number, number];
       this.changed();
     });
   }
 
   /** Shows another map of the same rows; the points move there. */
   async show(map: number): Promise<void> {
-    const from = this.places;
-    const to = this.state.data.maps[map]!;
+    await this.morph(this.places, this.state.data.maps[map]!);
+  }
+
+  /** Moves all points from some places to others. */
+  async morph(from: Places, to: Places): Promise<void> {
     if (from === to) return;
     const mixed: Places = { name: to.name, x: from.x.slice(), y: from.y.slice(), z: from.z?.slice() ?? null };
     await this.animate(this.animated ? MORPH_MS : 0, (share) => {

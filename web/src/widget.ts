@@ -10,8 +10,22 @@ interface Model {
   get(name: string): unknown;
   set(name: string, value: unknown): void;
   save_changes(): void;
-  on(event: string, listener: () => void): void;
-  off(event: string, listener: () => void): void;
+  send(message: object): void;
+  on(event: string, listener: (...told: never[]) => void): void;
+  off(event: string, listener: (...told: never[]) => void): void;
+}
+
+/** Asks Python for the data, which are no part of the widget's state: a saved notebook would hold them twice. */
+function sectionsOf(model: Model): Promise<Record<string, DataView>> {
+  return new Promise((done) => {
+    const hear = ({ type, names }: { type: string; names: string[] }, buffers: DataView[]) => {
+      if (type !== "data") return;
+      model.off("msg:custom", hear);
+      done(Object.fromEntries(names.map((name, a) => [name, buffers[a]!])));
+    };
+    model.on("msg:custom", hear);
+    model.send({ type: "data" });
+  });
 }
 
 async function render({ model, el: host }: { model: Model; el: HTMLElement }): Promise<() => void> {
@@ -28,7 +42,8 @@ async function render({ model, el: host }: { model: Model; el: HTMLElement }): P
   };
   window.addEventListener("keydown", guard, { capture: true });
   frame.addEventListener("keydown", (event) => event.ctrlKey || event.metaKey || event.stopPropagation());
-  const sections = model.get("_sections") as Record<string, DataView>;
+  root.getElementById("busy-text")!.textContent = "Waiting for Python; without a kernel, run the cell again";
+  const sections = await sectionsOf(model);
   const section = async (name: string) => {
     const content = sections[name];
     return content ? inflate(new Uint8Array(content.buffer, content.byteOffset, content.byteLength).slice()) : null;
@@ -44,7 +59,7 @@ async function render({ model, el: host }: { model: Model; el: HTMLElement }): P
   };
 }
 
-/** Keeps selection and colours equal on both sides. */
+/** Keeps selection and colors equal on both sides. */
 function link({ state, panes }: App, model: Model): () => void {
   let hearing = false;
   const tell = (name: string, value: unknown) => {
@@ -64,9 +79,9 @@ function link({ state, panes }: App, model: Model): () => void {
     const rows = model.get("_selected") as number[];
     if (JSON.stringify(rows) !== JSON.stringify(ordered(state.selected))) state.select(rows);
   };
-  const colour = () => {
+  const color = () => {
     const name = model.get("color_by") as string | null;
-    if (name !== (state.paint.column?.name ?? null)) state.colourBy(name);
+    if (name !== (state.paint.column?.name ?? null)) state.colorBy(name);
   };
   const zoom = () => {
     const { rows } = model.get("_zoom") as { rows: number[] };
@@ -74,12 +89,12 @@ function link({ state, panes }: App, model: Model): () => void {
   };
   const heard: [string, () => void][] = [
     ["change:_selected", hear(select)],
-    ["change:color_by", hear(colour)],
+    ["change:color_by", hear(color)],
     ["change:_zoom", hear(zoom)],
   ];
   for (const [event, act] of heard) model.on(event, act);
   hear(select)();
-  hear(colour)();
+  hear(color)();
   state.listen("selected", () => tell("_selected", ordered(state.selected)));
   state.listen("paint", () => tell("color_by", state.paint.column?.name ?? null));
   return () => {

@@ -130,6 +130,7 @@ def embed(
     columns: options.Chosen,
     steps: options.Prepared,
     more: options.MoreOutputs,
+    on_page: options.OnPage,
     shape: options.Shape,
     n_epochs: options.NEpochs = None,
     run: options.Run,
@@ -146,6 +147,8 @@ def embed(
     spec = make_spec(method, shape | {"n_epochs": n_epochs}, **run)
     outputs = OutputFiles(output, **more)
     outputs.check(file, shape["n_components"], force)
+    if outputs.html is None and any(on_page.values()):
+        raise ValueError("--images and --neighbors are about the page: add --html")
     if cluster is not None or memory_limit is not None:
         named = {"--label": columns.label, "--id": columns.ids, "--hover": columns.display, "--value": columns.values}
         written = {"--html": outputs.html, "--report": outputs.report, "--model": outputs.model}
@@ -167,6 +170,7 @@ def embed(
         table, X, preparation = load_rows(file, columns, steps, shape["metric"])
         announce_columns(table, output, all_columns=show_columns, quiet=quiet)
         describing.warn_of_scale(table, X, shape["metric"], quiet=quiet)
+        outputs = replace(outputs, on_page=on_page | {"images": writing.pictures_of(table.X, on_page["images"])})
         result = fit_rows(X, table.labels, spec, with_quality=outputs.report is not None, quiet=quiet)
         preparation.keep_in(result.model)
         size, shown = table.X.shape, table.shown_columns()
@@ -236,6 +240,7 @@ def quality(
     from vicinal import quality as measures
     from vicinal.files.readers import local_file, read_chosen, read_table
     from vicinal.neighbors.metrics import allows_nan
+    from vicinal.plot.annotations import categories
 
     check_outputs({"report": report}, [data, embedding], force)
     table = read_table(data, replace(columns, missing=allows_nan(metric)))
@@ -247,7 +252,7 @@ def quality(
             ColumnChoice(),
             lambda names, _: ColumnChoice([name for name in names if name in coordinates] or None),
         )
-    found = measures.report(table.X, places.X, fitting.categories(table.labels), n_neighbors=n_neighbors, metric=metric)
+    found = measures.report(table.X, places.X, categories(table.labels), n_neighbors=n_neighbors, metric=metric)
     if report is not None:
         with StagedFiles() as staged:
             writing.write_report(staged.path_for(report), found.as_dict())

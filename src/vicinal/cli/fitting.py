@@ -229,6 +229,7 @@ def measure_quality(
 ) -> QualityReport:
     """Measure the quality of a model's map and add the time to ``seconds``."""
     from vicinal import quality
+    from vicinal.plot.annotations import categories
 
     metric = getattr(model, "metric", "euclidean")
     with timed("quality", bars, seconds):
@@ -261,15 +262,3 @@ def stop_on_interrupt(bars: ProgressBars, has_map: Callable[[], bool]) -> Iterat
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def categories(labels: NDArray[Any] | None) -> NDArray[Any] | None:
-    """Return the labels, None for unlabeled rows, or None if they are continuous values."""
-
-    from vicinal.plot.annotations import is_continuous, unlabeled_rows
-
-    if labels is None or is_continuous(labels):
-        return None
-    missing, known = unlabeled_rows(labels), labels.astype(object)
-    known[missing] = None
-    return known if missing.any() else labels

@@ -100,6 +100,14 @@ PageOutput = Annotated[Path, typer.Option("--output", "-o", help="Page to write 
 Title = Annotated[str | None, typer.Option(help="Title of the page. Default: the name of the file.")]
 Png = Annotated[Path | None, typer.Option(help="Also write a picture of the map (.png).")]
 Html = Annotated[Path | None, typer.Option(help="Also write an interactive page (.html).")]
+Images = Annotated[
+    str | None,
+    typer.Option(metavar="HxW", help="The features of a row are the pixels of a picture of this size: show it."),
+]
+Near = Annotated[
+    int | None,
+    typer.Option("--neighbors", metavar="N", min=1, help="Store N neighbors of every row in the page, to draw them."),
+]
 Report = Annotated[Path | None, typer.Option(help="Also measure quality and reliability and write a report (.json).")]
 SavedModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model saved by `embed --model`.")]
 SavedModel = Annotated[Path | None, typer.Option(help="Also save the model (.vicinal), for `transform`.")]
@@ -236,8 +244,14 @@ def more_outputs(png: Png = None, html: Html = None, report: Report = None, mode
     return {"png": png, "html": html, "report": report, "model": model}
 
 
+def on_page(images: Images = None, neighbors: Near = None) -> dict[str, Any]:
+    """Return what the page shows beside the columns."""
+    return {"images": images, "neighbors": neighbors}
+
+
 Chosen = Annotated[ColumnChoice, Group(choose_columns)]
 Prepared = Annotated[Preprocessing, Group(choose_steps)]
 Shape = Annotated[dict[str, Any], Group(shape_options)]
 Run = Annotated[dict[str, Any], Group(run_options)]
+OnPage = Annotated[dict[str, Any], Group(on_page)]
 MoreOutputs = Annotated[dict[str, Any], Group(more_outputs)]

@@ -12,7 +12,7 @@ from vicinal.cli import options
 from vicinal.cli.describing import columns_line, warn_of_scale
 from vicinal.cli.fitting import load_model, load_rows
 from vicinal.cli.methods import EstimatorSpec, Method, make_spec, signature
-from vicinal.cli.writing import ANNOTATED, MODEL_SUFFIX, check_outputs
+from vicinal.cli.writing import ANNOTATED, MODEL_SUFFIX, check_outputs, pictures_of
 from vicinal.files.annotated_files import maps_of
 from vicinal.files.data_table import Column, ColumnChoice, Role, listed, values_of
 from vicinal.files.frame_table import frame_table
@@ -135,6 +135,7 @@ def serve(
     run: options.Run,
     port: options.Port = 0,
     browser: options.Browser = True,
+    images: options.Images = None,
 ) -> None:
     """Show a fit of the rows of a file, or a saved model, on a local page.
 
@@ -153,8 +154,8 @@ def serve(
         table, X, source = load_rows(file, columns, steps, shape["metric"])
         notes = [columns_line(table.columns, table.matrix)]
         warn_of_scale(table, X, shape["metric"], quiet=False)
-        shown = table.shown_columns()
-        session = Session(X, spec.build, adjustable(spec), columns=shown, title=file.stem, source=source)
+        shown: dict[str, Any] = {"columns": table.shown_columns(), "images": pictures_of(table.X, images)}
+        session = Session(X, spec.build, adjustable(spec), **shown, title=file.stem, source=source)
         server = server_of(session, port)
         session.start()
     serve_until_interrupted(server, browser, *notes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vicinal.cli.fitting import STAGES, FitResult, categories
+from vicinal.cli.fitting import STAGES, FitResult
 from vicinal.cli.methods import EstimatorSpec
 from vicinal.files.atomic import StagedFiles
-from vicinal.files.data_table import Column, Role, values_of
+from vicinal.files.data_table import Column, Role
 from vicinal.files.spreadsheets import inert_frame
 
 if TYPE_CHECKING:
@@ -40,17 +41,22 @@ STDOUT = Path("-")
 
 @dataclass(frozen=True)
 class OutputFiles:
-    """The paths of the requested outputs, one per format."""
+    """The paths of the requested outputs, one per format, and what the page shows beside the columns."""
 
     output: Path | None = None
     png: Path | None = None
     html: Path | None = None
     report: Path | None = None
     model: Path | None = None
+    on_page: Mapping[str, Any] | None = None
+
+    @property
+    def paths(self) -> dict[str, Path | None]:
+        return {name: path for name, path in vars(self).items() if name != "on_page"}
 
     @property
     def any(self) -> bool:
-        return any(vars(self).values())
+        return any(self.paths.values())
 
     def check(self, source: Path, n_components: int, force: bool, **more: Path | None) -> None:
         """Raise if an output, or one of ``more`` by option name, cannot be written."""
@@ -58,7 +64,7 @@ class OutputFiles:
             if path is not None and n_components not in able:
                 widths = " or ".join(map(str, able))
                 raise ValueError(f"{name} requires a map of {widths} dimensions, but --n-components is {n_components}")
-        check_outputs(vars(self) | more, [source], force)
+        check_outputs(self.paths | more, [source], force)
 
     def write(
         self,
@@ -83,15 +89,24 @@ class OutputFiles:
             if self.png is not None:
                 write_picture(staged.path_for(self.png), result.embedding, columns, None)
             if self.html is not None:
-                from vicinal.viewer.export import write_page
-                from vicinal.viewer.packing import pack
-
-                packed = pack(result.embedding, [*columns, *measured], title=source.stem, about=about)
-                write_page(staged.path_for(self.html), packed)
+                shown = {"columns": [*columns, *measured], "title": source.stem, "about": about}
+                self._write_page(staged.path_for(self.html), result, shown)
             if self.model is not None:
                 save_model(result.model, staged.path_for(self.model))
             if self.report is not None:
                 write_report(staged.path_for(self.report), report)
+
+    def _write_page(self, path: Path, result: FitResult, shown: Mapping[str, Any]) -> None:
+        from vicinal.viewer.export import neighbor_table, write_page
+        from vicinal.viewer.packing import has_neighbors, pack
+
+        on_page = self.on_page or {}
+        near = on_page.get("neighbors")
+        if near is not None and not has_neighbors(result.model):
+            print(f"a {type(result.model).__name__} keeps no neighbors: the page shows none", file=sys.stderr)
+            near = None
+        table = neighbor_table(result.model, near)
+        write_page(path, pack(result.embedding, **shown, images=on_page.get("images"), neighbors=table))
 
     def announce(self, result: FitResult, shape: tuple[int, ...], matrix: str = "") -> None:
         """Print the measures, the times and the paths, unless the map goes to standard output.
@@ -101,7 +116,7 @@ class OutputFiles:
         if self.output == STDOUT:
             return
         print_result(result)
-        paths = ", ".join(str(path) for path in vars(self).values() if path is not None)
+        paths = ", ".join(str(path) for path in self.paths.values() if path is not None)
         which = f" of {matrix}" if matrix else ""
         print(f"wrote {paths} from {shape[0]:,} rows of {shape[1]} columns{which}")
 
@@ -126,6 +141,19 @@ def _write_annotated(source: Path, path: Path, result: FitResult) -> None:
     if hasattr(result.model, "perplexity_"):
         params["perplexity"] = result.model.perplexity_
     write_h5ad(source, path, basis, result.embedding, params, measured)
+
+
+def pictures_of(X: NDArray[np.float32], size: str | None) -> NDArray[np.float32] | None:
+    """Return the rows as pictures of a size such as 28x28 or 32x32x3; None without a size."""
+    if size is None:
+        return None
+    parts = size.lower().split("x")
+    sides = [int(part) for part in parts if part.isdigit()]
+    if len(sides) != len(parts) or len(sides) not in (2, 3) or math.prod(sides) != X.shape[1]:
+        raise ValueError(
+            f"--images {size}: must be HEIGHTxWIDTH, with a product of {X.shape[1]}, the number of features"
+        )
+    return X.reshape(len(X), *sides)
 
 
 def save_model(model: Any, path: Path) -> None:
@@ -197,22 +225,11 @@ def _free(name: str, taken: Sequence[str]) -> str:
 
 
 def write_picture(path: Path, embedding: NDArray[np.float32], columns: Sequence[Column], title: str | None) -> None:
-    """Write a picture of a map, colored by its labels or by the first of its values."""
-    # Figure instead of pyplot: needs no display and leaves no global state
-    from matplotlib.figure import Figure
-
+    """Write a picture of a map, colored by its labels or by the first of its values, with the names of its areas."""
     from vicinal import plot
-    from vicinal.plot.look import OWN
+    from vicinal.viewer.pictures import draw_map
 
-    figure = Figure(figsize=plot.FIGURE_INCHES, layout="constrained")
-    figure.set_gid(OWN)
-    axes = figure.add_subplot()
-    labels = values_of(columns, Role.LABEL)
-    classes = categories(labels)
-    numbers = values_of(columns, Role.VALUE) if labels is None else labels if classes is None else None
-    colors = next((column.colors for column in columns if column.role is Role.LABEL), None)
-    key = None if classes is None else colors
-    plot.save(path, plot.points(embedding, classes, numbers, ax=axes, title=title, color_key=key))
+    plot.save(path, draw_map(embedding, columns, title))
 
 
 def report_of(source: str, shape: tuple[int, ...], spec: EstimatorSpec, result: FitResult) -> dict[str, Any]:

@@ -77,6 +77,15 @@ def is_continuous(labels: NDArray[Any]) -> bool:
     return bool((finite % 1 != 0).any()) or len(np.unique(finite)) > MOST_NUMBERED
 
 
+def categories(labels: NDArray[Any] | None) -> NDArray[Any] | None:
+    """Return the labels, None for unlabeled rows, or None if they are continuous values."""
+    if labels is None or is_continuous(labels):
+        return None
+    missing, known = unlabeled_rows(labels), labels.astype(object)
+    known[missing] = None
+    return known if missing.any() else labels
+
+
 def check_values(values: ArrayLike, n: int) -> NDArray[Any]:
     """Return ``n`` numbers, or raise ValueError."""
     array = np.asarray(values)

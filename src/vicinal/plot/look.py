@@ -272,6 +272,8 @@ def _inches(width: float | None, height: float | None) -> tuple[float, float] | 
 
 FIGURE_INCHES, PANEL_INCHES = (7.2, 6.0), 3.6
 DPI = 200
+# Margin around a saved figure.
+PAD_INCHES = 0.15
 LEGEND_ROWS = 24
 # Height of an entry, in inches.
 LEGEND_LINE = 0.225
@@ -310,7 +312,7 @@ def save(path: str | Path, ax: Axes | Iterable[Axes], *, dpi: int = DPI) -> None
     if not final.suffix:
         final = final.with_name(f"{final.name}.{figure.canvas.get_default_filetype()}")
     with StagedFiles() as staged:
-        look: dict[str, Any] = {"dpi": dpi, "facecolor": first.get_facecolor(), "pad_inches": 0.15}
+        look: dict[str, Any] = {"dpi": dpi, "facecolor": first.get_facecolor(), "pad_inches": PAD_INCHES}
         figure.savefig(staged.path_for(final), bbox_inches="tight", **look)
 
 

@@ -23,6 +23,7 @@ from vicinal.plot.look import (
     point_area,
     rgb,
 )
+from vicinal.plot.names import class_areas, cluster_areas, draw_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -106,6 +107,7 @@ def points(
     alpha: float | None = None,
     legend: bool = True,
     show_legend: bool | None = None,
+    names: bool | Sequence[Mapping[str, Any]] = False,
     cmap: Any = None,
     color_key: Any = None,
     color_key_cmap: Any = None,
@@ -142,6 +144,9 @@ def points(
         Opacity of a point; by default chosen from the number of points.
     legend, show_legend : bool, default=True
         Whether to draw a legend or a color bar; the second is umap-learn's name.
+    names : bool or sequence of mapping, default=False
+        Names to write beside areas of the map: True for those of the labels, or named clusters, each with ``name``,
+        ``place``, ``size`` and ``level``. They cover neither points nor each other; one without room is left out.
     cmap : str or color map, optional
         Color map of values.
     color_key : mapping or sequence of colors, optional
@@ -168,11 +173,17 @@ def points(
     paint = paint_points(labels, values, len(xy), look)
     if subset_points is not None:
         chosen = row_subset(subset_points, len(xy))
-        xy, paint = xy[chosen], replace(paint, rgb=paint.rgb[chosen], colored=paint.colored[chosen])
+        codes = None if paint.codes is None else paint.codes[chosen]
+        xy, paint = xy[chosen], replace(paint, rgb=paint.rgb[chosen], colored=paint.colored[chosen], codes=codes)
     ax = bare_axes(ax, look)
     draw_points(ax, xy, paint, look, title=title, point_size=point_size, alpha=alpha)
     if legend if show_legend is None else show_legend:
         draw_key(ax, paint.categories, paint.limits, look)
+    if names is True and paint.codes is not None:
+        known = [name for name, _ in paint.categories if name != UNLABELED or paint.colored.all()]
+        draw_names(ax, xy, class_areas(xy, paint.codes, known), look, paint.codes)
+    elif not isinstance(names, bool):
+        draw_names(ax, xy, cluster_areas(names), look)
     return ax
 
 
@@ -223,6 +234,7 @@ class Paint:
     colored: NDArray[np.bool_]
     categories: Sequence[tuple[str, str]] = ()
     limits: tuple[float, float] | None = None
+    codes: NDArray[np.int64] | None = None  # the number of the category of each point
 
 
 def paint_points(labels: ArrayLike | None, values: ArrayLike | None, n: int, look: Look) -> Paint:
@@ -235,7 +247,7 @@ def paint_points(labels: ArrayLike | None, values: ArrayLike | None, n: int, loo
         known = codes < len(names)
         colors = [*look.category_colors(np.asarray(labels), names), faint]
         categories = list(zip(names if known.all() else [*names, UNLABELED], colors, strict=False))
-        return Paint(np.array([rgb(color) for color in colors])[codes], known, categories)
+        return Paint(np.array([rgb(color) for color in colors])[codes], known, categories, codes=codes)
     if values is not None:
         scale, limits = scaled_values(values, n)
         known = np.isfinite(scale)

@@ -12,7 +12,7 @@ from typing import Any
 from vicinal.files.atomic import StagedFiles
 from vicinal.plot.annotations import coordinates
 from vicinal.plot.points import aligned, map_names
-from vicinal.viewer.packing import Packed, pack, row_columns
+from vicinal.viewer.packing import Packed, neighbors_of, pack, row_columns
 
 
 def export(
@@ -29,6 +29,7 @@ def export(
     theme: str = "auto",
     color_by: str | None = None,
     clusters: bool = True,
+    neighbors: Any = False,
 ) -> Path:
     """Write an interactive page of a map: zoom, hover, search, color by any column, select, export.
 
@@ -61,12 +62,29 @@ def export(
         Name of the column that colors the points at first; by default the first of ``labels`` or ``values``.
     clusters : bool, default=True
         Whether to name areas of a map without labels by the words, categories or numbers that set them apart.
+    neighbors : bool, int or array [rows, k], default=False
+        Whether the page can draw the nearest rows in the data of a point: those that a fitted model keeps (True: 8), or
+        a table of row numbers. A neighbor takes 1 to 4 bytes per row; a table above 16 MiB keeps fewer neighbors.
     """
     path = Path(path)
     columns = row_columns(labels, values, hover, ids, label)
     name = path.stem if title is None else title
-    packed = pack(embedding, columns, images=images, title=name, theme=theme, color_by=color_by, clusters=clusters)
-    return write_page(path, packed)
+    shown: dict[str, Any] = {"theme": theme, "color_by": color_by, "clusters": clusters}
+    near = neighbor_table(embedding, neighbors)
+    return write_page(path, pack(embedding, columns, images=images, title=name, neighbors=near, **shown))
+
+
+def neighbor_table(embedding: Any, neighbors: Any) -> Any:
+    """Return the table of neighbors that an argument asks for: of a fitted model, or the given one; None for none."""
+    if neighbors is None or neighbors is False:
+        return None
+    if neighbors is True:
+        return neighbors_of(embedding)
+    if isinstance(neighbors, int):
+        if neighbors < 1:
+            raise ValueError(f"neighbors must be at least 1, got {neighbors}")
+        return neighbors_of(embedding, neighbors)
+    return neighbors
 
 
 def compare(
@@ -93,11 +111,14 @@ def compare(
     title : str, optional
         Title of the page; by default the file name without its suffix.
     **described
-        Further arguments of :func:`export`: values, hover, images, ids, label, theme, color_by.
+        Further arguments of :func:`export`: values, hover, images, ids, label, theme, color_by, neighbors. The
+        neighbors are those of the first map.
     """
     path = Path(path)
     placed = comparable_maps(map_names(maps), align=align)
     rows = {name: described.pop(name) for name in ("values", "hover", "ids", "label") if name in described}
+    first = next(iter(map_names(maps).values()))
+    described["neighbors"] = neighbor_table(first, described.pop("neighbors", False))
     packed = pack(placed, row_columns(labels, **rows), title=path.stem if title is None else title, **described)
     return write_page(path, packed)
 

@@ -2,35 +2,56 @@
 
 from __future__ import annotations
 
+import base64
+import functools
 import html
 import importlib.util
 from typing import Any
 
 from sklearn.exceptions import NotFittedError
 
-from vicinal.viewer.export import page
+from vicinal.viewer.export import neighbor_table, page
 from vicinal.viewer.packing import pack, row_columns
+from vicinal.viewer.pictures import still
 
 HEIGHT = 640
+NOTE = (
+    "This is a picture of the map. To explore it, trust the notebook (<code>jupyter trust NOTEBOOK.ipynb</code>, or "
+    "<i>Trust Notebook</i> in the command palette) and run this cell again."
+)
 
 
 class OfflinePage:
-    """A map whose whole page is stored in the notebook: needs no server, but selections stay on the page."""
+    """A map whose whole page is stored in the notebook: needs no server, but selections stay on the page.
 
-    def __init__(self, text: str, height: int) -> None:
-        self._text, self._height = text, height
+    Viewers that run no scripts of a notebook (one that is not trusted, GitHub) show a picture of the map instead.
+    ``text`` is the page, or nothing if it is too large to be stored.
+    """
+
+    def __init__(self, text: str, height: int, picture: bytes) -> None:
+        self._text, self._height, self._picture = text, height, picture
 
     def _repr_html_(self) -> str:
-        style = "border:1px solid #8884;border-radius:8px"
+        # the frame covers note and picture; where frames are removed, these are seen
+        cover = "position:absolute;inset:0;border:1px solid #8884;border-radius:8px;background:#fff"
         stored = html.escape(self._text)
-        return f'<iframe srcdoc="{stored}" width="100%" height="{self._height}" style="{style}"></iframe>'
+        frame = f'<iframe srcdoc="{stored}" width="100%" height="{self._height}" style="{cover}"></iframe>'
+        picture = base64.b64encode(self._picture).decode("ascii")
+        still = f'<img src="data:image/png;base64,{picture}" alt="A picture of the map" height="{self._height - 80}">'
+        return (
+            f'<div style="position:relative;height:{self._height + 2}px;overflow:hidden"><p>{NOTE}</p>'
+            f"{still if picture else ''}{frame if stored else ''}</div>"
+        )
+
+    def _repr_png_(self) -> bytes | None:
+        return self._picture or None
 
 
 class Explorer(OfflinePage):
     """A map shown in a notebook by a local server; ``selection`` has the ids of the selected rows in data order."""
 
-    def __init__(self, server: Any, ids: list[Any], height: int, stored: str) -> None:
-        super().__init__(stored, height)
+    def __init__(self, server: Any, ids: list[Any], stored: OfflinePage) -> None:
+        super().__init__(stored._text, stored._height, stored._picture)
         self._server, self._ids = server, ids
 
     @property
@@ -51,7 +72,7 @@ class Explorer(OfflinePage):
         """Return a frame with the served page; when the server is gone, it shows the page stored in the notebook."""
         # the address of the server is tried first; a saved notebook that is opened later falls back to its own copy
         load = (
-            "const frame = this.previousElementSibling; "
+            "const frame = this.previousElementSibling.querySelector('iframe'); "
             "fetch(this.dataset.address, {mode: 'no-cors'})"
             ".then(() => { frame.removeAttribute('srcdoc'); frame.src = this.dataset.address; }).catch(() => {})"
         )
@@ -75,6 +96,7 @@ def explore(
     color_by: str | None = None,
     height: int = HEIGHT,
     live: bool = True,
+    neighbors: Any = False,
 ) -> Any:
     """Show the interactive page of a fitted model in a notebook.
 
@@ -90,6 +112,8 @@ def explore(
         Height of the page in pixels.
     live : bool, default=True
         Whether selections are available in Python. False stores the page in the notebook, where it needs no kernel.
+    neighbors : bool, int or array [rows, k], default=False
+        Whether the page can draw the nearest rows in the data of a point, as in :func:`vicinal.viewer.export`.
 
     Returns
     -------
@@ -102,16 +126,19 @@ def explore(
         raise NotFittedError(f"this {type(model).__name__} is not fitted: call fit before explore")
     columns = row_columns(labels, values, hover, ids, label)
     name = type(model).__name__ if title is None else title
-    packed = pack(model, columns, images=images, title=name, color_by=color_by)
+    near = neighbor_table(model, neighbors)
+    packed = pack(model, columns, images=images, title=name, color_by=color_by, neighbors=near)
     rows = list(range(len(model.embedding_))) if ids is None else list(ids)
-    if not live:
-        return OfflinePage(page(packed), height)
-    if importlib.util.find_spec("anywidget") is not None:
+    picture = functools.partial(still, model, columns, packed.meta["clusters"])
+    if live and importlib.util.find_spec("anywidget") is not None:
         from vicinal.viewer.widget import MapWidget
 
-        return MapWidget.of(packed, rows, height)
+        return MapWidget.of(packed, rows, height, picture)
+    stored = OfflinePage(page(packed), height, picture())
+    if not live:
+        return stored
     from vicinal.viewer.server import LiveServer
     from vicinal.viewer.session import Session
 
     session = Session.of(model, columns=columns, images=images, title=name)
-    return Explorer(LiveServer(session).start(), rows, height, page(packed))
+    return Explorer(LiveServer(session).start(), rows, stored)

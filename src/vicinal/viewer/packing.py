@@ -3,7 +3,9 @@
 A section is a zlib-compressed little-endian array, or UTF-8 texts. Positions are steps of a 16-bit grid over the
 bounding box of the map, all x before all y (before all z): 65,535 steps are finer than any screen, and a point takes
 four bytes. Classes are codes into the list of names, the last code marks unlabeled rows; values are float32 numbers,
-NaN if missing; texts each end with U+001E. The decoder of this format is web/src/data.ts.
+float64 if only these hold their integers, NaN if missing; texts each end with U+001E. The neighbors of the rows are row
+numbers in as few bytes as they need: the low bytes of all first neighbors, of all second ones, and so on, then the
+higher bytes. The decoder of this format is web/src/data.ts.
 """
 
 from __future__ import annotations
@@ -41,6 +43,8 @@ MOST_CLASSES = 65535
 MOST_INFERRED = 64
 # zlib level: level 6 takes three times as long and saves less than 1 %, because noise does not compress.
 COMPRESSION = 1
+# Neighbors of a row in a table that a page asks for, and the largest size of the table before compression.
+NEIGHBORS, MOST_NEIGHBOR_BYTES = 8, 16 * 2**20
 # The order of columns on a page: those that are meant to color the points first.
 ORDER = (Role.LABEL, Role.VALUE, Role.DISPLAY, Role.FEATURE)
 
@@ -108,12 +112,14 @@ def pack(
     color_by: str | None = None,
     clusters: bool = True,
     about: str = "",
+    neighbors: Any = None,
 ) -> Packed:
     """Check all inputs, then describe and compress them.
 
     ``embedding`` is one map, or a mapping of names to several maps of the same rows. ``images`` is an array [rows,
     height, width] or [rows, height, width, channels]; types other than uint8 are scaled to 0..255. Clusters are named
     only by columns that are not in the format of a page yet. ``about`` says what the columns of a file are used for.
+    ``neighbors`` is a table of row numbers, the nearest first.
     """
     maps = _maps(embedding)
     first = next(iter(maps.values()))
@@ -122,7 +128,7 @@ def pack(
         shown = columns
     else:
         shown = PageColumns.of(columns, n)
-        named = named_clusters(first, columns) if clusters and first.shape[1] == 2 else []
+        named = named_clusters(first, columns) if clusters else []
     found = shown.packed(0, n)
     if theme not in ("auto", *THEMES):
         raise ValueError(f"theme must be one of auto, {', '.join(THEMES)}, got {theme!r}")
@@ -139,6 +145,9 @@ def pack(
         described["block"] = IMAGES_PER_BLOCK
         for a in range(0, n, IMAGES_PER_BLOCK):
             sections[f"images{a // IMAGES_PER_BLOCK}"] = compressed(pictures[a : a + IMAGES_PER_BLOCK])
+    near = None
+    if neighbors is not None:
+        near, sections["neighbors"] = _packed_neighbors(np.asarray(neighbors), n)
     meta = {
         "version": FORMAT,
         "n": n,
@@ -157,6 +166,7 @@ def pack(
         },
         "clusters": named,
         "images": described,
+        "neighbors": near,
         "live": None,
     }
     return Packed(meta, sections)
@@ -209,6 +219,44 @@ def _pictures(images: NDArray[Any], n: int) -> NDArray[np.uint8]:
     return np.asarray((images - low) * (255.0 / (high - low) if high > low else 0.0)).astype(np.uint8)
 
 
+def has_neighbors(model: Any) -> bool:
+    """Return whether a fitted model keeps the neighbors of its rows."""
+    return getattr(getattr(model, "map_", None), "neighbors", None) is not None
+
+
+def neighbors_of(model: Any, k: int = NEIGHBORS) -> NDArray[np.int64]:
+    """Return the nearest rows in the data of every row of a fitted model [rows, k], without the row itself."""
+    if not has_neighbors(model):
+        raise ValueError(f"neighbors must be a table of row numbers: a {type(model).__name__} keeps no neighbors")
+    fitted = model.map_
+    index = np.asarray(fitted.neighbors.index)[:, 1 : k + 1].astype(np.int64)
+    index = np.where(index < 0, np.arange(len(index))[:, None], index)
+    if fitted.laid_out is not None:
+        index = fitted.laid_out[index]
+    position = fitted.selection.position
+    rows = np.arange(len(position))
+    # a row without a place of its own, and one whose neighbor is missing, has itself as neighbor
+    found = np.where(position[:, None] >= 0, index[position], rows[:, None])
+    return np.asarray(found)
+
+
+def _packed_neighbors(neighbors: NDArray[Any], n: int) -> tuple[dict[str, int], bytes]:
+    """Return a table of neighbors in the format of a page, with fewer neighbors if it would be too large."""
+    if neighbors.ndim != 2 or len(neighbors) != n or neighbors.dtype.kind not in "iu" or neighbors.shape[1] == 0:
+        raise ValueError(
+            f"neighbors must be row numbers of shape ({n}, k), got {neighbors.dtype} of shape {neighbors.shape}"
+        )
+    bad = np.flatnonzero(((neighbors < 0) | (neighbors >= n)).any(axis=1))
+    if len(bad):
+        raise ValueError(f"neighbors must be row numbers from 0 to {n - 1}; those of row {bad[0]} are not")
+    width = max(1, (int(n - 1).bit_length() + 7) // 8)
+    k = min(neighbors.shape[1], max(1, MOST_NEIGHBOR_BYTES // (n * width)))
+    numbers = np.ascontiguousarray(neighbors[:, :k].T, dtype="<u4")
+    # [neighbor, row, byte] to [byte, neighbor, row]
+    planes = numbers.view(np.uint8).reshape(k, n, 4)[..., :width].transpose(2, 0, 1)
+    return {"k": k, "bytes": width}, compressed(planes)
+
+
 UNLABELED = -1
 
 
@@ -249,17 +297,17 @@ class Classes:
 
 
 class Values:
-    """Float32 numbers; those that are not finite are missing."""
+    """Numbers, float32 if these hold all that are whole; those beyond the range of float32 are missing."""
 
     kind: Literal["values"] = "values"
 
     def __init__(self, n: int = 0) -> None:
-        self.numbers = GrowingArray(np.full(n, np.nan, dtype="<f4"))
+        self.numbers = GrowingArray(np.full(n, np.nan, dtype="<f8"))
 
     def append(self, values: NDArray[Any]) -> None:
+        stored = values.astype("<f8") if values.dtype.kind in "fiub" else np.full(len(values), np.nan)
         with np.errstate(over="ignore"):
-            stored = values.astype("<f4") if values.dtype.kind in "fiub" else np.full(len(values), np.nan, dtype="<f4")
-        self.numbers.append(np.where(np.isfinite(stored), stored, np.float32(np.nan)))
+            self.numbers.append(np.where(np.isfinite(stored.astype("<f4")), stored, np.nan))
 
     def key(self, n: int) -> tuple[float, float]:
         known = self.numbers.view[:n]
@@ -268,8 +316,11 @@ class Values:
 
     def packed(self, begin: int, n: int) -> tuple[dict[str, Any], bytes]:
         low, high = self.key(n)
-        missing = int(np.isnan(self.numbers.view[:n]).sum())
-        return {"low": low, "high": high, "missing": missing}, compressed(self.numbers.view[begin:n])
+        numbers = self.numbers.view[:n]
+        short = numbers.astype("<f4")
+        wide = bool(((short != numbers) & (numbers == np.rint(numbers))).any())
+        described: dict[str, Any] = {"low": low, "high": high, "missing": int(np.isnan(numbers).sum())}
+        return described | ({"wide": True} if wide else {}), compressed((numbers if wide else short)[begin:n])
 
 
 class Texts:
@@ -428,7 +479,7 @@ def text_of(value: Any) -> str:
     """Return a value as text without separators; missing values are empty."""
     if value is None or value != value:
         return ""
-    return f"{value:.6g}" if isinstance(value, float) else str(value).replace(SEPARATOR, " ")
+    return f"{value:.15g}" if isinstance(value, float) else str(value).replace(SEPARATOR, " ")
 
 
 def compressed(array: NDArray[Any]) -> bytes:

@@ -124,6 +124,7 @@ class LiveServer:
         session = self.session
         projects = session.model is None or hasattr(session.model, "transform")
         live = {"feed": "feed", "parameters": session.adjustable(), "projects": projects, "saves": True}
+        live["neighbors"] = session.has_neighbors
         packed = session.packed
         text = page(Packed({**packed.meta, "live": live}, packed.sections))
         safe = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"}
@@ -210,12 +211,14 @@ class LiveServer:
         """Carry out the messages of the client; answer a malformed message with a status that describes the error."""
         while True:
             try:
-                self._handle(await _message(websocket), drawn)
+                answer = self._handle(await _message(websocket), drawn)
+                if answer is not None:
+                    await websocket.send_text(json.dumps(answer))
             except ValueError as error:
                 failed = replace(self.session.status, message=str(error))
                 await websocket.send_text(json.dumps({"type": "status", **asdict(failed)}))
 
-    def _handle(self, message: dict[str, Any], drawn: asyncio.Event) -> None:
+    def _handle(self, message: dict[str, Any], drawn: asyncio.Event) -> dict[str, Any] | None:
         kind = message.get("type")
         if kind == "drawn":
             drawn.set()
@@ -232,8 +235,11 @@ class LiveServer:
             if not isinstance(rows, list) or not all(type(row) is int and 0 <= row < n for row in rows):
                 raise ValueError(f"rows must be a list of row numbers below {n}")
             self.session.selection = rows
+        elif kind == "neighbors":
+            return {"type": "neighbors", "row": message.get("row"), "rows": self.session.neighbors(message.get("row"))}
         else:
             raise ValueError(f"a message must have a known type, got {reprlib.repr(kind)}")
+        return None
 
 
 async def _message(websocket: WebSocket) -> dict[str, Any]:

@@ -20,7 +20,18 @@ from vicinal import quality
 from vicinal.files.batches import fit_in_pieces
 from vicinal.files.data_table import Column, DataTable
 from vicinal.files.preparation import Preparation
-from vicinal.viewer.packing import COMPRESSION, Box, Packed, PageColumns, bounding_box, compressed, pack, quantized
+from vicinal.viewer.packing import (
+    COMPRESSION,
+    Box,
+    Packed,
+    PageColumns,
+    bounding_box,
+    compressed,
+    has_neighbors,
+    neighbors_of,
+    pack,
+    quantized,
+)
 
 KEY, DELTA, EXACT, ROWS = 0, 1, 2, 3
 HEADER = struct.Struct("<BB2xIII6f")
@@ -180,6 +191,7 @@ class Session:
         self.source = source or Preparation()
         self._page = PageColumns.of(columns, X.shape[0])
         self.model: Any = None
+        self._nearest: tuple[Any, NDArray[np.int64] | None] | None = None  # of the model that was asked last
         self.selection: list[int] = []
         self.parameters = dict(parameters)
         self._build = build
@@ -283,6 +295,23 @@ class Session:
         if self.model is None or self.status.state != "done":
             raise ValueError("the layout is still running: wait until it is done")
         return self.model
+
+    @property
+    def has_neighbors(self) -> bool:
+        """Whether finished models keep the neighbors of their rows; unknown before the first fit, so assumed."""
+        return self.model is None or has_neighbors(self.model)
+
+    def neighbors(self, row: Any) -> list[int]:
+        """Return the nearest rows in the data of a row of the finished map; none of a row that was placed later."""
+        if type(row) is not int or not 0 <= row < len(self.snapshot.positions):
+            raise ValueError(f"row must be a row number below {len(self.snapshot.positions)}, got {reprlib.repr(row)}")
+        model = self.finished_model()
+        if self._nearest is None or self._nearest[0] is not model:
+            self._nearest = (model, neighbors_of(model) if self.has_neighbors else None)
+        table = self._nearest[1]
+        if table is None or row >= len(table):
+            return []
+        return [one for one in dict.fromkeys(table[row].tolist()) if one != row]
 
     def project(self, name: str, rows: NDArray[np.float32]) -> int:
         """Place new rows on the finished map, where they are shown until the next run; return their number."""

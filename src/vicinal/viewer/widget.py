@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import anywidget
@@ -13,12 +15,16 @@ from vicinal.viewer.export import page, static_text
 from vicinal.viewer.notebook import OfflinePage
 from vicinal.viewer.packing import Packed
 
-# Larger pages are not stored in the notebook a second time, for viewers without a kernel.
+# Larger pages are not stored in the notebook, for viewers without a kernel.
 MOST_STORED = 30 * 2**20
+VIEW = "application/vnd.jupyter.widget-view+json"
 
 
 class MapWidget(anywidget.AnyWidget):
     """A map in a notebook.
+
+    The data are not part of the widget's state, which a notebook may store: the page asks for them. So a saved notebook
+    holds them once, in the stored page.
 
     Attributes
     ----------
@@ -30,27 +36,33 @@ class MapWidget(anywidget.AnyWidget):
 
     _esm = traitlets.Unicode().tag(sync=True)
     _meta = traitlets.Unicode().tag(sync=True)
-    _sections = traitlets.Dict().tag(sync=True)
     _selected = traitlets.List(traitlets.Int()).tag(sync=True)
     _zoom = traitlets.Dict().tag(sync=True)
     color_by = traitlets.Unicode(allow_none=True, default_value=None).tag(sync=True)
     height = traitlets.Int(640).tag(sync=True)
 
     @classmethod
-    def of(cls, packed: Packed, ids: list[Any], height: int) -> MapWidget:
-        """Create the widget of a packed map."""
+    def of(cls, packed: Packed, ids: list[Any], height: int, picture: Callable[[], bytes]) -> MapWidget:
+        """Create the widget of a packed map; ``picture`` draws a still picture of it."""
         widget = cls(
             _esm=static_text("widget.js"),
             _meta=json.dumps(packed.meta, allow_nan=False),
-            _sections=packed.sections,
             color_by=packed.meta["color"],
             height=height,
         )
-        widget._packed, widget._ids = packed, ids
+        widget._packed, widget._ids, widget._picture = packed, ids, picture
         widget._rows_of = {}
+        widget.on_msg(widget._answer)
         return widget
 
+    def _answer(self, _: Any, asked: Any, buffers: Any) -> None:
+        """Send the data to a page that asks for them."""
+        if isinstance(asked, dict) and asked.get("type") == "data":
+            names = list(self._packed.sections)
+            self.send({"type": "data", "names": names}, [self._packed.sections[name] for name in names])
+
     _packed: Packed
+    _picture: Callable[[], bytes]
     _ids: list[Any]
     _rows_of: dict[Any, int]
 
@@ -94,10 +106,26 @@ class MapWidget(anywidget.AnyWidget):
         return rows
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """Add the whole page as HTML, for viewers that show saved notebooks without a kernel."""
+        """Add the page and a picture, for viewers that show saved notebooks without a kernel.
+
+        A program that executes a notebook for others, such as nbconvert, gets no widget: nobody would answer it later.
+        """
         bundle = super()._repr_mimebundle_(**kwargs)
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
+        if data is None:
+            return data, metadata
         text = page(self._packed)
-        if data is not None and len(text) <= MOST_STORED:
-            data = {**data, "text/html": OfflinePage(text, self.height)._repr_html_()}
+        stored = OfflinePage(text if len(text) <= MOST_STORED else "", self.height, self._picture())
+        data = {**data, "text/html": stored._repr_html_()}
+        if (png := stored._repr_png_()) is not None:
+            data["image/png"] = base64.b64encode(png).decode("ascii")
+        if _nobody_watches():
+            data.pop(VIEW, None)
         return data, metadata
+
+
+def _nobody_watches() -> bool:
+    """Return whether the notebook is executed by a program: then nobody can answer a question of the kernel."""
+    ipython = sys.modules.get("IPython")
+    kernel = None if ipython is None else getattr(ipython.get_ipython(), "kernel", None)
+    return kernel is not None and not getattr(kernel, "_allow_stdin", True)

@@ -108,3 +108,40 @@ def test_page_of_another_origin_cannot_open_the_feed(browser: Any, live: LiveSer
     )
     assert refused == "refused"
     page.close()
+
+
+class Turned:
+    """A fit whose second map is the first one mirrored, turned, shrunk and shifted."""
+
+    PLACES = np.random.default_rng(0).normal(size=(200, 2)).astype(np.float32) * [3, 1]
+
+    def __init__(self, runs: list[int]) -> None:
+        self.runs = runs
+
+    def fit(self, X: Any) -> None:
+        self.runs.append(1)
+        angle = 2.0 if len(self.runs) > 1 else 0.0
+        turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+        mirror = [1, -1] if len(self.runs) > 1 else [1, 1]
+        shrink = 0.3 if len(self.runs) > 1 else 1.0
+        self.embedding_ = ((self.PLACES * mirror) @ turn * shrink + len(self.runs)).astype(np.float32)
+
+
+@pytest.mark.nightly
+def test_second_run_is_turned_onto_the_first(open_page: Open, serve: Any) -> None:
+    runs: list[int] = []
+    rows = np.zeros((200, 3), dtype=np.float32)
+    session = Session(rows, lambda parameters, callback: Turned(runs), {"n_neighbors": 5}, title="turned")
+    page = open_page(serve(session).address)
+    session.start()
+    page.wait_for_function("vicinalPage.feed.exact?.run === 1", timeout=WAIT_MS)
+    places = "[[...vicinalPage.state.data.x], [...vicinalPage.state.data.y]]"
+    first = np.array(page.evaluate(places))
+    page.evaluate("vicinalPage.view.onView(() => (window.moves = (window.moves ?? 0) + 1))")
+    page.get_by_role("button", name="Run again").click()
+    page.wait_for_function("vicinalPage.feed.exact?.run === 2", timeout=WAIT_MS)
+    assert np.array(page.evaluate(places)) == pytest.approx(first, abs=1e-4)
+    assert page.evaluate("window.moves") > 2, "the points move there"
+    # the numbers of the model stay as they are
+    found = np.array(page.evaluate("[[...vicinalPage.feed.exact.x], [...vicinalPage.feed.exact.y]]"), dtype=np.float32)
+    assert np.array_equal(found.T, session.model.embedding_)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import socket
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from viewer.waiting import until
 
 import vicinal
 
@@ -152,13 +152,21 @@ def test_widget_is_shown_and_shares_its_selection(browser: Any, lab: str, tmp_pa
     page.keyboard.press("b")
     page.wait_for_function(f"{app}.state.paint.column?.name === 'class'", timeout=WAIT_MS)
     assert page.locator(".jp-CodeCell").count() == len(CELLS)
-    # the saved notebook contains the whole page
+    # the saved notebook contains the whole page, once
     page.keyboard.press("Control+s")
-    page.wait_for_timeout(1500)
+    until(lambda: "text/html" in (tmp_path / "map.ipynb").read_text())
     saved = json.loads((tmp_path / "map.ipynb").read_text())
     data = saved["cells"][0]["outputs"][0]["data"]
-    text = "".join(data["text/html"])
-    assert re.match(r"<iframe srcdoc=", text)
-    assert "vicinal-xy0" in text
+    assert "".join(data["text/html"]).count("<iframe srcdoc=") == 1
+    assert json.dumps(saved).count("vicinal-xy0") == 1
+    # a copy that somebody else opens is not trusted: it shows a picture and says so
+    saved["cells"][0]["source"] = "# from an email"
+    (tmp_path / "copy.ipynb").write_text(json.dumps(saved))
+    page.goto(f"{lab}/lab/tree/copy.ipynb?reset")
+    picture = page.locator('.jp-OutputArea-output img[src^="data:image/png"]')
+    picture.wait_for(timeout=WAIT_MS)
+    assert picture.evaluate("one => one.naturalWidth") > 300
+    assert page.locator(".jp-OutputArea-output iframe").count() == 0
+    assert "trust the notebook" in page.locator(".jp-OutputArea-output").first.inner_text()
     assert errors == []
     page.close()

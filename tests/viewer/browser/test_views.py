@@ -108,6 +108,33 @@ def test_svg_has_texts_and_points(open_page: Open, exported: Path) -> None:
     assert fills == set(palette(3))
 
 
+def test_picture_is_dark_if_the_page_is(open_page: Open, exported: Path) -> None:
+    page = open_page(exported, accept_downloads=True)
+    page.keyboard.press("d")
+    page.keyboard.press("s")
+    with page.expect_download() as waiting:
+        page.click("#save-png-1")
+    drawn = picture(Path(waiting.value.path()).read_bytes())
+    assert near(drawn, rgb("#14171c"), 0.02) > 0.7 * drawn.shape[0] * drawn.shape[1]
+    assert near(drawn, (1.0, 1.0, 1.0)) > 100, "title and names are light"
+    page.keyboard.press("s")
+    with page.expect_download() as waiting:
+        page.click("#save-svg")
+    root = ElementTree.fromstring(Path(waiting.value.path()).read_text())
+    assert next(root.iter(f"{SVG}rect")).get("fill") == "#14171c"
+
+
+def test_svg_of_twenty_thousand_points_has_a_shape_for_each(open_page: Open, tmp_path: Path) -> None:
+    positions = np.random.default_rng(0).uniform(size=(20_000, 2))
+    page = open_page(viewer.export(tmp_path / "m.html", positions), accept_downloads=True)
+    page.keyboard.press("s")
+    with page.expect_download() as waiting:
+        page.click("#save-svg")
+    root = ElementTree.fromstring(Path(waiting.value.path()).read_text())
+    assert len(list(root.iter(f"{SVG}circle"))) == 20_000
+    assert not list(root.iter(f"{SVG}image"))
+
+
 def test_svg_of_many_points_contains_one_picture(open_page: Open, tmp_path: Path) -> None:
     positions = np.random.default_rng(0).normal(size=(50_000, 2))
     page = open_page(viewer.export(tmp_path / "m.html", positions), accept_downloads=True)
@@ -212,6 +239,23 @@ def test_map_in_space_turns_and_can_be_selected(open_page: Open, in_space: Path)
     assert page.evaluate("vicinalPage.state.selected.length") == 1
     assert CODES[page.evaluate("vicinalPage.state.selected[0]")] == 1
     assert page.is_hidden("#density")
+
+
+def test_names_of_a_map_in_space_follow_its_turns(open_page: Open, in_space: Path) -> None:
+    page = open_page(in_space)
+    page.wait_for_function("vicinalPage.names.placed.length === 3", timeout=WAIT_MS)
+    ends = "vicinalPage.names.placed.map(one => [one.text, ...(one.line ?? [one.left, one.top])].slice(0, 3))"
+    before = {name: (x, y) for name, x, y in page.evaluate(ends)}
+    assert set(before) == {"ant", "bee", "cat"}
+    page.evaluate("vicinalPage.view.eye.orbit(0.9, 0); vicinalPage.view.changed()")
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    after = {name: (x, y) for name, x, y in page.evaluate(ends)}
+    assert any(np.hypot(x - before[name][0], y - before[name][1]) > 40 for name, (x, y) in after.items())
+    seen = np.array(page.evaluate("[...vicinalPage.view.eye.projectAll(vicinalPage.view.places)]")).reshape(-1, 2)
+    for one in page.evaluate("vicinalPage.names.placed"):
+        own = seen[NAMES[CODES] == one["text"]]
+        inside = (own > [one["left"], one["top"]]) & (own < [one["right"], one["bottom"]])
+        assert not inside.all(axis=1).any()
 
 
 def test_selected_points_keep_their_size(open_page: Open, tmp_path: Path) -> None:

@@ -38,13 +38,26 @@ function o(e, t = 3) {
 	let i = Number(e.toPrecision(Math.max(t, Math.ceil(Math.log10(n + 1)))));
 	return Math.abs(i) < 1e4 ? String(i) : r.format(i);
 }
-var s = {
+var s = new Intl.NumberFormat("en", { maximumFractionDigits: 15 }), [c, l] = [1e-6, 0x38d7ea4c68000];
+function u(e) {
+	let t = Math.abs(e);
+	return t !== 0 && (t < c || t >= l) || t < 1e4 ? String(e) : s.format(e);
+}
+function d(e) {
+	for (let t = 6; t < 9; t++) {
+		let n = Number(e.toPrecision(t));
+		if (Math.fround(n) === e) return n;
+	}
+	return e;
+}
+var f = {
 	"zoom-in": "M8 3v10M3 8h10",
 	"zoom-out": "M3 8h10",
 	fit: "M2.5 6V2.5H6M10 2.5h3.5V6M13.5 10v3.5H10M6 13.5H2.5V10",
 	lasso: "M8 2.5c3.3 0 5.8 1.7 5.8 4s-2.5 4-5.8 4-5.8-1.7-5.8-4 2.5-4 5.8-4zM5 10c-.9.5-1 2 .2 2.2 1.3.2 1.6 1.3.6 2",
 	"show-names": "M3 4.5V3h10v1.5M8 3v10M6 13h4",
 	density: "M8 2c4 0 6.2 2.3 6.2 5.4S12 14 8 14s-6.2-3.4-6.2-6.4S4 2 8 2zM8 5.2c2 0 3.2 1 3.2 2.6S10 10.6 8.2 10.6 5 9.400 5 7.900 6.200 5.200 8 5.200z",
+	near: "M8 8L3.2 4M8 8l5-3.500M8 8l-2.500 5M8 8l4.500 3.500M8 6.400a1.600 1.600 0 1 0 0 3.200 1.600 1.600 0 1 0 0-3.200",
 	smaller: "M8 6.6a1.4 1.4 0 1 0 0 2.8 1.4 1.4 0 1 0 0-2.8",
 	larger: "M8 3.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 1 0 0-9",
 	save: "M8 2.5v7M5 7l3 3 3-3M3 11.500v2h10v-2",
@@ -55,14 +68,14 @@ var s = {
 	pause: "M5.5 3.5v9M10.5 3.5v9",
 	play: "M5 3l8 5-8 5z"
 };
-function c(e) {
+function p(e) {
 	return t("svg", {
 		viewBox: "0 0 16 16",
 		"aria-hidden": "true",
 		class: "icon"
-	}, t("path", { d: s[e] }));
+	}, t("path", { d: f[e] }));
 }
-function l(t, n) {
+function m(t, n) {
 	let r = URL.createObjectURL(n);
 	e("a", {
 		href: r,
@@ -70,7 +83,7 @@ function l(t, n) {
 	}).click(), setTimeout(() => URL.revokeObjectURL(r), 1e3);
 }
 // src/card.ts
-var u = 14, d = class {
+var h = 14, g = class {
 	element;
 	state;
 	row = -1;
@@ -79,26 +92,26 @@ var u = 14, d = class {
 		this.element = e, this.state = t;
 	}
 	show(e, t) {
-		this.row = e, this.view = t, this.element.replaceChildren(...f(this.state, e)), this.element.hidden = !1, this.place();
+		this.row = e, this.view = t, this.element.replaceChildren(..._(this.state, e)), this.element.hidden = !1, this.place();
 	}
 	hide() {
 		this.row = -1, this.element.hidden = !0;
 	}
 	place() {
 		if (this.row < 0 || !this.view) return;
-		let e = this.element.parentElement, [t, n] = [this.view.canvas.getBoundingClientRect(), e.getBoundingClientRect()], [r, i] = this.view.projectRow(this.row), [a, o] = [r + t.left - n.left, i + t.top - n.top], { offsetWidth: s, offsetHeight: c } = this.element, l = a + u + s > e.clientWidth - 8 ? a - u - s : a + u, d = Math.min(Math.max(8, o - c / 2), e.clientHeight - c - 8);
-		this.element.style.transform = `translate(${Math.round(Math.max(8, l))}px, ${Math.round(Math.max(8, d))}px)`;
+		let e = this.element.parentElement, [t, n] = [this.view.canvas.getBoundingClientRect(), e.getBoundingClientRect()], [r, i] = this.view.projectRow(this.row), [a, o] = [r + t.left - n.left, i + t.top - n.top], { offsetWidth: s, offsetHeight: c } = this.element, l = a + h + s > e.clientWidth - 8 ? a - h - s : a + h, u = Math.min(Math.max(8, o - c / 2), e.clientHeight - c - 8);
+		this.element.style.transform = `translate(${Math.round(Math.max(8, l))}px, ${Math.round(Math.max(8, u))}px)`;
 	}
 };
-function f(t, n) {
+function _(t, n) {
 	let { data: r, paint: i } = t, a = e("div", { className: "texts" });
 	if (a.append(e("div", {
 		className: "id",
-		textContent: p(r, n)
+		textContent: v(r, n)
 	})), i.column) {
 		let r = e("span", {
 			className: "swatch",
-			style: `background:${t.colourOf(n)}`
+			style: `background:${t.colorOf(n)}`
 		}), o = i.classes ? t.names[i.codes[n]] : i.column.text(n), s = i.classes ? o : `${i.column.name} ${o}`;
 		a.append(e("div", { className: "label" }, r, e("span", {
 			className: "name",
@@ -110,22 +123,22 @@ function f(t, n) {
 		let r = t === i.column ? "" : t.text(n);
 		r && o.append(e("dt", { textContent: t.name }), e("dd", { textContent: r }));
 	}
-	return o.childElementCount && a.append(o), r.image ? [m(r, n, 96), a] : [a];
+	return o.childElementCount && a.append(o), r.image ? [y(r, n, 96), a] : [a];
 }
-function p(e, t) {
+function v(e, t) {
 	let n = e.ids.at(t);
 	return e.hasIds ? n : `row ${n}`;
 }
-function m(t, n, r) {
+function y(t, n, r) {
 	let { width: i, height: a } = t.meta.images, o = r / Math.max(i, a), s = e("canvas", {
 		width: i,
 		height: a,
 		className: "thumbnail"
 	});
-	return s.style.width = `${Math.round(i * o)}px`, s.style.height = `${Math.round(a * o)}px`, s.setAttribute("role", "img"), s.setAttribute("aria-label", `picture of ${p(t, n)}`), t.image(n).then((e) => s.getContext("2d").putImageData(e, 0, 0)), s;
+	return s.style.width = `${Math.round(i * o)}px`, s.style.height = `${Math.round(a * o)}px`, s.setAttribute("role", "img"), s.setAttribute("aria-label", `picture of ${v(t, n)}`), t.image(n).then((e) => s.getContext("2d").putImageData(e, 0, 0)), s;
 }
 // src/columns.ts
-var h = "", g = class {
+var b = "", x = class {
 	joined = "";
 	ends = /* @__PURE__ */ new Uint32Array();
 	folded = null;
@@ -134,9 +147,9 @@ var h = "", g = class {
 	}
 	append(e, t, n) {
 		let r = t === 0 ? 0 : this.ends[t - 1] + 1;
-		this.joined = this.joined.slice(0, r) + e, this.ends = x(this.ends, n), this.folded = null;
+		this.joined = this.joined.slice(0, r) + e, this.ends = T(this.ends, n), this.folded = null;
 		for (let e = t; e < n; e++) {
-			let t = this.joined.indexOf(h, r);
+			let t = this.joined.indexOf(b, r);
 			this.ends[e] = t, r = t + 1;
 		}
 	}
@@ -144,7 +157,7 @@ var h = "", g = class {
 		return this.joined.slice(e === 0 ? 0 : this.ends[e - 1] + 1, this.ends[e]);
 	}
 	mark(e, t) {
-		this.folded ??= ne(this.joined);
+		this.folded ??= ie(this.joined);
 		let n = 0;
 		for (let r = this.folded.indexOf(e); r >= 0;) n = this.rowOf(r, n), t[n] = 1, r = this.folded.indexOf(e, this.ends[n] + 1);
 	}
@@ -156,7 +169,7 @@ var h = "", g = class {
 		}
 		return n;
 	}
-}, _ = class {
+}, S = class {
 	at(e) {
 		return String(e);
 	}
@@ -164,7 +177,7 @@ var h = "", g = class {
 		let n = Number(e);
 		/^\d+$/.test(e) && n < t.length && (t[n] = 1);
 	}
-}, v = class {
+}, C = class {
 	name;
 	names;
 	codes;
@@ -185,7 +198,7 @@ var h = "", g = class {
 		let n = this.names.map((t) => t.toLowerCase().includes(e));
 		if (n.includes(!0)) for (let e = 0; e < this.codes.length; e++) n[this.codes[e]] && (t[e] = 1);
 	}
-}, y = class {
+}, w = class {
 	name;
 	values;
 	low;
@@ -196,11 +209,15 @@ var h = "", g = class {
 		this.name = e, this.values = t, this.low = n, this.high = r, this.missing = i;
 	}
 	text(e) {
+		let t = this.number(e);
+		return Number.isNaN(t) ? "missing" : u(t);
+	}
+	number(e) {
 		let t = this.values[e];
-		return Number.isNaN(t) ? "missing" : o(t, 5);
+		return this.values instanceof Float32Array ? d(t) : t;
 	}
 	mark() {}
-}, b = class {
+}, ee = class {
 	name;
 	texts;
 	kind = "texts";
@@ -214,17 +231,19 @@ var h = "", g = class {
 		this.texts.mark(e, t);
 	}
 };
-function ee(e, t, n) {
-	return e.kind === "classes" ? new v(e.name, e.names, e.wide ? new Uint16Array(t) : new Uint8Array(t), e.missing, e.colors ?? []) : e.kind === "values" ? new y(e.name, new Float32Array(t), e.low, e.high, e.missing) : new b(e.name, new g(S(t), n));
+function te(e, t, n) {
+	return e.kind === "classes" ? new C(e.name, e.names, e.wide ? new Uint16Array(t) : new Uint8Array(t), e.missing, e.colors ?? []) : e.kind === "values" ? new w(e.name, re(e, t), e.low, e.high, e.missing) : new ee(e.name, new x(E(t), n));
 }
-function te(e, t, n, r, i) {
-	if (e.kind === "texts") e.texts.append(S(n), r, i);
-	else if (e.kind === "values") (e.values = x(e.values, i)).set(new Float32Array(n), r), [e.low, e.high, e.missing] = [
-		t.low,
-		t.high,
-		t.missing
-	];
-	else {
+function ne(e, t, n, r, i) {
+	if (e.kind === "texts") e.texts.append(E(n), r, i);
+	else if (e.kind === "values") {
+		let a = re(t, n);
+		t.wide && (e.values = Float64Array.from(e.values)), (e.values = T(e.values, i)).set(a, r), [e.low, e.high, e.missing] = [
+			t.low,
+			t.high,
+			t.missing
+		];
+	} else {
 		let a = t.wide ? new Uint16Array(n) : new Uint8Array(n), o = t.wide ? new Uint16Array(i) : new Uint8Array(i);
 		o.set(e.codes.subarray(0, r)), o.set(a, r), [e.codes, e.names, e.missing, e.colors] = [
 			o,
@@ -234,25 +253,30 @@ function te(e, t, n, r, i) {
 		];
 	}
 }
-function x(e, t) {
+function re(e, t) {
+	return e.wide ? new Float64Array(t) : new Float32Array(t);
+}
+function T(e, t) {
 	let n = new e.constructor(t);
 	return n.set(e.subarray(0, t)), n;
 }
-function S(e) {
+function E(e) {
 	return new TextDecoder().decode(e);
 }
-function ne(e) {
+function ie(e) {
 	let t = e.toLowerCase();
 	return t.length === e.length ? t : Array.from(e, (e) => e.toLowerCase().length === e.length ? e.toLowerCase() : e).join("");
 }
 // src/data.ts
-var re = class {
+var ae = class {
 	meta;
 	n;
 	maps;
 	columns;
 	ids;
 	image = null;
+	neighbors = null;
+	exact = null;
 	constructor(e, t, n, r, i) {
 		this.meta = e, this.n = t, this.maps = n, this.columns = r, this.ids = i;
 	}
@@ -263,7 +287,7 @@ var re = class {
 		return this.maps[0].y;
 	}
 	get hasIds() {
-		return this.ids instanceof g;
+		return this.ids instanceof x;
 	}
 	column(e) {
 		return this.columns.find((t) => t.name === e) ?? null;
@@ -274,19 +298,19 @@ var re = class {
 			...this.meta,
 			...t
 		}, this.n = r;
-		for (let e of this.maps) e.x = x(e.x, r), e.y = x(e.y, r), e.z &&= x(e.z, r);
-		n.ids && (e === 0 && (this.ids = new g("", 0)), this.ids.append(S(n.ids), e, r)), e === 0 ? this.columns = t.columns.map((e, t) => ee(e, n[`column${t}`], r)) : t.columns.forEach((t, i) => te(this.columns[i], t, n[`column${i}`], e, r));
+		for (let e of this.maps) e.x = T(e.x, r), e.y = T(e.y, r), e.z &&= T(e.z, r);
+		n.ids && (e === 0 && (this.ids = new x("", 0)), this.ids.append(E(n.ids), e, r)), e === 0 ? this.columns = t.columns.map((e, t) => te(e, n[`column${t}`], r)) : t.columns.forEach((t, i) => ne(this.columns[i], t, n[`column${i}`], e, r));
 	}
 };
-async function ie({ meta: e, section: t }) {
+async function oe({ meta: e, section: t }) {
 	if (e.version !== 2) throw Error(`this program reads pages of format 2, not ${e.version}`);
 	let n = await Promise.all(e.maps.map(async ({ name: e, box: n }, r) => ({
 		name: e,
-		...ae(new Uint16Array(await t(`xy${r}`)), n)
-	}))), r = await Promise.all(e.columns.map(async (n, r) => ee(n, await t(`column${r}`), e.n))), i = await t("ids"), a = new re(e, e.n, n, r, i ? new g(S(i), e.n) : new _());
-	return e.images && (a.image = se(e.images, t)), a;
+		...se(new Uint16Array(await t(`xy${r}`)), n)
+	}))), r = await Promise.all(e.columns.map(async (n, r) => te(n, await t(`column${r}`), e.n))), i = await t("ids"), a = new ae(e, e.n, n, r, i ? new x(E(i), e.n) : new S());
+	return e.images && (a.image = le(e.images, t)), e.neighbors && (a.neighbors = ue(e.neighbors, e.n, t)), a;
 }
-function ae(e, t) {
+function se(e, t) {
 	let n = t.length / 2, r = e.length / n, i = Array.from({ length: n }, (e, r) => t[n + r] - t[r]), a = Math.max(...i) || 1, o = i.map((t, n) => {
 		let i = new Float32Array(r), o = 2 * t / a / 65535, s = -t / a;
 		for (let t = 0; t < r; t++) i[t] = e[n * r + t] * o + s;
@@ -298,11 +322,11 @@ function ae(e, t) {
 		z: o[2] ?? null
 	};
 }
-function oe(e, t) {
+function ce(e, t) {
 	let n = t.length / 2, r = Math.max(...e.map((e, r) => t[n + r] - t[r])) || 1;
 	return e.map((e, i) => (e - (t[i] + t[n + i]) / 2) * 2 / r);
 }
-function se(e, t) {
+function le(e, t) {
 	let n = /* @__PURE__ */ new Map(), r = e.height * e.width;
 	return async (i) => {
 		let a = Math.floor(i / e.block);
@@ -315,11 +339,24 @@ function se(e, t) {
 		return c;
 	};
 }
-async function C(e) {
+function ue({ k: e, bytes: t }, n, r) {
+	let i = null;
+	return async (a) => {
+		let o = await (i ??= r("neighbors").then((e) => new Uint8Array(e)));
+		if (a >= n) return [];
+		let s = Array.from({ length: e }, (r, i) => {
+			let s = 0;
+			for (let r = t - 1; r >= 0; r--) s = s * 256 + o[(r * e + i) * n + a];
+			return s;
+		});
+		return [...new Set(s)].filter((e) => e !== a);
+	};
+}
+async function D(e) {
 	return new Response(new Blob([e]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer();
 }
 // src/keys.ts
-var ce = .12, le = [
+var de = .12, fe = [
 	{
 		keys: ["?"],
 		text: "Show or hide this list",
@@ -354,13 +391,13 @@ var ce = .12, le = [
 	{
 		keys: ["ArrowRight"],
 		text: "Move right",
-		act: (e) => e.pan(ce, 0),
+		act: (e) => e.pan(de, 0),
 		onMap: !0
 	},
 	{
 		keys: ["ArrowUp"],
 		text: "Move up",
-		act: (e) => e.pan(0, ce),
+		act: (e) => e.pan(0, de),
 		onMap: !0
 	},
 	{
@@ -406,6 +443,11 @@ var ce = .12, le = [
 		act: (e) => e.showNames()
 	},
 	{
+		keys: ["k"],
+		text: "Neighbors in the data",
+		act: (e) => e.showNearest()
+	},
+	{
 		keys: ["c"],
 		text: "Contours of the density",
 		act: (e) => e.showDensity()
@@ -446,8 +488,8 @@ var ce = .12, le = [
 		act: (e) => e.escape()
 	}
 ];
-function ue(e) {
-	let t = new Map(le.flatMap((e) => e.keys.map((t) => [t, e])));
+function pe(e) {
+	let t = new Map(fe.flatMap((e) => e.keys.map((t) => [t, e])));
 	e.dom.page.tabIndex = -1, (e.dom.root instanceof Document ? e.dom.root : e.dom.page).addEventListener("keydown", (n) => {
 		let [r] = n.composedPath();
 		if (r?.matches?.("input, select, textarea") || n.ctrlKey || n.metaKey || n.altKey || e.dom.page.querySelector("dialog[open]:not(#help-dialog)")) return;
@@ -455,68 +497,68 @@ function ue(e) {
 		!i || i.onMap && !r?.matches?.(".map") || (n.preventDefault(), i.act(e));
 	});
 }
-function de(t) {
-	let n = {
+function me(t, n) {
+	let r = {
 		ArrowLeft: "←",
 		ArrowRight: "→",
 		ArrowUp: "↑",
 		ArrowDown: "↓",
 		Escape: "Esc"
-	}, r = e("dl", {
+	}, i = e("dl", {
 		className: "keys",
 		tabIndex: 0
 	});
-	for (let { keys: i, text: a } of le) {
-		if (i[0] === "m" && !t) continue;
-		let o = i.slice(0, 1).map((t) => e("kbd", { textContent: n[t] ?? (t.length === 1 ? t.toUpperCase() : t) }));
-		r.append(e("dt", {}, ...o), e("dd", { textContent: a }));
+	for (let { keys: a, text: o } of fe) {
+		if (a[0] === "m" && !t || a[0] === "k" && !n) continue;
+		let s = a.slice(0, 1).map((t) => e("kbd", { textContent: r[t] ?? (t.length === 1 ? t.toUpperCase() : t) }));
+		i.append(e("dt", {}, ...s), e("dd", { textContent: o }));
 	}
 	for (let [t, n] of [
 		["Shift + drag", "Draw around points"],
 		["Ctrl, Alt", "Add to the selection, remove from it"],
 		["Two fingers", "Zoom and move on a touch screen"]
-	]) r.append(e("dt", {}, e("kbd", { textContent: t })), e("dd", { textContent: n }));
-	return r;
+	]) i.append(e("dt", {}, e("kbd", { textContent: t })), e("dd", { textContent: n }));
+	return i;
 }
 // src/paint.ts
-var fe = 256, pe = fe, me = .005, he = 2e5;
-function ge(e, t) {
+var he = 256, ge = he, _e = .005, ve = 2e5;
+function ye(e, t) {
 	return {
 		column: null,
 		codes: new Uint8Array(e),
 		classes: null,
 		scale: null,
-		colours: () => [t.plain]
+		colors: () => [t.plain]
 	};
 }
-function w(e) {
-	return e instanceof v || e instanceof y && be(e.values) !== null;
+function O(e) {
+	return e instanceof C || e instanceof w && Se(e.values) !== null;
 }
-function T(e) {
-	return e instanceof y || e instanceof v && e.numbers !== null;
+function k(e) {
+	return e instanceof w || e instanceof C && e.numbers !== null;
 }
-function _e(e) {
-	return T(e) && ye(e).every((e) => Number.isNaN(e) || e > 0);
+function be(e) {
+	return k(e) && j(e).every((e) => Number.isNaN(e) || e > 0);
 }
-function E(e, t) {
-	let n = e instanceof v ? {
+function A(e, t) {
+	let n = e instanceof C ? {
 		names: e.names,
 		codes: e.codes,
 		missing: e.missing
-	} : xe(e), r = e instanceof v ? e.colors : [];
+	} : Ce(e), r = e instanceof C ? e.colors : [];
 	return {
 		column: e,
 		codes: n.codes,
 		classes: n,
 		scale: null,
-		colours: (e) => {
+		colors: (e) => {
 			let i = n.names.map((n, i) => r[i] ?? t[e][i % t[e].length]);
 			return n.missing ? [...i, t.missing[e]] : i;
 		}
 	};
 }
-function ve(e, t, n) {
-	let r = ye(e), { place: i, ticks: a, low: o, high: s } = Se(r, t), c = new Uint16Array(r.length), l = {
+function xe(e, t, n) {
+	let r = j(e), { place: i, ticks: a, low: o, high: s } = we(r, t), c = new Uint16Array(r.length), l = {
 		kind: t,
 		ticks: a,
 		below: 0,
@@ -525,38 +567,38 @@ function ve(e, t, n) {
 	};
 	for (let e = 0; e < r.length; e++) {
 		let t = r[e];
-		Number.isNaN(t) ? (c[e] = pe, l.missing++) : (t < o ? l.below++ : t > s && l.above++, c[e] = Math.round(Math.min(1, Math.max(0, i(t))) * 255));
+		Number.isNaN(t) ? (c[e] = ge, l.missing++) : (t < o ? l.below++ : t > s && l.above++, c[e] = Math.round(Math.min(1, Math.max(0, i(t))) * 255));
 	}
-	let u = Array.from({ length: fe }, (e, t) => Oe(n.values, t / 255));
+	let u = Array.from({ length: he }, (e, t) => Ae(n.values, t / 255));
 	return {
 		column: e,
 		codes: c,
 		classes: null,
 		scale: l,
-		colours: (e) => [...u, n.missing[e]]
+		colors: (e) => [...u, n.missing[e]]
 	};
 }
-function ye(e) {
-	if (e instanceof y) return e.values;
-	if (!(e instanceof v)) return /* @__PURE__ */ new Float32Array();
+function j(e) {
+	if (e instanceof w) return e.values;
+	if (!(e instanceof C)) return /* @__PURE__ */ new Float32Array();
 	let t = e.numbers ?? new Float64Array(e.names.length).fill(NaN);
 	return Float32Array.from(e.codes, (e) => t[e] ?? NaN);
 }
-function be(e) {
+function Se(e) {
 	let t = /* @__PURE__ */ new Set();
 	for (let n of e) if (!Number.isNaN(n) && (t.add(n), t.size > 256)) return null;
 	return [...t].sort((e, t) => e - t);
 }
-function xe(e) {
-	let t = be(e.values) ?? [], n = new Map(t.map((e, t) => [e, t])), r = Uint16Array.from(e.values, (e) => n.get(e) ?? t.length);
+function Ce(e) {
+	let t = Se(e.values) ?? [], n = new Map(t.map((e, t) => [e, t])), r = Uint16Array.from(e.values, (e) => n.get(e) ?? t.length);
 	return {
 		names: t.map((e) => o(e, 6)),
 		codes: r,
 		missing: e.missing
 	};
 }
-function Se(e, t) {
-	let n = Ce(e);
+function we(e, t) {
+	let n = Te(e);
 	if (n.length === 0) return {
 		place: () => .5,
 		ticks: [],
@@ -565,7 +607,7 @@ function Se(e, t) {
 	};
 	let r = (e) => n[Math.round(e * (n.length - 1))];
 	if (t === "quantile") return {
-		place: (e) => we(n, e),
+		place: (e) => Ee(n, e),
 		ticks: [
 			0,
 			.25,
@@ -579,12 +621,12 @@ function Se(e, t) {
 		low: n[0],
 		high: n.at(-1)
 	};
-	let i = t === "log" ? Math.log10 : (e) => e, [a, s] = [n[0], n.at(-1)], c = [r(me), r(.995)];
+	let i = t === "log" ? Math.log10 : (e) => e, [a, s] = [n[0], n.at(-1)], c = [r(_e), r(.995)];
 	i(c[1]) - i(c[0]) < .5 * (i(s) - i(a)) && c[1] > c[0] && ([a, s] = c);
 	let l = i(s) - i(a), u = (e) => l > 0 ? (i(e) - i(a)) / l : .5;
 	return {
 		place: u,
-		ticks: (t === "log" ? De(a, s) : Ee(a, s)).map((e) => ({
+		ticks: (t === "log" ? ke(a, s) : Oe(a, s)).map((e) => ({
 			at: u(e),
 			text: o(e)
 		})),
@@ -592,18 +634,18 @@ function Se(e, t) {
 		high: s
 	};
 }
-function Ce(e) {
-	let t = Math.max(1, Math.floor(e.length / he)), n = [], [r, i] = [Infinity, -Infinity];
+function Te(e) {
+	let t = Math.max(1, Math.floor(e.length / ve)), n = [], [r, i] = [Infinity, -Infinity];
 	for (let a = 0; a < e.length; a++) {
 		let o = e[a];
 		Number.isNaN(o) || (o < r && (r = o), o > i && (i = o), a % t === 0 && n.push(o));
 	}
-	return r <= i && n.push(r, i), Float32Array.from(n).sort();
+	return r <= i && n.push(r, i), Float64Array.from(n).sort();
 }
-function we(e, t) {
-	return (Te(e, t, !1) + Te(e, t, !0)) / 2 / e.length;
+function Ee(e, t) {
+	return (De(e, t, !1) + De(e, t, !0)) / 2 / e.length;
 }
-function Te(e, t, n) {
+function De(e, t, n) {
 	let [r, i] = [0, e.length];
 	for (; r < i;) {
 		let a = r + i >> 1;
@@ -611,7 +653,7 @@ function Te(e, t, n) {
 	}
 	return r;
 }
-function Ee(e, t) {
+function Oe(e, t) {
 	if (!(t > e)) return [e];
 	let n = 10 ** Math.floor(Math.log10((t - e) / 4)), r = [
 		1,
@@ -623,13 +665,13 @@ function Ee(e, t) {
 	for (let n = Math.ceil(e / r - 1e-9); n * r <= t + 1e-9 * r; n++) i.push(Number((n * r).toPrecision(12)));
 	return i;
 }
-function De(e, t) {
+function ke(e, t) {
 	let n = [];
 	for (let r = Math.ceil(Math.log10(e)); 10 ** r <= t; r++) n.push(Number((10 ** r).toPrecision(12)));
 	let r = Math.ceil(n.length / 6);
 	return n.length >= 2 ? n.filter((e, t) => t % r === 0) : [e, t];
 }
-function Oe(e, t) {
+function Ae(e, t) {
 	let n = t * (e.length - 1), r = Math.min(e.length - 2, Math.floor(n));
 	return `#${[
 		1,
@@ -641,16 +683,17 @@ function Oe(e, t) {
 	}).join("")}`;
 }
 // src/legend.ts
-var ke = "";
-function Ae(e, t) {
+var je = "";
+function Me(e, t) {
 	let n = "", r = () => {}, i = () => {
 		let { column: i, scale: a } = t.paint, o = JSON.stringify([
 			i?.name,
 			t.names,
 			a,
+			t.paint.classes && t.order(),
 			t.data.columns.map((e) => [e.name, e.kind])
 		]);
-		o !== n && (r = je(e, t)), n = o, r();
+		o !== n && (r = Ne(e, t)), n = o, r();
 	};
 	for (let e of [
 		"rows",
@@ -660,10 +703,13 @@ function Ae(e, t) {
 	]) t.listen(e, i);
 	i();
 }
-function je(t, n) {
+function Ne(t, n) {
 	let r = t.get("legend"), o = n.data.columns.filter((e) => e.kind !== "texts");
 	if (r.replaceChildren(), r.hidden = o.length === 0, r.hidden) return () => {};
-	if (r.append(Me(n, o.map(({ name: e }) => e))), n.paint.scale) return r.append(Pe(n, n.paint.scale)), () => {};
+	if (r.append(Pe(n, o.map(({ name: e }) => e))), n.paint.scale) {
+		let e = Le(n);
+		return r.append(Ve(n, n.paint.scale), e.block), e.update;
+	}
 	if (!n.paint.classes) return () => {};
 	let s = e("button", {
 		className: "link",
@@ -672,28 +718,29 @@ function je(t, n) {
 		id: "show-all"
 	});
 	s.onclick = () => n.showAll();
-	let c = e("ul", { className: "classes" });
-	n.names.forEach((e, t) => c.append(Ne(n, e, t)));
-	let l = D(a(n.paint.classes.names.length, "class", "classes"));
-	return l.append(s), r.append(l, c), () => {
+	let c = e("ul", { className: "classes" }), l = n.order();
+	for (let e of l) c.append(Be(n, n.names[e], e));
+	let u = M(a(n.paint.classes.names.length, "class", "classes"));
+	return l.length > 2 && u.append(Ie(n)), u.append(s), r.append(u, c), () => {
 		s.disabled = !n.filtered;
-		let e = n.paint.colours(n.themeName);
+		let e = n.paint.colors(n.themeName);
 		[...c.children].forEach((t, r) => {
-			t.querySelector(".class").setAttribute("aria-pressed", String(n.shown[r] === 1)), t.querySelector(".n").textContent = i(n.counts[r]), t.querySelector(".swatch").style.background = e[r];
+			let a = l[r];
+			t.querySelector(".class").setAttribute("aria-pressed", String(n.shown[a] === 1)), t.querySelector(".n").textContent = i(n.counts[a]), t.querySelector(".swatch").style.background = e[a];
 		});
 	};
 }
-function D(t, n = "") {
+function M(t, n = "") {
 	return e("h2", {}, e("span", {
 		className: "name",
 		textContent: t,
 		title: t
 	}), e("small", { textContent: n }));
 }
-function Me(t, n) {
+function Pe(t, n) {
 	let r = t.paint.column, i = e("select", { id: "color-by" });
 	i.setAttribute("aria-label", "Color by"), i.append(e("option", {
-		value: ke,
+		value: je,
 		textContent: "nothing",
 		selected: !r
 	}));
@@ -702,14 +749,14 @@ function Me(t, n) {
 		textContent: t,
 		selected: t === r?.name
 	}));
-	i.onchange = () => t.colourBy(i.value === ke ? null : i.value);
+	i.onchange = () => t.colorBy(i.value === je ? null : i.value);
 	let a = e("div", { className: "chooser" }, e("label", {
 		htmlFor: "color-by",
 		textContent: "Color by"
 	}), i);
 	if (!r) return a;
-	let o = [], s = (e, n) => () => t.colourBy(r.name, e, n);
-	T(r) && (o.push([
+	let o = [], s = (e, n) => () => t.colorBy(r.name, e, n);
+	k(r) && (o.push([
 		"linear",
 		"Linear",
 		s("scale", "linear"),
@@ -719,12 +766,12 @@ function Me(t, n) {
 		"Quantiles",
 		s("scale", "quantile"),
 		t.mode === "scale" && t.scaleKind === "quantile"
-	]), _e(r) && o.push([
+	]), be(r) && o.push([
 		"log",
 		"Log",
 		s("scale", "log"),
 		t.mode === "scale" && t.scaleKind === "log"
-	])), w(r) && o.push([
+	])), O(r) && o.push([
 		"classes",
 		"Classes",
 		s("classes"),
@@ -746,7 +793,72 @@ function Me(t, n) {
 	}
 	return c;
 }
-function Ne(t, n, r) {
+var Fe = [
+	["name", "by name"],
+	["size", "by size"],
+	["data", "as in data"]
+];
+function Ie(t) {
+	let n = e("select", {
+		id: "legend-order",
+		className: "order"
+	});
+	n.setAttribute("aria-label", "Order of the classes");
+	for (let [r, i] of Fe) n.append(e("option", {
+		value: r,
+		textContent: i,
+		selected: r === t.legendOrder
+	}));
+	return n.onchange = () => t.orderBy(n.value), n;
+}
+function Le(t) {
+	let { column: n } = t.paint, r = j(n), [i, a] = [Infinity, -Infinity];
+	for (let e of r) e < i && (i = e), e > a && (a = e);
+	let o = (e) => r instanceof Float32Array ? d(e) : e, s = [i, a].map((t, r) => {
+		let i = e("input", {
+			type: "number",
+			step: "any",
+			id: r ? "range-high" : "range-low",
+			placeholder: u(o(t))
+		});
+		return i.setAttribute("aria-label", `${r ? "Largest" : "Smallest"} ${n.name} to show`), i;
+	}), c = () => {
+		let [e, r] = s.map((e, t) => e.value === "" ? [-Infinity, Infinity][t] : e.valueAsNumber);
+		t.showRange(n.name, e === -Infinity && r === Infinity ? null : [e, r]);
+	};
+	for (let e of s) e.onchange = c;
+	return {
+		block: e("div", { className: "range" }, "Show", s[0], "to", s[1]),
+		update: () => {
+			let e = t.ranges.find(([e]) => e === n.name);
+			s.forEach((t, n) => {
+				let r = e?.[n ? 2 : 1];
+				t.value = r === void 0 || !Number.isFinite(r) ? "" : String(r);
+			});
+		}
+	};
+}
+function Re(t, n) {
+	let r = t.get("filters"), o = () => {
+		let t = n.hidden.map(([e, t]) => [e, a(t.length, "class", "classes") + " hidden"]), o = n.ranges.map(([e, t, n]) => [e, ze(t, n)]);
+		r.hidden = t.length + o.length === 0;
+		let s = [...t, ...o].map(([t, r]) => {
+			let i = e("button", {
+				className: "chip",
+				title: `Show all of ${t}`,
+				onclick: () => n.clearFilter(t)
+			}, e("strong", { textContent: t }), ` ${r} `);
+			return i.append(e("span", { textContent: "×" })), i.lastElementChild.setAttribute("aria-hidden", "true"), e("li", {}, i);
+		});
+		r.replaceChildren(M("Filters", `${i(n.visibleCount())} of ${i(n.data.n)} points`), e("ul", { className: "chips" }, ...s));
+	};
+	for (let e of ["shown", "rows"]) n.listen(e, o);
+	o();
+}
+function ze(e, t) {
+	return e === -Infinity ? `≤ ${u(t)}` : t === Infinity ? `≥ ${u(e)}` : `${u(e)} to ${u(t)}`;
+}
+function Be(t, n, r) {
 	let i = e("button", {
 		className: "class",
 		title: n
@@ -765,8 +877,8 @@ function Ne(t, n, r) {
 		t.show((t) => Number(e || t === r));
 	}, e("li", {}, i, a);
 }
-function Pe(t, n) {
-	let r = t.paint.colours(t.themeName), o = e("div", {
+function Ve(t, n) {
+	let r = t.paint.colors(t.themeName), o = e("div", {
 		className: "bar",
 		style: `background:linear-gradient(90deg,${r.slice(0, 256).filter((e, t) => t % 15 == 0).join(",")})`
 	}), s = e("div", { className: "ticks" });
@@ -802,18 +914,18 @@ function Pe(t, n) {
 	return c;
 }
 // src/frames.ts
-var O = 40, Fe = 1, Ie = 2, Le = 3, Re = class {
+var N = 40, He = 1, Ue = 2, We = 3, Ge = class {
 	steps = /* @__PURE__ */ new Uint16Array();
 	async decode(e) {
-		let t = new DataView(e, 0, O), n = t.getUint8(0);
-		if (n === Le) return ze(e);
-		let r = t.getUint8(1), i = await C(e.slice(O)), a = {
+		let t = new DataView(e, 0, N), n = t.getUint8(0);
+		if (n === We) return Ke(e);
+		let r = t.getUint8(1), i = await D(e.slice(N)), a = {
 			run: t.getUint32(4, !0),
 			epoch: t.getUint32(8, !0),
 			epochs: t.getUint32(12, !0),
-			exact: n === Ie
+			exact: n === Ue
 		};
-		if (n === Ie) {
+		if (n === Ue) {
 			let e = new Float32Array(i), t = e.length / r, [n, o, s] = [
 				0,
 				1,
@@ -827,7 +939,7 @@ var O = 40, Fe = 1, Ie = 2, Le = 3, Re = class {
 			};
 		}
 		let o = new Uint16Array(i), s = o.length / r;
-		if (n === Fe) {
+		if (n === He) {
 			let e = this.steps.length / r;
 			for (let t = 0; t < r; t++) for (let n = 0; n < e; n++) o[t * s + n] = o[t * s + n] + this.steps[t * e + n];
 		}
@@ -848,16 +960,16 @@ var O = 40, Fe = 1, Ie = 2, Le = 3, Re = class {
 		};
 	}
 };
-async function ze(e) {
-	let t = new DataView(e).getUint32(O, !0), n = 44 + t, { begin: r, meta: i, sections: a } = JSON.parse(new TextDecoder().decode(new Uint8Array(e, 44, t))), o = {};
-	for (let [t, r] of Object.entries(a)) o[t] = await C(e.slice(n, n + r)), n += r;
+async function Ke(e) {
+	let t = new DataView(e).getUint32(N, !0), n = 44 + t, { begin: r, meta: i, sections: a } = JSON.parse(new TextDecoder().decode(new Uint8Array(e, 44, t))), o = {};
+	for (let [t, r] of Object.entries(a)) o[t] = await D(e.slice(n, n + r)), n += r;
 	return {
 		begin: r,
 		meta: i,
 		sections: o
 	};
 }
-function Be(e, t) {
+function qe(e, t) {
 	let n = [
 		["x", e.x],
 		["y", e.y],
@@ -868,15 +980,66 @@ function Be(e, t) {
 		if (c) for (let e = 0; e < n.length; e++) c[e] = (n[e] - (o + s) / 2) * 2 / i;
 	});
 }
+// src/turning.ts
+var Je = 60, Ye = 1e-12;
+function Xe(e, t) {
+	let n = Math.min(e[0].length, t[0].length), [r, i] = [e, t].map((e) => e.map((e) => $e(e, n))), a = e.map((e, a) => t.map((t, o) => P(n, (n) => (e[n] - r[a]) * (t[n] - i[o])))), o = e.reduce((e, t, i) => e + P(n, (e) => (t[e] - r[i]) ** 2), 0), s = Ze(a);
+	if (!s || !(o > 0)) return;
+	let c = a.reduce((e, t, n) => e + t.reduce((e, t, r) => e + t * s[n][r], 0), 0) / o;
+	if (!(c > 0)) return;
+	let l = e.map((e) => e.slice());
+	e.forEach((t, n) => {
+		for (let a = 0; a < t.length; a++) {
+			let o = i[n];
+			for (let t = 0; t < e.length; t++) o += (l[t][a] - r[t]) * s[t][n] * c;
+			t[a] = o;
+		}
+	});
+}
+function Ze(e) {
+	let t = Math.max(...e.flat().map(Math.abs)), n = e.map((e) => e.map((e) => e / t));
+	for (let e = 0; e < Je; e++) {
+		let e = Qe(n);
+		if (!e) return null;
+		let t = n.map((t, n) => t.map((t, r) => (t + e[r][n]) / 2)), r = Math.max(...t.flatMap((e, t) => e.map((e, r) => Math.abs(e - n[t][r]))));
+		if (n = t, r < Ye) break;
+	}
+	return n;
+}
+function Qe(e) {
+	let t = e.length, n = e.map((e, t) => [...e, ...e.map((e, n) => Number(t === n))]);
+	for (let e = 0; e < t; e++) {
+		let r = e;
+		for (let i = e + 1; i < t; i++) Math.abs(n[i][e]) > Math.abs(n[r][e]) && (r = i);
+		[n[e], n[r]] = [n[r], n[e]];
+		let i = n[e][e];
+		if (!(Math.abs(i) > 1e-9)) return null;
+		n[e] = n[e].map((e) => e / i);
+		for (let r = 0; r < t; r++) {
+			if (r === e) continue;
+			let t = n[r][e];
+			n[r] = n[r].map((r, i) => r - t * n[e][i]);
+		}
+	}
+	return n.map((e) => e.slice(t));
+}
+function $e(e, t) {
+	return P(t, (t) => e[t]) / t;
+}
+function P(e, t) {
+	let n = 0;
+	for (let r = 0; r < e; r++) n += t(r);
+	return n;
+}
 // src/live.ts
-var Ve = {
+var et = {
 	starting: "Starting",
 	neighbors: "Finding neighbors",
 	graph: "Building the graph",
 	initialize: "Initializing",
 	layout: "Optimizing the layout",
 	train: "Training"
-}, He = 300, Ue = 5e3, We = 5e4, Ge = 8, Ke = 3e3, qe = class {
+}, tt = 300, nt = 5e3, rt = 5e4, it = 8, at = 3e3, ot = class {
 	page;
 	live;
 	frames = 0;
@@ -891,9 +1054,12 @@ var Ve = {
 	};
 	socket = null;
 	unsaid = [];
-	retry = He;
+	retry = tt;
 	touched = !1;
 	queue = Promise.resolve();
+	run = null;
+	before = null;
+	questions = /* @__PURE__ */ new Map();
 	arrivals = [];
 	grown = !1;
 	parts = {
@@ -922,16 +1088,19 @@ var Ve = {
 	connect() {
 		let e = new URL(this.live.feed, location.href);
 		e.protocol = "ws:";
-		let t = new WebSocket(e), n = new Re();
+		let t = new WebSocket(e), n = new Ge();
 		t.binaryType = "arraybuffer", t.onopen = () => {
-			this.retry = He;
+			this.retry = tt;
 			for (let e of this.unsaid.splice(0)) this.say(e);
 		}, t.onmessage = ({ data: e }) => {
-			if (typeof e == "string") return this.told(JSON.parse(e));
+			if (typeof e == "string") {
+				let t = JSON.parse(e);
+				return t.type === "neighbors" ? this.answer(t) : this.told(t);
+			}
 			let r = this.queue.then(() => this.socket === t ? this.draw(e, n) : void 0);
 			this.queue = r.catch(() => t.close());
 		}, t.onclose = () => {
-			this.parts.note.textContent = "Connection lost; reconnecting", setTimeout(() => this.connect(), this.retry), this.retry = Math.min(Ue, this.retry * 2);
+			this.parts.note.textContent = "Connection lost; reconnecting", setTimeout(() => this.connect(), this.retry), this.retry = Math.min(nt, this.retry * 2);
 		}, this.socket = t;
 	}
 	drop() {
@@ -944,7 +1113,33 @@ var Ve = {
 		let { state: n, view: r, names: i, card: a } = this.page, o = await t.decode(e);
 		if ("begin" in o) return this.take(o);
 		if (o.x.length !== n.data.n) return location.reload();
-		Be(o, n.data.maps[0]), this.frames++, this.exact = o.exact ? o : null, this.page.dom.get("busy").hidden = !0, r.fresh &&= this.freshness(o.exact), this.grown || r.fresh || this.frames === 1 ? r.redraw() : r.moved(), this.grown = !1, await new Promise((e) => requestAnimationFrame(e)), a.place(), (o.exact || n.data.n <= We || this.frames % Ge === 1) && (r.settle(), i.locate(), this.page.panes[0].density.outdated(), this.touched || r.fit(!1)), this.socket?.readyState === WebSocket.OPEN && this.say({ type: "drawn" });
+		await this.place(o), this.frames++, this.exact = n.data.exact = o.exact ? o : null, this.offerNeighbors(), this.page.dom.get("busy").hidden = !0, r.fresh &&= this.freshness(o.exact), this.grown || r.fresh || this.frames === 1 ? r.redraw() : r.moved(), this.grown = !1, await new Promise((e) => requestAnimationFrame(e)), a.place(), (o.exact || n.data.n <= rt || this.frames % it === 1) && (r.settle(), i.locate(), this.page.panes[0].density.outdated(), this.touched || r.fit(!1)), this.socket?.readyState === WebSocket.OPEN && this.say({ type: "drawn" });
+	}
+	async place(e) {
+		let { view: t, state: n } = this.page, r = n.data.maps[0], i = this.run !== null && e.run !== this.run;
+		i && (this.before = this.frames ? st(r) : null), this.run = e.run;
+		let a = i ? this.before : null;
+		qe(e, r);
+		let o = ({ x: e, y: t, z: n }) => n ? [
+			e,
+			t,
+			n
+		] : [e, t];
+		this.before?.x.length === r.x.length && Xe(o(r), o(this.before)), a?.x.length === r.x.length && t.places === r && (await t.morph(a, st(r)), t.places = r);
+	}
+	offerNeighbors() {
+		let { state: e } = this.page, t = this.exact !== null && this.live.neighbors;
+		t !== (e.data.neighbors !== null) && (e.data.neighbors = t ? (e) => this.ask(e) : null, this.page.updateTools());
+	}
+	ask(e) {
+		return this.say({
+			type: "neighbors",
+			row: e
+		}), new Promise((t) => this.questions.set(e, [...this.questions.get(e) ?? [], t]));
+	}
+	answer({ row: e, rows: t }) {
+		for (let n of this.questions.get(e) ?? []) n(t);
+		this.questions.delete(e);
 	}
 	take(e) {
 		let { state: t, view: n } = this.page, r = t.data.n;
@@ -957,12 +1152,12 @@ var Ve = {
 		let t = new Uint8Array(this.page.state.data.n);
 		this.arrivals = e ? [] : this.arrivals.slice(-2);
 		let n = this.arrivals.at(-1);
-		return !n || performance.now() - n.at > Ke ? t : (this.arrivals.length === 2 && t.fill(1, this.arrivals[0].row), t.fill(2, n.row));
+		return !n || performance.now() - n.at > at ? t : (this.arrivals.length === 2 && t.fill(1, this.arrivals[0].row), t.fill(2, n.row));
 	}
 	build() {
 		let t = this.page.dom.get("live");
 		t.hidden = !1, this.parts.pause.onclick = () => this.say({ type: this.status.state === "paused" ? "resume" : "pause" });
-		let n = this.live.parameters.map((t) => e("label", {}, e("span", { textContent: t.name.replaceAll("_", " ") }), Ze(t)));
+		let n = this.live.parameters.map((t) => e("label", {}, e("span", { textContent: t.name.replaceAll("_", " ") }), dt(t)));
 		this.parts.again.onclick = () => {
 			let e = {};
 			for (let n of t.querySelectorAll("input[type=number]")) e[n.name] = n.valueAsNumber;
@@ -973,7 +1168,7 @@ var Ve = {
 			});
 		};
 		let r = e("div", { className: "actions" }, this.parts.pause, this.parts.again);
-		this.live.projects && r.append(this.upload()), this.live.saves && r.append(this.saver("map", "Save map", "map.csv"), this.saver("model", "Save model", "map.vicinal")), t.append(D("Layout"), e("div", { className: "stage" }, this.parts.title, this.parts.bar, this.parts.note, this.parts.facts), e("div", { className: "parameters" }, ...n), r), this.live.parameters.length === 0 && (this.parts.again.hidden = !0);
+		this.live.projects && r.append(this.upload()), this.live.saves && r.append(this.saver("map", "Save map", "map.csv"), this.saver("model", "Save model", "map.vicinal")), t.append(M("Layout"), e("div", { className: "stage" }, this.parts.title, this.parts.bar, this.parts.note, this.parts.facts), e("div", { className: "parameters" }, ...n), r), this.live.parameters.length === 0 && (this.parts.again.hidden = !0);
 	}
 	saver(t, n, r) {
 		let i = e("button", {
@@ -982,7 +1177,7 @@ var Ve = {
 		});
 		return i.onclick = async () => {
 			let e = await fetch(t);
-			e.ok ? l(r, await e.blob()) : this.parts.note.textContent = (await e.json()).error;
+			e.ok ? m(r, await e.blob()) : this.parts.note.textContent = (await e.json()).error;
 		}, i;
 	}
 	upload() {
@@ -1008,23 +1203,31 @@ var Ve = {
 	}
 	told(e) {
 		this.status = e;
-		let { title: t, bar: n, note: r, facts: i, pause: a } = this.parts, o = e.state === "running" || e.state === "paused", { done: s, note: l, stage: u } = e.growth ? Ye(e.growth) : Je(e);
-		t.textContent = o ? e.state === "paused" ? "Paused" : u : {
+		let { title: t, bar: n, note: r, facts: i, pause: a } = this.parts, o = e.state === "running" || e.state === "paused", { done: s, note: c, stage: l } = e.growth ? lt(e.growth) : ct(e);
+		t.textContent = o ? e.state === "paused" ? "Paused" : l : {
 			done: "Done",
 			failed: "Failed",
 			waiting: "Waiting"
-		}[e.state], this.page.dom.get("busy-text").textContent = t.textContent, r.textContent = e.message || (o || !e.growth ? l : ""), i.hidden = !e.growth, e.growth && i.replaceChildren(...Xe(e.growth)), n.hidden = !o, s === null ? n.removeAttribute("value") : n.value = s, a.hidden = !o, a.replaceChildren(c(e.state === "paused" ? "play" : "pause"), e.state === "paused" ? "Resume" : "Pause");
+		}[e.state], this.page.dom.get("busy-text").textContent = t.textContent, r.textContent = e.message || (o || !e.growth ? c : ""), i.hidden = !e.growth, e.growth && i.replaceChildren(...ut(e.growth)), n.hidden = !o, s === null ? n.removeAttribute("value") : n.value = s, a.hidden = !o, a.replaceChildren(p(e.state === "paused" ? "play" : "pause"), e.state === "paused" ? "Resume" : "Pause");
 	}
 };
-function Je({ stage: e, epoch: t, n_epochs: n }) {
+function st({ name: e, x: t, y: n, z: r }) {
+	return {
+		name: e,
+		x: t.slice(),
+		y: n.slice(),
+		z: r?.slice() ?? null
+	};
+}
+function ct({ stage: e, epoch: t, n_epochs: n }) {
 	let r = n > 1;
 	return {
-		stage: Ve[e] ?? e,
+		stage: et[e] ?? e,
 		done: r ? t / n : null,
 		note: r ? `Epoch ${i(t)} of ${i(n)}` : ""
 	};
 }
-function Ye({ rows: e, total: t, placed: n }) {
+function lt({ rows: e, total: t, placed: n }) {
 	let r = t === null || e < t;
 	return {
 		stage: r ? "Rows are arriving" : "Settling the map",
@@ -1032,7 +1235,7 @@ function Ye({ rows: e, total: t, placed: n }) {
 		note: r ? "Larger points are the newest." : ""
 	};
 }
-function Xe({ rows: t, total: n, placed: r, pending: a, coverage: o, trustworthiness: s }) {
+function ut({ rows: t, total: n, placed: r, pending: a, coverage: o, trustworthiness: s }) {
 	return [
 		[
 			"read",
@@ -1064,7 +1267,7 @@ function Xe({ rows: t, total: n, placed: r, pending: a, coverage: o, trustworthi
 		title: r
 	}), e("dd", { textContent: n })]);
 }
-function Ze(t) {
+function dt(t) {
 	if ("choices" in t) {
 		let n = e("select", { name: t.name });
 		return n.append(...t.choices.map((n) => e("option", {
@@ -1082,14 +1285,43 @@ function Ze(t) {
 		step: String(t.step)
 	});
 }
-// src/density.ts
-var k = 240, A = 1.15, Qe = 2, $e = 3, et = [
+// src/beyond.ts
+var F = 12, ft = 26, pt = 76, mt = .6, ht = class {
+	layer;
+	view;
+	constructor(e, t) {
+		this.layer = e, this.view = t;
+	}
+	place() {
+		let { outliers: e, eye: t, overview: n } = this.view, r = /* @__PURE__ */ new Map();
+		for (let i of t.distance < mt * n ? [] : e) {
+			let [e, n] = this.view.projectRow(i);
+			if (e >= 0 && n >= 0 && e <= t.width && n <= t.height) continue;
+			let a = Math.atan2(n - t.height / 2, e - t.width / 2), o = Math.round(a / 2 / Math.PI * F + F) % F;
+			r.set(o, [...r.get(o) ?? [], {
+				row: i,
+				angle: a
+			}]);
+		}
+		this.layer.replaceChildren(...[...r.values()].map((e) => this.mark(e)));
+	}
+	mark(t) {
+		let { width: n, height: r } = this.view.eye, i = t[Math.floor(t.length / 2)].angle, [o, s] = [Math.cos(i), Math.sin(i)], c = Math.min((n / 2 - ft) / Math.max(1e-6, Math.abs(o)), (r / 2 - (s > 0 ? pt : ft)) / Math.max(1e-6, Math.abs(s))), l = `${a(t.length, "point")} far outside`, u = e("span", {
+			textContent: "→",
+			style: `transform:rotate(${(i * 180 / Math.PI).toFixed(0)}deg)`
+		}), d = e("button", {
+			title: `Show ${l}`,
+			onclick: () => void this.view.zoomTo(t.map(({ row: e }) => e))
+		}, u, String(t.length));
+		return d.setAttribute("aria-label", `Show ${l}`), d.style.left = `${Math.round(n / 2 + o * c)}px`, d.style.top = `${Math.round(r / 2 + s * c)}px`, d;
+	}
+}, I = 240, L = 1.15, gt = 2, _t = 3, vt = [
 	.95,
 	.8,
 	.6,
 	.4,
 	.2
-], tt = class {
+], yt = class {
 	canvas;
 	state;
 	view;
@@ -1112,53 +1344,53 @@ var k = 240, A = 1.15, Qe = 2, $e = 3, et = [
 	}
 	place() {
 		if (this.canvas.hidden = !this.wanted, !this.wanted) return;
-		this.stale && (this.contours = nt(this.view.places, (e) => this.state.visible(e))), this.stale = !1;
-		let { width: e, height: t, unit: n, centre: r } = this.view.eye, i = devicePixelRatio || 1;
+		this.stale && (this.contours = bt(this.view.places, (e) => this.state.visible(e))), this.stale = !1;
+		let { width: e, height: t, unit: n, center: r } = this.view.eye, i = devicePixelRatio || 1;
 		[this.canvas.width, this.canvas.height] = [Math.round(e * i), Math.round(t * i)];
 		let a = this.canvas.getContext("2d");
-		a.setTransform(n * i, 0, 0, -n * i, (e / 2 - r[0] * n) * i, (t / 2 + r[1] * n) * i), a.strokeStyle = j(this.state), a.lineWidth = 1.2 / n, this.contours.forEach((e, t) => {
-			a.globalAlpha = .35 + .55 * t / et.length, a.beginPath();
+		a.setTransform(n * i, 0, 0, -n * i, (e / 2 - r[0] * n) * i, (t / 2 + r[1] * n) * i), a.strokeStyle = R(this.state), a.lineWidth = 1.2 / n, this.contours.forEach((e, t) => {
+			a.globalAlpha = .35 + .55 * t / vt.length, a.beginPath();
 			for (let [t, n, r, i] of e) a.moveTo(t, n), a.lineTo(r, i);
 			a.stroke();
 		});
 	}
 };
-function j(e) {
+function R(e) {
 	return e.themeName === "dark" ? "#f2f4f7" : "#1b1e24";
 }
-function nt({ x: e, y: t }, n) {
-	let r = /* @__PURE__ */ new Float32Array(57600), i = k / (2 * A), a = 0;
+function bt({ x: e, y: t }, n) {
+	let r = /* @__PURE__ */ new Float32Array(57600), i = I / (2 * L), a = 0;
 	for (let o = 0; o < e.length; o++) {
 		if (!n(o)) continue;
-		let [s, c] = [Math.floor((e[o] + A) * i), Math.floor((t[o] + A) * i)];
-		s < 0 || c < 0 || s >= k || c >= k || (r[c * k + s]++, a++);
+		let [s, c] = [Math.floor((e[o] + L) * i), Math.floor((t[o] + L) * i)];
+		s < 0 || c < 0 || s >= I || c >= I || (r[c * I + s]++, a++);
 	}
-	for (let e = 0; e < $e; e++) r = M(M(r, 1), k);
-	return et.map((e) => it(r, rt(r, e * a), (e) => e / i - A));
+	for (let e = 0; e < _t; e++) r = xt(xt(r, 1), I);
+	return vt.map((e) => Ct(r, St(r, e * a), (e) => e / i - L));
 }
-function M(e, t) {
+function xt(e, t) {
 	let n = new Float32Array(e.length);
 	for (let r = 0; r < e.length; r++) {
-		let i = t === 1 ? r % k : Math.floor(r / k), a = 0;
-		for (let n = -2; n <= Qe; n++) i + n >= 0 && i + n < k && (a += e[r + n * t]);
+		let i = t === 1 ? r % I : Math.floor(r / I), a = 0;
+		for (let n = -2; n <= gt; n++) i + n >= 0 && i + n < I && (a += e[r + n * t]);
 		n[r] = a / 5;
 	}
 	return n;
 }
-function rt(e, t) {
+function St(e, t) {
 	let n = e.slice().sort().reverse(), r = 0;
 	for (let e of n) if (r += e, r >= t) return e;
 	return 0;
 }
-function it(e, t, n) {
+function Ct(e, t, n) {
 	let r = [];
 	if (!(t > 0)) return r;
-	for (let i = 0; i + 1 < k; i++) for (let a = 0; a + 1 < k; a++) {
-		let o = i * k + a, s = [
+	for (let i = 0; i + 1 < I; i++) for (let a = 0; a + 1 < I; a++) {
+		let o = i * I + a, s = [
 			e[o],
 			e[o + 1],
-			e[o + k + 1],
-			e[o + k]
+			e[o + I + 1],
+			e[o + I]
 		], c = [];
 		for (let e = 0; e < 4; e++) {
 			let [r, o] = [s[e], s[(e + 1) % 4]];
@@ -1176,10 +1408,10 @@ function it(e, t, n) {
 	return r;
 }
 // src/gestures.ts
-var N = {
+var z = {
 	mouse: 9,
 	touch: 22
-}, at = 5, ot = 3, st = 300, ct = class {
+}, wt = 5, Tt = 3, Et = 300, Dt = class {
 	view;
 	actions;
 	lasso = !1;
@@ -1211,14 +1443,14 @@ var N = {
 	move(e) {
 		let t = this.at(e), n = this.pointers.get(e.pointerId);
 		if (!n) {
-			e.pointerType !== "touch" && this.actions.hover(this.view.nearest(t.x, t.y, N.mouse));
+			e.pointerType !== "touch" && this.actions.hover(this.view.nearest(t.x, t.y, z.mouse));
 			return;
 		}
 		if (this.pointers.size > 1) return this.pinch(e.pointerId, t);
-		if (!this.dragged && Math.hypot(t.x - this.start.x, t.y - this.start.y) < at) return;
+		if (!this.dragged && Math.hypot(t.x - this.start.x, t.y - this.start.y) < wt) return;
 		if (this.dragged = !0, this.pointers.set(e.pointerId, t), this.polygon) {
 			let [e, n] = this.polygon.at(-1);
-			if (Math.hypot(t.x - e, t.y - n) < ot) return;
+			if (Math.hypot(t.x - e, t.y - n) < Tt) return;
 			this.polygon.push([t.x, t.y]), this.actions.drawing(this.polygon);
 			return;
 		}
@@ -1228,7 +1460,7 @@ var N = {
 	pinch(e, t) {
 		let n = [...this.pointers.values()];
 		this.pointers.set(e, t);
-		let r = [...this.pointers.values()], [i, a] = [P(n), P(r)];
+		let r = [...this.pointers.values()], [i, a] = [Ot(n), Ot(r)];
 		this.view.eye.pan(a.x - i.x, a.y - i.y), i.size > 0 && this.view.eye.zoom(a.size / i.size, a.x, a.y), this.view.moves(), this.actions.moved();
 	}
 	up(e) {
@@ -1241,10 +1473,10 @@ var N = {
 		}
 		if (this.dragged) return;
 		let a = e.pointerType === "touch";
-		a && this.isDoubleTap(t) ? (this.view.eye.zoom(2, t.x, t.y), this.view.moves()) : this.actions.pick(this.view.nearest(t.x, t.y, a ? N.touch : N.mouse), r);
+		a && this.isDoubleTap(t) ? (this.view.eye.zoom(2, t.x, t.y), this.view.moves()) : this.actions.pick(this.view.nearest(t.x, t.y, a ? z.touch : z.mouse), r);
 	}
 	isDoubleTap(e) {
-		let t = performance.now(), n = t - this.lastTap.at < st && Math.hypot(e.x - this.lastTap.x, e.y - this.lastTap.y) < 30;
+		let t = performance.now(), n = t - this.lastTap.at < Et && Math.hypot(e.x - this.lastTap.x, e.y - this.lastTap.y) < 30;
 		return this.lastTap = {
 			at: n ? 0 : t,
 			...e
@@ -1259,7 +1491,7 @@ var N = {
 		this.view.eye.zoom(Math.exp(-e.deltaY * r * i), t, n), this.view.moves(), this.actions.moved();
 	}
 };
-function P(e) {
+function Ot(e) {
 	let [t, n] = e;
 	return {
 		x: (t.x + n.x) / 2,
@@ -1267,213 +1499,67 @@ function P(e) {
 		size: Math.hypot(t.x - n.x, t.y - n.y)
 	};
 }
-// src/islands.ts
-var lt = 64, ut = 10, dt = 3e5, ft = .08, pt = .004, mt = 6;
-function ht({ x: e, y: t, z: n }, r, i) {
-	let a = e.length, o = Math.max(1, Math.floor(a / dt)), s = Math.min(lt, Math.max(ut, Math.round(Math.sqrt(a) * .9))), c = (e) => Math.min(s - 1, Math.max(0, Math.floor((e + 1) / 2 * s))), l = new Map(i.map((e, t) => [t, []]));
-	for (let e = 0; e < a; e += o) l.get(r[e])?.push(e);
-	let u = [];
-	for (let [r, d] of l) {
-		let l = Math.max(Math.min(mt, d.length), Math.min(ft * d.length, pt * a / o)), f = n ? [d] : _t(d, s, (n) => c(t[n]) * s + c(e[n]));
-		f.sort((e, t) => t.length - e.length), f.forEach((a, s) => {
-			a.length === 0 || s > 0 && a.length < l || u.push({
-				text: i[r],
-				code: r,
-				...yt({
-					name: "",
-					x: e,
-					y: t,
-					z: n
-				}, a),
-				size: a.length * o,
-				level: s === 0 ? 0 : 1
-			});
-		});
-	}
-	return u.sort((e, t) => e.level - t.level || t.size - e.size);
-}
-function gt(e, t) {
-	return e.map(({ name: e, place: n, size: r, level: i }) => {
-		let [a, o] = oe(n, t);
-		return {
-			text: e,
-			code: -1,
-			x: a,
-			y: o,
-			z: 0,
-			size: r,
-			level: i,
-			radius: .12 / 2 ** i
-		};
-	}).sort((e, t) => e.level - t.level || t.size - e.size);
-}
-function _t(e, t, n) {
-	let r = /* @__PURE__ */ new Map();
-	for (let t of e) {
-		let e = n(t);
-		r.has(e) ? r.get(e).push(t) : r.set(e, [t]);
-	}
-	let i = e.length / r.size / 4, a = new Set([...r].filter(([, e]) => e.length >= i).map(([e]) => e)), o = [];
-	for (let e of a) {
-		a.delete(e);
-		let n = [], i = [e];
-		for (; i.length;) {
-			let e = i.pop();
-			for (let t of r.get(e)) n.push(t);
-			for (let n of vt(e, t)) a.delete(n) && i.push(n);
-		}
-		o.push(n);
-	}
-	return o;
-}
-function* vt(e, t) {
-	let [n, r] = [e % t, Math.floor(e / t)];
-	for (let e = r - 1; e <= r + 1; e++) for (let r = n - 1; r <= n + 1; r++) r >= 0 && e >= 0 && r < t && e < t && (yield e * t + r);
-}
-function yt({ x: e, y: t, z: n }, r) {
-	let i = [
-		e,
-		t,
-		n
-	].map((e) => e ? r.reduce((t, n) => t + e[n], 0) / r.length : 0), [a, o, s] = [
-		r[0],
-		Infinity,
-		0
-	];
-	for (let c of r) {
-		let l = (e[c] - i[0]) ** 2 + (t[c] - i[1]) ** 2 + (n ? (n[c] - i[2]) ** 2 : 0);
-		s += l / r.length, l < o && ([a, o] = [c, l]);
-	}
-	return {
-		x: e[a],
-		y: t[a],
-		z: n ? n[a] : 0,
-		radius: Math.sqrt(s)
-	};
-}
-// src/names.ts
-var bt = 400, xt = 100, St = 14e3, Ct = 90, wt = 6, Tt = [
-	26,
-	44,
-	64
-], Et = [
-	-90,
-	90,
-	-45,
-	-135,
-	45,
-	135,
-	0,
-	180
-].map((e) => e * Math.PI / 180), F = 3, Dt = class {
-	layer;
+// src/crowd.ts
+var B = 14, kt = 4e4, At = class {
+	rows;
+	seen;
+	begins;
+	columns;
 	lines;
-	state;
-	view;
-	placed = [];
-	spots = [];
-	wanted = !0;
-	constructor(e, t, n, r) {
-		this.layer = e, this.lines = t, this.state = n, this.view = r, this.locate(), n.listen("theme", () => this.place()), n.listen("shown", () => this.place());
-		for (let e of ["rows", "paint"]) n.listen(e, () => this.locate());
-	}
-	get any() {
-		return this.spots.length > 0;
-	}
-	toggle() {
-		return this.wanted = !this.wanted, this.place(), this.wanted;
-	}
-	locate() {
-		let { data: t, paint: n } = this.state, { classes: r } = n, i = [];
-		t.n >= xt && (r && r.names.length <= bt ? i = ht(this.view.places, r.codes, r.names) : this.view.places === t.maps[0] && (i = gt(t.meta.clusters, t.meta.maps[0].box))), this.layer.replaceChildren(), this.spots = i.slice(0, 360).map((t) => {
-			let n = e("span", {
-				textContent: t.text,
-				className: `level${Math.min(2, t.level)}`
-			});
-			return this.layer.append(n), {
-				...t,
-				element: n,
-				width: 0,
-				height: 0
-			};
+	complete;
+	constructor(e, t) {
+		let { width: n, height: r } = e.eye, i = Math.max(1, Math.ceil(t.data.n / kt)), a = jt(e, t, i);
+		i > 1 && a.rows.length * i <= kt && (a = jt(e, t, i = 1)), this.complete = i === 1;
+		let { rows: o, seen: s } = a;
+		this.columns = Math.ceil(n / B) || 1, this.lines = Math.ceil(r / B) || 1, this.begins = new Uint32Array(this.columns * this.lines + 1);
+		let c = o.map((e, t) => Math.floor(s[2 * t + 1] / B) * this.columns + Math.floor(s[2 * t] / B));
+		for (let e of c) this.begins[e + 1]++;
+		for (let e = 0; e + 1 < this.begins.length; e++) this.begins[e + 1] += this.begins[e];
+		let l = this.begins.slice();
+		this.rows = new Uint32Array(c.length), this.seen = new Float32Array(2 * c.length), c.forEach((e, t) => {
+			let n = l[e]++;
+			this.rows[n] = o[t], this.seen[2 * n] = s[2 * t], this.seen[2 * n + 1] = s[2 * t + 1];
 		});
-		for (let e of this.spots) [e.width, e.height] = [e.element.offsetWidth, e.element.offsetHeight];
-		this.place();
 	}
-	place() {
-		this.layer.style.display = this.lines.style.display = this.wanted ? "" : "none", this.placed = [];
-		let e = [];
-		if (this.wanted) {
-			let { width: n, height: r } = this.view.eye, i = Math.min(Ct, Math.max(6, n * r / St));
-			for (let a of this.spots) {
-				let o = this.placed.length < i ? this.fit(a, n, r) : null;
-				if (a.element.style.visibility = o ? "visible" : "hidden", o && (this.placed.push(o), a.element.style.transform = `translate(${Math.round(o.left)}px, ${Math.round(o.top)}px)`, o.line)) {
-					let [n, r, i, a] = o.line;
-					e.push(t("line", {
-						x1: n,
-						y1: r,
-						x2: i,
-						y2: a
-					}), t("circle", {
-						cx: n,
-						cy: r,
-						r: 2
-					}));
-				}
+	get size() {
+		return this.rows.length;
+	}
+	list() {
+		return Array.from(this.rows, (e, t) => ({
+			row: e,
+			x: this.seen[2 * t],
+			y: this.seen[2 * t + 1]
+		}));
+	}
+	within({ left: e, right: t, top: n, bottom: r }, i, a) {
+		let o = 0, s = Math.max(0, Math.floor(e / B)), c = Math.min(this.columns - 1, Math.floor(t / B));
+		for (let l = Math.max(0, Math.floor(n / B)); l <= Math.min(this.lines - 1, Math.floor(r / B)); l++) for (let u = this.begins[l * this.columns + s]; u < this.begins[l * this.columns + c + 1]; u++) {
+			let [s, c] = [this.seen[2 * u], this.seen[2 * u + 1]];
+			if (!(s < e || s > t || c < n || c > r)) {
+				if (a(this.rows[u])) return Infinity;
+				if (++o > i) return o;
 			}
 		}
-		this.lines.replaceChildren(...e);
-	}
-	fit(e, t, n) {
-		if (e.code >= 0 && this.state.shown[e.code] !== 1 || e.level > 0 && e.radius * this.view.eye.unit < wt) return null;
-		let [r, i] = this.view.project(e.x, e.y, e.z);
-		if (r < 0 || i < 0 || r > t || i > n) return null;
-		let a = (t, n) => ({
-			left: t - e.width / 2,
-			right: t + e.width / 2,
-			top: n - e.height / 2,
-			bottom: n + e.height / 2
-		}), o = (e) => e.left >= 2 && e.top >= 2 && e.right <= t - 2 && e.bottom <= n - 2 && this.placed.every((t) => Ot(e, t) && (!t.line || !I(e, t.line))), s = a(r, i);
-		if (o(s)) return {
-			...s,
-			text: e.text,
-			level: e.level,
-			line: null
-		};
-		if (e.level > 0) return null;
-		for (let t of Tt) for (let n of Et) {
-			let [s, c] = [r + Math.cos(n) * (t + e.width / 3), i + Math.sin(n) * t], l = a(s, c), u = [
-				r,
-				i,
-				Math.min(l.right, Math.max(l.left, r)),
-				Math.min(l.bottom, Math.max(l.top, i))
-			];
-			if (o(l) && this.placed.every((e) => !I(e, u))) return {
-				...l,
-				text: e.text,
-				level: e.level,
-				line: u
-			};
-		}
-		return null;
+		return o;
 	}
 };
-function Ot(e, t) {
-	return e.left > t.right + F || e.right < t.left - F || e.top > t.bottom || e.bottom < t.top;
-}
-function I(e, [t, n, r, i]) {
-	for (let a = 0; a <= 1; a += .125) {
-		let [o, s] = [t + (r - t) * a, n + (i - n) * a];
-		if (o > e.left && o < e.right && s > e.top && s < e.bottom) return !0;
+function jt({ eye: e, places: t }, n, r) {
+	let i = e.projectAll(t, r), [a, o] = [[], []];
+	for (let t = 0; 2 * t < i.length; t++) {
+		let [s, c] = [i[2 * t], i[2 * t + 1]];
+		s < 0 || c < 0 || s >= e.width || c >= e.height || !n.visible(t * r) || (a.push(t * r), o.push(s, c));
 	}
-	return !1;
+	return {
+		rows: a,
+		seen: o
+	};
 }
 // src/camera.ts
-var L = .22, kt = 1e-4, At = 20, jt = class {
+var Mt = .22, Nt = 1e-4, Pt = 20, Ft = class {
 	width;
 	height;
 	deep;
-	centre = [0, 0];
+	center = [0, 0];
 	distance = 1.1;
 	turned = [
 		1,
@@ -1495,40 +1581,35 @@ var L = .22, kt = 1e-4, At = 20, jt = class {
 	get camera() {
 		return {
 			turn: Float32Array.from(this.turned),
-			centre: this.centre,
+			center: this.center,
 			distance: this.distance,
-			perspective: this.deep ? L : 0
+			perspective: this.deep ? Mt : 0
 		};
 	}
 	project(e, t, n = 0) {
 		let [r, i] = [e, t];
 		if (this.deep) {
-			let a = this.turned, o = 1 - (a[2] * e + a[5] * t + a[8] * n) * L;
+			let a = this.turned, o = 1 - (a[2] * e + a[5] * t + a[8] * n) * Mt;
 			r = (a[0] * e + a[3] * t + a[6] * n) / o, i = (a[1] * e + a[4] * t + a[7] * n) / o;
 		}
-		return [this.width / 2 + (r - this.centre[0]) * this.unit, this.height / 2 - (i - this.centre[1]) * this.unit];
+		return [this.width / 2 + (r - this.center[0]) * this.unit, this.height / 2 - (i - this.center[1]) * this.unit];
 	}
-	projectAll({ x: e, y: t, z: n }) {
-		let r = new Float32Array(2 * e.length);
-		if (!this.deep) {
-			let { unit: n } = this, [i, a] = [this.width / 2 - this.centre[0] * n, this.height / 2 + this.centre[1] * n];
-			for (let o = 0; o < e.length; o++) r[2 * o] = i + e[o] * n, r[2 * o + 1] = a - t[o] * n;
-			return r;
-		}
-		for (let i = 0; i < e.length; i++) r.set(this.project(e[i], t[i], n ? n[i] : 0), 2 * i);
-		return r;
+	projectAll({ x: e, y: t, z: n }, r = 1) {
+		let i = new Float32Array(2 * Math.ceil(e.length / r)), { unit: a } = this, [o, s] = [this.width / 2 - this.center[0] * a, this.height / 2 + this.center[1] * a];
+		for (let c = 0, l = 0; c < e.length; c += r, l += 2) this.deep ? i.set(this.project(e[c], t[c], n ? n[c] : 0), l) : [i[l], i[l + 1]] = [o + e[c] * a, s - t[c] * a];
+		return i;
 	}
 	unproject(e, t) {
-		return [this.centre[0] + (e - this.width / 2) / this.unit, this.centre[1] - (t - this.height / 2) / this.unit];
+		return [this.center[0] + (e - this.width / 2) / this.unit, this.center[1] - (t - this.height / 2) / this.unit];
 	}
 	pan(e, t) {
-		this.centre = [this.centre[0] - e / this.unit, this.centre[1] + t / this.unit];
+		this.center = [this.center[0] - e / this.unit, this.center[1] + t / this.unit];
 	}
 	zoom(e, t = this.width / 2, n = this.height / 2) {
 		let [r, i] = this.unproject(t, n);
-		this.distance = Math.min(At, Math.max(kt, this.distance / e));
+		this.distance = Math.min(Pt, Math.max(Nt, this.distance / e));
 		let [a, o] = this.unproject(t, n);
-		this.centre = [this.centre[0] + r - a, this.centre[1] + i - o];
+		this.center = [this.center[0] + r - a, this.center[1] + i - o];
 	}
 	orbit(e, t) {
 		let [n, r, i, a] = [
@@ -1537,7 +1618,7 @@ var L = .22, kt = 1e-4, At = 20, jt = class {
 			Math.cos(t),
 			Math.sin(t)
 		];
-		this.turned = Mt([
+		this.turned = It([
 			1,
 			0,
 			0,
@@ -1547,7 +1628,7 @@ var L = .22, kt = 1e-4, At = 20, jt = class {
 			0,
 			-a,
 			i
-		], Mt([
+		], It([
 			n,
 			0,
 			-r,
@@ -1566,12 +1647,12 @@ var L = .22, kt = 1e-4, At = 20, jt = class {
 		e.length === 9 && e.every(Number.isFinite) && (this.turned = e);
 	}
 };
-function Mt(e, t) {
+function It(e, t) {
 	let n = [];
 	for (let r = 0; r < 3; r++) for (let i = 0; i < 3; i++) n.push(e[i] * t[3 * r] + e[3 + i] * t[3 * r + 1] + e[6 + i] * t[3 * r + 2]);
 	return n;
 }
-function R({ x: e, y: t, z: n }, r, i) {
+function V({ x: e, y: t, z: n }, r) {
 	if (n) {
 		let r = Math.max(...[
 			e,
@@ -1585,32 +1666,473 @@ function R({ x: e, y: t, z: n }, r, i) {
 			height: 2.4 * r
 		};
 	}
-	let [[a, o], [s, c]] = [e, t].map((e) => Nt(i ? Float32Array.from(i, (t) => e[t]) : e, r));
+	let [[i, a], [o, s]] = [e, t].map((e) => Ut(r ? Float32Array.from(r, (t) => e[t]) : e));
+	return Ht(i, a, o, s);
+}
+var Lt = .005, Rt = 1e5, zt = 50;
+function Bt({ x: e, y: t, z: n }) {
+	if (n || e.length < zt) return null;
+	let [[r, i], [a, o]] = [e, t].map((e) => {
+		let t = Math.max(1, Math.floor(e.length / Rt)), n = (t === 1 ? e.slice() : e.filter((e, n) => n % t === 0)).sort(), r = Math.ceil(Lt * n.length), [i, a] = [n[r], n[n.length - 1 - r]], o = .5 * (a - i) / 2;
+		return [i - o, a + o];
+	}), [s, c, l, u] = [
+		Infinity,
+		-Infinity,
+		Infinity,
+		-Infinity
+	];
+	for (let n = 0; n < e.length; n++) {
+		let [d, f] = [e[n], t[n]];
+		d < r || d > i || f < a || f > o || (d < s && (s = d), d > c && (c = d), f < l && (l = f), f > u && (u = f));
+	}
+	return Ht(s, c, l, u);
+}
+function Vt({ x: e, y: t }, n) {
+	let r = [];
+	for (let i = 0; i < e.length; i++) (Math.abs(e[i] - n.x) > .50001 * n.width || Math.abs(t[i] - n.y) > .50001 * n.height) && r.push(i);
+	return r;
+}
+function Ht(e, t, n, r) {
 	return {
-		x: (a + o) / 2,
-		y: (s + c) / 2,
-		width: o - a || .001,
-		height: c - s || .001
+		x: (e + t) / 2,
+		y: (n + r) / 2,
+		width: t - e || .001,
+		height: r - n || .001
 	};
 }
-function Nt(e, t) {
-	if (t === 0) {
-		let [t, n] = [Infinity, -Infinity];
-		for (let r of e) r < t && (t = r), r > n && (n = r);
-		return [t, n];
-	}
-	let n = e.slice().sort(), r = Math.floor(t * n.length);
-	return [n[r], n[n.length - 1 - r]];
+function Ut(e) {
+	let [t, n] = [Infinity, -Infinity];
+	for (let r of e) r < t && (t = r), r > n && (n = r);
+	return [t, n];
 }
-// src/renderer.ts
-var Pt = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nuniform mat3 turn;\nuniform vec2 centre;\nuniform vec2 extent;\nuniform float perspective;\nuniform float size;\nuniform float levels[3];\nuniform sampler2D colours;\nuniform vec4 single;\nout vec4 colour;\nflat out float radius;\nvoid main() {\n  vec3 turned = turn * place;\n  float w = 1.0 - turned.z * perspective;\n  gl_Position = vec4((turned.xy - centre * w) / extent, -turned.z * 0.3 * w, w);\n  float diameter = size * levels[int(level)] / (perspective > 0.0 ? w : 1.0);\n  radius = diameter / 2.0;\n  // half a pixel on each side for the smooth edge\n  gl_PointSize = diameter + 1.0;\n  int at = int(code);\n  colour = single.a > 0.0 ? single : texelFetch(colours, ivec2(at % 256, at / 256), 0);\n}", Ft = "#version 300 es\nprecision highp float;\nin vec4 colour;\nflat in float radius;\nuniform float opacity;\nuniform float ring;\nuniform bool solid;\nout vec4 painted;\nvoid main() {\n  float from = length(gl_PointCoord - 0.5) * (2.0 * radius + 1.0);\n  float cover = clamp(radius - from + 0.5, 0.0, 1.0);\n  if (ring > 0.0) cover *= clamp(from - radius + ring + 0.5, 0.0, 1.0);\n  if (solid && cover < 0.5) discard;\n  float alpha = cover * opacity * colour.a;\n  painted = vec4(colour.rgb * alpha, alpha);\n}", It = 12345, Lt = class {
+// src/islands.ts
+var Wt = {
+	flat: {
+		fewest: 10,
+		most: 64
+	},
+	deep: {
+		fewest: 6,
+		most: 20
+	}
+}, Gt = 3, Kt = .08, qt = .004, Jt = 6, Yt = .01, H = 32, Xt = 100, Zt = 2e5, Qt = 1500, $t = 1.15;
+function en(e, t, n, r = () => !0) {
+	let i = [], a = Math.max(1, Math.ceil(e.x.length / Zt));
+	for (let t = 0; t < e.x.length; t += a) r(t) && i.push(t);
+	let o = i.length, s = new nn(e, t, n.length, i), c = n.map(() => []);
+	for (let e of i) c[t[e]]?.push(e);
+	let l = [];
+	return c.forEach((t, r) => {
+		if (t.length === 0) return;
+		let i = t.length / o, c = Math.max(Math.min(Jt, t.length), Math.min(Kt * t.length, qt * o)), u = s.connected(t, (e) => s.names(e, r, i)).filter((e) => e.length >= c);
+		u.sort((e, t) => t.length - e.length);
+		let d = u.map((e) => ({
+			group: e,
+			...s.anchor(e, r, i)
+		})).filter(({ typical: e }) => e);
+		if (d.length === 0 && i >= Yt) {
+			let e = s.purest(t, r);
+			d.push({
+				group: e,
+				...s.anchor(e, r, i)
+			});
+		}
+		d.forEach(({ group: t, row: i }, o) => {
+			let s = {
+				x: e.x[i],
+				y: e.y[i],
+				z: e.z ? e.z[i] : 0
+			};
+			l.push({
+				text: n[r],
+				code: r,
+				...s,
+				radius: on(e, t),
+				size: t.length * a,
+				level: o === 0 ? 0 : 1
+			});
+		});
+	}), l.sort((e, t) => e.level - t.level || t.size - e.size);
+}
+function tn(e, t) {
+	return e.map(({ name: e, place: n, size: r, level: i }) => {
+		let [a, o, s] = ce(n, t);
+		return {
+			text: e,
+			code: -1,
+			x: a,
+			y: o,
+			z: s ?? 0,
+			size: r,
+			level: i,
+			radius: .12 / 2 ** i
+		};
+	}).sort((e, t) => e.level - t.level || t.size - e.size);
+}
+var nn = class {
+	places;
+	codes;
+	classes;
+	side;
+	deep;
+	cells;
+	counts;
+	totals;
+	second;
+	members;
+	begins;
+	constructor(e, t, n, r) {
+		this.places = e, this.codes = t, this.classes = n;
+		let { x: i, y: a, z: o } = e, s = Bt(e) ?? V(e), c = Math.max(s.width, s.height) / 2;
+		this.deep = o !== null;
+		let { fewest: l, most: u } = this.deep ? Wt.deep : Wt.flat;
+		this.side = Math.min(u, Math.max(l, Math.round(this.deep ? Math.cbrt(i.length) : Math.sqrt(i.length) * .9)));
+		let d = (e, t) => Math.min(this.side - 1, Math.max(0, Math.floor((e - t + c) / 2 / c * this.side))), f = this.side ** (this.deep ? 3 : 2);
+		this.cells = new Uint32Array(i.length);
+		for (let e of r) this.cells[e] = ((o ? d(o[e], 0) : 0) * this.side + d(a[e], s.y)) * this.side + d(i[e], s.x);
+		let p = new Float32Array(f * (n + 1));
+		for (let e of r) p[this.cells[e] * (n + 1) + Math.min(n, t[e])]++;
+		this.begins = new Uint32Array(f + 1);
+		for (let e of r) this.begins[this.cells[e] + 1]++;
+		for (let e = 0; e < f; e++) this.begins[e + 1] += this.begins[e];
+		let m = this.begins.slice();
+		this.members = new Uint32Array(r.length);
+		for (let e of r) this.members[m[this.cells[e]]++] = e;
+		for (let e = 0; e < (this.deep ? 3 : 2); e++) p = this.summed(p, this.side ** e);
+		this.counts = p, this.totals = new Float32Array(f), this.second = new Float32Array(f);
+		for (let e = 0; e < f; e++) {
+			let t = 0;
+			for (let r = 0; r <= n; r++) {
+				let i = p[e * (n + 1) + r];
+				this.totals[e] += i, r !== n && (i > t ? [this.second[e], t] = [t, i] : i > this.second[e] && (this.second[e] = i));
+			}
+		}
+	}
+	summed(e, t) {
+		let n = this.classes + 1, r = e.slice();
+		for (let i = 0; i * n < e.length; i++) {
+			let a = Math.floor(i / t) % this.side;
+			for (let o of [a > 0 ? i - t : -1, a < this.side - 1 ? i + t : -1]) if (o >= 0) for (let t = 0; t < n; t++) r[i * n + t] += e[o * n + t];
+		}
+		return r;
+	}
+	share(e, t) {
+		return this.counts[e * (this.classes + 1) + t] / (this.totals[e] || 1);
+	}
+	names(e, t, n) {
+		let r = this.share(e, t);
+		return r >= .5 || r >= Gt * n && this.counts[e * (this.classes + 1) + t] >= this.second[e];
+	}
+	connected(e, t) {
+		let n = /* @__PURE__ */ new Map();
+		for (let t of e) {
+			let e = this.cells[t];
+			n.has(e) ? n.get(e).push(t) : n.set(e, [t]);
+		}
+		let r = e.length / n.size / 4, i = new Set([...n].filter(([e, n]) => n.length >= r && t(e)).map(([e]) => e)), a = [];
+		for (let e of i) {
+			i.delete(e);
+			let t = [], r = [e];
+			for (; r.length;) {
+				let e = r.pop();
+				for (let r of n.get(e)) t.push(r);
+				for (let t of this.around(e)) i.delete(t) && r.push(t);
+			}
+			a.push(t);
+		}
+		return a;
+	}
+	purest(e, t) {
+		let n = Math.min(e.length, Jt), r = [...new Set(e.map((e) => this.cells[e]))].filter((e) => this.counts[e * (this.classes + 1) + t] >= n), i = new Set(r.sort((e, n) => this.share(n, t) - this.share(e, t)).slice(0, H)), a = e.filter((e) => i.has(this.cells[e]));
+		return a.length ? a : e;
+	}
+	anchor(e, t, n) {
+		let r = rn(this.places, e), i = Math.max(1, e.length / H), a = [r, ...Array.from({ length: Math.min(H, e.length) }, (t, n) => e[Math.floor(n * i)])].map((e) => ({
+			row: e,
+			...this.local(e, t, n),
+			from: an(this.places, e, r)
+		}));
+		return a.sort((e, t) => Number(t.typical) - Number(e.typical) || (e.typical ? e.from - t.from : t.share - e.share)), a[0];
+	}
+	local(e, t, n) {
+		let r = [...this.around(this.cells[e])], i = r.reduce((e, t) => e + this.begins[t + 1] - this.begins[t], 0), a = Math.max(1, Math.ceil(i / Qt)), o = [];
+		for (let e of r) for (let t = this.begins[e]; t < this.begins[e + 1]; t += a) o.push(this.members[t]);
+		let s = Float64Array.from(o, (t) => an(this.places, e, t)), c = s.slice().sort()[Math.min(Xt, o.length) - 1], l = /* @__PURE__ */ new Map();
+		o.forEach((e, t) => s[t] <= c && l.set(this.codes[e], (l.get(this.codes[e]) ?? 0) + 1));
+		let u = l.get(t) ?? 0, d = u / [...l.values()].reduce((e, t) => e + t, 0), f = [...l].filter(([e, t]) => e < this.classes && t > u).length;
+		return {
+			share: d,
+			typical: d >= .5 || d >= $t * Gt * n && f < 2
+		};
+	}
+	*around(e) {
+		let { side: t } = this, [n, r, i] = [
+			e % t,
+			Math.floor(e / t) % t,
+			Math.floor(e / t / t)
+		];
+		for (let e = i - 1; e <= i + 1; e++) if (!(e < 0 || e >= (this.deep ? t : 1))) for (let i = r - 1; i <= r + 1; i++) for (let r = n - 1; r <= n + 1; r++) r >= 0 && i >= 0 && r < t && i < t && (yield (e * t + i) * t + r);
+	}
+};
+function rn({ x: e, y: t, z: n }, r) {
+	let i = [
+		e,
+		t,
+		n
+	].map((e) => e ? r.reduce((t, n) => t + e[n], 0) / r.length : 0), [a, o] = [r[0], Infinity];
+	for (let s of r) {
+		let r = (e[s] - i[0]) ** 2 + (t[s] - i[1]) ** 2 + (n ? (n[s] - i[2]) ** 2 : 0);
+		r < o && ([a, o] = [s, r]);
+	}
+	return a;
+}
+function an({ x: e, y: t, z: n }, r, i) {
+	return (e[r] - e[i]) ** 2 + (t[r] - t[i]) ** 2 + (n ? (n[r] - n[i]) ** 2 : 0);
+}
+function on({ x: e, y: t, z: n }, r) {
+	let i = [
+		e,
+		t,
+		n
+	].map((e) => {
+		if (!e) return 0;
+		let t = r.reduce((t, n) => t + e[n], 0) / r.length;
+		return r.reduce((n, r) => n + (e[r] - t) ** 2, 0) / r.length;
+	});
+	return Math.sqrt(i.reduce((e, t) => e + t, 0));
+}
+// src/names.ts
+var sn = 400, cn = 100, ln = 14e3, un = 90, dn = 6, fn = [320, 110], pn = 9, mn = Array.from({ length: 16 }, (e, t) => t * Math.PI / 8), hn = 3, [gn, _n] = [58, 92], vn = 2, yn = 25, bn = 60, xn = 42, Sn = class {
+	layer;
+	lines;
+	state;
+	view;
+	placed = [];
+	spots = [];
+	codes = null;
+	rowNames = [];
+	wanted = !0;
+	scheduled = 0;
+	constructor(e, t, n, r) {
+		this.layer = e, this.lines = t, this.state = n, this.view = r, this.locate();
+		for (let e of [
+			"rows",
+			"paint",
+			"shown"
+		]) n.listen(e, () => this.locate());
+	}
+	get any() {
+		return this.spots.length > 0 || this.rowText !== null;
+	}
+	request() {
+		this.scheduled ||= requestAnimationFrame(() => {
+			this.scheduled = 0, this.place();
+		});
+	}
+	toggle() {
+		return this.wanted = !this.wanted, this.place(), this.wanted;
+	}
+	areas() {
+		let { data: e, paint: t } = this.state;
+		if (this.codes = null, e.n < cn) return [];
+		let n = this.view.places === e.maps[0];
+		if (!t.classes && n && e.meta.clusters.length) return tn(e.meta.clusters, e.meta.maps[0].box);
+		let r = t.classes ? null : e.column(this.state.classesBefore ?? ""), i = t.classes ?? (r && A(r, e.meta.palette).classes);
+		return !i || i.names.length > sn ? [] : (this.codes = i.codes, en(this.view.places, i.codes, i.names, (e) => this.state.visible(e)));
+	}
+	locate() {
+		this.layer.replaceChildren(), this.rowNames = [], this.spots = this.areas().slice(0, 360).map((t) => {
+			let n = e("span", {
+				textContent: t.text,
+				className: `level${Math.min(2, t.level)}`
+			});
+			return this.layer.append(n), {
+				...t,
+				element: n,
+				width: 0,
+				height: 0,
+				last: null
+			};
+		});
+		for (let e of this.spots) [e.width, e.height] = [e.element.offsetWidth, e.element.offsetHeight];
+		this.place();
+	}
+	place() {
+		this.layer.style.display = this.lines.style.display = this.wanted ? "" : "none", this.placed = [];
+		let e = [];
+		if (this.wanted && this.any) {
+			let n = new At(this.view, this.state), r = Math.min(un, Math.max(6, this.view.eye.width * this.view.eye.height / ln));
+			for (let i of this.spots) {
+				let a = this.placed.length < r ? this.fit(i, n) : null;
+				if (i.element.style.visibility = a ? "visible" : "hidden", a && (this.placed.push(a), i.element.style.transform = `translate(${Math.round(a.left)}px, ${Math.round(a.top)}px)`, a.line)) {
+					let [n, r, i, o] = a.line;
+					e.push(t("line", {
+						x1: n,
+						y1: r,
+						x2: i,
+						y2: o
+					}), t("circle", {
+						cx: n,
+						cy: r,
+						r: 2
+					}));
+				}
+			}
+			this.nameRows(n);
+		}
+		this.lines.replaceChildren(...e);
+	}
+	fit(e, t) {
+		let { width: n, height: r, unit: i } = this.view.eye;
+		if (e.level > 0 && e.radius * i < dn) return null;
+		let [a, o] = this.view.project(e.x, e.y, e.z);
+		if (a < 0 || o < 0 || a > n || o > r) return null;
+		let s = e.code >= 0 && this.codes ? (t) => this.codes[t] === e.code : () => !0, [c, l] = [null, Infinity], u = (n, r, i) => {
+			let u = this.at(e, a, o, n, r);
+			if (!u || i >= l) return !1;
+			let d = t.within(this.padded(u), vn, s);
+			return d > vn || i + d * yn >= l ? !1 : ([c, l] = [u, i + d * yn], e.last = [n, r], !0);
+		};
+		if (e.last && u(...e.last, 0)) return c;
+		u(0, 0, 0);
+		let d = fn[Math.min(1, e.level)];
+		for (let t of mn) {
+			let [n, r] = [Math.cos(t), Math.sin(t)], i = Math.min(e.width / 2 / Math.max(1e-6, Math.abs(n)), e.height / 2 / Math.max(1e-6, Math.abs(r)));
+			for (let e = pn; e <= d && e < l && !u(n * (e + i), r * (e + i), e); e += pn);
+		}
+		return c || (e.last = null), c;
+	}
+	at(e, t, n, r, i) {
+		let { width: a, height: o } = this.view.eye, [s, c] = [t + r, n + i], l = {
+			left: s - e.width / 2,
+			right: s + e.width / 2,
+			top: c - e.height / 2,
+			bottom: c + e.height / 2
+		}, u = o - (this.view.outliers.length ? _n : gn);
+		if (l.left < 2 || l.top < 2 || l.right > a - 2 || l.bottom > u) return null;
+		let d = t >= l.left && t <= l.right && n >= l.top && n <= l.bottom, f = [Math.min(l.right, Math.max(l.left, t)), Math.min(l.bottom, Math.max(l.top, n))], p = d ? null : [
+			t,
+			n,
+			...f
+		];
+		for (let e of this.placed) if (!Cn(l, e) || e.line && wn(l, e.line) || p && wn(e, p)) return null;
+		return {
+			...l,
+			text: e.text,
+			level: e.level,
+			line: p
+		};
+	}
+	padded(e) {
+		let t = this.view.pointSize() / 2;
+		return {
+			left: e.left - t,
+			right: e.right + t,
+			top: e.top - t,
+			bottom: e.bottom + t
+		};
+	}
+	get rowText() {
+		let { data: e } = this.state, t = e.columns.find((e) => e.kind === "texts");
+		return t ? (e) => t.text(e) : e.hasIds ? (t) => e.ids.at(t) : null;
+	}
+	nameRows(t) {
+		let n = this.rowText, r = n && t.complete && t.size <= bn && t.size < this.state.data.n / 2, i = 0;
+		for (let { row: a, x: o, y: s } of r ? t.list() : []) {
+			let r = n(a).split("\n")[0].trim(), c = r.length > xn ? `${r.slice(0, 41)}…` : r;
+			if (!c) continue;
+			let l = this.rowNames[i] ??= this.layer.appendChild(e("span", { className: "row" }));
+			l.textContent = c;
+			let u = this.beside(t, a, o, s, c, l);
+			l.style.visibility = u ? "visible" : "hidden", u && (i++, this.placed.push(u), l.style.transform = `translate(${Math.round(u.left)}px, ${Math.round(u.top)}px)`);
+		}
+		for (let e of this.rowNames.slice(i)) e.style.visibility = "hidden";
+	}
+	beside(e, t, n, r, i, a) {
+		let { offsetWidth: o, offsetHeight: s } = a, c = this.view.pointSize() / 2 + 2, l = {
+			text: i,
+			level: 3,
+			width: o,
+			height: s
+		};
+		for (let [i, a] of [
+			[c + o / 2, 0],
+			[-c - o / 2, 0],
+			[0, -c - s / 2],
+			[0, c + s / 2]
+		]) {
+			let o = this.at(l, n, r, i, a);
+			if (o && e.within(o, 0, (e) => e !== t) === 0) return {
+				...o,
+				line: null
+			};
+		}
+		return null;
+	}
+};
+function Cn(e, t) {
+	return e.left > t.right + hn || e.right < t.left - hn || e.top > t.bottom || e.bottom < t.top;
+}
+function wn(e, [t, n, r, i]) {
+	let a = Math.max(8, Math.ceil(Math.hypot(r - t, i - n) / 12));
+	for (let o = 0; o <= a; o++) {
+		let [s, c] = [t + (r - t) * o / a, n + (i - n) * o / a];
+		if (s > e.left && s < e.right && c > e.top && c < e.bottom) return !0;
+	}
+	return !1;
+}
+// src/nearest.ts
+var Tn = class {
+	lines;
+	state;
+	view;
+	wanted = !1;
+	row = -1;
+	rows = [];
+	constructor(e, t, n) {
+		this.lines = e, this.state = t, this.view = n;
+		for (let e of ["hover", "selected"]) t.listen(e, () => void this.find());
+		for (let e of [
+			"rows",
+			"shown",
+			"theme"
+		]) t.listen(e, () => this.place());
+	}
+	toggle() {
+		return this.wanted = !this.wanted && this.state.data.neighbors !== null, this.find(), this.wanted;
+	}
+	async find() {
+		let { hovered: e, selected: t, data: n } = this.state, r = this.wanted ? e >= 0 ? e : t.length === 1 ? t[0] : -1 : -1;
+		if (r === this.row) return;
+		this.row = r;
+		let i = r < 0 ? [] : await n.neighbors(r);
+		r === this.row && (this.rows = i, this.place());
+	}
+	place() {
+		let e = this.row < 0 || this.row >= this.state.data.n ? null : this.view.projectRow(this.row);
+		this.lines.replaceChildren(...(e ? this.rows.filter((e) => this.state.visible(e)) : []).flatMap((n) => {
+			let [r, i] = this.view.projectRow(n), [a, o] = e;
+			return [t("line", {
+				x1: a,
+				y1: o,
+				x2: r,
+				y2: i
+			}), t("circle", {
+				cx: r,
+				cy: i,
+				r: this.view.pointSize() / 2 + 1.5,
+				fill: this.state.colorOf(n)
+			})];
+		}));
+	}
+}, En = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nuniform mat3 turn;\nuniform vec2 center;\nuniform vec2 extent;\nuniform float perspective;\nuniform float size;\nuniform float levels[3];\nuniform sampler2D colors;\nuniform vec4 single;\nout vec4 color;\nflat out float radius;\nvoid main() {\n  vec3 turned = turn * place;\n  float w = 1.0 - turned.z * perspective;\n  gl_Position = vec4((turned.xy - center * w) / extent, -turned.z * 0.3 * w, w);\n  float diameter = size * levels[int(level)] / (perspective > 0.0 ? w : 1.0);\n  radius = diameter / 2.0;\n  // half a pixel on each side for the smooth edge\n  gl_PointSize = diameter + 1.0;\n  int at = int(code);\n  color = single.a > 0.0 ? single : texelFetch(colors, ivec2(at % 256, at / 256), 0);\n}", Dn = "#version 300 es\nprecision highp float;\nin vec4 color;\nflat in float radius;\nuniform float opacity;\nuniform float ring;\nuniform bool solid;\nout vec4 painted;\nvoid main() {\n  float from = length(gl_PointCoord - 0.5) * (2.0 * radius + 1.0);\n  float cover = clamp(radius - from + 0.5, 0.0, 1.0);\n  if (ring > 0.0) cover *= clamp(from - radius + ring + 0.5, 0.0, 1.0);\n  if (solid && cover < 0.5) discard;\n  float alpha = cover * opacity * color.a;\n  painted = vec4(color.rgb * alpha, alpha);\n}", On = 12345, kn = class {
 	canvas;
 	gl;
 	program;
 	places;
 	codes;
 	levels;
-	colours;
+	colors;
 	indices = /* @__PURE__ */ new Map();
 	uniforms = /* @__PURE__ */ new Map();
 	order = /* @__PURE__ */ new Uint32Array();
@@ -1627,12 +2149,12 @@ var Pt = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nunif
 	}
 	begin() {
 		let { gl: e } = this;
-		this.indices.clear(), this.uniforms.clear(), this.program = Rt(e), this.places = e.createBuffer(), this.codes = e.createBuffer(), this.levels = e.createBuffer(), this.colours = e.createTexture(), e.useProgram(this.program), e.enable(e.BLEND), e.blendFunc(e.ONE, e.ONE_MINUS_SRC_ALPHA);
+		this.indices.clear(), this.uniforms.clear(), this.program = An(e), this.places = e.createBuffer(), this.codes = e.createBuffer(), this.levels = e.createBuffer(), this.colors = e.createTexture(), e.useProgram(this.program), e.enable(e.BLEND), e.blendFunc(e.ONE, e.ONE_MINUS_SRC_ALPHA);
 	}
 	setPlaces(e, t, n) {
 		let r = e.length, i = new Float32Array(3 * r);
 		for (let a = 0; a < r; a++) i[3 * a] = e[a], i[3 * a + 1] = t[a], n && (i[3 * a + 2] = n[a]);
-		this.deep = n !== null, this.fill("place", this.places, i, 3, this.gl.FLOAT), this.order.length !== r && (this.order = zt(r));
+		this.deep = n !== null, this.fill("place", this.places, i, 3, this.gl.FLOAT), this.order.length !== r && (this.order = jn(r));
 	}
 	setCodes(e) {
 		this.fill("code", this.codes, e, 1, e instanceof Uint8Array ? this.gl.UNSIGNED_BYTE : this.gl.UNSIGNED_SHORT);
@@ -1640,9 +2162,9 @@ var Pt = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nunif
 	setLevels(e) {
 		this.fill("level", this.levels, e, 1, this.gl.UNSIGNED_BYTE);
 	}
-	setColours(e) {
+	setColors(e) {
 		let { gl: t } = this, n = Math.max(1, Math.ceil(e.length / 256)), r = new Uint8Array(256 * n * 4);
-		e.forEach((e, t) => r.set([...z(e).map((e) => Math.round(e * 255)), 255], 4 * t)), t.bindTexture(t.TEXTURE_2D, this.colours), t.texImage2D(t.TEXTURE_2D, 0, t.RGBA, 256, n, 0, t.RGBA, t.UNSIGNED_BYTE, r), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MIN_FILTER, t.NEAREST), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MAG_FILTER, t.NEAREST);
+		e.forEach((e, t) => r.set([...U(e).map((e) => Math.round(e * 255)), 255], 4 * t)), t.bindTexture(t.TEXTURE_2D, this.colors), t.texImage2D(t.TEXTURE_2D, 0, t.RGBA, 256, n, 0, t.RGBA, t.UNSIGNED_BYTE, r), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MIN_FILTER, t.NEAREST), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MAG_FILTER, t.NEAREST);
 	}
 	setShown(e) {
 		this.index("shown", e ? this.order.filter(e) : this.order);
@@ -1656,8 +2178,8 @@ var Pt = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nunif
 	draw(e, t, n) {
 		let { gl: r, canvas: i } = this;
 		r.viewport(0, 0, i.width, i.height);
-		let [a, o, s] = z(t);
-		r.clearColor(a, o, s, 1), r.clear(r.COLOR_BUFFER_BIT | r.DEPTH_BUFFER_BIT), r.uniformMatrix3fv(this.uniform("turn"), !1, e.turn), r.uniform2f(this.uniform("centre"), ...e.centre), r.uniform2f(this.uniform("extent"), e.distance * i.width / i.height, e.distance), r.uniform1f(this.uniform("perspective"), e.perspective), r.uniform1fv(this.uniform("levels"), [
+		let [a, o, s] = U(t);
+		r.clearColor(a, o, s, 1), r.clear(r.COLOR_BUFFER_BIT | r.DEPTH_BUFFER_BIT), r.uniformMatrix3fv(this.uniform("turn"), !1, e.turn), r.uniform2f(this.uniform("center"), ...e.center), r.uniform2f(this.uniform("extent"), e.distance * i.width / i.height, e.distance), r.uniform1f(this.uniform("perspective"), e.perspective), r.uniform1fv(this.uniform("levels"), [
 			1,
 			1.4,
 			2.2
@@ -1668,7 +2190,7 @@ var Pt = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nunif
 		let { gl: o } = this, s = this.indices.get(e);
 		if (!s?.n) return;
 		let c = this.deep && e === "shown";
-		c ? o.enable(o.DEPTH_TEST) : o.disable(o.DEPTH_TEST), o.uniform1i(this.uniform("solid"), Number(c)), o.uniform1f(this.uniform("size"), t), o.uniform1f(this.uniform("opacity"), c ? Math.max(n, .9) : n), o.uniform1f(this.uniform("ring"), i ?? 0), o.uniform4fv(this.uniform("single"), r ? [...z(r), 1] : [
+		c ? o.enable(o.DEPTH_TEST) : o.disable(o.DEPTH_TEST), o.uniform1i(this.uniform("solid"), Number(c)), o.uniform1f(this.uniform("size"), t), o.uniform1f(this.uniform("opacity"), c ? Math.max(n, .9) : n), o.uniform1f(this.uniform("ring"), i ?? 0), o.uniform4fv(this.uniform("single"), r ? [...U(r), 1] : [
 			0,
 			0,
 			0,
@@ -1693,16 +2215,16 @@ var Pt = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nunif
 		return this.uniforms.has(e) || this.uniforms.set(e, this.gl.getUniformLocation(this.program, e)), this.uniforms.get(e);
 	}
 };
-function z(e) {
+function U(e) {
 	return [
 		1,
 		3,
 		5
 	].map((t) => parseInt(e.slice(t, t + 2), 16) / 255);
 }
-function Rt(e) {
+function An(e) {
 	let t = e.createProgram();
-	for (let [n, r] of [[e.VERTEX_SHADER, Pt], [e.FRAGMENT_SHADER, Ft]]) {
+	for (let [n, r] of [[e.VERTEX_SHADER, En], [e.FRAGMENT_SHADER, Dn]]) {
 		let i = e.createShader(n);
 		if (e.shaderSource(i, r), e.compileShader(i), !e.getShaderParameter(i, e.COMPILE_STATUS)) throw Error(`the points cannot be drawn here: ${e.getShaderInfoLog(i) ?? ""}`);
 		e.attachShader(t, i);
@@ -1710,8 +2232,8 @@ function Rt(e) {
 	if (e.linkProgram(t), !e.getProgramParameter(t, e.LINK_STATUS)) throw Error(`the points cannot be drawn here: ${e.getProgramInfoLog(t) ?? ""}`);
 	return t;
 }
-function zt(e) {
-	let t = Uint32Array.from({ length: e }, (e, t) => t), n = It;
+function jn(e) {
+	let t = Uint32Array.from({ length: e }, (e, t) => t), n = On;
 	for (let r = e - 1; r > 0; r--) {
 		n = Math.imul(n, 1664525) + 1013904223 >>> 0;
 		let e = Math.floor(n / 2 ** 32 * (r + 1));
@@ -1720,13 +2242,13 @@ function zt(e) {
 	return t;
 }
 // src/state.ts
-var B = {
+var W = {
 	light: "#fcfcfb",
 	dark: "#14171c"
-}, V = {
+}, G = {
 	light: "#16181d",
 	dark: "#ffffff"
-}, Bt = class {
+}, Mn = class {
 	data;
 	selected = [];
 	query = "";
@@ -1734,39 +2256,57 @@ var B = {
 	hovered = -1;
 	paint;
 	scaleKind = "linear";
+	classesBefore;
 	shown = /* @__PURE__ */ new Uint8Array();
 	counts = /* @__PURE__ */ new Uint32Array();
 	names = [];
+	legendOrder = "name";
 	themeName;
 	filters = /* @__PURE__ */ new Map();
 	mask = null;
 	listeners = /* @__PURE__ */ new Map();
 	constructor(e) {
-		this.data = e, this.themeName = Ht(e.meta.theme), this.paint = ge(e.n, e.meta.palette), this.colourBy(e.meta.color);
+		this.data = e, this.themeName = Pn(e.meta.theme), this.paint = ye(e.n, e.meta.palette), this.classesBefore = e.columns[0]?.kind === "classes" ? e.columns[0].name : null, this.colorBy(e.meta.color);
 	}
-	colourBy(e, t, n = this.scaleKind) {
+	colorBy(e, t, n = this.scaleKind) {
 		let r = this.data.column(e), { palette: i } = this.data.meta;
 		this.scaleKind = n;
-		let a = r && T(r) && (t === "scale" || !(t === "classes" && w(r))) && (t === "scale" || !(r instanceof v));
-		this.paint = !r || r.kind === "texts" ? ge(this.data.n, i) : a ? ve(r, n, i) : E(r, i), this.describe(), this.changed("paint");
+		let a = r && k(r) && (t === "scale" || !(t === "classes" && O(r))) && (t === "scale" || !(r instanceof C));
+		this.paint = !r || r.kind === "texts" ? ye(this.data.n, i) : a ? xe(r, n, i) : A(r, i), this.paint.classes && (this.classesBefore = e), this.describe(), this.changed("paint");
 	}
 	get mode() {
 		return this.paint.classes ? "classes" : this.paint.scale ? "scale" : null;
 	}
 	takeRows() {
 		let e = this.paint.column?.name ?? this.data.meta.color;
-		this.colourBy(e, this.mode ?? void 0), this.filter(), this.changed("rows");
+		this.colorBy(e, this.mode ?? void 0), this.filter(), this.changed("rows");
 	}
 	describe() {
 		let { classes: e } = this.paint;
 		this.names = e ? [...e.names, ...e.missing ? ["unlabeled"] : []] : [];
-		let t = this.filters.get(this.paint.column?.name ?? "")?.names;
-		this.shown = Uint8Array.from(this.names, (e) => +!t?.has(e)), this.counts = Vt(e?.codes ?? null, this.names.length);
+		let t = this.paint.classes ? this.filters.get(this.paint.column?.name ?? "")?.names : void 0;
+		this.shown = Uint8Array.from(this.names, (e) => +!t?.has(e)), this.counts = Nn(e?.codes ?? null, this.names.length);
 	}
 	show(e) {
 		this.shown.forEach((t, n) => this.shown[n] = e(n));
-		let t = new Set(this.names.filter((e, t) => !this.shown[t])), n = this.paint.column?.name ?? "";
-		t.size ? this.filters.set(n, { names: t }) : this.filters.delete(n), this.filter(), this.changed("shown");
+		let t = new Set(this.names.filter((e, t) => !this.shown[t]));
+		this.setFilter(this.paint.column?.name ?? "", { names: t.size ? t : void 0 });
+	}
+	showRange(e, t) {
+		this.setFilter(e, { range: t ?? void 0 });
+	}
+	setFilter(e, t) {
+		let { names: n, range: r } = {
+			...this.filters.get(e),
+			...t
+		};
+		n || r ? this.filters.set(e, {
+			...n && { names: n },
+			...r && { range: r }
+		}) : this.filters.delete(e), this.filter(), this.changed("shown");
+	}
+	clearFilter(e) {
+		this.filters.delete(e), this.filter(), this.describe(), this.changed("shown");
 	}
 	showAll() {
 		this.filters.clear(), this.show(() => 1);
@@ -1775,31 +2315,54 @@ var B = {
 		return this.mask !== null;
 	}
 	get hidden() {
-		return [...this.filters].map(([e, { names: t }]) => [e, [...t]]);
+		return [...this.filters].flatMap(([e, { names: t }]) => t ? [[e, [...t]]] : []);
 	}
-	hide(e) {
+	get ranges() {
+		return [...this.filters].flatMap(([e, { range: t }]) => t ? [[e, ...t]] : []);
+	}
+	hide(e, t = []) {
 		this.filters.clear();
 		for (let [t, n] of e) this.filters.set(t, { names: new Set(n) });
+		for (let [e, n, r] of t) this.filters.set(e, {
+			...this.filters.get(e),
+			range: [n, r]
+		});
 		this.filter(), this.describe(), this.changed("shown");
 	}
 	filter() {
 		let { n: e, meta: t } = this.data;
 		this.mask = null;
-		for (let [n, { names: r }] of this.filters) {
-			let i = this.data.column(n);
-			if (!i || !w(i)) continue;
-			let { codes: a, names: o } = E(i, t.palette).classes, s = Uint8Array.from([...o, "unlabeled"], (e) => +!r.has(e));
-			if (!s.every((e) => e === 1)) {
+		for (let [n, { names: r, range: i }] of this.filters) {
+			let a = this.data.column(n);
+			if (a && i && k(a)) {
+				let t = j(a);
 				this.mask ??= new Uint8Array(e).fill(1);
-				for (let t = 0; t < e; t++) s[a[t]] || (this.mask[t] = 0);
+				for (let n = 0; n < e; n++) t[n] >= i[0] && t[n] <= i[1] || (this.mask[n] = 0);
+			}
+			if (!a || !r || !O(a)) continue;
+			let { codes: o, names: s } = A(a, t.palette).classes, c = Uint8Array.from([...s, "unlabeled"], (e) => +!r.has(e));
+			if (!c.every((e) => e === 1)) {
+				this.mask ??= new Uint8Array(e).fill(1);
+				for (let t = 0; t < e; t++) c[o[t]] || (this.mask[t] = 0);
 			}
 		}
 	}
-	colour(e) {
-		return this.paint.colours(this.themeName)[e];
+	order() {
+		let e = this.names.map((e, t) => t);
+		if (this.legendOrder === "size") return e.sort((e, t) => this.counts[t] - this.counts[e] || e - t);
+		if (this.legendOrder === "name") return e;
+		let t = /* @__PURE__ */ new Map();
+		for (let e of this.paint.codes) t.has(e) || t.set(e, t.size);
+		return e.sort((e, n) => (t.get(e) ?? Infinity) - (t.get(n) ?? Infinity) || e - n);
 	}
-	colourOf(e) {
-		return this.colour(this.paint.codes[e]);
+	orderBy(e) {
+		this.legendOrder = e, this.changed("shown");
+	}
+	color(e) {
+		return this.paint.colors(this.themeName)[e];
+	}
+	colorOf(e) {
+		return this.color(this.paint.codes[e]);
 	}
 	visible(e) {
 		return this.mask === null || this.mask[e] === 1;
@@ -1829,31 +2392,33 @@ var B = {
 		this.themeName = e, this.changed("theme");
 	}
 };
-function Vt(e, t, n) {
+function Nn(e, t, n) {
 	let r = new Uint32Array(t);
 	if (e === null) return r;
 	if (n) for (let t of n) r[e[t]]++;
 	else for (let t = 0; t < e.length; t++) r[e[t]]++;
 	return r;
 }
-function Ht(e) {
+function Pn(e) {
 	return e === "auto" ? matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light" : e;
 }
 // src/view.ts
-var Ut = .8, Wt = 48, Gt = 1.3, Kt = 11, qt = .12, Jt = 2e5, Yt = 250, Xt = 900, Zt = 25e4, Qt = 140, $t = 1.1, en = 56, tn = .6, nn = 4, rn = 400, an = class {
+var Fn = .8, In = 48, Ln = 1.3, Rn = 11, zn = .12, Bn = 2e5, Vn = 250, Hn = 900, Un = 25e4, Wn = 140, Gn = 1.1, Kn = 56, qn = 1.6, Jn = 4, Yn = 400, Xn = class {
 	canvas;
 	state;
 	renderer;
 	eye;
 	fresh = null;
 	places;
+	outliers = [];
+	overview = 1;
 	scale = 1;
 	ground = 1;
 	scheduled = 0;
 	moving = 0;
 	listeners = [];
 	constructor(e, t, n = 0) {
-		this.canvas = e, this.state = t, this.places = t.data.maps[n], this.renderer = new Lt(e), this.eye = new jt(1, 1, this.places.z !== null), this.resize(), e.addEventListener("webglcontextlost", (e) => e.preventDefault()), e.addEventListener("webglcontextrestored", () => {
+		this.canvas = e, this.state = t, this.places = t.data.maps[n], this.renderer = new kn(e), this.eye = new Ft(1, 1, this.places.z !== null), this.resize(), e.addEventListener("webglcontextlost", (e) => e.preventDefault()), e.addEventListener("webglcontextrestored", () => {
 			this.renderer.begin(), this.redraw();
 		});
 		let r = {
@@ -1863,10 +2428,10 @@ var Ut = .8, Wt = 48, Gt = 1.3, Kt = 11, qt = .12, Jt = 2e5, Yt = 250, Xt = 900,
 		}, i = (e) => () => {
 			this.renderer.setRows(e, r[e]()), this.request();
 		};
-		t.listen("selected", i("selected")), t.listen("found", i("found")), t.listen("hover", i("hovered")), t.listen("paint", () => this.colour()), t.listen("theme", () => this.colour()), t.listen("shown", () => this.filter());
+		t.listen("selected", i("selected")), t.listen("found", i("found")), t.listen("hover", i("hovered")), t.listen("paint", () => this.color()), t.listen("theme", () => this.color()), t.listen("shown", () => this.filter());
 	}
 	get animated() {
-		return this.state.data.n <= Jt && !matchMedia("(prefers-reduced-motion: reduce)").matches;
+		return this.state.data.n <= Bn && !matchMedia("(prefers-reduced-motion: reduce)").matches;
 	}
 	onView(e) {
 		this.listeners.push(e);
@@ -1876,19 +2441,19 @@ var Ut = .8, Wt = 48, Gt = 1.3, Kt = 11, qt = .12, Jt = 2e5, Yt = 250, Xt = 900,
 	}
 	redraw() {
 		let { x: e, y: t, z: n } = this.places;
-		this.renderer.setPlaces(e, t, n), this.renderer.setLevels(this.fresh ?? new Uint8Array(e.length)), this.colour(), this.filter(), this.renderer.setRows("selected", this.state.selected), this.renderer.setRows("found", this.state.found);
+		this.renderer.setPlaces(e, t, n), this.renderer.setLevels(this.fresh ?? new Uint8Array(e.length)), this.color(), this.filter(), this.renderer.setRows("selected", this.state.selected), this.renderer.setRows("found", this.state.found);
 	}
 	moved() {
 		this.renderer.setPlaces(this.places.x, this.places.y, this.places.z), this.changed();
 	}
-	colour() {
-		this.state.data.n !== 0 && (this.renderer.setCodes(this.state.paint.codes), this.renderer.setColours(this.state.paint.colours(this.state.themeName)), this.request());
+	color() {
+		this.state.data.n !== 0 && (this.renderer.setCodes(this.state.paint.codes), this.renderer.setColors(this.state.paint.colors(this.state.themeName)), this.request());
 	}
 	filter() {
 		this.renderer.setShown(this.state.filtered ? (e) => this.state.visible(e) : null), this.request();
 	}
 	settle() {
-		this.ground = sn(this.places), this.request();
+		this.ground = Qn(this.places), this.request();
 	}
 	resizePoints(e) {
 		this.scale = Math.min(8, Math.max(.25, this.scale * e)), this.request();
@@ -1911,13 +2476,13 @@ var Ut = .8, Wt = 48, Gt = 1.3, Kt = 11, qt = .12, Jt = 2e5, Yt = 250, Xt = 900,
 	paint(e = this.canvas.width / this.eye.width, t = !1) {
 		let { state: n, renderer: r } = this;
 		if (n.data.n === 0) return;
-		let i = this.pointSize(), a = this.opacity(i), o = V[n.themeName], s = r.count("selected") > 0 || r.count("found") > 0, c = Math.max(nn, 1.25 * i) * e, l = this.moving && !t ? Zt : Infinity, u = [{
+		let i = this.pointSize(), a = this.opacity(i), o = G[n.themeName], s = r.count("selected") > 0 || r.count("found") > 0, c = Math.max(Jn, 1.25 * i) * e, l = this.moving && !t ? Un : Infinity, u = [{
 			rows: "shown",
 			size: i * e,
 			opacity: s ? .22 * a : a,
 			limit: l
 		}];
-		for (let t of ["selected", "found"]) r.count(t) <= rn && u.push({
+		for (let t of ["selected", "found"]) r.count(t) <= Yn && u.push({
 			rows: t,
 			size: c + 2 * e,
 			opacity: .9,
@@ -1925,7 +2490,7 @@ var Ut = .8, Wt = 48, Gt = 1.3, Kt = 11, qt = .12, Jt = 2e5, Yt = 250, Xt = 900,
 		}), u.push({
 			rows: t,
 			size: c,
-			opacity: r.count(t) <= rn ? 1 : Math.max(.6, a)
+			opacity: r.count(t) <= Yn ? 1 : Math.max(.6, a)
 		});
 		let [d, f] = [Math.max(8, 1.8 * i) * e, 2 * e];
 		u.push({
@@ -1938,7 +2503,7 @@ var Ut = .8, Wt = 48, Gt = 1.3, Kt = 11, qt = .12, Jt = 2e5, Yt = 250, Xt = 900,
 			opacity: 1,
 			single: o,
 			ring: f
-		}), r.draw(this.eye.camera, B[n.themeName], u);
+		}), r.draw(this.eye.camera, W[n.themeName], u);
 	}
 	project(e, t, n = 0) {
 		return this.eye.project(e, t, n);
@@ -1986,7 +2551,7 @@ var Ut = .8, Wt = 48, Gt = 1.3, Kt = 11, qt = .12, Jt = 2e5, Yt = 250, Xt = 900,
 		return c;
 	}
 	async zoom(e) {
-		await this.look(this.eye.centre, this.eye.distance / e);
+		await this.look(this.eye.center, this.eye.distance / e);
 	}
 	pan(e, t) {
 		this.eye.pan(-e * this.eye.width, t * this.eye.height), this.moves();
@@ -1994,23 +2559,23 @@ var Ut = .8, Wt = 48, Gt = 1.3, Kt = 11, qt = .12, Jt = 2e5, Yt = 250, Xt = 900,
 	moves() {
 		clearTimeout(this.moving), this.moving = window.setTimeout(() => {
 			this.moving = 0, this.request();
-		}, Qt), this.changed();
+		}, Wn), this.changed();
 	}
 	async fit(e = !0) {
 		if (this.state.data.n === 0) return;
-		let t = R(this.places, 0), n = R(this.places, .001), r = Math.max(n.width / t.width, n.height / t.height);
-		await this.frame(r < tn ? n : t, e);
+		let t = V(this.places), n = Bt(this.places), r = n !== null && this.fitting(t) / this.fitting(n) >= qn, i = r ? n : t;
+		this.outliers = r ? Vt(this.places, n) : [], this.overview = this.fitting(i), await this.frame(i, e);
 	}
 	async zoomTo(e) {
-		if (this.eye.deep) return this.look(this.centreOf(e), Math.min(this.eye.distance, .5));
-		let t = R(this.places, 0, e), n = this.eye.distance < .15 ? .02 : .15;
+		if (this.eye.deep) return this.look(this.centerOf(e), Math.min(this.eye.distance, .5));
+		let t = V(this.places, e), n = Math.min(1, this.overview), r = (this.eye.distance < .15 * n ? .02 : .15) * n;
 		await this.frame({
 			...t,
-			width: Math.max(t.width, n),
-			height: Math.max(t.height, n)
+			width: Math.max(t.width, r),
+			height: Math.max(t.height, r)
 		}, !0);
 	}
-	centreOf(e) {
+	centerOf(e) {
 		let t = [0, 0];
 		for (let n of e) {
 			let [r, i] = this.eye.unproject(...this.projectRow(n));
@@ -2019,36 +2584,45 @@ var Ut = .8, Wt = 48, Gt = 1.3, Kt = 11, qt = .12, Jt = 2e5, Yt = 250, Xt = 900,
 		return [t[0], t[1]];
 	}
 	async frame(e, t) {
-		let { width: n, height: r } = this.eye, i = Math.max(.5, 1 - en / r), a = Math.max(e.height / i, e.width * r / n) / 2 * $t || 1;
-		await this.look([e.x, e.y - a * (1 - i)], a, t);
+		let n = this.fitting(e);
+		await this.look([e.x, e.y - n * (1 - this.free)], n, t);
+	}
+	get free() {
+		return Math.max(.5, 1 - Kn / this.eye.height);
+	}
+	fitting(e) {
+		let { width: t, height: n } = this.eye;
+		return Math.max(e.height / this.free, e.width * n / t) / 2 * Gn || 1;
 	}
 	async look(e, t, n = !0) {
 		let [r, i] = [{
-			centre: this.eye.centre,
+			center: this.eye.center,
 			distance: this.eye.distance
 		}, {
-			centre: e,
+			center: e,
 			distance: t
 		}];
-		await this.animate(n && this.animated ? Yt : 0, (e) => {
-			this.eye.distance = e === 1 ? i.distance : r.distance * (i.distance / r.distance) ** e, this.eye.centre = [0, 1].map((t) => r.centre[t] + (i.centre[t] - r.centre[t]) * e), this.changed();
+		await this.animate(n && this.animated ? Vn : 0, (e) => {
+			this.eye.distance = e === 1 ? i.distance : r.distance * (i.distance / r.distance) ** e, this.eye.center = [0, 1].map((t) => r.center[t] + (i.center[t] - r.center[t]) * e), this.changed();
 		});
 	}
 	async show(e) {
-		let t = this.places, n = this.state.data.maps[e];
-		if (t === n) return;
-		let r = {
-			name: n.name,
-			x: t.x.slice(),
-			y: t.y.slice(),
-			z: t.z?.slice() ?? null
+		await this.morph(this.places, this.state.data.maps[e]);
+	}
+	async morph(e, t) {
+		if (e === t) return;
+		let n = {
+			name: t.name,
+			x: e.x.slice(),
+			y: e.y.slice(),
+			z: e.z?.slice() ?? null
 		};
-		await this.animate(this.animated ? Xt : 0, (e) => {
-			if (this.places = e === 1 ? n : r, e < 1) for (let i of [
+		await this.animate(this.animated ? Hn : 0, (r) => {
+			if (this.places = r === 1 ? t : n, r < 1) for (let i of [
 				"x",
 				"y",
 				"z"
-			]) on(t[i], n[i], e, r[i]);
+			]) Zn(e[i], t[i], r, n[i]);
 			this.moved();
 		}), this.settle();
 	}
@@ -2064,29 +2638,31 @@ var Ut = .8, Wt = 48, Gt = 1.3, Kt = 11, qt = .12, Jt = 2e5, Yt = 250, Xt = 900,
 		});
 	}
 	pointSize() {
-		let { width: e, height: t } = this.eye, n = this.ground * Math.min(e, t) ** 2, r = Math.max(.4, 1.1 / this.eye.distance) ** .6, i = Math.sqrt(Ut * n * 4 / Math.PI / Math.max(1, this.state.data.n)) * r;
-		return Math.min(Kt, Math.max(Gt, i)) * this.scale;
+		let { width: e, height: t } = this.eye, n = this.ground * Math.min(e, t) ** 2, r = Math.max(.4, 1.1 / this.eye.distance) ** .6, i = Math.sqrt(Fn * n * 4 / Math.PI / Math.max(1, this.state.data.n)) * r;
+		return Math.min(Rn, Math.max(Ln, i)) * this.scale;
 	}
 	opacity(e) {
 		let t = this.ground * (2 * this.eye.unit) ** 2, n = this.state.data.n * Math.PI * e * e / 4 / t;
-		return Math.min(.92, Math.max(qt, .92 / Math.max(1, n) ** .55));
+		return Math.min(.92, Math.max(zn, .92 / Math.max(1, n) ** .55));
 	}
 };
-function on(e, t, n, r) {
+function Zn(e, t, n, r) {
 	if (e && t && r) for (let i = 0; i < e.length; i++) r[i] = e[i] + (t[i] - e[i]) * n;
 }
-function sn({ x: e, y: t }) {
-	let n = /* @__PURE__ */ new Uint8Array(2304), r = (e) => Math.min(47, Math.max(0, Math.floor((e + 1) / 2 * Wt)));
-	for (let i = 0; i < e.length; i++) n[r(t[i]) * Wt + r(e[i])] = 1;
+function Qn({ x: e, y: t }) {
+	let n = /* @__PURE__ */ new Uint8Array(2304), r = (e) => Math.min(47, Math.max(0, Math.floor((e + 1) / 2 * In)));
+	for (let i = 0; i < e.length; i++) n[r(t[i]) * In + r(e[i])] = 1;
 	return n.reduce((e, t) => e + t, 0) / n.length;
 }
 // src/pane.ts
-var cn = "Map of points. Arrow keys move, plus and minus zoom, 0 shows everything, L draws a lasso, Enter inspects the point in the middle, question mark lists all keys.", ln = class {
+var $n = "Map of points. Arrow keys move, plus and minus zoom, 0 shows everything, L draws a lasso, Enter inspects the point in the middle, question mark lists all keys.", er = class {
 	map;
 	element;
 	view;
 	names;
 	density;
+	nearest;
+	beyond;
 	gestures;
 	title = e("h2", { className: "map-name" });
 	path = t("path");
@@ -2096,7 +2672,7 @@ var cn = "Map of points. Arrow keys move, plus and minus zoom, 0 shows everythin
 			className: "map",
 			tabIndex: 0
 		});
-		n.get("map") || (o.id = "map"), o.setAttribute("role", "application"), o.setAttribute("aria-label", cn);
+		n.get("map") || (o.id = "map"), o.setAttribute("role", "application"), o.setAttribute("aria-label", $n);
 		let s = e("canvas", {
 			className: "contours",
 			hidden: !0
@@ -2107,20 +2683,25 @@ var cn = "Map of points. Arrow keys move, plus and minus zoom, 0 shows everythin
 			class: "lasso",
 			"aria-hidden": "true"
 		}, this.path), u = e("div", { className: "names" });
-		u.setAttribute("aria-hidden", "true"), this.element = e("div", { className: "pane" }, o, s, c, u, l, this.title), n.get("panes").append(this.element), this.view = new an(o, r, i), this.names = new Dt(u, c, r, this.view), this.density = new tt(s, r, this.view), this.gestures = new ct(this.view, {
+		u.setAttribute("aria-hidden", "true");
+		let d = t("svg", {
+			class: "lines near",
+			"aria-hidden": "true"
+		}), f = e("div", { className: "beyond" });
+		this.element = e("div", { className: "pane" }, o, s, d, c, u, l, f, this.title), n.get("panes").append(this.element), this.view = new Xn(o, r, i), this.names = new Sn(u, c, r, this.view), this.density = new yt(s, r, this.view), this.nearest = new Tn(d, r, this.view), this.beyond = new ht(f, this.view), this.gestures = new Dt(this.view, {
 			hover: (e) => a.hover(e, this),
 			pick: (e, t) => this.pick(r, e, t, a),
 			lasso: (e, t) => {
-				r.select(un(r.selected, this.view.within(e), t)), a.lassoEnd();
+				r.select(tr(r.selected, this.view.within(e), t)), a.lassoEnd();
 			},
 			drawing: (e) => this.path.setAttribute("d", e.length ? `M${e.map(([e, t]) => `${e.toFixed(1)} ${t.toFixed(1)}`).join("L")}Z` : ""),
 			moved: a.moved
 		}), this.view.onView(() => {
-			this.names.place(), this.density.place();
+			this.names.request(), this.density.place(), this.nearest.place(), this.beyond.place();
 		}), this.entitle(r);
 	}
 	pick(e, t, n, r) {
-		r.hover(t, this), t >= 0 ? e.select(un(e.selected, [t], n)) : n === "replace" && e.selected.length && e.select([]);
+		r.hover(t, this), t >= 0 ? e.select(tr(e.selected, [t], n)) : n === "replace" && e.selected.length && e.select([]);
 	}
 	entitle(e) {
 		this.title.textContent = e.data.maps[this.map].name, this.title.hidden = e.data.maps.length < 2;
@@ -2135,34 +2716,34 @@ var cn = "Map of points. Arrow keys move, plus and minus zoom, 0 shows everythin
 		await this.view.draw(), this.names.locate();
 	}
 };
-function un(e, t, n) {
+function tr(e, t, n) {
 	if (n === "replace") return t;
 	let r = new Set(t);
 	return n === "add" ? [.../* @__PURE__ */ new Set([...e, ...t])] : e.filter((e) => !r.has(e));
 }
 // src/picture.ts
-var dn = 210, H = 20, fn = 20, U = 48, W = 40, pn = 24, G = "Inter, \"Segoe UI\", system-ui, -apple-system, \"Helvetica Neue\", Arial, sans-serif", mn = 4e4;
-function hn(t) {
+var nr = 210, K = 20, rr = 20, q = 48, J = 40, ir = 24, Y = "Inter, \"Segoe UI\", system-ui, -apple-system, \"Helvetica Neue\", Arial, sans-serif", ar = 4e4;
+function or(t) {
 	let n = t.dom.get("picture-dialog"), r = [
 		[
 			"PNG, 1×",
 			"png-1",
-			() => K(t, 1)
+			() => X(t, 1)
 		],
 		[
 			"PNG, 2×",
 			"png-2",
-			() => K(t, 2)
+			() => X(t, 2)
 		],
 		[
 			"PNG, 4×",
 			"png-4",
-			() => K(t, 4)
+			() => X(t, 4)
 		],
 		[
 			"SVG",
 			"svg",
-			() => _n(t)
+			() => cr(t)
 		]
 	].map(([t, r, i]) => {
 		let a = e("button", {
@@ -2181,22 +2762,22 @@ function hn(t) {
 		textContent: "The present view with its title, names and legend. Texts of an SVG can be edited."
 	}), e("div", { className: "actions" }, ...r, i)), n.showModal();
 }
-async function K(t, n) {
-	let { width: r, height: i, panes: a } = yn(t), o = e("canvas", {
+async function X(t, n) {
+	let { width: r, height: i, panes: a } = ur(t), o = e("canvas", {
 		width: Math.round(r * n),
 		height: Math.round(i * n)
 	}), s = o.getContext("2d");
-	s.scale(n, n), s.fillStyle = B[t.state.themeName], s.fillRect(0, 0, r, i);
+	s.scale(n, n), s.fillStyle = W[t.state.themeName], s.fillRect(0, 0, r, i);
 	for (let { pane: e, x: r, y: i } of a) {
 		let { eye: a } = e.view;
-		s.drawImage(gn(e, n), r, i, a.width, a.height), e.density.wanted && On(s, t, e, r, i);
-		for (let n of e.names.placed) Tn(s, t, n, r, i);
+		s.drawImage(sr(e, n), r, i, a.width, a.height), e.density.wanted && yr(s, t, e, r, i);
+		for (let n of e.names.placed) gr(s, t, n, r, i);
 	}
-	for (let e of xn(t, r)) wn(s, t, e);
+	for (let e of fr(t, r)) hr(s, t, e);
 	let c = await new Promise((e) => o.toBlob(e, "image/png"));
-	c && l(`${kn(t)}.png`, c);
+	c && m(`${br(t)}.png`, c);
 }
-function gn(t, n) {
+function sr(t, n) {
 	let { canvas: r, eye: i } = t.view, a = [r.width, r.height];
 	[r.width, r.height] = [Math.round(i.width * n), Math.round(i.height * n)], t.view.paint(n, !0);
 	let o = e("canvas", {
@@ -2205,19 +2786,19 @@ function gn(t, n) {
 	});
 	return o.getContext("2d").drawImage(r, 0, 0), [r.width, r.height] = a, t.view.paint(), o;
 }
-function _n(e) {
-	let { width: n, height: r, panes: i } = yn(e), { state: a } = e, o = t("svg", {
+function cr(e) {
+	let { width: n, height: r, panes: i } = ur(e), { state: a } = e, o = t("svg", {
 		xmlns: "http://www.w3.org/2000/svg",
 		width: n,
 		height: r,
 		viewBox: `0 0 ${n} ${r}`,
-		"font-family": G,
+		"font-family": Y,
 		"font-size": 12.5
 	});
 	o.append(t("title", {}, a.data.meta.title), t("rect", {
 		width: n,
 		height: r,
-		fill: B[a.themeName]
+		fill: W[a.themeName]
 	})), i.forEach(({ pane: n, x: r, y: i }, s) => {
 		let { eye: c } = n.view, l = t("clipPath", { id: `pane${s}` }, t("rect", {
 			width: c.width,
@@ -2226,29 +2807,29 @@ function _n(e) {
 			transform: `translate(${r} ${i})`,
 			"clip-path": `url(#pane${s})`
 		}, l);
-		if (u.append(vn(e, n)), n.density.wanted) for (let e of n.density.contours) u.append(t("path", {
-			d: Dn(n, e),
+		if (u.append(lr(e, n)), n.density.wanted) for (let e of n.density.contours) u.append(t("path", {
+			d: vr(n, e),
 			fill: "none",
-			stroke: j(a),
+			stroke: R(a),
 			"stroke-opacity": .6
 		}));
-		for (let t of n.names.placed) u.append(...En(e, t));
+		for (let t of n.names.placed) u.append(..._r(e, t));
 		o.append(u);
 	});
-	for (let t of xn(e, n)) o.append(Cn(e, t));
+	for (let t of fr(e, n)) o.append(mr(e, t));
 	let s = new XMLSerializer().serializeToString(o);
-	l(`${kn(e)}.svg`, new Blob([`<?xml version="1.0" encoding="UTF-8"?>\n${s}`], { type: "image/svg+xml" }));
+	m(`${br(e)}.svg`, new Blob([`<?xml version="1.0" encoding="UTF-8"?>\n${s}`], { type: "image/svg+xml" }));
 }
-function vn(e, n) {
+function lr(e, n) {
 	let { state: r } = e, { eye: i } = n.view, a = i.projectAll(n.view.places), o = n.view.pointSize() / 2, s = [];
 	for (let e = 0; e < r.data.n; e++) {
 		let [t, n] = [a[2 * e], a[2 * e + 1]];
 		t > -o && n > -o && t < i.width + o && n < i.height + o && r.visible(e) && s.push(e);
 	}
-	if (s.length > mn) return t("image", {
+	if (s.length > ar) return t("image", {
 		width: i.width,
 		height: i.height,
-		href: gn(n, 2).toDataURL("image/png")
+		href: sr(n, 2).toDataURL("image/png")
 	});
 	let c = new Set(r.selected), l = t("g", { "fill-opacity": .85 });
 	for (let e of s) {
@@ -2256,73 +2837,73 @@ function vn(e, n) {
 			cx: a[2 * e].toFixed(2),
 			cy: a[2 * e + 1].toFixed(2),
 			r: o.toFixed(2),
-			fill: r.colourOf(e)
+			fill: r.colorOf(e)
 		};
 		c.size && !c.has(e) && (n["fill-opacity"] = .2), l.append(t("circle", n));
 	}
 	return l;
 }
-function yn(e) {
+function ur(e) {
 	let t = e.dom.get("panes").getBoundingClientRect(), n = e.panes.map((e) => {
 		let { left: n, top: r } = e.element.getBoundingClientRect();
 		return {
 			pane: e,
 			x: n - t.left,
-			y: r - t.top + U
+			y: r - t.top + q
 		};
-	}), r = bn(e).length, i = Math.max(t.height + U, 68 + r * fn + H);
+	}), r = dr(e).length, i = Math.max(t.height + q, 68 + r * rr + K);
 	return {
-		width: t.width + (r ? dn : 0),
+		width: t.width + (r ? nr : 0),
 		height: i,
 		panes: n
 	};
 }
-function bn(e) {
-	let { state: t } = e, n = t.paint.colours(t.themeName);
+function dr(e) {
+	let { state: t } = e, n = t.paint.colors(t.themeName);
 	if (t.paint.scale) return [...Array.from({ length: 4 }, () => ({
 		text: "",
-		colour: "",
+		color: "",
 		n: 0
 	})), ...t.paint.scale.missing ? [{
 		text: "missing",
-		colour: n[256],
+		color: n[256],
 		n: t.paint.scale.missing
 	}] : []];
 	let r = t.names.map((e, r) => ({
 		text: e,
-		colour: n[r],
+		color: n[r],
 		n: t.counts[r],
 		shown: t.shown[r] === 1
-	})).filter(({ shown: e }) => e), a = r.slice(0, W);
-	return r.length > W && a.push({
-		text: `and ${i(r.length - W)} more`,
-		colour: "",
+	})).filter(({ shown: e }) => e), a = r.slice(0, J);
+	return r.length > J && a.push({
+		text: `and ${i(r.length - J)} more`,
+		color: "",
 		n: 0,
 		shown: !0
 	}), a;
 }
-function xn(e, t) {
+function fr(e, t) {
 	let { state: n } = e, r = [{
 		kind: "text",
-		x: H,
+		x: K,
 		y: 31,
 		text: n.data.meta.title,
 		bold: !0,
 		size: 18
 	}], { column: a, scale: o } = n.paint;
 	if (!a) return r;
-	let s = t - dn + H;
+	let s = t - nr + K;
 	if (r.push({
 		kind: "text",
 		x: s,
 		y: 31,
-		text: Sn(a.name),
+		text: pr(a.name),
 		bold: !0
 	}), o) {
 		r.push({
 			kind: "bar",
 			x: s,
-			y: U
+			y: q
 		});
 		for (let { at: e, text: t } of o.ticks) r.push({
 			kind: "text",
@@ -2333,32 +2914,32 @@ function xn(e, t) {
 			size: 11
 		});
 	}
-	return bn(e).forEach(({ text: e, colour: n, n: a }, o) => {
+	return dr(e).forEach(({ text: e, color: n, n: a }, o) => {
 		if (!e) return;
-		let c = 54 + o * fn;
+		let c = 54 + o * rr;
 		n && r.push({
 			kind: "disc",
 			x: s + 5,
 			y: c,
-			colour: n
+			color: n
 		}), r.push({
 			kind: "text",
 			x: s + (n ? 18 : 0),
 			y: c + 4.5,
-			text: Sn(e)
+			text: pr(e)
 		}), a && r.push({
 			kind: "text",
-			x: t - H,
+			x: t - K,
 			y: c + 4.5,
 			text: i(a),
 			anchor: "end"
 		});
 	}), r;
 }
-function Sn(e) {
-	return e.length > pn ? `${e.slice(0, 23)}…` : e;
+function pr(e) {
+	return e.length > ir ? `${e.slice(0, 23)}…` : e;
 }
-function Cn(e, { kind: n, x: r, y: i, text: a, colour: o, bold: s, size: c, anchor: l }) {
+function mr(e, { kind: n, x: r, y: i, text: a, color: o, bold: s, size: c, anchor: l }) {
 	if (n === "disc") return t("circle", {
 		cx: r,
 		cy: i,
@@ -2366,7 +2947,7 @@ function Cn(e, { kind: n, x: r, y: i, text: a, colour: o, bold: s, size: c, anch
 		fill: o
 	});
 	if (n === "bar") {
-		let n = e.state.paint.colours(e.state.themeName).slice(0, 256), a = t("g");
+		let n = e.state.paint.colors(e.state.themeName).slice(0, 256), a = t("g");
 		for (let e = 0; e < 64; e++) a.append(t("rect", {
 			x: r + e * 2.65625,
 			y: i - 2,
@@ -2379,24 +2960,24 @@ function Cn(e, { kind: n, x: r, y: i, text: a, colour: o, bold: s, size: c, anch
 	return t("text", {
 		x: r,
 		y: i,
-		fill: V[e.state.themeName],
+		fill: G[e.state.themeName],
 		"font-weight": s ? 600 : 400,
 		"font-size": c ?? 12.5,
 		"text-anchor": l ?? "start"
 	}, a);
 }
-function wn(e, t, { kind: n, x: r, y: i, text: a, colour: o, bold: s, size: c, anchor: l }) {
-	n === "disc" ? (e.fillStyle = o, e.beginPath(), e.arc(r, i, 5, 0, 2 * Math.PI), e.fill()) : n === "bar" ? t.state.paint.colours(t.state.themeName).slice(0, 256).forEach((t, n) => {
+function hr(e, t, { kind: n, x: r, y: i, text: a, color: o, bold: s, size: c, anchor: l }) {
+	n === "disc" ? (e.fillStyle = o, e.beginPath(), e.arc(r, i, 5, 0, 2 * Math.PI), e.fill()) : n === "bar" ? t.state.paint.colors(t.state.themeName).slice(0, 256).forEach((t, n) => {
 		e.fillStyle = t, e.fillRect(r + n * .6640625, i - 2, 1.1640625, 10);
-	}) : (e.font = `${s ? 600 : 400} ${c ?? 12.5}px ${G}`, e.fillStyle = V[t.state.themeName], e.textAlign = l === "end" ? "right" : l === "middle" ? "center" : "left", e.fillText(a, r, i));
+	}) : (e.font = `${s ? 600 : 400} ${c ?? 12.5}px ${Y}`, e.fillStyle = G[t.state.themeName], e.textAlign = l === "end" ? "right" : l === "middle" ? "center" : "left", e.fillText(a, r, i));
 }
-function Tn(e, t, n, r, i) {
-	e.font = `600 ${n.level ? 11.5 : 12.5}px ${G}`, e.textAlign = "center", e.lineJoin = "round", n.line && (e.strokeStyle = V[t.state.themeName], e.lineWidth = .8, e.beginPath(), e.moveTo(r + n.line[0], i + n.line[1]), e.lineTo(r + n.line[2], i + n.line[3]), e.stroke());
+function gr(e, t, n, r, i) {
+	e.font = `600 ${n.level ? 11.5 : 12.5}px ${Y}`, e.textAlign = "center", e.lineJoin = "round", n.line && (e.strokeStyle = G[t.state.themeName], e.lineWidth = .8, e.beginPath(), e.moveTo(r + n.line[0], i + n.line[1]), e.lineTo(r + n.line[2], i + n.line[3]), e.stroke());
 	let [a, o] = [r + (n.left + n.right) / 2, i + (n.top + n.bottom) / 2 + 4.2];
-	e.strokeStyle = B[t.state.themeName], e.lineWidth = 4, e.strokeText(n.text, a, o), e.fillStyle = V[t.state.themeName], e.fillText(n.text, a, o);
+	e.strokeStyle = W[t.state.themeName], e.lineWidth = 4, e.strokeText(n.text, a, o), e.fillStyle = G[t.state.themeName], e.fillText(n.text, a, o);
 }
-function En(e, n) {
-	let r = [], i = V[e.state.themeName];
+function _r(e, n) {
+	let r = [], i = G[e.state.themeName];
 	if (n.line) {
 		let [e, a, o, s] = n.line.map((e) => e.toFixed(1));
 		r.push(t("line", {
@@ -2413,7 +2994,7 @@ function En(e, n) {
 		y: ((n.top + n.bottom) / 2 + 4.2).toFixed(1)
 	}, o = {
 		fill: i,
-		stroke: B[e.state.themeName],
+		stroke: W[e.state.themeName],
 		"stroke-width": 3.5,
 		"stroke-linejoin": "round",
 		"paint-order": "stroke",
@@ -2426,34 +3007,34 @@ function En(e, n) {
 		"font-size": n.level ? 11.5 : 12.5
 	}, n.text)), r;
 }
-function Dn(e, t) {
+function vr(e, t) {
 	let n = (t, n) => e.view.project(t, n).map((e) => e.toFixed(1)).join(" ");
 	return t.map(([e, t, r, i]) => `M${n(e, t)}L${n(r, i)}`).join("");
 }
-function On(e, t, n, r, i) {
-	e.save(), e.translate(r, i), e.strokeStyle = j(t.state), e.globalAlpha = .6;
-	for (let t of n.density.contours) e.stroke(new Path2D(Dn(n, t)));
+function yr(e, t, n, r, i) {
+	e.save(), e.translate(r, i), e.strokeStyle = R(t.state), e.globalAlpha = .6;
+	for (let t of n.density.contours) e.stroke(new Path2D(vr(n, t)));
 	e.restore();
 }
-function kn(e) {
+function br(e) {
 	return e.state.data.meta.title.replace(/[^\p{L}\p{N}._ -]+/gu, "").trim().slice(0, 80) || "map";
 }
 // src/search.ts
-var q = 50, An = 120;
-function jn(e, t, n) {
+var Z = 50, xr = 120;
+function Sr(e, t, n) {
 	let r = e.get("query"), i = e.get("found");
-	e.page.querySelector(".search .glyph").append(c("search"));
+	e.page.querySelector(".search .glyph").append(p("search"));
 	let a = 0, o = [], s = () => {
 		let e = r.value.trim().toLowerCase();
-		o = e ? Mn(t, e) : [], t.found = o, t.changed("found"), i.hidden = !e, i.replaceChildren(...e ? Nn(t, o, n, () => l()) : []);
-	}, l = () => {
+		o = e ? Cr(t, e) : [], t.found = o, t.changed("found"), i.hidden = !e, i.replaceChildren(...e ? wr(t, o, n, () => c()) : []);
+	}, c = () => {
 		let e = r.value.trim(), n = o;
 		t.found = [], t.changed("found"), t.select(n, e);
 	};
 	r.oninput = () => {
-		clearTimeout(a), a = window.setTimeout(s, An);
+		clearTimeout(a), a = window.setTimeout(s, xr);
 	}, r.onkeydown = (e) => {
-		e.key === "Enter" ? (clearTimeout(a), s(), o.length && l()) : e.key === "ArrowDown" ? (e.preventDefault(), i.querySelector("ul button")?.focus()) : e.key === "Escape" && (e.stopPropagation(), r.value = "", s(), r.blur());
+		e.key === "Enter" ? (clearTimeout(a), s(), o.length && c()) : e.key === "ArrowDown" ? (e.preventDefault(), i.querySelector("ul button")?.focus()) : e.key === "Escape" && (e.stopPropagation(), r.value = "", s(), r.blur());
 	}, i.onkeydown = (e) => {
 		let t = {
 			ArrowDown: "nextElementSibling",
@@ -2465,7 +3046,7 @@ function jn(e, t, n) {
 		n ? n.querySelector("button").focus() : e.key === "ArrowUp" && r.focus();
 	}, t.listen("shown", () => r.value && s());
 }
-function Mn(e, t) {
+function Cr(e, t) {
 	let { data: n } = e, r = new Uint8Array(n.n);
 	n.ids.mark(t, r);
 	for (let e of n.columns) e.mark(t, r);
@@ -2473,7 +3054,7 @@ function Mn(e, t) {
 	for (let t = 0; t < n.n; t++) r[t] && e.visible(t) && i.push(t);
 	return i;
 }
-function Nn(t, n, r, i) {
+function wr(t, n, r, i) {
 	let { data: o } = t, s = e("p", { className: "summary" }, e("span", { textContent: n.length ? a(n.length, "match", "matches") : "No match" }));
 	if (n.length === 0) return [s];
 	s.append(e("button", {
@@ -2483,26 +3064,38 @@ function Nn(t, n, r, i) {
 		onclick: i
 	}));
 	let c = e("ul", { className: "results" }), l = o.columns.find((e) => e.kind === "texts") ?? o.columns.find((e) => e.kind === "classes");
-	for (let i of n.slice(0, q)) {
+	for (let i of n.slice(0, Z)) {
 		let n = e("button", {});
-		n.append(o.image ? m(o, i, 20) : e("span", {
+		n.append(o.image ? y(o, i, 20) : e("span", {
 			className: "swatch",
-			style: `background:${t.colourOf(i)}`
+			style: `background:${t.colorOf(i)}`
 		})), n.append(e("span", {
 			className: "name",
-			textContent: p(o, i)
+			textContent: v(o, i)
 		}), e("small", { textContent: l?.text(i) ?? "" })), n.onclick = () => r.visit(i), n.onfocus = n.onmouseenter = () => r.point(i), c.append(e("li", {}, n));
 	}
 	let u = [s, c];
-	return n.length > q && u.push(e("p", {
+	return n.length > Z && u.push(e("p", {
 		className: "hint",
-		textContent: `The first ${q} are listed.`
+		textContent: `The first ${Z} are listed.`
 	})), u;
 }
+// src/address.ts
+var Tr = 4e3;
+function Er(e) {
+	let t = [...e].sort((e, t) => e - t), [n, r] = ["", 0];
+	for (let e = 0; e < t.length;) {
+		let i = t[e], a = 1;
+		for (; t[e + a] === i + a;) a++;
+		if (n += `${n && "."}${(i - r).toString(36)}${a > 1 ? `-${a.toString(36)}` : ""}`, n.length > Tr) return null;
+		r = i + a, e += a;
+	}
+	return n;
+}
 // src/statistics.ts
-var J = 24;
-function Pn(e, t) {
-	let n = Rn(e.values, t, 1), r = Rn(e.values, t, 0);
+var Dr = 24;
+function Or(e, t) {
+	let n = Mr(e.values, t, 1), r = Mr(e.values, t, 0);
 	if (n.n === 0 || r.n === 0) return null;
 	let i = Math.sqrt((n.variance * n.n + r.variance * r.n) / (n.n + r.n));
 	return {
@@ -2512,7 +3105,7 @@ function Pn(e, t) {
 		meanOfRest: r.mean
 	};
 }
-function Fn(e, t) {
+function kr(e, t) {
 	let n = [new Uint32Array(e.names.length + 1), new Uint32Array(e.names.length + 1)], r = [0, 0];
 	for (let i = 0; i < e.codes.length; i++) {
 		let a = +!!t[i];
@@ -2531,15 +3124,15 @@ function Fn(e, t) {
 		});
 	}), i;
 }
-function In(e, t) {
-	return e.map((e) => e instanceof y ? Pn(e, t) : e instanceof v ? Fn(e, t) : null).filter((e) => e !== null && Math.abs(e.effect) >= .2).sort((e, t) => Math.abs(t.effect) - Math.abs(e.effect));
+function Ar(e, t) {
+	return e.map((e) => e instanceof w ? Or(e, t) : e instanceof C ? kr(e, t) : null).filter((e) => e !== null && Math.abs(e.effect) >= .2).sort((e, t) => Math.abs(t.effect) - Math.abs(e.effect));
 }
-function Ln({ values: e, low: t, high: n }, r) {
-	let i = [Array(J).fill(0), Array(J).fill(0)], a = [0, 0];
+function jr({ values: e, low: t, high: n }, r) {
+	let i = [Array(Dr).fill(0), Array(Dr).fill(0)], a = [0, 0];
 	for (let o = 0; o < e.length; o++) {
 		let s = e[o];
 		if (Number.isNaN(s)) continue;
-		let c = n > t ? Math.min(23, Math.floor((s - t) / (n - t) * J)) : 0, l = +!!r[o];
+		let c = n > t ? Math.min(23, Math.floor((s - t) / (n - t) * Dr)) : 0, l = +!!r[o];
 		i[l][c]++, a[l]++;
 	}
 	let o = (e) => i[e].map((t) => a[e] ? t / a[e] : 0);
@@ -2550,7 +3143,7 @@ function Ln({ values: e, low: t, high: n }, r) {
 		rest: o(0)
 	};
 }
-function Rn(e, t, n) {
+function Mr(e, t, n) {
 	let [r, i, a] = [
 		0,
 		0,
@@ -2570,10 +3163,35 @@ function Rn(e, t, n) {
 	};
 }
 // src/table.ts
-var Y = 500;
-function X(t, n, r, o) {
-	let s = t.get("table-dialog"), { data: c } = n, u = e("tbody"), [d, f] = [-1, 1], p = ["id", ...c.columns.map(({ name: e }) => e)], m = e("tr"), h = () => {
-		u.replaceChildren(...Bn(c, r, d, f).slice(0, Y).map((e) => zn(c, e, o))), [...m.children].forEach((e, t) => e.setAttribute("aria-sort", t === d + 1 ? f > 0 ? "ascending" : "descending" : "none"));
+var Q = 100;
+function Nr(t, n, r, o) {
+	let s = t.get("table-dialog"), { data: c } = n, l = e("tbody"), [u, d, f] = [
+		-1,
+		1,
+		0
+	], p = ["id", ...c.columns.map(({ name: e }) => e)], h = e("tr");
+	c.image && h.append(e("th", {
+		scope: "col",
+		className: "picture",
+		textContent: "picture"
+	}));
+	let g = h.childElementCount, _ = e("div", {
+		className: "scroll",
+		tabIndex: 0
+	}, e("table", {}, e("thead", {}, h), l)), v = e("span", { id: "table-page" }), y = e("button", {
+		textContent: "‹",
+		id: "table-back",
+		title: "Previous rows"
+	}), b = e("button", {
+		textContent: "›",
+		id: "table-next",
+		title: "Next rows"
+	}), x = (e) => {
+		f = e, S(), _.scrollTop = 0;
+	};
+	y.onclick = () => x(f - Q), b.onclick = () => x(f + Q);
+	let S = () => {
+		l.replaceChildren(...Fr(c, r, u, d).slice(f, f + Q).map((e) => Pr(c, e, o))), v.textContent = `${i(f + 1)} to ${i(Math.min(r.length, f + Q))} of ${i(r.length)}`, [y.disabled, b.disabled] = [f === 0, f + Q >= r.length], [...h.children].slice(g).forEach((e, t) => e.setAttribute("aria-sort", t === u + 1 ? d > 0 ? "ascending" : "descending" : "none"));
 	};
 	p.forEach((t, n) => {
 		let r = e("button", {
@@ -2581,60 +3199,60 @@ function X(t, n, r, o) {
 			title: `Sort by ${t}`
 		});
 		r.onclick = () => {
-			f = d === n - 1 ? -f : 1, d = n - 1, h();
+			d = u === n - 1 ? -d : 1, u = n - 1, x(0);
 		};
 		let i = e("th", { scope: "col" }, r);
-		m.append(i);
+		h.append(i);
 	});
-	let g = e("button", {
+	let C = e("button", {
 		textContent: "Copy",
 		id: "copy-table"
 	});
-	g.onclick = async () => {
-		await navigator.clipboard.writeText(Z(c, r, "	")), g.textContent = "Copied";
+	C.onclick = async () => {
+		await navigator.clipboard.writeText(Lr(c, r, "	")), C.textContent = "Copied";
 	};
-	let _ = e("button", {
+	let w = e("button", {
 		className: "primary",
 		textContent: "Download CSV",
 		id: "download-table"
 	});
-	_.onclick = () => l("rows.csv", new Blob([Z(c, r, ",")], { type: "text/csv" }));
-	let v = r.length > Y ? `${i(r.length)} rows, the first ${Y} in this order are listed` : a(r.length, "row"), y = e("button", {
+	w.onclick = () => m("rows.csv", new Blob([Lr(c, r, ",")], { type: "text/csv" }));
+	let ee = e("span", {
+		className: "pages",
+		hidden: r.length <= Q
+	}, y, v, b), te = e("button", {
 		textContent: "Close",
 		autofocus: !0,
 		onclick: () => s.close()
-	}), b = e("div", {
-		className: "scroll",
-		tabIndex: 0
-	}, e("table", {}, e("thead", {}, m), u));
-	b.setAttribute("role", "region"), b.setAttribute("aria-label", "Selected rows"), s.replaceChildren(e("header", {}, e("h2", { textContent: "Selected rows" }), e("small", { textContent: v })), b, e("div", { className: "actions" }, _, g, y)), h(), s.open || s.showModal();
+	});
+	_.setAttribute("role", "region"), _.setAttribute("aria-label", "Selected rows"), s.replaceChildren(e("header", {}, e("h2", { textContent: "Selected rows" }), e("small", { textContent: a(r.length, "row") })), _, e("div", { className: "actions" }, ee, w, C, te)), S(), s.open || s.showModal();
 }
-function zn(t, n, r) {
+function Pr(t, n, r) {
 	let i = t.columns.map((t) => e("td", {
 		textContent: t.text(n),
-		className: t instanceof y ? "number" : ""
-	})), a = e("tr", {}, e("th", {
+		className: t instanceof w ? "number" : ""
+	})), a = e("tr", {}, ...t.image ? [e("td", { className: "picture" }, y(t, n, 28))] : [], e("th", {
 		scope: "row",
-		textContent: p(t, n)
+		textContent: v(t, n)
 	}), ...i);
 	return a.onmouseenter = () => r(n), a;
 }
-function Bn(e, t, n, r) {
+function Fr(e, t, n, r) {
 	if (n < -1 || n === -1 && r === 1) return t;
 	let i = e.columns[n];
-	if (i instanceof y) {
+	if (i instanceof w) {
 		let { values: e } = i;
 		return [...t].sort((t, n) => Number(Number.isNaN(e[t])) - Number(Number.isNaN(e[n])) || r * (e[t] - e[n]));
 	}
 	let a = (t) => i ? i.text(t) : e.ids.at(t), o = new Intl.Collator("en", { numeric: !0 }).compare;
 	return [...t].sort((e, t) => r * o(a(e), a(t)));
 }
-function Vn(e) {
+function Ir(e) {
 	return /^[=+\-@\t\r\n]/.test(e) && Number.isNaN(Number(e)) ? `'${e}` : e;
 }
-function Z(e, t, n) {
+function Lr(e, t, n) {
 	let r = (e) => {
-		let t = Vn(e);
+		let t = Ir(e);
 		return /["\n\r]/.test(t) || t.includes(n) ? `"${t.replaceAll("\"", "\"\"")}"` : t;
 	}, i = [
 		"id",
@@ -2642,23 +3260,24 @@ function Z(e, t, n) {
 		"x",
 		"y"
 	], a = t.map((t) => {
-		let i = e.columns.map((e) => e instanceof y ? Number.isNaN(e.values[t]) ? "" : String(e.values[t]) : e.text(t));
+		let i = e.columns.map((e) => e instanceof w ? Number.isNaN(e.values[t]) ? "" : String(e.number(t)) : e.text(t));
 		return [
 			e.ids.at(t),
 			...i,
-			...Hn(e, t)
+			...Rr(e, t)
 		].map(r).join(n);
 	});
 	return `${[i.map(r).join(n), ...a].join("\n")}\n`;
 }
-function Hn(e, t) {
+function Rr(e, t) {
+	if (e.exact) return [e.exact.x, e.exact.y].map((e) => String(d(e[t])));
 	let n = e.meta.maps[0].box, r = n.length / 2, i = Array.from({ length: r }, (e, t) => n[r + t] - n[t]), a = Math.max(...i) || 1;
 	return [e.x, e.y].map((e, i) => String(Number((e[t] * a / 2 + (n[i] + n[r + i]) / 2).toPrecision(7))));
 }
 // src/selection.ts
-var Un = 8, Wn = 24, Gn = 5, Kn = 4;
-function qn(e, t, n) {
-	let r = e.get("selection"), i = () => r.replaceChildren(...t.selected.length ? Xn(e, t, n) : Yn(n));
+var zr = 8, Br = 24, Vr = 5, Hr = 4;
+function Ur(e, t, n) {
+	let r = e.get("selection"), i = () => r.replaceChildren(...t.selected.length ? qr(e, t, n) : Kr(n));
 	for (let e of [
 		"selected",
 		"theme",
@@ -2666,31 +3285,31 @@ function qn(e, t, n) {
 	]) t.listen(e, i);
 	t.listen("selected", () => e.say(t.selected.length ? `${a(t.selected.length, "point")} selected` : "")), i();
 }
-function Jn(e) {
-	return Q(e).map((t) => e.data.ids.at(t));
+function Wr(e) {
+	return Gr(e).map((t) => e.data.ids.at(t));
 }
-function Q(e) {
+function Gr(e) {
 	return [...e.selected].sort((e, t) => e - t);
 }
-function Yn(t) {
+function Kr(t) {
 	let n = e("button", {
 		className: "link",
 		textContent: "Select all shown",
 		id: "select-shown",
 		onclick: t.all
-	}), r = D("Selection");
+	}), r = M("Selection");
 	r.append(n);
 	let i = e("p", { className: "hint" });
 	return i.append("Click a point. Hold ", e("kbd", { textContent: "Shift" }), " and drag, or press ", e("kbd", { textContent: "L" }), ", to draw around points."), [r, i];
 }
-function Xn(t, n, r) {
+function qr(t, n, r) {
 	let a = n.selected, o = e("button", {
 		className: "link",
 		textContent: "Clear",
 		title: "Clear (Esc)",
 		id: "clear",
 		onclick: () => n.select([])
-	}), s = D("Selection");
+	}), s = M("Selection");
 	s.append(o);
 	let c = 100 * a.length / n.data.n, l = e("p", { className: "size" }, e("strong", {
 		id: "selected-count",
@@ -2698,20 +3317,23 @@ function Xn(t, n, r) {
 	}));
 	l.append(a.length === 1 ? " point" : ` points · ${c < .1 ? "< 0.1" : c.toFixed(1)} %`);
 	let u = [s, l];
-	return n.paint.classes && u.push(Zn(n, a)), a.length > 1 && a.length < n.data.n && u.push(...Qn(n, a)), n.data.image && u.push(tr(n, a, r)), u.push(nr(t, n, r)), u;
+	return n.paint.classes && u.push(Jr(n, a)), a.length > 1 && a.length < n.data.n && u.push(...Yr(n, a)), n.data.image && u.push($r(n, a, r)), a.length === 1 && n.data.neighbors && u.push(Xr(n, a[0], r)), u.push(ei(t, n, r)), !n.query && a.length && Er(a) === null && u.push(e("p", {
+		className: "hint small",
+		textContent: "This selection is too scattered for a link."
+	})), u;
 }
-function Zn(t, n) {
-	let r = [...Vt(t.paint.codes, t.names.length, n)].map((e, t) => ({
+function Jr(t, n) {
+	let r = [...Nn(t.paint.codes, t.names.length, n)].map((e, t) => ({
 		n: e,
 		code: t
 	})).filter(({ n: e }) => e > 0).sort((e, t) => t.n - e.n), o = e("ul", {
 		className: "breakdown",
 		id: "breakdown"
 	});
-	for (let { n, code: a } of r.slice(0, Un)) {
+	for (let { n, code: a } of r.slice(0, zr)) {
 		let s = e("span", {
 			className: "share",
-			style: `width:${100 * n / r[0].n}%;background:${t.colour(a)}`
+			style: `width:${100 * n / r[0].n}%;background:${t.color(a)}`
 		});
 		o.append(e("li", { title: t.names[a] }, e("span", {
 			className: "name",
@@ -2721,7 +3343,7 @@ function Zn(t, n) {
 			textContent: i(n)
 		}), s));
 	}
-	let s = r.slice(Un);
+	let s = r.slice(zr);
 	if (s.length) {
 		let t = s.reduce((e, t) => e + t.n, 0);
 		o.append(e("li", {
@@ -2731,28 +3353,28 @@ function Zn(t, n) {
 	}
 	return o;
 }
-function Qn(t, n) {
+function Yr(t, n) {
 	let r = new Uint8Array(t.data.n);
 	for (let e of n) r[e] = 1;
-	let i = In(t.data.columns.filter((e) => e !== t.paint.column || e instanceof y), r);
+	let i = Ar(t.data.columns.filter((e) => e !== t.paint.column || e instanceof w), r);
 	if (i.length === 0) return [];
 	let a = e("ul", {
 		className: "apart",
 		id: "apart"
 	});
-	for (let n of i.slice(0, Gn)) {
-		let i = n.column instanceof y, s = i ? n.column.name : `${n.column.name}: ${n.name}`, c = n, l = n, u = i ? `${o(c.mean)} vs ${o(c.meanOfRest)}` : `${$n(l.share)} vs ${$n(l.shareOfRest)}`, d = e("li", {}, e("button", {
+	for (let n of i.slice(0, Vr)) {
+		let i = n.column instanceof w, s = i ? n.column.name : `${n.column.name}: ${n.name}`, c = n, l = n, u = i ? `${o(c.mean)} vs ${o(c.meanOfRest)}` : `${Zr(l.share)} vs ${Zr(l.shareOfRest)}`, d = e("li", {}, e("button", {
 			className: "name",
 			textContent: s,
 			title: `Color by ${n.column.name}`,
-			onclick: () => t.colourBy(n.column.name)
+			onclick: () => t.colorBy(n.column.name)
 		}));
 		d.append(e("span", {
 			className: "n",
 			textContent: u
-		})), i && a.querySelectorAll("svg").length < Kn && d.append(er(t, n.column, r)), a.append(d);
+		})), i && a.querySelectorAll("svg").length < Hr && d.append(Qr(t, n.column, r)), a.append(d);
 	}
-	let s = i.some(({ column: e }) => e instanceof v) ? "shares" : "means";
+	let s = i.some(({ column: e }) => e instanceof C) ? "shares" : "means";
 	return [
 		e("h3", { textContent: "Differs from the rest in" }),
 		a,
@@ -2762,11 +3384,33 @@ function Qn(t, n) {
 		})
 	];
 }
-function $n(e) {
+function Xr(t, n, r) {
+	let i = e("ul", {
+		className: "results",
+		id: "nearest"
+	}), a = e("button", {
+		className: "link",
+		textContent: "Select them",
+		id: "select-nearest"
+	}), o = e("h3", { textContent: "Nearest in the data" });
+	return o.append(a), t.data.neighbors(n).then((o) => {
+		a.hidden = o.length === 0, a.onclick = () => t.select([n, ...o]), i.replaceChildren(...o.map((n) => {
+			let i = t.data.image ? y(t.data, n, 20) : e("span", {
+				className: "swatch",
+				style: `background:${t.colorOf(n)}`
+			}), a = t.paint.classes ? t.names[t.paint.codes[n]] : "", o = e("button", { onclick: () => t.select([n]) }, i, e("span", {
+				className: "name",
+				textContent: v(t.data, n)
+			}), e("small", { textContent: a }));
+			return o.onfocus = o.onmouseenter = () => r.point(n), e("li", {}, o);
+		}));
+	}), e("div", {}, o, i);
+}
+function Zr(e) {
 	return `${(100 * e).toFixed(+(e < .1))} %`;
 }
-function er(e, n, r) {
-	let { selected: i, rest: a, low: s, high: c } = Ln(n, r), l = Math.max(...i, ...a) || 1, [u, d] = [240, 34], f = u / i.length, p = (e) => d - e / l * (d - 2), m = i.map((e, n) => t("rect", {
+function Qr(e, n, r) {
+	let { selected: i, rest: a, low: s, high: c } = jr(n, r), l = Math.max(...i, ...a) || 1, [u, d] = [240, 34], f = u / i.length, p = (e) => d - e / l * (d - 2), m = i.map((e, n) => t("rect", {
 		x: (n * f + .5).toFixed(1),
 		y: p(e).toFixed(1),
 		width: (f - 1).toFixed(1),
@@ -2779,28 +3423,28 @@ function er(e, n, r) {
 	});
 	return g.setAttribute("aria-label", `${n.name} from ${o(s)} to ${o(c)}: selected rows as bars, the rest as a line`), g.append(...m, t("path", { d: h })), g.style.color = e.themeName === "dark" ? "#6db3f2" : "#0b63a5", g;
 }
-function tr(t, n, r) {
-	let i = e("div", { className: "sheet" }), a = Math.max(1, n.length / Wn);
-	for (let e = 0; e < Math.min(Wn, n.length); e++) {
-		let o = n[Math.floor(e * a)], s = m(t.data, o, 26);
-		s.title = p(t.data, o), s.onmouseenter = () => r.point(o), i.append(s);
+function $r(t, n, r) {
+	let i = e("div", { className: "sheet" }), a = Math.max(1, n.length / Br);
+	for (let e = 0; e < Math.min(Br, n.length); e++) {
+		let o = n[Math.floor(e * a)], s = y(t.data, o, 26);
+		s.title = v(t.data, o), s.onmouseenter = () => r.point(o), i.append(s);
 	}
 	return i;
 }
-function nr(t, n, r) {
+function ei(t, n, r) {
 	let i = e("button", {
 		className: "primary",
 		textContent: "Download ids",
 		id: "download"
 	});
-	i.onclick = () => l("ids.txt", new Blob([`${Jn(n).join("\n")}\n`], { type: "text/plain" }));
+	i.onclick = () => m("ids.txt", new Blob([`${Wr(n).join("\n")}\n`], { type: "text/plain" }));
 	let a = e("button", {
 		textContent: "Copy",
 		id: "copy",
 		title: "Copy the ids"
 	});
 	a.onclick = async () => {
-		await navigator.clipboard.writeText(Jn(n).join("\n")), a.textContent = "Copied", setTimeout(() => a.textContent = "Copy", 1200);
+		await navigator.clipboard.writeText(Wr(n).join("\n")), a.textContent = "Copied", setTimeout(() => a.textContent = "Copy", 1200);
 	};
 	let o = e("button", {
 		textContent: "Zoom",
@@ -2811,16 +3455,16 @@ function nr(t, n, r) {
 		textContent: "Table",
 		title: "Show the rows in a table (T)",
 		id: "table",
-		onclick: () => X(t, n, Q(n), r.point)
+		onclick: () => Nr(t, n, Gr(n), r.point)
 	}), c = e("button", {
 		textContent: "CSV",
 		title: "Download the rows with all columns",
 		id: "download-rows"
 	});
-	return c.onclick = () => l("rows.csv", new Blob([Z(n.data, Q(n), ",")], { type: "text/csv" })), e("div", { className: "actions" }, i, a, o, s, c);
+	return c.onclick = () => m("rows.csv", new Blob([Lr(n.data, Gr(n), ",")], { type: "text/csv" })), e("div", { className: "actions" }, i, a, o, s, c);
 }
 // src/app.ts
-var $ = "together", rr = 700, ir = class {
+var $ = "together", ti = 700, ni = class {
 	dom;
 	state;
 	panes = [];
@@ -2830,9 +3474,10 @@ var $ = "together", rr = 700, ir = class {
 	themeChanged = !1;
 	lassoOn = !1;
 	namesOn = !0;
+	updateTools = () => {};
 	mapListeners = [];
 	constructor(e, t) {
-		this.dom = e, this.state = t, this.card = new d(e.get("card"), t), this.firstMaps = t.data.maps.length > 1 && e.get("stage").clientWidth >= rr ? $ : "0", this.shownMaps = this.firstMaps;
+		this.dom = e, this.state = t, this.card = new g(e.get("card"), t), this.firstMaps = t.data.maps.length > 1 && e.get("stage").clientWidth >= ti ? $ : "0", this.shownMaps = this.firstMaps;
 	}
 	shownMaps;
 	firstMaps;
@@ -2859,7 +3504,7 @@ var $ = "together", rr = 700, ir = class {
 				t.reuse(this.dom, this.state, e), this.panes.push(t);
 				continue;
 			}
-			let n = new ln(this.dom, this.state, e, {
+			let n = new er(this.dom, this.state, e, {
 				hover: (e, t) => this.hover(e, t.view),
 				moved: () => this.card.place(),
 				lassoEnd: () => this.lasso(!1)
@@ -2900,12 +3545,12 @@ var $ = "together", rr = 700, ir = class {
 	}
 	connect() {
 		let { dom: e, state: t } = this;
-		Ae(e, t);
+		Me(e, t), Re(e, t);
 		let n = (e) => this.point(e);
-		jn(e, t, {
+		Sr(e, t, {
 			point: n,
 			visit: (e) => void this.view.zoomTo([e]).then(() => n(e))
-		}), qn(e, t, {
+		}), Ur(e, t, {
 			zoom: () => this.zoomToSelection(),
 			all: () => t.select(t.visibleRows() ?? Array.from({ length: t.data.n }, (e, t) => t)),
 			point: n
@@ -2914,18 +3559,18 @@ var $ = "together", rr = 700, ir = class {
 			let n = t.visibleCount();
 			e.get("count").textContent = n === t.data.n ? `${i(n)} points` : `${i(n)} of ${i(t.data.n)} points shown`;
 		}, a = () => {
-			e.get("show-names").hidden = !this.panes.some(({ names: e }) => e.any), e.get("density").hidden = !this.panes[0].density.possible;
+			e.get("show-names").hidden = !this.panes.some(({ names: e }) => e.any), e.get("density").hidden = !this.panes[0].density.possible, e.get("near").hidden = t.data.neighbors === null;
 		};
 		for (let e of ["shown", "rows"]) t.listen(e, r);
 		for (let e of ["paint", "rows"]) t.listen(e, a);
-		t.listen("theme", () => e.page.dataset.theme = t.themeName), a(), this.bindTools(), ue(this), new ResizeObserver(() => {
+		t.listen("theme", () => e.page.dataset.theme = t.themeName), this.updateTools = a, a(), this.bindTools(), pe(this), new ResizeObserver(() => {
 			for (let { view: e } of this.panes) e.resize();
 			this.card.place();
 		}).observe(e.get("stage"));
 	}
 	bindTools() {
 		let { dom: e } = this, t = (t, n) => e.get(t).onclick = n;
-		t("zoom-in", () => void this.view.zoom(1.6)), t("zoom-out", () => void this.view.zoom(1 / 1.6)), t("fit", () => this.fit()), t("lasso", () => this.lasso()), t("show-names", () => this.showNames()), t("density", () => this.showDensity()), t("smaller", () => this.resizePoints(.8)), t("larger", () => this.resizePoints(1.25)), t("save", () => this.savePicture()), t("theme", () => this.theme()), t("help", () => this.help()), t("panel-toggle", () => this.panel());
+		t("zoom-in", () => void this.view.zoom(1.6)), t("zoom-out", () => void this.view.zoom(1 / 1.6)), t("fit", () => this.fit()), t("lasso", () => this.lasso()), t("show-names", () => this.showNames()), t("density", () => this.showDensity()), t("near", () => this.showNearest()), t("smaller", () => this.resizePoints(.8)), t("larger", () => this.resizePoints(1.25)), t("save", () => this.savePicture()), t("theme", () => this.theme()), t("help", () => this.help()), t("panel-toggle", () => this.panel());
 		let n = e.get("maps");
 		n.hidden = this.state.data.maps.length < 2;
 		let r = [...this.state.data.maps.map(({ name: e }, t) => [e, String(t)]), ["Side by side", $]];
@@ -2954,6 +3599,11 @@ var $ = "together", rr = 700, ir = class {
 		for (let { density: t } of this.panes) e = t.toggle();
 		this.dom.get("density").setAttribute("aria-pressed", String(e));
 	}
+	showNearest() {
+		let e = !1;
+		for (let { nearest: t } of this.panes) e = t.toggle();
+		this.dom.get("near").setAttribute("aria-pressed", String(e));
+	}
 	resizePoints(e) {
 		for (let { view: t } of this.panes) t.resizePoints(e);
 	}
@@ -2965,7 +3615,7 @@ var $ = "together", rr = 700, ir = class {
 		this.dom.get("panel-toggle").setAttribute("aria-expanded", String(!e));
 	}
 	savePicture() {
-		hn(this);
+		or(this);
 	}
 	help() {
 		let e = this.dom.get("help-dialog");
@@ -2973,16 +3623,16 @@ var $ = "together", rr = 700, ir = class {
 		let t = document.createElement("button");
 		t.textContent = "Close", t.autofocus = !0, t.onclick = () => e.close();
 		let n = document.createElement("h2");
-		n.textContent = "Keys and gestures", e.replaceChildren(n, de(this.state.data.maps.length > 1), t), e.showModal();
+		n.textContent = "Keys and gestures", e.replaceChildren(n, me(this.state.data.maps.length > 1, this.state.data.neighbors !== null), t), e.showModal();
 	}
 	table() {
-		this.state.selected.length && X(this.dom, this.state, [...this.state.selected].sort((e, t) => e - t), (e) => this.point(e));
+		this.state.selected.length && Nr(this.dom, this.state, [...this.state.selected].sort((e, t) => e - t), (e) => this.point(e));
 	}
 	nextColumn() {
 		let e = this.state.data.columns.filter(({ kind: e }) => e !== "texts").map(({ name: e }) => e);
 		if (e.length === 0) return;
 		let t = e.indexOf(this.state.paint.column?.name ?? "");
-		this.state.colourBy(e[(t + 1) % e.length]);
+		this.state.colorBy(e[(t + 1) % e.length]);
 	}
 	zoomToSelection() {
 		if (this.state.selected.length) for (let { view: e } of this.panes) e.zoomTo(this.state.selected);
@@ -2991,41 +3641,49 @@ var $ = "together", rr = 700, ir = class {
 		this.state.hover(-1), this.card.hide(), this.lasso(!1), this.state.found = [], this.state.changed("found"), this.state.select([]);
 	}
 };
-async function ar(e, t) {
+async function ri(e, t) {
 	let r = new n(e), { meta: a } = t, o = a.theme === "dark" || a.theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches;
 	r.page.dataset.theme = o ? "dark" : "light", r.get("title").textContent = a.title, r.get("count").textContent = a.n ? `${i(a.n)} points` : "";
-	for (let e of r.all("#tools button")) e.append(c(e.id));
+	for (let e of r.all("#tools button")) e.append(p(e.id));
 	try {
-		let e = await ie(t);
+		let e = await oe(t);
 		r.get("busy-text").textContent = "Drawing";
-		let n = new ir(r, new Bt(e));
-		return await n.draw(), document.hidden || await new Promise((e) => requestAnimationFrame(() => setTimeout(e))), r.get("busy").hidden = a.live === null, a.live && (n.feed = new qe(n, a.live)), n;
+		let n = new ni(r, new Mn(e));
+		return await n.draw(), document.hidden || await new Promise((e) => requestAnimationFrame(() => setTimeout(e))), r.get("busy").hidden = a.live === null, a.live && (n.feed = new ot(n, a.live)), n;
 	} catch (e) {
 		throw r.get("busy").hidden = !1, r.get("busy").classList.add("failed"), r.get("busy-text").textContent = `This map cannot be shown here: ${e instanceof Error ? e.message : String(e)}.`, e;
 	}
 }
 // src/widget.ts
-async function or({ model: e, el: t }) {
+function ii(e) {
+	return new Promise((t) => {
+		let n = ({ type: r, names: i }, a) => {
+			r === "data" && (e.off("msg:custom", n), t(Object.fromEntries(i.map((e, t) => [e, a[t]]))));
+		};
+		e.on("msg:custom", n), e.send({ type: "data" });
+	});
+}
+async function ai({ model: e, el: t }) {
 	let n = document.createElement("div");
 	n.style.cssText = `height:${Number(e.get("height"))}px;border:1px solid #8884;border-radius:8px;overflow:hidden`, t.append(n);
 	let r = n.attachShadow({ mode: "open" });
-	r.innerHTML = "<style>.vicinal{--ground:#fcfcfb;--panel:#fff;--ink:#1b1e24;--quiet:#5a626d;--faint:#6c7480;--line:#e6e7e9;--hover:#f2f3f4;--accent:#0b63a5;--on-accent:#fff;--shadow:0 1px 2px #14181e0f, 0 6px 20px #14181e17;--radius:10px;--lightningcss-light:initial;--lightningcss-dark: ;color-scheme:light;font:13.5px/1.45 Inter,Segoe UI,system-ui,-apple-system,Helvetica Neue,Arial,sans-serif}.vicinal[data-theme=dark]{--ground:#14171c;--panel:#191d23;--ink:#e9ebee;--quiet:#a8afba;--faint:#939ba7;--line:#2b3038;--hover:#232830;--accent:#6db3f2;--on-accent:#0d1116;--shadow:0 1px 2px #0006, 0 6px 24px #0006;--lightningcss-light: ;--lightningcss-dark:initial;color-scheme:dark}.vicinal *,.vicinal :before,.vicinal :after{box-sizing:border-box}.vicinal [hidden]{display:none!important}.vicinal{width:100%;height:100%;color:var(--ink);background:var(--ground);-webkit-font-smoothing:antialiased;outline:none;position:relative;overflow:hidden;container-type:size}.layout{grid-template:minmax(0,1fr)/minmax(0,1fr) 300px;width:100%;height:100%;display:grid}.closed .layout{grid-template:minmax(0,1fr)/minmax(0,1fr)}button,input,select{font:inherit;color:inherit}button{cursor:pointer;background:0 0;border:0}button:disabled{visibility:hidden}:focus-visible{outline:2px solid var(--accent);outline-offset:1px}#stage{min-width:0;height:100%;position:relative;overflow:hidden}#panes{background:var(--line);grid-auto-rows:minmax(0,1fr);gap:1px;display:grid;position:absolute;inset:0}.pane{background:var(--ground);min-width:0;position:relative;overflow:hidden}.map-name{white-space:nowrap;text-overflow:ellipsis;pointer-events:none;max-width:calc(100% - 28px);margin:0;font-size:14px;font-weight:600;position:absolute;top:12px;left:16px;overflow:hidden}.map{cursor:default;touch-action:none;width:100%;height:100%;display:block}.map:focus-visible{outline-offset:-3px}.map.drawing{cursor:crosshair}.contours,.lines,.lasso,.names{pointer-events:none;width:100%;height:100%;position:absolute;inset:0;overflow:hidden}.lines line{stroke:var(--ink);stroke-width:.8px;opacity:.7}.lines circle{fill:var(--ink);stroke:none}.lasso path{fill:color-mix(in srgb, var(--accent) 12%, transparent);stroke:var(--accent);stroke-width:1.6px;stroke-dasharray:5 3}.names span{letter-spacing:.005em;white-space:nowrap;text-overflow:ellipsis;max-width:200px;color:var(--ink);paint-order:stroke fill;-webkit-text-stroke:3px color-mix(in srgb, var(--ground) 85%, transparent);padding:0 4px;font-size:12.5px;font-weight:600;position:absolute;top:0;left:0;overflow:hidden}.names .level1{font-size:11.5px;font-weight:550}.names .level2{font-size:11px;font-weight:500}#maps{border:1px solid var(--line);border-radius:var(--radius);background:var(--panel);max-width:calc(100% - 24px);box-shadow:var(--shadow);gap:2px;padding:3px;display:flex;position:absolute;top:12px;right:12px;overflow:auto}#maps button{white-space:nowrap;color:var(--quiet);border-radius:7px;padding:4px 10px}#maps button:hover{background:var(--hover)}#maps button[aria-pressed=true]{color:var(--accent);background:color-mix(in srgb, var(--accent) 12%, transparent)}#tools{border:1px solid var(--line);border-radius:var(--radius);background:var(--panel);box-shadow:var(--shadow);align-items:center;gap:2px;padding:4px;display:flex;position:absolute;bottom:16px;left:16px}#tools button{width:30px;height:30px;color:var(--quiet);border-radius:7px;place-items:center;display:grid}#tools button:hover{background:var(--hover);color:var(--ink)}#tools button[aria-pressed=true]{color:var(--accent);background:color-mix(in srgb, var(--accent) 12%, transparent)}#tools hr{background:var(--line);border:0;width:1px;height:18px;margin:0 4px}.icon{fill:none;stroke:currentColor;stroke-width:1.4px;stroke-linecap:round;stroke-linejoin:round;width:16px;height:16px}#card{z-index:3;border:1px solid var(--line);border-radius:var(--radius);background:var(--panel);max-width:340px;box-shadow:var(--shadow);pointer-events:none;gap:12px;padding:10px 12px;display:flex;position:absolute;top:0;left:0}#card .texts{min-width:0}#card .id{overflow-wrap:anywhere;font-weight:600}#card .label{color:var(--quiet);align-items:center;gap:6px;margin-top:2px;display:flex}#card .label .name{overflow-wrap:anywhere}#card dl{grid-template-columns:auto 1fr;gap:1px 10px;margin:6px 0 0;font-size:12.5px;display:grid}#card dt{color:var(--faint)}#card dd{overflow-wrap:anywhere;white-space:pre-line;-webkit-line-clamp:5;-webkit-box-orient:vertical;margin:0;display:-webkit-box;overflow:hidden}.thumbnail{image-rendering:pixelated;background:#000;border-radius:5px;flex:none}.swatch{border-radius:50%;flex:none;width:10px;height:10px}#busy{color:var(--quiet);background:var(--ground);justify-content:center;align-items:center;gap:10px;display:flex;position:absolute;inset:0}#busy.failed{text-align:center;padding:0 15%}#busy.failed .spinner{display:none}.spinner{border:2px solid var(--line);border-top-color:var(--accent);border-radius:50%;width:14px;height:14px;animation:.8s linear infinite turn}@keyframes turn{to{transform:rotate(1turn)}}@media (prefers-reduced-motion:reduce){.spinner{animation:none}}#panel{border-left:1px solid var(--line);background:var(--panel);flex-direction:column;min-width:0;height:100%;display:flex;overflow:hidden auto}.closed #panel{display:none}#panel>header{padding:22px 20px 14px}h1{letter-spacing:-.012em;overflow-wrap:anywhere;margin:0;font-size:18px;font-weight:650;line-height:1.25}#count{color:var(--quiet);font-variant-numeric:tabular-nums;margin:3px 0 0}#panel>*{flex:none}#panel>section{border-top:1px solid var(--line);padding:14px 20px}#panel>#find{border-top:0;padding-top:0}h2{align-items:baseline;gap:8px;margin:0 0 8px;font-size:13px;font-weight:600;display:flex}h2 .name{text-overflow:ellipsis;white-space:nowrap;overflow:hidden}h2 small{color:var(--faint);flex:none;font-weight:400}h2 .link{flex:none;margin-left:auto}.link{color:var(--accent);padding:0;font-weight:500}.link:hover{text-underline-offset:2px;text-decoration:underline}.hint{color:var(--quiet);margin:0}kbd{border:1px solid var(--line);color:var(--quiet);background:var(--ground);border-bottom-width:2px;border-radius:4px;padding:0 5px;font:11.5px/1.5 ui-monospace,SFMono-Regular,Menlo,monospace}.search{border:1px solid var(--line);background:var(--ground);border-radius:8px;align-items:center;gap:8px;padding:0 8px 0 10px;display:flex}.search:focus-within{border-color:var(--accent)}.search .glyph{color:var(--faint);display:grid}.search input{background:0 0;border:0;outline:0;flex:1;min-width:0;height:34px}.search input::placeholder{color:var(--faint)}.search input::-webkit-search-cancel-button{display:none}ul{margin:0;padding:0;list-style:none}.summary{color:var(--quiet);justify-content:space-between;margin:10px 0 4px;display:flex}.results{max-height:220px;margin:0 -8px;overflow:auto}.results button{text-align:left;border-radius:6px;align-items:center;gap:8px;width:100%;padding:4px 8px;display:flex}.results button:hover,.results button:focus-visible{background:var(--hover)}.results .name{text-overflow:ellipsis;white-space:nowrap;overflow:hidden}.results small{text-overflow:ellipsis;white-space:nowrap;text-align:right;min-width:0;color:var(--faint);flex:1;overflow:hidden}#panel>#legend{flex-direction:column;display:flex}#panel>#legend:has(li:nth-child(6)){flex:0 auto;min-height:210px}.classes{min-height:0;margin:0 -8px;overflow:hidden auto}.classes li{display:flex;position:relative}.class{text-align:left;border-radius:6px;flex:1;align-items:center;gap:10px;min-width:0;padding:4px 8px 5px;display:flex;position:relative}.classes li:hover .class{background:var(--hover)}.class .name{overflow-wrap:anywhere;-webkit-line-clamp:2;-webkit-box-orient:vertical;flex:1;line-height:1.3;display:-webkit-box;overflow:hidden}.n{color:var(--quiet);font-variant-numeric:tabular-nums;flex:none}.class[aria-pressed=false]{color:var(--faint)}.class[aria-pressed=false] .swatch{opacity:.3}.class[aria-pressed=false] .name{text-decoration:line-through;-webkit-text-decoration-color:var(--faint);text-decoration-color:var(--faint)}.only{opacity:0;color:var(--accent);background:var(--hover);border-radius:5px;padding:0 8px;font-size:12.5px;position:absolute;top:2px;bottom:2px;right:4px}.classes li:hover .only,.only:focus-visible{opacity:1}.chooser{align-items:center;gap:10px;margin-bottom:10px;display:flex}.chooser label{flex:none;font-size:13px;font-weight:600}.chooser select,.parameters select{border:1px solid var(--line);min-width:0;height:30px;color:var(--ink);background:var(--ground);border-radius:7px;flex:1;padding:0 6px}.kinds{background:var(--hover);border-radius:8px;gap:2px;margin-bottom:12px;padding:2px;display:flex}.kinds button{color:var(--quiet);border-radius:6px;flex:1;padding:2px 6px;font-size:12.5px}.kinds button[aria-pressed=true]{color:var(--ink);background:var(--panel);box-shadow:0 1px 2px #0000001f}.scale .bar{border-radius:5px;height:10px}.ticks{height:20px;color:var(--quiet);font-variant-numeric:tabular-nums;margin-top:4px;font-size:12.5px;position:relative}.tick{white-space:nowrap;position:absolute;transform:translate(-50%)}.tick.first{transform:none}.tick.last{transform:translate(-100%)}.missing{align-items:center;gap:10px;margin:6px 0 0;display:flex}.missing .name{flex:1}.small{margin-top:2px;font-size:12px}.size{color:var(--quiet);margin:0 0 8px}.size strong{letter-spacing:-.02em;color:var(--ink);font-variant-numeric:tabular-nums;font-size:22px;font-weight:650}.breakdown li{grid-template-columns:minmax(0,1fr) auto;gap:0 10px;padding:2px 0 5px;display:grid}.breakdown .name{text-overflow:ellipsis;white-space:nowrap;overflow:hidden}.breakdown .share{border-radius:2px;grid-column:1/-1;min-width:3px;height:3px}.breakdown .rest{color:var(--faint)}h3{margin:12px 0 4px;font-size:12.5px;font-weight:600}.apart li{grid-template-columns:minmax(0,1fr) auto;gap:1px 10px;padding:2px 0 4px;display:grid}.apart .name{text-align:left;text-overflow:ellipsis;white-space:nowrap;padding:0;overflow:hidden}.apart .name:hover{color:var(--accent)}.histogram{grid-column:1/-1;width:100%;height:34px}.histogram rect{fill:currentColor;opacity:.75}.histogram path{fill:none;stroke:var(--ink);stroke-width:1.2px;vector-effect:non-scaling-stroke}.sheet{flex-wrap:wrap;gap:4px;margin-top:10px;display:flex}.sheet .thumbnail{border-radius:3px}.actions{flex-wrap:wrap;gap:6px;margin-top:12px;display:flex}.actions button{white-space:nowrap;border:1px solid var(--line);border-radius:8px;height:32px;padding:0 10px;font-weight:500}.actions button:hover{background:var(--hover)}.actions .primary{color:var(--on-accent);background:var(--accent);border-color:#0000;flex:1}.actions .primary:hover{background:color-mix(in srgb, var(--accent) 88%, var(--ink))}.stage strong{font-weight:600}progress{background:var(--line);width:100%;height:4px;accent-color:var(--accent);border:0;border-radius:2px;margin:8px 0;display:block;overflow:hidden}progress::-webkit-progress-bar{background:var(--line)}progress::-webkit-progress-value{background:var(--accent);transition:width .15s}.facts{color:var(--quiet);grid-template-columns:1fr auto;gap:2px 10px;margin:8px 0 0;display:grid}.facts dd{text-align:right;color:var(--ink);font-variant-numeric:tabular-nums;margin:0}.parameters{gap:4px;margin-top:10px;display:grid}.parameters label{color:var(--quiet);grid-template-columns:1fr 116px;align-items:center;display:grid}.parameters input{border:1px solid var(--line);background:var(--ground);height:28px;color:var(--ink);border-radius:6px;padding:0 8px}#live .actions button{align-items:center;gap:5px;padding:0 8px;display:inline-flex}#live .actions svg{width:12px;height:12px}.unseen{clip-path:inset(50%);width:1px;height:1px;position:absolute;overflow:hidden}dialog{border:1px solid var(--line);max-width:min(820px,92%);max-height:86%;color:var(--ink);background:var(--panel);box-shadow:var(--shadow);border-radius:12px;padding:20px 22px}dialog[open]{flex-direction:column;display:flex}dialog::backdrop{background:#00000059}dialog h2{font-size:16px}dialog>header{align-items:baseline;gap:12px;display:flex}dialog>header small{color:var(--quiet)}dialog>button{border:1px solid var(--line);border-radius:8px;align-self:flex-end;height:32px;margin-top:12px;padding:0 12px}.keys{grid-template-columns:repeat(2,auto minmax(0,1fr));gap:5px 12px;margin:4px 0 0;display:grid;overflow:auto}.keys dt{text-align:right}.keys dd{margin:0;padding-right:12px}.scroll{border:1px solid var(--line);border-radius:8px;min-height:0;overflow:auto}table{border-collapse:collapse;font-size:12.5px}th,td{text-align:left;text-overflow:ellipsis;white-space:nowrap;border-bottom:1px solid var(--line);max-width:320px;padding:4px 10px;overflow:hidden}th{font-weight:500}thead th{background:var(--panel);position:sticky;top:0}thead button{padding:0;font-weight:600}th[aria-sort=ascending] button:after{content:\" ↑\"}th[aria-sort=descending] button:after{content:\" ↓\"}td.number{text-align:right;font-variant-numeric:tabular-nums}tbody tr:hover{background:var(--hover)}@container (width<=720px){.layout{grid-template:minmax(0,1fr) 42cqh/minmax(0,1fr)}.closed .layout{grid-template:minmax(0,1fr)/minmax(0,1fr)}#panel{border-top:1px solid var(--line);border-left:0}#tools{justify-content:center;bottom:8px;left:8px;right:8px;overflow:auto}#tools hr,#tools #smaller,#tools #larger{display:none}#tools button{flex:none;width:34px;height:34px}.keys{grid-template-columns:auto minmax(0,1fr)}}</style><div class=\"vicinal\" data-theme=\"light\">\n<div class=\"layout\">\n<main id=\"stage\">\n  <div id=\"panes\"></div>\n  <div id=\"card\" role=\"status\" hidden></div>\n  <div id=\"busy\" role=\"status\"><span class=\"spinner\"></span><span id=\"busy-text\">Loading</span></div>\n  <div id=\"maps\" role=\"group\" aria-label=\"Maps\" hidden></div>\n  <div id=\"tools\" role=\"toolbar\" aria-label=\"Map tools\">\n    <button id=\"zoom-in\" title=\"Zoom in (+)\" aria-label=\"Zoom in\"></button>\n    <button id=\"zoom-out\" title=\"Zoom out (−)\" aria-label=\"Zoom out\"></button>\n    <button id=\"fit\" title=\"Show everything (0)\" aria-label=\"Show everything\"></button>\n    <hr>\n    <button id=\"lasso\" title=\"Lasso (L, or hold Shift and drag)\" aria-label=\"Lasso\" aria-pressed=\"false\"></button>\n    <button id=\"show-names\" title=\"Names on the map (N)\" aria-label=\"Names on the map\" aria-pressed=\"true\"></button>\n    <button id=\"density\" title=\"Contours of the density (C)\" aria-label=\"Contours of the density\" aria-pressed=\"false\"></button>\n    <hr>\n    <button id=\"smaller\" title=\"Smaller points ([)\" aria-label=\"Smaller points\"></button>\n    <button id=\"larger\" title=\"Larger points (])\" aria-label=\"Larger points\"></button>\n    <hr>\n    <button id=\"save\" title=\"Save a picture (S)\" aria-label=\"Save a picture\"></button>\n    <button id=\"theme\" title=\"Dark or light (D)\" aria-label=\"Dark or light\"></button>\n    <button id=\"help\" title=\"Keys (?)\" aria-label=\"Keys and gestures\"></button>\n    <button id=\"panel-toggle\" title=\"Panel (P)\" aria-label=\"Panel\" aria-expanded=\"true\"></button>\n  </div>\n</main>\n<aside id=\"panel\" aria-label=\"About the map\">\n  <header>\n    <h1 id=\"title\"></h1>\n    <p id=\"count\" aria-live=\"polite\"></p>\n  </header>\n  <section id=\"live\" aria-label=\"Layout\" hidden></section>\n  <section id=\"find\" aria-label=\"Search\">\n    <label class=\"search\"><span class=\"glyph\"></span><input id=\"query\" type=\"search\" placeholder=\"Search\" autocomplete=\"off\" spellcheck=\"false\" aria-label=\"Search ids, text and classes\"><kbd>/</kbd></label>\n    <div id=\"found\" hidden></div>\n  </section>\n  <section id=\"legend\" aria-label=\"Legend\" hidden></section>\n  <section id=\"selection\" aria-label=\"Selection\"></section>\n</aside>\n</div>\n<div id=\"said\" class=\"unseen\" aria-live=\"polite\"></div>\n<dialog id=\"help-dialog\" aria-label=\"Keys and gestures\"></dialog>\n<dialog id=\"table-dialog\" aria-label=\"Selected rows\"></dialog>\n<dialog id=\"picture-dialog\" aria-label=\"Save a picture\"></dialog>\n</div>\n";
+	r.innerHTML = "<style>.vicinal{--ground:#fcfcfb;--panel:#fff;--ink:#1b1e24;--quiet:#5a626d;--faint:#6c7480;--line:#e6e7e9;--hover:#f2f3f4;--accent:#0b63a5;--on-accent:#fff;--shadow:0 1px 2px #14181e0f, 0 6px 20px #14181e17;--radius:10px;--lightningcss-light:initial;--lightningcss-dark: ;color-scheme:light;font:13.5px/1.45 Inter,Segoe UI,system-ui,-apple-system,Helvetica Neue,Arial,sans-serif}.vicinal[data-theme=dark]{--ground:#14171c;--panel:#191d23;--ink:#e9ebee;--quiet:#a8afba;--faint:#939ba7;--line:#2b3038;--hover:#232830;--accent:#6db3f2;--on-accent:#0d1116;--shadow:0 1px 2px #0006, 0 6px 24px #0006;--lightningcss-light: ;--lightningcss-dark:initial;color-scheme:dark}.vicinal *,.vicinal :before,.vicinal :after{box-sizing:border-box}.vicinal [hidden]{display:none!important}.vicinal{width:100%;height:100%;color:var(--ink);background:var(--ground);-webkit-font-smoothing:antialiased;outline:none;position:relative;overflow:hidden;container-type:size}.layout{grid-template:minmax(0,1fr)/minmax(0,1fr) 300px;width:100%;height:100%;display:grid}.closed .layout{grid-template:minmax(0,1fr)/minmax(0,1fr)}button,input,select{font:inherit;color:inherit}button{cursor:pointer;background:0 0;border:0}button:disabled{visibility:hidden}:focus-visible{outline:2px solid var(--accent);outline-offset:1px}#stage{min-width:0;height:100%;position:relative;overflow:hidden}#panes{background:var(--line);grid-auto-rows:minmax(0,1fr);gap:1px;display:grid;position:absolute;inset:0}.pane{background:var(--ground);min-width:0;position:relative;overflow:hidden}.map-name{white-space:nowrap;text-overflow:ellipsis;pointer-events:none;max-width:calc(100% - 28px);margin:0;font-size:14px;font-weight:600;position:absolute;top:12px;left:16px;overflow:hidden}.map{cursor:default;touch-action:none;width:100%;height:100%;display:block}.map:focus-visible{outline-offset:-3px}.map.drawing{cursor:crosshair}.contours,.lines,.lasso,.names{pointer-events:none;width:100%;height:100%;position:absolute;inset:0;overflow:hidden}.lines line{stroke:var(--ink);stroke-width:.8px;opacity:.7}.lines:not(.near) circle{fill:var(--ink);stroke:none}.near line{stroke:var(--ink);stroke-width:1.1px;opacity:.75}.near circle{stroke:var(--ink);stroke-width:1.2px}.beyond{pointer-events:none;position:absolute;inset:0;overflow:hidden}.beyond button{border:1px solid var(--line);font-variant-numeric:tabular-nums;color:var(--quiet);background:var(--panel);box-shadow:var(--shadow);pointer-events:auto;border-radius:99px;gap:4px;padding:2px 9px;font-size:12px;display:flex;position:absolute;transform:translate(-50%,-50%)}.beyond button:hover{color:var(--ink);background:var(--hover)}.lasso path{fill:color-mix(in srgb, var(--accent) 12%, transparent);stroke:var(--accent);stroke-width:1.6px;stroke-dasharray:5 3}.names span{letter-spacing:.005em;white-space:nowrap;text-overflow:ellipsis;max-width:200px;color:var(--ink);paint-order:stroke fill;-webkit-text-stroke:3px color-mix(in srgb, var(--ground) 85%, transparent);padding:0 4px;font-size:12.5px;font-weight:600;position:absolute;top:0;left:0;overflow:hidden}.names .level1{font-size:11.5px;font-weight:550}.names .level2{font-size:11px;font-weight:500}.names .row{max-width:none;padding:0 2px;font-size:11px;font-weight:400}#maps{border:1px solid var(--line);border-radius:var(--radius);background:var(--panel);max-width:calc(100% - 24px);box-shadow:var(--shadow);gap:2px;padding:3px;display:flex;position:absolute;top:12px;right:12px;overflow:auto}#maps button{white-space:nowrap;color:var(--quiet);border-radius:7px;padding:4px 10px}#maps button:hover{background:var(--hover)}#maps button[aria-pressed=true]{color:var(--accent);background:color-mix(in srgb, var(--accent) 12%, transparent)}#tools{border:1px solid var(--line);border-radius:var(--radius);background:var(--panel);box-shadow:var(--shadow);align-items:center;gap:2px;padding:4px;display:flex;position:absolute;bottom:16px;left:16px}#tools button{width:30px;height:30px;color:var(--quiet);border-radius:7px;place-items:center;display:grid}#tools button:hover{background:var(--hover);color:var(--ink)}#tools button[aria-pressed=true]{color:var(--accent);background:color-mix(in srgb, var(--accent) 12%, transparent)}#tools hr{background:var(--line);border:0;width:1px;height:18px;margin:0 4px}.icon{fill:none;stroke:currentColor;stroke-width:1.4px;stroke-linecap:round;stroke-linejoin:round;width:16px;height:16px}#card{z-index:3;border:1px solid var(--line);border-radius:var(--radius);background:var(--panel);max-width:340px;box-shadow:var(--shadow);pointer-events:none;gap:12px;padding:10px 12px;display:flex;position:absolute;top:0;left:0}#card .texts{min-width:0}#card .id{overflow-wrap:anywhere;font-weight:600}#card .label{color:var(--quiet);align-items:center;gap:6px;margin-top:2px;display:flex}#card .label .name{overflow-wrap:anywhere}#card dl{grid-template-columns:auto 1fr;gap:1px 10px;margin:6px 0 0;font-size:12.5px;display:grid}#card dt{color:var(--faint)}#card dd{overflow-wrap:anywhere;white-space:pre-line;-webkit-line-clamp:5;-webkit-box-orient:vertical;margin:0;display:-webkit-box;overflow:hidden}.thumbnail{image-rendering:pixelated;background:#000;border-radius:5px;flex:none}.swatch{border-radius:50%;flex:none;width:10px;height:10px}#busy{color:var(--quiet);background:var(--ground);justify-content:center;align-items:center;gap:10px;display:flex;position:absolute;inset:0}#busy.failed{text-align:center;padding:0 15%}#busy.failed .spinner{display:none}.spinner{border:2px solid var(--line);border-top-color:var(--accent);border-radius:50%;width:14px;height:14px;animation:.8s linear infinite turn}@keyframes turn{to{transform:rotate(1turn)}}@media (prefers-reduced-motion:reduce){.spinner{animation:none}}#panel{border-left:1px solid var(--line);background:var(--panel);flex-direction:column;min-width:0;height:100%;display:flex;overflow:hidden auto}.closed #panel{display:none}#panel>header{padding:22px 20px 14px}h1{letter-spacing:-.012em;overflow-wrap:anywhere;margin:0;font-size:18px;font-weight:650;line-height:1.25}#count{color:var(--quiet);font-variant-numeric:tabular-nums;margin:3px 0 0}#panel>*{flex:none}#panel>section{border-top:1px solid var(--line);padding:14px 20px}#panel>#find{border-top:0;padding-top:0}h2{align-items:baseline;gap:8px;margin:0 0 8px;font-size:13px;font-weight:600;display:flex}h2 .name{text-overflow:ellipsis;white-space:nowrap;overflow:hidden}h2 small{color:var(--faint);flex:none;font-weight:400}h2 .link{flex:none;margin-left:auto}.link{color:var(--accent);padding:0;font-weight:500}.link:hover{text-underline-offset:2px;text-decoration:underline}.hint{color:var(--quiet);margin:0}kbd{border:1px solid var(--line);color:var(--quiet);background:var(--ground);border-bottom-width:2px;border-radius:4px;padding:0 5px;font:11.5px/1.5 ui-monospace,SFMono-Regular,Menlo,monospace}.search{border:1px solid var(--line);background:var(--ground);border-radius:8px;align-items:center;gap:8px;padding:0 8px 0 10px;display:flex}.search:focus-within{border-color:var(--accent)}.search .glyph{color:var(--faint);display:grid}.search input{background:0 0;border:0;outline:0;flex:1;min-width:0;height:34px}.search input::placeholder{color:var(--faint)}.search input::-webkit-search-cancel-button{display:none}ul{margin:0;padding:0;list-style:none}.summary{color:var(--quiet);justify-content:space-between;margin:10px 0 4px;display:flex}.results{max-height:220px;margin:0 -8px;overflow:auto}.results button{text-align:left;border-radius:6px;align-items:center;gap:8px;width:100%;padding:4px 8px;display:flex}.results button:hover,.results button:focus-visible{background:var(--hover)}.results .name{text-overflow:ellipsis;white-space:nowrap;overflow:hidden}.results small{text-overflow:ellipsis;white-space:nowrap;text-align:right;min-width:0;color:var(--faint);flex:1;overflow:hidden}#panel>#legend{flex-direction:column;display:flex}#panel>#legend:has(li:nth-child(6)){flex:0 auto;min-height:210px}.classes{min-height:0;margin:0 -8px;overflow:hidden auto}.classes li{display:flex;position:relative}.class{text-align:left;border-radius:6px;flex:1;align-items:center;gap:10px;min-width:0;padding:4px 8px 5px;display:flex;position:relative}.classes li:hover .class{background:var(--hover)}.class .name{overflow-wrap:anywhere;-webkit-line-clamp:2;-webkit-box-orient:vertical;flex:1;line-height:1.3;display:-webkit-box;overflow:hidden}.n{color:var(--quiet);font-variant-numeric:tabular-nums;flex:none}.class[aria-pressed=false]{color:var(--faint)}.class[aria-pressed=false] .swatch{opacity:.3}.class[aria-pressed=false] .name{text-decoration:line-through;-webkit-text-decoration-color:var(--faint);text-decoration-color:var(--faint)}.only{opacity:0;color:var(--accent);background:var(--hover);border-radius:5px;padding:0 8px;font-size:12.5px;position:absolute;top:2px;bottom:2px;right:4px}.classes li:hover .only,.only:focus-visible{opacity:1}.chooser{align-items:center;gap:10px;margin-bottom:10px;display:flex}.chooser label{flex:none;font-size:13px;font-weight:600}.chooser select,.parameters select{border:1px solid var(--line);min-width:0;height:30px;color:var(--ink);background:var(--ground);border-radius:7px;flex:1;padding:0 6px}.kinds{background:var(--hover);border-radius:8px;gap:2px;margin-bottom:12px;padding:2px;display:flex}.kinds button{color:var(--quiet);border-radius:6px;flex:1;padding:2px 6px;font-size:12.5px}.kinds button[aria-pressed=true]{color:var(--ink);background:var(--panel);box-shadow:0 1px 2px #0000001f}.scale .bar{border-radius:5px;height:10px}.ticks{height:20px;color:var(--quiet);font-variant-numeric:tabular-nums;margin-top:4px;font-size:12.5px;position:relative}.tick{white-space:nowrap;position:absolute;transform:translate(-50%)}.tick.first{transform:none}.tick.last{transform:translate(-100%)}.range{color:var(--quiet);align-items:center;gap:8px;margin-top:8px;display:flex}.range input{border:1px solid var(--line);min-width:0;height:28px;color:var(--ink);background:var(--ground);border-radius:6px;flex:1;padding:0 8px}.range input::placeholder{color:var(--faint)}.order{width:92px;min-width:0;color:var(--quiet);background:var(--panel);cursor:pointer;border:0;flex:0 auto;padding:0;font-size:12.5px;font-weight:400}.chips{flex-wrap:wrap;gap:6px;display:flex}.chip{border:1px solid var(--line);text-align:left;color:var(--quiet);border-radius:99px;padding:3px 9px}.chip:hover{background:var(--hover)}.chip strong{color:var(--ink);font-weight:600}.missing{align-items:center;gap:10px;margin:6px 0 0;display:flex}.missing .name{flex:1}.small{margin-top:2px;font-size:12px}.size{color:var(--quiet);margin:0 0 8px}.size strong{letter-spacing:-.02em;color:var(--ink);font-variant-numeric:tabular-nums;font-size:22px;font-weight:650}.breakdown li{grid-template-columns:minmax(0,1fr) auto;gap:0 10px;padding:2px 0 5px;display:grid}.breakdown .name{text-overflow:ellipsis;white-space:nowrap;overflow:hidden}.breakdown .share{border-radius:2px;grid-column:1/-1;min-width:3px;height:3px}.breakdown .rest{color:var(--faint)}h3{justify-content:space-between;margin:12px 0 4px;font-size:12.5px;font-weight:600;display:flex}.apart li{grid-template-columns:minmax(0,1fr) auto;gap:1px 10px;padding:2px 0 4px;display:grid}.apart .name{text-align:left;text-overflow:ellipsis;white-space:nowrap;padding:0;overflow:hidden}.apart .name:hover{color:var(--accent)}.histogram{grid-column:1/-1;width:100%;height:34px}.histogram rect{fill:currentColor;opacity:.75}.histogram path{fill:none;stroke:var(--ink);stroke-width:1.2px;vector-effect:non-scaling-stroke}.sheet{flex-wrap:wrap;gap:4px;margin-top:10px;display:flex}.sheet .thumbnail{border-radius:3px}.actions{flex-wrap:wrap;gap:6px;margin-top:12px;display:flex}.actions button{white-space:nowrap;border:1px solid var(--line);border-radius:8px;height:32px;padding:0 10px;font-weight:500}.actions button:hover{background:var(--hover)}.actions .primary{color:var(--on-accent);background:var(--accent);border-color:#0000;flex:1}.actions .primary:hover{background:color-mix(in srgb, var(--accent) 88%, var(--ink))}.stage strong{font-weight:600}progress{background:var(--line);width:100%;height:4px;accent-color:var(--accent);border:0;border-radius:2px;margin:8px 0;display:block;overflow:hidden}progress::-webkit-progress-bar{background:var(--line)}progress::-webkit-progress-value{background:var(--accent);transition:width .15s}.facts{color:var(--quiet);grid-template-columns:1fr auto;gap:2px 10px;margin:8px 0 0;display:grid}.facts dd{text-align:right;color:var(--ink);font-variant-numeric:tabular-nums;margin:0}.parameters{gap:4px;margin-top:10px;display:grid}.parameters label{color:var(--quiet);grid-template-columns:1fr 116px;align-items:center;display:grid}.parameters input{border:1px solid var(--line);background:var(--ground);height:28px;color:var(--ink);border-radius:6px;padding:0 8px}#live .actions button{align-items:center;gap:5px;padding:0 8px;display:inline-flex}#live .actions svg{width:12px;height:12px}.unseen{clip-path:inset(50%);width:1px;height:1px;position:absolute;overflow:hidden}dialog{border:1px solid var(--line);max-width:min(820px,92%);max-height:86%;color:var(--ink);background:var(--panel);box-shadow:var(--shadow);border-radius:12px;padding:20px 22px}dialog[open]{flex-direction:column;display:flex}dialog::backdrop{background:#00000059}dialog h2{font-size:16px}dialog>header{align-items:baseline;gap:12px;display:flex}dialog>header small{color:var(--quiet)}dialog>button{border:1px solid var(--line);border-radius:8px;align-self:flex-end;height:32px;margin-top:12px;padding:0 12px}.keys{grid-template-columns:repeat(2,auto minmax(0,1fr));gap:5px 12px;margin:4px 0 0;display:grid;overflow:auto}.keys dt{text-align:right}.keys dd{margin:0;padding-right:12px}.scroll{border:1px solid var(--line);border-radius:8px;min-height:0;overflow:auto}table{border-collapse:collapse;font-size:12.5px}th,td{text-align:left;text-overflow:ellipsis;white-space:nowrap;border-bottom:1px solid var(--line);max-width:320px;padding:4px 10px;overflow:hidden}th{font-weight:500}thead th{background:var(--panel);position:sticky;top:0}thead button{padding:0;font-weight:600}th[aria-sort=ascending] button:after{content:\" ↑\"}th[aria-sort=descending] button:after{content:\" ↓\"}.picture{width:48px}td.picture{padding:2px 10px}.pages{color:var(--quiet);font-variant-numeric:tabular-nums;flex:1 0 auto;align-items:center;gap:4px;display:flex}td.number{text-align:right;font-variant-numeric:tabular-nums}tbody tr:hover{background:var(--hover)}@container (width<=720px){.layout{grid-template:minmax(0,1fr) 42cqh/minmax(0,1fr)}.closed .layout{grid-template:minmax(0,1fr)/minmax(0,1fr)}#panel{border-top:1px solid var(--line);border-left:0}#tools{justify-content:center;bottom:8px;left:8px;right:8px;overflow:auto}#tools hr,#tools #smaller,#tools #larger{display:none}#tools{gap:0}#tools button{flex:none;width:33px;height:34px}.keys{grid-template-columns:auto minmax(0,1fr)}}</style><div class=\"vicinal\" data-theme=\"light\">\n<div class=\"layout\">\n<main id=\"stage\">\n  <div id=\"panes\"></div>\n  <div id=\"card\" role=\"status\" hidden></div>\n  <div id=\"busy\" role=\"status\"><span class=\"spinner\"></span><span id=\"busy-text\">Loading</span></div>\n  <div id=\"maps\" role=\"group\" aria-label=\"Maps\" hidden></div>\n  <div id=\"tools\" role=\"toolbar\" aria-label=\"Map tools\">\n    <button id=\"zoom-in\" title=\"Zoom in (+)\" aria-label=\"Zoom in\"></button>\n    <button id=\"zoom-out\" title=\"Zoom out (−)\" aria-label=\"Zoom out\"></button>\n    <button id=\"fit\" title=\"Show everything (0)\" aria-label=\"Show everything\"></button>\n    <hr>\n    <button id=\"lasso\" title=\"Lasso (L, or hold Shift and drag)\" aria-label=\"Lasso\" aria-pressed=\"false\"></button>\n    <button id=\"show-names\" title=\"Names on the map (N)\" aria-label=\"Names on the map\" aria-pressed=\"true\"></button>\n    <button id=\"density\" title=\"Contours of the density (C)\" aria-label=\"Contours of the density\" aria-pressed=\"false\"></button>\n    <button id=\"near\" title=\"Neighbors in the data (K)\" aria-label=\"Neighbors in the data\" aria-pressed=\"false\" hidden></button>\n    <hr>\n    <button id=\"smaller\" title=\"Smaller points ([)\" aria-label=\"Smaller points\"></button>\n    <button id=\"larger\" title=\"Larger points (])\" aria-label=\"Larger points\"></button>\n    <hr>\n    <button id=\"save\" title=\"Save a picture (S)\" aria-label=\"Save a picture\"></button>\n    <button id=\"theme\" title=\"Dark or light (D)\" aria-label=\"Dark or light\"></button>\n    <button id=\"help\" title=\"Keys (?)\" aria-label=\"Keys and gestures\"></button>\n    <button id=\"panel-toggle\" title=\"Panel (P)\" aria-label=\"Panel\" aria-expanded=\"true\"></button>\n  </div>\n</main>\n<aside id=\"panel\" aria-label=\"About the map\">\n  <header>\n    <h1 id=\"title\"></h1>\n    <p id=\"count\" aria-live=\"polite\"></p>\n  </header>\n  <section id=\"live\" aria-label=\"Layout\" hidden></section>\n  <section id=\"find\" aria-label=\"Search\">\n    <label class=\"search\"><span class=\"glyph\"></span><input id=\"query\" type=\"search\" placeholder=\"Search\" autocomplete=\"off\" spellcheck=\"false\" aria-label=\"Search ids, text and classes\"><kbd>/</kbd></label>\n    <div id=\"found\" hidden></div>\n  </section>\n  <section id=\"legend\" aria-label=\"Legend\" hidden></section>\n  <section id=\"filters\" aria-label=\"Filters\" hidden></section>\n  <section id=\"selection\" aria-label=\"Selection\"></section>\n</aside>\n</div>\n<div id=\"said\" class=\"unseen\" aria-live=\"polite\"></div>\n<dialog id=\"help-dialog\" aria-label=\"Keys and gestures\"></dialog>\n<dialog id=\"table-dialog\" aria-label=\"Selected rows\"></dialog>\n<dialog id=\"picture-dialog\" aria-label=\"Save a picture\"></dialog>\n</div>\n";
 	let i = (e) => {
 		e.ctrlKey || e.metaKey ? delete n.dataset.lmSuppressShortcuts : n.dataset.lmSuppressShortcuts = "true";
 	};
-	window.addEventListener("keydown", i, { capture: !0 }), n.addEventListener("keydown", (e) => e.ctrlKey || e.metaKey || e.stopPropagation());
-	let a = e.get("_sections"), o = await ar(r, {
+	window.addEventListener("keydown", i, { capture: !0 }), n.addEventListener("keydown", (e) => e.ctrlKey || e.metaKey || e.stopPropagation()), r.getElementById("busy-text").textContent = "Waiting for Python; without a kernel, run the cell again";
+	let a = await ii(e), o = await ri(r, {
 		meta: JSON.parse(String(e.get("_meta"))),
 		section: async (e) => {
 			let t = a[e];
-			return t ? C(new Uint8Array(t.buffer, t.byteOffset, t.byteLength).slice()) : null;
+			return t ? D(new Uint8Array(t.buffer, t.byteOffset, t.byteLength).slice()) : null;
 		}
-	}), s = sr(o, e);
+	}), s = oi(o, e);
 	return n.dataset.ready = "true", Object.assign(n, { vicinalApp: o }), () => {
 		s(), window.removeEventListener("keydown", i, { capture: !0 }), n.remove();
 	};
 }
-function sr({ state: e, panes: t }, n) {
+function oi({ state: e, panes: t }, n) {
 	let r = !1, i = (e, t) => {
 		r || (n.set(e, t), n.save_changes());
 	}, a = (e) => () => {
@@ -3037,10 +3695,10 @@ function sr({ state: e, panes: t }, n) {
 		}
 	}, o = () => {
 		let t = n.get("_selected");
-		JSON.stringify(t) !== JSON.stringify(cr(e.selected)) && e.select(t);
+		JSON.stringify(t) !== JSON.stringify(si(e.selected)) && e.select(t);
 	}, s = () => {
 		let t = n.get("color_by");
-		t !== (e.paint.column?.name ?? null) && e.colourBy(t);
+		t !== (e.paint.column?.name ?? null) && e.colorBy(t);
 	}, c = [
 		["change:_selected", a(o)],
 		["change:color_by", a(s)],
@@ -3050,12 +3708,12 @@ function sr({ state: e, panes: t }, n) {
 		})]
 	];
 	for (let [e, t] of c) n.on(e, t);
-	return a(o)(), a(s)(), e.listen("selected", () => i("_selected", cr(e.selected))), e.listen("paint", () => i("color_by", e.paint.column?.name ?? null)), () => {
+	return a(o)(), a(s)(), e.listen("selected", () => i("_selected", si(e.selected))), e.listen("paint", () => i("color_by", e.paint.column?.name ?? null)), () => {
 		for (let [e, t] of c) n.off(e, t);
 	};
 }
-function cr(e) {
+function si(e) {
 	return [...e].sort((e, t) => e - t);
 }
-var lr = { render: or };
-export { lr as default };
+var ci = { render: ai };
+export { ci as default };
