@@ -174,16 +174,16 @@ def test_palette_is_stable_distinct_and_visible(theme: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"embedding": MAP[:, 0]}, "embedding must be numbers of shape"),
-        ({"embedding": np.zeros((4, 3))}, "embedding must be numbers of shape"),
-        ({"embedding": np.zeros((0, 2))}, "embedding must be numbers of shape"),
-        ({"embedding": np.array([["a", "b"]])}, "embedding must be numbers of shape"),
-        ({"embedding": np.array([[0.0, 1.0], [math.nan, 0.0]])}, "embedding must be finite; row 1"),
-        ({"embedding": MAP, "labels": [1, 2]}, "labels must be one-dimensional with 300"),
-        ({"embedding": MAP, "values": [1, 2]}, "values must be 300 numbers"),
-        ({"embedding": MAP, "values": ["a"] * 300}, "values must be 300 numbers"),
-        ({"embedding": MAP, "labels": CLASSES, "values": CLASSES}, "labels and values"),
-        ({"embedding": MAP, "theme": "pink"}, "theme must be one of"),
+        ({"umap_object": MAP[:, 0]}, "umap_object must be numbers of shape"),
+        ({"umap_object": np.zeros((4, 3))}, "umap_object must be numbers of shape"),
+        ({"umap_object": np.zeros((0, 2))}, "umap_object must be numbers of shape"),
+        ({"umap_object": np.array([["a", "b"]])}, "umap_object must be numbers of shape"),
+        ({"umap_object": np.array([[0.0, 1.0], [math.nan, 0.0]])}, "umap_object must be finite; row 1"),
+        ({"umap_object": MAP, "labels": [1, 2]}, "labels must be one-dimensional with 300"),
+        ({"umap_object": MAP, "values": [1, 2]}, "values must be 300 numbers"),
+        ({"umap_object": MAP, "values": ["a"] * 300}, "values must be 300 numbers"),
+        ({"umap_object": MAP, "labels": CLASSES, "values": CLASSES}, "labels and values"),
+        ({"umap_object": MAP, "theme": "pink"}, "theme must be one of"),
     ],
 )
 def test_invalid_argument_of_points_is_named(arguments: dict[str, Any], message: str) -> None:

@@ -106,7 +106,7 @@ def scaled_values(values: ArrayLike, n: int) -> tuple[Floats, tuple[float, float
     return numbers, (low, high)
 
 
-def coordinates(embedding: Any, most: int = 2) -> Floats:
+def coordinates(embedding: Any, most: int = 2, name: str = "embedding") -> Floats:
     """Return the finite coordinates [n, 2] of a fitted model or an array, or up to [n, most]."""
     array = np.asarray(getattr(embedding, "embedding_", embedding))
     fitted: Any = getattr(embedding, "map_", None)
@@ -114,8 +114,8 @@ def coordinates(embedding: Any, most: int = 2) -> Floats:
         array = fitted.embedding  # figures show the rows that have no neighbors around the map
     shapes = " or ".join(f"(n, {width})" for width in range(2, most + 1))
     if array.ndim != 2 or not 2 <= array.shape[1] <= most or len(array) == 0 or array.dtype.kind not in "fiub":
-        raise ValueError(f"embedding must be numbers of shape {shapes}, got {array.dtype} of shape {array.shape}")
+        raise ValueError(f"{name} must be numbers of shape {shapes}, got {array.dtype} of shape {array.shape}")
     bad = np.flatnonzero(~np.isfinite(array).all(axis=1))
     if len(bad):
-        raise ValueError(f"embedding must be finite; row {bad[0]} contains NaN or infinity")
+        raise ValueError(f"{name} must be finite; row {bad[0]} contains NaN or infinity")
     return array.astype(np.float64)

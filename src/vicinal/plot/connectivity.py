@@ -120,7 +120,7 @@ def connectivity(
     ax, theme, title, cmap, color_key, color_key_cmap, background, width, height
         As in :func:`points`.
     """
-    xy = coordinates(umap_object)
+    xy = coordinates(umap_object, name="umap_object")
     if edge_bundling not in (None, "hammer"):
         raise ValueError(f"edge_bundling must be None or 'hammer', got {edge_bundling!r}")
     matrix = getattr(umap_object, "graph_", None) if graph is None else graph

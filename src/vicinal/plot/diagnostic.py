@@ -150,7 +150,7 @@ def diagnostic(
     kind = X if isinstance(X, str) else kind if diagnostic_type is None else diagnostic_type
     if kind not in (*MEASURES, *COLORS, "all"):
         raise ValueError(f"kind must be one of {', '.join((*MEASURES, *COLORS, 'all'))}, got {kind!r}")
-    xy = coordinates(umap_object)
+    xy = coordinates(umap_object, name="umap_object")
     given = None if isinstance(X, str) else X
     near = _neighborhood(
         umap_object, given, xy, n_neighbors if nhood_size is None else nhood_size - 1, metric, local_variance_threshold
@@ -269,7 +269,7 @@ def reliability(
     """
     if part not in PARTS:
         raise ValueError(f"part must be one of {', '.join(PARTS)}, got {part!r}")
-    xy, found = coordinates(model), _measured(model, found)
+    xy, found = coordinates(model, name="model"), _measured(model, found)
     column = found.columns()[part]
     labels, values = (column, None) if part == "label" else (None, column)
     return points(xy, labels, values, ax=ax, theme=theme, title=PARTS[part] if title is None else title, **drawn)
@@ -301,7 +301,7 @@ def torn_edges(
 
     if isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 0:
         raise ValueError(f"most must be a whole number of at least 0, got {most!r}")
-    xy, edges = coordinates(model), _measured(model, found).torn_edges
+    xy, edges = coordinates(model, name="model"), _measured(model, found).torn_edges
     name = f"{len(edges):,} torn edges" if title is None else title
     ax = points(xy, ax=ax, theme=theme, title=name)
     head, tail, weight = edges.head[:most], edges.tail[:most], edges.weight[:most]
@@ -317,7 +317,7 @@ def _measured(model: Any, found: Reliability | None) -> Reliability:
     found = getattr(model, "reliability_", None) if found is None else found
     if not isinstance(found, Reliability):
         raise ValueError("found must be given: what vicinal.reliability returned for this map")
-    n = len(coordinates(model))
+    n = len(coordinates(model, name="model"))
     if len(found) != n:
         raise ValueError(f"found must have one entry for each of the {n} points, got {len(found)}")
     return found

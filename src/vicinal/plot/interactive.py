@@ -63,7 +63,7 @@ def interactive(
         raise TypeError(f"interactive has no argument {unknown[0]!r}")
     import vicinal  # the page is made by vicinal.viewer, which is built on this package
 
-    shown = SimpleNamespace(embedding_=coordinates(umap_object, most=3))
+    shown = SimpleNamespace(embedding_=coordinates(umap_object, most=3, name="umap_object"))
     described: dict[str, Any] = {"labels": labels, "values": values, "hover": hover_data}
     if subset_points is not None:
         chosen = row_subset(subset_points, len(shown.embedding_))

@@ -158,7 +158,7 @@ def points(
     width, height : int, optional
         Size of a new figure in pixels.
     """
-    xy = coordinates(umap_object if points is None else points)
+    xy = coordinates(umap_object if points is None else points, name="umap_object" if points is None else "points")
     if labels is not None and values is not None:
         raise ValueError("labels and values cannot be used together: give only one to color the points")
     look = look_of(
@@ -285,7 +285,7 @@ def compare(
     named = map_names(maps)
     if not named:
         raise ValueError("maps must contain at least one map")
-    placed = {name: coordinates(one) for name, one in named.items()}
+    placed = {name: coordinates(one, name=name) for name, one in named.items()}
     first = next(iter(placed.values()))
     for name, xy in placed.items():
         if len(xy) != len(first):
