@@ -1,0 +1,157 @@
+"""Divide the rows of a map into clusters, in layers from coarse to fine.
+
+1. **Basins.** Every point of the map follows its densest near point until it arrives at a peak of the density. The
+   points that arrive at one peak are a basin: a few dozen rows that the map shows as one heap.
+2. **Merges.** Basins are joined pairwise, the most strongly connected first. The strength of a pair is the weight of
+   the edges between a and b, relative to edges drawn at random with the same degrees:
+
+       strength(a, b) = w(a, b) w / (w(a) w(b))        w(a): weight of all edges of a; w: of all edges
+
+   (the linkage of Paris: Bonald, Charpentier, Galland and Hollocou 2018, arXiv:1806.01664). Weights are those of the
+   fuzzy graph, so the merges show how the *data* is connected, whatever gaps the map drew.
+3. **Layers.** A layer undoes all merges that are weaker than its resolution. Parts with fewer than ``min_size`` rows
+   are noise.
+4. **Votes.** A row belongs to the cluster that has more than half of the weight of the row's edges; without such a
+   cluster it is noise. New rows are assigned by the same rule.
+
+Clusters are nested: a majority in a fine cluster is a majority in the coarse cluster around it. All sums run in a fixed
+order, so results do not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from vicinal.neighbors.search import nearest_points
+
+Labels = NDArray[np.int32]
+
+NOISE = -1
+# Points among which each point looks for a denser one, and the rank of the neighbor whose distance measures density.
+NEAR, DENSITY_RANK = 15, 10
+# A row belongs to a cluster that has more than this share of the weight of its edges.
+MAJORITY = 0.5
+
+
+def basins(places: NDArray[np.float32], n_jobs: int = -1) -> Labels:
+    """Return the number of the basin of each point."""
+    n = len(places)
+    near = nearest_points(places, places, min(NEAR, n - 1) + 1, n_jobs)
+    reach = near.distance[:, min(DENSITY_RANK, near.k - 1)]
+    rank = np.empty(n, dtype=np.int64)
+    rank[np.lexsort((np.arange(n), reach))] = np.arange(n)
+    densest = np.take_along_axis(near.index, rank[near.index].argmin(axis=1)[:, None], axis=1)[:, 0]
+    peak = np.where(rank[densest] < rank, densest, np.arange(n))
+    while True:
+        farther = peak[peak]
+        if np.array_equal(farther, peak):
+            return np.unique(peak, return_inverse=True)[1].astype(np.int32)
+        peak = farther
+
+
+@dataclass(frozen=True)
+class MergeTree:
+    """Basins and their merges.
+
+    Parts are numbered: first the basins, then the results of the merges. ``sizes`` are rows per part, ``children`` the
+    two parts of each merge, ``strength`` how strongly they are connected; parts without an edge between them are never
+    merged.
+    """
+
+    n_basins: int
+    sizes: NDArray[np.int64]
+    children: NDArray[np.int64]
+    strength: NDArray[np.float64]
+
+    def cut(self, resolution: float, min_size: int) -> Labels:
+        """Return the cluster of each basin if merges weaker than ``resolution`` are undone."""
+        inner = np.zeros(len(self.sizes), dtype=bool)
+        inner[self.children.ravel()] = True
+        waiting = np.flatnonzero(~inner).tolist()[::-1]
+        found: list[int] = []
+        while waiting:
+            part = waiting.pop()
+            if self.sizes[part] < min_size:
+                continue
+            pair = None if part < self.n_basins else self.children[part - self.n_basins]
+            if pair is None or self.strength[part - self.n_basins] >= resolution or max(self.sizes[pair]) < min_size:
+                found.append(part)
+            else:
+                waiting += pair[::-1].tolist()
+        labels = np.full(len(self.sizes), NOISE, dtype=np.int32)
+        labels[found] = np.arange(len(found))
+        # a part comes after its children: downwards, each child takes the label of its parent
+        for part in range(len(self.sizes) - 1, self.n_basins - 1, -1):
+            if labels[part] >= 0:
+                labels[self.children[part - self.n_basins]] = labels[part]
+        return labels[: self.n_basins]
+
+
+def merge_basins(weights: csr_matrix, basin: Labels) -> MergeTree:
+    """Merge basins by the edges between their rows, the most strongly connected pair first."""
+    count = int(basin.max()) + 1
+    member = csr_matrix((np.ones(len(basin)), (basin, np.arange(len(basin)))), shape=(count, len(basin)))
+    between = (member @ weights.astype(np.float64) @ member.T).tocsr()
+    between.sort_indices()
+    volume = np.asarray(between.sum(axis=1)).ravel().tolist()
+    total = sum(volume)
+    near: list[dict[int, float]] = []
+    for a in range(count):
+        part = slice(between.indptr[a], between.indptr[a + 1])
+        pairs = zip(between.indices[part].tolist(), between.data[part].tolist(), strict=True)
+        near.append({b: w for b, w in pairs if b != a})
+    waiting = [(-w * total / (volume[a] * volume[b]), a, b) for a in range(count) for b, w in near[a].items() if a < b]
+    heapq.heapify(waiting)
+    alive = [True] * count
+    sizes = np.bincount(basin, minlength=count).tolist()
+    children, strength = [], []
+    while waiting:
+        negative, a, b = heapq.heappop(waiting)
+        if not (alive[a] and alive[b]):
+            continue
+        joined = len(near)
+        alive[a] = alive[b] = False
+        alive.append(True)
+        sizes.append(sizes[a] + sizes[b])
+        volume.append(volume[a] + volume[b])
+        around = near[a]
+        for c, w in near[b].items():
+            around[c] = around.get(c, 0.0) + w
+        near.append({c: w for c, w in around.items() if c != a and c != b})
+        near[a] = near[b] = {}
+        for c, w in near[joined].items():
+            near[c].pop(a, None)
+            near[c].pop(b, None)
+            near[c][joined] = w
+            heapq.heappush(waiting, (-w * total / (volume[joined] * volume[c]), c, joined))
+        children.append((a, b))
+        strength.append(-negative)
+    pairs_array = np.array(children, dtype=np.int64).reshape(-1, 2)
+    return MergeTree(count, np.array(sizes, dtype=np.int64), pairs_array, np.array(strength))
+
+
+def shares(weights: csr_matrix, labels: Labels, n_clusters: int) -> csr_matrix:
+    """Return the share of each cluster in the weight of the edges of each row (head), [heads, clusters]."""
+    known = np.flatnonzero(labels >= 0)
+    member = csr_matrix((np.ones(len(known)), (known, labels[known])), shape=(len(labels), n_clusters))
+    held = (weights.astype(np.float64) @ member).tocsr()
+    held.sort_indices()
+    degree = np.asarray(weights.sum(axis=1, dtype=np.float64)).ravel()
+    held.data /= np.repeat(degree, np.diff(held.indptr))
+    return held
+
+
+def majority(held: csr_matrix) -> tuple[Labels, NDArray[np.float32]]:
+    """Return the cluster with the majority of each row and its share; noise has strength 0."""
+    n = held.shape[0]
+    labels, strength = np.full(n, NOISE, dtype=np.int32), np.zeros(n, dtype=np.float32)
+    # more than one half: at most one entry of a row
+    most = np.flatnonzero(held.data > MAJORITY)
+    rows = np.repeat(np.arange(n), np.diff(held.indptr))[most]
+    labels[rows], strength[rows] = held.indices[most], np.minimum(held.data[most], 1.0)
+    return labels, strength
