@@ -19,7 +19,7 @@ MOST_LOADED = 55
 
 # Data flows in this order; a package imports itself and earlier ones.
 ORDER = [
-    "runtime", "backends", "neighbors", "graph", "initialize", "layout", "quality", "pipeline", "areas", "cluster", "files",
+    "runtime", "backends", "neighbors", "graph", "initialize", "layout", "areas", "quality", "pipeline", "cluster", "files",
     "estimators",
 ]  # fmt: skip
 # Beside that order: what each of these packages may import besides itself.

@@ -36,6 +36,8 @@ NOISE = -1
 NEAR, DENSITY_RANK = 15, 10
 # A row belongs to a cluster that has more than this share of the weight of its edges.
 MAJORITY = 0.5
+# Parts of a map are islands if less than this multiple of the near pairs joins them that chance would give them.
+ISLAND = 1 / 32
 
 
 def basins(places: NDArray[np.float32], n_jobs: int = -1) -> Labels:
@@ -52,6 +54,16 @@ def basins(places: NDArray[np.float32], n_jobs: int = -1) -> Labels:
         if np.array_equal(farther, peak):
             return np.unique(peak, return_inverse=True)[1].astype(np.int32)
         peak = farther
+
+
+def islands(places: NDArray[np.float32], n_jobs: int = -1) -> Labels:
+    """Return the number of the island of each point: parts of a map that gaps separate, whatever the data is like."""
+    n = len(places)
+    near = nearest_points(places, places, min(NEAR, n - 1) + 1, n_jobs)
+    heads = np.repeat(np.arange(n), near.k)
+    edges = csr_matrix((np.ones(heads.size), (heads, near.index.ravel())), shape=(n, n))
+    basin = basins(places, n_jobs)
+    return merge_basins((edges + edges.T).tocsr(), basin).cut(ISLAND, 1)[basin]
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,13 @@ from scipy.sparse import csr_matrix
 
 from vicinal.areas.hierarchy import NOISE, Labels, basins, majority, merge_basins, shares
 
-# Resolutions of the layers from coarse to fine, and the one whose layer is the main one.
+# Resolutions of the layers from coarse to fine.
 RESOLUTIONS = (1 / 32, 1 / 8, 1 / 2, 2.0, 8.0)
-MAIN = 1 / 2
+# The main layer is the finest one up to this resolution that is stable: as many rows keep their clusters if others are
+# left out. Beyond it even single classes of the digits are divided.
+FINEST_MAIN, STABLE = 1 / 2, 0.9
+# Layers are found again without this share of the rows, this number of times.
+LEFT_OUT, REPEATS, SEED = 0.1, 2, 0
 # The smallest cluster has this number of rows, or this multiple of the square root of all, whichever is more.
 SMALLEST, SMALLEST_FACTOR = 10, 0.25
 # A cluster with at least this share of its parent's rows is the same area.
@@ -39,6 +43,8 @@ class Layer:
         A point in the middle of each cluster.
     names : tuple of str
         Name of each cluster, "" if it has none.
+    stability : float
+        Share of the rows that keep their clusters if a tenth of the rows is left out.
     """
 
     resolution: float
@@ -47,6 +53,7 @@ class Layer:
     parent: Labels
     places: NDArray[np.float32]
     names: tuple[str, ...]
+    stability: float = 1.0
 
     @property
     def n_clusters(self) -> int:
@@ -87,24 +94,71 @@ def find_layers(
     min_size: int | None = None,
     n_jobs: int = -1,
 ) -> tuple[list[Layer], int]:
-    """Find the clusters of the points of a map whose rows are joined by a symmetric graph; return the main layer too."""
+    """Find clusters of the points of a map whose rows are joined by a symmetric graph; return the main layer too."""
     n = len(places)
     smallest = max(SMALLEST, round(SMALLEST_FACTOR * n**0.5)) if min_size is None else min_size
+    divided = _divisions(weights, places, resolutions, smallest, n_jobs)
+    stability = _stability(weights, places, divided, smallest, n_jobs)
+    layers: list[Layer] = []
+    for resolution, (labels, strength) in divided.items():
+        before = layers[-1] if layers else None
+        layer = _layer(resolution, labels, strength, places, before)
+        # a layer that divides nothing further replaces the coarser one
+        if before is not None and layer.n_clusters == before.n_clusters:
+            layer = _layer(resolution, labels, strength, places, layers[-2] if len(layers) > 1 else None)
+            layers.pop()
+        layers.append(replace(layer, stability=stability[resolution]))
+    return layers, _main(layers)
+
+
+def _divisions(
+    weights: csr_matrix, places: NDArray[np.float32], resolutions: Sequence[float], smallest: int, n_jobs: int
+) -> dict[float, tuple[Labels, NDArray[np.float32]]]:
+    """Return labels and strength of all rows by resolution, from coarse to fine."""
     basin = basins(places, n_jobs)
     tree = merge_basins(weights, basin)
-    layers: list[Layer] = []
+    found = {}
     for resolution in sorted(resolutions):
         cut = tree.cut(resolution, smallest)
-        held = shares(weights, cut[basin], int(cut.max(initial=-1)) + 1)
-        layer = _layer(resolution, *majority(held), places, layers[-1] if layers else None)
-        # a layer that divides nothing further replaces the coarser one
-        if layers and layer.n_clusters == layers[-1].n_clusters:
-            before = layers[-2] if len(layers) > 1 else None
-            layers[-1] = _layer(resolution, layer.labels, layer.strength, places, before)
-        else:
-            layers.append(layer)
-    nearest = [abs(np.log(layer.resolution / MAIN)) for layer in layers]
-    return layers, int(np.argmin(nearest))
+        found[resolution] = majority(shares(weights, cut[basin], int(cut.max(initial=NOISE)) + 1))
+    return found
+
+
+def _stability(
+    weights: csr_matrix,
+    places: NDArray[np.float32],
+    divided: dict[float, tuple[Labels, NDArray[np.float32]]],
+    smallest: int,
+    n_jobs: int,
+) -> dict[float, float]:
+    """Return by resolution the mean share of rows that keep their clusters if others are left out."""
+    n = len(places)
+    kept = np.zeros((REPEATS, len(divided)))
+    for repeat, rng in enumerate(np.random.default_rng(SEED).spawn(REPEATS)):
+        rows = np.sort(rng.permutation(n)[: n - round(LEFT_OUT * n)])
+        again = _divisions(weights[rows][:, rows], places[rows], list(divided), smallest, n_jobs)
+        for a, resolution in enumerate(divided):
+            kept[repeat, a] = agreement(again[resolution][0], divided[resolution][0][rows])
+    return dict(zip(divided, kept.mean(axis=0).tolist(), strict=True))
+
+
+def _main(layers: Sequence[Layer]) -> int:
+    """Return the finest stable layer, or else the most stable one with several clusters."""
+    able = [a for a, layer in enumerate(layers) if layer.n_clusters > 1 and layer.resolution <= FINEST_MAIN]
+    stable = [a for a in able if layers[a].stability >= STABLE]
+    if stable:
+        return stable[-1]
+    several = able or [a for a, layer in enumerate(layers) if layer.n_clusters > 1] or list(range(len(layers)))
+    return max(several, key=lambda a: layers[a].stability)
+
+
+def agreement(a: Labels, b: Labels) -> float:
+    """Return the share of rows with the same cluster in both labelings, after the best renumbering; noise counts."""
+    number = np.full(int(a.max(initial=NOISE)) + 2, NOISE, dtype=np.int64)
+    for pair in matched(a, b, int(a.max(initial=NOISE)) + 1, int(b.max(initial=NOISE)) + 1):
+        number[pair["cluster"]] = pair["other"]
+    same = np.where(a >= 0, (number[a] == b) & (b >= 0), b < 0)
+    return float(same.mean()) if len(a) else 1.0
 
 
 def _layer(

@@ -16,13 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from vicinal.areas.hierarchy import shares
+
 Floats = NDArray[np.float64]
 
-IN_THE_DATA, PARTLY, MADE_BY_THE_MAP = "in the data", "partly in the data", "made by the map"
+IN_THE_DATA, UNCLEAR, MADE_BY_THE_MAP = "in the data", "unclear", "made by the map"
 # Ratios below the first limit are gaps of the data; above the second nothing in the data separates the clusters.
-LARGEST_GAP, SMALLEST_BRIDGE = 0.1, 0.5
-# Each cluster is compared with this number of the nearest, and of the most strongly connected clusters.
-PARTNERS = 3
+LARGEST_GAP, SMALLEST_BRIDGE = 0.1, 0.35
+# Each cluster is compared with the nearest one on the map and with this number of the most strongly connected ones.
+PARTNERS = 2
+# Rows between clusters, which are noise, join the cluster to which they have most edges, in at most this many rounds.
+ROUNDS = 3
 
 
 class Gap(NamedTuple):
@@ -46,6 +50,7 @@ def measure_gaps(
     """Return the gaps between neighboring clusters, the widest first."""
     if n_clusters < 2:
         return []
+    labels = _without_noise(weights, labels, n_clusters)
     joined = _joined(weights, labels, n_clusters)
     within = _within(weights, places, labels, n_clusters)
     gaps = []
@@ -53,9 +58,22 @@ def measure_gaps(
         across = _share(joined[a, b], joined[a, a], joined[b, b])
         limit = min(within[a], within[b])
         ratio = across / limit if limit > 0 else 0.0
-        verdict = IN_THE_DATA if ratio < LARGEST_GAP else MADE_BY_THE_MAP if ratio > SMALLEST_BRIDGE else PARTLY
+        verdict = IN_THE_DATA if ratio < LARGEST_GAP else MADE_BY_THE_MAP if ratio > SMALLEST_BRIDGE else UNCLEAR
         gaps.append(Gap(a, b, across, float(limit), ratio, verdict))
     return sorted(gaps, key=lambda gap: (gap.ratio, gap.a, gap.b))
+
+
+def _without_noise(weights: csr_matrix, labels: NDArray[np.int32], n_clusters: int) -> NDArray[np.int32]:
+    """Return labels in which noise belongs to its most strongly connected cluster, if it has any."""
+    for _ in range(ROUNDS):
+        noise = np.flatnonzero(labels < 0)
+        if not len(noise):
+            break
+        held = shares(weights[noise], labels, n_clusters)
+        found = held.getnnz(axis=1) > 0
+        labels = labels.copy()
+        labels[noise[found]] = np.asarray(held.argmax(axis=1)).ravel()[found]
+    return labels
 
 
 def _joined(weights: csr_matrix, labels: NDArray[np.int32], n_clusters: int) -> Floats:
@@ -98,7 +116,7 @@ def _partners(joined: Floats, middles: NDArray[np.float32]) -> list[tuple[int, i
     between = joined.copy()
     np.fill_diagonal(between, -1.0)
     count = min(PARTNERS, len(middles) - 1)
-    near = np.argsort(distance, axis=1, kind="stable")[:, :count]
+    near = np.argsort(distance, axis=1, kind="stable")[:, :1]
     strong = np.argsort(-between, axis=1, kind="stable")[:, :count]
     found = set()
     for a in range(len(middles)):

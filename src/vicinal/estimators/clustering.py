@@ -246,7 +246,8 @@ class Clusters:
         lines = [f"clusters of {len(self.labels):,} rows"]
         for number, layer in enumerate(self.layers):
             mark = " (main)" if number == self.main else ""
-            lines.append(f"  layer {number}: {layer.n_clusters:5} clusters, {100 * layer.noise:5.1f} % noise{mark}")
+            shares_of_rows = f"{100 * layer.noise:5.1f} % noise, {100 * layer.stability:5.1f} % stable"
+            lines.append(f"  layer {number}: {layer.n_clusters:5} clusters, {shares_of_rows}{mark}")
         return "\n".join(lines)
 
 

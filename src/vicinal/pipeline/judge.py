@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vicinal.areas.hierarchy import islands
 from vicinal.graph.fuzzy import fuzzy_graph
 from vicinal.graph.graph import Graph
 from vicinal.layout.density import DensityTerm
@@ -29,11 +30,13 @@ from vicinal.pipeline.row_options import RowOptions
 from vicinal.quality.reliability import (
     Preservation,
     Reliability,
+    Standing,
     combine,
     compare_with_null,
     local_spread,
     map_radii,
     measure_preservation,
+    measure_standing,
     measure_stretch,
     measure_tears,
     shuffled_data,
@@ -224,10 +227,11 @@ def judge(judged: JudgedMap, how: Judgment) -> Reliability:
     spread = local_spread(judged.places, others, n_jobs=judged.n_jobs)
     # Whole fits are the reference, and are not smoothed.
     spread = spread if how.seeds or how.others else smoothed(spread, judged.graph)
-    tears = measure_tears(judged.graph, judged.places, kept.wide_radius)
+    island = islands(judged.places, judged.n_jobs)
+    tears = measure_tears(judged.graph, judged.places, kept.wide_radius, island)
     known = np.zeros(0) if null is None else null.wide[np.isfinite(null.wide)]
-    chance = float(np.median(known)) if len(known) else float("nan")
-    return combine(kept, significance, spread, measure_stretch(neighbors, kept), tears, chance, tuple(notes))
+    standing = measure_standing(neighbors, kept, island, float(np.median(known)) if len(known) else float("nan"))
+    return combine(kept, significance, spread, measure_stretch(neighbors, kept), tears, standing, tuple(notes))
 
 
 def _null_preservation(judged: JudgedMap, how: Judgment, k: int, notes: list[str]) -> Preservation | None:
@@ -285,4 +289,5 @@ def _unmeasured(n: int, k: int) -> Reliability:
     kept = Preservation(k, k, unknown, unknown, unknown, unknown)
     tears = measure_tears(Graph.without_edges(n), np.zeros((n, 2), np.float32), unknown)
     note = f"too few rows ({n}) to measure"
-    return combine(kept, compare_with_null(unknown, None), unknown, unknown, tears, float("nan"), (note,))
+    standing = Standing(unknown, unknown, unknown, np.zeros(n, np.int32), float("nan"))
+    return combine(kept, compare_with_null(unknown, None), unknown, unknown, tears, standing, (note,))
