@@ -92,13 +92,17 @@ def find_layers(
     *,
     resolutions: Sequence[float] = RESOLUTIONS,
     min_size: int | None = None,
+    repeats: int = REPEATS,
     n_jobs: int = -1,
 ) -> tuple[list[Layer], int]:
-    """Find clusters of the points of a map whose rows are joined by a symmetric graph; return the main layer too."""
+    """Find clusters of the points of a map whose rows are joined by a symmetric graph; return the main layer too.
+
+    ``repeats`` is how often the layers are found again to measure their stability; with 0 every layer counts as stable.
+    """
     n = len(places)
     smallest = max(SMALLEST, round(SMALLEST_FACTOR * n**0.5)) if min_size is None else min_size
     divided = _divisions(weights, places, resolutions, smallest, n_jobs)
-    stability = _stability(weights, places, divided, smallest, n_jobs)
+    stability = _stability(weights, places, divided, smallest, repeats, n_jobs)
     layers: list[Layer] = []
     for resolution, (labels, strength) in divided.items():
         before = layers[-1] if layers else None
@@ -129,12 +133,15 @@ def _stability(
     places: NDArray[np.float32],
     divided: dict[float, tuple[Labels, NDArray[np.float32]]],
     smallest: int,
+    repeats: int,
     n_jobs: int,
 ) -> dict[float, float]:
     """Return by resolution the mean share of rows that keep their clusters if others are left out."""
+    if not repeats:
+        return dict.fromkeys(divided, 1.0)
     n = len(places)
-    kept = np.zeros((REPEATS, len(divided)))
-    for repeat, rng in enumerate(np.random.default_rng(SEED).spawn(REPEATS)):
+    kept = np.zeros((repeats, len(divided)))
+    for repeat, rng in enumerate(np.random.default_rng(SEED).spawn(repeats)):
         rows = np.sort(rng.permutation(n)[: n - round(LEFT_OUT * n)])
         again = _divisions(weights[rows][:, rows], places[rows], list(divided), smallest, n_jobs)
         for a, resolution in enumerate(divided):

@@ -88,9 +88,7 @@ def _share(between: float, a: float, b: float) -> float:
     return float(between / smaller) if smaller > 0 else 0.0
 
 
-def _within(
-    weights: csr_matrix, places: NDArray[np.float32], labels: NDArray[np.int32], n_clusters: int
-) -> Floats:
+def _within(weights: csr_matrix, places: NDArray[np.float32], labels: NDArray[np.int32], n_clusters: int) -> Floats:
     """Return the smallest share of weight that crosses a line through the middle of each cluster."""
     smallest = np.full(n_clusters, np.inf)
     order = np.argsort(labels, kind="stable")

@@ -17,6 +17,8 @@ from vicinal.areas.separation import Gap, measure_gaps
 from vicinal.areas.traits import Namer, Trait, describe_columns, traits
 from vicinal.estimators.base import Estimator, MapEstimator, require_fitted
 from vicinal.estimators.evaluation import judged_maps, map_made_elsewhere
+from vicinal.files.data_table import Column, Role
+from vicinal.graph.fuzzy import fuzzy_graph
 from vicinal.neighbors.metrics import is_sparse
 from vicinal.neighbors.search import nearest_points
 from vicinal.neighbors.training_data import recognize
@@ -28,8 +30,10 @@ from vicinal.runtime.inputs import resolve_n_jobs
 # Points of the map by which a new row is assigned if the model has no graph for new rows.
 NEAREST = 15
 EXAMPLES = 5
-# Fewer rows have no neighborhoods.
-LEAST_ROWS = 4
+# Fewer rows have no neighborhoods; a map of fewer rows needs no names of areas.
+LEAST_ROWS, FEWEST_NAMED = 4, 200
+# Names of the areas of a page are counted from at most this many rows.
+MOST_COUNTED = 100_000
 
 # Called for each cluster with a description; returns its name, or "" to keep the one it has.
 NameHook = Callable[[dict[str, Any]], str]
@@ -406,3 +410,27 @@ def graph_and_places(model: Any) -> tuple[csr_matrix, NDArray[np.float32], NDArr
         raise ValueError("these clusters have no model; give it with with_model(model)")
     ((judged, _, rows),) = judged_maps(model)
     return judged.graph.to_scipy(), judged.places, rows
+
+
+def named_clusters(model_or_places: Any, columns: Sequence[Column]) -> list[dict[str, Any]]:
+    """Return named areas of a map for a page or a figure: name, place, size and level, 0 for the coarsest.
+
+    There are none if the columns have labels, which name the areas themselves, or if nothing gives names.
+    """
+    described = {one.name: one.values for one in columns if one.role in (Role.DISPLAY, Role.FEATURE)}
+    described = {name: values for name, values in described.items() if values is not None}
+    places = getattr(model_or_places, "embedding_", model_or_places)
+    n = len(places)
+    if any(one.role is Role.LABEL for one in columns) or not described or n < FEWEST_NAMED:
+        return []
+    if isinstance(model_or_places, Estimator):
+        found = clusters(model_or_places)
+    else:
+        points = np.ascontiguousarray(places, dtype=np.float32)
+        graph = fuzzy_graph(nearest_points(points, points, min(NEAREST + 1, n)))
+        found = Clusters(tuple(find_layers(graph.to_scipy(), points, repeats=0)[0]))
+    counted = np.sort(np.random.default_rng(0).permutation(n)[:MOST_COUNTED])
+    some = replace(found, layers=tuple(layer.spread_to(counted) for layer in found.layers))
+    named = some.named({name: np.asarray(values)[counted] for name, values in described.items()})
+    pairs = zip(found.layers, named.layers, strict=True)
+    return replace(found, layers=tuple(replace(layer, names=other.names) for layer, other in pairs)).spots()

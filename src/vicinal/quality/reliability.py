@@ -191,6 +191,8 @@ def measure_outliers(neighbors: Neighbors, k: int) -> Floats:
     around = np.where(present, radius[np.maximum(index, 0)], 0.0).sum(axis=1) / count
     known = present.any(axis=1) & (around > 0)
     return np.where(known, radius / np.where(known, around, 1.0), np.nan)
+
+
 # Share of false calls that is accepted among the rows called trustworthy, and among those called dubious.
 FALSE_DISCOVERY_RATE = 0.05
 
@@ -476,7 +478,9 @@ class Reliability:
 
     def explained(self) -> NDArray[np.str_]:
         """Return the label of each row with its reason, if there is one: "undecided: torn"."""
-        return np.array([f"{a}: {b}" if b else a for a, b in zip(self.label.tolist(), self.reason.tolist(), strict=True)])
+        return np.array(
+            [f"{a}: {b}" if b else a for a, b in zip(self.label.tolist(), self.reason.tolist(), strict=True)]
+        )
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return what is known per row by name, for tables, plots and pages."""
