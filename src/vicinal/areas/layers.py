@@ -17,6 +17,8 @@ RESOLUTIONS = (1 / 32, 1 / 8, 1 / 2, 2.0, 8.0)
 # The main layer is the finest one up to this resolution that is stable: as many rows keep their clusters if others are
 # left out. Beyond it even single classes of the digits are divided.
 FINEST_MAIN, STABLE = 1 / 2, 0.9
+# A layer whose largest cluster has more than this share of the rows is not the main one.
+MOST_IN_ONE = 0.9
 # Layers are found again without this share of the rows, this number of times.
 LEFT_OUT, REPEATS, SEED = 0.1, 2, 0
 # The smallest cluster has this number of rows, or this multiple of the square root of all, whichever is more.
@@ -151,12 +153,17 @@ def _stability(
 
 def _main(layers: Sequence[Layer]) -> int:
     """Return the finest stable layer, or else the most stable one with several clusters."""
-    able = [a for a, layer in enumerate(layers) if layer.n_clusters > 1 and layer.resolution <= FINEST_MAIN]
+    able = [a for a, layer in enumerate(layers) if _divides(layer) and layer.resolution <= FINEST_MAIN]
     stable = [a for a in able if layers[a].stability >= STABLE]
     if stable:
         return stable[-1]
-    several = able or [a for a, layer in enumerate(layers) if layer.n_clusters > 1] or list(range(len(layers)))
+    several = able or [a for a, layer in enumerate(layers) if _divides(layer)] or list(range(len(layers)))
     return max(several, key=lambda a: layers[a].stability)
+
+
+def _divides(layer: Layer) -> bool:
+    """Return whether a layer has several clusters, and more than satellites of a single one."""
+    return layer.n_clusters > 1 and int(layer.sizes[0]) <= MOST_IN_ONE * len(layer.labels)
 
 
 def agreement(a: Labels, b: Labels) -> float:
@@ -172,8 +179,8 @@ def _layer(
     resolution: float, labels: Labels, strength: NDArray[np.float32], places: NDArray[np.float32], before: Layer | None
 ) -> Layer:
     """Return a layer whose clusters are numbered by size, with their parents and middles."""
-    used, labels = np.unique(labels, return_inverse=True)
-    labels = labels.astype(np.int32) - np.int32(used[0] == NOISE)
+    used, inverse = np.unique(labels, return_inverse=True)
+    labels = (inverse - int(used[0] == NOISE)).astype(np.int32)
     sizes = np.bincount(labels[labels >= 0])
     order = np.argsort(-sizes, kind="stable")
     number = np.append(np.argsort(order), NOISE).astype(np.int32)

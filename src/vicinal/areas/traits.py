@@ -22,6 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from vicinal.runtime.cached import cached
+
 Floats = NDArray[np.float64]
 
 WORDS_OF_A_NAME = 3
@@ -42,19 +44,23 @@ MAJORITY = 0.5
 # Words that are considered for the name of a cluster.
 MOST_CANDIDATES = 12
 STOP_WORDS = frozenset(
-    "a about above after again against all also although always am among an and another any are around as at away back base based "
-    "be became because become becomes been before behind being below beside besides between beyond both but by can "
-    "cannot could did do does doing done down due during each either else enough etc even ever every few first for "
-    "from further get gets getting give given gives go goes got had has have having he hence her here hers herself him "
-    "himself his how however i if in indeed instead into is it its itself just keep last least less let like made main "
-    "mainly make makes making many may me might mine more moreover most mostly much must my myself near need needs "
-    "neither never nevertheless new next no nobody none nor not nothing now of off often on once one only onto or other "
-    "others otherwise our ours ourselves out over own per perhaps please provide provided provides providing put quite "
-    "rather really same say see seem seems several she should since so some somehow someone something sometimes still "
-    "such take than that the their theirs them themselves then there thereby therefore these they this those though "
-    "three through throughout thus to together too toward towards two under unless until up upon us use used useful "
-    "user users uses using various very via was way we well were what whatever when where whereas whether which while "
-    "who whole whom whose why will with within without would yet you your yours yourself".split()
+    re.findall(
+        r"\w+",
+        "a about above after again against all also although always am among an and another any are around as at "
+        "away back base based be became because become becomes been before behind being below beside besides "
+        "between beyond both but by can cannot could did do does doing done down due during each either else enough "
+        "etc even ever every few first for from further get gets getting give given gives go goes got had has have "
+        "having he hence her here hers herself him himself his how however i if in indeed instead into is it its "
+        "itself just keep last least less let like made main mainly make makes making many may me might mine more "
+        "moreover most mostly much must my myself near need needs neither never nevertheless new next no nobody "
+        "none nor not nothing now of off often on once one only onto or other others otherwise our ours ourselves "
+        "out over own per perhaps please provide provided provides providing put quite rather really same say see "
+        "seem seems several she should since so some somehow someone something sometimes still such take than that "
+        "the their theirs them themselves then there thereby therefore these they this those though three through "
+        "throughout thus to together too toward towards two under unless until up upon us use used useful user "
+        "users uses using various very via was way we well were what whatever when where whereas whether which "
+        "while who whole whom whose why will with within without would yet you your yours yourself",
+    )
 )
 
 
@@ -298,16 +304,14 @@ class Namer:
         assert self.words is not None
         return word if best is None else self.words.names[best]
 
-    @property
+    @cached
     def _pairs(self) -> dict[str, list[int]]:
-        if "pairs" not in self.__dict__:
-            pairs: dict[str, list[int]] = {}
-            for term, name in enumerate(self.words.names if self.words is not None else []):
-                for word in name.split() if " " in name else ():
-                    pairs.setdefault(word, []).append(term)
-            self.__dict__["pairs"] = pairs
-        found: dict[str, list[int]] = self.__dict__["pairs"]
-        return found
+        """The pairs of adjacent words by word."""
+        pairs: dict[str, list[int]] = {}
+        for term, name in enumerate(self.words.names if self.words is not None else []):
+            for word in name.split() if " " in name else ():
+                pairs.setdefault(word, []).append(term)
+        return pairs
 
     def _others(self, labels: NDArray[np.int32], n_clusters: int) -> list[list[str]]:
         """Return the most enriched category of each cluster, then the numbers that differ most."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix, vstack
+from scipy.sparse import csr_matrix
 
 from vicinal.areas.hierarchy import Labels, majority, shares
 from vicinal.areas.layers import RESOLUTIONS, Layer, find_layers, matched, same_area
@@ -114,13 +114,27 @@ class Clusters:
         chosen = self.layer(layer)
         if self.model is None:
             raise ValueError("these clusters were saved without their model; give it with with_model(model)")
-        weights = edges_of_rows(self.model, X)
+        known, weights = edges_of_rows(self.model, X)
         fitted = _fitted(self.model)
         laid_out = None if fitted is None else fitted.laid_out
         labels = chosen.labels if laid_out is None else chosen.labels[laid_out]
         if weights.shape[1] != len(labels):
             raise ValueError(f"the model has {weights.shape[1]} rows, the clusters have {len(labels)}")
-        return shares(weights, labels, chosen.n_clusters)
+        found = shares(weights, labels, chosen.n_clusters)
+        own = np.flatnonzero(known >= 0)
+        if not len(own):
+            return found
+        inside = own[chosen.labels[known[own]] >= 0]
+        rows = known[inside]
+        shape = (len(known), chosen.n_clusters)
+        new = csr_matrix(
+            (np.ones(found.shape[0]), (np.flatnonzero(known < 0), np.arange(found.shape[0]))),
+            shape=(len(known), found.shape[0]),
+        )
+        return (
+            new @ found
+            + csr_matrix((chosen.strength[rows].astype(np.float64), (inside, chosen.labels[rows])), shape=shape)
+        ).tocsr()
 
     def with_model(self, model: Any) -> Clusters:
         """Return the clusters with the model of their map, as ``predict`` needs it."""
@@ -381,27 +395,25 @@ def _fitted(model: Any) -> FittedMap | None:
     return fitted if isinstance(fitted, FittedMap) else None
 
 
-def edges_of_rows(model: Any, X: Any) -> csr_matrix:
-    """Return edges from rows to those that were laid out: of the graph, or to the nearest points of the map."""
+def edges_of_rows(model: Any, X: Any) -> tuple[NDArray[np.int64], csr_matrix]:
+    """Return the training row of the same content for each row, or -1, and the edges of the others.
+
+    Edges lead to the rows that were laid out; of a model that has no such edges, to the nearest points of the map.
+    """
     umap = model.to_umap() if hasattr(model, "to_umap") else model
     fitted = _fitted(umap)
     if fitted is None:
         places = np.ascontiguousarray(model.transform(X), dtype=np.float32)
         near = nearest_points(model.embedding_, places, min(NEAREST, len(model.embedding_)))
-        ones = np.ones(near.index.size)
         bounds = np.arange(0, near.index.size + 1, near.k)
-        return csr_matrix((ones, near.index.ravel(), bounds), shape=(len(places), len(model.embedding_)))
+        shape = (len(places), len(model.embedding_))
+        return np.full(len(places), -1), csr_matrix((np.ones(near.index.size), near.index.ravel(), bounds), shape=shape)
     rows = umap.check_new_rows(X)
     known = recognize(fitted.data, rows)[0]
-    if fitted.laid_out is not None:
-        known = np.where(known >= 0, fitted.selection.position[known], -1)
     new = np.flatnonzero(known < 0)
-    own = fitted.graph.to_scipy()[known[known >= 0]]
     if not len(new):
-        return own
-    found = memberships(fitted, rows if len(new) == len(known) else rows[new]).to_scipy()
-    order = np.argsort(np.concatenate([np.flatnonzero(known >= 0), new]), kind="stable")
-    return vstack([own, found], format="csr")[order]
+        return known, csr_matrix((0, fitted.searched.n))
+    return known, memberships(fitted, rows if len(new) == len(known) else rows[new]).to_scipy()
 
 
 def graph_and_places(model: Any) -> tuple[csr_matrix, NDArray[np.float32], NDArray[np.int64] | None]:
@@ -424,7 +436,7 @@ def named_clusters(model_or_places: Any, columns: Sequence[Column]) -> list[dict
     if any(one.role is Role.LABEL for one in columns) or not described or n < FEWEST_NAMED:
         return []
     if isinstance(model_or_places, Estimator):
-        found = clusters(model_or_places)
+        found: Clusters = clusters(model_or_places)
     else:
         points = np.ascontiguousarray(places, dtype=np.float32)
         graph = fuzzy_graph(nearest_points(points, points, min(NEAREST + 1, n)))

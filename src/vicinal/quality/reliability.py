@@ -12,10 +12,10 @@
 
 A row is believed if the map shows it in the right part (``kept``), with all that it is connected to (``whole``), and
 would do so again (``settled``; stability is 1 if chance does not move the row, 1/2 if it moves it by R). Islands are
-the parts of the map that gaps separate. Inside a cluster without structure no map keeps the nearest neighbors, and each
-seed orders them differently. So what is lost within the row's own island counts only as far as the row loses more than
-others there; this holds for neighbors, torn edges and stability. On a map of one island there is nothing to be placed on, and the ranks alone count. Stretch does not enter: a map may
-draw dense areas larger.
+the parts of the map that gaps separate. Inside a cluster without structure no map keeps the nearest neighbors, and
+each seed orders them differently. So what is lost within the row's own island counts only as far as the row loses
+more than others there; this holds for neighbors, torn edges and stability. On a map of one island there is nothing to
+be placed on, and the ranks alone count. Stretch does not enter: a map may draw dense areas larger.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ MOST_CHANCE, TELLING_NOTHING = 0.5, 0.8
 # A row is an outlier if its neighbors are this many times as far from it as their own neighbors are from them.
 OUTLIER = 1.5
 # A part of the reliability that is below this is the reason of a low number.
-LOW = 0.6
+LOW = 0.7
+# A row with torn edges that keeps at least this share of its neighbors belongs to two places; with less, it is lost.
+LEAST_KEPT = 0.25
 # Distances are compared with this relative tolerance, since those of the tree are rounded to float32.
 ROUNDING = 1e-6
 
@@ -584,6 +586,7 @@ def _reasons(
     parts = np.stack([standing.kept, *(np.where(np.isnan(part), 1.0, part) for part in others)])
     known = np.isfinite(standing.kept)
     lowest = np.where(known, parts, 1.0).argmin(axis=0)
+    lowest[(parts[1] < LOW) & (wide >= LEAST_KEPT)] = 1
     # a row that keeps about as much as rows without structure do has lost nothing that was there
     ordinary = undecided & (lowest == 0) & (wide >= 0.5 * standing.null_wide)
     low = known & (parts.min(axis=0) < LOW) & ~ordinary
