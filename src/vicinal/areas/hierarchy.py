@@ -20,7 +20,6 @@ order, so results do not depend on the number of threads.
 
 from __future__ import annotations
 
-import heapq
 from dataclasses import dataclass
 
 import numpy as np
@@ -105,46 +104,74 @@ class MergeTree:
 
 
 def merge_basins(weights: csr_matrix, basin: Labels) -> MergeTree:
-    """Merge basins by the edges between their rows, the most strongly connected pair first."""
+    """Merge basins by the edges between their rows, the most strongly connected pairs first.
+
+    A chain goes from part to its best partner until two are each other's best, which are merged. Since a merged part is
+    connected no more strongly than its better child, this gives the tree of all merges in the order of their strength.
+    """
+    near, volume = _connections(weights, basin)
+    count, total = len(near), sum(volume)
+    sizes = np.bincount(basin, minlength=count).tolist()
+    children: list[tuple[int, int]] = []
+    strength: list[float] = []
+    chain: list[int] = []
+    first = 0  # parts before this one are merged or have no partner
+    while True:
+        if not chain:
+            while first < len(near) and not near[first]:
+                first += 1
+            if first == len(near):
+                break
+            chain.append(first)
+        a = chain[-1]
+        before = chain[-2] if len(chain) > 1 else -1
+        b, best = before, near[a][before] / (volume[a] * volume[before]) if before >= 0 else -1.0
+        for c, w in near[a].items():
+            now = w / (volume[a] * volume[c])
+            if now > best or (now == best and b != before and c < b):
+                b, best = c, now
+        if b != before:
+            chain.append(b)
+            continue
+        del chain[-2:]
+        children.append((min(a, b), max(a, b)))
+        strength.append(best * total)
+        sizes.append(sizes[a] + sizes[b])
+        volume.append(volume[a] + volume[b])
+        _join(near, *children[-1])
+    pairs = np.array(children, dtype=np.int64).reshape(-1, 2)
+    return MergeTree(count, np.array(sizes, dtype=np.int64), pairs, np.array(strength))
+
+
+def _connections(weights: csr_matrix, basin: Labels) -> tuple[list[dict[int, float]], list[float]]:
+    """Return the weight between each basin and its partners, and the weight of all edges of each basin."""
     count = int(basin.max()) + 1
     member = csr_matrix((np.ones(len(basin)), (basin, np.arange(len(basin)))), shape=(count, len(basin)))
     between = (member @ weights.astype(np.float64) @ member.T).tocsr()
+    # rounding may differ in the two directions, and partners must agree about their weight
+    between = (0.5 * (between + between.T)).tocsr()
     between.sort_indices()
     volume = np.asarray(between.sum(axis=1)).ravel().tolist()
-    total = sum(volume)
     near: list[dict[int, float]] = []
     for a in range(count):
         part = slice(between.indptr[a], between.indptr[a + 1])
         pairs = zip(between.indices[part].tolist(), between.data[part].tolist(), strict=True)
-        near.append({b: w for b, w in pairs if b != a})
-    waiting = [(-w * total / (volume[a] * volume[b]), a, b) for a in range(count) for b, w in near[a].items() if a < b]
-    heapq.heapify(waiting)
-    alive = [True] * count
-    sizes = np.bincount(basin, minlength=count).tolist()
-    children, strength = [], []
-    while waiting:
-        negative, a, b = heapq.heappop(waiting)
-        if not (alive[a] and alive[b]):
-            continue
-        joined = len(near)
-        alive[a] = alive[b] = False
-        alive.append(True)
-        sizes.append(sizes[a] + sizes[b])
-        volume.append(volume[a] + volume[b])
-        around = near[a]
-        for c, w in near[b].items():
-            around[c] = around.get(c, 0.0) + w
-        near.append({c: w for c, w in around.items() if c != a and c != b})
-        near[a] = near[b] = {}
-        for c, w in near[joined].items():
-            near[c].pop(a, None)
-            near[c].pop(b, None)
-            near[c][joined] = w
-            heapq.heappush(waiting, (-w * total / (volume[joined] * volume[c]), c, joined))
-        children.append((a, b))
-        strength.append(-negative)
-    pairs_array = np.array(children, dtype=np.int64).reshape(-1, 2)
-    return MergeTree(count, np.array(sizes, dtype=np.int64), pairs_array, np.array(strength))
+        near.append({b: w for b, w in pairs if b != a and w > 0})
+    return near, volume
+
+
+def _join(near: list[dict[int, float]], a: int, b: int) -> None:
+    """Append the part that two parts make, and connect it instead of them."""
+    joined, around = len(near), near[a]
+    for c, w in near[b].items():
+        around[c] = around.get(c, 0.0) + w
+    del around[a], around[b]
+    for c, w in around.items():
+        near[c].pop(a, None)
+        near[c].pop(b, None)
+        near[c][joined] = w
+    near.append(around)
+    near[a] = near[b] = {}
 
 
 def shares(weights: csr_matrix, labels: Labels, n_clusters: int) -> csr_matrix:
