@@ -1,10 +1,10 @@
 """Clusters of maps: `python benchmarks/clusters.py [--peers PYTHON] [CASE...]` writes results/clusters.json.
 
-Cases are digits, fashion-10k, fashion and debian: the short descriptions of Debian's packages (`apt-cache dumpavail`),
-TF-IDF and 96 components, with the sections as classes. For each case: the layers with ARI, AMI and noise, the time of
-the clusters relative to that of the fit, equal bits on one and two threads, HDBSCAN on the map, agreement of `predict`
-with two kinds of refits on held-out rows, and for texts the share of rows that have the words of their cluster's name. With
---peers, an interpreter that has EVoC runs it on the same rows.
+Cases are digits, fashion-10k, fashion and debian: the short descriptions of Debian's packages (`apt-cache
+dumpavail`), TF-IDF and 96 components, with the sections as classes. For each case: the layers with ARI, AMI and
+noise, the time of the clusters relative to that of the fit, equal bits on one and two threads, HDBSCAN on the map,
+agreement of `predict` with two kinds of refits on held-out rows, and for texts the share of rows that have the words
+of their cluster's name. With --peers, an interpreter that has EVoC runs it on the same rows.
 """
 
 from __future__ import annotations

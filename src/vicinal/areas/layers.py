@@ -109,10 +109,9 @@ def find_layers(
     for resolution, (labels, strength) in divided.items():
         before = layers[-1] if layers else None
         layer = _layer(resolution, labels, strength, places, before)
-        # a layer that divides nothing further replaces the coarser one
-        if before is not None and layer.n_clusters == before.n_clusters:
-            layer = _layer(resolution, labels, strength, places, layers[-2] if len(layers) > 1 else None)
-            layers.pop()
+        # a layer that divides nothing further is left out
+        if before is not None and layer.n_clusters <= before.n_clusters:
+            continue
         layers.append(replace(layer, stability=stability[resolution]))
     return layers, _main(layers)
 
