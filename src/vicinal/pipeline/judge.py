@@ -35,6 +35,7 @@ from vicinal.quality.reliability import (
     compare_with_null,
     local_spread,
     map_radii,
+    measure_placed,
     measure_preservation,
     measure_standing,
     measure_stretch,
@@ -221,7 +222,7 @@ def judge(judged: JudgedMap, how: Judgment) -> Reliability:
         return _unmeasured(n, k)
     notes: list[str] = []
     kept = measure_preservation(neighbors, judged.places, k, judged.n_jobs)
-    null = _null_preservation(judged, how, k, notes)
+    null, null_placed = _null_preservation(judged, how, k, notes)
     significance = compare_with_null(kept.score, None if null is None else null.score)
     others = _other_maps(judged, how, notes)
     spread = local_spread(judged.places, others, n_jobs=judged.n_jobs)
@@ -230,14 +231,15 @@ def judge(judged: JudgedMap, how: Judgment) -> Reliability:
     island = islands(judged.places, judged.n_jobs)
     tears = measure_tears(judged.graph, judged.places, kept.wide_radius, island)
     known = np.zeros(0) if null is None else null.wide[np.isfinite(null.wide)]
-    standing = measure_standing(neighbors, kept, island, float(np.median(known)) if len(known) else float("nan"))
+    chance = float(np.median(known)) if len(known) else float("nan")
+    standing = measure_standing(neighbors, kept, island, chance, null_placed)
     return combine(kept, significance, spread, measure_stretch(neighbors, kept), tears, standing, tuple(notes))
 
 
-def _null_preservation(judged: JudgedMap, how: Judgment, k: int, notes: list[str]) -> Preservation | None:
-    """Return what a map of shuffled rows keeps."""
+def _null_preservation(judged: JudgedMap, how: Judgment, k: int, notes: list[str]) -> tuple[Preservation | None, float]:
+    """Return what a map of shuffled rows keeps, and how far its rows are on the islands of their neighbors."""
     if not how.null:
-        return None
+        return None, 0.0
     data = judged.data
     if data is not None and data.n > NULL_ROWS:
         sample = np.random.default_rng(how.seed).choice(data.n, NULL_ROWS, replace=False)
@@ -245,7 +247,7 @@ def _null_preservation(judged: JudgedMap, how: Judgment, k: int, notes: list[str
     shuffled = None if data is None else shuffled_data(data, how.seed)
     if shuffled is None:
         notes.append("no p-values and labels: there are no columns to shuffle")
-        return None
+        return None, 0.0
     if how.embed is not None:
         places = np.ascontiguousarray(how.embed(shuffled.rows), dtype=np.float32)
         neighbors = shuffled.neighbors(min(k + 1, shuffled.n))
@@ -257,7 +259,9 @@ def _null_preservation(judged: JudgedMap, how: Judgment, k: int, notes: list[str
         places, neighbors = fitted.embedding, fitted.neighbors
         if neighbors.k <= k:
             neighbors = shuffled.neighbors(min(k + 1, shuffled.n))
-    return measure_preservation(neighbors, places, min(k, neighbors.k - 1), judged.n_jobs)
+    k = min(k, neighbors.k - 1)
+    placed = float(np.median(measure_placed(neighbors, k, islands(places, judged.n_jobs))))
+    return measure_preservation(neighbors, places, k, judged.n_jobs), placed
 
 
 def _default_recipe(judged: JudgedMap) -> Recipe:

@@ -1,7 +1,8 @@
 """One number per row that says how far to believe its place in a map, and the parts it is made of.
 
     rank_i      = max(0, (wide_i - m) / (1 - m))    m: median of `wide` in the null map, at most 1/2; 0 without one
-    placed_i    = max(0, (own_i - f) / (1 - f))     own: share of the neighbors on the row's island; f: of all rows
+    placed_i    = max(0, (own_i - f) / (1 - f))     own: share of the neighbors on the row's island; f: of all rows;
+                                                    beyond its median in the null map, as for `wide`
     kept_i      = rank_i + (1 - rank_i) placed_i min(1, wide_i / typical_i)
                                                     typical: median of `wide` on the island
     whole_i     = 1 - torn_i                        torn: share of the row's edge weight whose edges the map tears
@@ -148,19 +149,31 @@ class Standing(NamedTuple):
 
 
 def measure_standing(
-    neighbors: Neighbors, preservation: Preservation, island: NDArray[np.int32], null_wide: float
+    neighbors: Neighbors,
+    preservation: Preservation,
+    island: NDArray[np.int32],
+    null_wide: float,
+    null_placed: float = 0.0,
 ) -> Standing:
     """Measure what each row keeps by the formulas above, and how far it lies outside the data."""
-    wide, k = preservation.wide, preservation.n_neighbors
-    chance = min(null_wide, MOST_CHANCE) if np.isfinite(null_wide) else 0.0
-    rank = np.clip((wide - chance) / (1.0 - chance), 0.0, 1.0)
+    wide = preservation.wide
+    rank = _beyond(wide, min(null_wide, MOST_CHANCE) if np.isfinite(null_wide) else 0.0)
+    placed = _beyond(measure_placed(neighbors, preservation.n_neighbors, island), null_placed)
+    kept = rank + (1.0 - rank) * placed * relative_to(wide, island)
+    return Standing(kept, placed, measure_outliers(neighbors, preservation.n_neighbors), island, null_wide)
+
+
+def _beyond(share: Floats, chance: float) -> Floats:
+    return np.asarray(np.clip((share - chance) / max(1.0 - chance, 1e-9), 0.0, 1.0))
+
+
+def measure_placed(neighbors: Neighbors, k: int, island: NDArray[np.int32]) -> Floats:
+    """Return the share of each row's neighbors on its own island, beyond the island's share of all rows."""
     index = neighbors.index[:, 1 : k + 1]
     present = index >= 0
     own = ((island[np.maximum(index, 0)] == island[:, None]) & present).sum(axis=1) / np.maximum(present.sum(axis=1), 1)
     share = np.bincount(island)[island] / len(island)
-    placed = np.where(share < 1, np.clip((own - share) / np.maximum(1.0 - share, 1e-9), 0.0, 1.0), 0.0)
-    kept = rank + (1.0 - rank) * placed * relative_to(wide, island)
-    return Standing(kept, placed, measure_outliers(neighbors, k), island, null_wide)
+    return np.asarray(np.where(share < 1, np.clip((own - share) / np.maximum(1.0 - share, 1e-9), 0.0, 1.0), 0.0))
 
 
 def relative_to(values: Floats, group: NDArray[np.int32]) -> Floats:
