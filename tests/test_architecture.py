@@ -19,8 +19,8 @@ MOST_LOADED = 55
 
 # Data flows in this order; a package imports itself and earlier ones.
 ORDER = [
-    "runtime", "backends", "neighbors", "graph", "initialize", "layout", "quality", "pipeline", "cluster", "files",
-    "estimators",
+    "runtime", "backends", "neighbors", "graph", "initialize", "layout", "areas", "quality", "pipeline", "cluster",
+    "files", "estimators",
 ]  # fmt: skip
 # Beside that order: what each of these packages may import besides itself.
 BESIDE = {

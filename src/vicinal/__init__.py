@@ -13,6 +13,7 @@ __version__ = "0.2.0.dev0"
 # The module of every public name.
 PUBLIC = {
     "AlignedUMAP": "estimators.aligned",
+    "Clusters": "estimators.clustering",
     "DensMAP": "estimators.umap",
     "FullLayout": "layout.full",
     "Graph": "graph.graph",
@@ -31,6 +32,7 @@ PUBLIC = {
     "TSNE": "estimators.tsne",
     "UMAP": "estimators.umap",
     "choose": "estimators.evaluation",
+    "clusters": "estimators.clustering",
     "entropic_graph": "graph.entropic",
     "estimate_memory": "estimators.evaluation",
     "find_neighbors": "neighbors.index",
@@ -44,8 +46,8 @@ PUBLIC = {
 }
 # Packages and modules that are attributes of the package; some have a shorter name than their path.
 _PACKAGES = (
-    "backends", "cli", "cluster", "compat", "estimators", "files", "graph", "initialize", "layout", "neighbors",
-    "parametric", "pipeline", "plot", "quality", "runtime", "scverse", "umap_", "viewer",
+    "areas", "backends", "cli", "cluster", "compat", "estimators", "files", "graph", "initialize", "layout",
+    "neighbors", "parametric", "pipeline", "plot", "quality", "runtime", "scverse", "umap_", "viewer",
 )  # fmt: skip
 # umap-learn's modules. They can be imported by its names too ("import vicinal.spectral"), as the path below says.
 _COMPAT = (
@@ -70,6 +72,8 @@ __path__.append(f"{__path__[0]}/compat")
 
 if TYPE_CHECKING:
     from vicinal.estimators.aligned import AlignedUMAP as AlignedUMAP
+    from vicinal.estimators.clustering import Clusters as Clusters
+    from vicinal.estimators.clustering import clusters as clusters
     from vicinal.estimators.evaluation import choose as choose
     from vicinal.estimators.evaluation import estimate_memory as estimate_memory
     from vicinal.estimators.evaluation import reliability as reliability

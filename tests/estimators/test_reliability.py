@@ -206,3 +206,45 @@ def test_listing_attributes_measures_nothing(model: Any, monkeypatch: pytest.Mon
     assert "UMAP" in model._repr_html_()  # new versions of scikit-learn list the attributes
     assert "reliability_" not in dir(model)
     assert "reliability_" in dir(type(model))
+
+
+def gaussian_clusters(seed: int, clusters: int, each: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    cluster = np.repeat(np.arange(clusters), each)
+    centers = 1.2 * rng.normal(size=(clusters, 50))
+    return (centers[cluster] + rng.normal(size=(len(cluster), 50))).astype(np.float32), cluster
+
+
+def test_rows_without_inner_order_are_reliable_and_misplaced_rows_are_lost(global_random_seed: int) -> None:
+    rows, cluster = gaussian_clusters(global_random_seed, 4, 200)
+    model = vicinal.UMAP(random_state=global_random_seed, n_epochs=100).fit(rows)
+    places = model.embedding_.copy()
+    first, last = np.flatnonzero(cluster == 0)[:10], np.flatnonzero(cluster == 3)[:10]
+    places[first], places[last] = model.embedding_[last], model.embedding_[first]
+    swapped = np.zeros(len(rows), dtype=bool)
+    swapped[[*first, *last]] = True
+    found = vicinal.reliability(rows, places, null=False)
+    assert found.reliability[swapped].max() < 0.3
+    assert set(found.reason[swapped]) <= {"neighbors lost", "torn"}
+    assert (found.reason[swapped] == "neighbors lost").mean() > 0.5
+    assert np.quantile(found.reliability[~swapped], 0.1) > 0.7
+    assert set(found.explained()[swapped]) <= {"undecided: neighbors lost", "undecided: torn"}
+
+
+def test_outliers_in_the_data_are_named(global_random_seed: int) -> None:
+    rows, _ = gaussian_clusters(global_random_seed, 4, 100)
+    rows[:8] = 4 * np.random.default_rng(global_random_seed).normal(size=(8, 50))
+    found = vicinal.reliability(vicinal.UMAP(random_state=0, n_epochs=50).fit(rows), null=False)
+    assert (found.reason[:8] == "outlier in the data").all()
+    assert not (found.reason[8:] == "outlier in the data").any()
+
+
+def test_few_rows_are_said_to_be_too_few() -> None:
+    rows = np.random.default_rng(0).normal(size=(400, 2)) * [10, 1]
+    found = vicinal.reliability(vicinal.UMAP(random_state=0, n_epochs=100).fit(rows))
+    assert found.null_wide > 0.8
+    assert any("too few rows (400) to tell structure from chance" in note for note in found.notes)
+    undecided = found.label == "undecided"
+    assert set(found.reason[undecided]) <= {"too few rows to say", "torn", "unstable", "outlier in the data"}
+    assert (found.reliability[found.wide >= 0.85] > 0.5).all()
+    assert found.summary()["null_wide"] == found.null_wide

@@ -8,20 +8,26 @@ from scipy.sparse import random as random_sparse
 from scipy.stats import false_discovery_control
 
 from vicinal import find_neighbors, fuzzy_graph
+from vicinal.areas.hierarchy import islands
 from vicinal.graph.graph import Graph
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingDistances, TrainingRows
 from vicinal.quality import reliability as displacement
 from vicinal.quality.reliability import (
     DUBIOUS,
+    OUTLIER,
     TRUSTWORTHY,
     UNDECIDED,
+    Standing,
     adjusted,
     compare_with_null,
     local_spread,
+    measure_outliers,
     measure_preservation,
+    measure_standing,
     measure_stretch,
     measure_tears,
+    median_of,
     shuffled_data,
     smoothed,
 )
@@ -180,3 +186,53 @@ def test_fitted_rotations_of_the_plane_are_those_of_the_singular_vectors() -> No
     u, _, vt = np.linalg.svd(moment)
     np.testing.assert_allclose(displacement._rotations(moment), u @ vt, atol=1e-12)
     np.testing.assert_array_equal(displacement._rotations(np.zeros((1, 2, 2)))[0], np.eye(2))
+
+
+def test_medians_of_groups_leave_out_unknown_values() -> None:
+    values = np.array([1.0, 5.0, np.nan, 2.0, 4.0, 6.0, np.nan])
+    group = np.array([0, 0, 0, 1, 1, 1, 2], dtype=np.int32)
+    np.testing.assert_array_equal(median_of(values, group), [3, 3, 3, 4, 4, 4, np.nan])
+
+
+def test_outliers_are_far_from_their_neighbors(places: np.ndarray, global_random_seed: int) -> None:
+    rng = np.random.default_rng(global_random_seed)
+    rows = rng.normal(size=(300, 20)).astype(np.float32)
+    rows[7] *= 5
+    found = measure_outliers(find_neighbors(rows, K + 1), K)
+    assert found.argmax() == 7
+    assert found[7] > OUTLIER > np.delete(found, 7).max()
+
+
+def standing_of(table: Neighbors, places: np.ndarray, null_wide: float = 0.0) -> Standing:
+    return measure_standing(table, measure_preservation(table, places, K), islands(places), null_wide)
+
+
+def test_rows_on_their_island_are_kept_and_rows_on_another_are_not(global_random_seed: int) -> None:
+    rng = np.random.default_rng(global_random_seed)
+    cluster = np.repeat([0, 1, 2, 3], 150)
+    rows = (20 * rng.normal(size=(4, 30))[cluster] + rng.normal(size=(600, 30))).astype(np.float32)
+    corners = np.array([[0, 0], [50, 0], [0, 50], [50, 50]])
+    drawn = (corners[cluster] + rng.normal(size=(600, 2))).astype(np.float32)  # no order inside of a cluster
+    drawn[:5] = drawn[-5:] + rng.normal(scale=0.1, size=(5, 2))
+    found = standing_of(find_neighbors(rows, K + 1), drawn)
+    assert found.kept[:5].max() < 0.5
+    assert np.median(found.kept[5:]) > 0.9
+
+
+def test_on_a_single_island_the_ranks_alone_count(rows: np.ndarray, places: np.ndarray) -> None:
+    table = find_neighbors(rows, K + 1)
+    found = standing_of(table, places)
+    if len(np.unique(found.island)) == 1:
+        assert np.allclose(found.kept, measure_preservation(table, places, K).wide)
+    one = measure_standing(table, measure_preservation(table, places, K), np.zeros(N, np.int32), 0.9)
+    assert not one.placed.any()
+    assert np.allclose(one.kept, np.clip(2 * measure_preservation(table, places, K).wide - 1, 0, 1))
+
+
+def test_edges_that_all_rows_of_an_island_tear_do_not_count(places: np.ndarray) -> None:
+    graph = fuzzy_graph(find_neighbors(places, K + 1))
+    radius = np.full(N, 1e-3)  # every edge is longer
+    assert measure_tears(graph, places, radius)[0].min() == pytest.approx(1.0)
+    share, edges = measure_tears(graph, places, radius, np.zeros(N, np.int32))
+    assert share.max() < 1e-9
+    assert len(edges) == 0

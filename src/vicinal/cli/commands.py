@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vicinal.cli import describing, fitting, options, writing
+from vicinal.cli.cluster_command import clusters
 from vicinal.cli.describing import announce_columns, describe
 from vicinal.cli.fitting import INTERRUPTED, FitResult, fit_rows, load_model, load_rows
 from vicinal.cli.methods import ESTIMATORS, RESERVED, Method, estimator, explanations, make_spec, signature, value_of
@@ -98,7 +99,8 @@ def build() -> Any:
     """Build the command with all its subcommands."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.callback(invoke_without_command=True)(_root)
-    for command in (embed, describe, transform, page, compare, serve, stream, choose, quality, info, methods, demo):
+    made = (embed, describe, transform, clusters, page, compare, serve, stream, choose, quality, info, methods, demo)
+    for command in made:
         app.command()(options.with_groups(command))
     return typer.main.get_command(app)
 

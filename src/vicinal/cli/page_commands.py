@@ -86,7 +86,7 @@ def page(
     from vicinal.viewer.packing import pack
 
     check_outputs({"output": output}, [file], force, PAGE_SUFFIXES)
-    places, found = _read_map(file, coordinates, columns)
+    places, found = read_map(file, coordinates, columns)
     write_page(output, pack(places, found, title=title or file.stem))
     if not quiet:
         print(f"wrote {output}: {len(places):,} points; open it in a browser")
@@ -110,7 +110,7 @@ def compare(
     check_outputs({"output": output}, files, force, PAGE_SUFFIXES)
     if len(files) < 2:
         raise ValueError(f"compare needs at least two maps, got {len(files)}")
-    read = [_read_map(file, coordinates, columns) for file in files]
+    read = [read_map(file, coordinates, columns) for file in files]
     first = values_of(read[0][1], Role.ID)
     for file, (_, found) in zip(files, read, strict=True):
         ids = values_of(found, Role.ID)
@@ -161,7 +161,7 @@ def serve(
     serve_until_interrupted(server, browser, *notes)
 
 
-def _read_map(path: Path, coordinates: str | None, asked: ColumnChoice) -> tuple[NDArray[np.float64], list[Column]]:
+def read_map(path: Path, coordinates: str | None, asked: ColumnChoice) -> tuple[NDArray[np.float64], list[Column]]:
     """Read the coordinates of a map and its other columns."""
     with local_file(path) as local:
         suffix = check_file(local)

@@ -126,7 +126,7 @@ def _reliability_columns(found: Reliability | None, columns: Sequence[Column]) -
     if found is None:
         return []
     taken = {column.name for column in columns}
-    added = [Column("reliability", Role.VALUE, found.reliability), Column("trust", Role.DISPLAY, found.label)]
+    added = [Column("reliability", Role.VALUE, found.reliability), Column("trust", Role.DISPLAY, found.explained())]
     return [column for column in added if column.name not in taken]
 
 

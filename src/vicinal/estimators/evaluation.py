@@ -234,12 +234,18 @@ def reliability(
             one = judge(judged, _with_others(how, others, judged))
             found.append(one if position is None or rows is None else one.spread_to(position, rows))
         return found if hasattr(model_or_X, "mappers_") else found[0]
+    judged = map_made_elsewhere(model_or_X, embedding, metric, metric_kwds, resolve_n_jobs(n_jobs), how.n_neighbors)
+    return judge(judged, _with_others(how, others, judged))
+
+
+def map_made_elsewhere(
+    X: Any, embedding: Any, metric: Any, metric_kwds: Any, n_jobs: int, n_neighbors: int | None = None
+) -> JudgedMap:
+    """Check rows and their map; return them with UMAP's graph of the rows."""
     if embedding is None:
         raise ValueError("embedding must be given with rows")
-    data = _training_data(model_or_X, metric, metric_kwds, resolve_n_jobs(n_jobs))
-    places = _places("embedding", embedding, data.n)
-    judged = of_places(data, places, how.n_neighbors)
-    return judge(judged, _with_others(how, others, judged))
+    data = _training_data(X, metric, metric_kwds, n_jobs)
+    return of_places(data, _places("embedding", embedding, data.n), n_neighbors)
 
 
 def reliability_of(model: Estimator) -> Any:

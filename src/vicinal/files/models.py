@@ -34,6 +34,7 @@ WIDEST_TEXT = 64
 # The modules of the classes that a file may name.
 CLASSES = {
     "AlignedUMAP": "estimators.aligned",
+    "Clusters": "estimators.clustering",
     "ComposedUMAP": "estimators.composed",
     "DensMAP": "estimators.umap",
     "KNeighborsTransformer": "estimators.kneighbors",
@@ -47,6 +48,7 @@ CLASSES = {
     "FittedNeighbors": "pipeline.fitted",
     "Graph": "graph.graph",
     "Kernel": "layout.forces",
+    "Layer": "areas.layers",
     "Neighbors": "neighbors.table",
     "Pins": "pipeline.row_options",
     "Radii": "layout.density",
@@ -100,7 +102,7 @@ def load(path: str | os.PathLike[str], **params: Any) -> Any:
         raise
     except MALFORMED as error:
         raise ModelFileError(f"{path} does not hold a model: {type(error).__name__}: {error}") from error
-    if not hasattr(model, "get_params"):
+    if not hasattr(model, "get_params") and type(model).__name__ != "Clusters":
         raise ModelFileError(f"{path} holds a {type(model).__name__}, not a model")
     return model
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vicinal.areas.hierarchy import islands
 from vicinal.graph.fuzzy import fuzzy_graph
 from vicinal.graph.graph import Graph
 from vicinal.layout.density import DensityTerm
@@ -29,11 +30,14 @@ from vicinal.pipeline.row_options import RowOptions
 from vicinal.quality.reliability import (
     Preservation,
     Reliability,
+    Standing,
     combine,
     compare_with_null,
     local_spread,
     map_radii,
+    measure_placed,
     measure_preservation,
+    measure_standing,
     measure_stretch,
     measure_tears,
     shuffled_data,
@@ -218,22 +222,24 @@ def judge(judged: JudgedMap, how: Judgment) -> Reliability:
         return _unmeasured(n, k)
     notes: list[str] = []
     kept = measure_preservation(neighbors, judged.places, k, judged.n_jobs)
-    null = _null_preservation(judged, how, k, notes)
+    null, null_placed = _null_preservation(judged, how, k, notes)
     significance = compare_with_null(kept.score, None if null is None else null.score)
     others = _other_maps(judged, how, notes)
     spread = local_spread(judged.places, others, n_jobs=judged.n_jobs)
     # Whole fits are the reference, and are not smoothed.
     spread = spread if how.seeds or how.others else smoothed(spread, judged.graph)
-    tears = measure_tears(judged.graph, judged.places, kept.wide_radius)
+    island = islands(judged.places, judged.n_jobs)
+    tears = measure_tears(judged.graph, judged.places, kept.wide_radius, island)
     known = np.zeros(0) if null is None else null.wide[np.isfinite(null.wide)]
     chance = float(np.median(known)) if len(known) else float("nan")
-    return combine(kept, significance, spread, measure_stretch(neighbors, kept), tears, chance, tuple(notes))
+    standing = measure_standing(neighbors, kept, island, chance, null_placed)
+    return combine(kept, significance, spread, measure_stretch(neighbors, kept), tears, standing, tuple(notes))
 
 
-def _null_preservation(judged: JudgedMap, how: Judgment, k: int, notes: list[str]) -> Preservation | None:
-    """Return what a map of shuffled rows keeps."""
+def _null_preservation(judged: JudgedMap, how: Judgment, k: int, notes: list[str]) -> tuple[Preservation | None, float]:
+    """Return what a map of shuffled rows keeps, and how far its rows are on the islands of their neighbors."""
     if not how.null:
-        return None
+        return None, 0.0
     data = judged.data
     if data is not None and data.n > NULL_ROWS:
         sample = np.random.default_rng(how.seed).choice(data.n, NULL_ROWS, replace=False)
@@ -241,7 +247,7 @@ def _null_preservation(judged: JudgedMap, how: Judgment, k: int, notes: list[str
     shuffled = None if data is None else shuffled_data(data, how.seed)
     if shuffled is None:
         notes.append("no p-values and labels: there are no columns to shuffle")
-        return None
+        return None, 0.0
     if how.embed is not None:
         places = np.ascontiguousarray(how.embed(shuffled.rows), dtype=np.float32)
         neighbors = shuffled.neighbors(min(k + 1, shuffled.n))
@@ -253,7 +259,9 @@ def _null_preservation(judged: JudgedMap, how: Judgment, k: int, notes: list[str
         places, neighbors = fitted.embedding, fitted.neighbors
         if neighbors.k <= k:
             neighbors = shuffled.neighbors(min(k + 1, shuffled.n))
-    return measure_preservation(neighbors, places, min(k, neighbors.k - 1), judged.n_jobs)
+    k = min(k, neighbors.k - 1)
+    placed = float(np.median(measure_placed(neighbors, k, islands(places, judged.n_jobs))))
+    return measure_preservation(neighbors, places, k, judged.n_jobs), placed
 
 
 def _default_recipe(judged: JudgedMap) -> Recipe:
@@ -285,4 +293,5 @@ def _unmeasured(n: int, k: int) -> Reliability:
     kept = Preservation(k, k, unknown, unknown, unknown, unknown)
     tears = measure_tears(Graph.without_edges(n), np.zeros((n, 2), np.float32), unknown)
     note = f"too few rows ({n}) to measure"
-    return combine(kept, compare_with_null(unknown, None), unknown, unknown, tears, float("nan"), (note,))
+    standing = Standing(unknown, unknown, unknown, np.zeros(n, np.int32), float("nan"))
+    return combine(kept, compare_with_null(unknown, None), unknown, unknown, tears, standing, (note,))

@@ -1,14 +1,22 @@
 """One number per row that says how far to believe its place in a map, and the parts it is made of.
 
-    kept_i      = max(0, (wide_i - m) / (1 - m))    m: median of `wide` in the null map, 0 without one
+    rank_i      = max(0, (wide_i - m) / (1 - m))    m: median of `wide` in the null map, at most 1/2; 0 without one
+    placed_i    = max(0, (own_i - f) / (1 - f))     own: share of the neighbors on the row's island; f: of all rows;
+                                                    beyond its median in the null map, as for `wide`
+    kept_i      = rank_i + (1 - rank_i) placed_i min(1, wide_i / typical_i)
+                                                    typical: median of `wide` on the island
     whole_i     = 1 - torn_i                        torn: share of the row's edge weight whose edges the map tears
     stability_i = R_i / (R_i + spread_i)            R: distance to the 10 k-th nearest point of the map
-    reliability_i = (kept_i * whole_i * stability_i)^(1/3), the geometric mean; of the known parts only
+    settled_i   = stability_i + (1 - stability_i) placed_i min(1, stability_i / typical_i)
+                                                    typical: median of `stability` on the island
+    reliability_i = (kept_i * whole_i * settled_i)^(1/3), the geometric mean; of the known parts only
 
 A row is believed if the map shows it in the right part (``kept``), with all that it is connected to (``whole``), and
-would do so again (``stability``: 1 if chance does not move the row, 1/2 if it moves it by R). The number is about the
-wide scale, because inside a cluster without structure no map keeps the nearest neighbors; ``near`` and the p-values,
-which use both scales, tell about that. Stretch does not enter: a map may draw dense areas larger.
+would do so again (``settled``; stability is 1 if chance does not move the row, 1/2 if it moves it by R). Islands are
+the parts of the map that gaps separate. Inside a cluster without structure no map keeps the nearest neighbors, and
+each seed orders them differently. So what is lost within the row's own island counts only as far as the row loses
+more than others there; this holds for neighbors, torn edges and stability. On a map of one island there is nothing to
+be placed on, and the ranks alone count. Stretch does not enter: a map may draw dense areas larger.
 """
 
 from __future__ import annotations
@@ -38,6 +46,15 @@ WIDE_FACTOR = 10
 LARGEST_SHARE = 5
 # Entries of the tables that are held at a time: 4 M of 8 bytes.
 BLOCK_ENTRIES = 1 << 22
+# Data without structure keeps nearly all neighbors if there are few rows. A row that keeps as many is not worthless, so
+# at most this much is subtracted; and from the second limit on, the labels say that there are too few rows.
+MOST_CHANCE, TELLING_NOTHING = 0.5, 0.8
+# A row is an outlier if its neighbors are this many times as far from it as their own neighbors are from them.
+OUTLIER = 1.5
+# A part of the reliability that is below this is the reason of a low number.
+LOW = 0.7
+# A row with torn edges that keeps at least this share of its neighbors belongs to two places; with less, it is lost.
+LEAST_KEPT = 0.25
 # Distances are compared with this relative tolerance, since those of the tree are rounded to float32.
 ROUNDING = 1e-6
 
@@ -112,6 +129,85 @@ def distances_between(heads: NDArray[np.float32], tails: NDArray[np.float32]) ->
 
 TRUSTWORTHY, UNDECIDED, DUBIOUS = "trustworthy", "undecided", "dubious"
 LABELS = (TRUSTWORTHY, UNDECIDED, DUBIOUS)
+NEIGHBORS_LOST, TORN, UNSTABLE, OUTLYING = "neighbors lost", "torn", "unstable", "outlier in the data"
+TOO_FEW_ROWS, BY_CHANCE, NO_NEIGHBORS = "too few rows to say", "no better than chance", "no neighbors"
+REASONS = ("", NEIGHBORS_LOST, TORN, UNSTABLE, OUTLYING, TOO_FEW_ROWS, BY_CHANCE, NO_NEIGHBORS)
+
+
+class Standing(NamedTuple):
+    """How the rows stand on their islands: what is kept, whether in the right place, and how far outside the data."""
+
+    kept: Floats
+    placed: Floats
+    outlier: Floats
+    island: NDArray[np.int32]
+    null_wide: float
+
+    def forgiven(self, part: Floats) -> Floats:
+        """Return a part of the reliability of which rows lose no more than others of their island as near to 1."""
+        return part + (1.0 - part) * self.placed * relative_to(part, self.island)
+
+
+def measure_standing(
+    neighbors: Neighbors,
+    preservation: Preservation,
+    island: NDArray[np.int32],
+    null_wide: float,
+    null_placed: float = 0.0,
+) -> Standing:
+    """Measure what each row keeps by the formulas above, and how far it lies outside the data."""
+    wide = preservation.wide
+    rank = _beyond(wide, min(null_wide, MOST_CHANCE) if np.isfinite(null_wide) else 0.0)
+    placed = _beyond(measure_placed(neighbors, preservation.n_neighbors, island), null_placed)
+    kept = rank + (1.0 - rank) * placed * relative_to(wide, island)
+    return Standing(kept, placed, measure_outliers(neighbors, preservation.n_neighbors), island, null_wide)
+
+
+def _beyond(share: Floats, chance: float) -> Floats:
+    return np.asarray(np.clip((share - chance) / max(1.0 - chance, 1e-9), 0.0, 1.0))
+
+
+def measure_placed(neighbors: Neighbors, k: int, island: NDArray[np.int32]) -> Floats:
+    """Return the share of each row's neighbors on its own island, beyond the island's share of all rows."""
+    index = neighbors.index[:, 1 : k + 1]
+    present = index >= 0
+    own = ((island[np.maximum(index, 0)] == island[:, None]) & present).sum(axis=1) / np.maximum(present.sum(axis=1), 1)
+    share = np.bincount(island)[island] / len(island)
+    return np.asarray(np.where(share < 1, np.clip((own - share) / np.maximum(1.0 - share, 1e-9), 0.0, 1.0), 0.0))
+
+
+def relative_to(values: Floats, group: NDArray[np.int32]) -> Floats:
+    """Return values in [0, 1] relative to the median of their group, at most 1."""
+    typical = median_of(values, group)
+    return np.asarray(np.clip(values / np.where(typical > 0, typical, 1.0), 0.0, 1.0))
+
+
+def median_of(values: Floats, group: NDArray[np.int32]) -> Floats:
+    """Return for each row the median of the finite values of its group; NaN if there are none."""
+    known = np.flatnonzero(np.isfinite(values))
+    order = known[np.lexsort((values[known], group[known]))]
+    count = np.bincount(group[known], minlength=int(group.max(initial=-1)) + 1)
+    first = np.cumsum(count) - count
+    found = np.full(len(count), np.nan)
+    filled = count > 0
+    low = order[(first + (count - 1) // 2)[filled]]
+    high = order[(first + count // 2)[filled]]
+    found[filled] = 0.5 * (values[low] + values[high])
+    return found[group]
+
+
+def measure_outliers(neighbors: Neighbors, k: int) -> Floats:
+    """Return how far each row is from its neighbors, relative to how far these are from theirs; NaN if unknown."""
+    distance = neighbors.distance[:, 1 : k + 1].astype(np.float64)
+    index = neighbors.index[:, 1 : k + 1]
+    present = (index >= 0) & np.isfinite(distance)
+    count = np.maximum(present.sum(axis=1), 1)
+    radius = np.where(present, distance, 0.0).sum(axis=1) / count
+    around = np.where(present, radius[np.maximum(index, 0)], 0.0).sum(axis=1) / count
+    known = present.any(axis=1) & (around > 0)
+    return np.where(known, radius / np.where(known, around, 1.0), np.nan)
+
+
 # Share of false calls that is accepted among the rows called trustworthy, and among those called dubious.
 FALSE_DISCOVERY_RATE = 0.05
 
@@ -292,8 +388,13 @@ def measure_stretch(neighbors: Neighbors, preservation: Preservation) -> Floats:
     return stretch - np.median(stretch[known]) if known.any() else stretch
 
 
-def measure_tears(graph: Graph, places: NDArray[np.float32], wide_radius: Floats) -> tuple[Floats, TornEdges]:
-    """Return the share of each row's edge weight that is torn, and the list of heavy torn edges."""
+def measure_tears(
+    graph: Graph, places: NDArray[np.float32], wide_radius: Floats, island: NDArray[np.int32] | None = None
+) -> tuple[Floats, TornEdges]:
+    """Return the share of each row's edge weight that is torn, and the list of heavy torn edges.
+
+    On an island of the map, only what a row tears beyond the median of the island counts.
+    """
     n, weights = graph.n, graph.weights.astype(np.float64)
     relative, torn = np.empty(graph.n_edges), np.zeros(graph.n_edges, dtype=bool)
     heads = graph.heads()
@@ -307,9 +408,17 @@ def measure_tears(graph: Graph, places: NDArray[np.float32], wide_radius: Floats
     degree = np.bincount(heads, weights, minlength=n)
     lost = np.bincount(heads[torn], weights[torn], minlength=n)
     share = np.divide(lost, degree, out=np.zeros(n), where=degree > 0)
+    if island is not None:
+        inside = torn & (island[heads] == island[graph.indices])
+        near = np.divide(
+            np.bincount(heads[inside], weights[inside], minlength=n), degree, out=np.zeros(n), where=degree > 0
+        )
+        share = share - np.minimum(near, median_of(near, island))
     heaviest = np.zeros(n)
     np.maximum.at(heaviest, heads, weights)
-    listed = np.flatnonzero(torn & (heads < graph.indices))
+    # in an area without inner order every row has torn edges, and none of them tells anything
+    telling = (share[heads] > 0) | (share[graph.indices] > 0)
+    listed = np.flatnonzero(torn & telling & (heads < graph.indices))
     limit = LARGE_WEIGHT * np.minimum(heaviest[heads[listed]], heaviest[graph.indices[listed]])
     listed = listed[weights[listed] >= limit]
     listed = listed[np.argsort(-(weights[listed] * relative[listed]), kind="stable")]
@@ -332,6 +441,13 @@ class Reliability:
         Probability that data without structure keep as many neighbors, and the same adjusted for the number of rows.
     label : array of str
         "trustworthy", "undecided" or "dubious".
+    kept : array
+        What counts of the neighbors that the row keeps, a part of the reliability.
+    outlier : array
+        Mean distance to the neighbors, relative to that of the neighbors to theirs.
+    reason : array of str
+        Why a row is not trustworthy, or its number is low: "neighbors lost", "torn", "unstable", "outlier in the data",
+        "too few rows to say", "no better than chance" or "no neighbors"; otherwise "".
     spread, stability : arrays
         How far other random numbers move the row, in units of the map, and the same as a number in [0, 1]; NaN if
         unknown.
@@ -355,6 +471,9 @@ class Reliability:
     p_value: Floats
     q_value: Floats
     label: NDArray[np.str_]
+    kept: Floats
+    outlier: Floats
+    reason: NDArray[np.str_]
     spread: Floats
     stability: Floats
     stretch: Floats
@@ -372,6 +491,12 @@ class Reliability:
         """Return the number of rows with each label."""
         return {label: int((self.label == label).sum()) for label in LABELS}
 
+    def explained(self) -> NDArray[np.str_]:
+        """Return the label of each row with its reason, if there is one: "undecided: torn"."""
+        return np.array(
+            [f"{a}: {b}" if b else a for a, b in zip(self.label.tolist(), self.reason.tolist(), strict=True)]
+        )
+
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return what is known per row by name, for tables, plots and pages."""
         arrays = {one.name: getattr(self, one.name) for one in fields(self)}
@@ -385,6 +510,8 @@ class Reliability:
             "within": self.within,
             "mean": means,
             "labels": self.counts(),
+            "reasons": {one: int((self.reason == one).sum()) for one in REASONS[1:] if (self.reason == one).any()},
+            "null_wide": self.null_wide if np.isfinite(self.null_wide) else None,
             "torn_edges": len(self.torn_edges),
             "notes": list(self.notes),
         }
@@ -399,16 +526,20 @@ class Reliability:
 
         def taken(values: NDArray[Any]) -> NDArray[Any]:
             spread = values[np.maximum(position, 0)]
-            spread[missing] = np.nan if values.dtype.kind == "f" else LABELS[1]
+            if values.dtype.kind == "f":
+                spread[missing] = np.nan
             return spread
 
         parts: dict[str, Any] = {name: taken(values) for name, values in self.columns().items()}
+        parts["label"][missing], parts["reason"][missing] = UNDECIDED, NO_NEIGHBORS
         return replace(self, torn_edges=self.torn_edges.renumbered(rows), **parts)
 
     def __str__(self) -> str:
         n, counts, means = len(self), self.counts(), self.summary()["mean"]
         lines = [f"reliability of a map of {n:,} rows"]
         lines += [f"  {label:<14}{100 * count / max(n, 1):6.1f} %" for label, count in counts.items()]
+        reasons = self.summary()["reasons"].items()
+        lines += [f"    {reason:<20}{100 * count / max(n, 1):6.1f} %" for reason, count in reasons]
         lines += [f"  mean {name:<12}{'-' if mean is None else f'{mean:.3f}':>6}" for name, mean in means.items()]
         lines.append(f"  torn edges    {len(self.torn_edges):>8,}")
         return "\n".join(lines + [f"  note: {note}" for note in self.notes])
@@ -420,33 +551,62 @@ def combine(
     spread: Floats,
     stretch: Floats,
     tears: tuple[Floats, TornEdges],
-    null_wide: float,
+    standing: Standing,
     notes: tuple[str, ...],
 ) -> Reliability:
     """Combine the parts by the formulas above."""
-    chance = null_wide if np.isfinite(null_wide) else 0.0
-    kept = np.clip((preservation.wide - chance) / max(1.0 - chance, 1e-9), 0.0, 1.0)
     reach = preservation.wide_radius + spread
     # Points at one place have radius 0: their place is stable if it does not move at all.
     stability = np.where(reach > 0, preservation.wide_radius / np.where(reach > 0, reach, 1.0), 1.0)
     stability = np.where(np.isnan(spread), np.nan, stability)
-    product, parts = kept * (1.0 - tears[0]), 2
+    product, parts = standing.kept * (1.0 - tears[0]), 2
     if not np.isnan(stability).all():
-        product, parts = product * stability, 3
+        product, parts = product * standing.forgiven(stability), 3
+    telling = not standing.null_wide > TELLING_NOTHING
+    if not telling:
+        share = f"{100 * standing.null_wide:.0f} % of their neighbors"
+        n = len(standing.kept)
+        notes = (*notes, f"too few rows ({n}) to tell structure from chance: rows without structure keep {share}")
     return Reliability(
         product ** (1.0 / parts),
         preservation.near,
         preservation.wide,
         *significance,
+        standing.kept,
+        standing.outlier,
+        _reasons(preservation.wide, standing, (1.0 - tears[0], standing.forgiven(stability)), significance.label),
         spread,
         stability,
         stretch,
         *tears,
         preservation.n_neighbors,
         preservation.within,
-        null_wide,
+        standing.null_wide,
         notes,
     )
+
+
+def _reasons(
+    wide: Floats, standing: Standing, others: tuple[Floats, Floats], label: NDArray[np.str_]
+) -> NDArray[np.str_]:
+    """Say for each row why it is not believed: its lowest part, or why its label says nothing.
+
+    ``others`` are the parts beside what is kept: whole and settled.
+    """
+    reason = np.full(len(label), "", dtype=f"<U{max(map(len, REASONS))}")
+    undecided = label == UNDECIDED
+    reason[undecided] = TOO_FEW_ROWS if standing.null_wide > TELLING_NOTHING else BY_CHANCE
+    parts = np.stack([standing.kept, *(np.where(np.isnan(part), 1.0, part) for part in others)])
+    known = np.isfinite(standing.kept)
+    lowest = np.where(known, parts, 1.0).argmin(axis=0)
+    lowest[(parts[1] < LOW) & (wide >= LEAST_KEPT)] = 1
+    # a row that keeps about as much as rows without structure do has lost nothing that was there
+    ordinary = undecided & (lowest == 0) & (wide >= 0.5 * standing.null_wide)
+    low = known & (parts.min(axis=0) < LOW) & ~ordinary
+    reason[low] = np.array([NEIGHBORS_LOST, TORN, UNSTABLE])[lowest[low]]
+    reason[standing.outlier > OUTLIER] = OUTLYING
+    reason[~known] = NO_NEIGHBORS
+    return reason
 
 
 def _mean(values: Floats) -> float | None:

@@ -22,13 +22,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from vicinal.estimators.clustering import named_clusters
 from vicinal.files.data_table import Column, Role, values_of
 from vicinal.plot.annotations import check_values, classes_of, coordinates, is_continuous, natural_key
 from vicinal.plot.look import OKABE_ITO, THEMES, VALUE_STOPS, palette
 from vicinal.runtime.arrow import read_table
 from vicinal.runtime.cached import GrowingArray
 from vicinal.runtime.inputs import reads_arrow
-from vicinal.viewer.clusters import named_clusters
 
 FORMAT = 2
 STEPS = 65535
@@ -128,7 +128,8 @@ def pack(
         shown = columns
     else:
         shown = PageColumns.of(columns, n)
-        named = named_clusters(first, columns) if clusters else []
+        fitted = embedding if hasattr(embedding, "embedding_") else first
+        named = named_clusters(fitted, columns) if clusters else []
     found = shown.packed(0, n)
     if theme not in ("auto", *THEMES):
         raise ValueError(f"theme must be one of auto, {', '.join(THEMES)}, got {theme!r}")

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vicinal.estimators.clustering import named_clusters
 from vicinal.files.data_table import Column, Role, values_of
 from vicinal.plot.annotations import categories, coordinates
-from vicinal.viewer.clusters import named_clusters
 
 STILL_DPI = 110
 # A map in space is drawn as the page shows it first: turned by these angles around the vertical and horizontal axis.
@@ -44,7 +44,7 @@ def draw_map(
     flat = places.shape[1] == 2
     named: Any = classes is not None
     if flat and not named:
-        named = named_clusters(places, columns) if clusters is None else clusters
+        named = named_clusters(embedding, columns) if clusters is None else clusters
     return plot.points(
         places if flat else _turned(places),
         classes,
