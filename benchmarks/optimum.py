@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 from datasets import Dataset, open_dataset, open_shuffled
 from driver import Driver
-from score import SampledLoss, largest_piece, load_truth, map_neighbors, score_embedding, score_neighbors, score_sheet
+from score import SampledLoss, largest_piece, load_truth, map_neighbors, score_embedding, score_neighbors
 from score import trustworthiness as measure_trust
-from shapes import MIXTURES, unrolled
+from shapes import MIXTURES
 from suites import FIRST_SEED, WARM_ROWS, Contender, Record, Suite, fit_once, turns
 
 RIVALS: list[Contender] = [("vicinal", True), ("umap-learn", True)]
@@ -28,12 +28,24 @@ TORN_CLASS, TORN_RADIUS = 1, 1.0
 
 
 def fit_seeds(
-    driver: Driver, dataset: Dataset, system: str, repeat: int, n_seeds: int, neighbors: Path | None = None
+    driver: Driver,
+    dataset: Dataset,
+    system: str,
+    repeat: int,
+    n_seeds: int,
+    *,
+    neighbors: Path | None = None,
+    warm: bool = True,
 ) -> list[Record]:
-    """Fit one map per seed in a warm process, on the given table of neighbors if any; return one record per map."""
+    """Fit one map per seed in one process, on the given table of neighbors if any; return one record per map.
+
+    A process that is not warm fits nothing before; the seconds of its first map include compilation.
+    """
     maps = driver.scratch_file("maps.npy")
     seeds = [FIRST_SEED + repeat * n_seeds + i for i in range(n_seeds)]
-    job = {"task": "seeds", "system": system, "seeds": seeds, "embedding": str(maps), "warm_rows": WARM_ROWS}
+    job = {"task": "seeds", "system": system, "seeds": seeds, "embedding": str(maps)}
+    if warm:
+        job["warm_rows"] = WARM_ROWS
     if dataset.metric != "euclidean":
         job["metric"] = dataset.metric
     if neighbors is not None:
@@ -64,7 +76,7 @@ def compare(driver: Driver, names: Sequence[str], n_seeds: int, same_neighbors: 
         fitted = [
             r
             for repeat, system, _ in turns(driver, RIVALS)
-            for r in fit_seeds(driver, dataset, system, repeat, n_seeds, table if same_neighbors else None)
+            for r in fit_seeds(driver, dataset, system, repeat, n_seeds, neighbors=table if same_neighbors else None)
         ]
         table.unlink()
         for record in fitted:
@@ -76,8 +88,6 @@ def compare(driver: Driver, names: Sequence[str], n_seeds: int, same_neighbors: 
                     int(one.sum()),
                     largest_piece(np.load(file)[one], TORN_RADIUS),
                 )
-            if name == "swiss roll":
-                record["quality"]["spearman_sheet"] = score_sheet(unrolled(dataset.data()), np.load(file))
             file.unlink()
         records += fitted
     return records

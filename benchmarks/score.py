@@ -6,15 +6,18 @@ pairs, are computed by its code, for every system on the same graph. Neighbors n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 from datasets import CACHE, Dataset
 from scipy.sparse.csgraph import connected_components
-from scipy.spatial import cKDTree
-from scipy.spatial.distance import cdist, pdist
+from scipy.spatial import cKDTree, procrustes
+from scipy.spatial.distance import cdist, pdist, squareform
 from scipy.stats import rankdata
+from shapes import SHEETS
 
 SAMPLE = 2000
 SAMPLE_SEED = 20240229
@@ -25,6 +28,8 @@ WIDE_NEIGHBORS = 100
 CANDIDATES = 64
 FEW_COLUMNS = 64
 BLOCK_ROWS = 250
+# Pairs of other rows that are compared for every sampled row.
+TRIPLETS = 20
 
 
 @dataclass(frozen=True)
@@ -142,23 +147,61 @@ def score_embedding(dataset: Dataset, embedding_file: Path) -> dict[str, float]:
     embedding = np.load(embedding_file).astype(np.float64)
     if embedding.shape[0] != dataset.rows or not np.isfinite(embedding).all():
         raise ValueError(f"expected a finite map of {dataset.rows} rows, got shape {embedding.shape}")
-    truth = load_truth(dataset)
+    truth, data = load_truth(dataset), dataset.data()
     near = map_neighbors(embedding, truth.rows, min(WIDE_NEIGHBORS, dataset.rows - 1))
     map_ranks = rankdata(pdist(embedding[truth.rows]))
     scores = {
         "recall_15": overlap_share(truth.neighbors, near[:, :NEIGHBORS]),
         "true_15_in_100": overlap_share(truth.neighbors, near),
         "spearman": float(np.corrcoef(truth.pair_ranks, map_ranks)[0, 1]),
-        "trustworthiness_15": trustworthiness(dataset.data(), truth.rows, near[:, :NEIGHBORS], dataset.metric),
+        "trustworthiness_15": trustworthiness(data, truth.rows, near[:, :NEIGHBORS], dataset.metric),
         "continuity_15": trustworthiness(embedding, truth.rows, truth.neighbors),
+        "random_triplets": random_triplets(data, embedding, truth.rows, dataset.metric),
     }
+    if dataset.name in SHEETS:
+        scores["spearman_sheet"] = score_sheet(SHEETS[dataset.name](data), embedding)
     if dataset.label_file is not None:
         labels = dataset.labels()
         # of all rows: a sample of 2,000 has a standard error of 0.009
         near = map_neighbors(embedding, np.arange(dataset.rows), 10)
         for voters in (10, 5):
             scores[f"accuracy_{voters}nn"] = float((majority(labels[near[:, :voters]]) == labels).mean())
+        if dataset.metric == "euclidean" and labels.max() >= 2:
+            scores["centroid_triplets"] = centroid_triplets(data, embedding, labels)
     return scores
+
+
+def random_triplets(data: np.ndarray, embedding: np.ndarray, rows: np.ndarray, metric: str = "euclidean") -> float:
+    """Return the share of row triplets (i, j, k) in which j is nearer to i than k is in both, or in neither, space."""
+    others = np.random.default_rng(SAMPLE_SEED).integers(len(data), size=(len(rows), 2 * TRIPLETS))
+    kept = []
+    for row, drawn in zip(rows, others, strict=True):
+        high, low = (
+            cdist(space[[row]], space[drawn], name)[0].reshape(2, TRIPLETS)
+            for space, name in ((data, metric), (embedding, "euclidean"))
+        )
+        kept.append((high[0] < high[1]) == (low[0] < low[1]))
+    return float(np.mean(kept))
+
+
+def centroid_triplets(data: np.ndarray, embedding: np.ndarray, labels: np.ndarray) -> float:
+    """Return the share of triplets of class means with the same order of distances in data and map."""
+    classes = np.unique(labels)
+    high, low = (
+        squareform(pdist(np.stack([space[labels == one].mean(axis=0, dtype=np.float64) for one in classes])))
+        for space in (data, embedding)
+    )
+    kept = []
+    for one in range(len(classes)):
+        first, second = np.delete(high[one], one), np.delete(low[one], one)
+        j, k = np.triu_indices(len(first), k=1)
+        kept.append((first[j] < first[k]) == (second[j] < second[k]))
+    return float(np.mean(kept))
+
+
+def seed_agreement(maps: Sequence[np.ndarray]) -> float:
+    """Return 1 - the Procrustes disparity of two maps, mean over all pairs: the share of the places that they share."""
+    return float(np.mean([1.0 - procrustes(one, other)[2] for one, other in combinations(maps, 2)]))
 
 
 def score_sheet(sheet: np.ndarray, places: np.ndarray) -> float:

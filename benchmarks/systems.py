@@ -165,6 +165,29 @@ class VicinalAligned(Vicinal):
         return type("Map", (), {"embedding_": model.embeddings_[0]})
 
 
+class VicinalParametric(Vicinal):
+    name = "vicinal Parametric"
+    packages = (*Vicinal.packages, "torch")
+
+    def fit(self, data: np.ndarray, seed: int | None) -> Any:
+        import vicinal
+
+        return vicinal.ParametricUMAP(random_state=seed, n_jobs=-1).fit(data)
+
+
+class PaCMAP(System):
+    name = "PaCMAP"
+    packages = ("pacmap", "numba", "numpy", "scikit-learn")
+
+    def load(self) -> None:
+        import pacmap  # noqa: F401
+
+    def fit(self, data: np.ndarray, seed: int | None) -> Any:
+        import pacmap
+
+        return type("Map", (), {"embedding_": pacmap.PaCMAP(random_state=seed).fit_transform(data)})
+
+
 class OpenTSNE(System):
     name = "openTSNE"
     packages = ("openTSNE", "numpy", "scipy", "scikit-learn")
@@ -288,9 +311,11 @@ _ALL = (
     VicinalLargeVis(),
     VicinalProgressive(),
     VicinalAligned(),
+    VicinalParametric(),
     UmapLearn(),
     UmapDensmap(),
     OpenTSNE(),
+    PaCMAP(),
     Pynndescent(),
     Scranpy(),
 )
