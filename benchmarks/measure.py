@@ -143,6 +143,15 @@ def seeds(job: Job, system: System) -> Report:
     return {"seeds": job["seeds"], "seconds": seconds}
 
 
+def collection(job: Job, system: System) -> Report:
+    """Make the maps of several data sets in one process, so that libraries compile once; each has its own report."""
+    for part in job["parts"]:
+        report = seeds(part, system)
+        # Written last: where it exists, the maps are complete.
+        Path(part["report"]).write_text(json.dumps(report))
+    return {"data_sets": len(job["parts"])}
+
+
 def neighbors(job: Job, system: System) -> Report:
     """Find the neighbors of all rows in a warm process."""
     system.load()
@@ -160,6 +169,7 @@ TASKS = {
     "stages": stages,
     "transform": transform,
     "seeds": seeds,
+    "collection": collection,
     "neighbors": neighbors,
     "progressive": progressive.progressive,
     "one_shot": progressive.one_shot,

@@ -28,24 +28,12 @@ TORN_CLASS, TORN_RADIUS = 1, 1.0
 
 
 def fit_seeds(
-    driver: Driver,
-    dataset: Dataset,
-    system: str,
-    repeat: int,
-    n_seeds: int,
-    *,
-    neighbors: Path | None = None,
-    warm: bool = True,
+    driver: Driver, dataset: Dataset, system: str, repeat: int, n_seeds: int, neighbors: Path | None = None
 ) -> list[Record]:
-    """Fit one map per seed in one process, on the given table of neighbors if any; return one record per map.
-
-    A process that is not warm fits nothing before; the seconds of its first map include compilation.
-    """
+    """Fit one map per seed in a warm process, on the given table of neighbors if any; return one record per map."""
     maps = driver.scratch_file("maps.npy")
     seeds = [FIRST_SEED + repeat * n_seeds + i for i in range(n_seeds)]
-    job = {"task": "seeds", "system": system, "seeds": seeds, "embedding": str(maps)}
-    if warm:
-        job["warm_rows"] = WARM_ROWS
+    job = {"task": "seeds", "system": system, "seeds": seeds, "embedding": str(maps), "warm_rows": WARM_ROWS}
     if dataset.metric != "euclidean":
         job["metric"] = dataset.metric
     if neighbors is not None:
@@ -76,7 +64,7 @@ def compare(driver: Driver, names: Sequence[str], n_seeds: int, same_neighbors: 
         fitted = [
             r
             for repeat, system, _ in turns(driver, RIVALS)
-            for r in fit_seeds(driver, dataset, system, repeat, n_seeds, neighbors=table if same_neighbors else None)
+            for r in fit_seeds(driver, dataset, system, repeat, n_seeds, table if same_neighbors else None)
         ]
         table.unlink()
         for record in fitted:

@@ -16,20 +16,19 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from datasets import CACHE, Dataset, open_dataset
 from driver import Driver
 from machine import describe_run
-from optimum import fit_seeds
 from quality_table import compare_systems, draw_maps, rows_of_means
 from score import SampledLoss, score_embedding, seed_agreement
-from suites import Record
+from suites import FIRST_SEED, Record
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "quality.json"
@@ -93,57 +92,101 @@ CASES = (
 )
 
 
-def measure(
-    driver: Driver, cases: Iterable[Case], systems: Iterable[str], known: list[Record], maps: Path = MAPS
-) -> Iterator[Record]:
-    """Yield the records of all systems on every data set, and write the maps; what is known is not measured again."""
-    for case in cases:
-        try:
-            dataset = case.open(driver.size)
-        except FileNotFoundError as error:
-            print(f"  {case.name} is left out: {error}", file=sys.stderr, flush=True)
-            continue
-        for system in systems:
-            found = [r for r in known if (r["case"], r["rows"], r["system"]) == (case.name, dataset.rows, system)]
-            if found or not case.seeds(system):
-                yield from found
-                continue
-            found = fit_seeds(driver, dataset, system, 0, case.seeds(system), warm=False)
-            yield from score_maps(found, case, dataset, map_file(maps, dataset, system))
+@dataclass(frozen=True)
+class Maps:
+    """The maps of one system on one data set, one per seed, in a file that stays for pictures and further scores."""
+
+    folder: Path
+    case: Case
+    dataset: Dataset
+    system: str
+
+    @property
+    def file(self) -> Path:
+        return self.folder / f"{self.dataset.key}-{self.system}.npy"
+
+    @property
+    def report(self) -> Path:
+        return self.file.with_suffix(".json")
+
+    def job(self) -> dict[str, Any]:
+        seeds = [FIRST_SEED + i for i in range(self.case.seeds(self.system))]
+        files = {"data": str(self.dataset.data_file), "embedding": str(self.file), "report": str(self.report)}
+        return {"rows": self.dataset.rows, "seeds": seeds, **files}
+
+    def records(self) -> list[Record]:
+        """Return one scored record per seed."""
+        report, maps = json.loads(self.report.read_text()), np.load(self.file)
+        agreement = {"seed_agreement": seed_agreement(maps)} if len(maps) > 1 else {}
+        records = []
+        for seed, seconds, places in zip(report["seeds"], report["seconds"], maps, strict=True):
+            with tempfile.NamedTemporaryFile(suffix=".npy") as file:
+                np.save(file, places)
+                file.flush()
+                one = Path(file.name)
+                records.append(
+                    {
+                        "half": self.case.half,
+                        "case": self.dataset.name,
+                        "rows": self.dataset.rows,
+                        "system": self.system,
+                        "seed": seed,
+                        "fit": seconds,
+                        "loss": find_loss(self.dataset).score(one),
+                        "quality": score_embedding(self.dataset, one) | agreement,
+                    }
+                )
+        return records
 
 
 @lru_cache(maxsize=1)
 def find_loss(dataset: Dataset) -> SampledLoss:
-    """Return the loss of a data set; all systems are measured on one graph, one after the other."""
+    """Return the loss of a data set; all systems are measured on one graph."""
     return SampledLoss(dataset)
 
 
-def score_maps(records: list[Record], case: Case, dataset: Dataset, file: Path) -> list[Record]:
-    """Score the maps of one system, and write them to one file, from which pictures are drawn."""
-    maps = np.stack([np.load(record["map"]) for record in records]).astype(np.float32)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    np.save(file, maps)
-    agreement = {"seed_agreement": seed_agreement(maps)} if len(maps) > 1 else {}
-    for record in records:
-        one = record.pop("map")
-        record |= {
-            "half": case.half,
-            "loss": find_loss(dataset).score(one),
-            "quality": score_embedding(dataset, one) | agreement,
-        }
-        one.unlink()
-    return records
+def open_maps(cases: Iterable[Case], systems: Iterable[str], folder: Path, limit: int | None = None) -> list[Maps]:
+    """Return the maps of the data sets that can be opened, made or not."""
+    folder.mkdir(parents=True, exist_ok=True)
+    found = []
+    for case in cases:
+        try:
+            dataset = case.open(limit)
+        except FileNotFoundError as error:
+            print(f"  {case.name} is left out: {error}", file=sys.stderr, flush=True)
+            continue
+        found += [Maps(folder, case, dataset, system) for system in systems if case.seeds(system)]
+    return found
 
 
-def map_file(maps: Path, dataset: Dataset, system: str) -> Path:
-    return maps / f"{dataset.key}-{system}.npy"
+def fit_maps(driver: Driver, maps: Iterable[Maps]) -> None:
+    """Fit all maps, those of one system in one process."""
+    by_system: dict[str, list[Maps]] = {}
+    for one in maps:
+        by_system.setdefault(one.system, []).append(one)
+        one.report.unlink(missing_ok=True)
+    for system, parts in by_system.items():
+        driver.measure({"task": "collection", "system": system, "parts": [one.job() for one in parts]}, None)
 
 
 def quality(driver: Driver) -> list[Record]:
     """Maps of data for tuning and of data for judging, default parameters, means over the seeds."""
-    file = driver.pictures / RESULTS.name
-    known = [r for r in read_records(file) if r["system"] in PEERS]
-    return list(measure(driver, CASES, GROUPS["all"], known))
+    known = {identity(r): r for r in read_records(driver.pictures / RESULTS.name) if r["system"] in PEERS}
+    folder = MAPS if driver.size is None else driver.scratch / "maps"
+    maps = open_maps(CASES, GROUPS["all"], folder, driver.size)
+    new = [one for one in maps if (one.dataset.name, one.dataset.rows, one.system) not in {key[:3] for key in known}]
+    fit_maps(driver, new)
+    return sort_records([*known.values(), *(record for one in new for record in one.records())])
+
+
+def identity(record: Record) -> tuple[str, int, str, int]:
+    return record["case"], record["rows"], record["system"], record["seed"]
+
+
+def sort_records(records: Iterable[Record]) -> list[Record]:
+    """Return records in the order of CASES, systems and seeds."""
+    cases, systems = [case.name for case in CASES], GROUPS["all"]
+    return sorted(records, key=lambda r: (r["rows"], cases.index(r["case"]), systems.index(r["system"]), r["seed"]))
 
 
 def read_records(file: Path) -> list[Record]:
@@ -153,9 +196,9 @@ def read_records(file: Path) -> list[Record]:
 def save_records(driver: Driver, new: list[Record]) -> None:
     """Replace the saved records of the same data and systems."""
     document = describe_run("quality", quality, driver, [])
-    replaced = {(r["case"], r["rows"], r["system"]) for r in new}
-    kept = [r for r in read_records(RESULTS) if (r["case"], r["rows"], r["system"]) not in replaced]
-    document["records"] = kept + new
+    replaced = {identity(r)[:3] for r in new}
+    kept = [r for r in read_records(RESULTS) if identity(r)[:3] not in replaced]
+    document["records"] = sort_records(kept + new)
     unfinished = RESULTS.with_suffix(".partial")
     unfinished.write_text(json.dumps(document, indent=1) + "\n")
     unfinished.rename(RESULTS)
@@ -172,10 +215,10 @@ def draw_pictures(cases: Iterable[Case]) -> None:
     """Draw the first map of every system on each data set."""
     PICTURES.mkdir(exist_ok=True)
     for case in cases:
-        dataset = case.open()
-        files = {system: map_file(MAPS, dataset, system) for system in GROUPS["all"]}
-        maps = {system: np.load(file)[0] for system, file in files.items() if file.exists()}
-        if maps:
+        made = [one for one in open_maps([case], GROUPS["all"], MAPS) if one.report.exists()]
+        if made:
+            dataset = made[0].dataset
+            maps = {one.system: np.load(one.file)[0] for one in made}
             labels = dataset.labels() if dataset.label_file else None
             draw_maps(maps, labels, f"{case.name}, {dataset.rows:,} rows", PICTURES / f"{dataset.key}.png")
 
@@ -186,41 +229,51 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--data", nargs="+", choices=list(dict.fromkeys(c.name for c in CASES)), metavar="NAME")
     parser.add_argument("--systems", nargs="+", default=["own"], choices=[*GROUPS["all"], *GROUPS], metavar="SYSTEM")
     parser.add_argument("--large", action="store_true", help="the data sets of 70,000 rows instead of the others")
-    parser.add_argument("--missing", action="store_true", help="measure only what is not saved")
-    parser.add_argument("--save", action="store_true", help=f"write {RESULTS.relative_to(HERE)}")
-    parser.add_argument("--pictures", action="store_true", help="draw the maps of earlier runs, and measure nothing")
+    parser.add_argument("--save", action="store_true", help=f"keep the maps, and write {RESULTS.relative_to(HERE)}")
+    parser.add_argument("--missing", action="store_true", help="with --save: fit only maps that are not kept")
+    parser.add_argument("--score", action="store_true", help="with --save: fit nothing, score the maps that are kept")
+    parser.add_argument("--pictures", action="store_true", help="draw the maps that are kept, and measure nothing")
     parser.add_argument("--own-python", type=Path, default=HERE.parent / ".venv-package" / "bin" / "python")
     parser.add_argument("--peer-python", type=Path, default=HERE.parent / ".venv-bench" / "bin" / "python")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if (arguments.missing or arguments.score) and not arguments.save:
+        parser.error("--missing and --score need --save: without it no maps are kept")
+    return arguments
+
+
+def measure_chosen(arguments: argparse.Namespace, scratch: Path) -> list[Record]:
+    """Measure what was asked for, one system after the other; save the records of each system."""
+    interpreters = {"own": arguments.own_python, "peers": arguments.peer_python}
+    driver = Driver(interpreters, scratch, 1, None, RESULTS.parent)
+    systems = [one for given in arguments.systems for one in GROUPS.get(given, [given])]
+    new: list[Record] = []
+    for system in systems:
+        maps = open_maps(chosen_cases(arguments), [system], MAPS if arguments.save else scratch / "maps")
+        if not arguments.score:
+            fit_maps(driver, [one for one in maps if not (arguments.missing and one.report.exists())])
+        scored = [record for one in maps if one.report.exists() for record in one.records()]
+        if arguments.save:
+            save_records(driver, scored)
+        new += scored
+    return new
 
 
 def main() -> None:
     arguments = parse_arguments()
-    cases = chosen_cases(arguments)
     if arguments.pictures:
-        draw_pictures(cases)
+        draw_pictures(chosen_cases(arguments))
         return
-    systems = [one for given in arguments.systems for one in GROUPS.get(given, [given])]
-    interpreters = {"own": arguments.own_python, "peers": arguments.peer_python}
     saved = read_records(RESULTS)
-    new: list[Record] = []
     CACHE.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE) as folder:
-        scratch = Path(folder)
-        driver = Driver(interpreters, scratch, 1, None, RESULTS.parent)
-        maps = MAPS if arguments.save else scratch / "maps"
-        for case, system in product(cases, systems):
-            found = list(measure(driver, [case], [system], saved if arguments.missing else [], maps))
-            new += found
-            if arguments.save and found:
-                save_records(driver, found)
+        new = measure_chosen(arguments, Path(folder))
     for system in dict.fromkeys(r["system"] for r in new):
         ours = [r for r in new if r["system"] == system]
         print(f"\n{system}, now", *rows_of_means(ours), sep="\n")
         for peer in (*PEERS, system):
             kept = [r for r in saved if r["system"] == peer]
-            name = f"{system} as saved" if peer == system else peer
             if kept:
+                name = f"{system} as saved" if peer == system else peer
                 print(f"\n{system} against {name} (its mean): + better, = equal, - worse")
                 print(*compare_systems(ours, kept), sep="\n")
 
