@@ -22,6 +22,7 @@ from datasets import CACHE
 from driver import Driver
 from machine import describe_run
 from optimum import OPTIMUM
+from published import published
 from quality import quality
 from readme import write_readme
 from reliability import RELIABILITY
@@ -29,7 +30,7 @@ from suites import SUITES as OTHERS
 from table import read_documents, write_table
 
 HERE = Path(__file__).resolve().parent
-QUALITY = {"quality": (quality, 1)}
+QUALITY = {"quality": (quality, 1), "published": (published, 1)}
 SUITES = OTHERS | QUALITY | OPTIMUM | RELIABILITY | CLUSTER
 GROUPS = {"all": list(OTHERS | QUALITY | OPTIMUM | RELIABILITY), "optimum": list(OPTIMUM)}
 

@@ -310,7 +310,9 @@ class RadiusCorrelation:
         return radius_correlation(self.radii.log_radius, embedding_radii(np.load(embedding_file), 15))
 
 
-def score_transform(train_map: Path, train_labels: np.ndarray, moved_map: Path, labels: np.ndarray) -> float:
-    """Return the 10-NN label accuracy of transformed rows among the training rows of the map."""
-    _, near = cKDTree(np.load(train_map)).query(np.load(moved_map), k=10)
+def score_transform(
+    train_map: Path, train_labels: np.ndarray, moved_map: Path, labels: np.ndarray, voters: int = 10
+) -> float:
+    """Return the nearest-neighbor label accuracy of transformed rows among the training rows of the map."""
+    _, near = cKDTree(np.load(train_map)).query(np.load(moved_map), k=voters)
     return float((majority(train_labels[near]) == labels).mean())

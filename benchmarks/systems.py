@@ -169,10 +169,10 @@ class VicinalParametric(Vicinal):
     name = "vicinal Parametric"
     packages = (*Vicinal.packages, "torch")
 
-    def fit(self, data: np.ndarray, seed: int | None) -> Any:
+    def fit(self, data: np.ndarray, seed: int | None, **options: Any) -> Any:
         import vicinal
 
-        return vicinal.ParametricUMAP(random_state=seed, n_jobs=-1).fit(data)
+        return vicinal.ParametricUMAP(random_state=seed, n_jobs=-1, **options).fit(data)
 
 
 class PaCMAP(System):
