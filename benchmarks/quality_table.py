@@ -1,4 +1,4 @@
-"""Compare systems on the records of the suite `quality`: values, better / equal / worse, and pictures of the maps."""
+"""Compare systems on the records of the suite `quality`: values, better / equal / worse, bars, and pictures of maps."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from bars import Bar, Documents, Record, select
 from scipy.stats import t as student
-
-Record = dict[str, Any]
 
 CONFIDENCE = 0.95
 
@@ -84,13 +82,13 @@ def name_data(data: tuple[str, int]) -> str:
     return f"{data[0]} {data[1]:,}"
 
 
+def show_number(measure: Measure, value: float) -> str:
+    return f"{value:,.0f}" if measure.relative else f"{value:.3f}"
+
+
 def show_mean(measure: Measure, records: list[Record]) -> str:
     values = measure.values(records)
-    if not values:
-        return ""
-    if measure.relative:
-        return f"{statistics.fmean(values):,.0f}"
-    return f"{statistics.fmean(values):.3f}"
+    return show_number(measure, statistics.fmean(values)) if values else ""
 
 
 def aligned(lines: list[list[str]]) -> list[str]:
@@ -124,6 +122,140 @@ def compare_systems(ours: list[Record], theirs: list[Record]) -> list[str]:
         lines.append(line)
     lines.append(["better / equal / worse", *(" / ".join(map(str, count.values())) for count in counts.values())])
     return aligned(lines)
+
+
+def count_verdicts(ours: list[Record], theirs: list[Record], name: str) -> dict[str, int]:
+    """Return how many data sets are better, equal and worse by one measure."""
+    known = by_data(theirs)
+    found = [verdict(MEASURES[name], group, known.get(data, [])) for data, group in by_data(ours).items()]
+    return {kind: found.count(kind) for kind in ("better", "equal", "worse")}
+
+
+HALVES = {"tuning": "data for tuning", "judging": "data for judging"}
+# Measures that look at far rows.
+GLOBAL = ("spearman", "random_triplets", "centroid_triplets")
+FEWEST_WORSE = {("umap-learn", "recall_15"): 0, ("umap-learn", "resting"): 0}
+FEWEST_WORSE |= {("umap-learn", name): 0 for name in GLOBAL} | {("PaCMAP", name): 6 for name in GLOBAL}
+AIMED_WORSE = {("PaCMAP", name): 3 for name in GLOBAL}
+# Mean values of our UMAP: (data, rows, measure): bar and aim.
+LEVELS = {
+    ("mnist", 70_000, "spearman"): (0.29, 0.33),
+    ("mnist", 70_000, "resting"): (172_000, 171_500),
+    ("fashion", 70_000, "spearman"): (0.56, 0.60),
+    ("fashion", 70_000, "resting"): (164_500, 163_800),
+    ("lineage", 5000, "spearman"): (0.75, 0.80),
+    ("mammoth", 5000, "spearman"): (0.87, 0.89),
+}
+
+
+def suite_bars(documents: Documents) -> list[Bar]:
+    """Return the bars of our UMAP: on how many data sets it is worse than a peer, and values on single data sets."""
+    bars = []
+    judged = select(documents, "quality", half="judging")
+    ours = [r for r in judged if r["system"] == "vicinal"]
+    for (peer, name), limit in FEWEST_WORSE.items():
+        counts = count_verdicts(ours, [r for r in judged if r["system"] == peer], name)
+        if sum(counts.values()):
+            work = (
+                f"{MEASURES[name].title}, {sum(counts.values())} data sets for judging: on how many worse than {peer}"
+            )
+            shown = f"better {counts['better']}, equal {counts['equal']}"
+            bars.append(Bar(work, shown, "", counts["worse"], limit, AIMED_WORSE.get((peer, name)), "count"))
+    for (case, rows, name), (limit, aim) in LEVELS.items():
+        measure = MEASURES[name]
+        found = {
+            system: measure.values(select(documents, "quality", case=case, rows=rows, system=system))
+            for system in ("vicinal", "PaCMAP" if name == "spearman" else "umap-learn")
+        }
+        value, peer_value = (statistics.fmean(values) if values else None for values in found.values())
+        if value is not None:
+            other = "" if peer_value is None else f"{list(found)[1]} {show_number(measure, peer_value)}"
+            kind = "cost" if measure.smaller_is_better else "score"
+            work = f"{case} {rows:,}, {measure.title} of UMAP"
+            bars.append(Bar(work, show_number(measure, value), other, value, limit, aim, kind))
+    return bars
+
+
+def markdown(lines: list[list[str]]) -> list[str]:
+    head, *rest = lines
+    return ["| " + " | ".join(line) + " |" for line in [head, ["---"] * len(head), *rest]] + [""]
+
+
+def order_of(records: Iterable[Record], systems: str) -> list[str]:
+    """Return the names of "own" systems or of "peers" in order of appearance."""
+    names = dict.fromkeys(r["system"] for r in records)
+    return [name for name in names if name.startswith("vicinal") == (systems == "own")]
+
+
+def quality_section(documents: Documents) -> list[str]:
+    """Return the section of RESULTS.md: counts for every pair of systems and measure, then all means."""
+    records = documents["quality"]["records"]
+    lines = [
+        "## Quality on data for tuning and on data for judging",
+        "",
+        documents["quality"]["description"],
+        "",
+        "better / equal / worse: on how many data sets our system is better, equal or worse than the peer. Two systems",
+        "differ if their means differ by more than the 95 % interval over the seeds (Student's t, pooled variance) and",
+        "by more than a floor: 0.002, for Spearman 0.005, for the agreement of seeds 0.01, for J 0.1 %.",
+        "Sets of 70,000 rows have two seeds or one.",
+        "",
+    ]
+    titles = [measure.title for measure in MEASURES.values()]
+    for half, title in HALVES.items():
+        chosen = [r for r in records if r["half"] == half]
+        table = [["system", "against", *titles]]
+        for ours in order_of(records, "own"):
+            for peer in order_of(records, "peers"):
+                pair = [[r for r in chosen if r["system"] == system] for system in (ours, peer)]
+                counts = [count_verdicts(*pair, name) for name in MEASURES]
+                shown = [" / ".join(map(str, count.values())) if sum(count.values()) else "" for count in counts]
+                table.append([ours, peer, *shown])
+        lines += [f"### {title[0].upper()}{title[1:]}: better / equal / worse", "", *markdown(table)]
+    for half, title in HALVES.items():
+        table = [["data", "system", "seeds", *titles]]
+        chosen = [r for r in records if r["half"] == half]
+        for data, group in by_data(chosen).items():
+            for system in [*order_of(group, "own"), *order_of(group, "peers")]:
+                one = [r for r in group if r["system"] == system]
+                shown = [show_spread(measure, one) for measure in MEASURES.values()]
+                table.append([name_data(data), system, str(len(one)), *shown])
+        lines += [f"### {title[0].upper()}{title[1:]}: mean ± standard deviation over the seeds", "", *markdown(table)]
+    return lines
+
+
+def show_spread(measure: Measure, records: list[Record]) -> str:
+    values = measure.values(records)
+    if len(set(values)) < 2:
+        return show_mean(measure, records)
+    return f"{show_mean(measure, records)} ± {show_number(measure, statistics.stdev(values))}"
+
+
+# What a reader wants to know of a map, and the measure that answers it.
+QUESTIONS = {
+    "recall_15": "of a row's 15 nearest rows, how many are among the 15 nearest points",
+    "true_15_in_100": "of a row's 15 nearest rows, how many are among the 100 nearest points",
+    "random_triplets": "of two other rows drawn at random, is the nearer one nearer in the map (0.5 is chance)",
+    "centroid_triplets": "the same for the centers of classes",
+    "spearman": "rank correlation of all distances",
+    "seed_agreement": "share of the places that two seeds agree on, after rotation",
+}
+
+
+def reading_table(documents: Documents) -> list[str]:
+    """Return the table of docs/start/reading.md: the median and the range over all data sets, per method."""
+    records = documents["quality"]["records"]
+    systems = order_of(records, "own")
+    table = [["question", *systems]]
+    for name, question in QUESTIONS.items():
+        measure = MEASURES[name]
+        line = [question]
+        for system in systems:
+            groups = by_data(r for r in records if r["system"] == system)
+            means = [statistics.fmean(values) for group in groups.values() if (values := measure.values(group))]
+            line.append(f"{statistics.median(means):.2f} ({min(means):.2f} to {max(means):.2f})" if means else "")
+        table.append(line)
+    return markdown(table)
 
 
 COLUMNS, PANEL_INCHES, DOTS = 3, 2.6, 90
