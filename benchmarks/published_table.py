@@ -127,8 +127,12 @@ def progressive_lines(documents: Documents) -> list[list[str]]:
     return lines
 
 
+def published_table(documents: Documents) -> list[str]:
+    """Return the lines of the table in Markdown."""
+    head, *rest = published_lines(documents)
+    return ["| " + " | ".join(line) + " |" for line in [head, ["---"] * len(head), *rest]] + [""]
+
+
 def published_section(documents: Documents) -> list[str]:
     """Return the section of RESULTS.md."""
-    head, *rest = published_lines(documents)
-    table = ["| " + " | ".join(line) + " |" for line in [head, ["---"] * len(head), *rest]]
-    return ["## Published figures", "", documents["published"]["description"], "", *table, ""]
+    return ["## Published figures", "", documents["published"]["description"], "", *published_table(documents)]
