@@ -258,11 +258,18 @@ def reading_table(documents: Documents) -> list[str]:
     return markdown(table)
 
 
+def turn_onto(places: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    """Return the places rotated and reflected, so that they fit the reference as well as they can."""
+    centered, target = (one.astype(np.float64) - one.mean(axis=0, dtype=np.float64) for one in (places, reference))
+    left, _, right = np.linalg.svd(centered.T @ target)
+    return centered @ (left @ right)
+
+
 COLUMNS, PANEL_INCHES, DOTS = 3, 2.6, 90
 
 
 def draw_maps(maps: dict[str, np.ndarray], labels: np.ndarray | None, title: str, file: Path) -> None:
-    """Draw one panel per system, the points colored by class."""
+    """Draw one panel per system, turned onto the first, the points colored by class."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -271,9 +278,11 @@ def draw_maps(maps: dict[str, np.ndarray], labels: np.ndarray | None, title: str
     n_rows = -(-len(maps) // COLUMNS)
     size = (COLUMNS * PANEL_INCHES, n_rows * PANEL_INCHES + 0.4)
     figure, axes = plt.subplots(n_rows, COLUMNS, figsize=size, layout="constrained", squeeze=False)
-    for ax in axes.flat:
+    for ax in axes.flat[len(maps) :]:
         ax.axis("off")
-    for ax, (system, places) in zip(axes.flat, maps.items(), strict=False):
+    first = next(iter(maps.values()))
+    for ax, (system, given) in zip(axes.flat, maps.items(), strict=False):
+        places = turn_onto(given, first)
         colors = "0.3" if labels is None else labels
         points = max(0.1, min(6.0, 6000.0 / len(places)))
         # rows are drawn in random order, so that no class hides the others
@@ -282,6 +291,8 @@ def draw_maps(maps: dict[str, np.ndarray], labels: np.ndarray | None, title: str
         map_name = "tab10" if labels is not None and labels.max() < 10 else "turbo"
         ax.scatter(*places[order].T, s=points, c=shown, cmap=map_name, lw=0, rasterized=True)
         ax.set_title(system, fontsize=9)
+        ax.set(xticks=[], yticks=[])
+        ax.spines[:].set_color("0.85")
         ax.set_aspect("equal", adjustable="datalim")
     figure.suptitle(title, fontsize=10)
     figure.savefig(file, dpi=DOTS, pil_kwargs={"optimize": True})
