@@ -135,10 +135,10 @@ def trustworthiness(data: np.ndarray, rows: np.ndarray, near: np.ndarray, metric
     for start, values in ranking_blocks(data, rows, metric):
         block = near[start : start + len(values)]
         values[np.arange(len(values)), rows[start : start + len(values)]] = np.inf
-        for slot in range(k):
-            own = np.take_along_axis(values, block[:, slot : slot + 1], axis=1)
-            rank = (values < own).sum(axis=1) + 1
-            penalty += np.maximum(rank - k, 0).sum()
+        own = np.take_along_axis(values, block, axis=1)
+        values.sort(axis=1)
+        for ascending, found in zip(values, own, strict=True):
+            penalty += np.maximum(np.searchsorted(ascending, found) + 1 - k, 0).sum()
     return float(1.0 - penalty * 2.0 / (len(rows) * k * (2.0 * n - 3.0 * k - 1.0)))
 
 
