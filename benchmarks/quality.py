@@ -32,8 +32,7 @@ from suites import FIRST_SEED, Record
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "quality.json"
-PICTURES = HERE / "results" / "maps"
-MAPS = CACHE / "maps"
+MAPS, PICTURES = CACHE / "maps", CACHE / "pictures"
 SEEDS = 3
 OWN = tuple(f"vicinal{kind}" for kind in ("", " DensMAP", " t-SNE", " LargeVis", " Progressive", " Parametric"))
 PEERS = ("umap-learn", "PaCMAP", "openTSNE")
@@ -213,7 +212,7 @@ def chosen_cases(arguments: argparse.Namespace) -> list[Case]:
 
 def draw_pictures(cases: Iterable[Case]) -> None:
     """Draw the first map of every system on each data set."""
-    PICTURES.mkdir(exist_ok=True)
+    PICTURES.mkdir(parents=True, exist_ok=True)
     for case in cases:
         made = [one for one in open_maps([case], GROUPS["all"], MAPS) if one.report.exists()]
         if made:
