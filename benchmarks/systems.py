@@ -30,6 +30,11 @@ class Stopwatch:
         return result
 
 
+def available_cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def random_positions(n: int, seed: int) -> np.ndarray:
     """Return the initial positions of a layout that is timed alone: uniform on umap-learn's square."""
     return np.random.default_rng(seed).uniform(0.0, 10.0, size=(n, 2)).astype(np.float32)
@@ -198,7 +203,7 @@ class OpenTSNE(System):
     def fit(self, data: np.ndarray, seed: int | None) -> Any:
         import openTSNE
 
-        embedding = openTSNE.TSNE(random_state=seed, n_jobs=os.cpu_count() or 1).fit(data)
+        embedding = openTSNE.TSNE(random_state=seed, n_jobs=available_cores()).fit(data)
         return type("Map", (), {"embedding_": np.asarray(embedding)})
 
 
@@ -300,7 +305,7 @@ class Scranpy(System):
         import scranpy
 
         seeds = {} if seed is None else {"optimize_seed": seed, "initialize_seed": seed}
-        embedding = scranpy.run_umap(data.T, num_threads=os.cpu_count() or 1, **seeds)
+        embedding = scranpy.run_umap(data.T, num_threads=available_cores(), **seeds)
         return type("Map", (), {"embedding_": np.asarray(embedding)})
 
 
