@@ -30,6 +30,7 @@ DAMRICH = "Damrich and Hamprecht 2021"
 NARAYAN = "Narayan, Berger and Cho 2021"
 KO = "Ko, Jo and Seo 2020"
 METHODS = {"vicinal t-SNE": "t-SNE", "vicinal": "UMAP", "vicinal Parametric": "parametric UMAP"}
+PARTS = {"vicinal Parametric": "networks"}
 MEASURES = {
     "trustworthiness": "trustworthiness",
     "accuracy_5nn": "5-NN accuracy of test rows",
@@ -48,7 +49,7 @@ SAINBURG_ERRORS = {"inverse_transform": 0.0347, "decoder": 0.0266, "joint autoen
 NARAYAN_TABLE = {"mnist": 0.8125, "fashion": 0.7769}
 FIGURES = (
     *(
-        Figure(SAINBURG, MEASURES[measure], data, method, value, "projections", measure)
+        Figure(SAINBURG, MEASURES[measure], data, method, value, PARTS.get(method, "projections"), measure)
         for (data, measure), values in SAINBURG_TABLE.items()
         for method, value in zip(METHODS, values, strict=True)
     ),
