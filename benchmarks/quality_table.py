@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from bars import Bar, Documents, Record, select
@@ -283,13 +284,13 @@ def draw_maps(maps: dict[str, np.ndarray], labels: np.ndarray | None, title: str
     first = next(iter(maps.values()))
     for ax, (system, given) in zip(axes.flat, maps.items(), strict=False):
         places = turn_onto(given, first)
-        colors = "0.3" if labels is None else labels
         points = max(0.1, min(6.0, 6000.0 / len(places)))
         # rows are drawn in random order, so that no class hides the others
         order = np.random.default_rng(0).permutation(len(places))
-        shown = colors if isinstance(colors, str) else colors[order]
-        map_name = "tab10" if labels is not None and labels.max() < 10 else "turbo"
-        ax.scatter(*places[order].T, s=points, c=shown, cmap=map_name, lw=0, rasterized=True)
+        colors: dict[str, Any] = {"color": "0.3"}
+        if labels is not None:
+            colors = {"c": labels[order], "cmap": "tab10" if labels.max() < 10 else "turbo"}
+        ax.scatter(*places[order].T, s=points, lw=0, rasterized=True, **colors)
         ax.set_title(system, fontsize=9)
         ax.set(xticks=[], yticks=[])
         ax.spines[:].set_color("0.85")
