@@ -247,7 +247,8 @@ def reading_table(documents: Documents) -> list[str]:
     """Return the table of docs/start/reading.md: the median and the range over all data sets, per method."""
     records = documents["quality"]["records"]
     systems = order_of(records, "own")
-    table = [["question", *systems]]
+    names = {"vicinal": "UMAP", "vicinal Progressive": "ProgressiveUMAP", "vicinal Parametric": "ParametricUMAP"}
+    table = [["question", *(names.get(system, system.removeprefix("vicinal ")) for system in systems)]]
     for name, question in QUESTIONS.items():
         measure = MEASURES[name]
         line = [question]
