@@ -25,10 +25,11 @@ from typing import Any
 import numpy as np
 from datasets import CACHE, Dataset, open_dataset
 from driver import Driver
-from machine import describe_run
+from machine import describe_run, installed_versions
 from quality_table import compare_systems, draw_maps, rows_of_means
 from score import SampledLoss, score_embedding, seed_agreement
 from suites import FIRST_SEED, Record
+from systems import SYSTEMS
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "quality.json"
@@ -158,6 +159,19 @@ def open_maps(cases: Iterable[Case], systems: Iterable[str], folder: Path, limit
     return found
 
 
+def installed_systems(driver: Driver, systems: Iterable[str]) -> list[str]:
+    """Return the systems whose packages are installed; PyTorch, for one, is an extra."""
+    versions = installed_versions(driver.interpreters)
+    found = []
+    for system in systems:
+        missing = sorted(set(SYSTEMS[system].packages) - versions[SYSTEMS[system].environment].keys())
+        if missing:
+            print(f"  {system} is left out: {', '.join(missing)} not installed", file=sys.stderr, flush=True)
+        else:
+            found.append(system)
+    return found
+
+
 def fit_maps(driver: Driver, maps: Iterable[Maps]) -> None:
     """Fit all maps, those of one system in one process."""
     by_system: dict[str, list[Maps]] = {}
@@ -172,7 +186,7 @@ def quality(driver: Driver) -> list[Record]:
     """Maps of data for tuning and of data for judging, default parameters, means over the seeds."""
     known = {identity(r): r for r in read_records(driver.pictures / RESULTS.name) if r["system"] in PEERS}
     folder = MAPS if driver.size is None else driver.scratch / "maps"
-    maps = open_maps(CASES, GROUPS["all"], folder, driver.size)
+    maps = open_maps(CASES, installed_systems(driver, GROUPS["all"]), folder, driver.size)
     new = [one for one in maps if (one.dataset.name, one.dataset.rows, one.system) not in {key[:3] for key in known}]
     fit_maps(driver, new)
     return sort_records([*known.values(), *(record for one in new for record in one.records())])
@@ -245,6 +259,8 @@ def measure_chosen(arguments: argparse.Namespace, scratch: Path) -> list[Record]
     interpreters = {"own": arguments.own_python, "peers": arguments.peer_python}
     driver = Driver(interpreters, scratch, 1, None, RESULTS.parent)
     systems = [one for given in arguments.systems for one in GROUPS.get(given, [given])]
+    if not arguments.score:
+        systems = installed_systems(driver, systems)
     new: list[Record] = []
     for system in systems:
         maps = open_maps(chosen_cases(arguments), [system], MAPS if arguments.save else scratch / "maps")
