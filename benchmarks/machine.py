@@ -7,8 +7,11 @@ import os
 import platform
 import re
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+from driver import Driver
 from systems import SYSTEMS
 
 LIST_VERSIONS = """
@@ -60,3 +63,18 @@ def installed_versions(interpreters: dict[str, Path]) -> dict[str, dict[str, str
         )
         versions[environment] = json.loads(listed.stdout)
     return versions
+
+
+def describe_run(
+    name: str, suite: Callable[[Driver], Any], driver: Driver, records: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Return what is written about a suite: its description, where it ran, and its records."""
+    return {
+        "suite": name,
+        "description": (suite.__doc__ or "").strip(),
+        "machine": describe_machine(),
+        "versions": installed_versions(driver.interpreters),
+        "repeats": driver.repeats,
+        "size": driver.size,
+        "records": records,
+    }

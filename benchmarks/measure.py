@@ -143,6 +143,31 @@ def seeds(job: Job, system: System) -> Report:
     return {"seeds": job["seeds"], "seconds": seconds}
 
 
+def collection(job: Job, system: System) -> Report:
+    """Make the maps of several data sets in one process, so that libraries compile once; each has its own report."""
+    for part in job["parts"]:
+        report = seeds(part, system)
+        # Written last: where it exists, the maps are complete.
+        Path(part["report"]).write_text(json.dumps(report))
+    return {"data_sets": len(job["parts"])}
+
+
+def held_out(job: Job, system: System) -> Report:
+    """Fit training rows, place the test rows, and bring these back if `inverse` is set."""
+    system.load()
+    train, test = read_rows(job, 0, job["train_rows"]), read_rows(job, job["test_start"], job["rows"])
+    start = perf_counter()
+    model = system.fit(train, job["seed"], **job.get("options", {}))
+    seconds = perf_counter() - start
+    np.save(job["embedding"], model.embedding_)
+    moved = model.transform(test)
+    np.save(job["moved"], moved)
+    report: Report = {"fit": seconds}
+    if job.get("inverse"):
+        report["squared_error"] = float(np.square(model.inverse_transform(moved) - test, dtype=np.float64).mean())
+    return report
+
+
 def neighbors(job: Job, system: System) -> Report:
     """Find the neighbors of all rows in a warm process."""
     system.load()
@@ -160,6 +185,8 @@ TASKS = {
     "stages": stages,
     "transform": transform,
     "seeds": seeds,
+    "collection": collection,
+    "held_out": held_out,
     "neighbors": neighbors,
     "progressive": progressive.progressive,
     "one_shot": progressive.one_shot,

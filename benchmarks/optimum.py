@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 from datasets import Dataset, open_dataset, open_shuffled
 from driver import Driver
-from score import SampledLoss, largest_piece, load_truth, map_neighbors, score_embedding, score_neighbors, score_sheet
+from score import SampledLoss, largest_piece, load_truth, map_neighbors, score_embedding, score_neighbors
 from score import trustworthiness as measure_trust
-from shapes import MIXTURES, unrolled
+from shapes import MIXTURES
 from suites import FIRST_SEED, WARM_ROWS, Contender, Record, Suite, fit_once, turns
 
 RIVALS: list[Contender] = [("vicinal", True), ("umap-learn", True)]
@@ -76,8 +76,6 @@ def compare(driver: Driver, names: Sequence[str], n_seeds: int, same_neighbors: 
                     int(one.sum()),
                     largest_piece(np.load(file)[one], TORN_RADIUS),
                 )
-            if name == "swiss roll":
-                record["quality"]["spearman_sheet"] = score_sheet(unrolled(dataset.data()), np.load(file))
             file.unlink()
         records += fitted
     return records

@@ -20,16 +20,19 @@ from pathlib import Path
 from cluster import SUITES as CLUSTER
 from datasets import CACHE
 from driver import Driver
-from machine import describe_machine, installed_versions
+from machine import describe_run
 from optimum import OPTIMUM
+from published import published
+from quality import quality
 from readme import write_readme
 from reliability import RELIABILITY
 from suites import SUITES as OTHERS
 from table import read_documents, write_table
 
 HERE = Path(__file__).resolve().parent
-SUITES = OTHERS | OPTIMUM | RELIABILITY | CLUSTER
-GROUPS = {"all": list(OTHERS | OPTIMUM | RELIABILITY), "optimum": list(OPTIMUM)}
+QUALITY = {"quality": (quality, 1), "published": (published, 1)}
+SUITES = OTHERS | QUALITY | OPTIMUM | RELIABILITY | CLUSTER
+GROUPS = {"all": list(OTHERS | QUALITY | OPTIMUM | RELIABILITY), "optimum": list(OPTIMUM)}
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -54,15 +57,7 @@ def main() -> None:
         suite, repeats = SUITES[name]
         driver = Driver(interpreters, CACHE / "scratch", arguments.repeats or repeats, arguments.size, results)
         print(f"{name}: {driver.repeats} repeats", file=sys.stderr, flush=True)
-        document = {
-            "suite": name,
-            "description": (suite.__doc__ or "").strip(),
-            "machine": describe_machine(),
-            "versions": installed_versions(interpreters),
-            "repeats": driver.repeats,
-            "size": arguments.size,
-            "records": suite(driver),
-        }
+        document = describe_run(name, suite, driver, suite(driver))
         (results / f"{name}.json").write_text(json.dumps(document, indent=1) + "\n")
         write_table(results, output / "RESULTS.md")
         if output == HERE:

@@ -17,6 +17,7 @@ SPHERES, SPHERE_ROWS, SPHERE_COLUMNS, SPHERE_RADIUS, OUTER_ROWS, OUTER_RADIUS = 
 SKEWED_ROWS, SKEWED_COLUMNS = 10_000, 10
 SET_ROWS, SET_ITEMS, SET_WIDTH, SET_CHANCE, SET_NOISE = 5000, 300, 0.15, 0.6, 0.01
 NOISE_ROWS, NOISE_COLUMNS = 50_000, 500
+SMALL_ROWS, SMALL_COLUMNS, STRIPS = 3000, 50, 12
 MIXTURE_ROWS, MIXTURE_COLUMNS, MIXTURE_RANK = 250_000, 50, 8
 MIXTURE_SPREAD, MIXTURE_NOISE = 0.5, 0.1
 
@@ -87,6 +88,109 @@ def sets() -> Labeled:
     return (rng.random(d2.shape) < chance), None
 
 
+def strips(place: np.ndarray) -> np.ndarray:
+    """Return classes of about equal size along a coordinate."""
+    return np.digitize(place, np.quantile(place, np.arange(1, STRIPS) / STRIPS))
+
+
+def swiss_hole() -> Labeled:
+    """Make a swiss roll with a rectangular hole, in random order, with strips along the roll as classes."""
+    from sklearn.datasets import make_swiss_roll
+
+    rows, angle = make_swiss_roll(SMALL_ROWS, noise=ROLL_NOISE, hole=True, random_state=SEED)
+    return rows, strips(angle)
+
+
+def s_curve() -> Labeled:
+    """Make a sheet bent to an S, with strips along the curve as classes."""
+    from sklearn.datasets import make_s_curve
+
+    rows, angle = make_s_curve(SMALL_ROWS, noise=0.02, random_state=SEED)
+    return rows, strips(angle)
+
+
+def straightened(rows: np.ndarray) -> np.ndarray:
+    """Return the sheet of an S curve, whose two arcs have radius 1: the length along the curve, and the height."""
+    side = np.where(rows[:, 2] < 0.0, 1.0, -1.0)
+    angle = np.arctan2(side * rows[:, 0], 1.0 - np.abs(rows[:, 2]))
+    # Near the middle noise makes small angles negative; angles beyond pi belong to the ends of the arcs.
+    angle = np.where(angle < -np.pi / 4.0, angle + 2.0 * np.pi, angle)
+    return np.stack([side * angle, rows[:, 1]], axis=1)
+
+
+def torus() -> Labeled:
+    """Make the surface of a ring, with sectors of the ring as classes."""
+    rng = np.random.default_rng(SEED)
+    around, across = 2.0 * np.pi * rng.random((2, SMALL_ROWS))
+    radius = 3.0 + np.cos(across)
+    rows = np.stack([radius * np.cos(around), radius * np.sin(around), np.sin(across)], axis=1)
+    return rows + 0.02 * rng.normal(size=rows.shape), strips(around)
+
+
+def shells() -> Labeled:
+    """Make four spheres of 10 dimensions with a common center."""
+    rng = np.random.default_rng(SEED)
+    labels = rng.integers(4, size=SMALL_ROWS)
+    rows = rng.normal(size=(SMALL_ROWS, 10))
+    return rows * ((labels + 1.0) / np.linalg.norm(rows, axis=1))[:, None], labels
+
+
+def tree() -> Labeled:
+    """Make a binary tree of 31 straight branches of 50 dimensions, with noise."""
+    rng = np.random.default_rng(SEED)
+    branches = 31
+    labels = rng.integers(branches, size=SMALL_ROWS)
+    steps = rng.normal(size=(branches, SMALL_COLUMNS))
+    steps /= np.linalg.norm(steps, axis=1, keepdims=True)
+    ends = np.zeros((branches, SMALL_COLUMNS))
+    for branch in range(branches):
+        ends[branch] = steps[branch] + (ends[(branch - 1) // 2] if branch else 0.0)
+    along = rng.random((SMALL_ROWS, 1))
+    rows = ends[labels] - (1.0 - along) * steps[labels]
+    return rows + 0.03 * rng.normal(size=rows.shape), labels
+
+
+def lineages() -> Labeled:
+    """Make counts of 200 genes in cells of five lineages, which leave a common trunk one after the other."""
+    rng = np.random.default_rng(SEED)
+    genes, count = 200, 5
+    labels, time = rng.integers(count, size=SMALL_ROWS), rng.random(SMALL_ROWS)
+    waves = rng.random((count + 1, genes)), rng.normal(size=(count + 1, genes))
+    leave = np.linspace(0.2, 0.7, count)[labels]
+    shared, own = np.minimum(time, leave)[:, None], np.maximum(time - leave, 0.0)[:, None]
+    trunk = np.sin(2.0 * np.pi * (shared + waves[0][-1])) * waves[1][-1]
+    level = trunk + 2.0 * own * waves[1][labels] * np.sin(np.pi * waves[0][labels] + own)
+    counts = rng.poisson(np.exp(1.0 + level))
+    return np.log1p(counts / counts.sum(axis=1, keepdims=True) * 1e3), labels
+
+
+def hierarchy() -> Labeled:
+    """Make 125 Gaussian clusters: five groups of five groups of five, of spreads 100, 30, 10 and 3."""
+    rng = np.random.default_rng(SEED)
+    centers = np.zeros((1, SMALL_COLUMNS))
+    for spread in (100.0, 30.0, 10.0):
+        centers = np.repeat(centers, 5, axis=0)
+        centers += spread / np.sqrt(SMALL_COLUMNS) * rng.normal(size=centers.shape)
+    labels = np.arange(SMALL_ROWS) % len(centers)
+    return centers[labels] + 3.0 / np.sqrt(SMALL_COLUMNS) * rng.normal(size=(SMALL_ROWS, SMALL_COLUMNS)), labels
+
+
+def imbalanced() -> Labeled:
+    """Make eight Gaussian clusters of 1,500 to 12 rows."""
+    rng = np.random.default_rng(SEED)
+    labels = np.repeat(np.arange(8), [1507, 750, 370, 185, 92, 56, 28, 12])
+    centers = 1.2 * rng.normal(size=(8, SMALL_COLUMNS))
+    return centers[labels] + rng.normal(size=(len(labels), SMALL_COLUMNS)), labels
+
+
+def densities() -> Labeled:
+    """Make ten Gaussian clusters of spreads 0.1 to 2."""
+    rng = np.random.default_rng(SEED)
+    labels = rng.integers(10, size=SMALL_ROWS)
+    centers, spread = 1.5 * rng.normal(size=(10, SMALL_COLUMNS)), np.geomspace(0.1, 2.0, 10)
+    return centers[labels] + spread[labels, None] * rng.normal(size=(SMALL_ROWS, SMALL_COLUMNS)), labels
+
+
 def noise() -> Labeled:
     """Make Gaussian rows without structure, in which neighbors are as hard to find as they can be."""
     return np.random.default_rng(SEED).normal(size=(NOISE_ROWS, NOISE_COLUMNS)), None
@@ -115,8 +219,23 @@ SHAPES: dict[str, Callable[[], Labeled]] = {
     "spheres": spheres,
     "lognormal": lognormal,
     "sets": sets,
+    "swiss hole": swiss_hole,
+    "s-curve": s_curve,
+    "torus": torus,
+    "shells": shells,
+    "tree": tree,
+    "lineages": lineages,
+    "hierarchy": hierarchy,
+    "imbalanced": imbalanced,
+    "densities": densities,
     "noise": noise,
     **{name: partial(mixture, clusters) for name, clusters in MIXTURES.items()},
+}
+# The sheets that were bent, whose distances a map can show.
+SHEETS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "swiss roll": unrolled,
+    "swiss hole": unrolled,
+    "s-curve": straightened,
 }
 # The metric of data that are not Euclidean.
 METRICS = {"sets": "jaccard"}

@@ -25,7 +25,6 @@ from score import Divergence, RadiusCorrelation, score_embedding, score_neighbor
 FIRST_SEED = 42
 WARM_ROWS = 5000
 TRAIN_SHARE = 6 / 7
-QUALITY_SEEDS = 5
 
 Record = dict[str, Any]
 # (system, seeded)
@@ -235,26 +234,6 @@ def import_time(driver: Driver) -> float:
     return int(microseconds[-1]) / 1e6
 
 
-def quality(driver: Driver) -> list[Record]:
-    """Maps of the digits with several seeds."""
-    dataset = open_dataset("digits", driver.size)
-    records = []
-    for system in ("vicinal", "umap-learn"):
-        maps = driver.scratch_file("maps.npy")
-        seeds = [FIRST_SEED + i for i in range(QUALITY_SEEDS)]
-        driver.measure({"task": "seeds", "system": system, "seeds": seeds, "embedding": str(maps)}, dataset)
-        for seed, embedding in zip(seeds, np.load(maps), strict=True):
-            one = driver.scratch_file("map.npy")
-            np.save(one, embedding)
-            scores = score_embedding(dataset, one)
-            records.append(
-                {"case": "digits", "rows": dataset.rows, "system": system, "seed": seed} | {"quality": scores}
-            )
-            one.unlink()
-        maps.unlink()
-    return records
-
-
 def tsne(driver: Driver) -> list[Record]:
     """A fresh process that fits t-SNE with default parameters; our exact code computes all divergences on one graph."""
     dataset = open_dataset("fashion", driver.size)
@@ -312,7 +291,6 @@ Suite = Callable[[Driver], list[Record]]
 SUITES: dict[str, tuple[Suite, int]] = {
     "startup": (startup, 5),
     "iris": (iris, 3),
-    "quality": (quality, 1),
     "fresh": (fresh, 3),
     "stages": (stages, 3),
     "transform": (transform, 3),

@@ -30,6 +30,11 @@ class Stopwatch:
         return result
 
 
+def available_cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def random_positions(n: int, seed: int) -> np.ndarray:
     """Return the initial positions of a layout that is timed alone: uniform on umap-learn's square."""
     return np.random.default_rng(seed).uniform(0.0, 10.0, size=(n, 2)).astype(np.float32)
@@ -165,6 +170,29 @@ class VicinalAligned(Vicinal):
         return type("Map", (), {"embedding_": model.embeddings_[0]})
 
 
+class VicinalParametric(Vicinal):
+    name = "vicinal Parametric"
+    packages = (*Vicinal.packages, "torch")
+
+    def fit(self, data: np.ndarray, seed: int | None, **options: Any) -> Any:
+        import vicinal
+
+        return vicinal.ParametricUMAP(random_state=seed, n_jobs=-1, **options).fit(data)
+
+
+class PaCMAP(System):
+    name = "PaCMAP"
+    packages = ("pacmap", "numba", "numpy", "scikit-learn")
+
+    def load(self) -> None:
+        import pacmap  # noqa: F401
+
+    def fit(self, data: np.ndarray, seed: int | None) -> Any:
+        import pacmap
+
+        return type("Map", (), {"embedding_": pacmap.PaCMAP(random_state=seed).fit_transform(data)})
+
+
 class OpenTSNE(System):
     name = "openTSNE"
     packages = ("openTSNE", "numpy", "scipy", "scikit-learn")
@@ -175,7 +203,7 @@ class OpenTSNE(System):
     def fit(self, data: np.ndarray, seed: int | None) -> Any:
         import openTSNE
 
-        embedding = openTSNE.TSNE(random_state=seed, n_jobs=os.cpu_count() or 1).fit(data)
+        embedding = openTSNE.TSNE(random_state=seed, n_jobs=available_cores()).fit(data)
         return type("Map", (), {"embedding_": np.asarray(embedding)})
 
 
@@ -277,7 +305,7 @@ class Scranpy(System):
         import scranpy
 
         seeds = {} if seed is None else {"optimize_seed": seed, "initialize_seed": seed}
-        embedding = scranpy.run_umap(data.T, num_threads=os.cpu_count() or 1, **seeds)
+        embedding = scranpy.run_umap(data.T, num_threads=available_cores(), **seeds)
         return type("Map", (), {"embedding_": np.asarray(embedding)})
 
 
@@ -288,9 +316,11 @@ _ALL = (
     VicinalLargeVis(),
     VicinalProgressive(),
     VicinalAligned(),
+    VicinalParametric(),
     UmapLearn(),
     UmapDensmap(),
     OpenTSNE(),
+    PaCMAP(),
     Pynndescent(),
     Scranpy(),
 )

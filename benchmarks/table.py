@@ -24,6 +24,8 @@ from bars import (
 )
 from cluster_table import cluster_section
 from gpu_table import gpu_section
+from published_table import published_section
+from quality_table import quality_section, suite_bars
 from readme import write_readme
 
 QUALITY_COLUMNS = QUALITY_NAMES | OTHER_QUALITY_NAMES
@@ -60,7 +62,8 @@ def show_bound(bar: Bar, bound: float | None) -> str:
     sign = "≥" if bar.at_least else "≤"
     if bar.kind == "ratio" and bound < 1:
         return f"{sign} 1/{1 / bound:g}"
-    return f"{sign} {bound:g}{' s' if bar.kind == 'seconds' else ''}"
+    shown = f"{bound:,.0f}" if bar.kind == "cost" else f"{bound:g}"
+    return f"{sign} {shown}{' s' if bar.kind == 'seconds' else ''}"
 
 
 def show_value(bar: Bar) -> str:
@@ -68,6 +71,8 @@ def show_value(bar: Bar) -> str:
         return seconds(bar.value)
     if bar.kind == "ratio":
         return f"1/{1 / bar.value:.2f}" if bar.value < 1 else f"{bar.value:.2f}"
+    if bar.kind in ("count", "cost"):
+        return f"{bar.value:,.0f}"
     return f"{bar.value:+.4f}" if bar.kind == "difference" else f"{bar.value:.4f}"
 
 
@@ -82,7 +87,7 @@ def bars_section(documents: Documents) -> list[str]:
             show_bound(bar, bar.aim),
             bar.met,
         )
-        for bar in all_bars(documents)
+        for bar in [*all_bars(documents), *suite_bars(documents)]
     ]
     return ["## Bars", "", *rows(("work", "ours", "peer", "ratio or value", "bar", "aim", "met"), lines)]
 
@@ -239,19 +244,6 @@ def startup_section(documents: Documents) -> list[str]:
     return ["## Start-up", "", documents["startup"]["description"], "", *rows(("what", "median"), lines)]
 
 
-def quality_section(documents: Documents) -> list[str]:
-    lines = [
-        (
-            group[0]["system"],
-            str(len(group)),
-            *(f"{mean_quality(group, name):.4f}" for name in QUALITY_COLUMNS),
-        )
-        for group in groups(documents, "quality", "system")
-    ]
-    head = ("system", "seeds", *QUALITY_COLUMNS.values())
-    return ["## Digits, mean over seeds", "", documents["quality"]["description"], "", *rows(head, lines)]
-
-
 FIDELITY_COLUMNS = {
     "trustworthiness_15": "trustworthiness",
     "continuity_15": "continuity",
@@ -358,6 +350,7 @@ SECTIONS = {
     "progressive": progressive_section,
     "startup": startup_section,
     "quality": quality_section,
+    "published": published_section,
     "optimum_small": optimum_section("optimum_small", "Loss, small data"),
     "optimum_fashion": optimum_section("optimum_fashion", "Loss, Fashion-MNIST"),
     "optimum_shapes": optimum_section("optimum_shapes", "Loss, known shapes"),

@@ -1,18 +1,17 @@
-"""The page of benchmarks, written from the raw JSON of benchmarks/results when the site is built."""
+"""Tables of measurements in the manual, written from the raw JSON of benchmarks/results when the site is built."""
 
 from __future__ import annotations
 
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from repository import ROOT
 from sphinx.application import Sphinx
 
 RESULTS = ROOT / "benchmarks" / "results"
-PAGE = "benchmarks"
-MARKER = "<!-- tables of benchmarks/results -->"
 # Words of comparisons of vicinal with itself, which are no comparisons with a peer.
 WITH_OURSELVES = ("our UMAP", "fit of all rows", "against ours", "for 10,000")
 CHART = "generated/benchmark-ratios.png"
@@ -20,6 +19,8 @@ CHART = "generated/benchmark-ratios.png"
 sys.path.insert(0, str(ROOT / "benchmarks"))
 import table  # noqa: E402
 from bars import all_bars  # noqa: E402
+from published_table import published_table  # noqa: E402
+from quality_table import reading_table  # noqa: E402
 
 
 def read_tables() -> str:
@@ -63,11 +64,28 @@ def write_chart(app: Sphinx) -> None:
         shutil.copyfile(picture, Path(app.srcdir) / "generated" / picture.name)
 
 
+# Where a page shows tables, and which.
+TABLES: dict[str, tuple[str, Callable[[], str]]] = {
+    "benchmarks": ("<!-- tables of benchmarks/results -->", read_tables),
+    "guides/published": (
+        "<!-- table of published figures -->",
+        lambda: "\n".join(published_table(table.read_documents(RESULTS))),
+    ),
+    "start/reading": (
+        "<!-- table of distances -->",
+        lambda: "\n".join(reading_table(table.read_documents(RESULTS))),
+    ),
+}
+
+
 def insert_tables(app: Sphinx, docname: str, source: list[str]) -> None:
-    if docname == PAGE:
+    if docname in TABLES:
         for file in sorted(RESULTS.glob("*.json")):
             app.env.note_dependency(str(file))
-        source[0] = source[0].replace(MARKER, read_tables())
+        marker, write = TABLES[docname]
+        if marker not in source[0]:
+            raise LookupError(f"docs/{docname}.md has no line {marker}")
+        source[0] = source[0].replace(marker, write())
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
