@@ -2,7 +2,7 @@
 
     PYTHONPATH=../src python small_streams.py [--out results/small_streams.json]
 
-For each data set: recall@15, the loss J on the graph of the fit, trustworthiness, and processor seconds. Streams come in
+For each data set: recall@15, loss J on the graph of the fit, trustworthiness, processor seconds. Streams come in
 batches of 1,000 in the order of the data, and in batches of 50 sorted by class.
 """
 
