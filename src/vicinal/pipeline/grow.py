@@ -529,8 +529,13 @@ class GrowingMap:
         n, first = self.search.n_searched, self.first_map_rows
         if rules.first_map_is_due(first, n, self.search.n):
             return True
-        is_large = first > 0 and n > self.n_placed and rules.may_start_anew(n - first, n)
-        return is_large and are_elsewhere(self.search.table_of(np.arange(first, n))[0], first)
+        if not first or n == self.n_placed:
+            return False
+        # The rows of this call, and all rows since the last start: small batches of a class add up.
+        return any(
+            rules.may_start_anew(n - begin, n) and are_elsewhere(self.search.table_of(np.arange(begin, n))[0], begin)
+            for begin in {self.n_placed, first}
+        )
 
     def _start_all(self) -> None:
         """Give all rows a starting place as a fit does. If there was a map, the places are aligned to it."""
