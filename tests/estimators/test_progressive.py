@@ -151,6 +151,7 @@ def test_a_small_map_is_as_good_as_a_fit(digits: Rows, seed: int) -> None:
     assert neighbor_recall(digits, stream) > 0.96 * neighbor_recall(digits, fit.embedding_)
 
 
+@pytest.mark.nightly
 def test_small_batches_sorted_by_class_keep_the_neighborhoods(digits: Rows, digit_labels: NDArray[np.int64]) -> None:
     order = np.argsort(digit_labels, kind="stable")
     for seed in (0, 1):
