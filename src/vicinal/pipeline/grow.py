@@ -531,10 +531,14 @@ class GrowingMap:
             return True
         if not first or n == self.n_placed:
             return False
-        # The rows of this call, and all rows since the last start: small batches of a class add up.
+        # The rows of this call, or all rows since the last start: small batches of a class add up.
+        counted = [(self.n_placed, rules.LARGE_SHARE)]
+        if first < self.n_placed:
+            counted.append((first, rules.ELSEWHERE_SHARE))
         return any(
-            rules.may_start_anew(n - begin, n) and are_elsewhere(self.search.table_of(np.arange(begin, n))[0], begin)
-            for begin in {self.n_placed, first}
+            rules.may_start_anew(n - begin, n, share)
+            and are_elsewhere(self.search.table_of(np.arange(begin, n))[0], begin)
+            for begin, share in counted
         )
 
     def _start_all(self) -> None:
