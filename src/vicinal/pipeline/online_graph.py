@@ -67,7 +67,7 @@ def first_map_is_due(first_map_rows: int, n: int, n_inserted: int) -> bool:
 
 
 def may_start_anew(n_new: int, n: int, share: float) -> bool:
-    """Return whether a map of ``n`` rows starts anew if the ``n_new`` last of them, at least a ``share``, are elsewhere."""
+    """Return whether a map of ``n`` rows starts anew if its last ``n_new`` rows are elsewhere."""
     return n <= MOST_REMADE and n_new >= share * n
 
 
