@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits
 from vicinal import UMAP, DensMAP, Kernel, find_neighbors, losses
 from vicinal.files.models import load, save
 from vicinal.pipeline.place import place
-from vicinal.quality.measures import neighbor_recall
+from vicinal.quality.measures import knn_accuracy, neighbor_recall, trustworthiness
 
 JOBS = (1, 2, 8)
 
@@ -145,6 +145,16 @@ def test_few_rows_have_finite_results(n: int) -> None:
 def test_invalid_argument_is_named(iris: NDArray[np.float32], options: dict[str, Any], name: str) -> None:
     with pytest.raises(ValueError, match=name):
         DensMAP(**options).fit(iris)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_default_keeps_the_neighbors_that_umap_learn_keeps(
+    digits: NDArray[np.float32], digit_labels: NDArray[np.int64], seed: int
+) -> None:
+    """umap-learn 0.5.12, mean of 5 seeds: trustworthiness 0.968, 10-NN accuracy 0.984."""
+    places = DensMAP(random_state=seed).fit_transform(digits)
+    assert trustworthiness(digits, places, n_neighbors=15) > 0.97
+    assert knn_accuracy(places, digit_labels, n_neighbors=10) > 0.978
 
 
 @pytest.fixture(scope="module")

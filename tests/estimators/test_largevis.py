@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from vicinal import LargeVis
 from vicinal.files.models import load, save
-from vicinal.quality.measures import knn_accuracy
+from vicinal.quality.measures import knn_accuracy, neighbor_recall
 
 JOBS = (1, 2, 8)
 
@@ -48,6 +48,21 @@ def test_rows_of_a_class_are_neighbors(digits: NDArray[np.float32], digit_labels
     assert knn_accuracy(model.embedding_, digit_labels[:1500]) > 0.96
     both = np.concatenate([model.embedding_, model.transform(digits[1500:])])
     assert knn_accuracy(both, digit_labels) > 0.95
+
+
+def test_small_data_has_more_and_weaker_negatives() -> None:
+    plan = LargeVis(gamma=12.0)._recipe(100, 0).plan
+    small, large = plan.schedule(100, 1000), plan.schedule(100, 20_000)
+    assert small.negative_sample_rate > large.negative_sample_rate
+    assert (
+        small.negative_sample_rate * small.repulsion_strength == large.negative_sample_rate * large.repulsion_strength
+    )
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_small_data_keeps_its_neighbors(digits: NDArray[np.float32], seed: int) -> None:
+    """With a few strong negatives the recall is 0.53; that of t-SNE 0.59."""
+    assert neighbor_recall(digits, LargeVis(random_state=seed).fit_transform(digits)) > 0.545
 
 
 def test_loaded_model_transforms_identically(digits: NDArray[np.float32], tmp_path: Path) -> None:

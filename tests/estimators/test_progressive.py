@@ -21,6 +21,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import vicinal
 from vicinal import UMAP, ProgressiveUMAP
 from vicinal.graph.fuzzy import fuzzy_graph
+from vicinal.quality.losses import effective_loss
+from vicinal.quality.measures import neighbor_recall, trustworthiness
 
 Rows = NDArray[np.float32]
 FAST: dict[str, Any] = {"n_neighbors": 10, "polish_epochs": 12, "random_state": 0}
@@ -134,6 +136,27 @@ def test_a_batch_ten_times_as_large_as_the_map(digits: Rows) -> None:
     model = ProgressiveUMAP(**FAST).partial_fit(digits[:120]).partial_fit(digits[120:1320]).run()
     assert model.embedding_.shape == (1320, 2)
     assert np.isfinite(model.embedding_).all()
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_small_map_is_as_good_as_a_fit(digits: Rows, seed: int) -> None:
+    fit = UMAP(random_state=seed).fit(digits)
+    graph, kernel = fit.map_.graph, vicinal.fit_ab(min_dist=0.1)
+
+    def loss(places: Rows) -> float:
+        return effective_loss(graph, places, kernel, negatives="resting", samples=None).value
+
+    stream = ProgressiveUMAP(random_state=seed).fit_transform(digits)
+    assert loss(stream) < 1.02 * loss(fit.embedding_)
+    assert neighbor_recall(digits, stream) > 0.96 * neighbor_recall(digits, fit.embedding_)
+
+
+@pytest.mark.nightly
+def test_small_batches_sorted_by_class_keep_the_neighborhoods(digits: Rows, digit_labels: NDArray[np.int64]) -> None:
+    order = np.argsort(digit_labels, kind="stable")
+    for seed in (0, 1):
+        places = ProgressiveUMAP(random_state=seed, batch_size=50).fit_transform(digits[order])
+        assert trustworthiness(digits[order], places, n_neighbors=15) > 0.983  # 0.988 by UMAP
 
 
 def test_equal_rows_share_one_place(digits: Rows) -> None:

@@ -22,6 +22,7 @@ from vicinal.estimators.parameters import (
 from vicinal.estimators.umap import UMAP
 from vicinal.graph.supervision import Supervision
 from vicinal.initialize.start import INITIALIZER_ALIASES, INITIALIZERS
+from vicinal.layout.schedule import DECAY, SMALL_ROWS
 from vicinal.neighbors.metrics import ALIASES, METRICS, Rows, check_metric, is_sparse
 from vicinal.neighbors.online import OnlineNeighbors
 from vicinal.neighbors.rows import check_rows
@@ -105,7 +106,7 @@ class ProgressiveUMAP(Estimator):
     metric_kwds: dict[str, Any] | None = like(UMAP)
     learning_rate: float = like(UMAP, doc=f"""
         Learning rate. A row that has n epochs left moves with (n / {FULL_EPOCHS})^1.5 of it, at most with all of
-        it.""")
+        it; up to {SMALL_ROWS:,} rows the exponent is {DECAY:g}.""")
     init: str = like(UMAP, allowed=[StrOptions({*INITIALIZERS, *INITIALIZER_ALIASES})],
         kind='{"spectral", "pca", "random"}', doc="Initial positions of the first rows.")
     min_dist: float = like(UMAP)
@@ -117,7 +118,7 @@ class ProgressiveUMAP(Estimator):
     new_epochs: int = parameter(18, [whole(0)], f"""
         Epochs that a new row moves for. A batch that is a large share of the map moves it for longer. All rows move
         when the map has doubled. Up to {FIRST_MAP_ROWS:,} rows, the map is then made anew and aligned to the last one;
-        up to {MOST_REMADE:,} rows, this also happens if most rows of a large batch belong where the map has none, as in
+        up to {MOST_REMADE:,} rows, this also happens if most of the latest rows belong where the map has none, as in
         sorted data.""")
     updated_epochs: int = parameter(18, [whole(0)], f"""
         Epochs that a row moves for if its neighbors changed. {MOVED_SHARE:.0%} of these rows move, drawn again each

@@ -16,10 +16,18 @@ from vicinal.graph.graph import Graph
 from vicinal.initialize.start import INITIALIZERS
 from vicinal.layout.forces import Forces, Kernel
 from vicinal.layout.full import GRID_COMPONENTS, Phase
+from vicinal.layout.schedule import SMALL_ROWS
 from vicinal.neighbors.metrics import KEYWORD_ALIASES, PRECOMPUTED, check_metric, is_sparse
 from vicinal.neighbors.training_data import TrainingDistances
 from vicinal.pipeline.fit import ArrayExecutor, Listeners
-from vicinal.pipeline.recipe import NEIGHBORS_PER_PERPLEXITY, EntropicAffinity, FullPlan, LargeVisPlan, Recipe
+from vicinal.pipeline.recipe import (
+    NEIGHBORS_PER_PERPLEXITY,
+    SMALL_NEGATIVES,
+    EntropicAffinity,
+    FullPlan,
+    LargeVisPlan,
+    Recipe,
+)
 from vicinal.runtime.constraints import NOT_NEGATIVE, POSITIVE, SHARE, Interval, StrOptions, whole
 from vicinal.runtime.progress import Callback
 
@@ -326,7 +334,8 @@ class LargeVis(MapEstimator):
     metric_kwds: dict[str, Any] | None = like(UMAP)
     n_epochs: int | None = parameter(None, [whole(0), None], """
         Number of epochs, by default as many as give each row enough edge samples.""")
-    negative_sample_rate: int = like(UMAP, "They are drawn in proportion to degree^0.75.")
+    negative_sample_rate: int = like(UMAP, f"""They are drawn in proportion to degree^0.75. Up to
+        {SMALL_ROWS:,} rows, {SMALL_NEGATIVES} times as many are drawn, each with its share of ``gamma``.""")
     learning_rate: float = like(UMAP, doc="Learning rate of the first epoch; it falls to 0.")
     init: Any = like(UMAP, default="pca", allowed=INIT, kind=INIT_KIND)
     random_state: Any = like(UMAP)

@@ -21,12 +21,9 @@ Summary = tuple[float, float, float, float]  # Layout.density_summary
 # Added under the logarithm, as a share of the mean radius, because rows that have only duplicates have radius 0.
 EPSILON = 1e-8
 # Factors on umap-learn's ``dens_lambda`` and ``dens_var_shift``, which were chosen for a sampled gradient. A larger
-# shift lets the radii vary more; too large a one makes the weight act on their spread instead of their correlation.
-# (weight, shift) at dens_lambda 2: correlation of the log mean distances of 15 neighbors, of the radii; recall@15.
-# Digits, mean of 3 seeds (umap-learn: 0.877, 0.827; 0.438), and 10,000 rows of Fashion-MNIST (0.820, 0.816; 0.198):
-#   digits   (1, 2) 0.847 0.803 0.509   (2, 0.5) 0.880 0.839 0.482   (2.5, 0.75) 0.887 0.837 0.465
-#   Fashion  (1, 2) 0.816 0.834 0.258   (2, 0.5) 0.846 0.853 0.225   (1.5, 1)    0.842 0.860 0.239
-EXACT_SHARE, EXACT_SHIFT = 1.25, 7.5
+# weight follows the densities more closely and loses trustworthiness; a larger shift lets the radii vary more, and too
+# large a one makes the weight act on their spread instead of their correlation (docs/decisions, densmap-weight).
+EXACT_SHARE, EXACT_SHIFT = 0.75, 4.0
 # The same factor for new rows. The points around them do not move, so that the radii follow more easily.
 PLACING_SHARE = 0.5
 # The gradient over all edges costs more than a sweep. Steps longer than this overshoot: recall@15 of digits at

@@ -526,11 +526,20 @@ class GrowingMap:
 
     def start_is_due(self) -> bool:
         """Return whether to (re)initialize the whole map."""
-        n, known = self.search.n_searched, self.n_placed
-        if rules.first_map_is_due(self.first_map_rows, n, self.search.n):
+        n, first = self.search.n_searched, self.first_map_rows
+        if rules.first_map_is_due(first, n, self.search.n):
             return True
-        is_large = self.first_map_rows > 0 and rules.may_start_anew(n - known, n)
-        return is_large and are_elsewhere(self.search.table_of(np.arange(known, n))[0], known)
+        if not first or n == self.n_placed:
+            return False
+        # The rows of this call, or all rows since the last start: small batches of a class add up.
+        counted = [(self.n_placed, rules.LARGE_SHARE)]
+        if first < self.n_placed:
+            counted.append((first, rules.ELSEWHERE_SHARE))
+        return any(
+            rules.may_start_anew(n - begin, n, share)
+            and are_elsewhere(self.search.table_of(np.arange(begin, n))[0], begin)
+            for begin, share in counted
+        )
 
     def _start_all(self) -> None:
         """Give all rows a starting place as a fit does. If there was a map, the places are aligned to it."""
