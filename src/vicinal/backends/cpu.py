@@ -162,8 +162,8 @@ def negative_entropy(weights: NDArray[np.float32], total: float) -> float:
 component_eigenmaps = _core.component_eigenmaps
 connected_components = _core.connected_components
 segment_means = _core.segment_means
-# aggregate_rows: similar rows joined in rounds, (aggregate of each row, rows of each aggregate, edges of the graph of the
-# aggregates). neighbor_means: the mean place of each row's neighbors, weighted by the edges.
+# aggregate_rows: similar rows joined in rounds; the aggregate of each row, the rows of each aggregate, and the edges of
+# the graph of the aggregates. neighbor_means: the mean place of each row's neighbors, weighted by the edges.
 aggregate_rows = _core.aggregate_rows
 neighbor_means = _core.neighbor_means
 MOST_MAP_AXES = 0  # axes of eigenmaps that a device computes

@@ -3,8 +3,9 @@
 Rows without edges are left out of the graph, and of the start. Up to WHOLE_ROWS rows the start is the local one,
 computed in one task. Beyond, the rows of each connected component are grouped by their nearest landmark, the start is
 computed for the graph of the groups, and a row starts at the mean place of the groups of its neighbors, weighted by its
-edges. Where the local fit starts from a layout of aggregates, these groups take the place of aggregates. Weights between groups are summed as integers, and noise is drawn for a fixed number of rows at a
-time, so the start does not depend on the parts.
+edges. Where a local fit starts from a layout of aggregates, the groups take the place of aggregates. Weights between
+groups are summed as integers, and noise is drawn for a fixed number of rows at a time, so the start does not depend on
+the parts.
 """
 
 from __future__ import annotations
@@ -149,7 +150,8 @@ class StartTasks:
     def interpolated(self, parts: list[PartSpan], groups: Groups, coarse: Places) -> tuple[list[Stored], Box]:
         """Return the mean of the places of a row's own group and of those of its neighbors, and their box.
 
-        Groups that were laid out have the size of the map already. Otherwise, a sheet may have its own proportions (initialize/spectral.py); otherwise the groups have the usual box.
+        Groups that were laid out have the size of the map already. Otherwise a sheet may have its own proportions
+        (initialize/spectral.py), and the groups have the usual box.
         """
         places, kept, lows, highs = coarse.astype(np.float64), [], [], []
         for part, first, stop in parts:

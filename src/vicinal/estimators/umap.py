@@ -52,9 +52,9 @@ from vicinal.runtime.sizes import ByteSize
 class UMAP(MapEstimator):
     """Uniform Manifold Approximation and Projection.
 
-    The parameters are umap-learn's, with the same names, order and defaults, except for ``init``; ``callback``, ``update_negatives``,
-    ``compute_loss``, ``memory_limit`` and ``device`` are additions. The same ``random_state`` gives the same bits for
-    any ``n_jobs``.
+    The parameters are umap-learn's, with the same names and order, and the same defaults except for ``init``;
+    ``callback``, ``update_negatives``, ``compute_loss``, ``memory_limit`` and ``device`` are additions. The same
+    ``random_state`` gives the same bits for any ``n_jobs``.
 
     Attributes
     ----------
@@ -102,10 +102,12 @@ class UMAP(MapEstimator):
     output_metric_kwds: dict[str, Any] | None = parameter(None, [dict, None], "Keyword arguments of ``output_metric``.")
     n_epochs: int | list[int] | None = parameter(None, [whole(0), list, tuple, None], f"""
         Number of epochs, by default {EPOCHS} up to {LARGE_ROWS:,} rows; for more, {ARRANGED_EPOCHS} with
-        ``init="auto"`` and {LARGE_EPOCHS} with another one. With a list, ``embedding_list_`` holds the map at each of these epochs.""", kind="int or list of int")
+        ``init="auto"`` and {LARGE_EPOCHS} otherwise. With a list, ``embedding_list_`` holds the map at each of these
+        epochs.""", kind="int or list of int")
     learning_rate: float = parameter(1.0, [LEARNING_RATE], f"""
-        Learning rate of the first epoch, times {ARRANGED_RATE:g} beyond {LARGE_ROWS:,} rows with ``init="auto"``. The rate of epoch e falls to 0 in proportion to (1 - e/n_epochs)^{DECAY:g}. Up
-        to {SMALL_ROWS:,} rows, it stays constant for the first {SMALL_HOLD:.0%} of the epochs.""")
+        Learning rate of the first epoch, times {ARRANGED_RATE:g} beyond {LARGE_ROWS:,} rows with ``init="auto"``. The
+        rate of epoch e falls to 0 in proportion to (1 - e/n_epochs)^{DECAY:g}. Up to {SMALL_ROWS:,} rows, it stays
+        constant for the first {SMALL_HOLD:.0%} of the epochs.""")
     init: Any = parameter(AUTO, [StrOptions({AUTO, *INITIALIZERS, *INITIALIZER_ALIASES}), "array-like"],
         kind='{"auto", "spectral", "pca", "random"} or array [rows, n_components]', doc=f"""
         Initial positions of the rows. "auto" takes principal components, or eigenvectors ("spectral") if a short trial

@@ -1,10 +1,11 @@
 """The start that is chosen by the data: principal components or eigenvectors, and for large data a coarse layout.
 
 Principal components keep more of the global structure, but they show a curled sheet folded, and early folds are never
-repaired. Eigenvectors of the graph unroll sheets. So up to LARGE_ROWS rows both starts are laid out for a short time, by
-aggregates of rows if there are many, and the principal components are taken unless their loss is clearly higher. Beyond,
-the aggregates are laid out completely from eigenvectors, and the rows start at their aggregates. This keeps global
-structure too, and the layout of the rows needs fewer epochs.
+repaired. Eigenvectors of the graph unroll sheets. So up to LARGE_ROWS rows both starts are laid out for a short time,
+by aggregates of rows if there are many, and the principal components are taken unless their loss is clearly higher.
+Beyond, the aggregates are laid out completely from eigenvectors in a box of their own, and the rows start at their
+aggregates. This keeps global structure too, and the layout of the rows needs fewer epochs.
+
 Measurements: docs/decisions/2026-11-arrangement.md.
 """
 
@@ -22,7 +23,6 @@ from vicinal.initialize.task import NOISE, CannotInitialize, InitialTask, extent
 from vicinal.layout.forces import Forces
 from vicinal.layout.sampled import Layout
 from vicinal.layout.schedule import DECAY, LARGE_ROWS, LONGEST_PUSH, SMALL_HOLD, Schedule
-from vicinal.quality.losses import LARGEST_PLACE, effective_loss
 
 Places = NDArray[np.float32]
 
@@ -33,12 +33,12 @@ PCA_WIDTH = 16.0
 # Coordinates are rounded to this share of the width: BLAS and LAPACK have different last bits on different machines.
 GRID = 2.0**-12
 
-# The trial: its epochs and sweeps, and how much higher the loss of principal components may be. Loss relative to that of
-# eigenvectors after 60 epochs: swiss roll 1.13, S curve 1.08, roll with a hole 1.09, shells 1.20; 13 other data sets
+# The trial: its epochs and sweeps, and how much higher the loss of principal components may be. Loss relative to that
+# of eigenvectors after 60 epochs: swiss roll 1.13, S curve 1.08, roll with a hole 1.09, shells 1.20; 13 other data sets
 # 0.97 to 1.03. Up to TRIAL_ROWS rows there are no aggregates.
 TRIAL_EPOCHS, TRIAL_SWEEPS, HIGHER, TRIAL_ROWS, TRIAL_SAMPLES = 60, 8, 1.05, 1_000, 64
 
-COARSE_EPOCHS, COARSE_SWEEPS = 500, 4
+COARSE_EPOCHS, COARSE_SWEEPS, COARSE_BOX = 500, 4, 14.0
 
 
 def arranged(task: InitialTask, forces: Forces, schedule: Schedule) -> tuple[Places, str]:
@@ -52,6 +52,7 @@ def arranged(task: InitialTask, forces: Forces, schedule: Schedule) -> tuple[Pla
     if aggregates is None or graph.n <= LARGE_ROWS:
         return trial.chosen()
     start, used = initial_embedding("spectral", task)
+    start *= COARSE_BOX / extent(graph.n, task.n_components)
     return aggregates.lifted(trial.laid_out(start), graph, task.seed, task.n_jobs), used
 
 
@@ -110,6 +111,8 @@ class Trial:
         return layout.embedding
 
     def _loss(self, start: Places) -> float:
+        from vicinal.quality.losses import LARGEST_PLACE, effective_loss
+
         places = self.laid_out(start, TRIAL_EPOCHS, TRIAL_SWEEPS)
         if not (np.abs(places) <= LARGEST_PLACE).all():
             return np.inf
