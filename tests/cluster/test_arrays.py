@@ -81,7 +81,7 @@ def test_map_by_cells_is_as_good_as_the_local_one(clustered: Rows) -> None:
 
     rows, made = clustered[:3000], {"n_epochs": 50, "random_state": 1}
     local, spread = UMAP(**made).fit(rows), UMAP(**made).fit(array(rows, 2000))
-    assert spread.init_used_ == "spectral of groups"
+    assert (local.init_used_, spread.init_used_) == ("pca", "pca of groups")
     scores = [trustworthiness(rows, np.asarray(model.embedding_)) for model in (local, spread)]
     assert scores[1] > scores[0] - 0.01
     exact = find_neighbors(rows, 15, method="exact")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.backends import backend_of
+from vicinal.backends import backend_of, cpu
 from vicinal.graph.graph import Graph
 from vicinal.neighbors.rows import HasRows, PlacedRows
 
@@ -87,3 +87,20 @@ def pca_places(task: InitialTask) -> NDArray[np.float64]:
     if not np.ptp(scores[:, 0]) > 0:
         raise CannotInitialize("the data does not vary")
     return scores
+
+
+TRIAL_WORK = 4e8  # multiplications for principal axes that are not asked for; of more rows a sample is used
+
+
+def leading_scores(task: InitialTask) -> NDArray[np.float64]:
+    """Project the rows onto the leading principal axes of as many of them as TRIAL_WORK allows, on the host."""
+    source = task.source
+    if source is None:
+        raise CannotInitialize("there are no coordinates")
+    n, d = source.shape
+    # A copy of rows of a device is not kept.
+    rows = source.rows if source.on_host else source[np.arange(n)]
+    most = int(TRIAL_WORK / d**2 if d**3 <= TRIAL_WORK else np.sqrt(TRIAL_WORK / d))
+    mean, axes = cpu.principal_axes(rows[:: -(-n // max(most, 2))], task.n_components)
+    blocks = (rows[begin : begin + cpu.PCA_ROWS] for begin in range(0, n, cpu.PCA_ROWS))
+    return np.concatenate([block @ axes for block in blocks]) - mean @ axes

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from vicinal.initialize.aggregates import Aggregates
 from vicinal.initialize.spectral import ShapedPlaces
 from vicinal.initialize.start import initial_embedding
-from vicinal.initialize.task import NOISE, CannotInitialize, InitialTask, extent, pca_places
+from vicinal.initialize.task import NOISE, CannotInitialize, InitialTask, extent, leading_scores
 from vicinal.layout.forces import Forces
 from vicinal.layout.sampled import Layout
 from vicinal.layout.schedule import DECAY, LARGE_ROWS, LONGEST_PUSH, SMALL_HOLD, Schedule
@@ -59,7 +59,7 @@ def arranged(task: InitialTask, forces: Forces, schedule: Schedule) -> tuple[Pla
 def _principal(task: InitialTask) -> Places | None:
     """Return the rows along their principal axes in one scale, or None if there are fewer axes than wanted."""
     try:
-        scores = pca_places(task)
+        scores = leading_scores(task)
     except (CannotInitialize, np.linalg.LinAlgError):
         return None
     scores = scores - (scores.min(axis=0) + scores.max(axis=0)) / 2
