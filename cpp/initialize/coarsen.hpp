@@ -24,7 +24,7 @@ Coarse coarsen(const Csr& graph, ThreadTeam& team);
 
 // Groups of up to about ten rows, for a layout of the groups in place of the rows.
 struct Aggregates {
-    std::vector<Index> group;  // aggregate of every row, numbered in the order of their first rows
+    std::vector<Index> group;  // aggregate of every row
     std::vector<float> mass;   // rows of every aggregate
     OwnedCsr graph;            // graph of the aggregates; the edges within an aggregate are its edge to itself
 };
