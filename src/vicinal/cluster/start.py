@@ -38,7 +38,7 @@ from vicinal.initialize.task import NOISE, InitialTask, extent
 from vicinal.neighbors.cells import Cells, joined_rows
 from vicinal.neighbors.metrics import is_sparse
 from vicinal.pipeline.arrangement import Trial
-from vicinal.pipeline.recipe import EdgeTotals, Recipe
+from vicinal.pipeline.recipe import EdgeTotals, Recipe, SampledPlan
 
 WHOLE_ROWS = 20_000
 UNIT = 2.0**-30  # of the weights between groups
@@ -55,8 +55,9 @@ def first_places(
     recipe: Recipe, seed: int, graph: GraphParts, table: NeighborParts, rows: DaskRows, engine: Engine
 ) -> tuple[list[Any], str]:
     """Compute the first places of each part (kept as "places"), and the name of the initializer that was used."""
+    plan: Any = recipe.plan  # a sampled one: t-SNE is refused before
     init, edges = recipe.init, EdgeTotals(graph.n, graph.total, graph.heaviest)
-    tasks = engine.share(StartTasks(graph.n, recipe.n_components, seed, engine.store, recipe.plan, edges))
+    tasks = engine.share(StartTasks(graph.n, recipe.n_components, seed, engine.store, plan, edges))
     batches, own = engine.batches(graph.spans), engine.share(graph.rows)
     spans = [[(first, stop) for _, first, stop in batch] for batch in batches]
     if init == "random" and graph.n > WHOLE_ROWS:
@@ -99,7 +100,7 @@ class StartTasks:
     n_components: int
     seed: int
     store: Store
-    plan: Any
+    plan: SampledPlan
     edges: EdgeTotals
 
     def keep(self, first: int, places: NDArray[Any]) -> Stored:

@@ -26,7 +26,7 @@ from vicinal.layout.schedule import DECAY, LARGE_ROWS, LONGEST_PUSH, SMALL_HOLD,
 
 Places = NDArray[np.float32]
 
-# Principal components start this wide along their widest axis, and in their own proportions. Correlation of distances for
+# Principal components start this wide, and in their own proportions. Correlation of distances for
 # 10 and 16: lineage 0.759 and 0.804, mammoth 0.892 and 0.898, a tree 0.773 and 0.775, clusters of different density
 # 0.548 and 0.616; the loss is the same.
 PCA_WIDTH = 16.0

@@ -339,6 +339,7 @@ class FullPlan:
     orients: ClassVar[bool] = False
     draws_at_random: ClassVar[bool] = False
     can_update: ClassVar[bool] = False
+    arranges: ClassVar[bool] = False
     negative_sample_rate: ClassVar[int] = 0
 
     @property
